@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Everything that src/generated.rs is made from. */
+#include <tacet/context.h>
+#include <tacet/cpu.h>
+#include <tacet/image.h>
+#include <tacet/ioctl.h>

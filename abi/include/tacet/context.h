@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * One hosted thread, as it travels between its Linux task and a core.
+ *
+ * Owns: the user registers, in the only layout in which they are ever saved
+ * for a system call, a fault, an interrupt or a decoupling. Exactly one side
+ * owns a context at a time, and `state` says which: Linux writes the context
+ * and releases TACET_CONTEXT_POSTED; the core acquires it, runs the thread,
+ * writes the context and releases TACET_CONTEXT_RETURNED. Only `recall` is
+ * written by Linux while the core owns the rest.
+ *
+ * A context is never mapped into a program.
+ */
+#ifndef TACET_ABI_CONTEXT_H
+#define TACET_ABI_CONTEXT_H
+
+#include "types.h"
+
+/*
+ * The core enters from user mode with its stack pointer at the end of this
+ * structure, so that the processor itself pushes ss..rip and the entry code
+ * pushes the rest, downwards, straight to their place. The end is therefore
+ * 16-byte aligned (SDM vol. 3, 6.14.2). From r15 to rdi and from rip to ss the
+ * order is Linux's struct pt_regs.
+ */
+struct tacet_registers {
+	__u64 r15, r14, r13, r12, rbp, rbx;
+	__u64 r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi;
+	__u64 vector;			/* exception, or TACET_VECTOR_SYSCALL */
+	__u64 error;			/* the processor's error code, else 0 */
+	__u64 rip, cs, rflags, rsp, ss;
+};
+
+static_assert(sizeof(struct tacet_registers) == 176, "register layout");
+
+#define TACET_VECTOR_SYSCALL 0x100u
+
+enum tacet_context_state {
+	TACET_CONTEXT_LINUX = 0,	/* the Linux task has it */
+	TACET_CONTEXT_POSTED = 1,	/* handed to the core */
+	TACET_CONTEXT_RETURNED = 2,	/* handed back, `event` says why */
+};
+
+enum tacet_event {
+	TACET_EVENT_NONE = 0,
+	TACET_EVENT_SYSCALL = 1,	/* rip is after the instruction */
+	TACET_EVENT_EXCEPTION = 2,	/* registers.vector, .error, fault_address */
+	TACET_EVENT_RECALLED = 3,	/* Linux asked for it */
+};
+
+#define TACET_XSTATE_BYTES 12288u
+#define TACET_CONTEXT_BYTES 16384u
+
+struct tacet_context {
+	struct tacet_registers registers;
+
+	/* Linux, before posting */
+	__u32 state;			/* both, see above */
+	__u32 recall;			/* Linux, at any time: leave user mode */
+	__u64 root;			/* physical address for CR3 */
+	__u64 fs_base;			/* both */
+	__u64 gs_base;			/* both */
+	__u64 xstate_save_mask;		/* requested-feature bitmap for XSAVE */
+	__u64 xstate_restore_mask;	/* and for XRSTOR: without PKRU */
+	__u32 pkru;			/* both */
+	__u32 cpu;			/* Linux's number of the core it is posted to */
+
+	/* the core, before returning */
+	__u32 event;			/* enum tacet_event */
+	__u32 reserved0;
+	__u64 fault_address;		/* CR2 of a page fault */
+
+	/* the core; Linux reads them at any time, for accounting only */
+	__u64 user_tsc;			/* ticks in user mode up to the last exit */
+	__u64 entered_tsc;		/* 0, or when user mode was entered */
+	__u64 syscalls;
+	__u64 faults;			/* page faults */
+	__u64 exceptions;		/* other exceptions */
+	__u64 doorbells;		/* doorbells that interrupted its user mode */
+
+	__u64 reserved1[475];
+	__u8 xstate[TACET_XSTATE_BYTES];	/* both; XSAVE(S) format, 64-byte aligned */
+};
+
+static_assert(offsetof(struct tacet_context, xstate) == 4096, "xstate is page-aligned");
+static_assert(sizeof(struct tacet_context) == TACET_CONTEXT_BYTES, "context layout");
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The co-kernel as a file, and where things are in its address space.
+ *
+ * Owns: the image header, which the linker script fills, and the virtual
+ * layout of the kernel half of every root on a co-kernel core. Everything lies
+ * in the last GiB, under one top-level entry; nothing of Linux is mapped.
+ */
+#ifndef TACET_ABI_IMAGE_H
+#define TACET_ABI_IMAGE_H
+
+#include "types.h"
+
+#define TACET_IMAGE_MAGIC 0x6b74656361745354ull
+
+#define TACET_IMAGE_BASE 0xffffffffc0000000ull	/* image; text, rodata, data */
+#define TACET_IMAGE_LIMIT_BYTES 0x200000u
+#define TACET_LAPIC_BASE 0xffffffffc0200000ull	/* one uncached page, xAPIC only */
+#define TACET_SHARED_BASE 0xffffffffc0400000ull	/* struct tacet_cpu[], then contexts */
+#define TACET_SHARED_LIMIT_BYTES 0x1fc00000u
+#define TACET_PRIVATE_BASE 0xffffffffe0000000ull	/* TACET_PRIVATE_BYTES per core */
+#define TACET_PRIVATE_BYTES 0x10000u
+
+/* First bytes of the file. Sections are in this order, each page-aligned. */
+struct tacet_image_header {
+	__u64 magic;
+	__u32 revision;			/* TACET_ABI_REVISION */
+	__u32 header_bytes;
+	__u64 entry;			/* virtual; rdi = struct tacet_cpu of the core */
+	__u64 text_bytes;		/* from the start of the file: read, execute */
+	__u64 rodata_bytes;		/* read */
+	__u64 data_bytes;		/* read, write; the file ends here */
+	__u64 bss_bytes;		/* zeroed by the loader, after data */
+};
+
+static_assert(sizeof(struct tacet_image_header) == 56, "image header layout");
+
+#endif

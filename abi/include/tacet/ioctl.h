@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The door between a program on Linux and the module: ioctls on /dev/tacet.
+ *
+ * Owns: the request structures. Every structure starts with `revision`, which
+ * the caller sets to TACET_ABI_REVISION; another value is -EPROTO. Reserved
+ * fields are zero, or the call is -EINVAL. Who may call: whoever may open the
+ * device, except where "root" (CAP_SYS_ADMIN) is said. The module trusts
+ * nothing here.
+ */
+#ifndef TACET_ABI_IOCTL_H
+#define TACET_ABI_IOCTL_H
+
+#include "types.h"
+#include "log.h"
+#ifdef __KERNEL__
+#include <linux/ioctl.h>
+#else
+#include <sys/ioctl.h>
+#endif
+
+struct tacet_node_memory {
+	__u32 node;			/* NUMA node */
+	__u32 reserved;
+	__u64 bytes;			/* multiple of 2 MiB */
+};
+
+/* TACET_UP, root. Errors: EBUSY a partition is up or going down; EINVAL an
+ * argument (CPU 0, absent or offline CPU, no CPU left for Linux); ENOMEM the
+ * memory could not be had in contiguous blocks; EIO a core did not start;
+ * ENOEXEC the image; EOPNOTSUPP this machine. After an error nothing is taken.
+ * `message` says in words what was wrong. */
+struct tacet_up {
+	__u32 revision;
+	__u32 node_count;		/* entries of nodes[] in use, at least 1 */
+	__u64 cpus[TACET_CPU_WORDS];	/* bit n: Linux's CPU n */
+	struct tacet_node_memory nodes[TACET_MAX_NODES];
+	__u64 image_address;		/* the co-kernel image in the caller's memory */
+	__u64 image_bytes;
+	__u32 fail_step;		/* test_hooks=1 only: fail before this step, from 1 */
+	__u32 reserved;
+	char message[TACET_TEXT_BYTES];	/* out */
+};
+
+/* TACET_DOWN, root. EBUSY: threads are hosted and TACET_DOWN_RECOUPLE is not
+ * set. With it, every hosted thread goes back to Linux first. */
+#define TACET_DOWN_RECOUPLE (1u << 0)
+struct tacet_down {
+	__u32 revision;
+	__u32 flags;
+	char message[TACET_TEXT_BYTES];	/* out */
+};
+
+enum tacet_partition_state {
+	TACET_PARTITION_NONE = 0,
+	TACET_PARTITION_UP = 1,
+	TACET_PARTITION_CHANGING = 2,	/* coming up or going down */
+	TACET_PARTITION_FAILED = 3,	/* the co-kernel died; cores were taken back;
+					   `message` says of what; until the next up */
+};
+
+struct tacet_status {
+	__u32 revision;
+	__u32 state;			/* out: enum tacet_partition_state */
+	__u64 cpus[TACET_CPU_WORDS];	/* out: the partition's CPUs */
+	struct tacet_node_memory nodes[TACET_MAX_NODES];	/* out */
+	__u32 node_count;		/* out */
+	__u32 hosted_threads;		/* out */
+	__u32 hosted_processes;		/* out */
+	__u32 context_count;		/* out: how many threads can be hosted */
+	__u32 up_count;			/* out: partitions started since the module was loaded */
+	__u32 image_bytes;		/* out */
+	__u64 up_ns;			/* out: how long the last start took */
+	__u64 down_ns;			/* out: how long the last stop took, 0 if none */
+	__u64 tsc_khz;			/* out */
+	__u32 test_hooks;		/* out: 1 if the module was loaded with test_hooks=1 */
+	__u32 reserved;
+	char message[TACET_TEXT_BYTES];	/* out */
+};
+
+/* TACET_CPU_STATUS: `cpu` in. ENODEV: not a CPU of the partition. */
+struct tacet_cpu_status {
+	__u32 revision;
+	__u32 cpu;			/* in: Linux's number */
+	__u32 node;			/* all below out */
+	__u32 state;			/* enum tacet_cpu_state */
+	__u32 mode;			/* enum tacet_cpu_mode */
+	__u32 hosted_threads;		/* that have this CPU as home */
+	__u64 doorbells_sent;
+	__u64 doorbells_user;
+	__u64 doorbells_kernel;
+	__u64 doorbells_empty;		/* NMI that the module did not send */
+	__u64 notifications;
+	__u64 switches;
+	__u64 flushes;			/* generations requested */
+	__u32 foreign[256];		/* other interrupts, by vector */
+};
+
+/* TACET_HOST_SELF: the calling thread goes to the partition when it next
+ * returns to user mode, and stays through execve. ENODEV: no partition is up;
+ * ENOSPC: no free context; EALREADY: it is hosted. */
+#define TACET_HOST_FOLLOW (1u << 0)	/* children of fork too */
+struct tacet_host_self {
+	__u32 revision;
+	__u32 flags;
+	__u64 cpus[TACET_CPU_WORDS];	/* allowed CPUs; all zero: any of the partition */
+};
+
+/* TACET_DECOUPLE: threads of another process. The caller must be allowed to
+ * trace it (same user, or CAP_SYS_PTRACE). `pid` may be a process (all its
+ * threads, and those to come) or, with TACET_DECOUPLE_THREAD, one thread.
+ * ESRCH, EPERM, ENODEV, ENOSPC, EINVAL (CPU not in the partition; a kernel
+ * thread; a 32-bit program). For a thread that is hosted already it moves it. */
+#define TACET_DECOUPLE_THREAD (1u << 0)
+#define TACET_DECOUPLE_FOLLOW (1u << 1)
+struct tacet_decouple {
+	__u32 revision;
+	__s32 pid;			/* in the caller's pid namespace */
+	__u32 cpu;			/* or TACET_ANY_CPU */
+	__u32 flags;
+};
+
+/* TACET_RECOUPLE: back to Linux, all threads of the process (or one). Returns
+ * when no core runs them. ESRCH: nothing of it is hosted. */
+struct tacet_recouple {
+	__u32 revision;
+	__s32 pid;
+	__u32 flags;			/* TACET_DECOUPLE_THREAD */
+	__u32 reserved;
+};
+
+enum tacet_thread_place {
+	TACET_PLACE_LINUX = 0,		/* in a forwarded call, a fault or a signal */
+	TACET_PLACE_WAITING = 1,	/* posted; another thread has the core */
+	TACET_PLACE_RUNNING = 2,	/* in user mode on its core */
+};
+
+struct tacet_thread {
+	__s32 pid;			/* thread id in the caller's pid namespace */
+	__s32 tgid;
+	__u32 cpu;
+	__u32 place;			/* enum tacet_thread_place */
+	__u32 uid;
+	__u32 reserved;
+	__u64 forwarded_calls;
+	__u64 faults;
+	__u64 exceptions;
+	__u64 signals;			/* returns to Linux for a signal or ptrace */
+	__u64 doorbells;
+	__u64 user_ns;			/* time in user mode on the core */
+	char name[16];
+};
+
+/* TACET_LIST: the hosted threads that the caller may see: its own; root, all. */
+struct tacet_list {
+	__u32 revision;
+	__u32 capacity;			/* in: entries at `address`; at most 65536 */
+	__u64 address;			/* struct tacet_thread[] in the caller's memory */
+	__u32 count;			/* out: entries written */
+	__u32 total;			/* out: entries there were */
+};
+
+/* TACET_LOG_READ, root: records after `sequence` of one source. */
+#define TACET_LOG_MODULE 0xffffffffu	/* the module's own messages */
+struct tacet_log_entry {
+	__u64 sequence;
+	__u64 time_ns;			/* CLOCK_MONOTONIC */
+	__u32 cpu;			/* or TACET_LOG_MODULE */
+	__u32 level;			/* enum tacet_log_level */
+	char text[TACET_LOG_TEXT_BYTES];	/* zero-terminated if shorter */
+};
+struct tacet_log_read {
+	__u32 revision;
+	__u32 cpu;			/* a CPU of the last partition, or TACET_LOG_MODULE */
+	__u64 sequence;			/* in: last one seen, 0 for all */
+	__u64 address;			/* struct tacet_log_entry[] */
+	__u32 capacity;
+	__u32 count;			/* out */
+	__u64 lost;			/* out: records overwritten before they were read */
+};
+
+/* TACET_TEST, root, test_hooks=1: a fault on purpose. */
+struct tacet_test_hook {
+	__u32 revision;
+	__u32 cpu;
+	__u32 test;			/* enum tacet_test */
+	__u32 reserved;
+};
+
+#define TACET_IOCTL_MAGIC 0xba
+enum tacet_ioctl {
+	TACET_UP = _IOWR(TACET_IOCTL_MAGIC, 1, struct tacet_up),
+	TACET_DOWN = _IOWR(TACET_IOCTL_MAGIC, 2, struct tacet_down),
+	TACET_STATUS = _IOWR(TACET_IOCTL_MAGIC, 3, struct tacet_status),
+	TACET_CPU_STATUS = _IOWR(TACET_IOCTL_MAGIC, 4, struct tacet_cpu_status),
+	TACET_HOST_SELF = _IOW(TACET_IOCTL_MAGIC, 5, struct tacet_host_self),
+	TACET_DECOUPLE = _IOW(TACET_IOCTL_MAGIC, 6, struct tacet_decouple),
+	TACET_RECOUPLE = _IOW(TACET_IOCTL_MAGIC, 7, struct tacet_recouple),
+	TACET_LIST = _IOWR(TACET_IOCTL_MAGIC, 8, struct tacet_list),
+	TACET_LOG_READ = _IOWR(TACET_IOCTL_MAGIC, 9, struct tacet_log_read),
+	TACET_TEST = _IOW(TACET_IOCTL_MAGIC, 10, struct tacet_test_hook),
+};
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Fixed-width types, and what both sides of the border agree on first.
+ *
+ * Owns: the revision number and the limits. Included by every other header of
+ * this directory. Must never hold a pointer, a field under an #ifdef, or
+ * anything that one side alone needs.
+ */
+#ifndef TACET_ABI_TYPES_H
+#define TACET_ABI_TYPES_H
+
+#ifdef __KERNEL__
+#include <linux/build_bug.h>
+#include <linux/stddef.h>
+#include <linux/types.h>
+#else
+#include <assert.h>
+#include <stddef.h>
+#include <linux/types.h>
+#endif
+
+/* Raised by every change of a structure here; checked at every door. */
+#define TACET_ABI_REVISION 1u
+
+#define TACET_PAGE_BYTES 4096u
+#define TACET_MAX_CPUS 1024u
+#define TACET_CPU_WORDS (TACET_MAX_CPUS / 64u)
+#define TACET_MAX_NODES 16u
+#define TACET_TEXT_BYTES 128u
+
+/* Any co-kernel CPU will do. */
+#define TACET_ANY_CPU 0xffffffffu
+
+#endif
