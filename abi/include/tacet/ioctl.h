@@ -100,6 +100,7 @@ struct tacet_cpu_status {
  * returns to user mode, and stays through execve. ENODEV: no partition is up;
  * ENOSPC: no free context; EALREADY: it is hosted. */
 #define TACET_HOST_FOLLOW (1u << 0)	/* children of fork too */
+#define TACET_HOST_POPULATE (1u << 1)	/* fault in and lock the memory of what it executes */
 struct tacet_host_self {
 	__u32 revision;
 	__u32 flags;
