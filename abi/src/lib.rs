@@ -11,9 +11,12 @@
     non_upper_case_globals,
     dead_code,
     clippy::all,
+    missing_docs,
     reason = "generated from C: the names are the C names"
 )]
 #[rustfmt::skip]
 mod generated;
+
+pub mod ring;
 
 pub use generated::*;

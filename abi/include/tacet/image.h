@@ -20,6 +20,10 @@
 #define TACET_SHARED_LIMIT_BYTES 0x1fc00000u
 #define TACET_PRIVATE_BASE 0xffffffffe0000000ull	/* TACET_PRIVATE_BYTES per core */
 #define TACET_PRIVATE_BYTES 0x10000u
+/* Pages of a private region that stay unmapped: they guard the stacks above
+ * them. Layout: 0-3 the core's tables, 5 NMI stack, 7 double-fault stack,
+ * 9 machine-check stack, 11-15 the main stack. */
+#define TACET_PRIVATE_GUARD_PAGES ((1u << 4) | (1u << 6) | (1u << 8) | (1u << 10))
 
 /* First bytes of the file. Sections are in this order, each page-aligned. */
 struct tacet_image_header {

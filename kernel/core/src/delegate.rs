@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Handing a thread back to its Linux task; the other end is `linux/delegate.c`.
+
+use tacet_abi::{TACET_EVENT_EXCEPTION, TACET_EVENT_RECALLED, TACET_EVENT_SYSCALL};
+use tacet_metal::{Core, Exit};
+
+/// Gives the running thread to Linux with the reason why.
+pub fn forward(core: &Core, thread: u32, exit: Exit) {
+    core.unload(thread);
+    if let Some(context) = core.context(thread) {
+        context.count(exit);
+        if let Exit::PageFault(address) = exit {
+            context.set_fault_address(address);
+        }
+    }
+    let event = match exit {
+        Exit::Syscall => TACET_EVENT_SYSCALL,
+        _ => TACET_EVENT_EXCEPTION,
+    };
+    core.give_back(thread, event);
+}
+
+/// Gives the running thread to Linux if Linux asked for it.
+pub fn recall(core: &Core, thread: u32) -> bool {
+    let wanted = core.context(thread).is_some_and(|context| context.recalled());
+    if wanted {
+        core.unload(thread);
+        core.give_back(thread, TACET_EVENT_RECALLED);
+    }
+    wanted
+}

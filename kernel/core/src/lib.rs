@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a computing core does: runs posted threads in user mode, one at a time,
+//! and hands each back to Linux when it needs something.
+//!
+//! No unsafe, no allocation, no lock, no timer: a core decides alone.
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+mod attention;
+mod delegate;
+mod sched;
+
+pub use sched::run;

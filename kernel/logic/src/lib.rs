@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the co-kernel decides, apart from any machine: host-tested, no unsafe.
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+pub mod run_queue;
+pub mod text;

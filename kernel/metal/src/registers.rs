@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Machine registers, by their SDM names.
+
+use core::arch::asm;
+
+pub const APIC_BASE_EOI: u32 = 0x80b;
+pub const APIC_SPURIOUS: u32 = 0x80f;
+pub const APIC_COMMAND: u32 = 0x830;
+pub const EFER: u32 = 0xc000_0080;
+pub const STAR: u32 = 0xc000_0081;
+pub const LSTAR: u32 = 0xc000_0082;
+pub const FMASK: u32 = 0xc000_0084;
+pub const FS_BASE: u32 = 0xc000_0100;
+pub const GS_BASE: u32 = 0xc000_0101;
+pub const KERNEL_GS_BASE: u32 = 0xc000_0102;
+pub const TSC_AUX: u32 = 0xc000_0103;
+pub const PAT: u32 = 0x277;
+pub const SYSENTER_CS: u32 = 0x174;
+pub const SPEC_CTRL: u32 = 0x48;
+pub const XSS: u32 = 0xda0;
+pub const S_CET: u32 = 0x6a2;
+
+/// Writes a model-specific register.
+///
+/// # Safety
+/// The register exists and the value keeps the co-kernel's memory and entries
+/// as they are.
+pub unsafe fn write_msr(register: u32, value: u64) {
+    // SAFETY: the caller's.
+    unsafe {
+        asm!("wrmsr", in("ecx") register, in("eax") value as u32, in("edx") (value >> 32) as u32, options(nostack));
+    }
+}
+
+/// Reads a model-specific register that exists.
+pub fn read_msr(register: u32) -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: reading has no effect; callers name registers of every x86-64.
+    unsafe { asm!("rdmsr", in("ecx") register, out("eax") low, out("edx") high, options(nostack, nomem)) };
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// The time-stamp counter, not ordered with its neighbours.
+pub fn time_stamp() -> u64 {
+    // SAFETY: every x86-64 has it, and CR4.TSD does not bind the kernel.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// Loads an address-space root; whatever was cached is forgotten.
+pub fn load_root(root: u64) {
+    // SAFETY: every root that Linux hands over has the co-kernel's half in it,
+    // so that the next instruction and the stack stay mapped.
+    unsafe { asm!("mfence", "mov cr3, {}", in(reg) root, options(nostack)) };
+}
+
+/// The address of the last page fault.
+pub fn fault_address() -> u64 {
+    let address: u64;
+    // SAFETY: reading CR2 has no effect.
+    unsafe { asm!("mov {}, cr2", out(reg) address, options(nostack, nomem)) };
+    address
+}
+
+/// The base of the current GDT: it tells the core from any state of GS.
+pub fn gdt_base() -> u64 {
+    let mut pointer = [0u16; 5];
+    // SAFETY: SGDT stores ten bytes.
+    unsafe { asm!("sgdt [{}]", in(reg) pointer.as_mut_ptr(), options(nostack)) };
+    let [_, words @ ..] = pointer;
+    words.iter().rev().fold(0, |base, &word| base << 16 | u64::from(word))
+}
+
+/// Control registers and extended features, once per start.
+///
+/// # Safety
+/// The values are Linux's own of this machine, without what the co-kernel does
+/// not serve (PCID, FRED), and keep paging and long mode on.
+pub unsafe fn set_control(boot: &tacet_abi::tacet_cpu_boot) {
+    // SAFETY: the caller's.
+    unsafe {
+        asm!("mov cr0, {}", in(reg) boot.cr0, options(nostack));
+        asm!("mov cr4, {}", in(reg) boot.cr4, options(nostack));
+        asm!("xsetbv", in("ecx") 0, in("eax") boot.xcr0 as u32, in("edx") (boot.xcr0 >> 32) as u32, options(nostack));
+        asm!("fninit", options(nostack));
+    }
+}
+
+/// Reads an address that is never mapped.
+pub fn wild_read() {
+    // SAFETY: it is not: the fault, and the co-kernel's death of it, are what
+    // the caller wants. Nothing is read or written.
+    unsafe { asm!("mov rax, [{}]", in(reg) 0xffff_8000_0000_1000u64, out("rax") _, options(nostack)) };
+}
+
+/// Stops this core until an INIT.
+pub fn stop() -> ! {
+    loop {
+        // SAFETY: interrupts are off; a non-maskable one comes back here.
+        unsafe { asm!("cli", "hlt", options(nostack, nomem)) };
+    }
+}

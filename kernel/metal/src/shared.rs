@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The page that a core shares with Linux (`cpu.h`).
+//!
+//! Every access is one atomic or volatile access to one field: Linux writes its
+//! half at any time. Nothing here trusts a value that Linux's programs could
+//! have written, because they cannot: the page is the kernel's.
+
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use tacet_abi::ring::Ring;
+use tacet_abi::{TACET_LOG_RECORDS, TACET_LOG_TEXT_BYTES, tacet_cpu};
+
+/// A core's view of its own page.
+#[derive(Clone, Copy)]
+pub struct Shared {
+    page: NonNull<tacet_cpu>,
+}
+
+macro_rules! field {
+    ($self:ident, $atomic:ident, $($path:tt)+) => {{
+        // SAFETY: (1) the page is mapped for as long as the core runs; (2) the
+        // field is aligned; (3) both sides access it atomically.
+        unsafe { $atomic::from_ptr(&raw mut (*$self.page.as_ptr()).$($path)+) }
+    }};
+}
+
+impl Shared {
+    /// # Safety
+    /// `page` is this core's shared page, mapped and writable for ever.
+    pub const unsafe fn new(page: NonNull<tacet_cpu>) -> Self {
+        Self { page }
+    }
+
+    pub fn number(&self) -> u32 {
+        field!(self, AtomicU32, boot.cpu).load(Ordering::Relaxed)
+    }
+
+    pub fn take_attention(&self) -> u32 {
+        // Pairs with Linux's release before it rings.
+        field!(self, AtomicU32, attention).swap(0, Ordering::AcqRel)
+    }
+
+    pub fn take_test(&self) -> u32 {
+        field!(self, AtomicU32, test).swap(0, Ordering::AcqRel)
+    }
+
+    pub fn notify_target(&self) -> (u32, u32) {
+        // Pairs with Linux's release of the command; both change together only
+        // while nothing is posted to this core.
+        let command = field!(self, AtomicU32, notify_command).load(Ordering::Acquire);
+        (field!(self, AtomicU32, notify_destination).load(Ordering::Relaxed), command)
+    }
+
+    pub fn active_root(&self) -> u64 {
+        field!(self, AtomicU64, active_root).load(Ordering::Relaxed)
+    }
+
+    pub fn set_active_root(&self, root: u64) {
+        // Sequentially consistent: the other half of the pair is Linux's
+        // "clear the entry, then read active_root".
+        field!(self, AtomicU64, active_root).store(root, Ordering::SeqCst);
+    }
+
+    pub fn set_mode(&self, mode: u32) {
+        field!(self, AtomicU32, mode).store(mode, Ordering::Relaxed);
+    }
+
+    pub fn set_state(&self, state: u32) {
+        // Pairs with Linux's acquire: whatever we wrote before is visible.
+        field!(self, AtomicU32, state).store(state, Ordering::Release);
+    }
+
+    pub fn count_kernel_entry(&self) {
+        self.bump(field!(self, AtomicU64, kernel_entries));
+    }
+
+    pub fn count_notification(&self) {
+        self.bump(field!(self, AtomicU64, notifications));
+    }
+
+    pub fn count_switch(&self) {
+        self.bump(field!(self, AtomicU64, switches));
+    }
+
+    pub fn count_foreign(&self, vector: u8) {
+        // SAFETY: as in `field!`; a u8 is within the 256 counters.
+        let counter =
+            unsafe { AtomicU32::from_ptr((&raw mut (*self.page.as_ptr()).foreign).cast::<u32>().add(usize::from(vector))) };
+        counter.store(counter.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    pub fn inbox(&self) -> Ring {
+        // SAFETY: the ring is in the mapped page; we are its only consumer.
+        unsafe { Ring::new(NonNull::new_unchecked(&raw mut (*self.page.as_ptr()).inbox)) }
+    }
+
+    pub fn outbox(&self) -> Ring {
+        // SAFETY: the ring is in the mapped page; we are its only producer.
+        unsafe { Ring::new(NonNull::new_unchecked(&raw mut (*self.page.as_ptr()).outbox)) }
+    }
+
+    /// Appends a record; the oldest one makes room.
+    pub fn log(&self, level: u32, text: &[u8]) {
+        let written = field!(self, AtomicU64, log.written);
+        let sequence = written.load(Ordering::Relaxed) + 1;
+        let slot = (sequence % u64::from(TACET_LOG_RECORDS)) as usize;
+        let length = text.len().min(TACET_LOG_TEXT_BYTES as usize);
+        // SAFETY: (1) the slot is within the array; (2) only this core writes
+        // records, and readers check `sequence` before and after they copy.
+        unsafe {
+            let record = (&raw mut (*self.page.as_ptr()).log.records).cast::<tacet_abi::tacet_log_record>().add(slot);
+            let ordinal = AtomicU64::from_ptr(&raw mut (*record).sequence);
+            ordinal.store(0, Ordering::SeqCst);
+            (&raw mut (*record).tsc).write_volatile(crate::registers::time_stamp());
+            (&raw mut (*record).level).write_volatile(level);
+            (&raw mut (*record).length).write_volatile(length as u32);
+            core::ptr::copy_nonoverlapping(text.as_ptr(), (&raw mut (*record).text).cast(), length);
+            ordinal.store(sequence, Ordering::Release);
+        }
+        written.store(sequence, Ordering::Release);
+    }
+
+    /// Writes the last words. The caller then sets the state to dead.
+    pub fn last_words(&self, words: &tacet_abi::tacet_last_words) {
+        // SAFETY: mapped; Linux reads it only after the state says dead.
+        unsafe { (&raw mut (*self.page.as_ptr()).last_words).write_volatile(*words) };
+    }
+
+    fn bump(&self, counter: &AtomicU64) {
+        // Only this core writes its counters: no read-modify-write is needed.
+        counter.store(counter.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+}
