@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `/dev/tacet`: one method for each request, with checked values on both ends.
+//!
+//! Called by the command and by tests. It must never leave its descriptor in
+//! a program that replaces the caller: std opens files close-on-exec.
+
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+
+use nix::errno::Errno;
+use tacet_abi as abi;
+use tacet_abi::TACET_ABI_REVISION;
+
+use crate::facts::text;
+use crate::hints::{self, Request};
+use crate::{CpuSet, CpuStatus, Image, Plan, Result, Status, Thread, raw};
+
+pub const DEVICE: &str = "/dev/tacet";
+
+/// The module lists at most this many threads.
+const MAX_THREADS: usize = 65536;
+
+#[derive(Debug)]
+pub struct Device {
+    file: File,
+}
+
+/// How a program goes to the partition.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HostOptions {
+    /// Allowed CPUs; empty: any of the partition.
+    pub cpus: CpuSet,
+    /// Children of fork too.
+    pub follow: bool,
+    /// Fault in and lock the memory of what is executed next.
+    pub populate: bool,
+}
+
+impl Device {
+    pub fn open() -> Result<Device> {
+        Device::open_at(Path::new(DEVICE))
+    }
+
+    pub(crate) fn open_at(path: &Path) -> Result<Device> {
+        let file = OpenOptions::new().read(true).write(true).open(path);
+        Ok(Device {
+            file: file.map_err(|io| hints::open(path, &io))?,
+        })
+    }
+
+    /// Starts a partition. `fail_step` is 0, or with test hooks the step to fail before.
+    pub fn up(&self, plan: &Plan, image: &Image, fail_step: u32) -> Result<()> {
+        let mut request = abi::tacet_up {
+            revision: TACET_ABI_REVISION,
+            node_count: plan.memory.len() as u32,
+            cpus: plan.cpus.words(),
+            fail_step,
+            ..Default::default()
+        };
+        for (entry, wanted) in request.nodes.iter_mut().zip(&plan.memory) {
+            entry.node = wanted.node;
+            entry.bytes = wanted.bytes;
+        }
+        raw::up(&self.file, &mut request, image.bytes())
+            .map_err(|errno| hints::failure(&Request::Up(plan), errno, &text(&request.message)))
+    }
+
+    /// Gives everything back; with `recouple` also while threads are hosted.
+    pub fn down(&self, recouple: bool) -> Result<()> {
+        let flags = if recouple {
+            abi::TACET_DOWN_RECOUPLE
+        } else {
+            0
+        };
+        let mut request = abi::tacet_down {
+            revision: TACET_ABI_REVISION,
+            flags,
+            ..Default::default()
+        };
+        raw::call(&self.file, &mut request)
+            .map_err(|errno| hints::failure(&Request::Down, errno, &text(&request.message)))
+    }
+
+    pub fn status(&self) -> Result<Status> {
+        let mut request = abi::tacet_status {
+            revision: TACET_ABI_REVISION,
+            ..Default::default()
+        };
+        self.call(&mut request, Request::Status)?;
+        Ok(Status::from(&request))
+    }
+
+    pub fn cpu_status(&self, cpu: u32) -> Result<CpuStatus> {
+        let mut request = abi::tacet_cpu_status {
+            revision: TACET_ABI_REVISION,
+            cpu,
+            ..Default::default()
+        };
+        self.call(&mut request, Request::Cpu(cpu))?;
+        Ok(CpuStatus::from(&request))
+    }
+
+    /// The calling thread runs on the partition from its next return to user mode on.
+    pub fn host_self(&self, options: &HostOptions) -> Result<()> {
+        let follow = if options.follow {
+            abi::TACET_HOST_FOLLOW
+        } else {
+            0
+        };
+        let populate = if options.populate {
+            abi::TACET_HOST_POPULATE
+        } else {
+            0
+        };
+        let mut request = abi::tacet_host_self {
+            revision: TACET_ABI_REVISION,
+            flags: follow | populate,
+            cpus: options.cpus.words(),
+        };
+        self.call(&mut request, Request::Host(&options.cpus))
+    }
+
+    /// Moves a process, or with `thread` one thread, to the partition.
+    pub fn decouple(&self, pid: i32, cpu: Option<u32>, thread: bool, follow: bool) -> Result<()> {
+        let only = if thread {
+            abi::TACET_DECOUPLE_THREAD
+        } else {
+            0
+        };
+        let follow = if follow {
+            abi::TACET_DECOUPLE_FOLLOW
+        } else {
+            0
+        };
+        let mut request = abi::tacet_decouple {
+            revision: TACET_ABI_REVISION,
+            pid,
+            cpu: cpu.unwrap_or(abi::TACET_ANY_CPU),
+            flags: only | follow,
+        };
+        self.call(&mut request, Request::Decouple { pid, cpu })
+    }
+
+    /// Brings it back to Linux; no core runs it when this returns.
+    pub fn recouple(&self, pid: i32, thread: bool) -> Result<()> {
+        let flags = if thread {
+            abi::TACET_DECOUPLE_THREAD
+        } else {
+            0
+        };
+        let mut request = abi::tacet_recouple {
+            revision: TACET_ABI_REVISION,
+            pid,
+            flags,
+            reserved: 0,
+        };
+        self.call(&mut request, Request::Recouple(pid))
+    }
+
+    /// The hosted threads that the caller may see, by process and thread number.
+    pub fn threads(&self) -> Result<Vec<Thread>> {
+        let mut buffer = vec![abi::tacet_thread::default(); 256];
+        loop {
+            let (count, total) = raw::list(&self.file, &mut buffer)
+                .map_err(|errno| hints::failure(&Request::List, errno, ""))?;
+            if total <= buffer.len() || buffer.len() == MAX_THREADS {
+                let mut threads: Vec<Thread> =
+                    buffer.iter().take(count).map(Thread::from).collect();
+                threads.sort_by_key(|thread| (thread.pid, thread.tid));
+                return Ok(threads);
+            }
+            buffer.resize(
+                total.next_power_of_two().min(MAX_THREADS),
+                Default::default(),
+            );
+        }
+    }
+
+    /// A fault on purpose (`enum tacet_test`); the module must allow test hooks.
+    pub fn test(&self, cpu: u32, test: u32) -> Result<()> {
+        let mut request = abi::tacet_test_hook {
+            revision: TACET_ABI_REVISION,
+            cpu,
+            test,
+            reserved: 0,
+        };
+        self.call(&mut request, Request::Test(cpu))
+    }
+
+    /// The kernel's own answer to one log source; see `log.rs`.
+    pub(crate) fn log_read(
+        &self,
+        source: u32,
+        after: u64,
+        entries: &mut [abi::tacet_log_entry],
+    ) -> std::result::Result<(usize, u64), Errno> {
+        raw::log_read(&self.file, source, after, entries)
+    }
+
+    fn call<R: raw::Request>(&self, request: &mut R, what: Request<'_>) -> Result<()> {
+        raw::call(&self.file, request).map_err(|errno| hints::failure(&what, errno, ""))
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Checks of access and of neighbours: who may use the device, and who else
+//! has plans for the CPUs.
+//!
+//! Called by `examine`.
+
+use std::path::Path;
+
+use nix::unistd::{AccessFlags, access};
+
+use super::Check;
+use crate::{CpuSet, DEVICE, Machine};
+
+pub(super) fn checks(machine: &Machine) -> Vec<Check> {
+    vec![
+        root(machine),
+        device(machine),
+        tracing(machine),
+        isolated(machine),
+        cpusets(machine),
+    ]
+}
+
+/// CAP_SYS_MODULE and CAP_SYS_ADMIN.
+const NEEDED_CAPABILITIES: u64 = 1 << 16 | 1 << 21;
+
+fn root(machine: &Machine) -> Check {
+    const NAME: &str = "root";
+    let status = machine.text("proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective
+        .and_then(|text| u64::from_str_radix(text.trim(), 16).ok())
+        .unwrap_or(0);
+    let container = machine.exists("run/.containerenv") || machine.exists(".dockerenv");
+    if effective & NEEDED_CAPABILITIES == NEEDED_CAPABILITIES {
+        Check::ok(NAME, "this user may start and end partitions")
+    } else if container {
+        Check::warning(
+            NAME,
+            "a container without CAP_SYS_MODULE and CAP_SYS_ADMIN",
+            "`tacet up` belongs on the host",
+        )
+    } else {
+        Check::warning(
+            NAME,
+            "this user may not start or end partitions",
+            "use root for `tacet up` and `tacet down`",
+        )
+    }
+}
+
+fn device(machine: &Machine) -> Check {
+    const NAME: &str = "device";
+    let path = machine.path("dev/tacet");
+    if !path.exists() {
+        return Check::ok(NAME, format!("{DEVICE} comes with the module"));
+    }
+    if may_use(&path) {
+        Check::ok(NAME, format!("this user may use {DEVICE}"))
+    } else {
+        let remedy = "join its group (`ls -l /dev/tacet`), see the udev rule 60-tacet.rules";
+        Check::warning(NAME, format!("this user may not use {DEVICE}"), remedy)
+    }
+}
+
+fn may_use(path: &Path) -> bool {
+    access(path, AccessFlags::R_OK | AccessFlags::W_OK).is_ok()
+}
+
+/// Decoupling another process asks for the same right as a debugger.
+fn tracing(machine: &Machine) -> Check {
+    const NAME: &str = "tracing";
+    match machine.text("proc/sys/kernel/yama/ptrace_scope").as_deref() {
+        None | Some("0") => Check::ok(NAME, "users may decouple their own processes"),
+        Some("1") => Check::warning(
+            NAME,
+            "kernel.yama.ptrace_scope is 1: only root decouples a process that runs already",
+            "`tacet run` needs no such right; or `sysctl kernel.yama.ptrace_scope=0`",
+        ),
+        Some(_) => Check::warning(
+            NAME,
+            "kernel.yama.ptrace_scope lets only root trace",
+            "start programs with `tacet run` instead of `tacet decouple`",
+        ),
+    }
+}
+
+fn isolated(machine: &Machine) -> Check {
+    const NAME: &str = "isolated-cpus";
+    let isolated = machine.isolated();
+    let proposal = machine.propose_cpus().unwrap_or_default();
+    if isolated.is_empty() {
+        return Check::ok(NAME, "none");
+    }
+    if isolated.intersection(&proposal).is_empty() {
+        return Check::ok(NAME, format!("CPUs {isolated}"));
+    }
+    let remedy = format!(
+        "`tacet up --cpus {}` takes just these, or drop isolcpus= and nohz_full=",
+        isolated.intersection(&proposal)
+    );
+    Check::warning(
+        NAME,
+        format!("CPUs {isolated} are set apart for programs on Linux"),
+        remedy,
+    )
+}
+
+/// Exclusive cpusets (version 2 of control groups) lose CPUs that go offline.
+fn cpusets(machine: &Machine) -> Check {
+    const NAME: &str = "cpusets";
+    let groups = exclusive_groups(machine);
+    match groups.as_slice() {
+        [] => Check::ok(NAME, "no control group has CPUs to itself"),
+        groups => {
+            let named: Vec<String> = groups
+                .iter()
+                .map(|(name, cpus)| format!("{name} (CPUs {cpus})"))
+                .collect();
+            let finding = format!(
+                "control groups with CPUs to themselves: {}",
+                named.join(", ")
+            );
+            Check::warning(NAME, finding, "leave their CPUs out of --cpus")
+        }
+    }
+}
+
+/// Two levels are where managers put them.
+fn exclusive_groups(machine: &Machine) -> Vec<(String, CpuSet)> {
+    let top = machine.path("sys/fs/cgroup");
+    let mut found = Vec::new();
+    for dir in subdirectories(&top)
+        .into_iter()
+        .flat_map(|dir| [vec![dir.clone()], subdirectories(&dir)].concat())
+    {
+        let read = |file| std::fs::read_to_string(dir.join(file)).unwrap_or_default();
+        let partition = read("cpuset.cpus.partition");
+        if matches!(
+            partition.split_whitespace().next(),
+            Some("root" | "isolated")
+        ) {
+            let name = dir.strip_prefix(&top).unwrap_or(&dir).display().to_string();
+            found.push((
+                name,
+                read("cpuset.cpus.effective").parse().unwrap_or_default(),
+            ));
+        }
+    }
+    found
+}
+
+fn subdirectories(path: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut paths: Vec<_> = entries
+        .filter(|e| e.file_type().is_ok_and(|t| t.is_dir()))
+        .map(|e| e.path())
+        .collect();
+    paths.sort();
+    paths
+}

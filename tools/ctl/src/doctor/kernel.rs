@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Checks of the kernel: its version, and what it was built with.
+//!
+//! Called by `examine`.
+
+use super::Check;
+use super::config::{Config, Setting};
+use crate::Machine;
+
+/// Kernels that the tests run on: major, minor (none: any).
+const TESTED: [(u32, Option<u32>); 3] = [(6, Some(1)), (6, Some(12)), (7, None)];
+const OLDEST: (u32, u32) = (6, 1);
+
+/// What the module stands on, and for what.
+const NEEDED: [(&str, &str); 6] = [
+    ("SMP", "more than one CPU"),
+    ("MODULES", "loading the module"),
+    ("HOTPLUG_CPU", "taking CPUs from Linux"),
+    (
+        "MMU_NOTIFIER",
+        "following changes of a program's memory (any of KVM, SVA or HMM selects it)",
+    ),
+    (
+        "CONTIG_ALLOC",
+        "contiguous memory (MEMORY_HOTREMOVE with COMPACTION, or CMA, selects it)",
+    ),
+    ("TRACEPOINTS", "parking threads at the border to user mode"),
+];
+
+pub(super) fn checks(machine: &Machine) -> Vec<Check> {
+    vec![version(&machine.release()), options(&Config::read(machine))]
+}
+
+fn version(release: &str) -> Check {
+    const NAME: &str = "kernel";
+    let Some(version) = parse(release) else {
+        return Check::warning(
+            NAME,
+            format!("`{release}` is not a version that can be compared"),
+            "6.1, 6.12 and 7.x are tested",
+        );
+    };
+    let tested = TESTED
+        .iter()
+        .any(|(major, minor)| *major == version.0 && minor.is_none_or(|minor| minor == version.1));
+    if version < OLDEST {
+        Check::problem(
+            NAME,
+            format!("Linux {release} is older than 6.1"),
+            "use Linux 6.1 or newer",
+        )
+    } else if tested {
+        Check::ok(NAME, format!("Linux {release}"))
+    } else {
+        Check::warning(
+            NAME,
+            format!("Linux {release} is not among those tested"),
+            "6.1, 6.12 and 7.x are tested",
+        )
+    }
+}
+
+fn parse(release: &str) -> Option<(u32, u32)> {
+    let mut parts = release.split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+fn options(config: &Config) -> Check {
+    const NAME: &str = "kernel-config";
+    let missing: Vec<String> = NEEDED
+        .iter()
+        .filter(|(option, _)| config.setting(option) == Setting::Off)
+        .map(|(option, why)| format!("CONFIG_{option} for {why}"))
+        .collect();
+    if config.setting("SMP") == Setting::Unknown {
+        let remedy =
+            "install the package that has /boot/config-*; the module says at load what it misses";
+        return Check::warning(NAME, "the kernel's configuration is not readable", remedy);
+    }
+    match missing.as_slice() {
+        [] => Check::ok(NAME, "has all that the module needs"),
+        missing => Check::problem(
+            NAME,
+            format!("lacks {}", missing.join(", ")),
+            "use a distribution's standard kernel",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Verdict;
+
+    #[test]
+    fn versions() {
+        for (release, verdict) in [
+            ("6.1.0-40-cloud-amd64", Verdict::Ok),
+            ("6.12.107+deb13-amd64", Verdict::Ok),
+            ("7.2.12-cloud-amd64", Verdict::Ok),
+            ("6.6.1", Verdict::Warning),
+            ("8.0.0", Verdict::Warning),
+            ("5.15.0-generic", Verdict::Problem),
+            ("strange", Verdict::Warning),
+        ] {
+            assert_eq!(version(release).verdict, verdict, "{release}");
+        }
+    }
+}

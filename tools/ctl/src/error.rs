@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One kind of failure for the library and the command: the object, the cause,
+//! the remedy, as one line.
+//!
+//! Called from everywhere. It must never print: the command does.
+
+use std::fmt;
+
+/// Status of the process after a failure that has no better one.
+const FAILED: u8 = 1;
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A failure. After it, nothing of the machine has been changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    object: String,
+    cause: String,
+    remedy: String,
+    status: u8,
+}
+
+impl Error {
+    /// `remedy` may be empty when there is none to name.
+    pub fn new(
+        object: impl fmt::Display,
+        cause: impl fmt::Display,
+        remedy: impl fmt::Display,
+    ) -> Self {
+        Error {
+            object: one_line(object),
+            cause: one_line(cause),
+            remedy: one_line(remedy),
+            status: FAILED,
+        }
+    }
+
+    /// The same failure with another exit status.
+    pub fn with_status(self, status: u8) -> Self {
+        Error { status, ..self }
+    }
+
+    pub fn status(&self) -> u8 {
+        self.status
+    }
+
+    /// What `io` says, without the number that std adds.
+    pub fn io(object: impl fmt::Display, io: &std::io::Error, remedy: impl fmt::Display) -> Self {
+        Error::new(object, io_text(io), remedy)
+    }
+}
+
+/// "permission denied" rather than "Permission denied (os error 13)".
+pub(crate) fn io_text(io: &std::io::Error) -> String {
+    let text = io.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    lower_first(text)
+}
+
+pub(crate) fn lower_first(text: &str) -> String {
+    let mut letters = text.chars();
+    match (letters.next(), text.chars().nth(1)) {
+        (Some(first), Some(second)) if second.is_lowercase() => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => text.to_string(),
+    }
+}
+
+/// Control characters would break the promise of one line, or the terminal.
+fn one_line(text: impl fmt::Display) -> String {
+    let text = text.to_string();
+    let clean: String = text
+        .trim()
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    clean
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.object, self.cause)?;
+        if self.remedy.is_empty() {
+            Ok(())
+        } else {
+            write!(f, "; {}", self.remedy)
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_one_line_with_object_cause_remedy() {
+        let error = Error::new("cpu 9", "it is\nabsent", "see `lscpu`");
+        assert_eq!(error.to_string(), "cpu 9: it is absent; see `lscpu`");
+        assert_eq!(error.status(), 1);
+        assert_eq!(error.with_status(126).status(), 126);
+    }
+
+    #[test]
+    fn leaves_out_an_empty_remedy() {
+        assert_eq!(Error::new("a", "b", "").to_string(), "a: b");
+    }
+
+    #[test]
+    fn io_errors_lose_their_number() {
+        let io = std::io::Error::from_raw_os_error(13);
+        assert_eq!(
+            Error::io("/dev/tacet", &io, "").to_string(),
+            "/dev/tacet: permission denied"
+        );
+        assert_eq!(lower_first("NUMA node"), "NUMA node");
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What an errno of the module means, and what a person can do about it.
+//!
+//! Called by `device.rs` and `log.rs` for every failed request. It must never
+//! hide an errno that it has no words for.
+
+use std::io;
+use std::path::Path;
+
+use nix::errno::Errno;
+use tacet_abi::TACET_ABI_REVISION;
+
+use crate::error::lower_first;
+use crate::{CpuSet, DEVICE, Error, Plan};
+
+/// What was asked.
+pub(crate) enum Request<'a> {
+    Up(&'a Plan),
+    Down,
+    Status,
+    Cpu(u32),
+    Host(&'a CpuSet),
+    Decouple { pid: i32, cpu: Option<u32> },
+    Recouple(i32),
+    List,
+    Log,
+    Test(u32),
+}
+
+const NO_PARTITION: (&str, &str) = ("no partition is up", "start one as root: `tacet up`");
+
+pub(crate) fn open(path: &Path, io: &io::Error) -> Error {
+    let remedy = match io.kind() {
+        io::ErrorKind::NotFound => {
+            return Error::new(
+                path.display(),
+                "the module is not loaded",
+                "`tacet up` as root loads it and starts a partition; `tacet doctor` says whether this machine can",
+            );
+        }
+        io::ErrorKind::PermissionDenied => {
+            "join the group that owns the device (`ls -l /dev/tacet`), or use root"
+        }
+        _ => "`tacet log` and `dmesg` may say more",
+    };
+    Error::io(path.display(), io, remedy)
+}
+
+/// `message` is the module's own words, empty if it had none.
+pub(crate) fn failure(request: &Request<'_>, errno: Errno, message: &str) -> Error {
+    if let Errno::EPROTO | Errno::ENOTTY = errno {
+        let cause = format!(
+            "the loaded module does not speak revision {TACET_ABI_REVISION}, as this command does"
+        );
+        return Error::new(
+            DEVICE,
+            cause,
+            "install module and command of one version, then `rmmod tacet`",
+        );
+    }
+    let (cause, remedy) = explain(request, errno);
+    let cause = match (message, cause) {
+        ("", "") => lower_first(errno.desc()),
+        ("", cause) => cause.to_string(),
+        (message, _) => message.to_string(),
+    };
+    Error::new(object(request), cause, remedy)
+}
+
+fn object(request: &Request<'_>) -> String {
+    match request {
+        Request::Up(plan) => format!("partition on CPUs {}", plan.cpus),
+        Request::Down => "partition".to_string(),
+        Request::Status | Request::List | Request::Log => DEVICE.to_string(),
+        Request::Cpu(cpu) | Request::Test(cpu) => format!("CPU {cpu}"),
+        Request::Host(cpus) if !cpus.is_empty() => format!("CPUs {cpus}"),
+        Request::Host(_) => "partition".to_string(),
+        Request::Decouple {
+            pid,
+            cpu: Some(cpu),
+        } => format!("process {pid} on CPU {cpu}"),
+        Request::Decouple { pid, cpu: None } | Request::Recouple(pid) => format!("process {pid}"),
+    }
+}
+
+/// Cause (empty: the errno's own text) and remedy.
+fn explain(request: &Request<'_>, errno: Errno) -> (&'static str, &'static str) {
+    match (request, errno) {
+        (Request::Decouple { .. }, Errno::EPERM | Errno::EACCES) => (
+            "it may not be traced by this user",
+            "use its owner's account or root; see also /proc/sys/kernel/yama/ptrace_scope",
+        ),
+        (_, Errno::EPERM | Errno::EACCES) => ("only root may do this", "repeat with sudo"),
+        (_, Errno::EINTR) => ("interrupted by a signal", "repeat the command"),
+        (Request::Up(_), _) => explain_up(errno),
+        (Request::Down, Errno::EBUSY) => (
+            "threads are hosted",
+            "end them (`tacet ps`), or send them back to Linux with `tacet down --force`",
+        ),
+        (Request::Host(cpus), Errno::EINVAL | Errno::ENODEV) if !cpus.is_empty() => (
+            "no partition is up, or not all of them belong to it",
+            "see `tacet status` for the partition's CPUs",
+        ),
+        (Request::Decouple { .. }, Errno::EINVAL) => (
+            "the CPU is not in the partition, or it is a kernel thread or a 32-bit program",
+            "see `tacet status` for the partition's CPUs",
+        ),
+        (Request::Cpu(_) | Request::Test(_), Errno::ENODEV) => {
+            ("it is not a CPU of the partition", "see `tacet status`")
+        }
+        (Request::Test(_), Errno::EOPNOTSUPP) => (
+            "the module was loaded without test hooks",
+            "load it with test_hooks=1",
+        ),
+        (_, Errno::ENODEV) => NO_PARTITION,
+        (_, Errno::ENOSPC) => (
+            "no further thread can be hosted",
+            "end or recouple hosted threads; `tacet status` has the limit",
+        ),
+        (_, Errno::EALREADY) => ("it is hosted already", "see `tacet ps`"),
+        (Request::Recouple(_), Errno::ESRCH) => ("nothing of it is hosted", "see `tacet ps`"),
+        (_, Errno::ESRCH) => ("there is no such process", "see `ps -e`"),
+        _ => ("", "`tacet log` and `dmesg` may say more"),
+    }
+}
+
+fn explain_up(errno: Errno) -> (&'static str, &'static str) {
+    match errno {
+        Errno::EBUSY => (
+            "a partition is up or changing",
+            "see `tacet status`; `tacet down` ends it",
+        ),
+        Errno::EINVAL => (
+            "an argument was refused",
+            "see `tacet up --dry-run` and `lscpu -e`",
+        ),
+        Errno::ENOMEM => (
+            "the memory cannot be had in contiguous blocks",
+            "ask for less (--memory), or free memory first (`sync; sysctl vm.drop_caches=3 vm.compact_memory=1`)",
+        ),
+        Errno::EIO => (
+            "a core did not start",
+            "everything was given back; `dmesg` has the module's account",
+        ),
+        Errno::ENOEXEC => (
+            "the image is not one that this module starts",
+            "install both of one version, or see --image",
+        ),
+        Errno::EOPNOTSUPP => ("this machine cannot do it", "`tacet doctor` says why"),
+        _ => (
+            "",
+            "everything was given back; `tacet log` and `dmesg` may say more",
+        ),
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Tacet from a program's side: the requests on `/dev/tacet`, what sysfs says
+//! of the machine, loading the module, and whether this machine can run it.
+//!
+//! Called by the `tacet` command, by tests and by other tools. It decides
+//! nothing about output: every fact is a value that `serde` can write, every
+//! failure an [`Error`] of one line. It must never guess a structure of the
+//! border: those come from `tacet-abi`.
+
+mod cpu_set;
+mod device;
+pub mod doctor;
+mod error;
+mod facts;
+mod hints;
+mod image;
+mod log;
+mod machine;
+mod module;
+mod plan;
+mod raw;
+mod run;
+mod size;
+
+pub use cpu_set::CpuSet;
+pub use device::{DEVICE, Device, HostOptions};
+pub use error::{Error, Result};
+pub use facts::{
+    CpuMode, CpuState, CpuStatus, Foreign, NodeMemory, PartitionState, Place, Status, Thread,
+};
+pub use image::{Image, find_image};
+pub use log::{LogEntry, LogLevel, LogReader, LogSource};
+pub use machine::Machine;
+pub use module::{Loading, Module};
+pub use plan::{Plan, PlanRequest};
+pub use run::execute;
+pub use size::{format_bytes, parse_bytes, round_up_to_large_page};

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What `up` is going to take: checked against the machine before anything is
+//! asked of the module.
+//!
+//! Called by `tacet up`, and by it alone with `--dry-run`. It must never
+//! change anything. The module checks again.
+
+use serde::Serialize;
+
+use crate::size::LARGE_PAGE;
+use crate::{CpuSet, Error, Machine, NodeMemory, Result, round_up_to_large_page};
+
+const DEFAULT_MEMORY: u64 = 64 << 20;
+const MAX_NODES: usize = tacet_abi::TACET_MAX_NODES as usize;
+
+/// What a person asked for.
+#[derive(Debug, Clone, Default)]
+pub struct PlanRequest {
+    pub cpus: Option<CpuSet>,
+    /// Bytes in all, to be split over the nodes of the CPUs.
+    pub memory: Option<u64>,
+    /// Bytes of each node, instead.
+    pub numa_memory: Option<Vec<NodeMemory>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    pub cpus: CpuSet,
+    /// The CPUs were chosen here, not by the person.
+    pub cpus_proposed: bool,
+    pub memory: Vec<NodeMemory>,
+    /// What will work, but perhaps not as well as it could.
+    pub warnings: Vec<String>,
+}
+
+impl Plan {
+    pub fn make(machine: &Machine, request: &PlanRequest) -> Result<Plan> {
+        let online = machine.online()?;
+        let cpus = match request.cpus {
+            Some(cpus) => cpus,
+            None => machine.propose_cpus()?,
+        };
+        if request.cpus.is_none() && cpus.is_empty() {
+            let cause = format!("CPUs {online} are one core, and the first core stays with Linux");
+            return Err(Error::new(
+                "CPUs",
+                cause,
+                "name CPUs with --cpus, or use a machine with more",
+            ));
+        }
+        check_cpus(machine, &cpus, &online)?;
+        let memory = match &request.numa_memory {
+            Some(nodes) => named(machine, nodes)?,
+            None => split(machine, &cpus, request.memory.unwrap_or(DEFAULT_MEMORY))?,
+        };
+        let warnings = warnings(machine, &cpus, &online);
+        Ok(Plan {
+            cpus,
+            cpus_proposed: request.cpus.is_none(),
+            memory,
+            warnings,
+        })
+    }
+
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory
+            .iter()
+            .fold(0, |sum, entry| sum.saturating_add(entry.bytes))
+    }
+}
+
+fn check_cpus(machine: &Machine, cpus: &CpuSet, online: &CpuSet) -> Result<()> {
+    let refuse =
+        |cpu: u32, cause: &str, remedy: &str| Err(Error::new(format!("CPU {cpu}"), cause, remedy));
+    if cpus.is_empty() {
+        return Err(Error::new(
+            "CPU list",
+            "it is empty",
+            "name at least one CPU, like --cpus 2-3",
+        ));
+    }
+    if cpus.contains(0) {
+        return refuse(0, "Linux keeps its first CPU", "leave it out of --cpus");
+    }
+    let present = machine.present().unwrap_or(*online);
+    for cpu in cpus.iter() {
+        if !present.contains(cpu) && !online.contains(cpu) {
+            return refuse(
+                cpu,
+                "this machine does not have it, or a partition has it",
+                "see `lscpu -e` and `tacet status`",
+            );
+        }
+        if !online.contains(cpu) {
+            let remedy = format!(
+                "`echo 1 > /sys/devices/system/cpu/cpu{cpu}/online` as root, or choose another"
+            );
+            return refuse(cpu, "it is offline", &remedy);
+        }
+        if !machine.hotpluggable(cpu) {
+            return refuse(
+                cpu,
+                "Linux cannot take it offline",
+                "choose another; see `tacet doctor`",
+            );
+        }
+    }
+    if online.without(cpus).is_empty() {
+        return Err(Error::new(
+            format!("CPUs {cpus}"),
+            "none would be left to Linux",
+            "leave at least one out",
+        ));
+    }
+    Ok(())
+}
+
+fn named(machine: &Machine, wanted: &[NodeMemory]) -> Result<Vec<NodeMemory>> {
+    let nodes = machine.nodes();
+    let mut memory: Vec<NodeMemory> = Vec::new();
+    for entry in wanted {
+        let refuse = |cause: &str| {
+            Err(Error::new(
+                format!("NUMA node {}", entry.node),
+                cause,
+                "see `lscpu` for the nodes",
+            ))
+        };
+        if !nodes.contains(entry.node) {
+            return refuse("this machine does not have it");
+        }
+        if memory.iter().any(|other| other.node == entry.node) {
+            return refuse("it is named twice");
+        }
+        if entry.bytes == 0 {
+            return refuse("it is to give no memory");
+        }
+        memory.push(NodeMemory {
+            node: entry.node,
+            bytes: round_up_to_large_page(entry.bytes),
+        });
+    }
+    limited(memory)
+}
+
+/// Evenly over the nodes that the CPUs are on, each share rounded up.
+fn split(machine: &Machine, cpus: &CpuSet, bytes: u64) -> Result<Vec<NodeMemory>> {
+    if bytes == 0 {
+        return Err(Error::new(
+            "memory",
+            "a partition cannot do without",
+            "ask for at least 2M",
+        ));
+    }
+    let nodes: CpuSet = cpus.iter().map(|cpu| machine.node_of(cpu)).collect();
+    let share = round_up_to_large_page(bytes.div_ceil(nodes.count() as u64)).max(LARGE_PAGE);
+    limited(
+        nodes
+            .iter()
+            .map(|node| NodeMemory { node, bytes: share })
+            .collect(),
+    )
+}
+
+fn limited(memory: Vec<NodeMemory>) -> Result<Vec<NodeMemory>> {
+    match memory.len() {
+        0 => Err(Error::new(
+            "NUMA memory",
+            "no node is named",
+            "write it like 0=512M,1=512M",
+        )),
+        1..=MAX_NODES => Ok(memory),
+        more => {
+            let cause = format!("{more} are more than the {MAX_NODES} that a partition can span");
+            Err(Error::new(
+                "NUMA nodes",
+                cause,
+                "choose CPUs of fewer nodes",
+            ))
+        }
+    }
+}
+
+fn warnings(machine: &Machine, cpus: &CpuSet, online: &CpuSet) -> Vec<String> {
+    let kept = online.without(cpus);
+    let torn = cpus.iter().filter_map(|cpu| {
+        let left = machine.siblings(cpu).intersection(&kept);
+        let text = format!(
+            "CPU {cpu} shares its core with CPU {left}, which stays with Linux and will disturb it"
+        );
+        (!left.is_empty()).then_some(text)
+    });
+    torn.collect()
+}

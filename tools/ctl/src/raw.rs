@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The only file of the tools with `unsafe`: the ioctl calls, and what the
+//! process was given by its parent before Rust's start-up code changed it.
+//!
+//! Called by `device.rs` (ioctls), `log.rs` and `run.rs`. It must never hand
+//! out a request that carries an address: the two that do are made here, with
+//! the buffer borrowed for as long as the call lasts.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+use nix::errno::Errno;
+use nix::libc;
+use tacet_abi as abi;
+use tacet_abi::TACET_ABI_REVISION;
+
+/// A request without an address in it: any value of it is safe to send.
+pub(crate) trait Request: private::Sealed {}
+
+mod private {
+    pub trait Sealed: Sized {
+        const NUMBER: u32;
+        /// The size that the number carries is the size of the structure.
+        const CHECKED: () = assert!((Self::NUMBER >> 16 & 0x3fff) as usize == size_of::<Self>());
+    }
+}
+
+macro_rules! request {
+    ($($structure:ident = $number:ident),*) => {$(
+        impl private::Sealed for abi::$structure { const NUMBER: u32 = abi::$number; }
+    )*};
+}
+request!(
+    tacet_up = TACET_UP,
+    tacet_down = TACET_DOWN,
+    tacet_status = TACET_STATUS,
+    tacet_cpu_status = TACET_CPU_STATUS,
+    tacet_host_self = TACET_HOST_SELF,
+    tacet_decouple = TACET_DECOUPLE,
+    tacet_recouple = TACET_RECOUPLE,
+    tacet_list = TACET_LIST,
+    tacet_log_read = TACET_LOG_READ,
+    tacet_test_hook = TACET_TEST
+);
+
+impl Request for abi::tacet_down {}
+impl Request for abi::tacet_status {}
+impl Request for abi::tacet_cpu_status {}
+impl Request for abi::tacet_host_self {}
+impl Request for abi::tacet_decouple {}
+impl Request for abi::tacet_recouple {}
+impl Request for abi::tacet_test_hook {}
+
+pub(crate) fn call<R: Request>(device: &File, request: &mut R) -> Result<(), Errno> {
+    send(device, request)
+}
+
+/// The image is only read. `request` comes back with the module's message.
+pub(crate) fn up(device: &File, request: &mut abi::tacet_up, image: &[u8]) -> Result<(), Errno> {
+    request.image_address = image.as_ptr() as u64;
+    request.image_bytes = image.len() as u64;
+    send(device, request)
+}
+
+/// Entries written, and entries that there were.
+pub(crate) fn list(
+    device: &File,
+    threads: &mut [abi::tacet_thread],
+) -> Result<(usize, usize), Errno> {
+    let mut request = abi::tacet_list {
+        revision: TACET_ABI_REVISION,
+        capacity: threads.len() as u32,
+        address: threads.as_mut_ptr() as u64,
+        ..Default::default()
+    };
+    send(device, &mut request)?;
+    Ok((
+        (request.count as usize).min(threads.len()),
+        request.total as usize,
+    ))
+}
+
+/// Entries written, and records lost.
+pub(crate) fn log_read(
+    device: &File,
+    source: u32,
+    after: u64,
+    entries: &mut [abi::tacet_log_entry],
+) -> Result<(usize, u64), Errno> {
+    let mut request = abi::tacet_log_read {
+        revision: TACET_ABI_REVISION,
+        cpu: source,
+        sequence: after,
+        address: entries.as_mut_ptr() as u64,
+        capacity: entries.len() as u32,
+        ..Default::default()
+    };
+    send(device, &mut request)?;
+    Ok(((request.count as usize).min(entries.len()), request.lost))
+}
+
+fn send<R: private::Sealed>(device: &File, request: &mut R) -> Result<(), Errno> {
+    let () = R::CHECKED;
+    // SAFETY: the number carries the size of `R` (checked above), so the module reads and writes
+    // within `request`, whose bytes are integers: any value of them is valid. An address inside
+    // it is that of a slice which the caller of `send`, in this file, holds borrowed for the call
+    // together with its length; those entries too are integers only.
+    let result = unsafe {
+        libc::ioctl(
+            device.as_raw_fd(),
+            R::NUMBER.into(),
+            std::ptr::from_mut(request),
+        )
+    };
+    Errno::result(result).map(drop)
+}
+
+/// Which of 0, 1, 2 the parent left closed (bits), and whether it ignored SIGPIPE.
+static CLOSED: AtomicI32 = AtomicI32::new(0);
+static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
+
+/// Rust's start-up opens closed standard streams and ignores SIGPIPE; a program that replaces
+/// this one must find both as the parent left them. The C library runs this before.
+// SAFETY: `.init_array` holds functions of this type, called once, before `main`, single-threaded.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = record_inheritance;
+
+extern "C" fn record_inheritance() {
+    for fd in 0..3 {
+        // SAFETY: F_GETFD reads a flag of a descriptor, open or not.
+        if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
+            CLOSED.fetch_or(1 << fd, Ordering::Relaxed);
+        }
+    }
+    // SAFETY: all zeroes is a valid `sigaction`; with a null new action the call only fills `old`.
+    let ignored = unsafe {
+        let mut old: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut old) == 0
+            && old.sa_sigaction == libc::SIG_IGN
+    };
+    PIPE_IGNORED.store(ignored, Ordering::Relaxed);
+}
+
+/// Undoes what Rust's start-up changed. Only right before `execve`.
+pub(crate) fn restore_inheritance() {
+    let closed = CLOSED.load(Ordering::Relaxed);
+    for fd in (0..3).filter(|fd| closed >> fd & 1 == 1) {
+        // SAFETY: sets a flag; the descriptor stays open for this process and closes in the next.
+        unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+    if !PIPE_IGNORED.load(Ordering::Relaxed) {
+        // SAFETY: the default action runs no code of this process.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    }
+}
+
+/// The other way round, for the message when `execve` failed.
+pub(crate) fn ignore_broken_pipes() {
+    // SAFETY: ignoring a signal runs no code of this process.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+}

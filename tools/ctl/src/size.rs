@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Amounts of memory as people write them: `1G`, `512M`, `2MiB`.
+//!
+//! Called for flags, the configuration file and tables. Units are powers of
+//! 1024. It must never round what a person wrote.
+
+use crate::{Error, Result};
+
+/// The smallest block that a partition is made of.
+pub(crate) const LARGE_PAGE: u64 = 2 << 20;
+
+const UNITS: [(&str, u32); 5] = [("", 0), ("K", 10), ("M", 20), ("G", 30), ("T", 40)];
+
+pub fn parse_bytes(text: &str) -> Result<u64> {
+    let text = text.trim();
+    let fail = |cause: &str| {
+        Error::new(
+            format!("size `{text}`"),
+            cause,
+            "write it like 512M, 1G or 2MiB",
+        )
+    };
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    if number.is_empty() {
+        return Err(fail("it does not start with a whole number"));
+    }
+    let number: u64 = number
+        .parse()
+        .map_err(|_| fail("the number is too large"))?;
+    let shift = unit_shift(unit).ok_or_else(|| fail("the unit is not known"))?;
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| fail("the number is too large"))
+}
+
+/// `M`, `m`, `MB` and `MiB` are the same; `B` alone is bytes.
+fn unit_shift(unit: &str) -> Option<u32> {
+    let upper = unit.to_ascii_uppercase();
+    let base = match upper.strip_suffix("IB") {
+        Some("") => return None,
+        Some(base) => base,
+        None => upper.strip_suffix('B').unwrap_or(&upper),
+    };
+    UNITS
+        .iter()
+        .find(|(name, _)| *name == base)
+        .map(|(_, shift)| *shift)
+}
+
+/// The largest unit in which the number is whole: `1 GiB`, `1536 MiB`.
+pub fn format_bytes(bytes: u64) -> String {
+    let fitting = UNITS
+        .iter()
+        .rev()
+        .find(|(_, shift)| bytes >= 1 << shift && bytes % (1 << shift) == 0);
+    match fitting {
+        Some((name, shift)) if *shift > 0 => format!("{} {name}iB", bytes >> shift),
+        _ => format!("{bytes} B"),
+    }
+}
+
+/// The next multiple of 2 MiB, or the largest one that there is.
+pub fn round_up_to_large_page(bytes: u64) -> u64 {
+    bytes
+        .checked_next_multiple_of(LARGE_PAGE)
+        .unwrap_or(u64::MAX - u64::MAX % LARGE_PAGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("4096", 4096),
+            ("4096B", 4096),
+            ("1K", 1 << 10),
+            ("512M", 512 << 20),
+            ("2MiB", 2 << 20),
+            ("2mb", 2 << 20),
+            ("1G", 1 << 30),
+            (" 3T ", 3 << 40),
+        ] {
+            assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_the_rest_in_one_line() {
+        for text in [
+            "",
+            "G",
+            "-1G",
+            "+1",
+            "1.5G",
+            "1Q",
+            "1iB",
+            "1 G",
+            "99999999999999999999",
+            "17179869184T",
+        ] {
+            let error = parse_bytes(text).expect_err(text).to_string();
+            assert!(error.starts_with("size `"), "{error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn formats_exactly() {
+        assert_eq!(format_bytes(0), "0 B");
+        assert_eq!(format_bytes(1 << 30), "1 GiB");
+        assert_eq!(format_bytes(1536 << 20), "1536 MiB");
+        assert_eq!(format_bytes((1 << 20) + 1), "1048577 B");
+    }
+
+    #[test]
+    fn rounds_up_only() {
+        assert_eq!(round_up_to_large_page(0), 0);
+        assert_eq!(round_up_to_large_page(1), LARGE_PAGE);
+        assert_eq!(round_up_to_large_page(LARGE_PAGE), LARGE_PAGE);
+        assert_eq!(round_up_to_large_page(u64::MAX) % LARGE_PAGE, 0);
+    }
+}
