@@ -41,9 +41,7 @@ impl CpuSet {
     }
 
     pub fn contains(&self, cpu: u32) -> bool {
-        self.words
-            .get(cpu as usize / 64)
-            .is_some_and(|word| word >> (cpu % 64) & 1 == 1)
+        self.words.get(cpu as usize / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -51,10 +49,7 @@ impl CpuSet {
     }
 
     pub fn count(&self) -> usize {
-        self.words
-            .iter()
-            .map(|word| word.count_ones() as usize)
-            .sum()
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
@@ -75,9 +70,7 @@ impl CpuSet {
     }
 
     fn combine(&self, other: &CpuSet, f: impl Fn(u64, u64) -> u64) -> CpuSet {
-        CpuSet {
-            words: std::array::from_fn(|i| f(self.words[i], other.words[i])),
-        }
+        CpuSet { words: std::array::from_fn(|i| f(self.words[i], other.words[i])) }
     }
 
     /// Runs of consecutive CPUs, first and last.
@@ -111,10 +104,7 @@ impl CpuSet {
             return Err(format!("the stride of `{item}` is 0"));
         }
         if last >= TACET_MAX_CPUS {
-            return Err(format!(
-                "CPU {last} is beyond the largest supported, {}",
-                TACET_MAX_CPUS - 1
-            ));
+            return Err(format!("CPU {last} is beyond the largest supported, {}", TACET_MAX_CPUS - 1));
         }
         (first..=last).step_by(step as usize).for_each(|cpu| {
             self.insert(cpu);
@@ -141,11 +131,7 @@ impl FromStr for CpuSet {
         }
         for item in text.split(',') {
             set.insert_item(item).map_err(|cause| {
-                Error::new(
-                    format!("CPU list `{text}`"),
-                    cause,
-                    "write it like 2-3 or 1,4-6,8-14:2",
-                )
+                Error::new(format!("CPU list `{text}`"), cause, "write it like 2-3 or 1,4-6,8-14:2")
             })?;
         }
         Ok(set)

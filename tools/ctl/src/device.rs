@@ -43,9 +43,7 @@ impl Device {
 
     pub(crate) fn open_at(path: &Path) -> Result<Device> {
         let file = OpenOptions::new().read(true).write(true).open(path);
-        Ok(Device {
-            file: file.map_err(|io| hints::open(path, &io))?,
-        })
+        Ok(Device { file: file.map_err(|io| hints::open(path, &io))? })
     }
 
     /// Starts a partition. `fail_step` is 0, or with test hooks the step to fail before.
@@ -67,71 +65,37 @@ impl Device {
 
     /// Gives everything back; with `recouple` also while threads are hosted.
     pub fn down(&self, recouple: bool) -> Result<()> {
-        let flags = if recouple {
-            abi::TACET_DOWN_RECOUPLE
-        } else {
-            0
-        };
-        let mut request = abi::tacet_down {
-            revision: TACET_ABI_REVISION,
-            flags,
-            ..Default::default()
-        };
+        let flags = if recouple { abi::TACET_DOWN_RECOUPLE } else { 0 };
+        let mut request = abi::tacet_down { revision: TACET_ABI_REVISION, flags, ..Default::default() };
         raw::call(&self.file, &mut request)
             .map_err(|errno| hints::failure(&Request::Down, errno, &text(&request.message)))
     }
 
     pub fn status(&self) -> Result<Status> {
-        let mut request = abi::tacet_status {
-            revision: TACET_ABI_REVISION,
-            ..Default::default()
-        };
+        let mut request = abi::tacet_status { revision: TACET_ABI_REVISION, ..Default::default() };
         self.call(&mut request, Request::Status)?;
         Ok(Status::from(&request))
     }
 
     pub fn cpu_status(&self, cpu: u32) -> Result<CpuStatus> {
-        let mut request = abi::tacet_cpu_status {
-            revision: TACET_ABI_REVISION,
-            cpu,
-            ..Default::default()
-        };
+        let mut request = abi::tacet_cpu_status { revision: TACET_ABI_REVISION, cpu, ..Default::default() };
         self.call(&mut request, Request::Cpu(cpu))?;
         Ok(CpuStatus::from(&request))
     }
 
     /// The calling thread runs on the partition from its next return to user mode on.
     pub fn host_self(&self, options: &HostOptions) -> Result<()> {
-        let follow = if options.follow {
-            abi::TACET_HOST_FOLLOW
-        } else {
-            0
-        };
-        let populate = if options.populate {
-            abi::TACET_HOST_POPULATE
-        } else {
-            0
-        };
-        let mut request = abi::tacet_host_self {
-            revision: TACET_ABI_REVISION,
-            flags: follow | populate,
-            cpus: options.cpus.words(),
-        };
+        let follow = if options.follow { abi::TACET_HOST_FOLLOW } else { 0 };
+        let populate = if options.populate { abi::TACET_HOST_POPULATE } else { 0 };
+        let mut request =
+            abi::tacet_host_self { revision: TACET_ABI_REVISION, flags: follow | populate, cpus: options.cpus.words() };
         self.call(&mut request, Request::Host(&options.cpus))
     }
 
     /// Moves a process, or with `thread` one thread, to the partition.
     pub fn decouple(&self, pid: i32, cpu: Option<u32>, thread: bool, follow: bool) -> Result<()> {
-        let only = if thread {
-            abi::TACET_DECOUPLE_THREAD
-        } else {
-            0
-        };
-        let follow = if follow {
-            abi::TACET_DECOUPLE_FOLLOW
-        } else {
-            0
-        };
+        let only = if thread { abi::TACET_DECOUPLE_THREAD } else { 0 };
+        let follow = if follow { abi::TACET_DECOUPLE_FOLLOW } else { 0 };
         let mut request = abi::tacet_decouple {
             revision: TACET_ABI_REVISION,
             pid,
@@ -143,17 +107,8 @@ impl Device {
 
     /// Brings it back to Linux; no core runs it when this returns.
     pub fn recouple(&self, pid: i32, thread: bool) -> Result<()> {
-        let flags = if thread {
-            abi::TACET_DECOUPLE_THREAD
-        } else {
-            0
-        };
-        let mut request = abi::tacet_recouple {
-            revision: TACET_ABI_REVISION,
-            pid,
-            flags,
-            reserved: 0,
-        };
+        let flags = if thread { abi::TACET_DECOUPLE_THREAD } else { 0 };
+        let mut request = abi::tacet_recouple { revision: TACET_ABI_REVISION, pid, flags, reserved: 0 };
         self.call(&mut request, Request::Recouple(pid))
     }
 
@@ -161,29 +116,20 @@ impl Device {
     pub fn threads(&self) -> Result<Vec<Thread>> {
         let mut buffer = vec![abi::tacet_thread::default(); 256];
         loop {
-            let (count, total) = raw::list(&self.file, &mut buffer)
-                .map_err(|errno| hints::failure(&Request::List, errno, ""))?;
+            let (count, total) =
+                raw::list(&self.file, &mut buffer).map_err(|errno| hints::failure(&Request::List, errno, ""))?;
             if total <= buffer.len() || buffer.len() == MAX_THREADS {
-                let mut threads: Vec<Thread> =
-                    buffer.iter().take(count).map(Thread::from).collect();
+                let mut threads: Vec<Thread> = buffer.iter().take(count).map(Thread::from).collect();
                 threads.sort_by_key(|thread| (thread.pid, thread.tid));
                 return Ok(threads);
             }
-            buffer.resize(
-                total.next_power_of_two().min(MAX_THREADS),
-                Default::default(),
-            );
+            buffer.resize(total.next_power_of_two().min(MAX_THREADS), Default::default());
         }
     }
 
     /// A fault on purpose (`enum tacet_test`); the module must allow test hooks.
     pub fn test(&self, cpu: u32, test: u32) -> Result<()> {
-        let mut request = abi::tacet_test_hook {
-            revision: TACET_ABI_REVISION,
-            cpu,
-            test,
-            reserved: 0,
-        };
+        let mut request = abi::tacet_test_hook { revision: TACET_ABI_REVISION, cpu, test, reserved: 0 };
         self.call(&mut request, Request::Test(cpu))
     }
 
@@ -199,5 +145,26 @@ impl Device {
 
     fn call<R: raw::Request>(&self, request: &mut R, what: Request<'_>) -> Result<()> {
         raw::call(&self.file, request).map_err(|errno| hints::failure(&what, errno, ""))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+
+    #[test]
+    fn the_descriptor_does_not_outlive_an_exec() {
+        let device = Device::open_at(Path::new("/dev/null")).unwrap();
+        let flags = fcntl(&device.file, FcntlArg::F_GETFD).unwrap();
+        assert!(FdFlag::from_bits_truncate(flags).contains(FdFlag::FD_CLOEXEC));
+    }
+
+    #[test]
+    fn something_else_in_its_place_is_told_apart() {
+        let device = Device::open_at(Path::new("/dev/null")).unwrap();
+        let error = device.status().unwrap_err().to_string();
+        assert!(error.starts_with("/dev/tacet: the loaded module does not speak revision"), "{error}");
+        assert!(device.threads().is_err());
     }
 }

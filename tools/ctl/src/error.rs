@@ -22,17 +22,8 @@ pub struct Error {
 
 impl Error {
     /// `remedy` may be empty when there is none to name.
-    pub fn new(
-        object: impl fmt::Display,
-        cause: impl fmt::Display,
-        remedy: impl fmt::Display,
-    ) -> Self {
-        Error {
-            object: one_line(object),
-            cause: one_line(cause),
-            remedy: one_line(remedy),
-            status: FAILED,
-        }
+    pub fn new(object: impl fmt::Display, cause: impl fmt::Display, remedy: impl fmt::Display) -> Self {
+        Error { object: one_line(object), cause: one_line(cause), remedy: one_line(remedy), status: FAILED }
     }
 
     /// The same failure with another exit status.
@@ -60,9 +51,7 @@ pub(crate) fn io_text(io: &std::io::Error) -> String {
 pub(crate) fn lower_first(text: &str) -> String {
     let mut letters = text.chars();
     match (letters.next(), text.chars().nth(1)) {
-        (Some(first), Some(second)) if second.is_lowercase() => {
-            first.to_lowercase().chain(letters).collect()
-        }
+        (Some(first), Some(second)) if second.is_lowercase() => first.to_lowercase().chain(letters).collect(),
         _ => text.to_string(),
     }
 }
@@ -70,22 +59,14 @@ pub(crate) fn lower_first(text: &str) -> String {
 /// Control characters would break the promise of one line, or the terminal.
 fn one_line(text: impl fmt::Display) -> String {
     let text = text.to_string();
-    let clean: String = text
-        .trim()
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    let clean: String = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     clean
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.object, self.cause)?;
-        if self.remedy.is_empty() {
-            Ok(())
-        } else {
-            write!(f, "; {}", self.remedy)
-        }
+        if self.remedy.is_empty() { Ok(()) } else { write!(f, "; {}", self.remedy) }
     }
 }
 
@@ -111,10 +92,7 @@ mod tests {
     #[test]
     fn io_errors_lose_their_number() {
         let io = std::io::Error::from_raw_os_error(13);
-        assert_eq!(
-            Error::io("/dev/tacet", &io, "").to_string(),
-            "/dev/tacet: permission denied"
-        );
+        assert_eq!(Error::io("/dev/tacet", &io, "").to_string(), "/dev/tacet: permission denied");
         assert_eq!(lower_first("NUMA node"), "NUMA node");
     }
 }

@@ -125,12 +125,7 @@ impl From<&abi::tacet_status> for Status {
                 _ => PartitionState::Unknown,
             },
             cpus: CpuSet::from_words(raw.cpus),
-            memory: nodes
-                .map(|entry| NodeMemory {
-                    node: entry.node,
-                    bytes: entry.bytes,
-                })
-                .collect(),
+            memory: nodes.map(|entry| NodeMemory { node: entry.node, bytes: entry.bytes }).collect(),
             hosted_threads: raw.hosted_threads,
             hosted_processes: raw.hosted_processes,
             hosted_threads_max: raw.context_count,
@@ -147,9 +142,7 @@ impl From<&abi::tacet_status> for Status {
 
 impl From<&abi::tacet_cpu_status> for CpuStatus {
     fn from(raw: &abi::tacet_cpu_status) -> Self {
-        let vectors = (0..=u8::MAX)
-            .zip(raw.foreign)
-            .filter(|(_, count)| *count > 0);
+        let vectors = (0..=u8::MAX).zip(raw.foreign).filter(|(_, count)| *count > 0);
         CpuStatus {
             cpu: raw.cpu,
             node: raw.node,
@@ -174,9 +167,7 @@ impl From<&abi::tacet_cpu_status> for CpuStatus {
             notifications: raw.notifications,
             switches: raw.switches,
             flushes: raw.flushes,
-            foreign_interrupts: vectors
-                .map(|(vector, count)| Foreign { vector, count })
-                .collect(),
+            foreign_interrupts: vectors.map(|(vector, count)| Foreign { vector, count }).collect(),
         }
     }
 }
@@ -207,14 +198,7 @@ impl From<&abi::tacet_thread> for Thread {
 
 /// The bytes before the first zero, as text that is safe on a terminal.
 pub(crate) fn text(bytes: &[std::ffi::c_char]) -> String {
-    let bytes: Vec<u8> = bytes
-        .iter()
-        .map(|c| *c as u8)
-        .take_while(|b| *b != 0)
-        .collect();
+    let bytes: Vec<u8> = bytes.iter().map(|c| *c as u8).take_while(|b| *b != 0).collect();
     let text = String::from_utf8_lossy(&bytes);
-    text.trim_end()
-        .chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect()
+    text.trim_end().chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -38,9 +38,7 @@ pub(crate) fn open(path: &Path, io: &io::Error) -> Error {
                 "`tacet up` as root loads it and starts a partition; `tacet doctor` says whether this machine can",
             );
         }
-        io::ErrorKind::PermissionDenied => {
-            "join the group that owns the device (`ls -l /dev/tacet`), or use root"
-        }
+        io::ErrorKind::PermissionDenied => "join the group that owns the device (`ls -l /dev/tacet`), or use root",
         _ => "`tacet log` and `dmesg` may say more",
     };
     Error::io(path.display(), io, remedy)
@@ -49,14 +47,8 @@ pub(crate) fn open(path: &Path, io: &io::Error) -> Error {
 /// `message` is the module's own words, empty if it had none.
 pub(crate) fn failure(request: &Request<'_>, errno: Errno, message: &str) -> Error {
     if let Errno::EPROTO | Errno::ENOTTY = errno {
-        let cause = format!(
-            "the loaded module does not speak revision {TACET_ABI_REVISION}, as this command does"
-        );
-        return Error::new(
-            DEVICE,
-            cause,
-            "install module and command of one version, then `rmmod tacet`",
-        );
+        let cause = format!("the loaded module does not speak revision {TACET_ABI_REVISION}, as this command does");
+        return Error::new(DEVICE, cause, "install module and command of one version, then `rmmod tacet`");
     }
     let (cause, remedy) = explain(request, errno);
     let cause = match (message, cause) {
@@ -75,10 +67,7 @@ fn object(request: &Request<'_>) -> String {
         Request::Cpu(cpu) | Request::Test(cpu) => format!("CPU {cpu}"),
         Request::Host(cpus) if !cpus.is_empty() => format!("CPUs {cpus}"),
         Request::Host(_) => "partition".to_string(),
-        Request::Decouple {
-            pid,
-            cpu: Some(cpu),
-        } => format!("process {pid} on CPU {cpu}"),
+        Request::Decouple { pid, cpu: Some(cpu) } => format!("process {pid} on CPU {cpu}"),
         Request::Decouple { pid, cpu: None } | Request::Recouple(pid) => format!("process {pid}"),
     }
 }
@@ -93,14 +82,12 @@ fn explain(request: &Request<'_>, errno: Errno) -> (&'static str, &'static str) 
         (_, Errno::EPERM | Errno::EACCES) => ("only root may do this", "repeat with sudo"),
         (_, Errno::EINTR) => ("interrupted by a signal", "repeat the command"),
         (Request::Up(_), _) => explain_up(errno),
-        (Request::Down, Errno::EBUSY) => (
-            "threads are hosted",
-            "end them (`tacet ps`), or send them back to Linux with `tacet down --force`",
-        ),
-        (Request::Host(cpus), Errno::EINVAL | Errno::ENODEV) if !cpus.is_empty() => (
-            "no partition is up, or not all of them belong to it",
-            "see `tacet status` for the partition's CPUs",
-        ),
+        (Request::Down, Errno::EBUSY) => {
+            ("threads are hosted", "end them (`tacet ps`), or send them back to Linux with `tacet down --force`")
+        }
+        (Request::Host(cpus), Errno::EINVAL | Errno::ENODEV) if !cpus.is_empty() => {
+            ("no partition is up, or not all of them belong to it", "see `tacet status` for the partition's CPUs")
+        }
         (Request::Decouple { .. }, Errno::EINVAL) => (
             "the CPU is not in the partition, or it is a kernel thread or a 32-bit program",
             "see `tacet status` for the partition's CPUs",
@@ -108,15 +95,13 @@ fn explain(request: &Request<'_>, errno: Errno) -> (&'static str, &'static str) 
         (Request::Cpu(_) | Request::Test(_), Errno::ENODEV) => {
             ("it is not a CPU of the partition", "see `tacet status`")
         }
-        (Request::Test(_), Errno::EOPNOTSUPP) => (
-            "the module was loaded without test hooks",
-            "load it with test_hooks=1",
-        ),
+        (Request::Test(_), Errno::EOPNOTSUPP) => {
+            ("the module was loaded without test hooks", "load it with test_hooks=1")
+        }
         (_, Errno::ENODEV) => NO_PARTITION,
-        (_, Errno::ENOSPC) => (
-            "no further thread can be hosted",
-            "end or recouple hosted threads; `tacet status` has the limit",
-        ),
+        (_, Errno::ENOSPC) => {
+            ("no further thread can be hosted", "end or recouple hosted threads; `tacet status` has the limit")
+        }
         (_, Errno::EALREADY) => ("it is hosted already", "see `tacet ps`"),
         (Request::Recouple(_), Errno::ESRCH) => ("nothing of it is hosted", "see `tacet ps`"),
         (_, Errno::ESRCH) => ("there is no such process", "see `ps -e`"),
@@ -126,30 +111,58 @@ fn explain(request: &Request<'_>, errno: Errno) -> (&'static str, &'static str) 
 
 fn explain_up(errno: Errno) -> (&'static str, &'static str) {
     match errno {
-        Errno::EBUSY => (
-            "a partition is up or changing",
-            "see `tacet status`; `tacet down` ends it",
-        ),
-        Errno::EINVAL => (
-            "an argument was refused",
-            "see `tacet up --dry-run` and `lscpu -e`",
-        ),
+        Errno::EBUSY => ("a partition is up or changing", "see `tacet status`; `tacet down` ends it"),
+        Errno::EINVAL => ("an argument was refused", "see `tacet up --dry-run` and `lscpu -e`"),
         Errno::ENOMEM => (
             "the memory cannot be had in contiguous blocks",
             "ask for less (--memory), or free memory first (`sync; sysctl vm.drop_caches=3 vm.compact_memory=1`)",
         ),
-        Errno::EIO => (
-            "a core did not start",
-            "everything was given back; `dmesg` has the module's account",
-        ),
-        Errno::ENOEXEC => (
-            "the image is not one that this module starts",
-            "install both of one version, or see --image",
-        ),
+        Errno::EIO => ("a core did not start", "everything was given back; `dmesg` has the module's account"),
+        Errno::ENOEXEC => {
+            ("the image is not one that this module starts", "install both of one version, or see --image")
+        }
         Errno::EOPNOTSUPP => ("this machine cannot do it", "`tacet doctor` says why"),
-        _ => (
-            "",
-            "everything was given back; `tacet log` and `dmesg` may say more",
-        ),
+        _ => ("", "everything was given back; `tacet log` and `dmesg` may say more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_documented_errno_has_cause_and_remedy() {
+        let (none, some) = (CpuSet::default(), CpuSet::from_iter([2]));
+        let any = Request::Decouple { pid: 7, cpu: None };
+        let one = Request::Decouple { pid: 7, cpu: Some(2) };
+        for (request, errno, words) in [
+            (&Request::Down, Errno::EBUSY, "partition: threads are hosted; "),
+            (&Request::Down, Errno::EPERM, "partition: only root may do this; "),
+            (&Request::Host(&none), Errno::ENODEV, "partition: no partition is up; "),
+            (&Request::Host(&some), Errno::EINVAL, "CPUs 2: no partition is up, or not all"),
+            (&Request::Host(&none), Errno::ENOSPC, "partition: no further thread"),
+            (&Request::Host(&none), Errno::EALREADY, "partition: it is hosted already; "),
+            (&any, Errno::ESRCH, "process 7: there is no such process; "),
+            (&any, Errno::EPERM, "process 7: it may not be traced by this user; "),
+            (&one, Errno::EINVAL, "process 7 on CPU 2: the CPU is not in the partition"),
+            (&Request::Recouple(7), Errno::ESRCH, "process 7: nothing of it is hosted; "),
+            (&Request::Cpu(9), Errno::ENODEV, "CPU 9: it is not a CPU of the partition; "),
+            (&Request::Status, Errno::EPROTO, "/dev/tacet: the loaded module does not speak revision"),
+            (&Request::List, Errno::EFAULT, "/dev/tacet: bad address; "),
+        ] {
+            let error = failure(request, errno, "").to_string();
+            assert!(error.starts_with(words), "{error}");
+            assert!(error.contains("; ") && !error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_modules_own_words_come_first() {
+        let plan = Plan { cpus: CpuSet::from_iter([2, 3]), cpus_proposed: false, memory: vec![], warnings: vec![] };
+        let error = failure(&Request::Up(&plan), Errno::EIO, "CPU 3 did not answer").to_string();
+        assert!(error.starts_with("partition on CPUs 2-3: CPU 3 did not answer; everything was given back"), "{error}");
+        for errno in [Errno::EBUSY, Errno::EINVAL, Errno::ENOMEM, Errno::ENOEXEC, Errno::EOPNOTSUPP, Errno::ENOENT] {
+            assert!(failure(&Request::Up(&plan), errno, "").to_string().contains("; "));
+        }
     }
 }

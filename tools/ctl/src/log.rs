@@ -56,10 +56,7 @@ impl LogReader {
     pub fn new(candidates: &CpuSet) -> LogReader {
         let cpus = candidates.iter().map(LogSource::Cpu);
         let sources = std::iter::once(LogSource::Module).chain(cpus);
-        LogReader {
-            sources: sources.map(|source| (source, 0)).collect(),
-            up_count: 0,
-        }
+        LogReader { sources: sources.map(|source| (source, 0)).collect(), up_count: 0 }
     }
 
     /// What has come since the last call, oldest first.
@@ -76,21 +73,13 @@ impl LogReader {
     fn begin(&mut self, up_count: u32) {
         if self.up_count != up_count {
             self.up_count = up_count;
-            let cores = self
-                .sources
-                .iter_mut()
-                .filter(|(source, _)| **source != LogSource::Module);
+            let cores = self.sources.iter_mut().filter(|(source, _)| **source != LogSource::Module);
             cores.for_each(|(_, seen)| *seen = 0);
         }
     }
 }
 
-fn read_source(
-    device: &Device,
-    source: LogSource,
-    seen: &mut u64,
-    into: &mut Vec<LogEntry>,
-) -> Result<()> {
+fn read_source(device: &Device, source: LogSource, seen: &mut u64, into: &mut Vec<LogEntry>) -> Result<()> {
     let number = match source {
         LogSource::Module => abi::TACET_LOG_MODULE,
         LogSource::Cpu(cpu) => cpu,
@@ -144,39 +133,15 @@ mod tests {
     use super::*;
 
     fn at(time_ns: u64, cpu: Option<u32>, sequence: u64) -> LogEntry {
-        LogEntry {
-            time_ns,
-            cpu,
-            level: LogLevel::Info,
-            sequence,
-            lost: 0,
-            text: String::new(),
-        }
+        LogEntry { time_ns, cpu, level: LogLevel::Info, sequence, lost: 0, text: String::new() }
     }
 
     #[test]
     fn merges_by_time_then_source_then_order() {
-        let merged = merge(vec![
-            at(5, Some(2), 2),
-            at(5, Some(2), 1),
-            at(9, None, 1),
-            at(1, Some(3), 7),
-            at(5, None, 0),
-        ]);
-        let order: Vec<_> = merged
-            .iter()
-            .map(|entry| (entry.time_ns, entry.cpu, entry.sequence))
-            .collect();
-        assert_eq!(
-            order,
-            [
-                (1, Some(3), 7),
-                (5, None, 0),
-                (5, Some(2), 1),
-                (5, Some(2), 2),
-                (9, None, 1)
-            ]
-        );
+        let merged =
+            merge(vec![at(5, Some(2), 2), at(5, Some(2), 1), at(9, None, 1), at(1, Some(3), 7), at(5, None, 0)]);
+        let order: Vec<_> = merged.iter().map(|entry| (entry.time_ns, entry.cpu, entry.sequence)).collect();
+        assert_eq!(order, [(1, Some(3), 7), (5, None, 0), (5, Some(2), 1), (5, Some(2), 2), (9, None, 1)]);
     }
 
     #[test]
@@ -193,17 +158,11 @@ mod tests {
 
     #[test]
     fn text_ends_at_zero_and_cannot_move_the_cursor() {
-        let mut raw = abi::tacet_log_entry {
-            level: 2,
-            ..Default::default()
-        };
+        let mut raw = abi::tacet_log_entry { level: 2, ..Default::default() };
         for (to, from) in raw.text.iter_mut().zip(b"bad\x1b[2Jnews\n\0old") {
             *to = *from as std::ffi::c_char;
         }
         let entry = entry(&raw, LogSource::Cpu(3), 4);
-        assert_eq!(
-            (entry.text.as_str(), entry.level, entry.lost),
-            ("bad?[2Jnews", LogLevel::Fatal, 4)
-        );
+        assert_eq!((entry.text.as_str(), entry.level, entry.lost), ("bad?[2Jnews", LogLevel::Fatal, 4));
     }
 }

@@ -32,11 +32,7 @@ impl Machine {
     /// A small file's text without the last newline; none if it cannot be read.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
         let bytes = std::fs::read(self.path(path)).ok()?;
-        Some(
-            String::from_utf8_lossy(&bytes)
-                .trim_end_matches('\n')
-                .to_string(),
-        )
+        Some(String::from_utf8_lossy(&bytes).trim_end_matches('\n').to_string())
     }
 
     pub(crate) fn exists(&self, path: &str) -> bool {
@@ -65,20 +61,13 @@ impl Machine {
     fn cpu_list(&self, name: &str) -> Result<CpuSet> {
         let path = format!("sys/devices/system/cpu/{name}");
         let text = std::fs::read_to_string(self.path(&path));
-        let text =
-            text.map_err(|io| Error::io(format!("/{path}"), &io, "sysfs must be mounted on /sys"))?;
-        if text.trim() == "(null)" {
-            Ok(CpuSet::default())
-        } else {
-            text.parse()
-        }
+        let text = text.map_err(|io| Error::io(format!("/{path}"), &io, "sysfs must be mounted on /sys"))?;
+        if text.trim() == "(null)" { Ok(CpuSet::default()) } else { text.parse() }
     }
 
     /// The hardware threads of the CPU's core, itself among them.
     pub fn siblings(&self, cpu: u32) -> CpuSet {
-        let text = self.text(&format!(
-            "sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"
-        ));
+        let text = self.text(&format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"));
         let mut siblings: CpuSet = text.and_then(|text| text.parse().ok()).unwrap_or_default();
         siblings.insert(cpu);
         siblings
@@ -91,15 +80,9 @@ impl Machine {
 
     /// NUMA nodes that are online; node 0 where the kernel knows none.
     pub fn nodes(&self) -> CpuSet {
-        let nodes: CpuSet = self
-            .text("sys/devices/system/node/online")
-            .and_then(|text| text.parse().ok())
-            .unwrap_or_default();
-        if nodes.is_empty() {
-            [0].into_iter().collect()
-        } else {
-            nodes
-        }
+        let nodes: CpuSet =
+            self.text("sys/devices/system/node/online").and_then(|text| text.parse().ok()).unwrap_or_default();
+        if nodes.is_empty() { [0].into_iter().collect() } else { nodes }
     }
 
     pub fn node_of(&self, cpu: u32) -> u32 {
@@ -112,11 +95,7 @@ impl Machine {
         let online = self.online()?;
         let first = online.iter().next().unwrap_or(0);
         let kept = self.siblings(0).union(&self.siblings(first));
-        Ok(online
-            .without(&kept)
-            .iter()
-            .filter(|cpu| self.hotpluggable(*cpu))
-            .collect())
+        Ok(online.without(&kept).iter().filter(|cpu| self.hotpluggable(*cpu)).collect())
     }
 
     pub fn release(&self) -> String {
@@ -131,11 +110,9 @@ impl Machine {
     }
 }
 
-/// The directory of the running command.
-pub(crate) fn executable_dir() -> PathBuf {
+/// Where the running command is installed: what holds its `bin/`.
+pub(crate) fn installation() -> PathBuf {
     let executable = std::env::current_exe().ok();
-    executable
-        .as_deref()
-        .and_then(Path::parent)
-        .map_or_else(|| PathBuf::from("/usr/bin"), Path::to_path_buf)
+    let prefix = executable.as_deref().and_then(Path::parent).and_then(Path::parent);
+    prefix.map_or_else(|| PathBuf::from("/usr"), Path::to_path_buf)
 }

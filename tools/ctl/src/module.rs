@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use nix::kmod::{ModuleInitFlags, finit_module};
 use serde::Serialize;
 
-use crate::machine::executable_dir;
+use crate::machine::installation;
 use crate::{Error, Machine, Result};
 
 const NAME: &str = "tacet";
@@ -38,16 +38,8 @@ pub enum Loading {
 impl Module {
     pub fn look(machine: &Machine) -> Module {
         let release = machine.release();
-        let near = executable_dir()
-            .join("../lib/tacet/modules")
-            .join(&release)
-            .join("tacet.ko");
-        Module {
-            loaded: machine.exists("sys/module/tacet"),
-            installed: installed(machine, &release),
-            near: near.canonicalize().unwrap_or(near),
-            release,
-        }
+        let near = installation().join("lib/tacet/modules").join(&release).join("tacet.ko");
+        Module { loaded: machine.exists("sys/module/tacet"), installed: installed(machine, &release), near, release }
     }
 
     pub fn is_loaded(&self) -> bool {
@@ -56,9 +48,7 @@ impl Module {
 
     /// The file that loading would take.
     pub fn file(&self) -> Option<&Path> {
-        self.installed
-            .as_deref()
-            .or(self.near.is_file().then_some(&self.near))
+        self.installed.as_deref().or(self.near.is_file().then_some(&self.near))
     }
 
     /// What `load` would do.
@@ -71,10 +61,8 @@ impl Module {
             Ok(Loading::File(self.near.clone()))
         } else {
             let cause = format!("none is installed for kernel {}", self.release);
-            let remedy = format!(
-                "install the headers of this kernel and `make install`, or put one at {}",
-                self.near.display()
-            );
+            let remedy =
+                format!("install the headers of this kernel and `make install`, or put one at {}", self.near.display());
             Err(Error::new("module tacet", cause, remedy))
         }
     }
@@ -96,10 +84,7 @@ impl Module {
 fn installed(machine: &Machine, release: &str) -> Option<PathBuf> {
     let dir = format!("lib/modules/{release}");
     let index = machine.text(&format!("{dir}/modules.dep"))?;
-    let path = index
-        .lines()
-        .filter_map(|line| line.split_once(':'))
-        .map(|(path, _)| path);
+    let path = index.lines().filter_map(|line| line.split_once(':')).map(|(path, _)| path);
     let mut ours = path.filter(|path| {
         let file = path.rsplit('/').next().unwrap_or(path);
         file.split_once(".ko").is_some_and(|(name, _)| name == NAME)
@@ -109,28 +94,14 @@ fn installed(machine: &Machine, release: &str) -> Option<PathBuf> {
 
 fn modprobe(parameters: &str) -> Result<()> {
     let mut command = Command::new("/sbin/modprobe");
-    command
-        .arg(NAME)
-        .args(parameters.split_whitespace())
-        .stdin(Stdio::null());
-    let output = command
-        .output()
-        .map_err(|io| Error::io("/sbin/modprobe", &io, "install the package kmod"))?;
+    command.arg(NAME).args(parameters.split_whitespace()).stdin(Stdio::null());
+    let output = command.output().map_err(|io| Error::io("/sbin/modprobe", &io, "install the package kmod"))?;
     if output.status.success() {
         return Ok(());
     }
     let words = String::from_utf8_lossy(&output.stderr);
-    let cause = words
-        .lines()
-        .last()
-        .unwrap_or("modprobe failed")
-        .trim_start_matches("modprobe: ")
-        .to_string();
-    Err(Error::new(
-        "module tacet",
-        cause,
-        "repeat as root; `tacet doctor` and `dmesg` say more",
-    ))
+    let cause = words.lines().last().unwrap_or("modprobe failed").trim_start_matches("modprobe: ").to_string();
+    Err(Error::new("module tacet", cause, "repeat as root; `tacet doctor` and `dmesg` say more"))
 }
 
 fn insert(path: &Path, parameters: &str, release: &str) -> Result<()> {
@@ -144,31 +115,17 @@ fn insert(path: &Path, parameters: &str, release: &str) -> Result<()> {
 
 fn refused(path: &Path, errno: Errno, release: &str) -> Error {
     let (cause, remedy) = match errno {
-        Errno::EPERM if nix::unistd::geteuid().is_root() => (
-            "the kernel lets no module in".to_string(),
-            "see `tacet doctor`: lockdown and module signing",
-        ),
+        Errno::EPERM if nix::unistd::geteuid().is_root() => {
+            ("the kernel lets no module in".to_string(), "see `tacet doctor`: lockdown and module signing")
+        }
         Errno::EPERM => ("only root may load it".to_string(), "repeat with sudo"),
-        Errno::EKEYREJECTED | Errno::ENOKEY | Errno::EKEYEXPIRED | Errno::EBADMSG => (
-            "the kernel wants a signature that it trusts".to_string(),
-            "sign it with an enrolled key (mokutil)",
-        ),
-        Errno::ENOEXEC => (
-            format!("it was not built for kernel {release}"),
-            "build it again: `make`",
-        ),
-        Errno::ENOENT => (
-            "the kernel lacks a symbol that it needs".to_string(),
-            "`dmesg` names it",
-        ),
-        Errno::EOPNOTSUPP | Errno::ENODEV => (
-            "this machine cannot run it".to_string(),
-            "`tacet doctor` says why",
-        ),
-        other => (
-            crate::error::lower_first(other.desc()),
-            "`dmesg` may say more",
-        ),
+        Errno::EKEYREJECTED | Errno::ENOKEY | Errno::EKEYEXPIRED | Errno::EBADMSG => {
+            ("the kernel wants a signature that it trusts".to_string(), "sign it with an enrolled key (mokutil)")
+        }
+        Errno::ENOEXEC => (format!("it was not built for kernel {release}"), "build it again: `make`"),
+        Errno::ENOENT => ("the kernel lacks a symbol that it needs".to_string(), "`dmesg` names it"),
+        Errno::EOPNOTSUPP | Errno::ENODEV => ("this machine cannot run it".to_string(), "`tacet doctor` says why"),
+        other => (crate::error::lower_first(other.desc()), "`dmesg` may say more"),
     };
     Error::new(path.display(), cause, remedy)
 }

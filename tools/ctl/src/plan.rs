@@ -42,11 +42,7 @@ impl Plan {
         };
         if request.cpus.is_none() && cpus.is_empty() {
             let cause = format!("CPUs {online} are one core, and the first core stays with Linux");
-            return Err(Error::new(
-                "CPUs",
-                cause,
-                "name CPUs with --cpus, or use a machine with more",
-            ));
+            return Err(Error::new("CPUs", cause, "name CPUs with --cpus, or use a machine with more"));
         }
         check_cpus(machine, &cpus, &online)?;
         let memory = match &request.numa_memory {
@@ -54,30 +50,18 @@ impl Plan {
             None => split(machine, &cpus, request.memory.unwrap_or(DEFAULT_MEMORY))?,
         };
         let warnings = warnings(machine, &cpus, &online);
-        Ok(Plan {
-            cpus,
-            cpus_proposed: request.cpus.is_none(),
-            memory,
-            warnings,
-        })
+        Ok(Plan { cpus, cpus_proposed: request.cpus.is_none(), memory, warnings })
     }
 
     pub fn memory_bytes(&self) -> u64 {
-        self.memory
-            .iter()
-            .fold(0, |sum, entry| sum.saturating_add(entry.bytes))
+        self.memory.iter().fold(0, |sum, entry| sum.saturating_add(entry.bytes))
     }
 }
 
 fn check_cpus(machine: &Machine, cpus: &CpuSet, online: &CpuSet) -> Result<()> {
-    let refuse =
-        |cpu: u32, cause: &str, remedy: &str| Err(Error::new(format!("CPU {cpu}"), cause, remedy));
+    let refuse = |cpu: u32, cause: &str, remedy: &str| Err(Error::new(format!("CPU {cpu}"), cause, remedy));
     if cpus.is_empty() {
-        return Err(Error::new(
-            "CPU list",
-            "it is empty",
-            "name at least one CPU, like --cpus 2-3",
-        ));
+        return Err(Error::new("CPU list", "it is empty", "name at least one CPU, like --cpus 2-3"));
     }
     if cpus.contains(0) {
         return refuse(0, "Linux keeps its first CPU", "leave it out of --cpus");
@@ -92,25 +76,15 @@ fn check_cpus(machine: &Machine, cpus: &CpuSet, online: &CpuSet) -> Result<()> {
             );
         }
         if !online.contains(cpu) {
-            let remedy = format!(
-                "`echo 1 > /sys/devices/system/cpu/cpu{cpu}/online` as root, or choose another"
-            );
+            let remedy = format!("`echo 1 > /sys/devices/system/cpu/cpu{cpu}/online` as root, or choose another");
             return refuse(cpu, "it is offline", &remedy);
         }
         if !machine.hotpluggable(cpu) {
-            return refuse(
-                cpu,
-                "Linux cannot take it offline",
-                "choose another; see `tacet doctor`",
-            );
+            return refuse(cpu, "Linux cannot take it offline", "choose another; see `tacet doctor`");
         }
     }
     if online.without(cpus).is_empty() {
-        return Err(Error::new(
-            format!("CPUs {cpus}"),
-            "none would be left to Linux",
-            "leave at least one out",
-        ));
+        return Err(Error::new(format!("CPUs {cpus}"), "none would be left to Linux", "leave at least one out"));
     }
     Ok(())
 }
@@ -119,13 +93,8 @@ fn named(machine: &Machine, wanted: &[NodeMemory]) -> Result<Vec<NodeMemory>> {
     let nodes = machine.nodes();
     let mut memory: Vec<NodeMemory> = Vec::new();
     for entry in wanted {
-        let refuse = |cause: &str| {
-            Err(Error::new(
-                format!("NUMA node {}", entry.node),
-                cause,
-                "see `lscpu` for the nodes",
-            ))
-        };
+        let refuse =
+            |cause: &str| Err(Error::new(format!("NUMA node {}", entry.node), cause, "see `lscpu` for the nodes"));
         if !nodes.contains(entry.node) {
             return refuse("this machine does not have it");
         }
@@ -135,10 +104,7 @@ fn named(machine: &Machine, wanted: &[NodeMemory]) -> Result<Vec<NodeMemory>> {
         if entry.bytes == 0 {
             return refuse("it is to give no memory");
         }
-        memory.push(NodeMemory {
-            node: entry.node,
-            bytes: round_up_to_large_page(entry.bytes),
-        });
+        memory.push(NodeMemory { node: entry.node, bytes: round_up_to_large_page(entry.bytes) });
     }
     limited(memory)
 }
@@ -146,37 +112,20 @@ fn named(machine: &Machine, wanted: &[NodeMemory]) -> Result<Vec<NodeMemory>> {
 /// Evenly over the nodes that the CPUs are on, each share rounded up.
 fn split(machine: &Machine, cpus: &CpuSet, bytes: u64) -> Result<Vec<NodeMemory>> {
     if bytes == 0 {
-        return Err(Error::new(
-            "memory",
-            "a partition cannot do without",
-            "ask for at least 2M",
-        ));
+        return Err(Error::new("memory", "a partition cannot do without", "ask for at least 2M"));
     }
     let nodes: CpuSet = cpus.iter().map(|cpu| machine.node_of(cpu)).collect();
     let share = round_up_to_large_page(bytes.div_ceil(nodes.count() as u64)).max(LARGE_PAGE);
-    limited(
-        nodes
-            .iter()
-            .map(|node| NodeMemory { node, bytes: share })
-            .collect(),
-    )
+    limited(nodes.iter().map(|node| NodeMemory { node, bytes: share }).collect())
 }
 
 fn limited(memory: Vec<NodeMemory>) -> Result<Vec<NodeMemory>> {
     match memory.len() {
-        0 => Err(Error::new(
-            "NUMA memory",
-            "no node is named",
-            "write it like 0=512M,1=512M",
-        )),
+        0 => Err(Error::new("NUMA memory", "no node is named", "write it like 0=512M,1=512M")),
         1..=MAX_NODES => Ok(memory),
         more => {
             let cause = format!("{more} are more than the {MAX_NODES} that a partition can span");
-            Err(Error::new(
-                "NUMA nodes",
-                cause,
-                "choose CPUs of fewer nodes",
-            ))
+            Err(Error::new("NUMA nodes", cause, "choose CPUs of fewer nodes"))
         }
     }
 }
@@ -185,9 +134,7 @@ fn warnings(machine: &Machine, cpus: &CpuSet, online: &CpuSet) -> Vec<String> {
     let kept = online.without(cpus);
     let torn = cpus.iter().filter_map(|cpu| {
         let left = machine.siblings(cpu).intersection(&kept);
-        let text = format!(
-            "CPU {cpu} shares its core with CPU {left}, which stays with Linux and will disturb it"
-        );
+        let text = format!("CPU {cpu} shares its core with CPU {left}, which stays with Linux and will disturb it");
         (!left.is_empty()).then_some(text)
     });
     torn.collect()

@@ -64,10 +64,7 @@ pub(crate) fn up(device: &File, request: &mut abi::tacet_up, image: &[u8]) -> Re
 }
 
 /// Entries written, and entries that there were.
-pub(crate) fn list(
-    device: &File,
-    threads: &mut [abi::tacet_thread],
-) -> Result<(usize, usize), Errno> {
+pub(crate) fn list(device: &File, threads: &mut [abi::tacet_thread]) -> Result<(usize, usize), Errno> {
     let mut request = abi::tacet_list {
         revision: TACET_ABI_REVISION,
         capacity: threads.len() as u32,
@@ -75,10 +72,7 @@ pub(crate) fn list(
         ..Default::default()
     };
     send(device, &mut request)?;
-    Ok((
-        (request.count as usize).min(threads.len()),
-        request.total as usize,
-    ))
+    Ok(((request.count as usize).min(threads.len()), request.total as usize))
 }
 
 /// Entries written, and records lost.
@@ -106,13 +100,7 @@ fn send<R: private::Sealed>(device: &File, request: &mut R) -> Result<(), Errno>
     // within `request`, whose bytes are integers: any value of them is valid. An address inside
     // it is that of a slice which the caller of `send`, in this file, holds borrowed for the call
     // together with its length; those entries too are integers only.
-    let result = unsafe {
-        libc::ioctl(
-            device.as_raw_fd(),
-            R::NUMBER.into(),
-            std::ptr::from_mut(request),
-        )
-    };
+    let result = unsafe { libc::ioctl(device.as_raw_fd(), R::NUMBER.into(), std::ptr::from_mut(request)) };
     Errno::result(result).map(drop)
 }
 
@@ -137,8 +125,7 @@ extern "C" fn record_inheritance() {
     // SAFETY: all zeroes is a valid `sigaction`; with a null new action the call only fills `old`.
     let ignored = unsafe {
         let mut old: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut old) == 0
-            && old.sa_sigaction == libc::SIG_IGN
+        libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut old) == 0 && old.sa_sigaction == libc::SIG_IGN
     };
     PIPE_IGNORED.store(ignored, Ordering::Relaxed);
 }

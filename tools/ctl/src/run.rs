@@ -21,20 +21,11 @@ const NOT_FOUND: u8 = 127;
 /// Replaces this process by `command[0]`, looked up in PATH; returns only to say why not.
 pub fn execute(command: &[OsString]) -> Error {
     let Some(program) = command.first() else {
-        return Error::new(
-            "run",
-            "no program is named",
-            "write `tacet run PROGRAM ARGS…`",
-        )
-        .with_status(2);
+        return Error::new("run", "no program is named", "write `tacet run PROGRAM ARGS…`").with_status(2);
     };
-    let words: Result<Vec<CString>, _> = command
-        .iter()
-        .map(|word| CString::new(word.clone().into_vec()))
-        .collect();
+    let words: Result<Vec<CString>, _> = command.iter().map(|word| CString::new(word.clone().into_vec())).collect();
     let Ok(words) = words else {
-        return Error::new(program.display(), "an argument holds a zero byte", "")
-            .with_status(NOT_EXECUTABLE);
+        return Error::new(program.display(), "an argument holds a zero byte", "").with_status(NOT_EXECUTABLE);
     };
     raw::restore_inheritance();
     let result: nix::Result<Infallible> = nix::unistd::execvp(&words[0], &words);
@@ -53,21 +44,11 @@ fn explain(program: &OsStr, errno: Errno) -> Error {
             "see its first line (#!), or `file` for its dynamic loader",
             NOT_FOUND,
         ),
-        (Errno::ENOENT | Errno::ENOTDIR, None) => (
-            "not found".to_string(),
-            "check the name and PATH",
-            NOT_FOUND,
-        ),
-        (Errno::EACCES, _) => (
-            "permission denied".to_string(),
-            "it must be an executable file",
-            NOT_EXECUTABLE,
-        ),
-        (Errno::ENOEXEC, _) => (
-            "not a program of this machine".to_string(),
-            "see `file` for what it is",
-            NOT_EXECUTABLE,
-        ),
+        (Errno::ENOENT | Errno::ENOTDIR, None) => ("not found".to_string(), "check the name and PATH", NOT_FOUND),
+        (Errno::EACCES, _) => ("permission denied".to_string(), "it must be an executable file", NOT_EXECUTABLE),
+        (Errno::ENOEXEC, _) => {
+            ("not a program of this machine".to_string(), "see `file` for what it is", NOT_EXECUTABLE)
+        }
         (other, _) => (crate::error::lower_first(other.desc()), "", NOT_EXECUTABLE),
     };
     Error::new(program.display(), cause, remedy).with_status(status)
@@ -81,8 +62,5 @@ fn find(program: &OsStr) -> Option<PathBuf> {
     }
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     let mut files = std::env::split_paths(&path).map(|dir| dir.join(program));
-    files.find(|file| {
-        file.metadata()
-            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    })
+    files.find(|file| file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0))
 }

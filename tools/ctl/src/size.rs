@@ -13,25 +13,15 @@ const UNITS: [(&str, u32); 5] = [("", 0), ("K", 10), ("M", 20), ("G", 30), ("T",
 
 pub fn parse_bytes(text: &str) -> Result<u64> {
     let text = text.trim();
-    let fail = |cause: &str| {
-        Error::new(
-            format!("size `{text}`"),
-            cause,
-            "write it like 512M, 1G or 2MiB",
-        )
-    };
+    let fail = |cause: &str| Error::new(format!("size `{text}`"), cause, "write it like 512M, 1G or 2MiB");
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     if number.is_empty() {
         return Err(fail("it does not start with a whole number"));
     }
-    let number: u64 = number
-        .parse()
-        .map_err(|_| fail("the number is too large"))?;
+    let number: u64 = number.parse().map_err(|_| fail("the number is too large"))?;
     let shift = unit_shift(unit).ok_or_else(|| fail("the unit is not known"))?;
-    number
-        .checked_mul(1 << shift)
-        .ok_or_else(|| fail("the number is too large"))
+    number.checked_mul(1 << shift).ok_or_else(|| fail("the number is too large"))
 }
 
 /// `M`, `m`, `MB` and `MiB` are the same; `B` alone is bytes.
@@ -42,18 +32,12 @@ fn unit_shift(unit: &str) -> Option<u32> {
         Some(base) => base,
         None => upper.strip_suffix('B').unwrap_or(&upper),
     };
-    UNITS
-        .iter()
-        .find(|(name, _)| *name == base)
-        .map(|(_, shift)| *shift)
+    UNITS.iter().find(|(name, _)| *name == base).map(|(_, shift)| *shift)
 }
 
 /// The largest unit in which the number is whole: `1 GiB`, `1536 MiB`.
 pub fn format_bytes(bytes: u64) -> String {
-    let fitting = UNITS
-        .iter()
-        .rev()
-        .find(|(_, shift)| bytes >= 1 << shift && bytes % (1 << shift) == 0);
+    let fitting = UNITS.iter().rev().find(|(_, shift)| bytes >= 1 << shift && bytes.is_multiple_of(1 << shift));
     match fitting {
         Some((name, shift)) if *shift > 0 => format!("{} {name}iB", bytes >> shift),
         _ => format!("{bytes} B"),
@@ -62,9 +46,7 @@ pub fn format_bytes(bytes: u64) -> String {
 
 /// The next multiple of 2 MiB, or the largest one that there is.
 pub fn round_up_to_large_page(bytes: u64) -> u64 {
-    bytes
-        .checked_next_multiple_of(LARGE_PAGE)
-        .unwrap_or(u64::MAX - u64::MAX % LARGE_PAGE)
+    bytes.checked_next_multiple_of(LARGE_PAGE).unwrap_or(u64::MAX - u64::MAX % LARGE_PAGE)
 }
 
 #[cfg(test)]
@@ -90,18 +72,7 @@ mod tests {
 
     #[test]
     fn refuses_the_rest_in_one_line() {
-        for text in [
-            "",
-            "G",
-            "-1G",
-            "+1",
-            "1.5G",
-            "1Q",
-            "1iB",
-            "1 G",
-            "99999999999999999999",
-            "17179869184T",
-        ] {
+        for text in ["", "G", "-1G", "+1", "1.5G", "1Q", "1iB", "1 G", "99999999999999999999", "17179869184T"] {
             let error = parse_bytes(text).expect_err(text).to_string();
             assert!(error.starts_with("size `"), "{error}");
             assert!(!error.contains('\n'), "{error}");

@@ -5,10 +5,7 @@ use proptest::prelude::*;
 use tacet_ctl::CpuSet;
 
 fn cpus(text: &str) -> Vec<u32> {
-    text.parse::<CpuSet>()
-        .unwrap_or_else(|error| panic!("{error}"))
-        .iter()
-        .collect()
+    text.parse::<CpuSet>().unwrap_or_else(|error| panic!("{error}")).iter().collect()
 }
 
 #[test]
@@ -46,10 +43,7 @@ fn refuses_everything_else_in_one_line() {
         "１",
     ] {
         let error = text.parse::<CpuSet>().expect_err(text).to_string();
-        assert!(
-            error.starts_with(&format!("CPU list `{text}`: ")),
-            "{error}"
-        );
+        assert!(error.starts_with(&format!("CPU list `{text}`: ")), "{error}");
         assert!(!error.contains('\n'), "{error}");
     }
 }
@@ -67,10 +61,7 @@ fn set_operations() {
     assert_eq!(a.without(&b).to_string(), "0-1");
     assert_eq!(a.intersection(&b).to_string(), "2-3");
     assert_eq!(a.union(&b).to_string(), "0-5");
-    assert_eq!(
-        (a.count(), a.contains(4), a.contains(9999)),
-        (4, false, false)
-    );
+    assert_eq!((a.count(), a.contains(4), a.contains(9999)), (4, false, false));
 }
 
 proptest! {

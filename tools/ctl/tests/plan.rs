@@ -10,18 +10,13 @@ struct Fake {
 
 impl Fake {
     fn new() -> Fake {
-        let fake = Fake {
-            dir: tempfile::tempdir().unwrap(),
-        };
+        let fake = Fake { dir: tempfile::tempdir().unwrap() };
         for (name, list) in [("online", "0-6"), ("present", "0-7"), ("possible", "0-15")] {
             fake.write(&format!("cpu/{name}"), list);
         }
         fake.write("node/online", "0-1");
         for cpu in 0..8 {
-            fake.write(
-                &format!("cpu/cpu{cpu}/topology/thread_siblings_list"),
-                &format!("{},{}", cpu % 4, cpu % 4 + 4),
-            );
+            fake.write(&format!("cpu/cpu{cpu}/topology/thread_siblings_list"), &format!("{},{}", cpu % 4, cpu % 4 + 4));
             fake.write(&format!("cpu/cpu{cpu}/node{}/x", cpu % 4 / 2), "");
             if cpu != 0 && cpu != 5 {
                 fake.write(&format!("cpu/cpu{cpu}/online"), "1");
@@ -37,11 +32,7 @@ impl Fake {
     }
 
     fn plan(&self, cpus: Option<&str>, memory: Option<u64>) -> Result<Plan, String> {
-        let request = PlanRequest {
-            cpus: cpus.map(|list| list.parse().unwrap()),
-            memory,
-            numa_memory: None,
-        };
+        let request = PlanRequest { cpus: cpus.map(|list| list.parse().unwrap()), memory, numa_memory: None };
         self.make(&request)
     }
 
@@ -64,45 +55,17 @@ fn proposes_all_but_the_first_core() {
 fn splits_memory_over_the_nodes_of_the_cpus() {
     let plan = Fake::new().plan(Some("1,2"), Some(101 * MIB)).unwrap();
     let share = 52 * MIB;
-    assert_eq!(
-        plan.memory,
-        [
-            NodeMemory {
-                node: 0,
-                bytes: share
-            },
-            NodeMemory {
-                node: 1,
-                bytes: share
-            }
-        ]
-    );
+    assert_eq!(plan.memory, [NodeMemory { node: 0, bytes: share }, NodeMemory { node: 1, bytes: share }]);
     let plan = Fake::new().plan(Some("2-3"), Some(1)).unwrap();
-    assert_eq!(
-        plan.memory,
-        [NodeMemory {
-            node: 1,
-            bytes: 2 * MIB
-        }]
-    );
+    assert_eq!(plan.memory, [NodeMemory { node: 1, bytes: 2 * MIB }]);
 }
 
 #[test]
 fn warns_of_torn_cores() {
     let plan = Fake::new().plan(Some("2"), None).unwrap();
     assert_eq!(plan.warnings.len(), 1);
-    assert!(
-        plan.warnings[0].contains("CPU 2 shares its core with CPU 6"),
-        "{:?}",
-        plan.warnings
-    );
-    assert!(
-        Fake::new()
-            .plan(Some("2,6"), None)
-            .unwrap()
-            .warnings
-            .is_empty()
-    );
+    assert!(plan.warnings[0].contains("CPU 2 shares its core with CPU 6"), "{:?}", plan.warnings);
+    assert!(Fake::new().plan(Some("2,6"), None).unwrap().warnings.is_empty());
 }
 
 #[test]
@@ -124,42 +87,14 @@ fn refuses_cpus_that_cannot_be_taken() {
 #[test]
 fn refuses_memory_that_makes_no_sense() {
     let fake = Fake::new();
-    assert!(
-        fake.plan(Some("2"), Some(0))
-            .unwrap_err()
-            .starts_with("memory: ")
-    );
+    assert!(fake.plan(Some("2"), Some(0)).unwrap_err().starts_with("memory: "));
     let wish = |nodes: &[(u32, u64)]| {
-        let nodes = nodes
-            .iter()
-            .map(|(node, bytes)| NodeMemory {
-                node: *node,
-                bytes: *bytes,
-            })
-            .collect();
-        fake.make(&PlanRequest {
-            cpus: Some("2".parse().unwrap()),
-            memory: None,
-            numa_memory: Some(nodes),
-        })
+        let nodes = nodes.iter().map(|(node, bytes)| NodeMemory { node: *node, bytes: *bytes }).collect();
+        fake.make(&PlanRequest { cpus: Some("2".parse().unwrap()), memory: None, numa_memory: Some(nodes) })
     };
-    assert!(
-        wish(&[(2, MIB)])
-            .unwrap_err()
-            .starts_with("NUMA node 2: this machine does not have it")
-    );
-    assert!(
-        wish(&[(1, MIB), (1, MIB)])
-            .unwrap_err()
-            .contains("named twice")
-    );
+    assert!(wish(&[(2, MIB)]).unwrap_err().starts_with("NUMA node 2: this machine does not have it"));
+    assert!(wish(&[(1, MIB), (1, MIB)]).unwrap_err().contains("named twice"));
     assert!(wish(&[(1, 0)]).unwrap_err().contains("no memory"));
     assert!(wish(&[]).is_err());
-    assert_eq!(
-        wish(&[(1, 3 * MIB)]).unwrap().memory,
-        [NodeMemory {
-            node: 1,
-            bytes: 4 * MIB
-        }]
-    );
+    assert_eq!(wish(&[(1, 3 * MIB)]).unwrap().memory, [NodeMemory { node: 1, bytes: 4 * MIB }]);
 }

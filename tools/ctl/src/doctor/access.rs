@@ -12,13 +12,7 @@ use super::Check;
 use crate::{CpuSet, DEVICE, Machine};
 
 pub(super) fn checks(machine: &Machine) -> Vec<Check> {
-    vec![
-        root(machine),
-        device(machine),
-        tracing(machine),
-        isolated(machine),
-        cpusets(machine),
-    ]
+    vec![root(machine), device(machine), tracing(machine), isolated(machine), cpusets(machine)]
 }
 
 /// CAP_SYS_MODULE and CAP_SYS_ADMIN.
@@ -28,24 +22,14 @@ fn root(machine: &Machine) -> Check {
     const NAME: &str = "root";
     let status = machine.text("proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let effective = effective
-        .and_then(|text| u64::from_str_radix(text.trim(), 16).ok())
-        .unwrap_or(0);
+    let effective = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0);
     let container = machine.exists("run/.containerenv") || machine.exists(".dockerenv");
     if effective & NEEDED_CAPABILITIES == NEEDED_CAPABILITIES {
         Check::ok(NAME, "this user may start and end partitions")
     } else if container {
-        Check::warning(
-            NAME,
-            "a container without CAP_SYS_MODULE and CAP_SYS_ADMIN",
-            "`tacet up` belongs on the host",
-        )
+        Check::warning(NAME, "a container without CAP_SYS_MODULE and CAP_SYS_ADMIN", "`tacet up` belongs on the host")
     } else {
-        Check::warning(
-            NAME,
-            "this user may not start or end partitions",
-            "use root for `tacet up` and `tacet down`",
-        )
+        Check::warning(NAME, "this user may not start or end partitions", "use root for `tacet up` and `tacet down`")
     }
 }
 
@@ -99,11 +83,7 @@ fn isolated(machine: &Machine) -> Check {
         "`tacet up --cpus {}` takes just these, or drop isolcpus= and nohz_full=",
         isolated.intersection(&proposal)
     );
-    Check::warning(
-        NAME,
-        format!("CPUs {isolated} are set apart for programs on Linux"),
-        remedy,
-    )
+    Check::warning(NAME, format!("CPUs {isolated} are set apart for programs on Linux"), remedy)
 }
 
 /// Exclusive cpusets (version 2 of control groups) lose CPUs that go offline.
@@ -113,14 +93,8 @@ fn cpusets(machine: &Machine) -> Check {
     match groups.as_slice() {
         [] => Check::ok(NAME, "no control group has CPUs to itself"),
         groups => {
-            let named: Vec<String> = groups
-                .iter()
-                .map(|(name, cpus)| format!("{name} (CPUs {cpus})"))
-                .collect();
-            let finding = format!(
-                "control groups with CPUs to themselves: {}",
-                named.join(", ")
-            );
+            let named: Vec<String> = groups.iter().map(|(name, cpus)| format!("{name} (CPUs {cpus})")).collect();
+            let finding = format!("control groups with CPUs to themselves: {}", named.join(", "));
             Check::warning(NAME, finding, "leave their CPUs out of --cpus")
         }
     }
@@ -130,21 +104,12 @@ fn cpusets(machine: &Machine) -> Check {
 fn exclusive_groups(machine: &Machine) -> Vec<(String, CpuSet)> {
     let top = machine.path("sys/fs/cgroup");
     let mut found = Vec::new();
-    for dir in subdirectories(&top)
-        .into_iter()
-        .flat_map(|dir| [vec![dir.clone()], subdirectories(&dir)].concat())
-    {
+    for dir in subdirectories(&top).into_iter().flat_map(|dir| [vec![dir.clone()], subdirectories(&dir)].concat()) {
         let read = |file| std::fs::read_to_string(dir.join(file)).unwrap_or_default();
         let partition = read("cpuset.cpus.partition");
-        if matches!(
-            partition.split_whitespace().next(),
-            Some("root" | "isolated")
-        ) {
+        if matches!(partition.split_whitespace().next(), Some("root" | "isolated")) {
             let name = dir.strip_prefix(&top).unwrap_or(&dir).display().to_string();
-            found.push((
-                name,
-                read("cpuset.cpus.effective").parse().unwrap_or_default(),
-            ));
+            found.push((name, read("cpuset.cpus.effective").parse().unwrap_or_default()));
         }
     }
     found
@@ -152,10 +117,7 @@ fn exclusive_groups(machine: &Machine) -> Vec<(String, CpuSet)> {
 
 fn subdirectories(path: &Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    let mut paths: Vec<_> = entries
-        .filter(|e| e.file_type().is_ok_and(|t| t.is_dir()))
-        .map(|e| e.path())
-        .collect();
+    let mut paths: Vec<_> = entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path()).collect();
     paths.sort();
     paths
 }

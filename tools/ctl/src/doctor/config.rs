@@ -29,13 +29,8 @@ impl Config {
             format!("lib/modules/{release}/config"),
             format!("lib/modules/{release}/build/.config"),
         ];
-        let text = places
-            .iter()
-            .find_map(|place| machine.text(place))
-            .or_else(|| from_kernel(machine));
-        Config {
-            options: text.map(|text| parse(&text)),
-        }
+        let text = places.iter().find_map(|place| machine.text(place)).or_else(|| from_kernel(machine));
+        Config { options: text.map(|text| parse(&text)) }
     }
 
     pub(super) fn setting(&self, option: &str) -> Setting {
@@ -50,25 +45,13 @@ impl Config {
 }
 
 fn parse(text: &str) -> BTreeMap<String, String> {
-    let options = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("CONFIG_")?.split_once('='));
-    options
-        .map(|(name, value)| (name.to_string(), value.to_string()))
-        .collect()
+    let options = text.lines().filter_map(|line| line.strip_prefix("CONFIG_")?.split_once('='));
+    options.map(|(name, value)| (name.to_string(), value.to_string())).collect()
 }
 
 /// Kernels with CONFIG_IKCONFIG_PROC carry it themselves, compressed.
 fn from_kernel(machine: &Machine) -> Option<String> {
     let file = std::fs::File::open(machine.path("proc/config.gz")).ok()?;
-    let output = Command::new("gzip")
-        .arg("-dc")
-        .stdin(file)
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    output
-        .status
-        .success()
-        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    let output = Command::new("gzip").arg("-dc").stdin(file).stderr(Stdio::null()).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -12,18 +12,11 @@ const TESTED: [(u32, Option<u32>); 3] = [(6, Some(1)), (6, Some(12)), (7, None)]
 const OLDEST: (u32, u32) = (6, 1);
 
 /// What the module stands on, and for what.
-const NEEDED: [(&str, &str); 6] = [
+const NEEDED: [(&str, &str); 5] = [
     ("SMP", "more than one CPU"),
-    ("MODULES", "loading the module"),
     ("HOTPLUG_CPU", "taking CPUs from Linux"),
-    (
-        "MMU_NOTIFIER",
-        "following changes of a program's memory (any of KVM, SVA or HMM selects it)",
-    ),
-    (
-        "CONTIG_ALLOC",
-        "contiguous memory (MEMORY_HOTREMOVE with COMPACTION, or CMA, selects it)",
-    ),
+    ("MMU_NOTIFIER", "following changes of a program's memory (any of KVM, SVA or HMM selects it)"),
+    ("CONTIG_ALLOC", "contiguous memory (MEMORY_HOTREMOVE with COMPACTION, or CMA, selects it)"),
     ("TRACEPOINTS", "parking threads at the border to user mode"),
 ];
 
@@ -40,23 +33,14 @@ fn version(release: &str) -> Check {
             "6.1, 6.12 and 7.x are tested",
         );
     };
-    let tested = TESTED
-        .iter()
-        .any(|(major, minor)| *major == version.0 && minor.is_none_or(|minor| minor == version.1));
+    let tested =
+        TESTED.iter().any(|(major, minor)| *major == version.0 && minor.is_none_or(|minor| minor == version.1));
     if version < OLDEST {
-        Check::problem(
-            NAME,
-            format!("Linux {release} is older than 6.1"),
-            "use Linux 6.1 or newer",
-        )
+        Check::problem(NAME, format!("Linux {release} is older than 6.1"), "use Linux 6.1 or newer")
     } else if tested {
         Check::ok(NAME, format!("Linux {release}"))
     } else {
-        Check::warning(
-            NAME,
-            format!("Linux {release} is not among those tested"),
-            "6.1, 6.12 and 7.x are tested",
-        )
+        Check::warning(NAME, format!("Linux {release} is not among those tested"), "6.1, 6.12 and 7.x are tested")
     }
 }
 
@@ -73,17 +57,14 @@ fn options(config: &Config) -> Check {
         .map(|(option, why)| format!("CONFIG_{option} for {why}"))
         .collect();
     if config.setting("SMP") == Setting::Unknown {
-        let remedy =
-            "install the package that has /boot/config-*; the module says at load what it misses";
+        let remedy = "install the package that has /boot/config-*; the module says at load what it misses";
         return Check::warning(NAME, "the kernel's configuration is not readable", remedy);
     }
     match missing.as_slice() {
         [] => Check::ok(NAME, "has all that the module needs"),
-        missing => Check::problem(
-            NAME,
-            format!("lacks {}", missing.join(", ")),
-            "use a distribution's standard kernel",
-        ),
+        missing => {
+            Check::problem(NAME, format!("lacks {}", missing.join(", ")), "use a distribution's standard kernel")
+        }
     }
 }
 

@@ -18,10 +18,7 @@ pub(super) fn checks(machine: &Machine) -> Vec<Check> {
 
 fn contiguous(machine: &Machine) -> Check {
     const NAME: &str = "memory";
-    let free = machine
-        .text("proc/buddyinfo")
-        .map(|text| large_blocks(&text))
-        .unwrap_or_default();
+    let free = machine.text("proc/buddyinfo").map(|text| large_blocks(&text)).unwrap_or_default();
     let available = meminfo(machine, "MemAvailable");
     let finding = format!(
         "{} free in blocks of 2 MiB and more, {} available if Linux moves pages",
@@ -31,11 +28,7 @@ fn contiguous(machine: &Machine) -> Check {
     if free >= ENOUGH {
         Check::ok(NAME, finding)
     } else if available >= ENOUGH {
-        Check::warning(
-            NAME,
-            finding,
-            "`sysctl vm.compact_memory=1` makes more blocks; take memory soon after boot",
-        )
+        Check::warning(NAME, finding, "`sysctl vm.compact_memory=1` makes more blocks; take memory soon after boot")
     } else {
         Check::problem(NAME, finding, "free memory, or use a machine with more")
     }
@@ -43,30 +36,21 @@ fn contiguous(machine: &Machine) -> Check {
 
 /// Bytes free in blocks of at least 2 MiB, in the zones that Linux can lend from.
 pub(super) fn large_blocks(buddyinfo: &str) -> u64 {
-    let zones = buddyinfo
-        .lines()
-        .filter(|line| !line.contains("zone      DMA "));
+    let zones = buddyinfo.lines().filter(|line| !line.contains("zone      DMA "));
     zones.map(zone_large_blocks).sum()
 }
 
 /// `Node 0, zone   Normal   12 4 …`: one column for each order, from one page.
 fn zone_large_blocks(line: &str) -> u64 {
     let counts = line.split_whitespace().skip(4);
-    let bytes = counts
-        .enumerate()
-        .map(|(order, count)| (PAGE << order, count.parse().unwrap_or(0)));
-    bytes
-        .filter(|(block, _)| *block >= LARGE_PAGE)
-        .map(|(block, count): (u64, u64)| block * count)
-        .sum()
+    let bytes = counts.enumerate().map(|(order, count)| (PAGE << order, count.parse().unwrap_or(0)));
+    bytes.filter(|(block, _)| *block >= LARGE_PAGE).map(|(block, count): (u64, u64)| block * count).sum()
 }
 
 /// A field of `/proc/meminfo`, in bytes.
 fn meminfo(machine: &Machine, field: &str) -> u64 {
     let text = machine.text("proc/meminfo").unwrap_or_default();
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
     let kibibytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
     kibibytes.unwrap_or(0) << 10
 }
@@ -76,16 +60,8 @@ fn reserved(machine: &Machine) -> Check {
     const NAME: &str = "hugepages";
     let (pool, total) = (meminfo(machine, "Hugetlb"), meminfo(machine, "MemTotal"));
     if pool > total / 2 {
-        let finding = format!(
-            "the hugetlb pool holds {} of {}",
-            mebibytes(pool),
-            mebibytes(total)
-        );
-        return Check::warning(
-            NAME,
-            finding,
-            "shrink it (vm.nr_hugepages): a partition cannot take from it",
-        );
+        let finding = format!("the hugetlb pool holds {} of {}", mebibytes(pool), mebibytes(total));
+        return Check::warning(NAME, finding, "shrink it (vm.nr_hugepages): a partition cannot take from it");
     }
     Check::ok(NAME, format!("the hugetlb pool holds {}", mebibytes(pool)))
 }
@@ -93,9 +69,7 @@ fn reserved(machine: &Machine) -> Check {
 fn transparent(machine: &Machine) -> Check {
     const NAME: &str = "transparent-hugepages";
     match machine.text("sys/kernel/mm/transparent_hugepage/enabled") {
-        Some(text) if !text.contains("[never]") => {
-            Check::ok(NAME, "on: hosted programs get large pages")
-        }
+        Some(text) if !text.contains("[never]") => Check::ok(NAME, "on: hosted programs get large pages"),
         _ => Check::warning(
             NAME,
             "off: hosted programs get small pages, with more misses of address translation",

@@ -38,30 +38,15 @@ pub struct Check {
 
 impl Check {
     fn ok(name: &'static str, finding: impl Into<String>) -> Check {
-        Check {
-            name,
-            verdict: Verdict::Ok,
-            finding: finding.into(),
-            remedy: String::new(),
-        }
+        Check { name, verdict: Verdict::Ok, finding: finding.into(), remedy: String::new() }
     }
 
     fn warning(name: &'static str, finding: impl Into<String>, remedy: impl Into<String>) -> Check {
-        Check {
-            name,
-            verdict: Verdict::Warning,
-            finding: finding.into(),
-            remedy: remedy.into(),
-        }
+        Check { name, verdict: Verdict::Warning, finding: finding.into(), remedy: remedy.into() }
     }
 
     fn problem(name: &'static str, finding: impl Into<String>, remedy: impl Into<String>) -> Check {
-        Check {
-            name,
-            verdict: Verdict::Problem,
-            finding: finding.into(),
-            remedy: remedy.into(),
-        }
+        Check { name, verdict: Verdict::Problem, finding: finding.into(), remedy: remedy.into() }
     }
 }
 

@@ -9,30 +9,22 @@ use super::config::{Config, Setting};
 use crate::module::Module;
 use crate::{Device, Machine};
 
-const SECURE_BOOT: &str =
-    "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
-const SIGN: &str = "sign tacet.ko with an enrolled key (`mokutil --import`; DKMS does it by itself), or turn Secure Boot off";
+const SECURE_BOOT: &str = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
+const SIGN: &str =
+    "sign tacet.ko with an enrolled key (`mokutil --import`; DKMS does it by itself), or turn Secure Boot off";
 
 pub(super) fn checks(machine: &Machine) -> Vec<Check> {
-    vec![
-        loading(machine),
-        signing(machine),
-        presence(machine),
-        revision(machine),
-    ]
+    vec![loading(machine), signing(machine), presence(machine), revision(machine)]
 }
 
 fn loading(machine: &Machine) -> Check {
     const NAME: &str = "module-loading";
-    if machine
-        .text("proc/sys/kernel/modules_disabled")
-        .is_some_and(|text| text == "1")
-    {
-        return Check::problem(
-            NAME,
-            "kernel.modules_disabled is set",
-            "it can only be cleared by a reboot",
-        );
+    if machine.text("proc/sys/kernel/modules_disabled").is_some_and(|text| text == "1") {
+        return Check::problem(NAME, "kernel.modules_disabled is set", "it can only be cleared by a reboot");
+    }
+    if Config::read(machine).setting("MODULES") == Setting::Off {
+        let remedy = "use a distribution's standard kernel";
+        return Check::problem(NAME, "the kernel is built without CONFIG_MODULES", remedy);
     }
     Check::ok(NAME, "the kernel takes modules")
 }
@@ -41,43 +33,26 @@ fn loading(machine: &Machine) -> Check {
 fn signing(machine: &Machine) -> Check {
     const NAME: &str = "module-signing";
     let lockdown = machine.text("sys/kernel/security/lockdown");
-    let locked = lockdown
-        .as_deref()
-        .and_then(selected)
-        .is_some_and(|mode| mode != "none");
-    let enforced = machine
-        .text("sys/module/module/parameters/sig_enforce")
-        .is_some_and(|text| text == "Y")
+    let locked = lockdown.as_deref().and_then(selected).is_some_and(|mode| mode != "none");
+    let enforced = machine.text("sys/module/module/parameters/sig_enforce").is_some_and(|text| text == "Y")
         || Config::read(machine).setting("MODULE_SIG_FORCE") == Setting::On;
-    let secure_boot =
-        std::fs::read(machine.path(SECURE_BOOT)).is_ok_and(|value| value.last() == Some(&1));
+    let secure_boot = std::fs::read(machine.path(SECURE_BOOT)).is_ok_and(|value| value.last() == Some(&1));
     if Module::look(machine).is_loaded() {
         return Check::ok(NAME, "the loaded module was accepted");
     }
     if locked || enforced {
-        let why = if locked {
-            "the kernel is locked down"
-        } else {
-            "the kernel enforces signatures"
-        };
+        let why = if locked { "the kernel is locked down" } else { "the kernel enforces signatures" };
         return Check::warning(NAME, format!("{why}: it takes signed modules only"), SIGN);
     }
     if secure_boot {
-        return Check::warning(
-            NAME,
-            "Secure Boot is on: the kernel may take signed modules only",
-            SIGN,
-        );
+        return Check::warning(NAME, "Secure Boot is on: the kernel may take signed modules only", SIGN);
     }
     Check::ok(NAME, "no signature is asked for")
 }
 
 /// The word in brackets, as in `[none] integrity confidentiality`.
 fn selected(text: &str) -> Option<&str> {
-    text.split_once('[')?
-        .1
-        .split_once(']')
-        .map(|(word, _)| word)
+    text.split_once('[')?.1.split_once(']').map(|(word, _)| word)
 }
 
 fn presence(machine: &Machine) -> Check {
@@ -87,18 +62,14 @@ fn presence(machine: &Machine) -> Check {
     let headers = machine.exists(&format!("lib/modules/{release}/build/Makefile"));
     match (module.is_loaded(), module.file(), headers) {
         (true, _, _) => Check::ok(NAME, "loaded"),
-        (false, Some(file), _) => Check::ok(
-            NAME,
-            format!("not loaded; `tacet up` will load {}", file.display()),
-        ),
+        (false, Some(file), _) => Check::ok(NAME, format!("not loaded; `tacet up` will load {}", file.display())),
         (false, None, true) => Check::problem(
             NAME,
             format!("none is built for {release}; its headers are here"),
             "`make install` builds it",
         ),
         (false, None, false) => {
-            let finding =
-                format!("none is built for {release}, and the kernel's headers are not installed");
+            let finding = format!("none is built for {release}, and the kernel's headers are not installed");
             Check::problem(
                 NAME,
                 finding,

@@ -16,47 +16,19 @@ impl Fake {
             fake.write(&format!("sys/devices/system/cpu/{name}"), "0-3\n");
         }
         for cpu in 0..4 {
-            fake.write(
-                &format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"),
-                &format!("{cpu}\n"),
-            );
+            fake.write(&format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"), &format!("{cpu}\n"));
             if cpu > 0 {
                 fake.write(&format!("sys/devices/system/cpu/cpu{cpu}/online"), "1\n");
             }
         }
         fake.write("proc/sys/kernel/osrelease", "6.12.107-amd64\n");
-        fake.write(
-            "proc/cpuinfo",
-            "processor : 0\nflags\t\t: fpu apic x2apic\n",
-        );
-        fake.write(
-            "proc/meminfo",
-            "MemTotal: 8000000 kB\nMemAvailable: 4000000 kB\nHugetlb: 0 kB\n",
-        );
-        fake.write(
-            "proc/buddyinfo",
-            "Node 0, zone   Normal 1 1 1 1 1 1 1 1 1 20 300\n",
-        );
-        fake.write(
-            "sys/kernel/mm/transparent_hugepage/enabled",
-            "[always] madvise never\n",
-        );
-        fake.write(
-            "lib/modules/6.12.107-amd64/modules.dep",
-            "updates/dkms/tacet.ko.xz:\nkernel/fs/ext4/ext4.ko:\n",
-        );
-        let options = [
-            "SMP",
-            "MODULES",
-            "HOTPLUG_CPU",
-            "MMU_NOTIFIER",
-            "CONTIG_ALLOC",
-            "TRACEPOINTS",
-        ];
-        let config: String = options
-            .iter()
-            .map(|option| format!("CONFIG_{option}=y\n"))
-            .collect();
+        fake.write("proc/cpuinfo", "processor : 0\nflags\t\t: fpu apic x2apic\n");
+        fake.write("proc/meminfo", "MemTotal: 8000000 kB\nMemAvailable: 4000000 kB\nHugetlb: 0 kB\n");
+        fake.write("proc/buddyinfo", "Node 0, zone   Normal 1 1 1 1 1 1 1 1 1 20 300\n");
+        fake.write("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n");
+        fake.write("lib/modules/6.12.107-amd64/modules.dep", "updates/dkms/tacet.ko.xz:\nkernel/fs/ext4/ext4.ko:\n");
+        let options = ["SMP", "MODULES", "HOTPLUG_CPU", "MMU_NOTIFIER", "CONTIG_ALLOC", "TRACEPOINTS"];
+        let config: String = options.iter().map(|option| format!("CONFIG_{option}=y\n")).collect();
         fake.write("boot/config-6.12.107-amd64", &config);
         fake
     }
@@ -76,21 +48,14 @@ impl Fake {
     }
 
     fn verdict(&self, name: &str) -> Verdict {
-        self.examine()
-            .iter()
-            .find(|check| check.name == name)
-            .unwrap()
-            .verdict
+        self.examine().iter().find(|check| check.name == name).unwrap().verdict
     }
 }
 
 #[test]
 fn a_good_machine_can_run() {
     let checks = Fake::good().examine();
-    let problems: Vec<_> = checks
-        .iter()
-        .filter(|check| check.verdict == Verdict::Problem)
-        .collect();
+    let problems: Vec<_> = checks.iter().filter(|check| check.verdict == Verdict::Problem).collect();
     assert!(problems.is_empty(), "{problems:?}");
     assert!(can_run(&checks));
 }
@@ -108,29 +73,17 @@ fn every_bad_check_says_what_to_change() {
         assert!(!check.remedy.is_empty(), "{check:?}");
         assert!(!check.finding.contains('\n'), "{check:?}");
     }
-    let problems = checks
-        .iter()
-        .filter(|check| check.verdict == Verdict::Problem)
-        .count();
+    let problems = checks.iter().filter(|check| check.verdict == Verdict::Problem).count();
     assert!(problems >= 5, "{checks:?}");
 }
 
 #[test]
 fn a_missing_option_is_named() {
     let fake = Fake::good();
-    fake.write(
-        "boot/config-6.12.107-amd64",
-        "CONFIG_SMP=y\n# CONFIG_HOTPLUG_CPU is not set\n",
-    );
+    fake.write("boot/config-6.12.107-amd64", "CONFIG_SMP=y\n# CONFIG_HOTPLUG_CPU is not set\n");
     let checks = fake.examine();
-    let check = checks
-        .iter()
-        .find(|check| check.name == "kernel-config")
-        .unwrap();
-    assert!(
-        check.finding.contains("CONFIG_HOTPLUG_CPU for taking CPUs"),
-        "{check:?}"
-    );
+    let check = checks.iter().find(|check| check.name == "kernel-config").unwrap();
+    assert!(check.finding.contains("CONFIG_HOTPLUG_CPU for taking CPUs"), "{check:?}");
     fake.remove("boot/config-6.12.107-amd64");
     assert_eq!(fake.verdict("kernel-config"), Verdict::Warning);
 }
@@ -138,30 +91,18 @@ fn a_missing_option_is_named() {
 #[test]
 fn lockdown_and_secure_boot_are_doubts_not_problems() {
     let fake = Fake::good();
-    fake.write(
-        "sys/kernel/security/lockdown",
-        "none [integrity] confidentiality\n",
-    );
+    fake.write("sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
     assert_eq!(fake.verdict("module-signing"), Verdict::Warning);
-    fake.write(
-        "sys/kernel/security/lockdown",
-        "[none] integrity confidentiality\n",
-    );
+    fake.write("sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
     assert_eq!(fake.verdict("module-signing"), Verdict::Ok);
-    fake.write(
-        "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
-        "\u{6}\0\0\0\u{1}",
-    );
+    fake.write("sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c", "\u{6}\0\0\0\u{1}");
     assert_eq!(fake.verdict("module-signing"), Verdict::Warning);
 }
 
 #[test]
 fn exclusive_cpusets_are_named() {
     let fake = Fake::good();
-    fake.write(
-        "sys/fs/cgroup/slurm/job1/cpuset.cpus.partition",
-        "isolated\n",
-    );
+    fake.write("sys/fs/cgroup/slurm/job1/cpuset.cpus.partition", "isolated\n");
     fake.write("sys/fs/cgroup/slurm/job1/cpuset.cpus.effective", "2-3\n");
     let checks = fake.examine();
     let check = checks.iter().find(|check| check.name == "cpusets").unwrap();
@@ -171,14 +112,8 @@ fn exclusive_cpusets_are_named() {
 #[test]
 fn small_memory_is_a_problem_only_when_nothing_helps() {
     let fake = Fake::good();
-    fake.write(
-        "proc/buddyinfo",
-        "Node 0, zone   Normal 900 1 1 1 1 1 1 1 1 0 0\n",
-    );
+    fake.write("proc/buddyinfo", "Node 0, zone   Normal 900 1 1 1 1 1 1 1 1 0 0\n");
     assert_eq!(fake.verdict("memory"), Verdict::Warning);
-    fake.write(
-        "proc/meminfo",
-        "MemTotal: 80000 kB\nMemAvailable: 4000 kB\n",
-    );
+    fake.write("proc/meminfo", "MemTotal: 80000 kB\nMemAvailable: 4000 kB\n");
     assert_eq!(fake.verdict("memory"), Verdict::Problem);
 }

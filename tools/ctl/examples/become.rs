@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Becomes the program in its arguments: what `tacet run` does last, for the
+//! tests of it where there is no device.
+
+fn main() -> std::process::ExitCode {
+    let command: Vec<_> = std::env::args_os().skip(1).collect();
+    let error = tacet_ctl::execute(&command);
+    eprintln!("become: {error}");
+    error.status().into()
+}

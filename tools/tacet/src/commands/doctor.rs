@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `tacet doctor`: whether this machine can run a partition, in plain words.
+
+use tacet_ctl::doctor::{Check, Verdict, can_run, examine};
+use tacet_ctl::{Machine, Result};
+
+use crate::output;
+use crate::text::count;
+
+/// Status when a partition cannot run.
+const CANNOT: u8 = 1;
+
+pub fn doctor(machine: &Machine, json: bool) -> Result<u8> {
+    let checks = examine(machine);
+    let able = can_run(&checks);
+    if json {
+        output::json(&serde_json::json!({ "can_run": able, "checks": checks }))?;
+    } else {
+        output::print(&describe(&checks))?;
+    }
+    Ok(if able { 0 } else { CANNOT })
+}
+
+fn describe(checks: &[Check]) -> String {
+    let lines = checks.iter().map(|check| {
+        let word = match check.verdict {
+            Verdict::Ok => "ok",
+            Verdict::Warning => "warning",
+            Verdict::Problem => "PROBLEM",
+        };
+        let remedy = if check.remedy.is_empty() { String::new() } else { format!("{:33}-> {}\n", "", check.remedy) };
+        format!("{word:<9}{:<24}{}\n{remedy}", check.name, check.finding)
+    });
+    lines.collect::<String>() + "\n" + &summary(checks) + "\n"
+}
+
+fn summary(checks: &[Check]) -> String {
+    let number = |verdict| checks.iter().filter(|check| check.verdict == verdict).count() as u64;
+    let warnings = count(number(Verdict::Warning), "warning", "warnings");
+    match number(Verdict::Problem) {
+        0 => format!("This machine can run a partition ({warnings})."),
+        problems => {
+            let problems = count(problems, "problem", "problems");
+            format!("This machine cannot run a partition yet: {problems}, {warnings}.")
+        }
+    }
+}

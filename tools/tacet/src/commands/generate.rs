@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Man pages and shell completions, from the description of the arguments.
+
+use std::path::Path;
+
+use clap::CommandFactory;
+use tacet_ctl::{Error, Result};
+
+use crate::args::Cli;
+use crate::output;
+
+pub fn man(directory: &Path) -> Result<u8> {
+    let fail = |io: std::io::Error| Error::io(directory.display(), &io, "name a directory that can be written");
+    std::fs::create_dir_all(directory).map_err(fail)?;
+    clap_mangen::generate_to(Cli::command(), directory).map_err(fail)?;
+    Ok(0)
+}
+
+pub fn completions(shell: clap_complete::Shell) -> Result<u8> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "tacet", &mut text);
+    output::print(&String::from_utf8_lossy(&text))?;
+    Ok(0)
+}

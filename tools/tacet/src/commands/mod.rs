@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The commands: one file for each thing that the command does.
+
+mod decouple;
+mod doctor;
+mod down;
+mod generate;
+mod log;
+mod node;
+mod ps;
+mod run;
+mod status;
+mod up;
+
+pub use decouple::{decouple, recouple};
+pub use doctor::doctor;
+pub use down::down;
+pub use generate::{completions, man};
+pub use log::log;
+pub use node::node;
+pub use ps::ps;
+pub use run::run;
+pub use status::status;
+pub use up::up;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `tacet ps`: the hosted threads, and what each cost.
+
+use tacet_ctl::{Device, Result, Thread};
+
+use crate::output;
+use crate::text::{duration, word};
+
+const HEADINGS: [&str; 12] = [
+    "PID>",
+    "TID>",
+    "UID>",
+    "CPU>",
+    "PLACE",
+    "CALLS>",
+    "FAULTS>",
+    "EXCEPTIONS>",
+    "SIGNALS>",
+    "DOORBELLS>",
+    "USER-TIME>",
+    "NAME",
+];
+
+pub fn ps(json: bool) -> Result<u8> {
+    let threads = Device::open()?.threads()?;
+    if json {
+        output::json(&serde_json::json!({ "threads": threads }))?;
+    } else {
+        output::print(&output::table(&HEADINGS, threads.iter().map(row)))?;
+    }
+    Ok(0)
+}
+
+fn row(thread: &Thread) -> Vec<String> {
+    vec![
+        thread.pid.to_string(),
+        thread.tid.to_string(),
+        thread.uid.to_string(),
+        thread.cpu.to_string(),
+        word(&thread.place),
+        thread.forwarded_calls.to_string(),
+        thread.faults.to_string(),
+        thread.exceptions.to_string(),
+        thread.signals.to_string(),
+        thread.doorbells.to_string(),
+        duration(thread.user_ns),
+        thread.name.clone(),
+    ]
+}

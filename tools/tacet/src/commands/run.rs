@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `tacet run`: become a program on the partition.
+//!
+//! The command is gone when the program runs: there is no parent in between,
+//! no descriptor left, nothing in the environment.
+
+use tacet_ctl::{CpuSet, Device, Error, HostOptions, PartitionState, Result, Status, execute};
+
+use crate::args::RunArgs;
+use crate::{USAGE, output};
+
+pub fn run(args: RunArgs, json: bool) -> Result<u8> {
+    let cpus = args.cpus.as_deref().map(str::parse::<CpuSet>).transpose();
+    let cpus = cpus.map_err(|error| error.with_status(USAGE))?.unwrap_or_default();
+    let options = HostOptions { cpus, follow: args.follow, populate: !args.no_populate };
+    let device = Device::open()?;
+    let status = device.status()?;
+    check(&status, &cpus)?;
+    if args.dry_run {
+        return rehearse(&status, &options, &args, json);
+    }
+    device.host_self(&options)?;
+    Err(execute(&args.command))
+}
+
+/// The module checks again; here the message can name what is wrong.
+fn check(status: &Status, cpus: &CpuSet) -> Result<()> {
+    if status.state != PartitionState::Up {
+        return Err(Error::new("partition", "none is up", "start one as root: `tacet up`"));
+    }
+    let outside = cpus.without(&status.cpus);
+    if !outside.is_empty() {
+        let cause = format!("not in the partition, which has CPUs {}", status.cpus);
+        return Err(Error::new(format!("CPUs {outside}"), cause, "choose among these with --cpus"));
+    }
+    Ok(())
+}
+
+fn rehearse(status: &Status, options: &HostOptions, args: &RunArgs, json: bool) -> Result<u8> {
+    let cpus = if options.cpus.is_empty() { status.cpus } else { options.cpus };
+    let words: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    if json {
+        output::json(&serde_json::json!({
+            "command": words, "cpus": cpus, "follow": options.follow, "populate": options.populate, "dry_run": true,
+        }))?;
+        return Ok(0);
+    }
+    let children = if options.follow { "with its children" } else { "its children on Linux" };
+    let memory = if options.populate { "memory populated and locked" } else { "memory faulted in as it is touched" };
+    output::print(&format!("would run {} on CPUs {cpus}, {children}, {memory}\n", words.join(" ")))?;
+    Ok(0)
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `tacet status`: what the partition is and what its cores did.
+
+use serde::Serialize;
+use tacet_ctl::{CpuStatus, Device, PartitionState, Result, Status, format_bytes};
+
+use crate::output;
+use crate::text::{count, duration, word};
+
+/// The JSON of `status`.
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    status: Status,
+    cores: Vec<CpuStatus>,
+}
+
+pub fn status(json: bool) -> Result<u8> {
+    let device = Device::open()?;
+    let status = device.status()?;
+    let cores = match status.state {
+        // A core may go away between the two questions.
+        PartitionState::Up => status.cpus.iter().filter_map(|cpu| device.cpu_status(cpu).ok()).collect(),
+        _ => Vec::new(),
+    };
+    let report = Report { status, cores };
+    if json {
+        output::json(&report)?;
+    } else {
+        output::print(&describe(&report))?;
+    }
+    Ok(0)
+}
+
+fn describe(report: &Report) -> String {
+    let status = &report.status;
+    let mut text = format!("partition  {}\n", word(&status.state));
+    let mut line = |name: &str, value: String| text += &format!("{name:<11}{value}\n");
+    if !status.message.is_empty() {
+        line("because", status.message.clone());
+    }
+    if status.state == PartitionState::Up {
+        line("CPUs", status.cpus.to_string());
+        line("memory", memory(status));
+        let threads = count(status.hosted_threads, "thread", "threads");
+        let processes = count(status.hosted_processes, "process", "processes");
+        line("hosted", format!("{threads} of {processes}, at most {}", status.hosted_threads_max));
+        line("image", format_bytes(status.image_bytes.into()));
+    }
+    if status.up_count > 0 {
+        line("started", format!("{}, the last in {}", count(status.up_count, "time", "times"), duration(status.up_ns)));
+    }
+    if status.down_ns > 0 {
+        line("stopped", format!("the last in {}", duration(status.down_ns)));
+    }
+    if status.test_hooks {
+        line("test hooks", "on".to_string());
+    }
+    if !report.cores.is_empty() {
+        text += "\n";
+        text += &cores(&report.cores);
+    }
+    text
+}
+
+fn memory(status: &Status) -> String {
+    let all = status.memory.iter().map(|entry| entry.bytes).sum();
+    let nodes = status.memory.iter().map(|entry| format!("node {}: {}", entry.node, format_bytes(entry.bytes)));
+    format!("{} ({})", format_bytes(all), nodes.collect::<Vec<_>>().join(", "))
+}
+
+fn cores(cores: &[CpuStatus]) -> String {
+    let headings =
+        ["CPU>", "NODE>", "STATE", "MODE", "THREADS>", "SWITCHES>", "DOORBELLS>", "FLUSHES>", "STRAY-NMI>", "FOREIGN"];
+    let rows = cores.iter().map(|core| {
+        let foreign = core.foreign_interrupts.iter().map(|entry| format!("{:#04x}:{}", entry.vector, entry.count));
+        let foreign = foreign.collect::<Vec<_>>().join(" ");
+        vec![
+            core.cpu.to_string(),
+            core.node.to_string(),
+            word(&core.state),
+            word(&core.mode),
+            core.hosted_threads.to_string(),
+            core.switches.to_string(),
+            core.doorbells_sent.to_string(),
+            core.flushes.to_string(),
+            core.doorbells_empty.to_string(),
+            if foreign.is_empty() { "none".to_string() } else { foreign },
+        ]
+    });
+    output::table(&headings, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacet_ctl::{CpuMode, CpuSet, CpuState, Foreign, NodeMemory};
+
+    #[test]
+    fn says_what_the_partition_is() {
+        let status = Status {
+            state: PartitionState::Up,
+            cpus: "2-3".parse::<CpuSet>().unwrap(),
+            memory: vec![NodeMemory { node: 0, bytes: 1 << 30 }],
+            hosted_threads: 1,
+            hosted_processes: 1,
+            hosted_threads_max: 512,
+            up_count: 2,
+            image_bytes: 147456,
+            up_ns: 812_000_000,
+            down_ns: 0,
+            tsc_khz: 1,
+            test_hooks: false,
+            message: String::new(),
+        };
+        let core = CpuStatus {
+            cpu: 2,
+            node: 0,
+            state: CpuState::Online,
+            mode: CpuMode::User,
+            hosted_threads: 1,
+            doorbells_sent: 4,
+            doorbells_user: 3,
+            doorbells_kernel: 1,
+            doorbells_empty: 0,
+            notifications: 9,
+            switches: 1,
+            flushes: 7,
+            foreign_interrupts: vec![Foreign { vector: 0xfc, count: 3 }],
+        };
+        let report = Report { status, cores: vec![core] };
+        let text = describe(&report);
+        assert!(text.starts_with("partition  up\nCPUs       2-3\nmemory     1 GiB (node 0: 1 GiB)\n"), "{text}");
+        assert!(text.contains("hosted     1 thread of 1 process, at most 512\n"), "{text}");
+        assert!(text.lines().last().unwrap().ends_with("0xfc:3"), "{text}");
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!(json["state"], "up");
+        assert_eq!(json["cpus"], serde_json::json!([2, 3]));
+        assert_eq!(json["cores"][0]["foreign_interrupts"][0]["vector"], 252);
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The configuration file: the flags' names as keys, in tables of the
+//! commands' names.
+//!
+//! Called by `main` once. What the command line says comes first, then the
+//! user's file, then the system's. A key that no flag has is an error.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use tacet_ctl::{Error, Result};
+
+use crate::USAGE;
+use crate::args::{DecoupleArgs, DownArgs, LogArgs, NodeArgs, RecoupleArgs, RunArgs, UpArgs};
+
+const SYSTEM: &str = "/etc/tacet.toml";
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Config {
+    pub json: bool,
+    pub up: UpArgs,
+    pub down: DownArgs,
+    pub run: RunArgs,
+    pub decouple: DecoupleArgs,
+    pub recouple: RecoupleArgs,
+    pub log: LogArgs,
+    pub node: NodeArgs,
+}
+
+impl Config {
+    /// `only` must exist; the others may.
+    pub fn read(only: Option<&Path>) -> Result<Config> {
+        if let Some(path) = only {
+            let text = std::fs::read_to_string(path);
+            let text = text.map_err(|io| Error::io(path.display(), &io, "check --config").with_status(USAGE))?;
+            return Config::parse(path, &text);
+        }
+        let system = Config::read_if_there(Path::new(SYSTEM))?;
+        match user_file() {
+            Some(path) => Ok(Config::read_if_there(&path)?.or(system)),
+            None => Ok(system),
+        }
+    }
+
+    fn read_if_there(path: &Path) -> Result<Config> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => Config::parse(path, &text),
+            Err(_) => Ok(Config::default()),
+        }
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Config> {
+        toml::from_str(text).map_err(|error| {
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or("");
+            let place = format!("{} line {}", path.display(), before.matches('\n').count() + 1);
+            let remedy = "keys are the flags' names; see `tacet --help`";
+            Error::new(place, error.message(), remedy).with_status(USAGE)
+        })
+    }
+
+    fn or(self, other: Config) -> Config {
+        Config {
+            json: self.json || other.json,
+            up: self.up.or(other.up),
+            down: self.down.or(other.down),
+            run: self.run.or(other.run),
+            decouple: self.decouple.or(other.decouple),
+            recouple: self.recouple.or(other.recouple),
+            log: self.log.or(other.log),
+            node: self.node.or(other.node),
+        }
+    }
+}
+
+fn user_file() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let dir = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")))?;
+    Some(dir.join("tacet.toml"))
+}
+
+impl UpArgs {
+    pub fn or(self, other: UpArgs) -> UpArgs {
+        // A word on memory replaces all that a lower place said on memory.
+        let silent = self.memory.is_none() && self.numa_memory.is_none();
+        UpArgs {
+            cpus: self.cpus.or(other.cpus),
+            memory: self.memory.or(other.memory.filter(|_| silent)),
+            numa_memory: self.numa_memory.or(other.numa_memory.filter(|_| silent)),
+            image: self.image.or(other.image),
+            dry_run: self.dry_run || other.dry_run,
+            test_hooks: self.test_hooks || other.test_hooks,
+            fail_step: self.fail_step.or(other.fail_step),
+        }
+    }
+}
+
+impl DownArgs {
+    pub fn or(self, other: DownArgs) -> DownArgs {
+        DownArgs { force: self.force || other.force, dry_run: self.dry_run || other.dry_run }
+    }
+}
+
+impl RunArgs {
+    pub fn or(self, other: RunArgs) -> RunArgs {
+        RunArgs {
+            cpus: self.cpus.or(other.cpus),
+            follow: self.follow || other.follow,
+            no_populate: self.no_populate || other.no_populate,
+            dry_run: self.dry_run || other.dry_run,
+            command: self.command,
+        }
+    }
+}
+
+impl DecoupleArgs {
+    pub fn or(self, other: DecoupleArgs) -> DecoupleArgs {
+        DecoupleArgs { follow: self.follow || other.follow, dry_run: self.dry_run || other.dry_run, ..self }
+    }
+}
+
+impl RecoupleArgs {
+    pub fn or(self, other: RecoupleArgs) -> RecoupleArgs {
+        RecoupleArgs { dry_run: self.dry_run || other.dry_run, ..self }
+    }
+}
+
+impl LogArgs {
+    pub fn or(self, other: LogArgs) -> LogArgs {
+        LogArgs { follow: self.follow || other.follow }
+    }
+}
+
+impl NodeArgs {
+    pub fn or(self, other: NodeArgs) -> NodeArgs {
+        NodeArgs {
+            kernel: self.kernel.or(other.kernel),
+            cpus: self.cpus.or(other.cpus),
+            memory: self.memory.or(other.memory),
+            accel: self.accel.or(other.accel),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config> {
+        Config::parse(Path::new("/etc/tacet.toml"), text)
+    }
+
+    #[test]
+    fn keys_are_the_flags_names() {
+        let config =
+            parse("json = true\n[up]\ncpus = '2-3'\nnuma-memory = '0=1G'\n[run]\nno-populate = true\n").unwrap();
+        assert!(config.json && config.run.no_populate && !config.run.follow);
+        assert_eq!(config.up.cpus.as_deref(), Some("2-3"));
+        assert_eq!(config.up.numa_memory.as_deref(), Some("0=1G"));
+    }
+
+    #[test]
+    fn mistakes_name_file_and_line() {
+        for (text, line) in [("[up]\ncpu = '2'\n", 2), ("json = 1\n", 1), ("[run]\n\npid = 4\n", 3), ("[[", 1)] {
+            let error = parse(text).err().unwrap();
+            assert!(error.to_string().starts_with(&format!("/etc/tacet.toml line {line}: ")), "{error}");
+            assert_eq!(error.status(), 2);
+        }
+    }
+
+    #[test]
+    fn the_nearer_place_wins() {
+        let near = parse("[up]\nmemory = '1G'\n[log]\nfollow = true\n").unwrap();
+        let far = parse("[up]\ncpus = '4'\nnuma-memory = '0=2G'\n[node]\nkernel = '7'\n").unwrap();
+        let both = near.or(far);
+        assert_eq!(both.up.memory.as_deref(), Some("1G"));
+        assert_eq!(both.up.numa_memory, None);
+        assert_eq!(both.up.cpus.as_deref(), Some("4"));
+        assert_eq!(both.node.kernel.as_deref(), Some("7"));
+        assert!(both.log.follow);
+    }
+}

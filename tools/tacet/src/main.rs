@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `tacet`: the command. Reads arguments and configuration, does one thing,
+//! prints it, ends with a status that says how it went.
+//!
+//! It owns what a person sees. It must never do to the machine what `tacet-ctl`
+//! does not offer.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod config;
+mod output;
+mod text;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+use tacet_ctl::{Error, Machine, Result};
+
+use args::{Cli, Command};
+use config::Config;
+
+/// Wrong arguments or configuration.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    match Cli::try_parse().map_err(usage).and_then(run) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            output::complain(&error);
+            ExitCode::from(error.status())
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<u8> {
+    let config = Config::read(cli.config.as_deref())?;
+    let machine = cli.machine_root.map_or_else(Machine::default, Machine::at);
+    let json = cli.json || config.json;
+    match cli.command {
+        Command::Up(args) => commands::up(&machine, args.or(config.up), json),
+        Command::Down(args) => commands::down(args.or(config.down), json),
+        Command::Status => commands::status(json),
+        Command::Run(args) => commands::run(args.or(config.run), json),
+        Command::Decouple(args) => commands::decouple(args.or(config.decouple), json),
+        Command::Recouple(args) => commands::recouple(args.or(config.recouple), json),
+        Command::Ps => commands::ps(json),
+        Command::Log(args) => commands::log(&machine, args.or(config.log), json),
+        Command::Doctor => commands::doctor(&machine, json),
+        Command::Node { command, args } => commands::node(command, args.or(config.node), json),
+        Command::Man { directory } => commands::man(&directory),
+        Command::Completions { shell } => commands::completions(shell),
+    }
+}
+
+/// Help and version go out as they are; a mistake becomes one line.
+fn usage(error: clap::Error) -> Error {
+    if let ErrorKind::DisplayHelp | ErrorKind::DisplayVersion = error.kind() {
+        error.exit();
+    }
+    let text = error.render().to_string();
+    let cause = match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            "no command is named".to_string()
+        }
+        _ => first_paragraph(&text),
+    };
+    Error::new("arguments", cause, "see `tacet --help`").with_status(USAGE)
+}
+
+fn first_paragraph(text: &str) -> String {
+    let lines = text.lines().take_while(|line| !line.trim().is_empty());
+    let joined = lines.map(str::trim).collect::<Vec<_>>().join(" ");
+    joined.trim_start_matches("error: ").to_string()
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The only way to standard output and standard error.
+//!
+//! Called by every command. A reader that went away ends the command quietly,
+//! as SIGPIPE would.
+
+use std::io::{self, Write};
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use serde::Serialize;
+use tacet_ctl::{Error, Result};
+
+/// What a shell reports of a process that SIGPIPE ended.
+const BROKEN_PIPE: i32 = 128 + 13;
+
+/// Facts for programs: one value, indented.
+pub fn json(value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Error::new("json", error, ""))?;
+    print(&(text + "\n"))
+}
+
+/// Facts for programs that come one by one: one value, one line.
+pub fn json_line(value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string(value).map_err(|error| Error::new("json", error, ""))?;
+    print(&(text + "\n"))
+}
+
+pub fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(io) if io.kind() == io::ErrorKind::BrokenPipe => std::process::exit(BROKEN_PIPE),
+        Err(io) => Err(Error::io("standard output", &io, "")),
+    }
+}
+
+/// The one line of a failure.
+pub fn complain(error: &Error) {
+    let _ = writeln!(io::stderr(), "tacet: {error}");
+}
+
+/// What a person should know, beside the facts.
+pub fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "tacet: {text}");
+}
+
+/// Columns without lines; headings that end in `>` are of numbers and flush right.
+pub fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(headings.iter().map(|heading| Cell::new(heading.trim_end_matches('>'))));
+    for row in rows {
+        table.add_row(row);
+    }
+    for (column, heading) in table.column_iter_mut().zip(headings) {
+        column.set_padding((0, 2));
+        if heading.ends_with('>') {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let lines = table.lines().map(|line| line.trim_end().to_string() + "\n");
+    lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_align_and_have_no_trailing_blanks() {
+        let rows = [vec!["2".to_string(), "idle".to_string()], vec!["10".to_string(), "user".to_string()]];
+        assert_eq!(table(&["CPU>", "MODE"], rows), "CPU  MODE\n  2  idle\n 10  user\n");
+    }
+}
