@@ -1,0 +1,137 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Installs what `make build` left in build/, or removes what an earlier call installed.
+#
+#   install.sh install      under $DESTDIR$PREFIX (default /usr/local); without DESTDIR also the module, by DKMS
+#   install.sh uninstall    exactly the files that the last install listed in lib/tacet/manifest
+#
+# BUILD names another build directory. It never touches a partition that is up.
+set -eu
+umask 022
+
+source=$(cd "$(dirname "$0")/.." && pwd)
+build=${BUILD:-$source/build}
+prefix=${PREFIX:-/usr/local}
+dest=${DESTDIR:-}
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$source/tools/tacet/Cargo.toml" | head -n 1)
+manifest=$prefix/lib/tacet/manifest
+case $prefix in
+/usr) etc=/usr/lib ;;
+*) etc=/etc ;;
+esac
+
+fail() {
+	echo "install.sh: $1" >&2
+	exit 1
+}
+
+# put MODE FROM TO: one file, with @VERSION@ and @PREFIX@ filled in where it is text of ours.
+put() {
+	target=$dest$3
+	mkdir -p "$(dirname "$target")"
+	case $2 in
+	*.conf | *.service) sed -e "s|@VERSION@|$version|g" -e "s|@PREFIX@|$prefix|g" "$2" >"$target.new" ;;
+	*) cp "$2" "$target.new" ;;
+	esac
+	chmod "$1" "$target.new"
+	mv -f "$target.new" "$target"
+	echo "$3" >>"$list"
+}
+
+# put_tree FROM TO: the sources of a directory, without what a build left there.
+put_tree() {
+	(cd "$1" && find . -type f \( -name '*.[chS]' -o -name Kbuild -o -name Makefile \) ! -name '*.mod.c' | sort) >"$list.tree"
+	while read -r file; do
+		put 644 "$1/$file" "$2/${file#./}"
+	done <"$list.tree"
+}
+
+install_files() {
+	[ -x "$build/bin/tacet" ] || fail "$build/bin/tacet: not built; run \`make build\`"
+	[ -f "$build/lib/tacet/kernel.bin" ] || fail "$build/lib/tacet/kernel.bin: not built; run \`make build\`"
+	put 755 "$build/bin/tacet" "$prefix/bin/tacet"
+	put 644 "$build/lib/tacet/kernel.bin" "$prefix/lib/tacet/kernel.bin"
+	echo "$version" >"$work/version"
+	put 644 "$work/version" "$prefix/lib/tacet/version"
+
+	"$build/bin/tacet" --config /dev/null man "$work/man"
+	for page in "$work"/man/*.1; do
+		put 644 "$page" "$prefix/share/man/man1/${page##*/}"
+	done
+	for shell in bash zsh fish; do
+		"$build/bin/tacet" --config /dev/null completions $shell >"$work/$shell"
+	done
+	put 644 "$work/bash" "$prefix/share/bash-completion/completions/tacet"
+	put 644 "$work/zsh" "$prefix/share/zsh/site-functions/_tacet"
+	put 644 "$work/fish" "$prefix/share/fish/vendor_completions.d/tacet.fish"
+
+	put 644 "$source/packaging/tacet.toml" "$prefix/share/doc/tacet/tacet.toml"
+	put 644 "$source/packaging/udev/60-tacet.rules" "$etc/udev/rules.d/60-tacet.rules"
+	put 644 "$source/packaging/udev/tacet.conf" "$etc/sysusers.d/tacet.conf"
+	put 644 "$source/packaging/systemd/tacet.service" "$etc/systemd/system/tacet.service"
+
+	put 644 "$source/packaging/dkms/dkms.conf" "/usr/src/tacet-$version/dkms.conf"
+	put_tree "$source/linux" "/usr/src/tacet-$version/linux"
+	put_tree "$source/abi/include" "/usr/src/tacet-$version/abi/include"
+}
+
+# The parts of this machine that are not files: group, device rule, module.
+activate() {
+	getent group tacet >/dev/null || groupadd --system tacet
+	command -v udevadm >/dev/null && udevadm control --reload 2>/dev/null || :
+	if ! command -v dkms >/dev/null; then
+		echo "install.sh: dkms is not installed, so the module is not built; install dkms and the kernel's headers, then repeat" >&2
+		return
+	fi
+	dkms install "tacet/$version" || fail "module: DKMS could not build it; see /var/lib/dkms/tacet/$version/build/make.log"
+}
+
+install() {
+	mkdir -p "$dest$(dirname "$manifest")"
+	if [ -f "$work/installed" ]; then
+		remove_module
+		remove_files
+	fi
+	install_files
+	echo "$manifest" >>"$list"
+	mkdir -p "$dest$(dirname "$manifest")"
+	cp "$list" "$dest$manifest"
+	[ -n "$dest" ] || activate
+	echo "installed under $dest$prefix; \`tacet doctor\` says whether this machine can run a partition"
+}
+
+# The module of the earlier installation, whatever version it had; one that is loaded stays loaded.
+remove_module() {
+	if [ -z "$dest" ] && command -v dkms >/dev/null; then
+		dkms remove "tacet/$(cat "$prefix/lib/tacet/version")" --all || :
+	fi
+}
+
+# Files first, then those of our directories that became empty.
+remove_files() {
+	while read -r file; do
+		rm -f "$dest$file"
+		dir=$(dirname "$file")
+		while [ "$dir" != "${dir#*/tacet}" ] && rmdir "$dest$dir" 2>/dev/null; do
+			dir=$(dirname "$dir")
+		done
+	done <"$work/installed"
+}
+
+uninstall() {
+	[ -f "$work/installed" ] || fail "$dest$manifest: nothing is installed there; name the PREFIX of the installation"
+	remove_module
+	remove_files
+	echo "uninstalled; the group tacet and a loaded module stay (\`groupdel tacet\`, \`rmmod tacet\`)"
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+list=$work/list
+: >"$list"
+[ ! -f "$dest$manifest" ] || cp "$dest$manifest" "$work/installed"
+case ${1-} in
+install) install ;;
+uninstall) uninstall ;;
+*) fail "say install or uninstall" ;;
+esac
