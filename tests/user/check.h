@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What every test program shares. A program states facts with CHECK and says
+ * one fixed line per fact group; the lines are compared with NAME.expected.
+ * Output goes straight to the descriptor, so nothing is printed twice after
+ * a fork and nothing is lost when a child dies.
+ *
+ * No wait here has a limit of its own: what never happens is a hang, and the
+ * runner's timeout turns a hang into a failure.
+ */
+#ifndef TACET_TESTS_USER_CHECK_H
+#define TACET_TESTS_USER_CHECK_H
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHECK(cond) \
+	do { if (!(cond)) check_failed(__FILE__, __LINE__, #cond); } while (0)
+
+/* A call that must fail, and how. */
+#define CHECK_ERRNO(call, want) \
+	do { errno = 0; CHECK((long)(call) == -1); CHECK(errno == (want)); } while (0)
+
+#define say(...) dprintf(STDOUT_FILENO, __VA_ARGS__)
+
+#define ARRAY_LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+
+static inline void check_failed(const char *file, int line, const char *cond)
+{
+	int error = errno;
+
+	say("%s:%d: check failed: %s (errno %d)\n", file, line, cond, error);
+	_exit(1);
+}
+
+/* Run fn in a child that does not outlive us; its wait status. */
+static inline int child_status(void (*fn)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		fn();
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	return status;
+}
+
+static inline int exited_with(int status, int code)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) == code;
+}
+
+static inline int killed_by(int status, int sig)
+{
+	return WIFSIGNALED(status) && WTERMSIG(status) == sig;
+}
+
+static inline void on_signal(int sig, void (*fn)(int, siginfo_t *, void *), int flags)
+{
+	struct sigaction sa = { .sa_sigaction = fn, .sa_flags = SA_SIGINFO | flags };
+
+	CHECK(sigaction(sig, &sa, NULL) == 0);
+}
+
+static inline int64_t now_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	CHECK(clock_gettime(clock, &ts) == 0);
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
+static inline void sleep_ms(int ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000L };
+
+	while (nanosleep(&ts, &ts) && errno == EINTR)
+		;
+}
+
+/* Memory that a child shares with its parent. */
+static inline void *shared_memory(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	return p;
+}
+
+static inline char *private_pages(size_t pages)
+{
+	char *p = mmap(NULL, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	return p;
+}
+
+#define load(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
+#define store(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
+#define add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST)
+
+/* Wait for another thread: it may need this CPU, so give way. */
+#define wait_until(cond) do { while (!(cond)) sched_yield(); } while (0)
+
+/*
+ * How many threads may spin without ever giving way while this one works:
+ * one CPU is left over where there are two, and never more than max.
+ */
+static inline int spinners(int max)
+{
+	cpu_set_t set;
+	int cpus;
+
+	CHECK(sched_getaffinity(0, sizeof(set), &set) == 0);
+	cpus = CPU_COUNT(&set) - 1;
+	return cpus < 1 ? 1 : cpus > max ? max : cpus;
+}
+
+#endif

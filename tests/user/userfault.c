@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* A page fault answered by another thread of the program (userfaultfd). */
+#include "check.h"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+
+#define PAGE 4096L
+#define PAGES 32
+
+static int fd;
+static char *area;
+static int answered;
+
+static void *answer(void *unused)
+{
+	static char page[PAGE] __attribute__((aligned(4096)));
+	struct uffd_msg msg;
+
+	while (load(&answered) < PAGES) {
+		struct uffdio_copy copy = { .src = (uintptr_t)page, .len = PAGE };
+
+		CHECK(read(fd, &msg, sizeof(msg)) == sizeof(msg) && msg.event == UFFD_EVENT_PAGEFAULT);
+		copy.dst = msg.arg.pagefault.address & -PAGE;
+		memset(page, (copy.dst - (uintptr_t)area) / PAGE + 1, PAGE);
+		add(&answered, 1);
+		CHECK(ioctl(fd, UFFDIO_COPY, &copy) == 0 && copy.copy == PAGE);
+	}
+	return unused;
+}
+
+static void with_userfaultfd(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	pthread_t thread;
+	int file;
+
+	CHECK(ioctl(fd, UFFDIO_API, &api) == 0);
+	area = private_pages(PAGES);
+	range.range.start = (uintptr_t)area;
+	range.range.len = PAGES * PAGE;
+	CHECK(ioctl(fd, UFFDIO_REGISTER, &range) == 0);
+	CHECK(!pthread_create(&thread, NULL, answer, NULL));
+	for (int i = 0; i < PAGES - 1; i++)
+		CHECK(((volatile char *)area)[i * PAGE + i] == i + 1);
+	/* the last one from inside a system call */
+	file = open("page", O_RDWR | O_CREAT, 0600);
+	CHECK(write(file, area + (PAGES - 1) * PAGE, PAGE) == PAGE);
+	CHECK(!pthread_join(thread, NULL) && answered == PAGES && area[PAGES * PAGE - 1] == PAGES);
+}
+
+int main(void)
+{
+	fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (fd >= 0)
+		with_userfaultfd();
+	else
+		CHECK(errno == ENOSYS || errno == EPERM);
+	say("faults answered by a thread\n");
+	return 0;
+}
