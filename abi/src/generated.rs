@@ -134,6 +134,7 @@ pub struct tacet_context {
     pub gs_base: __u64,
     pub xstate_save_mask: __u64,
     pub xstate_restore_mask: __u64,
+    pub xfd: __u64,
     pub pkru: __u32,
     pub cpu: __u32,
     pub event: __u32,
@@ -145,7 +146,7 @@ pub struct tacet_context {
     pub faults: __u64,
     pub exceptions: __u64,
     pub doorbells: __u64,
-    pub reserved1: [__u64; 475usize],
+    pub reserved1: [__u64; 474usize],
     pub xstate: [__u8; 12288usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -168,29 +169,30 @@ const _: () = {
         [::core::mem::offset_of!(tacet_context, xstate_save_mask) - 208usize];
     ["Offset of field: tacet_context::xstate_restore_mask"]
         [::core::mem::offset_of!(tacet_context, xstate_restore_mask) - 216usize];
+    ["Offset of field: tacet_context::xfd"][::core::mem::offset_of!(tacet_context, xfd) - 224usize];
     ["Offset of field: tacet_context::pkru"]
-        [::core::mem::offset_of!(tacet_context, pkru) - 224usize];
-    ["Offset of field: tacet_context::cpu"][::core::mem::offset_of!(tacet_context, cpu) - 228usize];
+        [::core::mem::offset_of!(tacet_context, pkru) - 232usize];
+    ["Offset of field: tacet_context::cpu"][::core::mem::offset_of!(tacet_context, cpu) - 236usize];
     ["Offset of field: tacet_context::event"]
-        [::core::mem::offset_of!(tacet_context, event) - 232usize];
+        [::core::mem::offset_of!(tacet_context, event) - 240usize];
     ["Offset of field: tacet_context::reserved0"]
-        [::core::mem::offset_of!(tacet_context, reserved0) - 236usize];
+        [::core::mem::offset_of!(tacet_context, reserved0) - 244usize];
     ["Offset of field: tacet_context::fault_address"]
-        [::core::mem::offset_of!(tacet_context, fault_address) - 240usize];
+        [::core::mem::offset_of!(tacet_context, fault_address) - 248usize];
     ["Offset of field: tacet_context::user_tsc"]
-        [::core::mem::offset_of!(tacet_context, user_tsc) - 248usize];
+        [::core::mem::offset_of!(tacet_context, user_tsc) - 256usize];
     ["Offset of field: tacet_context::entered_tsc"]
-        [::core::mem::offset_of!(tacet_context, entered_tsc) - 256usize];
+        [::core::mem::offset_of!(tacet_context, entered_tsc) - 264usize];
     ["Offset of field: tacet_context::syscalls"]
-        [::core::mem::offset_of!(tacet_context, syscalls) - 264usize];
+        [::core::mem::offset_of!(tacet_context, syscalls) - 272usize];
     ["Offset of field: tacet_context::faults"]
-        [::core::mem::offset_of!(tacet_context, faults) - 272usize];
+        [::core::mem::offset_of!(tacet_context, faults) - 280usize];
     ["Offset of field: tacet_context::exceptions"]
-        [::core::mem::offset_of!(tacet_context, exceptions) - 280usize];
+        [::core::mem::offset_of!(tacet_context, exceptions) - 288usize];
     ["Offset of field: tacet_context::doorbells"]
-        [::core::mem::offset_of!(tacet_context, doorbells) - 288usize];
+        [::core::mem::offset_of!(tacet_context, doorbells) - 296usize];
     ["Offset of field: tacet_context::reserved1"]
-        [::core::mem::offset_of!(tacet_context, reserved1) - 296usize];
+        [::core::mem::offset_of!(tacet_context, reserved1) - 304usize];
     ["Offset of field: tacet_context::xstate"]
         [::core::mem::offset_of!(tacet_context, xstate) - 4096usize];
 };
@@ -339,10 +341,12 @@ pub struct tacet_cpu_boot {
     pub spec_ctrl: __u64,
     pub has_spec_ctrl: __u32,
     pub has_cet: __u32,
+    pub has_xfd: __u32,
+    pub reserved: __u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of tacet_cpu_boot"][::core::mem::size_of::<tacet_cpu_boot>() - 160usize];
+    ["Size of tacet_cpu_boot"][::core::mem::size_of::<tacet_cpu_boot>() - 168usize];
     ["Alignment of tacet_cpu_boot"][::core::mem::align_of::<tacet_cpu_boot>() - 8usize];
     ["Offset of field: tacet_cpu_boot::cr0"][::core::mem::offset_of!(tacet_cpu_boot, cr0) - 0usize];
     ["Offset of field: tacet_cpu_boot::cr4"][::core::mem::offset_of!(tacet_cpu_boot, cr4) - 8usize];
@@ -392,6 +396,10 @@ const _: () = {
         [::core::mem::offset_of!(tacet_cpu_boot, has_spec_ctrl) - 152usize];
     ["Offset of field: tacet_cpu_boot::has_cet"]
         [::core::mem::offset_of!(tacet_cpu_boot, has_cet) - 156usize];
+    ["Offset of field: tacet_cpu_boot::has_xfd"]
+        [::core::mem::offset_of!(tacet_cpu_boot, has_xfd) - 160usize];
+    ["Offset of field: tacet_cpu_boot::reserved"]
+        [::core::mem::offset_of!(tacet_cpu_boot, reserved) - 164usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -435,7 +443,7 @@ pub struct tacet_cpu {
     pub revision: __u32,
     pub reserved0: [__u32; 15usize],
     pub boot: tacet_cpu_boot,
-    pub reserved1: [__u64; 36usize],
+    pub reserved1: [__u64; 35usize],
     pub flush_requested: __u64,
     pub attention: __u32,
     pub test: __u32,
@@ -475,7 +483,7 @@ const _: () = {
         [::core::mem::offset_of!(tacet_cpu, reserved0) - 4usize];
     ["Offset of field: tacet_cpu::boot"][::core::mem::offset_of!(tacet_cpu, boot) - 64usize];
     ["Offset of field: tacet_cpu::reserved1"]
-        [::core::mem::offset_of!(tacet_cpu, reserved1) - 224usize];
+        [::core::mem::offset_of!(tacet_cpu, reserved1) - 232usize];
     ["Offset of field: tacet_cpu::flush_requested"]
         [::core::mem::offset_of!(tacet_cpu, flush_requested) - 512usize];
     ["Offset of field: tacet_cpu::attention"]

@@ -66,6 +66,8 @@ struct tacet_cpu_boot {
 	__u64 spec_ctrl;		/* IA32_SPEC_CTRL */
 	__u32 has_spec_ctrl;
 	__u32 has_cet;			/* IA32_S_CET exists */
+	__u32 has_xfd;			/* IA32_XFD exists */
+	__u32 reserved;
 };
 
 /* What killed a core. Written by the core before TACET_CPU_DEAD. */

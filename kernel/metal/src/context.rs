@@ -128,7 +128,7 @@ impl Context<'_> {
         }
     }
 
-    pub(crate) fn load_state(&self, has_xsaves: bool, has_pku: bool) {
+    pub(crate) fn load_state(&self, has_xsaves: bool, has_pku: bool, has_xfd: bool) {
         let at = self.at.as_ptr();
         // SAFETY: (1) mapped and ours; (2) null selectors cannot fault, and the
         // bases are written after them; (3) Linux checked that the bases are
@@ -139,6 +139,9 @@ impl Context<'_> {
             asm!("mov ds, {0:e}", "mov es, {0:e}", "mov fs, {0:e}", in(reg) 0, options(nostack));
             write_msr(FS_BASE, (*at).fs_base);
             write_msr(KERNEL_GS_BASE, (*at).gs_base);
+            if has_xfd {
+                write_msr(registers::XFD, (*at).xfd);
+            }
             if has_pku {
                 asm!("wrpkru", in("eax") (*at).pkru, in("ecx") 0, in("edx") 0, options(nostack));
             }

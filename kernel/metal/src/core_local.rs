@@ -36,6 +36,7 @@ pub struct Core {
     pub(crate) idle_root: u64,
     pub(crate) has_pku: bool,
     pub(crate) has_xsaves: bool,
+    pub(crate) has_xfd: bool,
     current: Option<u32>,
 }
 
@@ -48,6 +49,7 @@ impl Core {
             idle_root: boot.root,
             has_pku: boot.has_pku != 0,
             has_xsaves: boot.has_xsaves != 0,
+            has_xfd: boot.has_xfd != 0,
             current: None,
         }
     }
@@ -115,7 +117,7 @@ impl Core {
             self.shared.set_active_root(root);
             registers::load_root(root);
         }
-        context.load_state(self.has_xsaves, self.has_pku);
+        context.load_state(self.has_xsaves, self.has_pku, self.has_xfd);
         self.point_entry_at(context.registers_end());
         if self.current != Some(number) {
             self.current = Some(number);

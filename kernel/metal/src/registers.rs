@@ -18,6 +18,7 @@ pub const PAT: u32 = 0x277;
 pub const SYSENTER_CS: u32 = 0x174;
 pub const SPEC_CTRL: u32 = 0x48;
 pub const XSS: u32 = 0xda0;
+pub const XFD: u32 = 0x1c4;
 pub const S_CET: u32 = 0x6a2;
 
 /// Writes a model-specific register.

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Starting, ringing and stopping a core: INIT, SIPI and NMI through the local
+ * APIC (SDM vol. 3, ch. 9.4 and 11.6), and the one interrupt by which a core
+ * reaches Linux.
+ *
+ * Called by partition.c (start, with the control lock held, sleeping) and by
+ * everyone who rings (any context). Must never touch the low page but between
+ * saving and restoring it.
+ */
+#include <linux/delay.h>
+#include <linux/irq.h>
+#include <linux/irqdomain.h>
+#include <linux/slab.h>
+#include <linux/topology.h>
+#include <asm/apic.h>
+#include <asm/cpufeature.h>
+#include <asm/fpu/xcr.h>
+#include <asm/irqdomain.h>
+#include <asm/smp.h>
+#include <asm/special_insns.h>
+#include <asm/tlbflush.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+#define LOW_PAGE 0x8000ul
+#define START_PATIENCE_MS 2000
+#define CR4_FRED BIT_ULL(32)
+
+extern const char tacet_trampoline[], tacet_trampoline_end[], tacet_trampoline_gdtr[],
+	tacet_trampoline_gdt[], tacet_trampoline_cr4[], tacet_trampoline_cr3[],
+	tacet_trampoline_efer[], tacet_trampoline_cr0[], tacet_trampoline_far[],
+	tacet_trampoline_long[], tacet_trampoline_argument[], tacet_trampoline_entry[];
+
+/* Whether the machine has what a core needs. -EOPNOTSUPP with a message if not. */
+int tacet_arch_check(char *message, size_t size)
+{
+	const char *missing = NULL;
+
+	if (!boot_cpu_has(X86_FEATURE_XSAVE))
+		missing = "the processor has no XSAVE";
+	else if (!boot_cpu_has(X86_FEATURE_NX))
+		missing = "the processor has no NX";
+	else if (!boot_cpu_has(X86_FEATURE_APIC))
+		missing = "the processor has no local APIC";
+	else if (cpu_feature_enabled(X86_FEATURE_SEV_ES) || cpu_feature_enabled(X86_FEATURE_TDX_GUEST))
+		missing = "an encrypted guest cannot start CPUs by INIT and SIPI";
+	if (!missing)
+		return 0;
+	snprintf(message, size, "this machine: %s", missing);
+	return -EOPNOTSUPP;
+}
+
+/* Fills core->shared->boot with the settings of the CPU that runs this. */
+void tacet_arch_boot_settings(struct tacet_partition *partition, struct tacet_core *core)
+{
+	struct tacet_cpu_boot *boot = &core->shared->boot;
+	unsigned int index = core - partition->cores;
+
+	core->shared->revision = TACET_ABI_REVISION;
+	boot->cr0 = read_cr0();
+	boot->cr4 = __read_cr4() & ~(X86_CR4_PCIDE | CR4_FRED);
+	rdmsrq(MSR_EFER, boot->efer);
+	rdmsrq(MSR_IA32_CR_PAT, boot->pat);
+	rdmsrq(MSR_STAR, boot->star);
+	boot->xcr0 = xgetbv(XCR_XFEATURE_ENABLED_MASK);
+	boot->has_xsave = 1;
+	boot->has_xsaves = boot_cpu_has(X86_FEATURE_XSAVES);
+	if (boot->has_xsaves)
+		rdmsrq(MSR_IA32_XSS, boot->xss);
+	boot->has_xfd = boot_cpu_has(X86_FEATURE_XFD);
+	boot->has_tsc_aux = boot_cpu_has(X86_FEATURE_RDTSCP) || boot_cpu_has(X86_FEATURE_RDPID);
+	boot->tsc_aux = core->cpu | (u64)core->node << 12;
+	boot->has_pku = boot_cpu_has(X86_FEATURE_OSPKE);
+	boot->has_cet = boot->cr4 & X86_CR4_CET ? 1 : 0;
+	boot->has_x2apic = x2apic_enabled();
+	boot->has_spec_ctrl = boot_cpu_has(X86_FEATURE_MSR_SPEC_CTRL);
+	if (boot->has_spec_ctrl) {
+		rdmsrq(MSR_IA32_SPEC_CTRL, boot->spec_ctrl);
+		/* Without enhanced IBRS the bit is the kernel's, not the program's. */
+		if (!boot_cpu_has(X86_FEATURE_IBRS_ENHANCED))
+			boot->spec_ctrl &= ~SPEC_CTRL_IBRS;
+	}
+	boot->root = tacet_tables_root(partition);
+	boot->private_base = TACET_PRIVATE_BASE + index * (u64)TACET_PRIVATE_BYTES;
+	boot->private_bytes = TACET_PRIVATE_BYTES;
+	boot->stack_top = boot->private_base + TACET_PRIVATE_BYTES;
+	boot->contexts_base = TACET_SHARED_BASE + partition->core_count * (u64)TACET_CPU_BYTES;
+	boot->context_count = partition->context_count;
+	boot->cpu = core->cpu;
+	boot->node = core->node;
+	boot->lapic_base = TACET_LAPIC_BASE;
+}
+
+/* Tables below 4 GiB: the first 2 MiB as they are, and the co-kernel's half. */
+struct low_tables {
+	struct page *pages[4];
+	int count;
+};
+
+static void low_tables_free(struct low_tables *low)
+{
+	while (low->count)
+		__free_page(low->pages[--low->count]);
+}
+
+static int low_tables_build(struct tacet_partition *partition, struct low_tables *low)
+{
+	int levels = pgtable_l5_enabled() ? 4 : 3;
+	u64 *table;
+	int i;
+
+	low->count = 0;
+	for (i = 0; i < levels; i++) {
+		low->pages[i] = alloc_page(GFP_KERNEL | __GFP_ZERO | GFP_DMA32);
+		if (!low->pages[i]) {
+			low_tables_free(low);
+			return -ENOMEM;
+		}
+		low->count++;
+	}
+	for (i = 0; i < levels - 1; i++) {
+		table = page_address(low->pages[i]);
+		table[0] = page_to_phys(low->pages[i + 1]) | _PAGE_PRESENT | _PAGE_RW;
+	}
+	table = page_address(low->pages[levels - 1]);
+	table[0] = _PAGE_PRESENT | _PAGE_RW | _PAGE_PSE;
+	tacet_tables_copy_kernel(partition, low->pages[0]);
+	return 0;
+}
+
+static void *patch(char *copy, const char *symbol)
+{
+	return copy + (symbol - tacet_trampoline);
+}
+
+static void write_trampoline(struct tacet_partition *partition, struct tacet_core *core,
+			     struct low_tables *low)
+{
+	const struct tacet_image_header *header = partition->image;
+	const struct tacet_cpu_boot *boot = &core->shared->boot;
+	unsigned int index = core - partition->cores;
+	char *copy = __va(LOW_PAGE);
+
+	memcpy(copy, tacet_trampoline, tacet_trampoline_end - tacet_trampoline);
+	*(u32 *)(patch(copy, tacet_trampoline_gdtr) + 2) =
+		LOW_PAGE + (tacet_trampoline_gdt - tacet_trampoline);
+	*(u32 *)patch(copy, tacet_trampoline_cr4) =
+		boot->cr4 & (X86_CR4_PAE | X86_CR4_LA57 | X86_CR4_PSE | X86_CR4_PGE);
+	*(u32 *)patch(copy, tacet_trampoline_cr3) = page_to_phys(low->pages[0]);
+	*(u32 *)patch(copy, tacet_trampoline_efer) = boot->efer & ~EFER_LMA;
+	*(u32 *)patch(copy, tacet_trampoline_cr0) = CR0_STATE;
+	*(u32 *)patch(copy, tacet_trampoline_far) =
+		LOW_PAGE + (tacet_trampoline_long - tacet_trampoline);
+	*(u64 *)patch(copy, tacet_trampoline_argument) =
+		TACET_SHARED_BASE + index * (u64)TACET_CPU_BYTES;
+	*(u64 *)patch(copy, tacet_trampoline_entry) = header->entry;
+	mb();
+}
+
+static void interrupt(u32 command, u32 apicid)
+{
+	unsigned long flags;
+
+	/* The command register takes two writes in xAPIC mode. */
+	local_irq_save(flags);
+	apic->icr_write(command, apicid);
+	local_irq_restore(flags);
+}
+
+static bool online_within(struct tacet_core *core, unsigned int patience_ms)
+{
+	for (; patience_ms; patience_ms--) {
+		if (smp_load_acquire(&core->shared->state) == TACET_CPU_ONLINE)
+			return true;
+		msleep(1);
+	}
+	return false;
+}
+
+/* Sends an offline CPU into the co-kernel. -EIO: it did not report; it is then
+ * stopped by INIT. */
+int tacet_arch_start(struct tacet_partition *partition, struct tacet_core *core)
+{
+	struct low_tables low;
+	void *saved = kmemdup(__va(LOW_PAGE), PAGE_SIZE, GFP_KERNEL);
+	int error;
+
+	if (!saved)
+		return -ENOMEM;
+	error = low_tables_build(partition, &low);
+	if (error)
+		goto free_saved;
+	write_trampoline(partition, core, &low);
+	interrupt(APIC_INT_LEVELTRIG | APIC_INT_ASSERT | APIC_DM_INIT, core->apicid);
+	msleep(20);
+	interrupt(APIC_INT_LEVELTRIG | APIC_DM_INIT, core->apicid);
+	msleep(10);
+	error = -EIO;
+	interrupt(APIC_DM_STARTUP | LOW_PAGE >> PAGE_SHIFT, core->apicid);
+	if (online_within(core, 100))
+		error = 0;
+	if (error) {
+		interrupt(APIC_DM_STARTUP | LOW_PAGE >> PAGE_SHIFT, core->apicid);
+		if (online_within(core, START_PATIENCE_MS))
+			error = 0;
+	}
+	if (error)
+		tacet_arch_kill(core);
+	else
+		core->started = true;
+	memcpy(__va(LOW_PAGE), saved, PAGE_SIZE);
+	low_tables_free(&low);
+free_saved:
+	kfree(saved);
+	return error;
+}
+
+/* The core executes nothing from here on, whatever it did. */
+void tacet_arch_kill(struct tacet_core *core)
+{
+	interrupt(APIC_INT_LEVELTRIG | APIC_INT_ASSERT | APIC_DM_INIT, core->apicid);
+}
+
+/* The doorbell: what it is about is already in memory. */
+void tacet_arch_ring(struct tacet_core *core)
+{
+	mb();
+	core->shared->doorbells_sent++;
+	interrupt(APIC_DM_NMI | APIC_DEST_PHYSICAL, core->apicid);
+}
+
+/* An interrupt of Linux's that the core can send, on some Linux CPU. */
+int tacet_arch_notify_open(struct tacet_core *core, irq_handler_t handler)
+{
+	struct irq_alloc_info info = { .mask = cpu_online_mask };
+	int virq = irq_domain_alloc_irqs(x86_vector_domain, 1, core->node, &info);
+	int error;
+
+	if (virq < 0)
+		return virq;
+	irq_set_handler(virq, handle_edge_irq);
+	error = request_irq(virq, handler, IRQF_NOBALANCING, "tacet", core);
+	if (error) {
+		irq_dispose_mapping(virq);
+		return error;
+	}
+	core->virq = virq;
+	tacet_arch_notify_target(core);
+	return 0;
+}
+
+void tacet_arch_notify_close(struct tacet_core *core)
+{
+	if (!core->virq)
+		return;
+	free_irq(core->virq, core);
+	irq_dispose_mapping(core->virq);
+	core->virq = 0;
+}
+
+/* Linux may have moved the interrupt since: says where it is now. */
+void tacet_arch_notify_target(struct tacet_core *core)
+{
+	struct irq_cfg *config = irqd_cfg(irq_get_irq_data(core->virq));
+	u32 command = config->vector | (apic->dest_mode_logical ? APIC_DEST_LOGICAL : 0);
+
+	WRITE_ONCE(core->shared->notify_destination, config->dest_apicid);
+	smp_store_release(&core->shared->notify_command, command);
+}

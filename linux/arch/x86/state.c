@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The state of a thread between its Linux task and a context: registers,
+ * segment bases, protection keys, extended state.
+ *
+ * Called by delegate.c in the thread's own context, at the boundary to user
+ * mode, where task_pt_regs() is exactly what user mode will see.
+ */
+#include <linux/hw_breakpoint.h>
+#include <asm/fpu/api.h>
+#include <asm/fpu/xstate.h>
+#include <asm/pkru.h>
+#include <asm/prctl.h>
+#include <asm/ptrace.h>
+#include <asm/segment.h>
+#include <asm/trapnr.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+
+#define GENERAL_BYTES offsetof(struct pt_regs, orig_ax)
+static_assert(GENERAL_BYTES == offsetof(struct tacet_registers, vector));
+
+static bool flat_segments(void)
+{
+	u16 ds, es, fs, gs;
+
+	savesegment(ds, ds);
+	savesegment(es, es);
+	savesegment(fs, fs);
+	savesegment(gs, gs);
+	return !(ds | es | fs | gs);
+}
+
+static bool has_breakpoints(void)
+{
+#ifdef CONFIG_HAVE_HW_BREAKPOINT
+	int i;
+
+	for (i = 0; i < HBP_NUM; i++)
+		if (current->thread.ptrace_bps[i])
+			return true;
+#endif
+	return false;
+}
+
+/* Whether a core can run what @regs describe: ordinary 64-bit code without
+ * single-stepping, debug registers or old segmentation. */
+bool tacet_state_hostable(struct pt_regs *regs)
+{
+	if (regs->cs != __USER_CS || regs->ss != __USER_DS)
+		return false;
+	if (regs->flags & X86_EFLAGS_TF || regs->flags & X86_EFLAGS_VM)
+		return false;
+	if (regs->ip >= TASK_SIZE_MAX || test_thread_flag(TIF_SINGLESTEP))
+		return false;
+	if (tacet_fpu(current)->fpstate->size > TACET_XSTATE_BYTES)
+		return false;
+	return flat_segments() && !has_breakpoints();
+}
+
+static struct fpstate *settle_xstate(void)
+{
+	struct fpu *fpu = tacet_fpu(current);
+
+	/* The registers go to memory and are no longer valid on any CPU. */
+	kernel_fpu_begin();
+	kernel_fpu_end();
+	fpu->last_cpu = -1;
+	return fpu->fpstate;
+}
+
+/* Writes @context from the current thread. */
+void tacet_state_save(struct tacet_context *context, struct pt_regs *regs)
+{
+	struct fpstate *fpstate = settle_xstate();
+	struct tacet_registers *to = &context->registers;
+
+	unsafe_memcpy(to, regs, GENERAL_BYTES, /* r15 to rdi: the same order */);
+	to->vector = 0;
+	to->error = 0;
+	to->rip = regs->ip;
+	to->cs = regs->cs;
+	to->rflags = (regs->flags | X86_EFLAGS_IF | X86_EFLAGS_FIXED) & ~X86_EFLAGS_NT;
+	to->rsp = regs->sp;
+	to->ss = regs->ss;
+
+	unsafe_memcpy(context->xstate, &fpstate->regs.xsave, fpstate->size, /* a flexible tail */);
+	context->xstate_save_mask = fpstate->xfeatures;
+	context->xstate_restore_mask = fpstate->xfeatures & ~XFEATURE_MASK_PKRU;
+	context->xfd = fpstate->xfd;
+
+	preempt_disable();
+	rdmsrq(MSR_FS_BASE, context->fs_base);
+	rdmsrq(MSR_KERNEL_GS_BASE, context->gs_base);
+	context->pkru = boot_cpu_has(X86_FEATURE_OSPKE) ? rdpkru() : 0;
+	preempt_enable();
+}
+
+/* Writes the current thread from @context, whose values a program chose. */
+void tacet_state_load(struct tacet_context *context, struct pt_regs *regs)
+{
+	struct fpstate *fpstate = settle_xstate();
+	const struct tacet_registers *from = &context->registers;
+
+	unsafe_memcpy(regs, from, GENERAL_BYTES, /* r15 to rdi: the same order */);
+	regs->orig_ax = -1;
+	regs->ip = from->rip;
+	regs->flags = from->rflags;
+	regs->sp = from->rsp;
+
+	unsafe_memcpy(&fpstate->regs.xsave, context->xstate, fpstate->size, /* a flexible tail */);
+
+	preempt_disable();
+	wrmsrq(MSR_FS_BASE, context->fs_base);
+	wrmsrq(MSR_KERNEL_GS_BASE, context->gs_base);
+	current->thread.fsbase = context->fs_base;
+	current->thread.gsbase = context->gs_base;
+	if (boot_cpu_has(X86_FEATURE_OSPKE))
+		wrpkru(context->pkru);
+	preempt_enable();
+}
+
+/* Makes the task execute the program's own SYSCALL instruction, natively. */
+void tacet_state_repeat_call(struct pt_regs *regs)
+{
+	regs->ip -= 2;
+	/* SYSCALL overwrites both: equal values let Linux return by SYSRET. */
+	regs->cx = regs->ip;
+	regs->r11 = regs->flags;
+}
+
+/* Traps report the address after the instruction; faults need nothing. */
+void tacet_state_repeat_exception(struct pt_regs *regs, u64 vector)
+{
+	u8 previous;
+
+	if (vector != X86_TRAP_DB && vector != X86_TRAP_BP && vector != X86_TRAP_OF)
+		return;
+	if (get_user(previous, (u8 __user *)(regs->ip - 1)))
+		return;
+	if (vector == X86_TRAP_BP && previous == 0xcc)
+		regs->ip -= 1;		/* INT3 */
+	else if (vector == X86_TRAP_DB && previous == 0xf1)
+		regs->ip -= 1;		/* INT1 */
+	else if (vector != X86_TRAP_DB)
+		regs->ip -= 2;		/* INT 3, INT 4 */
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The kernel half of every root on a co-kernel core (image.h), and the reading
+ * of Linux's own top-level entries.
+ *
+ * Owns the tables under the last top-level entry: the image with its sections'
+ * permissions, the APIC page, the shared and the private regions in 4 KiB
+ * pages, and nothing else. A wild pointer in the co-kernel finds no Linux.
+ */
+#include <linux/slab.h>
+#include <asm/apic.h>
+#include <asm/pgtable.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+#define ENTRY_FLAGS (_PAGE_PRESENT | _PAGE_RW | _PAGE_ACCESSED | _PAGE_DIRTY)
+#define LAST_GIB 0xffffffffc0000000ull
+
+struct tacet_tables {
+	struct page *idle_root;
+	u64 kernel_entry;		/* what every root has at index 511 */
+	u64 *middle;			/* the page directory of the last GiB */
+	struct list_head pages;		/* all table pages, for freeing */
+};
+
+static u64 *table_page(struct tacet_tables *tables)
+{
+	struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+
+	if (!page)
+		return NULL;
+	list_add(&page->lru, &tables->pages);
+	return page_address(page);
+}
+
+static int map_page(struct tacet_tables *tables, u64 address, u64 physical, u64 flags)
+{
+	u64 *slot = &tables->middle[(address - LAST_GIB) >> PMD_SHIFT];
+	u64 *leaf;
+
+	if (!*slot) {
+		leaf = table_page(tables);
+		if (!leaf)
+			return -ENOMEM;
+		*slot = __pa(leaf) | ENTRY_FLAGS;
+	}
+	leaf = __va(*slot & PTE_PFN_MASK);
+	leaf[(address >> PAGE_SHIFT) & 511] = physical | flags;
+	return 0;
+}
+
+static int map_range(struct tacet_tables *tables, u64 address, void *memory, size_t bytes, u64 flags)
+{
+	size_t done;
+	int error = 0;
+
+	for (done = 0; done < bytes && !error; done += PAGE_SIZE)
+		error = map_page(tables, address + done, __pa(memory) + done, flags);
+	return error;
+}
+
+static int map_image(struct tacet_partition *partition, struct tacet_tables *tables)
+{
+	const struct tacet_image_header *header = partition->image;
+	u64 text = header->text_bytes, rodata = header->rodata_bytes;
+	u64 rest = partition->image_span - text - rodata;
+	u64 data = _PAGE_PRESENT | _PAGE_ACCESSED | _PAGE_NX;
+	int error;
+
+	error = map_range(tables, TACET_IMAGE_BASE, partition->image, text,
+			  _PAGE_PRESENT | _PAGE_ACCESSED);
+	if (!error)
+		error = map_range(tables, TACET_IMAGE_BASE + text, partition->image + text, rodata,
+				  data);
+	if (!error)
+		error = map_range(tables, TACET_IMAGE_BASE + text + rodata,
+				  partition->image + text + rodata, rest,
+				  data | _PAGE_RW | _PAGE_DIRTY);
+	return error;
+}
+
+static int map_private(struct tacet_partition *partition, struct tacet_tables *tables)
+{
+	unsigned int pages = partition->core_count * (TACET_PRIVATE_BYTES / PAGE_SIZE);
+	unsigned int i;
+	int error = 0;
+
+	for (i = 0; i < pages && !error; i++) {
+		if (TACET_PRIVATE_GUARD_PAGES >> (i % (TACET_PRIVATE_BYTES / PAGE_SIZE)) & 1)
+			continue;
+		error = map_page(tables, TACET_PRIVATE_BASE + i * PAGE_SIZE,
+				 __pa(partition->private) + i * PAGE_SIZE, ENTRY_FLAGS | _PAGE_NX);
+	}
+	return error;
+}
+
+static int map_everything(struct tacet_partition *partition, struct tacet_tables *tables)
+{
+	u64 shared = ENTRY_FLAGS | _PAGE_NX;
+	size_t cpu_bytes = (size_t)partition->core_count * TACET_CPU_BYTES;
+	u64 apic_base;
+	int error;
+
+	error = map_image(partition, tables);
+	if (!error)
+		error = map_range(tables, TACET_SHARED_BASE, partition->cpu_pages, cpu_bytes, shared);
+	if (!error)
+		error = map_range(tables, TACET_SHARED_BASE + cpu_bytes, partition->contexts,
+				  (size_t)partition->context_count * TACET_CONTEXT_BYTES, shared);
+	if (!error)
+		error = map_private(partition, tables);
+	if (!error && !x2apic_enabled()) {
+		rdmsrq(MSR_IA32_APICBASE, apic_base);
+		error = map_page(tables, TACET_LAPIC_BASE, apic_base & MSR_IA32_APICBASE_BASE,
+				 shared | _PAGE_PCD | _PAGE_PWT);
+	}
+	return error;
+}
+
+int tacet_tables_build(struct tacet_partition *partition)
+{
+	struct tacet_tables *tables = kzalloc(sizeof(*tables), GFP_KERNEL);
+	int levels = pgtable_l5_enabled() ? 2 : 1;
+	u64 *upper;
+
+	if (!tables)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&tables->pages);
+	partition->tables = tables;
+
+	tables->middle = table_page(tables);
+	if (!tables->middle)
+		return -ENOMEM;
+	tables->kernel_entry = __pa(tables->middle) | ENTRY_FLAGS;
+	for (; levels; levels--) {
+		upper = table_page(tables);
+		if (!upper)
+			return -ENOMEM;
+		upper[511] = tables->kernel_entry;
+		tables->kernel_entry = __pa(upper) | ENTRY_FLAGS;
+	}
+	upper = table_page(tables);
+	if (!upper)
+		return -ENOMEM;
+	tables->idle_root = virt_to_page(upper);
+	upper[511] = tables->kernel_entry;
+	return map_everything(partition, tables);
+}
+
+void tacet_tables_free(struct tacet_partition *partition)
+{
+	struct tacet_tables *tables = partition->tables;
+	struct page *page, *next;
+
+	if (!tables)
+		return;
+	list_for_each_entry_safe(page, next, &tables->pages, lru) {
+		list_del(&page->lru);
+		__free_page(page);
+	}
+	kfree(tables);
+	partition->tables = NULL;
+}
+
+/* Physical address of the root that maps no program. */
+u64 tacet_tables_root(struct tacet_partition *partition)
+{
+	struct tacet_tables *tables = partition->tables;
+
+	return page_to_phys(tables->idle_root);
+}
+
+void tacet_tables_copy_kernel(struct tacet_partition *partition, struct page *root)
+{
+	struct tacet_tables *tables = partition->tables;
+
+	((u64 *)page_address(root))[511] = tables->kernel_entry;
+}
+
+/* Linux marks its own copy of user entries no-execute under page-table isolation. */
+u64 tacet_tables_user_entry(struct mm_struct *mm, unsigned int index)
+{
+	return pgd_val(READ_ONCE(mm->pgd[index])) & ~_PAGE_NX;
+}
+
+unsigned int tacet_tables_index(unsigned long address)
+{
+	return (address >> PGDIR_SHIFT) & (PTRS_PER_PGD - 1);
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where threads are born, change, return from calls and die: the tracepoints.
+ *
+ * Probes are on only while something is hosted: the one on system-call exit
+ * puts every task's calls on Linux's slower exit path. They run in the task's
+ * context, may not sleep, and ask first whether the task is hosted at all.
+ */
+#include <linux/binfmts.h>
+#include <linux/membarrier.h>
+#include <linux/tracepoint.h>
+#include <linux/uaccess.h>
+#include <asm/syscall.h>
+#include <asm/unistd.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+static bool enabled;	/* control lock */
+
+static void barrier_elsewhere(struct pt_regs *regs)
+{
+	u64 root;
+
+	switch (regs->di) {
+	case MEMBARRIER_CMD_GLOBAL:
+	case MEMBARRIER_CMD_GLOBAL_EXPEDITED:
+		tacet_flush_cores(0);
+		break;
+	case MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ:
+		tacet_hosted_kick(current->mm);
+		fallthrough;
+	case MEMBARRIER_CMD_PRIVATE_EXPEDITED:
+	case MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE:
+		root = tacet_hosted_root(current->mm);
+		if (root)
+			tacet_flush_cores(root);
+		break;
+	}
+}
+
+/* A system call is done; @result is what the program will see. */
+static void on_call_exit(void *data, struct pt_regs *regs, long result)
+{
+	struct tacet_hosted *hosted;
+
+	if (regs->orig_ax == __NR_membarrier && !result && current->mm)
+		barrier_elsewhere(regs);
+	rcu_read_lock();
+	hosted = tacet_hosted_of(current);
+	if (hosted) {
+		tacet_view_after_call(hosted, regs, result);
+		tacet_arm(hosted);
+	}
+	rcu_read_unlock();
+}
+
+/* A signal is about to be delivered: its handler runs on the core. */
+static void on_signal(void *data, int signal, struct kernel_siginfo *info, struct k_sigaction *action)
+{
+	struct tacet_hosted *hosted;
+
+	rcu_read_lock();
+	hosted = tacet_hosted_of(current);
+	if (hosted)
+		tacet_arm(hosted);
+	rcu_read_unlock();
+}
+
+/* A child exists and has not run yet. */
+static void on_fork(void *data, struct task_struct *parent, struct task_struct *child)
+{
+	struct tacet_hosted *hosted;
+	struct tacet_process *process;
+	bool thread = child->tgid == parent->tgid;
+
+	if (child->flags & (PF_KTHREAD | PF_IO_WORKER))
+		return;
+	rcu_read_lock();
+	hosted = tacet_hosted_of(parent);
+	process = hosted ? hosted->process : NULL;
+	if (hosted && !READ_ONCE(hosted->leaving) && (thread || process->flags & TACET_HOST_FOLLOW)) {
+		int error = tacet_host(child, parent, &process->cpus, process->flags, GFP_ATOMIC);
+
+		if (error)
+			tacet_report(TACET_LOG_WARNING, "thread %d stays on Linux: no room on the partition (error %d)",
+				     child->pid, error);
+	}
+	rcu_read_unlock();
+}
+
+/* A new program begins in this task. */
+static void on_exec(void *data, struct task_struct *task, pid_t old_pid, struct linux_binprm *program)
+{
+	struct tacet_hosted *hosted;
+
+	rcu_read_lock();
+	hosted = tacet_hosted_of(task);
+	if (hosted) {
+		hosted->executed = true;
+		tacet_arm(hosted);
+	}
+	rcu_read_unlock();
+}
+
+/* A task ends; it is not inside tacet_park(). */
+static void forget_exiting(struct task_struct *task)
+{
+	struct tacet_hosted *hosted = tacet_hosted_get(task);
+
+	if (!hosted)
+		return;
+	tacet_charge(hosted);
+	tacet_forget(hosted);
+	tacet_hosted_put(hosted);
+}
+
+static void on_exit(void *data, struct task_struct *task)
+{
+	forget_exiting(task);
+}
+
+/* Later kernels pass whether it is the group's last. */
+static void on_exit_group(void *data, struct task_struct *task, bool last)
+{
+	forget_exiting(task);
+}
+
+static struct birth {
+	const char *name;
+	void *probe;
+	struct tracepoint *point;
+} births[] = {
+	{ "sys_exit", on_call_exit },
+	{ "signal_deliver", on_signal },
+	{ "sched_process_fork", on_fork },
+	{ "sched_process_exec", on_exec },
+	{ "sched_process_exit", TACET_EXIT_HAS_GROUP ? (void *)on_exit_group : (void *)on_exit },
+};
+
+static void find(struct tracepoint *point, void *data)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(births); i++)
+		if (!strcmp(point->name, births[i].name))
+			births[i].point = point;
+}
+
+/* -ENOENT, with a message, if the kernel lacks one of the tracepoints. */
+int tacet_births_init(void)
+{
+	unsigned int i;
+
+	for_each_kernel_tracepoint(find, NULL);
+	for (i = 0; i < ARRAY_SIZE(births); i++) {
+		if (births[i].point)
+			continue;
+		pr_err("tacet: this kernel has no tracepoint %s\n", births[i].name);
+		return -ENOENT;
+	}
+	return 0;
+}
+
+/* Control lock held; sleeps. */
+void tacet_births_enable(bool on)
+{
+	unsigned int i;
+
+	if (enabled == on)
+		return;
+	for (i = 0; i < ARRAY_SIZE(births); i++) {
+		if (on)
+			WARN_ON(tracepoint_probe_register(births[i].point, births[i].probe, NULL));
+		else
+			tracepoint_probe_unregister(births[i].point, births[i].probe, NULL);
+	}
+	if (!on)
+		tracepoint_synchronize_unregister();
+	enabled = on;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What differs between the kernels that the module builds on (6.1 to 7.x).
+ *
+ * The only file that knows a kernel version. Everything here has one name and
+ * one meaning for the rest of the module.
+ */
+#ifndef TACET_COMPAT_H
+#define TACET_COMPAT_H
+
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/mmu_notifier.h>
+#include <linux/rseq.h>
+#include <linux/sched.h>
+#include <linux/sched/coredump.h>
+#include <linux/version.h>
+#include <asm/fpu/types.h>
+#include <asm/msr.h>
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
+#include <linux/sched/exec_state.h>
+#define TACET_HAS_EXEC_STATE
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+#define rdmsrq rdmsrl
+#define wrmsrq wrmsrl
+#define rdmsrq_safe rdmsrl_safe
+#endif
+
+static inline struct fpu *tacet_fpu(struct task_struct *task)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+	/* x86_task_fpu(), which is not exported: the state follows the task. */
+	return (struct fpu *)((void *)task + sizeof(*task));
+#else
+	return &task->thread.fpu;
+#endif
+}
+
+/* Physically contiguous pages at exactly [start, end). */
+static inline int tacet_alloc_contig(unsigned long start, unsigned long end)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+	return alloc_contig_range_noprof(start, end, ACR_FLAGS_NONE, GFP_KERNEL | __GFP_NOWARN);
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+	return alloc_contig_range_noprof(start, end, MIGRATE_MOVABLE, GFP_KERNEL | __GFP_NOWARN);
+#else
+	return alloc_contig_range(start, end, MIGRATE_MOVABLE, GFP_KERNEL | __GFP_NOWARN);
+#endif
+}
+
+/* The tracepoint sched_process_exit says whether the group ends too. */
+#define TACET_EXIT_HAS_GROUP (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0))
+
+/* Declares the notifier method that says "secondary TLBs are stale". */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+#define TACET_INVALIDATE_SECONDARY .arch_invalidate_secondary_tlbs
+#else
+#define TACET_INVALIDATE_SECONDARY .invalidate_range
+#endif
+
+static inline void tacet_vma_lock_flag(struct vm_area_struct *vma)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	vm_flags_set(vma, VM_LOCKED);
+#else
+	vma->vm_flags |= VM_LOCKED;
+#endif
+}
+
+/* The process may be looked into by its own user. RCU read section. */
+static inline bool tacet_dumpable(struct task_struct *task)
+{
+#ifdef TACET_HAS_EXEC_STATE
+	struct task_exec_state *state = rcu_dereference(task->exec_state);
+
+	return state && READ_ONCE(state->dumpable) == TASK_DUMPABLE_OWNER;
+#else
+	struct mm_struct *mm = READ_ONCE(task->mm);
+
+	return mm && get_dumpable(mm) == SUID_DUMP_USER;
+#endif
+}
+
+/* Restartable sequences: where the task registered, and its signature. */
+static inline struct rseq __user *tacet_rseq_area(struct task_struct *task)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+	return task->rseq.usrptr;
+#else
+	return task->rseq;
+#endif
+}
+
+static inline u32 tacet_rseq_signature(struct task_struct *task)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+	return task->rseq.sig;
+#else
+	return task->rseq_sig;
+#endif
+}
+
+/* Linux keeps a node and a concurrency number in the area. */
+#define TACET_RSEQ_HAS_NODE (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0))
+
+/*
+ * The area now says @cpu, @node and @cid: make Linux know it where it keeps a
+ * copy (it kills a task whose area differs), and make it write its own numbers
+ * when the task returns to user mode on Linux.
+ */
+static inline void tacet_rseq_written(u32 cpu, u32 node, u32 cid)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+	current->rseq.ids.cpu_id = cpu;
+	current->rseq.ids.mm_cid = cid;
+	current->rseq.ids.node_id = node;
+	rseq_force_update();
+#else
+	set_bit(RSEQ_EVENT_MIGRATE_BIT, &current->rseq_event_mask);
+	rseq_set_notify_resume(current);
+#endif
+}
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /dev/tacet: the ioctls of ioctl.h, and nothing else.
+ *
+ * Copies each request in once, checks its revision, calls the one function that
+ * serves it, copies it back. Who may open the device may use the partition;
+ * what changes the machine needs CAP_SYS_ADMIN as well.
+ */
+#include <linux/capability.h>
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/nospec.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+DEFINE_MUTEX(tacet_control_lock);
+
+union request {
+	u32 revision;
+	struct tacet_up up;
+	struct tacet_down down;
+	struct tacet_status status;
+	struct tacet_cpu_status cpu_status;
+	struct tacet_host_self host_self;
+	struct tacet_decouple decouple;
+	struct tacet_recouple recouple;
+	struct tacet_list list;
+	struct tacet_log_read log_read;
+	struct tacet_test_hook test;
+};
+
+static int do_up(union request *request)
+{
+	request->up.message[0] = 0;
+	if (request->up.reserved || (request->up.fail_step && !tacet_test_hooks))
+		return -EINVAL;
+	return tacet_partition_up(&request->up);
+}
+
+static int do_down(union request *request)
+{
+	request->down.message[0] = 0;
+	if (request->down.flags & ~TACET_DOWN_RECOUPLE)
+		return -EINVAL;
+	return tacet_partition_down(&request->down);
+}
+
+static int do_status(union request *request)
+{
+	return tacet_status(&request->status);
+}
+
+static int do_cpu_status(union request *request)
+{
+	return tacet_cpu_status(&request->cpu_status);
+}
+
+static int do_log_read(union request *request)
+{
+	return tacet_log_read(&request->log_read);
+}
+
+static int do_host_self(union request *request)
+{
+	return tacet_host_self(&request->host_self);
+}
+
+static int do_decouple(union request *request)
+{
+	if (request->decouple.pid <= 0)
+		return -EINVAL;
+	return tacet_decouple(request->decouple.pid, request->decouple.cpu,
+			      request->decouple.flags);
+}
+
+static int do_recouple(union request *request)
+{
+	if (request->recouple.pid <= 0 || request->recouple.reserved)
+		return -EINVAL;
+	return tacet_recouple(request->recouple.pid, request->recouple.flags);
+}
+
+static int do_list(union request *request)
+{
+	return tacet_list(&request->list);
+}
+
+static int do_test(union request *request)
+{
+	struct tacet_core *core = tacet_core_of(request->test.cpu);
+
+	if (!tacet_test_hooks)
+		return -EPERM;
+	if (!core || !core->started || request->test.reserved)
+		return -ENODEV;
+	if (request->test.test == TACET_TEST_NONE || request->test.test > TACET_TEST_ENTRY)
+		return -EINVAL;
+	WRITE_ONCE(core->shared->test, request->test.test);
+	tacet_attention(core, TACET_ATTENTION_TEST);
+	return 0;
+}
+
+/* `locked`: the control lock is taken around it; the others take it themselves. */
+static const struct call {
+	unsigned int number;
+	int (*serve)(union request *request);
+	bool root, locked;
+} calls[] = {
+	{ TACET_UP, do_up, true, true },
+	{ TACET_DOWN, do_down, true, true },
+	{ TACET_STATUS, do_status, false, true },
+	{ TACET_CPU_STATUS, do_cpu_status, false, true },
+	{ TACET_HOST_SELF, do_host_self, false, false },
+	{ TACET_DECOUPLE, do_decouple, false, false },
+	{ TACET_RECOUPLE, do_recouple, false, false },
+	{ TACET_LIST, do_list, false, false },
+	{ TACET_LOG_READ, do_log_read, true, true },
+	{ TACET_TEST, do_test, true, true },
+};
+
+static int serve(const struct call *call, union request *request)
+{
+	int result;
+
+	if (!call->locked)
+		return call->serve(request);
+	if (mutex_lock_killable(&tacet_control_lock))
+		return -EINTR;
+	result = call->serve(request);
+	mutex_unlock(&tacet_control_lock);
+	return result;
+}
+
+static long control(struct file *file, unsigned int number, unsigned long argument)
+{
+	const struct call *call = NULL;
+	union request *request;
+	unsigned int i;
+	long result;
+
+	for (i = 0; i < ARRAY_SIZE(calls); i++)
+		if (calls[i].number == number)
+			call = &calls[i];
+	if (!call)
+		return -ENOTTY;
+	if (call->root && !capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	request = kzalloc(sizeof(*request), GFP_KERNEL);
+	if (!request)
+		return -ENOMEM;
+	result = -EFAULT;
+	if (copy_from_user(request, (void __user *)argument, _IOC_SIZE(number)))
+		goto out;
+	result = -EPROTO;
+	if (request->revision != TACET_ABI_REVISION)
+		goto out;
+	result = serve(call, request);
+	if (_IOC_DIR(number) & _IOC_READ &&
+	    copy_to_user((void __user *)argument, request, _IOC_SIZE(number)))
+		result = -EFAULT;
+out:
+	kfree(request);
+	return result;
+}
+
+static const struct file_operations operations = {
+	.owner = THIS_MODULE,
+	.unlocked_ioctl = control,
+	.llseek = noop_llseek,
+};
+
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "tacet",
+	.fops = &operations,
+	.mode = 0600,
+};
+
+int tacet_control_init(void)
+{
+	return misc_register(&device);
+}
+
+void tacet_control_exit(void)
+{
+	misc_deregister(&device);
+}

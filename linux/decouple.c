@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who is hosted, and where.
+ *
+ * Owns the table of hosted threads (by task), the processes, the contexts'
+ * allocation and the placement on cores. A hosted thread is made by someone
+ * else's request or at its birth, and forgotten by itself: at its exit, or when
+ * it was told to leave. From outside it is forgotten only while its thread is
+ * not inside tacet_park().
+ */
+#include <linux/hashtable.h>
+#include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+static DEFINE_HASHTABLE(table, 10);
+static LIST_HEAD(processes);
+static unsigned int count;
+DEFINE_SPINLOCK(tacet_hosted_lock);
+
+unsigned int tacet_hosted_count(void)
+{
+	return READ_ONCE(count);
+}
+
+/* The caller is in an RCU read section. */
+struct tacet_hosted *tacet_hosted_of(struct task_struct *task)
+{
+	struct tacet_hosted *hosted;
+
+	hash_for_each_possible_rcu(table, hosted, link, (unsigned long)task)
+		if (hosted->task == task)
+			return hosted;
+	return NULL;
+}
+
+struct tacet_hosted *tacet_hosted_get(struct task_struct *task)
+{
+	struct tacet_hosted *hosted;
+
+	rcu_read_lock();
+	hosted = tacet_hosted_of(task);
+	if (hosted && !kref_get_unless_zero(&hosted->references))
+		hosted = NULL;
+	rcu_read_unlock();
+	return hosted;
+}
+
+static void free_process(struct work_struct *work)
+{
+	struct tacet_process *process = container_of(work, struct tacet_process, free);
+
+	tacet_sysfs_remove(process);
+	put_pid(process->tgid);
+	kfree(process);
+}
+
+static void free_hosted(struct kref *references)
+{
+	struct tacet_hosted *hosted = container_of(references, struct tacet_hosted, references);
+
+	put_task_struct(hosted->task);
+	kfree_rcu(hosted, rcu);
+	module_put(THIS_MODULE);
+}
+
+void tacet_hosted_put(struct tacet_hosted *hosted)
+{
+	kref_put(&hosted->references, free_hosted);
+}
+
+/* Lower is better: free CPUs first, then free physical cores, then near ones. */
+static unsigned int crowding(const struct tacet_core *core, const struct tacet_core *near)
+{
+	const struct tacet_partition *partition = &tacet_partition;
+	unsigned int siblings = 0, i;
+
+	for (i = 0; i < partition->core_count; i++) {
+		const struct tacet_core *other = &partition->cores[i];
+
+		if (other != core && other->package == core->package &&
+		    other->physical_core == core->physical_core)
+			siblings += other->threads;
+	}
+	return core->threads * 4096 + min(siblings, 1023u) * 4 +
+	       (near && near->node != core->node ? 2 : 0) +
+	       (near && near->package != core->package ? 1 : 0);
+}
+
+/* Under the hosted lock. NULL: every allowed core is full. */
+static struct tacet_core *place(const struct cpumask *cpus, const struct tacet_core *near)
+{
+	struct tacet_core *best = NULL;
+	unsigned int i, least = UINT_MAX;
+
+	for (i = 0; i < tacet_partition.core_count; i++) {
+		struct tacet_core *core = &tacet_partition.cores[i];
+		unsigned int crowd = crowding(core, near);
+
+		if (!cpumask_test_cpu(core->cpu, cpus) || core->threads >= TACET_THREADS_PER_CPU)
+			continue;
+		if (crowd < least) {
+			least = crowd;
+			best = core;
+		}
+	}
+	return best;
+}
+
+/* Under the hosted lock. */
+static int take_context(struct tacet_hosted *hosted)
+{
+	unsigned int i;
+
+	for (i = 0; i < tacet_partition.context_count; i++) {
+		if (tacet_partition.owners[i])
+			continue;
+		hosted->number = i;
+		hosted->context = &tacet_partition.contexts[i];
+		memset(hosted->context, 0, offsetof(struct tacet_context, xstate));
+		rcu_assign_pointer(tacet_partition.owners[i], hosted);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+/* Under the hosted lock. */
+static struct tacet_process *process_of(struct pid *tgid)
+{
+	struct tacet_process *process;
+
+	list_for_each_entry(process, &processes, link)
+		if (process->tgid == tgid)
+			return process;
+	return NULL;
+}
+
+static struct tacet_hosted *new_hosted(struct task_struct *task, gfp_t gfp)
+{
+	struct tacet_hosted *hosted = kzalloc(sizeof(*hosted), gfp);
+
+	if (!hosted)
+		return NULL;
+	__module_get(THIS_MODULE);
+	kref_init(&hosted->references);
+	hosted->task = get_task_struct(task);
+	spin_lock_init(&hosted->lock);
+	init_waitqueue_head(&hosted->wait);
+	atomic_set(&hosted->park_queued, 0);
+	tacet_delegate_init(hosted);
+	return hosted;
+}
+
+static struct tacet_process *new_process(struct task_struct *task, const struct cpumask *cpus,
+					 u32 flags, gfp_t gfp)
+{
+	struct tacet_process *process = kzalloc(sizeof(*process), gfp);
+
+	if (!process)
+		return NULL;
+	process->tgid = get_pid(task_tgid(task));
+	process->flags = flags;
+	cpumask_copy(&process->cpus, cpus);
+	INIT_WORK(&process->free, free_process);
+	return process;
+}
+
+/* Puts @hosted where everyone finds it. @spare becomes its process if it has
+ * none yet; returns whether it did. Under the hosted lock. */
+static int link(struct tacet_hosted *hosted, struct tacet_process *spare, struct tacet_core *near,
+		bool *spare_used)
+{
+	struct tacet_process *process = process_of(task_tgid(hosted->task));
+	int error;
+
+	if (READ_ONCE(tacet_partition.state) != TACET_PARTITION_UP || tacet_partition.failed)
+		return -ENODEV;
+	if (tacet_hosted_of(hosted->task))
+		return -EALREADY;
+	if (!process)
+		process = spare;
+	hosted->core = place(&process->cpus, near);
+	if (!hosted->core)
+		return -ENOSPC;
+	error = take_context(hosted);
+	if (error)
+		return error;
+	if (process == spare) {
+		list_add(&process->link, &processes);
+		*spare_used = true;
+	}
+	process->threads++;
+	hosted->process = process;
+	hosted->core->threads++;
+	hash_add_rcu(table, &hosted->link, (unsigned long)hosted->task);
+	count++;
+	return 0;
+}
+
+/*
+ * Makes @task a hosted thread; it goes to a core when it next returns to user
+ * mode. @parent: the hosted thread that made it, or NULL.
+ */
+int tacet_host(struct task_struct *task, struct task_struct *parent, const struct cpumask *cpus,
+	       u32 flags, gfp_t gfp)
+{
+	struct tacet_hosted *hosted = new_hosted(task, gfp);
+	struct tacet_process *spare;
+	struct tacet_hosted *relative;
+	bool spare_used = false;
+	unsigned long irq;
+	int error;
+
+	if (!hosted)
+		return -ENOMEM;
+	spare = new_process(task, cpus, flags, gfp);
+	if (!spare) {
+		tacet_hosted_put(hosted);
+		return -ENOMEM;
+	}
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	relative = parent ? tacet_hosted_of(parent) : NULL;
+	error = link(hosted, spare, relative ? relative->core : NULL, &spare_used);
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+	if (!spare_used) {
+		put_pid(spare->tgid);
+		kfree(spare);
+	}
+	if (error)
+		tacet_hosted_put(hosted);
+	else
+		tacet_arm(hosted);
+	return error;
+}
+
+/* Nobody finds it any more; its context is free. Not while it is posted. */
+static void unlink(struct tacet_hosted *hosted)
+{
+	struct tacet_process *process = hosted->process;
+	unsigned long irq;
+	bool last;
+
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	hash_del_rcu(&hosted->link);
+	rcu_assign_pointer(tacet_partition.owners[hosted->number], NULL);
+	hosted->core->threads--;
+	last = --process->threads == 0;
+	if (last)
+		list_del(&process->link);
+	count--;
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+
+	if (hosted->space)
+		tacet_space_put(hosted->space);
+	hosted->space = NULL;
+	if (last)
+		queue_work(tacet_workqueue, &process->free);
+	if (cancel_delayed_work(&hosted->rearm))
+		tacet_hosted_put(hosted);
+	tacet_hosted_put(hosted);
+}
+
+/* Its thread enters tacet_park(). False: it is not hosted any more. */
+bool tacet_begin(struct tacet_hosted *hosted)
+{
+	unsigned long irq;
+	bool go;
+
+	spin_lock_irqsave(&hosted->lock, irq);
+	go = !hosted->unlinked;
+	hosted->busy = go;
+	spin_unlock_irqrestore(&hosted->lock, irq);
+	return go;
+}
+
+/* Its thread leaves tacet_park(), for good if @drop or if asked to meanwhile. */
+void tacet_end(struct tacet_hosted *hosted, bool drop)
+{
+	unsigned long irq;
+
+	spin_lock_irqsave(&hosted->lock, irq);
+	hosted->busy = false;
+	drop |= hosted->leaving;
+	if (drop)
+		hosted->unlinked = true;
+	spin_unlock_irqrestore(&hosted->lock, irq);
+	if (drop)
+		unlink(hosted);
+}
+
+/* Forgets a thread that is not on a core; does nothing if it may be. */
+void tacet_forget(struct tacet_hosted *hosted)
+{
+	unsigned long irq;
+	bool mine;
+
+	spin_lock_irqsave(&hosted->lock, irq);
+	mine = !hosted->busy && !hosted->unlinked;
+	if (mine)
+		hosted->unlinked = true;
+	spin_unlock_irqrestore(&hosted->lock, irq);
+	if (mine)
+		unlink(hosted);
+}
+
+/* Calls @visit for each hosted thread, which cannot go away meanwhile. */
+void tacet_for_each_hosted(void (*visit)(struct tacet_hosted *, void *), void *data)
+{
+	struct tacet_hosted *hosted;
+	unsigned int bucket;
+
+	rcu_read_lock();
+	hash_for_each_rcu(table, bucket, hosted, link)
+		visit(hosted, data);
+	rcu_read_unlock();
+}
+
+static void wake_one(struct tacet_hosted *hosted, void *data)
+{
+	wake_up(&hosted->wait);
+}
+
+void tacet_hosted_wake_all(void)
+{
+	tacet_for_each_hosted(wake_one, NULL);
+}
+
+static void leave_one(struct tacet_hosted *hosted, void *data)
+{
+	WRITE_ONCE(hosted->leaving, true);
+	wake_up(&hosted->wait);
+	tacet_forget(hosted);
+}
+
+void tacet_hosted_leave_all(void)
+{
+	tacet_for_each_hosted(leave_one, NULL);
+}
+
+static void kick_one(struct tacet_hosted *hosted, void *mm)
+{
+	if (hosted->space_mm != mm)
+		return;
+	WRITE_ONCE(hosted->kick, true);
+	wake_up(&hosted->wait);
+}
+
+/* Every hosted thread of @mm leaves user mode once. */
+void tacet_hosted_kick(struct mm_struct *mm)
+{
+	tacet_for_each_hosted(kick_one, mm);
+}
+
+struct root_query {
+	struct mm_struct *mm;
+	u64 root;
+};
+
+static void find_root(struct tacet_hosted *hosted, void *data)
+{
+	struct root_query *query = data;
+	struct tacet_space *space = READ_ONCE(hosted->space);
+
+	if (hosted->space_mm == query->mm && space)
+		query->root = space->root_address;
+}
+
+/* The root of @mm on the cores, 0 if no thread of it is hosted. */
+u64 tacet_hosted_root(struct mm_struct *mm)
+{
+	struct root_query query = { .mm = mm };
+
+	tacet_for_each_hosted(find_root, &query);
+	return query.root;
+}
+
+/* Sends the thread to another core when it is next posted, which is soon. */
+int tacet_move(struct tacet_hosted *hosted, unsigned int cpu)
+{
+	struct tacet_core *core = tacet_core_of(cpu);
+	unsigned long irq;
+	int error = 0;
+
+	if (!core)
+		return -EINVAL;
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	if (hosted->core != core) {
+		if (core->threads >= TACET_THREADS_PER_CPU) {
+			error = -ENOSPC;
+		} else {
+			hosted->core->threads--;
+			core->threads++;
+			WRITE_ONCE(hosted->core, core);
+			cpumask_set_cpu(cpu, &hosted->process->cpus);
+		}
+	}
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+	if (!error) {
+		WRITE_ONCE(hosted->kick, true);
+		wake_up(&hosted->wait);
+	}
+	return error;
+}
+
+/* The thread asked for @cpus, some of which are the partition's. */
+void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus)
+{
+	struct tacet_core *core;
+	unsigned long irq;
+
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	if (!cpumask_test_cpu(hosted->core->cpu, cpus)) {
+		core = place(cpus, hosted->core);
+		if (core) {
+			hosted->core->threads--;
+			core->threads++;
+			WRITE_ONCE(hosted->core, core);
+		}
+	}
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+}

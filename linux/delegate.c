@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The proxy: what a hosted thread's Linux task does while its user code runs
+ * on a core. The other end is kernel/core/src/delegate.rs.
+ *
+ * Everything happens in tacet_park(), a task-work callback: it runs in the
+ * thread's own context just before the return to user mode, when
+ * task_pt_regs() is exactly what the program will see. To perform a call or to
+ * take an exception the callback puts the registers back and returns: the task
+ * executes the program's own instruction natively, so that seccomp, audit,
+ * ptrace, restarts and signal frames are Linux's own. The end of the call
+ * (births.c) queues the callback again.
+ */
+#include <linux/resume_user_mode.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
+#include <asm/trapnr.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+#define RETURN_PATIENCE_S 20
+#define SAME_FAULT_LIMIT 16
+
+enum outcome {
+	OUTCOME_AGAIN,		/* to the core */
+	OUTCOME_LINUX,		/* to user mode on Linux; something queues us again */
+	OUTCOME_SOON,		/* the same, but nothing will: try again shortly */
+	OUTCOME_DROP,		/* to Linux, for good */
+};
+
+/* Queues the callback; any context, any task. */
+void tacet_arm(struct tacet_hosted *hosted)
+{
+	if (atomic_xchg(&hosted->park_queued, 1))
+		return;
+	kref_get(&hosted->references);
+	init_task_work(&hosted->park, tacet_park);
+	if (task_work_add(hosted->task, &hosted->park, TWA_RESUME)) {
+		atomic_set(&hosted->park_queued, 0);
+		tacet_hosted_put(hosted);
+	}
+}
+
+static void rearm(struct work_struct *work)
+{
+	struct tacet_hosted *hosted = container_of(work, struct tacet_hosted, rearm.work);
+
+	if (!READ_ONCE(hosted->unlinked))
+		tacet_arm(hosted);
+	tacet_hosted_put(hosted);
+}
+
+/* Queues the callback a tick from now: from inside it, it cannot be queued. */
+static void arm_soon(struct tacet_hosted *hosted)
+{
+	kref_get(&hosted->references);
+	if (!queue_delayed_work(tacet_workqueue, &hosted->rearm, 1))
+		tacet_hosted_put(hosted);
+}
+
+/* Makes sure that the cores know the current address space. */
+static int enter_space(struct tacet_hosted *hosted)
+{
+	struct tacet_space *space;
+
+	if (hosted->space && hosted->space_mm == current->mm)
+		return 0;
+	if (hosted->space)
+		tacet_space_put(hosted->space);
+	hosted->space = NULL;
+	space = tacet_space_get(current->mm);
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	hosted->space_mm = current->mm;
+	WRITE_ONCE(hosted->space, space);
+	return 0;
+}
+
+static bool returned(struct tacet_hosted *hosted)
+{
+	return smp_load_acquire(&hosted->context->state) == TACET_CONTEXT_RETURNED;
+}
+
+static bool failed(void)
+{
+	return READ_ONCE(tacet_partition.failed);
+}
+
+/* Waits until the core gives the context back. -EIO: it never will. */
+static int await_return(struct tacet_hosted *hosted, struct tacet_core *core)
+{
+	int interrupted = wait_event_interruptible(hosted->wait,
+						   returned(hosted) || failed() ||
+						   READ_ONCE(hosted->leaving) ||
+						   READ_ONCE(hosted->kick));
+
+	if (returned(hosted))
+		return 0;
+	if (interrupted || !failed()) {
+		tacet_recall(core, hosted);
+		if (!wait_event_timeout(hosted->wait, returned(hosted) || failed(),
+					RETURN_PATIENCE_S * HZ))
+			tacet_partition_fail("a core does not give a thread back");
+	}
+	return returned(hosted) ? 0 : -EIO;
+}
+
+static enum outcome served_fault(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	struct tacet_context *context = hosted->context;
+	u64 address = context->fault_address;
+
+	if (signal_pending(current))
+		return OUTCOME_SOON;
+	/* Something that Linux thinks is in order: let it see for itself. */
+	if (address == hosted->fault_address && regs->ip == hosted->fault_ip) {
+		if (++hosted->fault_repeats > SAME_FAULT_LIMIT)
+			return OUTCOME_SOON;
+	} else {
+		hosted->fault_address = address;
+		hosted->fault_ip = regs->ip;
+		hosted->fault_repeats = 0;
+	}
+	if (tacet_fault(hosted->space, address, context->registers.error))
+		return OUTCOME_SOON;
+	tacet_rseq_abort(regs);
+	return OUTCOME_AGAIN;
+}
+
+/* The registers are the task's again. What now? */
+static enum outcome serve_event(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	struct tacet_context *context = hosted->context;
+
+	switch (context->event) {
+	case TACET_EVENT_SYSCALL:
+		hosted->calls++;
+		tacet_state_repeat_call(regs);
+		return OUTCOME_LINUX;
+	case TACET_EVENT_EXCEPTION:
+		if (context->registers.vector == X86_TRAP_PF)
+			return served_fault(hosted, regs);
+		tacet_state_repeat_exception(regs, context->registers.vector);
+		return OUTCOME_SOON;
+	default:
+		tacet_rseq_abort(regs);
+		return OUTCOME_AGAIN;
+	}
+}
+
+/* One stay on the core. */
+static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	struct tacet_core *core = READ_ONCE(hosted->core);
+
+	WRITE_ONCE(hosted->kick, false);
+	tacet_rseq_enter(core);
+	tacet_state_save(hosted->context, regs);
+	hosted->context->root = hosted->space->root_address;
+	if (tacet_post(core, hosted) || await_return(hosted, core)) {
+		/* The registers are lost with the core. */
+		send_sig(SIGKILL, current, 1);
+		return OUTCOME_DROP;
+	}
+	WRITE_ONCE(hosted->context->state, TACET_CONTEXT_LINUX);
+	tacet_charge(hosted);
+	tacet_state_load(hosted->context, regs);
+	return serve_event(hosted, regs);
+}
+
+static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	if (current->flags & PF_EXITING)
+		return OUTCOME_LINUX;
+	if (READ_ONCE(hosted->leaving) || failed())
+		return OUTCOME_DROP;
+	if (signal_pending(current)) {
+		hosted->signals++;
+		return OUTCOME_SOON;
+	}
+	if (!tacet_state_hostable(regs))
+		return OUTCOME_SOON;
+	if (enter_space(hosted))
+		return OUTCOME_DROP;
+	if (hosted->executed) {
+		hosted->executed = false;
+		if (hosted->process->flags & TACET_HOST_POPULATE)
+			tacet_populate();
+	}
+	return run(hosted, regs);
+}
+
+/* The thread's own context, about to return to user mode; sleeps. */
+void tacet_park(struct callback_head *work)
+{
+	struct tacet_hosted *hosted = container_of(work, struct tacet_hosted, park);
+	struct pt_regs *regs = task_pt_regs(current);
+	enum outcome outcome;
+
+	atomic_set_release(&hosted->park_queued, 0);
+	if (tacet_begin(hosted)) {
+		tacet_sysfs_add(hosted->process);
+		do
+			outcome = step(hosted, regs);
+		while (outcome == OUTCOME_AGAIN);
+		if (outcome == OUTCOME_SOON)
+			arm_soon(hosted);
+		tacet_end(hosted, outcome == OUTCOME_DROP);
+	}
+	tacet_hosted_put(hosted);
+}
+
+/* For a new hosted thread. */
+void tacet_delegate_init(struct tacet_hosted *hosted)
+{
+	INIT_DELAYED_WORK(&hosted->rearm, rearm);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Messages between Linux and the cores: posted contexts one way, returned ones
+ * the other, and the two bells.
+ *
+ * Called by delegate.c (post, recall) and by a core's interrupt. The only lock
+ * is the inbox lock of one core, taken by threads that live on that core. What
+ * a core says is checked before it is used: an index that cannot be is the
+ * core's terminal fault.
+ */
+#include "compat.h"
+#include "tacet.h"
+
+/* Asks the core to look. Pairs with the core's exchange of `attention`. */
+void tacet_attention(struct tacet_core *core, u32 bits)
+{
+	__atomic_fetch_or(&core->shared->attention, bits, __ATOMIC_SEQ_CST);
+	tacet_arch_ring(core);
+}
+
+/* Hands the thread's context to @core. The context is written. */
+int tacet_post(struct tacet_core *core, struct tacet_hosted *hosted)
+{
+	struct tacet_context *context = hosted->context;
+	int result;
+
+	WRITE_ONCE(context->recall, 0);
+	context->cpu = core->cpu;
+	smp_store_release(&context->state, TACET_CONTEXT_POSTED);
+
+	spin_lock(&core->inbox_lock);
+	tacet_arch_notify_target(core);
+	result = tacet_ring_push(&core->shared->inbox, hosted->number);
+	spin_unlock(&core->inbox_lock);
+	if (result) {
+		WRITE_ONCE(context->state, TACET_CONTEXT_LINUX);
+		if (result == -2)
+			tacet_partition_fail("a core corrupted its inbox");
+		return -EIO;
+	}
+	tacet_attention(core, TACET_ATTENTION_INBOX);
+	return 0;
+}
+
+/* Asks the core for a posted context; the answer comes as any other return. */
+void tacet_recall(struct tacet_core *core, struct tacet_hosted *hosted)
+{
+	smp_store_release(&hosted->context->recall, 1);
+	tacet_attention(core, TACET_ATTENTION_RECALL);
+}
+
+static bool wake_owner(u32 number)
+{
+	struct tacet_hosted *hosted;
+
+	if (number >= tacet_partition.context_count)
+		return false;
+	rcu_read_lock();
+	hosted = rcu_dereference_check(tacet_partition.owners[number], 1);
+	if (hosted)
+		wake_up(&hosted->wait);
+	rcu_read_unlock();
+	return true;
+}
+
+/* A core rang: hard interrupt, on any Linux CPU. */
+irqreturn_t tacet_notified(int irq, void *data)
+{
+	struct tacet_core *core = data;
+	u32 number;
+	int result;
+
+	if (READ_ONCE(tacet_partition.failed))
+		return IRQ_HANDLED;
+	if (smp_load_acquire(&core->shared->state) == TACET_CPU_DEAD) {
+		tacet_partition_fail("a core died");
+		return IRQ_HANDLED;
+	}
+	while ((result = tacet_ring_pop(&core->shared->outbox, &number)) > 0) {
+		if (!wake_owner(number)) {
+			tacet_partition_fail("a core named a context that does not exist");
+			return IRQ_HANDLED;
+		}
+	}
+	if (result < 0)
+		tacet_partition_fail("a core corrupted its outbox");
+	return IRQ_HANDLED;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The module's beginning and end. Loading it changes nothing on the node: CPUs
+ * and memory are taken by `tacet up`. It can be unloaded whenever nothing is
+ * hosted, also with a partition up.
+ */
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+bool tacet_test_hooks;
+module_param_named(test_hooks, tacet_test_hooks, bool, 0444);
+MODULE_PARM_DESC(test_hooks, "Allow faults on purpose (for Tacet's own tests only)");
+
+struct workqueue_struct *tacet_workqueue;
+
+static int __init tacet_init(void)
+{
+	int error = tacet_births_init();
+
+	if (error)
+		return error;
+	tacet_workqueue = alloc_workqueue("tacet", WQ_UNBOUND, 0);
+	if (!tacet_workqueue)
+		return -ENOMEM;
+	error = tacet_hotplug_init();
+	if (error)
+		goto destroy_workqueue;
+	error = tacet_partition_init();
+	if (error)
+		goto exit_hotplug;
+	error = tacet_sysfs_init();
+	if (error)
+		goto exit_partition;
+	error = tacet_control_init();
+	if (error)
+		goto exit_sysfs;
+	return 0;
+
+exit_sysfs:
+	tacet_sysfs_exit();
+exit_partition:
+	tacet_partition_exit();
+exit_hotplug:
+	tacet_hotplug_exit();
+destroy_workqueue:
+	destroy_workqueue(tacet_workqueue);
+	return error;
+}
+
+static void __exit tacet_exit(void)
+{
+	tacet_control_exit();
+	tacet_partition_exit();
+	tacet_sysfs_exit();
+	tacet_hotplug_exit();
+	destroy_workqueue(tacet_workqueue);
+	tacet_log_exit();
+	mmu_notifier_synchronize();
+	/* A thread may still be on its last instructions in tacet_park(). */
+	synchronize_rcu_tasks();
+	rcu_barrier();
+}
+
+module_init(tacet_init);
+module_exit(tacet_exit);
+MODULE_DESCRIPTION("Tacet: hosts threads on cores that execute nothing else");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Restartable sequences of a hosted thread (rseq(2)).
+ *
+ * The thread's own context; sleeps on faults. While the thread is on a core its
+ * area says the core's CPU number, which no other running thread has. Whenever
+ * it left user mode without a call of its own, another thread may have used the
+ * core: a critical section it was in is aborted, as a preemption would.
+ */
+#include <linux/uaccess.h>
+#include <uapi/linux/rseq.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+/* About to be posted to @core. */
+void tacet_rseq_enter(struct tacet_core *core)
+{
+	struct rseq __user *area = tacet_rseq_area(current);
+	/* Linux numbers a process's running threads from 0; ours count from the
+	 * other end, so that no two threads that run have the same number. */
+	u32 concurrency = nr_cpu_ids - 1 - (core - tacet_partition.cores);
+
+	if (!area)
+		return;
+	if (put_user(core->cpu, &area->cpu_id_start) || put_user(core->cpu, &area->cpu_id))
+		return;
+	if (TACET_RSEQ_HAS_NODE) {
+		u32 __user *node = (u32 __user *)area + 5, *mm_cid = (u32 __user *)area + 6;
+
+		if (put_user(core->node, node) || put_user(concurrency, mm_cid))
+			return;
+	}
+	tacet_rseq_written(core->cpu, core->node, concurrency);
+}
+
+/* @regs were interrupted: if inside a critical section, go to its abort handler. */
+void tacet_rseq_abort(struct pt_regs *regs)
+{
+	struct rseq __user *area = tacet_rseq_area(current);
+	struct rseq_cs section;
+	u64 pointer;
+	u32 signature;
+
+	if (!area || get_user(pointer, (u64 __user *)&area->rseq_cs) || !pointer ||
+	    pointer >= TASK_SIZE_MAX)
+		return;
+	if (copy_from_user(&section, (void __user *)pointer, sizeof(section)))
+		return;
+	if (regs->ip - section.start_ip >= section.post_commit_offset ||
+	    section.abort_ip >= TASK_SIZE_MAX || section.version)
+		return;
+	/* A wrong signature is the program's fault: Linux kills it for that. */
+	if (get_user(signature, (u32 __user *)(section.abort_ip - sizeof(u32))) ||
+	    signature != tacet_rseq_signature(current))
+		return;
+	if (put_user(0, (u64 __user *)&area->rseq_cs))
+		return;
+	regs->ip = section.abort_ip;
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A hosted process's address space as a core sees it, and its coherence.
+ *
+ * Owns one root page per hosted mm: its user half repeats the top-level entries
+ * of Linux's own root, its kernel half is the co-kernel's. Everything below the
+ * top level is Linux's tables themselves. When Linux invalidates, the notifier
+ * repeats the entries and does not return before every core that may have
+ * cached the old ones has said that it forgot them.
+ *
+ * The notifier runs in any context, with page-table locks held: it never sleeps.
+ */
+#include <linux/io.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+#define FLUSH_PATIENCE_NS (20 * NSEC_PER_SEC)
+
+/* Repeats the entries that map [start, end]. Any context. */
+void tacet_space_sync(struct tacet_space *space, unsigned long start, unsigned long end)
+{
+	u64 *root = page_address(space->root);
+	unsigned int last = tacet_tables_index(min(end, TASK_SIZE_MAX - 1));
+	unsigned int index = tacet_tables_index(min(start, TASK_SIZE_MAX - 1));
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&space->lock, flags);
+	for (; index <= last; index++) {
+		u64 entry = space->released ? 0 :
+			tacet_tables_user_entry(space->notifier.mm, index);
+
+		if (READ_ONCE(root[index]) != entry)
+			WRITE_ONCE(root[index], entry);
+	}
+	raw_spin_unlock_irqrestore(&space->lock, flags);
+}
+
+static void await_flush(struct tacet_core *core, u64 generation)
+{
+	u64 start = ktime_get_mono_fast_ns();
+
+	while ((s64)(smp_load_acquire(&core->shared->flush_acknowledged) - generation) < 0) {
+		if (READ_ONCE(tacet_partition.failed) ||
+		    READ_ONCE(core->shared->state) != TACET_CPU_ONLINE)
+			return;
+		if (ktime_get_mono_fast_ns() - start > FLUSH_PATIENCE_NS) {
+			/* Stops every core: what they cached is gone with them. */
+			tacet_partition_fail("a core does not acknowledge a TLB flush");
+			return;
+		}
+		cpu_relax();
+	}
+}
+
+/* Every core that satisfies @root (0: all) forgets what it cached. */
+static void flush_cores(u64 root)
+{
+	u64 generation[8];
+	unsigned int first, i, n = tacet_partition.core_count;
+
+	/* Pairs with the core: it announces a root, then loads it. */
+	smp_mb();
+	for (first = 0; first < n; first += ARRAY_SIZE(generation)) {
+		unsigned int count = min_t(unsigned int, n - first, ARRAY_SIZE(generation));
+
+		for (i = 0; i < count; i++) {
+			struct tacet_core *core = &tacet_partition.cores[first + i];
+
+			generation[i] = 0;
+			if (!core->started || (root && READ_ONCE(core->shared->active_root) != root))
+				continue;
+			generation[i] = __atomic_add_fetch(&core->shared->flush_requested, 1,
+							   __ATOMIC_SEQ_CST);
+			tacet_arch_ring(core);
+		}
+		for (i = 0; i < count; i++)
+			if (generation[i])
+				await_flush(&tacet_partition.cores[first + i], generation[i]);
+	}
+}
+
+static void invalidate(struct mmu_notifier *notifier, struct mm_struct *mm, unsigned long start,
+		       unsigned long end)
+{
+	struct tacet_space *space = container_of(notifier, struct tacet_space, notifier);
+
+	tacet_space_sync(space, start, end ? end - 1 : 0);
+	flush_cores(space->root_address);
+}
+
+/* A full memory barrier and TLB flush on the cores that have @root loaded
+ * (physical address; 0: on all). */
+void tacet_flush_cores(u64 root)
+{
+	flush_cores(root);
+}
+
+/*
+ * No core has @space loaded when this returns, unless a thread has come to use
+ * it anew meanwhile (never when the mm itself @ends).
+ */
+static void leave_cores(struct tacet_space *space, bool ends)
+{
+	u64 start = ktime_get_mono_fast_ns();
+	unsigned int i;
+
+	smp_mb();
+	for (i = 0; i < tacet_partition.core_count; i++) {
+		struct tacet_core *core = &tacet_partition.cores[i];
+
+		if (!core->started || READ_ONCE(core->shared->active_root) != space->root_address)
+			continue;
+		tacet_attention(core, TACET_ATTENTION_DROP);
+		while (READ_ONCE(core->shared->active_root) == space->root_address) {
+			if (READ_ONCE(tacet_partition.failed) ||
+			    READ_ONCE(core->shared->state) != TACET_CPU_ONLINE)
+				break;
+			if (!ends && atomic_read(&space->users))
+				return;
+			if (ktime_get_mono_fast_ns() - start > FLUSH_PATIENCE_NS) {
+				tacet_partition_fail("a core does not leave an address space");
+				return;
+			}
+			cpu_relax();
+		}
+	}
+}
+
+/* The mm ends: all its threads have left their cores. */
+static void release(struct mmu_notifier *notifier, struct mm_struct *mm)
+{
+	struct tacet_space *space = container_of(notifier, struct tacet_space, notifier);
+
+	raw_spin_lock_irq(&space->lock);
+	space->released = true;
+	raw_spin_unlock_irq(&space->lock);
+	tacet_space_sync(space, 0, ULONG_MAX);
+	leave_cores(space, true);
+}
+
+static struct mmu_notifier *allocate(struct mm_struct *mm)
+{
+	struct tacet_space *space = kzalloc(sizeof(*space), GFP_KERNEL);
+
+	if (!space)
+		return ERR_PTR(-ENOMEM);
+	space->root = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (!space->root) {
+		kfree(space);
+		return ERR_PTR(-ENOMEM);
+	}
+	raw_spin_lock_init(&space->lock);
+	space->root_address = page_to_phys(space->root);
+	tacet_tables_copy_kernel(&tacet_partition, space->root);
+	return &space->notifier;
+}
+
+static void discard(struct mmu_notifier *notifier)
+{
+	struct tacet_space *space = container_of(notifier, struct tacet_space, notifier);
+
+	leave_cores(space, true);
+	__free_page(space->root);
+	kfree(space);
+}
+
+static const struct mmu_notifier_ops space_operations = {
+	.release = release,
+	TACET_INVALIDATE_SECONDARY = invalidate,
+	.alloc_notifier = allocate,
+	.free_notifier = discard,
+};
+
+/* The space of @mm, made if need be; for one thread's use. Takes the mmap lock. */
+struct tacet_space *tacet_space_get(struct mm_struct *mm)
+{
+	struct mmu_notifier *notifier = mmu_notifier_get(&space_operations, mm);
+	struct tacet_space *space;
+
+	if (IS_ERR(notifier))
+		return ERR_CAST(notifier);
+	space = container_of(notifier, struct tacet_space, notifier);
+	atomic_inc(&space->users);
+	tacet_space_sync(space, 0, ULONG_MAX);
+	return space;
+}
+
+/* A thread stops using @space. The last one takes the cores out of it first:
+ * without the notifier nobody would tell them that its tables are freed. */
+void tacet_space_put(struct tacet_space *space)
+{
+	if (atomic_dec_and_test(&space->users))
+		leave_cores(space, false);
+	mmu_notifier_put(&space->notifier);
+}

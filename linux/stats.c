@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is counted, and who may see it; and the CPU time that Linux is told of.
+ */
+#include <linux/math64.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/user_namespace.h>
+#include <asm/tsc.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+#define LIST_LIMIT 65536u
+
+/* Time in user mode on cores, including the stay in progress. Any context. */
+u64 tacet_user_ns(struct tacet_hosted *hosted)
+{
+	struct tacet_context *context = hosted->context;
+	u64 ticks = smp_load_acquire(&context->user_tsc);
+	u64 entered = READ_ONCE(context->entered_tsc), now = rdtsc();
+
+	if (entered && now > entered)
+		ticks += now - entered;
+	return mul_u64_u64_div_u64(ticks, NSEC_PER_SEC / 1000, tsc_khz);
+}
+
+/* Charges the task for what its thread has used since the last time. */
+void tacet_charge(struct tacet_hosted *hosted)
+{
+	struct task_struct *task = hosted->task;
+	unsigned long irq;
+	u64 total;
+
+	spin_lock_irqsave(&hosted->lock, irq);
+	total = tacet_user_ns(hosted);
+	if (total > hosted->charged_ns && !hosted->unlinked) {
+		task->utime += total - hosted->charged_ns;
+		task->se.sum_exec_runtime += total - hosted->charged_ns;
+		hosted->charged_ns = total;
+	}
+	spin_unlock_irqrestore(&hosted->lock, irq);
+}
+
+struct listing {
+	struct tacet_thread *threads;
+	u32 capacity, count, total;
+};
+
+static u32 place_of(const struct tacet_context *context)
+{
+	if (smp_load_acquire(&context->state) != TACET_CONTEXT_POSTED)
+		return TACET_PLACE_LINUX;
+	return READ_ONCE(context->entered_tsc) ? TACET_PLACE_RUNNING : TACET_PLACE_WAITING;
+}
+
+static void list_one(struct tacet_hosted *hosted, void *data)
+{
+	struct tacet_context *context = hosted->context;
+	struct task_struct *task = hosted->task;
+	struct listing *listing = data;
+	struct tacet_thread *thread;
+	kuid_t uid = __task_cred(task)->uid;
+
+	if (!task_pid_vnr(task) || !(uid_eq(uid, current_uid()) || capable(CAP_SYS_ADMIN)))
+		return;
+	if (listing->total++ >= listing->capacity)
+		return;
+	thread = &listing->threads[listing->count++];
+	thread->pid = task_pid_vnr(task);
+	thread->tgid = task_tgid_vnr(task);
+	thread->cpu = hosted->core->cpu;
+	thread->place = place_of(context);
+	thread->uid = from_kuid_munged(current_user_ns(), uid);
+	thread->forwarded_calls = READ_ONCE(context->syscalls);
+	thread->faults = READ_ONCE(context->faults);
+	thread->exceptions = READ_ONCE(context->exceptions);
+	thread->signals = READ_ONCE(hosted->signals);
+	thread->doorbells = READ_ONCE(context->doorbells);
+	thread->user_ns = tacet_user_ns(hosted);
+	strscpy(thread->name, task->comm, sizeof(thread->name));
+}
+
+int tacet_list(struct tacet_list *request)
+{
+	struct listing listing = { .capacity = request->capacity };
+	int error = 0;
+
+	if (request->capacity > LIST_LIMIT)
+		return -EINVAL;
+	listing.threads = kvcalloc(request->capacity ?: 1, sizeof(*listing.threads), GFP_KERNEL);
+	if (!listing.threads)
+		return -ENOMEM;
+	mutex_lock(&tacet_control_lock);
+	tacet_for_each_hosted(list_one, &listing);
+	mutex_unlock(&tacet_control_lock);
+	if (copy_to_user(u64_to_user_ptr(request->address), listing.threads,
+			 listing.count * sizeof(*listing.threads)))
+		error = -EFAULT;
+	request->count = listing.count;
+	request->total = listing.total;
+	kvfree(listing.threads);
+	return error;
+}
+
+static void add_block(struct tacet_status *status, const struct tacet_block *block)
+{
+	unsigned int i;
+
+	for (i = 0; i < status->node_count; i++)
+		if (status->nodes[i].node == block->node)
+			break;
+	if (i == TACET_MAX_NODES)
+		return;
+	if (i == status->node_count)
+		status->node_count++;
+	status->nodes[i].node = block->node;
+	status->nodes[i].bytes += (u64)block->pages << PAGE_SHIFT;
+}
+
+static void count_process(struct tacet_hosted *hosted, void *data)
+{
+	struct tacet_status *status = data;
+
+	if (thread_group_leader(hosted->task))
+		status->hosted_processes++;
+}
+
+/* Control lock held. */
+int tacet_status(struct tacet_status *status)
+{
+	struct tacet_partition *partition = &tacet_partition;
+	unsigned int i;
+
+	memset(status, 0, sizeof(*status));
+	status->revision = TACET_ABI_REVISION;
+	status->state = partition->state;
+	for (i = 0; i < partition->core_count; i++) {
+		unsigned int cpu = partition->cores[i].cpu;
+
+		status->cpus[cpu / 64] |= 1ull << (cpu % 64);
+	}
+	for (i = 0; i < partition->block_count; i++)
+		add_block(status, &partition->blocks[i]);
+	tacet_for_each_hosted(count_process, status);
+	status->hosted_threads = tacet_hosted_count();
+	status->context_count = partition->context_count;
+	status->up_count = partition->up_count;
+	status->image_bytes = partition->image_bytes;
+	status->up_ns = partition->up_ns;
+	status->down_ns = partition->down_ns;
+	status->tsc_khz = tsc_khz;
+	status->test_hooks = tacet_test_hooks;
+	strscpy(status->message, partition->message, sizeof(status->message));
+	return 0;
+}
+
+/* Control lock held. */
+int tacet_cpu_status(struct tacet_cpu_status *status)
+{
+	struct tacet_core *core = tacet_core_of(status->cpu);
+	struct tacet_cpu *shared;
+	unsigned int vector;
+
+	if (!core)
+		return -ENODEV;
+	shared = core->shared;
+	status->node = core->node;
+	status->state = READ_ONCE(shared->state);
+	status->mode = READ_ONCE(shared->mode);
+	status->hosted_threads = core->threads;
+	status->doorbells_sent = READ_ONCE(shared->doorbells_sent);
+	status->doorbells_user = READ_ONCE(shared->doorbells_user);
+	status->doorbells_kernel = READ_ONCE(shared->doorbells_kernel);
+	status->doorbells_empty = READ_ONCE(shared->doorbells_empty);
+	status->notifications = READ_ONCE(shared->notifications);
+	status->switches = READ_ONCE(shared->switches);
+	status->flushes = READ_ONCE(shared->flush_requested);
+	for (vector = 0; vector < ARRAY_SIZE(status->foreign); vector++)
+		status->foreign[vector] = READ_ONCE(shared->foreign[vector]);
+	return 0;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The module's own structures and the functions that its files offer each other.
+ *
+ * Lock order: tacet_control_lock (mutex: one change of the partition at a time)
+ * > tacet_hosted_lock (spinlock: who is hosted where) > a core's inbox lock.
+ * A space's lock is innermost and taken with interrupts off. The path of a
+ * forwarded call takes only the inbox lock of the thread's own core.
+ */
+#ifndef TACET_H
+#define TACET_H
+
+#include <linux/cpumask.h>
+#include <linux/interrupt.h>
+#include <linux/kref.h>
+#include <linux/mm.h>
+#include <linux/mmu_notifier.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+#include <linux/task_work.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include <tacet/context.h>
+#include <tacet/cpu.h>
+#include <tacet/image.h>
+#include <tacet/ioctl.h>
+
+#define TACET_MAX_BLOCKS 256
+#define TACET_CONTEXTS_PER_CPU 64
+#define TACET_CONTEXTS_MAX 2048
+#define TACET_THREADS_PER_CPU 256	/* what a ring holds */
+
+/* A physically contiguous piece of the partition. Written under the control
+ * lock only. */
+struct tacet_block {
+	unsigned long pfn;
+	unsigned long pages;
+	int node;
+};
+
+/* One taken CPU. Written under the control lock; the counters as noted. */
+struct tacet_core {
+	unsigned int cpu;
+	u32 apicid;
+	int node;
+	int virq;			/* its interrupt into Linux, 0 if none */
+	bool taken;			/* Linux has it offline for us */
+	bool started;			/* it was sent into the co-kernel */
+	struct tacet_cpu *shared;
+	spinlock_t inbox_lock;		/* producers of shared->inbox */
+	int package, physical_core;	/* topology, read while it was online */
+	unsigned int threads;		/* hosted here; under tacet_hosted_lock */
+	/* the watch's memory, under the watch's work item only */
+	u64 watched_entries;
+	unsigned int stuck_rounds;
+};
+
+/* The partition; there is at most one. */
+struct tacet_partition {
+	enum tacet_partition_state state;	/* control lock; read with READ_ONCE */
+	unsigned int failed;		/* set once, by whoever notices first */
+	struct cpumask cpus;
+	struct tacet_core *cores;
+	unsigned int core_count;
+	struct tacet_block blocks[TACET_MAX_BLOCKS];
+	unsigned int block_count;
+	void *image;			/* in block 0, as everything below */
+	size_t image_bytes;
+	size_t image_span;		/* with bss */
+	void *cpu_pages;
+	struct tacet_context *contexts;
+	unsigned int context_count;
+	void *private;
+	void *tables;			/* struct tacet_tables of arch */
+	struct tacet_hosted **owners;	/* by context number; hosted lock, RCU readers */
+	u64 up_ns, down_ns;
+	unsigned int up_count;
+	char message[TACET_TEXT_BYTES];
+};
+
+/* The address space of a hosted process, as a core sees it. */
+struct tacet_space {
+	struct mmu_notifier notifier;
+	raw_spinlock_t lock;		/* writers of the root's user half */
+	struct page *root;
+	u64 root_address;		/* physical */
+	atomic_t users;			/* threads that may run in it */
+	bool released;			/* the mm is going; under lock */
+};
+
+/* A hosted process: where its threads may go. Reference-counted by them. */
+struct tacet_process {
+	struct list_head link;		/* hosted lock */
+	struct pid *tgid;
+	unsigned int threads;		/* hosted lock */
+	u32 flags;			/* TACET_HOST_* */
+	struct cpumask cpus;		/* hosted lock */
+	struct kobject *directory;	/* in sysfs, or NULL; sysfs.c's mutex */
+	struct work_struct free;
+};
+
+/* A hosted thread. Made for a task, found by it, dropped at its exit. */
+struct tacet_hosted {
+	struct hlist_node link;		/* hosted lock; RCU readers */
+	struct kref references;
+	struct rcu_head rcu;
+	struct task_struct *task;	/* referenced */
+	struct tacet_process *process;
+	struct tacet_core *core;	/* where it goes when next posted; hosted lock */
+	struct tacet_context *context;
+	u32 number;			/* of the context */
+	wait_queue_head_t wait;
+	struct callback_head park;
+	atomic_t park_queued;
+	struct delayed_work rearm;
+	bool leaving;			/* go back to Linux for good */
+	bool kick;			/* leave user mode once, then go on */
+	spinlock_t lock;		/* the next three */
+	bool busy;			/* its thread is inside tacet_park() */
+	bool unlinked;			/* nobody finds it any more */
+	u64 charged_ns;			/* of the context's user time, to the task */
+
+	/* the thread itself, in its own context, only */
+	struct tacet_space *space;
+	struct mm_struct *space_mm;
+	bool executed;			/* a new program: prepare its memory */
+	u64 fault_address, fault_ip;	/* the last page fault, to notice a repetition */
+	unsigned int fault_repeats;
+	u64 signals;
+	u64 calls;
+};
+
+extern struct tacet_partition tacet_partition;
+extern struct mutex tacet_control_lock;
+extern spinlock_t tacet_hosted_lock;
+extern bool tacet_test_hooks;
+extern struct workqueue_struct *tacet_workqueue;
+
+/* control.c, sysfs.c, log.c: the doors */
+int tacet_control_init(void);
+void tacet_control_exit(void);
+int tacet_sysfs_init(void);
+void tacet_sysfs_exit(void);
+void tacet_sysfs_add(struct tacet_process *process);
+void tacet_sysfs_remove(struct tacet_process *process);
+__printf(2, 3) void tacet_report(u32 level, const char *format, ...);
+int tacet_log_read(struct tacet_log_read *request);
+void tacet_log_capture(struct tacet_partition *partition);
+void tacet_log_exit(void);
+
+/* partition.c: take, start, stop, give back. Control lock held. */
+int tacet_partition_up(struct tacet_up *request);
+int tacet_partition_down(struct tacet_down *request);
+void tacet_partition_fail(const char *reason);	/* any context */
+int tacet_partition_init(void);
+void tacet_partition_exit(void);
+struct tacet_core *tacet_core_of(unsigned int cpu);
+
+/* memory.c: control lock held */
+int tacet_memory_take(struct tacet_partition *partition, const struct tacet_node_memory *node);
+void tacet_memory_give(struct tacet_partition *partition);
+void *tacet_memory_carve(struct tacet_partition *partition, size_t *used, size_t bytes);
+
+/* hotplug.c: control lock held */
+int tacet_hotplug_init(void);
+void tacet_hotplug_exit(void);
+int tacet_hotplug_take(struct tacet_core *core);
+int tacet_hotplug_give(struct tacet_core *core);
+void tacet_hotplug_settle(void);
+
+/* arch/<arch>: tables, start, state */
+int tacet_arch_check(char *message, size_t size);
+int tacet_tables_build(struct tacet_partition *partition);
+void tacet_tables_free(struct tacet_partition *partition);
+u64 tacet_tables_root(struct tacet_partition *partition);
+void tacet_tables_copy_kernel(struct tacet_partition *partition, struct page *root);
+u64 tacet_tables_user_entry(struct mm_struct *mm, unsigned int index);
+unsigned int tacet_tables_index(unsigned long address);
+void tacet_arch_boot_settings(struct tacet_partition *partition, struct tacet_core *core);
+int tacet_arch_start(struct tacet_partition *partition, struct tacet_core *core);
+void tacet_arch_kill(struct tacet_core *core);		/* any context */
+void tacet_arch_ring(struct tacet_core *core);		/* any context */
+int tacet_arch_notify_open(struct tacet_core *core, irq_handler_t handler);
+void tacet_arch_notify_close(struct tacet_core *core);
+void tacet_arch_notify_target(struct tacet_core *core);
+bool tacet_state_hostable(struct pt_regs *regs);
+void tacet_state_save(struct tacet_context *context, struct pt_regs *regs);
+void tacet_state_load(struct tacet_context *context, struct pt_regs *regs);
+void tacet_state_repeat_call(struct pt_regs *regs);
+void tacet_state_repeat_exception(struct pt_regs *regs, u64 vector);
+
+/* ikc.c: any context unless said otherwise */
+void tacet_attention(struct tacet_core *core, u32 bits);
+int tacet_post(struct tacet_core *core, struct tacet_hosted *hosted);
+void tacet_recall(struct tacet_core *core, struct tacet_hosted *hosted);
+irqreturn_t tacet_notified(int irq, void *core);
+
+/* space.c */
+struct tacet_space *tacet_space_get(struct mm_struct *mm);	/* sleeps */
+void tacet_space_put(struct tacet_space *space);
+void tacet_space_sync(struct tacet_space *space, unsigned long start, unsigned long end);
+void tacet_flush_cores(u64 root);
+
+/* decouple.c: who is hosted */
+struct tacet_hosted *tacet_hosted_of(struct task_struct *task);	/* RCU */
+struct tacet_hosted *tacet_hosted_get(struct task_struct *task);
+void tacet_hosted_put(struct tacet_hosted *hosted);
+int tacet_host(struct task_struct *task, struct task_struct *parent, const struct cpumask *cpus,
+	       u32 flags, gfp_t gfp);
+bool tacet_begin(struct tacet_hosted *hosted);
+void tacet_end(struct tacet_hosted *hosted, bool drop);
+void tacet_forget(struct tacet_hosted *hosted);
+int tacet_host_self(const struct tacet_host_self *request);
+int tacet_decouple(pid_t pid, u32 cpu, u32 flags);
+int tacet_recouple(pid_t pid, u32 flags);
+int tacet_move(struct tacet_hosted *hosted, unsigned int cpu);
+void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus);
+unsigned int tacet_hosted_count(void);
+void tacet_hosted_wake_all(void);
+void tacet_hosted_leave_all(void);
+void tacet_hosted_kick(struct mm_struct *mm);
+u64 tacet_hosted_root(struct mm_struct *mm);
+bool tacet_may_control(struct task_struct *task);
+void tacet_for_each_hosted(void (*visit)(struct tacet_hosted *, void *), void *data);
+
+/* births.c: tracepoints */
+int tacet_births_init(void);
+void tacet_births_exit(void);
+void tacet_births_enable(bool on);	/* control lock held */
+
+/* delegate.c, fault.c, view.c, rseq.c: the thread's own context */
+void tacet_arm(struct tacet_hosted *hosted);
+void tacet_park(struct callback_head *work);
+void tacet_delegate_init(struct tacet_hosted *hosted);
+int tacet_fault(struct tacet_space *space, unsigned long address, u64 error);
+void tacet_populate(void);
+void tacet_view_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result);
+void tacet_rseq_enter(struct tacet_core *core);
+void tacet_rseq_abort(struct pt_regs *regs);
+
+/* stats.c, watch.c */
+u64 tacet_user_ns(struct tacet_hosted *hosted);
+void tacet_charge(struct tacet_hosted *hosted);
+int tacet_list(struct tacet_list *request);
+int tacet_status(struct tacet_status *request);
+int tacet_cpu_status(struct tacet_cpu_status *request);
+void tacet_watch_start(void);
+void tacet_watch_stop(void);
+
+#endif

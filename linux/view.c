@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The CPUs as a hosted program sees them: answers of Linux that are about its
+ * proxy's CPU are replaced by those about the core.
+ *
+ * Called at the end of a system call, in the task's context, not sleeping: the
+ * call has just touched the same user memory, so it is there.
+ */
+#include <linux/uaccess.h>
+#include <asm/syscall.h>
+#include <asm/unistd.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+/* The hosted thread that @pid names in the caller's namespace (0: itself). RCU. */
+static struct tacet_hosted *named(struct tacet_hosted *self, pid_t pid)
+{
+	struct task_struct *task;
+
+	if (!pid)
+		return self;
+	task = pid_task(find_vpid(pid), PIDTYPE_PID);
+	return task ? tacet_hosted_of(task) : NULL;
+}
+
+static void view_getcpu(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	unsigned int cpu = hosted->core->cpu, node = hosted->core->node;
+
+	if (regs->di)
+		copy_to_user_nofault((void __user *)regs->di, &cpu, sizeof(cpu));
+	if (regs->si)
+		copy_to_user_nofault((void __user *)regs->si, &node, sizeof(node));
+}
+
+static void view_getaffinity(struct tacet_hosted *self, struct pt_regs *regs, size_t bytes)
+{
+	struct tacet_hosted *hosted = named(self, regs->di);
+
+	if (hosted && bytes <= cpumask_size())
+		copy_to_user_nofault((void __user *)regs->dx, cpumask_bits(&hosted->process->cpus),
+				     bytes);
+}
+
+/* Linux said that no CPU of the mask is online, or moved only the proxy. */
+static void view_setaffinity(struct tacet_hosted *self, struct pt_regs *regs)
+{
+	struct tacet_hosted *hosted = named(self, regs->di);
+	size_t bytes = min_t(size_t, regs->si, cpumask_size());
+	struct cpumask cpus;
+
+	if (!hosted)
+		return;
+	cpumask_clear(&cpus);
+	if (copy_from_user_nofault(cpumask_bits(&cpus), (void __user *)regs->dx, bytes))
+		return;
+	cpumask_and(&cpus, &cpus, &tacet_partition.cpus);
+	if (cpumask_empty(&cpus)) {
+		regs->ax = -EINVAL;
+		return;
+	}
+	tacet_restrict(hosted, &cpus);
+	regs->ax = 0;
+}
+
+void tacet_view_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result)
+{
+	switch (regs->orig_ax) {
+	case __NR_getcpu:
+		if (!result)
+			view_getcpu(hosted, regs);
+		break;
+	case __NR_sched_getaffinity:
+		if (result > 0)
+			view_getaffinity(hosted, regs, result);
+		break;
+	case __NR_sched_setaffinity:
+		if (!result || result == -EINVAL)
+			view_setaffinity(hosted, regs);
+		break;
+	}
+}
