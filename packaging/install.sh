@@ -47,8 +47,6 @@ put_tree() {
 }
 
 install_files() {
-	[ -x "$build/bin/tacet" ] || fail "$build/bin/tacet: not built; run \`make build\`"
-	[ -f "$build/lib/tacet/kernel.bin" ] || fail "$build/lib/tacet/kernel.bin: not built; run \`make build\`"
 	put 755 "$build/bin/tacet" "$prefix/bin/tacet"
 	put 644 "$build/lib/tacet/kernel.bin" "$prefix/lib/tacet/kernel.bin"
 	echo "$version" >"$work/version"
@@ -87,7 +85,8 @@ activate() {
 }
 
 install() {
-	mkdir -p "$dest$(dirname "$manifest")"
+	[ -x "$build/bin/tacet" ] || fail "$build/bin/tacet: not built; run \`make build\`"
+	[ -f "$build/lib/tacet/kernel.bin" ] || fail "$build/lib/tacet/kernel.bin: not built; run \`make build\`"
 	if [ -f "$work/installed" ]; then
 		remove_module
 		remove_files
@@ -119,6 +118,8 @@ remove_files() {
 }
 
 uninstall() {
+	[ -x "$build/bin/tacet" ] || fail "$build/bin/tacet: not built; run \`make build\`"
+	[ -f "$build/lib/tacet/kernel.bin" ] || fail "$build/lib/tacet/kernel.bin: not built; run \`make build\`"
 	[ -f "$work/installed" ] || fail "$dest$manifest: nothing is installed there; name the PREFIX of the installation"
 	remove_module
 	remove_files

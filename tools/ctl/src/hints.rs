@@ -44,19 +44,19 @@ pub(crate) fn open(path: &Path, io: &io::Error) -> Error {
     Error::io(path.display(), io, remedy)
 }
 
-/// `message` is the module's own words, empty if it had none.
+/// `message` is the module's own words, object and cause; empty if it had none.
 pub(crate) fn failure(request: &Request<'_>, errno: Errno, message: &str) -> Error {
     if let Errno::EPROTO | Errno::ENOTTY = errno {
         let cause = format!("the loaded module does not speak revision {TACET_ABI_REVISION}, as this command does");
         return Error::new(DEVICE, cause, "install module and command of one version, then `rmmod tacet`");
     }
     let (cause, remedy) = explain(request, errno);
-    let cause = match (message, cause) {
-        ("", "") => lower_first(errno.desc()),
-        ("", cause) => cause.to_string(),
-        (message, _) => message.to_string(),
-    };
-    Error::new(object(request), cause, remedy)
+    match (message.split_once(": "), message, cause) {
+        (Some((object, cause)), _, _) => Error::new(object, cause, remedy),
+        (None, "", "") => Error::new(object(request), lower_first(errno.desc()), remedy),
+        (None, "", cause) => Error::new(object(request), cause, remedy),
+        (None, message, _) => Error::new(object(request), message, remedy),
+    }
 }
 
 fn object(request: &Request<'_>) -> String {
@@ -75,10 +75,12 @@ fn object(request: &Request<'_>) -> String {
 /// Cause (empty: the errno's own text) and remedy.
 fn explain(request: &Request<'_>, errno: Errno) -> (&'static str, &'static str) {
     match (request, errno) {
-        (Request::Decouple { .. }, Errno::EPERM | Errno::EACCES) => (
-            "it may not be traced by this user",
-            "use its owner's account or root; see also /proc/sys/kernel/yama/ptrace_scope",
-        ),
+        (Request::Decouple { .. }, Errno::EPERM | Errno::EACCES) => {
+            ("it is not this user's, or it may not be looked into", "use its owner's account, or root")
+        }
+        (Request::Test(_), Errno::EPERM) => {
+            ("faults on purpose need root and test hooks", "load the module with test_hooks=1")
+        }
         (_, Errno::EPERM | Errno::EACCES) => ("only root may do this", "repeat with sudo"),
         (_, Errno::EINTR) => ("interrupted by a signal", "repeat the command"),
         (Request::Up(_), _) => explain_up(errno),
@@ -95,15 +97,13 @@ fn explain(request: &Request<'_>, errno: Errno) -> (&'static str, &'static str) 
         (Request::Cpu(_) | Request::Test(_), Errno::ENODEV) => {
             ("it is not a CPU of the partition", "see `tacet status`")
         }
-        (Request::Test(_), Errno::EOPNOTSUPP) => {
-            ("the module was loaded without test hooks", "load it with test_hooks=1")
-        }
         (_, Errno::ENODEV) => NO_PARTITION,
         (_, Errno::ENOSPC) => {
             ("no further thread can be hosted", "end or recouple hosted threads; `tacet status` has the limit")
         }
         (_, Errno::EALREADY) => ("it is hosted already", "see `tacet ps`"),
         (Request::Recouple(_), Errno::ESRCH) => ("nothing of it is hosted", "see `tacet ps`"),
+        (_, Errno::ETIMEDOUT) => ("a hosted thread does not come back to Linux", "`tacet ps` and `tacet log` show it"),
         (_, Errno::ESRCH) => ("there is no such process", "see `ps -e`"),
         _ => ("", "`tacet log` and `dmesg` may say more"),
     }
@@ -143,7 +143,7 @@ mod tests {
             (&Request::Host(&none), Errno::ENOSPC, "partition: no further thread"),
             (&Request::Host(&none), Errno::EALREADY, "partition: it is hosted already; "),
             (&any, Errno::ESRCH, "process 7: there is no such process; "),
-            (&any, Errno::EPERM, "process 7: it may not be traced by this user; "),
+            (&any, Errno::EPERM, "process 7: it is not this user's"),
             (&one, Errno::EINVAL, "process 7 on CPU 2: the CPU is not in the partition"),
             (&Request::Recouple(7), Errno::ESRCH, "process 7: nothing of it is hosted; "),
             (&Request::Cpu(9), Errno::ENODEV, "CPU 9: it is not a CPU of the partition; "),
@@ -159,8 +159,10 @@ mod tests {
     #[test]
     fn the_modules_own_words_come_first() {
         let plan = Plan { cpus: CpuSet::from_iter([2, 3]), cpus_proposed: false, memory: vec![], warnings: vec![] };
-        let error = failure(&Request::Up(&plan), Errno::EIO, "CPU 3 did not answer").to_string();
-        assert!(error.starts_with("partition on CPUs 2-3: CPU 3 did not answer; everything was given back"), "{error}");
+        let error = failure(&Request::Up(&plan), Errno::EIO, "cpu 3: no answer").to_string();
+        assert!(error.starts_with("cpu 3: no answer; everything was given back"), "{error}");
+        let error = failure(&Request::Up(&plan), Errno::EIO, "no answer").to_string();
+        assert!(error.starts_with("partition on CPUs 2-3: no answer; everything was given back"), "{error}");
         for errno in [Errno::EBUSY, Errno::EINVAL, Errno::ENOMEM, Errno::ENOEXEC, Errno::EOPNOTSUPP, Errno::ENOENT] {
             assert!(failure(&Request::Up(&plan), errno, "").to_string().contains("; "));
         }

@@ -28,7 +28,7 @@ pub use error::{Error, Result};
 pub use facts::{CpuMode, CpuState, CpuStatus, Foreign, NodeMemory, PartitionState, Place, Status, Thread};
 pub use image::{Image, find_image};
 pub use log::{LogEntry, LogLevel, LogReader, LogSource};
-pub use machine::Machine;
+pub use machine::{Machine, installation};
 pub use module::{Loading, Module};
 pub use plan::{Plan, PlanRequest};
 pub use run::execute;

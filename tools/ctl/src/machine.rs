@@ -111,7 +111,7 @@ impl Machine {
 }
 
 /// Where the running command is installed: what holds its `bin/`.
-pub(crate) fn installation() -> PathBuf {
+pub fn installation() -> PathBuf {
     let executable = std::env::current_exe().ok();
     let prefix = executable.as_deref().and_then(Path::parent).and_then(Path::parent);
     prefix.map_or_else(|| PathBuf::from("/usr"), Path::to_path_buf)

@@ -52,6 +52,10 @@ pub enum Command {
     /// Say what the partition is and does
     Status,
     /// Run a program on the partition
+    ///
+    /// The program replaces this command: its exit status, signals, standard streams, terminal and job control are
+    /// those that it has without. Its memory is faulted in before its first instruction and, if the user may lock
+    /// memory without limit (`ulimit -l unlimited`), locked, then and later.
     Run(RunArgs),
     /// Move a running process to the partition
     Decouple(DecoupleArgs),
@@ -188,6 +192,9 @@ pub struct LogArgs {
 #[derive(Subcommand)]
 pub enum NodeCommand {
     /// Boot a node, run a command in it, end with its status
+    ///
+    /// The current directory is shared with the node, and this tacet is there too. Standard input is empty; for
+    /// programs that ask, use `tacet node shell`.
     Run {
         /// Only say what would be booted
         #[arg(long)]
@@ -211,15 +218,18 @@ pub enum NodeCommand {
 #[derive(Args, Deserialize, Default, Clone)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct NodeArgs {
-    /// Kernel: 6.1, 6.12 or 7
+    /// Kernel: 6.1, 6.12 or 7 [default: 6.12]
     #[arg(long, global = true, value_name = "VERSION")]
     pub kernel: Option<String>,
-    /// Virtual CPUs
+    /// Virtual CPUs [default: 4]
     #[arg(long, global = true, value_name = "COUNT")]
     pub cpus: Option<u32>,
-    /// Memory of the node
+    /// Memory of the node [default: 2G]
     #[arg(long, global = true, value_name = "SIZE")]
     pub memory: Option<String>,
+    /// Seconds that a command may take [default: a day]
+    #[arg(long, global = true, value_name = "SECONDS")]
+    pub timeout: Option<u64>,
     /// auto (KVM if a probe boots a guest), kvm or tcg
     #[arg(long, global = true, value_name = "KIND")]
     pub accel: Option<String>,

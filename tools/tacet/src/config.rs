@@ -138,6 +138,7 @@ impl NodeArgs {
             cpus: self.cpus.or(other.cpus),
             memory: self.memory.or(other.memory),
             accel: self.accel.or(other.accel),
+            timeout: self.timeout.or(other.timeout),
         }
     }
 }

@@ -75,6 +75,16 @@ fn without_the_module_the_remedy_is_named() {
 }
 
 #[test]
+fn nodes_are_described_before_anything_is_fetched() {
+    fails(&["node", "run", "--kernel", "5.4", "ls"], 2, "kernel `5.4`: ");
+    fails(&["node", "shell", "--accel", "magic"], 2, "accelerator `magic`: ");
+    fails(&["node", "shell", "--memory", "1X"], 2, "size `1X`: ");
+    fails(&["node", "shell", "--cpus", "0"], 2, "node description: ");
+    let output = tacet(&["node", "run", "--kernel", "6.1", "--cpus", "2", "--dry-run", "--", "ls", "-l"]);
+    assert_eq!(text(&output.stdout), "would boot Linux 6.1 with 2 CPUs and 2 GiB, and run ls -l\n");
+}
+
+#[test]
 fn wrong_configuration_is_named_with_its_line() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tacet.toml");

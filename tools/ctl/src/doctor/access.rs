@@ -12,17 +12,16 @@ use super::Check;
 use crate::{CpuSet, DEVICE, Machine};
 
 pub(super) fn checks(machine: &Machine) -> Vec<Check> {
-    vec![root(machine), device(machine), tracing(machine), isolated(machine), cpusets(machine)]
+    vec![root(machine), device(machine), locked_memory(machine), isolated(machine), cpusets(machine)]
 }
 
 /// CAP_SYS_MODULE and CAP_SYS_ADMIN.
 const NEEDED_CAPABILITIES: u64 = 1 << 16 | 1 << 21;
+const CAP_IPC_LOCK: u64 = 1 << 14;
 
 fn root(machine: &Machine) -> Check {
     const NAME: &str = "root";
-    let status = machine.text("proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let effective = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0);
+    let effective = capabilities(machine);
     let container = machine.exists("run/.containerenv") || machine.exists(".dockerenv");
     if effective & NEEDED_CAPABILITIES == NEEDED_CAPABILITIES {
         Check::ok(NAME, "this user may start and end partitions")
@@ -31,6 +30,13 @@ fn root(machine: &Machine) -> Check {
     } else {
         Check::warning(NAME, "this user may not start or end partitions", "use root for `tacet up` and `tacet down`")
     }
+}
+
+/// The effective ones of this process.
+fn capabilities(machine: &Machine) -> u64 {
+    let status = machine.text("proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0)
 }
 
 fn device(machine: &Machine) -> Check {
@@ -51,22 +57,17 @@ fn may_use(path: &Path) -> bool {
     access(path, AccessFlags::R_OK | AccessFlags::W_OK).is_ok()
 }
 
-/// Decoupling another process asks for the same right as a debugger.
-fn tracing(machine: &Machine) -> Check {
-    const NAME: &str = "tracing";
-    match machine.text("proc/sys/kernel/yama/ptrace_scope").as_deref() {
-        None | Some("0") => Check::ok(NAME, "users may decouple their own processes"),
-        Some("1") => Check::warning(
-            NAME,
-            "kernel.yama.ptrace_scope is 1: only root decouples a process that runs already",
-            "`tacet run` needs no such right; or `sysctl kernel.yama.ptrace_scope=0`",
-        ),
-        Some(_) => Check::warning(
-            NAME,
-            "kernel.yama.ptrace_scope lets only root trace",
-            "start programs with `tacet run` instead of `tacet decouple`",
-        ),
+/// Memory of hosted programs is locked for those who may lock without limit.
+fn locked_memory(machine: &Machine) -> Check {
+    const NAME: &str = "locked-memory";
+    let limits = machine.text("proc/self/limits").unwrap_or_default();
+    let limit = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"));
+    let unlimited = limit.is_some_and(|rest| rest.trim_start().starts_with("unlimited"));
+    if unlimited || capabilities(machine) & CAP_IPC_LOCK != 0 {
+        return Check::ok(NAME, "this user's programs are faulted in and locked ahead");
     }
+    let remedy = "`ulimit -l unlimited`, for good in /etc/security/limits.d, locks it too";
+    Check::warning(NAME, "this user's programs are faulted in ahead, but their memory is not locked", remedy)
 }
 
 fn isolated(machine: &Machine) -> Check {

@@ -40,6 +40,8 @@ pub fn down(args: DownArgs, json: bool) -> Result<u8> {
     report.down_ns = Some(down_ns);
     if json {
         output::json(&report)?;
+    } else if before.state == PartitionState::Failed {
+        output::print("down: the failed partition is forgotten; Linux took its CPUs back when it failed\n")?;
     } else {
         output::print(&format!("down: CPUs {} are Linux's again, after {}\n", report.cpus, duration(down_ns)))?;
     }

@@ -7,6 +7,7 @@ mod down;
 mod generate;
 mod log;
 mod node;
+mod node_guest;
 mod ps;
 mod run;
 mod status;

@@ -1,5 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `tacet node`: a node in QEMU instead of this machine.
+//!
+//! Words and defaults only; `tacet-node` owns what a node is.
+
+use std::ffi::OsString;
+use std::io;
+use std::time::Duration;
+
+use tacet_ctl::{Error, Result, parse_bytes};
+use tacet_node::{Accelerator, Cache, Kernel, KernelLine, Node, NodeSpec, Status, Topology, provision};
+
+use super::node_guest::Guest;
 use crate::args::{NodeArgs, NodeCommand};
-use tacet_ctl::Result;
-pub fn node(_c: NodeCommand, _a: NodeArgs, _j: bool) -> Result<u8> {
+use crate::{USAGE, output};
+
+/// A program may compute for a day.
+const COMMAND_SECONDS: u64 = 24 * 3600;
+const SHELL: [&str; 2] = ["bash", "-l"];
+
+pub fn node(command: NodeCommand, args: NodeArgs, json: bool) -> Result<u8> {
+    let spec = describe(&args)?;
+    match command {
+        NodeCommand::Run { dry_run: true, command } => rehearse(&spec, &command, json),
+        NodeCommand::Run { command, .. } => run(spec, &command),
+        NodeCommand::Shell => shell(spec),
+        NodeCommand::List => list(json),
+        NodeCommand::Setup { dry_run } => setup(dry_run, json),
+    }
+}
+
+fn describe(args: &NodeArgs) -> Result<NodeSpec> {
+    let wrong = |error: Error| error.with_status(USAGE);
+    let kernel = args.kernel.as_deref().map_or(Ok(KernelLine::V6_12), str::parse).map_err(from_node).map_err(wrong)?;
+    let mut spec = NodeSpec::new(kernel);
+    spec.command_timeout = Duration::from_secs(args.timeout.unwrap_or(COMMAND_SECONDS));
+    if let Some(cpus) = args.cpus {
+        spec.topology = Topology::flat(cpus);
+    }
+    if let Some(memory) = &args.memory {
+        let mebibytes = parse_bytes(memory).map_err(wrong)? >> 20;
+        spec.memory_mib = mebibytes.try_into().unwrap_or(u32::MAX);
+    }
+    spec.accelerator = match args.accel.as_deref() {
+        None | Some("auto") => Accelerator::Auto,
+        Some("kvm") => Accelerator::Kvm,
+        Some("tcg") => Accelerator::Tcg,
+        Some(other) => {
+            let object = format!("accelerator `{other}`");
+            return Err(wrong(Error::new(object, "there is no such", "use auto, kvm or tcg")));
+        }
+    };
+    spec.check().map_err(from_node).map_err(wrong)?;
+    Ok(spec)
+}
+
+fn run(spec: NodeSpec, command: &[OsString]) -> Result<u8> {
+    let (node, guest) = boot(spec)?;
+    let job = node.start(&guest.command(command)).map_err(from_node)?;
+    let status = job.follow(&mut io::stdout(), &mut io::stderr()).map_err(from_node)?;
+    end(node, status)
+}
+
+fn shell(spec: NodeSpec) -> Result<u8> {
+    let (node, guest) = boot(spec)?;
+    let status = node.interact(&guest.command(&SHELL.map(OsString::from))).map_err(from_node)?;
+    end(node, status)
+}
+
+fn boot(spec: NodeSpec) -> Result<(Node, Guest)> {
+    let cache = Cache::open().map_err(from_node)?;
+    provision::ensure(&cache).map_err(from_node)?;
+    let kernel = Kernel::installed(&cache, spec.kernel).map_err(from_node)?;
+    let guest = Guest::prepare(&cache, &kernel)?;
+    let node = Node::boot(&cache, &guest.share(spec)).map_err(from_node)?;
+    Ok((node, guest))
+}
+
+/// What the shared directories were given is on the host's disk before the node goes.
+fn end(node: Node, status: Status) -> Result<u8> {
+    node.power_off().map_err(from_node)?;
+    Ok(status.shell_code())
+}
+
+fn rehearse(spec: &NodeSpec, command: &[OsString], json: bool) -> Result<u8> {
+    let words: Vec<String> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let (kernel, cpus, memory_bytes) = (spec.kernel.to_string(), spec.cpus(), u64::from(spec.memory_mib) << 20);
+    if json {
+        let facts = serde_json::json!({
+            "kernel": kernel, "cpus": cpus, "memory_bytes": memory_bytes, "command": words, "dry_run": true,
+        });
+        output::json(&facts)?;
+    } else {
+        let memory = tacet_ctl::format_bytes(memory_bytes);
+        let words = words.join(" ");
+        output::print(&format!("would boot Linux {kernel} with {cpus} CPUs and {memory}, and run {words}\n"))?;
+    }
     Ok(0)
+}
+
+fn list(json: bool) -> Result<u8> {
+    let cache = Cache::open().map_err(from_node)?;
+    let release = |line| Kernel::installed(&cache, line).ok().map(|kernel| kernel.release);
+    let kernels: Vec<(String, Option<String>)> =
+        KernelLine::ALL.into_iter().map(|line| (line.to_string(), release(line))).collect();
+    if json {
+        let entry = |(kernel, release)| serde_json::json!({ "kernel": kernel, "release": release });
+        let entries: Vec<_> = kernels.into_iter().map(entry).collect();
+        output::json(&serde_json::json!({ "kernels": entries }))?;
+    } else {
+        let absent = || "not fetched yet: `tacet node setup`".to_string();
+        let rows = kernels.into_iter().map(|(kernel, release)| vec![kernel, release.unwrap_or_else(absent)]);
+        output::print(&output::table(&["KERNEL", "RELEASE"], rows))?;
+    }
+    Ok(0)
+}
+
+fn setup(dry_run: bool, json: bool) -> Result<u8> {
+    let missing = provision::missing();
+    if dry_run && json {
+        let missing: Vec<_> =
+            missing.iter().map(|entry| serde_json::json!({ "what": entry.what, "package": entry.package })).collect();
+        output::json(&serde_json::json!({ "missing": missing }))?;
+    } else if dry_run {
+        let lines = missing.iter().map(|entry| format!("missing: {} (package {})\n", entry.what, entry.package));
+        output::print(&(lines.collect::<String>() + "would fetch a Debian tree and its kernels, and build images\n"))?;
+    } else {
+        provision::ensure(&Cache::open().map_err(from_node)?).map_err(from_node)?;
+    }
+    Ok(0)
+}
+
+/// The same three parts in this command's words.
+pub(super) fn from_node(error: tacet_node::Error) -> Error {
+    let text = error.to_string();
+    let front = format!("{}: {}", error.object(), error.cause());
+    let remedy = text.strip_prefix(&front).unwrap_or("").trim_start_matches("; ");
+    Error::new(error.object(), error.cause(), remedy)
 }
