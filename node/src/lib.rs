@@ -1,1 +1,38 @@
-//! stub
+//! A QEMU node as a library: kernels, CPUs, memory, commands, timeouts. Tests describe nodes, never QEMU flags.
+//!
+//! ```no_run
+//! use tacet_node::{Cache, Command, KernelLine, Node, NodeSpec, provision};
+//!
+//! # fn main() -> tacet_node::Result<()> {
+//! let cache = Cache::open()?;
+//! provision::ensure(&cache)?;
+//! let node = Node::boot(&cache, &NodeSpec::new(KernelLine::V6_12).share("/srv/work"))?;
+//! let output = node.run(&Command::shell("uname -r"))?;
+//! assert!(output.status.success());
+//! # Ok(()) }
+//! ```
+
+mod cache;
+mod command;
+mod error;
+mod job;
+mod kbuild;
+mod kernel;
+mod link;
+mod node;
+pub mod provision;
+mod qemu;
+mod run_directory;
+mod share;
+mod shell;
+mod spec;
+mod wire;
+
+pub use cache::Cache;
+pub use command::{Command, Output, Status};
+pub use error::{Error, Result};
+pub use job::Job;
+pub use kbuild::ModuleBuild;
+pub use kernel::{Kernel, KernelLine};
+pub use node::Node;
+pub use spec::{Accelerator, Emulator, NodeSpec, Plugin, Share, ShareKind, Topology};

@@ -1,0 +1,108 @@
+//! Where everything that is downloaded or built for nodes lives: `$TACET_CACHE`, else `$XDG_CACHE_HOME/tacet`,
+//! else `~/.cache/tacet`.
+//!
+//! Owns the layout of that directory and its lock. Used by every other file of the crate. Must never remove anything
+//! outside the directory, and nothing in it that it did not name.
+
+use std::env;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{Flock, FlockArg};
+
+use crate::error::{Error, OnPath, Result};
+
+/// The cache directory.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    directory: PathBuf,
+}
+
+impl Cache {
+    /// The cache of this user, created if it is not there.
+    pub fn open() -> Result<Cache> {
+        let directory = chosen(|name| env::var_os(name).map(PathBuf::from))
+            .ok_or_else(|| Error::new("cache", "neither XDG_CACHE_HOME nor HOME is set", "set TACET_CACHE"))?;
+        Cache::at(&directory)
+    }
+
+    /// A cache at a place of the caller's choice.
+    pub fn at(directory: &Path) -> Result<Cache> {
+        fs::create_dir_all(directory.join("log")).on(directory)?;
+        Ok(Cache { directory: directory.canonicalize().on(directory)? })
+    }
+
+    /// The Debian tree that nodes boot and modules are built in.
+    pub fn tree(&self) -> PathBuf {
+        self.directory.join("tree")
+    }
+
+    /// What the tree, the kernels and the images were made from; compared by `provision` to see what is stale.
+    pub(crate) fn stamp(&self, step: &str) -> PathBuf {
+        self.directory.join("stamp").join(step)
+    }
+
+    /// The read-only root disk of every node.
+    pub fn root_image(&self) -> PathBuf {
+        self.directory.join("root.ext4")
+    }
+
+    /// The guest's agent, a static program.
+    pub(crate) fn agent(&self) -> PathBuf {
+        self.directory.join("agent")
+    }
+
+    /// One directory for each kernel line: `release`, `vmlinuz`, `initramfs`.
+    pub fn kernels(&self) -> PathBuf {
+        self.directory.join("kernels")
+    }
+
+    /// Trees that hold nothing but a QEMU, by Debian suite.
+    pub(crate) fn qemu(&self, suite: &str) -> PathBuf {
+        self.directory.join("qemu").join(suite)
+    }
+
+    /// The full output of a provisioning step; errors name it.
+    pub(crate) fn log(&self, step: &str) -> PathBuf {
+        self.directory.join("log").join(format!("{step}.log"))
+    }
+
+    /// Whether KVM boots guests, asked once for each boot of the host.
+    pub(crate) fn accelerator_answer(&self, boot_id: &str) -> PathBuf {
+        self.directory.join(format!("kvm-{boot_id}"))
+    }
+
+    /// Scratch space for running nodes.
+    pub(crate) fn running(&self) -> PathBuf {
+        self.directory.join("run")
+    }
+
+    /// Holds the cache against other provisioning processes until dropped. Waits.
+    pub(crate) fn lock(&self) -> Result<Flock<File>> {
+        let path = self.directory.join("lock");
+        let file = File::create(&path).on(&path)?;
+        Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, e)| e).on(&path)
+    }
+}
+
+fn chosen(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    variable("TACET_CACHE")
+        .or_else(|| variable("XDG_CACHE_HOME").map(|d| d.join("tacet")))
+        .or_else(|| variable("HOME").map(|d| d.join(".cache/tacet")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn explicit_directory_wins_then_xdg_then_home() {
+        let all = |name: &str| Some(PathBuf::from(format!("/{name}")));
+        assert_eq!(chosen(all), Some("/TACET_CACHE".into()));
+        let no_override = |name: &str| (name != "TACET_CACHE").then(|| PathBuf::from(format!("/{name}")));
+        assert_eq!(chosen(no_override), Some("/XDG_CACHE_HOME/tacet".into()));
+        let only_home = |name: &str| (name == "HOME").then(|| PathBuf::from("/h"));
+        assert_eq!(chosen(only_home), Some("/h/.cache/tacet".into()));
+        assert_eq!(chosen(|_| None), None);
+    }
+}

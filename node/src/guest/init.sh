@@ -1,0 +1,43 @@
+#!/bin/busybox sh
+# The node's first program, in the initramfs. Loads the drivers beside it, makes a root of the read-only tree image
+# and a tmpfs, mounts what programs expect, and becomes the agent. Run by the kernel; says what failed on the
+# console and powers off, so that the host sees the end at once.
+# Must never read from or write to anything but the console: the agent's port belongs to the agent.
+b=/bin/busybox
+die() { echo "node init: $1"; $b poweroff -f; $b sleep 60; }
+
+$b mount -t devtmpfs dev /dev
+$b mount -t proc proc /proc
+$b mount -t sysfs sys /sys
+# the accelerator probe asks only whether a guest gets this far
+if $b grep -q tacet.probe /proc/cmdline; then echo "tacet probe: alive" >/dev/ttyS0; $b poweroff -f; $b sleep 60; fi
+
+for m in /modules/*; do $b insmod $m || die "cannot load $m"; done
+tries=0
+until [ -b /dev/vda ]; do
+	tries=$((tries + 1)); [ $tries -lt 500 ] || die "no root disk /dev/vda"
+	$b usleep 20000
+done
+$b mount -t tmpfs upper /upper && $b mkdir /upper/data /upper/work || die "no tmpfs"
+$b mount -t ext4 -o ro /dev/vda /lower || die "cannot mount the root image"
+$b mount -t overlay -o lowerdir=/lower,upperdir=/upper/data,workdir=/upper/work root /root || die "cannot mount the overlay"
+
+for d in dev proc sys; do $b mount --move /$d /root/$d; done
+for d in tmp run dev/shm; do $b mkdir -p /root/$d; $b mount -t tmpfs tmpfs /root/$d; done
+$b mkdir -p /root/dev/pts && $b mount -t devpts devpts /root/dev/pts
+for pair in tracefs:kernel/tracing debugfs:kernel/debug bpf:fs/bpf cgroup2:fs/cgroup securityfs:kernel/security; do
+	$b mount -t ${pair%%:*} ${pair%%:*} /root/sys/${pair#*:} 2>/dev/null
+done
+for pair in fd:fd fd/0:stdin fd/1:stdout fd/2:stderr; do $b ln -sf /proc/self/${pair%%:*} /root/dev/${pair#*:}; done
+$b ip link set lo up
+$b hostname node
+$b chmod 1777 /root/tmp /root/dev/shm
+
+port=
+for p in /root/sys/class/virtio-ports/*; do
+	[ "$($b cat $p/name 2>/dev/null)" = tacet.agent ] && port=/dev/${p##*/}
+done
+[ -n "$port" ] || die "no agent port"
+$b mkdir -p /root/run/tacet
+$b cp /agent /root/run/tacet/agent
+exec $b switch_root /root /run/tacet/agent $port

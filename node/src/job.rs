@@ -1,0 +1,80 @@
+//! A command that runs in a node: its events, its end, its limit in time.
+//!
+//! Owns the rule of timeouts: at the limit the job's process group is killed; an agent that does not report that
+//! within [`GRACE`] belongs to a dead node.
+
+use std::io::Write;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use crate::command::{Command, Output, Status};
+use crate::error::{Error, Result};
+use crate::link::{Event, Link};
+use crate::wire::{self, Kind};
+
+/// How long a killed job may take to be reported.
+const GRACE: Duration = Duration::from_secs(30);
+/// Input is sent in pieces of this size.
+const PIECE: usize = 64 << 10;
+
+/// A running command. Dropping it leaves the command running, unheard.
+pub struct Job {
+    link: Link,
+    id: u16,
+    events: Receiver<Event>,
+    name: String,
+    limit: Duration,
+    started: Instant,
+}
+
+impl Job {
+    pub(crate) fn start(link: &Link, command: &Command, limit: Duration) -> Result<Job> {
+        let payload = wire::start(None, &command.directory, &command.environment, &command.argv);
+        let (id, events) = link.start(&payload)?;
+        for piece in command.input.chunks(PIECE) {
+            link.send(id, Kind::Stdin, piece)?;
+        }
+        link.send(id, Kind::StdinEnd, &[])?;
+        let limit = command.timeout.unwrap_or(limit);
+        Ok(Job { link: link.clone(), id, events, name: command.argv.join(" "), limit, started: Instant::now() })
+    }
+
+    /// Sends a signal to its process group.
+    pub fn signal(&self, number: i32) -> Result<()> {
+        self.link.send(self.id, Kind::Signal, &number.to_le_bytes())
+    }
+
+    /// Waits for its end, collecting what it writes.
+    pub fn wait(self) -> Result<Output> {
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let status = self.follow(&mut stdout, &mut stderr)?;
+        Ok(Output { status, stdout, stderr })
+    }
+
+    /// Waits for its end, passing on what it writes as it comes.
+    pub fn follow(self, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Result<Status> {
+        let mut killed = false;
+        loop {
+            let limit = if killed { self.limit + GRACE } else { self.limit };
+            let gone = |e: std::io::Error| self.error(format!("cannot pass on its output: {e}"));
+            match self.events.recv_timeout(limit.saturating_sub(self.started.elapsed())) {
+                Ok(Event::Stdout(bytes)) => stdout.write_all(&bytes).and_then(|()| stdout.flush()).map_err(gone)?,
+                Ok(Event::Stderr(bytes)) => stderr.write_all(&bytes).and_then(|()| stderr.flush()).map_err(gone)?,
+                Ok(Event::Ended(_)) if killed => return Err(self.error(format!("killed after {:?}", self.limit))),
+                Ok(Event::Ended(status)) => return Ok(status),
+                Ok(Event::Failed(cause)) => return Err(self.error(cause)),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.error("the node died".to_owned())),
+                Err(RecvTimeoutError::Timeout) if killed => return Err(self.error("the node does not answer".to_owned())),
+                Err(RecvTimeoutError::Timeout) => {
+                    killed = true;
+                    self.signal(9)?;
+                }
+            }
+        }
+    }
+
+    fn error(&self, cause: String) -> Error {
+        let name: String = self.name.chars().take(80).collect();
+        Error::new(format!("command `{name}`"), cause, "see the node's console log")
+    }
+}

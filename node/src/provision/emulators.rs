@@ -1,0 +1,51 @@
+//! Emulators in trees of their own, run with their own libraries: the same QEMU on every host.
+//!
+//! Owns the choice of suite for each [`crate::Emulator`] and those trees. `TACET_QEMU` names another program for the
+//! standard one. Must never put a QEMU into the nodes' own tree: it would double the root disk.
+
+use std::path::PathBuf;
+
+use super::step::Step;
+use super::tree;
+use crate::cache::Cache;
+use crate::error::Result;
+
+/// Debian 13's backports: earlier multi-threaded TCG uses a freed memory map when a busy host preempts it in the
+/// middle of a PCI set-up, and aborts in one boot of ten (`msix_table_mmio_write`).
+const STANDARD: &str = "trixie-backports";
+/// Debian 12: QEMU 7.2, the last that counts instructions per CPU correctly in round-robin.
+const COUNTING: &str = "bookworm";
+
+/// Provides the emulator that every node uses unless its description says otherwise.
+pub(crate) fn provide_standard(cache: &Cache) -> Result<()> {
+    provide(cache, STANDARD, &[tree::source("debian", "trixie"), tree::source("debian", STANDARD)])
+}
+
+/// Provides QEMU 7.2; asked for by the first node that counts.
+pub(crate) fn provide_counting(cache: &Cache) -> Result<()> {
+    let _lock = cache.lock()?;
+    provide(cache, COUNTING, &[tree::source("debian", COUNTING)])
+}
+
+/// Program and leading arguments of a provided emulator.
+pub(crate) fn foreign_emulator(cache: &Cache, counting: bool) -> (PathBuf, Vec<String>) {
+    let tree = cache.qemu(if counting { COUNTING } else { STANDARD });
+    let (loader, mut arguments) = tree::foreign(&tree, "usr/bin/qemu-system-x86_64");
+    for data in ["seabios", "qemu"] {
+        arguments.extend(["-L".to_owned(), tree.join("usr/share").join(data).display().to_string()]);
+    }
+    (loader, arguments)
+}
+
+fn provide(cache: &Cache, suite: &str, sources: &[String]) -> Result<()> {
+    let name = format!("qemu-{suite}");
+    Step::new(cache, &name, sources.join("\n")).unless_done(|step| {
+        let target = cache.qemu(suite);
+        tree::remove(cache, &target)?;
+        let mut extract = tree::mmdebstrap("extract", &["qemu-system-x86"]);
+        extract.arg(format!("--aptopt=APT::Default-Release \"{suite}\""));
+        // the release the libraries come from
+        let release = suite.trim_end_matches("-backports");
+        step.run(&format!("fetching QEMU of {suite}"), extract.arg(release).arg(&target).args(sources))
+    })
+}

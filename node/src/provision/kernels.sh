@@ -1,0 +1,40 @@
+#!/bin/sh
+# Runs in the new tree (mmdebstrap's customize hook), with its package lists still there. For every kernel line takes
+# the newest release: its headers by apt, its image and modules unpacked without their maintainer scripts (no
+# initramfs, no boot loader). Leaves `line release` pairs in /usr/share/tacet/kernels, the time in /usr/share/tacet/made.
+set -eu
+export DEBIAN_FRONTEND=noninteractive INITRD=No
+mkdir -p /usr/share/tacet /tmp/kernels
+cd /tmp/kernels
+: >/usr/share/tacet/kernels
+
+newest() { # pattern
+	apt-cache pkgnames linux-headers- | sed -n "s/^linux-headers-\($1.*-cloud-amd64\)\$/\1/p" | sort -V | tail -n 1
+}
+
+exists() { apt-cache show "$1" >/dev/null 2>&1; }
+
+image_packages() { # release
+	if exists "linux-modules-$1"; then
+		exists "linux-binary-$1" && echo "linux-binary-$1" || echo "linux-binary-unsigned-$1"
+		echo "linux-modules-$1"
+	else
+		echo "linux-image-$1"
+	fi
+}
+
+for line in '6.1 6\.1\.0-' '6.12 6\.12\..*+deb13' '7 7\.'; do
+	release=$(newest "${line#* }")
+	[ -n "$release" ] || { echo "no Debian cloud kernel for line ${line% *}"; exit 1; }
+	apt-get install -y -q --no-install-recommends "linux-headers-$release"
+	apt-get download -q $(image_packages "$release")
+	for package in *.deb; do
+		dpkg-deb --fsys-tarfile "$package" | tar -x -C / --keep-directory-symlink --exclude=./usr/share
+		rm "$package"
+	done
+	depmod "$release"
+	echo "${line% *} $release" >>/usr/share/tacet/kernels
+done
+rm -rf /tmp/kernels /boot/initrd*
+# tells this tree from the next one made of the same packages
+date -u >/usr/share/tacet/made

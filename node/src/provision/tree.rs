@@ -1,0 +1,137 @@
+//! The root tree: one Debian tree, made by mmdebstrap, in which nodes boot and modules are built.
+//!
+//! Owns the list of packages, the tree in the cache, and the way into it. Needs root or user namespaces. Must never run
+//! a program of the tree outside its own mount namespace.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::step::Step;
+use crate::cache::Cache;
+use crate::error::{OnPath, Result};
+
+/// Where Debian comes from; `TACET_DEBIAN_MIRROR` names another place.
+const MIRROR: &str = "http://deb.debian.org";
+
+/// The tree's release, and the others that kernels are taken from.
+const SUITES: [(&str, &str); 6] = [
+    ("debian", "trixie"),
+    ("debian", "trixie-updates"),
+    ("debian-security", "trixie-security"),
+    ("debian", "trixie-backports"),
+    ("debian", "bookworm"),
+    ("debian-security", "bookworm-security"),
+];
+
+/// What programs, tests and benches find in a node, and what building modules and images takes.
+const PACKAGES: [&str; 33] = [
+    // building modules, the agent, the images
+    "binutils", "cpio", "e2fsprogs", "gcc", "gcc-12", "gcc-14", "kmod", "libc6-dev", "libelf1t64", "make", "xz-utils",
+    // serving shares from the host
+    "virtiofsd",
+    // programs that nodes run
+    "bash", "busybox-static", "coreutils", "file", "gdb", "iproute2", "libmpich-dev", "mpich", "numactl", "procps",
+    "psmisc", "strace", "stress-ng", "time", "util-linux",
+    "libpython3.13-testsuite", "python3", "python3-numpy", "ca-certificates", "less", "bsdextrautils",
+];
+
+/// The sources and packages of the tree: what its stamp records.
+pub(crate) fn made_from() -> String {
+    format!("{}\n{}\n{}", sources().join("\n"), PACKAGES.join(" "), include_str!("kernels.sh"))
+}
+
+/// Makes the tree.
+pub(crate) fn build(cache: &Cache) -> Result<()> {
+    let step = Step::new(cache, "tree", made_from());
+    step.unless_done(|step| {
+        let (tree, hook) = (cache.tree(), cache.stamp("kernels.sh"));
+        remove(cache, &tree)?;
+        fs::create_dir_all(hook.parent().unwrap_or(&hook)).on(&hook)?;
+        fs::write(&hook, include_str!("kernels.sh")).on(&hook)?;
+        let install = format!("copy-in {} /tmp", hook.display());
+        step.run("making the nodes' Debian tree (1.5 GiB, some minutes)", mmdebstrap("apt", &PACKAGES).args([
+            &format!("--customize-hook={install}"),
+            "--customize-hook=chroot \"$1\" sh /tmp/kernels.sh",
+            "--customize-hook=rm \"$1/tmp/kernels.sh\"",
+            "trixie",
+        ]).arg(&tree).args(sources()))
+    })
+}
+
+/// A bare mmdebstrap command for a set of packages; suite, target and sources are the caller's.
+pub(crate) fn mmdebstrap(variant: &str, packages: &[&str]) -> Command {
+    let mut command = Command::new("mmdebstrap");
+    command.arg(format!("--variant={variant}")).arg(format!("--include={}", packages.join(",")));
+    command.arg(if is_root() { "--mode=root" } else { "--mode=unshare" });
+    command.arg("--aptopt=APT::Install-Recommends \"false\"");
+    command.arg("--dpkgopt=force-unsafe-io");
+    for directory in ["doc", "info", "locale", "man"] {
+        command.arg(format!("--dpkgopt=path-exclude=/usr/share/{directory}/*"));
+    }
+    command
+}
+
+/// A program of the tree, in a mount namespace of its own, with host directories visible as `/mnt/<name>`.
+pub(crate) fn inside<S: AsRef<OsStr>>(cache: &Cache, shared: &[(&Path, &str)], program: &[S]) -> Command {
+    const ENTER: &str = r#"
+        set -e
+        tree=$1; shift
+        mount -t proc proc "$tree/proc" 2>/dev/null || mount --rbind /proc "$tree/proc"
+        mount --rbind /dev "$tree/dev"
+        mount -t tmpfs shared "$tree/mnt"
+        while [ "$1" != -- ]; do
+            mkdir -p "$tree/mnt/$2"
+            mount --bind "$1" "$tree/mnt/$2"
+            shift 2
+        done
+        shift
+        exec chroot "$tree" env PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root "$@""#;
+    let mut command = privileged("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", ENTER, "sh"]).arg(cache.tree());
+    for (from, name) in shared {
+        command.arg(from).arg(name);
+    }
+    command.arg("--").args(program);
+    command
+}
+
+/// A command that may mount and that sees the tree's owners: as it is for root, in a user namespace otherwise.
+fn privileged(program: &str) -> Command {
+    if is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("mmdebstrap");
+    command.arg("--unshare-helper").arg(program);
+    command
+}
+
+pub(crate) fn remove(cache: &Cache, tree: &Path) -> Result<()> {
+    if !tree.exists() {
+        return Ok(());
+    }
+    let step = Step::new(cache, "remove", String::new());
+    step.run("removing the old tree", privileged("rm").args(["-rf", "--one-file-system"]).arg(tree))
+}
+
+fn sources() -> Vec<String> {
+    SUITES.iter().map(|(archive, suite)| source(archive, suite)).collect()
+}
+
+/// A line of sources.list.
+pub(crate) fn source(archive: &str, suite: &str) -> String {
+    let mirror = std::env::var("TACET_DEBIAN_MIRROR").unwrap_or_else(|_| MIRROR.to_owned());
+    format!("deb {mirror}/{archive} {suite} main")
+}
+
+pub(crate) fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
+
+/// The dynamic loader and library path with which the host runs a program of a tree, whatever its own libraries are.
+pub(crate) fn foreign(tree: &Path, program: &str) -> (PathBuf, Vec<String>) {
+    let libraries = format!("{0}/usr/lib/x86_64-linux-gnu", tree.display());
+    let program = tree.join(program).display().to_string();
+    (tree.join("usr/lib64/ld-linux-x86-64.so.2"), vec!["--library-path".to_owned(), libraries, program])
+}

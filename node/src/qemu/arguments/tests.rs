@@ -1,0 +1,83 @@
+//! What descriptions must become, without starting anything.
+
+use super::*;
+use crate::cache::Cache;
+use crate::kernel::KernelLine;
+use crate::spec::{Plugin, Topology};
+
+fn line_of(spec: &NodeSpec, how: Execution, version: (u32, u32), shares: Vec<Wire>) -> String {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let cache = Cache::at(scratch.path()).expect("cache");
+    let directory = cache.kernels().join(spec.kernel.to_string());
+    std::fs::create_dir_all(&directory).expect("kernel");
+    std::fs::write(directory.join("release"), "6.12.1").expect("release");
+    let kernel = Kernel::installed(&cache, spec.kernel).expect("installed");
+    let wiring = Wiring {
+        agent: "/r/agent".into(),
+        console: "/r/console".into(),
+        plugin_log: "/r/plugin".into(),
+        root: "/r/a,b.ext4".into(),
+        initramfs: "/r/initramfs".into(),
+        shares,
+    };
+    arguments(spec, &kernel, &wiring, how, version).join(" ")
+}
+
+fn plain() -> NodeSpec {
+    NodeSpec::new(KernelLine::V6_12)
+}
+
+#[test]
+fn only_an_old_emulator_loses_cmpxchg16b() {
+    assert!(line_of(&plain(), Execution::Tcg, (7, 2), vec![]).contains("-cpu max,cx16=off"));
+    assert!(!line_of(&plain(), Execution::Tcg, (10, 0), vec![]).contains("cx16"));
+    assert!(line_of(&plain(), Execution::Kvm, (7, 2), vec![]).contains("-accel kvm -cpu host -smp"));
+}
+
+#[test]
+fn numa_nodes_get_equal_parts() {
+    let mut spec = plain();
+    spec.topology = Topology { sockets: 2, cores: 2, threads: 1, numa_nodes: 2 };
+    let line = line_of(&spec, Execution::Tcg, (10, 0), vec![]);
+    assert!(line.contains("-numa node,nodeid=1,cpus=2-3,memdev=memory1"), "{line}");
+    assert!(line.contains("id=memory1,size=1024M"), "{line}");
+    assert!(!line.contains("memory-backend=memory0"), "{line}");
+}
+
+#[test]
+fn a_reproducible_node_has_no_entropy_and_counts_instructions() {
+    let mut spec = plain();
+    spec.reproducible = Some(7);
+    let line = line_of(&spec, Execution::TcgSingle, (7, 2), vec![]);
+    for part in ["-icount shift=0", "-seed 7", "rdrand=off", "nokaslr", "tcg,thread=single"] {
+        assert!(line.contains(part), "{part} not in {line}");
+    }
+}
+
+#[test]
+fn commas_in_paths_are_doubled() {
+    assert!(line_of(&plain(), Execution::Tcg, (10, 0), vec![]).contains("file=/r/a,,b.ext4"));
+}
+
+#[test]
+fn copies_are_disks_in_order_and_live_shares_have_tags() {
+    let shares = vec![Wire::Disk("/r/0".into()), Wire::Socket("/r/1".into()), Wire::Disk("/r/2".into())];
+    let wiring = Wiring {
+        agent: PathBuf::new(),
+        console: PathBuf::new(),
+        plugin_log: PathBuf::new(),
+        root: PathBuf::new(),
+        initramfs: PathBuf::new(),
+        shares,
+    };
+    let sources: Vec<_> = (0..3).map(|i| share_source(&wiring, i)).collect();
+    assert_eq!(sources, ["/dev/vdb", "share1", "/dev/vdc"]);
+}
+
+#[test]
+fn plugins_log_to_their_own_file() {
+    let mut spec = plain();
+    spec.plugins.push(Plugin { object: "/p.so".into(), arguments: vec!["cpu=3".into()] });
+    let line = line_of(&spec, Execution::Tcg, (10, 0), vec![]);
+    assert!(line.ends_with("-plugin /p.so,cpu=3 -d plugin -D /r/plugin"), "{line}");
+}

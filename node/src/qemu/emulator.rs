@@ -1,0 +1,68 @@
+//! Finds the emulator that a description asks for and what version it is.
+//!
+//! Owns nothing; provisioning owns the trees. `TACET_QEMU=/path/to/qemu-system-x86_64` replaces the standard one.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::cache::Cache;
+use crate::error::{Error, Result};
+use crate::provision;
+use crate::spec::Emulator;
+
+/// A program to start, with the arguments that must come first.
+#[derive(Debug, Clone)]
+pub(crate) struct Qemu {
+    pub program: PathBuf,
+    pub leading: Vec<String>,
+    pub version: (u32, u32),
+}
+
+impl Qemu {
+    /// The emulator for a description.
+    pub fn find(cache: &Cache, which: Emulator) -> Result<Qemu> {
+        let (program, leading) = match (which, env::var_os("TACET_QEMU")) {
+            (Emulator::Standard, Some(program)) => (program.into(), Vec::new()),
+            (Emulator::Standard, None) => provision::foreign_emulator(cache, false),
+            (Emulator::Counting, _) => {
+                provision::provide_counting(cache)?;
+                provision::foreign_emulator(cache, true)
+            }
+        };
+        let object = program.display().to_string();
+        let failed = |cause: String| Error::new(&object, cause, "run `cargo xtask setup`");
+        let output = Command::new(&program).args(&leading).arg("--version").output();
+        let output = output.map_err(|e| failed(format!("cannot run the emulator: {e}")))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        match version(&text) {
+            Some(version) => Ok(Qemu { program, leading, version }),
+            None => Err(failed(format!("no QEMU version in `{}`", text.lines().next().unwrap_or_default()))),
+        }
+    }
+
+    /// The emulator as a command.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new("setpriv");
+        // a test that is killed takes its nodes with it
+        command.args(["--pdeathsig", "KILL", "--"]).arg(&self.program).args(&self.leading);
+        command
+    }
+}
+
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split_once("version ")?.1.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_versions() {
+        assert_eq!(version("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)"), Some((7, 2)));
+        assert_eq!(version("QEMU emulator version 11.1.3"), Some((11, 1)));
+        assert_eq!(version("something else"), None);
+    }
+}

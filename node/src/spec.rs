@@ -1,0 +1,213 @@
+//! What a node is: the description that tests, benches and commands write. Nothing here knows QEMU.
+//!
+//! Owns the meaning, the defaults and the validity of a description; `qemu/arguments.rs` turns it into a command line.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::kernel::KernelLine;
+
+/// A node to boot. Start from [`NodeSpec::new`] and change fields.
+#[derive(Debug, Clone)]
+pub struct NodeSpec {
+    /// Which kernel it runs.
+    pub kernel: KernelLine,
+    /// Its CPUs and how they are arranged.
+    pub topology: Topology,
+    /// Memory in MiB, shared out evenly over the NUMA nodes.
+    pub memory_mib: u32,
+    /// What executes it.
+    pub accelerator: Accelerator,
+    /// CPU features to switch on or off by their QEMU name (`la57`, `pcid`, `rdrand`), on top of all that exist.
+    pub features: Vec<(String, bool)>,
+    /// Which emulator, if it matters.
+    pub emulator: Emulator,
+    /// Words added to the kernel command line.
+    pub kernel_arguments: Vec<String>,
+    /// Instrumentation loaded into the emulator; its output is [`crate::Node::plugin_log`].
+    pub plugins: Vec<Plugin>,
+    /// Virtual time by instruction count, one CPU after the other, with this random seed: bit-reproducible, and three
+    /// times slower.
+    pub reproducible: Option<u64>,
+    /// Host directories visible inside at the same path.
+    pub shares: Vec<Share>,
+    /// From the start of the emulator to the agent's first word.
+    pub boot_timeout: Duration,
+    /// For one command, unless the command says otherwise.
+    pub command_timeout: Duration,
+}
+
+/// CPUs = sockets x cores x threads; NUMA nodes take consecutive equal runs of CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Topology {
+    /// Processor packages.
+    pub sockets: u32,
+    /// Cores of each package.
+    pub cores: u32,
+    /// Hardware threads of each core.
+    pub threads: u32,
+    /// Memory nodes; 1 means no NUMA.
+    pub numa_nodes: u32,
+}
+
+/// What executes the guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accelerator {
+    /// KVM where a probe showed that it boots guests, TCG otherwise; `TACET_NODE_ACCEL=tcg|kvm` overrules.
+    Auto,
+    /// Emulation, one host thread for each CPU.
+    Tcg,
+    /// Emulation, all CPUs in one host thread.
+    TcgSingle,
+    /// Hardware virtualisation, or an error.
+    Kvm,
+}
+
+/// Which emulator runs the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Emulator {
+    /// The one provisioning found good for everything but counting instructions per CPU.
+    Standard,
+    /// QEMU 7.2: the only one that books instructions to the right CPU with [`NodeSpec::reproducible`] and several
+    /// CPUs. Its multi-threaded TCG is not reliable.
+    Counting,
+}
+
+/// A TCG plugin.
+#[derive(Debug, Clone)]
+pub struct Plugin {
+    /// The shared object.
+    pub object: PathBuf,
+    /// `name=value` pairs given to it.
+    pub arguments: Vec<String>,
+}
+
+/// A host directory inside the node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    /// The same absolute path on both sides.
+    pub path: PathBuf,
+    /// How it gets in.
+    pub kind: ShareKind,
+}
+
+/// How a host directory gets into the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShareKind {
+    /// The directory itself, read and written live.
+    Live,
+    /// A copy made at boot; what the node writes is lost. Needed where runs must be reproducible.
+    Copy,
+}
+
+impl NodeSpec {
+    /// Four CPUs, 2 GiB, no shares.
+    pub fn new(kernel: KernelLine) -> NodeSpec {
+        NodeSpec {
+            kernel,
+            topology: Topology::flat(4),
+            memory_mib: 2048,
+            accelerator: Accelerator::Auto,
+            features: Vec::new(),
+            emulator: Emulator::Standard,
+            kernel_arguments: Vec::new(),
+            plugins: Vec::new(),
+            reproducible: None,
+            shares: Vec::new(),
+            boot_timeout: Duration::from_secs(120),
+            command_timeout: Duration::from_secs(300),
+        }
+    }
+
+    /// The number of CPUs.
+    pub fn cpus(&self) -> u32 {
+        self.topology.cpus()
+    }
+
+    /// Shares a directory live.
+    pub fn share(mut self, path: impl AsRef<Path>) -> NodeSpec {
+        self.shares.push(Share { path: path.as_ref().to_owned(), kind: ShareKind::Live });
+        self
+    }
+
+    /// Adds words to the kernel command line.
+    pub fn argument(mut self, words: &str) -> NodeSpec {
+        self.kernel_arguments.extend(words.split_whitespace().map(str::to_owned));
+        self
+    }
+
+    /// Says what is wrong with the description, before anything is started.
+    pub fn check(&self) -> Result<()> {
+        let refuse = |cause: String, remedy: &str| Err(Error::new("node description", cause, remedy));
+        let Topology { numa_nodes, .. } = self.topology;
+        if self.cpus() == 0 || self.cpus() > 255 {
+            return refuse(format!("{} cpus", self.cpus()), "use 1 to 255");
+        }
+        if numa_nodes == 0 || self.cpus() % numa_nodes != 0 || self.memory_mib % numa_nodes != 0 {
+            return refuse(format!("{numa_nodes} numa nodes do not divide cpus and memory"), "make them even");
+        }
+        if self.memory_mib < 256 {
+            return refuse(format!("{} MiB of memory", self.memory_mib), "the tree needs 256 MiB");
+        }
+        if self.reproducible.is_some() && !matches!(self.accelerator, Accelerator::Auto | Accelerator::TcgSingle) {
+            return refuse("reproducible runs exist under single-threaded tcg only".into(), "leave the accelerator to Auto");
+        }
+        if !self.plugins.is_empty() && self.accelerator == Accelerator::Kvm {
+            return refuse("plugins need tcg".into(), "do not ask for kvm");
+        }
+        for share in &self.shares {
+            let system = ["/", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/tmp", "/usr"];
+            if !share.path.is_absolute() || system.iter().any(|s| share.path == Path::new(s)) {
+                return refuse(format!("share {}", share.path.display()), "share an absolute directory that the node's system does not use itself");
+            }
+            if share.kind == ShareKind::Live && self.reproducible.is_some() {
+                return refuse(format!("live share {} in a reproducible node", share.path.display()), "use ShareKind::Copy");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Topology {
+    /// One package of single-threaded cores.
+    pub fn flat(cpus: u32) -> Topology {
+        Topology { sockets: 1, cores: cpus, threads: 1, numa_nodes: 1 }
+    }
+
+    /// All hardware threads.
+    pub fn cpus(&self) -> u32 {
+        self.sockets * self.cores * self.threads
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(change: impl FnOnce(&mut NodeSpec)) -> bool {
+        let mut spec = NodeSpec::new(KernelLine::V6_12);
+        change(&mut spec);
+        spec.check().is_err()
+    }
+
+    #[test]
+    fn the_plain_node_is_valid() {
+        assert!(!refused(|_| ()));
+        assert!(!refused(|s| *s = s.clone().share("/srv/work")));
+    }
+
+    #[test]
+    fn impossible_nodes_are_refused() {
+        assert!(refused(|s| s.topology.cores = 0));
+        assert!(refused(|s| s.topology.numa_nodes = 3));
+        assert!(refused(|s| s.memory_mib = 64));
+        assert!(refused(|s| *s = s.clone().share("/usr")));
+        assert!(refused(|s| *s = s.clone().share("relative")));
+        assert!(refused(|s| (s.reproducible, s.accelerator) = (Some(1), Accelerator::Kvm)));
+        assert!(refused(|s| {
+            s.reproducible = Some(1);
+            *s = s.clone().share("/srv");
+        }));
+    }
+}
