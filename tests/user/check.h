@@ -110,6 +110,13 @@ static inline char *private_pages(size_t pages)
 	return p;
 }
 
+/* An address that the compiler knows nothing about. */
+static inline void *wild(uintptr_t address)
+{
+	asm("" : "+r"(address));
+	return (void *)address;
+}
+
 #define load(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define store(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
 #define add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST)

@@ -138,6 +138,7 @@ static void odd_numbers(void)
 	CHECK_ERRNO(syscall(9999), ENOSYS);
 	CHECK_ERRNO(syscall(0x7fffffff), ENOSYS);
 	CHECK_ERRNO(syscall(1L << 32 | SYS_tuxcall), ENOSYS);
+	CHECK(syscall(1L << 32 | SYS_getpid) == getpid());	/* only the low half counts */
 	CHECK_ERRNO(syscall(SYS_tuxcall), ENOSYS);
 	say("personality and numbers that are no calls\n");
 }

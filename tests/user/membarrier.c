@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * A barrier on behalf of others. The worker only stores and loads, in user
+ * mode, and may see its load done before its store; the barrier of the main
+ * thread must make that impossible to observe (store buffering).
+ */
+#include "check.h"
+
+#include <linux/membarrier.h>
+#include <pthread.h>
+
+#define ROUNDS 20000
+
+static struct { volatile int x; char a[60]; volatile int y; char b[60]; volatile int seen; char c[60]; int turn; char d[60]; int done; } s __attribute__((aligned(64)));
+
+/*
+ * Lines that both write, so that the worker's stores queue up behind each other
+ * and the one that matters is late: without a barrier that is seen within
+ * some thousand rounds.
+ */
+#define LINES 48
+
+static volatile char queue[LINES][4096] __attribute__((aligned(4096)));
+
+static void write_queue(int i)
+{
+	for (int line = 0; line < LINES; line++)
+		queue[line][line % 64 * 64] = (char)i;
+}
+
+static int membarrier(int command)
+{
+	return (int)syscall(SYS_membarrier, command, 0, 0);
+}
+
+static void *worker(void *unused)
+{
+	for (int i = 1; i <= ROUNDS; i++) {
+		wait_until(load(&s.turn) >= i);
+		write_queue(i);
+		s.x = 1;
+		asm volatile("" : : : "memory");
+		s.seen = s.y;
+		store(&s.done, i);
+	}
+	return unused;
+}
+
+/* Neither saw the other's store: each load must have come first, past the barrier. */
+static long both_missed(int command)
+{
+	pthread_t thread;
+	long missed = 0;
+
+	s.turn = s.done = 0;
+	CHECK(!pthread_create(&thread, NULL, worker, NULL));
+	for (int i = 1; i <= ROUNDS; i++) {
+		int seen;
+
+		s.x = s.y = 0;
+		write_queue(i);
+		store(&s.turn, i);
+		for (volatile int j = 0; j < i % 400; j++)	/* meet at different points */
+			;
+		s.y = 1;
+		CHECK(membarrier(command) == 0);
+		seen = s.x;
+		wait_until(load(&s.done) == i);
+		missed += !seen && !s.seen;
+	}
+	CHECK(!pthread_join(thread, NULL));
+	return missed;
+}
+
+static void unregistered(void)
+{
+	CHECK_ERRNO(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED), EPERM);
+}
+
+/* The two ends of the border: a thread that spins on what the barrier must order for it. */
+static int data, ready, stop;
+
+static void *spin_on_data(void *unused)
+{
+	while (!*(volatile int *)&stop) {
+		int r = *(volatile int *)&ready;
+
+		asm volatile("" : : : "memory");
+		CHECK(*(volatile int *)&data >= r);
+	}
+	return unused;
+}
+
+static void spinning(void)
+{
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, spin_on_data, NULL));
+	for (int i = 1; i <= 500; i++) {
+		*(volatile int *)&data = i;
+		CHECK(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0);
+		*(volatile int *)&ready = i;
+	}
+	store(&stop, 1);
+	CHECK(!pthread_join(thread, NULL));
+}
+
+int main(void)
+{
+	int commands = membarrier(MEMBARRIER_CMD_QUERY);
+
+	CHECK(commands >= 0 || errno == ENOSYS);
+	if (commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
+		CHECK(exited_with(child_status(unregistered), 0));
+		CHECK(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0);
+		CHECK(both_missed(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0);
+		spinning();
+	}
+	if (commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE)) {
+		CHECK(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE) == 0);
+		CHECK(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE) == 0);
+	}
+	if (commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ)) {
+		CHECK(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ) == 0);
+		CHECK(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ) == 0);
+	}
+	CHECK_ERRNO(membarrier(1 << 30), EINVAL);
+	say("barriers for others\n");
+	return 0;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Restartable sequences: counters of each CPU, added to without atomics. An
+ * update is lost if two threads that run at once have one CPU number, if a
+ * thread is moved, or if a signal falls into a sequence and it is not aborted.
+ */
+#include "check.h"
+
+#include <pthread.h>
+#include <sys/rseq.h>
+#include <sys/time.h>
+
+#define CPUS 4096
+#define ROUNDS 4000
+
+static struct { long count; char pad[56]; } counters[CPUS];
+static long expected, aborted;
+static __thread long own_aborts, from_handler;
+
+static struct rseq *self(void)
+{
+	return (struct rseq *)((char *)__builtin_thread_pointer() + __rseq_offset);
+}
+
+/*
+ * Add one to the counter of the CPU that runs us, slowly: between the load and
+ * the store lie some hundred instructions. 0 when done, -1 when aborted.
+ */
+static int slow_add(void)
+{
+	uint64_t descriptor_at = (uint64_t)&self()->rseq_cs, cpu_at = (uint64_t)&self()->cpu_id;
+
+	asm goto(".pushsection __rseq_cs, \"aw\"\n"
+		 ".balign 32\n"
+		 "3: .long 0, 0\n .quad 1f, 2f - 1f, 4f\n"
+		 ".popsection\n"
+		 "lea 3b(%%rip), %%rax\n"
+		 "mov %%rax, (%0)\n"
+		 "1: mov (%1), %%eax\n"
+		 "cmp %3, %%eax\n"
+		 "jae 4f\n"
+		 "shl $6, %%rax\n"
+		 "mov (%2, %%rax), %%rcx\n"
+		 "inc %%rcx\n"
+		 "mov $300, %%edx\n"
+		 "5: dec %%edx\n"
+		 "jnz 5b\n"
+		 "mov %%rcx, (%2, %%rax)\n"
+		 "2: jmp %l[done]\n"
+		 ".byte 0x0f, 0xb9, 0x3d\n"	/* ud1, whose displacement is the signature */
+		 ".long 0x53053053\n"
+		 "4: jmp %l[abort]"
+		 : : "r"(descriptor_at), "r"(cpu_at), "r"(counters), "i"(CPUS)
+		 : "rax", "rcx", "rdx", "memory", "cc" : done, abort);
+done:
+	return 0;
+abort:
+	return -1;
+}
+
+static void *add_many(void *unused)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		while (slow_add())
+			own_aborts++;
+		if (i % 64 == 0)
+			sched_yield();
+	}
+	add(&expected, ROUNDS + from_handler);
+	add(&aborted, own_aborts);
+	return unused;
+}
+
+/* The handler adds too: a sequence that went on after it would undo that. */
+static void on_signal_add(int sig, siginfo_t *info, void *context)
+{
+	(void)sig, (void)info, (void)context;
+	while (slow_add())
+		;
+	from_handler++;
+}
+
+static long total(void)
+{
+	long sum = 0;
+
+	for (int i = 0; i < CPUS; i++)
+		sum += counters[i].count;
+	return sum;
+}
+
+static void registered(void)
+{
+	CHECK(__rseq_size >= 20 && (int)self()->cpu_id >= 0);
+	CHECK(self()->cpu_id_start == self()->cpu_id || self()->cpu_id < CPUS);
+}
+
+static void several_threads(void)
+{
+	pthread_t threads[6];
+
+	for (int i = 0; i < 6; i++)
+		CHECK(!pthread_create(&threads[i], NULL, add_many, NULL));
+	for (int i = 0; i < 6; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	CHECK(total() == load(&expected));
+}
+
+/* Under a storm of signals, until some have fallen into a sequence. */
+static void under_signals(void)
+{
+	struct itimerval often = { { 0, 300 }, { 0, 300 } }, off = { 0 };
+
+	on_signal(SIGALRM, on_signal_add, 0);
+	own_aborts = 0;
+	CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+	for (long i = 0; own_aborts < 20; i++) {
+		while (slow_add())
+			own_aborts++;
+		expected++;
+	}
+	CHECK(setitimer(ITIMER_REAL, &off, NULL) == 0);
+	expected += from_handler;
+	from_handler = 0;
+	CHECK(total() == load(&expected));
+}
+
+/* A system call within a sequence is no business of this test; a wrong descriptor is: SIGSEGV. */
+static void broken_descriptor(void)
+{
+	self()->rseq_cs = 0x7ffffffff000;
+	signal(SIGSEGV, SIG_DFL);
+	/* looked at when the kernel is about to return after it took the thread off, or signalled it */
+	for (;;) {
+		self()->rseq_cs = 0x7ffffffff000;
+		raise(SIGALRM);
+		sched_yield();
+	}
+}
+
+static void in_a_child(void)
+{
+	CHECK((int)self()->cpu_id >= 0);
+	expected = total();
+	add_many(NULL);
+	CHECK(total() == load(&expected));
+}
+
+int main(void)
+{
+	if (__rseq_size) {
+		registered();
+		several_threads();
+		under_signals();
+		CHECK(exited_with(child_status(in_a_child), 0));
+		CHECK(killed_by(child_status(broken_descriptor), SIGSEGV));
+	}
+	say("no update lost\n");
+	return 0;
+}
