@@ -69,6 +69,11 @@ impl CpuSet {
         self.combine(other, |mine, theirs| mine | theirs)
     }
 
+    /// `CPU 3` or `CPUs 2-3`, for messages.
+    pub fn named(&self) -> String {
+        format!("{} {self}", if self.count() == 1 { "CPU" } else { "CPUs" })
+    }
+
     fn combine(&self, other: &CpuSet, f: impl Fn(u64, u64) -> u64) -> CpuSet {
         CpuSet { words: std::array::from_fn(|i| f(self.words[i], other.words[i])) }
     }

@@ -61,11 +61,11 @@ pub(crate) fn failure(request: &Request<'_>, errno: Errno, message: &str) -> Err
 
 fn object(request: &Request<'_>) -> String {
     match request {
-        Request::Up(plan) => format!("partition on CPUs {}", plan.cpus),
+        Request::Up(plan) => format!("partition on {}", plan.cpus.named()),
         Request::Down => "partition".to_string(),
         Request::Status | Request::List | Request::Log => DEVICE.to_string(),
         Request::Cpu(cpu) | Request::Test(cpu) => format!("CPU {cpu}"),
-        Request::Host(cpus) if !cpus.is_empty() => format!("CPUs {cpus}"),
+        Request::Host(cpus) if !cpus.is_empty() => cpus.named(),
         Request::Host(_) => "partition".to_string(),
         Request::Decouple { pid, cpu: Some(cpu) } => format!("process {pid} on CPU {cpu}"),
         Request::Decouple { pid, cpu: None } | Request::Recouple(pid) => format!("process {pid}"),
@@ -139,7 +139,7 @@ mod tests {
             (&Request::Down, Errno::EBUSY, "partition: threads are hosted; "),
             (&Request::Down, Errno::EPERM, "partition: only root may do this; "),
             (&Request::Host(&none), Errno::ENODEV, "partition: no partition is up; "),
-            (&Request::Host(&some), Errno::EINVAL, "CPUs 2: no partition is up, or not all"),
+            (&Request::Host(&some), Errno::EINVAL, "CPU 2: no partition is up, or not all"),
             (&Request::Host(&none), Errno::ENOSPC, "partition: no further thread"),
             (&Request::Host(&none), Errno::EALREADY, "partition: it is hosted already; "),
             (&any, Errno::ESRCH, "process 7: there is no such process; "),

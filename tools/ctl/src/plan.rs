@@ -41,8 +41,8 @@ impl Plan {
             None => machine.propose_cpus()?,
         };
         if request.cpus.is_none() && cpus.is_empty() {
-            let cause = format!("CPUs {online} are one core, and the first core stays with Linux");
-            return Err(Error::new("CPUs", cause, "name CPUs with --cpus, or use a machine with more"));
+            let cause = "they are one core, and the first core stays with Linux";
+            return Err(Error::new(online.named(), cause, "name CPUs with --cpus, or use a machine with more"));
         }
         check_cpus(machine, &cpus, &online)?;
         let memory = match &request.numa_memory {
@@ -84,7 +84,7 @@ fn check_cpus(machine: &Machine, cpus: &CpuSet, online: &CpuSet) -> Result<()> {
         }
     }
     if online.without(cpus).is_empty() {
-        return Err(Error::new(format!("CPUs {cpus}"), "none would be left to Linux", "leave at least one out"));
+        return Err(Error::new(cpus.named(), "none would be left to Linux", "leave at least one out"));
     }
     Ok(())
 }
@@ -134,7 +134,8 @@ fn warnings(machine: &Machine, cpus: &CpuSet, online: &CpuSet) -> Vec<String> {
     let kept = online.without(cpus);
     let torn = cpus.iter().filter_map(|cpu| {
         let left = machine.siblings(cpu).intersection(&kept);
-        let text = format!("CPU {cpu} shares its core with CPU {left}, which stays with Linux and will disturb it");
+        let text =
+            format!("CPU {cpu} shares its core with {}, which Linux keeps and will disturb it with", left.named());
         (!left.is_empty()).then_some(text)
     });
     torn.collect()

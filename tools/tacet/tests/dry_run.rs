@@ -47,7 +47,7 @@ fn says_what_would_be_done() {
     let fake = Fake::new();
     let output = fake.up(&["--cpus", "1,3", "--memory", "1G"]);
     let expected = format!(
-        "would take CPUs 1,3; CPUs 0,2 stay with Linux\n\
+        "would take CPUs 1,3; Linux keeps CPUs 0,2\n\
          would take 1 GiB of node 0\n\
          would load the module by modprobe\n\
          would start {}\n",

@@ -78,13 +78,13 @@ fn isolated(machine: &Machine) -> Check {
         return Check::ok(NAME, "none");
     }
     if isolated.intersection(&proposal).is_empty() {
-        return Check::ok(NAME, format!("CPUs {isolated}"));
+        return Check::ok(NAME, isolated.named());
     }
     let remedy = format!(
         "`tacet up --cpus {}` takes just these, or drop isolcpus= and nohz_full=",
         isolated.intersection(&proposal)
     );
-    Check::warning(NAME, format!("CPUs {isolated} are set apart for programs on Linux"), remedy)
+    Check::warning(NAME, format!("set apart for programs on Linux: {}", isolated.named()), remedy)
 }
 
 /// Exclusive cpusets (version 2 of control groups) lose CPUs that go offline.
@@ -94,7 +94,7 @@ fn cpusets(machine: &Machine) -> Check {
     match groups.as_slice() {
         [] => Check::ok(NAME, "no control group has CPUs to itself"),
         groups => {
-            let named: Vec<String> = groups.iter().map(|(name, cpus)| format!("{name} (CPUs {cpus})")).collect();
+            let named: Vec<String> = groups.iter().map(|(name, cpus)| format!("{name} ({})", cpus.named())).collect();
             let finding = format!("control groups with CPUs to themselves: {}", named.join(", "));
             Check::warning(NAME, finding, "leave their CPUs out of --cpus")
         }

@@ -34,11 +34,11 @@ fn cpus(machine: &Machine) -> Check {
     }
     match machine.propose_cpus() {
         Ok(proposal) if !proposal.is_empty() => {
-            Check::ok(NAME, format!("CPUs {online} are online; {proposal} can be taken"))
+            Check::ok(NAME, format!("online: {}; to be taken: {}", online.named(), proposal.named()))
         }
         _ => Check::warning(
             NAME,
-            format!("CPUs {online} are one core"),
+            format!("{} are one core", online.named()),
             "name CPUs with --cpus; Linux will disturb them",
         ),
     }

@@ -5,6 +5,7 @@
 use serde::Serialize;
 use tacet_ctl::{Device, Result, Thread};
 
+use super::run::check;
 use crate::args::{DecoupleArgs, RecoupleArgs};
 use crate::output;
 use crate::text::count;
@@ -19,9 +20,10 @@ struct Report {
 
 pub fn decouple(args: DecoupleArgs, json: bool) -> Result<u8> {
     let device = Device::open()?;
+    let status = device.status()?;
+    check(&status, &args.cpu.into_iter().collect())?;
     if args.dry_run {
-        let status = device.status()?;
-        let cpu = args.cpu.map_or_else(|| format!("a free one of CPUs {}", status.cpus), |cpu| format!("CPU {cpu}"));
+        let cpu = args.cpu.map_or_else(|| format!("a free one of {}", status.cpus.named()), |cpu| format!("CPU {cpu}"));
         let what = what(args.pid, args.thread);
         return rehearse(&device, args.pid, &format!("would move {what} to {cpu}\n"), json);
     }

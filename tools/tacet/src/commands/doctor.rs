@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `tacet doctor`: whether this machine can run a partition, in plain words.
 
+use serde::Serialize;
 use tacet_ctl::doctor::{Check, Verdict, can_run, examine};
 use tacet_ctl::{Machine, Result};
 
@@ -10,15 +11,22 @@ use crate::text::count;
 /// Status when a partition cannot run.
 const CANNOT: u8 = 1;
 
+/// The JSON of `doctor`.
+#[derive(Serialize)]
+struct Report<'a> {
+    can_run: bool,
+    checks: &'a [Check],
+}
+
 pub fn doctor(machine: &Machine, json: bool) -> Result<u8> {
     let checks = examine(machine);
-    let able = can_run(&checks);
+    let report = Report { can_run: can_run(&checks), checks: &checks };
     if json {
-        output::json(&serde_json::json!({ "can_run": able, "checks": checks }))?;
+        output::json(&report)?;
     } else {
         output::print(&describe(&checks))?;
     }
-    Ok(if able { 0 } else { CANNOT })
+    Ok(if report.can_run { 0 } else { CANNOT })
 }
 
 fn describe(checks: &[Check]) -> String {

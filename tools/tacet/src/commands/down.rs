@@ -43,7 +43,7 @@ pub fn down(args: DownArgs, json: bool) -> Result<u8> {
     } else if before.state == PartitionState::Failed {
         output::print("down: the failed partition is forgotten; Linux took its CPUs back when it failed\n")?;
     } else {
-        output::print(&format!("down: CPUs {} are Linux's again, after {}\n", report.cpus, duration(down_ns)))?;
+        output::print(&format!("down: {} back with Linux, after {}\n", report.cpus.named(), duration(down_ns)))?;
     }
     Ok(0)
 }
@@ -61,6 +61,6 @@ fn rehearse(before: &Status, report: &Report, force: bool, json: bool) -> Result
     if before.hosted_threads > 0 {
         output::print(&format!("would send {threads} back to Linux\n"))?;
     }
-    output::print(&format!("would give CPUs {} back to Linux\n", report.cpus))?;
+    output::print(&format!("would give {} back to Linux\n", report.cpus.named()))?;
     Ok(0)
 }

@@ -56,14 +56,14 @@ fn describe(args: &NodeArgs) -> Result<NodeSpec> {
 
 fn run(spec: NodeSpec, command: &[OsString]) -> Result<u8> {
     let (node, guest) = boot(spec)?;
-    let job = node.start(&guest.command(command)).map_err(from_node)?;
-    let status = job.follow(&mut io::stdout(), &mut io::stderr()).map_err(from_node)?;
+    let job = node.start(&guest.command(command));
+    let status = job.and_then(|job| job.follow(&mut io::stdout(), &mut io::stderr()));
     end(node, status)
 }
 
 fn shell(spec: NodeSpec) -> Result<u8> {
     let (node, guest) = boot(spec)?;
-    let status = node.interact(&guest.command(&SHELL.map(OsString::from))).map_err(from_node)?;
+    let status = node.interact(&guest.command(&SHELL.map(OsString::from)));
     end(node, status)
 }
 
@@ -76,10 +76,20 @@ fn boot(spec: NodeSpec) -> Result<(Node, Guest)> {
     Ok((node, guest))
 }
 
-/// What the shared directories were given is on the host's disk before the node goes.
-fn end(node: Node, status: Status) -> Result<u8> {
-    node.power_off().map_err(from_node)?;
-    Ok(status.shell_code())
+/// Powers it off, so that what the shared directories were given is on the host's disk. Of a node that died, the
+/// console is kept.
+fn end(node: Node, status: tacet_node::Result<Status>) -> Result<u8> {
+    match status.map_err(from_node) {
+        Ok(status) => node.power_off().map_err(from_node).map(|_| status.shell_code()),
+        Err(error) => {
+            let path = std::env::temp_dir().join(format!("tacet-node-{}.log", node.pid()));
+            match std::fs::write(&path, node.console()) {
+                Ok(()) => output::note(&format!("the node's console is in {}", path.display())),
+                Err(io) => output::complain(&Error::io(path.display(), &io, "")),
+            }
+            Err(error)
+        }
+    }
 }
 
 fn rehearse(spec: &NodeSpec, command: &[OsString], json: bool) -> Result<u8> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `tacet ps`: the hosted threads, and what each cost.
 
+use serde::Serialize;
 use tacet_ctl::{Device, Result, Thread};
 
 use crate::output;
@@ -21,12 +22,18 @@ const HEADINGS: [&str; 12] = [
     "NAME",
 ];
 
+/// The JSON of `ps`.
+#[derive(Serialize)]
+struct Report {
+    threads: Vec<Thread>,
+}
+
 pub fn ps(json: bool) -> Result<u8> {
-    let threads = Device::open()?.threads()?;
+    let report = Report { threads: Device::open()?.threads()? };
     if json {
-        output::json(&serde_json::json!({ "threads": threads }))?;
+        output::json(&report)?;
     } else {
-        output::print(&output::table(&HEADINGS, threads.iter().map(row)))?;
+        output::print(&output::table(&HEADINGS, report.threads.iter().map(row)))?;
     }
     Ok(0)
 }

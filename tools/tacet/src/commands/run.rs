@@ -24,14 +24,14 @@ pub fn run(args: RunArgs, json: bool) -> Result<u8> {
 }
 
 /// The module checks again; here the message can name what is wrong.
-fn check(status: &Status, cpus: &CpuSet) -> Result<()> {
+pub(super) fn check(status: &Status, cpus: &CpuSet) -> Result<()> {
     if status.state != PartitionState::Up {
         return Err(Error::new("partition", "none is up", "start one as root: `tacet up`"));
     }
     let outside = cpus.without(&status.cpus);
     if !outside.is_empty() {
-        let cause = format!("not in the partition, which has CPUs {}", status.cpus);
-        return Err(Error::new(format!("CPUs {outside}"), cause, "choose among these with --cpus"));
+        let cause = format!("not in the partition, which has {}", status.cpus.named());
+        return Err(Error::new(outside.named(), cause, "choose with --cpus or --cpu among these"));
     }
     Ok(())
 }
@@ -47,6 +47,6 @@ fn rehearse(status: &Status, options: &HostOptions, args: &RunArgs, json: bool) 
     }
     let children = if options.follow { "with its children" } else { "its children on Linux" };
     let memory = if options.populate { "memory populated and locked" } else { "memory faulted in as it is touched" };
-    output::print(&format!("would run {} on CPUs {cpus}, {children}, {memory}\n", words.join(" ")))?;
+    output::print(&format!("would run {} on {}, {children}, {memory}\n", words.join(" "), cpus.named()))?;
     Ok(0)
 }

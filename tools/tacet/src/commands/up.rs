@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tacet_ctl::{
-    CpuSet, Device, Error, Image, Loading, Machine, Module, NodeMemory, Plan, PlanRequest, Result, find_image,
-    format_bytes, parse_bytes,
+    CpuSet, Device, Error, Image, Loading, Machine, Module, NodeMemory, PartitionState, Plan, PlanRequest, Result,
+    find_image, format_bytes, parse_bytes,
 };
 
 use crate::args::UpArgs;
@@ -30,7 +30,9 @@ struct Report<'a> {
 }
 
 pub fn up(machine: &Machine, args: UpArgs, json: bool) -> Result<u8> {
-    let plan = Plan::make(machine, &request(&args)?)?;
+    let request = request(&args)?;
+    refuse_second()?;
+    let plan = Plan::make(machine, &request)?;
     for warning in &plan.warnings {
         output::note(warning);
     }
@@ -39,7 +41,7 @@ pub fn up(machine: &Machine, args: UpArgs, json: bool) -> Result<u8> {
     }
     if plan.cpus_proposed {
         let kept = machine.online()?.without(&plan.cpus);
-        output::note(&format!("taking CPUs {}; CPUs {kept} stay with Linux (see --cpus)", plan.cpus));
+        output::note(&format!("taking {}; Linux keeps {} (see --cpus)", plan.cpus.named(), kept.named()));
     }
     let path = image_path(&args)?;
     let image = Image::read(&path)?;
@@ -62,9 +64,20 @@ pub fn up(machine: &Machine, args: UpArgs, json: bool) -> Result<u8> {
         })?;
     } else {
         let memory = format_bytes(plan.memory_bytes());
-        output::print(&format!("up: CPUs {}, {memory}, started in {}\n", plan.cpus, duration(up_ns)))?;
+        output::print(&format!("up: {}, {memory}, started in {}\n", plan.cpus.named(), duration(up_ns)))?;
     }
     Ok(0)
+}
+
+/// Said before a plan for the CPUs that are left.
+fn refuse_second() -> Result<()> {
+    match Device::open().and_then(|device| device.status()) {
+        Ok(status) if status.state == PartitionState::Up => {
+            let cause = format!("one is up already, on {}", status.cpus.named());
+            Err(Error::new("partition", cause, "`tacet down` ends it"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Prints the plan first, then fails if something that it needs is missing.
@@ -93,7 +106,7 @@ fn describe(machine: &Machine, plan: &Plan) -> Result<String> {
     let kept = machine.online()?.without(&plan.cpus);
     let memory =
         plan.memory.iter().map(|entry| format!("would take {} of node {}\n", format_bytes(entry.bytes), entry.node));
-    Ok(format!("would take CPUs {}; CPUs {kept} stay with Linux\n", plan.cpus) + &memory.collect::<String>())
+    Ok(format!("would take {}; Linux keeps {}\n", plan.cpus.named(), kept.named()) + &memory.collect::<String>())
 }
 
 fn image_path(args: &UpArgs) -> Result<PathBuf> {

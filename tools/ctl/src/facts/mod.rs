@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the module answers, as values with names that stay.
+//!
+//! Called by `device.rs` to translate answers, by the command to print them.
+//! The field names are the JSON names: they carry their unit and are not
+//! changed once released.
+
+mod translate;
+
+use serde::Serialize;
+
+use crate::CpuSet;
+
+pub(crate) use translate::text;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct NodeMemory {
+    pub node: u32,
+    pub bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PartitionState {
+    None,
+    Up,
+    Changing,
+    Failed,
+    Unknown,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Status {
+    pub state: PartitionState,
+    pub cpus: CpuSet,
+    pub memory: Vec<NodeMemory>,
+    pub hosted_threads: u32,
+    pub hosted_processes: u32,
+    pub hosted_threads_max: u32,
+    pub up_count: u32,
+    pub image_bytes: u32,
+    pub up_ns: u64,
+    pub down_ns: u64,
+    pub tsc_khz: u64,
+    pub test_hooks: bool,
+    /// Why the partition failed; empty otherwise.
+    pub message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CpuState {
+    Off,
+    Online,
+    Halted,
+    Dead,
+    Unknown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CpuMode {
+    Kernel,
+    User,
+    Idle,
+    Unknown,
+}
+
+/// Interrupts of one vector that nobody of Tacet sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Foreign {
+    pub vector: u8,
+    pub count: u32,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct CpuStatus {
+    pub cpu: u32,
+    pub node: u32,
+    pub state: CpuState,
+    pub mode: CpuMode,
+    pub hosted_threads: u32,
+    pub doorbells_sent: u64,
+    pub doorbells_user: u64,
+    pub doorbells_kernel: u64,
+    pub doorbells_empty: u64,
+    pub notifications: u64,
+    pub switches: u64,
+    pub flushes: u64,
+    /// Only the vectors that came.
+    pub foreign_interrupts: Vec<Foreign>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    Linux,
+    Waiting,
+    Running,
+    Unknown,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Thread {
+    pub pid: i32,
+    pub tid: i32,
+    pub uid: u32,
+    pub cpu: u32,
+    pub place: Place,
+    pub forwarded_calls: u64,
+    pub faults: u64,
+    pub exceptions: u64,
+    pub signals: u64,
+    pub doorbells: u64,
+    pub user_ns: u64,
+    pub name: String,
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The flags and keys of `tacet node`.
+
+use std::ffi::OsString;
+
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+
+#[derive(Subcommand)]
+pub enum NodeCommand {
+    /// Boot a node, run a command in it, end with its status
+    ///
+    /// The current directory is shared with the node, and this tacet is there too. Standard input is empty; for
+    /// programs that ask, use `tacet node shell`.
+    Run {
+        /// Only say what would be booted
+        #[arg(long)]
+        dry_run: bool,
+        /// The command and its arguments
+        #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+        command: Vec<OsString>,
+    },
+    /// Boot a node and open a shell in it
+    Shell,
+    /// List the kernels that a node can boot
+    List,
+    /// Fetch and build what a node needs
+    Setup {
+        /// Only say what is missing
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+#[derive(Args, Deserialize, Default, Clone)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct NodeArgs {
+    /// Kernel: 6.1, 6.12 or 7 [default: 6.12]
+    #[arg(long, global = true, value_name = "VERSION")]
+    pub kernel: Option<String>,
+    /// Virtual CPUs [default: 4]
+    #[arg(long, global = true, value_name = "COUNT")]
+    pub cpus: Option<u32>,
+    /// Memory of the node [default: 2G]
+    #[arg(long, global = true, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Seconds that a command may take [default: a day]
+    #[arg(long, global = true, value_name = "SECONDS")]
+    pub timeout: Option<u64>,
+    /// auto (KVM if a probe boots a guest), kvm or tcg
+    #[arg(long, global = true, value_name = "KIND")]
+    pub accel: Option<String>,
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The flags and keys of what is done with a partition.
+//!
+//! What only makes sense for one call (a process, a program) is no key.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Deserialize;
+
+#[derive(Args, Deserialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct UpArgs {
+    /// CPUs to take, like 2-3 or 1,4-6,8-14:2 [default: all but the first core]
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
+    /// Memory to take, split evenly over the NUMA nodes of the CPUs [default: 64M]
+    #[arg(long, value_name = "SIZE", conflicts_with = "numa_memory")]
+    pub memory: Option<String>,
+    /// Memory to take of each NUMA node, like 0=512M,1=512M
+    #[arg(long, value_name = "NODE=SIZE,...")]
+    pub numa_memory: Option<String>,
+    /// Co-kernel image [default: the one installed with this command]
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<PathBuf>,
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Load the module with test_hooks=1
+    #[arg(long, hide = true)]
+    #[serde(skip)]
+    pub test_hooks: bool,
+    /// With test hooks: fail before this step of the start
+    #[arg(long, hide = true, value_name = "STEP")]
+    #[serde(skip)]
+    pub fail_step: Option<u32>,
+}
+
+#[derive(Args, Deserialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct DownArgs {
+    /// Send hosted threads back to Linux first, where they go on
+    #[arg(long)]
+    pub force: bool,
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Args, Deserialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RunArgs {
+    /// CPUs that the program may use [default: all of the partition]
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
+    /// Host its child processes too; without it they start on Linux
+    #[arg(long)]
+    pub follow: bool,
+    /// Leave the program's memory to be faulted in as it is touched
+    #[arg(long)]
+    pub no_populate: bool,
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    #[serde(skip)]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Args, Deserialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct DecoupleArgs {
+    /// The process (all its threads, and those to come)
+    #[arg(value_parser = clap::value_parser!(i32).range(1..))]
+    #[serde(skip)]
+    pub pid: i32,
+    /// CPU of the partition [default: a free one]
+    #[arg(long, value_name = "CPU")]
+    #[serde(skip)]
+    pub cpu: Option<u32>,
+    /// PID is one thread: move it alone
+    #[arg(long)]
+    #[serde(skip)]
+    pub thread: bool,
+    /// Host its child processes too
+    #[arg(long)]
+    pub follow: bool,
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Args, Deserialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RecoupleArgs {
+    /// The process
+    #[arg(value_parser = clap::value_parser!(i32).range(1..))]
+    #[serde(skip)]
+    pub pid: i32,
+    /// PID is one thread: bring it back alone
+    #[arg(long)]
+    #[serde(skip)]
+    pub thread: bool,
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Args, Deserialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct LogArgs {
+    /// Go on printing what comes
+    #[arg(long, short)]
+    pub follow: bool,
+}
