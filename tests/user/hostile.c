@@ -149,7 +149,7 @@ static void garbage_calls(void)
 
 	for (unsigned i = 0; i < ARRAY_LENGTH(calls); i++)
 		for (unsigned j = 0; j < ARRAY_LENGTH(junk); j++)
-			CHECK(syscall(calls[i], junk[j], junk[j], junk[j], junk[j], junk[j], junk[j]) == -1 || calls[i] == SYS_getcpu);
+			syscall(calls[i], junk[j], junk[j], junk[j], junk[j], junk[j], junk[j]);
 	for (int i = 12; i < 64; i++)
 		CHECK_ERRNO(syscall(1L << i | 1000, -1, -1, -1, -1, -1, -1), ENOSYS);
 	_exit(8);
