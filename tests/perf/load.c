@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Background load for Linux's CPUs: everything that is known to disturb other CPUs.
+ *
+ * usage: load CPUS SECONDS DIRECTORY MODULE
+ * CPUS as in 0-1; MODULE a file DIRECTORY/MODULE.ko. Ends early when DIRECTORY/stop appears. Each disturbance is a process of its own that repeats until the time is over: address space changes
+ * of many threads, membarrier, fork and exec, file writes, timers, module load and unload, tracepoint (static key and
+ * code patching) toggles, work on every CPU (stat_refresh, drop_caches, compaction). At the end it prints how often
+ * each was done: a disturbance that was done 0 times is named, so that a quiet load is not taken for a quiet core.
+ */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "load.h"
+
+const char *load_directory, *load_module;
+static unsigned long *done;
+static pid_t workers[32];
+
+static const struct {
+	const char *name;
+	bool (*once)(void);	/* false: not possible here */
+	unsigned pause_us;
+} disturbances[] = {
+	{ "mmap_threads", mmap_threads, 5000 },
+	{ "membarrier", membarrier_all, 5000 },
+	{ "fork_exec", fork_exec, 20000 },
+	{ "file_writes", file_writes, 20000 },
+	{ "timers", timers, 5000 },
+	{ "module", module_cycle, 50000 },
+	{ "tracepoint", tracepoint, 20000 },
+	{ "all_cpus_work", all_cpus_work, 20000 },
+	{ "reclaim", reclaim, 300000 },
+};
+#define KINDS (sizeof(disturbances) / sizeof(*disturbances))
+
+static bool keep_to(const char *list)
+{
+	cpu_set_t set;
+	unsigned first, last;
+	int got = sscanf(list, "%u-%u", &first, &last);
+
+	CPU_ZERO(&set);
+	if (got < 1)
+		return false;
+	for (unsigned cpu = first; cpu <= (got == 2 ? last : first); cpu++)
+		CPU_SET(cpu, &set);
+	return !sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void work(size_t kind)
+{
+	while (disturbances[kind].once()) {
+		done[kind]++;
+		if (disturbances[kind].pause_us)
+			usleep(disturbances[kind].pause_us);
+	}
+	_exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 5 || !keep_to(argv[1])) {
+		fprintf(stderr, "usage: load CPUS SECONDS DIRECTORY MODULE\n");
+		return 2;
+	}
+	load_directory = argv[3];
+	load_module = argv[4];
+	done = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (done == MAP_FAILED)
+		return 1;
+	for (size_t kind = 0; kind < KINDS; kind++) {
+		workers[kind] = fork();
+		if (!workers[kind]) {
+			setpgid(0, 0);
+			work(kind);
+		}
+	}
+	printf("load started\n");
+	fflush(stdout);
+	for (double left = atof(argv[2]); left > 0; left -= 0.1) {
+		char stop[256];
+
+		snprintf(stop, sizeof(stop), "%s/stop", load_directory);
+		usleep(100000);
+		if (!access(stop, F_OK))
+			break;
+	}
+	for (size_t kind = 0; kind < KINDS; kind++)
+		kill(workers[kind], SIGKILL);
+	for (size_t kind = 0; kind < KINDS; kind++)
+		printf("load %s %lu\n", disturbances[kind].name, done[kind]);
+	while (wait(NULL) > 0)
+		;
+	load_restore();
+	return 0;
+}
