@@ -26,6 +26,7 @@ enum outcome {
 	OUTCOME_AGAIN,		/* to the core */
 	OUTCOME_LINUX,		/* to user mode on Linux; something queues us again */
 	OUTCOME_SOON,		/* the same, but nothing will: try again shortly */
+	OUTCOME_TICK,		/* the same, after a tick has found it on Linux */
 	OUTCOME_DROP,		/* to Linux, for good */
 };
 
@@ -51,11 +52,11 @@ static void rearm(struct work_struct *work)
 	tacet_hosted_put(hosted);
 }
 
-/* Queues the callback a tick from now: from inside it, it cannot be queued. */
-static void arm_soon(struct tacet_hosted *hosted)
+/* Queues the callback @ticks from now: from inside it, it cannot be queued. */
+static void arm_soon(struct tacet_hosted *hosted, unsigned int ticks)
 {
 	kref_get(&hosted->references);
-	if (!queue_delayed_work(tacet_workqueue, &hosted->rearm, 1))
+	if (!queue_delayed_work(tacet_workqueue, &hosted->rearm, ticks))
 		tacet_hosted_put(hosted);
 }
 
@@ -93,7 +94,8 @@ static int await_return(struct tacet_hosted *hosted, struct tacet_core *core)
 	int interrupted = wait_event_interruptible(hosted->wait,
 						   returned(hosted) || failed() ||
 						   READ_ONCE(hosted->leaving) ||
-						   READ_ONCE(hosted->kick));
+						   READ_ONCE(hosted->kick) ||
+						   READ_ONCE(hosted->take_tick));
 
 	if (returned(hosted))
 		return 0;
@@ -179,6 +181,10 @@ static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 		hosted->signals++;
 		return OUTCOME_SOON;
 	}
+	if (READ_ONCE(hosted->take_tick)) {
+		WRITE_ONCE(hosted->take_tick, false);
+		return OUTCOME_TICK;
+	}
 	if (!tacet_state_hostable(regs))
 		return OUTCOME_SOON;
 	if (enter_space(hosted))
@@ -205,7 +211,9 @@ void tacet_park(struct callback_head *work)
 			outcome = step(hosted, regs);
 		while (outcome == OUTCOME_AGAIN);
 		if (outcome == OUTCOME_SOON)
-			arm_soon(hosted);
+			arm_soon(hosted, 1);
+		else if (outcome == OUTCOME_TICK)
+			arm_soon(hosted, 3);
 		tacet_end(hosted, outcome == OUTCOME_DROP);
 	}
 	tacet_hosted_put(hosted);

@@ -117,6 +117,7 @@ struct tacet_hosted {
 	struct delayed_work rearm;
 	bool leaving;			/* go back to Linux for good */
 	bool kick;			/* leave user mode once, then go on */
+	bool take_tick;			/* spend a tick on Linux, then go on */
 	spinlock_t lock;		/* the next three */
 	bool busy;			/* its thread is inside tacet_park() */
 	bool unlinked;			/* nobody finds it any more */
@@ -243,6 +244,7 @@ void tacet_rseq_abort(struct pt_regs *regs);
 /* stats.c, watch.c */
 u64 tacet_user_ns(struct tacet_hosted *hosted);
 void tacet_charge(struct tacet_hosted *hosted);
+bool tacet_cpu_timer_due(struct task_struct *task);
 int tacet_list(struct tacet_list *request);
 int tacet_status(struct tacet_status *request);
 int tacet_cpu_status(struct tacet_cpu_status *request);

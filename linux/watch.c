@@ -5,7 +5,7 @@
  *
  * Notices a core that died without being able to say so and one that hangs in
  * the co-kernel, and charges hosted threads for their CPU time, so that top(1)
- * sees a thread that never enters the kernel.
+ * and CPU-time timers see a thread that never enters the kernel.
  */
 #include "compat.h"
 #include "tacet.h"
@@ -31,8 +31,13 @@ static bool stuck(struct tacet_core *core)
 
 static void charge_posted(struct tacet_hosted *hosted, void *data)
 {
-	if (READ_ONCE(hosted->context->state) == TACET_CONTEXT_POSTED)
-		tacet_charge(hosted);
+	if (READ_ONCE(hosted->context->state) != TACET_CONTEXT_POSTED)
+		return;
+	tacet_charge(hosted);
+	if (tacet_cpu_timer_due(hosted->task)) {
+		WRITE_ONCE(hosted->take_tick, true);
+		wake_up(&hosted->wait);
+	}
 }
 
 static void look(struct work_struct *work)

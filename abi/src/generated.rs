@@ -36,6 +36,7 @@ pub const TACET_DECOUPLE_FOLLOW: u32 = 2;
 pub const TACET_LOG_MODULE: u32 = 4294967295;
 pub const TACET_IOCTL_MAGIC: u32 = 186;
 pub type __u8 = ::core::ffi::c_uchar;
+pub type __u16 = ::core::ffi::c_ushort;
 pub type __s32 = ::core::ffi::c_int;
 pub type __u32 = ::core::ffi::c_uint;
 pub type __u64 = ::core::ffi::c_ulonglong;
@@ -69,50 +70,28 @@ pub struct tacet_registers {
 const _: () = {
     ["Size of tacet_registers"][::core::mem::size_of::<tacet_registers>() - 176usize];
     ["Alignment of tacet_registers"][::core::mem::align_of::<tacet_registers>() - 8usize];
-    ["Offset of field: tacet_registers::r15"]
-        [::core::mem::offset_of!(tacet_registers, r15) - 0usize];
-    ["Offset of field: tacet_registers::r14"]
-        [::core::mem::offset_of!(tacet_registers, r14) - 8usize];
-    ["Offset of field: tacet_registers::r13"]
-        [::core::mem::offset_of!(tacet_registers, r13) - 16usize];
-    ["Offset of field: tacet_registers::r12"]
-        [::core::mem::offset_of!(tacet_registers, r12) - 24usize];
-    ["Offset of field: tacet_registers::rbp"]
-        [::core::mem::offset_of!(tacet_registers, rbp) - 32usize];
-    ["Offset of field: tacet_registers::rbx"]
-        [::core::mem::offset_of!(tacet_registers, rbx) - 40usize];
-    ["Offset of field: tacet_registers::r11"]
-        [::core::mem::offset_of!(tacet_registers, r11) - 48usize];
-    ["Offset of field: tacet_registers::r10"]
-        [::core::mem::offset_of!(tacet_registers, r10) - 56usize];
-    ["Offset of field: tacet_registers::r9"]
-        [::core::mem::offset_of!(tacet_registers, r9) - 64usize];
-    ["Offset of field: tacet_registers::r8"]
-        [::core::mem::offset_of!(tacet_registers, r8) - 72usize];
-    ["Offset of field: tacet_registers::rax"]
-        [::core::mem::offset_of!(tacet_registers, rax) - 80usize];
-    ["Offset of field: tacet_registers::rcx"]
-        [::core::mem::offset_of!(tacet_registers, rcx) - 88usize];
-    ["Offset of field: tacet_registers::rdx"]
-        [::core::mem::offset_of!(tacet_registers, rdx) - 96usize];
-    ["Offset of field: tacet_registers::rsi"]
-        [::core::mem::offset_of!(tacet_registers, rsi) - 104usize];
-    ["Offset of field: tacet_registers::rdi"]
-        [::core::mem::offset_of!(tacet_registers, rdi) - 112usize];
-    ["Offset of field: tacet_registers::vector"]
-        [::core::mem::offset_of!(tacet_registers, vector) - 120usize];
-    ["Offset of field: tacet_registers::error"]
-        [::core::mem::offset_of!(tacet_registers, error) - 128usize];
-    ["Offset of field: tacet_registers::rip"]
-        [::core::mem::offset_of!(tacet_registers, rip) - 136usize];
-    ["Offset of field: tacet_registers::cs"]
-        [::core::mem::offset_of!(tacet_registers, cs) - 144usize];
-    ["Offset of field: tacet_registers::rflags"]
-        [::core::mem::offset_of!(tacet_registers, rflags) - 152usize];
-    ["Offset of field: tacet_registers::rsp"]
-        [::core::mem::offset_of!(tacet_registers, rsp) - 160usize];
-    ["Offset of field: tacet_registers::ss"]
-        [::core::mem::offset_of!(tacet_registers, ss) - 168usize];
+    ["Offset of field: tacet_registers::r15"][::core::mem::offset_of!(tacet_registers, r15) - 0usize];
+    ["Offset of field: tacet_registers::r14"][::core::mem::offset_of!(tacet_registers, r14) - 8usize];
+    ["Offset of field: tacet_registers::r13"][::core::mem::offset_of!(tacet_registers, r13) - 16usize];
+    ["Offset of field: tacet_registers::r12"][::core::mem::offset_of!(tacet_registers, r12) - 24usize];
+    ["Offset of field: tacet_registers::rbp"][::core::mem::offset_of!(tacet_registers, rbp) - 32usize];
+    ["Offset of field: tacet_registers::rbx"][::core::mem::offset_of!(tacet_registers, rbx) - 40usize];
+    ["Offset of field: tacet_registers::r11"][::core::mem::offset_of!(tacet_registers, r11) - 48usize];
+    ["Offset of field: tacet_registers::r10"][::core::mem::offset_of!(tacet_registers, r10) - 56usize];
+    ["Offset of field: tacet_registers::r9"][::core::mem::offset_of!(tacet_registers, r9) - 64usize];
+    ["Offset of field: tacet_registers::r8"][::core::mem::offset_of!(tacet_registers, r8) - 72usize];
+    ["Offset of field: tacet_registers::rax"][::core::mem::offset_of!(tacet_registers, rax) - 80usize];
+    ["Offset of field: tacet_registers::rcx"][::core::mem::offset_of!(tacet_registers, rcx) - 88usize];
+    ["Offset of field: tacet_registers::rdx"][::core::mem::offset_of!(tacet_registers, rdx) - 96usize];
+    ["Offset of field: tacet_registers::rsi"][::core::mem::offset_of!(tacet_registers, rsi) - 104usize];
+    ["Offset of field: tacet_registers::rdi"][::core::mem::offset_of!(tacet_registers, rdi) - 112usize];
+    ["Offset of field: tacet_registers::vector"][::core::mem::offset_of!(tacet_registers, vector) - 120usize];
+    ["Offset of field: tacet_registers::error"][::core::mem::offset_of!(tacet_registers, error) - 128usize];
+    ["Offset of field: tacet_registers::rip"][::core::mem::offset_of!(tacet_registers, rip) - 136usize];
+    ["Offset of field: tacet_registers::cs"][::core::mem::offset_of!(tacet_registers, cs) - 144usize];
+    ["Offset of field: tacet_registers::rflags"][::core::mem::offset_of!(tacet_registers, rflags) - 152usize];
+    ["Offset of field: tacet_registers::rsp"][::core::mem::offset_of!(tacet_registers, rsp) - 160usize];
+    ["Offset of field: tacet_registers::ss"][::core::mem::offset_of!(tacet_registers, ss) - 168usize];
 };
 pub const TACET_CONTEXT_LINUX: tacet_context_state = 0;
 pub const TACET_CONTEXT_POSTED: tacet_context_state = 1;
@@ -134,6 +113,10 @@ pub struct tacet_context {
     pub gs_base: __u64,
     pub xstate_save_mask: __u64,
     pub xstate_restore_mask: __u64,
+    pub ds: __u16,
+    pub es: __u16,
+    pub fs: __u16,
+    pub gs: __u16,
     pub xfd: __u64,
     pub pkru: __u32,
     pub cpu: __u32,
@@ -146,55 +129,41 @@ pub struct tacet_context {
     pub faults: __u64,
     pub exceptions: __u64,
     pub doorbells: __u64,
-    pub reserved1: [__u64; 474usize],
+    pub reserved1: [__u64; 473usize],
     pub xstate: [__u8; 12288usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of tacet_context"][::core::mem::size_of::<tacet_context>() - 16384usize];
     ["Alignment of tacet_context"][::core::mem::align_of::<tacet_context>() - 8usize];
-    ["Offset of field: tacet_context::registers"]
-        [::core::mem::offset_of!(tacet_context, registers) - 0usize];
-    ["Offset of field: tacet_context::state"]
-        [::core::mem::offset_of!(tacet_context, state) - 176usize];
-    ["Offset of field: tacet_context::recall"]
-        [::core::mem::offset_of!(tacet_context, recall) - 180usize];
-    ["Offset of field: tacet_context::root"]
-        [::core::mem::offset_of!(tacet_context, root) - 184usize];
-    ["Offset of field: tacet_context::fs_base"]
-        [::core::mem::offset_of!(tacet_context, fs_base) - 192usize];
-    ["Offset of field: tacet_context::gs_base"]
-        [::core::mem::offset_of!(tacet_context, gs_base) - 200usize];
+    ["Offset of field: tacet_context::registers"][::core::mem::offset_of!(tacet_context, registers) - 0usize];
+    ["Offset of field: tacet_context::state"][::core::mem::offset_of!(tacet_context, state) - 176usize];
+    ["Offset of field: tacet_context::recall"][::core::mem::offset_of!(tacet_context, recall) - 180usize];
+    ["Offset of field: tacet_context::root"][::core::mem::offset_of!(tacet_context, root) - 184usize];
+    ["Offset of field: tacet_context::fs_base"][::core::mem::offset_of!(tacet_context, fs_base) - 192usize];
+    ["Offset of field: tacet_context::gs_base"][::core::mem::offset_of!(tacet_context, gs_base) - 200usize];
     ["Offset of field: tacet_context::xstate_save_mask"]
         [::core::mem::offset_of!(tacet_context, xstate_save_mask) - 208usize];
     ["Offset of field: tacet_context::xstate_restore_mask"]
         [::core::mem::offset_of!(tacet_context, xstate_restore_mask) - 216usize];
-    ["Offset of field: tacet_context::xfd"][::core::mem::offset_of!(tacet_context, xfd) - 224usize];
-    ["Offset of field: tacet_context::pkru"]
-        [::core::mem::offset_of!(tacet_context, pkru) - 232usize];
-    ["Offset of field: tacet_context::cpu"][::core::mem::offset_of!(tacet_context, cpu) - 236usize];
-    ["Offset of field: tacet_context::event"]
-        [::core::mem::offset_of!(tacet_context, event) - 240usize];
-    ["Offset of field: tacet_context::reserved0"]
-        [::core::mem::offset_of!(tacet_context, reserved0) - 244usize];
-    ["Offset of field: tacet_context::fault_address"]
-        [::core::mem::offset_of!(tacet_context, fault_address) - 248usize];
-    ["Offset of field: tacet_context::user_tsc"]
-        [::core::mem::offset_of!(tacet_context, user_tsc) - 256usize];
-    ["Offset of field: tacet_context::entered_tsc"]
-        [::core::mem::offset_of!(tacet_context, entered_tsc) - 264usize];
-    ["Offset of field: tacet_context::syscalls"]
-        [::core::mem::offset_of!(tacet_context, syscalls) - 272usize];
-    ["Offset of field: tacet_context::faults"]
-        [::core::mem::offset_of!(tacet_context, faults) - 280usize];
-    ["Offset of field: tacet_context::exceptions"]
-        [::core::mem::offset_of!(tacet_context, exceptions) - 288usize];
-    ["Offset of field: tacet_context::doorbells"]
-        [::core::mem::offset_of!(tacet_context, doorbells) - 296usize];
-    ["Offset of field: tacet_context::reserved1"]
-        [::core::mem::offset_of!(tacet_context, reserved1) - 304usize];
-    ["Offset of field: tacet_context::xstate"]
-        [::core::mem::offset_of!(tacet_context, xstate) - 4096usize];
+    ["Offset of field: tacet_context::ds"][::core::mem::offset_of!(tacet_context, ds) - 224usize];
+    ["Offset of field: tacet_context::es"][::core::mem::offset_of!(tacet_context, es) - 226usize];
+    ["Offset of field: tacet_context::fs"][::core::mem::offset_of!(tacet_context, fs) - 228usize];
+    ["Offset of field: tacet_context::gs"][::core::mem::offset_of!(tacet_context, gs) - 230usize];
+    ["Offset of field: tacet_context::xfd"][::core::mem::offset_of!(tacet_context, xfd) - 232usize];
+    ["Offset of field: tacet_context::pkru"][::core::mem::offset_of!(tacet_context, pkru) - 240usize];
+    ["Offset of field: tacet_context::cpu"][::core::mem::offset_of!(tacet_context, cpu) - 244usize];
+    ["Offset of field: tacet_context::event"][::core::mem::offset_of!(tacet_context, event) - 248usize];
+    ["Offset of field: tacet_context::reserved0"][::core::mem::offset_of!(tacet_context, reserved0) - 252usize];
+    ["Offset of field: tacet_context::fault_address"][::core::mem::offset_of!(tacet_context, fault_address) - 256usize];
+    ["Offset of field: tacet_context::user_tsc"][::core::mem::offset_of!(tacet_context, user_tsc) - 264usize];
+    ["Offset of field: tacet_context::entered_tsc"][::core::mem::offset_of!(tacet_context, entered_tsc) - 272usize];
+    ["Offset of field: tacet_context::syscalls"][::core::mem::offset_of!(tacet_context, syscalls) - 280usize];
+    ["Offset of field: tacet_context::faults"][::core::mem::offset_of!(tacet_context, faults) - 288usize];
+    ["Offset of field: tacet_context::exceptions"][::core::mem::offset_of!(tacet_context, exceptions) - 296usize];
+    ["Offset of field: tacet_context::doorbells"][::core::mem::offset_of!(tacet_context, doorbells) - 304usize];
+    ["Offset of field: tacet_context::reserved1"][::core::mem::offset_of!(tacet_context, reserved1) - 312usize];
+    ["Offset of field: tacet_context::xstate"][::core::mem::offset_of!(tacet_context, xstate) - 4096usize];
 };
 impl Default for tacet_context {
     fn default() -> Self {
@@ -219,13 +188,10 @@ const _: () = {
     ["Size of tacet_ring"][::core::mem::size_of::<tacet_ring>() - 1152usize];
     ["Alignment of tacet_ring"][::core::mem::align_of::<tacet_ring>() - 4usize];
     ["Offset of field: tacet_ring::tail"][::core::mem::offset_of!(tacet_ring, tail) - 0usize];
-    ["Offset of field: tacet_ring::reserved0"]
-        [::core::mem::offset_of!(tacet_ring, reserved0) - 4usize];
+    ["Offset of field: tacet_ring::reserved0"][::core::mem::offset_of!(tacet_ring, reserved0) - 4usize];
     ["Offset of field: tacet_ring::head"][::core::mem::offset_of!(tacet_ring, head) - 64usize];
-    ["Offset of field: tacet_ring::reserved1"]
-        [::core::mem::offset_of!(tacet_ring, reserved1) - 68usize];
-    ["Offset of field: tacet_ring::entries"]
-        [::core::mem::offset_of!(tacet_ring, entries) - 128usize];
+    ["Offset of field: tacet_ring::reserved1"][::core::mem::offset_of!(tacet_ring, reserved1) - 68usize];
+    ["Offset of field: tacet_ring::entries"][::core::mem::offset_of!(tacet_ring, entries) - 128usize];
 };
 impl Default for tacet_ring {
     fn default() -> Self {
@@ -253,16 +219,11 @@ pub struct tacet_log_record {
 const _: () = {
     ["Size of tacet_log_record"][::core::mem::size_of::<tacet_log_record>() - 128usize];
     ["Alignment of tacet_log_record"][::core::mem::align_of::<tacet_log_record>() - 8usize];
-    ["Offset of field: tacet_log_record::sequence"]
-        [::core::mem::offset_of!(tacet_log_record, sequence) - 0usize];
-    ["Offset of field: tacet_log_record::tsc"]
-        [::core::mem::offset_of!(tacet_log_record, tsc) - 8usize];
-    ["Offset of field: tacet_log_record::level"]
-        [::core::mem::offset_of!(tacet_log_record, level) - 16usize];
-    ["Offset of field: tacet_log_record::length"]
-        [::core::mem::offset_of!(tacet_log_record, length) - 20usize];
-    ["Offset of field: tacet_log_record::text"]
-        [::core::mem::offset_of!(tacet_log_record, text) - 24usize];
+    ["Offset of field: tacet_log_record::sequence"][::core::mem::offset_of!(tacet_log_record, sequence) - 0usize];
+    ["Offset of field: tacet_log_record::tsc"][::core::mem::offset_of!(tacet_log_record, tsc) - 8usize];
+    ["Offset of field: tacet_log_record::level"][::core::mem::offset_of!(tacet_log_record, level) - 16usize];
+    ["Offset of field: tacet_log_record::length"][::core::mem::offset_of!(tacet_log_record, length) - 20usize];
+    ["Offset of field: tacet_log_record::text"][::core::mem::offset_of!(tacet_log_record, text) - 24usize];
 };
 impl Default for tacet_log_record {
     fn default() -> Self {
@@ -350,56 +311,35 @@ const _: () = {
     ["Alignment of tacet_cpu_boot"][::core::mem::align_of::<tacet_cpu_boot>() - 8usize];
     ["Offset of field: tacet_cpu_boot::cr0"][::core::mem::offset_of!(tacet_cpu_boot, cr0) - 0usize];
     ["Offset of field: tacet_cpu_boot::cr4"][::core::mem::offset_of!(tacet_cpu_boot, cr4) - 8usize];
-    ["Offset of field: tacet_cpu_boot::efer"]
-        [::core::mem::offset_of!(tacet_cpu_boot, efer) - 16usize];
-    ["Offset of field: tacet_cpu_boot::pat"]
-        [::core::mem::offset_of!(tacet_cpu_boot, pat) - 24usize];
-    ["Offset of field: tacet_cpu_boot::star"]
-        [::core::mem::offset_of!(tacet_cpu_boot, star) - 32usize];
-    ["Offset of field: tacet_cpu_boot::xcr0"]
-        [::core::mem::offset_of!(tacet_cpu_boot, xcr0) - 40usize];
-    ["Offset of field: tacet_cpu_boot::xss"]
-        [::core::mem::offset_of!(tacet_cpu_boot, xss) - 48usize];
-    ["Offset of field: tacet_cpu_boot::tsc_aux"]
-        [::core::mem::offset_of!(tacet_cpu_boot, tsc_aux) - 56usize];
-    ["Offset of field: tacet_cpu_boot::root"]
-        [::core::mem::offset_of!(tacet_cpu_boot, root) - 64usize];
-    ["Offset of field: tacet_cpu_boot::stack_top"]
-        [::core::mem::offset_of!(tacet_cpu_boot, stack_top) - 72usize];
-    ["Offset of field: tacet_cpu_boot::private_base"]
-        [::core::mem::offset_of!(tacet_cpu_boot, private_base) - 80usize];
+    ["Offset of field: tacet_cpu_boot::efer"][::core::mem::offset_of!(tacet_cpu_boot, efer) - 16usize];
+    ["Offset of field: tacet_cpu_boot::pat"][::core::mem::offset_of!(tacet_cpu_boot, pat) - 24usize];
+    ["Offset of field: tacet_cpu_boot::star"][::core::mem::offset_of!(tacet_cpu_boot, star) - 32usize];
+    ["Offset of field: tacet_cpu_boot::xcr0"][::core::mem::offset_of!(tacet_cpu_boot, xcr0) - 40usize];
+    ["Offset of field: tacet_cpu_boot::xss"][::core::mem::offset_of!(tacet_cpu_boot, xss) - 48usize];
+    ["Offset of field: tacet_cpu_boot::tsc_aux"][::core::mem::offset_of!(tacet_cpu_boot, tsc_aux) - 56usize];
+    ["Offset of field: tacet_cpu_boot::root"][::core::mem::offset_of!(tacet_cpu_boot, root) - 64usize];
+    ["Offset of field: tacet_cpu_boot::stack_top"][::core::mem::offset_of!(tacet_cpu_boot, stack_top) - 72usize];
+    ["Offset of field: tacet_cpu_boot::private_base"][::core::mem::offset_of!(tacet_cpu_boot, private_base) - 80usize];
     ["Offset of field: tacet_cpu_boot::private_bytes"]
         [::core::mem::offset_of!(tacet_cpu_boot, private_bytes) - 88usize];
     ["Offset of field: tacet_cpu_boot::contexts_base"]
         [::core::mem::offset_of!(tacet_cpu_boot, contexts_base) - 96usize];
     ["Offset of field: tacet_cpu_boot::context_count"]
         [::core::mem::offset_of!(tacet_cpu_boot, context_count) - 104usize];
-    ["Offset of field: tacet_cpu_boot::cpu"]
-        [::core::mem::offset_of!(tacet_cpu_boot, cpu) - 108usize];
-    ["Offset of field: tacet_cpu_boot::node"]
-        [::core::mem::offset_of!(tacet_cpu_boot, node) - 112usize];
-    ["Offset of field: tacet_cpu_boot::has_xsaves"]
-        [::core::mem::offset_of!(tacet_cpu_boot, has_xsaves) - 116usize];
-    ["Offset of field: tacet_cpu_boot::has_pku"]
-        [::core::mem::offset_of!(tacet_cpu_boot, has_pku) - 120usize];
-    ["Offset of field: tacet_cpu_boot::has_x2apic"]
-        [::core::mem::offset_of!(tacet_cpu_boot, has_x2apic) - 124usize];
-    ["Offset of field: tacet_cpu_boot::has_tsc_aux"]
-        [::core::mem::offset_of!(tacet_cpu_boot, has_tsc_aux) - 128usize];
-    ["Offset of field: tacet_cpu_boot::has_xsave"]
-        [::core::mem::offset_of!(tacet_cpu_boot, has_xsave) - 132usize];
-    ["Offset of field: tacet_cpu_boot::lapic_base"]
-        [::core::mem::offset_of!(tacet_cpu_boot, lapic_base) - 136usize];
-    ["Offset of field: tacet_cpu_boot::spec_ctrl"]
-        [::core::mem::offset_of!(tacet_cpu_boot, spec_ctrl) - 144usize];
+    ["Offset of field: tacet_cpu_boot::cpu"][::core::mem::offset_of!(tacet_cpu_boot, cpu) - 108usize];
+    ["Offset of field: tacet_cpu_boot::node"][::core::mem::offset_of!(tacet_cpu_boot, node) - 112usize];
+    ["Offset of field: tacet_cpu_boot::has_xsaves"][::core::mem::offset_of!(tacet_cpu_boot, has_xsaves) - 116usize];
+    ["Offset of field: tacet_cpu_boot::has_pku"][::core::mem::offset_of!(tacet_cpu_boot, has_pku) - 120usize];
+    ["Offset of field: tacet_cpu_boot::has_x2apic"][::core::mem::offset_of!(tacet_cpu_boot, has_x2apic) - 124usize];
+    ["Offset of field: tacet_cpu_boot::has_tsc_aux"][::core::mem::offset_of!(tacet_cpu_boot, has_tsc_aux) - 128usize];
+    ["Offset of field: tacet_cpu_boot::has_xsave"][::core::mem::offset_of!(tacet_cpu_boot, has_xsave) - 132usize];
+    ["Offset of field: tacet_cpu_boot::lapic_base"][::core::mem::offset_of!(tacet_cpu_boot, lapic_base) - 136usize];
+    ["Offset of field: tacet_cpu_boot::spec_ctrl"][::core::mem::offset_of!(tacet_cpu_boot, spec_ctrl) - 144usize];
     ["Offset of field: tacet_cpu_boot::has_spec_ctrl"]
         [::core::mem::offset_of!(tacet_cpu_boot, has_spec_ctrl) - 152usize];
-    ["Offset of field: tacet_cpu_boot::has_cet"]
-        [::core::mem::offset_of!(tacet_cpu_boot, has_cet) - 156usize];
-    ["Offset of field: tacet_cpu_boot::has_xfd"]
-        [::core::mem::offset_of!(tacet_cpu_boot, has_xfd) - 160usize];
-    ["Offset of field: tacet_cpu_boot::reserved"]
-        [::core::mem::offset_of!(tacet_cpu_boot, reserved) - 164usize];
+    ["Offset of field: tacet_cpu_boot::has_cet"][::core::mem::offset_of!(tacet_cpu_boot, has_cet) - 156usize];
+    ["Offset of field: tacet_cpu_boot::has_xfd"][::core::mem::offset_of!(tacet_cpu_boot, has_xfd) - 160usize];
+    ["Offset of field: tacet_cpu_boot::reserved"][::core::mem::offset_of!(tacet_cpu_boot, reserved) - 164usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -415,18 +355,13 @@ pub struct tacet_last_words {
 const _: () = {
     ["Size of tacet_last_words"][::core::mem::size_of::<tacet_last_words>() - 168usize];
     ["Alignment of tacet_last_words"][::core::mem::align_of::<tacet_last_words>() - 8usize];
-    ["Offset of field: tacet_last_words::vector"]
-        [::core::mem::offset_of!(tacet_last_words, vector) - 0usize];
-    ["Offset of field: tacet_last_words::error"]
-        [::core::mem::offset_of!(tacet_last_words, error) - 8usize];
-    ["Offset of field: tacet_last_words::rip"]
-        [::core::mem::offset_of!(tacet_last_words, rip) - 16usize];
-    ["Offset of field: tacet_last_words::rsp"]
-        [::core::mem::offset_of!(tacet_last_words, rsp) - 24usize];
+    ["Offset of field: tacet_last_words::vector"][::core::mem::offset_of!(tacet_last_words, vector) - 0usize];
+    ["Offset of field: tacet_last_words::error"][::core::mem::offset_of!(tacet_last_words, error) - 8usize];
+    ["Offset of field: tacet_last_words::rip"][::core::mem::offset_of!(tacet_last_words, rip) - 16usize];
+    ["Offset of field: tacet_last_words::rsp"][::core::mem::offset_of!(tacet_last_words, rsp) - 24usize];
     ["Offset of field: tacet_last_words::fault_address"]
         [::core::mem::offset_of!(tacet_last_words, fault_address) - 32usize];
-    ["Offset of field: tacet_last_words::text"]
-        [::core::mem::offset_of!(tacet_last_words, text) - 40usize];
+    ["Offset of field: tacet_last_words::text"][::core::mem::offset_of!(tacet_last_words, text) - 40usize];
 };
 impl Default for tacet_last_words {
     fn default() -> Self {
@@ -479,61 +414,40 @@ const _: () = {
     ["Size of tacet_cpu"][::core::mem::size_of::<tacet_cpu>() - 16384usize];
     ["Alignment of tacet_cpu"][::core::mem::align_of::<tacet_cpu>() - 8usize];
     ["Offset of field: tacet_cpu::revision"][::core::mem::offset_of!(tacet_cpu, revision) - 0usize];
-    ["Offset of field: tacet_cpu::reserved0"]
-        [::core::mem::offset_of!(tacet_cpu, reserved0) - 4usize];
+    ["Offset of field: tacet_cpu::reserved0"][::core::mem::offset_of!(tacet_cpu, reserved0) - 4usize];
     ["Offset of field: tacet_cpu::boot"][::core::mem::offset_of!(tacet_cpu, boot) - 64usize];
-    ["Offset of field: tacet_cpu::reserved1"]
-        [::core::mem::offset_of!(tacet_cpu, reserved1) - 232usize];
-    ["Offset of field: tacet_cpu::flush_requested"]
-        [::core::mem::offset_of!(tacet_cpu, flush_requested) - 512usize];
-    ["Offset of field: tacet_cpu::attention"]
-        [::core::mem::offset_of!(tacet_cpu, attention) - 520usize];
+    ["Offset of field: tacet_cpu::reserved1"][::core::mem::offset_of!(tacet_cpu, reserved1) - 232usize];
+    ["Offset of field: tacet_cpu::flush_requested"][::core::mem::offset_of!(tacet_cpu, flush_requested) - 512usize];
+    ["Offset of field: tacet_cpu::attention"][::core::mem::offset_of!(tacet_cpu, attention) - 520usize];
     ["Offset of field: tacet_cpu::test"][::core::mem::offset_of!(tacet_cpu, test) - 524usize];
     ["Offset of field: tacet_cpu::notify_destination"]
         [::core::mem::offset_of!(tacet_cpu, notify_destination) - 528usize];
-    ["Offset of field: tacet_cpu::notify_command"]
-        [::core::mem::offset_of!(tacet_cpu, notify_command) - 532usize];
-    ["Offset of field: tacet_cpu::doorbells_sent"]
-        [::core::mem::offset_of!(tacet_cpu, doorbells_sent) - 536usize];
-    ["Offset of field: tacet_cpu::reserved2"]
-        [::core::mem::offset_of!(tacet_cpu, reserved2) - 540usize];
+    ["Offset of field: tacet_cpu::notify_command"][::core::mem::offset_of!(tacet_cpu, notify_command) - 532usize];
+    ["Offset of field: tacet_cpu::doorbells_sent"][::core::mem::offset_of!(tacet_cpu, doorbells_sent) - 536usize];
+    ["Offset of field: tacet_cpu::reserved2"][::core::mem::offset_of!(tacet_cpu, reserved2) - 540usize];
     ["Offset of field: tacet_cpu::flush_acknowledged"]
         [::core::mem::offset_of!(tacet_cpu, flush_acknowledged) - 576usize];
-    ["Offset of field: tacet_cpu::active_root"]
-        [::core::mem::offset_of!(tacet_cpu, active_root) - 584usize];
+    ["Offset of field: tacet_cpu::active_root"][::core::mem::offset_of!(tacet_cpu, active_root) - 584usize];
     ["Offset of field: tacet_cpu::drops"][::core::mem::offset_of!(tacet_cpu, drops) - 592usize];
     ["Offset of field: tacet_cpu::state"][::core::mem::offset_of!(tacet_cpu, state) - 600usize];
     ["Offset of field: tacet_cpu::mode"][::core::mem::offset_of!(tacet_cpu, mode) - 604usize];
-    ["Offset of field: tacet_cpu::kernel_entries"]
-        [::core::mem::offset_of!(tacet_cpu, kernel_entries) - 608usize];
-    ["Offset of field: tacet_cpu::reserved3"]
-        [::core::mem::offset_of!(tacet_cpu, reserved3) - 616usize];
-    ["Offset of field: tacet_cpu::doorbells_user"]
-        [::core::mem::offset_of!(tacet_cpu, doorbells_user) - 640usize];
-    ["Offset of field: tacet_cpu::doorbells_kernel"]
-        [::core::mem::offset_of!(tacet_cpu, doorbells_kernel) - 648usize];
-    ["Offset of field: tacet_cpu::doorbells_empty"]
-        [::core::mem::offset_of!(tacet_cpu, doorbells_empty) - 656usize];
-    ["Offset of field: tacet_cpu::notifications"]
-        [::core::mem::offset_of!(tacet_cpu, notifications) - 664usize];
-    ["Offset of field: tacet_cpu::switches"]
-        [::core::mem::offset_of!(tacet_cpu, switches) - 672usize];
-    ["Offset of field: tacet_cpu::reserved4"]
-        [::core::mem::offset_of!(tacet_cpu, reserved4) - 680usize];
+    ["Offset of field: tacet_cpu::kernel_entries"][::core::mem::offset_of!(tacet_cpu, kernel_entries) - 608usize];
+    ["Offset of field: tacet_cpu::reserved3"][::core::mem::offset_of!(tacet_cpu, reserved3) - 616usize];
+    ["Offset of field: tacet_cpu::doorbells_user"][::core::mem::offset_of!(tacet_cpu, doorbells_user) - 640usize];
+    ["Offset of field: tacet_cpu::doorbells_kernel"][::core::mem::offset_of!(tacet_cpu, doorbells_kernel) - 648usize];
+    ["Offset of field: tacet_cpu::doorbells_empty"][::core::mem::offset_of!(tacet_cpu, doorbells_empty) - 656usize];
+    ["Offset of field: tacet_cpu::notifications"][::core::mem::offset_of!(tacet_cpu, notifications) - 664usize];
+    ["Offset of field: tacet_cpu::switches"][::core::mem::offset_of!(tacet_cpu, switches) - 672usize];
+    ["Offset of field: tacet_cpu::reserved4"][::core::mem::offset_of!(tacet_cpu, reserved4) - 680usize];
     ["Offset of field: tacet_cpu::foreign"][::core::mem::offset_of!(tacet_cpu, foreign) - 704usize];
-    ["Offset of field: tacet_cpu::last_words"]
-        [::core::mem::offset_of!(tacet_cpu, last_words) - 1728usize];
-    ["Offset of field: tacet_cpu::reserved5"]
-        [::core::mem::offset_of!(tacet_cpu, reserved5) - 1896usize];
-    ["Offset of field: tacet_cpu::reserved6"]
-        [::core::mem::offset_of!(tacet_cpu, reserved6) - 1920usize];
+    ["Offset of field: tacet_cpu::last_words"][::core::mem::offset_of!(tacet_cpu, last_words) - 1728usize];
+    ["Offset of field: tacet_cpu::reserved5"][::core::mem::offset_of!(tacet_cpu, reserved5) - 1896usize];
+    ["Offset of field: tacet_cpu::reserved6"][::core::mem::offset_of!(tacet_cpu, reserved6) - 1920usize];
     ["Offset of field: tacet_cpu::inbox"][::core::mem::offset_of!(tacet_cpu, inbox) - 2048usize];
     ["Offset of field: tacet_cpu::outbox"][::core::mem::offset_of!(tacet_cpu, outbox) - 3200usize];
-    ["Offset of field: tacet_cpu::reserved7"]
-        [::core::mem::offset_of!(tacet_cpu, reserved7) - 4352usize];
+    ["Offset of field: tacet_cpu::reserved7"][::core::mem::offset_of!(tacet_cpu, reserved7) - 4352usize];
     ["Offset of field: tacet_cpu::log"][::core::mem::offset_of!(tacet_cpu, log) - 6144usize];
-    ["Offset of field: tacet_cpu::reserved8"]
-        [::core::mem::offset_of!(tacet_cpu, reserved8) - 14464usize];
+    ["Offset of field: tacet_cpu::reserved8"][::core::mem::offset_of!(tacet_cpu, reserved8) - 14464usize];
 };
 impl Default for tacet_cpu {
     fn default() -> Self {
@@ -560,14 +474,11 @@ pub struct tacet_image_header {
 const _: () = {
     ["Size of tacet_image_header"][::core::mem::size_of::<tacet_image_header>() - 56usize];
     ["Alignment of tacet_image_header"][::core::mem::align_of::<tacet_image_header>() - 8usize];
-    ["Offset of field: tacet_image_header::magic"]
-        [::core::mem::offset_of!(tacet_image_header, magic) - 0usize];
-    ["Offset of field: tacet_image_header::revision"]
-        [::core::mem::offset_of!(tacet_image_header, revision) - 8usize];
+    ["Offset of field: tacet_image_header::magic"][::core::mem::offset_of!(tacet_image_header, magic) - 0usize];
+    ["Offset of field: tacet_image_header::revision"][::core::mem::offset_of!(tacet_image_header, revision) - 8usize];
     ["Offset of field: tacet_image_header::header_bytes"]
         [::core::mem::offset_of!(tacet_image_header, header_bytes) - 12usize];
-    ["Offset of field: tacet_image_header::entry"]
-        [::core::mem::offset_of!(tacet_image_header, entry) - 16usize];
+    ["Offset of field: tacet_image_header::entry"][::core::mem::offset_of!(tacet_image_header, entry) - 16usize];
     ["Offset of field: tacet_image_header::text_bytes"]
         [::core::mem::offset_of!(tacet_image_header, text_bytes) - 24usize];
     ["Offset of field: tacet_image_header::rodata_bytes"]
@@ -588,12 +499,9 @@ pub struct tacet_node_memory {
 const _: () = {
     ["Size of tacet_node_memory"][::core::mem::size_of::<tacet_node_memory>() - 16usize];
     ["Alignment of tacet_node_memory"][::core::mem::align_of::<tacet_node_memory>() - 8usize];
-    ["Offset of field: tacet_node_memory::node"]
-        [::core::mem::offset_of!(tacet_node_memory, node) - 0usize];
-    ["Offset of field: tacet_node_memory::reserved"]
-        [::core::mem::offset_of!(tacet_node_memory, reserved) - 4usize];
-    ["Offset of field: tacet_node_memory::bytes"]
-        [::core::mem::offset_of!(tacet_node_memory, bytes) - 8usize];
+    ["Offset of field: tacet_node_memory::node"][::core::mem::offset_of!(tacet_node_memory, node) - 0usize];
+    ["Offset of field: tacet_node_memory::reserved"][::core::mem::offset_of!(tacet_node_memory, reserved) - 4usize];
+    ["Offset of field: tacet_node_memory::bytes"][::core::mem::offset_of!(tacet_node_memory, bytes) - 8usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -613,16 +521,12 @@ const _: () = {
     ["Size of tacet_up"][::core::mem::size_of::<tacet_up>() - 544usize];
     ["Alignment of tacet_up"][::core::mem::align_of::<tacet_up>() - 8usize];
     ["Offset of field: tacet_up::revision"][::core::mem::offset_of!(tacet_up, revision) - 0usize];
-    ["Offset of field: tacet_up::node_count"]
-        [::core::mem::offset_of!(tacet_up, node_count) - 4usize];
+    ["Offset of field: tacet_up::node_count"][::core::mem::offset_of!(tacet_up, node_count) - 4usize];
     ["Offset of field: tacet_up::cpus"][::core::mem::offset_of!(tacet_up, cpus) - 8usize];
     ["Offset of field: tacet_up::nodes"][::core::mem::offset_of!(tacet_up, nodes) - 136usize];
-    ["Offset of field: tacet_up::image_address"]
-        [::core::mem::offset_of!(tacet_up, image_address) - 392usize];
-    ["Offset of field: tacet_up::image_bytes"]
-        [::core::mem::offset_of!(tacet_up, image_bytes) - 400usize];
-    ["Offset of field: tacet_up::fail_step"]
-        [::core::mem::offset_of!(tacet_up, fail_step) - 408usize];
+    ["Offset of field: tacet_up::image_address"][::core::mem::offset_of!(tacet_up, image_address) - 392usize];
+    ["Offset of field: tacet_up::image_bytes"][::core::mem::offset_of!(tacet_up, image_bytes) - 400usize];
+    ["Offset of field: tacet_up::fail_step"][::core::mem::offset_of!(tacet_up, fail_step) - 408usize];
     ["Offset of field: tacet_up::reserved"][::core::mem::offset_of!(tacet_up, reserved) - 412usize];
     ["Offset of field: tacet_up::message"][::core::mem::offset_of!(tacet_up, message) - 416usize];
 };
@@ -646,8 +550,7 @@ pub struct tacet_down {
 const _: () = {
     ["Size of tacet_down"][::core::mem::size_of::<tacet_down>() - 136usize];
     ["Alignment of tacet_down"][::core::mem::align_of::<tacet_down>() - 4usize];
-    ["Offset of field: tacet_down::revision"]
-        [::core::mem::offset_of!(tacet_down, revision) - 0usize];
+    ["Offset of field: tacet_down::revision"][::core::mem::offset_of!(tacet_down, revision) - 0usize];
     ["Offset of field: tacet_down::flags"][::core::mem::offset_of!(tacet_down, flags) - 4usize];
     ["Offset of field: tacet_down::message"][::core::mem::offset_of!(tacet_down, message) - 8usize];
 };
@@ -689,36 +592,23 @@ pub struct tacet_status {
 const _: () = {
     ["Size of tacet_status"][::core::mem::size_of::<tacet_status>() - 576usize];
     ["Alignment of tacet_status"][::core::mem::align_of::<tacet_status>() - 8usize];
-    ["Offset of field: tacet_status::revision"]
-        [::core::mem::offset_of!(tacet_status, revision) - 0usize];
+    ["Offset of field: tacet_status::revision"][::core::mem::offset_of!(tacet_status, revision) - 0usize];
     ["Offset of field: tacet_status::state"][::core::mem::offset_of!(tacet_status, state) - 4usize];
     ["Offset of field: tacet_status::cpus"][::core::mem::offset_of!(tacet_status, cpus) - 8usize];
-    ["Offset of field: tacet_status::nodes"]
-        [::core::mem::offset_of!(tacet_status, nodes) - 136usize];
-    ["Offset of field: tacet_status::node_count"]
-        [::core::mem::offset_of!(tacet_status, node_count) - 392usize];
-    ["Offset of field: tacet_status::hosted_threads"]
-        [::core::mem::offset_of!(tacet_status, hosted_threads) - 396usize];
+    ["Offset of field: tacet_status::nodes"][::core::mem::offset_of!(tacet_status, nodes) - 136usize];
+    ["Offset of field: tacet_status::node_count"][::core::mem::offset_of!(tacet_status, node_count) - 392usize];
+    ["Offset of field: tacet_status::hosted_threads"][::core::mem::offset_of!(tacet_status, hosted_threads) - 396usize];
     ["Offset of field: tacet_status::hosted_processes"]
         [::core::mem::offset_of!(tacet_status, hosted_processes) - 400usize];
-    ["Offset of field: tacet_status::context_count"]
-        [::core::mem::offset_of!(tacet_status, context_count) - 404usize];
-    ["Offset of field: tacet_status::up_count"]
-        [::core::mem::offset_of!(tacet_status, up_count) - 408usize];
-    ["Offset of field: tacet_status::image_bytes"]
-        [::core::mem::offset_of!(tacet_status, image_bytes) - 412usize];
-    ["Offset of field: tacet_status::up_ns"]
-        [::core::mem::offset_of!(tacet_status, up_ns) - 416usize];
-    ["Offset of field: tacet_status::down_ns"]
-        [::core::mem::offset_of!(tacet_status, down_ns) - 424usize];
-    ["Offset of field: tacet_status::tsc_khz"]
-        [::core::mem::offset_of!(tacet_status, tsc_khz) - 432usize];
-    ["Offset of field: tacet_status::test_hooks"]
-        [::core::mem::offset_of!(tacet_status, test_hooks) - 440usize];
-    ["Offset of field: tacet_status::reserved"]
-        [::core::mem::offset_of!(tacet_status, reserved) - 444usize];
-    ["Offset of field: tacet_status::message"]
-        [::core::mem::offset_of!(tacet_status, message) - 448usize];
+    ["Offset of field: tacet_status::context_count"][::core::mem::offset_of!(tacet_status, context_count) - 404usize];
+    ["Offset of field: tacet_status::up_count"][::core::mem::offset_of!(tacet_status, up_count) - 408usize];
+    ["Offset of field: tacet_status::image_bytes"][::core::mem::offset_of!(tacet_status, image_bytes) - 412usize];
+    ["Offset of field: tacet_status::up_ns"][::core::mem::offset_of!(tacet_status, up_ns) - 416usize];
+    ["Offset of field: tacet_status::down_ns"][::core::mem::offset_of!(tacet_status, down_ns) - 424usize];
+    ["Offset of field: tacet_status::tsc_khz"][::core::mem::offset_of!(tacet_status, tsc_khz) - 432usize];
+    ["Offset of field: tacet_status::test_hooks"][::core::mem::offset_of!(tacet_status, test_hooks) - 440usize];
+    ["Offset of field: tacet_status::reserved"][::core::mem::offset_of!(tacet_status, reserved) - 444usize];
+    ["Offset of field: tacet_status::message"][::core::mem::offset_of!(tacet_status, message) - 448usize];
 };
 impl Default for tacet_status {
     fn default() -> Self {
@@ -751,16 +641,11 @@ pub struct tacet_cpu_status {
 const _: () = {
     ["Size of tacet_cpu_status"][::core::mem::size_of::<tacet_cpu_status>() - 1104usize];
     ["Alignment of tacet_cpu_status"][::core::mem::align_of::<tacet_cpu_status>() - 8usize];
-    ["Offset of field: tacet_cpu_status::revision"]
-        [::core::mem::offset_of!(tacet_cpu_status, revision) - 0usize];
-    ["Offset of field: tacet_cpu_status::cpu"]
-        [::core::mem::offset_of!(tacet_cpu_status, cpu) - 4usize];
-    ["Offset of field: tacet_cpu_status::node"]
-        [::core::mem::offset_of!(tacet_cpu_status, node) - 8usize];
-    ["Offset of field: tacet_cpu_status::state"]
-        [::core::mem::offset_of!(tacet_cpu_status, state) - 12usize];
-    ["Offset of field: tacet_cpu_status::mode"]
-        [::core::mem::offset_of!(tacet_cpu_status, mode) - 16usize];
+    ["Offset of field: tacet_cpu_status::revision"][::core::mem::offset_of!(tacet_cpu_status, revision) - 0usize];
+    ["Offset of field: tacet_cpu_status::cpu"][::core::mem::offset_of!(tacet_cpu_status, cpu) - 4usize];
+    ["Offset of field: tacet_cpu_status::node"][::core::mem::offset_of!(tacet_cpu_status, node) - 8usize];
+    ["Offset of field: tacet_cpu_status::state"][::core::mem::offset_of!(tacet_cpu_status, state) - 12usize];
+    ["Offset of field: tacet_cpu_status::mode"][::core::mem::offset_of!(tacet_cpu_status, mode) - 16usize];
     ["Offset of field: tacet_cpu_status::hosted_threads"]
         [::core::mem::offset_of!(tacet_cpu_status, hosted_threads) - 20usize];
     ["Offset of field: tacet_cpu_status::doorbells_sent"]
@@ -773,12 +658,9 @@ const _: () = {
         [::core::mem::offset_of!(tacet_cpu_status, doorbells_empty) - 48usize];
     ["Offset of field: tacet_cpu_status::notifications"]
         [::core::mem::offset_of!(tacet_cpu_status, notifications) - 56usize];
-    ["Offset of field: tacet_cpu_status::switches"]
-        [::core::mem::offset_of!(tacet_cpu_status, switches) - 64usize];
-    ["Offset of field: tacet_cpu_status::flushes"]
-        [::core::mem::offset_of!(tacet_cpu_status, flushes) - 72usize];
-    ["Offset of field: tacet_cpu_status::foreign"]
-        [::core::mem::offset_of!(tacet_cpu_status, foreign) - 80usize];
+    ["Offset of field: tacet_cpu_status::switches"][::core::mem::offset_of!(tacet_cpu_status, switches) - 64usize];
+    ["Offset of field: tacet_cpu_status::flushes"][::core::mem::offset_of!(tacet_cpu_status, flushes) - 72usize];
+    ["Offset of field: tacet_cpu_status::foreign"][::core::mem::offset_of!(tacet_cpu_status, foreign) - 80usize];
 };
 impl Default for tacet_cpu_status {
     fn default() -> Self {
@@ -800,12 +682,9 @@ pub struct tacet_host_self {
 const _: () = {
     ["Size of tacet_host_self"][::core::mem::size_of::<tacet_host_self>() - 136usize];
     ["Alignment of tacet_host_self"][::core::mem::align_of::<tacet_host_self>() - 8usize];
-    ["Offset of field: tacet_host_self::revision"]
-        [::core::mem::offset_of!(tacet_host_self, revision) - 0usize];
-    ["Offset of field: tacet_host_self::flags"]
-        [::core::mem::offset_of!(tacet_host_self, flags) - 4usize];
-    ["Offset of field: tacet_host_self::cpus"]
-        [::core::mem::offset_of!(tacet_host_self, cpus) - 8usize];
+    ["Offset of field: tacet_host_self::revision"][::core::mem::offset_of!(tacet_host_self, revision) - 0usize];
+    ["Offset of field: tacet_host_self::flags"][::core::mem::offset_of!(tacet_host_self, flags) - 4usize];
+    ["Offset of field: tacet_host_self::cpus"][::core::mem::offset_of!(tacet_host_self, cpus) - 8usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -819,12 +698,10 @@ pub struct tacet_decouple {
 const _: () = {
     ["Size of tacet_decouple"][::core::mem::size_of::<tacet_decouple>() - 16usize];
     ["Alignment of tacet_decouple"][::core::mem::align_of::<tacet_decouple>() - 4usize];
-    ["Offset of field: tacet_decouple::revision"]
-        [::core::mem::offset_of!(tacet_decouple, revision) - 0usize];
+    ["Offset of field: tacet_decouple::revision"][::core::mem::offset_of!(tacet_decouple, revision) - 0usize];
     ["Offset of field: tacet_decouple::pid"][::core::mem::offset_of!(tacet_decouple, pid) - 4usize];
     ["Offset of field: tacet_decouple::cpu"][::core::mem::offset_of!(tacet_decouple, cpu) - 8usize];
-    ["Offset of field: tacet_decouple::flags"]
-        [::core::mem::offset_of!(tacet_decouple, flags) - 12usize];
+    ["Offset of field: tacet_decouple::flags"][::core::mem::offset_of!(tacet_decouple, flags) - 12usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -838,13 +715,10 @@ pub struct tacet_recouple {
 const _: () = {
     ["Size of tacet_recouple"][::core::mem::size_of::<tacet_recouple>() - 16usize];
     ["Alignment of tacet_recouple"][::core::mem::align_of::<tacet_recouple>() - 4usize];
-    ["Offset of field: tacet_recouple::revision"]
-        [::core::mem::offset_of!(tacet_recouple, revision) - 0usize];
+    ["Offset of field: tacet_recouple::revision"][::core::mem::offset_of!(tacet_recouple, revision) - 0usize];
     ["Offset of field: tacet_recouple::pid"][::core::mem::offset_of!(tacet_recouple, pid) - 4usize];
-    ["Offset of field: tacet_recouple::flags"]
-        [::core::mem::offset_of!(tacet_recouple, flags) - 8usize];
-    ["Offset of field: tacet_recouple::reserved"]
-        [::core::mem::offset_of!(tacet_recouple, reserved) - 12usize];
+    ["Offset of field: tacet_recouple::flags"][::core::mem::offset_of!(tacet_recouple, flags) - 8usize];
+    ["Offset of field: tacet_recouple::reserved"][::core::mem::offset_of!(tacet_recouple, reserved) - 12usize];
 };
 pub const TACET_PLACE_LINUX: tacet_thread_place = 0;
 pub const TACET_PLACE_WAITING: tacet_thread_place = 1;
@@ -874,23 +748,16 @@ const _: () = {
     ["Offset of field: tacet_thread::pid"][::core::mem::offset_of!(tacet_thread, pid) - 0usize];
     ["Offset of field: tacet_thread::tgid"][::core::mem::offset_of!(tacet_thread, tgid) - 4usize];
     ["Offset of field: tacet_thread::cpu"][::core::mem::offset_of!(tacet_thread, cpu) - 8usize];
-    ["Offset of field: tacet_thread::place"]
-        [::core::mem::offset_of!(tacet_thread, place) - 12usize];
+    ["Offset of field: tacet_thread::place"][::core::mem::offset_of!(tacet_thread, place) - 12usize];
     ["Offset of field: tacet_thread::uid"][::core::mem::offset_of!(tacet_thread, uid) - 16usize];
-    ["Offset of field: tacet_thread::reserved"]
-        [::core::mem::offset_of!(tacet_thread, reserved) - 20usize];
+    ["Offset of field: tacet_thread::reserved"][::core::mem::offset_of!(tacet_thread, reserved) - 20usize];
     ["Offset of field: tacet_thread::forwarded_calls"]
         [::core::mem::offset_of!(tacet_thread, forwarded_calls) - 24usize];
-    ["Offset of field: tacet_thread::faults"]
-        [::core::mem::offset_of!(tacet_thread, faults) - 32usize];
-    ["Offset of field: tacet_thread::exceptions"]
-        [::core::mem::offset_of!(tacet_thread, exceptions) - 40usize];
-    ["Offset of field: tacet_thread::signals"]
-        [::core::mem::offset_of!(tacet_thread, signals) - 48usize];
-    ["Offset of field: tacet_thread::doorbells"]
-        [::core::mem::offset_of!(tacet_thread, doorbells) - 56usize];
-    ["Offset of field: tacet_thread::user_ns"]
-        [::core::mem::offset_of!(tacet_thread, user_ns) - 64usize];
+    ["Offset of field: tacet_thread::faults"][::core::mem::offset_of!(tacet_thread, faults) - 32usize];
+    ["Offset of field: tacet_thread::exceptions"][::core::mem::offset_of!(tacet_thread, exceptions) - 40usize];
+    ["Offset of field: tacet_thread::signals"][::core::mem::offset_of!(tacet_thread, signals) - 48usize];
+    ["Offset of field: tacet_thread::doorbells"][::core::mem::offset_of!(tacet_thread, doorbells) - 56usize];
+    ["Offset of field: tacet_thread::user_ns"][::core::mem::offset_of!(tacet_thread, user_ns) - 64usize];
     ["Offset of field: tacet_thread::name"][::core::mem::offset_of!(tacet_thread, name) - 72usize];
 };
 #[repr(C)]
@@ -906,10 +773,8 @@ pub struct tacet_list {
 const _: () = {
     ["Size of tacet_list"][::core::mem::size_of::<tacet_list>() - 24usize];
     ["Alignment of tacet_list"][::core::mem::align_of::<tacet_list>() - 8usize];
-    ["Offset of field: tacet_list::revision"]
-        [::core::mem::offset_of!(tacet_list, revision) - 0usize];
-    ["Offset of field: tacet_list::capacity"]
-        [::core::mem::offset_of!(tacet_list, capacity) - 4usize];
+    ["Offset of field: tacet_list::revision"][::core::mem::offset_of!(tacet_list, revision) - 0usize];
+    ["Offset of field: tacet_list::capacity"][::core::mem::offset_of!(tacet_list, capacity) - 4usize];
     ["Offset of field: tacet_list::address"][::core::mem::offset_of!(tacet_list, address) - 8usize];
     ["Offset of field: tacet_list::count"][::core::mem::offset_of!(tacet_list, count) - 16usize];
     ["Offset of field: tacet_list::total"][::core::mem::offset_of!(tacet_list, total) - 20usize];
@@ -927,16 +792,11 @@ pub struct tacet_log_entry {
 const _: () = {
     ["Size of tacet_log_entry"][::core::mem::size_of::<tacet_log_entry>() - 128usize];
     ["Alignment of tacet_log_entry"][::core::mem::align_of::<tacet_log_entry>() - 8usize];
-    ["Offset of field: tacet_log_entry::sequence"]
-        [::core::mem::offset_of!(tacet_log_entry, sequence) - 0usize];
-    ["Offset of field: tacet_log_entry::time_ns"]
-        [::core::mem::offset_of!(tacet_log_entry, time_ns) - 8usize];
-    ["Offset of field: tacet_log_entry::cpu"]
-        [::core::mem::offset_of!(tacet_log_entry, cpu) - 16usize];
-    ["Offset of field: tacet_log_entry::level"]
-        [::core::mem::offset_of!(tacet_log_entry, level) - 20usize];
-    ["Offset of field: tacet_log_entry::text"]
-        [::core::mem::offset_of!(tacet_log_entry, text) - 24usize];
+    ["Offset of field: tacet_log_entry::sequence"][::core::mem::offset_of!(tacet_log_entry, sequence) - 0usize];
+    ["Offset of field: tacet_log_entry::time_ns"][::core::mem::offset_of!(tacet_log_entry, time_ns) - 8usize];
+    ["Offset of field: tacet_log_entry::cpu"][::core::mem::offset_of!(tacet_log_entry, cpu) - 16usize];
+    ["Offset of field: tacet_log_entry::level"][::core::mem::offset_of!(tacet_log_entry, level) - 20usize];
+    ["Offset of field: tacet_log_entry::text"][::core::mem::offset_of!(tacet_log_entry, text) - 24usize];
 };
 impl Default for tacet_log_entry {
     fn default() -> Self {
@@ -962,19 +822,13 @@ pub struct tacet_log_read {
 const _: () = {
     ["Size of tacet_log_read"][::core::mem::size_of::<tacet_log_read>() - 40usize];
     ["Alignment of tacet_log_read"][::core::mem::align_of::<tacet_log_read>() - 8usize];
-    ["Offset of field: tacet_log_read::revision"]
-        [::core::mem::offset_of!(tacet_log_read, revision) - 0usize];
+    ["Offset of field: tacet_log_read::revision"][::core::mem::offset_of!(tacet_log_read, revision) - 0usize];
     ["Offset of field: tacet_log_read::cpu"][::core::mem::offset_of!(tacet_log_read, cpu) - 4usize];
-    ["Offset of field: tacet_log_read::sequence"]
-        [::core::mem::offset_of!(tacet_log_read, sequence) - 8usize];
-    ["Offset of field: tacet_log_read::address"]
-        [::core::mem::offset_of!(tacet_log_read, address) - 16usize];
-    ["Offset of field: tacet_log_read::capacity"]
-        [::core::mem::offset_of!(tacet_log_read, capacity) - 24usize];
-    ["Offset of field: tacet_log_read::count"]
-        [::core::mem::offset_of!(tacet_log_read, count) - 28usize];
-    ["Offset of field: tacet_log_read::lost"]
-        [::core::mem::offset_of!(tacet_log_read, lost) - 32usize];
+    ["Offset of field: tacet_log_read::sequence"][::core::mem::offset_of!(tacet_log_read, sequence) - 8usize];
+    ["Offset of field: tacet_log_read::address"][::core::mem::offset_of!(tacet_log_read, address) - 16usize];
+    ["Offset of field: tacet_log_read::capacity"][::core::mem::offset_of!(tacet_log_read, capacity) - 24usize];
+    ["Offset of field: tacet_log_read::count"][::core::mem::offset_of!(tacet_log_read, count) - 28usize];
+    ["Offset of field: tacet_log_read::lost"][::core::mem::offset_of!(tacet_log_read, lost) - 32usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -988,14 +842,10 @@ pub struct tacet_test_hook {
 const _: () = {
     ["Size of tacet_test_hook"][::core::mem::size_of::<tacet_test_hook>() - 16usize];
     ["Alignment of tacet_test_hook"][::core::mem::align_of::<tacet_test_hook>() - 4usize];
-    ["Offset of field: tacet_test_hook::revision"]
-        [::core::mem::offset_of!(tacet_test_hook, revision) - 0usize];
-    ["Offset of field: tacet_test_hook::cpu"]
-        [::core::mem::offset_of!(tacet_test_hook, cpu) - 4usize];
-    ["Offset of field: tacet_test_hook::test"]
-        [::core::mem::offset_of!(tacet_test_hook, test) - 8usize];
-    ["Offset of field: tacet_test_hook::reserved"]
-        [::core::mem::offset_of!(tacet_test_hook, reserved) - 12usize];
+    ["Offset of field: tacet_test_hook::revision"][::core::mem::offset_of!(tacet_test_hook, revision) - 0usize];
+    ["Offset of field: tacet_test_hook::cpu"][::core::mem::offset_of!(tacet_test_hook, cpu) - 4usize];
+    ["Offset of field: tacet_test_hook::test"][::core::mem::offset_of!(tacet_test_hook, test) - 8usize];
+    ["Offset of field: tacet_test_hook::reserved"][::core::mem::offset_of!(tacet_test_hook, reserved) - 12usize];
 };
 pub const TACET_UP: tacet_ioctl = 3256924673;
 pub const TACET_DOWN: tacet_ioctl = 3230185986;

@@ -62,6 +62,7 @@ struct tacet_context {
 	__u64 gs_base;			/* both */
 	__u64 xstate_save_mask;		/* requested-feature bitmap for XSAVE */
 	__u64 xstate_restore_mask;	/* and for XRSTOR: without PKRU */
+	__u16 ds, es, fs, gs;		/* both; selectors, mostly null */
 	__u64 xfd;			/* IA32_XFD: features whose first use faults */
 	__u32 pkru;			/* both */
 	__u32 cpu;			/* Linux's number of the core it is posted to */
@@ -79,7 +80,7 @@ struct tacet_context {
 	__u64 exceptions;		/* other exceptions */
 	__u64 doorbells;		/* doorbells that interrupted its user mode */
 
-	__u64 reserved1[474];
+	__u64 reserved1[473];
 	__u8 xstate[TACET_XSTATE_BYTES];	/* both; XSAVE(S) format, 64-byte aligned */
 };
 

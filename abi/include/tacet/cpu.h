@@ -104,7 +104,7 @@ struct tacet_cpu {
 	/* offset 640: the core, counters */
 	__u64 doorbells_user;		/* NMI that found user mode */
 	__u64 doorbells_kernel;		/* NMI that found the co-kernel */
-	__u64 doorbells_empty;		/* NMI without a request: not the module's */
+	__u64 doorbells_empty;		/* NMI whose request was served before it came */
 	__u64 notifications;		/* interrupts sent to Linux */
 	__u64 switches;			/* another context than before was entered */
 	__u64 reserved4[3];

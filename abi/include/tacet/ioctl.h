@@ -89,7 +89,8 @@ struct tacet_cpu_status {
 	__u64 doorbells_sent;
 	__u64 doorbells_user;
 	__u64 doorbells_kernel;
-	__u64 doorbells_empty;		/* NMI that the module did not send */
+	__u64 doorbells_empty;		/* came after their request was served. More received
+					   (user + kernel) than sent: foreign NMI */
 	__u64 notifications;
 	__u64 switches;
 	__u64 flushes;			/* generations requested */

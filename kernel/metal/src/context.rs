@@ -4,7 +4,7 @@
 //! A [`Context`] exists only while the core owns it, that is between Linux's
 //! release of `TACET_CONTEXT_POSTED` and ours of `TACET_CONTEXT_RETURNED`.
 
-use crate::registers::{self, FS_BASE, KERNEL_GS_BASE, read_msr, time_stamp, write_msr};
+use crate::registers::{self, FS_BASE, GS_BASE, KERNEL_GS_BASE, read_msr, time_stamp, write_msr};
 use core::arch::asm;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -130,13 +130,21 @@ impl Context<'_> {
 
     pub(crate) fn load_state(&self, has_xsaves: bool, has_pku: bool, has_xfd: bool) {
         let at = self.at.as_ptr();
-        // SAFETY: (1) mapped and ours; (2) null selectors cannot fault, and the
-        // bases are written after them; (3) Linux checked that the bases are
-        // user addresses; (4) the xstate area is 64-byte aligned, in the format
+        // SAFETY: (1) mapped and ours; (2) the selectors are null or of segments
+        // that our GDT has (Linux checked, or the program loaded them here), the
+        // bases are written after them, and our own GS base is put back before
+        // anything uses it; (3) Linux checked that the bases are user addresses; (4) the xstate area is 64-byte aligned, in the format
         // and size that Linux itself restores from; (5) kernel code here uses
         // no vector register.
         unsafe {
-            asm!("mov ds, {0:e}", "mov es, {0:e}", "mov fs, {0:e}", in(reg) 0, options(nostack));
+            let ours = read_msr(GS_BASE);
+            asm!(
+                "mov ds, {0:e}", "mov es, {1:e}", "mov fs, {2:e}", "mov gs, {3:e}",
+                in(reg) u32::from((*at).ds), in(reg) u32::from((*at).es),
+                in(reg) u32::from((*at).fs), in(reg) u32::from((*at).gs),
+                options(nostack)
+            );
+            write_msr(GS_BASE, ours);
             write_msr(FS_BASE, (*at).fs_base);
             write_msr(KERNEL_GS_BASE, (*at).gs_base);
             if has_xfd {
@@ -159,6 +167,10 @@ impl Context<'_> {
         let at = self.at.as_ptr();
         // SAFETY: as in `load_state`.
         unsafe {
+            let (ds, es, fs, gs): (u32, u32, u32, u32);
+            asm!("mov {0:e}, ds", "mov {1:e}, es", "mov {2:e}, fs", "mov {3:e}, gs",
+                out(reg) ds, out(reg) es, out(reg) fs, out(reg) gs, options(nostack, nomem));
+            ((*at).ds, (*at).es, (*at).fs, (*at).gs) = (ds as u16, es as u16, fs as u16, gs as u16);
             (*at).fs_base = read_msr(FS_BASE);
             (*at).gs_base = read_msr(KERNEL_GS_BASE);
             if has_pku {

@@ -22,15 +22,26 @@
 #define GENERAL_BYTES offsetof(struct pt_regs, orig_ax)
 static_assert(GENERAL_BYTES == offsetof(struct tacet_registers, vector));
 
-static bool flat_segments(void)
+static void read_selectors(u16 *ds, u16 *es, u16 *fs, u16 *gs)
+{
+	savesegment(ds, *ds);
+	savesegment(es, *es);
+	savesegment(fs, *fs);
+	savesegment(gs, *gs);
+}
+
+/* Segments that both kernels' tables have: no local descriptors. */
+static bool common_segment(u16 selector)
+{
+	return !selector || selector == __USER_DS;
+}
+
+static bool common_segments(void)
 {
 	u16 ds, es, fs, gs;
 
-	savesegment(ds, ds);
-	savesegment(es, es);
-	savesegment(fs, fs);
-	savesegment(gs, gs);
-	return !(ds | es | fs | gs);
+	read_selectors(&ds, &es, &fs, &gs);
+	return common_segment(ds) && common_segment(es) && common_segment(fs) && common_segment(gs);
 }
 
 static bool has_breakpoints(void)
@@ -57,7 +68,7 @@ bool tacet_state_hostable(struct pt_regs *regs)
 		return false;
 	if (tacet_fpu(current)->fpstate->size > TACET_XSTATE_BYTES)
 		return false;
-	return flat_segments() && !has_breakpoints();
+	return common_segments() && !has_breakpoints();
 }
 
 static struct fpstate *settle_xstate(void)
@@ -92,10 +103,24 @@ void tacet_state_save(struct tacet_context *context, struct pt_regs *regs)
 	context->xfd = fpstate->xfd;
 
 	preempt_disable();
+	read_selectors(&context->ds, &context->es, &context->fs, &context->gs);
 	rdmsrq(MSR_FS_BASE, context->fs_base);
 	rdmsrq(MSR_KERNEL_GS_BASE, context->gs_base);
 	context->pkru = boot_cpu_has(X86_FEATURE_OSPKE) ? rdpkru() : 0;
 	preempt_enable();
+}
+
+/* Loading one that cannot be loaded gives the null selector. */
+static void load_selectors(const struct tacet_context *context)
+{
+	loadsegment(ds, context->ds);
+	loadsegment(es, context->es);
+	loadsegment(fs, context->fs);
+	load_gs_index(context->gs);
+	current->thread.ds = context->ds;
+	current->thread.es = context->es;
+	current->thread.fsindex = context->fs;
+	current->thread.gsindex = context->gs;
 }
 
 /* Writes the current thread from @context, whose values a program chose. */
@@ -113,6 +138,7 @@ void tacet_state_load(struct tacet_context *context, struct pt_regs *regs)
 	unsafe_memcpy(&fpstate->regs.xsave, context->xstate, fpstate->size, /* a flexible tail */);
 
 	preempt_disable();
+	load_selectors(context);
 	wrmsrq(MSR_FS_BASE, context->fs_base);
 	wrmsrq(MSR_KERNEL_GS_BASE, context->gs_base);
 	current->thread.fsbase = context->fs_base;
