@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Provisions, boots one node, runs one command: `cargo run --example run -- KERNEL SCRIPT`.
 
 use std::time::Instant;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where everything that is downloaded or built for nodes lives: `$TACET_CACHE`, else `$XDG_CACHE_HOME/tacet`,
 //! else `~/.cache/tacet`.
 //!

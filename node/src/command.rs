@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A command for a node, and what came of it.
 
 use std::ffi::OsStr;
@@ -19,9 +20,13 @@ impl Command {
         Command {
             argv: argv.into_iter().map(|s| s.as_ref().to_string_lossy().into_owned()).collect(),
             directory: "/".to_owned(),
-            environment: ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8"]
-                .map(str::to_owned)
-                .to_vec(),
+            environment: [
+                "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                "HOME=/root",
+                "LANG=C.UTF-8",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
             input: Vec::new(),
             timeout: None,
         }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One-line errors: what failed, why, and what to do about it.
 //!
 //! Every fallible function of this crate returns this error; a caller prints it and is done. Must never span lines or

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A command that runs in a node: its events, its end, its limit in time.
 //!
 //! Owns the rule of timeouts: at the limit the job's process group is killed; an agent that does not report that
@@ -64,7 +65,9 @@ impl Job {
                 Ok(Event::Ended(status)) => return Ok(status),
                 Ok(Event::Failed(cause)) => return Err(self.error(cause)),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.error("the node died".to_owned())),
-                Err(RecvTimeoutError::Timeout) if killed => return Err(self.error("the node does not answer".to_owned())),
+                Err(RecvTimeoutError::Timeout) if killed => {
+                    return Err(self.error("the node does not answer".to_owned()));
+                }
                 Err(RecvTimeoutError::Timeout) => {
                     killed = true;
                     self.signal(9)?;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Builds a kernel module for a node's kernel, in the tree, with the compiler that kernel wants.
 //!
 //! Owns the build directory, which holds a copy of the sources so that three kernels never share objects. Incremental.
@@ -44,7 +45,11 @@ impl ModuleBuild<'_> {
         let text = [output.stdout, output.stderr].concat();
         fs::write(&log, &text).on(&log)?;
         if !output.status.success() {
-            return Err(self.error(kernel, first_error(&String::from_utf8_lossy(&text)), &format!("see {}", log.display())));
+            return Err(self.error(
+                kernel,
+                first_error(&String::from_utf8_lossy(&text)),
+                &format!("see {}", log.display()),
+            ));
         }
         modules(self.out)
     }
@@ -93,7 +98,10 @@ fn stale(source: &fs::Metadata, target: &Path) -> bool {
 fn is_source(path: &Path) -> bool {
     let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-    path.is_file() && (["c", "h", "S", "lds", "inc"].contains(&extension) || name.starts_with("Kbuild") || name.starts_with("Makefile"))
+    path.is_file()
+        && (["c", "h", "S", "lds", "inc"].contains(&extension)
+            || name.starts_with("Kbuild")
+            || name.starts_with("Makefile"))
 }
 
 fn modules(out: &Path) -> Result<Vec<PathBuf>> {

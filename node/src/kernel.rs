@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The kernel lines that nodes boot, and the kernels found for them.
 //!
 //! A *line* is a promise of the project ("6.1 works"); a *kernel* is the release that provisioning last took for it.

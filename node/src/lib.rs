@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A QEMU node as a library: kernels, CPUs, memory, commands, timeouts. Tests describe nodes, never QEMU flags.
 //!
 //! ```no_run

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The conversation with a node's agent: one writer, one reader thread, a channel for each job.
 //!
 //! Owns the socket and the job numbers. Frames of a job arrive in order: output, then one end. Must never block the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A running node: boot it once, run many commands in it, drop it.
 //!
 //! Owns the emulator process, the shares and the run directory. Used by tests, benches and `tacet node`. A node that
@@ -175,7 +176,9 @@ fn first_word(stream: &mut UnixStream, until: Instant) -> std::result::Result<()
         Ok(Frame { kind: Kind::Ready, .. }) => Ok(()),
         Ok(frame) => Err(format!("its agent began with {:?}", frame.kind)),
         Err(e) if e.kind() == ErrorKind::UnexpectedEof => Err("it ended while booting".to_owned()),
-        Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Err("it did not boot in time".to_owned()),
+        Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            Err("it did not boot in time".to_owned())
+        }
         Err(e) => Err(e.to_string()),
     }
 }

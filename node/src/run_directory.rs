@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The scratch directory of one running node: sockets, console log, copies.
 //!
 //! Owns its creation and removal. Kept when the node died, so that the error can name the console log; directories of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Host directories inside a node: a virtiofsd for each live one, a disk for each copy.
 //!
 //! Owns those processes and disks; `node.rs` mounts them inside. virtiofsd is the tree's, so the host needs none.
@@ -54,7 +55,11 @@ fn serve(cache: &Cache, share: &Share, socket: &Path, log: &Path) -> Result<Proc
     while !socket.exists() {
         if process.status().is_some() || Instant::now() > until {
             let cause = std::fs::read_to_string(log).unwrap_or_default();
-            return Err(Error::new(format!("share {}", share.path.display()), format!("virtiofsd: {cause}"), "use a copy"));
+            return Err(Error::new(
+                format!("share {}", share.path.display()),
+                format!("virtiofsd: {cause}"),
+                "use a copy",
+            ));
         }
         std::thread::sleep(Duration::from_millis(10));
     }

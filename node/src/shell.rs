@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A terminal in a node: the person's terminal, in raw mode, on a login shell or any program inside.
 //!
 //! Owns the terminal's mode while it lasts and puts it back whatever happens.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a node is: the description that tests, benches and commands write. Nothing here knows QEMU.
 //!
 //! Owns the meaning, the defaults and the validity of a description; `qemu/arguments.rs` turns it into a command line.
@@ -144,25 +145,37 @@ impl NodeSpec {
         if self.cpus() == 0 || self.cpus() > 255 {
             return refuse(format!("{} cpus", self.cpus()), "use 1 to 255");
         }
-        if numa_nodes == 0 || self.cpus() % numa_nodes != 0 || self.memory_mib % numa_nodes != 0 {
+        if numa_nodes == 0 || !self.cpus().is_multiple_of(numa_nodes) || !self.memory_mib.is_multiple_of(numa_nodes) {
             return refuse(format!("{numa_nodes} numa nodes do not divide cpus and memory"), "make them even");
         }
         if self.memory_mib < 256 {
             return refuse(format!("{} MiB of memory", self.memory_mib), "the tree needs 256 MiB");
         }
         if self.reproducible.is_some() && !matches!(self.accelerator, Accelerator::Auto | Accelerator::TcgSingle) {
-            return refuse("reproducible runs exist under single-threaded tcg only".into(), "leave the accelerator to Auto");
+            return refuse(
+                "reproducible runs exist under single-threaded tcg only".into(),
+                "leave the accelerator to Auto",
+            );
         }
         if !self.plugins.is_empty() && self.accelerator == Accelerator::Kvm {
             return refuse("plugins need tcg".into(), "do not ask for kvm");
         }
         for share in &self.shares {
-            let system = ["/", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/tmp", "/usr"];
+            let system = [
+                "/", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/tmp",
+                "/usr",
+            ];
             if !share.path.is_absolute() || system.iter().any(|s| share.path == Path::new(s)) {
-                return refuse(format!("share {}", share.path.display()), "share an absolute directory that the node's system does not use itself");
+                return refuse(
+                    format!("share {}", share.path.display()),
+                    "share an absolute directory that the node's system does not use itself",
+                );
             }
             if share.kind == ShareKind::Live && self.reproducible.is_some() {
-                return refuse(format!("live share {} in a reproducible node", share.path.display()), "use ShareKind::Copy");
+                return refuse(
+                    format!("live share {} in a reproducible node", share.path.display()),
+                    "use ShareKind::Copy",
+                );
             }
         }
         Ok(())

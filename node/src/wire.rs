@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The frames between the host and a node's agent (`guest/agent.c`): eight bytes of header, then the payload.
 //!
 //! Owns their encoding; `link.rs` owns their order. The C side declares the same header and numbers. Must never trust
@@ -96,7 +97,9 @@ mod tests {
 
     #[test]
     fn refuses_what_no_agent_sends() {
-        for bad in [[0, 0, 0, 255, 0, 0, 2, 1], [0, 0, 0, 0, 0, 0, 99, 1], [0, 0, 0, 0, 0, 0, 16, 1], [0, 0, 0, 0, 0, 0, 2, 9]] {
+        for bad in
+            [[0, 0, 0, 255, 0, 0, 2, 1], [0, 0, 0, 0, 0, 0, 99, 1], [0, 0, 0, 0, 0, 0, 16, 1], [0, 0, 0, 0, 0, 0, 2, 9]]
+        {
             assert!(Frame::read(&mut &bad[..]).is_err(), "{bad:?}");
         }
     }

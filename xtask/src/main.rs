@@ -1,1 +1,95 @@
-fn main() {}
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `cargo xtask`: the one door. What CI runs is what a person runs.
+//!
+//! Words only; each command is a file. `make` and `.ci/run` call this and nothing else.
+
+mod bench;
+mod build;
+mod clean;
+mod command;
+mod demo;
+mod kernels;
+mod quality;
+mod setup;
+mod tally;
+mod test;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// What every command returns; the text is one line.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// Set up, build, test and measure Tacet.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Door,
+}
+
+#[derive(Subcommand)]
+enum Door {
+    /// Install what is missing: packages of the host, Rust targets, the nodes' tree, kernels and emulator
+    Setup {
+        /// Take the newest packages and kernels again, from nothing
+        #[arg(long)]
+        refresh: bool,
+    },
+    /// Build the command, the co-kernel, the modules and the test programs into build/
+    Build,
+    /// Check, and run every test; ends with `N passed, N failed`
+    Test {
+        /// Leave out everything that needs a node
+        #[arg(long)]
+        quick: bool,
+        /// Kernel lines to test (default: all)
+        #[arg(long, value_delimiter = ',')]
+        kernels: Vec<String>,
+    },
+    /// Run the benches
+    Bench {
+        /// Given to the benches
+        arguments: Vec<String>,
+    },
+    /// Show in a node what Tacet does
+    Demo,
+    /// Compare the counts that may only fall with quality.toml
+    Quality {
+        /// Write lower counts back; never higher ones
+        #[arg(long)]
+        tighten: bool,
+    },
+    /// Remove build/ and target/; with --cache also the nodes' trees and images
+    Clean {
+        /// Also what was downloaded and built for nodes
+        #[arg(long)]
+        cache: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Door::Setup { refresh } => setup::setup(refresh),
+        Door::Build => build::build(),
+        Door::Test { quick, kernels } => test::test(quick, &kernels),
+        Door::Bench { arguments } => bench::bench(&arguments),
+        Door::Demo => demo::demo(),
+        Door::Quality { tighten } => quality::quality(tighten),
+        Door::Clean { cache } => clean::clean(cache),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The top of the source tree.
+fn top() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap_or_else(|_| ".".into())
+}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The node's agent: process 1 of a node, the guest's end of the host's commands.
  *

@@ -1,4 +1,5 @@
 #!/bin/busybox sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
 # The node's first program, in the initramfs. Loads the drivers beside it, makes a root of the read-only tree image
 # and a tmpfs, mounts what programs expect, and becomes the agent. Run by the kernel; says what failed on the
 # console and powers off, so that the host sees the end at once.

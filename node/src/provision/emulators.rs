@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Emulators in trees of their own, run with their own libraries: the same QEMU on every host.
 //!
 //! Owns the choice of suite for each [`crate::Emulator`] and those trees. `TACET_QEMU` names another program for the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the host itself must have, and which package brings it.
 //!
 //! Owns the list of host programs. Must never install anything: `xtask setup` does, with what this file names.
@@ -17,12 +18,8 @@ pub struct Missing {
     pub package: &'static str,
 }
 
-const PROGRAMS: [(&str, &str); 4] = [
-    ("mmdebstrap", "mmdebstrap"),
-    ("unshare", "util-linux"),
-    ("setpriv", "util-linux"),
-    ("apt-get", "apt"),
-];
+const PROGRAMS: [(&str, &str); 4] =
+    [("mmdebstrap", "mmdebstrap"), ("unshare", "util-linux"), ("setpriv", "util-linux"), ("apt-get", "apt")];
 
 /// Everything the node library needs from the host and does not find.
 pub fn missing() -> Vec<Missing> {
@@ -31,7 +28,9 @@ pub fn missing() -> Vec<Missing> {
         .filter(|(program, _)| !on_path(program))
         .map(|(what, package)| Missing { what, package })
         .collect();
-    if !Path::new("/usr/share/keyrings/debian-archive-keyring.gpg").exists() && !Path::new("/etc/debian_version").exists() {
+    if !Path::new("/usr/share/keyrings/debian-archive-keyring.gpg").exists()
+        && !Path::new("/etc/debian_version").exists()
+    {
         missing.push(Missing { what: "Debian's archive keys", package: "debian-archive-keyring" });
     }
     if !is_root() && !on_path("newuidmap") {
@@ -49,7 +48,11 @@ pub(crate) fn check() -> Result<()> {
     let what: Vec<_> = missing.iter().map(|m| m.what).collect();
     let mut packages: Vec<_> = missing.iter().map(|m| m.package).collect();
     packages.dedup();
-    Err(Error::new("host", format!("{} not found", what.join(", ")), format!("install {} (Debian names)", packages.join(" "))))
+    Err(Error::new(
+        "host",
+        format!("{} not found", what.join(", ")),
+        format!("install {} (Debian names)", packages.join(" ")),
+    ))
 }
 
 pub(crate) fn on_path(program: &str) -> bool {

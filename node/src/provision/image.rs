@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! From the tree to what QEMU is given: the agent, an initramfs for each kernel, the root disk.
 //!
 //! Owns those files in the cache. Each is built by programs of the tree, so the host needs none of them.
@@ -56,7 +57,8 @@ fn initramfs(cache: &Cache, line: KernelLine, release: &str, tree: &str) -> Resu
 fn root_disk(cache: &Cache, tree: &str) -> Result<()> {
     Step::new(cache, "root-disk", tree).unless_done(|step| {
         let out = fresh(&cache.stamp("build-disk"))?;
-        let options = ["-q", "-t", "ext4", "-O", "^has_journal", "-m", "0", "-d", "/mnt/tree", "/mnt/out/root.ext4", ROOT_DISK];
+        let options =
+            ["-q", "-t", "ext4", "-O", "^has_journal", "-m", "0", "-d", "/mnt/tree", "/mnt/out/root.ext4", ROOT_DISK];
         let make = [&["mke2fs"][..], &options].concat();
         let shared: [(&Path, &str); 2] = [(&cache.tree(), "tree"), (&out, "out")];
         step.run("making the nodes' root disk", &mut tree::inside(cache, &shared, &make))?;

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
 # Runs in the tree: initramfs.sh RELEASE OUT, with the init script and the agent in OUT. Leaves OUT/vmlinuz and
 # OUT/initramfs. The archive is not compressed: unpacking costs an emulated CPU more than reading.
 set -eu

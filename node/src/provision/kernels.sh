@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
 # Runs in the new tree (mmdebstrap's customize hook), with its package lists still there. For every kernel line takes
 # the newest release: its headers by apt, its image and modules unpacked without their maintainer scripts (no
 # initramfs, no boot loader). Leaves `line release` pairs in /usr/share/tacet/kernels, the time in /usr/share/tacet/made.

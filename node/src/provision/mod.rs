@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Everything a node needs before it can boot: host programs, the Debian tree, kernels, the agent, images, emulators.
 //!
 //! [`ensure`] is the entry; each step is stamped with what it was made from and does nothing when that is unchanged.
@@ -8,8 +9,11 @@ mod image;
 mod step;
 mod tree;
 
+use std::path::Path;
+use std::process::Stdio;
+
 use crate::cache::Cache;
-use crate::error::{OnPath, Result};
+use crate::error::{Error, OnPath, Result};
 use crate::kernel::{Kernel, KernelLine};
 
 pub(crate) use emulators::{foreign_emulator, provide_counting};
@@ -32,6 +36,31 @@ pub fn refresh(cache: &Cache) -> Result<()> {
         std::fs::remove_file(&stamp).on(&stamp)?;
     }
     ensure(cache)
+}
+
+/// Removes everything that was provisioned. Running nodes keep what they have open.
+pub fn remove(cache: &Cache) -> Result<()> {
+    let _lock = cache.lock()?;
+    for tree in [cache.tree(), cache.qemu("")] {
+        tree::remove(cache, &tree)?;
+    }
+    for directory in [cache.kernels(), cache.stamp("")] {
+        if directory.exists() {
+            std::fs::remove_dir_all(&directory).on(&directory)?;
+        }
+    }
+    match std::fs::remove_file(cache.root_image()) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e).on(&cache.root_image()),
+        _ => Ok(()),
+    }
+}
+
+/// Runs a program of the tree on host directories, visible to it as `/mnt/<name>`.
+pub fn run_in_tree(cache: &Cache, shared: &[(&Path, &str)], argv: &[&str]) -> Result<()> {
+    let object = argv.join(" ");
+    let failed = |cause: String| Error::new(&object, cause, "the output above says why");
+    let status = tree::inside(cache, shared, argv).stdin(Stdio::null()).status().map_err(|e| failed(e.to_string()))?;
+    if status.success() { Ok(()) } else { Err(failed(status.to_string())) }
 }
 
 /// The kernels that nodes boot, oldest first.

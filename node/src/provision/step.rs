@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One provisioning step: a command with its output in a log, a line of progress, and a stamp of what it was made from.
 //!
 //! Owns the log and stamp files. Used by the other files of `provision`. Must never leave a stamp for work that did
@@ -67,7 +68,11 @@ impl<'a> Step<'a> {
         if status.success() {
             return Ok(());
         }
-        Err(Error::new(self.name, format!("{program} failed: {}", last_error(&path)), format!("see {}", path.display())))
+        Err(Error::new(
+            self.name,
+            format!("{program} failed: {}", last_error(&path)),
+            format!("see {}", path.display()),
+        ))
     }
 }
 
@@ -111,7 +116,8 @@ mod tests {
         let scratch = tempfile::tempdir().expect("scratch");
         let cache = Cache::at(scratch.path()).expect("cache");
         let step = Step::new(&cache, "probe", "a");
-        let failing = |s: &Step| s.run("probing", Command::new("sh").args(["-c", "echo E: no such package; echo more; exit 3"]));
+        let failing =
+            |s: &Step| s.run("probing", Command::new("sh").args(["-c", "echo E: no such package; echo more; exit 3"]));
         let error = step.unless_done(failing).expect_err("it fails").to_string();
         assert!(error.contains("E: no such package") && error.contains("probe.log"), "{error}");
         assert!(!step.is_done());
@@ -123,7 +129,12 @@ mod tests {
         let cache = Cache::at(scratch.path()).expect("cache");
         let mut runs = 0;
         for inputs in ["a", "a", "b"] {
-            Step::new(&cache, "count", inputs).unless_done(|_| { runs += 1; Ok(()) }).expect("works");
+            Step::new(&cache, "count", inputs)
+                .unless_done(|_| {
+                    runs += 1;
+                    Ok(())
+                })
+                .expect("works");
         }
         assert_eq!(runs, 2);
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The root tree: one Debian tree, made by mmdebstrap, in which nodes boot and modules are built.
 //!
 //! Owns the list of packages, the tree in the cache, and the way into it. Needs root or user namespaces. Must never run
@@ -28,13 +29,41 @@ const SUITES: [(&str, &str); 6] = [
 /// What programs, tests and benches find in a node, and what building modules and images takes.
 const PACKAGES: [&str; 33] = [
     // building modules, the agent, the images
-    "binutils", "cpio", "e2fsprogs", "gcc", "gcc-12", "gcc-14", "kmod", "libc6-dev", "libelf1t64", "make", "xz-utils",
+    "binutils",
+    "cpio",
+    "e2fsprogs",
+    "gcc",
+    "gcc-12",
+    "gcc-14",
+    "kmod",
+    "libc6-dev",
+    "libelf1t64",
+    "make",
+    "xz-utils",
     // serving shares from the host
     "virtiofsd",
     // programs that nodes run
-    "bash", "busybox-static", "coreutils", "file", "gdb", "iproute2", "libmpich-dev", "mpich", "numactl", "procps",
-    "psmisc", "strace", "stress-ng", "time", "util-linux",
-    "libpython3.13-testsuite", "python3", "python3-numpy", "ca-certificates", "less", "bsdextrautils",
+    "bash",
+    "busybox-static",
+    "coreutils",
+    "file",
+    "gdb",
+    "iproute2",
+    "libmpich-dev",
+    "mpich",
+    "numactl",
+    "procps",
+    "psmisc",
+    "strace",
+    "stress-ng",
+    "time",
+    "util-linux",
+    "libpython3.13-testsuite",
+    "python3",
+    "python3-numpy",
+    "ca-certificates",
+    "less",
+    "bsdextrautils",
 ];
 
 /// The sources and packages of the tree: what its stamp records.
@@ -51,12 +80,18 @@ pub(crate) fn build(cache: &Cache) -> Result<()> {
         fs::create_dir_all(hook.parent().unwrap_or(&hook)).on(&hook)?;
         fs::write(&hook, include_str!("kernels.sh")).on(&hook)?;
         let install = format!("copy-in {} /tmp", hook.display());
-        step.run("making the nodes' Debian tree (1.5 GiB, some minutes)", mmdebstrap("apt", &PACKAGES).args([
-            &format!("--customize-hook={install}"),
-            "--customize-hook=chroot \"$1\" sh /tmp/kernels.sh",
-            "--customize-hook=rm \"$1/tmp/kernels.sh\"",
-            "trixie",
-        ]).arg(&tree).args(sources()))
+        step.run(
+            "making the nodes' Debian tree (1.5 GiB, some minutes)",
+            mmdebstrap("apt", &PACKAGES)
+                .args([
+                    &format!("--customize-hook={install}"),
+                    "--customize-hook=chroot \"$1\" sh /tmp/kernels.sh",
+                    "--customize-hook=rm \"$1/tmp/kernels.sh\"",
+                    "trixie",
+                ])
+                .arg(&tree)
+                .args(sources()),
+        )
     })
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Whether KVM really boots a guest here. A `/dev/kvm` may exist and hang, so a guest is asked.
 //!
 //! Owns the answer's file, one for each boot of the host.
@@ -63,7 +64,9 @@ fn boots(cache: &Cache, qemu: &Qemu) -> Result<bool> {
     let console = cache.log("kvm-probe-console");
     fs::remove_file(&console).ok();
     let mut command = qemu.command();
-    command.args("-nodefaults -no-user-config -no-reboot -display none -machine q35 -accel kvm -cpu host -m 512".split(' '));
+    command.args(
+        "-nodefaults -no-user-config -no-reboot -display none -machine q35 -accel kvm -cpu host -m 512".split(' '),
+    );
     command.arg("-kernel").arg(kernel.image()).arg("-initrd").arg(kernel.initramfs());
     command.args(["-append", "console=ttyS0 quiet panic=-1 tacet.probe"]);
     command.arg("-serial").arg(format!("file:{}", console.display()));

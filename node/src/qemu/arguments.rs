@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! From a node's description to QEMU's command line. Pure: nothing is looked up and nothing is started here.
 
 use std::path::{Path, PathBuf};
@@ -27,7 +28,13 @@ pub(crate) enum Wire {
 }
 
 /// Everything after the program name.
-pub(crate) fn arguments(spec: &NodeSpec, kernel: &Kernel, wiring: &Wiring, how: Execution, version: (u32, u32)) -> Vec<String> {
+pub(crate) fn arguments(
+    spec: &NodeSpec,
+    kernel: &Kernel,
+    wiring: &Wiring,
+    how: Execution,
+    version: (u32, u32),
+) -> Vec<String> {
     let mut line = Line(Vec::new());
     line.words("-nodefaults -no-user-config -no-reboot -display none -machine q35");
     processor(&mut line, spec, how, version);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Finds the emulator that a description asks for and what version it is.
 //!
 //! Owns nothing; provisioning owns the trees. `TACET_QEMU=/path/to/qemu-system-x86_64` replaces the standard one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A child process that is ended by its owner alone.
 //!
 //! Owns the child: a keeper thread starts, waits for and kills it, so that no pid is ever signalled after it was

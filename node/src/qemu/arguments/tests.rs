@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What descriptions must become, without starting anything.
 
 use super::*;

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The benches: the crate in tests/perf, with everything built first.
+
+use crate::command::{cargo, run};
+use crate::{Result, test, top};
+
+pub fn bench(arguments: &[String]) -> Result<()> {
+    if !top().join("tests/perf/Cargo.toml").exists() {
+        return Err("tests/perf: no benches in this tree".into());
+    }
+    test::built()?;
+    run(cargo().args(["run", "--release", "--quiet", "--manifest-path", "tests/perf/Cargo.toml", "--"]).args(arguments))
+}

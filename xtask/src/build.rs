@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Builds everything into build/: `bin/tacet`, `lib/tacet/kernel.bin`, `lib/tacet/modules/<release>/tacet.ko`,
+//! `tests/user/*`.
+//!
+//! Owns the layout of build/, which `make install`, the `tacet` command and the node tests read.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use tacet_node::{Cache, Kernel, ModuleBuild, provision};
+
+use crate::command::{cargo, program, run};
+use crate::setup::{FREESTANDING, on_path};
+use crate::{Result, kernels, top};
+
+pub fn build() -> Result<()> {
+    command()?;
+    co_kernel()?;
+    let cache = Cache::open()?;
+    provision::ensure(&cache)?;
+    for kernel in kernels::chosen(&cache, &[])? {
+        module(&cache, &kernel, &[])?;
+    }
+    module_here()?;
+    user_programs()
+}
+
+/// `build/bin/tacet`.
+pub fn command() -> Result<()> {
+    run(cargo().args(["build", "--release", "--package", "tacet-cli"]))?;
+    install(&target().join("release/tacet"), "bin/tacet")
+}
+
+/// `build/lib/tacet/kernel.bin`, a flat image.
+pub fn co_kernel() -> Result<()> {
+    run(cargo().args(["build", "--release", "--package", "tacet-image", "--target", FREESTANDING]))?;
+    let elf = target().join(FREESTANDING).join("release/tacet-image");
+    let flat = target().join(FREESTANDING).join("release/kernel.bin");
+    let objcopy = if on_path("objcopy") { "objcopy" } else { "llvm-objcopy" };
+    run(program(objcopy).args(["-O", "binary"]).arg(elf).arg(&flat))?;
+    install(&flat, "lib/tacet/kernel.bin")
+}
+
+/// `build/lib/tacet/modules/<release>/tacet.ko` for a node's kernel; `arguments` go to make.
+pub fn module(cache: &Cache, kernel: &Kernel, arguments: &[&str]) -> Result<PathBuf> {
+    let (source, out) = (top().join("linux"), objects(&kernel.release)?);
+    eprintln!("+ module for {} {}", kernel.release, arguments.join(" "));
+    let abi = top().join("abi");
+    let beside = [(abi.as_path(), "abi")];
+    ModuleBuild { source: &source, beside: &beside, out: &out, arguments }.run(cache, kernel)?;
+    install(&out.join("tacet.ko"), &format!("lib/tacet/modules/{}/tacet.ko", kernel.release))?;
+    Ok(out)
+}
+
+/// The same for the running kernel, with this host's compiler, if its headers are here.
+fn module_here() -> Result<()> {
+    let Some(release) = kernels::running_with_headers() else {
+        return Ok(());
+    };
+    let (source, out) = (top().join("linux"), objects(&release)?);
+    run(program("cp").args(["-Rpu", "--no-target-directory"]).arg(source).arg(&out))?;
+    let modules = format!("M={}", out.display());
+    run(program("make").arg("-C").arg(format!("/lib/modules/{release}/build")).arg(modules).arg("modules"))?;
+    install(&out.join("tacet.ko"), &format!("lib/tacet/modules/{release}/tacet.ko"))
+}
+
+/// `build/tests/user`, by the nodes' compiler: nodes run what it makes whatever this host's C library is.
+pub fn user_programs() -> Result<()> {
+    let (source, out) = (top().join("tests/user"), top().join("build/tests/user"));
+    if !source.join("Makefile").exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(&out)?;
+    let jobs = format!("-j{}", std::thread::available_parallelism().map_or(2, usize::from));
+    eprintln!("+ make {jobs} -C tests/user OUT=build/tests/user");
+    let make = ["make", "--silent", &jobs, "-C", "/mnt/source", "OUT=/mnt/out"];
+    Ok(provision::run_in_tree(&Cache::open()?, &[(&source, "source"), (&out, "out")], &make)?)
+}
+
+/// Where a release's objects are; the border's headers are beside the copy of the sources, as in the repository.
+fn objects(release: &str) -> Result<PathBuf> {
+    let directory = top().join("build/modules").join(release);
+    fs::create_dir_all(directory.join("linux"))?;
+    let abi = directory.join("abi");
+    if !abi.exists() {
+        symlink(top().join("abi"), abi)?;
+    }
+    Ok(directory.join("linux"))
+}
+
+/// Replaces, never overwrites: a node may be running the old one.
+fn install(from: &Path, to: &str) -> Result<()> {
+    let to = top().join("build").join(to);
+    let parent = to.parent().unwrap_or(&to);
+    fs::create_dir_all(parent)?;
+    let new = to.with_extension("new");
+    fs::copy(from, &new).map_err(|e| format!("{}: {e}", from.display()))?;
+    Ok(fs::rename(&new, &to)?)
+}
+
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top().join("target"), PathBuf::from)
+}

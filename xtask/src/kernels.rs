@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The kernels that the nodes boot, and the one that runs here.
+
+use std::path::Path;
+
+use tacet_node::{Cache, Kernel, KernelLine, provision};
+
+use crate::Result;
+
+/// The nodes' kernels that were asked for, provisioned; all when none was named.
+pub fn chosen(cache: &Cache, named: &[String]) -> Result<Vec<Kernel>> {
+    let lines = match named {
+        [] => KernelLine::ALL.to_vec(),
+        named => named.iter().map(|name| name.parse()).collect::<tacet_node::Result<Vec<_>>>()?,
+    };
+    let all = provision::kernels(cache)?;
+    Ok(all.into_iter().filter(|kernel| lines.contains(&kernel.line)).collect())
+}
+
+/// The release of the running kernel, if its headers are here.
+pub fn running_with_headers() -> Option<String> {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok()?.trim().to_owned();
+    Path::new("/lib/modules").join(&release).join("build/Makefile").exists().then_some(release)
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Installs what building and testing need: the host's packages where apt is, Rust's targets, everything of nodes.
+//!
+//! Never runs sudo: without root it says the line to run.
+
+use std::path::Path;
+
+use tacet_node::{Cache, provision};
+
+use crate::Result;
+use crate::command::{program, run};
+
+/// Programs of the host that the build itself calls, and the packages that bring them. `tacet-node` knows its own.
+const BUILD: [(&str, &str); 3] = [("cc", "gcc"), ("make", "make"), ("objcopy", "binutils")];
+/// The co-kernel's target.
+pub const FREESTANDING: &str = "x86_64-unknown-none";
+
+pub fn setup(refresh: bool) -> Result<()> {
+    host_packages()?;
+    rust_target()?;
+    let cache = Cache::open()?;
+    if refresh {
+        provision::refresh(&cache)?
+    } else {
+        provision::ensure(&cache)?
+    }
+    for kernel in provision::kernels(&cache)? {
+        println!("kernel {}: {}", kernel.line, kernel.release);
+    }
+    Ok(())
+}
+
+/// What is missing, by package; empty when all is there.
+fn missing_packages() -> Vec<&'static str> {
+    let mut packages: Vec<&str> = provision::missing().iter().map(|missing| missing.package).collect();
+    packages.extend(BUILD.iter().filter(|(name, _)| !on_path(name)).map(|(_, package)| *package));
+    packages.sort_unstable();
+    packages.dedup();
+    packages
+}
+
+fn host_packages() -> Result<()> {
+    let packages = missing_packages();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let list = packages.join(" ");
+    if !Path::new("/etc/debian_version").exists() {
+        return Err(
+            format!("host: missing {list} (Debian's names); install them with this system's package manager").into()
+        );
+    }
+    let id = program("id").arg("-u").output()?;
+    if id.stdout != b"0\n" {
+        return Err(format!("host: missing {list}; run `sudo apt-get install {list}` and repeat").into());
+    }
+    run(program("apt-get").args(["update", "-q"]))?;
+    run(program("apt-get").args(["install", "-y", "-q", "--no-install-recommends"]).args(&packages))
+}
+
+fn rust_target() -> Result<()> {
+    if target_is_there() {
+        return Ok(());
+    }
+    if !on_path("rustup") {
+        return Err(
+            format!("rust: no target {FREESTANDING}; install rustup, then `rustup target add {FREESTANDING}`").into()
+        );
+    }
+    run(program("rustup").args(["target", "add", FREESTANDING]))
+}
+
+fn target_is_there() -> bool {
+    let sysroot = program("rustc").args(["--print", "target-libdir", "--target", FREESTANDING]).output();
+    sysroot.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir())
+}
+
+pub fn on_path(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
+}
