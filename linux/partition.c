@@ -159,6 +159,7 @@ static void describe_core(struct tacet_core *core, unsigned int cpu)
 	core->package = topology_physical_package_id(cpu);
 	core->physical_core = topology_core_id(cpu);
 	spin_lock_init(&core->inbox_lock);
+	raw_spin_lock_init(&core->bell_lock);
 }
 
 static int take_cores(struct tacet_up *request)

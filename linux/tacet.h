@@ -4,8 +4,9 @@
  *
  * Lock order: tacet_control_lock (mutex: one change of the partition at a time)
  * > tacet_hosted_lock (spinlock: who is hosted where) > a core's inbox lock.
- * A space's lock is innermost and taken with interrupts off. The path of a
- * forwarded call takes only the inbox lock of the thread's own core.
+ * A space's lock and a core's bell lock are innermost and taken with interrupts
+ * off. The path of a forwarded call takes only the inbox and bell locks of the
+ * thread's own core.
  */
 #ifndef TACET_H
 #define TACET_H
@@ -50,6 +51,8 @@ struct tacet_core {
 	bool started;			/* it was sent into the co-kernel */
 	struct tacet_cpu *shared;
 	spinlock_t inbox_lock;		/* producers of shared->inbox */
+	raw_spinlock_t bell_lock;	/* the next one, and shared->doorbells_sent */
+	bool audible;			/* it runs the co-kernel: it may be rung */
 	int package, physical_core;	/* topology, read while it was online */
 	unsigned int threads;		/* hosted here; under tacet_hosted_lock */
 	/* the watch's memory, under the watch's work item only */

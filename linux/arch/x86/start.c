@@ -209,7 +209,7 @@ int tacet_arch_start(struct tacet_partition *partition, struct tacet_core *core)
 	if (error)
 		tacet_arch_kill(core);
 	else
-		core->started = true;
+		core->audible = core->started = true;
 	memcpy(__va(LOW_PAGE), saved, PAGE_SIZE);
 	low_tables_free(&low);
 free_saved:
@@ -217,18 +217,30 @@ free_saved:
 	return error;
 }
 
-/* The core executes nothing from here on, whatever it did. */
+/* The core executes nothing from here on, whatever it did. It is not rung any
+ * more: an NMI would meet a processor that waits for SIPI. */
 void tacet_arch_kill(struct tacet_core *core)
 {
-	interrupt(APIC_INT_LEVELTRIG | APIC_INT_ASSERT | APIC_DM_INIT, core->apicid);
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&core->bell_lock, flags);
+	core->audible = false;
+	apic->icr_write(APIC_INT_LEVELTRIG | APIC_INT_ASSERT | APIC_DM_INIT, core->apicid);
+	raw_spin_unlock_irqrestore(&core->bell_lock, flags);
 }
 
 /* The doorbell: what it is about is already in memory. */
 void tacet_arch_ring(struct tacet_core *core)
 {
+	unsigned long flags;
+
 	mb();
-	core->shared->doorbells_sent++;
-	interrupt(APIC_DM_NMI | APIC_DEST_PHYSICAL, core->apicid);
+	raw_spin_lock_irqsave(&core->bell_lock, flags);
+	if (core->audible) {
+		core->shared->doorbells_sent++;
+		apic->icr_write(APIC_DM_NMI | APIC_DEST_PHYSICAL, core->apicid);
+	}
+	raw_spin_unlock_irqrestore(&core->bell_lock, flags);
 }
 
 /* An interrupt of Linux's that the core can send, on some Linux CPU. */
