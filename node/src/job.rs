@@ -40,6 +40,12 @@ impl Job {
         Ok(Job { link: link.clone(), id, events, name: command.argv.join(" "), limit, started: Instant::now() })
     }
 
+    /// The command that a node was given at boot.
+    pub(crate) fn first(link: &Link, events: Receiver<Event>, command: &Command, limit: Duration) -> Job {
+        let limit = command.timeout.unwrap_or(limit);
+        Job { link: link.clone(), id: 0, events, name: command.argv.join(" "), limit, started: Instant::now() }
+    }
+
     /// Sends a signal to its process group.
     pub fn signal(&self, number: i32) -> Result<()> {
         self.link.send(self.id, Kind::Signal, &number.to_le_bytes())

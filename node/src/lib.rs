@@ -13,6 +13,7 @@
 //! # Ok(()) }
 //! ```
 
+mod boot;
 mod cache;
 mod command;
 mod error;
@@ -21,6 +22,7 @@ mod kbuild;
 mod kernel;
 mod link;
 mod node;
+mod once;
 pub mod provision;
 mod qemu;
 mod run_directory;
@@ -36,4 +38,5 @@ pub use job::Job;
 pub use kbuild::ModuleBuild;
 pub use kernel::{Kernel, KernelLine};
 pub use node::Node;
+pub use once::Once;
 pub use spec::{Accelerator, Emulator, NodeSpec, Plugin, Share, ShareKind, Topology};

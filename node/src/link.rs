@@ -40,20 +40,22 @@ struct Jobs {
 }
 
 impl Link {
-    /// Takes over a connection on which the agent said that it is ready.
-    pub fn new(stream: UnixStream) -> std::io::Result<Link> {
+    /// Takes over a connection on which the agent said that it is ready. The events are of job 0, which only a
+    /// node that was given its command at boot has.
+    pub fn new(stream: UnixStream) -> std::io::Result<(Link, Receiver<Event>)> {
         let reader = stream.try_clone()?;
-        let jobs = Arc::new(Mutex::new(Jobs { last: 0, running: Some(HashMap::new()) }));
+        let (sender, first) = mpsc::channel();
+        let jobs = Arc::new(Mutex::new(Jobs { last: 0, running: Some(HashMap::from([(0, sender)])) }));
         let link = Link { writer: Arc::new(Mutex::new(stream)), jobs: Arc::clone(&jobs) };
         thread::spawn(move || distribute(reader, &jobs));
-        Ok(link)
+        Ok((link, first))
     }
 
     /// Starts a job; its events come until `Ended` or `Failed`, or the channel closes because the node died.
     pub fn start(&self, payload: &[u8]) -> Result<(u16, Receiver<Event>)> {
         let (sender, events) = mpsc::channel();
         let mut jobs = locked(&self.jobs);
-        let id = jobs.last.wrapping_add(1);
+        let id = jobs.last.wrapping_add(1).max(1);
         jobs.last = id;
         match &mut jobs.running {
             Some(running) => running.insert(id, sender),
@@ -112,7 +114,7 @@ mod tests {
     #[test]
     fn events_reach_their_job_and_a_dead_node_ends_all() {
         let (host, mut guest) = UnixStream::pair().expect("pair");
-        let link = Link::new(host).expect("link");
+        let (link, _) = Link::new(host).expect("link");
         let (a, from_a) = link.start(b"").expect("starts");
         let (b, from_b) = link.start(b"").expect("starts");
         for bytes in [frame(b, Kind::Stdout, b"b"), frame(a, Kind::Stderr, b"a"), frame(a, Kind::Exit, &[0, 3, 0, 0])] {

@@ -5,25 +5,20 @@
 //! is dropped is killed; one that died leaves its console log in the cache.
 
 use std::fs;
-use std::io::ErrorKind;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 
+use crate::boot::Prepared;
 use crate::cache::Cache;
 use crate::command::{Command, Output};
-use crate::error::{Error, OnPath, Result};
+use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::kernel::Kernel;
 use crate::link::Link;
-use crate::qemu::accelerator::{self, Execution};
-use crate::qemu::arguments::{self, Wiring};
-use crate::qemu::emulator::Qemu;
+use crate::qemu::accelerator::Execution;
 use crate::qemu::process::Process;
 use crate::run_directory::RunDirectory;
-use crate::share;
-use crate::spec::{NodeSpec, ShareKind};
-use crate::wire::{Frame, Kind};
+use crate::spec::NodeSpec;
+use crate::wire::Kind;
 
 /// How long a node may take to power off when asked.
 const POWER_OFF: Duration = Duration::from_secs(20);
@@ -32,52 +27,26 @@ const POWER_OFF: Duration = Duration::from_secs(20);
 pub struct Node {
     pub(crate) link: Link,
     // dropped in this order: the emulator before what it is connected to
-    qemu: Process,
-    _shares: Vec<Process>,
-    run: RunDirectory,
-    release: String,
-    execution: Execution,
-    command_timeout: Duration,
+    pub(crate) qemu: Process,
+    pub(crate) _shares: Vec<Process>,
+    pub(crate) run: RunDirectory,
+    pub(crate) release: String,
+    pub(crate) execution: Execution,
+    pub(crate) command_timeout: Duration,
 }
 
 impl Node {
     /// Boots a node and waits until it takes commands. Everything must have been provisioned
     /// ([`crate::provision::ensure`]).
     pub fn boot(cache: &Cache, spec: &NodeSpec) -> Result<Node> {
-        spec.check()?;
-        let kernel = Kernel::installed(cache, spec.kernel)?;
-        let emulator = Qemu::find(cache, spec.emulator)?;
-        let execution = accelerator::resolve(cache, spec, &emulator)?;
-        let run = RunDirectory::create(cache)?;
-
-        let agent = run.path().join("agent");
-        let listener = UnixListener::bind(&agent).on(&agent)?;
-        let (mut wires, mut servers) = (Vec::new(), Vec::new());
-        for (index, share) in spec.shares.iter().enumerate() {
-            let (wire, server) = share::prepare(cache, share, index, run.path())?;
-            wires.push(wire);
-            servers.extend(server);
+        let prepared = Prepared::new(cache, spec)?;
+        let mounts = prepared.mounts(spec);
+        let (node, _) = prepared.start(spec)?;
+        let output = node.run(&Command::shell(&mounts))?;
+        if output.status.success() {
+            return Ok(node);
         }
-        let wiring = Wiring {
-            agent,
-            console: run.path().join("console.log"),
-            plugin_log: run.path().join("plugin.log"),
-            root: cache.root_image(),
-            initramfs: kernel.initramfs(),
-            shares: wires,
-        };
-        let mut command = emulator.command();
-        command.args(arguments::arguments(spec, &kernel, &wiring, execution, emulator.version));
-        let qemu = Process::start(command, &run.path().join("qemu.log"))?;
-        let link = connect(&listener, &qemu, spec.boot_timeout).map_err(|cause| run.died(&cause))?;
-
-        let command_timeout = spec.command_timeout;
-        let node = Node { link, qemu, _shares: servers, run, release: kernel.release, execution, command_timeout };
-        for (index, share) in spec.shares.iter().enumerate() {
-            let kind = if share.kind == ShareKind::Live { "virtiofs" } else { "ext4" };
-            node.mount(kind, &arguments::share_source(&wiring, index), &share.path)?;
-        }
-        Ok(node)
+        Err(node.run.died(&format!("its shares cannot be mounted: {}", output.error_text())))
     }
 
     /// Runs a command to its end. A command that fails is an [`Output`]; an error means that there is no result.
@@ -136,49 +105,5 @@ impl Node {
             Some(status) => Err(self.run.died(&format!("the emulator ended with {status} at power-off"))),
             None => Err(self.run.died("it does not power off")),
         }
-    }
-
-    fn mount(&self, kind: &str, source: &str, at: &Path) -> Result<()> {
-        let script = "mkdir -p \"$2\" && exec mount -t \"$0\" \"$1\" \"$2\"";
-        let at = at.display().to_string();
-        let output = self.run(&Command::new(["sh", "-c", script, kind, source, &at]))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(Error::new(format!("share {at}"), output.error_text(), "see the node's console log"))
-    }
-}
-
-/// Waits for the emulator's connection and the agent's first word on it.
-fn connect(listener: &UnixListener, qemu: &Process, limit: Duration) -> std::result::Result<Link, String> {
-    let text = |e: std::io::Error| e.to_string();
-    let until = Instant::now() + limit;
-    listener.set_nonblocking(true).map_err(text)?;
-    let mut stream = loop {
-        match listener.accept() {
-            Ok((stream, _)) => break stream,
-            Err(e) if e.kind() != ErrorKind::WouldBlock => return Err(text(e)),
-            Err(_) if qemu.status().is_some() => return Err("the emulator did not start".to_owned()),
-            Err(_) if Instant::now() > until => return Err("the emulator does not connect".to_owned()),
-            Err(_) => std::thread::sleep(Duration::from_millis(10)),
-        }
-    };
-    stream.set_nonblocking(false).map_err(text)?;
-    first_word(&mut stream, until)?;
-    stream.set_read_timeout(None).map_err(text)?;
-    Link::new(stream).map_err(text)
-}
-
-fn first_word(stream: &mut UnixStream, until: Instant) -> std::result::Result<(), String> {
-    let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-    stream.set_read_timeout(Some(left)).map_err(|e| e.to_string())?;
-    match Frame::read(stream) {
-        Ok(Frame { kind: Kind::Ready, .. }) => Ok(()),
-        Ok(frame) => Err(format!("its agent began with {:?}", frame.kind)),
-        Err(e) if e.kind() == ErrorKind::UnexpectedEof => Err("it ended while booting".to_owned()),
-        Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-            Err("it did not boot in time".to_owned())
-        }
-        Err(e) => Err(e.to_string()),
     }
 }

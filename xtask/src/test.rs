@@ -44,16 +44,25 @@ fn on_nodes(tally: &mut Tally, named: &[String]) -> Result<()> {
         let built = build::module(&cache, kernel, &["W=1"]).and_then(without_warnings);
         tally.check(&format!("module for {}", kernel.release), built);
     }
-    if !top().join("tests/node/Cargo.toml").exists() {
-        return Ok(());
-    }
     for kernel in &kernels {
-        // two cores: nodes side by side only slow each other down
-        let arguments =
-            ["test", "--quiet", "--no-fail-fast", "--manifest-path", "tests/node/Cargo.toml", "--", "--test-threads=1"];
-        tally.runner(cargo().args(arguments).env("TACET_TEST_KERNEL", kernel.line.to_string()));
+        for tests in node_tests() {
+            // two cores: nodes side by side only slow each other down
+            let how = ["--", "--include-ignored", "--test-threads=1"];
+            let mut command = cargo();
+            command.args(["test", "--quiet", "--no-fail-fast"]).args(tests).args(how);
+            tally.runner(command.env("TACET_TEST_KERNEL", kernel.line.to_string()));
+        }
     }
     Ok(())
+}
+
+/// The node library's own tests, then the scenarios.
+fn node_tests() -> Vec<Vec<&'static str>> {
+    let mut tests = vec![vec!["--package", "tacet-node", "--test", "node"]];
+    if top().join("tests/node/Cargo.toml").exists() {
+        tests.push(vec!["--manifest-path", "tests/node/Cargo.toml"]);
+    }
+    tests
 }
 
 /// The module builds without a word; what it said at the last full build counts until its source changes.

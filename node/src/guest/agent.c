@@ -55,6 +55,13 @@ struct job {
 
 static struct job jobs[JOBS];
 static int port;
+static int once;		/* the only job came with the initramfs; the node ends with it */
+
+static void power_off(void)
+{
+	sync();
+	reboot(RB_POWER_OFF);
+}
 
 static void all_of(int fd, const char *data, size_t length)
 {
@@ -65,8 +72,7 @@ static void all_of(int fd, const char *data, size_t length)
 			data += n;
 			length -= n;
 		} else if (errno != EINTR && errno != EAGAIN) {
-			sync();
-			reboot(RB_POWER_OFF);	/* the host is gone: nobody is left to serve */
+			power_off();	/* the host is gone: nobody is left to serve */
 		}
 	}
 }
@@ -261,10 +267,8 @@ static void handle(const struct header *h, char *payload)
 
 	if (h->kind == RUN)
 		return start_job(h->job, payload, h->length);
-	if (h->kind == POWEROFF) {
-		sync();
-		reboot(RB_POWER_OFF);
-	}
+	if (h->kind == POWEROFF)
+		power_off();
 	if (!j)
 		return;		/* it ended while the frame was on its way */
 	if (h->kind == STDIN) {
@@ -295,13 +299,11 @@ static void from_host(void)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n <= 0) {
-		sync();
-		reboot(RB_POWER_OFF);
-	}
+	if (n <= 0)
+		power_off();
 	have += n;
 	if (have == sizeof(h) && h.length > LARGEST)
-		reboot(RB_POWER_OFF);
+		power_off();
 	if (have < sizeof(h) || have < sizeof(h) + h.length)
 		return;
 	have = 0;
@@ -324,6 +326,8 @@ static void reap(void)
 			while (j->err >= 0 && forward(j, &j->err, STDERR))
 				;
 			send_frame(j->id, EXIT, &word, sizeof(word));
+			if (once)
+				power_off();
 			j->ended = 1;
 			if (j->in != j->out)
 				shut(&j->in);
@@ -365,6 +369,20 @@ static void serve(int children)
 		from_host();
 }
 
+/* Starts the job whose RUN payload is in a file, as number 0, without input. */
+static void start_from(const char *path)
+{
+	static char payload[LARGEST];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, payload, sizeof(payload));
+
+	once = 1;
+	start_job(0, payload, n > 0 ? n : 0);
+	if (!jobs[0].pid)
+		power_off();
+	shut(&jobs[0].in);
+}
+
 int main(int argc, char **argv)
 {
 	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
@@ -374,7 +392,7 @@ int main(int argc, char **argv)
 	port = argc > 1 ? open(argv[1], O_RDWR | O_CLOEXEC) : -1;
 	if (port < 0) {
 		printf("node agent: no port: %s\n", strerror(errno));
-		reboot(RB_POWER_OFF);
+		power_off();
 	}
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
@@ -383,6 +401,8 @@ int main(int argc, char **argv)
 	children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	setrlimit(RLIMIT_CORE, &unlimited);
 	send_frame(0, READY, NULL, 0);
+	if (argc > 2)
+		start_from(argv[2]);
 	for (;;)
 		serve(children);
 }

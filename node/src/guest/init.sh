@@ -41,4 +41,7 @@ done
 [ -n "$port" ] || die "no agent port"
 $b mkdir -p /root/run/tacet
 $b cp /agent /root/run/tacet/agent
-exec $b switch_root /root /run/tacet/agent $port
+# a node that runs one command has it from the start: nothing that the host does later can disturb it
+first=
+if [ -e /first ]; then $b cp /first /root/run/tacet/first; first=/run/tacet/first; fi
+exec $b switch_root /root /run/tacet/agent $port $first

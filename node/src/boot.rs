@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From a description to a node that answers: finds, connects, starts, listens.
+//!
+//! Called by `node.rs` and `once.rs`, which differ in what the node is told. Must never leave a process behind when it
+//! fails: everything started is owned by a value that kills it.
+
+use std::io::ErrorKind;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use crate::cache::Cache;
+use crate::error::{OnPath, Result};
+use crate::kernel::Kernel;
+use crate::link::{Event, Link};
+use crate::node::Node;
+use crate::qemu::accelerator::{self, Execution};
+use crate::qemu::arguments::{self, Wiring};
+use crate::qemu::emulator::Qemu;
+use crate::qemu::process::Process;
+use crate::run_directory::RunDirectory;
+use crate::share;
+use crate::spec::{NodeSpec, ShareKind};
+use crate::wire::{Frame, Kind};
+
+/// Everything a node needs, found and connected, before its emulator starts.
+pub(crate) struct Prepared {
+    pub wiring: Wiring,
+    pub run: RunDirectory,
+    kernel: Kernel,
+    emulator: Qemu,
+    execution: Execution,
+    servers: Vec<Process>,
+}
+
+impl Prepared {
+    pub fn new(cache: &Cache, spec: &NodeSpec) -> Result<Prepared> {
+        spec.check()?;
+        let kernel = Kernel::installed(cache, spec.kernel)?;
+        let emulator = Qemu::find(cache, spec.emulator)?;
+        let execution = accelerator::resolve(cache, spec, &emulator)?;
+        let run = RunDirectory::create(cache)?;
+        let (mut shares, mut servers) = (Vec::new(), Vec::new());
+        for (index, share) in spec.shares.iter().enumerate() {
+            let (wire, server) = share::prepare(cache, share, index, run.path())?;
+            shares.push(wire);
+            servers.extend(server);
+        }
+        let wiring = Wiring {
+            agent: run.path().join("agent"),
+            console: run.path().join("console.log"),
+            plugin_log: run.path().join("plugin.log"),
+            root: cache.root_image(),
+            initramfs: kernel.initramfs(),
+            shares,
+        };
+        Ok(Prepared { wiring, run, kernel, emulator, execution, servers })
+    }
+
+    /// A script that mounts the shares inside.
+    pub fn mounts(&self, spec: &NodeSpec) -> String {
+        let mut script = String::from("set -e\n");
+        for (index, share) in spec.shares.iter().enumerate() {
+            let kind = if share.kind == ShareKind::Live { "virtiofs" } else { "ext4" };
+            let (source, at) =
+                (arguments::share_source(&self.wiring, index), quoted(&share.path.display().to_string()));
+            script.push_str(&format!("mkdir -p {at}; mount -t {kind} {source} {at}\n"));
+        }
+        script
+    }
+
+    /// Starts the emulator and waits for the agent. The events are those of a command that was given at boot.
+    pub fn start(self, spec: &NodeSpec) -> Result<(Node, Receiver<Event>)> {
+        let Prepared { wiring, run, kernel, emulator, execution, servers } = self;
+        let listener = UnixListener::bind(&wiring.agent).on(&wiring.agent)?;
+        let mut command = emulator.command();
+        command.args(arguments::arguments(spec, &kernel, &wiring, execution, emulator.version));
+        let qemu = Process::start(command, &run.path().join("qemu.log"))?;
+        let (link, first) = connect(&listener, &qemu, spec.boot_timeout).map_err(|cause| run.died(&cause))?;
+        let command_timeout = spec.command_timeout;
+        let node = Node { link, qemu, _shares: servers, run, release: kernel.release, execution, command_timeout };
+        Ok((node, first))
+    }
+}
+
+/// For a POSIX shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+type Connected = std::result::Result<(Link, Receiver<Event>), String>;
+
+/// Waits for the emulator's connection and the agent's first word on it.
+fn connect(listener: &UnixListener, qemu: &Process, limit: Duration) -> Connected {
+    let text = |e: std::io::Error| e.to_string();
+    let until = Instant::now() + limit;
+    listener.set_nonblocking(true).map_err(text)?;
+    let mut stream = loop {
+        match listener.accept() {
+            Ok((stream, _)) => break stream,
+            Err(e) if e.kind() != ErrorKind::WouldBlock => return Err(text(e)),
+            Err(_) if qemu.status().is_some() => return Err("the emulator did not start".to_owned()),
+            Err(_) if Instant::now() > until => return Err("the emulator does not connect".to_owned()),
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    stream.set_nonblocking(false).map_err(text)?;
+    first_word(&mut stream, until)?;
+    stream.set_read_timeout(None).map_err(text)?;
+    Link::new(stream).map_err(text)
+}
+
+fn first_word(stream: &mut UnixStream, until: Instant) -> std::result::Result<(), String> {
+    let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+    stream.set_read_timeout(Some(left)).map_err(|e| e.to_string())?;
+    match Frame::read(stream) {
+        Ok(Frame { kind: Kind::Ready, .. }) => Ok(()),
+        Ok(frame) => Err(format!("its agent began with {:?}", frame.kind)),
+        Err(e) if e.kind() == ErrorKind::UnexpectedEof => Err("it ended while booting".to_owned()),
+        Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            Err("it did not boot in time".to_owned())
+        }
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_survive_a_shell() {
+        for text in ["plain", "two words", "it's", "$HOME `x`"] {
+            let output = std::process::Command::new("sh").args(["-c", &format!("printf %s {}", quoted(text))]).output();
+            assert_eq!(output.expect("sh").stdout, text.as_bytes());
+        }
+    }
+}
