@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 #define PAGE 4096L
-#define ROUNDS 120
+#define ROUNDS 60
 
 static volatile uint64_t *page;
 static uint64_t epoch;		/* written by main after a change took effect; read by the reader before it looks */

@@ -36,6 +36,7 @@ static void pass_descriptor(void)
 	pid_t pid;
 
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 && pipe(pipe_ends) == 0);
+	CHECK(setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)) == 0);
 	pid = fork();
 	if (pid == 0) {
 		part->cmsg_level = SOL_SOCKET, part->cmsg_type = SCM_RIGHTS, part->cmsg_len = CMSG_LEN(sizeof(int));
@@ -43,7 +44,6 @@ static void pass_descriptor(void)
 		CHECK(sendmsg(pair[1], &msg, 0) == 1);
 		_exit(0);
 	}
-	CHECK(setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)) == 0);
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 	msg.msg_controllen = sizeof(control);
 	CHECK(recvmsg(pair[0], &msg, 0) == 1 && byte == 'b');
