@@ -83,12 +83,21 @@ pub struct CpuStatus {
     pub doorbells_sent: u64,
     pub doorbells_user: u64,
     pub doorbells_kernel: u64,
+    /// Rang after the core had already served the request.
     pub doorbells_empty: u64,
     pub notifications: u64,
     pub switches: u64,
     pub flushes: u64,
     /// Only the vectors that came.
     pub foreign_interrupts: Vec<Foreign>,
+}
+
+impl CpuStatus {
+    /// Non-maskable interrupts that the module did not send: more came than it rang. Doorbells rung in quick
+    /// succession may come as one, so this is a lower bound.
+    pub fn foreign_nmi(&self) -> u64 {
+        (self.doorbells_user + self.doorbells_kernel).saturating_sub(self.doorbells_sent)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -71,7 +71,7 @@ fn memory(status: &Status) -> String {
 
 fn cores(cores: &[CpuStatus]) -> String {
     let headings =
-        ["CPU>", "NODE>", "STATE", "MODE", "THREADS>", "SWITCHES>", "DOORBELLS>", "FLUSHES>", "STRAY-NMI>", "FOREIGN"];
+        ["CPU>", "NODE>", "STATE", "MODE", "THREADS>", "SWITCHES>", "DOORBELLS>", "FLUSHES>", "FOREIGN-NMI>", "FOREIGN"];
     let rows = cores.iter().map(|core| {
         let foreign = core.foreign_interrupts.iter().map(|entry| format!("{:#04x}:{}", entry.vector, entry.count));
         let foreign = foreign.collect::<Vec<_>>().join(" ");
@@ -84,7 +84,7 @@ fn cores(cores: &[CpuStatus]) -> String {
             core.switches.to_string(),
             core.doorbells_sent.to_string(),
             core.flushes.to_string(),
-            core.doorbells_empty.to_string(),
+            core.foreign_nmi().to_string(),
             if foreign.is_empty() { "none".to_string() } else { foreign },
         ]
     });
