@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The C end of the border as Rust functions, for the tests beside this crate.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+
+use tacet_abi::tacet_ring;
+
+unsafe extern "C" {
+    fn c_ring_push(ring: *mut tacet_ring, value: u32) -> i32;
+    fn c_ring_pop(ring: *mut tacet_ring, value: *mut u32) -> i32;
+    fn c_size(which: i32) -> u64;
+}
+
+/// What C says of size number `which`, in the order of `ends.c`.
+pub fn size_in_c(which: i32) -> u64 {
+    // SAFETY: the function bounds its argument from above and is not called with a negative one.
+    unsafe { c_size(which.max(0)) }
+}
+
+/// A ring in memory of its own, with counters that start anywhere.
+pub struct Shared(NonNull<tacet_ring>);
+
+// SAFETY: both ends access the ring atomically; each test has one producer and one consumer.
+unsafe impl Sync for Shared {}
+// SAFETY: as above; the memory belongs to the value.
+unsafe impl Send for Shared {}
+
+impl Shared {
+    /// An empty ring whose counters stand at `start`.
+    pub fn new(start: u32) -> Self {
+        // SAFETY: the layout is not empty; a ring is valid when zeroed.
+        let ring = unsafe { alloc_zeroed(Layout::new::<tacet_ring>()) }.cast::<tacet_ring>();
+        let ring = NonNull::new(ring).expect("memory for a ring");
+        // SAFETY: just allocated, not shared yet.
+        unsafe {
+            (*ring.as_ptr()).head = start;
+            (*ring.as_ptr()).tail = start;
+        }
+        Self(ring)
+    }
+
+    /// The Rust end.
+    pub fn rust(&self) -> tacet_abi::ring::Ring {
+        // SAFETY: the memory lives as long as self, which outlives its use in the tests.
+        unsafe { tacet_abi::ring::Ring::new(self.0) }
+    }
+
+    /// As `tacet_ring_push`.
+    pub fn push_in_c(&self, value: u32) -> i32 {
+        // SAFETY: the ring is valid.
+        unsafe { c_ring_push(self.0.as_ptr(), value) }
+    }
+
+    /// As `tacet_ring_pop`, with the value.
+    pub fn pop_in_c(&self) -> (i32, u32) {
+        let mut value = 0;
+        // SAFETY: the ring is valid, and so is the place for the value.
+        let result = unsafe { c_ring_pop(self.0.as_ptr(), &raw mut value) };
+        (result, value)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout.
+        unsafe { dealloc(self.0.as_ptr().cast(), Layout::new::<tacet_ring>()) };
+    }
+}
