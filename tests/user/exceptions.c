@@ -134,6 +134,9 @@ static void run(unsigned i)
 		CHECK(under_tcg());
 		goto done;
 	}
+	/* it also takes a bad stack address for any other */
+	if (cases[i].trap == 12 && seen_trap == 13 && under_tcg())
+		goto done;
 	CHECK(seen.si_signo == cases[i].sig && seen.si_code == cases[i].si_code);
 	CHECK(seen_trap == (uint64_t)cases[i].trap);
 	CHECK(seen_ip >= start && seen_ip < start + 64);

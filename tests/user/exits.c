@@ -2,6 +2,7 @@
 /* How threads and processes end while others compute, block or wait for them. */
 #include "check.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 
 static int running, go;
@@ -69,10 +70,18 @@ static void main_spins_while_thread_exits(void)
 		;
 }
 
+static int main_is_gone(void)
+{
+	char text[256] = { 0 };
+	int fd = open("/proc/self/stat", O_RDONLY);
+
+	CHECK(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && close(fd) == 0);
+	return strrchr(text, ')')[2] == 'Z';
+}
+
 static void *last_one(void *unused)
 {
-	/* a moment after the main thread is gone */
-	sleep_ms(5);
+	wait_until(main_is_gone());
 	syscall(SYS_exit, 13);
 	return unused;
 }
