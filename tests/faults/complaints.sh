@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# complaints.sh: the lines of the kernel's log, since it was cleared, that no
+# scenario may cause. Called by the runner; prints nothing when all is well.
+
+dmesg | grep -E 'WARNING:|BUG:|Oops|blocked for more than|rcu.*(stall|detected)|soft lockup|hard LOCKUP|unable to handle|general protection fault, |refcount_t|Bad page|double fault|list_(add|del) corruption|stack guard|scheduling while atomic|sleeping function|Kernel panic' |
+	grep -v 'traps: ' | head -5
+dmesg | grep -A12 -E 'WARNING:|BUG:|Oops|blocked for more' | grep -E 'RIP:|Call Trace|^\[[^]]*\]  [a-z_]+\+' | head -8
+exit 0

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# kills.sh: SIGKILL at random instants. Called by the runner with the name of a function.
+
+. "$F/lib.sh"
+
+random() {
+	local count seed=$((RANDOM * RANDOM + 1))
+	count=$(full 400 1000)
+	up
+	$F/killer "$count" $seed $F/victim any || exit
+	down
+	note "$count kills" "seed $seed"
+}
+
+scenario "$@"

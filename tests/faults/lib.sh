@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# lib.sh: what the scenario scripts share. Each script sources it, defines one
+# function for each scenario and ends with `scenario "$@"`. The runner gives T
+# (the tacet command), F (our programs), U (the user programs), FULL.
+# "fail: REASON" on the output fails a scenario; "note: TEXT" is printed with it.
+
+cpus=/sys/devices/system/cpu
+
+fail() {
+	echo "fail: $*"
+	exit 1
+}
+
+note() {
+	echo "note: $*"
+}
+
+full() { # NORMAL LONG: how many times
+	if [ "$FULL" = 1 ]; then echo "$2"; else echo "$1"; fi
+}
+
+up() { # [ARGUMENTS]: a partition, CPUs 2 and 3 unless said otherwise
+	case " $* " in *" --cpus "*) ;; *) set -- --cpus 2-3 "$@" ;; esac
+	case " $* " in *" --memory "*) ;; *) set -- --memory 64M "$@" ;; esac
+	$T up --test-hooks "$@" >/dev/null 2>.up-said || fail "up $*: $(cat .up-said)"
+}
+
+down() { # [--force]
+	$T down "$@" >/dev/null 2>.down-said || fail "down $*: $(cat .down-said)"
+}
+
+refused() { # WORD COMMAND...: it fails, and says WORD
+	local word=$1 said
+	shift
+	said=$("$@" 2>&1) && fail "$* was not refused"
+	case $said in *"$word"*) ;; *) fail "$*: said '$said', not '$word'" ;; esac
+}
+
+victim() { # WAY [tacet run's arguments]: pid in $victim, and it has begun to count its rounds
+	local way=$1 file=rounds.$RANDOM$RANDOM
+	shift
+	$T run --no-populate "$@" -- $F/victim "$way" $file &
+	victim=$! rounds_file=$file
+	until_true "the victim begins" counted $file
+}
+
+counted() { # FILE: the victim's rounds are not 0
+	[ -s "$1" ] && [ "$(rounds "$1")" != 0 ]
+}
+
+rounds() { # FILE
+	od -An -tu8 -N8 "$1" | tr -d ' '
+}
+
+alive() { # FILE: its rounds go on
+	local before
+	before=$(rounds "$1")
+	until_true "$1 goes on" more_than "$before" "$1"
+}
+
+more_than() { # NUMBER FILE
+	[ "$(rounds "$2")" -gt "$1" ]
+}
+
+until_true() { # WHAT COMMAND...: waits; a minute without it is a failure
+	local what=$1 tries=600
+	shift
+	while [ $tries -gt 0 ]; do
+		"$@" && return
+		sleep 0.1
+		tries=$((tries - 1))
+	done
+	fail "never: $what"
+}
+
+hosted() { # NUMBER: so many threads are hosted
+	set -- "$1" $($F/door status)
+	[ "$3" = "$1" ]
+}
+
+state() { # NUMBER of enum tacet_partition_state
+	set -- "$1" $($F/door status)
+	[ "$2" = "$1" ]
+}
+
+hosted_as() { # PID CPU: it is hosted there
+	$F/door list | grep -q "^$1 $1 $2 "
+}
+
+ended() { # PID STATUS: our child ends so
+	local status
+	wait "$1"
+	status=$?
+	[ $status = "$2" ] || fail "process $1 ended with $status, not $2"
+}
+
+gone() { # PID
+	! kill -0 "$1" 2>/dev/null
+}
+
+scenario() {
+	[ "$(type -t "$1")" = function ] || fail "no scenario $1"
+	exec 2>.stderr
+	trap 'jobs -p | xargs -r kill -9 2>/dev/null' EXIT
+	"$@"
+	exit 0
+}

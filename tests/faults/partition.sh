@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# partition.sh: taking and giving back. Called by the runner with the name of a function.
+
+. "$F/lib.sh"
+
+choices() {
+	local list
+	for list in 1 3 1-2 2,3 1-3 3,1; do
+		up --cpus $list
+		$T run -- $U/exits >.exits || fail "with CPUs $list: exits ended with $?: $(tail -1 .exits)"
+		down
+		[ "$(cat $cpus/online)" = 0-3 ] || fail "online after $list: $(cat $cpus/online)"
+	done
+}
+
+steps() {
+	local step
+	for step in 1 2 3 4 5 6 7; do
+		refused "failed on request" $T up --test-hooks --cpus 2-3 --memory 64M --fail-step $step
+		state 0 || fail "step $step leaves state $($F/door status)"
+		[ "$(cat $cpus/online)" = 0-3 ] || fail "online after step $step: $(cat $cpus/online)"
+		[ "$(cat $cpus/present)" = 0-3 ] || fail "present after step $step: $(cat $cpus/present)"
+		! grep -q tacet /proc/interrupts || fail "an interrupt stays after step $step"
+	done
+	up
+	down
+}
+
+refusals() {
+	local words
+	for words in "--cpus 0" "--cpus 0-3" "--cpus 7" "--cpus 2-3 --memory 2M" "--cpus 2 --memory 1000G"; do
+		# shellcheck disable=SC2086  # these are several words
+		refused "" $T up --test-hooks $words
+		state 0 || fail "$words leaves state $($F/door status)"
+	done
+	echo 0 >$cpus/cpu3/online
+	refused "" $T up --test-hooks --cpus 2-3
+	echo 1 >$cpus/cpu3/online
+	up
+	refused "one is up" $T up --test-hooks --cpus 1
+	down
+	refused "none is up" $T run -- true
+	[ "$($F/door down)" = ENODEV ] || fail "a second down: $($F/door down)"
+}
+
+# As much as there is, of which the kernel itself is a part; and more than a quarter of it.
+memory() {
+	local all
+	all=$(($(sed -n 's/MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 2048 * 2))M
+	for _ in 1 2 3; do
+		refused "" $T up --test-hooks --cpus 3 --memory $all
+		state 0 || fail "$all leaves state $($F/door status)"
+	done
+	up --memory 512M
+	[ "$($T --json status | tr -d ' \n' | grep -o '"bytes":[0-9]*')" = '"bytes":536870912' ] ||
+		fail "status does not say 512 MiB"
+	down
+}
+
+# Up and down with Linux busy and a program each time.
+cycles() {
+	local i pids
+	for i in 1 2; do
+		$F/victim faults & pids="$pids $!"
+		$F/victim forks & pids="$pids $!"
+	done
+	for i in $(seq "$(full 20 100)"); do
+		up --cpus $((1 + i % 3))
+		$T run -- /bin/true || fail "cycle $i: true ended with $?"
+		down
+	done
+	note "$(full 20 100) cycles"
+	kill -9 $pids
+}
+
+scenario "$@"

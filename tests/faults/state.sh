@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# state.sh: what must be the same after a scenario as before it, for the runner's
+# state.rs: lines of NAME: VALUE, then /proc/zoneinfo. Changes nothing but caches.
+
+cpus=/sys/devices/system/cpu
+settle() { # until what ended processes leave behind is gone too
+	for _ in $(seq 100); do
+		[ "$(ls /sys/kernel/tacet | tr -d '\n')" = decouple ] && [ "$(cat /sys/module/tacet/refcnt)" = 0 ] && return
+		sleep 0.1
+	done
+}
+
+settle
+for mask in online present possible offline; do
+	echo "$mask CPUs: $(cat $cpus/$mask)"
+done
+set -- $($F/door status)
+case $1 in 0 | 3) gone=gone ;; *) gone="state $1" ;; esac
+echo "partition: $gone"
+echo "hosted threads: $2"
+echo "references of the module: $(cat /sys/module/tacet/refcnt)"
+echo "directories in /sys/kernel/tacet: $(ls /sys/kernel/tacet | tr '\n' ' ')"
+echo "interrupts of tacet: $(grep -c tacet /proc/interrupts)"
+echo "affinity of a new process: $(taskset -cp $$ | sed 's/.*: //')"
+echo "victims: $(pgrep -c victim)"
+echo "taint without ours: $(($(cat /proc/sys/kernel/tainted) & ~(4096 | 8192)))"
+sync
+echo 3 >/proc/sys/vm/drop_caches
+cat /proc/sys/vm/stat_refresh
+echo zoneinfo
+cat /proc/zoneinfo

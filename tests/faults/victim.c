@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * victim [compute|calls|faults|forks|threads|signals] [FILE]: a program that
+ * goes on for ever in one way, until something ends it. With FILE, the first
+ * eight bytes of it count its rounds, for those who watch whether it lives.
+ * Whatever it sees, it checks: a wrong value ends it with status 3.
+ */
+#include "door.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+static uint64_t here;
+static volatile uint64_t *rounds = &here;
+
+static void check(int right)
+{
+	if (!right)
+		_exit(3);
+}
+
+static void compute(void)
+{
+	uint64_t sum = 0;
+
+	for (uint64_t i = 1; i <= 50000; i++)
+		sum += i * i;
+	check(sum == 50000ull * 50001 * 100001 / 6);
+}
+
+static void calls(void)
+{
+	check(getppid() >= 0 && getpid() > 0 && getuid() < 70000);
+}
+
+static void faults(void)
+{
+	volatile char *memory = mmap(NULL, 16 << 12, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	check(memory != MAP_FAILED);
+	for (int i = 0; i < 16; i++) {
+		check(memory[i << 12] == 0);
+		memory[i << 12] = i + 1;
+	}
+	for (int i = 0; i < 16; i++)
+		check(memory[i << 12] == i + 1);
+	check(!munmap((void *)memory, 16 << 12));
+}
+
+static void forks(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(7);
+	check(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+	      WEXITSTATUS(status) == 7);
+}
+
+static void *nothing(void *argument)
+{
+	return argument;
+}
+
+static void births(void)
+{
+	pthread_t thread;
+	void *result;
+
+	check(!pthread_create(&thread, NULL, nothing, &result));
+	check(!pthread_join(thread, &result) && result == &result);
+}
+
+static volatile sig_atomic_t caught;
+
+static void on_signal(int signal)
+{
+	caught += signal == SIGUSR1;
+}
+
+static void signals(void)
+{
+	int before = caught;
+
+	check(!raise(SIGUSR1) && caught == before + 1);
+}
+
+static void *for_ever(void *argument)
+{
+	void (*round)(void) = argument;
+
+	for (;;) {
+		round();
+		__atomic_fetch_add(rounds, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static void one_of_each(void)
+{
+	void (*each[])(void) = { compute, calls, faults, births, forks };
+	pthread_t thread;
+
+	for (int i = 0; i < 5; i++)
+		check(!pthread_create(&thread, NULL, for_ever, each[i]));
+	for_ever(compute);
+}
+
+int main(int count, char **words)
+{
+	const char *how = count > 1 ? words[1] : "compute";
+
+	signal(SIGUSR1, on_signal);
+	if (count > 2) {
+		int file = open(words[2], O_RDWR | O_CREAT, 0644);
+
+		check(file >= 0 && !ftruncate(file, 4096));
+		rounds = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+		check(rounds != MAP_FAILED);
+	}
+	if (!strcmp(how, "threads"))
+		one_of_each();
+	for_ever(!strcmp(how, "calls") ? calls : !strcmp(how, "faults") ? faults :
+		 !strcmp(how, "forks") ? forks : !strcmp(how, "signals") ? signals : compute);
+	return 0;
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Runs the chosen scenarios on the chosen kernels and says how each went.
+//!
+//! Owns the verdict: a scenario is `ok` when its script said so, the kernel complained of nothing and the node is as
+//! before. A node that failed a scenario is not trusted with the next one: another is booted.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use tacet_node::{Cache, KernelLine, Node, Output, Status, provision};
+
+use crate::list::SCENARIOS;
+use crate::options::Options;
+use crate::scenario::{End, Place, Scenario};
+use crate::stage;
+use crate::state::State;
+
+/// How long a node may take to switch itself off.
+const POWER_OFF: Duration = Duration::from_secs(60);
+
+/// Everything that was asked for.
+pub fn run(options: &Options) -> ExitCode {
+    if options.list {
+        for scenario in SCENARIOS {
+            println!("{:10} {}", format!("{:?}", scenario.place), scenario.name);
+        }
+        return ExitCode::SUCCESS;
+    }
+    let (mut passed, mut failed) = (0, 0);
+    match prepare() {
+        Ok(cache) => {
+            for kernel in &options.kernels {
+                let mut bench = Bench { cache: &cache, kernel: *kernel, full: options.full, node: None };
+                for scenario in chosen(options, *kernel) {
+                    if bench.verdict(scenario) { passed += 1 } else { failed += 1 }
+                }
+            }
+        }
+        Err(error) => {
+            println!("not ok the programs of the scenarios: {error}");
+            failed += 1;
+        }
+    }
+    println!("{passed} passed, {failed} failed");
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn prepare() -> tacet_node::Result<Cache> {
+    let cache = Cache::open()?;
+    provision::ensure(&cache)?;
+    stage::programs(&cache)?;
+    Ok(cache)
+}
+
+fn chosen(options: &Options, kernel: KernelLine) -> impl Iterator<Item = &'static Scenario> {
+    let everything = options.full || kernel == KernelLine::V6_12;
+    SCENARIOS
+        .iter()
+        .filter(move |scenario| everything || scenario.place == Place::Everywhere)
+        .filter(|scenario| options.chosen(scenario.name) || options.chosen(scenario.script))
+}
+
+/// The node of one kernel, booted when needed.
+struct Bench<'a> {
+    cache: &'a Cache,
+    kernel: KernelLine,
+    full: bool,
+    node: Option<Node>,
+}
+
+impl Bench<'_> {
+    fn verdict(&mut self, scenario: &Scenario) -> bool {
+        let start = Instant::now();
+        let wrong = match scenario.end {
+            End::Node => self.on_the_node(scenario),
+            End::PoweredOff => self.to_the_end(scenario),
+        };
+        let seconds = start.elapsed().as_secs();
+        let (kernel, name) = (self.kernel, scenario.name);
+        match wrong {
+            Ok(said) => println!("ok {kernel} {name} ({seconds} s{said})"),
+            Err(reason) => {
+                println!("not ok {kernel} {name}: {reason} ({seconds} s)");
+                self.node = None;
+                return false;
+            }
+        }
+        true
+    }
+
+    fn on_the_node(&mut self, scenario: &Scenario) -> Result<String, String> {
+        let node = match self.node.take() {
+            Some(node) if node.is_alive() => node,
+            _ => self.boot()?,
+        };
+        let before = State::read(&node)?;
+        node.run(&stage::shell("dmesg -C")).map_err(|e| e.to_string())?;
+        let output = self.script(&node, scenario)?;
+        let mut wrong = told(&output);
+        let complaints = node.run(&stage::shell("bash $F/complaints.sh")).map_err(|e| e.to_string())?;
+        wrong.extend(complaints.text().lines().map(str::to_owned));
+        let after = State::read(&node)?;
+        wrong.extend(after.compare(&before));
+        if !wrong.is_empty() {
+            return Err(wrong.join("; "));
+        }
+        self.node = Some(node);
+        Ok(format!(", {:+} pages{}", after.pages_more(&before), notes(&output)))
+    }
+
+    /// A node that ends itself: how its script ended does not count, that the machine ends does.
+    fn to_the_end(&self, scenario: &Scenario) -> Result<String, String> {
+        let node = self.boot()?;
+        let said = self.script(&node, scenario).map(|output| told(&output));
+        node.wait_for_end(POWER_OFF).map_err(|e| format!("{e} ({said:?})"))?;
+        let console = node.console();
+        let bad = |line: &&str| ["WARNING:", "BUG:", "Oops", "panic"].iter().any(|word| line.contains(word));
+        match console.lines().find(bad) {
+            Some(line) => Err(line.to_owned()),
+            None => Ok(String::new()),
+        }
+    }
+
+    fn boot(&self) -> Result<Node, String> {
+        stage::node(self.cache, self.kernel).map_err(|e| e.to_string())
+    }
+
+    fn script(&self, node: &Node, scenario: &Scenario) -> Result<Output, String> {
+        let command = stage::shell(&format!("cd $(mktemp -d) && exec bash $F/{}", scenario.script));
+        let command = command.env("FULL", if self.full { "1" } else { "0" }).timeout(scenario.limit);
+        node.run(&command).map_err(|e| format!("{e}; the console ends with: {}", end_of(&node.console())))
+    }
+}
+
+/// Why the script failed, in its own words.
+fn told(output: &Output) -> Vec<String> {
+    let text = output.text();
+    let mut reasons: Vec<String> = text.lines().filter_map(|line| line.strip_prefix("fail: ")).map(str::to_owned).collect();
+    if !output.status.success() && reasons.is_empty() {
+        let how = match output.status {
+            Status::Code(code) => format!("status {code}"),
+            Status::Signal(signal) => format!("signal {signal}"),
+        };
+        reasons.push(format!("{how}: {} {}", end_of(&text), end_of(&output.error_text())));
+    }
+    reasons
+}
+
+/// What the script wants to be remembered of a run that went well.
+fn notes(output: &Output) -> String {
+    output.text().lines().filter_map(|line| line.strip_prefix("note: ")).map(|note| format!(", {note}")).collect()
+}
+
+fn end_of(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(3)..].join(" | ")
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Makes a node ready: programs built, node booted, everything copied into it, module loaded with test hooks.
+//!
+//! Everything is copied, so that a scenario runs to its end with what it began with, whoever builds meanwhile.
+
+use std::path::{Path, PathBuf};
+
+use tacet_node::{Cache, Command, KernelLine, Node, NodeSpec, Result, provision};
+
+/// Inside the node.
+const INSTALLED: &str = "/opt/tacet";
+
+const INSTALL: &str = "
+set -e
+mkdir -p $D/tests
+cd $TOP/build
+cp -r --parents bin/tacet lib/tacet/kernel.bin lib/tacet/modules/$(uname -r) $D
+cp -r $TOP/build/tests/* $D/tests
+insmod $D/lib/tacet/modules/$(uname -r)/tacet.ko test_hooks=1
+dmesg -n 4
+sysctl -q kernel.hung_task_timeout_secs=60 kernel.core_pattern=core
+";
+
+/// The repository.
+pub fn top() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository is there")
+}
+
+/// Builds the programs of `tests/faults` and `tests/fuzz` with the node's compiler.
+pub fn programs(cache: &Cache) -> Result<()> {
+    for name in ["faults", "fuzz"] {
+        let (source, out) = (top().join("tests").join(name), top().join("build/tests").join(name));
+        std::fs::create_dir_all(&out).map_err(|e| tacet_node::Error::new(out.display(), e, "see its directory"))?;
+        let abi = top().join("abi/include");
+        let shared = [(source.as_path(), "source"), (out.as_path(), "out"), (abi.as_path(), "abi")];
+        provision::run_in_tree(cache, &shared, &["make", "-s", "-C", "/mnt/source", "OUT=/mnt/out", "ABI=/mnt/abi"])?;
+    }
+    Ok(())
+}
+
+/// A node with the module in it and nothing else done.
+pub fn node(cache: &Cache, kernel: KernelLine) -> Result<Node> {
+    let spec = NodeSpec::new(kernel).share(top()).argument("log_buf_len=4M");
+    let node = Node::boot(cache, &spec)?;
+    let output = node.run(&shell(INSTALL))?;
+    if output.status.success() {
+        return Ok(node);
+    }
+    Err(tacet_node::Error::new("node", output.error_text().trim(), "`cargo xtask build` builds what it needs"))
+}
+
+/// A script with the names that every script here knows: T the command, F our programs, U the user programs.
+pub fn shell(script: &str) -> Command {
+    Command::shell(script)
+        .env("TOP", &top().display().to_string())
+        .env("D", INSTALLED)
+        .env("T", &format!("{INSTALLED}/bin/tacet"))
+        .env("F", &format!("{INSTALLED}/tests/faults"))
+        .env("Z", &format!("{INSTALLED}/tests/fuzz"))
+        .env("U", &format!("{INSTALLED}/tests/user"))
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What of a node must be the same after a scenario as before, and what must not be there at all.
+//!
+//! Owns the measure of "nothing is left". [`State::read`] is taken before and after; [`State::compare`] says in one
+//! line each what is wrong.
+
+use tacet_node::Node;
+
+use crate::memory::unnamed_pages;
+use crate::stage::shell;
+
+/// Pages that the kernel may hold more than before without a name: less than the smallest block of a partition (512).
+const NOISE_PAGES: i64 = 400;
+
+/// The facts, as `state.sh` prints them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct State {
+    facts: Vec<(String, String)>,
+    unnamed_pages: i64,
+}
+
+impl State {
+    /// Reads it, with caches dropped and counters folded.
+    pub fn read(node: &Node) -> Result<State, String> {
+        let output = node.run(&shell("bash $F/state.sh")).map_err(|e| e.to_string())?;
+        let text = output.text();
+        let (facts, zones) = text.split_once("zoneinfo\n").ok_or(format!("state.sh: {}", output.error_text()))?;
+        let facts = facts.lines().filter_map(|line| line.split_once(": "));
+        Ok(State {
+            facts: facts.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect(),
+            unnamed_pages: unnamed_pages(zones)?,
+        })
+    }
+
+    /// What differs from `before`, and what must never be.
+    pub fn compare(&self, before: &State) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for ((name, now), (_, then)) in self.facts.iter().zip(&before.facts) {
+            if now != then {
+                wrong.push(format!("{name}: {now}, before {then}"));
+            }
+        }
+        let more = self.unnamed_pages - before.unnamed_pages;
+        if more > NOISE_PAGES {
+            wrong.push(format!("memory: {more} pages were not given back"));
+        }
+        wrong
+    }
+
+    /// Pages without a name now, more than `before`.
+    pub fn pages_more(&self, before: &State) -> i64 {
+        self.unnamed_pages - before.unnamed_pages
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(online: &str, unnamed_pages: i64) -> State {
+        State { facts: vec![("online".into(), online.into())], unnamed_pages }
+    }
+
+    #[test]
+    fn a_lost_cpu_or_block_is_seen() {
+        let before = state("0-3", 5000);
+        assert!(state("0-3", 5100).compare(&before).is_empty());
+        assert_eq!(state("0-2", 5000).compare(&before), ["online: 0-2, before 0-3"]);
+        assert_eq!(state("0-3", 5512).compare(&before).len(), 1);
+    }
+}
