@@ -259,6 +259,7 @@ static void unlink(struct tacet_hosted *hosted)
 	if (hosted->space)
 		tacet_space_put(hosted->space);
 	hosted->space = NULL;
+	WRITE_ONCE(hosted->space_root, 0);
 	if (last)
 		queue_work(tacet_workqueue, &process->free);
 	if (cancel_delayed_work(&hosted->rearm))
@@ -365,10 +366,10 @@ struct root_query {
 static void find_root(struct tacet_hosted *hosted, void *data)
 {
 	struct root_query *query = data;
-	struct tacet_space *space = READ_ONCE(hosted->space);
+	u64 root = READ_ONCE(hosted->space_root);
 
-	if (hosted->space_mm == query->mm && space)
-		query->root = space->root_address;
+	if (hosted->space_mm == query->mm && root)
+		query->root = root;
 }
 
 /* The root of @mm on the cores, 0 if no thread of it is hosted. */

@@ -70,11 +70,13 @@ static int enter_space(struct tacet_hosted *hosted)
 	if (hosted->space)
 		tacet_space_put(hosted->space);
 	hosted->space = NULL;
+	WRITE_ONCE(hosted->space_root, 0);
 	space = tacet_space_get(current->mm);
 	if (IS_ERR(space))
 		return PTR_ERR(space);
 	hosted->space_mm = current->mm;
-	WRITE_ONCE(hosted->space, space);
+	hosted->space = space;
+	WRITE_ONCE(hosted->space_root, space->root_address);
 	return 0;
 }
 
@@ -155,12 +157,16 @@ static enum outcome serve_event(struct tacet_hosted *hosted, struct pt_regs *reg
 static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	struct tacet_core *core = READ_ONCE(hosted->core);
+	int error;
 
 	WRITE_ONCE(hosted->kick, false);
 	tacet_rseq_enter(core);
 	tacet_state_save(hosted->context, regs);
 	hosted->context->root = hosted->space->root_address;
-	if (tacet_post(core, hosted) || await_return(hosted, core)) {
+	error = tacet_post(core, hosted);
+	if (error == -EAGAIN)
+		return OUTCOME_SOON;
+	if (error || await_return(hosted, core)) {
 		/* The registers are lost with the core. */
 		send_sig(SIGKILL, current, 1);
 		return OUTCOME_DROP;

@@ -18,7 +18,8 @@ void tacet_attention(struct tacet_core *core, u32 bits)
 	tacet_arch_ring(core);
 }
 
-/* Hands the thread's context to @core. The context is written. */
+/* Hands the thread's context to @core. The context is written. -EAGAIN: threads
+ * that have moved away still fill the inbox; -EIO: the core is not to be trusted. */
 int tacet_post(struct tacet_core *core, struct tacet_hosted *hosted)
 {
 	struct tacet_context *context = hosted->context;
@@ -34,8 +35,9 @@ int tacet_post(struct tacet_core *core, struct tacet_hosted *hosted)
 	spin_unlock(&core->inbox_lock);
 	if (result) {
 		WRITE_ONCE(context->state, TACET_CONTEXT_LINUX);
-		if (result == -2)
-			tacet_partition_fail("a core corrupted its inbox");
+		if (result == -1)
+			return -EAGAIN;
+		tacet_partition_fail("a core corrupted its inbox");
 		return -EIO;
 	}
 	tacet_attention(core, TACET_ATTENTION_INBOX);

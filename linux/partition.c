@@ -416,6 +416,7 @@ static void kill_one(struct tacet_hosted *hosted, void *data)
 {
 	send_sig(SIGKILL, hosted->task, 1);
 	wake_up(&hosted->wait);
+	tacet_forget(hosted);
 }
 
 /* What the dead left: into the message and the log. */
@@ -441,23 +442,17 @@ static void report_death(void)
 /* The cores are stopped. Ends what they ran, takes them back. */
 static void bury(struct work_struct *work)
 {
-	unsigned int waited_ms;
-
 	mutex_lock(&tacet_control_lock);
-	if (tacet_partition.state != TACET_PARTITION_UP)
-		goto out;
-	WRITE_ONCE(tacet_partition.state, TACET_PARTITION_CHANGING);
-	report_death();
-	for (waited_ms = 0; tacet_hosted_count() && waited_ms < LEAVE_PATIENCE_MS; waited_ms += 2) {
-		tacet_for_each_hosted(kill_one, NULL);
-		msleep(2);
-	}
-	if (tacet_hosted_count())
-		tacet_report(TACET_LOG_WARNING, "%u killed threads do not end: the cores stay taken",
-			     tacet_hosted_count());
-	else
+	if (tacet_partition.state == TACET_PARTITION_UP) {
+		WRITE_ONCE(tacet_partition.state, TACET_PARTITION_CHANGING);
+		report_death();
+		/* None runs on a core any more, and none waits but killably. */
+		while (tacet_hosted_count()) {
+			tacet_for_each_hosted(kill_one, NULL);
+			msleep(2);
+		}
 		take_down(TACET_PARTITION_FAILED);
-out:
+	}
 	mutex_unlock(&tacet_control_lock);
 }
 static DECLARE_WORK(burial, bury);

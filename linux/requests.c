@@ -69,7 +69,10 @@ int tacet_host_self(const struct tacet_host_self *request)
 	cpus = kmalloc(cpumask_size(), GFP_KERNEL);
 	if (!cpus)
 		return -ENOMEM;
-	mutex_lock(&tacet_control_lock);
+	if (mutex_lock_killable(&tacet_control_lock)) {
+		kfree(cpus);
+		return -EINTR;
+	}
 	error = -ENODEV;
 	if (tacet_partition.state == TACET_PARTITION_UP && !tacet_partition.failed)
 		error = allowed_cpus(request->cpus, cpus);
@@ -144,7 +147,10 @@ int tacet_decouple(pid_t pid, u32 cpu, u32 flags)
 	task = find_task(pid);
 	if (!task)
 		return -ESRCH;
-	mutex_lock(&tacet_control_lock);
+	if (mutex_lock_killable(&tacet_control_lock)) {
+		put_task_struct(task);
+		return -EINTR;
+	}
 	if (tacet_partition.state != TACET_PARTITION_UP || tacet_partition.failed)
 		error = -ENODEV;
 	else if (!tacet_may_control(task))

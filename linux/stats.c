@@ -128,7 +128,10 @@ int tacet_list(struct tacet_list *request)
 	listing.threads = kvcalloc(request->capacity ?: 1, sizeof(*listing.threads), GFP_KERNEL);
 	if (!listing.threads)
 		return -ENOMEM;
-	mutex_lock(&tacet_control_lock);
+	if (mutex_lock_killable(&tacet_control_lock)) {
+		kvfree(listing.threads);
+		return -EINTR;
+	}
 	tacet_for_each_hosted(list_one, &listing);
 	mutex_unlock(&tacet_control_lock);
 	if (copy_to_user(u64_to_user_ptr(request->address), listing.threads,

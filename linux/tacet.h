@@ -129,6 +129,7 @@ struct tacet_hosted {
 	/* the thread itself, in its own context, only */
 	struct tacet_space *space;
 	struct mm_struct *space_mm;
+	u64 space_root;			/* physical; 0: none. Read by others under RCU */
 	bool executed;			/* a new program: prepare its memory */
 	u64 fault_address, fault_ip;	/* the last page fault, to notice a repetition */
 	unsigned int fault_repeats;

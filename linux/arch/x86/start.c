@@ -60,7 +60,8 @@ void tacet_arch_boot_settings(struct tacet_partition *partition, struct tacet_co
 
 	core->shared->revision = TACET_ABI_REVISION;
 	boot->cr0 = read_cr0();
-	boot->cr4 = __read_cr4() & ~(X86_CR4_PCIDE | CR4_FRED);
+	/* TSD and PCE are the caller's own; PCID and FRED are not served. */
+	boot->cr4 = __read_cr4() & ~(X86_CR4_PCIDE | CR4_FRED | X86_CR4_TSD | X86_CR4_PCE);
 	rdmsrq(MSR_EFER, boot->efer);
 	rdmsrq(MSR_IA32_CR_PAT, boot->pat);
 	rdmsrq(MSR_STAR, boot->star);

@@ -22,6 +22,9 @@
 #define GENERAL_BYTES offsetof(struct pt_regs, orig_ax)
 static_assert(GENERAL_BYTES == offsetof(struct tacet_registers, vector));
 
+/* prctl(2) settings of the processor that a core does not repeat. */
+#define OWN_PROCESSOR_SETTINGS (_TIF_NOTSC | _TIF_NOCPUID | _TIF_SSBD | _TIF_SPEC_IB)
+
 static void read_selectors(u16 *ds, u16 *es, u16 *fs, u16 *gs)
 {
 	savesegment(ds, *ds);
@@ -57,7 +60,7 @@ static bool has_breakpoints(void)
 }
 
 /* Whether a core can run what @regs describe: ordinary 64-bit code without
- * single-stepping, debug registers or old segmentation. */
+ * single-stepping, debug registers, old segmentation or speculation controls. */
 bool tacet_state_hostable(struct pt_regs *regs)
 {
 	if (regs->cs != __USER_CS || regs->ss != __USER_DS)
@@ -65,6 +68,8 @@ bool tacet_state_hostable(struct pt_regs *regs)
 	if (regs->flags & X86_EFLAGS_TF || regs->flags & X86_EFLAGS_VM)
 		return false;
 	if (regs->ip >= TASK_SIZE_MAX || test_thread_flag(TIF_SINGLESTEP))
+		return false;
+	if (read_thread_flags() & OWN_PROCESSOR_SETTINGS)
 		return false;
 	if (tacet_fpu(current)->fpstate->size > TACET_XSTATE_BYTES)
 		return false;
