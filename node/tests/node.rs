@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use tacet_node::{Cache, Command, Emulator, KernelLine, Node, NodeSpec, Share, ShareKind, Status, Topology};
+use tacet_node::{Cache, Command, KernelLine, Node, NodeSpec, Share, ShareKind, Status, Topology};
 
 fn spec() -> NodeSpec {
     let line = std::env::var("TACET_TEST_KERNEL").unwrap_or_else(|_| "6.12".to_owned());
@@ -167,16 +167,4 @@ fn what_cannot_boot_is_one_line() {
     spec.boot_timeout = Duration::from_secs(60);
     let error = Node::boot(&cache(), &spec).err().expect("does not boot").to_string();
     assert!(error.contains("Kernel panic") && error.contains("console.log") && !error.contains('\n'), "{error}");
-}
-
-#[test]
-#[ignore = "boots two slow nodes"]
-fn two_reproducible_nodes_are_the_same_to_the_last_instruction() {
-    let mut spec = spec();
-    (spec.reproducible, spec.emulator) = (Some(1), Emulator::Counting);
-    spec.boot_timeout = Duration::from_secs(400);
-    let command = Command::shell("date -Ins; cat /proc/interrupts /proc/stat; head -c 16 /dev/urandom | od -x");
-    let [first, second] = [(); 2].map(|()| Node::run_once(&cache(), &spec, &command).expect("runs"));
-    assert_eq!(first.output.text(), second.output.text());
-    assert_eq!(first.console, second.console);
 }

@@ -28,14 +28,21 @@ pub(crate) fn provide_counting(cache: &Cache) -> Result<()> {
     provide(cache, COUNTING, &[tree::source("debian", COUNTING)])
 }
 
-/// Program and leading arguments of a provided emulator.
-pub(crate) fn foreign_emulator(cache: &Cache, counting: bool) -> (PathBuf, Vec<String>) {
+/// An emulator of a tree: what to execute, what comes first on its command line, where its loadable parts are.
+pub(crate) struct Foreign {
+    pub program: PathBuf,
+    pub leading: Vec<String>,
+    pub modules: PathBuf,
+}
+
+/// How to run a provided emulator.
+pub(crate) fn foreign_emulator(cache: &Cache, counting: bool) -> Foreign {
     let tree = cache.qemu(if counting { COUNTING } else { STANDARD });
-    let (loader, mut arguments) = tree::foreign(&tree, "usr/bin/qemu-system-x86_64");
+    let (program, mut leading) = tree::foreign(&tree, "usr/bin/qemu-system-x86_64");
     for data in ["seabios", "qemu"] {
-        arguments.extend(["-L".to_owned(), tree.join("usr/share").join(data).display().to_string()]);
+        leading.extend(["-L".to_owned(), tree.join("usr/share").join(data).display().to_string()]);
     }
-    (loader, arguments)
+    Foreign { program, leading, modules: tree.join("usr/lib/x86_64-linux-gnu/qemu") }
 }
 
 fn provide(cache: &Cache, suite: &str, sources: &[String]) -> Result<()> {

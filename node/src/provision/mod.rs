@@ -16,7 +16,7 @@ use crate::cache::Cache;
 use crate::error::{Error, OnPath, Result};
 use crate::kernel::{Kernel, KernelLine};
 
-pub(crate) use emulators::{foreign_emulator, provide_counting};
+pub(crate) use emulators::{Foreign, foreign_emulator, provide_counting};
 pub use host::{Missing, missing};
 pub(crate) use tree::{foreign, inside, is_root};
 

@@ -166,7 +166,10 @@ pub(crate) fn is_root() -> bool {
 
 /// The dynamic loader and library path with which the host runs a program of a tree, whatever its own libraries are.
 pub(crate) fn foreign(tree: &Path, program: &str) -> (PathBuf, Vec<String>) {
-    let libraries = format!("{0}/usr/lib/x86_64-linux-gnu", tree.display());
-    let program = tree.join(program).display().to_string();
-    (tree.join("usr/lib64/ld-linux-x86-64.so.2"), vec!["--library-path".to_owned(), libraries, program])
+    // in Debian 12 a tree that was only extracted has not merged /usr
+    let libraries = ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"].map(|d| tree.join(d));
+    let loaders = libraries.each_ref().map(|d| d.join("ld-linux-x86-64.so.2"));
+    let loader = loaders.iter().find(|loader| loader.exists()).unwrap_or(&loaders[0]).clone();
+    let path = libraries.map(|d| d.display().to_string()).join(":");
+    (loader, vec!["--library-path".to_owned(), path, tree.join(program).display().to_string()])
 }

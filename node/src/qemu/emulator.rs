@@ -9,44 +9,47 @@ use std::process::Command;
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
-use crate::provision;
+use crate::provision::{self, Foreign};
 use crate::spec::Emulator;
 
 /// A program to start, with the arguments that must come first.
-#[derive(Debug, Clone)]
 pub(crate) struct Qemu {
-    pub program: PathBuf,
-    pub leading: Vec<String>,
+    foreign: Foreign,
     pub version: (u32, u32),
 }
 
 impl Qemu {
     /// The emulator for a description.
     pub fn find(cache: &Cache, which: Emulator) -> Result<Qemu> {
-        let (program, leading) = match (which, env::var_os("TACET_QEMU")) {
-            (Emulator::Standard, Some(program)) => (program.into(), Vec::new()),
+        let foreign = match (which, env::var_os("TACET_QEMU")) {
+            (Emulator::Standard, Some(own)) => {
+                Foreign { program: own.into(), leading: Vec::new(), modules: PathBuf::new() }
+            }
             (Emulator::Standard, None) => provision::foreign_emulator(cache, false),
             (Emulator::Counting, _) => {
                 provision::provide_counting(cache)?;
                 provision::foreign_emulator(cache, true)
             }
         };
-        let object = program.display().to_string();
+        let mut qemu = Qemu { foreign, version: (0, 0) };
+        let object = qemu.foreign.program.display().to_string();
         let failed = |cause: String| Error::new(&object, cause, "run `cargo xtask setup`");
-        let output = Command::new(&program).args(&leading).arg("--version").output();
+        let output = qemu.command().arg("--version").output();
         let output = output.map_err(|e| failed(format!("cannot run the emulator: {e}")))?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        match version(&text) {
-            Some(version) => Ok(Qemu { program, leading, version }),
-            None => Err(failed(format!("no QEMU version in `{}`", text.lines().next().unwrap_or_default()))),
-        }
+        let first = text.lines().next().unwrap_or_default();
+        qemu.version = version(&text).ok_or_else(|| failed(format!("no QEMU version in `{first}`")))?;
+        Ok(qemu)
     }
 
     /// The emulator as a command.
     pub fn command(&self) -> Command {
         let mut command = Command::new("setpriv");
         // a test that is killed takes its nodes with it
-        command.args(["--pdeathsig", "KILL", "--"]).arg(&self.program).args(&self.leading);
+        command.args(["--pdeathsig", "KILL", "--"]).arg(&self.foreign.program).args(&self.foreign.leading);
+        if self.foreign.modules.is_dir() {
+            command.env("QEMU_MODULE_DIR", &self.foreign.modules);
+        }
         command
     }
 }
