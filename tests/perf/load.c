@@ -2,8 +2,9 @@
 /*
  * Background load for Linux's CPUs: everything that is known to disturb other CPUs.
  *
- * usage: load CPUS SECONDS DIRECTORY MODULE
- * CPUS as in 0-1; MODULE a file DIRECTORY/MODULE.ko. Ends early when DIRECTORY/stop appears. Each disturbance is a process of its own that repeats until the time is over: address space changes
+ * usage: load CPUS SECONDS DIRECTORY MODULE [KIND...]
+ * CPUS as in 0-1; MODULE a file DIRECTORY/MODULE.ko. Ends early when DIRECTORY/stop appears.
+ * With KINDs, only those: to find what disturbs. Each disturbance is a process of its own that repeats until the time is over: address space changes
  * of many threads, membarrier, fork and exec, file writes, timers, module load and unload, tracepoint (static key and
  * code patching) toggles, work on every CPU (stat_refresh, drop_caches, compaction). At the end it prints how often
  * each was done: a disturbance that was done 0 times is named, so that a quiet load is not taken for a quiet core.
@@ -66,10 +67,19 @@ static void work(size_t kind)
 	_exit(0);
 }
 
+static bool wanted(const char *name, char **only)
+{
+	if (!*only)
+		return true;
+	while (*only && strcmp(name, *only))
+		only++;
+	return *only;
+}
+
 int main(int argc, char **argv)
 {
-	if (argc != 5 || !keep_to(argv[1])) {
-		fprintf(stderr, "usage: load CPUS SECONDS DIRECTORY MODULE\n");
+	if (argc < 5 || !keep_to(argv[1])) {
+		fprintf(stderr, "usage: load CPUS SECONDS DIRECTORY MODULE [KIND...]\n");
 		return 2;
 	}
 	load_directory = argv[3];
@@ -78,6 +88,8 @@ int main(int argc, char **argv)
 	if (done == MAP_FAILED)
 		return 1;
 	for (size_t kind = 0; kind < KINDS; kind++) {
+		if (!wanted(disturbances[kind].name, argv + 5))
+			continue;
 		workers[kind] = fork();
 		if (!workers[kind]) {
 			setpgid(0, 0);
@@ -95,7 +107,8 @@ int main(int argc, char **argv)
 			break;
 	}
 	for (size_t kind = 0; kind < KINDS; kind++)
-		kill(workers[kind], SIGKILL);
+		if (workers[kind])
+			kill(workers[kind], SIGKILL);
 	for (size_t kind = 0; kind < KINDS; kind++)
 		printf("load %s %lu\n", disturbances[kind].name, done[kind]);
 	while (wait(NULL) > 0)

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The three ways to keep a CPU for a program, and the nodes that have them.
+//!
+//! Owns the settings of a noise measurement: which CPUs, how many quanta, which kernel arguments.
+
+use std::time::Duration;
+
+use tacet_node::{Accelerator, KernelLine, NodeSpec, Plugin, Topology};
+
+use crate::programs::Programs;
+
+/// The CPU that executes the quanta.
+pub const MEASURED: u32 = 3;
+/// The CPUs that are isolated or taken.
+pub const KEPT: &str = "2-3";
+/// The CPUs that carry the load.
+pub const LOADED: &str = "0-1";
+
+/// Who has the measured CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Configuration {
+    /// Linux as it is installed.
+    DefaultLinux,
+    /// Linux told at boot to leave the CPU alone as far as it can.
+    IsolatedLinux,
+    /// The co-kernel.
+    Tacet,
+}
+
+/// How a profile is taken.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Which kernel the node runs.
+    pub kernel: KernelLine,
+    /// How many quanta.
+    pub quanta: u64,
+    /// Rounds of the quantum's loop of two instructions.
+    pub iterations: u64,
+    /// The disturbances of the load; none named means all.
+    pub disturbances: Vec<String>,
+}
+
+impl Configuration {
+    /// In the order of the table.
+    pub const ALL: [Configuration; 3] =
+        [Configuration::DefaultLinux, Configuration::IsolatedLinux, Configuration::Tacet];
+
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Configuration::DefaultLinux => "default Linux",
+            Configuration::IsolatedLinux => "isolated Linux",
+            Configuration::Tacet => "Tacet",
+        }
+    }
+
+    /// Words for the kernel command line.
+    pub fn kernel_arguments(self) -> String {
+        match self {
+            Configuration::IsolatedLinux => {
+                format!("isolcpus=nohz,domain,managed_irq,{KEPT} nohz_full={KEPT} rcu_nocbs={KEPT}")
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// A node of four CPUs with the plugin.
+    pub fn node(self, settings: &Settings, programs: &Programs) -> NodeSpec {
+        counted_node(settings.kernel, 4, programs).argument(&self.kernel_arguments())
+    }
+}
+
+impl Settings {
+    /// What `make bench` uses.
+    pub fn full(kernel: KernelLine) -> Settings {
+        Settings { kernel, quanta: 100_000, iterations: 20_000, disturbances: Vec::new() }
+    }
+
+    /// Enough for a picture: some seconds for each configuration.
+    pub fn quick() -> Settings {
+        Settings { quanta: 10_000, ..Settings::full(KernelLine::V6_12) }
+    }
+
+    /// For the `method` of a metric.
+    pub fn describe(&self) -> String {
+        let load = if self.disturbances.is_empty() { "all".to_owned() } else { self.disturbances.join(",") };
+        format!(
+            "{} quanta of {} loop rounds on cpu {MEASURED}, load {load} on cpus {LOADED}",
+            self.quanta, self.iterations
+        )
+    }
+}
+
+/// A node whose instructions are counted.
+pub fn counted_node(kernel: KernelLine, cpus: u32, programs: &Programs) -> NodeSpec {
+    let mut spec = timed_node(kernel, cpus, programs);
+    spec.plugins.push(Plugin { object: programs.plugin(), arguments: Vec::new() });
+    spec
+}
+
+/// A node without instruments.
+pub fn timed_node(kernel: KernelLine, cpus: u32, programs: &Programs) -> NodeSpec {
+    let mut spec = NodeSpec::new(kernel).share(programs.build_directory());
+    spec.topology = Topology::flat(cpus);
+    spec.accelerator = Accelerator::Tcg;
+    spec.command_timeout = Duration::from_secs(600);
+    spec
+}

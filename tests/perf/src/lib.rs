@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Measures what interrupts a computing core, and what Tacet costs.
+//!
+//! Two methods, never mixed: instructions are counted by a plugin of the emulator and may be asserted; times are only
+//! compared with times of the same run. Called by `cargo xtask bench` through `main.rs`, and by the demo:
+//!
+//! ```no_run
+//! use tacet_bench::{Configuration, Programs, Settings, draw, profile};
+//! use tacet_node::{Cache, Node};
+//!
+//! # fn main() -> tacet_bench::Result<()> {
+//! let cache = Cache::open()?;
+//! let (programs, settings) = (Programs::build(&cache)?, Settings::quick());
+//! let node = Node::boot(&cache, &Configuration::Tacet.node(&settings, &programs))?;
+//! let tacet = profile(&node, Configuration::Tacet, &settings, &programs)?;
+//! draw(&[tacet], "noise.svg".as_ref())?;
+//! # Ok(()) }
+//! ```
+
+mod configuration;
+pub mod core;
+mod draw;
+mod guest;
+mod instructions;
+mod metric;
+mod profile;
+mod programs;
+mod provenance;
+mod record;
+mod sizes;
+mod symbols;
+mod times;
+
+pub use configuration::{Configuration, Settings};
+pub use draw::draw;
+pub use metric::{Metric, table};
+pub use profile::{Profile, profile};
+pub use programs::Programs;
+
+/// What everything here returns; the text is one line.
+pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `make bench BENCH=core`: runs the benches and prints one table. Words only; the library measures.
+//!
+//! usage: tacet-bench [NAME] [--kernel 6.1|6.12|7] [--quanta N] [--iterations N]
+//! NAME: `core` (default, or $BENCH), or `attribute`: which disturbance reaches the core.
+
+use std::process::ExitCode;
+
+use tacet_bench::{Result, Settings, core, table};
+use tacet_node::{Cache, KernelLine, provision};
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let mut name = std::env::var("BENCH").unwrap_or_else(|_| "core".to_owned());
+    let mut settings = Settings::full(KernelLine::V6_12);
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or_else(|| format!("{word}: a value is missing"));
+        match word.as_str() {
+            "--kernel" => settings.kernel = value()?.parse()?,
+            "--quanta" => settings.quanta = value()?.parse()?,
+            "--iterations" => settings.iterations = value()?.parse()?,
+            flag if flag.starts_with('-') => return Err(format!("{flag}: no such option").into()),
+            _ => name = word,
+        }
+    }
+    let cache = Cache::open()?;
+    provision::ensure(&cache)?;
+    match name.as_str() {
+        "core" => print!("{}", table(&core::core(&cache, &settings)?)),
+        "attribute" => core::attribute(&cache, &settings)?,
+        _ => return Err(format!("{name}: no such bench: core, attribute").into()),
+    }
+    Ok(())
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What runs in the nodes and in the emulator: the C programs and the plugin of this directory, and Tacet itself.
+//!
+//! Owns `build/tests/perf`. Must never build Tacet: `cargo xtask build` does, and what is measured is what it left.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tacet_node::{Cache, provision};
+
+use crate::Result;
+
+/// Paths that are the same on the host and in the nodes.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    top: PathBuf,
+}
+
+impl Programs {
+    /// Compiles the programs and the plugin with the nodes' compiler.
+    pub fn build(cache: &Cache) -> Result<Programs> {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let top = source.join("../..").canonicalize()?;
+        let programs = Programs { top };
+        let out = programs.directory();
+        fs::create_dir_all(&out)?;
+        let shared = [(source, "source"), (&out, "out"), (&programs.top.join("abi/include"), "abi")];
+        let make = ["make", "--silent", "-C", "/mnt/source", "OUT=/mnt/out", "ABI=/mnt/abi"];
+        provision::run_in_tree(cache, &shared, &make)?;
+        for needed in [programs.tacet(), programs.image()] {
+            if !needed.exists() {
+                return Err(format!("{}: not built: run `cargo xtask build`", needed.display()).into());
+            }
+        }
+        Ok(programs)
+    }
+
+    /// The repository.
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+
+    /// What nodes see.
+    pub fn build_directory(&self) -> PathBuf {
+        self.top.join("build")
+    }
+
+    /// One of the guest programs, as a word of a command.
+    pub fn program(&self, name: &str) -> String {
+        self.directory().join(name).display().to_string()
+    }
+
+    /// The plugin for the emulator.
+    pub fn plugin(&self) -> PathBuf {
+        self.directory().join("count.so")
+    }
+
+    /// The command.
+    pub fn tacet(&self) -> PathBuf {
+        self.build_directory().join("bin/tacet")
+    }
+
+    /// The co-kernel.
+    pub fn image(&self) -> PathBuf {
+        self.build_directory().join("lib/tacet/kernel.bin")
+    }
+
+    /// The module for a release.
+    pub fn module(&self, release: &str) -> PathBuf {
+        self.build_directory().join("lib/tacet/modules").join(release).join("tacet.ko")
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.build_directory().join("tests/perf")
+    }
+}

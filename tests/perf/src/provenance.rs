@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Where a figure was measured: host, kernel, emulator, commit.
+//!
+//! The host is named by its processor and kernel, not by its name. What cannot be found out is called unknown.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use tacet_node::Node;
+
+/// One clause for the end of a method.
+pub fn place(node: &Node, top: &Path) -> String {
+    format!("kernel {}, {}, host {}, commit {}", node.release(), emulator(node), host(), commit(top))
+}
+
+/// Asks the program that runs the node; what comes before its first option of a machine starts it.
+fn emulator(node: &Node) -> String {
+    let line = fs::read(format!("/proc/{}/cmdline", node.pid())).unwrap_or_default();
+    let words: Vec<String> = line
+        .split(|b| *b == 0)
+        .map(|w| String::from_utf8_lossy(w).into_owned())
+        .take_while(|w| w != "-nodefaults")
+        .collect();
+    let how = if node.is_kvm() { "KVM" } else { "TCG, one thread per cpu" };
+    let version =
+        words.split_first().and_then(|(program, leading)| said(Command::new(program).args(leading).arg("--version")));
+    let version = version.unwrap_or_default();
+    let number = version.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
+    format!("QEMU {} {how}", number.unwrap_or("unknown"))
+}
+
+fn host() -> String {
+    let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = processor.lines().find_map(|l| l.strip_prefix("model name")).and_then(|l| l.split(": ").nth(1));
+    let cpus = std::thread::available_parallelism().map_or(0, usize::from);
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or("unknown");
+    format!("{} with {cpus} cpus, Linux {}, load {load}", model.unwrap_or("unknown"), release.trim())
+}
+
+fn commit(top: &Path) -> String {
+    let git = |arguments: &[&str]| said(Command::new("git").arg("-C").arg(top).args(arguments));
+    let changed = git(&["status", "--porcelain", "--", "abi", "kernel", "linux"]).is_some_and(|text| !text.is_empty());
+    let id = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
+    format!("{id}{}", if changed { " with changes" } else { "" })
+}
+
+fn said(command: &mut Command) -> Option<String> {
+    let output = command.output().ok().filter(|o| o.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
