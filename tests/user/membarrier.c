@@ -102,7 +102,7 @@ static void spinning(void)
 	pthread_t thread;
 
 	CHECK(!pthread_create(&thread, NULL, spin_on_data, NULL));
-	for (int i = 1; i <= 500; i++) {
+	for (int i = 1; i <= 200; i++) {
 		*(volatile int *)&data = i;
 		CHECK(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0);
 		*(volatile int *)&ready = i;

@@ -95,6 +95,7 @@ for expected in "$here"/*.expected; do
 done
 
 for script in "$here"/real/*.sh; do
+	[ -f "$script" ] || continue
 	name=real/$(basename "$script" .sh)
 	selected "$name" || continue
 	run_one "$name" "${script%.sh}.expected" 0 $((limit * 10)) "$@" sh "$script"

@@ -1,4 +1,5 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 . "$(dirname "$0")/lib"
-python_test test_socket
+# a virtual machine may have a vsock that reaches nobody
+python_test test_socket -i '*VSOCK*'
