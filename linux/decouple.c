@@ -3,7 +3,7 @@
  * Who is hosted, and where.
  *
  * Owns the table of hosted threads (by task), the processes, the contexts'
- * allocation and the placement on cores. A hosted thread is made by someone
+ * allocation; placement.c says which core. A hosted thread is made by someone
  * else's request or at its birth, and forgotten by itself: at its exit, or when
  * it was told to leave. From outside it is forgotten only while its thread is
  * not inside tacet_park().
@@ -73,44 +73,6 @@ static void free_hosted(struct kref *references)
 void tacet_hosted_put(struct tacet_hosted *hosted)
 {
 	kref_put(&hosted->references, free_hosted);
-}
-
-/* Lower is better: free CPUs first, then free physical cores, then near ones. */
-static unsigned int crowding(const struct tacet_core *core, const struct tacet_core *near)
-{
-	const struct tacet_partition *partition = &tacet_partition;
-	unsigned int siblings = 0, i;
-
-	for (i = 0; i < partition->core_count; i++) {
-		const struct tacet_core *other = &partition->cores[i];
-
-		if (other != core && other->package == core->package &&
-		    other->physical_core == core->physical_core)
-			siblings += other->threads;
-	}
-	return core->threads * 4096 + min(siblings, 1023u) * 4 +
-	       (near && near->node != core->node ? 2 : 0) +
-	       (near && near->package != core->package ? 1 : 0);
-}
-
-/* Under the hosted lock. NULL: every allowed core is full. */
-static struct tacet_core *place(const struct cpumask *cpus, const struct tacet_core *near)
-{
-	struct tacet_core *best = NULL;
-	unsigned int i, least = UINT_MAX;
-
-	for (i = 0; i < tacet_partition.core_count; i++) {
-		struct tacet_core *core = &tacet_partition.cores[i];
-		unsigned int crowd = crowding(core, near);
-
-		if (!cpumask_test_cpu(core->cpu, cpus) || core->threads >= TACET_THREADS_PER_CPU)
-			continue;
-		if (crowd < least) {
-			least = crowd;
-			best = core;
-		}
-	}
-	return best;
 }
 
 /* Under the hosted lock. */
@@ -185,7 +147,7 @@ static int link(struct tacet_hosted *hosted, struct tacet_process *spare, struct
 		return -EALREADY;
 	if (!process)
 		process = spare;
-	hosted->core = place(&process->cpus, near);
+	hosted->core = tacet_place(&process->cpus, near);
 	if (!hosted->core)
 		return -ENOSPC;
 	error = take_context(hosted);
@@ -379,50 +341,4 @@ u64 tacet_hosted_root(struct mm_struct *mm)
 
 	tacet_for_each_hosted(find_root, &query);
 	return query.root;
-}
-
-/* Sends the thread to another core when it is next posted, which is soon. */
-int tacet_move(struct tacet_hosted *hosted, unsigned int cpu)
-{
-	struct tacet_core *core = tacet_core_of(cpu);
-	unsigned long irq;
-	int error = 0;
-
-	if (!core)
-		return -EINVAL;
-	spin_lock_irqsave(&tacet_hosted_lock, irq);
-	if (hosted->core != core) {
-		if (core->threads >= TACET_THREADS_PER_CPU) {
-			error = -ENOSPC;
-		} else {
-			hosted->core->threads--;
-			core->threads++;
-			WRITE_ONCE(hosted->core, core);
-			cpumask_set_cpu(cpu, &hosted->process->cpus);
-		}
-	}
-	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
-	if (!error) {
-		WRITE_ONCE(hosted->kick, true);
-		wake_up(&hosted->wait);
-	}
-	return error;
-}
-
-/* The thread asked for @cpus, some of which are the partition's. */
-void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus)
-{
-	struct tacet_core *core;
-	unsigned long irq;
-
-	spin_lock_irqsave(&tacet_hosted_lock, irq);
-	if (!cpumask_test_cpu(hosted->core->cpu, cpus)) {
-		core = place(cpus, hosted->core);
-		if (core) {
-			hosted->core->threads--;
-			core->threads++;
-			WRITE_ONCE(hosted->core, core);
-		}
-	}
-	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 }

@@ -28,12 +28,12 @@ static int __init tacet_init(void)
 	error = tacet_hotplug_init();
 	if (error)
 		goto destroy_workqueue;
-	error = tacet_partition_init();
+	error = tacet_fail_init();
 	if (error)
 		goto exit_hotplug;
 	error = tacet_sysfs_init();
 	if (error)
-		goto exit_partition;
+		goto exit_fail;
 	error = tacet_control_init();
 	if (error)
 		goto exit_sysfs;
@@ -41,8 +41,8 @@ static int __init tacet_init(void)
 
 exit_sysfs:
 	tacet_sysfs_exit();
-exit_partition:
-	tacet_partition_exit();
+exit_fail:
+	tacet_fail_exit();
 exit_hotplug:
 	tacet_hotplug_exit();
 destroy_workqueue:
@@ -54,6 +54,7 @@ static void __exit tacet_exit(void)
 {
 	tacet_control_exit();
 	tacet_partition_exit();
+	tacet_fail_exit();
 	tacet_sysfs_exit();
 	tacet_hotplug_exit();
 	destroy_workqueue(tacet_workqueue);

@@ -9,7 +9,6 @@
  */
 #include <linux/cpu.h>
 #include <linux/delay.h>
-#include <linux/reboot.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
 #include <linux/uaccess.h>
@@ -23,7 +22,6 @@
 
 struct tacet_partition tacet_partition;
 static size_t carved;
-static const char *fail_reason;
 
 struct tacet_core *tacet_core_of(unsigned int cpu)
 {
@@ -374,7 +372,8 @@ static int recouple_all(void)
 	return 0;
 }
 
-static void take_down(enum tacet_partition_state after)
+/* Ends a partition that hosts nothing. Control lock held. */
+void tacet_partition_end(enum tacet_partition_state after)
 {
 	tacet_watch_stop();
 	tacet_births_enable(false);
@@ -406,87 +405,10 @@ int tacet_partition_down(struct tacet_down *request)
 		return complain(request->message, -ETIMEDOUT,
 				"partition: a hosted thread does not come back");
 	}
-	take_down(TACET_PARTITION_NONE);
+	tacet_partition_end(TACET_PARTITION_NONE);
 	partition->down_ns = ktime_get_ns() - begin;
 	tacet_report(TACET_LOG_INFO, "partition down");
 	return 0;
-}
-
-static void kill_one(struct tacet_hosted *hosted, void *data)
-{
-	send_sig(SIGKILL, hosted->task, 1);
-	wake_up(&hosted->wait);
-	tacet_forget(hosted);
-}
-
-/* What the dead left: into the message and the log. */
-static void report_death(void)
-{
-	struct tacet_partition *partition = &tacet_partition;
-	unsigned int i;
-
-	complain(partition->message, 0, "%s", fail_reason);
-	tacet_report(TACET_LOG_FATAL, "the co-kernel failed: %s", fail_reason);
-	for (i = 0; i < partition->core_count; i++) {
-		struct tacet_core *core = &partition->cores[i];
-
-		if (READ_ONCE(core->shared->state) != TACET_CPU_DEAD)
-			continue;
-		complain(partition->message, 0, "cpu %u: %.*s", core->cpu, TACET_TEXT_BYTES - 16,
-			 core->shared->last_words.text);
-		tacet_report(TACET_LOG_FATAL, "cpu %u: last words: %.*s", core->cpu,
-			     TACET_TEXT_BYTES, core->shared->last_words.text);
-	}
-}
-
-/* The cores are stopped. Ends what they ran, takes them back. */
-static void bury(struct work_struct *work)
-{
-	mutex_lock(&tacet_control_lock);
-	if (tacet_partition.state == TACET_PARTITION_UP) {
-		WRITE_ONCE(tacet_partition.state, TACET_PARTITION_CHANGING);
-		report_death();
-		/* None runs on a core any more, and none waits but killably. */
-		while (tacet_hosted_count()) {
-			tacet_for_each_hosted(kill_one, NULL);
-			msleep(2);
-		}
-		take_down(TACET_PARTITION_FAILED);
-	}
-	mutex_unlock(&tacet_control_lock);
-}
-static DECLARE_WORK(burial, bury);
-
-/* The co-kernel cannot be trusted any more. Any context, any number of times. */
-void tacet_partition_fail(const char *reason)
-{
-	unsigned int i;
-
-	if (xchg(&tacet_partition.failed, 1))
-		return;
-	fail_reason = reason;
-	for (i = 0; i < tacet_partition.core_count; i++)
-		if (tacet_partition.cores[i].started)
-			tacet_arch_kill(&tacet_partition.cores[i]);
-	tacet_hosted_wake_all();
-	schedule_work(&burial);
-}
-
-/* The machine goes down or into another kernel: nothing of ours runs on. */
-static int on_reboot(struct notifier_block *block, unsigned long event, void *data)
-{
-	unsigned int i;
-
-	for (i = 0; i < tacet_partition.core_count; i++)
-		if (tacet_partition.cores[i].started)
-			tacet_arch_kill(&tacet_partition.cores[i]);
-	return NOTIFY_DONE;
-}
-static struct notifier_block reboot_block = { .notifier_call = on_reboot };
-
-int tacet_partition_init(void)
-{
-	return register_reboot_notifier(&reboot_block);
 }
 
 /* The module goes: nothing is hosted (each hosted thread holds it). */
@@ -494,10 +416,8 @@ void tacet_partition_exit(void)
 {
 	struct tacet_down request = {};
 
-	unregister_reboot_notifier(&reboot_block);
 	mutex_lock(&tacet_control_lock);
 	if (tacet_partition.state == TACET_PARTITION_UP)
 		tacet_partition_down(&request);
 	mutex_unlock(&tacet_control_lock);
-	flush_work(&burial);
 }

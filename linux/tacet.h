@@ -158,10 +158,14 @@ void tacet_log_exit(void);
 /* partition.c: take, start, stop, give back. Control lock held. */
 int tacet_partition_up(struct tacet_up *request);
 int tacet_partition_down(struct tacet_down *request);
-void tacet_partition_fail(const char *reason);	/* any context */
-int tacet_partition_init(void);
+void tacet_partition_end(enum tacet_partition_state after);
 void tacet_partition_exit(void);
 struct tacet_core *tacet_core_of(unsigned int cpu);
+
+/* fail.c */
+void tacet_partition_fail(const char *reason);	/* any context */
+int tacet_fail_init(void);
+void tacet_fail_exit(void);
 
 /* memory.c: control lock held */
 int tacet_memory_take(struct tacet_partition *partition, const struct tacet_node_memory *node);
@@ -208,6 +212,11 @@ void tacet_space_put(struct tacet_space *space);
 void tacet_space_sync(struct tacet_space *space, unsigned long start, unsigned long end);
 void tacet_flush_cores(u64 root);
 
+/* placement.c: the first under the hosted lock */
+struct tacet_core *tacet_place(const struct cpumask *cpus, const struct tacet_core *near);
+int tacet_move(struct tacet_hosted *hosted, unsigned int cpu);
+void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus);
+
 /* decouple.c: who is hosted */
 struct tacet_hosted *tacet_hosted_of(struct task_struct *task);	/* RCU */
 struct tacet_hosted *tacet_hosted_get(struct task_struct *task);
@@ -220,8 +229,6 @@ void tacet_forget(struct tacet_hosted *hosted);
 int tacet_host_self(const struct tacet_host_self *request);
 int tacet_decouple(pid_t pid, u32 cpu, u32 flags);
 int tacet_recouple(pid_t pid, u32 flags);
-int tacet_move(struct tacet_hosted *hosted, unsigned int cpu);
-void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus);
 unsigned int tacet_hosted_count(void);
 void tacet_hosted_wake_all(void);
 void tacet_hosted_leave_all(void);
