@@ -8,7 +8,7 @@ choices() {
 	local list
 	for list in 1 3 1-2 2,3 1-3 3,1; do
 		up --cpus $list
-		$T run -- $U/exits >.exits || fail "with CPUs $list: exits ended with $?: $(tail -1 .exits)"
+		$T run -- $U/files >.files || fail "with CPUs $list: files ended with $?: $(tail -1 .files)"
 		down
 		[ "$(cat $cpus/online)" = 0-3 ] || fail "online after $list: $(cat $cpus/online)"
 	done

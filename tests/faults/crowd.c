@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * crowd THREADS: more threads than cores. They yield, block on a mutex and a
+ * condition, pass a byte around in pipes and meet at barriers; at the end
+ * every count is exact. Nobody spins without yielding: switching is cooperative.
+ */
+#include "door.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#define ROUNDS 50
+
+static pthread_barrier_t barrier;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static unsigned long counted, turn;
+static unsigned int yields, threads;
+static int pipes[1024][2];
+
+static void count_under_mutex(void)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_mutex_lock(&mutex);
+		counted++;
+		if (i % 8 == 0)
+			sched_yield();
+		pthread_mutex_unlock(&mutex);
+	}
+}
+
+static void yield_until_all_have(void)
+{
+	__atomic_add_fetch(&yields, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&yields, __ATOMIC_SEQ_CST) < threads)
+		sched_yield();
+}
+
+static void wait_for_turn(unsigned long me)
+{
+	pthread_mutex_lock(&mutex);
+	while (turn != me)
+		pthread_cond_wait(&changed, &mutex);
+	turn++;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&mutex);
+}
+
+static void pass_byte(unsigned long me)
+{
+	unsigned char byte = 0;
+
+	if (me == 0 && write(pipes[1 % threads][1], &byte, 1) != 1)
+		fail("cannot write");
+	if (read(pipes[me][0], &byte, 1) != 1 || byte != (unsigned char)(me ? me - 1 : threads - 1))
+		fail("thread %lu was passed %d", me, byte);
+	byte = me;
+	if (me && write(pipes[(me + 1) % threads][1], &byte, 1) != 1)
+		fail("cannot write");
+}
+
+static void *member(void *argument)
+{
+	unsigned long me = (unsigned long)argument;
+
+	pthread_barrier_wait(&barrier);
+	count_under_mutex();
+	yield_until_all_have();
+	wait_for_turn(me);
+	pthread_barrier_wait(&barrier);
+	pass_byte(me);
+	sleep_us(1000 * (me % 7));
+	pthread_barrier_wait(&barrier);
+	return argument;
+}
+
+int main(int count, char **words)
+{
+	static pthread_t all[1024];
+
+	threads = count > 1 ? atoi(words[1]) : 64;
+	if (threads < 2 || threads > 250)
+		fail("2 to 250 threads");
+	pthread_barrier_init(&barrier, NULL, threads);
+	for (unsigned int i = 0; i < threads; i++)
+		if (pipe(pipes[i]))
+			fail("no pipe %u", i);
+	for (unsigned long i = 0; i < threads; i++)
+		if (pthread_create(&all[i], NULL, member, (void *)i))
+			fail("no thread %lu", i);
+	for (unsigned long i = 0; i < threads; i++) {
+		void *result;
+
+		if (pthread_join(all[i], &result) || result != (void *)i)
+			fail("thread %lu ended wrongly", i);
+	}
+	if (counted != (unsigned long)threads * ROUNDS || turn != threads)
+		fail("counted %lu, turn %lu", counted, turn);
+	return 0;
+}

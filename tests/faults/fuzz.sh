@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# fuzz.sh: hostile input to the module, as root and as a user, with a partition
+# up and down. SEED repeats a run. Called by the runner with the name of a function.
+
+. "$F/lib.sh"
+
+seed=${SEED:-$((RANDOM * RANDOM + 1))}
+
+# Starts and ends of partitions are among the requests: what is left is ended.
+fuzz() { # CASES [UID]
+	state 1 || up
+	$Z/fuzz $D/lib/tacet/kernel.bin "$1" "$seed" $2 || fail "the fuzzer ended with $? (seed $seed)"
+	# Also the shell and init, by root's own request.
+	! state 1 || down --force
+	until_true "nothing is hosted" hosted 0
+	[ "$(cat $cpus/online)" = 0-3 ] || fail "online: $(cat $cpus/online)"
+}
+
+root() {
+	fuzz "$(full 500000 5000000)"
+	up
+	$T run -- $U/files >/dev/null || fail "files ended with $? afterwards"
+	down
+}
+
+user() {
+	chmod 666 /dev/tacet
+	fuzz "$(full 600000 5000000)" 1000
+	chmod 600 /dev/tacet
+}
+
+scenario "$@"

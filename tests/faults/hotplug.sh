@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# hotplug.sh: CPUs that others want or move, suspend, and the module's unloading,
+# with a partition up. Called by the runner with the name of a function.
+
+. "$F/lib.sh"
+
+foreign() {
+	up
+	victim compute
+	for cpu in 2 3; do
+		(echo 1 >$cpus/cpu$cpu/online) 2>/dev/null && fail "CPU $cpu came online"
+	done
+	[ "$(cat $cpus/online)" = 0-1 ] || fail "online: $(cat $cpus/online)"
+	dmesg | grep -q 'cpu 2: online refused: it belongs to the partition' || fail "no reason in the kernel's log"
+	$T log | grep -q 'cpu 3: online refused' || fail "no reason in tacet log"
+	alive "$rounds_file"
+	hosted 1 || fail "the program is not hosted any more"
+	kill -9 $victim
+	until_true "nothing is hosted" hosted 0
+	down
+}
+
+# Linux's own other CPUs go and come while programs compute, fault and fork.
+others() {
+	local files i way
+	up --cpus 3
+	for way in compute; do
+		victim $way
+		files="$files $rounds_file"
+	done
+	$F/victim faults linux.rounds &
+	for i in $(seq "$(full 6 30)"); do
+		for cpu in 1 2; do
+			echo 0 >$cpus/cpu$cpu/online || fail "CPU $cpu does not go offline"
+			[ "$(cat $cpus/present)" = 0-3 ] || fail "present: $(cat $cpus/present)"
+		done
+		for cpu in 2 1; do
+			echo 1 >$cpus/cpu$cpu/online || fail "CPU $cpu does not come online"
+		done
+		for file in $files; do alive $file; done
+		$T run -- /bin/true || fail "true ended with $?"
+	done
+	kill -9 $(jobs -p)
+	until_true "nothing is hosted" hosted 0
+	down
+}
+
+suspend() {
+	if ! grep -q freeze /sys/power/state; then
+		note "this kernel cannot suspend"
+		return
+	fi
+	up
+	victim compute
+	(echo freeze >/sys/power/state) 2>/dev/null && fail "suspend was not refused"
+	dmesg | grep -q 'suspend refused: a partition is up' || fail "no reason in the kernel's log"
+	alive "$rounds_file"
+	kill -9 $victim
+	until_true "nothing is hosted" hosted 0
+	down
+}
+
+unload() {
+	up
+	victim compute
+	refused "in use" rmmod tacet
+	alive "$rounds_file"
+	kill -9 $victim
+	until_true "nothing is hosted" hosted 0
+	until_true "nothing holds the module" unused
+	rmmod tacet || fail "the module does not go with a partition up: $(tail -1 .stderr)"
+	[ "$(cat $cpus/online)" = 0-3 ] || fail "online: $(cat $cpus/online)"
+	[ ! -e /sys/kernel/tacet ] && [ ! -e /dev/tacet ] || fail "something of the module stays"
+	up
+	down
+}
+
+unused() {
+	[ "$(cat /sys/module/tacet/refcnt)" = 0 ]
+}
+
+# The machine goes down under running programs; the runner sees whether it does.
+power_off() {
+	running_programs
+	busybox poweroff -f
+	sleep 60
+}
+
+restart() {
+	running_programs
+	busybox reboot -f
+	sleep 60
+}
+
+running_programs() {
+	up
+	victim threads
+	victim compute
+}
+
+scenario "$@"

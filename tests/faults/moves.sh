@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# moves.sh: programs that go to the partition and back, stop and go on, have
+# children, execute others, or are many. Called by the runner with the name of a function.
+
+. "$F/lib.sh"
+
+finish() {
+	kill -9 $(jobs -p)
+	until_true "nothing is hosted" hosted 0
+	down
+}
+
+there_and_back() {
+	local way pids files
+	up
+	for way in compute calls faults signals threads; do
+		$F/victim $way $way.rounds & pids="$pids $!"
+	done
+	for way in compute calls faults signals threads; do
+		until_true "$way begins" counted $way.rounds
+	done
+	$F/pingpong "$(full 200 1000)" $RANDOM 2 3 $pids || exit
+	for way in compute calls faults signals threads; do alive $way.rounds; done
+	finish
+}
+
+many_threads() {
+	up
+	$F/victim threads m.rounds &
+	until_true "it begins" counted m.rounds
+	for _ in 1 2 3 4 5; do
+		[ "$($F/door decouple $!)" = ok ] || fail "decouple: $($F/door decouple $!)"
+		until_true "its threads are hosted" at_least 6
+		alive m.rounds
+		[ "$($F/door recouple $!)" = ok ] || fail "recouple"
+		hosted 0 || fail "after recouple: $($F/door status)"
+		alive m.rounds
+	done
+	finish
+}
+
+at_least() { # NUMBER of hosted threads
+	set -- "$1" $($F/door status)
+	[ "$3" -ge "$1" ]
+}
+
+stop_and_go_on() {
+	up
+	for way in compute calls; do
+		victim $way
+		for _ in 1 2 3; do
+			kill -STOP $victim
+			until_true "$way stops" stopped $victim
+			before=$(rounds $rounds_file)
+			sleep 0.5
+			[ "$(rounds $rounds_file)" = "$before" ] || fail "$way goes on while stopped"
+			kill -CONT $victim
+			alive $rounds_file
+		done
+		hosted 1 || fail "$way is not hosted any more"
+		kill -9 $victim
+		until_true "nothing is hosted" hosted 0
+	done
+	finish
+}
+
+stopped() { # PID
+	[ "$(sed 's/.*) //' /proc/$1/stat | cut -c1)" = T ]
+}
+
+children() {
+	up
+	$T run -- bash -c "$F/victim compute c1.rounds & wait" &
+	until_true "the child begins" counted c1.rounds
+	$F/door list | grep -q 'bash$' || fail "the parent is not hosted"
+	$F/door list | grep -q 'victim$' && fail "the child is hosted without --follow"
+	$T run --follow -- bash -c "$F/victim compute c2.rounds & wait" &
+	until_true "the child begins" counted c2.rounds
+	until_true "the child is hosted" listed victim
+	pkill -9 victim
+	wait
+	until_true "nothing is hosted" hosted 0
+	down
+}
+
+listed() { # NAME
+	$F/door list | grep -q " $1\$"
+}
+
+execute() {
+	up
+	$T run -- sh -c "exec sh -c 'exec $F/victim calls e.rounds'" &
+	until_true "it begins" counted e.rounds
+	listed victim || fail "it is not hosted after execve"
+	alive e.rounds
+	kill -9 $!
+	ended $! 137
+	$F/door run /nowhere && fail "it executed what is not there"
+	[ "$($T run -- sh -c 'exit 42' >/dev/null; echo $?)" = 42 ] || fail "its exit status is lost"
+	finish
+}
+
+files() {
+	local here=/sys/kernel/tacet
+	up
+	$F/victim compute f.rounds &
+	until_true "it begins" counted f.rounds
+	echo $! >$here/decouple || fail "decouple does not take $!"
+	until_true "it has a directory" test -d $here/$!
+	grep -qx $! $here/decouple || fail "decouple does not list it"
+	for cpu in 3 2 3; do
+		echo $cpu >$here/$!/cpu || fail "cpu does not take $cpu"
+		[ "$(cat $here/$!/cpu)" = $cpu ] || fail "it is on $(cat $here/$!/cpu), not $cpu"
+		alive f.rounds
+	done
+	(echo 1 >$here/$!/cpu) 2>/dev/null && fail "it moved to Linux's CPU 1"
+	echo -1 >$here/$!/cpu || fail "cpu does not take -1"
+	hosted 0 || fail "it is hosted after -1"
+	alive f.rounds
+	finish
+}
+
+crowd() {
+	up --cpus 3
+	for threads in 8 63 90; do
+		$T run -- $F/crowd $threads || exit
+	done
+	down
+	up
+	$T run -- $F/crowd 120 || exit
+	down
+}
+
+scenario "$@"

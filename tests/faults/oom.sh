@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# oom.sh: hosted programs that Linux kills for the memory they take. Called by
+# the runner with the name of a function.
+
+. "$F/lib.sh"
+
+# More than its control group may have.
+group() {
+	local group=cgroup/hungry
+	mkdir cgroup
+	mount -t cgroup2 none cgroup || fail "no control groups"
+	echo +memory >cgroup/cgroup.subtree_control || fail "no memory controller"
+	mkdir -p $group
+	echo 32M >$group/memory.max
+	echo 0 >$group/memory.swap.max 2>/dev/null
+	up
+	victim compute
+	for i in $(seq "$(full 5 30)"); do
+		bash -c "echo \$\$ >$group/cgroup.procs && exec $T run --no-populate -- $F/hog" &
+		ended $! 137
+	done
+	grep -q 'oom_kill [1-9]' $group/memory.events || fail "it was not for its memory: $(cat $group/memory.events)"
+	alive "$rounds_file"
+	kill -9 $victim
+	until_true "nothing is hosted" hosted 0
+	down
+	rmdir $group || fail "somebody stays in the group"
+	umount cgroup
+}
+
+# More than the node has.
+node() {
+	up
+	bash -c "echo 1000 >/proc/self/oom_score_adj; exec $T run --no-populate -- $F/hog" &
+	ended $! 137
+	dmesg | grep -q 'Out of memory: Killed process' || fail "it was not for its memory"
+	until_true "nothing is hosted" hosted 0
+	down
+}
+
+scenario "$@"

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# users.sh: what a user may do who is not root, and may not do to others.
+# Called by the runner with the name of a function.
+
+. "$F/lib.sh"
+
+as() { # USER COMMAND...: with no group but its own and 500
+	local user=$1
+	shift
+	setpriv --reuid="$user" --regid="$user" --groups 500 "$@"
+}
+
+says() { # ANSWER COMMAND...
+	local want=$1 said
+	shift
+	said=$("$@" 2>&1)
+	[ "$said" = "$want" ] || fail "$*: $said, not $want"
+}
+
+user_victim() { # USER: $victim of that user, on Linux
+	as "$1" $F/victim calls "$2" &
+	victim=$!
+	until_true "it begins" counted "$2"
+}
+
+opened() {
+	chgrp 500 /dev/tacet
+	chmod 660 /dev/tacet
+	chmod 777 .
+}
+
+closed_again() {
+	kill -9 $(jobs -p)
+	until_true "nothing is hosted" hosted 0
+	chgrp 0 /dev/tacet
+	chmod 600 /dev/tacet
+	down
+}
+
+# Closed to all but root, then open to a group.
+door() {
+	up
+	[ "$(stat -c %a /dev/tacet)" = 600 ] || fail "the device's mode is $(stat -c %a /dev/tacet)"
+	says EACCES as 1000 $F/door status
+	refused "" as 1000 $T run -- true
+	opened
+	says "1 0 0 $($F/door status | cut -d' ' -f4)" as 1000 $F/door status
+	[ "$(as 1000 $T run -- id -u)" = 1000 ] || fail "a user's program does not run"
+	says EPERM as 1000 $F/door down
+	says EPERM as 1000 $F/door test 2 1
+	refused "" as 1000 $T up --cpus 1 --memory 64M
+	refused "" as 1000 $T log
+	closed_again
+}
+
+# What others run is not to be seen, moved or brought back.
+others() {
+	local mine
+	up
+	opened
+	user_victim 1000 a.rounds
+	mine=$victim
+	says ok as 1000 $F/door decouple $mine
+	until_true "it is hosted" hosted 1
+	for what in decouple recouple follow; do
+		says EPERM as 1001 $F/door $what $mine
+	done
+	says EPERM as 1001 $F/door move $mine 3
+	says "" as 1001 $F/door list
+	as 1000 $F/door list | grep -q "^$mine " || fail "its user does not see it"
+	$F/door list | grep -q "^$mine " || fail "root does not see it"
+	(echo $mine | as 1001 tee /sys/kernel/tacet/decouple) >/dev/null 2>&1 && fail "a user wrote to decouple"
+	(echo -1 | as 1001 tee /sys/kernel/tacet/$mine/cpu) >/dev/null 2>&1 && fail "a user wrote to cpu"
+	hosted 1 || fail "it is not hosted any more"
+	alive a.rounds
+	says ok as 1000 $F/door recouple $mine
+	closed_again
+}
+
+# Root's programs, those that changed their user, and those that may not be looked into.
+guarded() {
+	up
+	opened
+	victim compute
+	for what in decouple recouple; do says EPERM as 1000 $F/door $what $victim; done
+	says EPERM as 1000 $F/door decouple 1
+	as 1000 python3 -c 'import ctypes, time
+assert ctypes.CDLL(None).prctl(4, 0, 0, 0, 0) == 0
+open("ready", "w").close()
+time.sleep(1000)' &
+	until_true "it begins" test -e ready
+	says EPERM as 1000 $F/door decouple $!
+	says ESRCH as 1000 $F/door decouple 3999999
+	says EINVAL as 1000 $F/door decouple -1
+	says EINVAL $F/door decouple 2
+	cp /usr/bin/sleep asroot
+	chmod 4755 asroot
+	as 1000 ./asroot 1000 &
+	until_true "it executes" runs asroot
+	says EPERM as 1000 $F/door decouple $!
+	hosted 1 || fail "somebody else is hosted: $($F/door list)"
+	closed_again
+}
+
+runs() { # NAME
+	pgrep -x "$1" >/dev/null
+}
+
+# In containers, pids are the container's.
+namespaces() {
+	up
+	unshare --pid --fork --mount-proc bash -c "$F/victim compute n.rounds & echo \$! >inner
+		until [ -s n.rounds ]; do sleep 0.1; done
+		$F/door decouple \$(cat inner) >answer; $F/door list | cut -d' ' -f1 >listed; wait" &
+	until_true "it is hosted" hosted 1
+	until_true "it is listed" test -s listed
+	[ "$(cat answer)" = ok ] || fail "decouple: $(cat answer)"
+	[ "$(cat listed)" = "$(cat inner)" ] || fail "listed as $(cat listed), not $(cat inner)"
+	alive n.rounds
+	pkill -9 -x victim
+	wait
+	until_true "nothing is hosted" hosted 0
+	down
+}
+
+scenario "$@"
