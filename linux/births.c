@@ -49,6 +49,7 @@ static void on_call_exit(void *data, struct pt_regs *regs, long result)
 	rcu_read_lock();
 	hosted = tacet_hosted_of(current);
 	if (hosted) {
+		tacet_paths_after_call(hosted, regs);
 		tacet_view_after_call(hosted, regs, result);
 		tacet_arm(hosted);
 	}

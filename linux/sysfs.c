@@ -5,6 +5,7 @@
  *   echo PID > decouple        host all threads of a process; reading lists them
  *   echo CPU > PID/cpu         move its first thread; -1: back to Linux
  *   cat PID/cpu                where it is
+ *   cat online                 Linux's CPUs and the partition's (paths.c)
  *
  * Pids are those of the reader's and writer's own namespace. Writing is for
  * root by the files' mode, and checked as a tracer would be in any case.
@@ -54,6 +55,25 @@ static ssize_t decouple_store(struct kobject *kobject, struct kobj_attribute *at
 	return error ?: count;
 }
 static struct kobj_attribute decouple_attribute = __ATTR_RW_MODE(decouple, 0644);
+
+static ssize_t online_show(struct kobject *kobject, struct kobj_attribute *attribute, char *buffer)
+{
+	cpumask_var_t cpus;
+	ssize_t used;
+
+	if (!zalloc_cpumask_var(&cpus, GFP_KERNEL))
+		return -ENOMEM;
+	cpumask_copy(cpus, cpu_online_mask);
+	if (READ_ONCE(tacet_partition.state) == TACET_PARTITION_UP)
+		cpumask_or(cpus, cpus, &tacet_partition.cpus);
+	used = cpumap_print_to_pagebuf(true, buffer, cpus);
+	free_cpumask_var(cpus);
+	return used;
+}
+static struct kobj_attribute online_attribute = __ATTR_RO(online);
+
+static struct attribute *root_attrs[] = { &decouple_attribute.attr, &online_attribute.attr, NULL };
+static const struct attribute_group root_group = { .attrs = root_attrs };
 
 static ssize_t cpu_show(struct kobject *kobject, struct kobj_attribute *attribute, char *buffer)
 {
@@ -149,7 +169,7 @@ int tacet_sysfs_init(void)
 	root = kobject_create_and_add("tacet", kernel_kobj);
 	if (!root)
 		return -ENOMEM;
-	error = sysfs_create_file(root, &decouple_attribute.attr);
+	error = sysfs_create_group(root, &root_group);
 	if (error)
 		kobject_put(root);
 	return error;
