@@ -149,10 +149,14 @@ bool all_cpus_work(void)
 	return good;
 }
 
-bool reclaim(void)
+bool drop_caches(void)
 {
-	put("/proc/sys/vm/compact_memory", "1");
 	return put("/proc/sys/vm/drop_caches", "3");
+}
+
+bool compaction(void)
+{
+	return put("/proc/sys/vm/compact_memory", "1");
 }
 
 void load_restore(void)

@@ -6,7 +6,7 @@
  * CPUS as in 0-1; MODULE a file DIRECTORY/MODULE.ko. Ends early when DIRECTORY/stop appears.
  * With KINDs, only those: to find what disturbs. Each disturbance is a process of its own that repeats until the time is over: address space changes
  * of many threads, membarrier, fork and exec, file writes, timers, module load and unload, tracepoint (static key and
- * code patching) toggles, work on every CPU (stat_refresh, drop_caches, compaction). At the end it prints how often
+ * code patching) toggles, work on every CPU (stat_refresh), reclaim, compaction. At the end it prints how often
  * each was done: a disturbance that was done 0 times is named, so that a quiet load is not taken for a quiet core.
  */
 #define _GNU_SOURCE
@@ -39,7 +39,8 @@ static const struct {
 	{ "module", module_cycle, 50000 },
 	{ "tracepoint", tracepoint, 20000 },
 	{ "all_cpus_work", all_cpus_work, 20000 },
-	{ "reclaim", reclaim, 300000 },
+	{ "drop_caches", drop_caches, 300000 },
+	{ "compaction", compaction, 300000 },
 };
 #define KINDS (sizeof(disturbances) / sizeof(*disturbances))
 

@@ -18,7 +18,8 @@ bool timers(void);
 bool module_cycle(void);
 bool tracepoint(void);
 bool all_cpus_work(void);
-bool reclaim(void);
+bool drop_caches(void);
+bool compaction(void);
 
 /* Undoes what a killed round may have left: the tracepoint, the module. */
 void load_restore(void);

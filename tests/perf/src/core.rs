@@ -48,7 +48,7 @@ pub fn core(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
 
 /// One disturbance after the other on Tacet alone: which of them reaches the core.
 pub fn attribute(cache: &Cache, settings: &Settings) -> Result<()> {
-    const KINDS: [&str; 9] = [
+    const KINDS: [&str; 10] = [
         "mmap_threads",
         "membarrier",
         "fork_exec",
@@ -57,16 +57,17 @@ pub fn attribute(cache: &Cache, settings: &Settings) -> Result<()> {
         "module",
         "tracepoint",
         "all_cpus_work",
-        "reclaim",
+        "drop_caches",
+        "compaction",
     ];
     let programs = Programs::build(cache)?;
     let node = Node::boot(cache, &Configuration::Tacet.node(settings, &programs))?;
-    println!("{:<16}{:>8}{:>8}{:>12}{:>10}", "disturbance", "rounds", "hit", "interrupts", "maximum");
+    println!("{:<16}{:>8}{:>8}{:>12}{:>12}{:>10}", "disturbance", "rounds", "hit", "interrupts", "exceptions", "maximum");
     for kind in KINDS {
         let settings = Settings { disturbances: vec![kind.to_owned()], ..settings.clone() };
         let p = profile(&node, Configuration::Tacet, &settings, &programs)?;
         let rounds = p.load.get(kind).copied().unwrap_or(0.0);
-        println!("{kind:<16}{rounds:>8}{:>8}{:>12}{:>10}", p.hit(), p.interrupts, p.max());
+        println!("{kind:<16}{rounds:>8}{:>8}{:>12}{:>12}{:>10}", p.hit(), p.interrupts, p.exceptions, p.max());
     }
     node.power_off().map(drop).map_err(Into::into)
 }
@@ -77,7 +78,8 @@ fn silence(cache: &Cache, settings: &Settings, programs: &Programs) -> Result<(V
         let node = Node::boot(cache, &configuration.node(settings, programs))?;
         step(configuration.name());
         let taken = profile(&node, configuration, settings, programs)?;
-        eprintln!("  {} quanta hit, at worst {}, {} interrupts", taken.hit(), taken.max(), taken.interrupts);
+        let (hit, max) = (taken.hit(), taken.max());
+        eprintln!("  {hit} quanta hit, at worst {max}, {} interrupts, {} exceptions", taken.interrupts, taken.exceptions);
         profiles.push(taken);
         metrics = Metrics::at(&place(&node, programs.top()));
         node.power_off()?;

@@ -26,6 +26,8 @@ pub struct Profile {
     pub interrupts: u64,
     /// Entries into kernel code, whatever caused them.
     pub entries: u64,
+    /// Faults and traps taken during the quanta, where the emulator reports them.
+    pub exceptions: u64,
     /// Interrupts and doorbells that the co-kernel itself counted; none on Linux.
     pub own_count: Option<u64>,
     /// The stolen instructions by the address of their code, most first.
@@ -116,11 +118,12 @@ fn judge(
             *quantum = hit.kernel;
         }
     }
+    let exceptions = record.hits.iter().map(|h| h.exceptions).sum();
     let entries = record.hits.iter().map(|h| h.entries).sum();
     let interrupts = if log.sees_interrupts { record.hits.iter().map(|h| h.interrupts).sum() } else { entries };
     let mut sites = record.sites.clone();
     sites.sort_by_key(|s| std::cmp::Reverse(s.times * s.instructions));
-    Ok(Profile { configuration, stolen, user: record.user, interrupts, entries, own_count, sites, load })
+    Ok(Profile { configuration, stolen, user: record.user, interrupts, entries, exceptions, own_count, sites, load })
 }
 
 #[cfg(test)]
