@@ -15,7 +15,7 @@ use crate::kernel::Kernel;
 use crate::link::{Event, Link};
 use crate::node::Node;
 use crate::qemu::accelerator::{self, Execution};
-use crate::qemu::arguments::{self, Wiring};
+use crate::qemu::arguments::{self, Wire, Wiring};
 use crate::qemu::emulator::Qemu;
 use crate::qemu::process::Process;
 use crate::run_directory::RunDirectory;
@@ -42,6 +42,10 @@ impl Prepared {
         let run = RunDirectory::create(cache)?;
         let (mut shares, mut servers) = (Vec::new(), Vec::new());
         for (index, share) in spec.shares.iter().enumerate() {
+            if spec.reproducible.is_some() {
+                shares.push(Wire::Packed);
+                continue;
+            }
             let (wire, server) = share::prepare(cache, share, index, run.path())?;
             shares.push(wire);
             servers.extend(server);
@@ -61,6 +65,9 @@ impl Prepared {
     pub fn mounts(&self, spec: &NodeSpec) -> String {
         let mut script = String::from("set -e\n");
         for (index, share) in spec.shares.iter().enumerate() {
+            if matches!(self.wiring.shares.get(index), Some(Wire::Packed)) {
+                continue;
+            }
             let kind = if share.kind == ShareKind::Live { "virtiofs" } else { "ext4" };
             let (source, at) =
                 (arguments::share_source(&self.wiring, index), quoted(&share.path.display().to_string()));

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::{Error, OnPath, Result};
+use crate::guest::generation;
+use crate::kernel::KernelLine;
 
 /// The cache directory.
 #[derive(Debug, Clone)]
@@ -50,12 +52,17 @@ impl Cache {
 
     /// The guest's agent, a static program.
     pub(crate) fn agent(&self) -> PathBuf {
-        self.directory.join("agent")
+        self.directory.join(format!("agent-{}", generation()))
     }
 
-    /// One directory for each kernel line: `release`, `vmlinuz`, `initramfs`.
-    pub fn kernels(&self) -> PathBuf {
+    /// Holds a directory for each kernel line and generation of guest programs.
+    pub(crate) fn kernels(&self) -> PathBuf {
         self.directory.join("kernels")
+    }
+
+    /// `release`, `vmlinuz` and `initramfs` of one line.
+    pub(crate) fn kernel(&self, line: KernelLine) -> PathBuf {
+        self.kernels().join(format!("{line}-{}", generation()))
     }
 
     /// Trees that hold nothing but a QEMU, by Debian suite.

@@ -81,7 +81,7 @@ pub struct Kernel {
 impl Kernel {
     /// The kernel that provisioning took for this line.
     pub fn installed(cache: &Cache, line: KernelLine) -> Result<Kernel> {
-        let directory = cache.kernels().join(line.to_string());
+        let directory = cache.kernel(line);
         match fs::read_to_string(directory.join("release")) {
             Ok(release) => Ok(Kernel { line, release: release.trim().to_owned(), directory }),
             Err(_) => Err(Error::new(format!("kernel {line}"), "not installed for nodes", "run `cargo xtask setup`")),

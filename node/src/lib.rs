@@ -13,10 +13,12 @@
 //! # Ok(()) }
 //! ```
 
+mod archive;
 mod boot;
 mod cache;
 mod command;
 mod error;
+mod guest;
 mod job;
 mod kbuild;
 mod kernel;

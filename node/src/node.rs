@@ -39,6 +39,10 @@ impl Node {
     /// Boots a node and waits until it takes commands. Everything must have been provisioned
     /// ([`crate::provision::ensure`]).
     pub fn boot(cache: &Cache, spec: &NodeSpec) -> Result<Node> {
+        if spec.reproducible.is_some() {
+            let remedy = "use `Node::run_once`";
+            return Err(Error::new("node description", "commands from outside would not be reproducible", remedy));
+        }
         let prepared = Prepared::new(cache, spec)?;
         let mounts = prepared.mounts(spec);
         let (node, _) = prepared.start(spec)?;

@@ -28,8 +28,9 @@ pub struct NodeSpec {
     pub kernel_arguments: Vec<String>,
     /// Instrumentation loaded into the emulator; its output is [`crate::Node::plugin_log`].
     pub plugins: Vec<Plugin>,
-    /// Virtual time by instruction count, one CPU after the other, with this random seed: bit-reproducible, and three
-    /// times slower.
+    /// Virtual time by instruction count, one CPU after the other, with this random seed: two nodes execute the same
+    /// instructions, three times slower. Such a node has no disk: its root holds busybox and the copied shares, so
+    /// programs must be static. For [`crate::Node::run_once`] only.
     pub reproducible: Option<u64>,
     /// Host directories visible inside at the same path.
     pub shares: Vec<Share>,

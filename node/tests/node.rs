@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use tacet_node::{Cache, Command, KernelLine, Node, NodeSpec, Share, ShareKind, Status, Topology};
+use tacet_node::{Cache, Command, Emulator, KernelLine, Node, NodeSpec, Share, ShareKind, Status, Topology};
 
 fn spec() -> NodeSpec {
     let line = std::env::var("TACET_TEST_KERNEL").unwrap_or_else(|_| "6.12".to_owned());
@@ -167,4 +167,21 @@ fn what_cannot_boot_is_one_line() {
     spec.boot_timeout = Duration::from_secs(60);
     let error = Node::boot(&cache(), &spec).err().expect("does not boot").to_string();
     assert!(error.contains("Kernel panic") && error.contains("console.log") && !error.contains('\n'), "{error}");
+}
+
+#[test]
+#[ignore = "boots two slow nodes"]
+fn two_reproducible_nodes_are_the_same_to_the_last_instruction() {
+    let mut spec = spec();
+    (spec.reproducible, spec.emulator) = (Some(1), Emulator::Counting);
+    spec.boot_timeout = Duration::from_secs(400);
+    let scratch = tempfile::tempdir().expect("scratch");
+    fs::write(scratch.path().join("word"), "from the host").expect("file");
+    spec.shares.push(Share { path: scratch.path().to_owned(), kind: ShareKind::Copy });
+    let script = "cat word; date; cat /proc/interrupts /proc/stat; head -c 16 /dev/urandom | od -x";
+    let command = Command::shell(script).directory(scratch.path());
+    let [first, second] = [(); 2].map(|()| Node::run_once(&cache(), &spec, &command).expect("runs"));
+    assert!(first.output.text().starts_with("from the host"), "{}", first.output.error_text());
+    assert_eq!(first.output.text(), second.output.text());
+    assert_eq!(first.console, second.console);
 }

@@ -1,7 +1,7 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # The node's first program, in the initramfs. Loads the drivers beside it, makes a root of the read-only tree image
-# and a tmpfs, mounts what programs expect, and becomes the agent. Run by the kernel; says what failed on the
+# and a tmpfs (or stays, where there is no disk), mounts what programs expect, and becomes the agent. Run by the kernel; says what failed on the
 # console and powers off, so that the host sees the end at once.
 # Must never read from or write to anything but the console: the agent's port belongs to the agent.
 b=/bin/busybox
@@ -14,6 +14,26 @@ $b mount -t sysfs sys /sys
 if $b grep -q tacet.probe /proc/cmdline; then echo "tacet probe: alive" >/dev/ttyS0; $b poweroff -f; $b sleep 60; fi
 
 for m in /modules/*; do $b insmod $m || die "cannot load $m"; done
+
+port_of() { # the directory that sysfs is mounted under
+	for p in $1/sys/class/virtio-ports/*; do
+		[ "$($b cat $p/name 2>/dev/null)" = tacet.agent ] && echo /dev/${p##*/}
+	done
+}
+
+# a reproducible node has no disk, whose answers would come when the host likes: the initramfs stays its root
+if [ -e /no-disk ]; then
+	$b --install -s /bin
+	printf '#!/bin/sh\nexec /bin/sh "$@"\n' >/bin/bash && $b chmod 755 /bin/bash
+	# no tmpfs where a copied share may be
+	$b mkdir -p /tmp /run /dev/shm
+	$b mount -t tmpfs tmpfs /dev/shm
+	$b ip link set lo up
+	port=$(port_of "")
+	[ -n "$port" ] || die "no agent port"
+	exec /agent $port /first
+fi
+
 tries=0
 until [ -b /dev/vda ]; do
 	tries=$((tries + 1)); [ $tries -lt 500 ] || die "no root disk /dev/vda"
@@ -34,10 +54,7 @@ $b ip link set lo up
 $b hostname node
 $b chmod 1777 /root/tmp /root/dev/shm
 
-port=
-for p in /root/sys/class/virtio-ports/*; do
-	[ "$($b cat $p/name 2>/dev/null)" = tacet.agent ] && port=/dev/${p##*/}
-done
+port=$(port_of /root)
 [ -n "$port" ] || die "no agent port"
 $b mkdir -p /root/run/tacet
 $b cp /agent /root/run/tacet/agent

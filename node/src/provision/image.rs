@@ -10,11 +10,9 @@ use super::step::Step;
 use super::tree;
 use crate::cache::Cache;
 use crate::error::{Error, OnPath, Result};
+use crate::guest::{AGENT, INIT, INITRAMFS, generation};
 use crate::kernel::KernelLine;
 
-const AGENT: &str = include_str!("../guest/agent.c");
-const INIT: &str = include_str!("../guest/init.sh");
-const INITRAMFS: &str = include_str!("initramfs.sh");
 /// Sparse; what counts is the tree's size.
 const ROOT_DISK: &str = "8G";
 
@@ -30,7 +28,8 @@ pub(crate) fn build(cache: &Cache) -> Result<()> {
 }
 
 fn agent(cache: &Cache) -> Result<()> {
-    Step::new(cache, "agent", AGENT).unless_done(|step| {
+    let name = format!("agent-{}", generation());
+    Step::new(cache, &name, AGENT).unless_done(|step| {
         let out = fresh(&cache.stamp("build-agent"))?;
         fs::write(out.join("agent.c"), AGENT).on(&out)?;
         let compile = ["gcc-14", "-static", "-O2", "-Wall", "-Werror", "-o", "/mnt/out/agent", "/mnt/out/agent.c"];
@@ -40,10 +39,10 @@ fn agent(cache: &Cache) -> Result<()> {
 }
 
 fn initramfs(cache: &Cache, line: KernelLine, release: &str, tree: &str) -> Result<()> {
-    let name = format!("kernel-{line}");
-    let made_from = format!("{release}\n{INIT}{INITRAMFS}{AGENT}{tree}");
+    let name = format!("kernel-{line}-{}", generation());
+    let made_from = format!("{release}\n{tree}");
     Step::new(cache, &name, made_from).unless_done(|step| {
-        let directory = fresh(&cache.kernels().join(line.to_string()))?;
+        let directory = fresh(&cache.kernel(line))?;
         fs::write(directory.join("init.sh"), INIT).on(&directory)?;
         fs::write(directory.join("initramfs.sh"), INITRAMFS).on(&directory)?;
         fs::copy(cache.agent(), directory.join("agent")).on(&directory)?;

@@ -25,6 +25,8 @@ pub(crate) enum Wire {
     Socket(PathBuf),
     /// A disk with a copy.
     Disk(PathBuf),
+    /// A copy in the initramfs.
+    Packed,
 }
 
 /// Everything after the program name.
@@ -45,8 +47,13 @@ pub(crate) fn arguments(
     line.pair("-chardev", format!("file,id=console,path={}", escaped(&wiring.console)));
     line.pair("-serial", "chardev:console");
     line.pair("-chardev", format!("socket,id=agent,path={}", escaped(&wiring.agent)));
-    line.words("-device virtio-serial-pci -device virtserialport,chardev=agent,name=tacet.agent");
-    disk(&mut line, "root", &wiring.root);
+    // with an ioeventfd a request is taken when the emulator's other thread gets to it
+    let events = if spec.reproducible.is_some() { ",ioeventfd=off" } else { "" };
+    line.pair("-device", format!("virtio-serial-pci{events}"));
+    line.words("-device virtserialport,chardev=agent,name=tacet.agent");
+    if spec.reproducible.is_none() {
+        disk(&mut line, "root", &wiring.root);
+    }
     shares(&mut line, &wiring.shares);
     plugins(&mut line, spec, &wiring.plugin_log);
     line.0
@@ -128,6 +135,7 @@ fn shares(line: &mut Line, shares: &[Wire]) {
     for (index, share) in shares.iter().enumerate() {
         let id = format!("share{index}");
         match share {
+            Wire::Packed => (),
             Wire::Disk(image) => disk(line, &id, image),
             Wire::Socket(socket) => {
                 line.pair("-chardev", format!("socket,id={id},path={}", escaped(socket)));

@@ -9,7 +9,7 @@ use crate::spec::{Plugin, Topology};
 fn line_of(spec: &NodeSpec, how: Execution, version: (u32, u32), shares: Vec<Wire>) -> String {
     let scratch = tempfile::tempdir().expect("scratch");
     let cache = Cache::at(scratch.path()).expect("cache");
-    let directory = cache.kernels().join(spec.kernel.to_string());
+    let directory = cache.kernel(spec.kernel);
     std::fs::create_dir_all(&directory).expect("kernel");
     std::fs::write(directory.join("release"), "6.12.1").expect("release");
     let kernel = Kernel::installed(&cache, spec.kernel).expect("installed");
@@ -50,9 +50,10 @@ fn a_reproducible_node_has_no_entropy_and_counts_instructions() {
     let mut spec = plain();
     spec.reproducible = Some(7);
     let line = line_of(&spec, Execution::TcgSingle, (7, 2), vec![]);
-    for part in ["-icount shift=0", "-seed 7", "rdrand=off", "nokaslr", "tcg,thread=single"] {
+    for part in ["-icount shift=0", "-seed 7", "rdrand=off", "nokaslr", "tcg,thread=single", "ioeventfd=off"] {
         assert!(line.contains(part), "{part} not in {line}");
     }
+    assert!(!line.contains("virtio-blk"), "{line}");
 }
 
 #[test]

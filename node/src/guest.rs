@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The guest's own programs, and their generation: builds of this crate that differ in them share one cache, so what
+//! is made of them is named after them.
+
+/// Process 1 of a node.
+pub(crate) const AGENT: &str = include_str!("guest/agent.c");
+/// What the kernel runs first.
+pub(crate) const INIT: &str = include_str!("guest/init.sh");
+/// Packs both with a kernel's drivers.
+pub(crate) const INITRAMFS: &str = include_str!("provision/initramfs.sh");
+
+/// Differs whenever one of them does (FNV-1a).
+pub(crate) fn generation() -> String {
+    let bytes = [AGENT, INIT, INITRAMFS].into_iter().flat_map(str::bytes);
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    format!("{hash:016x}")
+}
