@@ -8,11 +8,11 @@
 crash() {
 	local computing calling many
 	up
-	victim compute
+	victim compute --cpus 2
 	computing=$victim
-	victim calls
+	victim calls --cpus 3
 	calling=$victim
-	victim threads
+	victim threads --cpus 3
 	many=$victim
 	$T provoke 2 "$1" || fail "provoke: $(tail -1 .stderr)"
 	until_true "the partition has failed" state 3

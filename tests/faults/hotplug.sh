@@ -23,27 +23,29 @@ foreign() {
 
 # Linux's own other CPUs go and come while programs compute, fault and fork.
 others() {
-	local files i way
+	local i
 	up --cpus 3
-	for way in compute; do
-		victim $way
-		files="$files $rounds_file"
-	done
+	victim compute
 	$F/victim faults linux.rounds &
-	for i in $(seq "$(full 6 30)"); do
+	until_true "it begins" counted linux.rounds
+	for i in $(seq "$(full 3 30)"); do
 		for cpu in 1 2; do
 			echo 0 >$cpus/cpu$cpu/online || fail "CPU $cpu does not go offline"
-			[ "$(cat $cpus/present)" = 0-3 ] || fail "present: $(cat $cpus/present)"
+			until_true "all CPUs are present" all_present
 		done
 		for cpu in 2 1; do
 			echo 1 >$cpus/cpu$cpu/online || fail "CPU $cpu does not come online"
 		done
-		for file in $files; do alive $file; done
-		$T run -- /bin/true || fail "true ended with $?"
+		alive "$rounds_file"
+		alive linux.rounds
 	done
 	kill -9 $(jobs -p)
 	until_true "nothing is hosted" hosted 0
 	down
+}
+
+all_present() {
+	[ "$(cat $cpus/present)" = 0-3 ]
 }
 
 suspend() {
@@ -95,8 +97,8 @@ restart() {
 
 running_programs() {
 	up
-	victim threads
-	victim compute
+	victim threads --cpus 2
+	victim compute --cpus 3
 }
 
 scenario "$@"

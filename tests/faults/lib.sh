@@ -63,8 +63,8 @@ more_than() { # NUMBER FILE
 	[ "$(rounds "$2")" -gt "$1" ]
 }
 
-until_true() { # WHAT COMMAND...: waits; a minute without it is a failure
-	local what=$1 tries=600
+until_true() { # WHAT COMMAND...: waits; two minutes without it is a failure
+	local what=$1 tries=1200
 	shift
 	while [ $tries -gt 0 ]; do
 		"$@" && return
@@ -101,7 +101,9 @@ gone() { # PID
 
 scenario() {
 	[ "$(type -t "$1")" = function ] || fail "no scenario $1"
-	exec 2>.stderr
+	exec 2>.stderr 9>/tmp/trace
+	BASH_XTRACEFD=9
+	set -x
 	trap 'jobs -p | xargs -r kill -9 2>/dev/null' EXIT
 	"$@"
 	exit 0

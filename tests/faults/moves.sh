@@ -121,6 +121,34 @@ files() {
 	finish
 }
 
+# Requests about processes that are just being born or ending.
+births_and_deaths() {
+	local seed=$((RANDOM * RANDOM + 1))
+	up
+	$F/churn "$(full 150 2000)" $seed || exit
+	until_true "nothing is hosted" hosted 0
+	[ -z "$(cat /sys/kernel/tacet/decouple)" ] || fail "decouple lists $(cat /sys/kernel/tacet/decouple)"
+	down
+	note "seed $seed"
+}
+
+# The files of a process that ends, read and written while the partition goes.
+files_going() {
+	local writer i
+	(while :; do for f in /sys/kernel/tacet/[0-9]*/cpu; do echo 2 >$f; cat $f; done; done) >/dev/null 2>&1 &
+	writer=$!
+	for i in $(seq "$(full 10 100)"); do
+		up
+		victim calls
+		victim calls
+		down --force
+		kill -9 $victim
+	done
+	kill -9 $writer
+	pkill -9 -x victim
+	until_true "nothing is hosted" hosted 0
+}
+
 crowd() {
 	up --cpus 3
 	for threads in 8 63 90; do

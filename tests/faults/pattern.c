@@ -9,6 +9,7 @@
 #include "door.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 #define PAGE 4096ul
@@ -119,6 +120,7 @@ int main(int count, char **words)
 		for (int i = 0; i < 4 && !done; i++) {
 			one_round(&areas[i]);
 			__atomic_add_fetch(rounds, 1, __ATOMIC_RELAXED);
+			sched_yield();
 		}
 	pthread_join(thread, NULL);
 	return 0;

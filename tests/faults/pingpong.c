@@ -2,6 +2,7 @@
 /*
  * pingpong COUNT SEED CPU CPU PID...: sends the processes to the partition, to
  * one CPU or the other, and back, in any order; nothing of it may be refused.
+ * In the end all are on Linux.
  */
 #include "door.h"
 
@@ -25,5 +26,8 @@ int main(int count, char **words)
 			fail("recouple %d: %s", pid, strerror(errno));
 		sleep_us(next_random(&state) % 5000);
 	}
+	for (int i = 0; i < processes; i++)
+		if (recouple(door, atoi(words[5 + i]), 0) && errno != ESRCH)
+			fail("recouple %s: %s", words[5 + i], strerror(errno));
 	return 0;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * victim [compute|calls|faults|forks|threads|signals] [FILE]: a program that
- * goes on for ever in one way, until something ends it. With FILE, the first
+ * goes on for ever in one way, until something ends it. `compute` never lets go
+ * of its core: on the partition, whoever shares it never runs. With FILE, the first
  * eight bytes of it count its rounds, for those who watch whether it lives.
  * Whatever it sees, it checks: a wrong value ends it with status 3.
  */
 #include "door.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 static uint64_t here;
@@ -26,6 +28,13 @@ static void compute(void)
 	for (uint64_t i = 1; i <= 50000; i++)
 		sum += i * i;
 	check(sum == 50000ull * 50001 * 100001 / 6);
+}
+
+/* As a thread that shares its core should: nothing else makes the core switch. */
+static void compute_and_yield(void)
+{
+	compute();
+	check(!sched_yield());
 }
 
 static void calls(void)
@@ -100,12 +109,12 @@ static void *for_ever(void *argument)
 
 static void one_of_each(void)
 {
-	void (*each[])(void) = { compute, calls, faults, births, forks };
+	void (*each[])(void) = { compute_and_yield, calls, faults, births, forks };
 	pthread_t thread;
 
 	for (int i = 0; i < 5; i++)
 		check(!pthread_create(&thread, NULL, for_ever, each[i]));
-	for_ever(compute);
+	for_ever(compute_and_yield);
 }
 
 int main(int count, char **words)

@@ -14,6 +14,8 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("the module unloaded", "hotplug.sh unload"),
     Scenario::new("decoupled and recoupled under load", "moves.sh there_and_back"),
     Scenario::new("decoupled with many threads", "moves.sh many_threads"),
+    Scenario::new("decoupled while born and while ending", "moves.sh births_and_deaths"),
+    Scenario::new("files of processes while the partition goes", "moves.sh files_going").middle(),
     Scenario::new("stopped and continued", "moves.sh stop_and_go_on").middle(),
     Scenario::new("children, with and without --follow", "moves.sh children"),
     Scenario::new("hosted through execve", "moves.sh execute").middle(),

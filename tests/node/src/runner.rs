@@ -95,17 +95,44 @@ impl Bench<'_> {
         };
         let before = State::read(&node)?;
         node.run(&stage::shell("dmesg -C")).map_err(|e| e.to_string())?;
-        let output = self.script(&node, scenario)?;
+        match self.lived_through(&node, scenario, &before) {
+            Ok(said) => {
+                self.node = Some(node);
+                Ok(said)
+            }
+            Err(reason) => {
+                self.keep_diagnosis(&node, scenario);
+                Err(reason)
+            }
+        }
+    }
+
+    fn lived_through(&self, node: &Node, scenario: &Scenario, before: &State) -> Result<String, String> {
+        let output = self.script(node, scenario)?;
         let mut wrong = told(&output);
         let complaints = node.run(&stage::shell("bash $F/complaints.sh")).map_err(|e| e.to_string())?;
         wrong.extend(complaints.text().lines().map(str::to_owned));
-        let after = State::read(&node)?;
-        wrong.extend(after.compare(&before));
-        if !wrong.is_empty() {
-            return Err(wrong.join("; "));
+        let after = State::read(node)?;
+        wrong.extend(after.compare(before));
+        if wrong.is_empty() {
+            Ok(format!(", {:+} pages{}", after.pages_more(before), notes(&output)))
+        } else {
+            Err(wrong.join("; "))
         }
-        self.node = Some(node);
-        Ok(format!(", {:+} pages{}", after.pages_more(&before), notes(&output)))
+    }
+
+    /// What the node says about itself, and its console, in a file that a person can read.
+    fn keep_diagnosis(&self, node: &Node, scenario: &Scenario) {
+        let directory = stage::top().join("build/tests/failures");
+        let name = format!("{}-{}.log", self.kernel, scenario.script.replace([' ', '.'], "-"));
+        let command = stage::shell("bash $F/diagnose.sh 2>&1").timeout(Duration::from_secs(60));
+        let said = node.run(&command).map_or_else(|e| e.to_string(), |output| output.text());
+        let text = format!("{said}\n--- console\n{}", node.console());
+        if let Err(error) =
+            std::fs::create_dir_all(&directory).and_then(|()| std::fs::write(directory.join(name), text))
+        {
+            eprintln!("{}: {error}", directory.display());
+        }
     }
 
     /// A node that ends itself: how its script ended does not count, that the machine ends does.
@@ -135,7 +162,8 @@ impl Bench<'_> {
 /// Why the script failed, in its own words.
 fn told(output: &Output) -> Vec<String> {
     let text = output.text();
-    let mut reasons: Vec<String> = text.lines().filter_map(|line| line.strip_prefix("fail: ")).map(str::to_owned).collect();
+    let mut reasons: Vec<String> =
+        text.lines().filter_map(|line| line.strip_prefix("fail: ")).map(str::to_owned).collect();
     if !output.status.success() && reasons.is_empty() {
         let how = match output.status {
             Status::Code(code) => format!("status {code}"),

@@ -39,7 +39,7 @@ pub enum End {
 impl Scenario {
     /// Runs everywhere, with the usual limit.
     pub const fn new(name: &'static str, script: &'static str) -> Scenario {
-        Scenario { name, script, place: Place::Everywhere, end: End::Node, limit: Duration::from_secs(240) }
+        Scenario { name, script, place: Place::Everywhere, end: End::Node, limit: Duration::from_secs(600) }
     }
 
     /// On the middle kernel only.
