@@ -4,6 +4,8 @@
 //! Boots one node after the other: on a small host two nodes would measure each other. A profile of default Linux
 //! without a stolen instruction means that nothing was counted: then there is no result.
 
+use std::collections::BTreeMap;
+
 use tacet_node::{Cache, Node};
 
 use crate::Result;
@@ -19,6 +21,8 @@ use crate::sizes::sizes;
 use crate::symbols::Symbols;
 use crate::times::times;
 
+/// Of each list of culprits.
+const MANY_LINES: usize = 40;
 /// CPUs of the nodes that forward.
 const MANY: u32 = 10;
 
@@ -62,13 +66,27 @@ pub fn attribute(cache: &Cache, settings: &Settings) -> Result<()> {
     ];
     let programs = Programs::build(cache)?;
     let node = Node::boot(cache, &Configuration::Tacet.node(settings, &programs))?;
-    println!("{:<16}{:>8}{:>8}{:>12}{:>12}{:>10}", "disturbance", "rounds", "hit", "interrupts", "exceptions", "maximum");
+    println!(
+        "{:<16}{:>8}{:>8}{:>12}{:>12}{:>10}",
+        "disturbance", "rounds", "hit", "interrupts", "exceptions", "maximum"
+    );
     for kind in KINDS {
         let settings = Settings { disturbances: vec![kind.to_owned()], ..settings.clone() };
         let p = profile(&node, Configuration::Tacet, &settings, &programs)?;
         let rounds = p.load.get(kind).copied().unwrap_or(0.0);
         println!("{kind:<16}{rounds:>8}{:>8}{:>12}{:>12}{:>10}", p.hit(), p.interrupts, p.exceptions, p.max());
     }
+    node.power_off().map(drop).map_err(Into::into)
+}
+
+/// Tacet's profile alone, with what was stolen and by whom.
+pub fn one(cache: &Cache, settings: &Settings) -> Result<()> {
+    let programs = Programs::build(cache)?;
+    let node = Node::boot(cache, &Configuration::Tacet.node(settings, &programs))?;
+    let p = profile(&node, Configuration::Tacet, settings, &programs)?;
+    println!("{} of {} quanta hit, at worst {}, mean {:.3}", p.hit(), p.stolen.len(), p.max(), p.mean());
+    println!("{} interrupts, {} exceptions; load {:?}", p.interrupts, p.exceptions, p.load);
+    culprits(&p, &programs);
     node.power_off().map(drop).map_err(Into::into)
 }
 
@@ -79,7 +97,10 @@ fn silence(cache: &Cache, settings: &Settings, programs: &Programs) -> Result<(V
         step(configuration.name());
         let taken = profile(&node, configuration, settings, programs)?;
         let (hit, max) = (taken.hit(), taken.max());
-        eprintln!("  {hit} quanta hit, at worst {max}, {} interrupts, {} exceptions", taken.interrupts, taken.exceptions);
+        eprintln!(
+            "  {hit} quanta hit, at worst {max}, {} interrupts, {} exceptions",
+            taken.interrupts, taken.exceptions
+        );
         profiles.push(taken);
         metrics = Metrics::at(&place(&node, programs.top()));
         node.power_off()?;
@@ -121,7 +142,16 @@ fn figures(metrics: &mut Metrics, settings: &Settings, [default, isolated, tacet
 /// Names what was stolen, if anything was: the most useful thing to know.
 fn culprits(tacet: &Profile, programs: &Programs) {
     let symbols = Symbols::read(programs.top());
-    for site in tacet.sites.iter().take(20) {
+    let mut ways = BTreeMap::new();
+    for hit in &tacet.hits {
+        *ways.entry((symbols.name(hit.first), hit.interrupts, hit.exceptions, hit.kernel)).or_insert(0) += 1;
+    }
+    for ((first, interrupts, exceptions, kernel), times) in ways.iter().take(MANY_LINES) {
+        eprintln!(
+            "  {times} quanta: {interrupts} interrupts, {exceptions} exceptions, {kernel} instructions from {first}"
+        );
+    }
+    for site in tacet.sites.iter().take(MANY_LINES) {
         eprintln!(
             "  stolen by {}: {} times {} instructions",
             symbols.name(site.address),

@@ -79,9 +79,17 @@ impl Guest<'_> {
         Ok(numbers(&self.run(&argv)?))
     }
 
-    /// Starts the partition.
+    /// Starts the partition. Linux may refuse a CPU while somebody else changes CPUs: said aloud, and tried again.
     pub fn up(&self, cpus: &str) -> Result<()> {
-        self.run(&self.tacet(&["up", "--cpus", cpus, "--memory", "64M"])).map(drop)
+        let up = self.tacet(&["up", "--cpus", cpus, "--memory", "64M"]);
+        for _ in 0..5 {
+            match self.run(&up) {
+                Err(busy) if busy.to_string().contains("error -16") => eprintln!("  trying again: {busy}"),
+                result => return result.map(drop),
+            }
+            self.run(&["sleep", "1"])?;
+        }
+        self.run(&up).map(drop)
     }
 
     /// Stops it.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `make bench BENCH=core`: runs the benches and prints one table. Words only; the library measures.
 //!
-//! usage: tacet-bench [NAME] [--kernel 6.1|6.12|7] [--quanta N] [--iterations N]
-//! NAME: `core` (default, or $BENCH), or `attribute`: which disturbance reaches the core.
+//! usage: tacet-bench [NAME] [--kernel 6.1|6.12|7] [--quanta N] [--iterations N] [--load KIND,...]
+//! NAME: `core` (default, or $BENCH); `profile`: Tacet's profile alone; `attribute`: which disturbance reaches the core.
 
 use std::process::ExitCode;
 
@@ -28,6 +28,7 @@ fn run() -> Result<()> {
         match word.as_str() {
             "--kernel" => settings.kernel = value()?.parse()?,
             "--quanta" => settings.quanta = value()?.parse()?,
+            "--load" => settings.disturbances = value()?.split(',').map(str::to_owned).collect(),
             "--iterations" => settings.iterations = value()?.parse()?,
             flag if flag.starts_with('-') => return Err(format!("{flag}: no such option").into()),
             _ => name = word,
@@ -37,8 +38,9 @@ fn run() -> Result<()> {
     provision::ensure(&cache)?;
     match name.as_str() {
         "core" => print!("{}", table(&core::core(&cache, &settings)?)),
+        "profile" => core::one(&cache, &settings)?,
         "attribute" => core::attribute(&cache, &settings)?,
-        _ => return Err(format!("{name}: no such bench: core, attribute").into()),
+        _ => return Err(format!("{name}: no such bench: core, profile, attribute").into()),
     }
     Ok(())
 }

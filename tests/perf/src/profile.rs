@@ -12,7 +12,7 @@ use crate::Result;
 use crate::configuration::{Configuration, KEPT, MEASURED, Settings};
 use crate::guest::{Guest, Numbers};
 use crate::programs::Programs;
-use crate::record::{Log, Site};
+use crate::record::{Hit, Log, Site};
 
 /// What one configuration did to the program.
 #[derive(Debug, Clone)]
@@ -32,6 +32,8 @@ pub struct Profile {
     pub own_count: Option<u64>,
     /// The stolen instructions by the address of their code, most first.
     pub sites: Vec<Site>,
+    /// The quanta that were hit.
+    pub hits: Vec<Hit>,
     /// Rounds of each disturbance while the quanta ran.
     pub load: Numbers,
 }
@@ -123,16 +125,28 @@ fn judge(
     let interrupts = if log.sees_interrupts { record.hits.iter().map(|h| h.interrupts).sum() } else { entries };
     let mut sites = record.sites.clone();
     sites.sort_by_key(|s| std::cmp::Reverse(s.times * s.instructions));
-    Ok(Profile { configuration, stolen, user: record.user, interrupts, entries, exceptions, own_count, sites, load })
+    Ok(Profile {
+        configuration,
+        stolen,
+        user: record.user,
+        interrupts,
+        entries,
+        exceptions,
+        own_count,
+        sites,
+        hits: record.hits.clone(),
+        load,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Hit, Quanta};
+    use crate::record::Quanta;
 
     fn judged(change: impl FnOnce(&mut Quanta)) -> Result<Profile> {
-        let hits = vec![Hit { index: 1, user: 200_000, kernel: 23, entries: 1, interrupts: 1, exceptions: 0 }];
+        let hits =
+            vec![Hit { index: 1, user: 200_000, kernel: 23, entries: 1, interrupts: 1, exceptions: 0, first: 0 }];
         let mut quanta = Quanta { cpu: MEASURED, quanta: 10_000, user: 200_000, hits, sites: Vec::new() };
         change(&mut quanta);
         let load = [("membarrier".to_owned(), 3.0)].into();

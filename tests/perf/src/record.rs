@@ -23,6 +23,8 @@ pub struct Hit {
     pub entries: u64,
     pub interrupts: u64,
     pub exceptions: u64,
+    /// Where kernel code was entered first.
+    pub first: u64,
 }
 
 /// A block of kernel code.
@@ -80,6 +82,7 @@ impl Log {
                             entries: count("entries"),
                             interrupts: count("interrupts"),
                             exceptions: count("exceptions"),
+                            first: words.last().and_then(|w| u64::from_str_radix(w, 16).ok()).unwrap_or(0),
                         });
                     }
                 }
@@ -123,7 +126,18 @@ mod tests {
         assert!(log.sees_interrupts);
         let quanta = &log.quanta[0];
         assert_eq!((quanta.cpu, quanta.quanta, quanta.user), (3, 10, 40015));
-        assert_eq!(quanta.hits[0], Hit { index: 2, user: 40015, kernel: 23, entries: 1, interrupts: 1, exceptions: 0 });
+        assert_eq!(
+            quanta.hits[0],
+            Hit {
+                index: 2,
+                user: 40015,
+                kernel: 23,
+                entries: 1,
+                interrupts: 1,
+                exceptions: 0,
+                first: 0xffff_ffff_c000_1980
+            }
+        );
         assert_eq!(quanta.sites[0], Site { address: 0xffffffffc0001980, times: 1, instructions: 9 });
         assert_eq!(
             log.regions,
