@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Shows on a node, in a minute, what Tacet does: a script that a person could type.
+//! The demo: the crate in demo/, with everything built first.
 
-use crate::command::{program, run};
-use crate::{Result, test, top};
+use crate::command::{cargo, run};
+use crate::{Result, test};
 
-pub fn demo() -> Result<()> {
+pub fn demo(arguments: &[String]) -> Result<()> {
     test::built()?;
-    let script = include_str!("demo.sh");
-    run(program(top().join("build/bin/tacet")).args(["node", "run", "--", "bash", "-c", script]))
+    run(cargo().args(["run", "--release", "--quiet", "--package", "tacet-demo", "--"]).args(arguments))
 }

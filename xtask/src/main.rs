@@ -52,10 +52,15 @@ enum Door {
     /// Run the benches
     Bench {
         /// Given to the benches
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
     /// Show in a node what Tacet does
-    Demo,
+    Demo {
+        /// Given to the demo: --kernel 6.1, 6.12 or 7; --quanta N
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Compare the counts that may only fall with quality.toml
     Quality {
         /// Write lower counts back; never higher ones
@@ -76,7 +81,7 @@ fn main() -> ExitCode {
         Door::Build => build::build(),
         Door::Test { quick, kernels } => test::test(quick, &kernels),
         Door::Bench { arguments } => bench::bench(&arguments),
-        Door::Demo => demo::demo(),
+        Door::Demo { arguments } => demo::demo(&arguments),
         Door::Quality { tighten } => quality::quality(tighten),
         Door::Clean { cache } => clean::clean(cache),
     };

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `make demo`: one node, the same programs on Linux and on Tacet, a table, a picture, and the node as it was before.
+//!
+//! Owns the order of the steps and the exit status, which is 0 only if everything was as expected. Called by
+//! `cargo xtask demo`, which builds first. Must never print a result that was not measured in this run.
+
+mod before;
+mod picture;
+mod place;
+mod programs;
+mod progress;
+mod row;
+mod site;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Parser;
+use tacet_bench::{Profile, Settings};
+use tacet_node::{Cache, KernelLine};
+
+use crate::before::Snapshot;
+use crate::place::Place;
+use crate::programs::{Program, Run};
+use crate::progress::Progress;
+use crate::row::Row;
+use crate::site::Site;
+
+/// What everything here returns; the text is one line.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// Show in a node the same programs on Linux and on Tacet
+#[derive(Parser)]
+#[command(name = "cargo xtask demo")]
+struct Arguments {
+    /// Linux of the node: 6.1, 6.12 or 7
+    #[arg(long, env = "TACET_DEMO_KERNEL", default_value = "7")]
+    kernel: KernelLine,
+    /// Quanta of the noise profiles
+    #[arg(long, default_value_t = 10_000)]
+    quanta: u64,
+}
+
+/// What one place made of everything.
+struct Results {
+    profile: Result<Profile>,
+    runs: Vec<Result<Run>>,
+}
+
+const STEPS: usize = 7 + 2 * (1 + Program::ALL.len());
+
+fn main() -> ExitCode {
+    let started = Instant::now();
+    match demo(&Arguments::parse()) {
+        Ok(good) => {
+            println!("\nThis took {:.0} s.", started.elapsed().as_secs_f32());
+            if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("demo: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn demo(arguments: &Arguments) -> Result<bool> {
+    let cache = Cache::open()?;
+    let settings = Settings { kernel: arguments.kernel, quanta: arguments.quanta, ..Settings::quick() };
+    let mut progress = Progress::new(STEPS);
+    let site = Site::open(&cache, &settings, &mut progress)?;
+
+    let linux = everything(&site, Place::Linux, &settings, &mut progress);
+    let before = progress.step("look at the node", || Snapshot::take(&site))?;
+    progress.step("CPUs 2-3 leave Linux for the co-kernel: tacet up --cpus 2-3 --memory 256M", || site.up())?;
+    let tacet = everything(&site, Place::Tacet, &settings, &mut progress);
+    progress.step("give everything back: tacet down", || site.down())?;
+    let after = progress.step("look at the node again", || Snapshot::take(&site))?;
+
+    let mut rows = vec![Row::noise(&linux.profile, &tacet.profile)];
+    let runs = linux.runs.iter().zip(&tacet.runs);
+    rows.extend(
+        Program::ALL.into_iter().zip(runs).map(|(program, (linux, tacet))| Row::program(program, linux, tacet)),
+    );
+    rows.push(Row::node(&before, &after));
+    let release = site.close()?;
+    let drawn = progress.step("draw the picture", || picture::write(&linux.profile, &tacet.profile, &release));
+
+    print!("\n{}", row::report(&rows, &release));
+    match &drawn {
+        Ok(path) => println!("The picture of both noise profiles: {}", path.display()),
+        Err(error) => println!("There is no picture: {error}"),
+    }
+    Ok(drawn.is_ok() && rows.iter().all(Row::is_as_expected))
+}
+
+/// The noise profile and every program, at one place. What fails is a result too, and the others still run.
+fn everything(site: &Site, place: Place, settings: &Settings, progress: &mut Progress) -> Results {
+    let name = format!("{place}: noise, {} quanta on CPU 3, load on CPUs 0-1", settings.quanta);
+    let profile = progress.step(&name, || site.profile(place, settings));
+    let runs = Program::ALL.map(|program| {
+        let command = program.command(place);
+        progress.step(&format!("{place}: {command}"), || site.run(place, &command))
+    });
+    Results { profile, runs: runs.into() }
+}

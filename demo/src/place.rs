@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The two places where the same command runs, on the same two CPUs.
+
+use std::fmt;
+
+use tacet_bench::Configuration;
+
+/// Who has CPUs 2 and 3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Linux as it is installed.
+    Linux,
+    /// The co-kernel.
+    Tacet,
+}
+
+impl Place {
+    /// What a person writes before a command to run it there.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Place::Linux => "taskset -c 2-3",
+            Place::Tacet => "tacet run --",
+        }
+    }
+
+    /// The same place in the words of the benches.
+    pub fn configuration(self) -> Configuration {
+        match self {
+            Place::Linux => Configuration::DefaultLinux,
+            Place::Tacet => Configuration::Tacet,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Place::Linux => "Linux",
+            Place::Tacet => "Tacet",
+        })
+    }
+}
