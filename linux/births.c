@@ -79,8 +79,8 @@ static void on_fork(void *data, struct task_struct *parent, struct task_struct *
 		return;
 	rcu_read_lock();
 	hosted = tacet_hosted_of(parent);
-	process = hosted ? hosted->process : NULL;
-	if (hosted && !READ_ONCE(hosted->leaving) && (thread || process->flags & TACET_HOST_FOLLOW)) {
+	process = hosted ? READ_ONCE(hosted->process) : NULL;
+	if (process && !READ_ONCE(hosted->leaving) && (thread || process->flags & TACET_HOST_FOLLOW)) {
 		int error = tacet_host(child, parent, &process->cpus, process->flags, GFP_ATOMIC);
 
 		if (error)

@@ -57,6 +57,7 @@ static void free_process(struct work_struct *work)
 	struct tacet_process *process = container_of(work, struct tacet_process, free);
 
 	tacet_sysfs_remove(process);
+	synchronize_rcu();
 	put_pid(process->tgid);
 	kfree(process);
 }
@@ -135,8 +136,8 @@ static struct tacet_process *new_process(struct task_struct *task, const struct 
 
 /* Puts @hosted where everyone finds it. @spare becomes its process if it has
  * none yet; returns whether it did. Under the hosted lock. */
-static int link(struct tacet_hosted *hosted, struct tacet_process *spare, struct tacet_core *near,
-		bool *spare_used)
+static int link(struct tacet_hosted *hosted, struct tacet_process *spare,
+		struct tacet_hosted *relative, bool *spare_used)
 {
 	struct tacet_process *process = process_of(task_tgid(hosted->task));
 	int error;
@@ -147,7 +148,9 @@ static int link(struct tacet_hosted *hosted, struct tacet_process *spare, struct
 		return -EALREADY;
 	if (!process)
 		process = spare;
-	hosted->core = tacet_place(&process->cpus, near);
+	/* As on Linux, a thread inherits where it may run from the one that made it. */
+	cpumask_copy(&hosted->cpus, relative ? &relative->cpus : &process->cpus);
+	hosted->core = tacet_place(&hosted->cpus, relative ? relative->core : NULL);
 	if (!hosted->core)
 		return -ENOSPC;
 	error = take_context(hosted);
@@ -161,8 +164,19 @@ static int link(struct tacet_hosted *hosted, struct tacet_process *spare, struct
 	hosted->process = process;
 	hosted->core->threads++;
 	hash_add_rcu(table, &hosted->link, (unsigned long)hosted->task);
+	kref_get(&hosted->references);	/* the table's */
 	count++;
 	return 0;
+}
+
+/* It is in the table: have it parked, unless its task has begun to exit. */
+static void announce(struct tacet_hosted *hosted)
+{
+	tacet_arm(hosted);
+	/* Pairs with the exit: it sets the flag, then looks into the table. */
+	smp_mb();
+	if (READ_ONCE(hosted->task->flags) & PF_EXITING)
+		tacet_forget(hosted);
 }
 
 /*
@@ -188,16 +202,15 @@ int tacet_host(struct task_struct *task, struct task_struct *parent, const struc
 	}
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
 	relative = parent ? tacet_hosted_of(parent) : NULL;
-	error = link(hosted, spare, relative ? relative->core : NULL, &spare_used);
+	error = link(hosted, spare, relative, &spare_used);
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 	if (!spare_used) {
 		put_pid(spare->tgid);
 		kfree(spare);
 	}
-	if (error)
-		tacet_hosted_put(hosted);
-	else
-		tacet_arm(hosted);
+	if (!error)
+		announce(hosted);
+	tacet_hosted_put(hosted);
 	return error;
 }
 
@@ -215,6 +228,7 @@ static void unlink(struct tacet_hosted *hosted)
 	last = --process->threads == 0;
 	if (last)
 		list_del(&process->link);
+	hosted->process = NULL;
 	count--;
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 

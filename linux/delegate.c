@@ -157,7 +157,7 @@ static enum outcome serve_event(struct tacet_hosted *hosted, struct pt_regs *reg
 /* One stay on the core. */
 static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
-	struct tacet_core *core = READ_ONCE(hosted->core);
+	struct tacet_core *core = tacet_choose(hosted);
 	int error;
 
 	WRITE_ONCE(hosted->kick, false);
@@ -165,9 +165,12 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	tacet_state_save(hosted->context, regs);
 	hosted->context->root = hosted->space->root_address;
 	error = tacet_post(core, hosted);
+	if (!error)
+		error = await_return(hosted, core);
+	atomic_dec(&core->posted);
 	if (error == -EAGAIN)
 		return OUTCOME_SOON;
-	if (error || await_return(hosted, core)) {
+	if (error) {
 		/* The registers are lost with the core. */
 		send_sig(SIGKILL, current, 1);
 		return OUTCOME_DROP;

@@ -61,29 +61,32 @@ static void bury(struct work_struct *work)
 }
 static DECLARE_WORK(burial, bury);
 
-/* The co-kernel cannot be trusted any more. Any context, any number of times. */
-void tacet_partition_fail(const char *reason)
+/* No core executes anything any more, and nobody waits for one. */
+static void silence(void)
 {
 	unsigned int i;
 
-	if (xchg(&tacet_partition.failed, 1))
-		return;
-	fail_reason = reason;
 	for (i = 0; i < tacet_partition.core_count; i++)
 		if (tacet_partition.cores[i].started)
 			tacet_arch_kill(&tacet_partition.cores[i]);
 	tacet_hosted_wake_all();
+}
+
+/* The co-kernel cannot be trusted any more. Any context, any number of times. */
+void tacet_partition_fail(const char *reason)
+{
+	if (xchg(&tacet_partition.failed, 1))
+		return;
+	fail_reason = reason;
+	silence();
 	schedule_work(&burial);
 }
 
 /* The machine goes down or into another kernel: nothing of ours runs on. */
 static int on_reboot(struct notifier_block *block, unsigned long event, void *data)
 {
-	unsigned int i;
-
-	for (i = 0; i < tacet_partition.core_count; i++)
-		if (tacet_partition.cores[i].started)
-			tacet_arch_kill(&tacet_partition.cores[i]);
+	if (!xchg(&tacet_partition.failed, 1))
+		silence();
 	return NOTIFY_DONE;
 }
 static struct notifier_block reboot_block = { .notifier_call = on_reboot };

@@ -378,7 +378,6 @@ void tacet_partition_end(enum tacet_partition_state after)
 	tacet_watch_stop();
 	tacet_births_enable(false);
 	mmu_notifier_synchronize();
-	flush_workqueue(tacet_workqueue);
 	synchronize_rcu();
 	give_back(ARRAY_SIZE(steps) - 1);
 	WRITE_ONCE(tacet_partition.state, after);

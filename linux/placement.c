@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Which core a thread goes to: chosen by topology when it comes, changed when
- * somebody asks. Nothing balances: a thread stays where it was put.
+ * somebody asks or when its core is taken while another one idles. Nothing else
+ * balances: a thread that is alone on its core stays there.
  */
 #include "compat.h"
 #include "tacet.h"
@@ -44,7 +45,54 @@ struct tacet_core *tacet_place(const struct cpumask *cpus, const struct tacet_co
 	return best;
 }
 
-/* Sends the thread to another core when it is next posted, which is soon. */
+/* Under the hosted lock. */
+static void rehome(struct tacet_hosted *hosted, struct tacet_core *core)
+{
+	hosted->core->threads--;
+	core->threads++;
+	WRITE_ONCE(hosted->core, core);
+}
+
+/* Books an idle core for a stay that is about to begin. */
+static struct tacet_core *claim_idle(const struct cpumask *cpus)
+{
+	unsigned int i;
+
+	for (i = 0; i < tacet_partition.core_count; i++) {
+		struct tacet_core *core = &tacet_partition.cores[i];
+
+		if (cpumask_test_cpu(core->cpu, cpus) && core->threads < TACET_THREADS_PER_CPU &&
+		    !atomic_cmpxchg(&core->posted, 0, 1))
+			return core;
+	}
+	return NULL;
+}
+
+/*
+ * The core for the thread's next stay: its own, unless that is taken while
+ * another one that it may use idles. Nobody preempts on a core, so waiting
+ * behind a thread that spins could take for ever. The stay is booked in
+ * core->posted; the caller takes it out at its end.
+ */
+struct tacet_core *tacet_choose(struct tacet_hosted *hosted)
+{
+	struct tacet_core *core = READ_ONCE(hosted->core), *idle;
+	unsigned long irq;
+
+	if (!atomic_cmpxchg(&core->posted, 0, 1))
+		return core;
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	idle = claim_idle(&hosted->cpus);
+	if (idle)
+		rehome(hosted, idle);
+	core = hosted->core;
+	if (!idle)
+		atomic_inc(&core->posted);
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+	return core;
+}
+
+/* Binds the thread to another core; it goes there at once. */
 int tacet_move(struct tacet_hosted *hosted, unsigned int cpu)
 {
 	struct tacet_core *core = tacet_core_of(cpu);
@@ -54,14 +102,17 @@ int tacet_move(struct tacet_hosted *hosted, unsigned int cpu)
 	if (!core)
 		return -EINVAL;
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	if (!hosted->process) {
+		spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+		return -ESRCH;
+	}
+	cpumask_clear(&hosted->cpus);
+	cpumask_set_cpu(cpu, &hosted->cpus);
 	if (hosted->core != core) {
 		if (core->threads >= TACET_THREADS_PER_CPU) {
 			error = -ENOSPC;
 		} else {
-			hosted->core->threads--;
-			core->threads++;
-			WRITE_ONCE(hosted->core, core);
-			cpumask_set_cpu(cpu, &hosted->process->cpus);
+			rehome(hosted, core);
 		}
 	}
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
@@ -79,13 +130,11 @@ void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus)
 	unsigned long irq;
 
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
-	if (!cpumask_test_cpu(hosted->core->cpu, cpus)) {
+	cpumask_copy(&hosted->cpus, cpus);
+	if (hosted->process && !cpumask_test_cpu(hosted->core->cpu, cpus)) {
 		core = tacet_place(cpus, hosted->core);
-		if (core) {
-			hosted->core->threads--;
-			core->threads++;
-			WRITE_ONCE(hosted->core, core);
-		}
+		if (core)
+			rehome(hosted, core);
 	}
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 }

@@ -66,7 +66,7 @@ static ssize_t online_show(struct kobject *kobject, struct kobj_attribute *attri
 	cpumask_copy(cpus, cpu_online_mask);
 	if (READ_ONCE(tacet_partition.state) == TACET_PARTITION_UP)
 		cpumask_or(cpus, cpus, &tacet_partition.cpus);
-	used = cpumap_print_to_pagebuf(true, buffer, cpus);
+	used = sysfs_emit(buffer, "%*pbl\n", cpumask_pr_args(cpus));
 	free_cpumask_var(cpus);
 	return used;
 }
@@ -80,6 +80,7 @@ static ssize_t cpu_show(struct kobject *kobject, struct kobj_attribute *attribut
 	struct directory *directory = container_of(kobject, struct directory, kobject);
 	struct task_struct *task = get_pid_task(directory->tgid, PIDTYPE_TGID);
 	struct tacet_hosted *hosted;
+	unsigned long irq;
 	int cpu = -1;
 
 	if (!task)
@@ -87,7 +88,10 @@ static ssize_t cpu_show(struct kobject *kobject, struct kobj_attribute *attribut
 	hosted = tacet_hosted_get(task);
 	put_task_struct(task);
 	if (hosted) {
-		cpu = READ_ONCE(hosted->core)->cpu;
+		spin_lock_irqsave(&tacet_hosted_lock, irq);
+		if (hosted->process)
+			cpu = hosted->core->cpu;
+		spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 		tacet_hosted_put(hosted);
 	}
 	return sysfs_emit(buffer, "%d\n", cpu);

@@ -55,6 +55,7 @@ struct tacet_core {
 	bool audible;			/* it runs the co-kernel: it may be rung */
 	int package, physical_core;	/* topology, read while it was online */
 	unsigned int threads;		/* hosted here; under tacet_hosted_lock */
+	atomic_t posted;		/* of them, handed over and not back */
 	/* the watch's memory, under the watch's work item only */
 	u64 watched_entries;
 	unsigned int stuck_rounds;
@@ -100,7 +101,7 @@ struct tacet_process {
 	struct pid *tgid;
 	unsigned int threads;		/* hosted lock */
 	u32 flags;			/* TACET_HOST_* */
-	struct cpumask cpus;		/* hosted lock */
+	struct cpumask cpus;		/* of threads that come from elsewhere; hosted lock */
 	struct kobject *directory;	/* in sysfs, or NULL; sysfs.c's mutex */
 	struct work_struct free;
 };
@@ -111,8 +112,9 @@ struct tacet_hosted {
 	struct kref references;
 	struct rcu_head rcu;
 	struct task_struct *task;	/* referenced */
-	struct tacet_process *process;
+	struct tacet_process *process;	/* NULL once unlinked; hosted lock, RCU readers */
 	struct tacet_core *core;	/* where it goes when next posted; hosted lock */
+	struct cpumask cpus;		/* where it may go; hosted lock */
 	struct tacet_context *context;
 	u32 number;			/* of the context */
 	wait_queue_head_t wait;
@@ -216,6 +218,7 @@ void tacet_flush_cores(u64 root);
 
 /* placement.c: the first under the hosted lock */
 struct tacet_core *tacet_place(const struct cpumask *cpus, const struct tacet_core *near);
+struct tacet_core *tacet_choose(struct tacet_hosted *hosted);
 int tacet_move(struct tacet_hosted *hosted, unsigned int cpu);
 void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus);
 

@@ -39,7 +39,7 @@ static void view_getaffinity(struct tacet_hosted *self, struct pt_regs *regs, si
 	struct tacet_hosted *hosted = named(self, regs->di);
 
 	if (hosted && bytes <= cpumask_size())
-		copy_to_user_nofault((void __user *)regs->dx, cpumask_bits(&hosted->process->cpus),
+		copy_to_user_nofault((void __user *)regs->dx, cpumask_bits(&hosted->cpus),
 				     bytes);
 }
 
