@@ -6,7 +6,8 @@
  * markers. Privilege is bit 63 of the program counter: wrong only in early boot and in the vsyscall page.
  * With interface 3 and later user code costs two inline stores a block; with 1 (QEMU 7.2) everything is a callback.
  * A block that faults in the middle is counted whole, so kernel counts are never too low. Blocks with a marker are
- * counted instruction by instruction: user counts are exact. Must never change guest state.
+ * counted instruction by instruction: user counts are exact. Argument sites=on: regions too say where kernel code ran.
+ * Must never change guest state.
  */
 #include <string.h>
 
@@ -147,13 +148,13 @@ static void discontinue(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t
 
 EXPORTED int qemu_plugin_install(plugin_id id, const struct machine_info *info, int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
 	if (!info->is_system || strcmp(info->target, "x86_64") || info->cpus.most > MAX_CPUS)
 		return -1;
 	own_id = id;
 	if (qemu_plugin_version >= 3)
 		board = qemu_plugin_scoreboard_new(sizeof(struct counters));
+	for (int i = 0; i < argc; i++)
+		region_sites |= !strcmp(argv[i], "sites=on");
 	record_start((unsigned)info->cpus.most);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translate, NULL);
 	if (sees_interrupts()) {

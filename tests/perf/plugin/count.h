@@ -32,6 +32,8 @@ struct place {			/* one translated kernel address, never freed */
 struct counters *counters_of(unsigned cpu);
 bool sees_interrupts(void);
 
+extern bool region_sites;	/* regions too say which kernel code ran: slower */
+
 void record_start(unsigned cpus);
 void record_marker(unsigned cpu, unsigned kind, unsigned label);
 void record_kernel_block(unsigned cpu, struct place *place);

@@ -8,7 +8,7 @@
  *   hit INDEX user U kernel K entries E interrupts I exceptions X first PC
  *   at PC times T instructions N              kernel blocks executed while measured, once per fwq record
  *   end CPU
- *   region LABEL cpu C user U kernel K interrupts I
+ *   region LABEL cpu C user U kernel K interrupts I    followed by `at` lines of that CPU with sites=on
  * Called by count.c on the thread of the virtual CPU concerned. Must never block for long: it stops that CPU.
  */
 #include <stdatomic.h>
@@ -33,6 +33,8 @@ struct measured {		/* one per CPU, its own thread only */
 	struct hit *hits;
 	size_t hit_count, hit_room;
 };
+
+bool region_sites;
 
 static unsigned cpu_count;
 static struct measured measured[MAX_CPUS];
@@ -128,6 +130,17 @@ static void close_quantum(struct measured *m, const struct counters *now)
 	m->quanta++;
 }
 
+/* And forgets them. */
+static void write_sites(unsigned cpu)
+{
+	for (size_t b = 0; b < BUCKETS; b++)
+		for (struct place *p = places[b]; p; p = p->next) {
+			if (p->times[cpu])
+				SAY("at %lx times %u instructions %lu\n", p->address, p->times[cpu], p->instructions);
+			p->times[cpu] = 0;
+		}
+}
+
 static void write_quanta(unsigned cpu, unsigned label, struct measured *m)
 {
 	SAY("fwq %u %u quanta %lu user %lu\n", cpu, label, m->quanta, m->user);
@@ -137,12 +150,7 @@ static void write_quanta(unsigned cpu, unsigned label, struct measured *m)
 		SAY("hit %lu user %lu kernel %lu entries %lu interrupts %lu exceptions %lu first %lx\n", h->index,
 		    h->user, h->kernel, h->entries, h->interrupts, h->exceptions, h->first);
 	}
-	for (size_t b = 0; b < BUCKETS; b++)
-		for (struct place *p = places[b]; p; p = p->next) {
-			if (p->times[cpu])
-				SAY("at %lx times %u instructions %lu\n", p->address, p->times[cpu], p->instructions);
-			p->times[cpu] = 0;
-		}
+	write_sites(cpu);
 	SAY("end %u\n", cpu);
 }
 
@@ -153,6 +161,8 @@ static void write_region(unsigned label)
 
 		SAY("region %u cpu %u user %lu kernel %lu interrupts %lu\n", label, cpu, now->user - then->user,
 		    now->kernel - then->kernel, now->interrupts - then->interrupts);
+		if (region_sites)
+			write_sites(cpu);
 	}
 }
 
@@ -181,10 +191,14 @@ void record_marker(unsigned cpu, unsigned kind, unsigned label)
 		unlock(&writing);
 		break;
 	case MARK_REGION:
-		for (unsigned i = 0; i < cpu_count; i++)
+		for (unsigned i = 0; i < cpu_count; i++) {
 			regions[label][i] = *counters_of(i);
+			counters_of(i)->measured |= region_sites;
+		}
 		break;
 	case MARK_REGION_END:
+		for (unsigned i = 0; region_sites && i < cpu_count; i++)
+			counters_of(i)->measured = 0;
 		lock(&writing);
 		write_region(label);
 		unlock(&writing);

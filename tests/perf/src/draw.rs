@@ -35,7 +35,7 @@ fn panel(area: &DrawingArea<SVGBackend, plotters::coord::Shift>, profile: &Profi
     chart
         .configure_mesh()
         .disable_x_mesh()
-        .light_line_style(WHITE)
+        .max_light_lines(1)
         .x_desc("quantum")
         .y_desc("stolen instructions")
         .y_label_formatter(&|value| format!("{value:.0}"))
