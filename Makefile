@@ -7,14 +7,14 @@
 ARGS ?=
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-demo test build bench clean quality: rust
+# setup is quick when nothing is missing
+demo test build bench: rust
+	cargo xtask setup
 	cargo xtask $@ $(ARGS)
 
-# packages of the host, Rust's targets, the nodes' tree, kernels and emulator
-setup: rust
-	cargo xtask setup $(ARGS)
-
-demo test build bench: setup
+# setup: packages of the host, Rust's targets, the nodes' tree, kernels and emulator
+setup clean quality: rust
+	cargo xtask $@ $(ARGS)
 
 install: build
 	packaging/install.sh install
