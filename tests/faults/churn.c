@@ -73,9 +73,13 @@ int main(int count, char **words)
 		if (!(movers[i] = fork()))
 			move_for_ever(seed + 77 * i);
 	while (rounds-- > 0) {
-		for (int i = 0; i < CHILDREN; i++)
-			if (!(children[i] = fork()))
+		for (int i = 0; i < CHILDREN; i++) {
+			pid_t pid = fork();
+
+			if (!pid)
 				live(seed + rounds * 1000003ull + i);
+			children[i] = pid;
+		}
 		for (int i = 0; i < CHILDREN; i++)
 			if (waitpid(children[i], &status, 0) != children[i] || !WIFEXITED(status) ||
 			    WEXITSTATUS(status) != 5)

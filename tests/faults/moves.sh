@@ -125,7 +125,7 @@ files() {
 births_and_deaths() {
 	local seed=$((RANDOM * RANDOM + 1))
 	up
-	$F/churn "$(full 150 2000)" $seed || exit
+	$F/churn "$(full 60 2000)" $seed || exit
 	until_true "nothing is hosted" hosted 0
 	[ -z "$(cat /sys/kernel/tacet/decouple)" ] || fail "decouple lists $(cat /sys/kernel/tacet/decouple)"
 	down

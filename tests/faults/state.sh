@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
 # state.sh: what must be the same after a scenario as before it, for the runner's
-# state.rs: lines of NAME: VALUE, then /proc/zoneinfo. Changes nothing but caches.
+# state.rs: lines of NAME: VALUE, then /proc/zoneinfo. Changes nothing.
 
 cpus=/sys/devices/system/cpu
 settle() { # until what ended processes leave behind is gone too
@@ -25,8 +25,6 @@ echo "interrupts of tacet: $(grep -c tacet /proc/interrupts)"
 echo "affinity of a new process: $(taskset -cp $$ | sed 's/.*: //')"
 echo "victims: $(pgrep -c victim)"
 echo "taint without ours: $(($(cat /proc/sys/kernel/tainted) & ~(4096 | 8192)))"
-sync
-echo 3 >/proc/sys/vm/drop_caches
 cat /proc/sys/vm/stat_refresh
 echo zoneinfo
 cat /proc/zoneinfo

@@ -20,7 +20,7 @@ pub struct State {
 }
 
 impl State {
-    /// Reads it, with caches dropped and counters folded.
+    /// Reads it, with counters folded.
     pub fn read(node: &Node) -> Result<State, String> {
         let output = node.run(&shell("bash $F/state.sh")).map_err(|e| e.to_string())?;
         let text = output.text();
