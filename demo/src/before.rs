@@ -14,7 +14,7 @@ pub struct Snapshot {
     pub present: String,
     /// Pages that the kernel's allocator manages.
     pub managed: u64,
-    /// With the caches dropped.
+    /// With the caches dropped, and what programs left in memory file systems counted as free.
     pub free_kib: u64,
     /// Whether the module is loaded.
     pub module: bool,
@@ -26,7 +26,7 @@ const LOOK: &str = r#"
 sync; echo 3 >/proc/sys/vm/drop_caches; sleep 1; echo 3 >/proc/sys/vm/drop_caches
 cd /sys/devices/system/cpu; echo "online $(cat online)"; echo "present $(cat present)"
 awk '$1 == "managed" { n += $2 } END { print "managed", n }' /proc/zoneinfo
-awk '/^MemFree:/ { print "free", $2 }' /proc/meminfo
+awk '/^(MemFree|Shmem):/ { n += $2 } END { print "free", n }' /proc/meminfo
 [ ! -d /sys/module/tacet ] || echo "module tacet"
 dmesg --notime --level=emerg,alert,crit,err,warn | sed 's/^/said /'"#;
 

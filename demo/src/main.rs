@@ -5,6 +5,7 @@
 //! `cargo xtask demo`, which builds first. Must never print a result that was not measured in this run.
 
 mod before;
+mod noise;
 mod picture;
 mod place;
 mod programs;
@@ -16,10 +17,11 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Parser;
-use tacet_bench::{Profile, Settings};
+use tacet_bench::Settings;
 use tacet_node::{Cache, KernelLine};
 
 use crate::before::Snapshot;
+use crate::noise::Noise;
 use crate::place::Place;
 use crate::programs::{Program, Run};
 use crate::progress::Progress;
@@ -43,11 +45,11 @@ struct Arguments {
 
 /// What one place made of everything.
 struct Results {
-    profile: Result<Profile>,
+    noise: Result<Noise>,
     runs: Vec<Result<Run>>,
 }
 
-const STEPS: usize = 7 + 2 * (1 + Program::ALL.len());
+const STEPS: usize = 8 + 2 * (1 + Program::ALL.len());
 
 fn main() -> ExitCode {
     let started = Instant::now();
@@ -65,25 +67,25 @@ fn main() -> ExitCode {
 
 fn demo(arguments: &Arguments) -> Result<bool> {
     let cache = Cache::open()?;
-    let settings = Settings { kernel: arguments.kernel, quanta: arguments.quanta, ..Settings::quick() };
+    let settings = Settings::full(arguments.kernel);
     let mut progress = Progress::new(STEPS);
     let site = Site::open(&cache, &settings, &mut progress)?;
 
-    let linux = everything(&site, Place::Linux, &settings, &mut progress);
+    let linux = everything(&site, Place::Linux, arguments.quanta, &mut progress);
     let before = progress.step("look at the node", || Snapshot::take(&site))?;
     progress.step("CPUs 2-3 leave Linux for the co-kernel: tacet up --cpus 2-3 --memory 256M", || site.up())?;
-    let tacet = everything(&site, Place::Tacet, &settings, &mut progress);
+    let tacet = everything(&site, Place::Tacet, arguments.quanta, &mut progress);
     progress.step("give everything back: tacet down", || site.down())?;
     let after = progress.step("look at the node again", || Snapshot::take(&site))?;
 
-    let mut rows = vec![Row::noise(&linux.profile, &tacet.profile)];
+    let mut rows = vec![Row::noise(&linux.noise, &tacet.noise)];
     let runs = linux.runs.iter().zip(&tacet.runs);
     rows.extend(
         Program::ALL.into_iter().zip(runs).map(|(program, (linux, tacet))| Row::program(program, linux, tacet)),
     );
     rows.push(Row::node(&before, &after));
     let release = site.close()?;
-    let drawn = progress.step("draw the picture", || picture::write(&linux.profile, &tacet.profile, &release));
+    let drawn = progress.step("draw the picture", || picture::write(&linux.noise, &tacet.noise, &release));
 
     print!("\n{}", row::report(&rows, &release));
     match &drawn {
@@ -94,12 +96,12 @@ fn demo(arguments: &Arguments) -> Result<bool> {
 }
 
 /// The noise profile and every program, at one place. What fails is a result too, and the others still run.
-fn everything(site: &Site, place: Place, settings: &Settings, progress: &mut Progress) -> Results {
-    let name = format!("{place}: noise, {} quanta on CPU 3, load on CPUs 0-1", settings.quanta);
-    let profile = progress.step(&name, || site.profile(place, settings));
+fn everything(site: &Site, place: Place, quanta: u64, progress: &mut Progress) -> Results {
+    let name = format!("{place}: noise, {quanta} quanta on CPU 3, a load on CPUs 0-1");
+    let noise = progress.step(&name, || site.noise(place, quanta));
     let runs = Program::ALL.map(|program| {
         let command = program.command(place);
         progress.step(&format!("{place}: {command}"), || site.run(place, &command))
     });
-    Results { profile, runs: runs.into() }
+    Results { noise, runs: runs.into() }
 }

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use tacet_bench::Profile;
 
 use crate::Result;
+use crate::noise::Noise;
 
 const SIZE: (u32, u32) = (1200, 700);
-const HEAD: u32 = 92;
+const HEAD: u32 = 88;
 const INK: RGBColor = RGBColor(40, 40, 40);
 const LINUX: RGBColor = RGBColor(190, 70, 30);
 const TACET: RGBColor = RGBColor(20, 100, 150);
@@ -24,7 +24,7 @@ const FLOOR: f64 = 0.7;
 type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
 
 /// Draws what was measured; both profiles must be there.
-pub fn write(linux: &Result<Profile>, tacet: &Result<Profile>, release: &str) -> Result<PathBuf> {
+pub fn write(linux: &Result<Noise>, tacet: &Result<Noise>, release: &str) -> Result<PathBuf> {
     let (Ok(linux), Ok(tacet)) = (linux, tacet) else { return Err("a noise profile is missing".into()) };
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../build/demo/noise.png");
     fs::create_dir_all(path.parent().unwrap_or(&path))?;
@@ -37,7 +37,7 @@ pub fn write(linux: &Result<Profile>, tacet: &Result<Profile>, release: &str) ->
     Ok(path.clone())
 }
 
-fn draw(root: &Area, linux: &Profile, tacet: &Profile, release: &str) -> Result<()> {
+fn draw(root: &Area, linux: &Noise, tacet: &Noise, release: &str) -> Result<()> {
     root.fill(&WHITE)?;
     let (head, body) = root.split_vertically(HEAD);
     let write = |text: &str, size: u32, y: i32| {
@@ -49,16 +49,17 @@ fn draw(root: &Area, linux: &Profile, tacet: &Profile, release: &str) -> Result<
     );
     write(&method, 18, 54)?;
     let top = 4.0 * linux.max().max(tacet.max()).max(100) as f64;
-    let (above, below) = body.split_vertically((SIZE.1 - HEAD) / 2 - 8);
+    let (above, below) = body.split_vertically((SIZE.1 - HEAD) / 2);
     panel(&above, "Linux as installed", linux, LINUX, top)?;
     panel(&below, "Tacet", tacet, TACET, top)
 }
 
-fn panel(area: &Area, name: &str, profile: &Profile, color: RGBColor, top: f64) -> Result<()> {
-    let quanta = profile.stolen.len();
+fn panel(area: &Area, name: &str, noise: &Noise, color: RGBColor, top: f64) -> Result<()> {
+    let quanta = noise.stolen.len();
     let mut chart = ChartBuilder::on(area)
-        .caption(title(name, profile), ("sans-serif", 21).into_font().color(&color))
+        .caption(title(name, noise), ("sans-serif", 21).into_font().color(&color))
         .margin_left(14)
+        .margin_bottom(10)
         .margin_right(30)
         .x_label_area_size(48)
         .y_label_area_size(92)
@@ -71,16 +72,16 @@ fn panel(area: &Area, name: &str, profile: &Profile, color: RGBColor, top: f64) 
         .axis_style(INK.mix(0.6))
         .label_style(("sans-serif", 17).into_font().color(&INK))
         .axis_desc_style(("sans-serif", 18).into_font().color(&INK))
-        .x_desc(format!("quantum, in order ({} instructions of the program each)", grouped(profile.user)))
+        .x_desc(format!("quantum, in order ({} instructions of the program each)", grouped(noise.user)))
         .y_desc("stolen instructions")
         .x_label_formatter(&|quantum| grouped(*quantum as u64))
         .y_label_formatter(&|stolen| grouped(*stolen as u64))
         .draw()?;
-    let hits = || profile.stolen.iter().enumerate().filter(|(_, stolen)| **stolen > 0).map(|(x, y)| (x, *y as f64));
+    let hits = || noise.stolen.iter().enumerate().filter(|(_, stolen)| **stolen > 0).map(|(x, y)| (x, *y as f64));
     let style = color.mix(0.45);
     chart.draw_series(hits().map(|(x, y)| PathElement::new(vec![(x, FLOOR), (x, y)], style)))?;
     chart.draw_series(hits().map(|at| Circle::new(at, 2, color.filled())))?;
-    if profile.max() == 0 {
+    if noise.max() == 0 {
         let place = Pos::new(HPos::Center, VPos::Center);
         let style = ("sans-serif", 22).into_font().color(&color).pos(place);
         let words = "silence: no quantum met an instruction that was not the program's own";
@@ -89,9 +90,9 @@ fn panel(area: &Area, name: &str, profile: &Profile, color: RGBColor, top: f64) 
     Ok(())
 }
 
-fn title(name: &str, profile: &Profile) -> String {
-    let (hit, all) = (grouped(profile.hit() as u64), grouped(profile.stolen.len() as u64));
-    let (worst, mean) = (grouped(profile.max()), profile.mean());
+fn title(name: &str, noise: &Noise) -> String {
+    let (hit, all) = (grouped(noise.hit() as u64), grouped(noise.stolen.len() as u64));
+    let (worst, mean) = (grouped(noise.max()), noise.mean());
     format!("{name}: {hit} of {all} quanta hit; stolen instructions at worst {worst}, on average {mean:.1}")
 }
 

@@ -3,8 +3,6 @@
 
 use std::fmt;
 
-use tacet_bench::Configuration;
-
 /// Who has CPUs 2 and 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -20,14 +18,6 @@ impl Place {
         match self {
             Place::Linux => "taskset -c 2-3",
             Place::Tacet => "tacet run --",
-        }
-    }
-
-    /// The same place in the words of the benches.
-    pub fn configuration(self) -> Configuration {
-        match self {
-            Place::Linux => Configuration::DefaultLinux,
-            Place::Tacet => Configuration::Tacet,
         }
     }
 }

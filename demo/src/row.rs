@@ -4,10 +4,10 @@
 //! Owns the judgement of each row and the words under the table that say what the numbers are.
 
 use comfy_table::{ContentArrangement, Table, presets};
-use tacet_bench::Profile;
 
 use crate::Result;
 use crate::before::Snapshot;
+use crate::noise::Noise;
 use crate::place::Place;
 use crate::programs::{Program, Run};
 
@@ -26,24 +26,24 @@ pub struct Row {
 
 impl Row {
     /// Same work, an order of magnitude less noise; noise on Linux is the control that shows that counting works.
-    pub fn noise(linux: &Result<Profile>, tacet: &Result<Profile>) -> Row {
+    pub fn noise(linux: &Result<Noise>, tacet: &Result<Noise>) -> Row {
         let (verdict, as_expected) = match (linux, tacet) {
-            (Ok(linux), Ok(tacet)) if linux.max() == 0 || linux.user.abs_diff(tacet.user) > 100 => {
+            (Ok(linux), Ok(tacet)) if linux.max() == 0 || !linux.is_comparable(tacet) => {
                 ("cannot be compared".to_owned(), false)
             }
-            (Ok(linux), Ok(tacet)) if tacet.max() == 0 => (format!("silent; Linux stole {:.0}", total(linux)), true),
+            (Ok(linux), Ok(tacet)) if tacet.max() == 0 => ("the work; Tacet stole nothing".to_owned(), true),
             (Ok(linux), Ok(tacet)) => {
-                let times = total(linux) / total(tacet);
-                (format!("{times:.0} times quieter"), times >= QUIETER)
+                let times = linux.total() as f64 / tacet.total() as f64;
+                (format!("the work; Tacet stole {times:.0} times less"), times >= QUIETER)
             }
             _ => ("no".to_owned(), false),
         };
         let what = match linux {
-            Ok(profile) => format!("noise: {} quanta of {} instructions", profile.stolen.len(), profile.user),
+            Ok(noise) => format!("noise: {} quanta of {} instructions", noise.stolen.len(), noise.user),
             Err(_) => "noise".to_owned(),
         };
         let (linux, tacet) = (noise(linux), noise(tacet));
-        Row { what, linux, tacet, verdict, hand_overs: "0 wanted".to_owned(), as_expected }
+        Row { what, linux, tacet, verdict, hand_overs: String::new(), as_expected }
     }
 
     /// The same output, and everything that this program says when it is well.
@@ -75,17 +75,17 @@ impl Row {
     /// The node before the partition and after it.
     pub fn node(before: &Snapshot, after: &Snapshot) -> Row {
         let differences = before.differences(after);
-        let show = |snapshot: &Snapshot, complaints| {
+        let show = |when, snapshot: &Snapshot, complaints| {
             let Snapshot { online, present, managed, free_kib, .. } = snapshot;
             format!(
-                "CPUs {online} online, {present} present\n{managed} pages, {} MiB free\n{complaints} new kernel complaints",
+                "{when}: CPUs {online} online, {present} present\n{managed} pages, {} MiB free\n{complaints} new kernel complaints",
                 free_kib >> 10
             )
         };
         Row {
-            what: "the node, before and after the partition".to_owned(),
-            linux: show(before, 0),
-            tacet: show(after, before.new_complaints(after).count()),
+            what: "the node around the partition".to_owned(),
+            linux: show("before", before, 0),
+            tacet: show("after", after, before.new_complaints(after).count()),
             verdict: if differences.is_empty() { "yes".to_owned() } else { differences.join("\n") },
             hand_overs: String::new(),
             as_expected: differences.is_empty(),
@@ -113,25 +113,18 @@ pub fn report(rows: &[Row], release: &str) -> String {
 
 fn legend(release: &str) -> String {
     format!(
-        "Stolen instructions: executed on CPU 3 outside user mode while the program did its quanta; counted by a plugin \
-         of QEMU, on Linux\n{release} in an emulated node. They say what interrupts a program and how much of it, not \
-         how long that takes on a real machine.\nHand-overs: how often the co-kernel's cores turned to Linux for system \
-         calls, faults and signals. Seconds above are the\nemulator's and this host's, no measure of either kernel."
+        "Stolen instructions: executed on CPU 3 outside user mode while the program did its quanta, counted by a plugin of\n\
+         QEMU; the node is emulated and runs Linux {release}. They say what interrupts a program and how\n\
+         much of it, not how long that takes on a real machine. Hand-overs: how often the co-kernel's cores turned to Linux\n\
+         for system calls, faults and signals. Seconds above are the emulator's and this host's, no measure of either kernel."
     )
 }
 
-fn total(profile: &Profile) -> f64 {
-    profile.stolen.iter().sum::<u64>() as f64
-}
-
-fn noise(profile: &Result<Profile>) -> String {
-    match profile {
-        Ok(profile) => format!(
-            "{} quanta hit\nstolen instructions: worst {}, mean {:.2}",
-            profile.hit(),
-            profile.max(),
-            profile.mean()
-        ),
+fn noise(noise: &Result<Noise>) -> String {
+    match noise {
+        Ok(noise) => {
+            format!("{} quanta hit\nstolen instructions: worst {}, mean {:.2}", noise.hit(), noise.max(), noise.mean())
+        }
         Err(error) => error.to_string(),
     }
 }

@@ -7,16 +7,17 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tacet_bench::{Configuration, Profile, Programs, Settings, profile};
+use tacet_bench::{Configuration, Programs, Settings};
 use tacet_node::{Cache, Command, Kernel, Node, Output, provision};
 
 use crate::Result;
+use crate::noise::{self, Noise};
 use crate::place::Place;
 use crate::programs::{Program, Run};
 use crate::progress::Progress;
 
 /// For one program; an emulator on a busy host is slow.
-const LIMIT: Duration = Duration::from_secs(240);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// A booted node with the programs in it.
 pub struct Site {
@@ -66,8 +67,10 @@ impl Site {
     }
 
     /// Records the noise on CPU 3.
-    pub fn profile(&self, place: Place, settings: &Settings) -> Result<Profile> {
-        profile(&self.node, place.configuration(), settings, &self.programs)
+    pub fn noise(&self, place: Place, quanta: u64) -> Result<Noise> {
+        let programs = self.programs.build_directory().join("tests/perf");
+        let said = self.shell(&noise::script(place, quanta, &format!("'{}'", programs.display())))?;
+        noise::read(&said, &fs::read_to_string(self.node.plugin_log())?, quanta)
     }
 
     /// Starts the partition.

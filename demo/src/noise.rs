@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The noise on CPU 3: fixed work quanta there, a load on CPUs 0-1, and what the emulator's plugin counted.
+//!
+//! Called through `site.rs`. Must never return a profile that is not of this run: the program's own words, the number
+//! of quanta, the CPU and the load are checked.
+
+use crate::Result;
+use crate::place::Place;
+
+/// Rounds of the quantum's loop of two instructions.
+pub const ITERATIONS: u64 = 20_000;
+/// The CPU that executes the quanta.
+const CPU: u64 = 3;
+/// An interrupted block of code is counted twice; more than this is other work.
+const RESTARTED: u64 = 64;
+
+/// What one place did to the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Noise {
+    /// For each quantum: instructions executed on its CPU outside user mode.
+    pub stolen: Vec<u64>,
+    /// The program's own instructions in each quantum.
+    pub user: u64,
+}
+
+impl Noise {
+    pub fn hit(&self) -> usize {
+        self.stolen.iter().filter(|stolen| **stolen > 0).count()
+    }
+
+    pub fn max(&self) -> u64 {
+        self.stolen.iter().copied().max().unwrap_or(0)
+    }
+
+    pub fn total(&self) -> u64 {
+        self.stolen.iter().sum()
+    }
+
+    pub fn mean(&self) -> f64 {
+        self.total() as f64 / self.stolen.len().max(1) as f64
+    }
+
+    /// Whether both did the same work.
+    pub fn is_comparable(&self, other: &Noise) -> bool {
+        self.stolen.len() == other.stolen.len() && self.user.abs_diff(other.user) <= RESTARTED
+    }
+}
+
+/// A script that runs the quanta at a place while the load works. The load needs a module that nobody uses.
+pub fn script(place: Place, quanta: u64, programs: &str) -> String {
+    let prefix = match place {
+        Place::Linux => format!("taskset -c {CPU}"),
+        Place::Tacet => format!("tacet run --cpus {CPU} --"),
+    };
+    format!(
+        r#"set -e; rm -rf /tmp/load; mkdir /tmp/load
+        module=$(modinfo -n cordic)
+        case $module in *.xz) xz -dc "$module" >/tmp/load/cordic.ko;; *) cp "$module" /tmp/load/cordic.ko;; esac
+        {programs}/load 0-1 600 /tmp/load cordic >/tmp/load/said & load=$!
+        until grep -q started /tmp/load/said; do sleep 0.1; done; sleep 2
+        {prefix} {programs}/fwq {quanta} {ITERATIONS} || failed=1
+        touch /tmp/load/stop; wait $load; cat /tmp/load/said; exit ${{failed:-0}}"#
+    )
+}
+
+/// The profile, from what the script printed and the last complete record in the plugin's log.
+pub fn read(said: &str, log: &str, quanta: u64) -> Result<Noise> {
+    if !said.contains(&format!("quanta {quanta} cpu {CPU}")) {
+        return Err(format!("the quanta did not end on CPU {CPU}").into());
+    }
+    let rounds = said.lines().filter_map(|line| line.strip_prefix("load ")?.split_once(' ')?.1.parse::<u64>().ok());
+    if rounds.sum::<u64>() == 0 {
+        return Err("the load did nothing".into());
+    }
+    let noise = last_record(log).ok_or("the plugin counted nothing")?;
+    if noise.stolen.len() as u64 != quanta || noise.user < 2 * ITERATIONS {
+        return Err(format!("the plugin saw {} quanta of {} instructions", noise.stolen.len(), noise.user).into());
+    }
+    Ok(noise)
+}
+
+/// `fwq CPU LABEL quanta N user U`, `hit INDEX user U kernel K ...` for the quanta that were disturbed, `end CPU`.
+fn last_record(log: &str) -> Option<Noise> {
+    let (mut open, mut last) = (None, None);
+    for line in log.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let number = |index: usize| words.get(index).and_then(|word| word.parse::<u64>().ok());
+        match words.first().copied() {
+            Some("fwq") if number(1) == Some(CPU) => {
+                let (quanta, user) = number(4).zip(number(6))?;
+                open = Some(Noise { stolen: vec![0; usize::try_from(quanta).ok()?], user });
+            }
+            Some("hit") => {
+                let (index, stolen) = number(1).zip(number(5))?;
+                if let Some(quantum) = open.as_mut().and_then(|noise| noise.stolen.get_mut(index as usize)) {
+                    *quantum = stolen;
+                }
+            }
+            Some("end") => last = open.take().or(last),
+            _ => (),
+        }
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "fwq 3 0 quanta 2 user 40014\nhit 0 user 40014 kernel 9 entries 1\nend 3\n\
+        fwq 3 0 quanta 4 user 40014\nhit 1 user 40014 kernel 23 entries 1\nhit 3 user 40019 kernel 7 entries 1\n\
+        at ffffffffc0001980 times 1 instructions 9\nend 3\nfwq 3 0 quanta 4 user 1\n";
+    const SAID: &str = "quanta 4 cpu 3\nload timers 0\nload membarrier 5\n";
+
+    #[test]
+    fn the_last_complete_record_counts() {
+        let noise = read(SAID, LOG, 4).expect("a record");
+        assert_eq!(noise, Noise { stolen: vec![0, 23, 0, 7], user: 40014 });
+        assert_eq!((noise.hit(), noise.max(), noise.total()), (2, 23, 30));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_refused() {
+        assert!(read(SAID, "", 4).is_err());
+        assert!(read(SAID, LOG, 5).is_err());
+        assert!(read("quanta 4 cpu 1\nload timers 2\n", LOG, 4).is_err());
+        assert!(read("quanta 4 cpu 3\nload timers 0\n", LOG, 4).is_err());
+    }
+}
