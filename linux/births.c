@@ -51,6 +51,8 @@ static void on_call_exit(void *data, struct pt_regs *regs, long result)
 	if (hosted) {
 		tacet_paths_after_call(hosted, regs);
 		tacet_view_after_call(hosted, regs, result);
+		hosted->call_done = true;
+		hosted->stop_follows = tacet_stop_follows();
 		tacet_arm(hosted);
 	}
 	rcu_read_unlock();
@@ -98,8 +100,7 @@ static void on_exec(void *data, struct task_struct *task, pid_t old_pid, struct 
 	rcu_read_lock();
 	hosted = tacet_hosted_of(task);
 	if (hosted) {
-		hosted->executed = true;
-		tacet_arm(hosted);
+		hosted->executed = true;	/* the end of the call parks it */
 	}
 	rcu_read_unlock();
 }

@@ -11,6 +11,7 @@
  * ptrace, restarts and signal frames are Linux's own. The end of the call
  * (births.c) queues the callback again.
  */
+#include <linux/errno.h>
 #include <linux/resume_user_mode.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
@@ -167,6 +168,7 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	error = tacet_post(core, hosted);
 	if (!error)
 		error = await_return(hosted, core);
+	WRITE_ONCE(core->last_return_ns, ktime_get_mono_fast_ns());
 	atomic_dec(&core->posted);
 	if (error == -EAGAIN)
 		return OUTCOME_SOON;
@@ -181,12 +183,39 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	return serve_event(hosted, regs);
 }
 
+/*
+ * Task work runs not only at the boundary to user mode: also before a stop for
+ * the tracer, inside a call that waits (io_uring), before a call is restarted.
+ * Registers of a call are those of user mode only once the call has ended.
+ */
+static bool at_boundary(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	bool call = (long)regs->orig_ax >= 0;
+
+	return !call || (hosted->call_done && !hosted->stop_follows &&
+			 !(regs->ax >= (unsigned long)-ERESTART_RESTARTBLOCK &&
+			   regs->ax <= (unsigned long)-ERESTARTSYS));
+}
+
+/* Not at the boundary: the end of the call parks us, or we come back. */
+static enum outcome stay_away(struct tacet_hosted *hosted)
+{
+	bool done = hosted->call_done;
+
+	hosted->call_done = false;
+	hosted->stop_follows = false;
+	return done ? OUTCOME_SOON : OUTCOME_LINUX;
+}
+
 static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	if (current->flags & PF_EXITING)
 		return OUTCOME_LINUX;
 	if (READ_ONCE(hosted->leaving) || failed())
 		return OUTCOME_DROP;
+	if (!at_boundary(hosted, regs))
+		return stay_away(hosted);
+	hosted->call_done = false;
 	if (signal_pending(current)) {
 		hosted->signals++;
 		return OUTCOME_SOON;

@@ -68,10 +68,40 @@ static struct tacet_core *claim_idle(const struct cpumask *cpus)
 	return NULL;
 }
 
+/* Under the hosted lock: the core that a thread left last. One whose thread spins
+ * was left long ago. */
+static struct tacet_core *liveliest(const struct tacet_hosted *hosted)
+{
+	struct tacet_core *best = hosted->core;
+	unsigned int i;
+
+	for (i = 0; i < tacet_partition.core_count; i++) {
+		struct tacet_core *core = &tacet_partition.cores[i];
+
+		if (cpumask_test_cpu(core->cpu, &hosted->cpus) &&
+		    core->threads < TACET_THREADS_PER_CPU &&
+		    READ_ONCE(core->last_return_ns) > READ_ONCE(best->last_return_ns))
+			best = core;
+	}
+	return best;
+}
+
+/* A thread that waits behind another one would wait less elsewhere. */
+bool tacet_better_core(struct tacet_hosted *hosted)
+{
+	unsigned long irq;
+	bool better;
+
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	better = hosted->process && liveliest(hosted) != hosted->core;
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+	return better;
+}
+
 /*
- * The core for the thread's next stay: its own, unless that is taken while
- * another one that it may use idles. Nobody preempts on a core, so waiting
- * behind a thread that spins could take for ever. The stay is booked in
+ * The core for the thread's next stay: its own if that is free; else one that
+ * idles; else the one where threads come and go. Nobody preempts on a core, so
+ * waiting behind a thread that spins could take for ever. The stay is booked in
  * core->posted; the caller takes it out at its end.
  */
 struct tacet_core *tacet_choose(struct tacet_hosted *hosted)
@@ -83,11 +113,11 @@ struct tacet_core *tacet_choose(struct tacet_hosted *hosted)
 		return core;
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
 	idle = claim_idle(&hosted->cpus);
-	if (idle)
-		rehome(hosted, idle);
-	core = hosted->core;
+	core = idle ?: liveliest(hosted);
 	if (!idle)
 		atomic_inc(&core->posted);
+	if (core != hosted->core)
+		rehome(hosted, core);
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 	return core;
 }

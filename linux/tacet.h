@@ -56,6 +56,7 @@ struct tacet_core {
 	int package, physical_core;	/* topology, read while it was online */
 	unsigned int threads;		/* hosted here; under tacet_hosted_lock */
 	atomic_t posted;		/* of them, handed over and not back */
+	u64 last_return_ns;		/* when one came back; by the threads */
 	/* the watch's memory, under the watch's work item only */
 	u64 watched_entries;
 	unsigned int stuck_rounds;
@@ -123,6 +124,7 @@ struct tacet_hosted {
 	struct delayed_work rearm;
 	bool leaving;			/* go back to Linux for good */
 	bool kick;			/* leave user mode once, then go on */
+	unsigned int waited_rounds;	/* the watch's: behind another thread */
 	bool take_tick;			/* spend a tick on Linux, then go on */
 	spinlock_t lock;		/* the next three */
 	bool busy;			/* its thread is inside tacet_park() */
@@ -133,6 +135,8 @@ struct tacet_hosted {
 	struct tacet_space *space;
 	struct mm_struct *space_mm;
 	u64 space_root;			/* physical; 0: none. Read by others under RCU */
+	bool call_done;			/* a system call has ended since the last park */
+	bool stop_follows;		/* ... and its tracer is told before user mode */
 	bool executed;			/* a new program: prepare its memory */
 	unsigned long path_asked, path_given;	/* of the call in progress, or 0 */
 	u64 fault_address, fault_ip;	/* the last page fault, to notice a repetition */
@@ -219,6 +223,7 @@ void tacet_flush_cores(u64 root);
 /* placement.c: the first under the hosted lock */
 struct tacet_core *tacet_place(const struct cpumask *cpus, const struct tacet_core *near);
 struct tacet_core *tacet_choose(struct tacet_hosted *hosted);
+bool tacet_better_core(struct tacet_hosted *hosted);
 int tacet_move(struct tacet_hosted *hosted, unsigned int cpu);
 void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus);
 

@@ -3,6 +3,7 @@
  * The watch over the cores: ten times a second, on Linux, without disturbing
  * them: it only reads what they write anyway.
  *
+ * Moves a thread that waits behind one that spins, if it may go elsewhere.
  * Notices a core that died without being able to say so and one that hangs in
  * the co-kernel, and charges hosted threads for their CPU time, so that top(1)
  * and CPU-time timers see a thread that never enters the kernel.
@@ -29,11 +30,18 @@ static bool stuck(struct tacet_core *core)
 	return core->stuck_rounds > STUCK_ROUNDS;
 }
 
-static void charge_posted(struct tacet_hosted *hosted, void *data)
+static void look_at_posted(struct tacet_hosted *hosted, void *data)
 {
 	if (READ_ONCE(hosted->context->state) != TACET_CONTEXT_POSTED)
 		return;
 	tacet_charge(hosted);
+	if (READ_ONCE(hosted->context->entered_tsc))
+		hosted->waited_rounds = 0;
+	else if (++hosted->waited_rounds > 1 && tacet_better_core(hosted)) {
+		hosted->waited_rounds = 0;
+		WRITE_ONCE(hosted->kick, true);
+		wake_up(&hosted->wait);
+	}
 	if (tacet_cpu_timer_due(hosted->task)) {
 		WRITE_ONCE(hosted->take_tick, true);
 		wake_up(&hosted->wait);
@@ -54,7 +62,7 @@ static void look(struct work_struct *work)
 		else if (stuck(core))
 			tacet_partition_fail("a core hangs in the co-kernel");
 	}
-	tacet_for_each_hosted(charge_posted, NULL);
+	tacet_for_each_hosted(look_at_posted, NULL);
 	schedule_delayed_work(to_delayed_work(work), PERIOD);
 }
 static DECLARE_DELAYED_WORK(watch, look);
