@@ -8,6 +8,8 @@
  */
 #include <linux/binfmts.h>
 #include <linux/membarrier.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/task.h>
 #include <linux/tracepoint.h>
 #include <linux/uaccess.h>
 #include <asm/syscall.h>
@@ -18,14 +20,39 @@
 
 static bool enabled;	/* control lock */
 
+/* The process has registered for MEMBARRIER_CMD_GLOBAL_EXPEDITED. */
+static bool expects_barriers(struct task_struct *task)
+{
+	bool expects;
+
+	task_lock(task);
+	expects = task->mm && atomic_read(&task->mm->membarrier_state) &
+			      MEMBARRIER_STATE_GLOBAL_EXPEDITED;
+	task_unlock(task);
+	return expects;
+}
+
+static void barrier_if_expected(struct tacet_hosted *hosted, void *last_root)
+{
+	u64 root = READ_ONCE(hosted->space_root), *last = last_root;
+
+	if (root && root != *last && expects_barriers(hosted->task)) {
+		tacet_flush_cores(root);
+		*last = root;
+	}
+}
+
+/* A barrier that Linux has just made on its own CPUs. */
 static void barrier_elsewhere(struct pt_regs *regs)
 {
-	u64 root;
+	u64 root = 0;
 
 	switch (regs->di) {
 	case MEMBARRIER_CMD_GLOBAL:
-	case MEMBARRIER_CMD_GLOBAL_EXPEDITED:
 		tacet_flush_cores(0);
+		break;
+	case MEMBARRIER_CMD_GLOBAL_EXPEDITED:
+		tacet_for_each_hosted(barrier_if_expected, &root);
 		break;
 	case MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ:
 		tacet_hosted_kick(current->mm);
@@ -85,7 +112,8 @@ static void on_fork(void *data, struct task_struct *parent, struct task_struct *
 	if (process && !READ_ONCE(hosted->leaving) && (thread || process->flags & TACET_HOST_FOLLOW)) {
 		int error = tacet_host(child, parent, &process->cpus, process->flags, GFP_ATOMIC);
 
-		if (error)
+		/* -EALREADY: somebody decoupled it by name already */
+		if (error && error != -EALREADY)
 			tacet_report(TACET_LOG_WARNING, "thread %d stays on Linux: no room on the partition (error %d)",
 				     child->pid, error);
 	}
@@ -99,9 +127,8 @@ static void on_exec(void *data, struct task_struct *task, pid_t old_pid, struct 
 
 	rcu_read_lock();
 	hosted = tacet_hosted_of(task);
-	if (hosted) {
+	if (hosted)
 		hosted->executed = true;	/* the end of the call parks it */
-	}
 	rcu_read_unlock();
 }
 

@@ -162,6 +162,7 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	int error;
 
 	WRITE_ONCE(hosted->kick, false);
+	WRITE_ONCE(hosted->posted_at, jiffies);
 	tacet_rseq_enter(core);
 	tacet_state_save(hosted->context, regs);
 	hosted->context->root = hosted->space->root_address;

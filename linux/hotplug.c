@@ -14,10 +14,14 @@
  */
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
+#include <linux/delay.h>
 #include <linux/suspend.h>
 
 #include "compat.h"
 #include "tacet.h"
+
+#define BUSY_TRIES 50
+#define BUSY_PAUSE_MS 10
 
 static enum cpuhp_state hotplug_state;
 static struct cpumask taken;	/* written under the control lock, by take and give */
@@ -96,12 +100,26 @@ void tacet_hotplug_exit(void)
 	flush_work(&present_work);
 }
 
+/* Linux refuses while somebody has hot-plugging disabled, as we do ourselves for
+ * a moment after each operation. */
+static int take_offline(unsigned int cpu)
+{
+	unsigned int tries = BUSY_TRIES;
+	int error;
+
+	do {
+		flush_work(&present_work);
+		error = remove_cpu(cpu);
+	} while (error == -EBUSY && --tries && !msleep_interruptible(BUSY_PAUSE_MS));
+	return error;
+}
+
 int tacet_hotplug_take(struct tacet_core *core)
 {
 	int error;
 
 	cpumask_set_cpu(core->cpu, &taken);
-	error = remove_cpu(core->cpu);
+	error = take_offline(core->cpu);
 	if (error < 0) {
 		cpumask_clear_cpu(core->cpu, &taken);
 		set_cpu_present(core->cpu, true);

@@ -86,23 +86,11 @@ static struct tacet_core *liveliest(const struct tacet_hosted *hosted)
 	return best;
 }
 
-/* A thread that waits behind another one would wait less elsewhere. */
-bool tacet_better_core(struct tacet_hosted *hosted)
-{
-	unsigned long irq;
-	bool better;
-
-	spin_lock_irqsave(&tacet_hosted_lock, irq);
-	better = hosted->process && liveliest(hosted) != hosted->core;
-	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
-	return better;
-}
-
 /*
  * The core for the thread's next stay: its own if that is free; else one that
- * idles; else the one where threads come and go. Nobody preempts on a core, so
- * waiting behind a thread that spins could take for ever. The stay is booked in
- * core->posted; the caller takes it out at its end.
+ * idles; else the one where threads come and go: behind one that spins it waits
+ * until the watch rotates. The stay is booked in core->posted; the caller takes
+ * it out at its end.
  */
 struct tacet_core *tacet_choose(struct tacet_hosted *hosted)
 {

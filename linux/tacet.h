@@ -59,7 +59,7 @@ struct tacet_core {
 	u64 last_return_ns;		/* when one came back; by the threads */
 	/* the watch's memory, under the watch's work item only */
 	u64 watched_entries;
-	unsigned int stuck_rounds;
+	unsigned int stuck_jiffies;
 };
 
 /* The partition; there is at most one. */
@@ -124,7 +124,7 @@ struct tacet_hosted {
 	struct delayed_work rearm;
 	bool leaving;			/* go back to Linux for good */
 	bool kick;			/* leave user mode once, then go on */
-	unsigned int waited_rounds;	/* the watch's: behind another thread */
+	unsigned long posted_at;	/* jiffies; the thread itself */
 	bool take_tick;			/* spend a tick on Linux, then go on */
 	spinlock_t lock;		/* the next three */
 	bool busy;			/* its thread is inside tacet_park() */
@@ -223,7 +223,6 @@ void tacet_flush_cores(u64 root);
 /* placement.c: the first under the hosted lock */
 struct tacet_core *tacet_place(const struct cpumask *cpus, const struct tacet_core *near);
 struct tacet_core *tacet_choose(struct tacet_hosted *hosted);
-bool tacet_better_core(struct tacet_hosted *hosted);
 int tacet_move(struct tacet_hosted *hosted, unsigned int cpu);
 void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus);
 

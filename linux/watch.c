@@ -3,7 +3,10 @@
  * The watch over the cores: ten times a second, on Linux, without disturbing
  * them: it only reads what they write anyway.
  *
- * Moves a thread that waits behind one that spins, if it may go elsewhere.
+ * Rotates: where a thread waits for a core that another one does not leave, it
+ * calls that one back; it goes to the end of the queue or to a core that idles.
+ * A thread that is alone on its core is never called.
+ *
  * Notices a core that died without being able to say so and one that hangs in
  * the co-kernel, and charges hosted threads for their CPU time, so that top(1)
  * and CPU-time timers see a thread that never enters the kernel.
@@ -12,7 +15,13 @@
 #include "tacet.h"
 
 #define PERIOD (HZ / 10 ?: 1)
-#define STUCK_ROUNDS 50		/* 5 s */
+#define SLICE (HZ / 25 ?: 1)	/* the least that a thread gets while others wait */
+#define STUCK_PERIOD (5 * HZ)
+
+/* The watch's alone. Periods are counted, not time: a machine that was stopped
+ * meanwhile has not hung. */
+static unsigned int period;
+static bool somebody_waits;
 
 /* In the co-kernel, or deaf to the doorbell, round after round. */
 static bool stuck(struct tacet_core *core)
@@ -23,11 +32,28 @@ static bool stuck(struct tacet_core *core)
 			  READ_ONCE(shared->attention);
 
 	if (!suspicious || entries != core->watched_entries)
-		core->stuck_rounds = 0;
+		core->stuck_jiffies = 0;
 	else
-		core->stuck_rounds++;
+		core->stuck_jiffies += period;
 	core->watched_entries = entries;
-	return core->stuck_rounds > STUCK_ROUNDS;
+	return core->stuck_jiffies > STUCK_PERIOD;
+}
+
+static bool runs(const struct tacet_hosted *hosted)
+{
+	return READ_ONCE(hosted->context->state) == TACET_CONTEXT_POSTED &&
+	       READ_ONCE(hosted->context->entered_tsc);
+}
+
+/* Recalls whom the waiting thread @data waits for. */
+static void recall_runner(struct tacet_hosted *hosted, void *data)
+{
+	const struct tacet_hosted *waiting = data;
+
+	if (hosted == waiting || READ_ONCE(hosted->core) != READ_ONCE(waiting->core) || !runs(hosted))
+		return;
+	WRITE_ONCE(hosted->kick, true);
+	wake_up(&hosted->wait);
 }
 
 static void look_at_posted(struct tacet_hosted *hosted, void *data)
@@ -35,12 +61,10 @@ static void look_at_posted(struct tacet_hosted *hosted, void *data)
 	if (READ_ONCE(hosted->context->state) != TACET_CONTEXT_POSTED)
 		return;
 	tacet_charge(hosted);
-	if (READ_ONCE(hosted->context->entered_tsc))
-		hosted->waited_rounds = 0;
-	else if (++hosted->waited_rounds > 1 && tacet_better_core(hosted)) {
-		hosted->waited_rounds = 0;
-		WRITE_ONCE(hosted->kick, true);
-		wake_up(&hosted->wait);
+	if (!READ_ONCE(hosted->context->entered_tsc)) {
+		somebody_waits = true;
+		if (time_after(jiffies, READ_ONCE(hosted->posted_at) + SLICE))
+			tacet_for_each_hosted(recall_runner, hosted);
 	}
 	if (tacet_cpu_timer_due(hosted->task)) {
 		WRITE_ONCE(hosted->take_tick, true);
@@ -62,13 +86,16 @@ static void look(struct work_struct *work)
 		else if (stuck(core))
 			tacet_partition_fail("a core hangs in the co-kernel");
 	}
+	somebody_waits = false;
 	tacet_for_each_hosted(look_at_posted, NULL);
-	schedule_delayed_work(to_delayed_work(work), PERIOD);
+	period = somebody_waits ? SLICE : PERIOD;
+	schedule_delayed_work(to_delayed_work(work), period);
 }
 static DECLARE_DELAYED_WORK(watch, look);
 
 void tacet_watch_start(void)
 {
+	period = PERIOD;
 	schedule_delayed_work(&watch, PERIOD);
 }
 

@@ -6,7 +6,7 @@
 cpus=/sys/devices/system/cpu
 settle() { # until what ended processes leave behind is gone too
 	for _ in $(seq 100); do
-		[ "$(ls /sys/kernel/tacet | tr -d '\n')" = decouple ] && [ "$(cat /sys/module/tacet/refcnt)" = 0 ] && return
+		[ "$(ls /sys/kernel/tacet | grep -c '^[0-9]')" = 0 ] && [ "$(cat /sys/module/tacet/refcnt)" = 0 ] && return
 		sleep 0.1
 	done
 }
