@@ -77,6 +77,7 @@ static void on_call_exit(void *data, struct pt_regs *regs, long result)
 	hosted = tacet_hosted_of(current);
 	if (hosted) {
 		tacet_paths_after_call(hosted, regs);
+		tacet_advice_after_call(hosted, regs);
 		tacet_view_after_call(hosted, regs, result);
 		hosted->call_done = true;
 		hosted->stop_follows = tacet_stop_follows();

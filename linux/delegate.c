@@ -142,6 +142,7 @@ static enum outcome serve_event(struct tacet_hosted *hosted, struct pt_regs *reg
 	case TACET_EVENT_SYSCALL:
 		hosted->calls++;
 		tacet_paths_before_call(hosted, regs);
+		tacet_advice_before_call(hosted, regs);
 		tacet_state_repeat_call(regs);
 		return OUTCOME_LINUX;
 	case TACET_EVENT_EXCEPTION:
@@ -191,11 +192,12 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
  */
 static bool at_boundary(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
-	bool call = (long)regs->orig_ax >= 0;
-
-	return !call || (hosted->call_done && !hosted->stop_follows &&
-			 !(regs->ax >= (unsigned long)-ERESTART_RESTARTBLOCK &&
-			   regs->ax <= (unsigned long)-ERESTARTSYS));
+	if (hosted->stop_follows)
+		return false;
+	if ((long)regs->orig_ax < 0)	/* not a call, or its tracer cancelled it */
+		return true;
+	return hosted->call_done && !(regs->ax >= (unsigned long)-ERESTART_RESTARTBLOCK &&
+				      regs->ax <= (unsigned long)-ERESTARTSYS);
 }
 
 /* Not at the boundary: the end of the call parks us, or we come back. */
@@ -232,7 +234,7 @@ static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 	if (hosted->executed) {
 		hosted->executed = false;
 		if (hosted->process->flags & TACET_HOST_POPULATE)
-			tacet_populate();
+			tacet_populate(hosted->space);
 	}
 	return run(hosted, regs);
 }

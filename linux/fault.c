@@ -66,13 +66,13 @@ static bool ordinary(const struct vm_area_struct *area)
 }
 
 /* As MCL_FUTURE, and the flag of MCL_CURRENT. */
-static void lock_mappings(struct mm_struct *mm)
+static bool lock_mappings(struct mm_struct *mm)
 {
 	struct vm_area_struct *area;
 	VMA_ITERATOR(iterator, mm, 0);
 
 	if (mmap_write_lock_killable(mm))
-		return;
+		return false;
 	mm->def_flags |= VM_LOCKED;
 	for_each_vma(iterator, area) {
 		if (!ordinary(area) || area->vm_flags & VM_LOCKED)
@@ -81,6 +81,7 @@ static void lock_mappings(struct mm_struct *mm)
 		mm->locked_vm += vma_pages(area);
 	}
 	mmap_write_unlock(mm);
+	return true;
 }
 
 /* Faults in the page at *@address or the next one there is, and moves on. */
@@ -116,12 +117,12 @@ static bool prefault_next(struct mm_struct *mm, unsigned long *address)
  * At a program's first instruction: as mlockall(MCL_CURRENT | MCL_FUTURE) for
  * those who may lock without limit; for others, a prefault of what is there.
  */
-void tacet_populate(void)
+void tacet_populate(struct tacet_space *space)
 {
 	unsigned long address = 0;
 
 	if (capable(CAP_IPC_LOCK) || rlimit(RLIMIT_MEMLOCK) == RLIM_INFINITY)
-		lock_mappings(current->mm);
+		space->locked = lock_mappings(current->mm);
 	while (prefault_next(current->mm, &address))
 		cond_resched();
 }

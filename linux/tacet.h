@@ -93,6 +93,7 @@ struct tacet_space {
 	u64 root_address;		/* physical */
 	atomic_t users;			/* threads that may run in it */
 	unsigned long path;		/* paths.c: a page in the program, or 0 */
+	bool locked;			/* fault.c: all its mappings, by us */
 	bool released;			/* the mm is going; under lock */
 };
 
@@ -139,6 +140,8 @@ struct tacet_hosted {
 	bool stop_follows;		/* ... and its tracer is told before user mode */
 	bool executed;			/* a new program: prepare its memory */
 	unsigned long path_asked, path_given;	/* of the call in progress, or 0 */
+	unsigned long advised;		/* by the call in progress, when replaced */
+	bool advice_replaced;
 	u64 fault_address, fault_ip;	/* the last page fault, to notice a repetition */
 	unsigned int fault_repeats;
 	u64 signals;
@@ -251,15 +254,17 @@ int tacet_births_init(void);
 void tacet_births_exit(void);
 void tacet_births_enable(bool on);	/* control lock held */
 
-/* delegate.c, fault.c, view.c, paths.c, rseq.c: the thread's own context */
+/* delegate.c, fault.c, view.c, paths.c, advice.c, rseq.c: the thread's own context */
 void tacet_arm(struct tacet_hosted *hosted);
 void tacet_park(struct callback_head *work);
 void tacet_delegate_init(struct tacet_hosted *hosted);
 int tacet_fault(struct tacet_space *space, unsigned long address, u64 error);
-void tacet_populate(void);
+void tacet_populate(struct tacet_space *space);
 void tacet_view_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result);
 void tacet_paths_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 void tacet_paths_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
+void tacet_advice_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
+void tacet_advice_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 void tacet_rseq_enter(struct tacet_core *core);
 void tacet_rseq_abort(struct pt_regs *regs);
 

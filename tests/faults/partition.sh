@@ -8,7 +8,8 @@ choices() {
 	local list
 	for list in 1 3 1-2 2,3 1-3 3,1; do
 		up --cpus $list
-		$T run -- $U/files >.files || fail "with CPUs $list: files ended with $?: $(tail -1 .files)"
+		mkdir $list	# the program makes files where it is
+		(cd $list && $T run -- $U/files >files.out) || fail "with CPUs $list: files ended with $?: $(tail -1 $list/files.out)"
 		down
 		[ "$(cat $cpus/online)" = 0-3 ] || fail "online after $list: $(cat $cpus/online)"
 	done

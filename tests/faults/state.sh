@@ -23,6 +23,7 @@ echo "references of the module: $(cat /sys/module/tacet/refcnt)"
 echo "directories in /sys/kernel/tacet: $(ls /sys/kernel/tacet | tr '\n' ' ')"
 echo "interrupts of tacet: $(grep -c tacet /proc/interrupts)"
 echo "affinity of a new process: $(taskset -cp $$ | sed 's/.*: //')"
+echo "locked pages may be moved: $(cat /proc/sys/vm/compact_unevictable_allowed)"
 echo "victims: $(pgrep -c victim)"
 echo "taint without ours: $(($(cat /proc/sys/kernel/tainted) & ~(4096 | 8192)))"
 cat /proc/sys/vm/stat_refresh

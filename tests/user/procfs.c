@@ -60,6 +60,7 @@ static void memory_map(void)
 	Elf64_auxv_t *aux;
 
 	p[0] = 1;
+	CHECK(sbrk(4096) != (void *)-1);	/* from then on there is a heap */
 	CHECK(mprotect(p + 4096, 4096, PROT_READ | PROT_EXEC) == 0 && mprotect(p + 8192, 4096, PROT_NONE) == 0);
 	read_file("/proc/self/maps");
 	snprintf(line, sizeof(line), "%lx-%lx r-xp", (long)p + 4096, (long)p + 8192);

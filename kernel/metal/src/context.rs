@@ -43,7 +43,8 @@ impl ContextTable {
             return None;
         }
         // SAFETY: `number` is below the count of contexts that Linux mapped.
-        let context = Context { at: unsafe { NonNull::new_unchecked(self.base.add(number as usize)) }, table: PhantomData };
+        let context =
+            Context { at: unsafe { NonNull::new_unchecked(self.base.add(number as usize)) }, table: PhantomData };
         // Pairs with Linux's release: the registers are written.
         (context.state().load(Ordering::Acquire) == TACET_CONTEXT_POSTED).then_some(context)
     }
@@ -114,7 +115,8 @@ impl Context<'_> {
             }
             self.entered_tsc().store(0, Ordering::Release);
             let total = AtomicU64::from_ptr(&raw mut (*at).user_tsc);
-            total.store(total.load(Ordering::Relaxed).wrapping_add(time_stamp().wrapping_sub(since)), Ordering::Release);
+            total
+                .store(total.load(Ordering::Relaxed).wrapping_add(time_stamp().wrapping_sub(since)), Ordering::Release);
         }
     }
 

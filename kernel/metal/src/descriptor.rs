@@ -108,11 +108,8 @@ impl Tables {
         };
         // INT3 and INTO are the only ones that a program may raise by INT n.
         let kind = if vector == 3 || vector == 4 { 0xee } else { 0x8e };
-        let low = address & 0xffff
-            | u64::from(KERNEL_CODE) << 16
-            | stack << 32
-            | kind << 40
-            | (address >> 16 & 0xffff) << 48;
+        let low =
+            address & 0xffff | u64::from(KERNEL_CODE) << 16 | stack << 32 | kind << 40 | (address >> 16 & 0xffff) << 48;
         [low, address >> 32]
     }
 }

@@ -84,8 +84,9 @@ impl Shared {
 
     pub fn count_foreign(&self, vector: u8) {
         // SAFETY: as in `field!`; a u8 is within the 256 counters.
-        let counter =
-            unsafe { AtomicU32::from_ptr((&raw mut (*self.page.as_ptr()).foreign).cast::<u32>().add(usize::from(vector))) };
+        let counter = unsafe {
+            AtomicU32::from_ptr((&raw mut (*self.page.as_ptr()).foreign).cast::<u32>().add(usize::from(vector)))
+        };
         counter.store(counter.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 

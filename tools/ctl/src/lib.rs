@@ -7,6 +7,7 @@
 //! failure an [`Error`] of one line. It must never guess a structure of the
 //! border: those come from `tacet-abi`.
 
+pub mod compaction;
 mod cpu_set;
 mod device;
 pub mod doctor;

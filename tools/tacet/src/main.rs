@@ -40,7 +40,7 @@ fn run(cli: Cli) -> Result<u8> {
     let json = cli.json || config.json;
     match cli.command {
         Command::Up(args) => commands::up(&machine, args.or(config.up), json),
-        Command::Down(args) => commands::down(args.or(config.down), json),
+        Command::Down(args) => commands::down(&machine, args.or(config.down), json),
         Command::Status => commands::status(json),
         Command::Run(args) => commands::run(args.or(config.run), json),
         Command::Decouple(args) => commands::decouple(args.or(config.decouple), json),

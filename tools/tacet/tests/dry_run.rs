@@ -49,6 +49,7 @@ fn says_what_would_be_done() {
     let expected = format!(
         "would take CPUs 1,3; Linux keeps CPUs 0,2\n\
          would take 1 GiB of node 0\n\
+         would keep Linux from moving locked pages (vm.compact_unevictable_allowed) until `tacet down`\n\
          would load the module by modprobe\n\
          would start {}\n",
         fake.path("kernel.bin").display()

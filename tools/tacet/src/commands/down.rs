@@ -2,7 +2,7 @@
 //! `tacet down`: stop the co-kernel, give everything back.
 
 use serde::Serialize;
-use tacet_ctl::{CpuSet, Device, Error, PartitionState, Result, Status};
+use tacet_ctl::{CpuSet, Device, Error, Machine, PartitionState, Result, Status, compaction};
 
 use crate::args::DownArgs;
 use crate::output;
@@ -19,7 +19,7 @@ struct Report {
     down_ns: Option<u64>,
 }
 
-pub fn down(args: DownArgs, json: bool) -> Result<u8> {
+pub fn down(machine: &Machine, args: DownArgs, json: bool) -> Result<u8> {
     let device = Device::open()?;
     let before = device.status()?;
     if before.state == PartitionState::None {
@@ -36,6 +36,7 @@ pub fn down(args: DownArgs, json: bool) -> Result<u8> {
         return rehearse(&before, &report, args.force, json);
     }
     device.down(args.force)?;
+    compaction::let_locked_pages_move(machine)?;
     let down_ns = device.status()?.down_ns;
     report.down_ns = Some(down_ns);
     if json {

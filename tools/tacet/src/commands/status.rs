@@ -70,8 +70,18 @@ fn memory(status: &Status) -> String {
 }
 
 fn cores(cores: &[CpuStatus]) -> String {
-    let headings =
-        ["CPU>", "NODE>", "STATE", "MODE", "THREADS>", "SWITCHES>", "DOORBELLS>", "FLUSHES>", "FOREIGN-NMI>", "FOREIGN"];
+    let headings = [
+        "CPU>",
+        "NODE>",
+        "STATE",
+        "MODE",
+        "THREADS>",
+        "SWITCHES>",
+        "DOORBELLS>",
+        "FLUSHES>",
+        "FOREIGN-NMI>",
+        "FOREIGN",
+    ];
     let rows = cores.iter().map(|core| {
         let foreign = core.foreign_interrupts.iter().map(|entry| format!("{:#04x}:{}", entry.vector, entry.count));
         let foreign = foreign.collect::<Vec<_>>().join(" ");

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tacet_ctl::{
     CpuSet, Device, Error, Image, Loading, Machine, Module, NodeMemory, PartitionState, Plan, PlanRequest, Result,
-    find_image, format_bytes, parse_bytes,
+    compaction, find_image, format_bytes, parse_bytes,
 };
 
 use crate::args::UpArgs;
@@ -51,7 +51,11 @@ pub fn up(machine: &Machine, args: UpArgs, json: bool) -> Result<u8> {
         let remedy = "`rmmod tacet`, then repeat";
         return Err(Error::new("module tacet", "it is loaded without test hooks", remedy));
     }
-    device.up(&plan, &image, args.fail_step.unwrap_or(0))?;
+    compaction::keep_locked_pages(machine)?;
+    if let Err(error) = device.up(&plan, &image, args.fail_step.unwrap_or(0)) {
+        compaction::let_locked_pages_move(machine)?;
+        return Err(error);
+    }
     let up_ns = device.status()?.up_ns;
     if json {
         output::json(&Report {
@@ -106,7 +110,9 @@ fn describe(machine: &Machine, plan: &Plan) -> Result<String> {
     let kept = machine.online()?.without(&plan.cpus);
     let memory =
         plan.memory.iter().map(|entry| format!("would take {} of node {}\n", format_bytes(entry.bytes), entry.node));
-    Ok(format!("would take {}; Linux keeps {}\n", plan.cpus.named(), kept.named()) + &memory.collect::<String>())
+    let locked = "would keep Linux from moving locked pages (vm.compact_unevictable_allowed) until `tacet down`\n";
+    let cpus = format!("would take {}; Linux keeps {}\n", plan.cpus.named(), kept.named());
+    Ok(cpus + &memory.collect::<String>() + locked)
 }
 
 fn image_path(args: &UpArgs) -> Result<PathBuf> {
