@@ -44,6 +44,14 @@ int tacet_post(struct tacet_core *core, struct tacet_hosted *hosted)
 	return 0;
 }
 
+/* Says where the core's bell is heard: Linux moves interrupts. */
+void tacet_retarget(struct tacet_core *core)
+{
+	spin_lock(&core->inbox_lock);
+	tacet_arch_notify_target(core);
+	spin_unlock(&core->inbox_lock);
+}
+
 /* Asks the core for a posted context; the answer comes as any other return. */
 void tacet_recall(struct tacet_core *core, struct tacet_hosted *hosted)
 {

@@ -7,6 +7,8 @@
  * calls that one back; it goes to the end of the queue or to a core that idles.
  * A thread that is alone on its core is never called.
  *
+ * Tells the cores where Linux takes their bells now.
+ *
  * Notices a core that died without being able to say so and one that hangs in
  * the co-kernel, and charges hosted threads for their CPU time, so that top(1)
  * and CPU-time timers see a thread that never enters the kernel.
@@ -58,7 +60,12 @@ static void recall_runner(struct tacet_hosted *hosted, void *data)
 
 static void look_at_posted(struct tacet_hosted *hosted, void *data)
 {
-	if (READ_ONCE(hosted->context->state) != TACET_CONTEXT_POSTED)
+	u32 state = smp_load_acquire(&hosted->context->state);
+
+	/* The core's bell may have gone where Linux had just moved it away from. */
+	if (state == TACET_CONTEXT_RETURNED)
+		wake_up(&hosted->wait);
+	if (state != TACET_CONTEXT_POSTED)
 		return;
 	tacet_charge(hosted);
 	if (!READ_ONCE(hosted->context->entered_tsc)) {
@@ -85,6 +92,7 @@ static void look(struct work_struct *work)
 			tacet_partition_fail("a core died");
 		else if (stuck(core))
 			tacet_partition_fail("a core hangs in the co-kernel");
+		tacet_retarget(core);
 	}
 	somebody_waits = false;
 	tacet_for_each_hosted(look_at_posted, NULL);

@@ -106,7 +106,7 @@ impl Guest<'_> {
     pub fn load(&self, disturbances: &[String]) -> Result<Load> {
         self.shell(PREPARE_LOAD)?;
         let mut argv = vec![self.programs.program("load")];
-        argv.extend([LOADED, "3600", "/tmp/load", "crc7"].map(str::to_owned));
+        argv.extend([LOADED, "3600", "/tmp/load", "cordic"].map(str::to_owned));
         argv.extend_from_slice(disturbances);
         let job = self.node.start(&Command::new(&argv).timeout(Duration::from_secs(3700)))?;
         self.run(&["sleep", "2"])?;
@@ -130,10 +130,10 @@ impl Guest<'_> {
 const PREPARE_LOAD: &str = r#"
     mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
     rm -rf /tmp/load; mkdir -p /tmp/load
-    module=$(modinfo -n crc7)
+    module=$(modinfo -n cordic)
     case $module in
-        *.xz) xz -dc "$module" > /tmp/load/crc7.ko;;
-        *) cp "$module" /tmp/load/crc7.ko;;
+        *.xz) xz -dc "$module" > /tmp/load/cordic.ko;;
+        *) cp "$module" /tmp/load/cordic.ko;;
     esac"#;
 
 /// The lines that are a name and a number; others are for people.
