@@ -8,6 +8,7 @@
  */
 #include <linux/binfmts.h>
 #include <linux/membarrier.h>
+#include <linux/ratelimit.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 #include <linux/tracepoint.h>
@@ -19,6 +20,7 @@
 #include "tacet.h"
 
 static bool enabled;	/* control lock */
+static DEFINE_RATELIMIT_STATE(refusals, 5 * HZ, 3);
 
 /* The process has registered for MEMBARRIER_CMD_GLOBAL_EXPEDITED. */
 static bool expects_barriers(struct task_struct *task)
@@ -114,7 +116,7 @@ static void on_fork(void *data, struct task_struct *parent, struct task_struct *
 		int error = tacet_host(child, parent, &process->cpus, process->flags, GFP_ATOMIC);
 
 		/* -EALREADY: somebody decoupled it by name already */
-		if (error && error != -EALREADY)
+		if (error && error != -EALREADY && __ratelimit(&refusals))
 			tacet_report(TACET_LOG_WARNING, "thread %d stays on Linux: no room on the partition (error %d)",
 				     child->pid, error);
 	}

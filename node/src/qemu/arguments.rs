@@ -79,6 +79,10 @@ fn processor(line: &mut Line, spec: &NodeSpec, how: Execution, version: (u32, u3
         // its cmpxchg16b corrupts flags
         model.push_str(",cx16=off");
     }
+    if how != Execution::Kvm && spec.topology.threads > 1 {
+        // old kernels find the threads of an AMD core by a feature that the emulator lacks
+        model.push_str(",vendor=GenuineIntel");
+    }
     if spec.reproducible.is_some() {
         model.push_str(",rdrand=off,rdseed=off");
     }
