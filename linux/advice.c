@@ -5,22 +5,19 @@
  * refuses on locked memory, becomes MADV_DONTNEED_LOCKED, the same without that
  * refusal. Allocators and language runtimes depend on it.
  *
- * Called by delegate.c in the thread's own context, before Linux executes the
- * call; undone at the call's end by births.c. Programs with a seccomp filter
- * are left alone: the filter may look at the argument.
+ * Called by births.c around each call of a hosted thread: after tracers and
+ * seccomp filters have seen the call, before Linux reads its arguments.
  */
 #include <linux/mman.h>
-#include <linux/seccomp.h>
-#include <asm/unistd.h>
 
 #include "compat.h"
 #include "tacet.h"
 
-/* regs->ax is the number of the call that Linux is about to execute. */
+/* The call is madvise(). */
 void tacet_advice_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
-	if (regs->ax != __NR_madvise || (u32)regs->dx != MADV_DONTNEED ||
-	    !READ_ONCE(hosted->space->locked) || seccomp_mode(&current->seccomp))
+	if ((u32)regs->dx != MADV_DONTNEED || hosted->space_mm != current->mm ||
+	    !hosted->space || !READ_ONCE(hosted->space->locked))
 		return;
 	hosted->advised = regs->dx;
 	regs->dx = MADV_DONTNEED_LOCKED;

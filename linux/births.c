@@ -2,8 +2,8 @@
 /*
  * Where threads are born, change, return from calls and die: the tracepoints.
  *
- * Probes are on only while something is hosted: the one on system-call exit
- * puts every task's calls on Linux's slower exit path. They run in the task's
+ * Probes are on only while something is hosted: those on system calls put
+ * every task's calls on Linux's slower path. They run in the task's
  * context, may not sleep, and ask first whether the task is hosted at all.
  */
 #include <linux/binfmts.h>
@@ -66,6 +66,20 @@ static void barrier_elsewhere(struct pt_regs *regs)
 			tacet_flush_cores(root);
 		break;
 	}
+}
+
+/* A system call is about to be executed. */
+static void on_call_enter(void *data, struct pt_regs *regs, long number)
+{
+	struct tacet_hosted *hosted;
+
+	if (number != __NR_madvise)
+		return;
+	rcu_read_lock();
+	hosted = tacet_hosted_of(current);
+	if (hosted)
+		tacet_advice_before_call(hosted, regs);
+	rcu_read_unlock();
 }
 
 /* A system call is done; @result is what the program will see. */
@@ -163,6 +177,7 @@ static struct birth {
 	void *probe;
 	struct tracepoint *point;
 } births[] = {
+	{ "sys_enter", on_call_enter },
 	{ "sys_exit", on_call_exit },
 	{ "signal_deliver", on_signal },
 	{ "sched_process_fork", on_fork },

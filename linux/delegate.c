@@ -142,7 +142,6 @@ static enum outcome serve_event(struct tacet_hosted *hosted, struct pt_regs *reg
 	case TACET_EVENT_SYSCALL:
 		hosted->calls++;
 		tacet_paths_before_call(hosted, regs);
-		tacet_advice_before_call(hosted, regs);
 		tacet_state_repeat_call(regs);
 		return OUTCOME_LINUX;
 	case TACET_EVENT_EXCEPTION:

@@ -16,12 +16,14 @@
 
 #define LIST_LIMIT 65536u
 
-/* Time in user mode on cores, including the stay in progress. Any context. */
+/* Time in user mode on cores, including the stay in progress. Any context. The
+ * time is read first: whatever the core does meanwhile, never too much. */
 u64 tacet_user_ns(struct tacet_hosted *hosted)
 {
 	struct tacet_context *context = hosted->context;
+	u64 now = rdtsc_ordered();
 	u64 ticks = smp_load_acquire(&context->user_tsc);
-	u64 entered = READ_ONCE(context->entered_tsc), now = rdtsc();
+	u64 entered = READ_ONCE(context->entered_tsc);
 
 	if (entered && now > entered)
 		ticks += now - entered;

@@ -6,6 +6,7 @@
 #
 # TEST_BIN      where the programs are (default: beside this script)
 # TEST_ONLY     a shell pattern of names; real programs are real/NAME
+# TEST_EXCEPT   patterns of names that are left out
 # TEST_TIMEOUT  seconds for one program (default 60; real programs get ten times that)
 # TEST_REQUIRE  1: a program that is not installed is a failure, not a skip
 # TEST_SHOW     1: show the difference of outputs that differ
@@ -26,6 +27,14 @@ trap cleanup EXIT
 trap 'exit 130' INT TERM
 
 selected() {
+	set -f
+	for except in ${TEST_EXCEPT:-}; do
+		# shellcheck disable=SC2254  # the pattern is meant to be one
+		case $1 in
+		$except) set +f && return 1 ;;
+		esac
+	done
+	set +f
 	# shellcheck disable=SC2254  # the pattern is meant to be one
 	case $1 in
 	$only) return 0 ;;

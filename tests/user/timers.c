@@ -12,8 +12,8 @@ static timer_t timer;
 static void on_timer(int sig, siginfo_t *info, void *context)
 {
 	(void)sig, (void)context;
-	count++;
 	arrived_at = gettid();
+	count++;
 	if (info->si_code == SI_TIMER) {
 		value = info->si_int;
 		overruns += timer_getoverrun(timer);
