@@ -18,7 +18,7 @@ fuzz() { # CASES [UID]
 }
 
 root() {
-	fuzz "$(full 500000 5000000)"
+	fuzz "$(full 50000 500000)"
 	up
 	$T run -- $U/files >/dev/null || fail "files ended with $? afterwards"
 	down
@@ -26,7 +26,7 @@ root() {
 
 user() {
 	chmod 666 /dev/tacet
-	fuzz "$(full 600000 5000000)" 1000
+	fuzz "$(full 60000 600000)" 1000
 	chmod 600 /dev/tacet
 }
 

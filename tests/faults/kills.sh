@@ -6,7 +6,7 @@
 
 random() {
 	local count seed=$((RANDOM * RANDOM + 1))
-	count=$(full 400 1000)
+	count=$(full 100 1000)
 	up
 	$F/killer "$count" $seed $F/victim any || exit
 	down

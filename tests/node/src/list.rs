@@ -42,7 +42,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("the user programs, hosted", "suite.sh exact").within(1500),
     Scenario::new("the user programs without their children", "suite.sh alone").middle().within(1500),
     Scenario::new("the user programs in locked memory", "suite.sh locked").middle().within(1500),
-    Scenario::new("real programs", "suite.sh programs").within(1500),
+    Scenario::new("real programs", "suite.sh programs").middle().within(1500),
     Scenario::new("stress-ng verifies what it stresses", "suite.sh stress").middle().within(1500),
     Scenario::new("Python's own tests", "suite.sh python").middle().within(3000),
     Scenario::new("hostile input from root", "fuzz.sh root").within(900),

@@ -15,7 +15,7 @@ pub struct Options {
     pub kernels: Vec<KernelLine>,
     /// Only scenarios whose name contains one of these.
     pub only: Vec<String>,
-    /// The long counts: 100 cycles and 1,000 kills everywhere, every scenario on every kernel.
+    /// Every scenario with its long counts on every kernel, not on one only.
     pub full: bool,
     /// Say what there is, run nothing.
     pub list: bool,

@@ -30,7 +30,8 @@ pub fn run(options: &Options) -> ExitCode {
     match prepare() {
         Ok(cache) => {
             for kernel in &options.kernels {
-                let mut bench = Bench { cache: &cache, kernel: *kernel, full: options.full, node: None };
+                let mut bench =
+                    Bench { cache: &cache, kernel: *kernel, long: everything(options, *kernel), node: None };
                 for scenario in chosen(options, *kernel) {
                     if bench.verdict(scenario) { passed += 1 } else { failed += 1 }
                 }
@@ -52,8 +53,13 @@ fn prepare() -> tacet_node::Result<Cache> {
     Ok(cache)
 }
 
+/// One line gets every scenario and the long counts; the others what touches the kernel, shorter.
+fn everything(options: &Options, kernel: KernelLine) -> bool {
+    options.full || kernel == KernelLine::V6_12
+}
+
 fn chosen(options: &Options, kernel: KernelLine) -> impl Iterator<Item = &'static Scenario> {
-    let everything = options.full || kernel == KernelLine::V6_12;
+    let everything = everything(options, kernel);
     SCENARIOS
         .iter()
         .filter(move |scenario| everything || scenario.place == Place::Everywhere)
@@ -64,7 +70,7 @@ fn chosen(options: &Options, kernel: KernelLine) -> impl Iterator<Item = &'stati
 struct Bench<'a> {
     cache: &'a Cache,
     kernel: KernelLine,
-    full: bool,
+    long: bool,
     node: Option<Node>,
 }
 
@@ -154,7 +160,7 @@ impl Bench<'_> {
 
     fn script(&self, node: &Node, scenario: &Scenario) -> Result<Output, String> {
         let command = stage::shell(&format!("cd $(mktemp -d) && exec bash $F/{}", scenario.script));
-        let command = command.env("FULL", if self.full { "1" } else { "0" }).timeout(scenario.limit);
+        let command = command.env("FULL", if self.long { "1" } else { "0" }).timeout(scenario.limit);
         node.run(&command).map_err(|e| format!("{e}; the console ends with: {}", end_of(&node.console())))
     }
 }
