@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * crowd THREADS: more threads than cores. They yield, block on a mutex and a
- * condition, pass a byte around in pipes and meet at barriers; at the end
- * every count is exact. Nobody spins without yielding: switching is cooperative.
+ * crowd THREADS [spin]: more threads than cores. They yield, block on a mutex
+ * and a condition, pass a byte around in pipes and meet at barriers; at the end
+ * every count is exact. With "spin" they only wait for each other's stores,
+ * without one call: no turn comes unless somebody else takes the core away.
  */
 #include "door.h"
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 
 #define ROUNDS 50
 
@@ -59,6 +61,20 @@ static void pass_byte(unsigned long me)
 		fail("cannot write");
 }
 
+static unsigned long laps = 3, baton;
+
+static void *runner(void *argument)
+{
+	unsigned long me = (unsigned long)argument;
+
+	for (unsigned long lap = 0; lap < laps; lap++) {
+		while (__atomic_load_n(&baton, __ATOMIC_SEQ_CST) != lap * threads + me)
+			;
+		__atomic_add_fetch(&baton, 1, __ATOMIC_SEQ_CST);
+	}
+	return argument;
+}
+
 static void *member(void *argument)
 {
 	unsigned long me = (unsigned long)argument;
@@ -77,6 +93,7 @@ static void *member(void *argument)
 int main(int count, char **words)
 {
 	static pthread_t all[1024];
+	bool spin = count > 2 && !strcmp(words[2], "spin");
 
 	threads = count > 1 ? atoi(words[1]) : 64;
 	if (threads < 2 || threads > 250)
@@ -86,7 +103,7 @@ int main(int count, char **words)
 		if (pipe(pipes[i]))
 			fail("no pipe %u", i);
 	for (unsigned long i = 0; i < threads; i++)
-		if (pthread_create(&all[i], NULL, member, (void *)i))
+		if (pthread_create(&all[i], NULL, spin ? runner : member, (void *)i))
 			fail("no thread %lu", i);
 	for (unsigned long i = 0; i < threads; i++) {
 		void *result;
@@ -94,6 +111,8 @@ int main(int count, char **words)
 		if (pthread_join(all[i], &result) || result != (void *)i)
 			fail("thread %lu ended wrongly", i);
 	}
+	if (spin)
+		return baton == laps * threads ? 0 : 1;
 	if (counted != (unsigned long)threads * ROUNDS || turn != threads)
 		fail("counted %lu, turn %lu", counted, turn);
 	return 0;

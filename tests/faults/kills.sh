@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# kills.sh: SIGKILL at random instants. Called by the runner with the name of a function.
+# kills.sh: SIGKILL at random instants, a thousand times over the three kernels. Called by the runner with the name of a function.
 
 . "$F/lib.sh"
 
 random() {
 	local count seed=$((RANDOM * RANDOM + 1))
-	count=$(full 100 1000)
+	count=$(full 340 1000)
 	up
 	$F/killer "$count" $seed $F/victim any || exit
 	down

@@ -157,6 +157,8 @@ crowd() {
 	down
 	up
 	$T run -- $F/crowd 120 || exit
+	$T run --cpus 3 -- $F/crowd 3 spin || fail "three that spin on one core ended with $?"
+	$T run -- $F/crowd 6 spin || fail "six that spin on two cores ended with $?"
 	down
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Every check and every test, in the order in which a mistake is cheapest to find.
 //!
-//! The node tests are the crate in tests/node: run once for each kernel line, named to them in `TACET_TEST_KERNEL`.
+//! The node library's tests run once for each kernel line, the scenarios of tests/node once for all of them; the lines
+//! are named to both in `TACET_TEST_KERNEL`.
 
 use tacet_node::{Cache, KernelLine, provision};
 
@@ -48,27 +49,18 @@ fn on_nodes(tally: &mut Tally, named: &[String]) -> Result<()> {
         tally.check(&format!("module for {}", kernel.release), built);
     }
     for kernel in &kernels {
-        for tests in node_tests() {
-            // two cores: nodes side by side only slow each other down
-            let how = ["--", "--include-ignored", "--test-threads=1"];
-            let mut command = cargo();
-            command.args(["test", "--quiet", "--no-fail-fast"]).args(tests).args(how);
-            if kernel.line != REPRODUCED {
-                command.args(["--skip", "reproducible"]);
-            }
-            tally.runner(command.env("TACET_TEST_KERNEL", kernel.line.to_string()));
+        let mut command = cargo();
+        command.args(["test", "--quiet", "--package", "tacet-node", "--test", "node"]);
+        command.args(["--", "--include-ignored", "--test-threads=1"]);
+        if kernel.line != REPRODUCED {
+            command.args(["--skip", "reproducible"]);
         }
+        tally.runner(command.env("TACET_TEST_KERNEL", kernel.line.to_string()));
     }
+    let lines: Vec<String> = kernels.iter().map(|kernel| kernel.line.to_string()).collect();
+    let scenarios = ["test", "--quiet", "--package", "tacet-scenarios"];
+    tally.runner(cargo().args(scenarios).env("TACET_TEST_KERNEL", lines.join(",")));
     Ok(())
-}
-
-/// The node library's own tests, then the scenarios.
-fn node_tests() -> Vec<Vec<&'static str>> {
-    let mut tests = vec![vec!["--package", "tacet-node", "--test", "node"]];
-    if top().join("tests/node/Cargo.toml").exists() {
-        tests.push(vec!["--manifest-path", "tests/node/Cargo.toml"]);
-    }
-    tests
 }
 
 /// The module builds without a word; what it said at the last full build counts until its source changes.

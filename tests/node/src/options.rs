@@ -15,7 +15,7 @@ pub struct Options {
     pub kernels: Vec<KernelLine>,
     /// Only scenarios whose name contains one of these.
     pub only: Vec<String>,
-    /// Every scenario with its long counts on every kernel, not on one only.
+    /// Long counts, and every scenario on every kernel.
     pub full: bool,
     /// Say what there is, run nothing.
     pub list: bool,

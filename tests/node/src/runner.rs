@@ -5,6 +5,8 @@
 //! before. A node that failed a scenario is not trusted with the next one: another is booted.
 
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tacet_node::{Cache, KernelLine, Node, Output, Status, provision};
@@ -26,24 +28,50 @@ pub fn run(options: &Options) -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    let (mut passed, mut failed) = (0, 0);
+    let sum = Sum::default();
     match prepare() {
-        Ok(cache) => {
-            for kernel in &options.kernels {
-                let mut bench =
-                    Bench { cache: &cache, kernel: *kernel, long: everything(options, *kernel), node: None };
-                for scenario in chosen(options, *kernel) {
-                    if bench.verdict(scenario) { passed += 1 } else { failed += 1 }
-                }
-            }
-        }
+        Ok(cache) => two_at_a_time(&cache, options, &sum),
         Err(error) => {
             println!("not ok the programs of the scenarios: {error}");
-            failed += 1;
+            sum.add(false);
         }
     }
+    let (passed, failed) = (sum.passed.into_inner(), sum.failed.into_inner());
     println!("{passed} passed, {failed} failed");
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[derive(Default)]
+struct Sum {
+    passed: AtomicU32,
+    failed: AtomicU32,
+}
+
+impl Sum {
+    fn add(&self, good: bool) {
+        let one = if good { &self.passed } else { &self.failed };
+        one.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Much of a scenario is waiting: two nodes fill two cores. The kernel with most scenarios begins.
+fn two_at_a_time(cache: &Cache, options: &Options, sum: &Sum) {
+    let mut kernels = options.kernels.clone();
+    kernels.sort_by_key(|kernel| chosen(options, *kernel).count());
+    let waiting = Mutex::new(kernels);
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let lane = || {
+        while let Some(kernel) = next() {
+            let mut bench = Bench { cache, kernel, long: options.full, node: None };
+            for scenario in chosen(options, kernel) {
+                sum.add(bench.verdict(scenario));
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(lane);
+        scope.spawn(lane);
+    });
 }
 
 fn prepare() -> tacet_node::Result<Cache> {
@@ -53,13 +81,8 @@ fn prepare() -> tacet_node::Result<Cache> {
     Ok(cache)
 }
 
-/// One line gets every scenario and the long counts; the others what touches the kernel, shorter.
-fn everything(options: &Options, kernel: KernelLine) -> bool {
-    options.full || kernel == KernelLine::V6_12
-}
-
 fn chosen(options: &Options, kernel: KernelLine) -> impl Iterator<Item = &'static Scenario> {
-    let everything = everything(options, kernel);
+    let everything = options.full || kernel == KernelLine::V6_12;
     SCENARIOS
         .iter()
         .filter(move |scenario| everything || scenario.place == Place::Everywhere)
