@@ -155,6 +155,14 @@ static enum outcome serve_event(struct tacet_hosted *hosted, struct pt_regs *reg
 	}
 }
 
+/* The core died, and the registers with it if they were there. Who was not there
+ * dies as well: what a co-kernel gone wrong has done to its memory nobody knows. */
+static enum outcome lose(void)
+{
+	send_sig(SIGKILL, current, 1);
+	return OUTCOME_DROP;
+}
+
 /* One stay on the core. */
 static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
@@ -173,11 +181,8 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	atomic_dec(&core->posted);
 	if (error == -EAGAIN)
 		return OUTCOME_SOON;
-	if (error) {
-		/* The registers are lost with the core. */
-		send_sig(SIGKILL, current, 1);
-		return OUTCOME_DROP;
-	}
+	if (error)
+		return lose();
 	WRITE_ONCE(hosted->context->state, TACET_CONTEXT_LINUX);
 	tacet_charge(hosted);
 	tacet_state_load(hosted->context, regs);
@@ -213,7 +218,9 @@ static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	if (current->flags & PF_EXITING)
 		return OUTCOME_LINUX;
-	if (READ_ONCE(hosted->leaving) || failed())
+	if (failed())
+		return lose();
+	if (READ_ONCE(hosted->leaving))
 		return OUTCOME_DROP;
 	if (!at_boundary(hosted, regs))
 		return stay_away(hosted);

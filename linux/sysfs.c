@@ -10,6 +10,7 @@
  * Pids are those of the reader's and writer's own namespace. Writing is for
  * root by the files' mode, and checked as a tracer would be in any case.
  */
+#include <linux/delay.h>
 #include <linux/kobject.h>
 #include <linux/pid.h>
 #include <linux/slab.h>
@@ -21,7 +22,10 @@
 static struct kobject *root;
 static DEFINE_MUTEX(directory_lock);
 
+static LIST_HEAD(directories);	/* that have a name now; the mutex */
+
 struct directory {
+	struct list_head link;
 	struct kobject kobject;
 	struct pid *tgid;
 };
@@ -133,37 +137,65 @@ static const struct kobj_type directory_type = {
 	.default_groups = directory_groups,
 };
 
-/* A process has come. Sleeps; the process is held by the caller's thread. */
-void tacet_sysfs_add(struct tacet_process *process)
+/* Under the mutex. */
+static bool named(const struct pid *tgid)
 {
 	struct directory *directory;
 
-	if (READ_ONCE(process->directory))
-		return;
-	directory = kzalloc(sizeof(*directory), GFP_KERNEL);
+	list_for_each_entry(directory, &directories, link)
+		if (directory->tgid == tgid)
+			return true;
+	return false;
+}
+
+/* Under the mutex. */
+static void add_directory(struct tacet_process *process)
+{
+	struct directory *directory = kzalloc(sizeof(*directory), GFP_KERNEL);
+
 	if (!directory)
 		return;
 	directory->tgid = get_pid(process->tgid);
-	mutex_lock(&directory_lock);
-	if (process->directory) {
-		put_pid(directory->tgid);
-		kfree(directory);
-	} else if (kobject_init_and_add(&directory->kobject, (struct kobj_type *)&directory_type,
-					root, "%d", pid_nr(process->tgid))) {
+	if (kobject_init_and_add(&directory->kobject, (struct kobj_type *)&directory_type, root,
+				 "%d", pid_nr(process->tgid))) {
 		kobject_put(&directory->kobject);
-	} else {
-		WRITE_ONCE(process->directory, &directory->kobject);
+		return;
 	}
-	mutex_unlock(&directory_lock);
+	list_add(&directory->link, &directories);
+	WRITE_ONCE(process->directory, &directory->kobject);
+}
+
+/*
+ * A process has come. Sleeps; the process is held by the caller's thread. If it
+ * was here a moment ago its old directory may still be there: that goes first.
+ */
+void tacet_sysfs_add(struct tacet_process *process)
+{
+	unsigned int tries;
+
+	for (tries = 0; tries < 200 && !READ_ONCE(process->directory); tries++) {
+		if (tries)
+			msleep(1);
+		mutex_lock(&directory_lock);
+		if (!process->directory && !named(process->tgid))
+			add_directory(process);
+		mutex_unlock(&directory_lock);
+	}
 }
 
 /* The last thread of it has gone. Sleeps. */
 void tacet_sysfs_remove(struct tacet_process *process)
 {
+	struct directory *directory;
+
 	if (!process->directory)
 		return;
-	kobject_del(process->directory);
-	kobject_put(process->directory);
+	directory = container_of(process->directory, struct directory, kobject);
+	kobject_del(&directory->kobject);
+	mutex_lock(&directory_lock);
+	list_del(&directory->link);
+	mutex_unlock(&directory_lock);
+	kobject_put(&directory->kobject);
 }
 
 int tacet_sysfs_init(void)

@@ -28,6 +28,25 @@ steps() {
 	down
 }
 
+# An image whose first instructions stop the CPU, or send it nowhere.
+silent() {
+	local code
+	for code in f4ebfd 0f0b; do
+		python3 -c "import struct, sys
+image = bytearray(open(sys.argv[1], 'rb').read())
+entry = struct.unpack_from('<Q', image, 16)[0] & 0x1fffff
+code = bytes.fromhex('$code')
+image[entry:entry + len(code)] = code
+open('silent.bin', 'wb').write(image)" $D/lib/tacet/kernel.bin
+		refused "did not come up" $T up --test-hooks --cpus 2-3 --memory 64M --image silent.bin
+		state 0 || fail "$code leaves state $($F/door status)"
+		[ "$(cat $cpus/online)" = 0-3 ] || fail "online after $code: $(cat $cpus/online)"
+	done
+	up
+	$T run -- $U/files >files.out || fail "files ended with $? afterwards"
+	down
+}
+
 refusals() {
 	local words
 	for words in "--cpus 0" "--cpus 0-3" "--cpus 7" "--cpus 2-3 --memory 2M" "--cpus 2 --memory 1000G"; do

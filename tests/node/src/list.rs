@@ -6,6 +6,7 @@ use crate::scenario::Scenario;
 pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("up and down with every choice of CPUs", "partition.sh choices"),
     Scenario::new("a start that fails at every step", "partition.sh steps"),
+    Scenario::new("a CPU that does not come up", "partition.sh silent"),
     Scenario::new("requests that cannot be met", "partition.sh refusals").middle(),
     Scenario::new("memory that cannot be had", "partition.sh memory"),
     Scenario::new("others put a taken CPU online", "hotplug.sh foreign"),
