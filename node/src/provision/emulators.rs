@@ -4,12 +4,13 @@
 //! Owns the choice of suite for each [`crate::Emulator`] and those trees. `TACET_QEMU` names another program for the
 //! standard one. Must never put a QEMU into the nodes' own tree: it would double the root disk.
 
+use std::fs;
 use std::path::PathBuf;
 
 use super::step::Step;
 use super::tree;
 use crate::cache::Cache;
-use crate::error::Result;
+use crate::error::{OnPath, Result};
 
 /// Debian 13's backports: earlier multi-threaded TCG uses a freed memory map when a busy host preempts it in the
 /// middle of a PCI set-up, and aborts in one boot of ten (`msix_table_mmio_write`).
@@ -50,6 +51,8 @@ fn provide(cache: &Cache, suite: &str, sources: &[String]) -> Result<()> {
     Step::new(cache, &name, sources.join("\n")).unless_done(|step| {
         let target = cache.qemu(suite);
         tree::remove(cache, &target)?;
+        // mmdebstrap makes the tree, but not what it lies in
+        fs::create_dir_all(target.parent().unwrap_or(&target)).on(&target)?;
         let mut extract = tree::mmdebstrap("extract", &["qemu-system-x86"]);
         extract.arg(format!("--aptopt=APT::Default-Release \"{suite}\""));
         // the release the libraries come from
