@@ -57,7 +57,7 @@ static void barrier_elsewhere(struct pt_regs *regs)
 		tacet_for_each_hosted(barrier_if_expected, &root);
 		break;
 	case MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ:
-		tacet_hosted_kick(current->mm);
+		tacet_hosted_interrupt(current->mm);
 		fallthrough;
 	case MEMBARRIER_CMD_PRIVATE_EXPEDITED:
 	case MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE:

@@ -320,18 +320,41 @@ void tacet_hosted_leave_all(void)
 	tacet_for_each_hosted(leave_one, NULL);
 }
 
-static void kick_one(struct tacet_hosted *hosted, void *mm)
+static bool stays(const struct tacet_hosted *hosted, const void *mm)
 {
-	if (hosted->space_mm != mm)
-		return;
-	WRITE_ONCE(hosted->kick, true);
-	wake_up(&hosted->wait);
+	const struct tacet_context *context = hosted->context;
+
+	return hosted->space_mm == mm && READ_ONCE(context->entered_tsc) &&
+	       smp_load_acquire(&context->state) == TACET_CONTEXT_POSTED;
 }
 
-/* Every hosted thread of @mm leaves user mode once. */
-void tacet_hosted_kick(struct mm_struct *mm)
+static void recall_one(struct tacet_hosted *hosted, void *mm)
 {
-	tacet_for_each_hosted(kick_one, mm);
+	struct tacet_core *core = tacet_core_of(READ_ONCE(hosted->context->cpu));
+
+	if (core && stays(hosted, mm))
+		tacet_recall(core, hosted);
+}
+
+/* The next stay begins with recall cleared. */
+static void await_one(struct tacet_hosted *hosted, void *mm)
+{
+	u64 start = ktime_get_mono_fast_ns();
+
+	while (stays(hosted, mm) && READ_ONCE(hosted->context->recall) &&
+	       !READ_ONCE(tacet_partition.failed)) {
+		if (ktime_get_mono_fast_ns() - start > 20 * NSEC_PER_SEC)
+			tacet_partition_fail("a core does not give a thread back");
+		cpu_relax();
+	}
+}
+
+/* Every hosted thread of @mm that is in user mode leaves it once, which ends its
+ * restartable sequence; done when this returns. Any context. */
+void tacet_hosted_interrupt(struct mm_struct *mm)
+{
+	tacet_for_each_hosted(recall_one, mm);
+	tacet_for_each_hosted(await_one, mm);
 }
 
 struct root_query {

@@ -245,7 +245,7 @@ int tacet_recouple(pid_t pid, u32 flags);
 unsigned int tacet_hosted_count(void);
 void tacet_hosted_wake_all(void);
 void tacet_hosted_leave_all(void);
-void tacet_hosted_kick(struct mm_struct *mm);
+void tacet_hosted_interrupt(struct mm_struct *mm);
 u64 tacet_hosted_root(struct mm_struct *mm);
 bool tacet_may_control(struct task_struct *task);
 void tacet_for_each_hosted(void (*visit)(struct tacet_hosted *, void *), void *data);

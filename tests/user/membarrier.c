@@ -9,6 +9,8 @@
 #include <limits.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
+#include <stddef.h>
+#include <sys/rseq.h>
 
 #define ROUNDS 20000	/* or what a third of a second allows, but not fewer than: */
 #define ROUNDS_AT_LEAST 200
@@ -111,6 +113,64 @@ static void spinning(void)
 	CHECK(!pthread_join(thread, NULL));
 }
 
+/*
+ * A restartable sequence that never ends by itself: it stores the generation
+ * that it read at its beginning, again and again. Once the barrier is done no
+ * older generation may be stored.
+ */
+static volatile long generation = 1, stored, over;
+
+static void store_for_ever(void)
+{
+	uint64_t descriptor_at = (uint64_t)__builtin_thread_pointer() + __rseq_offset + offsetof(struct rseq, rseq_cs);
+
+	asm goto(".pushsection __rseq_cs, \"aw\"\n"
+		 ".balign 32\n"
+		 "3: .long 0, 0\n .quad 1f, 2f - 1f, 4f\n"
+		 ".popsection\n"
+		 "lea 3b(%%rip), %%rax\n"
+		 "mov %%rax, (%0)\n"
+		 "1: mov (%1), %%rax\n"
+		 "5: mov %%rax, (%2)\n"
+		 "cmpq $0, (%3)\n"
+		 "je 5b\n"
+		 "2: jmp %l[done]\n"
+		 ".byte 0x0f, 0xb9, 0x3d\n"	/* ud1, whose displacement is the signature */
+		 ".long 0x53053053\n"
+		 "4: jmp %l[done]"
+		 : : "r"(descriptor_at), "r"(&generation), "r"(&stored), "r"(&over)
+		 : "rax", "memory", "cc" : done);
+done:
+	return;
+}
+
+static void *in_sequences(void *unused)
+{
+	while (!over)
+		store_for_ever();
+	return unused;
+}
+
+static void restarting(void)
+{
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, in_sequences, NULL));
+	for (long i = 2; i < 100; i++) {
+		wait_until(stored == generation);
+		generation = i;
+		CHECK(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ) == 0);
+		stored = 0;
+		for (int looks = 0; looks < 1000; looks++) {
+			long seen = stored;
+
+			CHECK(seen == 0 || seen == i);
+		}
+	}
+	over = 1;
+	CHECK(!pthread_join(thread, NULL));
+}
+
 int main(void)
 {
 	int commands = membarrier(MEMBARRIER_CMD_QUERY);
@@ -128,7 +188,7 @@ int main(void)
 	}
 	if (commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ)) {
 		CHECK(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ) == 0);
-		CHECK(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ) == 0);
+		restarting();
 	}
 	CHECK_ERRNO(membarrier(1 << 30), EINVAL);
 	say("barriers for others\n");
