@@ -5,10 +5,14 @@
 
 . "$F/lib.sh"
 
-as() { # USER COMMAND...: with no group but its own and 500
+become() { # USER COMMAND...: with no group but its own and 500. In the background, $! is the command.
 	local user=$1
 	shift
-	setpriv --reuid="$user" --regid="$user" --groups 500 "$@"
+	exec setpriv --reuid="$user" --regid="$user" --groups 500 "$@"
+}
+
+as() { # the same, waited for
+	(become "$@")
 }
 
 says() { # ANSWER COMMAND...
@@ -19,7 +23,7 @@ says() { # ANSWER COMMAND...
 }
 
 user_victim() { # USER: $victim of that user, on Linux
-	as "$1" $F/victim calls "$2" &
+	become "$1" $F/victim calls "$2" &
 	victim=$!
 	until_true "it begins" counted "$2"
 }
@@ -85,7 +89,7 @@ guarded() {
 	victim compute
 	for what in decouple recouple; do says EPERM as 1000 $F/door $what $victim; done
 	says EPERM as 1000 $F/door decouple 1
-	as 1000 python3 -c 'import ctypes, time
+	become 1000 python3 -c 'import ctypes, time
 assert ctypes.CDLL(None).prctl(4, 0, 0, 0, 0) == 0
 open("ready", "w").close()
 time.sleep(1000)' &
@@ -96,7 +100,7 @@ time.sleep(1000)' &
 	says EINVAL $F/door decouple 2
 	cp /usr/bin/sleep asroot
 	chmod 4755 asroot
-	as 1000 ./asroot 1000 &
+	become 1000 ./asroot 1000 &
 	until_true "it executes" runs asroot
 	says EPERM as 1000 $F/door decouple $!
 	hosted 1 || fail "somebody else is hosted: $($F/door list)"

@@ -172,11 +172,15 @@ static void interrupt(u32 command, u32 apicid)
 
 static bool online_within(struct tacet_core *core, unsigned int patience_ms)
 {
-	for (; patience_ms; patience_ms--) {
+	unsigned long end = jiffies + msecs_to_jiffies(patience_ms);
+	bool last;
+
+	do {
+		last = time_after(jiffies, end);
 		if (smp_load_acquire(&core->shared->state) == TACET_CPU_ONLINE)
 			return true;
-		msleep(1);
-	}
+		usleep_range(100, 300);
+	} while (!last);
 	return false;
 }
 
