@@ -13,11 +13,13 @@
 #include "compat.h"
 #include "tacet.h"
 
-/* The call is madvise(). */
+/* The call is madvise(). RCU read section: somebody may be recoupling us. */
 void tacet_advice_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
-	if ((u32)regs->dx != MADV_DONTNEED || hosted->space_mm != current->mm ||
-	    !hosted->space || !READ_ONCE(hosted->space->locked))
+	const struct tacet_space *space = READ_ONCE(hosted->space);
+
+	if ((u32)regs->dx != MADV_DONTNEED || hosted->space_mm != current->mm || !space ||
+	    !READ_ONCE(space->locked))
 		return;
 	hosted->advised = regs->dx;
 	regs->dx = MADV_DONTNEED_LOCKED;

@@ -62,12 +62,19 @@ static void free_process(struct work_struct *work)
 	kfree(process);
 }
 
+static void free_after_readers(struct rcu_head *rcu)
+{
+	struct tacet_hosted *hosted = container_of(rcu, struct tacet_hosted, rcu);
+
+	put_task_struct(hosted->task);
+	kfree(hosted);
+}
+
 static void free_hosted(struct kref *references)
 {
 	struct tacet_hosted *hosted = container_of(references, struct tacet_hosted, references);
 
-	put_task_struct(hosted->task);
-	kfree_rcu(hosted, rcu);
+	call_rcu(&hosted->rcu, free_after_readers);
 	module_put(THIS_MODULE);
 }
 
@@ -218,6 +225,7 @@ int tacet_host(struct task_struct *task, struct task_struct *parent, const struc
 static void unlink(struct tacet_hosted *hosted)
 {
 	struct tacet_process *process = hosted->process;
+	struct tacet_space *space;
 	unsigned long irq;
 	bool last;
 
@@ -232,10 +240,11 @@ static void unlink(struct tacet_hosted *hosted)
 	count--;
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 
-	if (hosted->space)
-		tacet_space_put(hosted->space);
-	hosted->space = NULL;
+	space = hosted->space;
+	WRITE_ONCE(hosted->space, NULL);
 	WRITE_ONCE(hosted->space_root, 0);
+	if (space)
+		tacet_space_put(space);
 	if (last)
 		queue_work(tacet_workqueue, &process->free);
 	if (cancel_delayed_work(&hosted->rearm))

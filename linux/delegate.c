@@ -31,12 +31,14 @@ enum outcome {
 	OUTCOME_DROP,		/* to Linux, for good */
 };
 
-/* Queues the callback; any context, any task. */
+/* Queues the callback; any context, any task; the caller holds a reference or is
+ * in an RCU read section. */
 void tacet_arm(struct tacet_hosted *hosted)
 {
 	if (atomic_xchg(&hosted->park_queued, 1))
 		return;
-	kref_get(&hosted->references);
+	if (!kref_get_unless_zero(&hosted->references))
+		return;
 	init_task_work(&hosted->park, tacet_park);
 	if (task_work_add(hosted->task, &hosted->park, TWA_RESUME)) {
 		atomic_set(&hosted->park_queued, 0);
@@ -68,10 +70,11 @@ static int enter_space(struct tacet_hosted *hosted)
 
 	if (hosted->space && hosted->space_mm == current->mm)
 		return 0;
-	if (hosted->space)
-		tacet_space_put(hosted->space);
-	hosted->space = NULL;
+	space = hosted->space;
+	WRITE_ONCE(hosted->space, NULL);
 	WRITE_ONCE(hosted->space_root, 0);
+	if (space)
+		tacet_space_put(space);
 	space = tacet_space_get(current->mm);
 	if (IS_ERR(space))
 		return PTR_ERR(space);

@@ -163,7 +163,7 @@ static void discard(struct mmu_notifier *notifier)
 
 	leave_cores(space, true);
 	__free_page(space->root);
-	kfree(space);
+	kfree_rcu(space, rcu);
 }
 
 static const struct mmu_notifier_ops space_operations = {

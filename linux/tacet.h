@@ -93,6 +93,7 @@ struct tacet_space {
 	u64 root_address;		/* physical */
 	atomic_t users;			/* threads that may run in it */
 	unsigned long path;		/* paths.c: a page in the program, or 0 */
+	struct rcu_head rcu;
 	bool locked;			/* fault.c: all its mappings, by us */
 	bool released;			/* the mm is going; under lock */
 };
