@@ -73,12 +73,13 @@ static void on_call_enter(void *data, struct pt_regs *regs, long number)
 {
 	struct tacet_hosted *hosted;
 
-	if (number != __NR_madvise)
-		return;
 	rcu_read_lock();
 	hosted = tacet_hosted_of(current);
-	if (hosted)
-		tacet_advice_before_call(hosted, regs);
+	if (hosted) {
+		hosted->call = TACET_CALL_BEGUN;
+		if (number == __NR_madvise)
+			tacet_advice_before_call(hosted, regs);
+	}
 	rcu_read_unlock();
 }
 
@@ -95,8 +96,7 @@ static void on_call_exit(void *data, struct pt_regs *regs, long result)
 		tacet_paths_after_call(hosted, regs);
 		tacet_advice_after_call(hosted, regs);
 		tacet_view_after_call(hosted, regs, result);
-		hosted->call_done = true;
-		hosted->stop_follows = tacet_stop_follows();
+		hosted->call = TACET_CALL_DONE;
 		tacet_arm(hosted);
 	}
 	rcu_read_unlock();

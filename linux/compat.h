@@ -54,13 +54,6 @@ static inline int tacet_alloc_contig(unsigned long start, unsigned long end)
 /* The tracepoint sched_process_exit says whether the group ends too. */
 #define TACET_EXIT_HAS_GROUP (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0))
 
-/* At the end of a call: the tracer will be told before the return to user mode. */
-static inline bool tacet_stop_follows(void)
-{
-	return READ_ONCE(current_thread_info()->syscall_work) &
-	       (SYSCALL_WORK_SYSCALL_TRACE | SYSCALL_WORK_SYSCALL_EXIT_TRAP);
-}
-
 /* Declares the notifier method that says "secondary TLBs are stale". */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
 #define TACET_INVALIDATE_SECONDARY .arch_invalidate_secondary_tlbs

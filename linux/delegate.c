@@ -194,27 +194,24 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 
 /*
  * Task work runs not only at the boundary to user mode: also before a stop for
- * the tracer, inside a call that waits (io_uring), before a call is restarted.
- * Registers of a call are those of user mode only once the call has ended.
+ * the tracer, while signals are taken, inside calls that wait. The way to user
+ * mode clears TIF_NOTIFY_RESUME before it runs us; all others leave it set. (If
+ * somebody set it again meanwhile we come a tick later.) A call of KVM_RUN goes
+ * that way in the middle; registers of a call are those of user mode only once
+ * it has ended, and when it is not to be restarted.
  */
-static bool at_boundary(struct tacet_hosted *hosted, struct pt_regs *regs)
+static enum outcome at_boundary(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
-	if (hosted->stop_follows)
-		return false;
-	if ((long)regs->orig_ax < 0)	/* not a call, or its tracer cancelled it */
-		return true;
-	return hosted->call_done && !(regs->ax >= (unsigned long)-ERESTART_RESTARTBLOCK &&
-				      regs->ax <= (unsigned long)-ERESTARTSYS);
-}
+	bool call = (long)regs->orig_ax >= 0;
 
-/* Not at the boundary: the end of the call parks us, or we come back. */
-static enum outcome stay_away(struct tacet_hosted *hosted)
-{
-	bool done = hosted->call_done;
+	bool restarts = regs->ax >= (unsigned long)-ERESTART_RESTARTBLOCK &&
+			regs->ax <= (unsigned long)-ERESTARTSYS;
 
-	hosted->call_done = false;
-	hosted->stop_follows = false;
-	return done ? OUTCOME_SOON : OUTCOME_LINUX;
+	if (call && (hosted->call == TACET_CALL_BEGUN || restarts))
+		return OUTCOME_LINUX;	/* its end queues us again */
+	if (call && hosted->call == TACET_CALL_UNKNOWN)
+		return OUTCOME_SOON;
+	return test_thread_flag(TIF_NOTIFY_RESUME) ? OUTCOME_SOON : OUTCOME_AGAIN;
 }
 
 static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
@@ -225,9 +222,6 @@ static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 		return lose();
 	if (READ_ONCE(hosted->leaving))
 		return OUTCOME_DROP;
-	if (!at_boundary(hosted, regs))
-		return stay_away(hosted);
-	hosted->call_done = false;
 	if (signal_pending(current)) {
 		hosted->signals++;
 		return OUTCOME_SOON;
@@ -257,10 +251,11 @@ void tacet_park(struct callback_head *work)
 
 	atomic_set_release(&hosted->park_queued, 0);
 	if (tacet_begin(hosted)) {
-		tacet_sysfs_add(hosted->process);
-		do
+		outcome = at_boundary(hosted, regs);
+		if (outcome == OUTCOME_AGAIN)
+			tacet_sysfs_add(hosted->process);
+		while (outcome == OUTCOME_AGAIN)
 			outcome = step(hosted, regs);
-		while (outcome == OUTCOME_AGAIN);
 		if (outcome == OUTCOME_SOON)
 			arm_soon(hosted, 1);
 		else if (outcome == OUTCOME_TICK)

@@ -109,6 +109,13 @@ struct tacet_process {
 	struct work_struct free;
 };
 
+/* What is known of a thread's last system call. */
+enum tacet_call {
+	TACET_CALL_UNKNOWN,		/* it was hosted in the middle of its life */
+	TACET_CALL_BEGUN,
+	TACET_CALL_DONE,
+};
+
 /* A hosted thread. Made for a task, found by it, dropped at its exit. */
 struct tacet_hosted {
 	struct hlist_node link;		/* hosted lock; RCU readers */
@@ -137,8 +144,7 @@ struct tacet_hosted {
 	struct tacet_space *space;
 	struct mm_struct *space_mm;
 	u64 space_root;			/* physical; 0: none. Read by others under RCU */
-	bool call_done;			/* a system call has ended since the last park */
-	bool stop_follows;		/* ... and its tracer is told before user mode */
+	enum tacet_call call;		/* the last one */
 	bool executed;			/* a new program: prepare its memory */
 	unsigned long path_asked, path_given;	/* of the call in progress, or 0 */
 	unsigned long advised;		/* by the call in progress, when replaced */
