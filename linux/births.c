@@ -49,7 +49,7 @@ static void barrier_elsewhere(struct pt_regs *regs)
 {
 	u64 root = 0;
 
-	switch (regs->di) {
+	switch ((int)regs->di) {
 	case MEMBARRIER_CMD_GLOBAL:
 		tacet_flush_cores(0);
 		break;

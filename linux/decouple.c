@@ -117,7 +117,10 @@ static struct tacet_hosted *new_hosted(struct task_struct *task, gfp_t gfp)
 
 	if (!hosted)
 		return NULL;
-	__module_get(THIS_MODULE);
+	if (!try_module_get(THIS_MODULE)) {
+		kfree(hosted);
+		return NULL;
+	}
 	kref_init(&hosted->references);
 	hosted->task = get_task_struct(task);
 	spin_lock_init(&hosted->lock);
@@ -134,7 +137,7 @@ static struct tacet_process *new_process(struct task_struct *task, const struct 
 
 	if (!process)
 		return NULL;
-	process->tgid = get_pid(task_tgid(task));
+	process->tgid = get_task_pid(task, PIDTYPE_TGID);
 	process->flags = flags;
 	cpumask_copy(&process->cpus, cpus);
 	INIT_WORK(&process->free, free_process);
@@ -237,7 +240,6 @@ static void unlink(struct tacet_hosted *hosted)
 	if (last)
 		list_del(&process->link);
 	hosted->process = NULL;
-	count--;
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 
 	space = hosted->space;
@@ -249,7 +251,18 @@ static void unlink(struct tacet_hosted *hosted)
 		queue_work(tacet_workqueue, &process->free);
 	if (cancel_delayed_work(&hosted->rearm))
 		tacet_hosted_put(hosted);
+	/* Last: who sees nobody hosted takes the cores and their tables away. */
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	count--;
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 	tacet_hosted_put(hosted);
+}
+
+/* The call in progress has an argument that the program did not pass: it stays
+ * hosted until the call's end, which puts it back. */
+static bool replaced(const struct tacet_hosted *hosted)
+{
+	return READ_ONCE(hosted->path_given) || READ_ONCE(hosted->advice_replaced);
 }
 
 /* Its thread enters tacet_park(). False: it is not hosted any more. */
@@ -272,7 +285,7 @@ void tacet_end(struct tacet_hosted *hosted, bool drop)
 
 	spin_lock_irqsave(&hosted->lock, irq);
 	hosted->busy = false;
-	drop |= hosted->leaving;
+	drop |= hosted->leaving && !replaced(hosted);
 	if (drop)
 		hosted->unlinked = true;
 	spin_unlock_irqrestore(&hosted->lock, irq);
@@ -287,7 +300,8 @@ void tacet_forget(struct tacet_hosted *hosted)
 	bool mine;
 
 	spin_lock_irqsave(&hosted->lock, irq);
-	mine = !hosted->busy && !hosted->unlinked;
+	mine = !hosted->busy && !hosted->unlinked &&
+	       (!replaced(hosted) || hosted->task->flags & PF_EXITING);
 	if (mine)
 		hosted->unlinked = true;
 	spin_unlock_irqrestore(&hosted->lock, irq);

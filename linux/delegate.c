@@ -169,15 +169,19 @@ static enum outcome lose(void)
 /* One stay on the core. */
 static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
-	struct tacet_core *core = tacet_choose(hosted);
+	struct tacet_core *core;
 	int error;
 
-	WRITE_ONCE(hosted->kick, false);
+	/* Before we choose: who changes the choice kicks after that. */
+	smp_store_mb(hosted->kick, false);
+	core = tacet_choose(hosted);
 	WRITE_ONCE(hosted->posted_at, jiffies);
 	tacet_rseq_enter(core);
 	tacet_state_save(hosted->context, regs);
 	hosted->context->root = hosted->space->root_address;
-	error = tacet_post(core, hosted);
+	/* Who moves while it is posted counts elsewhere already. */
+	error = atomic_read(&core->posted) > TACET_THREADS_PER_CPU ? -EAGAIN :
+								     tacet_post(core, hosted);
 	if (!error)
 		error = await_return(hosted, core);
 	WRITE_ONCE(core->last_return_ns, ktime_get_mono_fast_ns());
@@ -216,6 +220,8 @@ static enum outcome at_boundary(struct tacet_hosted *hosted, struct pt_regs *reg
 
 static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
+	int error;
+
 	if (current->flags & PF_EXITING)
 		return OUTCOME_LINUX;
 	if (failed())
@@ -232,8 +238,9 @@ static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 	}
 	if (!tacet_state_hostable(regs))
 		return OUTCOME_SOON;
-	if (enter_space(hosted))
-		return OUTCOME_DROP;
+	error = enter_space(hosted);
+	if (error)	/* a signal came while the mm was being prepared? */
+		return error == -EINTR ? OUTCOME_SOON : OUTCOME_DROP;
 	if (hosted->executed) {
 		hosted->executed = false;
 		if (hosted->process->flags & TACET_HOST_POPULATE)

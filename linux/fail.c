@@ -47,7 +47,8 @@ static void report_death(void)
 static void bury(struct work_struct *work)
 {
 	mutex_lock(&tacet_control_lock);
-	if (tacet_partition.state == TACET_PARTITION_UP) {
+	/* Not one that has come up since. */
+	if (tacet_partition.state == TACET_PARTITION_UP && tacet_partition.failed) {
 		WRITE_ONCE(tacet_partition.state, TACET_PARTITION_CHANGING);
 		report_death();
 		/* None runs on a core any more, and none waits but killably. */
@@ -69,24 +70,39 @@ static void silence(void)
 	for (i = 0; i < tacet_partition.core_count; i++)
 		if (tacet_partition.cores[i].started)
 			tacet_arch_kill(&tacet_partition.cores[i]);
+	smp_store_release(&tacet_partition.failed, TACET_FAILED_SILENT);
 	tacet_hosted_wake_all();
+}
+
+/* True for the first one, which silences the cores without being preempted:
+ * others spin until it has. */
+static bool begin_failure(void)
+{
+	preempt_disable();
+	if (!cmpxchg(&tacet_partition.failed, 0, TACET_FAILED_NOTICED))
+		return true;
+	preempt_enable();
+	return false;
 }
 
 /* The co-kernel cannot be trusted any more. Any context, any number of times. */
 void tacet_partition_fail(const char *reason)
 {
-	if (xchg(&tacet_partition.failed, 1))
-		return;
-	fail_reason = reason;
-	silence();
-	schedule_work(&burial);
+	if (begin_failure()) {
+		fail_reason = reason;
+		silence();
+		preempt_enable();
+		schedule_work(&burial);
+	}
 }
 
 /* The machine goes down or into another kernel: nothing of ours runs on. */
 static int on_reboot(struct notifier_block *block, unsigned long event, void *data)
 {
-	if (!xchg(&tacet_partition.failed, 1))
+	if (begin_failure()) {
 		silence();
+		preempt_enable();
+	}
 	return NOTIFY_DONE;
 }
 static struct notifier_block reboot_block = { .notifier_call = on_reboot };

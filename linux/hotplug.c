@@ -102,16 +102,25 @@ void tacet_hotplug_exit(void)
 
 /* Linux refuses while somebody has hot-plugging disabled, as we do ourselves for
  * a moment after each operation. */
-static int take_offline(unsigned int cpu)
+static int patiently(int (*operation)(unsigned int cpu), unsigned int cpu)
 {
 	unsigned int tries = BUSY_TRIES;
 	int error;
 
 	do {
 		flush_work(&present_work);
-		error = remove_cpu(cpu);
+		error = operation(cpu);
 	} while (error == -EBUSY && --tries && !msleep_interruptible(BUSY_PAUSE_MS));
 	return error;
+}
+
+/* Nobody hides it any more, also not one who has begun to. */
+static void release(unsigned int cpu)
+{
+	cpu_hotplug_disable();
+	cpumask_clear_cpu(cpu, &taken);
+	set_cpu_present(cpu, true);
+	cpu_hotplug_enable();
 }
 
 int tacet_hotplug_take(struct tacet_core *core)
@@ -119,10 +128,9 @@ int tacet_hotplug_take(struct tacet_core *core)
 	int error;
 
 	cpumask_set_cpu(core->cpu, &taken);
-	error = take_offline(core->cpu);
+	error = patiently(remove_cpu, core->cpu);
 	if (error < 0) {
-		cpumask_clear_cpu(core->cpu, &taken);
-		set_cpu_present(core->cpu, true);
+		release(core->cpu);
 		return error;
 	}
 	core->taken = true;
@@ -136,10 +144,8 @@ int tacet_hotplug_give(struct tacet_core *core)
 
 	if (!core->taken)
 		return 0;
-	flush_work(&present_work);
-	cpumask_clear_cpu(core->cpu, &taken);
-	set_cpu_present(core->cpu, true);
-	error = add_cpu(core->cpu);
+	release(core->cpu);
+	error = patiently(add_cpu, core->cpu);
 	if (error < 0)
 		tacet_report(TACET_LOG_WARNING, "cpu %u: Linux does not take it back: error %d",
 			     core->cpu, error);

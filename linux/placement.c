@@ -155,4 +155,6 @@ void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus)
 			rehome(hosted, core);
 	}
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+	WRITE_ONCE(hosted->kick, true);
+	wake_up(&hosted->wait);
 }

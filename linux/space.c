@@ -42,14 +42,12 @@ static void await_flush(struct tacet_core *core, u64 generation)
 	u64 start = ktime_get_mono_fast_ns();
 
 	while ((s64)(smp_load_acquire(&core->shared->flush_acknowledged) - generation) < 0) {
-		if (READ_ONCE(tacet_partition.failed) ||
+		if (READ_ONCE(tacet_partition.failed) == TACET_FAILED_SILENT ||
 		    READ_ONCE(core->shared->state) != TACET_CPU_ONLINE)
 			return;
-		if (ktime_get_mono_fast_ns() - start > FLUSH_PATIENCE_NS) {
-			/* Stops every core: what they cached is gone with them. */
+		/* Stops every core: what they cached is gone with them. */
+		if (ktime_get_mono_fast_ns() - start > FLUSH_PATIENCE_NS)
 			tacet_partition_fail("a core does not acknowledge a TLB flush");
-			return;
-		}
 		cpu_relax();
 	}
 }
@@ -114,15 +112,13 @@ static void leave_cores(struct tacet_space *space, bool ends)
 			continue;
 		tacet_attention(core, TACET_ATTENTION_DROP);
 		while (READ_ONCE(core->shared->active_root) == space->root_address) {
-			if (READ_ONCE(tacet_partition.failed) ||
+			if (READ_ONCE(tacet_partition.failed) == TACET_FAILED_SILENT ||
 			    READ_ONCE(core->shared->state) != TACET_CPU_ONLINE)
 				break;
 			if (!ends && atomic_read(&space->users))
 				return;
-			if (ktime_get_mono_fast_ns() - start > FLUSH_PATIENCE_NS) {
+			if (ktime_get_mono_fast_ns() - start > FLUSH_PATIENCE_NS)
 				tacet_partition_fail("a core does not leave an address space");
-				return;
-			}
 			cpu_relax();
 		}
 	}

@@ -65,7 +65,7 @@ struct tacet_core {
 /* The partition; there is at most one. */
 struct tacet_partition {
 	enum tacet_partition_state state;	/* control lock; read with READ_ONCE */
-	unsigned int failed;		/* set once, by whoever notices first */
+	unsigned int failed;		/* enum tacet_failed; fail.c */
 	struct cpumask cpus;
 	struct tacet_core *cores;
 	unsigned int core_count;
@@ -107,6 +107,12 @@ struct tacet_process {
 	struct cpumask cpus;		/* of threads that come from elsewhere; hosted lock */
 	struct kobject *directory;	/* in sysfs, or NULL; sysfs.c's mutex */
 	struct work_struct free;
+};
+
+/* Nobody may take back what a core has cached before it is silent. */
+enum tacet_failed {
+	TACET_FAILED_NOTICED = 1,
+	TACET_FAILED_SILENT,
 };
 
 /* What is known of a thread's last system call. */

@@ -52,7 +52,8 @@ static void recall_runner(struct tacet_hosted *hosted, void *data)
 {
 	const struct tacet_hosted *waiting = data;
 
-	if (hosted == waiting || READ_ONCE(hosted->core) != READ_ONCE(waiting->core) || !runs(hosted))
+	if (hosted == waiting || !runs(hosted) ||
+	    READ_ONCE(hosted->context->cpu) != READ_ONCE(waiting->context->cpu))
 		return;
 	WRITE_ONCE(hosted->kick, true);
 	wake_up(&hosted->wait);

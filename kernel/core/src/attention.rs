@@ -18,7 +18,8 @@ pub fn serve(core: &mut Core, queue: &mut Queue, loaded: bool) {
     if requests & TACET_ATTENTION_INBOX != 0 {
         receive(core, queue);
     }
-    if requests & TACET_ATTENTION_RECALL != 0 {
+    // a recall may have been asked for before its context came
+    if requests & (TACET_ATTENTION_RECALL | TACET_ATTENTION_INBOX) != 0 {
         recall_queued(core, queue);
     }
     if requests & TACET_ATTENTION_TEST != 0 {

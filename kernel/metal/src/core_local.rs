@@ -112,6 +112,8 @@ impl Core {
         let context = self.contexts.get(number)?;
         let root = context.root();
         if root != self.shared.active_root() {
+            // The old root may be freed as soon as it is not announced any more.
+            registers::load_root(self.idle_root);
             // Announced before it is loaded: whoever invalidates in between
             // either sees the announcement or is seen by the fresh load.
             self.shared.set_active_root(root);

@@ -40,6 +40,8 @@ int tacet_arch_check(char *message, size_t size)
 
 	if (!boot_cpu_has(X86_FEATURE_XSAVE))
 		missing = "the processor has no XSAVE";
+	else if (boot_cpu_has(X86_FEATURE_XSAVEC) && !boot_cpu_has(X86_FEATURE_XSAVES))
+		missing = "the processor compacts extended state without XSAVES";
 	else if (!boot_cpu_has(X86_FEATURE_NX))
 		missing = "the processor has no NX";
 	else if (!boot_cpu_has(X86_FEATURE_APIC))
