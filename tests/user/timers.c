@@ -37,12 +37,14 @@ static void sleeping(void)
 	brief.tv_nsec = 1000000000;
 	CHECK_ERRNO(nanosleep(&brief, NULL), EINVAL);
 	on_signal(SIGALRM, on_timer, 0);
-	CHECK(ualarm(3000, 0) == 0);
+	/* again and again: the first may come before we sleep */
+	CHECK(ualarm(3000, 100000) == 0);
 	CHECK_ERRNO(nanosleep(&hour, &left), EINTR);
-	CHECK(count == 1 && left.tv_sec == 3599);
-	CHECK(ualarm(3000, 0) == 0);
+	CHECK(count >= 1 && left.tv_sec == 3599);
+	count = 0;
 	until.tv_sec += 3600;
-	CHECK(clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &until, &left) == EINTR && count == 2);
+	CHECK(clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &until, &left) == EINTR && count >= 1);
+	ualarm(0, 0);
 	say("sleeping\n");
 }
 
