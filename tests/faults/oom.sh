@@ -14,7 +14,7 @@ group() {
 	mkdir -p $group
 	echo 32M >$group/memory.max
 	echo 0 >$group/memory.swap.max 2>/dev/null
-	up
+	up --cpus 1-3	# a core for each thread: behind one that computes each fault takes a turn
 	victim compute
 	for i in $(seq "$(full 5 30)"); do
 		bash -c "echo \$\$ >$group/cgroup.procs && exec $T run --no-populate -- $F/hog" &
