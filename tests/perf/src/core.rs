@@ -144,11 +144,13 @@ fn culprits(tacet: &Profile, programs: &Programs) {
     let symbols = Symbols::read(programs.top());
     let mut ways = BTreeMap::new();
     for hit in &tacet.hits {
-        *ways.entry((symbols.name(hit.first), hit.interrupts, hit.exceptions, hit.kernel)).or_insert(0) += 1;
+        let way = (symbols.name(hit.first), hit.interrupts, hit.exceptions, hit.kernel);
+        let (times, _) = ways.entry(way).or_insert((0, hit.index));
+        *times += 1;
     }
-    for ((first, interrupts, exceptions, kernel), times) in ways.iter().take(MANY_LINES) {
+    for ((first, interrupts, exceptions, kernel), (times, index)) in ways.iter().take(MANY_LINES) {
         eprintln!(
-            "  {times} quanta: {interrupts} interrupts, {exceptions} exceptions, {kernel} instructions from {first}"
+            "  {times} quanta, first {index}: {interrupts} interrupts, {exceptions} exceptions, {kernel} instructions from {first}"
         );
     }
     for site in tacet.sites.iter().take(MANY_LINES) {
