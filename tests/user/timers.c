@@ -40,7 +40,7 @@ static void sleeping(void)
 	/* again and again: the first may come before we sleep */
 	CHECK(ualarm(3000, 100000) == 0);
 	CHECK_ERRNO(nanosleep(&hour, &left), EINTR);
-	CHECK(count >= 1 && left.tv_sec == 3599);
+	CHECK(count >= 1 && left.tv_sec > 3000 && left.tv_sec < 3600);
 	count = 0;
 	until.tv_sec += 3600;
 	CHECK(clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &until, &left) == EINTR && count >= 1);
