@@ -44,10 +44,9 @@ locked() { suite 'userfault* procfs* memory*' --follow; }
 programs() { real bash busybox coreutils gcc gdb mpi python strace; }
 stress() { real stress; }
 
-# Six of Python's own tests, or with FULL=1 all that are here.
+# Three of Python's own tests, or with FULL=1 all ten that are here.
 python() {
-	full "python-signal python-threading python-mmap python-subprocess python-socket python-multiprocessing_fork" \
-		'python-*' >names
+	full "python-threading python-mmap python-subprocess" 'python-*' >names
 	set -f
 	# shellcheck disable=SC2046  # words are meant
 	real $(cat names)
