@@ -278,7 +278,9 @@ bool tacet_begin(struct tacet_hosted *hosted)
 	return go;
 }
 
-/* Its thread leaves tacet_park(), for good if @drop or if asked to meanwhile. */
+/* Its thread leaves tacet_park(), for good if @drop, if asked to meanwhile, or if
+ * it is exiting: nobody but announce() looks at it after its exit's tracepoint,
+ * and that may have found it busy here. */
 void tacet_end(struct tacet_hosted *hosted, bool drop)
 {
 	unsigned long irq;
@@ -286,6 +288,7 @@ void tacet_end(struct tacet_hosted *hosted, bool drop)
 	spin_lock_irqsave(&hosted->lock, irq);
 	hosted->busy = false;
 	drop |= hosted->leaving && !replaced(hosted);
+	drop |= current->flags & PF_EXITING;
 	if (drop)
 		hosted->unlinked = true;
 	spin_unlock_irqrestore(&hosted->lock, irq);

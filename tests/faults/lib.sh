@@ -71,7 +71,7 @@ until_true() { # WHAT COMMAND...: waits; two minutes without it is a failure
 		sleep 0.1
 		tries=$((tries - 1))
 	done
-	fail "never: $what"
+	fail "never: $what; hosted: $($F/door list | tr '\n' ';')"
 }
 
 hosted() { # NUMBER: so many threads are hosted
