@@ -169,6 +169,7 @@ static enum outcome lose(void)
 /* One stay on the core. */
 static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
+	u64 user_tsc = hosted->context->user_tsc;
 	struct tacet_core *core;
 	int error;
 
@@ -182,8 +183,10 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	/* Who moves while it is posted counts elsewhere already. */
 	error = atomic_read(&core->posted) > TACET_THREADS_PER_CPU ? -EAGAIN :
 								     tacet_post(core, hosted);
-	if (!error)
+	if (!error) {
+		tacet_claim_turn(core, hosted);
 		error = await_return(hosted, core);
+	}
 	WRITE_ONCE(core->last_return_ns, ktime_get_mono_fast_ns());
 	atomic_dec(&core->posted);
 	if (error == -EAGAIN)
@@ -192,6 +195,7 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 		return lose();
 	WRITE_ONCE(hosted->context->state, TACET_CONTEXT_LINUX);
 	tacet_charge(hosted);
+	tacet_count_turn(hosted, user_tsc);
 	tacet_state_load(hosted->context, regs);
 	return serve_event(hosted, regs);
 }

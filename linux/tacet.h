@@ -140,6 +140,8 @@ struct tacet_hosted {
 	bool leaving;			/* go back to Linux for good */
 	bool kick;			/* leave user mode once, then go on */
 	unsigned long posted_at;	/* jiffies; the thread itself */
+	u64 turn_tsc;			/* on cores, since it last left of itself; the same */
+	bool turn_goes_on;		/* it was called back; the same */
 	bool take_tick;			/* spend a tick on Linux, then go on */
 	spinlock_t lock;		/* the next three */
 	bool busy;			/* its thread is inside tacet_park() */
@@ -241,6 +243,8 @@ void tacet_flush_cores(u64 root);
 struct tacet_core *tacet_place(const struct cpumask *cpus, const struct tacet_core *near);
 struct tacet_core *tacet_choose(struct tacet_hosted *hosted);
 int tacet_move(struct tacet_hosted *hosted, unsigned int cpu);
+void tacet_claim_turn(struct tacet_core *core, struct tacet_hosted *hosted);
+void tacet_count_turn(struct tacet_hosted *hosted, u64 user_tsc_before);
 void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus);
 
 /* decouple.c: who is hosted */

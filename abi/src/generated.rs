@@ -392,7 +392,8 @@ pub struct tacet_cpu {
     pub state: __u32,
     pub mode: __u32,
     pub kernel_entries: __u64,
-    pub reserved3: [__u64; 3usize],
+    pub current_context: __u32,
+    pub reserved3: [__u32; 5usize],
     pub doorbells_user: __u64,
     pub doorbells_kernel: __u64,
     pub doorbells_empty: __u64,
@@ -432,7 +433,8 @@ const _: () = {
     ["Offset of field: tacet_cpu::state"][::core::mem::offset_of!(tacet_cpu, state) - 600usize];
     ["Offset of field: tacet_cpu::mode"][::core::mem::offset_of!(tacet_cpu, mode) - 604usize];
     ["Offset of field: tacet_cpu::kernel_entries"][::core::mem::offset_of!(tacet_cpu, kernel_entries) - 608usize];
-    ["Offset of field: tacet_cpu::reserved3"][::core::mem::offset_of!(tacet_cpu, reserved3) - 616usize];
+    ["Offset of field: tacet_cpu::current_context"][::core::mem::offset_of!(tacet_cpu, current_context) - 616usize];
+    ["Offset of field: tacet_cpu::reserved3"][::core::mem::offset_of!(tacet_cpu, reserved3) - 620usize];
     ["Offset of field: tacet_cpu::doorbells_user"][::core::mem::offset_of!(tacet_cpu, doorbells_user) - 640usize];
     ["Offset of field: tacet_cpu::doorbells_kernel"][::core::mem::offset_of!(tacet_cpu, doorbells_kernel) - 648usize];
     ["Offset of field: tacet_cpu::doorbells_empty"][::core::mem::offset_of!(tacet_cpu, doorbells_empty) - 656usize];

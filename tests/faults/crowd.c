@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * crowd THREADS [spin]: more threads than cores. They yield, block on a mutex
- * and a condition, pass a byte around in pipes and meet at barriers; at the end
- * every count is exact. With "spin" they only wait for each other's stores,
- * without one call: no turn comes unless somebody else takes the core away.
+ * crowd THREADS [spin|beside]: more threads than cores. They yield, block on a
+ * mutex and a condition, pass a byte around in pipes and meet at barriers; at the
+ * end every count is exact. With "spin" they only wait for each other's stores,
+ * without one call: no turn comes unless somebody else takes the core away. With
+ * "beside" the first one computes until the others have made CALLS calls each.
  */
 #include "door.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdbool.h>
 
 #define ROUNDS 50
+#define CALLS 3000
 
 static pthread_barrier_t barrier;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -75,6 +76,21 @@ static void *runner(void *argument)
 	return argument;
 }
 
+static unsigned int still_call;
+
+static void *beside(void *argument)
+{
+	if (!argument) {
+		while (__atomic_load_n(&still_call, __ATOMIC_SEQ_CST))
+			;
+		return argument;
+	}
+	for (int i = 0; i < CALLS; i++)
+		getppid();
+	__atomic_sub_fetch(&still_call, 1, __ATOMIC_SEQ_CST);
+	return argument;
+}
+
 static void *member(void *argument)
 {
 	unsigned long me = (unsigned long)argument;
@@ -93,17 +109,19 @@ static void *member(void *argument)
 int main(int count, char **words)
 {
 	static pthread_t all[1024];
-	bool spin = count > 2 && !strcmp(words[2], "spin");
+	const char *way = count > 2 ? words[2] : "";
+	void *(*body)(void *) = !strcmp(way, "spin") ? runner : !strcmp(way, "beside") ? beside : member;
 
 	threads = count > 1 ? atoi(words[1]) : 64;
 	if (threads < 2 || threads > 250)
 		fail("2 to 250 threads");
+	still_call = threads - 1;
 	pthread_barrier_init(&barrier, NULL, threads);
 	for (unsigned int i = 0; i < threads; i++)
 		if (pipe(pipes[i]))
 			fail("no pipe %u", i);
 	for (unsigned long i = 0; i < threads; i++)
-		if (pthread_create(&all[i], NULL, spin ? runner : member, (void *)i))
+		if (pthread_create(&all[i], NULL, body, (void *)i))
 			fail("no thread %lu", i);
 	for (unsigned long i = 0; i < threads; i++) {
 		void *result;
@@ -111,8 +129,10 @@ int main(int count, char **words)
 		if (pthread_join(all[i], &result) || result != (void *)i)
 			fail("thread %lu ended wrongly", i);
 	}
-	if (spin)
+	if (body == runner)
 		return baton == laps * threads ? 0 : 1;
+	if (body == beside)
+		return 0;
 	if (counted != (unsigned long)threads * ROUNDS || turn != threads)
 		fail("counted %lu, turn %lu", counted, turn);
 	return 0;

@@ -99,7 +99,8 @@ struct tacet_cpu {
 	__u32 state;			/* enum tacet_cpu_state, released last */
 	__u32 mode;			/* enum tacet_cpu_mode */
 	__u64 kernel_entries;		/* grows whenever the core comes from user mode or idle */
-	__u64 reserved3[3];
+	__u32 current_context;		/* number of the context entered last; a hint */
+	__u32 reserved3[5];
 
 	/* offset 640: the core, counters */
 	__u64 doorbells_user;		/* NMI that found user mode */

@@ -123,7 +123,7 @@ impl Core {
         self.point_entry_at(context.registers_end());
         if self.current != Some(number) {
             self.current = Some(number);
-            self.shared.count_switch();
+            self.shared.switched_to(number);
         }
         Some(())
     }

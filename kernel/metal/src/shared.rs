@@ -78,7 +78,8 @@ impl Shared {
         self.bump(field!(self, AtomicU64, notifications));
     }
 
-    pub fn count_switch(&self) {
+    pub fn switched_to(&self, context: u32) {
+        field!(self, AtomicU32, current_context).store(context, Ordering::Relaxed);
         self.bump(field!(self, AtomicU64, switches));
     }
 
