@@ -9,10 +9,6 @@
  */
 #include <linux/cpu.h>
 #include <linux/delay.h>
-#include <linux/slab.h>
-#include <linux/topology.h>
-#include <linux/uaccess.h>
-#include <linux/vmalloc.h>
 
 #include "compat.h"
 #include "tacet.h"
@@ -21,7 +17,6 @@
 #define LEAVE_PATIENCE_MS 30000
 
 struct tacet_partition tacet_partition;
-static size_t carved;
 
 struct tacet_core *tacet_core_of(unsigned int cpu)
 {
@@ -33,16 +28,6 @@ struct tacet_core *tacet_core_of(unsigned int cpu)
 	return NULL;
 }
 
-__printf(3, 4) static int complain(char *message, int error, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(message, TACET_TEXT_BYTES, format, arguments);
-	va_end(arguments);
-	return error;
-}
-
 /* The request's CPUs, checked. */
 static int check_cpus(struct tacet_up *request)
 {
@@ -51,54 +36,17 @@ static int check_cpus(struct tacet_up *request)
 
 	cpumask_clear(&partition->cpus);
 	for (cpu = 0; cpu < TACET_MAX_CPUS; cpu++) {
-
 		if (!(request->cpus[cpu / 64] >> (cpu % 64) & 1))
 			continue;
 		if (cpu >= nr_cpu_ids || !cpu_online(cpu))
-			return complain(request->message, -EINVAL, "cpu %u: not online", cpu);
+			return tacet_complain(request->message, -EINVAL, "cpu %u: not online", cpu);
 		if (!cpu || !cpu_is_hotpluggable(cpu))
-			return complain(request->message, -EINVAL,
-					"cpu %u: Linux cannot do without it", cpu);
+			return tacet_complain(request->message, -EINVAL,
+					      "cpu %u: Linux cannot do without it", cpu);
 		cpumask_set_cpu(cpu, &partition->cpus);
 	}
 	if (cpumask_empty(&partition->cpus))
-		return complain(request->message, -EINVAL, "cpus: none given");
-	return 0;
-}
-
-static int check_memory(struct tacet_up *request)
-{
-	unsigned int i;
-
-	if (!request->node_count || request->node_count > TACET_MAX_NODES)
-		return complain(request->message, -EINVAL, "memory: no NUMA node given");
-	for (i = 0; i < request->node_count; i++) {
-		const struct tacet_node_memory *node = &request->nodes[i];
-
-		if (node->node >= nr_node_ids || !node_online(node->node))
-			return complain(request->message, -EINVAL, "memory: node %u: not online",
-					node->node);
-		if (!node->bytes || node->bytes % SZ_2M || node->reserved)
-			return complain(request->message, -EINVAL,
-					"memory: node %u: %llu bytes: not a multiple of 2 MiB",
-					node->node, node->bytes);
-	}
-	return 0;
-}
-
-static int take_memory(struct tacet_up *request)
-{
-	unsigned int i;
-	int error;
-
-	for (i = 0; i < request->node_count; i++) {
-		error = tacet_memory_take(&tacet_partition, &request->nodes[i]);
-		if (error)
-			return complain(request->message, error,
-					"memory: node %u: %llu MiB of contiguous memory cannot be had",
-					request->nodes[i].node, request->nodes[i].bytes >> 20);
-	}
-	carved = 0;
+		return tacet_complain(request->message, -EINVAL, "cpus: none given");
 	return 0;
 }
 
@@ -107,98 +55,9 @@ static void give_memory(void)
 	tacet_memory_give(&tacet_partition);
 }
 
-static bool image_valid(const struct tacet_image_header *header, u64 bytes)
-{
-	u64 file = header->text_bytes + header->rodata_bytes + header->data_bytes;
-
-	return header->magic == TACET_IMAGE_MAGIC && header->revision == TACET_ABI_REVISION &&
-	       header->header_bytes == sizeof(*header) && header->text_bytes <= bytes &&
-	       header->rodata_bytes <= bytes && header->data_bytes <= bytes && file <= bytes &&
-	       header->bss_bytes <= TACET_IMAGE_LIMIT_BYTES &&
-	       !((header->text_bytes | header->rodata_bytes | header->data_bytes |
-		  header->bss_bytes) % PAGE_SIZE) &&
-	       header->entry >= TACET_IMAGE_BASE &&
-	       header->entry < TACET_IMAGE_BASE + header->text_bytes;
-}
-
-static int take_image(struct tacet_up *request)
-{
-	struct tacet_partition *partition = &tacet_partition;
-	u64 bytes = request->image_bytes;
-	struct tacet_image_header header;
-
-	if (bytes < sizeof(header) || bytes > TACET_IMAGE_LIMIT_BYTES ||
-	    copy_from_user(&header, u64_to_user_ptr(request->image_address), sizeof(header)))
-		return complain(request->message, -ENOEXEC, "image: not readable");
-	if (!image_valid(&header, bytes))
-		return complain(request->message, -ENOEXEC,
-				"image: not a Tacet image of revision %u", TACET_ABI_REVISION);
-	partition->image_span = PAGE_ALIGN(bytes) + header.bss_bytes;
-	partition->image = tacet_memory_carve(partition, &carved, partition->image_span);
-	if (!partition->image || partition->image_span > TACET_IMAGE_LIMIT_BYTES)
-		return complain(request->message, -ENOMEM, "image: the first block is too small");
-	if (copy_from_user(partition->image, u64_to_user_ptr(request->image_address), bytes) ||
-	    !image_valid(partition->image, bytes))
-		return complain(request->message, -ENOEXEC, "image: not readable");
-	partition->image_bytes = bytes;
-	return 0;
-}
-
 static void give_image(void)
 {
 	tacet_partition.image = NULL;
-}
-
-static void describe_core(struct tacet_core *core, unsigned int cpu)
-{
-	core->cpu = cpu;
-	core->apicid = per_cpu(x86_cpu_to_apicid, cpu);
-	core->node = cpu_to_node(cpu);
-	core->package = topology_physical_package_id(cpu);
-	core->physical_core = topology_core_id(cpu);
-	spin_lock_init(&core->inbox_lock);
-	raw_spin_lock_init(&core->bell_lock);
-}
-
-static int take_cores(struct tacet_up *request)
-{
-	struct tacet_partition *partition = &tacet_partition;
-	unsigned int cpu, count = cpumask_weight(&partition->cpus), i = 0;
-
-	partition->cores = kcalloc(count, sizeof(*partition->cores), GFP_KERNEL);
-	partition->context_count = min_t(unsigned int, count * TACET_CONTEXTS_PER_CPU,
-					 TACET_CONTEXTS_MAX);
-	partition->owners = kvcalloc(partition->context_count, sizeof(*partition->owners),
-				     GFP_KERNEL);
-	if (!partition->cores || !partition->owners)
-		return -ENOMEM;
-	partition->cpu_pages = tacet_memory_carve(partition, &carved, count * TACET_CPU_BYTES);
-	partition->private = tacet_memory_carve(partition, &carved, count * TACET_PRIVATE_BYTES);
-	partition->contexts = tacet_memory_carve(partition, &carved, (size_t)
-						 partition->context_count * TACET_CONTEXT_BYTES);
-	if (!partition->cpu_pages || !partition->private || !partition->contexts)
-		return complain(request->message, -ENOMEM,
-				"memory: the first block is too small for %u CPUs: ask for more", count);
-	for_each_cpu(cpu, &partition->cpus) {
-		describe_core(&partition->cores[i], cpu);
-		partition->cores[i].shared = partition->cpu_pages + i * TACET_CPU_BYTES;
-		i++;
-	}
-	partition->core_count = count;
-	return 0;
-}
-
-static void give_cores(void)
-{
-	struct tacet_partition *partition = &tacet_partition;
-
-	tacet_log_capture(partition);
-	partition->core_count = 0;
-	kfree(partition->cores);
-	kvfree(partition->owners);
-	partition->cores = NULL;
-	partition->owners = NULL;
-	partition->context_count = 0;
 }
 
 static int take_tables(struct tacet_up *request)
@@ -219,8 +78,8 @@ static int take_notification(struct tacet_up *request)
 	for (i = 0; i < tacet_partition.core_count && !error; i++) {
 		error = tacet_arch_notify_open(&tacet_partition.cores[i], tacet_notified);
 		if (error)
-			complain(request->message, error, "cpu %u: no interrupt vector left for it",
-				 tacet_partition.cores[i].cpu);
+			tacet_complain(request->message, error, "cpu %u: no interrupt vector left for it",
+				       tacet_partition.cores[i].cpu);
 	}
 	return error;
 }
@@ -241,9 +100,9 @@ static int take_cpus(struct tacet_up *request)
 	for (i = 0; i < tacet_partition.core_count; i++) {
 		error = tacet_hotplug_take(&tacet_partition.cores[i]);
 		if (error)
-			return complain(request->message, error,
-					"cpu %u: Linux does not let it go offline: error %d",
-					tacet_partition.cores[i].cpu, error);
+			return tacet_complain(request->message, error,
+					      "cpu %u: Linux does not let it go offline: error %d",
+					      tacet_partition.cores[i].cpu, error);
 	}
 	tacet_hotplug_settle();
 	return 0;
@@ -270,8 +129,8 @@ static int start_cores(struct tacet_up *request)
 		tacet_arch_boot_settings(partition, core);
 		error = tacet_arch_start(partition, core);
 		if (error)
-			return complain(request->message, error,
-					"cpu %u: did not come up in the co-kernel", core->cpu);
+			return tacet_complain(request->message, error,
+					      "cpu %u: did not come up in the co-kernel", core->cpu);
 	}
 	return 0;
 }
@@ -305,9 +164,9 @@ static const struct step {
 	int (*take)(struct tacet_up *request);
 	void (*give)(void);
 } steps[] = {
-	{ "memory", take_memory, give_memory },
-	{ "image", take_image, give_image },
-	{ "cores", take_cores, give_cores },
+	{ "memory", tacet_layout_memory, give_memory },
+	{ "image", tacet_layout_image, give_image },
+	{ "cores", tacet_layout_cores, tacet_layout_end },
 	{ "tables", take_tables, give_tables },
 	{ "interrupts", take_notification, give_notification },
 	{ "cpus", take_cpus, give_cpus },
@@ -327,21 +186,21 @@ int tacet_partition_up(struct tacet_up *request)
 	int i, error;
 
 	if (partition->state != TACET_PARTITION_NONE && partition->state != TACET_PARTITION_FAILED)
-		return complain(request->message, -EBUSY, "partition: one is up already");
+		return tacet_complain(request->message, -EBUSY, "partition: one is up already");
 	error = tacet_arch_check(request->message, sizeof(request->message));
 	error = error ?: check_cpus(request);
-	error = error ?: check_memory(request);
+	error = error ?: tacet_layout_check(request);
 	if (error)
 		return error;
 	partition->failed = 0;
 	WRITE_ONCE(partition->state, TACET_PARTITION_CHANGING);
 	for (i = 0; i < (int)ARRAY_SIZE(steps) && !error; i++) {
 		if (tacet_test_hooks && request->fail_step == i + 1)
-			error = complain(request->message, -EIO, "%s: failed on request",
-					 steps[i].name);
+			error = tacet_complain(request->message, -EIO, "%s: failed on request",
+					       steps[i].name);
 		error = error ?: steps[i].take(request);
 		if (error && !request->message[0])
-			complain(request->message, error, "%s: error %d", steps[i].name, error);
+			tacet_complain(request->message, error, "%s: error %d", steps[i].name, error);
 	}
 	if (error) {
 		give_back(i - 1);
@@ -393,16 +252,16 @@ int tacet_partition_down(struct tacet_down *request)
 		return 0;
 	}
 	if (partition->state != TACET_PARTITION_UP)
-		return complain(request->message, -ENODEV, "partition: none is up");
+		return tacet_complain(request->message, -ENODEV, "partition: none is up");
 	if (tacet_hosted_count() && !(request->flags & TACET_DOWN_RECOUPLE))
-		return complain(request->message, -EBUSY,
-				"partition: %u threads are hosted: recouple them, or force",
-				tacet_hosted_count());
+		return tacet_complain(request->message, -EBUSY,
+				      "partition: %u threads are hosted: recouple them, or force",
+				      tacet_hosted_count());
 	WRITE_ONCE(partition->state, TACET_PARTITION_CHANGING);
 	if (recouple_all()) {
 		WRITE_ONCE(partition->state, TACET_PARTITION_UP);
-		return complain(request->message, -ETIMEDOUT,
-				"partition: a hosted thread does not come back");
+		return tacet_complain(request->message, -ETIMEDOUT,
+				      "partition: a hosted thread does not come back");
 	}
 	tacet_partition_end(TACET_PARTITION_NONE);
 	partition->down_ns = ktime_get_ns() - begin;

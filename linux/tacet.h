@@ -188,6 +188,14 @@ void tacet_partition_end(enum tacet_partition_state after);
 void tacet_partition_exit(void);
 struct tacet_core *tacet_core_of(unsigned int cpu);
 
+/* layout.c: control lock held */
+__printf(3, 4) int tacet_complain(char *message, int error, const char *format, ...);
+int tacet_layout_check(struct tacet_up *request);
+int tacet_layout_memory(struct tacet_up *request);
+int tacet_layout_image(struct tacet_up *request);
+int tacet_layout_cores(struct tacet_up *request);
+void tacet_layout_end(void);
+
 /* fail.c */
 void tacet_partition_fail(const char *reason);	/* any context */
 int tacet_fail_init(void);

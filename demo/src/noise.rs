@@ -6,6 +6,7 @@
 
 use crate::Result;
 use crate::place::Place;
+use tacet_bench::Log;
 
 /// Rounds of the quantum's loop of two instructions.
 pub const ITERATIONS: u64 = 20_000;
@@ -79,28 +80,13 @@ pub fn read(said: &str, log: &str, quanta: u64) -> Result<Noise> {
     Ok(noise)
 }
 
-/// `fwq CPU LABEL quanta N user U`, `hit INDEX user U kernel K ...` for the quanta that were disturbed, `end CPU`.
 fn last_record(log: &str) -> Option<Noise> {
-    let (mut open, mut last) = (None, None);
-    for line in log.lines() {
-        let words: Vec<&str> = line.split(' ').collect();
-        let number = |index: usize| words.get(index).and_then(|word| word.parse::<u64>().ok());
-        match words.first().copied() {
-            Some("fwq") if number(1) == Some(CPU) => {
-                let (quanta, user) = number(4).zip(number(6))?;
-                open = Some(Noise { stolen: vec![0; usize::try_from(quanta).ok()?], user });
-            }
-            Some("hit") => {
-                let (index, stolen) = number(1).zip(number(5))?;
-                if let Some(quantum) = open.as_mut().and_then(|noise| noise.stolen.get_mut(index as usize)) {
-                    *quantum = stolen;
-                }
-            }
-            Some("end") => last = open.take().or(last),
-            _ => (),
-        }
+    let record = Log::parse(log).quanta.into_iter().rfind(|record| u64::from(record.cpu) == CPU)?;
+    let mut stolen = vec![0; usize::try_from(record.quanta).ok()?];
+    for hit in &record.hits {
+        *stolen.get_mut(usize::try_from(hit.index).ok()?)? = hit.kernel;
     }
-    last
+    Some(Noise { stolen, user: record.user })
 }
 
 #[cfg(test)]

@@ -15,10 +15,11 @@ suite() { # PATTERNS of programs to leave out, tacet run's arguments
 }
 
 real() { # NAMES of real programs
-	local name
+	local name seconds
+	seconds=$(full 60 180) # a tenth of what a program gets
 	up
 	for name in "$@"; do
-		TACET_CPUS=2-3 TEST_ONLY="real/$name" TEST_TIMEOUT=60 TEST_REQUIRE=1 bash $U/run.sh $T run --follow -- >>suite.out 2>&1
+		TACET_CPUS=2-3 TEST_ONLY="real/$name" TEST_TIMEOUT=$seconds TEST_REQUIRE=1 bash $U/run.sh $T run --follow -- >>suite.out 2>&1
 	done
 	verdict
 }
@@ -51,6 +52,5 @@ python() {
 	# shellcheck disable=SC2046  # words are meant
 	real $(cat names)
 }
-
 
 scenario "$@"

@@ -8,8 +8,8 @@
 #include <cpuid.h>
 #include <pthread.h>
 #include <sys/auxv.h>
-#include <sys/rseq.h>
 
+#include "sequence.h"
 #include "vdso.h"
 
 static cpu_set_t allowed;
@@ -44,7 +44,7 @@ enum { LIBRARY, CALL, VDSO, RSEQ, TSC_AUX, VIEWS };
 /* All views of one moment: taken again if the thread was moved meanwhile. */
 static void look(int *views)
 {
-	volatile struct rseq *rseq = (void *)((char *)__builtin_thread_pointer() + __rseq_offset);
+	volatile struct rseq *rseq = rseq_self();
 	unsigned cpu, before;
 
 	do {

@@ -5,12 +5,11 @@
  * thread must make that impossible to observe (store buffering).
  */
 #include "check.h"
+#include "sequence.h"
 
 #include <limits.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
-#include <stddef.h>
-#include <sys/rseq.h>
 
 #define ROUNDS 20000	/* or what a third of a second allows, but not fewer than: */
 #define ROUNDS_AT_LEAST 200
@@ -122,22 +121,14 @@ static volatile long generation = 1, stored, over;
 
 static void store_for_ever(void)
 {
-	uint64_t descriptor_at = (uint64_t)__builtin_thread_pointer() + __rseq_offset + offsetof(struct rseq, rseq_cs);
+	uint64_t descriptor_at = (uint64_t)&rseq_self()->rseq_cs;
 
-	asm goto(".pushsection __rseq_cs, \"aw\"\n"
-		 ".balign 32\n"
-		 "3: .long 0, 0\n .quad 1f, 2f - 1f, 4f\n"
-		 ".popsection\n"
-		 "lea 3b(%%rip), %%rax\n"
-		 "mov %%rax, (%0)\n"
+	asm goto(SEQUENCE_BEGIN
 		 "1: mov (%1), %%rax\n"
 		 "5: mov %%rax, (%2)\n"
 		 "cmpq $0, (%3)\n"
 		 "je 5b\n"
-		 "2: jmp %l[done]\n"
-		 ".byte 0x0f, 0xb9, 0x3d\n"	/* ud1, whose displacement is the signature */
-		 ".long 0x53053053\n"
-		 "4: jmp %l[done]"
+		 SEQUENCE_END(done, done)
 		 : : "r"(descriptor_at), "r"(&generation), "r"(&stored), "r"(&over)
 		 : "rax", "memory", "cc" : done);
 done:

@@ -5,9 +5,9 @@
  * thread is moved, or if a signal falls into a sequence and it is not aborted.
  */
 #include "check.h"
+#include "sequence.h"
 
 #include <pthread.h>
-#include <sys/rseq.h>
 #include <sys/time.h>
 
 #define CPUS 4096
@@ -17,25 +17,15 @@ static struct { long count; char pad[56]; } counters[CPUS];
 static long expected, aborted;
 static __thread long own_aborts, from_handler;
 
-static struct rseq *self(void)
-{
-	return (struct rseq *)((char *)__builtin_thread_pointer() + __rseq_offset);
-}
-
 /*
  * Add one to the counter of the CPU that runs us, slowly: between the load and
  * the store lie some hundred instructions. 0 when done, -1 when aborted.
  */
 static int slow_add(void)
 {
-	uint64_t descriptor_at = (uint64_t)&self()->rseq_cs, cpu_at = (uint64_t)&self()->cpu_id;
+	uint64_t descriptor_at = (uint64_t)&rseq_self()->rseq_cs, cpu_at = (uint64_t)&rseq_self()->cpu_id;
 
-	asm goto(".pushsection __rseq_cs, \"aw\"\n"
-		 ".balign 32\n"
-		 "3: .long 0, 0\n .quad 1f, 2f - 1f, 4f\n"
-		 ".popsection\n"
-		 "lea 3b(%%rip), %%rax\n"
-		 "mov %%rax, (%0)\n"
+	asm goto(SEQUENCE_BEGIN
 		 "1: mov (%1), %%eax\n"
 		 "cmp %3, %%eax\n"
 		 "jae 4f\n"
@@ -46,10 +36,7 @@ static int slow_add(void)
 		 "5: dec %%edx\n"
 		 "jnz 5b\n"
 		 "mov %%rcx, (%2, %%rax)\n"
-		 "2: jmp %l[done]\n"
-		 ".byte 0x0f, 0xb9, 0x3d\n"	/* ud1, whose displacement is the signature */
-		 ".long 0x53053053\n"
-		 "4: jmp %l[abort]"
+		 SEQUENCE_END(done, abort)
 		 : : "r"(descriptor_at), "r"(cpu_at), "r"(counters), "i"(CPUS)
 		 : "rax", "rcx", "rdx", "memory", "cc" : done, abort);
 done:
@@ -91,8 +78,8 @@ static long total(void)
 
 static void registered(void)
 {
-	CHECK(__rseq_size >= 20 && (int)self()->cpu_id >= 0);
-	CHECK(self()->cpu_id_start == self()->cpu_id || self()->cpu_id < CPUS);
+	CHECK(__rseq_size >= 20 && (int)rseq_self()->cpu_id >= 0);
+	CHECK(rseq_self()->cpu_id_start == rseq_self()->cpu_id || rseq_self()->cpu_id < CPUS);
 }
 
 static void several_threads(void)
@@ -128,11 +115,11 @@ static void under_signals(void)
 /* A system call within a sequence is no business of this test; a wrong descriptor is: SIGSEGV. */
 static void broken_descriptor(void)
 {
-	self()->rseq_cs = 0x7ffffffff000;
+	rseq_self()->rseq_cs = 0x7ffffffff000;
 	signal(SIGSEGV, SIG_DFL);
 	/* looked at when the kernel is about to return after it took the thread off, or signalled it */
 	for (;;) {
-		self()->rseq_cs = 0x7ffffffff000;
+		rseq_self()->rseq_cs = 0x7ffffffff000;
 		raise(SIGALRM);
 		sched_yield();
 	}
@@ -140,7 +127,7 @@ static void broken_descriptor(void)
 
 static void in_a_child(void)
 {
-	CHECK((int)self()->cpu_id >= 0);
+	CHECK((int)rseq_self()->cpu_id >= 0);
 	expected = total();
 	add_many(NULL);
 	CHECK(total() == load(&expected));

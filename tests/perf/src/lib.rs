@@ -36,6 +36,7 @@ pub use draw::draw;
 pub use metric::{Metric, table};
 pub use profile::{Profile, profile};
 pub use programs::Programs;
+pub use record::Log;
 
 /// What everything here returns; the text is one line.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
