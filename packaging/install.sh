@@ -48,6 +48,7 @@ put_tree() {
 
 install_files() {
 	put 755 "$build/bin/tacet" "$prefix/bin/tacet"
+	put 755 "$build/bin/tacet-noise" "$prefix/bin/tacet-noise"
 	put 644 "$build/lib/tacet/kernel.bin" "$prefix/lib/tacet/kernel.bin"
 	echo "$version" >"$work/version"
 	put 644 "$work/version" "$prefix/lib/tacet/version"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Builds everything into build/: `bin/tacet`, `lib/tacet/kernel.bin`, `lib/tacet/modules/<release>/tacet.ko`,
+//! Builds everything into build/: `bin/tacet`, `bin/tacet-noise`, `lib/tacet/kernel.bin`, `lib/tacet/modules/<release>/tacet.ko`,
 //! `tests/user/*`.
 //!
 //! Owns the layout of build/, which `make install`, the `tacet` command and the node tests read.
@@ -26,9 +26,10 @@ pub fn build() -> Result<()> {
     user_programs()
 }
 
-/// `build/bin/tacet`.
+/// `build/bin/tacet` and `build/bin/tacet-noise`.
 pub fn command() -> Result<()> {
-    run(cargo().args(["build", "--release", "--package", "tacet-cli"]))?;
+    run(cargo().args(["build", "--release", "--package", "tacet-cli", "--package", "tacet-noise"]))?;
+    install(&target().join("release/tacet-noise"), "bin/tacet-noise")?;
     install(&target().join("release/tacet"), "bin/tacet")
 }
 

@@ -49,6 +49,7 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Log(args) => commands::log(&machine, args.or(config.log), json),
         Command::Doctor => commands::doctor(&machine, json),
         Command::Node { command, args } => commands::node(command, args.or(config.node), json),
+        Command::Noise { arguments } => commands::noise(&arguments, json),
         Command::Provoke { cpu, damage } => Device::open()?.test(cpu, damage as u32).map(|()| 0),
         Command::Man { directory } => commands::man(&directory),
         Command::Completions { shell } => commands::completions(shell),

@@ -7,6 +7,7 @@
 mod node;
 mod partition;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -77,6 +78,12 @@ pub enum Command {
         command: NodeCommand,
         #[command(flatten)]
         args: NodeArgs,
+    },
+    /// Measure noise, say what it costs at scale, judge by it (`tacet noise --help`)
+    #[command(disable_help_flag = true)]
+    Noise {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<OsString>,
     },
     /// Do damage on purpose, for tests (needs a module with test hooks)
     #[command(hide = true)]

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The measuring loops; loop.h says what each does and who may call it. */
+#include "loop.h"
+#include "ticks.h"
+
+#define FTQ_STEPS 64
+
+/* The compiler knows neither the value's past nor its future: nothing is folded away. */
+#define OPAQUE(value) __asm__ volatile("" : "+r"(value))
+
+static inline __attribute__((always_inline)) uint64_t multiply(uint64_t value, uint64_t times)
+{
+	for (; times; times--) {
+		value = value * 6364136223846793005u + 1442695040888963407u;
+		OPAQUE(value);
+	}
+	return value;
+}
+
+static inline __attribute__((always_inline)) void daxpy(struct noise_vectors *vectors)
+{
+	double a = 1e-9;
+
+	__asm__ volatile("" : "+m"(*vectors));
+	for (int i = 0; i < NOISE_DAXPY_ELEMENTS; i++)
+		vectors->y[i] += a * vectors->x[i];
+	__asm__ volatile("" : : "m"(*vectors));
+}
+
+void noise_fwq_register(uint64_t *times, uint64_t quanta, uint64_t units)
+{
+	uint64_t value = units;
+
+	*times++ = ticks();
+	for (; quanta; quanta--) {
+		value = multiply(value, units);
+		*times++ = ticks();
+	}
+}
+
+void noise_fwq_daxpy(uint64_t *times, uint64_t quanta, uint64_t units, struct noise_vectors *vectors)
+{
+	*times++ = ticks();
+	for (; quanta; quanta--) {
+		for (uint64_t i = 0; i < units; i++)
+			daxpy(vectors);
+		*times++ = ticks();
+	}
+}
+
+void noise_ftq_register(uint64_t *counts, uint64_t quanta, uint64_t origin, uint64_t interval)
+{
+	uint64_t value = interval, end = origin + interval, units = 0;
+
+	for (uint64_t done = 0; done < quanta;) {
+		value = multiply(value, FTQ_STEPS);
+		units++;
+		for (uint64_t now = ticks(); now >= end && done < quanta; end += interval) {
+			counts[done++] = units;
+			units = 0;
+		}
+	}
+}
+
+void noise_ftq_daxpy(uint64_t *counts, uint64_t quanta, uint64_t origin, uint64_t interval,
+		     struct noise_vectors *vectors)
+{
+	uint64_t end = origin + interval, units = 0;
+
+	for (uint64_t done = 0; done < quanta;) {
+		daxpy(vectors);
+		units++;
+		for (uint64_t now = ticks(); now >= end && done < quanta; end += interval) {
+			counts[done++] = units;
+			units = 0;
+		}
+	}
+}
+
+uint64_t noise_selfish(uint64_t *pairs, uint64_t room, uint64_t end, uint64_t threshold, uint64_t *shortest)
+{
+	uint64_t found = 0, least = UINT64_MAX, before = ticks();
+
+	while (before < end) {
+		uint64_t now = ticks(), distance = now - before;
+
+		if (distance < least)
+			least = distance;
+		if (distance >= threshold) {
+			if (found < room) {
+				pairs[2 * found] = before;
+				pairs[2 * found + 1] = distance;
+			}
+			found++;
+		}
+		before = now;
+	}
+	*shortest = least;
+	return found;
+}
+
+uint64_t noise_ticks(void)
+{
+	return ticks();
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The measuring loops. They call nothing, allocate nothing and write nowhere but
+ * into the caller's samples, which are mapped and touched before; the test
+ * `loops` reads that from their object code.
+ *
+ * Called by src/measure/sampling.rs and by the MPI program; the same object code
+ * serves both. Times are ticks of the source in ticks.h.
+ */
+#ifndef TACET_NOISE_LOOP_H
+#define TACET_NOISE_LOOP_H
+
+#include <stdint.h>
+
+/* Elements of the arrays of the DAXPY kernel (paper: CNK, section V-A): both lie in
+ * a level-1 cache of 16 KiB. */
+#define NOISE_DAXPY_ELEMENTS 256
+
+/* y and x of the DAXPY kernel; the caller's, aligned to 64 bytes. */
+struct noise_vectors {
+	double y[NOISE_DAXPY_ELEMENTS];
+	double x[NOISE_DAXPY_ELEMENTS];
+};
+
+/*
+ * Fixed work: does `quanta` quanta of `units` units each. times[0] is the beginning
+ * and times[i] the end of quantum i, so that nothing falls between two quanta. A unit
+ * is one dependent multiplication and addition of integers.
+ */
+void noise_fwq_register(uint64_t *times, uint64_t quanta, uint64_t units);
+
+/* The same; a unit is one pass y = a x + y over the vectors. */
+void noise_fwq_daxpy(uint64_t *times, uint64_t quanta, uint64_t units, struct noise_vectors *vectors);
+
+/*
+ * Fixed time: counts the units of work done in each of `quanta` intervals of
+ * `interval` ticks from `origin`. A unit is 64 dependent multiplications and
+ * additions. An interval that passed wholly inside a detour counts 0.
+ */
+void noise_ftq_register(uint64_t *counts, uint64_t quanta, uint64_t origin, uint64_t interval);
+
+/* The same; a unit is one pass over the vectors. */
+void noise_ftq_daxpy(uint64_t *counts, uint64_t quanta, uint64_t origin, uint64_t interval,
+		     struct noise_vectors *vectors);
+
+/*
+ * Selfish detour: reads the time without pause until `end`; where two readings are
+ * `threshold` ticks or more apart, pairs[2 i] is the earlier one and pairs[2 i + 1] the
+ * distance. Returns how many there were; those beyond `room` are not stored. *shortest
+ * becomes the least distance of two readings.
+ */
+uint64_t noise_selfish(uint64_t *pairs, uint64_t room, uint64_t end, uint64_t threshold, uint64_t *shortest);
+
+/* One reading, for the caller's own use around a loop. */
+uint64_t noise_ticks(void);
+
+#endif

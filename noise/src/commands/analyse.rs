@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `analyse` and `compare`: what records say, alone and beside each other.
+
+use std::process::ExitCode;
+
+use super::{print_json, read_all};
+use crate::Result;
+use crate::analyse::{Comparison, Summary, compare};
+use crate::options::{Analyse, Compare};
+use crate::show;
+
+pub fn run(options: Analyse) -> Result<ExitCode> {
+    let records = read_all(&options.records)?;
+    let summaries: Vec<Summary> = records.iter().map(|record| record.summary(options.threshold.0)).collect();
+    if options.json {
+        return print_json(&summaries);
+    }
+    print!("{}", show::summaries(&summaries));
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn compare_all(options: Compare) -> Result<ExitCode> {
+    let records = read_all(&options.records)?;
+    let Some((base, others)) = records.split_first() else { return Err("no record".into()) };
+    if let Some(other) = others.iter().find(|other| other.about.method != base.about.method) {
+        let (here, there) = (other.about.method.name(), base.about.method.name());
+        return Err(format!(
+            "{}: measured by {here}, the first one by {there}: compare like with like",
+            other.about.label
+        )
+        .into());
+    }
+    let comparisons: Vec<Comparison> = others.iter().map(|other| compare(other, base)).collect();
+    if options.json {
+        return print_json(&comparisons);
+    }
+    print!("{}", show::comparisons(&comparisons));
+    Ok(ExitCode::SUCCESS)
+}

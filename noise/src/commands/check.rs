@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `check`: a verdict for a job scheduler's prologue, a health check or CI.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::measure::{self, THRESHOLD_NS};
+use crate::Result;
+use crate::analyse::Summary;
+use crate::measure::{Amount, Plan, machine};
+use crate::options::Check;
+use crate::record::{Kernel, Method, Record};
+use crate::units::Nanoseconds;
+
+#[derive(Debug, Serialize)]
+struct Verdict {
+    passed: bool,
+    max_noise_ns: f64,
+    max_noise_limit_ns: Option<f64>,
+    noise_rate: f64,
+    noise_rate_limit: Option<f64>,
+    /// The CPU with the longest noise.
+    worst_cpu: Option<u32>,
+    host: String,
+}
+
+pub fn run(options: Check) -> Result<ExitCode> {
+    if options.rate.is_some_and(|rate| !rate.is_finite() || rate < 0.0) {
+        return Err("--rate: a share of time, for example 1e-5".into());
+    }
+    let record = match &options.record {
+        Some(path) => Record::read(path)?,
+        None => measure::measure(&Plan {
+            method: Method::Fwq,
+            kernel: Kernel::Register,
+            cpus: measure::cpus(options.cpus)?,
+            quantum: Nanoseconds(1e6),
+            units: None,
+            amount: Amount::For(options.duration),
+            realtime_priority: None,
+            label: machine::host(),
+        })?,
+    };
+    if record.samples.is_empty() && record.about.method != Method::Selfish {
+        return Err("the record has no sample: it says nothing".into());
+    }
+    let verdict = judge(&record.summary(THRESHOLD_NS), options.max_noise, options.rate);
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&verdict)?);
+    } else {
+        println!("{}", verdict.line());
+    }
+    Ok(if verdict.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn judge(summary: &Summary, max_noise: Option<Nanoseconds>, rate: Option<f64>) -> Verdict {
+    let worst = summary.per_cpu.iter().max_by(|a, b| a.max_noise_ns.total_cmp(&b.max_noise_ns));
+    Verdict {
+        passed: max_noise.is_none_or(|limit| summary.max_noise_ns <= limit.0)
+            && rate.is_none_or(|limit| summary.noise_rate <= limit),
+        max_noise_ns: summary.max_noise_ns,
+        max_noise_limit_ns: max_noise.map(|limit| limit.0),
+        noise_rate: summary.noise_rate,
+        noise_rate_limit: rate,
+        worst_cpu: worst.map(|cpu| cpu.cpu),
+        host: summary.host.clone(),
+    }
+}
+
+impl Verdict {
+    fn line(&self) -> String {
+        let limit = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" (limit {limit})"));
+        format!(
+            "{}: {}: longest noise {}{} on cpu {}, noise rate {:.2e}{}",
+            self.host,
+            if self.passed { "quiet" } else { "NOISY" },
+            Nanoseconds(self.max_noise_ns),
+            limit(self.max_noise_limit_ns.map(|ns| Nanoseconds(ns).to_string())),
+            self.worst_cpu.map_or_else(|| "?".into(), |cpu| cpu.to_string()),
+            self.noise_rate,
+            limit(self.noise_rate_limit.map(|rate| format!("{rate:e}"))),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::examples::fixed_work;
+
+    #[test]
+    fn limits_are_kept_up_to_themselves() {
+        let summary = fixed_work(&[100_000, 100_000, 160_000]).summary(1.0);
+        let verdict = |ns: f64, rate: f64| judge(&summary, Some(Nanoseconds(ns)), Some(rate)).passed;
+        assert!(verdict(60_000.0, 0.2) && !verdict(59_999.0, 1.0) && !verdict(1e9, 0.19));
+        assert!(judge(&summary, None, Some(0.2)).passed && judge(&summary, Some(Nanoseconds(6e4)), None).passed);
+        let line = judge(&summary, Some(Nanoseconds(5e4)), None).line();
+        assert_eq!(line, "node1: NOISY: longest noise 60 us (limit 50 us) on cpu 0, noise rate 2.00e-1");
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What each command does: reads or makes records, prints a table or JSON.
+
+mod analyse;
+mod check;
+mod measure;
+mod predict;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use crate::Result;
+use crate::options::Command;
+use crate::record::Record;
+
+/// The exit status, unless something went wrong.
+pub fn run(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Measure(options) => measure::run(options),
+        Command::Analyse(options) => analyse::run(options),
+        Command::Compare(options) => analyse::compare_all(options),
+        Command::Predict(options) => predict::run(options),
+        Command::Check(options) => check::run(options),
+    }
+}
+
+fn read_all(paths: &[PathBuf]) -> Result<Vec<Record>> {
+    paths.iter().map(|path| Record::read(path)).collect()
+}
+
+fn print_json(facts: &impl Serialize) -> Result<ExitCode> {
+    println!("{}", serde_json::to_string_pretty(facts)?);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The noise laboratory: measures what an operating system does to a program that only computes, and says how much that
+//! costs at scale.
+//!
+//! It links no other part of this project: the judge does not link the accused. A record (`record`) is what everything
+//! else is about: `measure` makes one, `analyse` reads statistics out of it, `predict` extrapolates, `show` pictures.
+
+pub mod analyse;
+pub mod commands;
+pub mod measure;
+pub mod options;
+pub mod predict;
+pub mod record;
+pub mod show;
+pub mod units;
+
+/// What everything here returns; the text is one line.
+pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the machine says of itself, and whether its time can be trusted.
+
+use std::fs;
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{Pid, gethostname};
+
+use super::sampling;
+use crate::Result;
+
+/// A file's text without the last newline, or nothing.
+pub fn line_of(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim_end().to_owned()
+}
+
+pub fn host() -> String {
+    gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_else(|| "unknown".into())
+}
+
+/// The processor's name, and on x86-64 its flags.
+fn processor_fields() -> (String, String) {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |name: &str| {
+        let line = text.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name));
+        line.and_then(|line| line.split_once(':')).map(|(_, value)| value.trim().to_owned())
+    };
+    (field("model name").or_else(|| field("CPU part")).unwrap_or_default(), field("flags").unwrap_or_default())
+}
+
+pub fn processor() -> String {
+    processor_fields().0
+}
+
+/// The name of the processor's invariant time source; an error if it has none.
+pub fn time_source() -> Result<String> {
+    if cfg!(target_arch = "aarch64") {
+        return Ok("cntvct_el0 (architectural, invariant)".into());
+    }
+    let flags = processor_fields().1;
+    let missing: Vec<&str> =
+        ["constant_tsc", "nonstop_tsc"].into_iter().filter(|flag| !flags.split(' ').any(|one| one == *flag)).collect();
+    if !missing.is_empty() {
+        return Err(format!(
+            "time source: this processor's time-stamp counter is not invariant (no {}): measure on one whose is",
+            missing.join(", no ")
+        )
+        .into());
+    }
+    let linux = line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    Ok(format!("tsc (invariant; the kernel itself uses {linux})"))
+}
+
+/// One moment on both clocks: ticks, and nanoseconds that no time protocol bends.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    ticks: u64,
+    raw_ns: f64,
+}
+
+impl Moment {
+    /// Of several readings the one that took the shortest.
+    pub fn now() -> Result<Moment> {
+        let mut best: Option<(u64, Moment)> = None;
+        for _ in 0..16 {
+            let before = sampling::ticks();
+            let raw = clock_gettime(ClockId::CLOCK_MONOTONIC_RAW)?;
+            let after = sampling::ticks();
+            let took = after - before;
+            let raw_ns = raw.tv_sec() as f64 * 1e9 + raw.tv_nsec() as f64;
+            if best.is_none_or(|(shortest, _)| took < shortest) {
+                best = Some((took, Moment { ticks: before + took / 2, raw_ns }));
+            }
+        }
+        best.map(|(_, moment)| moment).ok_or_else(|| "no clock".into())
+    }
+
+    /// Ticks in a second, as they passed between two moments.
+    pub fn rate_since(self, earlier: Moment) -> f64 {
+        (self.ticks - earlier.ticks) as f64 * 1e9 / (self.raw_ns - earlier.raw_ns)
+    }
+}
+
+/// The CPUs that this process may use.
+pub fn allowed_cpus() -> Result<Vec<u32>> {
+    let set = sched_getaffinity(Pid::from_raw(0))?;
+    Ok((0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false)).map(|cpu| cpu as u32).collect())
+}
+
+/// Binds the calling thread.
+pub fn pin(cpus: &[u32]) -> Result<()> {
+    let mut set = CpuSet::new();
+    for cpu in cpus {
+        set.set(*cpu as usize).map_err(|_| format!("cpu {cpu}: there is none"))?;
+    }
+    sched_setaffinity(Pid::from_raw(0), &set)
+        .map_err(|error| format!("cpus {cpus:?}: cannot run there: {error}").into())
+}
+
+/// `0-3,8`: CPUs in order, none twice.
+pub fn parse_cpus(text: &str) -> std::result::Result<Vec<u32>, String> {
+    let wrong = || format!("`{text}` is not a list of CPUs: write it as 0-3,8");
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().map_err(|_| wrong())?, last.parse().map_err(|_| wrong())?);
+        if first > last || last >= 1 << 16 {
+            return Err(wrong());
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus() {
+        assert_eq!(parse_cpus("8,0-2,1"), Ok(vec![0, 1, 2, 8]));
+        for text in ["", "a", "3-1", "1-", "-1", "0,", "0-99999"] {
+            assert!(parse_cpus(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn ticks_pass() {
+        let first = Moment::now().expect("a moment");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        let rate = Moment::now().expect("a moment").rate_since(first);
+        assert!(rate > 1e6 && rate < 1e11, "{rate}");
+    }
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Measures: one thread on each CPU, all at once, and a record of what they saw.
+//!
+//! The caller's thread stays off the measured CPUs where there are others, and only there it shows progress.
+
+mod counters;
+pub mod machine;
+mod pages;
+pub mod sampling;
+mod worker;
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use machine::Moment;
+use worker::{Found, Work};
+
+use crate::Result;
+use crate::record::{About, Kernel, Method, Record, SCHEMA, Samples};
+use crate::units::Nanoseconds;
+
+/// Room for detours on each CPU; more are counted, not stored.
+const DETOURS_LIMIT: usize = 1 << 20;
+/// Samples on one CPU: 8 GiB of them.
+const SAMPLES_LIMIT: f64 = (1u64 << 30) as f64;
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub method: Method,
+    pub kernel: Kernel,
+    pub cpus: Vec<u32>,
+    /// The quantum, the interval or the least detour.
+    pub quantum: Nanoseconds,
+    /// Units of work in a quantum, instead of calibrating them.
+    pub units: Option<u64>,
+    pub amount: Amount,
+    pub realtime_priority: Option<u8>,
+    pub label: String,
+}
+
+/// How long to measure.
+#[derive(Debug, Clone, Copy)]
+pub enum Amount {
+    Samples(usize),
+    For(Nanoseconds),
+}
+
+impl Plan {
+    /// The record. `progress` is called with the share that is done, a few times a second, if there is a CPU for that.
+    pub fn measure(&self, arguments: &[String], mut progress: impl FnMut(f64)) -> Result<Record> {
+        let time_source = machine::time_source()?;
+        let allowed = machine::allowed_cpus()?;
+        if let Some(cpu) = self.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+            return Err(format!("cpu {cpu}: this process may not run there: allowed are {allowed:?}").into());
+        }
+        let spare: Vec<u32> = allowed.iter().copied().filter(|cpu| !self.cpus.contains(cpu)).collect();
+        let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let rough = rough_rate()?;
+        let work = self.work(rough)?;
+        if !spare.is_empty() {
+            machine::pin(&spare)?;
+        }
+        let before = Moment::now()?;
+        let found = run_all(&work, &self.cpus, rough, |share| {
+            if !spare.is_empty() {
+                progress(share);
+            }
+        });
+        let rate = Moment::now()?.rate_since(before);
+        machine::pin(&allowed)?;
+        let found = found?;
+        let (samples, counters) = assemble(&found, rate);
+        Ok(Record {
+            about: About {
+                schema: SCHEMA,
+                version: env!("CARGO_PKG_VERSION").into(),
+                label: self.label.clone(),
+                host: machine::host(),
+                kernel_release: machine::line_of("/proc/sys/kernel/osrelease"),
+                kernel_arguments: machine::line_of("/proc/cmdline"),
+                processor: machine::processor(),
+                arguments: arguments.to_vec(),
+                began_unix_s,
+                method: self.method,
+                kernel: self.kernel,
+                cpus: self.cpus.clone(),
+                quantum_ns: self.quantum.0,
+                units: work.units,
+                time_source,
+                ticks_per_second: rate,
+                memory_locked: found.iter().all(|one| one.memory_locked),
+                huge_pages: found.iter().all(|one| one.huge_pages),
+                realtime_priority: self.realtime_priority,
+                counters,
+            },
+            samples,
+        })
+    }
+
+    /// The plan in ticks. Calibrated on the first CPU, so that all do the same work.
+    fn work(&self, ticks_per_second: f64) -> Result<Work> {
+        let quantum_ticks = self.quantum.seconds() * ticks_per_second;
+        let duration_ns = match self.amount {
+            Amount::For(duration) => duration.0,
+            Amount::Samples(count) => count as f64 * self.quantum.0,
+        };
+        let samples = match (self.method, self.amount) {
+            (Method::Selfish, Amount::Samples(_)) => {
+                return Err("selfish detour: give a --duration: how many detours there are is what it finds".into());
+            }
+            (Method::Selfish, _) => DETOURS_LIMIT as f64,
+            (_, Amount::Samples(count)) => count as f64,
+            _ => (duration_ns / self.quantum.0).round().max(1.0),
+        };
+        if samples > SAMPLES_LIMIT {
+            return Err(format!("{samples:.0} samples on each CPU are too many: at most {SAMPLES_LIMIT:.0}").into());
+        }
+        let mut work = Work {
+            method: self.method,
+            kernel: self.kernel,
+            units: 0,
+            ticks: (quantum_ticks.round() as u64).max(1),
+            samples: samples as usize,
+            duration_ticks: (duration_ns / 1e9 * ticks_per_second) as u64,
+            realtime_priority: self.realtime_priority,
+        };
+        if self.method == Method::Fwq {
+            machine::pin(&self.cpus[..1])?;
+            work.units = self.units.unwrap_or_else(|| work.calibrate(quantum_ticks));
+            if self.units.is_some() {
+                let took = work.shortest_quantum(work.units) as f64;
+                work.duration_ticks = (took * samples) as u64;
+            }
+        }
+        Ok(work)
+    }
+}
+
+/// Ticks in a second, well enough to choose a quantum.
+fn rough_rate() -> Result<f64> {
+    let before = Moment::now()?;
+    thread::sleep(Duration::from_millis(20));
+    Ok(Moment::now()?.rate_since(before))
+}
+
+fn run_all(work: &Work, cpus: &[u32], rate: f64, mut progress: impl FnMut(f64)) -> Result<Vec<Found>> {
+    let ready = Barrier::new(cpus.len() + 1);
+    let expected = Duration::from_secs_f64(work.duration_ticks as f64 / rate);
+    thread::scope(|scope| {
+        let threads: Vec<_> = cpus
+            .iter()
+            .map(|&cpu| {
+                (
+                    cpu,
+                    scope.spawn({
+                        let ready = &ready;
+                        move || work.measure(cpu, ready).map_err(|error| error.to_string())
+                    }),
+                )
+            })
+            .collect();
+        ready.wait();
+        let begin = std::time::Instant::now();
+        while begin.elapsed() < expected {
+            thread::sleep((expected - begin.elapsed().min(expected)).min(Duration::from_millis(250)));
+            progress((begin.elapsed().as_secs_f64() / expected.as_secs_f64()).min(1.0));
+        }
+        ready.wait();
+        let joined = threads.into_iter().map(|(cpu, thread)| {
+            thread.join().unwrap_or_else(|_| Err(format!("cpu {cpu}: the measuring thread died")))
+        });
+        Ok(joined.collect::<std::result::Result<Vec<_>, String>>()?)
+    })
+}
+
+/// Ticks become nanoseconds since the first sample's beginning.
+fn assemble(found: &[Found], ticks_per_second: f64) -> (Samples, Vec<crate::record::Counters>) {
+    let origin = found.iter().map(|one| one.begin).min().unwrap_or(0);
+    let ns = |ticks: u64| (ticks as f64 * 1e9 / ticks_per_second).round() as u64;
+    let (mut samples, mut counters) = (Samples::default(), Vec::new());
+    for one in found {
+        for (start, length, work) in &one.samples {
+            samples.cpu.push(one.cpu);
+            samples.start_ns.push(ns(start.saturating_sub(origin)));
+            samples.length_ns.push(ns(*length));
+            samples.work_units.push(*work);
+        }
+        let mut counted = one.counters.clone();
+        counted.measured_ns = ns(one.end - one.begin);
+        counted.shortest_ns = ns(one.shortest);
+        counters.push(counted);
+    }
+    (samples, counters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(method: Method, amount: Amount) -> Plan {
+        Plan {
+            method,
+            kernel: Kernel::Register,
+            cpus: machine::allowed_cpus().expect("CPUs"),
+            quantum: Nanoseconds(if method == Method::Selfish { 100.0 } else { 20_000.0 }),
+            units: None,
+            amount,
+            realtime_priority: None,
+            label: "test".into(),
+        }
+    }
+
+    #[test]
+    fn each_cpu_has_all_its_samples() {
+        for kernel in [Kernel::Register, Kernel::Daxpy] {
+            for method in [Method::Fwq, Method::Ftq] {
+                let plan = Plan { kernel, ..plan(method, Amount::Samples(50)) };
+                let record = plan.measure(&["test".into()], |_| ()).expect("a record");
+                let runs = record.samples.by_cpu();
+                assert_eq!(runs.iter().map(|(cpu, _)| *cpu).collect::<Vec<_>>(), plan.cpus);
+                assert!(runs.iter().all(|(_, rows)| rows.len() == 50));
+                assert_eq!(record.about.units > 0, method == Method::Fwq);
+                assert!(record.about.counters.iter().all(|counted| counted.measured_ns > 0));
+                for (_, rows) in runs {
+                    assert!(record.samples.start_ns[rows].is_sorted());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn units_are_what_was_asked_for() {
+        let plan = Plan { units: Some(12), ..plan(Method::Fwq, Amount::Samples(5)) };
+        let record = plan.measure(&[], |_| ()).expect("a record");
+        assert!(record.about.units == 12 && record.samples.work_units.iter().all(|units| *units == 12));
+    }
+
+    #[test]
+    fn selfish_finds_at_least_itself() {
+        let record = plan(Method::Selfish, Amount::For(Nanoseconds(5e6))).measure(&[], |_| ()).expect("a record");
+        assert!(
+            record.about.counters.iter().all(|counted| counted.shortest_ns > 0 && counted.measured_ns >= 4_900_000)
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_is_one_line() {
+        let error = |plan: Plan| plan.measure(&[], |_| ()).map(|_| ()).expect_err("refused").to_string();
+        let absent = Plan { cpus: vec![1023], ..plan(Method::Fwq, Amount::Samples(1)) };
+        assert!(error(absent).contains("cpu 1023"));
+        assert!(error(plan(Method::Selfish, Amount::Samples(1))).contains("--duration"));
+        assert!(error(plan(Method::Fwq, Amount::For(Nanoseconds(1e18)))).contains("too many"));
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Pages for samples: there before the first sample is stored, so that storing one is never a page fault.
+
+use memmap2::{Advice, MmapMut, MmapOptions};
+
+use crate::Result;
+
+/// Of the huge pages that are asked for.
+const HUGE_BITS: u8 = 21;
+
+/// Numbers in populated memory of their own.
+pub struct Pages {
+    map: MmapMut,
+    count: usize,
+    /// Whether they are huge pages from the kernel's pool.
+    pub huge: bool,
+}
+
+impl Pages {
+    /// Room for `count` numbers, on the NUMA node of the calling thread.
+    pub fn new(count: usize) -> Result<Pages> {
+        let bytes = count.max(1).checked_mul(8).ok_or("too many samples")?;
+        let huge_bytes = bytes.next_multiple_of(1 << HUGE_BITS);
+        let pool = MmapOptions::new().len(huge_bytes).huge(Some(HUGE_BITS)).populate().map_anon();
+        let (mut map, huge) = match pool {
+            Ok(map) => (map, true),
+            Err(_) => {
+                let plain = MmapOptions::new().len(huge_bytes).map_anon();
+                let map = plain.map_err(|error| format!("no memory for {count} samples: {error}"))?;
+                // Where the kernel has transparent ones; the next loop takes either.
+                let _ = map.advise(Advice::HugePage);
+                (map, false)
+            }
+        };
+        map.iter_mut().step_by(4096).for_each(|byte| *byte = 0);
+        Ok(Pages { map, count, huge })
+    }
+
+    pub fn numbers(&mut self) -> &mut [u64] {
+        &mut bytemuck::cast_slice_mut(&mut self.map)[..self.count]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_as_asked_for() {
+        for count in [0, 1, 5, 1 << 18, (1 << 18) + 1] {
+            let mut pages = Pages::new(count).expect("pages");
+            assert_eq!(pages.numbers().len(), count);
+            assert!(pages.numbers().iter().all(|number| *number == 0));
+        }
+        assert!(Pages::new(usize::MAX).is_err() && Pages::new(usize::MAX / 16).is_err());
+    }
+}

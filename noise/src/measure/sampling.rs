@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The measuring loops (`loop/loop.h`) as safe functions. The only unsafe code of the laboratory.
+
+/// The operands of the DAXPY kernel; the layout is that of `struct noise_vectors`.
+#[repr(C, align(64))]
+pub struct Vectors {
+    y: [f64; 256],
+    x: [f64; 256],
+}
+
+impl Default for Vectors {
+    fn default() -> Self {
+        Vectors { y: [0.0; 256], x: [1.0; 256] }
+    }
+}
+
+unsafe extern "C" {
+    fn noise_fwq_register(times: *mut u64, quanta: u64, units: u64);
+    fn noise_fwq_daxpy(times: *mut u64, quanta: u64, units: u64, vectors: *mut Vectors);
+    fn noise_ftq_register(counts: *mut u64, quanta: u64, origin: u64, interval: u64);
+    fn noise_ftq_daxpy(counts: *mut u64, quanta: u64, origin: u64, interval: u64, vectors: *mut Vectors);
+    fn noise_selfish(pairs: *mut u64, room: u64, end: u64, threshold: u64, shortest: *mut u64) -> u64;
+    safe fn noise_ticks() -> u64;
+}
+
+/// The time source, now.
+pub fn ticks() -> u64 {
+    noise_ticks()
+}
+
+/// Fills `times` with the beginning and the ends of `times.len() - 1` quanta. Work on `vectors`, or in registers.
+pub fn fixed_work(times: &mut [u64], units: u64, vectors: Option<&mut Vectors>) {
+    let Some(quanta) = times.len().checked_sub(1) else { return };
+    let (times, quanta) = (times.as_mut_ptr(), quanta as u64);
+    // SAFETY: the loop writes quanta + 1 numbers, which is the slice's length, and the vectors, which are ours alone.
+    unsafe {
+        match vectors {
+            Some(vectors) => noise_fwq_daxpy(times, quanta, units, vectors),
+            None => noise_fwq_register(times, quanta, units),
+        }
+    }
+}
+
+/// Fills `counts` with the units of work done in consecutive intervals from `origin`.
+pub fn fixed_time(counts: &mut [u64], origin: u64, interval: u64, vectors: Option<&mut Vectors>) {
+    let (quanta, counts) = (counts.len() as u64, counts.as_mut_ptr());
+    // SAFETY: the loop writes one number for each quantum, which is the slice's length, and the vectors.
+    unsafe {
+        match vectors {
+            Some(vectors) => noise_ftq_daxpy(counts, quanta, origin, interval, vectors),
+            None => noise_ftq_register(counts, quanta, origin, interval),
+        }
+    }
+}
+
+/// What the selfish loop found.
+#[derive(Debug, Clone, Copy)]
+pub struct Detours {
+    /// How many; only as many as there was room for are stored.
+    pub found: u64,
+    /// The least distance of two readings, in ticks.
+    pub shortest: u64,
+}
+
+/// Reads the time until `end`; stores where and by how much it jumped by `threshold` or more.
+pub fn selfish(pairs: &mut [u64], end: u64, threshold: u64) -> Detours {
+    let mut shortest = 0;
+    // SAFETY: the loop stores at most `room` pairs, which the slice holds, and one number.
+    let found = unsafe { noise_selfish(pairs.as_mut_ptr(), pairs.len() as u64 / 2, end, threshold, &raw mut shortest) };
+    Detours { found, shortest }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sample_is_written_and_none_beside() {
+        let mut times = [u64::MAX; 12];
+        fixed_work(&mut times[1..11], 10, None);
+        assert_eq!((times[0], times[11]), (u64::MAX, u64::MAX));
+        assert!(times[1..11].is_sorted() && times[10] < u64::MAX && times[1] > 0);
+        fixed_work(&mut times[1..11], 1, Some(&mut Vectors::default()));
+        assert!(times[1..11].is_sorted() && times[0] == times[11]);
+        fixed_work(&mut [], 1, None);
+    }
+
+    #[test]
+    fn intervals_hold_work() {
+        let mut counts = [u64::MAX; 6];
+        fixed_time(&mut counts[1..5], ticks(), 1_000_000, None);
+        assert_eq!((counts[0], counts[5]), (u64::MAX, u64::MAX));
+        assert!(counts[1..5].iter().sum::<u64>() > 0 && counts[1..5].iter().all(|count| *count < 1_000_000));
+        let mut nothing = [7; 3];
+        fixed_time(&mut nothing, 0, 1, Some(&mut Vectors::default()));
+        assert_eq!(nothing, [1, 0, 0], "intervals that passed before the work began hold none");
+    }
+
+    #[test]
+    fn detours_beyond_the_room_are_counted_only() {
+        let mut pairs = [u64::MAX; 6];
+        let detours = selfish(&mut pairs[..4], ticks() + 2_000_000, 0);
+        assert!(detours.found > 2 && detours.shortest > 0);
+        assert!(pairs[..4].iter().all(|value| *value < u64::MAX) && pairs[4..] == [u64::MAX; 2]);
+    }
+
+    #[test]
+    fn daxpy_is_what_its_name_says() {
+        let mut vectors = Vectors::default();
+        fixed_work(&mut [0; 4], 5, Some(&mut vectors));
+        let sum: f64 = (0..15).fold(0.0, |y, _| y + 1e-9);
+        assert!(vectors.y.iter().all(|y| *y == sum) && vectors.x.iter().all(|x| *x == 1.0));
+    }
+}

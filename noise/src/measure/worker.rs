@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One measuring thread: bound to its CPU, ready before it begins, and then nothing but the loop.
+
+use std::sync::Barrier;
+
+use nix::sys::mman::{MlockAllFlags, mlockall};
+use thread_priority::{
+    RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
+    set_thread_priority_and_policy, thread_native_id,
+};
+
+use super::counters::Watch;
+use super::machine::pin;
+use super::pages::Pages;
+use super::sampling::{self, Vectors};
+use crate::Result;
+use crate::record::{Counters, Kernel, Method};
+
+/// What every thread does; times in ticks.
+#[derive(Debug, Clone, Copy)]
+pub struct Work {
+    pub method: Method,
+    pub kernel: Kernel,
+    /// Of a quantum of fixed work.
+    pub units: u64,
+    /// The interval of fixed time, or the least detour.
+    pub ticks: u64,
+    /// Samples, or for selfish detour the room for them.
+    pub samples: usize,
+    /// Of the whole measurement.
+    pub duration_ticks: u64,
+    pub realtime_priority: Option<u8>,
+}
+
+/// What one thread found; times in ticks.
+pub struct Found {
+    pub cpu: u32,
+    /// Beginning, length and work of each sample.
+    pub samples: Vec<(u64, u64, u64)>,
+    pub begin: u64,
+    pub end: u64,
+    pub shortest: u64,
+    pub counters: Counters,
+    pub memory_locked: bool,
+    pub huge_pages: bool,
+}
+
+impl Work {
+    fn vectors(&self) -> Option<Box<Vectors>> {
+        (self.kernel == Kernel::Daxpy).then(Box::default)
+    }
+
+    /// Ticks of one quantum of `units` units: the shortest of a few.
+    pub fn shortest_quantum(&self, units: u64) -> u64 {
+        let (mut vectors, mut times) = (self.vectors(), [0; 9]);
+        sampling::fixed_work(&mut times, units, vectors.as_deref_mut());
+        times.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(0)
+    }
+
+    /// How many units a quantum of so many ticks has on the calling thread's CPU.
+    pub fn calibrate(&self, quantum_ticks: f64) -> u64 {
+        let mut units = 16;
+        while (self.shortest_quantum(units) as f64) < quantum_ticks / 16.0 && units < 1 << 40 {
+            units *= 2;
+        }
+        // Twice: the second time at the clock frequency that the first one brought about.
+        for _ in 0..2 {
+            let took = self.shortest_quantum(units).max(1) as f64;
+            units = ((units as f64 * quantum_ticks / took).round() as u64).max(1);
+        }
+        units
+    }
+
+    /// In a thread of its own. `ready` is passed twice: when all are, and when all have ended.
+    pub fn measure(&self, cpu: u32, ready: &Barrier) -> Result<Found> {
+        let prepared = self.prepare(cpu);
+        ready.wait();
+        let found = prepared.map(|(pages, locked)| self.run(cpu, pages, locked));
+        ready.wait();
+        found
+    }
+
+    fn prepare(&self, cpu: u32) -> Result<(Pages, bool)> {
+        pin(&[cpu])?;
+        if let Some(priority) = self.realtime_priority {
+            be_realtime(priority)?;
+        }
+        let numbers = match self.method {
+            Method::Fwq => self.samples + 1,
+            Method::Ftq => self.samples,
+            Method::Selfish => 2 * self.samples,
+        };
+        let pages = Pages::new(numbers)?;
+        let locked = mlockall(MlockAllFlags::MCL_CURRENT).is_ok();
+        self.warm_up();
+        Ok((pages, locked))
+    }
+
+    /// The code, the operands and the clock frequency.
+    fn warm_up(&self) {
+        let until = sampling::ticks() + self.duration_ticks / 20;
+        while sampling::ticks() < until {
+            self.shortest_quantum(1000);
+        }
+    }
+
+    fn run(&self, cpu: u32, mut pages: Pages, memory_locked: bool) -> Found {
+        let (mut vectors, huge_pages) = (self.vectors(), pages.huge);
+        let numbers = pages.numbers();
+        let watch = Watch::begin();
+        let begin = sampling::ticks();
+        let mut detours = sampling::Detours { found: 0, shortest: 0 };
+        match self.method {
+            Method::Fwq => sampling::fixed_work(numbers, self.units, vectors.as_deref_mut()),
+            Method::Ftq => sampling::fixed_time(numbers, begin, self.ticks, vectors.as_deref_mut()),
+            Method::Selfish => detours = sampling::selfish(numbers, begin + self.duration_ticks, self.ticks),
+        }
+        let end = sampling::ticks();
+        let mut counters = Counters { cpu, ..watch.end() };
+        let samples: Vec<(u64, u64, u64)> = match self.method {
+            Method::Fwq => numbers.windows(2).map(|pair| (pair[0], pair[1] - pair[0], self.units)).collect(),
+            Method::Ftq => {
+                let starts = (0..).map(|index| begin + index * self.ticks);
+                starts.zip(&*numbers).map(|(start, work)| (start, self.ticks, *work)).collect()
+            }
+            Method::Selfish => {
+                counters.lost = detours.found.saturating_sub(self.samples as u64);
+                let stored = (detours.found - counters.lost) as usize;
+                numbers.chunks_exact(2).take(stored).map(|pair| (pair[0], pair[1], 0)).collect()
+            }
+        };
+        let (begin, end) = match (self.method, samples.first(), samples.last()) {
+            (Method::Fwq, Some(first), Some(last)) => (first.0, last.0 + last.1),
+            _ => (begin, end),
+        };
+        Found { cpu, samples, begin, end, shortest: detours.shortest, counters, memory_locked, huge_pages }
+    }
+}
+
+fn be_realtime(priority: u8) -> Result<()> {
+    let wrong = |why: String| format!("real-time priority {priority}: {why}; it needs 1 to 99 and CAP_SYS_NICE");
+    let value = ThreadPriorityValue::try_from(priority).map_err(|why| wrong(why.to_string()))?;
+    let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+    set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Crossplatform(value), fifo)
+        .map_err(|why| wrong(format!("{why:?}")).into())
+}

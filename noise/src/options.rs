@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The flags and their help; nothing here does anything.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::measure::machine::parse_cpus;
+use crate::record::{Kernel, Method};
+use crate::units::{Nanoseconds, Recurring};
+
+/// Measures operating-system noise, says what it costs at scale, and gates on it.
+///
+/// No command needs root. The output is for people; --json is for programs.
+#[derive(Debug, Parser)]
+#[command(name = "tacet noise", bin_name = "tacet noise", version, max_term_width = 100)]
+pub struct Options {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Measure(Measure),
+    Analyse(Analyse),
+    Compare(Compare),
+    Predict(Predict),
+    Check(Check),
+}
+
+/// Measure noise on CPUs of this machine and keep a record.
+#[derive(Debug, Args)]
+pub struct Measure {
+    /// How noise shows itself
+    #[arg(long, value_enum, default_value_t = Method::Fwq)]
+    pub method: Method,
+    /// What the measuring loop works on
+    #[arg(long, value_enum, default_value_t = Kernel::Register)]
+    pub kernel: Kernel,
+    /// The CPUs to measure, all at once: 0-3,8 [default: all that this process may use]
+    #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
+    pub cpus: Option<CpuList>,
+    /// The quantum (fwq), the interval (ftq) or the least detour (selfish) [default: 6.5ms, 1ms, 1us]
+    #[arg(long, value_name = "TIME")]
+    pub quantum: Option<Nanoseconds>,
+    /// Units of work in a quantum (fwq), instead of as many as the quantum takes
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub units: Option<u64>,
+    /// How long to measure
+    #[arg(long, value_name = "TIME", default_value = "10s", conflicts_with = "samples")]
+    pub duration: Nanoseconds,
+    /// How many samples to take on each CPU, instead of a duration
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub samples: Option<u64>,
+    /// Measure with this real-time priority (SCHED_FIFO), 1 to 99
+    #[arg(long, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub realtime: Option<u8>,
+    /// What to call the record in tables and pictures [default: the host's name]
+    #[arg(long)]
+    pub label: Option<String>,
+    /// Where to write it
+    #[arg(long, short, value_name = "FILE", default_value = "noise.parquet")]
+    pub output: PathBuf,
+    /// Print facts as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Statistics of a record: noise length, rate, tail, groups, and of fixed time the spectrum.
+#[derive(Debug, Args)]
+pub struct Analyse {
+    #[arg(required = true, value_name = "RECORD")]
+    pub records: Vec<PathBuf>,
+    /// The least noise that is a detour
+    #[arg(long, value_name = "TIME", default_value = "1us")]
+    pub threshold: Nanoseconds,
+    /// Print facts as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Compare records with the first one, without an assumption about how noise is distributed.
+#[derive(Debug, Args)]
+pub struct Compare {
+    #[arg(required = true, num_args = 2.., value_name = "RECORD")]
+    pub records: Vec<PathBuf>,
+    /// Print facts as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Predict what noise costs a bulk-synchronous program (Eq. 1 of Gerofi et al., SC '21).
+#[derive(Debug, Args)]
+pub struct Predict {
+    /// Threads that synchronise
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub threads: u64,
+    /// The program's own time between two synchronisations
+    #[arg(long, value_name = "TIME")]
+    pub interval: Nanoseconds,
+    /// Noise on each thread: LENGTH@INTERVAL, for example 1ms@500s; may be given several times
+    #[arg(long, value_name = "NOISE", required_unless_present = "record")]
+    pub noise: Vec<Recurring>,
+    /// Take the noise groups of this record
+    #[arg(long, value_name = "RECORD", conflicts_with = "noise")]
+    pub record: Option<PathBuf>,
+    /// The least noise of the record that counts
+    #[arg(long, value_name = "TIME", default_value = "1us")]
+    pub threshold: Nanoseconds,
+    /// Print facts as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Judge this machine, or a record, by limits: exit status 0 if it keeps them, 1 if not, 2 if that cannot be said.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// The longest noise that is accepted
+    #[arg(long, value_name = "TIME", required_unless_present = "rate")]
+    pub max_noise: Option<Nanoseconds>,
+    /// The highest noise rate that is accepted, for example 1e-5
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<f64>,
+    /// Judge this record instead of measuring
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["cpus", "duration"])]
+    pub record: Option<PathBuf>,
+    /// The CPUs to measure [default: all that this process may use]
+    #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
+    pub cpus: Option<CpuList>,
+    /// How long to measure
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub duration: Nanoseconds,
+    /// Print facts as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A list of CPUs.
+#[derive(Debug, Clone)]
+pub struct CpuList(pub Vec<u32>);
+
+impl CpuList {
+    fn parse(text: &str) -> Result<CpuList, String> {
+        parse_cpus(text).map(CpuList)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_flags_are_consistent() {
+        Options::command().debug_assert();
+    }
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Reads a record. The file may come from anywhere: nothing in it is believed before it was checked, and what is wrong
+//! is one line that names the file.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
+use std::sync::Once;
+
+use parquet::column::reader::ColumnReader;
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+
+use super::write::COLUMNS;
+use super::{About, KEY, Record, SCHEMA, Samples};
+use crate::Result;
+
+/// More rows than this in one file are not read: 158 cores for ten days at 1 kHz.
+const ROWS_LIMIT: i64 = 1 << 37;
+const BATCH: usize = 1 << 16;
+
+impl Record {
+    pub fn read(path: &Path) -> Result<Record> {
+        let file = File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        guarded(|| read(file)).map_err(|error| {
+            let error = error.to_string();
+            let line = error.lines().next().unwrap_or_default();
+            format!("{}: not a whole noise record of schema {SCHEMA}: {line}", path.display()).into()
+        })
+    }
+}
+
+/// The library panics on pages that contradict themselves: to the caller that is an error like any other.
+fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
+    thread_local!(static GUARDED: Cell<bool> = const { Cell::new(false) });
+    static SILENCE: Once = Once::new();
+    SILENCE.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |what| {
+            if !GUARDED.get() {
+                usual(what);
+            }
+        }));
+    });
+    GUARDED.set(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(read));
+    GUARDED.set(false);
+    result.unwrap_or_else(|_| Err("its pages contradict themselves".into()))
+}
+
+fn read(file: File) -> Result<Record> {
+    let bytes = i64::try_from(file.metadata()?.len())?;
+    let reader = SerializedFileReader::new(file)?;
+    let metadata = reader.metadata().file_metadata();
+    let text = metadata.key_value_metadata().into_iter().flatten().find(|pair| pair.key == KEY);
+    let text = text.and_then(|pair| pair.value.as_deref()).ok_or_else(|| format!("it has no `{KEY}` in its footer"))?;
+    let schema = serde_json::from_str::<serde_json::Value>(text)?.get("schema").and_then(|schema| schema.as_u64());
+    if schema != Some(u64::from(SCHEMA)) {
+        return Err(format!("its schema is {}", schema.map_or("not said".into(), |schema| schema.to_string())).into());
+    }
+    let about: About = serde_json::from_str(text)?;
+    let columns = metadata.schema_descr().columns();
+    let expected = columns.len() == COLUMNS.len()
+        && columns.iter().zip(COLUMNS).all(|(column, (name, physical))| {
+            column.name() == name && column.physical_type() == physical && column.max_def_level() == 0
+        });
+    if !expected {
+        return Err("its columns are others".into());
+    }
+    if !(0..=ROWS_LIMIT).contains(&metadata.num_rows()) {
+        return Err(format!("it has {} rows", metadata.num_rows()).into());
+    }
+    check_places(reader.metadata().row_groups(), bytes)?;
+    let mut samples = Samples::default();
+    for group in 0..reader.num_row_groups() {
+        read_rows(&*reader.get_row_group(group)?, &mut samples)?;
+    }
+    check(&about, &samples)?;
+    Ok(Record { about, samples })
+}
+
+/// The library trusts the footer to name places within the file, and as many values as there are rows.
+fn check_places(groups: &[RowGroupMetaData], bytes: i64) -> Result<()> {
+    for group in groups {
+        for column in group.columns() {
+            let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+            let end = begin.checked_add(column.compressed_size());
+            let inside = begin >= 0 && column.compressed_size() >= 0 && end.is_some_and(|end| end <= bytes);
+            if !inside || column.data_page_offset() < begin || column.num_values() != group.num_rows() {
+                return Err("its footer points outside of it".into());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read_rows(group: &dyn RowGroupReader, samples: &mut Samples) -> Result<()> {
+    let mut cpu = column(group, 0)?;
+    samples.cpu.extend(cpu.drain(..).map(|cpu| cpu as u32));
+    for (index, into) in [(1, &mut samples.start_ns), (2, &mut samples.length_ns), (3, &mut samples.work_units)] {
+        into.extend(column(group, index)?.into_iter().map(|value| value as u64));
+    }
+    Ok(())
+}
+
+/// All values of one column of one row group.
+fn column(group: &dyn RowGroupReader, index: usize) -> Result<Vec<i64>> {
+    let mut values = Vec::new();
+    match group.get_column_reader(index)? {
+        ColumnReader::Int32ColumnReader(mut reader) => {
+            let mut narrow = Vec::new();
+            while reader.read_records(BATCH, None, None, &mut narrow)?.0 > 0 {
+                values.extend(narrow.drain(..).map(i64::from));
+            }
+        }
+        ColumnReader::Int64ColumnReader(mut reader) => {
+            while reader.read_records(BATCH, None, None, &mut values)?.0 > 0 {}
+        }
+        _ => return Err("a column of another type".into()),
+    }
+    Ok(values)
+}
+
+/// What the statistics rely on.
+fn check(about: &About, samples: &Samples) -> Result<()> {
+    let rows = samples.cpu.len();
+    if [&samples.start_ns, &samples.length_ns, &samples.work_units].iter().any(|column| column.len() != rows) {
+        return Err("its columns differ in length".into());
+    }
+    let runs = samples.by_cpu();
+    let mut cpus: Vec<u32> = runs.iter().map(|(cpu, _)| *cpu).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    if cpus.len() != runs.len() || cpus.iter().any(|cpu| !about.cpus.contains(cpu)) {
+        return Err("its rows are not those of the CPUs that it names".into());
+    }
+    let limit = i64::MAX as u64;
+    if samples.start_ns.iter().chain(&samples.length_ns).chain(&samples.work_units).any(|value| *value > limit) {
+        return Err("it has a negative number".into());
+    }
+    let positive = |value: f64| value.is_finite() && value > 0.0;
+    if !positive(about.ticks_per_second) || !positive(about.quantum_ns) || about.counters.len() != about.cpus.len() {
+        return Err("what it says of itself cannot be".into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::examples::fixed_work;
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.parquet");
+        let mut record = fixed_work(&[1_000_000, 1_000_003, 1_020_000]);
+        record.about.cpus = vec![0, 3];
+        record.about.counters.push(crate::record::Counters { cpu: 3, ..Default::default() });
+        let second = fixed_work(&[5, 6]).samples;
+        record.samples.cpu.extend([3, 3]);
+        record.samples.start_ns.extend(second.start_ns);
+        record.samples.length_ns.extend(second.length_ns);
+        record.samples.work_units.extend(second.work_units);
+        record.write(&path).expect("written");
+        assert_eq!(Record::read(&path).expect("read"), record);
+        assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 1, "nothing else is left");
+    }
+
+    /// Each shorter version of the file, and each byte of it changed, is refused in one line or is a record.
+    #[test]
+    fn damaged_files_are_one_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.parquet");
+        fixed_work(&[10, 11, 12, 13]).write(&path).expect("written");
+        let whole = std::fs::read(&path).expect("read");
+        let mut refused = 0;
+        let mut judge = |bytes: &[u8], must_fail: bool| {
+            std::fs::write(&path, bytes).expect("rewritten");
+            match Record::read(&path) {
+                Ok(_) => assert!(!must_fail),
+                Err(error) => {
+                    assert_eq!(error.to_string().lines().count(), 1, "{error}");
+                    assert!(error.to_string().contains("a.parquet"), "{error}");
+                    refused += 1;
+                }
+            }
+        };
+        for length in 0..whole.len() {
+            judge(&whole[..length], true);
+        }
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x55;
+            judge(&bytes, false);
+        }
+        let mut state = 1u64;
+        for _ in 0..4000 {
+            let mut bytes = whole.clone();
+            for _ in 0..4 {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let at = (state >> 33) as usize % bytes.len();
+                bytes[at] = (state >> 20) as u8;
+            }
+            judge(&bytes, false);
+        }
+        judge(b"PAR1 is not enough PAR1", true);
+        assert!(refused > whole.len(), "{refused} of {}", 2 * whole.len());
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Tables for a terminal.
+
+use std::fmt::Write;
+
+use comfy_table::{Cell, CellAlignment, Table, presets::UTF8_HORIZONTAL_ONLY};
+
+use crate::analyse::{Comparison, Summary};
+use crate::predict::Prediction;
+use crate::units::Nanoseconds;
+
+fn table(head: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(head);
+    table
+}
+
+/// The first column is a name, the others are numbers.
+fn row(table: &mut Table, cells: Vec<String>) {
+    table.add_row(cells.into_iter().enumerate().map(|(index, text)| {
+        Cell::new(text).set_alignment(if index == 0 { CellAlignment::Left } else { CellAlignment::Right })
+    }));
+}
+
+fn ns(value: f64) -> String {
+    Nanoseconds(value).to_string()
+}
+
+/// One after the other: the whole, each CPU, the tail, the groups, the spectrum.
+pub fn summaries(summaries: &[Summary]) -> String {
+    summaries.iter().map(summary).collect::<Vec<_>>().join("\n")
+}
+
+fn summary(summary: &Summary) -> String {
+    let mut text = format!(
+        "{}: {} on {} ({}), {} samples\nlongest noise {}, noise rate {:.3e}, {} detours of {} or more\n",
+        summary.label,
+        summary.method.name(),
+        summary.host,
+        summary.kernel_release,
+        summary.samples,
+        ns(summary.max_noise_ns),
+        summary.noise_rate,
+        summary.detours,
+        ns(summary.detour_threshold_ns),
+    );
+    if summary.lost > 0 {
+        let _ = writeln!(text, "{} more detours were counted, not stored", summary.lost);
+    }
+    let _ = writeln!(text, "{}", per_cpu(summary));
+    if !summary.tail.0.is_empty() {
+        let mut tail = table(&["share of samples", "noise not longer than"]);
+        summary.tail.0.iter().for_each(|(share, length)| row(&mut tail, vec![format!("{share}"), ns(*length)]));
+        let _ = writeln!(text, "{tail}");
+    }
+    if !summary.groups.is_empty() {
+        let mut groups = table(&["noise group", "mean", "count", "one in (each CPU)", "share of noise"]);
+        for group in &summary.groups {
+            let range = format!("{} to {}", ns(group.shortest_ns), ns(group.longest_ns));
+            let share = format!("{:.1} %", group.share * 100.0);
+            row(&mut groups, vec![range, ns(group.mean_ns), group.count.to_string(), ns(group.interval_ns), share]);
+        }
+        let _ = writeln!(text, "{groups}");
+    }
+    if !summary.spectrum.is_empty() {
+        let mut peaks = table(&["periodic noise", "cpu", "amplitude"]);
+        for peak in &summary.spectrum {
+            row(
+                &mut peaks,
+                vec![format!("{:.2} Hz", peak.hz), peak.cpu.to_string(), format!("{:.3e}", peak.amplitude)],
+            );
+        }
+        let _ = writeln!(text, "{peaks}");
+    }
+    text
+}
+
+fn per_cpu(summary: &Summary) -> Table {
+    let mut table = table(&[
+        "cpu",
+        "samples",
+        "longest noise",
+        "noise rate",
+        "preempted",
+        "page faults",
+        "migrations",
+        "instructions",
+    ]);
+    let known = |count: Option<u64>| count.map_or_else(|| "-".into(), |count| count.to_string());
+    for cpu in &summary.per_cpu {
+        row(
+            &mut table,
+            vec![
+                cpu.cpu.to_string(),
+                cpu.samples.to_string(),
+                ns(cpu.max_noise_ns),
+                format!("{:.3e}", cpu.noise_rate),
+                cpu.involuntary_switches.to_string(),
+                cpu.page_faults.to_string(),
+                known(cpu.migrations),
+                known(cpu.instructions),
+            ],
+        );
+    }
+    table
+}
+
+pub fn comparisons(comparisons: &[Comparison]) -> String {
+    let mut table = table(&["record", "against", "longest noise", "noise rate", "p", "effect size", "effect"]);
+    let times = |ratio: Option<f64>| ratio.map_or_else(|| "-".into(), |ratio| format!("x {ratio:.3}"));
+    let known = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.3}"));
+    for one in comparisons {
+        row(
+            &mut table,
+            vec![
+                one.label.clone(),
+                one.against.clone(),
+                times(one.max_noise_ratio),
+                times(one.noise_rate_ratio),
+                one.p_value.map_or_else(|| "-".into(), |p| format!("{p:.2e}")),
+                known(one.effect_size),
+                one.effect.into(),
+            ],
+        );
+    }
+    format!("{table}\n")
+}
+
+pub fn prediction(prediction: &Prediction) -> String {
+    let mut text = format!(
+        "{} threads that synchronise every {}: {:.2} % slower\n",
+        prediction.threads,
+        ns(prediction.interval_ns),
+        prediction.slowdown * 100.0
+    );
+    if let Some(noise) = prediction.due_to.and_then(|index| prediction.noise.get(index)) {
+        let _ = writeln!(text, "due to noise of {}, once in {}", ns(noise.length_ns), ns(noise.interval_ns));
+    }
+    let _ = writeln!(text, "by {}", prediction.method);
+    let percent = |slowdown: f64| format!("{:.3} %", slowdown * 100.0);
+    let mut threads = table(&["threads", "slower by"]);
+    for (count, slowdown) in prediction.by_threads.iter().rev().step_by(3).collect::<Vec<_>>().into_iter().rev() {
+        row(&mut threads, vec![count.to_string(), percent(*slowdown)]);
+    }
+    let mut intervals = table(&["synchronising every", "slower by"]);
+    for (interval_ns, slowdown) in &prediction.by_interval {
+        row(&mut intervals, vec![ns(*interval_ns), percent(*slowdown)]);
+    }
+    let _ = write!(text, "{threads}\n{intervals}\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::predict::{Noise, predict};
+    use crate::record::examples::fixed_work;
+
+    #[test]
+    fn a_table_says_what_was_found() {
+        let text = summaries(&[fixed_work(&[1_000_000, 1_000_000, 1_050_440]).summary(1000.0)]);
+        for word in ["fixed work", "50.44 us", "1.681e-2", "1 detours of 1 us or more", "100.0 %"] {
+            assert!(text.contains(word), "{word} is not in {text}");
+        }
+    }
+
+    #[test]
+    fn a_prediction_names_the_noise() {
+        let noise = [Noise { length_ns: 1e6, interval_ns: 500e9 }];
+        let text = prediction(&predict(&noise, 100_000, Nanoseconds(250e3)));
+        assert!(text.contains("19.51 % slower") && text.contains("noise of 1 ms, once in 500 s"), "{text}");
+    }
+}
