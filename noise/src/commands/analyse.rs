@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use super::{print_json, read_all};
+use super::{print, print_json, read_all};
 use crate::Result;
 use crate::analyse::{Comparison, Summary, compare};
 use crate::options::{Analyse, Compare};
@@ -15,8 +15,7 @@ pub fn run(options: Analyse) -> Result<ExitCode> {
     if options.json {
         return print_json(&summaries);
     }
-    print!("{}", show::summaries(&summaries));
-    Ok(ExitCode::SUCCESS)
+    print(&show::summaries(&summaries))
 }
 
 pub fn compare_all(options: Compare) -> Result<ExitCode> {
@@ -34,6 +33,5 @@ pub fn compare_all(options: Compare) -> Result<ExitCode> {
     if options.json {
         return print_json(&comparisons);
     }
-    print!("{}", show::comparisons(&comparisons));
-    Ok(ExitCode::SUCCESS)
+    print(&show::comparisons(&comparisons))
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use super::measure::{self, THRESHOLD_NS};
+use super::{print, print_json};
 use crate::Result;
 use crate::analyse::Summary;
 use crate::measure::{Amount, Plan, machine};
@@ -47,9 +48,9 @@ pub fn run(options: Check) -> Result<ExitCode> {
     }
     let verdict = judge(&record.summary(THRESHOLD_NS), options.max_noise, options.rate);
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&verdict)?);
+        print_json(&verdict)?;
     } else {
-        println!("{}", verdict.line());
+        print(&(verdict.line() + "\n"))?;
     }
     Ok(if verdict.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::print_json;
+use super::{print, print_json};
 use crate::Result;
 use crate::measure::{Amount, Plan, machine};
 use crate::options::{CpuList, Measure};
@@ -36,12 +36,10 @@ pub fn run(options: Measure) -> Result<ExitCode> {
     if options.json {
         return print_json(&summary);
     }
-    print!("{}", show::summaries(&[summary]));
-    println!("record: {}", options.output.display());
     if !record.about.memory_locked {
         eprintln!("note: memory could not be locked (ulimit -l): a page fault could be measured as noise");
     }
-    Ok(ExitCode::SUCCESS)
+    print(&format!("{}record: {}\n", show::summaries(&[summary]), options.output.display()))
 }
 
 pub fn cpus(asked: Option<CpuList>) -> Result<Vec<u32>> {

@@ -6,6 +6,7 @@ mod check;
 mod measure;
 mod predict;
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -30,7 +31,15 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<Record>> {
     paths.iter().map(|path| Record::read(path)).collect()
 }
 
+/// To standard output. Who reads no further has what he wanted.
+fn print(text: &str) -> Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("standard output: {error}").into()),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
 fn print_json(facts: &impl Serialize) -> Result<ExitCode> {
-    println!("{}", serde_json::to_string_pretty(facts)?);
-    Ok(ExitCode::SUCCESS)
+    print(&(serde_json::to_string_pretty(facts)? + "\n"))
 }

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use super::print_json;
+use super::{print, print_json};
 use crate::Result;
 use crate::options::Predict;
 use crate::predict::{Noise, predict};
@@ -19,6 +19,5 @@ pub fn run(options: Predict) -> Result<ExitCode> {
     if options.json {
         return print_json(&prediction);
     }
-    print!("{}", show::prediction(&prediction));
-    Ok(ExitCode::SUCCESS)
+    print(&show::prediction(&prediction))
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use comfy_table::{Cell, CellAlignment, Table, presets::UTF8_HORIZONTAL_ONLY};
+use comfy_table::{Cell, CellAlignment, Table, presets::NOTHING};
 
 use crate::analyse::{Comparison, Summary};
 use crate::predict::Prediction;
@@ -11,7 +11,7 @@ use crate::units::Nanoseconds;
 
 fn table(head: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(head);
+    table.load_style(NOTHING).set_header(head);
     table
 }
 
@@ -47,11 +47,11 @@ fn summary(summary: &Summary) -> String {
     if summary.lost > 0 {
         let _ = writeln!(text, "{} more detours were counted, not stored", summary.lost);
     }
-    let _ = writeln!(text, "{}", per_cpu(summary));
+    let _ = writeln!(text, "\n{}", per_cpu(summary));
     if !summary.tail.0.is_empty() {
         let mut tail = table(&["share of samples", "noise not longer than"]);
         summary.tail.0.iter().for_each(|(share, length)| row(&mut tail, vec![format!("{share}"), ns(*length)]));
-        let _ = writeln!(text, "{tail}");
+        let _ = writeln!(text, "\n{tail}");
     }
     if !summary.groups.is_empty() {
         let mut groups = table(&["noise group", "mean", "count", "one in (each CPU)", "share of noise"]);
@@ -60,7 +60,7 @@ fn summary(summary: &Summary) -> String {
             let share = format!("{:.1} %", group.share * 100.0);
             row(&mut groups, vec![range, ns(group.mean_ns), group.count.to_string(), ns(group.interval_ns), share]);
         }
-        let _ = writeln!(text, "{groups}");
+        let _ = writeln!(text, "\n{groups}");
     }
     if !summary.spectrum.is_empty() {
         let mut peaks = table(&["periodic noise", "cpu", "amplitude"]);
@@ -70,7 +70,7 @@ fn summary(summary: &Summary) -> String {
                 vec![format!("{:.2} Hz", peak.hz), peak.cpu.to_string(), format!("{:.3e}", peak.amplitude)],
             );
         }
-        let _ = writeln!(text, "{peaks}");
+        let _ = writeln!(text, "\n{peaks}");
     }
     text
 }
@@ -146,7 +146,7 @@ pub fn prediction(prediction: &Prediction) -> String {
     for (interval_ns, slowdown) in &prediction.by_interval {
         row(&mut intervals, vec![ns(*interval_ns), percent(*slowdown)]);
     }
-    let _ = write!(text, "{threads}\n{intervals}\n");
+    let _ = write!(text, "\n{threads}\n\n{intervals}\n");
     text
 }
 

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The command as a person uses it: statuses, one-line errors, JSON, and nothing left behind by what failed.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn noise(words: &[&str], folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tacet-noise")).args(words).current_dir(folder).output().expect("it runs")
+}
+
+fn facts(words: &[&str], folder: &Path) -> serde_json::Value {
+    let output = noise(words, folder);
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn the_papers_example() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let words = ["predict", "--json", "--threads", "100000", "--interval", "250us", "--noise", "1ms@500s"];
+    let slowdown = facts(&words, folder.path())["slowdown"].as_f64().expect("a number");
+    assert_eq!(format!("{slowdown:.4}"), "0.1951");
+}
+
+#[test]
+fn from_measuring_to_a_verdict() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    for (method, quantum) in [("fwq", "50us"), ("ftq", "50us"), ("selfish", "200ns")] {
+        let file = format!("{method}.parquet");
+        let words = ["measure", "--method", method, "--quantum", quantum, "--duration", "50ms", "-o", &file, "--json"];
+        let measured = facts(&words, at);
+        assert_eq!(measured["method"], method);
+        assert_eq!(facts(&["analyse", "--json", &file], at)[0], measured, "a record says what was measured");
+        let accepts = ["check", "--record", &file, "--max-noise", "1h", "--rate", "1e9"];
+        assert_eq!(noise(&accepts, at).status.code(), Some(0), "{method}");
+    }
+    // No machine does the same work fifty times in the same nanosecond.
+    let strict = noise(&["check", "--record", "fwq.parquet", "--max-noise", "1ns"], at);
+    assert_eq!(strict.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&strict.stdout).contains("NOISY"));
+    let same = facts(&["compare", "--json", "fwq.parquet", "fwq.parquet"], at);
+    assert_eq!((&same[0]["effect_size"], &same[0]["max_noise_ratio"]), (&0.0.into(), &1.0.into()));
+    let predicted = facts(&["predict", "--json", "--threads", "8", "--interval", "1ms", "--record", "fwq.parquet"], at);
+    assert!(predicted["slowdown"].as_f64().is_some_and(|slowdown| slowdown >= 0.0));
+}
+
+#[test]
+fn mistakes_are_one_line_and_change_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    std::fs::write(at.join("foreign"), "not a record").expect("written");
+    noise(&["measure", "--method", "ftq", "--duration", "2ms", "-o", "f.parquet"], at);
+    noise(&["measure", "--samples", "2", "--quantum", "50us", "-o", "w.parquet"], at);
+    let before: Vec<_> = listing(at);
+    let mistakes: [(&[&str], &str); 9] = [
+        (&["analyse", "absent"], "absent: No such file"),
+        (&["analyse", "foreign"], "foreign: not a whole noise record"),
+        (&["compare", "w.parquet", "f.parquet"], "compare like with like"),
+        (&["measure", "--cpus", "60000", "--samples", "1", "-o", "x"], "cpu 60000"),
+        (&["measure", "--samples", "1", "--quantum", "50us", "-o", "no/such/folder"], "no/such/folder: cannot write"),
+        (&["measure", "--method", "selfish", "--samples", "1", "-o", "x"], "--duration"),
+        (&["measure", "--method", "ftq", "--units", "1", "-o", "x"], "--units"),
+        (&["check", "--rate", "-1", "--record", "w.parquet"], ""),
+        (&["check", "--rate", "nan", "--record", "w.parquet"], "--rate"),
+    ];
+    for (words, said) in mistakes {
+        let output = noise(words, at);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {text}");
+        assert!(text.contains(said) && (said.is_empty() || text.lines().count() == 1), "{words:?}: {text}");
+        assert!(output.stdout.is_empty(), "{words:?}");
+    }
+    assert_eq!(listing(at), before);
+}
+
+fn listing(folder: &Path) -> Vec<std::ffi::OsString> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
+    names.sort();
+    names
+}
