@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::measure::machine::parse_cpus;
+use crate::predict::simulate::Synchronisation;
 use crate::record::{Kernel, Method};
 use crate::units::{Nanoseconds, Recurring};
 
@@ -107,6 +108,21 @@ pub struct Predict {
     /// The least noise of the record that counts
     #[arg(long, value_name = "TIME", default_value = "1us")]
     pub threshold: Nanoseconds,
+    /// Simulate a program that computes for so long on each thread: with a record, every noise that it holds
+    #[arg(long, value_name = "TIME")]
+    pub simulate: Option<Nanoseconds>,
+    /// How the simulated threads wait for each other
+    #[arg(long, value_enum, default_value_t = Synchronisation::Barrier, requires = "simulate")]
+    pub synchronise: Synchronisation,
+    /// One step of a simulated allreduce
+    #[arg(long, value_name = "TIME", default_value = "1us", requires = "simulate")]
+    pub latency: Nanoseconds,
+    /// Simulated noise comes to all threads at once
+    #[arg(long, requires = "simulate")]
+    pub co_scheduled: bool,
+    /// Of the simulation: the same seed, the same result
+    #[arg(long, default_value_t = 1, requires = "simulate")]
+    pub seed: u64,
     /// Print facts as JSON
     #[arg(long)]
     pub json: bool,

@@ -2,12 +2,15 @@
 //! What noise costs a bulk-synchronous program at scale.
 
 pub mod equation;
+pub mod interval;
+pub mod simulate;
 
 use serde::Serialize;
 
 use crate::analyse::Group;
 use crate::units::{Nanoseconds, Recurring};
 use equation::slowdown;
+use simulate::Simulation;
 
 /// A prediction and how it changes with the number of threads and with the synchronisation interval.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -22,6 +25,7 @@ pub struct Prediction {
     pub by_threads: Vec<(u64, f64)>,
     /// By interval in nanoseconds.
     pub by_interval: Vec<(f64, f64)>,
+    pub simulation: Option<Simulation>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -57,6 +61,7 @@ pub fn predict(noise: &[Noise], threads: u64, interval: Nanoseconds) -> Predicti
         due_to,
         noise: noise.to_vec(),
         by_threads: by_threads.map(|threads| (threads, total(threads, interval.0))).collect(),
+        simulation: None,
         by_interval: scales.map(|scale| (interval.0 * scale, total(threads, interval.0 * scale))).to_vec(),
     }
 }

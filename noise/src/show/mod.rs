@@ -7,6 +7,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets::NOTHING};
 
 use crate::analyse::{Comparison, Summary};
 use crate::predict::Prediction;
+use crate::predict::simulate::Simulation;
 use crate::units::Nanoseconds;
 
 fn table(head: &[&str]) -> Table {
@@ -137,6 +138,9 @@ pub fn prediction(prediction: &Prediction) -> String {
         let _ = writeln!(text, "due to noise of {}, once in {}", ns(noise.length_ns), ns(noise.interval_ns));
     }
     let _ = writeln!(text, "by {}", prediction.method);
+    if let Some(simulation) = &prediction.simulation {
+        text.push_str(&simulated(simulation));
+    }
     let percent = |slowdown: f64| format!("{:.3} %", slowdown * 100.0);
     let mut threads = table(&["threads", "slower by"]);
     for (count, slowdown) in prediction.by_threads.iter().rev().step_by(3).collect::<Vec<_>>().into_iter().rev() {
@@ -147,6 +151,27 @@ pub fn prediction(prediction: &Prediction) -> String {
         row(&mut intervals, vec![ns(*interval_ns), percent(*slowdown)]);
     }
     let _ = write!(text, "\n{threads}\n\n{intervals}\n");
+    text
+}
+
+fn simulated(simulation: &Simulation) -> String {
+    let mut text = format!(
+        "simulated, {:?}{}, {} intervals, seed {}: {:.3} % slower",
+        simulation.synchronisation,
+        if simulation.co_scheduled { ", co-scheduled noise" } else { "" },
+        simulation.intervals,
+        simulation.seed,
+        simulation.slowdown * 100.0
+    );
+    if let Some(expected) = simulation.slowdown_expected {
+        let _ = write!(text, " (expected: {:.3} %)", expected * 100.0);
+    }
+    text.push('\n');
+    if !simulation.delay_ns.is_empty() {
+        let mut delays = table(&["share of intervals", "delayed by no more than"]);
+        simulation.delay_ns.iter().for_each(|(share, delay)| row(&mut delays, vec![format!("{share}"), ns(*delay)]));
+        let _ = writeln!(text, "\n{delays}");
+    }
     text
 }
 
