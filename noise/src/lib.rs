@@ -7,6 +7,7 @@
 
 pub mod analyse;
 pub mod commands;
+pub mod inject;
 pub mod measure;
 pub mod options;
 pub mod predict;

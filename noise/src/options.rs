@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::inject::Distribution;
 use crate::measure::machine::parse_cpus;
 use crate::predict::simulate::Synchronisation;
 use crate::record::{Kernel, Method};
@@ -27,6 +28,7 @@ pub enum Command {
     Compare(Compare),
     Predict(Predict),
     Check(Check),
+    Inject(Inject),
 }
 
 /// Measure noise on CPUs of this machine and keep a record.
@@ -146,6 +148,32 @@ pub struct Check {
     /// How long to measure
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub duration: Nanoseconds,
+    /// Print facts as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Add noise to CPUs of this machine, to see how a program bears it; it ends by itself.
+#[derive(Debug, Args)]
+pub struct Inject {
+    /// LENGTH@INTERVAL on each CPU, for example 100us@10ms
+    #[arg(long, value_name = "NOISE")]
+    pub noise: Recurring,
+    /// How lengths vary about their mean
+    #[arg(long, value_enum, default_value_t = Distribution::Fixed)]
+    pub distribution: Distribution,
+    /// The CPUs [default: all that this process may use]
+    #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
+    pub cpus: Option<CpuList>,
+    /// How long
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    pub duration: Nanoseconds,
+    /// Go first: real-time priority (SCHED_FIFO), 1 to 99; without it the scheduler shares the CPU
+    #[arg(long, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub realtime: Option<u8>,
+    /// Of the lengths that vary
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
     /// Print facts as JSON
     #[arg(long)]
     pub json: bool,

@@ -46,6 +46,15 @@ fn from_measuring_to_a_verdict() {
 }
 
 #[test]
+fn injected_noise_is_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let words = ["inject", "--json", "--noise", "20us@1ms", "--duration", "10.5ms", "--distribution", "exponential"];
+    let injected = facts(&words, folder.path());
+    let cpus = injected.as_array().expect("CPUs");
+    assert!(!cpus.is_empty() && cpus.iter().all(|cpu| cpu["count"] == 10), "{injected}");
+}
+
+#[test]
 fn mistakes_are_one_line_and_change_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();

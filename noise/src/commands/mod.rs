@@ -3,6 +3,7 @@
 
 mod analyse;
 mod check;
+mod inject;
 mod measure;
 mod predict;
 
@@ -24,6 +25,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Compare(options) => analyse::compare_all(options),
         Command::Predict(options) => predict::run(options),
         Command::Check(options) => check::run(options),
+        Command::Inject(options) => inject::run(options),
     }
 }
 

@@ -14,6 +14,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use machine::Moment;
+pub use worker::be_realtime;
 use worker::{Found, Work};
 
 use crate::Result;

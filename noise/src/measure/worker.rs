@@ -137,7 +137,8 @@ impl Work {
     }
 }
 
-fn be_realtime(priority: u8) -> Result<()> {
+/// Of the calling thread.
+pub fn be_realtime(priority: u8) -> Result<()> {
     let wrong = |why: String| format!("real-time priority {priority}: {why}; it needs 1 to 99 and CAP_SYS_NICE");
     let value = ThreadPriorityValue::try_from(priority).map_err(|why| wrong(why.to_string()))?;
     let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);

@@ -196,7 +196,7 @@ mod tests {
             judge(&bytes, false);
         }
         let mut state = 1u64;
-        for _ in 0..4000 {
+        for _ in 0..1500 {
             let mut bytes = whole.clone();
             for _ in 0..4 {
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use comfy_table::{Cell, CellAlignment, Table, presets::NOTHING};
 
 use crate::analyse::{Comparison, Summary};
+use crate::inject::Injected;
 use crate::predict::Prediction;
 use crate::predict::simulate::Simulation;
 use crate::units::Nanoseconds;
@@ -122,6 +123,18 @@ pub fn comparisons(comparisons: &[Comparison]) -> String {
                 known(one.effect_size),
                 one.effect.into(),
             ],
+        );
+    }
+    format!("{table}\n")
+}
+
+pub fn injected(injected: &[Injected]) -> String {
+    let mut table = table(&["cpu", "noises", "late", "asked for", "took", "longest"]);
+    for one in injected {
+        let lengths = [one.asked_ns, one.took_ns as f64, one.longest_ns as f64].map(ns);
+        row(
+            &mut table,
+            [vec![one.cpu.to_string(), one.count.to_string(), one.late.to_string()], lengths.to_vec()].concat(),
         );
     }
     format!("{table}\n")

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `inject`: noise on purpose, and what each CPU was given.
+
+use std::process::ExitCode;
+
+use super::measure::cpus;
+use super::{print, print_json};
+use crate::Result;
+use crate::inject::Injection;
+use crate::options::Inject;
+use crate::show;
+
+pub fn run(options: Inject) -> Result<ExitCode> {
+    let injected = Injection {
+        cpus: cpus(options.cpus)?,
+        length_ns: options.noise.length.0,
+        interval_ns: options.noise.interval.0,
+        duration_ns: options.duration.0,
+        distribution: options.distribution,
+        realtime_priority: options.realtime,
+        seed: options.seed,
+    }
+    .run()?;
+    if options.json {
+        return print_json(&injected);
+    }
+    print(&show::injected(&injected))
+}

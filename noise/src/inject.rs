@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Noise on purpose: threads that take CPUs away for a while, again and again.
+//!
+//! Nothing of the machine is changed but that threads of this process run on it: when the process ends, however it ends,
+//! the noise ends.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde::Serialize;
+
+use crate::Result;
+use crate::measure::{be_realtime, machine};
+
+/// How lengths vary about their mean. Intervals do not vary: what varies is the effect, not the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Distribution {
+    /// All of one length
+    Fixed,
+    /// From nothing to twice the mean
+    Uniform,
+    /// Many short ones, few long ones
+    Exponential,
+}
+
+#[derive(Debug, Clone)]
+pub struct Injection {
+    pub cpus: Vec<u32>,
+    pub length_ns: f64,
+    pub interval_ns: f64,
+    pub duration_ns: f64,
+    pub distribution: Distribution,
+    pub realtime_priority: Option<u8>,
+    pub seed: u64,
+}
+
+/// What one CPU was given.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Injected {
+    pub cpu: u32,
+    pub count: u64,
+    /// That began when the one before it had only just ended.
+    pub late: u64,
+    /// The sum of the lengths that were asked for.
+    pub asked_ns: f64,
+    /// From the beginning of each to its end: longer where others ran meanwhile.
+    pub took_ns: u64,
+    pub longest_ns: u64,
+}
+
+impl Injection {
+    /// Returns when the last noise has ended.
+    pub fn run(&self) -> Result<Vec<Injected>> {
+        if self.length_ns > self.interval_ns {
+            return Err("--length: longer than --interval: that is no noise but a program".into());
+        }
+        let begin = Instant::now() + Duration::from_millis(20);
+        thread::scope(|scope| {
+            let threads: Vec<_> = self
+                .cpus
+                .iter()
+                .map(|&cpu| scope.spawn(move || self.disturb(cpu, begin).map_err(|error| error.to_string())))
+                .collect();
+            let joined =
+                threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err("a thread died".into())));
+            Ok(joined.collect::<std::result::Result<Vec<_>, String>>()?)
+        })
+    }
+
+    fn disturb(&self, cpu: u32, begin: Instant) -> Result<Injected> {
+        machine::pin(&[cpu])?;
+        if let Some(priority) = self.realtime_priority {
+            be_realtime(priority)?;
+        }
+        let mut random = ChaCha8Rng::seed_from_u64(self.seed);
+        random.set_stream(u64::from(cpu));
+        let mut injected = Injected { cpu, count: 0, late: 0, asked_ns: 0.0, took_ns: 0, longest_ns: 0 };
+        for index in 0..self.count() {
+            let due = begin + Duration::from_nanos((index as f64 * self.interval_ns) as u64);
+            match due.checked_duration_since(Instant::now()) {
+                Some(wait) => thread::sleep(wait),
+                None => injected.late += 1,
+            }
+            let length_ns = self.length(&mut random);
+            let took = spin(Duration::from_nanos(length_ns as u64));
+            injected.count += 1;
+            injected.asked_ns += length_ns;
+            injected.took_ns += took;
+            injected.longest_ns = injected.longest_ns.max(took);
+        }
+        Ok(injected)
+    }
+
+    /// How many noises each CPU is given.
+    fn count(&self) -> u64 {
+        ((self.duration_ns / self.interval_ns) as u64).max(1)
+    }
+
+    fn length(&self, random: &mut ChaCha8Rng) -> f64 {
+        let uniform = ((random.next_u64() >> 12) as f64 + 0.5) / (1u64 << 52) as f64;
+        self.length_ns
+            * match self.distribution {
+                Distribution::Fixed => 1.0,
+                Distribution::Uniform => 2.0 * uniform,
+                Distribution::Exponential => -uniform.ln(),
+            }
+    }
+}
+
+/// Computes for at least so long; how long it took, in nanoseconds.
+fn spin(length: Duration) -> u64 {
+    let begin = Instant::now();
+    while begin.elapsed() < length {
+        std::hint::spin_loop();
+    }
+    begin.elapsed().as_nanos() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn injection(distribution: Distribution) -> Injection {
+        Injection {
+            cpus: machine::allowed_cpus().expect("CPUs"),
+            length_ns: 50e3,
+            interval_ns: 1e6,
+            duration_ns: 20.5e6,
+            distribution,
+            realtime_priority: None,
+            seed: 3,
+        }
+    }
+
+    #[test]
+    fn as_many_as_asked_for_and_not_shorter() {
+        let plan = injection(Distribution::Fixed);
+        let injected = plan.run().expect("noise");
+        assert_eq!(injected.iter().map(|one| one.cpu).collect::<Vec<_>>(), plan.cpus);
+        for one in injected {
+            assert_eq!((one.count, one.asked_ns), (20, 1e6));
+            assert!(one.took_ns >= 1_000_000 && one.longest_ns >= 50_000);
+        }
+    }
+
+    #[test]
+    fn lengths_have_their_mean() {
+        for distribution in [Distribution::Fixed, Distribution::Uniform, Distribution::Exponential] {
+            let plan = injection(distribution);
+            let mut random = ChaCha8Rng::seed_from_u64(1);
+            let lengths: Vec<f64> = (0..20_000).map(|_| plan.length(&mut random)).collect();
+            let mean = lengths.iter().sum::<f64>() / lengths.len() as f64;
+            let over_twice = lengths.iter().filter(|length| **length > 2.0 * plan.length_ns).count();
+            assert!((mean / plan.length_ns - 1.0).abs() < 0.03, "{distribution:?}: {mean}");
+            // e^-2 of exponential lengths are longer than twice the mean, none of the others.
+            let expected = if distribution == Distribution::Exponential { 2707.0 } else { 0.0 };
+            assert!((over_twice as f64 - expected).abs() < 200.0, "{distribution:?}: {over_twice}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let plan = Injection { length_ns: 2e6, ..injection(Distribution::Fixed) };
+        assert!(plan.run().is_err_and(|error| error.to_string().starts_with("--length")));
+        let absent = Injection { cpus: vec![1023], ..injection(Distribution::Fixed) };
+        assert!(absent.run().is_err_and(|error| error.to_string().contains("1023")));
+    }
+}
