@@ -87,6 +87,7 @@ activate() {
 
 install() {
 	[ -x "$build/bin/tacet" ] || fail "$build/bin/tacet: not built; run \`make build\`"
+	[ -x "$build/bin/tacet-noise" ] || fail "$build/bin/tacet-noise: not built; run \`make build\`"
 	[ -f "$build/lib/tacet/kernel.bin" ] || fail "$build/lib/tacet/kernel.bin: not built; run \`make build\`"
 	if [ -f "$work/installed" ]; then
 		remove_module

@@ -23,8 +23,8 @@ use crate::units::Nanoseconds;
 
 /// Room for detours on each CPU; more are counted, not stored.
 const DETOURS_LIMIT: usize = 1 << 20;
-/// Samples on one CPU: 8 GiB of them.
-const SAMPLES_LIMIT: f64 = (1u64 << 30) as f64;
+/// Samples on one CPU: 18 hours of 1 ms; with what is made of them they take 4 GiB.
+const SAMPLES_LIMIT: f64 = (1u64 << 26) as f64;
 
 /// What to measure.
 #[derive(Debug, Clone)]
