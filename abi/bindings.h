@@ -4,3 +4,4 @@
 #include <tacet/cpu.h>
 #include <tacet/image.h>
 #include <tacet/ioctl.h>
+#include <tacet/space.h>

@@ -11,6 +11,7 @@
 #include <linux/ratelimit.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
+#include <linux/seccomp.h>
 #include <linux/tracepoint.h>
 #include <linux/uaccess.h>
 #include <asm/syscall.h>
@@ -68,6 +69,13 @@ static void barrier_elsewhere(struct pt_regs *regs)
 	}
 }
 
+/* A filter for all threads of the process: from here on none answers itself. */
+static void filter_elsewhere(const struct pt_regs *regs)
+{
+	if (regs->di == SECCOMP_SET_MODE_FILTER && regs->si & SECCOMP_FILTER_FLAG_TSYNC)
+		tacet_hosted_interrupt(current->mm);
+}
+
 /* A system call is about to be executed. */
 static void on_call_enter(void *data, struct pt_regs *regs, long number)
 {
@@ -75,6 +83,7 @@ static void on_call_enter(void *data, struct pt_regs *regs, long number)
 
 	rcu_read_lock();
 	hosted = tacet_hosted_of(current);
+	tacet_futex_before_call(hosted, regs, number);
 	if (hosted) {
 		hosted->call = TACET_CALL_BEGUN;
 		if (number == __NR_madvise)
@@ -90,8 +99,11 @@ static void on_call_exit(void *data, struct pt_regs *regs, long result)
 
 	if (regs->orig_ax == __NR_membarrier && !result && current->mm)
 		barrier_elsewhere(regs);
+	if (regs->orig_ax == __NR_seccomp && !result && current->mm)
+		filter_elsewhere(regs);
 	rcu_read_lock();
 	hosted = tacet_hosted_of(current);
+	tacet_futex_after_call(hosted, regs, result);
 	if (hosted) {
 		tacet_paths_after_call(hosted, regs);
 		tacet_advice_after_call(hosted, regs);
@@ -172,6 +184,7 @@ static void on_exit_group(void *data, struct task_struct *task, bool last)
 	forget_exiting(task);
 }
 
+/* The first two are the calls'. */
 static struct birth {
 	const char *name;
 	void *probe;
@@ -192,6 +205,22 @@ static void find(struct tracepoint *point, void *data)
 	for (i = 0; i < ARRAY_SIZE(births); i++)
 		if (!strcmp(point->name, births[i].name))
 			births[i].point = point;
+}
+
+/* Whether others watch the system calls too. */
+bool tacet_births_shared(void)
+{
+	const struct tracepoint_func *probes;
+	bool shared = false;
+	unsigned int i;
+
+	preempt_disable();
+	for (i = 0; i < 2; i++) {
+		probes = rcu_dereference_raw(births[i].point->funcs);
+		shared |= probes && probes[0].func && probes[1].func;
+	}
+	preempt_enable();
+	return shared;
 }
 
 /* -ENOENT, with a message, if the kernel lacks one of the tracepoints. */

@@ -350,7 +350,7 @@ static bool stays(const struct tacet_hosted *hosted, const void *mm)
 {
 	const struct tacet_context *context = hosted->context;
 
-	return hosted->space_mm == mm && READ_ONCE(context->entered_tsc) &&
+	return hosted->space_mm == mm &&
 	       smp_load_acquire(&context->state) == TACET_CONTEXT_POSTED;
 }
 
@@ -375,8 +375,9 @@ static void await_one(struct tacet_hosted *hosted, void *mm)
 	}
 }
 
-/* Every hosted thread of @mm that is in user mode leaves it once, which ends its
- * restartable sequence; done when this returns. Any context. */
+/* Every hosted thread of @mm that its core has comes back once: that ends its
+ * restartable sequence, and it is posted anew with what holds then. Done when this
+ * returns. Any context. */
 void tacet_hosted_interrupt(struct mm_struct *mm)
 {
 	tacet_for_each_hosted(recall_one, mm);

@@ -136,6 +136,21 @@ static enum outcome served_fault(struct tacet_hosted *hosted, struct pt_regs *re
 	return OUTCOME_AGAIN;
 }
 
+/* It was called back from a wait on the core. For a signal: as Linux leaves a wait
+ * that one has interrupted, so that Linux ends or restarts it. */
+static enum outcome serve_wait(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	hosted->calls++;
+	if (signal_pending(current)) {
+		regs->orig_ax = regs->ax;
+		regs->ax = -ERESTARTSYS;
+		hosted->call = TACET_CALL_DONE;
+		return OUTCOME_LINUX;
+	}
+	tacet_state_repeat_call(regs);
+	return OUTCOME_LINUX;
+}
+
 /* The registers are the task's again. What now? */
 static enum outcome serve_event(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
@@ -147,6 +162,8 @@ static enum outcome serve_event(struct tacet_hosted *hosted, struct pt_regs *reg
 		tacet_paths_before_call(hosted, regs);
 		tacet_state_repeat_call(regs);
 		return OUTCOME_LINUX;
+	case TACET_EVENT_WAITED:
+		return serve_wait(hosted, regs);
 	case TACET_EVENT_EXCEPTION:
 		if (context->registers.vector == X86_TRAP_PF)
 			return served_fault(hosted, regs);
@@ -180,6 +197,9 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	tacet_rseq_enter(core);
 	tacet_state_save(hosted->context, regs);
 	hosted->context->root = hosted->space->root_address;
+	hosted->context->core = core - tacet_partition.cores;
+	WRITE_ONCE(hosted->space->last_core, hosted->context->core);
+	tacet_local_prepare(hosted);
 	/* Who moves while it is posted counts elsewhere already. */
 	error = atomic_read(&core->posted) > TACET_THREADS_PER_CPU ? -EAGAIN :
 								     tacet_post(core, hosted);
@@ -202,11 +222,14 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 
 /*
  * Task work runs not only at the boundary to user mode: also before a stop for
- * the tracer, while signals are taken, inside calls that wait. The way to user
- * mode clears TIF_NOTIFY_RESUME before it runs us; all others leave it set. (If
- * somebody set it again meanwhile we come a tick later.) A call of KVM_RUN goes
- * that way in the middle; registers of a call are those of user mode only once
- * it has ended, and when it is not to be restarted.
+ * the tracer, while signals are taken, inside calls that wait. A call of KVM_RUN
+ * goes to the boundary in its middle; registers of a call are those of user mode
+ * only once it has ended, and when it is not to be restarted. After that there
+ * is no other place than the boundary, unless a tracer wants to see the end.
+ *
+ * Without a call, or with a tracer: the way to user mode clears TIF_NOTIFY_RESUME
+ * before it runs us, all others leave it set. If somebody set it again meanwhile
+ * we come a tick later.
  */
 static enum outcome at_boundary(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
@@ -219,6 +242,8 @@ static enum outcome at_boundary(struct tacet_hosted *hosted, struct pt_regs *reg
 		return OUTCOME_LINUX;	/* its end queues us again */
 	if (call && hosted->call == TACET_CALL_UNKNOWN)
 		return OUTCOME_SOON;
+	if (call && !READ_ONCE(current->ptrace))
+		return OUTCOME_AGAIN;
 	return test_thread_flag(TIF_NOTIFY_RESUME) ? OUTCOME_SOON : OUTCOME_AGAIN;
 }
 
@@ -253,6 +278,18 @@ static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 	return run(hosted, regs);
 }
 
+/*
+ * Linux runs what was queued last first: behind us may be the release of a file
+ * that the call gave up, and running us may take hours. True: queued once more,
+ * to be run as soon as the others are done. Not if nobody finds @hosted any more:
+ * the others may be its successor, which waits for us.
+ */
+static bool others_first(struct tacet_hosted *hosted, struct callback_head *work)
+{
+	return !READ_ONCE(hosted->unlinked) && (work->next || task_work_pending(current)) &&
+	       !task_work_add(current, work, TWA_NONE);
+}
+
 /* The thread's own context, about to return to user mode; sleeps. */
 void tacet_park(struct callback_head *work)
 {
@@ -260,6 +297,8 @@ void tacet_park(struct callback_head *work)
 	struct pt_regs *regs = task_pt_regs(current);
 	enum outcome outcome;
 
+	if (others_first(hosted, work))
+		return;
 	atomic_set_release(&hosted->park_queued, 0);
 	if (tacet_begin(hosted)) {
 		outcome = at_boundary(hosted, regs);

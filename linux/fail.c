@@ -65,11 +65,14 @@ static DECLARE_WORK(burial, bury);
 /* No core executes anything any more, and nobody waits for one. */
 static void silence(void)
 {
-	unsigned int i;
+	unsigned int i, round;
 
-	for (i = 0; i < tacet_partition.core_count; i++)
-		if (tacet_partition.cores[i].started)
-			tacet_arch_kill(&tacet_partition.cores[i]);
+	/* The second time for a bell that a core rang just before its end, at one
+	 * that had ended already. */
+	for (round = 0; round < 2; round++)
+		for (i = 0; i < tacet_partition.core_count; i++)
+			if (tacet_partition.cores[i].started)
+				tacet_arch_kill(&tacet_partition.cores[i]);
 	smp_store_release(&tacet_partition.failed, TACET_FAILED_SILENT);
 	tacet_hosted_wake_all();
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What lies in the partition's memory: the image, then each core's pages, then
- * the contexts, all from the first block.
+ * What lies in the partition's memory: the image, then each core's pages, the
+ * contexts and what is shared of address spaces, all from the first block.
  *
  * Called by partition.c, as its first steps, with the control lock held. What
  * user space says of the image is checked here, after it was copied.
  */
+#include <linux/bitmap.h>
 #include <linux/cpu.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
@@ -109,6 +110,7 @@ static void describe_core(struct tacet_core *core, unsigned int cpu)
 	core->package = topology_physical_package_id(cpu);
 	core->physical_core = topology_core_id(cpu);
 	spin_lock_init(&core->inbox_lock);
+	spin_lock_init(&core->wake_lock);
 	raw_spin_lock_init(&core->bell_lock);
 }
 
@@ -119,16 +121,20 @@ int tacet_layout_cores(struct tacet_up *request)
 
 	partition->cores = kcalloc(count, sizeof(*partition->cores), GFP_KERNEL);
 	partition->context_count = min_t(unsigned int, count * TACET_CONTEXTS_PER_CPU,
-					 TACET_CONTEXTS_MAX);
+					 TACET_CONTEXTS_LIMIT);
 	partition->owners = kvcalloc(partition->context_count, sizeof(*partition->owners),
 				     GFP_KERNEL);
-	if (!partition->cores || !partition->owners)
+	partition->spaces_taken = bitmap_zalloc(partition->context_count, GFP_KERNEL);
+	if (!partition->cores || !partition->owners || !partition->spaces_taken)
 		return -ENOMEM;
 	partition->cpu_pages = tacet_memory_carve(partition, &carved, count * TACET_CPU_BYTES);
 	partition->private = tacet_memory_carve(partition, &carved, count * TACET_PRIVATE_BYTES);
 	partition->contexts = tacet_memory_carve(partition, &carved, (size_t)
 						 partition->context_count * TACET_CONTEXT_BYTES);
-	if (!partition->cpu_pages || !partition->private || !partition->contexts)
+	partition->spaces = tacet_memory_carve(partition, &carved, partition->context_count *
+					       sizeof(*partition->spaces));
+	if (!partition->cpu_pages || !partition->private || !partition->contexts ||
+	    !partition->spaces)
 		return tacet_complain(request->message, -ENOMEM,
 				      "memory: the first block is too small for %u CPUs: ask for more", count);
 	for_each_cpu(cpu, &partition->cpus) {
@@ -148,6 +154,8 @@ void tacet_layout_end(void)
 	partition->core_count = 0;
 	kfree(partition->cores);
 	kvfree(partition->owners);
+	bitmap_free(partition->spaces_taken);
+	partition->spaces_taken = NULL;
 	partition->cores = NULL;
 	partition->owners = NULL;
 	partition->context_count = 0;

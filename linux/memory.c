@@ -83,6 +83,15 @@ int tacet_memory_take(struct tacet_partition *partition, const struct tacet_node
 	return left ? -ENOMEM : 0;
 }
 
+/* A block has up to a quarter of a million pages: others run in between. */
+static void give_pages(unsigned long pfn, unsigned long pages)
+{
+	for (; pages; pfn += UNIT_PAGES, pages -= UNIT_PAGES) {
+		free_contig_range(pfn, UNIT_PAGES);
+		cond_resched();
+	}
+}
+
 void tacet_memory_give(struct tacet_partition *partition)
 {
 	while (partition->block_count) {
@@ -90,7 +99,7 @@ void tacet_memory_give(struct tacet_partition *partition)
 
 		/* A program's registers and the co-kernel's stacks stay here. */
 		memset(pfn_to_kaddr(block->pfn), 0, min_t(size_t, block->pages << PAGE_SHIFT, SZ_64M));
-		free_contig_range(block->pfn, block->pages);
+		give_pages(block->pfn, block->pages);
 	}
 }
 

@@ -56,6 +56,16 @@ static void rehome(struct tacet_hosted *hosted, struct tacet_core *core)
 	WRITE_ONCE(hosted->core, core);
 }
 
+/* Books a stay on @core if nobody computes there or is about to: who waits in a
+ * local call is in nobody's way. */
+static bool claim(struct tacet_core *core)
+{
+	int posted = atomic_read(&core->posted);
+
+	return posted <= (int)READ_ONCE(core->shared->blocked) &&
+	       atomic_cmpxchg(&core->posted, posted, posted + 1) == posted;
+}
+
 /* Books an idle core for a stay that is about to begin. */
 static struct tacet_core *claim_idle(const struct cpumask *cpus)
 {
@@ -65,7 +75,7 @@ static struct tacet_core *claim_idle(const struct cpumask *cpus)
 		struct tacet_core *core = &tacet_partition.cores[i];
 
 		if (cpumask_test_cpu(core->cpu, cpus) && core->threads < TACET_THREADS_PER_CPU &&
-		    !atomic_cmpxchg(&core->posted, 0, 1))
+		    claim(core))
 			return core;
 	}
 	return NULL;
@@ -100,7 +110,7 @@ struct tacet_core *tacet_choose(struct tacet_hosted *hosted)
 	struct tacet_core *core = READ_ONCE(hosted->core), *idle;
 	unsigned long irq;
 
-	if (!atomic_cmpxchg(&core->posted, 0, 1))
+	if (claim(core))
 		return core;
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
 	idle = claim_idle(&hosted->cpus);

@@ -10,6 +10,7 @@
  *
  * The notifier runs in any context, with page-table locks held: it never sleeps.
  */
+#include <linux/hashtable.h>
 #include <linux/io.h>
 #include <linux/slab.h>
 
@@ -17,6 +18,9 @@
 #include "tacet.h"
 
 #define FLUSH_PATIENCE_NS (20 * NSEC_PER_SEC)
+
+static DEFINE_HASHTABLE(spaces, 8);	/* by mm; RCU readers */
+static DEFINE_SPINLOCK(spaces_lock);	/* writers, and the entries that are taken */
 
 /* Repeats the entries that map [start, end]. Any context. */
 void tacet_space_sync(struct tacet_space *space, unsigned long start, unsigned long end)
@@ -136,6 +140,42 @@ static void release(struct mmu_notifier *notifier, struct mm_struct *mm)
 	leave_cores(space, true);
 }
 
+/* RCU. NULL: no thread of @mm has been on a core. */
+struct tacet_space *tacet_space_find(struct mm_struct *mm)
+{
+	struct tacet_space *space;
+
+	hash_for_each_possible_rcu(spaces, space, link, (unsigned long)mm)
+		if (space->notifier.mm == mm)
+			return space;
+	return NULL;
+}
+
+static void publish(struct tacet_space *space, struct mm_struct *mm)
+{
+	unsigned int entry;
+
+	spin_lock(&spaces_lock);
+	entry = find_first_zero_bit(tacet_partition.spaces_taken, tacet_partition.context_count);
+	if (entry < tacet_partition.context_count) {
+		__set_bit(entry, tacet_partition.spaces_taken);
+		space->shared = &tacet_partition.spaces[entry];
+		memset(space->shared, 0, sizeof(*space->shared));
+	}
+	space->notifier.mm = mm;
+	hash_add_rcu(spaces, &space->link, (unsigned long)mm);
+	spin_unlock(&spaces_lock);
+}
+
+static void withdraw(struct tacet_space *space)
+{
+	spin_lock(&spaces_lock);
+	hash_del_rcu(&space->link);
+	if (space->shared)
+		__clear_bit(space->shared - tacet_partition.spaces, tacet_partition.spaces_taken);
+	spin_unlock(&spaces_lock);
+}
+
 static struct mmu_notifier *allocate(struct mm_struct *mm)
 {
 	struct tacet_space *space = kzalloc(sizeof(*space), GFP_KERNEL);
@@ -150,6 +190,7 @@ static struct mmu_notifier *allocate(struct mm_struct *mm)
 	raw_spin_lock_init(&space->lock);
 	space->root_address = page_to_phys(space->root);
 	tacet_tables_copy_kernel(&tacet_partition, space->root);
+	publish(space, mm);
 	return &space->notifier;
 }
 
@@ -158,6 +199,7 @@ static void discard(struct mmu_notifier *notifier)
 	struct tacet_space *space = container_of(notifier, struct tacet_space, notifier);
 
 	leave_cores(space, true);
+	withdraw(space);
 	__free_page(space->root);
 	kfree_rcu(space, rcu);
 }

@@ -211,7 +211,8 @@ int tacet_cpu_status(struct tacet_cpu_status *status)
 	status->state = READ_ONCE(shared->state);
 	status->mode = READ_ONCE(shared->mode);
 	status->hosted_threads = core->threads;
-	status->doorbells_sent = READ_ONCE(shared->doorbells_sent);
+	status->doorbells_sent = READ_ONCE(shared->doorbells_sent) +
+				 READ_ONCE(shared->doorbells_from_cores);
 	status->doorbells_user = READ_ONCE(shared->doorbells_user);
 	status->doorbells_kernel = READ_ONCE(shared->doorbells_kernel);
 	status->doorbells_empty = READ_ONCE(shared->doorbells_empty);

@@ -27,10 +27,10 @@
 #include <tacet/cpu.h>
 #include <tacet/image.h>
 #include <tacet/ioctl.h>
+#include <tacet/space.h>
 
 #define TACET_MAX_BLOCKS 256
 #define TACET_CONTEXTS_PER_CPU 64
-#define TACET_CONTEXTS_MAX 2048
 #define TACET_THREADS_PER_CPU 256	/* what a ring holds */
 
 /* A physically contiguous piece of the partition. Written under the control
@@ -57,6 +57,7 @@ struct tacet_core {
 	unsigned int threads;		/* hosted here; under tacet_hosted_lock */
 	atomic_t posted;		/* of them, handed over and not back */
 	u64 last_return_ns;		/* when one came back; by the threads */
+	spinlock_t wake_lock;		/* who asks shared->wake_* */
 	/* the watch's memory, under the watch's work item only */
 	u64 watched_entries;
 	unsigned int stuck_jiffies;
@@ -77,6 +78,8 @@ struct tacet_partition {
 	void *cpu_pages;
 	struct tacet_context *contexts;
 	unsigned int context_count;
+	struct tacet_space_shared *spaces;	/* as many as contexts */
+	unsigned long *spaces_taken;	/* bits; space.c's lock */
 	void *private;
 	void *tables;			/* struct tacet_tables of arch */
 	struct tacet_hosted **owners;	/* by context number; hosted lock, RCU readers */
@@ -88,6 +91,9 @@ struct tacet_partition {
 /* The address space of a hosted process, as a core sees it. */
 struct tacet_space {
 	struct mmu_notifier notifier;
+	struct hlist_node link;		/* by mm; space.c's lock, RCU readers */
+	struct tacet_space_shared *shared;	/* or NULL: too many spaces */
+	unsigned int last_core;		/* index: where a thread of it was posted last */
 	raw_spinlock_t lock;		/* writers of the root's user half */
 	struct page *root;
 	u64 root_address;		/* physical */
@@ -155,6 +161,7 @@ struct tacet_hosted {
 	enum tacet_call call;		/* the last one */
 	bool executed;			/* a new program: prepare its memory */
 	unsigned long path_asked, path_given;	/* of the call in progress, or 0 */
+	unsigned int futex_wait;	/* what the call in progress counts as; futex.c */
 	unsigned long advised;		/* by the call in progress, when replaced */
 	bool advice_replaced;
 	u64 fault_address, fault_ip;	/* the last page fault, to notice a repetition */
@@ -218,6 +225,7 @@ int tacet_arch_check(char *message, size_t size);
 int tacet_tables_build(struct tacet_partition *partition);
 void tacet_tables_free(struct tacet_partition *partition);
 u64 tacet_tables_root(struct tacet_partition *partition);
+u64 tacet_tables_spaces(const struct tacet_partition *partition);
 void tacet_tables_copy_kernel(struct tacet_partition *partition, struct page *root);
 u64 tacet_tables_user_entry(struct mm_struct *mm, unsigned int index);
 unsigned int tacet_tables_index(unsigned long address);
@@ -246,6 +254,7 @@ struct tacet_space *tacet_space_get(struct mm_struct *mm);	/* sleeps */
 void tacet_space_put(struct tacet_space *space);
 void tacet_space_sync(struct tacet_space *space, unsigned long start, unsigned long end);
 void tacet_flush_cores(u64 root);
+struct tacet_space *tacet_space_find(struct mm_struct *mm);	/* RCU */
 
 /* placement.c: the first under the hosted lock */
 struct tacet_core *tacet_place(const struct cpumask *cpus, const struct tacet_core *near);
@@ -279,8 +288,13 @@ void tacet_for_each_hosted(void (*visit)(struct tacet_hosted *, void *), void *d
 int tacet_births_init(void);
 void tacet_births_exit(void);
 void tacet_births_enable(bool on);	/* control lock held */
+bool tacet_births_shared(void);
 
-/* delegate.c, fault.c, view.c, paths.c, advice.c, rseq.c: the thread's own context */
+/* delegate.c, local.c, futex.c, fault.c, view.c, paths.c, advice.c, rseq.c: the
+ * thread's own context */
+void tacet_local_prepare(struct tacet_hosted *hosted);
+void tacet_futex_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number);
+void tacet_futex_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result);
 void tacet_arm(struct tacet_hosted *hosted);
 void tacet_park(struct callback_head *work);
 void tacet_delegate_init(struct tacet_hosted *hosted);

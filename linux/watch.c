@@ -69,7 +69,7 @@ static void look_at_posted(struct tacet_hosted *hosted, void *data)
 	if (state != TACET_CONTEXT_POSTED)
 		return;
 	tacet_charge(hosted);
-	if (!READ_ONCE(hosted->context->entered_tsc)) {
+	if (!READ_ONCE(hosted->context->entered_tsc) && !READ_ONCE(hosted->context->blocked)) {
 		somebody_waits = true;
 		if (time_after(jiffies, READ_ONCE(hosted->posted_at) + SLICE))
 			tacet_for_each_hosted(recall_runner, hosted);

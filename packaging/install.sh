@@ -48,12 +48,17 @@ put_tree() {
 
 install_files() {
 	put 755 "$build/bin/tacet" "$prefix/bin/tacet"
-	put 755 "$build/bin/tacet-noise" "$prefix/bin/tacet-noise"
+	for program in tacet-noise tacet-sched tacet-tune; do
+		put 755 "$build/bin/$program" "$prefix/bin/$program"
+	done
 	put 644 "$build/lib/tacet/kernel.bin" "$prefix/lib/tacet/kernel.bin"
 	echo "$version" >"$work/version"
 	put 644 "$work/version" "$prefix/lib/tacet/version"
 
 	"$build/bin/tacet" --config /dev/null man "$work/man"
+	for program in tacet-noise tacet-sched tacet-tune; do
+		"$build/bin/$program" man "$work/man"
+	done
 	for page in "$work"/man/*.1; do
 		put 644 "$page" "$prefix/share/man/man1/${page##*/}"
 	done
@@ -64,10 +69,23 @@ install_files() {
 	put 644 "$work/zsh" "$prefix/share/zsh/site-functions/_tacet"
 	put 644 "$work/fish" "$prefix/share/fish/vendor_completions.d/tacet.fish"
 
+	for program in tacet-noise tacet-sched tacet-tune; do
+		for shell in bash zsh fish; do
+			"$build/bin/$program" completions $shell >"$work/$shell"
+		done
+		put 644 "$work/bash" "$prefix/share/bash-completion/completions/$program"
+		put 644 "$work/zsh" "$prefix/share/zsh/site-functions/_$program"
+		put 644 "$work/fish" "$prefix/share/fish/vendor_completions.d/$program.fish"
+	done
+
 	put 644 "$source/packaging/tacet.toml" "$prefix/share/doc/tacet/tacet.toml"
 	put 644 "$source/packaging/udev/60-tacet.rules" "$etc/udev/rules.d/60-tacet.rules"
 	put 644 "$source/packaging/udev/tacet.conf" "$etc/sysusers.d/tacet.conf"
 	put 644 "$source/packaging/systemd/tacet.service" "$etc/systemd/system/tacet.service"
+
+	# Sites build it with their own MPI: make -C PREFIX/share/tacet/mpi-fwq/mpi OUT=...
+	put_tree "$source/noise/mpi" "$prefix/share/tacet/mpi-fwq/mpi"
+	put_tree "$source/noise/loop" "$prefix/share/tacet/mpi-fwq/loop"
 
 	put 644 "$source/packaging/dkms/dkms.conf" "/usr/src/tacet-$version/dkms.conf"
 	put_tree "$source/linux" "/usr/src/tacet-$version/linux"
@@ -87,7 +105,9 @@ activate() {
 
 install() {
 	[ -x "$build/bin/tacet" ] || fail "$build/bin/tacet: not built; run \`make build\`"
-	[ -x "$build/bin/tacet-noise" ] || fail "$build/bin/tacet-noise: not built; run \`make build\`"
+	for program in tacet-noise tacet-sched tacet-tune; do
+		[ -x "$build/bin/$program" ] || fail "$build/bin/$program: not built; run \`make build\`"
+	done
 	[ -f "$build/lib/tacet/kernel.bin" ] || fail "$build/lib/tacet/kernel.bin: not built; run \`make build\`"
 	if [ -f "$work/installed" ]; then
 		remove_module

@@ -18,7 +18,7 @@ const RESTARTED: u64 = 64;
 /// What one place did to the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Noise {
-    /// For each quantum: instructions executed on its CPU outside user mode.
+    /// For each quantum: instructions executed on its CPU that were not the program's.
     pub stolen: Vec<u64>,
     /// The program's own instructions in each quantum.
     pub user: u64,
@@ -59,7 +59,7 @@ pub fn script(place: Place, quanta: u64, programs: &str) -> String {
         case $module in *.xz) xz -dc "$module" >/tmp/load/cordic.ko;; *) cp "$module" /tmp/load/cordic.ko;; esac
         {programs}/load 0-1 600 /tmp/load cordic >/tmp/load/said & load=$!
         until grep -q started /tmp/load/said; do sleep 0.1; done; sleep 2
-        {prefix} {programs}/fwq {quanta} {ITERATIONS} || failed=1
+        {prefix} {programs}/tacet-quanta {quanta} {ITERATIONS} || failed=1
         touch /tmp/load/stop; wait $load; cat /tmp/load/said; exit ${{failed:-0}}"#
     )
 }
@@ -84,7 +84,7 @@ fn last_record(log: &str) -> Option<Noise> {
     let record = Log::parse(log).quanta.into_iter().rfind(|record| u64::from(record.cpu) == CPU)?;
     let mut stolen = vec![0; usize::try_from(record.quanta).ok()?];
     for hit in &record.hits {
-        *stolen.get_mut(usize::try_from(hit.index).ok()?)? = hit.kernel;
+        *stolen.get_mut(usize::try_from(hit.index).ok()?)? = hit.kernel + hit.other;
     }
     Some(Noise { stolen, user: record.user })
 }

@@ -113,7 +113,7 @@ pub fn report(rows: &[Row], release: &str) -> String {
 
 fn legend(release: &str) -> String {
     format!(
-        "Stolen instructions: executed on CPU 3 outside user mode while the program did its quanta, counted by a plugin of\n\
+        "Stolen instructions: executed on CPU 3 besides the program's quanta, counted by a plugin of\n\
          QEMU; the node is emulated and runs Linux {release}. They say what interrupts a program and how\n\
          much of it, not how long that takes on a real machine. Hand-overs: how often the co-kernel's cores turned to Linux\n\
          for system calls, faults and signals. Seconds above are the emulator's and this host's, no measure of either kernel."

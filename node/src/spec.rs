@@ -26,6 +26,8 @@ pub struct NodeSpec {
     pub emulator: Emulator,
     /// Words added to the kernel command line.
     pub kernel_arguments: Vec<String>,
+    /// systemd is process 1, with its slices and services; otherwise there is nothing but the agent.
+    pub systemd: bool,
     /// Instrumentation loaded into the emulator; its output is [`crate::Node::plugin_log`].
     pub plugins: Vec<Plugin>,
     /// Virtual time by instruction count, one CPU after the other, with this random seed: two nodes execute the same
@@ -114,6 +116,7 @@ impl NodeSpec {
             features: Vec::new(),
             emulator: Emulator::Standard,
             kernel_arguments: Vec::new(),
+            systemd: false,
             plugins: Vec::new(),
             reproducible: None,
             shares: Vec::new(),
@@ -136,6 +139,13 @@ impl NodeSpec {
     /// Adds words to the kernel command line.
     pub fn argument(mut self, words: &str) -> NodeSpec {
         self.kernel_arguments.extend(words.split_whitespace().map(str::to_owned));
+        self
+    }
+
+    /// Boots a whole user land, which takes longer.
+    pub fn with_systemd(mut self) -> NodeSpec {
+        self.systemd = true;
+        self.boot_timeout = Duration::from_secs(400);
         self
     }
 
@@ -185,7 +195,7 @@ impl NodeSpec {
 
 impl Topology {
     /// One package of single-threaded cores.
-    pub fn flat(cpus: u32) -> Topology {
+    pub const fn flat(cpus: u32) -> Topology {
         Topology { sockets: 1, cores: cpus, threads: 1, numa_nodes: 1 }
     }
 

@@ -27,25 +27,54 @@ static inline __attribute__((always_inline)) void daxpy(struct noise_vectors *ve
 	__asm__ volatile("" : : "m"(*vectors));
 }
 
+/* Whether to go on after a quantum that took so long. */
+static inline __attribute__((always_inline)) int goes_on(struct noise_watch *watch, uint64_t length)
+{
+	if (length >= watch->limit)
+		__atomic_store_n(&watch->stop, 1, __ATOMIC_RELAXED);
+	return !__atomic_load_n(&watch->stop, __ATOMIC_RELAXED);
+}
+
+/* @is_daxpy and whether there is a @watch are constants of each caller: each has a loop of its own. */
+static inline __attribute__((always_inline)) uint64_t fwq(uint64_t *times, uint64_t quanta, uint64_t units,
+							  int is_daxpy, struct noise_vectors *vectors,
+							  struct noise_watch *watch)
+{
+	uint64_t value = units, done = 0;
+
+	times[0] = ticks();
+	while (done < quanta) {
+		if (is_daxpy)
+			for (uint64_t i = 0; i < units; i++)
+				daxpy(vectors);
+		else
+			value = multiply(value, units);
+		times[++done] = ticks();
+		if (watch && !goes_on(watch, times[done] - times[done - 1]))
+			break;
+	}
+	return done;
+}
+
 void noise_fwq_register(uint64_t *times, uint64_t quanta, uint64_t units)
 {
-	uint64_t value = units;
-
-	*times++ = ticks();
-	for (; quanta; quanta--) {
-		value = multiply(value, units);
-		*times++ = ticks();
-	}
+	fwq(times, quanta, units, 0, 0, 0);
 }
 
 void noise_fwq_daxpy(uint64_t *times, uint64_t quanta, uint64_t units, struct noise_vectors *vectors)
 {
-	*times++ = ticks();
-	for (; quanta; quanta--) {
-		for (uint64_t i = 0; i < units; i++)
-			daxpy(vectors);
-		*times++ = ticks();
-	}
+	fwq(times, quanta, units, 1, vectors, 0);
+}
+
+uint64_t noise_fwq_register_until(uint64_t *times, uint64_t quanta, uint64_t units, struct noise_watch *watch)
+{
+	return fwq(times, quanta, units, 0, 0, watch);
+}
+
+uint64_t noise_fwq_daxpy_until(uint64_t *times, uint64_t quanta, uint64_t units, struct noise_vectors *vectors,
+			       struct noise_watch *watch)
+{
+	return fwq(times, quanta, units, 1, vectors, watch);
 }
 
 void noise_ftq_register(uint64_t *counts, uint64_t quanta, uint64_t origin, uint64_t interval)

@@ -32,6 +32,19 @@ void noise_fwq_register(uint64_t *times, uint64_t quanta, uint64_t units);
 /* The same; a unit is one pass y = a x + y over the vectors. */
 void noise_fwq_daxpy(uint64_t *times, uint64_t quanta, uint64_t units, struct noise_vectors *vectors);
 
+/* Ends a measurement on all CPUs at once. */
+struct noise_watch {
+	/* Ticks of a quantum that end it; written before. */
+	uint64_t limit;
+	/* Set by the first loop that saw such a quantum, or by the caller; read by all after each quantum. */
+	uint32_t stop;
+};
+
+/* Fixed work until a quantum takes watch->limit or longer, here or elsewhere. Return how many quanta were done. */
+uint64_t noise_fwq_register_until(uint64_t *times, uint64_t quanta, uint64_t units, struct noise_watch *watch);
+uint64_t noise_fwq_daxpy_until(uint64_t *times, uint64_t quanta, uint64_t units, struct noise_vectors *vectors,
+			       struct noise_watch *watch);
+
 /*
  * Fixed time: counts the units of work done in each of `quanta` intervals of
  * `interval` ticks from `origin`. A unit is 64 dependent multiplications and

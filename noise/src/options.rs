@@ -13,7 +13,7 @@ use crate::units::{Nanoseconds, Recurring};
 
 /// Measures operating-system noise, says what it costs at scale, and gates on it.
 ///
-/// No command needs root. The output is for people; --json is for programs.
+/// Only `trace` needs root. The output is for people; --json is for programs.
 #[derive(Debug, Parser)]
 #[command(name = "tacet noise", bin_name = "tacet noise", version, max_term_width = 100)]
 pub struct Options {
@@ -24,11 +24,25 @@ pub struct Options {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Measure(Measure),
+    Trace(Trace),
     Analyse(Analyse),
     Compare(Compare),
     Predict(Predict),
+    Report(Report),
     Check(Check),
     Inject(Inject),
+    Collect(Collect),
+    Exact(Exact),
+    /// Write the man pages
+    #[command(hide = true)]
+    Man {
+        directory: PathBuf,
+    },
+    /// Print the completions for a shell
+    #[command(hide = true)]
+    Completions {
+        shell: clap_complete::Shell,
+    },
 }
 
 /// Measure noise on CPUs of this machine and keep a record.
@@ -58,6 +72,9 @@ pub struct Measure {
     /// Measure with this real-time priority (SCHED_FIFO), 1 to 99
     #[arg(long, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99))]
     pub realtime: Option<u8>,
+    /// Measure although the processor does not say that its time source is invariant, as many virtual machines do not
+    #[arg(long)]
+    pub trust_clock: bool,
     /// What to call the record in tables and pictures [default: the host's name]
     #[arg(long)]
     pub label: Option<String>,
@@ -67,6 +84,20 @@ pub struct Measure {
     /// Print facts as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Measure, and name what took the time: what the kernel ran meanwhile, and what stops it. Needs root.
+/// Ctrl-C ends it early and keeps what was found (fwq).
+#[derive(Debug, Args)]
+pub struct Trace {
+    #[command(flatten)]
+    pub measure: Measure,
+    /// End at the first noise this long, and tell what happened around it (fwq)
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<Nanoseconds>,
+    /// The least noise that is a detour, to be explained
+    #[arg(long, value_name = "TIME", default_value = "1us")]
+    pub threshold: Nanoseconds,
 }
 
 /// Statistics of a record: noise length, rate, tail, groups, and of fixed time the spectrum.
@@ -130,6 +161,40 @@ pub struct Predict {
     pub json: bool,
 }
 
+/// Picture records: one HTML page that works offline, and the figures as files.
+#[derive(Debug, Args)]
+pub struct Report {
+    /// Up to seven, side by side
+    #[arg(required = true, value_name = "RECORD")]
+    pub records: Vec<PathBuf>,
+    /// Where to write the page
+    #[arg(long, short, value_name = "FILE", default_value = "noise.html")]
+    pub output: PathBuf,
+    /// Write each figure as a file into this folder too
+    #[arg(long, value_name = "FOLDER")]
+    pub figures: Option<PathBuf>,
+    /// What files
+    #[arg(long, value_enum, default_value_t = Format::Both, requires = "figures")]
+    pub format: Format,
+    /// Of the predicted program: its own time between two synchronisations
+    #[arg(long, value_name = "TIME", default_value = "250us")]
+    pub interval: Nanoseconds,
+    /// The least noise that is a detour
+    #[arg(long, value_name = "TIME", default_value = "1us")]
+    pub threshold: Nanoseconds,
+    /// Print facts as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Of a figure's file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    Svg,
+    Png,
+    Both,
+}
+
 /// Judge this machine, or a record, by limits: exit status 0 if it keeps them, 1 if not, 2 if that cannot be said.
 #[derive(Debug, Args)]
 pub struct Check {
@@ -148,6 +213,9 @@ pub struct Check {
     /// How long to measure
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub duration: Nanoseconds,
+    /// Measure although the processor does not say that its time source is invariant
+    #[arg(long)]
+    pub trust_clock: bool,
     /// Print facts as JSON
     #[arg(long)]
     pub json: bool,
@@ -174,6 +242,73 @@ pub struct Inject {
     /// Of the lengths that vary
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Print facts as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Make one record of runs of the MPI program (tacet-mpi-fwq), one or several that did the same.
+///
+/// Samples are those of the worst nodes; the noise of all cores is in the record as a histogram, and in a second file
+/// beside it (.ranks.parquet) each rank has a row.
+#[derive(Debug, Args)]
+pub struct Collect {
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+    /// What to call the record in tables and pictures [default: as the first run]
+    #[arg(long)]
+    pub label: Option<String>,
+    /// Where to write it
+    #[arg(long, short, value_name = "FILE", default_value = "noise.parquet")]
+    pub output: PathBuf,
+    /// Print facts as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Count, in an emulated node, the instructions on a CPU that are not the program's: exact on the busiest host.
+///
+/// A node is booted by `tacet node run` with a counting plugin in its emulator. One CPU executes quanta of the same
+/// instructions while the others carry a load; what else that CPU executes is booked to the kernel, by function and by
+/// the way into it, or to other programs, by name. Instructions, never time.
+#[derive(Debug, Args)]
+pub struct Exact {
+    /// Show this record instead of measuring
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["kernel", "boot_arguments", "cpus", "measured", "quanta", "quantum", "load", "share", "reproducible", "label", "output"])]
+    pub record: Option<PathBuf>,
+    /// The node's kernel: 6.1, 6.12 or 7
+    #[arg(long, value_name = "VERSION", default_value = "6.12")]
+    pub kernel: String,
+    /// Words for its command line, for example 'nohz_full=3 isolcpus=3 rcu_nocbs=3'
+    #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
+    pub boot_arguments: String,
+    /// The node's CPUs
+    #[arg(long, value_name = "COUNT", default_value_t = 4)]
+    pub cpus: u32,
+    /// The CPU that executes the quanta [default: the last one]
+    #[arg(long, value_name = "CPU")]
+    pub measured: Option<u32>,
+    /// How many quanta
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub quanta: u64,
+    /// Instructions of the program in a quantum
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
+    pub quantum: u64,
+    /// A shell command for the other CPUs, ended with the measurement; '' for none [default: forks, pipes, files]
+    #[arg(long, value_name = "COMMAND")]
+    pub load: Option<String>,
+    /// A directory that the load needs, at the same path in the node; may be given several times
+    #[arg(long, value_name = "DIRECTORY")]
+    pub share: Vec<PathBuf>,
+    /// Repeatable to the last instruction under this seed: slower, on busybox instead of Debian; names no programs
+    #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "1")]
+    pub reproducible: Option<u64>,
+    /// What to call the record in tables and pictures [default: the kernel]
+    #[arg(long)]
+    pub label: Option<String>,
+    /// Where to write it
+    #[arg(long, short, value_name = "FILE", default_value = "exact.parquet")]
+    pub output: PathBuf,
     /// Print facts as JSON
     #[arg(long)]
     pub json: bool,

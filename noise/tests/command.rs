@@ -41,6 +41,12 @@ fn from_measuring_to_a_verdict() {
     assert!(String::from_utf8_lossy(&strict.stdout).contains("NOISY"));
     let same = facts(&["compare", "--json", "fwq.parquet", "fwq.parquet"], at);
     assert_eq!((&same[0]["effect_size"], &same[0]["max_noise_ratio"]), (&0.0.into(), &1.0.into()));
+    let words = ["report", "--json", "fwq.parquet", "ftq.parquet", "selfish.parquet", "--figures", "figures"];
+    let reported = facts(&words, at);
+    assert_eq!(reported["records"][0], facts(&["analyse", "--json", "fwq.parquet"], at)[0]);
+    assert!(std::fs::metadata(at.join("noise.html")).is_ok_and(|page| page.len() == reported["page_bytes"]));
+    let figures = reported["figures"].as_array().expect("figures");
+    assert_eq!((figures.len(), listing(&at.join("figures")).len()), (8, 8), "four figures, two formats");
     let predicted = facts(&["predict", "--json", "--threads", "8", "--interval", "1ms", "--record", "fwq.parquet"], at);
     assert!(predicted["slowdown"].as_f64().is_some_and(|slowdown| slowdown >= 0.0));
 }
@@ -62,7 +68,7 @@ fn mistakes_are_one_line_and_change_nothing() {
     noise(&["measure", "--method", "ftq", "--duration", "2ms", "-o", "f.parquet"], at);
     noise(&["measure", "--samples", "2", "--quantum", "50us", "-o", "w.parquet"], at);
     let before: Vec<_> = listing(at);
-    let mistakes: [(&[&str], &str); 9] = [
+    let mistakes: [(&[&str], &str); 11] = [
         (&["analyse", "absent"], "absent: No such file"),
         (&["analyse", "foreign"], "foreign: not a whole noise record"),
         (&["compare", "w.parquet", "f.parquet"], "compare like with like"),
@@ -70,6 +76,8 @@ fn mistakes_are_one_line_and_change_nothing() {
         (&["measure", "--samples", "1", "--quantum", "50us", "-o", "no/such/folder"], "no/such/folder: cannot write"),
         (&["measure", "--method", "selfish", "--samples", "1", "-o", "x"], "--duration"),
         (&["measure", "--method", "ftq", "--units", "1", "-o", "x"], "--units"),
+        (&["report", "w.parquet", "-o", "no/such/page"], "no/such/page: cannot write"),
+        (&["report", "w.parquet", "foreign", "--figures", "new"], "foreign: not a whole noise record"),
         (&["check", "--rate", "-1", "--record", "w.parquet"], ""),
         (&["check", "--rate", "nan", "--record", "w.parquet"], "--rate"),
     ];

@@ -6,8 +6,15 @@ use std::process::Command;
 
 use tacet_noise::measure::sampling;
 
-const LOOPS: [&str; 5] =
-    ["noise_fwq_register", "noise_fwq_daxpy", "noise_ftq_register", "noise_ftq_daxpy", "noise_selfish"];
+const LOOPS: [&str; 7] = [
+    "noise_fwq_register",
+    "noise_fwq_daxpy",
+    "noise_fwq_register_until",
+    "noise_fwq_daxpy_until",
+    "noise_ftq_register",
+    "noise_ftq_daxpy",
+    "noise_selfish",
+];
 
 fn code_of(function: &str) -> Vec<String> {
     let this = std::env::current_exe().expect("this test");
@@ -28,6 +35,7 @@ fn calls(instruction: &str) -> bool {
 fn loops_call_nothing() {
     // The linker keeps what is used.
     sampling::fixed_work(&mut [0; 2], 1, None);
+    sampling::fixed_work_until(&mut [0; 2], 1, None, &sampling::Watch::new(0));
     sampling::fixed_time(&mut [0; 2], 0, 1, None);
     sampling::selfish(&mut [0; 2], 0, 1);
     for function in LOOPS {

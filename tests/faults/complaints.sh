@@ -5,5 +5,5 @@
 
 dmesg | grep -E 'WARNING:|BUG:|Oops|blocked for more than|rcu.*(stall|detected)|soft lockup|hard LOCKUP|unable to handle|general protection fault, |refcount_t|Bad page|double fault|list_(add|del) corruption|stack guard|scheduling while atomic|sleeping function|Kernel panic' |
 	grep -v 'traps: ' | head -5
-dmesg | grep -A12 -E 'WARNING:|BUG:|Oops|blocked for more' | grep -E 'RIP:|Call Trace|^\[[^]]*\]  [a-z_]+\+' | head -8
+dmesg | grep -A40 -E 'WARNING:|BUG:|Oops|blocked for more' | grep -E 'RIP:|^\[[^]]*\]  [_a-z][_a-z0-9.]*\+' | head -12
 exit 0

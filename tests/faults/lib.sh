@@ -30,6 +30,10 @@ down() { # [--force]
 	$T down "$@" >/dev/null 2>.down-said || fail "down $*: $(cat .down-said)"
 }
 
+tune() { # WORDS: and it went well
+	"$T-tune" "$@" >said 2>&1 || fail "tune $*: $(grep -A4 '^[A-Z]' said | tr '\n' ';')"
+}
+
 refused() { # WORD COMMAND...: it fails, and says WORD
 	local word=$1 said
 	shift

@@ -68,7 +68,7 @@ refusals() {
 memory() {
 	local all
 	all=$(($(sed -n 's/MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 2048 * 2))M
-	for _ in 1 2 3; do
+	for _ in $(seq "$(full 1 3)"); do
 		refused "" $T up --test-hooks --cpus 3 --memory $all
 		state 0 || fail "$all leaves state $($F/door status)"
 	done

@@ -45,9 +45,9 @@ locked() { suite 'userfault* procfs* memory*' --follow; }
 programs() { real bash busybox coreutils gcc gdb mpi python strace; }
 stress() { real stress; }
 
-# Two of Python's own tests, or with FULL=1 all ten that are here: four minutes each.
+# One of Python's own tests, or with FULL=1 all ten that are here: four minutes each.
 python() {
-	full "python-threading python-mmap" 'python-*' >names
+	full "python-threading" 'python-*' >names
 	set -f
 	# shellcheck disable=SC2046  # words are meant
 	real $(cat names)

@@ -31,7 +31,7 @@ static uint32_t cpus[MOST];
 static void call(unsigned long n)
 {
 	while (n--)
-		syscall(SYS_getpid);
+		syscall(SYS_getppid);
 }
 
 static void measured(unsigned int index)

@@ -76,8 +76,8 @@ run_one() {
 		reason="output differs"
 	fi
 	if [ -n "$reason" ]; then
-		last=$(tail -n 1 "$dir/.output")
-		reason="$reason (last line: $last)"
+		said=$(grep -m 3 -E 'check failed|^(FAIL|ERROR)' "$dir/.output" | tr '\n' ' ')
+		reason="$reason (${said:-$(tail -n 1 "$dir/.output")})"
 	fi
 	verdict "$name" "$reason"
 	if [ -n "$reason" ] && [ "${TEST_SHOW:-0}" = 1 ]; then

@@ -117,6 +117,7 @@ static void *spin_then_call(void *unused)
 	while (!load(&filtered))
 		;
 	CHECK_ERRNO(syscall(SYS_getppid), 99);
+	CHECK_ERRNO(syscall(SYS_gettid), 98);	/* whoever answers it otherwise */
 	return unused;
 }
 
@@ -128,6 +129,7 @@ static void synchronised(void)
 	CHECK(!pthread_create(&thread, NULL, spin_then_call, NULL));
 	wait_until(load(&spinning));
 	CHECK(filter(SYS_getppid, SECCOMP_RET_ERRNO | 99, SECCOMP_FILTER_FLAG_TSYNC) == 0);
+	CHECK(filter(SYS_gettid, SECCOMP_RET_ERRNO | 98, SECCOMP_FILTER_FLAG_TSYNC) == 0);
 	store(&filtered, 1);
 	CHECK(!pthread_join(thread, NULL));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Builds everything into build/: `bin/tacet`, `bin/tacet-noise`, `lib/tacet/kernel.bin`, `lib/tacet/modules/<release>/tacet.ko`,
-//! `tests/user/*`.
+//! Builds everything into build/: `bin/tacet`, `bin/tacet-noise`, `bin/tacet-sched`, `bin/tacet-tune`, `lib/tacet/kernel.bin`,
+//! `lib/tacet/modules/<release>/tacet.ko`, `tests/user/*`.
 //!
 //! Owns the layout of build/, which `make install`, the `tacet` command and the node tests read.
 
@@ -26,11 +26,16 @@ pub fn build() -> Result<()> {
     user_programs()
 }
 
-/// `build/bin/tacet` and `build/bin/tacet-noise`.
+/// `build/bin/tacet` and the programs that it executes.
 pub fn command() -> Result<()> {
-    run(cargo().args(["build", "--release", "--package", "tacet-cli", "--package", "tacet-noise"]))?;
-    install(&target().join("release/tacet-noise"), "bin/tacet-noise")?;
-    install(&target().join("release/tacet"), "bin/tacet")
+    let packages = ["tacet-cli", "tacet-noise", "tacet-sched", "tacet-tune"]
+        .into_iter()
+        .flat_map(|package| ["--package", package]);
+    run(cargo().args(["build", "--release"]).args(packages))?;
+    for program in ["tacet-noise", "tacet-sched", "tacet-tune", "tacet"] {
+        install(&target().join("release").join(program), &format!("bin/{program}"))?;
+    }
+    Ok(())
 }
 
 /// `build/lib/tacet/kernel.bin`, a flat image.

@@ -9,6 +9,7 @@ mod clean;
 mod command;
 mod demo;
 mod kernels;
+mod page;
 mod quality;
 mod setup;
 mod tally;
@@ -67,6 +68,12 @@ enum Door {
         #[arg(long)]
         tighten: bool,
     },
+    /// Write docs/system-calls.md from abi/syscalls.tbl
+    Page {
+        /// Only say whether it is current
+        #[arg(long)]
+        check: bool,
+    },
     /// Remove build/ and target/; with --cache also the nodes' trees and images
     Clean {
         /// Also what was downloaded and built for nodes
@@ -83,6 +90,7 @@ fn main() -> ExitCode {
         Door::Bench { arguments } => bench::bench(&arguments),
         Door::Demo { arguments } => demo::demo(&arguments),
         Door::Quality { tighten } => quality::quality(tighten),
+        Door::Page { check } => page::page(check),
         Door::Clean { cache } => clean::clean(cache),
     };
     match done {

@@ -10,8 +10,26 @@ use tacet_node::{Cache, provision};
 use crate::Result;
 use crate::command::{program, run};
 
-/// Programs of the host that the build itself calls, and the packages that bring them. `tacet-node` knows its own.
-const BUILD: [(&str, &str); 3] = [("cc", "gcc"), ("make", "make"), ("objcopy", "binutils")];
+/// Programs of the host that the build and its tests call, and the packages that bring them. `tacet-node` knows its own.
+const BUILD: [(&str, &str); 6] = [
+    ("cc", "gcc"),
+    ("chromium", "chromium"),
+    ("clang", "clang"),
+    ("make", "make"),
+    ("objcopy", "binutils"),
+    ("pkg-config", "pkgconf"),
+];
+/// Headers that libbpf is built with, and the packages that bring them.
+const HEADERS: [(&str, &str); 2] = [("/usr/include/libelf.h", "libelf-dev"), ("/usr/include/zlib.h", "zlib1g-dev")];
+/// What the laboratory's MPI program is tested with; Debian's names, of which `mpicc` may be either.
+const MPI: [(&str, &str); 4] = [
+    ("mpicc.mpich", "libmpich-dev"),
+    ("mpirun.mpich", "mpich"),
+    ("mpicc.openmpi", "libopenmpi-dev"),
+    ("mpirun.openmpi", "openmpi-bin"),
+];
+/// There on Debian and what comes from it.
+const DEBIAN: &str = "/etc/debian_version";
 /// The co-kernel's target.
 pub const FREESTANDING: &str = "x86_64-unknown-none";
 
@@ -33,7 +51,10 @@ pub fn setup(refresh: bool) -> Result<()> {
 /// What is missing, by package; empty when all is there.
 fn missing_packages() -> Vec<&'static str> {
     let mut packages: Vec<&str> = provision::missing().iter().map(|missing| missing.package).collect();
-    packages.extend(BUILD.iter().filter(|(name, _)| !on_path(name)).map(|(_, package)| *package));
+    let debian = Path::new(DEBIAN).exists();
+    let named = BUILD.iter().chain(MPI.iter().filter(|_| debian));
+    packages.extend(HEADERS.iter().filter(|(path, _)| !Path::new(path).exists()).map(|(_, package)| *package));
+    packages.extend(named.filter(|(name, _)| !on_path(name)).map(|(_, package)| *package));
     packages.sort_unstable();
     packages.dedup();
     packages
@@ -45,7 +66,7 @@ fn host_packages() -> Result<()> {
         return Ok(());
     }
     let list = packages.join(" ");
-    if !Path::new("/etc/debian_version").exists() {
+    if !Path::new(DEBIAN).exists() {
         return Err(
             format!("host: missing {list} (Debian's names); install them with this system's package manager").into()
         );

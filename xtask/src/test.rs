@@ -4,12 +4,14 @@
 //! The node library's tests run once for each kernel line, the scenarios of tests/node once for all of them; the lines
 //! are named to both in `TACET_TEST_KERNEL`.
 
-use tacet_node::{Cache, KernelLine, provision};
+use std::process::Command;
+
+use tacet_node::{Cache, Kernel, KernelLine, provision};
 
 use crate::command::{cargo, program, run};
 use crate::setup::FREESTANDING;
 use crate::tally::Tally;
-use crate::{Result, build, kernels, quality, top};
+use crate::{Result, build, kernels, page, quality, top};
 
 /// Crates that exist only freestanding.
 const KERNEL: [&str; 3] = ["tacet-core", "tacet-image", "tacet-metal"];
@@ -19,8 +21,9 @@ const REPRODUCED: KernelLine = KernelLine::V6_12;
 
 pub fn test(quick: bool, named: &[String]) -> Result<()> {
     let mut tally = Tally::default();
-    tally.check("format", run(cargo().args(["fmt", "--all", "--check"])));
-    tally.check("quality", quality::quality(false));
+    tally.check("format", || run(cargo().args(["fmt", "--all", "--check"])));
+    tally.check("quality", || quality::quality(false));
+    tally.check("page", || page::page(true));
     lints(&mut tally);
     tally.runner(cargo().args(["test", "--quiet", "--no-fail-fast"]));
     if !quick {
@@ -31,36 +34,46 @@ pub fn test(quick: bool, named: &[String]) -> Result<()> {
 
 fn lints(tally: &mut Tally) {
     let deny = ["--", "--deny", "warnings"];
-    tally.check("lints", run(cargo().args(["clippy", "--quiet", "--all-targets"]).args(deny)));
+    tally.check("lints", || run(cargo().args(["clippy", "--quiet", "--all-targets"]).args(deny)));
     let packages = KERNEL.iter().flat_map(|package| ["--package", package]);
     let freestanding = ["clippy", "--quiet", "--target", FREESTANDING];
-    tally.check("lints of the co-kernel", run(cargo().args(freestanding).args(packages).args(deny)));
+    tally.check("lints of the co-kernel", || run(cargo().args(freestanding).args(packages).args(deny)));
 }
 
 fn on_nodes(tally: &mut Tally, named: &[String]) -> Result<()> {
     let cache = Cache::open()?;
     provision::ensure(&cache)?;
-    tally.check("command", build::command());
-    tally.check("co-kernel", build::co_kernel());
-    tally.check("test programs", build::user_programs());
+    tally.check("command", build::command);
+    tally.check("co-kernel", build::co_kernel);
+    tally.check("test programs", build::user_programs);
     let kernels = kernels::chosen(&cache, named)?;
     for kernel in &kernels {
-        let built = build::module(&cache, kernel, &["W=1"]).and_then(without_warnings);
-        tally.check(&format!("module for {}", kernel.release), built);
+        let module = || build::module(&cache, kernel, &["W=1"]).and_then(without_warnings);
+        tally.check(&format!("module for {}", kernel.release), module);
     }
-    for kernel in &kernels {
-        let mut command = cargo();
-        command.args(["test", "--quiet", "--package", "tacet-node", "--test", "node"]);
-        command.args(["--", "--include-ignored", "--test-threads=1"]);
-        if kernel.line != REPRODUCED {
-            command.args(["--skip", "reproducible"]);
-        }
-        tally.runner(command.env("TACET_TEST_KERNEL", kernel.line.to_string()));
-    }
+    tally.runners(on_each(&kernels));
     let lines: Vec<String> = kernels.iter().map(|kernel| kernel.line.to_string()).collect();
     let scenarios = ["test", "--quiet", "--package", "tacet-scenarios"];
     tally.runner(cargo().args(scenarios).env("TACET_TEST_KERNEL", lines.join(",")));
     Ok(())
+}
+
+/// The tests that boot nodes of their own; the slow ones first.
+fn on_each(kernels: &[Kernel]) -> Vec<Command> {
+    let mut commands = Vec::new();
+    for (package, test) in [("tacet-noise", "exact"), ("tacet-node", "node")] {
+        for kernel in kernels {
+            let mut command = cargo();
+            command.args(["test", "--quiet", "--package", package, "--test", test]);
+            command.args(["--", "--include-ignored", "--test-threads=1"]);
+            if kernel.line != REPRODUCED {
+                command.args(["--skip", "reproducible"]);
+            }
+            command.env("TACET_TEST_KERNEL", kernel.line.to_string());
+            commands.push(command);
+        }
+    }
+    commands
 }
 
 /// The module builds without a word; what it said at the last full build counts until its source changes.

@@ -46,9 +46,18 @@ enum tacet_event {
 	TACET_EVENT_SYSCALL = 1,	/* rip is after the instruction */
 	TACET_EVENT_EXCEPTION = 2,	/* registers.vector, .error, fault_address */
 	TACET_EVENT_RECALLED = 3,	/* Linux asked for it */
+	TACET_EVENT_WOKEN = 4,		/* its local wait has ended, and its core is taken */
+	TACET_EVENT_WAITED = 5,		/* Linux asked for it in a local wait: rip is after
+					   the instruction, rax is the call's number */
 };
 
+/* `local`: what the core may answer itself. Without either every call is Linux's,
+ * as it is for a thread that somebody watches or filters. */
+#define TACET_LOCAL_CALLS (1u << 0)
+#define TACET_LOCAL_FUTEXES (1u << 1)
+
 #define TACET_XSTATE_BYTES 12288u
+#define TACET_CONTEXTS_LIMIT 2048u
 #define TACET_CONTEXT_BYTES 16384u
 
 struct tacet_context {
@@ -79,8 +88,22 @@ struct tacet_context {
 	__u64 faults;			/* page faults */
 	__u64 exceptions;		/* other exceptions */
 	__u64 doorbells;		/* doorbells that interrupted its user mode */
+	__u64 local_calls;		/* answered on the core */
+	__u32 blocked;			/* 1: posted, but it waits in a local call */
+	__u32 reserved1;
 
-	__u64 reserved1[473];
+	/* Linux, before posting: what local calls answer from */
+	__u32 local;			/* TACET_LOCAL_* */
+	__u32 space;			/* its entry in struct tacet_space_shared[] */
+	__u32 core;			/* index of the core it is posted to */
+	__u32 reserved2;
+	__s32 process_id;		/* as the task itself sees them */
+	__s32 thread_id;
+	__u32 affinity_bytes;		/* what sched_getaffinity(2) gives at most */
+	__u32 affinity_least_bytes;	/* and the smallest buffer that it takes */
+	__u64 affinity[TACET_CPU_WORDS];
+
+	__u64 reserved3[451];
 	__u8 xstate[TACET_XSTATE_BYTES];	/* both; XSAVE(S) format, 64-byte aligned */
 };
 

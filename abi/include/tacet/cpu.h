@@ -20,17 +20,21 @@ enum tacet_cpu_state {
 	TACET_CPU_DEAD = 3,		/* last words are written */
 };
 
-/* Why the doorbell rang: set by Linux before the NMI, taken by the core. */
+/* Why the doorbell rang: set by Linux or another core before the NMI, taken by
+ * the core. */
 #define TACET_ATTENTION_INBOX (1u << 0)	/* a context was posted */
 #define TACET_ATTENTION_RECALL (1u << 1)	/* some context has `recall` set */
 #define TACET_ATTENTION_DROP (1u << 2)	/* leave the address space you have loaded */
 #define TACET_ATTENTION_HALT (1u << 3)	/* stop for good */
 #define TACET_ATTENTION_TEST (1u << 4)	/* do what `test` says */
+#define TACET_ATTENTION_WAKE (1u << 5)	/* wake whom wake_* describes */
+#define TACET_ATTENTION_WOKEN (1u << 6)	/* another core woke threads of yours */
 
 enum tacet_cpu_mode {
 	TACET_MODE_KERNEL = 0,
 	TACET_MODE_USER = 1,
 	TACET_MODE_IDLE = 2,
+	TACET_MODE_SPINNING = 3,	/* idle, and still looking: no bell is needed */
 };
 
 /* `test`: deaths on purpose; the module sets them only with test_hooks=1. */
@@ -67,7 +71,13 @@ struct tacet_cpu_boot {
 	__u32 has_spec_ctrl;
 	__u32 has_cet;			/* IA32_S_CET exists */
 	__u32 has_xfd;			/* IA32_XFD exists */
-	__u32 reserved;
+	__u32 apic_id;			/* of this core, for the others' doorbells */
+	__u32 has_smap;
+	__u32 core_count;		/* of the partition; struct tacet_cpu[core_count] */
+	__u32 index;			/* of this core among them */
+	__u32 space_count;
+	__u64 spaces_base;		/* struct tacet_space_shared[space_count], virtual */
+	__u64 tsc_khz;
 };
 
 /* What killed a core. Written by the core before TACET_CPU_DEAD. */
@@ -90,7 +100,15 @@ struct tacet_cpu {
 	__u32 notify_destination;	/* APIC id of the Linux CPU to interrupt */
 	__u32 notify_command;		/* low word of the interrupt command register */
 	__u32 doorbells_sent;
-	__u32 reserved2[9];
+	__u32 audible;			/* 0: do not ring this core */
+
+	/* Linux: a wake-up of private futexes; the next one only after the answer */
+	__u64 wake_root;
+	__u64 wake_address;
+	__u32 wake_bitset;
+	__u32 wake_count;		/* at most so many threads */
+	__u32 wake_requested;		/* ordinal of the request */
+	__u32 reserved2;
 
 	/* offset 576: the core */
 	__u64 flush_acknowledged;	/* nothing older than this generation is cached */
@@ -100,7 +118,10 @@ struct tacet_cpu {
 	__u32 mode;			/* enum tacet_cpu_mode */
 	__u64 kernel_entries;		/* grows whenever the core comes from user mode or idle */
 	__u32 current_context;		/* number of the context entered last; a hint */
-	__u32 reserved3[5];
+	__u32 blocked;			/* posted contexts that wait in local calls */
+	__u32 wake_woken;		/* the answer to wake_requested == wake_answered */
+	__u32 wake_answered;
+	__u32 reserved3[2];
 
 	/* offset 640: the core, counters */
 	__u64 doorbells_user;		/* NMI that found user mode */
@@ -114,7 +135,10 @@ struct tacet_cpu {
 	/* offset 1728 */
 	struct tacet_last_words last_words;	/* 168 bytes */
 	__u64 reserved5[3];
-	__u64 reserved6[16];
+
+	/* offset 1920: other cores, atomically */
+	__u32 doorbells_from_cores;
+	__u32 reserved6[31];
 
 	/* offset 2048 */
 	struct tacet_ring inbox;	/* Linux produces, the core consumes */
@@ -131,6 +155,7 @@ struct tacet_cpu {
 static_assert(offsetof(struct tacet_cpu, flush_requested) == 512, "Linux's line");
 static_assert(offsetof(struct tacet_cpu, flush_acknowledged) == 576, "the core's line");
 static_assert(offsetof(struct tacet_cpu, doorbells_user) == 640, "counters");
+static_assert(offsetof(struct tacet_cpu, doorbells_from_cores) == 1920, "the other cores' line");
 static_assert(offsetof(struct tacet_cpu, inbox) == 2048, "inbox");
 static_assert(offsetof(struct tacet_cpu, log) == 6144, "log");
 static_assert(sizeof(struct tacet_cpu) == TACET_CPU_BYTES, "cpu layout");

@@ -16,7 +16,7 @@
 #define TACET_IMAGE_BASE 0xffffffffc0000000ull	/* image; text, rodata, data */
 #define TACET_IMAGE_LIMIT_BYTES 0x200000u
 #define TACET_LAPIC_BASE 0xffffffffc0200000ull	/* one uncached page, xAPIC only */
-#define TACET_SHARED_BASE 0xffffffffc0400000ull	/* struct tacet_cpu[], then contexts */
+#define TACET_SHARED_BASE 0xffffffffc0400000ull	/* struct tacet_cpu[], contexts, spaces */
 #define TACET_SHARED_LIMIT_BYTES 0x1fc00000u
 #define TACET_PRIVATE_BASE 0xffffffffe0000000ull	/* TACET_PRIVATE_BYTES per core */
 #define TACET_PRIVATE_BYTES 0x10000u

@@ -6,9 +6,11 @@
 //! thread any more: if one is loaded, the space was left already.
 
 use crate::sched::Queue;
+use crate::syscall::futex;
 use tacet_abi::{
     TACET_ATTENTION_DROP, TACET_ATTENTION_HALT, TACET_ATTENTION_INBOX, TACET_ATTENTION_RECALL, TACET_ATTENTION_TEST,
-    TACET_EVENT_RECALLED, TACET_TEST_ENTRY, TACET_TEST_FAULT, TACET_TEST_HANG, TACET_TEST_OUTBOX, TACET_TEST_PANIC,
+    TACET_ATTENTION_WAKE, TACET_EVENT_RECALLED, TACET_EVENT_WOKEN, TACET_TEST_ENTRY, TACET_TEST_FAULT, TACET_TEST_HANG,
+    TACET_TEST_OUTBOX, TACET_TEST_PANIC,
 };
 use tacet_metal::Core;
 
@@ -18,6 +20,11 @@ pub fn serve(core: &mut Core, queue: &mut Queue, loaded: bool) {
     if requests & TACET_ATTENTION_INBOX != 0 {
         receive(core, queue);
     }
+    if requests & TACET_ATTENTION_WAKE != 0 {
+        futex::wake_for_linux(core);
+    }
+    // whatever rang: an idle core that looks is not rung for it
+    resume_woken(core, queue, loaded);
     // a recall may have been asked for before its context came
     if requests & (TACET_ATTENTION_RECALL | TACET_ATTENTION_INBOX) != 0 {
         recall_queued(core, queue);
@@ -44,10 +51,22 @@ fn receive(core: &Core, queue: &mut Queue) {
     }
 }
 
-fn recall_queued(core: &Core, queue: &mut Queue) {
+/// Threads whose waits have ended go on here if the core is free; else Linux looks
+/// for a better place.
+fn resume_woken(core: &mut Core, queue: &mut Queue, loaded: bool) {
+    futex::take_woken(core, |core, thread| {
+        let free = !loaded && queue.is_empty();
+        if !free || queue.push(thread).is_err() {
+            core.give_back(thread, TACET_EVENT_WOKEN);
+        }
+    });
+}
+
+fn recall_queued(core: &mut Core, queue: &mut Queue) {
     while let Some(thread) = queue.take(|t| core.context(t).is_some_and(|context| context.recalled())) {
         core.give_back(thread, TACET_EVENT_RECALLED);
     }
+    futex::return_recalled(core);
 }
 
 fn test(core: &Core) {

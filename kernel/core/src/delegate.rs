@@ -5,8 +5,7 @@ use tacet_abi::{TACET_EVENT_EXCEPTION, TACET_EVENT_RECALLED, TACET_EVENT_SYSCALL
 use tacet_metal::{Core, Exit};
 
 /// Gives the running thread to Linux with the reason why.
-pub fn forward(core: &Core, thread: u32, exit: Exit) {
-    core.unload(thread);
+pub fn forward(core: &mut Core, thread: u32, exit: Exit) {
     if let Some(context) = core.context(thread) {
         context.count(exit);
         if let Exit::PageFault(address) = exit {
@@ -21,10 +20,9 @@ pub fn forward(core: &Core, thread: u32, exit: Exit) {
 }
 
 /// Gives the running thread to Linux if Linux asked for it.
-pub fn recall(core: &Core, thread: u32) -> bool {
+pub fn recall(core: &mut Core, thread: u32) -> bool {
     let wanted = core.context(thread).is_some_and(|context| context.recalled());
     if wanted {
-        core.unload(thread);
         core.give_back(thread, TACET_EVENT_RECALLED);
     }
     wanted

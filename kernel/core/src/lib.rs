@@ -10,5 +10,6 @@
 mod attention;
 mod delegate;
 mod sched;
+mod syscall;
 
 pub use sched::run;

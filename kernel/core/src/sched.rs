@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The loop of a core: tick-less, cooperative, round-robin.
 //!
-//! A thread keeps the core until it enters the kernel or is called back. One
-//! thread per core is the normal case and costs nothing here.
+//! A thread keeps the core until it needs Linux, waits, yields or is called back.
+//! One thread per core is the normal case and costs nothing here.
 
-use crate::{attention, delegate};
+use crate::{attention, delegate, syscall};
 use tacet_abi::{TACET_LOG_INFO, TACET_RING_ENTRIES};
 use tacet_logic::run_queue::RunQueue;
 use tacet_logic::text::Text;
@@ -21,7 +21,7 @@ pub fn run(core: &mut Core) -> ! {
     loop {
         attention::serve(core, &mut queue, false);
         match queue.pop() {
-            None => core.idle(),
+            None => core.idle(|| syscall::futex::anybody_woken(core)),
             Some(thread) => run_thread(core, &mut queue, thread),
         }
     }
@@ -33,8 +33,16 @@ fn run_thread(core: &mut Core, queue: &mut Queue, thread: u32) {
         tacet_metal::die(format_args!("context {thread}: queued but not posted"));
     }
     loop {
-        match core.enter(thread) {
+        let alone = queue.is_empty();
+        match core.enter(thread, |core, context| syscall::serve(core, context, thread, alone)) {
             Exit::Interrupt(vector) => core.foreign_interrupt(vector),
+            Exit::Blocked => return,
+            Exit::Yielded => {
+                if queue.push(thread).is_err() {
+                    tacet_metal::die(format_args!("context {thread}: yields, and the queue is full"));
+                }
+                return;
+            }
             Exit::Attention => {
                 attention::serve(core, queue, true);
                 if delegate::recall(core, thread) {

@@ -4,5 +4,11 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+pub mod frames;
+pub mod futex;
+pub mod lock;
+pub mod paging;
+pub mod ranges;
 pub mod run_queue;
 pub mod text;
+pub mod woken;

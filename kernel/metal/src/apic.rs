@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The local APIC, used for two things: to send the one interrupt that tells
-//! Linux to look, and to receive none.
+//! The local APIC, used for two things: to send the interrupts that tell
+//! Linux or another core to look, and to receive none.
 //!
 //! It is software-disabled (SDM vol. 3, 11.4.7.2): fixed interrupts are not
 //! accepted, non-maskable ones are, and sending works.
@@ -10,6 +10,8 @@ use core::sync::atomic::{AtomicBool, Ordering, fence};
 
 const PAGE: u64 = tacet_abi::TACET_LAPIC_BASE as u64;
 const SPURIOUS_DISABLED: u32 = 0xff;
+const DELIVER_NMI: u32 = 4 << 8;
+const ASSERT: u32 = 1 << 14;
 
 /// Written once by the first core at start, the same value by all.
 static X2APIC: AtomicBool = AtomicBool::new(false);
@@ -45,6 +47,11 @@ pub fn send(destination: u32, command: u32) {
     }
     write(0x310, destination << 24);
     write(0x300, command);
+}
+
+/// Rings another core: a non-maskable interrupt to one APIC (SDM vol. 3, 11.6.1).
+pub fn ring(apic_id: u32) {
+    send(apic_id, DELIVER_NMI | ASSERT);
 }
 
 /// Ends an interrupt that should not have come.

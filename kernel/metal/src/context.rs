@@ -24,6 +24,10 @@ pub enum Exit {
     Interrupt(u8),
     /// The doorbell.
     Attention,
+    /// It waits in a local call.
+    Blocked,
+    /// It has its result, and lets others go first.
+    Yielded,
 }
 
 /// All contexts of the partition.
@@ -52,7 +56,7 @@ impl ContextTable {
 
 /// A context that this core owns.
 pub struct Context<'a> {
-    at: NonNull<tacet_context>,
+    pub(crate) at: NonNull<tacet_context>,
     table: PhantomData<&'a ContextTable>,
 }
 
@@ -72,21 +76,28 @@ impl Context<'_> {
                 Exit::Syscall => &raw mut (*at).syscalls,
                 Exit::PageFault(_) => &raw mut (*at).faults,
                 Exit::Exception(_) => &raw mut (*at).exceptions,
-                Exit::Interrupt(_) | Exit::Attention => return,
+                Exit::Interrupt(_) | Exit::Attention | Exit::Blocked | Exit::Yielded => return,
             };
             counter.write_volatile(counter.read_volatile().wrapping_add(1));
         }
+    }
+
+    /// It waits in a local call, or does not any more.
+    pub(crate) fn set_blocked(&self, blocked: bool) {
+        // SAFETY: mapped and aligned; ours; Linux only reads it.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.at.as_ptr()).blocked) }.store(blocked.into(), Ordering::Release);
+    }
+
+    /// Whether it waits in a local call.
+    pub fn blocked(&self) -> bool {
+        // SAFETY: as in `set_blocked`.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.at.as_ptr()).blocked) }.load(Ordering::Relaxed) != 0
     }
 
     /// Leaves the fault's address for Linux.
     pub fn set_fault_address(&self, address: u64) {
         // SAFETY: mapped; ours.
         unsafe { (*self.at.as_ptr()).fault_address = address };
-    }
-
-    pub(crate) fn root(&self) -> u64 {
-        // SAFETY: mapped; written before it was posted.
-        unsafe { (*self.at.as_ptr()).root }
     }
 
     pub(crate) fn registers_end(&self) -> u64 {

@@ -5,9 +5,10 @@
 //! mapped by Linux before start (`TACET_PRIVATE_BASE`) and written by this core
 //! alone. `entry.S` finds it through GS, the NMI stack or the GDT register.
 
-use crate::context::{Context, ContextTable};
+use crate::context::{Context, ContextTable, Exit};
 use crate::descriptor::Tables;
 use crate::shared::Shared;
+use crate::space::{Space, SpaceTable, WakeRequest};
 use crate::{apic, entry, registers};
 use core::ptr::NonNull;
 use tacet_abi::{tacet_context, tacet_cpu};
@@ -37,7 +38,29 @@ pub struct Core {
     pub(crate) has_pku: bool,
     pub(crate) has_xsaves: bool,
     pub(crate) has_xfd: bool,
+    has_smap: bool,
+    index: u32,
+    core_count: u32,
+    node: u32,
+    tsc_khz: u64,
+    spaces: SpaceTable,
+    /// Entered last.
     current: Option<u32>,
+    /// Whose state is in the processor's registers, newer than in its context.
+    live: Option<u32>,
+}
+
+/// What became of a system call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Served {
+    /// It has this result; the thread goes on.
+    Done(u64),
+    /// It has this result; others go first.
+    Yield(u64),
+    /// The thread waits.
+    Blocked,
+    /// It is Linux's.
+    Forward,
 }
 
 impl Core {
@@ -50,7 +73,14 @@ impl Core {
             has_pku: boot.has_pku != 0,
             has_xsaves: boot.has_xsaves != 0,
             has_xfd: boot.has_xfd != 0,
+            has_smap: boot.has_smap != 0,
+            index: boot.index,
+            core_count: boot.core_count,
+            node: boot.node,
+            tsc_khz: boot.tsc_khz,
+            spaces: SpaceTable::new(boot),
             current: None,
+            live: None,
         }
     }
 
@@ -80,7 +110,10 @@ impl Core {
 
     /// Hands a context back and interrupts Linux. The context is Linux's from
     /// here on.
-    pub fn give_back(&self, number: u32, event: u32) {
+    pub fn give_back(&mut self, number: u32, event: u32) {
+        if self.live == Some(number) {
+            self.set_aside();
+        }
         match self.contexts.get(number) {
             Some(context) => context.release(event),
             None => crate::die(format_args!("context {number}: not ours to give back")),
@@ -93,11 +126,29 @@ impl Core {
         apic::send(destination, command);
     }
 
-    /// Sleeps until the doorbell rings; returns at once if it has rung.
-    pub fn idle(&self) {
-        self.shared.set_mode(tacet_abi::TACET_MODE_IDLE);
-        entry::idle(self.local);
+    /// Sleeps until the doorbell rings; returns at once if it has rung. While one of
+    /// its threads waits for another core it first looks for a while whether that
+    /// thread is `woken`: for as long as a sleep and its end would take.
+    pub fn idle(&self, woken: impl Fn() -> bool) {
+        if self.shared.blocked() != 0 {
+            self.shared.announce_mode(tacet_abi::TACET_MODE_SPINNING);
+            self.spin(SPIN_NS, || woken() || self.shared.wanted());
+        }
+        self.shared.announce_mode(tacet_abi::TACET_MODE_IDLE);
+        // Who wakes a thread from here on rings.
+        if !woken() {
+            entry::idle(self.local);
+        }
         self.shared.set_mode(tacet_abi::TACET_MODE_KERNEL);
+    }
+
+    /// Looks at `done` until it holds or `ns`, less than a second, have passed.
+    pub fn spin(&self, ns: u64, done: impl Fn() -> bool) {
+        let ticks = ns * self.tsc_khz / 1_000_000 + 1;
+        let begin = registers::time_stamp();
+        while !done() && registers::time_stamp().wrapping_sub(begin) < ticks {
+            core::hint::spin_loop();
+        }
     }
 
     /// Leaves the address space that is loaded, if any.
@@ -109,6 +160,9 @@ impl Core {
 
     /// Makes `number` the context that user mode runs, loading its state.
     pub fn load(&mut self, number: u32) -> Option<()> {
+        if self.live != Some(number) {
+            self.set_aside();
+        }
         let context = self.contexts.get(number)?;
         let root = context.root();
         if root != self.shared.active_root() {
@@ -119,7 +173,10 @@ impl Core {
             self.shared.set_active_root(root);
             registers::load_root(root);
         }
-        context.load_state(self.has_xsaves, self.has_pku, self.has_xfd);
+        if self.live != Some(number) {
+            context.load_state(self.has_xsaves, self.has_pku, self.has_xfd);
+            self.live = Some(number);
+        }
         self.point_entry_at(context.registers_end());
         if self.current != Some(number) {
             self.current = Some(number);
@@ -128,25 +185,130 @@ impl Core {
         Some(())
     }
 
-    /// Puts the loaded user state of `number` back into its context.
-    pub fn unload(&self, number: u32) {
-        if let Some(context) = self.contexts.get(number) {
+    /// Puts the user state that is in the processor's registers back into its
+    /// context. Until then a thread that left the core is not saved: alone on its
+    /// core it will find everything as it was.
+    fn set_aside(&mut self) {
+        if let Some(context) = self.live.take().and_then(|number| self.contexts.get(number)) {
             context.store_state(self.has_xsaves, self.has_pku);
         }
     }
 
-    /// Runs the loaded context in user mode until something ends it.
-    pub fn enter(&self, number: u32) -> crate::Exit {
+    /// Runs the loaded context in user mode until something ends it that `serve`
+    /// does not answer on the spot. Answering counts as the program's own time.
+    pub fn enter(&self, number: u32, mut serve: impl FnMut(&Self, &Context<'_>) -> Served) -> Exit {
         let Some(context) = self.contexts.get(number) else {
-            return crate::Exit::Attention;
+            return Exit::Attention;
         };
         context.entered();
         self.shared.set_mode(tacet_abi::TACET_MODE_USER);
-        let doorbell = entry::enter_user(self.local);
+        let mut after_call = false;
+        let exit = loop {
+            if entry::enter_user(self.local, after_call) {
+                break Exit::Attention;
+            }
+            if !context.may_answer() {
+                break context.exit();
+            }
+            match serve(self, &context) {
+                Served::Forward => break Exit::Syscall,
+                Served::Blocked => break Exit::Blocked,
+                Served::Done(result) => context.set_result(result),
+                Served::Yield(result) => {
+                    context.set_result(result);
+                    context.count_local_call();
+                    break Exit::Yielded;
+                }
+            }
+            context.count_local_call();
+            after_call = true;
+        };
         self.shared.set_mode(tacet_abi::TACET_MODE_KERNEL);
         self.shared.count_kernel_entry();
-        context.left(doorbell);
-        if doorbell { crate::Exit::Attention } else { context.exit() }
+        context.left(exit == Exit::Attention);
+        exit
+    }
+
+    /// Of this core, among the partition's.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// This core's NUMA node.
+    pub fn node(&self) -> u32 {
+        self.node
+    }
+
+    /// Asks core `index` to look, by its doorbell if it does not look anyway; this
+    /// core itself without.
+    pub fn call(&self, index: u32, bits: u32) {
+        if index == self.index {
+            self.shared.request(bits);
+        } else if index < self.core_count {
+            self.shared.other(self.index, index).call(bits);
+        }
+    }
+
+    /// How many of its threads wait in local calls.
+    pub fn blocked(&self) -> u32 {
+        self.shared.blocked()
+    }
+
+    /// What Linux wants woken.
+    pub fn wake_request(&self) -> Option<WakeRequest> {
+        self.shared.wake_request()
+    }
+
+    /// How many that were.
+    pub fn answer_wake(&self, ordinal: u32, woken: u32) {
+        self.shared.answer_wake(ordinal, woken);
+    }
+
+    /// What is shared about the context's address space.
+    pub fn space(&self, context: &Context<'_>) -> Option<Space> {
+        self.spaces.get(context.space())
+    }
+
+    /// The context waits in a local call: nobody is to wait behind it.
+    pub fn block(&self, context: &Context<'_>) {
+        context.set_blocked(true);
+        self.shared.count_blocked(true);
+    }
+
+    /// It waits no more; with a result it has its answer, without it is as if it
+    /// had just made the call.
+    pub fn unblock(&self, context: &Context<'_>, result: Option<u64>) {
+        if let Some(result) = result {
+            context.set_result(result);
+            context.count_local_call();
+        }
+        context.set_blocked(false);
+        self.shared.count_blocked(false);
+    }
+
+    /// A word of the program's memory as the program would read it. None: that
+    /// would fault, or the address is not the program's.
+    pub fn user_load(&self, address: u64) -> Option<u32> {
+        self.accessing_user(address, || entry::user_load(address))
+    }
+
+    /// Writes a word of the program's memory as the program would. None: as above.
+    pub fn user_store(&self, address: u64, value: u32) -> Option<()> {
+        self.accessing_user(address, || entry::user_store(address, value))
+    }
+
+    fn accessing_user<T>(&self, address: u64, access: impl FnOnce() -> Option<T>) -> Option<T> {
+        if address > USER_LAST_WORD {
+            return None;
+        }
+        if self.has_smap {
+            registers::allow_user_access();
+        }
+        let answer = access();
+        if self.has_smap {
+            registers::forbid_user_access();
+        }
+        answer
     }
 
     /// Counts an interrupt that nobody should have sent, and ends it.
@@ -191,6 +353,13 @@ impl Core {
         }
     }
 }
+
+/// About what a halt, a doorbell and the way back take.
+const SPIN_NS: u64 = 5_000;
+
+/// Linux maps nothing for programs in the last page of the lower half, with four
+/// levels as with five.
+const USER_LAST_WORD: u64 = 0x7fff_ffff_effc;
 
 const _: () = assert!(size_of::<tacet_cpu>() == tacet_abi::TACET_CPU_BYTES as usize);
 const _: () = assert!(size_of::<tacet_context>() == tacet_abi::TACET_CONTEXT_BYTES as usize);

@@ -95,8 +95,9 @@ return_to_core:
 	popq	%rbx
 	retq
 
-# u64 tacet_enter_user(rdi = core): runs user mode until it ends.
-# 0: the registers say why; 1: the doorbell rang and user mode is as it was.
+# u64 tacet_enter_user(rdi = core, esi = whether after a call): runs user mode
+# until it ends. 0: the registers say why; 1: the doorbell rang and user mode is as
+# it was. After a call rcx and r11 are what SYSCALL made them, so SYSRET will do.
 	.balign 16
 	.globl tacet_enter_user
 tacet_enter_user:
@@ -113,6 +114,8 @@ enter_begin:				# a doorbell from here on goes to enter_abort
 	jne	enter_abort
 	movq	{REGISTERS_END}(%rdi), %rsp
 	subq	${REGISTERS_BYTES}, %rsp
+	testl	%esi, %esi
+	jnz	enter_by_sysret
 	popq	%r15
 	popq	%r14
 	popq	%r13
@@ -132,6 +135,26 @@ enter_begin:				# a doorbell from here on goes to enter_abort
 	swapgs
 enter_swapped:
 	iretq
+enter_by_sysret:
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%rbp
+	popq	%rbx
+	popq	%r11
+	popq	%r10
+	popq	%r9
+	popq	%r8
+	popq	%rax
+	popq	%rcx
+	popq	%rdx
+	popq	%rsi
+	popq	%rdi
+	movq	40(%rsp), %rsp		# vector 0, error 8, rip 16, cs 24, rflags 32
+	swapgs
+enter_swapped_again:
+	sysretq
 enter_end:
 enter_abort:				# kernel stack, kernel GS
 	movl	$1, %eax
@@ -250,10 +273,13 @@ nmi_kernel:				# flushed already; only a request to look needs more
 	leaq	enter_end(%rip), %rdx
 	cmpq	%rdx, %rcx
 	jae	nmi_done
+	leaq	enter_swapped_again(%rip), %rdx
+	cmpq	%rdx, %rcx
+	je	3f
 	leaq	enter_swapped(%rip), %rdx
 	cmpq	%rdx, %rcx
-	jb	2f
-	swapgs				# the user's GS was in: take it out again
+	jne	2f
+3:	swapgs				# the user's GS was in: take it out again
 2:	leaq	enter_abort(%rip), %rcx
 	movq	%rcx, 32(%rsp)
 	movq	$2, 48(%rsp)
@@ -261,21 +287,58 @@ nmi_kernel:				# flushed already; only a request to look needs more
 	movq	%rcx, 56(%rsp)
 	jmp	nmi_done
 
+# Reading and writing the program's memory: rdi = address, rsi = value; the
+# value is in rax, and rdx says whether it faulted. Nothing is on the stack.
+	.balign 16
+user_access_begin:
+	.globl tacet_user_load
+tacet_user_load:
+	movl	(%rdi), %eax
+	xorl	%edx, %edx
+	retq
+	.globl tacet_user_store
+tacet_user_store:
+	movl	%esi, (%rdi)
+	xorl	%edx, %edx
+	retq
+user_access_end:
+user_access_fault:
+	movl	$1, %edx
+	retq
+
 # Double fault and machine check come on stacks of their own, from anywhere.
 	.balign 16
 	.globl tacet_double_fault
 tacet_double_fault:
 	pushq	$8
-	jmp	trap_kernel
+	jmp	trap_fatal
 	.balign 16
 	.globl tacet_machine_check
 tacet_machine_check:
 	pushq	$0
 	pushq	$18
+	jmp	trap_fatal
 
-# An exception inside the co-kernel is its end. The frame is the argument:
-# vector, error, rip, cs, rflags, rsp, ss. GS may be either side's here.
+# A page fault of the routines below is the user's: the routine returns with rdx 1.
+# Any other exception inside the co-kernel is its end. The frame is the argument:
+# vector 0, error 8, rip 16, cs, rflags, rsp, ss. GS may be either side's here.
 trap_kernel:
+	cmpq	$14, (%rsp)
+	jne	trap_fatal
+	pushq	%rax
+	leaq	user_access_begin(%rip), %rax
+	cmpq	%rax, 24(%rsp)
+	jb	1f
+	leaq	user_access_end(%rip), %rax
+	cmpq	%rax, 24(%rsp)
+	jae	1f
+	leaq	user_access_fault(%rip), %rax
+	movq	%rax, 24(%rsp)
+	popq	%rax
+	addq	$16, %rsp
+	iretq
+1:	popq	%rax
+trap_fatal:
 	movq	%rsp, %rdi
 	andq	$-16, %rsp
 	cld

@@ -31,8 +31,17 @@ unsafe extern "C" {
     static tacet_nmi: u8;
     static tacet_double_fault: u8;
     static tacet_machine_check: u8;
-    fn tacet_enter_user(core: *mut CoreLocal) -> u64;
+    fn tacet_enter_user(core: *mut CoreLocal, after_call: u32) -> u64;
     fn tacet_idle(core: *mut CoreLocal);
+    fn tacet_user_load(address: u64) -> Access;
+    fn tacet_user_store(address: u64, value: u32) -> Access;
+}
+
+/// What a routine that touches the program's memory answers.
+#[repr(C)]
+struct Access {
+    value: u64,
+    faulted: u64,
 }
 
 /// Where the processor goes for `vector`.
@@ -51,12 +60,30 @@ pub fn syscall_address() -> u64 {
 }
 
 /// Runs user mode; true if the doorbell ended it, with the user's registers as
-/// they were.
-pub fn enter_user(core: NonNull<CoreLocal>) -> bool {
+/// they were. `after_call`: they are those of a system call that has its result.
+pub fn enter_user(core: NonNull<CoreLocal>, after_call: bool) -> bool {
     // SAFETY: (1) `core` is this core's own, and its entry stack points at a
     // loaded context (`Core::load`); (2) the routine keeps the callee-saved
-    // registers of the C convention; (3) user mode cannot reach our memory.
-    unsafe { tacet_enter_user(core.as_ptr()) != 0 }
+    // registers of the C convention; (3) user mode cannot reach our memory;
+    // (4) after a call the instruction pointer is behind a SYSCALL that the
+    // processor executed, hence canonical.
+    unsafe { tacet_enter_user(core.as_ptr(), after_call.into()) != 0 }
+}
+
+/// Reads the program's memory, as the program could; None: it would fault.
+/// `address` is checked by the caller to be the user's.
+pub fn user_load(address: u64) -> Option<u32> {
+    // SAFETY: a fault inside the routine comes back as an answer (entry.S).
+    let access = unsafe { tacet_user_load(address) };
+    (access.faulted == 0).then_some(access.value as u32)
+}
+
+/// Writes the program's memory, as the program could; None: it would fault.
+/// `address` is checked by the caller to be the user's.
+pub fn user_store(address: u64, value: u32) -> Option<()> {
+    // SAFETY: as in `user_load`.
+    let access = unsafe { tacet_user_store(address, value) };
+    (access.faulted == 0).then_some(())
 }
 
 /// Halts unless the doorbell has rung.

@@ -10,6 +10,7 @@
 
 mod apic;
 mod boot;
+mod call;
 mod context;
 mod core_local;
 mod descriptor;
@@ -17,8 +18,10 @@ mod entry;
 mod fatal;
 mod registers;
 mod shared;
+mod space;
 
 pub use boot::{adopt, halt};
 pub use context::{Context, Exit};
-pub use core_local::Core;
+pub use core_local::{Core, Served};
 pub use fatal::die;
+pub use space::{Space, WakeRequest};

@@ -93,6 +93,18 @@ pub fn wild_read() {
     unsafe { asm!("mov rax, [{}]", in(reg) 0xffff_8000_0000_1000u64, out("rax") _, options(nostack)) };
 }
 
+/// Lets the co-kernel touch pages of the program (SMAP; SDM vol. 3, 4.6).
+pub fn allow_user_access() {
+    // SAFETY: the caller knows that the processor has SMAP; only the AC flag changes.
+    unsafe { asm!("stac", options(nostack)) };
+}
+
+/// And not any more.
+pub fn forbid_user_access() {
+    // SAFETY: as above.
+    unsafe { asm!("clac", options(nostack)) };
+}
+
 /// Stops this core until an INIT.
 pub fn stop() -> ! {
     loop {

@@ -70,6 +70,77 @@ impl Shared {
         field!(self, AtomicU32, state).store(state, Ordering::Release);
     }
 
+    /// Another core's page: they lie one behind the other.
+    pub fn other(&self, mine: u32, index: u32) -> Shared {
+        let distance = index as isize - mine as isize;
+        // SAFETY: (1) all cores' pages are mapped, in the order of their indices;
+        // (2) the caller's indices are below their number.
+        Shared { page: unsafe { self.page.offset(distance) } }
+    }
+
+    /// Asks this core itself to look.
+    pub fn request(&self, bits: u32) {
+        field!(self, AtomicU32, attention).fetch_or(bits, Ordering::SeqCst);
+    }
+
+    /// Asks the core whose page this is to look, and rings unless it looks anyway.
+    /// `bits` are about something that is written already.
+    pub fn call(&self, bits: u32) {
+        let mode = field!(self, AtomicU32, mode).load(Ordering::SeqCst);
+        if mode == tacet_abi::TACET_MODE_SPINNING {
+            return;
+        }
+        field!(self, AtomicU32, attention).fetch_or(bits, Ordering::SeqCst);
+        // Linux takes the bell away before it stops a core.
+        if field!(self, AtomicU32, audible).load(Ordering::SeqCst) != 0 {
+            field!(self, AtomicU32, doorbells_from_cores).fetch_add(1, Ordering::Relaxed);
+            crate::apic::ring(field!(self, AtomicU32, boot.apic_id).load(Ordering::Relaxed));
+        }
+    }
+
+    /// Whether somebody asked this core to look.
+    pub fn wanted(&self) -> bool {
+        field!(self, AtomicU32, attention).load(Ordering::Relaxed) != 0
+    }
+
+    /// As `set_mode`, ordered before whatever is looked at next.
+    pub fn announce_mode(&self, mode: u32) {
+        field!(self, AtomicU32, mode).store(mode, Ordering::SeqCst);
+    }
+
+    /// One more or one fewer of this core's contexts waits in a local call.
+    pub fn count_blocked(&self, more: bool) {
+        let blocked = field!(self, AtomicU32, blocked);
+        let now = blocked.load(Ordering::Relaxed);
+        blocked.store(if more { now.wrapping_add(1) } else { now.wrapping_sub(1) }, Ordering::Release);
+    }
+
+    pub fn blocked(&self) -> u32 {
+        field!(self, AtomicU32, blocked).load(Ordering::Relaxed)
+    }
+
+    /// Linux's request to wake, if there is one that has no answer yet.
+    pub fn wake_request(&self) -> Option<crate::WakeRequest> {
+        // Pairs with Linux's release: what it asks for is written.
+        let ordinal = field!(self, AtomicU32, wake_requested).load(Ordering::Acquire);
+        if ordinal == field!(self, AtomicU32, wake_answered).load(Ordering::Relaxed) {
+            return None;
+        }
+        Some(crate::WakeRequest {
+            root: field!(self, AtomicU64, wake_root).load(Ordering::Relaxed),
+            address: field!(self, AtomicU64, wake_address).load(Ordering::Relaxed),
+            bitset: field!(self, AtomicU32, wake_bitset).load(Ordering::Relaxed),
+            count: field!(self, AtomicU32, wake_count).load(Ordering::Relaxed),
+            ordinal,
+        })
+    }
+
+    pub fn answer_wake(&self, ordinal: u32, woken: u32) {
+        field!(self, AtomicU32, wake_woken).store(woken, Ordering::Relaxed);
+        // Pairs with Linux's acquire: the answer is written.
+        field!(self, AtomicU32, wake_answered).store(ordinal, Ordering::Release);
+    }
+
     pub fn count_kernel_entry(&self) {
         self.bump(field!(self, AtomicU64, kernel_entries));
     }

@@ -94,6 +94,13 @@ void tacet_arch_boot_settings(struct tacet_partition *partition, struct tacet_co
 	boot->cpu = core->cpu;
 	boot->node = core->node;
 	boot->lapic_base = TACET_LAPIC_BASE;
+	boot->apic_id = core->apicid;
+	boot->has_smap = boot->cr4 & X86_CR4_SMAP ? 1 : 0;
+	boot->core_count = partition->core_count;
+	boot->index = index;
+	boot->spaces_base = tacet_tables_spaces(partition);
+	boot->space_count = partition->context_count;
+	boot->tsc_khz = tsc_khz;
 }
 
 /* Tables below 4 GiB: the first 2 MiB as they are, and the co-kernel's half. */
@@ -213,10 +220,12 @@ int tacet_arch_start(struct tacet_partition *partition, struct tacet_core *core)
 		if (online_within(core, START_PATIENCE_MS))
 			error = 0;
 	}
-	if (error)
+	if (error) {
 		tacet_arch_kill(core);
-	else
+	} else {
 		core->audible = core->started = true;
+		WRITE_ONCE(core->shared->audible, 1);
+	}
 	memcpy(__va(LOW_PAGE), saved, PAGE_SIZE);
 	low_tables_free(&low);
 free_saved:
@@ -230,6 +239,7 @@ void tacet_arch_kill(struct tacet_core *core)
 {
 	unsigned long flags;
 
+	WRITE_ONCE(core->shared->audible, 0);
 	raw_spin_lock_irqsave(&core->bell_lock, flags);
 	core->audible = false;
 	apic->icr_write(APIC_INT_LEVELTRIG | APIC_INT_ASSERT | APIC_DM_INIT, core->apicid);

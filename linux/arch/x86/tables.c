@@ -95,6 +95,13 @@ static int map_private(struct tacet_partition *partition, struct tacet_tables *t
 	return error;
 }
 
+/* Where the cores see partition->spaces: behind the contexts. */
+u64 tacet_tables_spaces(const struct tacet_partition *partition)
+{
+	return TACET_SHARED_BASE + partition->core_count * (u64)TACET_CPU_BYTES +
+	       partition->context_count * (u64)TACET_CONTEXT_BYTES;
+}
+
 static int map_everything(struct tacet_partition *partition, struct tacet_tables *tables)
 {
 	u64 shared = ENTRY_FLAGS | _PAGE_NX;
@@ -108,6 +115,10 @@ static int map_everything(struct tacet_partition *partition, struct tacet_tables
 	if (!error)
 		error = map_range(tables, TACET_SHARED_BASE + cpu_bytes, partition->contexts,
 				  (size_t)partition->context_count * TACET_CONTEXT_BYTES, shared);
+	if (!error)
+		error = map_range(tables, tacet_tables_spaces(partition), partition->spaces,
+				  PAGE_ALIGN(partition->context_count * sizeof(*partition->spaces)),
+				  shared);
 	if (!error)
 		error = map_private(partition, tables);
 	if (!error && !x2apic_enabled()) {

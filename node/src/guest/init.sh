@@ -61,4 +61,12 @@ $b cp /agent /root/run/tacet/agent
 # a node that runs one command has it from the start: nothing that the host does later can disturb it
 first=
 if [ -e /first ]; then $b cp /first /root/run/tacet/first; first=/run/tacet/first; fi
+# a node with systemd has the agent as a service of it
+if $b grep -qw tacet.systemd /root/proc/cmdline; then
+	units=/root/run/systemd/system
+	$b mkdir -p $units/multi-user.target.wants
+	printf '[Unit]\nDescription=Commands of the host\n[Service]\nExecStart=/run/tacet/agent %s\n' $port >$units/tacet-agent.service
+	$b ln -s ../tacet-agent.service $units/multi-user.target.wants/tacet-agent.service
+	exec $b switch_root /root /lib/systemd/systemd
+fi
 exec $b switch_root /root /run/tacet/agent $port $first

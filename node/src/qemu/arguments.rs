@@ -125,6 +125,11 @@ fn kernel_line(spec: &NodeSpec, how: Execution) -> String {
     if spec.reproducible.is_some() {
         words.push("nokaslr random.trust_cpu=off".to_owned());
     }
+    if spec.systemd {
+        // no network to wait for, nobody to ask
+        words.push("tacet.systemd systemd.unit=multi-user.target systemd.firstboot=off".to_owned());
+        words.push("systemd.mask=systemd-networkd-wait-online.service".to_owned());
+    }
     words.extend(spec.kernel_arguments.iter().cloned());
     words.join(" ")
 }

@@ -23,6 +23,9 @@ pub struct Comparison {
 
 /// What `record` is against `base`. `None` where there is nothing to divide by or no sample.
 pub fn compare(record: &Record, base: &Record) -> Comparison {
+    if record.about.across.is_some() || base.about.across.is_some() {
+        return super::across::compare(record, base);
+    }
     let (here, there) = (record.noise(), base.noise());
     let longest = |lengths: &[f64]| lengths.iter().copied().fold(0.0, f64::max);
     let ratio = |a: f64, b: f64| (b > 0.0).then(|| a / b);
@@ -40,13 +43,17 @@ pub fn compare(record: &Record, base: &Record) -> Comparison {
         noise_rate_ratio: ratio(here.rate, there.rate),
         p_value: test.ok().map(|(_, p)| p).filter(|p| p.is_finite()),
         effect_size,
-        effect: match effect_size.map(f64::abs) {
-            None => "none: a record is empty",
-            Some(size) if size < 0.147 => "negligible",
-            Some(size) if size < 0.33 => "small",
-            Some(size) if size < 0.474 => "medium",
-            Some(_) => "large",
-        },
+        effect: effect(effect_size),
+    }
+}
+
+pub(super) fn effect(size: Option<f64>) -> &'static str {
+    match size.map(f64::abs) {
+        None => "none: a record is empty",
+        Some(size) if size < 0.147 => "negligible",
+        Some(size) if size < 0.33 => "small",
+        Some(size) if size < 0.474 => "medium",
+        Some(_) => "large",
     }
 }
 

@@ -22,27 +22,33 @@ pub struct Group {
 
 /// Groups the lengths from `threshold_ns`, longest group first. `measured_ns`: over all CPUs.
 pub fn groups(lengths_ns: &[f64], threshold_ns: f64, measured_ns: f64) -> Vec<Group> {
+    counted_groups(lengths_ns.iter().map(|length| (*length, 1)), threshold_ns, measured_ns)
+}
+
+/// The same of lengths that come so many times each.
+pub fn counted_groups(all: impl Iterator<Item = (f64, u64)>, threshold_ns: f64, measured_ns: f64) -> Vec<Group> {
     let least = threshold_ns.max(1.0);
-    let mut lengths: Vec<f64> = lengths_ns.iter().copied().filter(|length| *length >= least).collect();
-    lengths.sort_by(f64::total_cmp);
-    let Some(longest) = lengths.last() else { return Vec::new() };
+    let mut lengths: Vec<(f64, u64)> = all.filter(|(length, _)| *length >= least).collect();
+    lengths.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let Some((longest, _)) = lengths.last() else { return Vec::new() };
     let bin = |length: f64| ((length / least).log2() * PER_OCTAVE) as usize;
     let mut counts = vec![0u64; bin(*longest) + 1];
-    lengths.iter().for_each(|length| counts[bin(*length)] += 1);
+    lengths.iter().for_each(|(length, count)| counts[bin(*length)] += count);
     let bounds = split(&counts);
-    let total: f64 = lengths.iter().sum();
+    let sum_of = |part: &[(f64, u64)]| part.iter().map(|(length, count)| length * *count as f64).sum::<f64>();
+    let total = sum_of(&lengths);
     let mut found: Vec<Group> = lengths
         .chunk_by(|a, b| {
-            bounds.partition_point(|bound| *bound <= bin(*a)) == bounds.partition_point(|bound| *bound <= bin(*b))
+            bounds.partition_point(|bound| *bound <= bin(a.0)) == bounds.partition_point(|bound| *bound <= bin(b.0))
         })
         .map(|chunk| {
-            let sum: f64 = chunk.iter().sum();
+            let (sum, count) = (sum_of(chunk), chunk.iter().map(|(_, count)| count).sum::<u64>());
             Group {
-                count: chunk.len() as u64,
-                shortest_ns: chunk[0],
-                mean_ns: sum / chunk.len() as f64,
-                longest_ns: chunk[chunk.len() - 1],
-                interval_ns: measured_ns / chunk.len() as f64,
+                count,
+                shortest_ns: chunk[0].0,
+                mean_ns: sum / count as f64,
+                longest_ns: chunk[chunk.len() - 1].0,
+                interval_ns: measured_ns / count as f64,
                 share: sum / total,
             }
         })

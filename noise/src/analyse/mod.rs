@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Statistics of a record. Each function says its definition; the tests hold it against hand-computed records.
 
+mod across;
 mod compare;
 mod groups;
 mod spectrum;
 mod tail;
 
+pub use across::OfAll;
 pub use compare::{Comparison, compare};
 pub use groups::{Group, groups};
-pub use spectrum::{Peak, spectrum};
+pub use spectrum::{Peak, Spectrum, spectra, spectrum};
 pub use tail::{QUANTILES, Tail, distribution, tail};
 
 use serde::Serialize;
 
+use crate::record::across::Place;
 use crate::record::{Method, Record};
 
 /// Noise of a record, sample by sample.
@@ -51,12 +54,18 @@ pub struct Summary {
     pub per_cpu: Vec<PerCpu>,
     /// Detours that were not stored for want of room.
     pub lost: u64,
+    /// Of a record from many nodes: what is above but for `cpus` and `per_cpu` is then of all cores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub across: Option<OfAll>,
 }
 
 /// The same of one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PerCpu {
     pub cpu: u32,
+    /// Of a record from many nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
     pub samples: u64,
     pub max_noise_ns: f64,
     pub noise_rate: f64,
@@ -135,7 +144,7 @@ impl Record {
         let noise = self.noise();
         let fixed_time = self.about.method == Method::Ftq;
         let shortest = self.samples.length_ns.iter().copied().min();
-        Summary {
+        let summary = Summary {
             label: self.about.label.clone(),
             host: self.about.host.clone(),
             kernel_release: self.about.kernel_release.clone(),
@@ -152,14 +161,21 @@ impl Record {
             spectrum: if fixed_time { spectrum(self) } else { Vec::new() },
             per_cpu: self.samples.by_cpu().into_iter().map(|(cpu, rows)| self.per_cpu(cpu, rows)).collect(),
             lost: self.about.counters.iter().map(|counted| counted.lost).sum(),
+            across: None,
+        };
+        match &self.about.across {
+            Some(across) => across.complete(summary),
+            None => summary,
         }
     }
 
     fn per_cpu(&self, cpu: u32, rows: std::ops::Range<usize>) -> PerCpu {
         let lengths = noise_of(self, rows.clone());
         let counted = self.about.counters.iter().find(|counted| counted.cpu == cpu).cloned().unwrap_or_default();
+        let place = self.about.across.as_ref().and_then(|across| across.places.get(cpu as usize)).cloned();
         PerCpu {
-            cpu,
+            cpu: place.as_ref().map_or(cpu, |place| place.cpu),
+            place,
             samples: lengths.len() as u64,
             max_noise_ns: lengths.iter().copied().fold(0.0, f64::max),
             noise_rate: rate_of(self, rows, &lengths, counted.measured_ns as f64),

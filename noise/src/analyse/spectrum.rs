@@ -20,24 +20,42 @@ pub struct Peak {
     pub amplitude: f64,
 }
 
-/// The periodic components of each CPU's noise, strongest first.
-pub fn spectrum(record: &Record) -> Vec<Peak> {
+/// Everything that is known of one CPU's frequencies.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spectrum {
+    pub cpu: u32,
+    /// What its samples took: the nth frequency is n / `span_s`.
+    pub span_s: f64,
+    /// Of each frequency, the window's mean of a half made good.
+    pub amplitudes: Vec<f64>,
+    powers: Vec<f64>,
+}
+
+/// The spectrum of each CPU's noise.
+pub fn spectra(record: &Record) -> Vec<Spectrum> {
     let interval_s = record.about.quantum_ns / 1e9;
     let samples = &record.samples;
-    let mut found = Vec::new();
-    for (cpu, rows) in samples.by_cpu() {
+    let one = |(cpu, rows): (u32, std::ops::Range<usize>)| {
         let work = &samples.work_units[rows];
         let most = work.iter().copied().max().unwrap_or(0).max(1) as f64;
         let missing: Vec<f64> = work.iter().map(|done| 1.0 - *done as f64 / most).collect();
         let powers = powers(&missing);
         let length = 2.0 * powers.len().saturating_sub(1) as f64;
-        found.extend(peaks(&powers).into_iter().map(|bin| Peak {
-            cpu,
-            hz: bin as f64 / (length * interval_s),
-            // Twice for the window's mean of a half, twice for the negative frequency, which the last bin has not.
-            amplitude: if bin + 1 == powers.len() { 2.0 } else { 4.0 } * powers[bin].sqrt() / length,
-        }));
-    }
+        // Twice for the window's mean of a half, twice for the negative frequency, which the last bin has not.
+        let times = |bin| if bin + 1 == powers.len() { 2.0 } else { 4.0 };
+        let amplitudes = powers.iter().enumerate().map(|(bin, power)| times(bin) * power.sqrt() / length).collect();
+        Spectrum { cpu, span_s: length * interval_s, amplitudes, powers }
+    };
+    samples.by_cpu().into_iter().map(one).filter(|spectrum| !spectrum.powers.is_empty()).collect()
+}
+
+/// The periodic components of each CPU's noise, strongest first.
+pub fn spectrum(record: &Record) -> Vec<Peak> {
+    let named = |one: &Spectrum| {
+        let peak = |bin: usize| Peak { cpu: one.cpu, hz: bin as f64 / one.span_s, amplitude: one.amplitudes[bin] };
+        peaks(&one.powers).into_iter().map(peak).collect::<Vec<_>>()
+    };
+    let mut found: Vec<Peak> = spectra(record).iter().flat_map(named).collect();
     found.sort_by(|a, b| b.amplitude.total_cmp(&a.amplitude));
     found.truncate(PEAKS_LIMIT);
     found

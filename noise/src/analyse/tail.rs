@@ -20,7 +20,7 @@ pub fn tail(lengths_ns: &[f64]) -> Tail {
 }
 
 /// Where the quantile stands among `count` sorted values. A share is a decimal that binary numbers only approach.
-fn rank(share: f64, count: usize) -> Option<usize> {
+pub(super) fn rank(share: f64, count: usize) -> Option<usize> {
     ((share * count as f64 - 1e-6).ceil() as usize).max(1).checked_sub(1).filter(|rank| *rank < count)
 }
 

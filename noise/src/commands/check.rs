@@ -13,6 +13,15 @@ use crate::measure::{Amount, Plan, machine};
 use crate::options::Check;
 use crate::record::{Kernel, Method, Record};
 use crate::units::Nanoseconds;
+use crate::{show, trace};
+
+#[derive(Debug, Serialize)]
+struct Thief {
+    name: String,
+    /// Of the detours' noise.
+    share: f64,
+    remedy: String,
+}
 
 #[derive(Debug, Serialize)]
 struct Verdict {
@@ -23,6 +32,10 @@ struct Verdict {
     noise_rate_limit: Option<f64>,
     /// The CPU with the longest noise.
     worst_cpu: Option<u32>,
+    /// If limits are broken: the source that explains most of the noise, and what stops it.
+    thief: Option<Thief>,
+    /// Why there is no thief.
+    thief_unknown: Option<String>,
     host: String,
 }
 
@@ -30,29 +43,67 @@ pub fn run(options: Check) -> Result<ExitCode> {
     if options.rate.is_some_and(|rate| !rate.is_finite() || rate < 0.0) {
         return Err("--rate: a share of time, for example 1e-5".into());
     }
-    let record = match &options.record {
-        Some(path) => Record::read(path)?,
-        None => measure::measure(&Plan {
-            method: Method::Fwq,
-            kernel: Kernel::Register,
-            cpus: measure::cpus(options.cpus)?,
-            quantum: Nanoseconds(1e6),
-            units: None,
-            amount: Amount::For(options.duration),
-            realtime_priority: None,
-            label: machine::host(),
-        })?,
+    let plan = match &options.record {
+        Some(_) => None,
+        None => Some(plan(&options)?),
     };
-    if record.samples.is_empty() && record.about.method != Method::Selfish {
+    let record = match (&options.record, &plan) {
+        (Some(path), _) => Record::read(path)?,
+        (None, Some(plan)) => measure::measure(plan)?,
+        (None, None) => return Err("neither a record nor a plan".into()),
+    };
+    if record.samples.is_empty() && record.about.method != Method::Selfish && record.about.across.is_none() {
         return Err("the record has no sample: it says nothing".into());
     }
-    let verdict = judge(&record.summary(THRESHOLD_NS), options.max_noise, options.rate);
+    let mut verdict = judge(&record.summary(THRESHOLD_NS), options.max_noise, options.rate);
+    if !verdict.passed {
+        match thief(&record, plan.as_ref()) {
+            Ok(thief) => verdict.thief = Some(thief),
+            Err(error) => verdict.thief_unknown = Some(error.to_string()),
+        }
+    }
     if options.json {
         print_json(&verdict)?;
     } else {
         print(&(verdict.line() + "\n"))?;
     }
     Ok(if verdict.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn plan(options: &Check) -> Result<Plan> {
+    Ok(Plan {
+        method: Method::Fwq,
+        kernel: Kernel::Register,
+        cpus: measure::cpus(options.cpus.clone())?,
+        quantum: Nanoseconds(1e6),
+        units: None,
+        amount: Amount::For(options.duration),
+        realtime_priority: None,
+        label: machine::host(),
+        until: None,
+        stop: None,
+        trust_clock: options.trust_clock,
+    })
+}
+
+/// Who is to blame: from the record, if it was traced, or else by measuring once more, traced. The verdict stands before:
+/// tracing takes time itself.
+fn thief(record: &Record, plan: Option<&Plan>) -> Result<Thief> {
+    let traced;
+    let record = match (&record.about.thieves, plan) {
+        (None, None) => {
+            return Err("the record was not traced: `tacet noise trace` makes one that names the thief".into());
+        }
+        (None, Some(plan)) => {
+            traced = measure::with_bar(|arguments, progress| trace::trace(plan, arguments, THRESHOLD_NS, progress))?;
+            &traced
+        }
+        _ => record,
+    };
+    let worst = record.about.thieves.as_ref().and_then(|thieves| thieves.sources.first());
+    let worst =
+        worst.filter(|source| source.explained_ns > 0.0).ok_or("nothing that the kernel ran explains the noise")?;
+    Ok(Thief { name: show::title(worst), share: worst.share, remedy: worst.remedy.clone() })
 }
 
 fn judge(summary: &Summary, max_noise: Option<Nanoseconds>, rate: Option<f64>) -> Verdict {
@@ -64,8 +115,10 @@ fn judge(summary: &Summary, max_noise: Option<Nanoseconds>, rate: Option<f64>) -
         max_noise_limit_ns: max_noise.map(|limit| limit.0),
         noise_rate: summary.noise_rate,
         noise_rate_limit: rate,
-        worst_cpu: worst.map(|cpu| cpu.cpu),
-        host: summary.host.clone(),
+        worst_cpu: summary.across.as_ref().map(|all| all.worst.cpu).or(worst.map(|cpu| cpu.cpu)),
+        thief: None,
+        thief_unknown: None,
+        host: summary.across.as_ref().map_or_else(|| summary.host.clone(), |all| all.worst.host.clone()),
     }
 }
 
@@ -81,7 +134,17 @@ impl Verdict {
             self.worst_cpu.map_or_else(|| "?".into(), |cpu| cpu.to_string()),
             self.noise_rate,
             limit(self.noise_rate_limit.map(|rate| format!("{rate:e}"))),
-        )
+        ) + &self.blame()
+    }
+
+    fn blame(&self) -> String {
+        match (&self.thief, &self.thief_unknown) {
+            (Some(thief), _) => {
+                format!("; mostly {} ({:.0} % of it): {}", thief.name, thief.share * 100.0, thief.remedy)
+            }
+            (None, Some(why)) => format!("; thief unknown: {why}"),
+            (None, None) => String::new(),
+        }
     }
 }
 
@@ -98,5 +161,17 @@ mod tests {
         assert!(judge(&summary, None, Some(0.2)).passed && judge(&summary, Some(Nanoseconds(6e4)), None).passed);
         let line = judge(&summary, Some(Nanoseconds(5e4)), None).line();
         assert_eq!(line, "node1: NOISY: longest noise 60 us (limit 50 us) on cpu 0, noise rate 2.00e-1");
+    }
+
+    #[test]
+    fn the_thief_is_in_the_message() {
+        let mut record = fixed_work(&[100_000, 160_000]);
+        let mut verdict = judge(&record.summary(1.0), Some(Nanoseconds(1.0)), None);
+        let unknown = thief(&record, None).map(|_| ()).expect_err("it was not traced").to_string();
+        assert!(unknown.contains("tacet noise trace"), "{unknown}");
+        record.about.thieves = Some(crate::record::examples::thieves());
+        verdict.thief = thief(&record, None).ok();
+        let worst = &record.about.thieves.as_ref().expect("thieves").sources[0];
+        assert!(verdict.line().contains(&show::title(worst)) && verdict.line().contains(&worst.remedy));
     }
 }

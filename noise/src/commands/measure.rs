@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{print, print_json};
 use crate::Result;
-use crate::measure::{Amount, Plan, machine};
+use crate::measure::{Amount, Plan, Progress, machine};
 use crate::options::{CpuList, Measure};
 use crate::record::{Method, Record};
 use crate::show;
@@ -17,29 +17,34 @@ use crate::units::Nanoseconds;
 pub const THRESHOLD_NS: f64 = 1000.0;
 
 pub fn run(options: Measure) -> Result<ExitCode> {
-    let plan = Plan {
-        method: options.method,
-        kernel: options.kernel,
-        cpus: cpus(options.cpus)?,
-        quantum: options.quantum.unwrap_or(default_quantum(options.method)),
-        units: options.units,
-        amount: options.samples.map_or(Amount::For(options.duration), |count| Amount::Samples(count as usize)),
-        realtime_priority: options.realtime,
-        label: options.label.unwrap_or_else(machine::host),
-    };
-    if plan.units.is_some() && plan.method != Method::Fwq {
-        return Err("--units: only fixed work (fwq) has a number of units".into());
-    }
+    let plan = plan(&options, None)?;
     let record = measure(&plan)?;
     record.write(&options.output)?;
     let summary = record.summary(THRESHOLD_NS);
     if options.json {
         return print_json(&summary);
     }
-    if !record.about.memory_locked {
-        eprintln!("note: memory could not be locked (ulimit -l): a page fault could be measured as noise");
-    }
+    warn(&record);
     print(&format!("{}record: {}\n", show::summaries(&[summary]), options.output.display()))
+}
+
+pub fn plan(options: &Measure, until: Option<Nanoseconds>) -> Result<Plan> {
+    if options.units.is_some() && options.method != Method::Fwq {
+        return Err("--units: only fixed work (fwq) has a number of units".into());
+    }
+    Ok(Plan {
+        method: options.method,
+        kernel: options.kernel,
+        cpus: cpus(options.cpus.clone())?,
+        quantum: options.quantum.unwrap_or(default_quantum(options.method)),
+        units: options.units,
+        amount: options.samples.map_or(Amount::For(options.duration), |count| Amount::Samples(count as usize)),
+        realtime_priority: options.realtime,
+        label: options.label.clone().unwrap_or_else(machine::host),
+        until,
+        stop: None,
+        trust_clock: options.trust_clock,
+    })
 }
 
 pub fn cpus(asked: Option<CpuList>) -> Result<Vec<u32>> {
@@ -54,12 +59,27 @@ fn default_quantum(method: Method) -> Nanoseconds {
     })
 }
 
-/// With a progress bar, if standard error is a terminal.
+/// What a reader of the table should know of how the record was made.
+pub fn warn(record: &Record) {
+    if !record.about.memory_locked {
+        eprintln!("note: memory could not be locked (ulimit -l): a page fault could be measured as noise");
+    }
+}
+
 pub fn measure(plan: &Plan) -> Result<Record> {
+    Ok(with_bar(|arguments, progress| plan.measure(arguments, progress))?.record)
+}
+
+/// Does it with the command line and a progress bar, if standard error is a terminal and a CPU is left to draw on.
+pub fn with_bar<T>(work: impl FnOnce(&[String], &mut dyn FnMut(Progress)) -> Result<T>) -> Result<T> {
     let style = ProgressStyle::with_template("measuring {bar:40} {percent} %, {eta} left")?;
     let bar = ProgressBar::new(1000).with_style(style);
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let record = plan.measure(&arguments, |share| bar.set_position((share * 1000.0) as u64));
+    let done = work(&arguments, &mut |now| {
+        if now.aside {
+            bar.set_position((now.share * 1000.0) as u64);
+        }
+    });
     bar.finish_and_clear();
-    record
+    done
 }

@@ -3,9 +3,14 @@
 
 mod analyse;
 mod check;
+mod collect;
+mod exact;
+mod generate;
 mod inject;
 mod measure;
 mod predict;
+mod report;
+mod trace;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -25,7 +30,13 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Compare(options) => analyse::compare_all(options),
         Command::Predict(options) => predict::run(options),
         Command::Check(options) => check::run(options),
+        Command::Report(options) => report::run(options),
         Command::Inject(options) => inject::run(options),
+        Command::Trace(options) => trace::run(options),
+        Command::Collect(options) => collect::run(options),
+        Command::Man { directory } => generate::man(&directory),
+        Command::Completions { shell } => generate::completions(shell),
+        Command::Exact(options) => exact::run(options),
     }
 }
 

@@ -38,6 +38,9 @@ pub fn run(options: Predict) -> Result<ExitCode> {
 /// The groups for Eq. 1; for the simulation every noise, which each thread meets once in the measured time.
 fn of_record(record: &Record, threshold_ns: f64) -> (Vec<Noise>, Vec<Noise>) {
     let groups = record.summary(threshold_ns).groups.iter().map(Noise::from).collect();
+    if let Some(across) = &record.about.across {
+        return (groups, across.recurring(threshold_ns));
+    }
     let noise = record.noise();
     let long = noise.length_ns.iter().filter(|length| **length >= threshold_ns);
     (groups, long.map(|length| Noise { length_ns: *length, interval_ns: noise.measured_ns }).collect())

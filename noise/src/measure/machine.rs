@@ -2,6 +2,7 @@
 //! What the machine says of itself, and whether its time can be trusted.
 
 use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
@@ -19,6 +20,11 @@ pub fn host() -> String {
     gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_else(|| "unknown".into())
 }
 
+/// Since 1970.
+pub fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
 /// The processor's name, and on x86-64 its flags.
 fn processor_fields() -> (String, String) {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -33,22 +39,27 @@ pub fn processor() -> String {
     processor_fields().0
 }
 
-/// The name of the processor's invariant time source; an error if it has none.
-pub fn time_source() -> Result<String> {
+/// The name of the processor's time source; an error if it does not say that it is invariant, unless it is trusted.
+pub fn time_source(trusted: bool) -> Result<String> {
     if cfg!(target_arch = "aarch64") {
         return Ok("cntvct_el0 (architectural, invariant)".into());
     }
     let flags = processor_fields().1;
     let missing: Vec<&str> =
         ["constant_tsc", "nonstop_tsc"].into_iter().filter(|flag| !flags.split(' ').any(|one| one == *flag)).collect();
-    if !missing.is_empty() {
-        return Err(format!(
-            "time source: this processor's time-stamp counter is not invariant (no {}): measure on one whose is",
-            missing.join(", no ")
-        )
-        .into());
-    }
     let linux = line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    if !missing.is_empty() {
+        let without = missing.join(", no ");
+        return if trusted {
+            Ok(format!("tsc (trusted, not known to be invariant: no {without}; the kernel itself uses {linux})"))
+        } else {
+            Err(format!(
+                "time source: this processor does not say that its time-stamp counter is invariant (no {without}): \
+                 --trust-clock measures with it all the same"
+            )
+            .into())
+        };
+    }
     Ok(format!("tsc (invariant; the kernel itself uses {linux})"))
 }
 

@@ -9,9 +9,10 @@ mod pages;
 pub mod sampling;
 mod worker;
 
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use machine::Moment;
 pub use worker::be_realtime;
@@ -26,6 +27,9 @@ const DETOURS_LIMIT: usize = 1 << 20;
 /// Samples on one CPU: 18 hours of 1 ms; with what is made of them they take 4 GiB.
 const SAMPLES_LIMIT: f64 = (1u64 << 26) as f64;
 
+/// A processor has its clock frequency by then; a twentieth of the measurement if that is shorter.
+const WARM_UP_NS: f64 = 1e9;
+
 /// What to measure.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -39,6 +43,26 @@ pub struct Plan {
     pub amount: Amount,
     pub realtime_priority: Option<u8>,
     pub label: String,
+    /// Noise that ends the measurement, of fixed work.
+    pub until: Option<Nanoseconds>,
+    /// Set by anybody to end the measurement of fixed work early, with what it has.
+    pub stop: Option<Arc<AtomicBool>>,
+    /// Measure although the time source is not known to be invariant.
+    pub trust_clock: bool,
+}
+
+/// A record, and where on the time source it began.
+pub struct Measured {
+    pub record: Record,
+    pub origin_ticks: u64,
+}
+
+/// What is told to the caller while threads measure, on his own thread.
+pub struct Progress {
+    /// Of the measurement that is done.
+    pub share: f64,
+    /// Whether the caller's thread has a CPU that is not measured, so that it may do more than it must.
+    pub aside: bool,
 }
 
 /// How long to measure.
@@ -49,31 +73,32 @@ pub enum Amount {
 }
 
 impl Plan {
-    /// The record. `progress` is called with the share that is done, a few times a second, if there is a CPU for that.
-    pub fn measure(&self, arguments: &[String], mut progress: impl FnMut(f64)) -> Result<Record> {
-        let time_source = machine::time_source()?;
+    /// The record. `progress` is called a few times a second.
+    pub fn measure(&self, arguments: &[String], progress: &mut dyn FnMut(Progress)) -> Result<Measured> {
+        let time_source = machine::time_source(self.trust_clock)?;
         let allowed = machine::allowed_cpus()?;
         if let Some(cpu) = self.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
             return Err(format!("cpu {cpu}: this process may not run there: allowed are {allowed:?}").into());
         }
         let spare: Vec<u32> = allowed.iter().copied().filter(|cpu| !self.cpus.contains(cpu)).collect();
-        let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let began_unix_s = machine::unix_seconds();
         let rough = rough_rate()?;
         let work = self.work(rough)?;
         if !spare.is_empty() {
             machine::pin(&spare)?;
         }
         let before = Moment::now()?;
+        let aside = !spare.is_empty();
         let found = run_all(&work, &self.cpus, rough, |share| {
-            if !spare.is_empty() {
-                progress(share);
-            }
+            progress(Progress { share, aside });
+            self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
         });
         let rate = Moment::now()?.rate_since(before);
         machine::pin(&allowed)?;
         let found = found?;
-        let (samples, counters) = assemble(&found, rate);
-        Ok(Record {
+        let origin_ticks = found.iter().map(|one| one.begin).min().unwrap_or(0);
+        let (samples, counters) = assemble(&found, origin_ticks, rate);
+        let record = Record {
             about: About {
                 schema: SCHEMA,
                 version: env!("CARGO_PKG_VERSION").into(),
@@ -95,9 +120,12 @@ impl Plan {
                 huge_pages: found.iter().all(|one| one.huge_pages),
                 realtime_priority: self.realtime_priority,
                 counters,
+                thieves: None,
+                across: None,
             },
             samples,
-        })
+        };
+        Ok(Measured { record, origin_ticks })
     }
 
     /// The plan in ticks. Calibrated on the first CPU, so that all do the same work.
@@ -125,7 +153,9 @@ impl Plan {
             ticks: (quantum_ticks.round() as u64).max(1),
             samples: samples as usize,
             duration_ticks: (duration_ns / 1e9 * ticks_per_second) as u64,
+            warm_up_ticks: ((duration_ns / 20.0).min(WARM_UP_NS) / 1e9 * ticks_per_second) as u64,
             realtime_priority: self.realtime_priority,
+            limit_ticks: None,
         };
         if self.method == Method::Fwq {
             machine::pin(&self.cpus[..1])?;
@@ -134,6 +164,12 @@ impl Plan {
                 let took = work.shortest_quantum(work.units) as f64;
                 work.duration_ticks = (took * samples) as u64;
             }
+            let limit = |until: Nanoseconds| {
+                work.shortest_quantum(work.units) + (until.seconds() * ticks_per_second).round() as u64
+            };
+            work.limit_ticks = self.until.map(limit).or(self.stop.as_ref().map(|_| u64::MAX));
+        } else if self.until.is_some() {
+            return Err("--until: only fixed work (fwq) can end at a long noise".into());
         }
         Ok(work)
     }
@@ -146,27 +182,27 @@ fn rough_rate() -> Result<f64> {
     Ok(Moment::now()?.rate_since(before))
 }
 
-fn run_all(work: &Work, cpus: &[u32], rate: f64, mut progress: impl FnMut(f64)) -> Result<Vec<Found>> {
+/// `progress` tells whether to end now.
+fn run_all(work: &Work, cpus: &[u32], rate: f64, mut progress: impl FnMut(f64) -> bool) -> Result<Vec<Found>> {
     let ready = Barrier::new(cpus.len() + 1);
+    let watch = sampling::Watch::new(work.limit_ticks.unwrap_or(u64::MAX));
     let expected = Duration::from_secs_f64(work.duration_ticks as f64 / rate);
     thread::scope(|scope| {
         let threads: Vec<_> = cpus
             .iter()
             .map(|&cpu| {
-                (
-                    cpu,
-                    scope.spawn({
-                        let ready = &ready;
-                        move || work.measure(cpu, ready).map_err(|error| error.to_string())
-                    }),
-                )
+                let (ready, watch) = (&ready, &watch);
+                let measure = move || work.measure(cpu, ready, watch).map_err(|error| error.to_string());
+                (cpu, scope.spawn(measure))
             })
             .collect();
         ready.wait();
         let begin = std::time::Instant::now();
-        while begin.elapsed() < expected {
+        while begin.elapsed() < expected && !watch.has_ended() {
             thread::sleep((expected - begin.elapsed().min(expected)).min(Duration::from_millis(250)));
-            progress((begin.elapsed().as_secs_f64() / expected.as_secs_f64()).min(1.0));
+            if progress((begin.elapsed().as_secs_f64() / expected.as_secs_f64()).min(1.0)) {
+                watch.end();
+            }
         }
         ready.wait();
         let joined = threads.into_iter().map(|(cpu, thread)| {
@@ -177,8 +213,7 @@ fn run_all(work: &Work, cpus: &[u32], rate: f64, mut progress: impl FnMut(f64)) 
 }
 
 /// Ticks become nanoseconds since the first sample's beginning.
-fn assemble(found: &[Found], ticks_per_second: f64) -> (Samples, Vec<crate::record::Counters>) {
-    let origin = found.iter().map(|one| one.begin).min().unwrap_or(0);
+fn assemble(found: &[Found], origin: u64, ticks_per_second: f64) -> (Samples, Vec<crate::record::Counters>) {
     let ns = |ticks: u64| (ticks as f64 * 1e9 / ticks_per_second).round() as u64;
     let (mut samples, mut counters) = (Samples::default(), Vec::new());
     for one in found {
@@ -210,6 +245,9 @@ mod tests {
             amount,
             realtime_priority: None,
             label: "test".into(),
+            until: None,
+            stop: None,
+            trust_clock: true,
         }
     }
 
@@ -218,7 +256,7 @@ mod tests {
         for kernel in [Kernel::Register, Kernel::Daxpy] {
             for method in [Method::Fwq, Method::Ftq] {
                 let plan = Plan { kernel, ..plan(method, Amount::Samples(50)) };
-                let record = plan.measure(&["test".into()], |_| ()).expect("a record");
+                let record = plan.measure(&["test".into()], &mut |_| ()).expect("a record").record;
                 let runs = record.samples.by_cpu();
                 assert_eq!(runs.iter().map(|(cpu, _)| *cpu).collect::<Vec<_>>(), plan.cpus);
                 assert!(runs.iter().all(|(_, rows)| rows.len() == 50));
@@ -234,13 +272,33 @@ mod tests {
     #[test]
     fn units_are_what_was_asked_for() {
         let plan = Plan { units: Some(12), ..plan(Method::Fwq, Amount::Samples(5)) };
-        let record = plan.measure(&[], |_| ()).expect("a record");
+        let record = plan.measure(&[], &mut |_| ()).expect("a record").record;
         assert!(record.about.units == 12 && record.samples.work_units.iter().all(|units| *units == 12));
     }
 
     #[test]
+    fn noise_ends_it() {
+        let shortest = Some(Nanoseconds(1.0));
+        let plan = Plan { until: shortest, ..plan(Method::Fwq, Amount::Samples(100_000)) };
+        let record = plan.measure(&[], &mut |_| ()).expect("a record").record;
+        assert!(record.samples.len() < 100_000 * plan.cpus.len(), "no quantum was longer than the shortest");
+        let ftq = Plan { method: Method::Ftq, ..plan };
+        assert!(ftq.measure(&[], &mut |_| ()).is_err_and(|error| error.to_string().contains("--until")));
+    }
+
+    #[test]
+    fn it_ends_when_told() {
+        let stop = Arc::new(AtomicBool::new(false));
+        let plan = Plan { stop: Some(Arc::clone(&stop)), ..plan(Method::Fwq, Amount::For(Nanoseconds(600e9))) };
+        let record = plan.measure(&[], &mut |_| stop.store(true, Ordering::Relaxed)).expect("a record").record;
+        let most = 600_000_000_000 / 20_000 * plan.cpus.len();
+        assert!(!record.samples.is_empty() && record.samples.len() < most);
+    }
+
+    #[test]
     fn selfish_finds_at_least_itself() {
-        let record = plan(Method::Selfish, Amount::For(Nanoseconds(5e6))).measure(&[], |_| ()).expect("a record");
+        let record =
+            plan(Method::Selfish, Amount::For(Nanoseconds(5e6))).measure(&[], &mut |_| ()).expect("a record").record;
         assert!(
             record.about.counters.iter().all(|counted| counted.shortest_ns > 0 && counted.measured_ns >= 4_900_000)
         );
@@ -248,7 +306,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_one_line() {
-        let error = |plan: Plan| plan.measure(&[], |_| ()).map(|_| ()).expect_err("refused").to_string();
+        let error = |plan: Plan| plan.measure(&[], &mut |_| ()).map(|_| ()).expect_err("refused").to_string();
         let absent = Plan { cpus: vec![1023], ..plan(Method::Fwq, Amount::Samples(1)) };
         assert!(error(absent).contains("cpu 1023"));
         assert!(error(plan(Method::Selfish, Amount::Samples(1))).contains("--duration"));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The measuring loops (`loop/loop.h`) as safe functions. The only unsafe code of the laboratory.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 /// The operands of the DAXPY kernel; the layout is that of `struct noise_vectors`.
 #[repr(C, align(64))]
 pub struct Vectors {
@@ -14,9 +16,41 @@ impl Default for Vectors {
     }
 }
 
+/// Ends a measurement on all CPUs at once; the layout is that of `struct noise_watch`.
+#[repr(C)]
+pub struct Watch {
+    /// Ticks of a quantum that end it.
+    limit: u64,
+    /// Set by the first loop that saw such a quantum, or by `end`; read by all loops.
+    stop: AtomicU32,
+}
+
+impl Watch {
+    pub fn new(limit_ticks: u64) -> Watch {
+        Watch { limit: limit_ticks, stop: AtomicU32::new(0) }
+    }
+
+    /// The loops end after the quantum they are in.
+    pub fn end(&self) {
+        self.stop.store(1, Ordering::Relaxed);
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) != 0
+    }
+}
+
 unsafe extern "C" {
     fn noise_fwq_register(times: *mut u64, quanta: u64, units: u64);
     fn noise_fwq_daxpy(times: *mut u64, quanta: u64, units: u64, vectors: *mut Vectors);
+    fn noise_fwq_register_until(times: *mut u64, quanta: u64, units: u64, watch: *const Watch) -> u64;
+    fn noise_fwq_daxpy_until(
+        times: *mut u64,
+        quanta: u64,
+        units: u64,
+        vectors: *mut Vectors,
+        watch: *const Watch,
+    ) -> u64;
     fn noise_ftq_register(counts: *mut u64, quanta: u64, origin: u64, interval: u64);
     fn noise_ftq_daxpy(counts: *mut u64, quanta: u64, origin: u64, interval: u64, vectors: *mut Vectors);
     fn noise_selfish(pairs: *mut u64, room: u64, end: u64, threshold: u64, shortest: *mut u64) -> u64;
@@ -39,6 +73,20 @@ pub fn fixed_work(times: &mut [u64], units: u64, vectors: Option<&mut Vectors>) 
             None => noise_fwq_register(times, quanta, units),
         }
     }
+}
+
+/// The same until a quantum takes as long as the watch says, here or on another CPU. How many quanta were done.
+pub fn fixed_work_until(times: &mut [u64], units: u64, vectors: Option<&mut Vectors>, watch: &Watch) -> usize {
+    let Some(quanta) = times.len().checked_sub(1) else { return 0 };
+    let (times, quanta) = (times.as_mut_ptr(), quanta as u64);
+    // SAFETY: as above; of the watch the loop reads the limit and loads and stores the flag atomically.
+    let done = unsafe {
+        match vectors {
+            Some(vectors) => noise_fwq_daxpy_until(times, quanta, units, vectors, watch),
+            None => noise_fwq_register_until(times, quanta, units, watch),
+        }
+    };
+    done as usize
 }
 
 /// Fills `counts` with the units of work done in consecutive intervals from `origin`.
@@ -83,6 +131,17 @@ mod tests {
         fixed_work(&mut times[1..11], 1, Some(&mut Vectors::default()));
         assert!(times[1..11].is_sorted() && times[0] == times[11]);
         fixed_work(&mut [], 1, None);
+    }
+
+    #[test]
+    fn a_long_quantum_ends_the_rest() {
+        for vectors in [None, Some(&mut Vectors::default())] {
+            let (mut times, watch) = ([0; 9], Watch::new(0));
+            assert_eq!(fixed_work_until(&mut times, 1, vectors, &watch), 1);
+            assert!(times[1] > 0 && times[2..] == [0; 7] && watch.has_ended());
+            assert_eq!(fixed_work_until(&mut times, 1, None, &watch), 1, "others end after their quantum");
+        }
+        assert_eq!(fixed_work_until(&mut [0; 9], 1, None, &Watch::new(u64::MAX)), 8);
     }
 
     #[test]

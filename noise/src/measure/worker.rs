@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One measuring thread: bound to its CPU, ready before it begins, and then nothing but the loop.
 
+use std::ffi::CStr;
 use std::sync::Barrier;
 
 use nix::sys::mman::{MlockAllFlags, mlockall};
+use nix::sys::prctl::set_name;
 use thread_priority::{
     RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
     set_thread_priority_and_policy, thread_native_id,
@@ -15,6 +17,9 @@ use super::pages::Pages;
 use super::sampling::{self, Vectors};
 use crate::Result;
 use crate::record::{Counters, Kernel, Method};
+
+/// The name of the threads that measure, once they do; by it a trace tells them from others of this process.
+const MEASURING: &CStr = c"measuring";
 
 /// What every thread does; times in ticks.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +34,11 @@ pub struct Work {
     pub samples: usize,
     /// Of the whole measurement.
     pub duration_ticks: u64,
+    /// Before it.
+    pub warm_up_ticks: u64,
     pub realtime_priority: Option<u8>,
+    /// Of fixed work: a quantum that takes so long ends the measurement on all CPUs.
+    pub limit_ticks: Option<u64>,
 }
 
 /// What one thread found; times in ticks.
@@ -72,10 +81,10 @@ impl Work {
     }
 
     /// In a thread of its own. `ready` is passed twice: when all are, and when all have ended.
-    pub fn measure(&self, cpu: u32, ready: &Barrier) -> Result<Found> {
+    pub fn measure(&self, cpu: u32, ready: &Barrier, watch: &sampling::Watch) -> Result<Found> {
         let prepared = self.prepare(cpu);
         ready.wait();
-        let found = prepared.map(|(pages, locked)| self.run(cpu, pages, locked));
+        let found = prepared.map(|(pages, locked)| self.run(cpu, pages, locked, watch));
         ready.wait();
         found
     }
@@ -98,25 +107,31 @@ impl Work {
 
     /// The code, the operands and the clock frequency.
     fn warm_up(&self) {
-        let until = sampling::ticks() + self.duration_ticks / 20;
+        let until = sampling::ticks() + self.warm_up_ticks;
         while sampling::ticks() < until {
             self.shortest_quantum(1000);
         }
     }
 
-    fn run(&self, cpu: u32, mut pages: Pages, memory_locked: bool) -> Found {
+    fn run(&self, cpu: u32, mut pages: Pages, memory_locked: bool, watch: &sampling::Watch) -> Found {
         let (mut vectors, huge_pages) = (self.vectors(), pages.huge);
-        let numbers = pages.numbers();
-        let watch = Watch::begin();
+        let (mut numbers, vectors) = (pages.numbers(), vectors.as_deref_mut());
+        // it fails for names that are too long only
+        set_name(MEASURING).ok();
+        let counting = Watch::begin();
         let begin = sampling::ticks();
         let mut detours = sampling::Detours { found: 0, shortest: 0 };
         match self.method {
-            Method::Fwq => sampling::fixed_work(numbers, self.units, vectors.as_deref_mut()),
-            Method::Ftq => sampling::fixed_time(numbers, begin, self.ticks, vectors.as_deref_mut()),
+            Method::Fwq if self.limit_ticks.is_some() => {
+                let done = sampling::fixed_work_until(numbers, self.units, vectors, watch);
+                numbers = &mut numbers[..=done];
+            }
+            Method::Fwq => sampling::fixed_work(numbers, self.units, vectors),
+            Method::Ftq => sampling::fixed_time(numbers, begin, self.ticks, vectors),
             Method::Selfish => detours = sampling::selfish(numbers, begin + self.duration_ticks, self.ticks),
         }
         let end = sampling::ticks();
-        let mut counters = Counters { cpu, ..watch.end() };
+        let mut counters = Counters { cpu, ..counting.end() };
         let samples: Vec<(u64, u64, u64)> = match self.method {
             Method::Fwq => numbers.windows(2).map(|pair| (pair[0], pair[1] - pair[0], self.units)).collect(),
             Method::Ftq => {

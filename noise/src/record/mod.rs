@@ -2,10 +2,16 @@
 //! A record: what was measured, as columns, and everything that is needed to understand it later.
 //!
 //! The file is Parquet with the columns of [`Samples`] and, in its footer under the key [`KEY`], [`About`] as JSON.
+//! A record that was collected from many nodes has three more columns, `run`, `rank` and `node` (see [`across`]).
 //! Units are in the names. `read.rs` and `write.rs` are the only ones who know the file.
 
+pub mod across;
 mod read;
+pub mod thieves;
 mod write;
+
+pub(crate) use read::{column, places_are_inside, read_whole};
+pub(crate) use write::whole_or_nothing;
 
 use serde::{Deserialize, Serialize};
 
@@ -39,8 +45,10 @@ pub enum Kernel {
 /// One row a sample, rows of a CPU together and in order of time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Samples {
+    /// Of a record from many nodes the index into `Across::places`; the file has the CPU's own number.
     pub cpu: Vec<u32>,
-    /// Since the beginning of the first sample of all.
+    /// Since the beginning of the first sample of all; of many nodes of the first one of the same rank, for nodes have
+    /// no common clock.
     pub start_ns: Vec<u64>,
     /// Of the quantum (fixed work), the interval (fixed time) or the detour.
     pub length_ns: Vec<u64>,
@@ -94,6 +102,12 @@ pub struct About {
     pub huge_pages: bool,
     pub realtime_priority: Option<u8>,
     pub counters: Vec<Counters>,
+    /// Of a record that was traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thieves: Option<thieves::Thieves>,
+    /// Of a record that was collected from many nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub across: Option<across::Across>,
 }
 
 /// A measurement.
@@ -137,6 +151,7 @@ impl Method {
 
 #[cfg(test)]
 pub mod examples {
+    use super::thieves::{Event, Kind, Source, Stopped, Thieves};
     use super::*;
 
     /// A record of the given lengths, all on CPU 0, one after the other.
@@ -176,6 +191,52 @@ pub mod examples {
             huge_pages: false,
             realtime_priority: None,
             counters: vec![Counters { measured_ns, ..Counters::default() }],
+            thieves: None,
+            across: None,
+        }
+    }
+
+    /// A trace of 8 ms of noise that knows of all but 1 ms; one of its programs has a hostile name.
+    pub fn thieves() -> Thieves {
+        let source = |kind, name: &str, explained_ns: f64| Source {
+            kind,
+            name: name.into(),
+            origin: None,
+            cpus: vec![0],
+            count: 40,
+            total_ns: explained_ns as u64,
+            longest_ns: 90_000,
+            explained_ns,
+            share: explained_ns / 8e6,
+            remedy: "isolate the CPU".into(),
+        };
+        let event = |start_ns, name: &str| Event {
+            start_ns,
+            length_ns: 90_000,
+            kind: Kind::Kworker,
+            name: name.into(),
+            origin: Some("cpu 1".into()),
+        };
+        Thieves {
+            sources: vec![
+                source(Kind::Timer, "tick", 4e6),
+                source(Kind::Kworker, "vmstat_update", 2e6),
+                source(Kind::Task, "<script>alert(1)</script>", 1e6),
+            ],
+            detour_threshold_ns: 1000.0,
+            detours: 100,
+            detour_ns: 8e6,
+            explained_ns: 7e6,
+            unexplained_detours: 3,
+            events: 120,
+            events_lost: 5,
+            stopped: Some(Stopped {
+                cpu: 0,
+                start_ns: 2_000_000,
+                noise_ns: 120_000,
+                events: vec![event(-5, "first_work"), event(2_010_000, "vmstat_update")],
+            }),
+            unobserved: vec!["SMIs: this processor does not count them".into()],
         }
     }
 }

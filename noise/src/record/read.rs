@@ -12,9 +12,10 @@ use parquet::column::reader::ColumnReader;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
-use super::write::COLUMNS;
+use super::across::Across;
+use super::write::{ACROSS_COLUMNS, COLUMNS};
 use super::{About, KEY, Record, SCHEMA, Samples};
-use crate::Result;
+use crate::{Result, exact};
 
 /// More rows than this in one file are not read: 158 cores for ten days at 1 kHz.
 const ROWS_LIMIT: i64 = 1 << 37;
@@ -22,13 +23,18 @@ const BATCH: usize = 1 << 16;
 
 impl Record {
     pub fn read(path: &Path) -> Result<Record> {
-        let file = File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        guarded(|| read(file)).map_err(|error| {
-            let error = error.to_string();
-            let line = error.lines().next().unwrap_or_default();
-            format!("{}: not a whole noise record of schema {SCHEMA}: {line}", path.display()).into()
-        })
+        read_whole(path, &format!("noise record of schema {SCHEMA}"), read)
     }
+}
+
+/// What `read` makes of a file; an error is one line that names the file and what it should have been.
+pub(crate) fn read_whole<T>(path: &Path, what: &str, read: impl FnOnce(File) -> Result<T>) -> Result<T> {
+    let file = File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    guarded(|| read(file)).map_err(|error| {
+        let error = error.to_string();
+        let line = error.lines().next().unwrap_or_default();
+        format!("{}: not a whole {what}: {line}", path.display()).into()
+    })
 }
 
 /// The library panics on pages that contradict themselves: to the caller that is an error like any other.
@@ -54,15 +60,22 @@ fn read(file: File) -> Result<Record> {
     let reader = SerializedFileReader::new(file)?;
     let metadata = reader.metadata().file_metadata();
     let text = metadata.key_value_metadata().into_iter().flatten().find(|pair| pair.key == KEY);
-    let text = text.and_then(|pair| pair.value.as_deref()).ok_or_else(|| format!("it has no `{KEY}` in its footer"))?;
+    let text = text.and_then(|pair| pair.value.as_deref()).ok_or_else(|| {
+        let exact = metadata.key_value_metadata().into_iter().flatten().any(|pair| pair.key == exact::record::KEY);
+        match exact {
+            true => "it counts instructions: `tacet noise exact --record` shows it".to_owned(),
+            false => format!("it has no `{KEY}` in its footer"),
+        }
+    })?;
     let schema = serde_json::from_str::<serde_json::Value>(text)?.get("schema").and_then(|schema| schema.as_u64());
     if schema != Some(u64::from(SCHEMA)) {
         return Err(format!("its schema is {}", schema.map_or("not said".into(), |schema| schema.to_string())).into());
     }
     let about: About = serde_json::from_str(text)?;
     let columns = metadata.schema_descr().columns();
-    let expected = columns.len() == COLUMNS.len()
-        && columns.iter().zip(COLUMNS).all(|(column, (name, physical))| {
+    let named: Vec<_> = COLUMNS.iter().chain(ACROSS_COLUMNS.iter().filter(|_| about.across.is_some())).collect();
+    let expected = columns.len() == named.len()
+        && columns.iter().zip(named).all(|(column, &(name, physical))| {
             column.name() == name && column.physical_type() == physical && column.max_def_level() == 0
         });
     if !expected {
@@ -71,17 +84,17 @@ fn read(file: File) -> Result<Record> {
     if !(0..=ROWS_LIMIT).contains(&metadata.num_rows()) {
         return Err(format!("it has {} rows", metadata.num_rows()).into());
     }
-    check_places(reader.metadata().row_groups(), bytes)?;
+    places_are_inside(reader.metadata().row_groups(), bytes)?;
     let mut samples = Samples::default();
     for group in 0..reader.num_row_groups() {
-        read_rows(&*reader.get_row_group(group)?, &mut samples)?;
+        read_rows(&*reader.get_row_group(group)?, about.across.as_ref(), &mut samples)?;
     }
     check(&about, &samples)?;
     Ok(Record { about, samples })
 }
 
 /// The library trusts the footer to name places within the file, and as many values as there are rows.
-fn check_places(groups: &[RowGroupMetaData], bytes: i64) -> Result<()> {
+pub(crate) fn places_are_inside(groups: &[RowGroupMetaData], bytes: i64) -> Result<()> {
     for group in groups {
         for column in group.columns() {
             let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
@@ -95,8 +108,11 @@ fn check_places(groups: &[RowGroupMetaData], bytes: i64) -> Result<()> {
     Ok(())
 }
 
-fn read_rows(group: &dyn RowGroupReader, samples: &mut Samples) -> Result<()> {
+fn read_rows(group: &dyn RowGroupReader, across: Option<&Across>, samples: &mut Samples) -> Result<()> {
     let mut cpu = column(group, 0)?;
+    if let Some(across) = across {
+        cpu = placed(group, across, cpu)?;
+    }
     samples.cpu.extend(cpu.drain(..).map(|cpu| cpu as u32));
     for (index, into) in [(1, &mut samples.start_ns), (2, &mut samples.length_ns), (3, &mut samples.work_units)] {
         into.extend(column(group, index)?.into_iter().map(|value| value as u64));
@@ -104,8 +120,24 @@ fn read_rows(group: &dyn RowGroupReader, samples: &mut Samples) -> Result<()> {
     Ok(())
 }
 
+/// Of rows from many nodes the index of their place: a row group is one core.
+fn placed(group: &dyn RowGroupReader, across: &Across, cpus: Vec<i64>) -> Result<Vec<i64>> {
+    let [runs, ranks, nodes] = [column(group, 4)?, column(group, 5)?, column(group, 6)?];
+    let Some(first) = cpus.first() else { return Ok(Vec::new()) };
+    let said = [Some(first), runs.first(), ranks.first(), nodes.first()];
+    let of_first = |place: &super::across::Place| {
+        [place.cpu, place.run, place.rank, place.node].map(i64::from).iter().map(Some).eq(said)
+    };
+    let index = across.places.iter().position(of_first).ok_or("it has rows of a core that it does not name")?;
+    let same = |column: &[i64]| column.len() == cpus.len() && column.iter().all(|value| Some(value) == column.first());
+    if ![&cpus, &runs, &ranks, &nodes].iter().all(|column| same(column)) {
+        return Err("it has rows of several cores in one group".into());
+    }
+    Ok(vec![index as i64; cpus.len()])
+}
+
 /// All values of one column of one row group.
-fn column(group: &dyn RowGroupReader, index: usize) -> Result<Vec<i64>> {
+pub(crate) fn column(group: &dyn RowGroupReader, index: usize) -> Result<Vec<i64>> {
     let mut values = Vec::new();
     match group.get_column_reader(index)? {
         ColumnReader::Int32ColumnReader(mut reader) => {
@@ -143,7 +175,20 @@ fn check(about: &About, samples: &Samples) -> Result<()> {
     if !positive(about.ticks_per_second) || !positive(about.quantum_ns) || about.counters.len() != about.cpus.len() {
         return Err("what it says of itself cannot be".into());
     }
-    Ok(())
+    match &about.across {
+        Some(across) if !is_sound(across, &about.cpus) => Err("what it says of its nodes cannot be".into()),
+        _ => Ok(()),
+    }
+}
+
+fn is_sound(across: &Across, cpus: &[u32]) -> bool {
+    let samples = across.runs.iter().try_fold(0u64, |sum, run| sum.checked_add(run.ranks.checked_mul(run.samples)?));
+    across.histogram.is_sound()
+        && samples == Some(across.histogram.total())
+        && across.places.len() == cpus.len()
+        && cpus.iter().enumerate().all(|(index, cpu)| *cpu as usize == index)
+        && across.noise_rate.is_finite()
+        && across.noise_rate >= 0.0
 }
 
 #[cfg(test)]

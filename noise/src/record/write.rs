@@ -22,25 +22,38 @@ pub const COLUMNS: [(&str, Physical); 4] = [
     ("work_units", Physical::INT64),
 ];
 
-pub fn schema() -> Result<Type> {
+/// Of a record from many nodes, after [`COLUMNS`].
+pub const ACROSS_COLUMNS: [(&str, Physical); 3] =
+    [("run", Physical::INT32), ("rank", Physical::INT32), ("node", Physical::INT32)];
+
+pub fn schema(across: bool) -> Result<Type> {
     let column = |(name, physical): &(&str, Physical)| {
         let column = Type::primitive_type_builder(name, *physical).with_repetition(Repetition::REQUIRED);
         column.build().map(Arc::new)
     };
-    let fields = COLUMNS.iter().map(column).collect::<std::result::Result<Vec<_>, _>>()?;
+    let fields = COLUMNS
+        .iter()
+        .chain(ACROSS_COLUMNS.iter().filter(|_| across))
+        .map(column)
+        .collect::<std::result::Result<Vec<_>, _>>()?;
     Ok(Type::group_type_builder("samples").with_fields(fields).build()?)
+}
+
+/// Writes a file beside the old one and then puts it in its place.
+pub(crate) fn whole_or_nothing(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let done = write(Path::new(&partial)).and_then(|()| Ok(fs::rename(&partial, path)?));
+    if done.is_err() {
+        let _ = fs::remove_file(&partial);
+    }
+    done.map_err(|error| format!("{}: cannot write the record: {error}", path.display()).into())
 }
 
 impl Record {
     /// Writes it to `path`, whole or not at all.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(".partial");
-        let done = self.write_to(Path::new(&partial)).and_then(|()| Ok(fs::rename(&partial, path)?));
-        if done.is_err() {
-            let _ = fs::remove_file(&partial);
-        }
-        done.map_err(|error| format!("{}: cannot write the record: {error}", path.display()).into())
+        whole_or_nothing(path, |path| self.write_to(path))
     }
 
     fn write_to(&self, path: &Path) -> Result<()> {
@@ -54,28 +67,50 @@ impl Record {
                 .set_column_encoding(delta(name), Encoding::DELTA_BINARY_PACKED);
         }
         let file = File::create(path)?;
-        let mut writer = SerializedFileWriter::new(&file, Arc::new(schema()?), Arc::new(properties.build()))?;
-        for (_, rows) in self.samples.by_cpu() {
-            self.write_rows(writer.next_row_group()?, rows)?;
+        let mut writer = SerializedFileWriter::new(
+            &file,
+            Arc::new(schema(self.about.across.is_some())?),
+            Arc::new(properties.build()),
+        )?;
+        for (cpu, rows) in self.samples.by_cpu() {
+            self.write_rows(writer.next_row_group()?, cpu, rows)?;
         }
         writer.close()?;
         Ok(file.sync_all()?)
     }
 
     /// One CPU is one row group.
-    fn write_rows(&self, mut group: SerializedRowGroupWriter<'_, &File>, rows: std::ops::Range<usize>) -> Result<()> {
+    fn write_rows(
+        &self,
+        mut group: SerializedRowGroupWriter<'_, &File>,
+        cpu: u32,
+        rows: std::ops::Range<usize>,
+    ) -> Result<()> {
         let samples = &self.samples;
-        let cpu: Vec<i32> = samples.cpu[rows.clone()].iter().map(|cpu| *cpu as i32).collect();
-        let mut column = group.next_column()?.ok_or("no column")?;
-        column.typed::<Int32Type>().write_batch(&cpu, None, None)?;
-        column.close()?;
+        let place = match &self.about.across {
+            Some(across) => Some(across.places.get(cpu as usize).ok_or("a core that has no place")?),
+            None => None,
+        };
+        constant(&mut group, place.map_or(cpu, |place| place.cpu), rows.len())?;
         for values in [&samples.start_ns, &samples.length_ns, &samples.work_units] {
             let values: Vec<i64> = values[rows.clone()].iter().map(|value| *value as i64).collect();
             let mut column = group.next_column()?.ok_or("no column")?;
             column.typed::<Int64Type>().write_batch(&values, None, None)?;
             column.close()?;
         }
+        if let Some(place) = place {
+            for number in [place.run, place.rank, place.node] {
+                constant(&mut group, number, rows.len())?;
+            }
+        }
         group.close()?;
         Ok(())
     }
+}
+
+/// A column that says the same of each row.
+fn constant(group: &mut SerializedRowGroupWriter<'_, &File>, number: u32, rows: usize) -> Result<()> {
+    let mut column = group.next_column()?.ok_or("no column")?;
+    column.typed::<Int32Type>().write_batch(&vec![number as i32; rows], None, None)?;
+    Ok(column.close().map(|_| ())?)
 }

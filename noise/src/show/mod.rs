@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Tables for a terminal.
 
+mod exact;
+mod thieves;
+
+pub use exact::exact;
+pub use thieves::{thieves, title};
+
 use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, Table, presets::NOTHING};
 
-use crate::analyse::{Comparison, Summary};
+use crate::analyse::{Comparison, OfAll, PerCpu, Summary};
 use crate::inject::Injected;
 use crate::predict::Prediction;
 use crate::predict::simulate::Simulation;
+use crate::record::across::Place;
 use crate::units::Nanoseconds;
+
+/// CPUs of many nodes that a table shows.
+const NOISIEST: usize = 20;
 
 fn table(head: &[&str]) -> Table {
     let mut table = Table::new();
@@ -49,7 +59,12 @@ fn summary(summary: &Summary) -> String {
     if summary.lost > 0 {
         let _ = writeln!(text, "{} more detours were counted, not stored", summary.lost);
     }
-    let _ = writeln!(text, "\n{}", per_cpu(summary));
+    if let Some(across) = &summary.across {
+        text.push_str(&of_all(across));
+    }
+    if !summary.per_cpu.is_empty() {
+        let _ = writeln!(text, "\n{}", per_cpu(summary));
+    }
     if !summary.tail.0.is_empty() {
         let mut tail = table(&["share of samples", "noise not longer than"]);
         summary.tail.0.iter().for_each(|(share, length)| row(&mut tail, vec![format!("{share}"), ns(*length)]));
@@ -77,6 +92,48 @@ fn summary(summary: &Summary) -> String {
     text
 }
 
+/// What the figures of a record from many nodes are of.
+fn of_all(across: &OfAll) -> String {
+    let mut text = String::new();
+    for (index, run) in across.runs.iter().enumerate() {
+        let (min, max) = (run.min_run_ns as f64 / 1e9, run.max_run_ns as f64 / 1e9);
+        let _ = writeln!(
+            text,
+            "run {index}, {}: {} ranks on {} nodes, run time min {min:.6} s, max {max:.6} s, max - min {:.6} s",
+            across.mode.name(),
+            run.ranks,
+            run.nodes,
+            max - min
+        );
+    }
+    let _ = writeln!(
+        text,
+        "longest noise on {}, cpu {}, rank {} of run {}",
+        across.worst.host, across.worst.cpu, across.worst.rank, across.worst.run
+    );
+    let _ = writeln!(
+        text,
+        "of the histogram of all cores: longest noise, rate, detours, tail (to 1/64), groups; of the samples of the {} \
+         worst nodes only: CPUs, time series",
+        across.stored_nodes
+    );
+    text
+}
+
+fn placed(place: &Place) -> String {
+    format!("{}, {} (rank {} of run {})", place.cpu, place.host, place.rank, place.run)
+}
+
+/// All CPUs of one machine; of many nodes the noisiest.
+fn noisiest(summary: &Summary) -> Vec<&PerCpu> {
+    let mut cpus: Vec<&PerCpu> = summary.per_cpu.iter().collect();
+    if summary.across.is_some() {
+        cpus.sort_by(|a, b| b.max_noise_ns.total_cmp(&a.max_noise_ns));
+        cpus.truncate(NOISIEST);
+    }
+    cpus
+}
+
 fn per_cpu(summary: &Summary) -> Table {
     let mut table = table(&[
         "cpu",
@@ -89,11 +146,11 @@ fn per_cpu(summary: &Summary) -> Table {
         "instructions",
     ]);
     let known = |count: Option<u64>| count.map_or_else(|| "-".into(), |count| count.to_string());
-    for cpu in &summary.per_cpu {
+    for cpu in noisiest(summary) {
         row(
             &mut table,
             vec![
-                cpu.cpu.to_string(),
+                cpu.place.as_ref().map_or_else(|| cpu.cpu.to_string(), placed),
                 cpu.samples.to_string(),
                 ns(cpu.max_noise_ns),
                 format!("{:.3e}", cpu.noise_rate),

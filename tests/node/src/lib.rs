@@ -8,6 +8,7 @@
 mod list;
 mod memory;
 mod options;
+mod queue;
 mod runner;
 mod scenario;
 mod stage;

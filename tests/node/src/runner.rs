@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tacet_node::{Cache, KernelLine, Node, Output, Status, provision};
+use tacet_node::{Cache, KernelLine, Node, Output, Status, Topology, provision};
 
 use crate::list::SCENARIOS;
 use crate::options::Options;
-use crate::scenario::{End, Place, Scenario};
+use crate::queue::{self, Queue};
+use crate::scenario::{End, Scenario};
 use crate::stage;
 use crate::state::State;
 
@@ -54,18 +55,20 @@ impl Sum {
     }
 }
 
-/// Much of a scenario is waiting: two nodes fill two cores. The kernel with most scenarios begins.
+/// Much of a scenario is waiting: two nodes fill two cores.
 fn two_at_a_time(cache: &Cache, options: &Options, sum: &Sum) {
-    let mut kernels = options.kernels.clone();
-    kernels.sort_by_key(|kernel| chosen(options, *kernel).count());
-    let waiting = Mutex::new(kernels);
-    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let queue = |kernel: &KernelLine| Queue::new(*kernel, chosen(options, *kernel).collect());
+    let queues = Mutex::new(options.kernels.iter().map(queue).collect::<Vec<_>>());
     let lane = || {
-        while let Some(kernel) = next() {
-            let mut bench = Bench { cache, kernel, long: options.full, node: None };
-            for scenario in chosen(options, kernel) {
-                sum.add(bench.verdict(scenario));
-            }
+        let mut bench: Option<Bench<'_>> = None;
+        loop {
+            let kernel = bench.as_ref().map(|bench| bench.kernel);
+            let next = queue::next(&mut queues.lock().unwrap_or_else(PoisonError::into_inner), kernel);
+            let Some((kernel, scenario)) = next else { return };
+            let same = bench.take().filter(|bench| bench.kernel == kernel);
+            let mut here = same.unwrap_or(Bench { cache, kernel, long: options.full, node: None });
+            sum.add(here.verdict(scenario));
+            bench = Some(here);
         }
     };
     std::thread::scope(|scope| {
@@ -82,10 +85,9 @@ fn prepare() -> tacet_node::Result<Cache> {
 }
 
 fn chosen(options: &Options, kernel: KernelLine) -> impl Iterator<Item = &'static Scenario> {
-    let everything = options.full || kernel == KernelLine::V6_12;
     SCENARIOS
         .iter()
-        .filter(move |scenario| everything || scenario.place == Place::Everywhere)
+        .filter(move |scenario| scenario.is_for(kernel, options.full))
         .filter(|scenario| options.chosen(scenario.name) || options.chosen(scenario.script))
 }
 
@@ -103,6 +105,7 @@ impl Bench<'_> {
         let wrong = match scenario.end {
             End::Node => self.on_the_node(scenario),
             End::PoweredOff => self.to_the_end(scenario),
+            End::Apart | End::InTurn | End::Systemd => self.on_its_own(scenario),
         };
         let seconds = start.elapsed().as_secs();
         let (kernel, name) = (self.kernel, scenario.name);
@@ -120,20 +123,26 @@ impl Bench<'_> {
     fn on_the_node(&mut self, scenario: &Scenario) -> Result<String, String> {
         let node = match self.node.take() {
             Some(node) if node.is_alive() => node,
-            _ => self.boot()?,
+            _ => self.boot(scenario.end, Topology::flat(4))?,
         };
-        let before = State::read(&node)?;
+        let said = self.judged(&node, scenario)?;
+        self.node = Some(node);
+        Ok(said)
+    }
+
+    fn on_its_own(&self, scenario: &Scenario) -> Result<String, String> {
+        let node = self.boot(scenario.end, scenario.cpus)?;
+        self.judged(&node, scenario)
+    }
+
+    fn judged(&self, node: &Node, scenario: &Scenario) -> Result<String, String> {
+        let before = State::read(node)?;
         node.run(&stage::shell("dmesg -C")).map_err(|e| e.to_string())?;
-        match self.lived_through(&node, scenario, &before) {
-            Ok(said) => {
-                self.node = Some(node);
-                Ok(said)
-            }
-            Err(reason) => {
-                self.keep_diagnosis(&node, scenario);
-                Err(reason)
-            }
+        let said = self.lived_through(node, scenario, &before);
+        if said.is_err() {
+            self.keep_diagnosis(node, scenario);
         }
+        said
     }
 
     fn lived_through(&self, node: &Node, scenario: &Scenario, before: &State) -> Result<String, String> {
@@ -166,7 +175,7 @@ impl Bench<'_> {
 
     /// A node that ends itself: how its script ended does not count, that the machine ends does.
     fn to_the_end(&self, scenario: &Scenario) -> Result<String, String> {
-        let node = self.boot()?;
+        let node = self.boot(scenario.end, scenario.cpus)?;
         let said = self.script(&node, scenario).map(|output| told(&output));
         node.wait_for_end(POWER_OFF).map_err(|e| format!("{e} ({said:?})"))?;
         let console = node.console();
@@ -177,8 +186,8 @@ impl Bench<'_> {
         }
     }
 
-    fn boot(&self) -> Result<Node, String> {
-        stage::node(self.cache, self.kernel).map_err(|e| e.to_string())
+    fn boot(&self, end: End, cpus: Topology) -> Result<Node, String> {
+        stage::node(self.cache, self.kernel, end, cpus).map_err(|e| e.to_string())
     }
 
     fn script(&self, node: &Node, scenario: &Scenario) -> Result<Output, String> {

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use tacet_node::{KernelLine, Topology};
+
 /// One thing that a node goes through.
 #[derive(Debug, Clone, Copy)]
 pub struct Scenario {
@@ -12,8 +14,12 @@ pub struct Scenario {
     pub script: &'static str,
     /// On which kernels it runs unless everything was asked for.
     pub place: Place,
+    /// Only if everything was asked for: minutes that repeat much of what another scenario shows.
+    pub rare: bool,
     /// Whether the node survives it.
     pub end: End,
+    /// The CPUs of a node of its own; others have four cores.
+    pub cpus: Topology,
     /// Killed, and failed, after this long.
     pub limit: Duration,
 }
@@ -25,6 +31,10 @@ pub enum Place {
     Everywhere,
     /// On the kernel in the middle of the matrix only.
     Middle,
+    /// On the newest kernel, and on no other: what the older ones do not have.
+    Newest,
+    /// On all but the newest.
+    Older,
 }
 
 /// What a scenario leaves.
@@ -34,17 +44,60 @@ pub enum End {
     Node,
     /// Nothing: the node switches itself off. It runs on a node of its own.
     PoweredOff,
+    /// The node, which is not used again: its CPUs are arranged for this scenario.
+    Apart,
+    /// The node, which is not used again. It runs on one of its own whose emulator runs one CPU after the other: the
+    /// kernel changes its code while it runs, which emulators with a thread for each CPU do not always survive.
+    InTurn,
+    /// The node, which is not used again. It runs on one of its own with systemd and all that this starts.
+    Systemd,
 }
 
 impl Scenario {
     /// Runs everywhere, with the usual limit.
     pub const fn new(name: &'static str, script: &'static str) -> Scenario {
-        Scenario { name, script, place: Place::Everywhere, end: End::Node, limit: Duration::from_secs(600) }
+        let (place, end, cpus) = (Place::Everywhere, End::Node, Topology::flat(4));
+        Scenario { name, script, place, rare: false, end, cpus, limit: Duration::from_secs(600) }
+    }
+
+    /// Whether it runs on this kernel, with everything that runs there or without what one kernel stands for.
+    pub fn is_for(&self, kernel: KernelLine, everything: bool) -> bool {
+        let here = match self.place {
+            Place::Everywhere => true,
+            Place::Middle => everything || kernel == KernelLine::V6_12,
+            Place::Newest => kernel == KernelLine::V7,
+            Place::Older => kernel != KernelLine::V7,
+        };
+        here && (everything || !self.rare)
     }
 
     /// On the middle kernel only.
     pub const fn middle(mut self) -> Scenario {
         self.place = Place::Middle;
+        self
+    }
+
+    /// On the newest kernel only.
+    pub const fn newest(mut self) -> Scenario {
+        self.place = Place::Newest;
+        self
+    }
+
+    /// Only if everything was asked for.
+    pub const fn rarely(mut self) -> Scenario {
+        self.rare = true;
+        self
+    }
+
+    /// On the others only.
+    pub const fn older(mut self) -> Scenario {
+        self.place = Place::Older;
+        self
+    }
+
+    /// On a node of its own with so many packages, cores in each and threads in each core.
+    pub const fn on(mut self, sockets: u32, cores: u32, threads: u32) -> Scenario {
+        (self.end, self.cpus) = (End::Apart, Topology { sockets, cores, threads, numa_nodes: 1 });
         self
     }
 
@@ -54,9 +107,40 @@ impl Scenario {
         self
     }
 
+    /// On a node whose CPUs run in turn.
+    pub const fn in_turn(mut self) -> Scenario {
+        self.end = End::InTurn;
+        self
+    }
+
+    /// On a node with a whole user land.
+    pub const fn with_systemd(mut self) -> Scenario {
+        self.end = End::Systemd;
+        self
+    }
+
     /// Switches its node off.
     pub const fn powers_off(mut self) -> Scenario {
         self.end = End::PoweredOff;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_runs_where_it_is_for() {
+        let where_ = |scenario: Scenario, all| KernelLine::ALL.map(|kernel| scenario.is_for(kernel, all));
+        let any = Scenario::new("", "");
+        assert_eq!(where_(any, false), [true, true, true]);
+        assert_eq!(where_(any.middle(), false), [false, true, false]);
+        assert_eq!(where_(any.middle(), true), [true, true, true]);
+        assert_eq!(where_(any.newest(), true), [false, false, true]);
+        assert_eq!(where_(any.older(), true), [true, true, false]);
+        assert_eq!(where_(any.newest().rarely(), true), [false, false, true]);
+        assert_eq!(where_(any.middle().rarely(), true), [true, true, true]);
+        assert_eq!(where_(any.rarely(), false), [false; 3]);
     }
 }

@@ -5,7 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use tacet_node::{Cache, Command, KernelLine, Node, NodeSpec, Result, provision};
+use crate::scenario::End;
+use tacet_node::{Accelerator, Cache, Command, KernelLine, Node, NodeSpec, Result, Topology, provision};
 
 /// Inside the node.
 const INSTALLED: &str = "/opt/tacet";
@@ -14,11 +15,12 @@ const INSTALL: &str = "
 set -e
 mkdir -p $D/tests
 cd $TOP/build
-cp -r --parents bin/tacet lib/tacet/kernel.bin lib/tacet/modules/$(uname -r) $D
+cp -r --parents bin/tacet bin/tacet-noise bin/tacet-sched bin/tacet-tune lib/tacet/kernel.bin lib/tacet/modules/$(uname -r) $D
 cp -r $TOP/build/tests/* $D/tests
 insmod $D/lib/tacet/modules/$(uname -r)/tacet.ko test_hooks=1
 dmesg -n 4
-sysctl -q kernel.hung_task_timeout_secs=60 kernel.core_pattern=core
+# On a host with other work an emulated CPU was reported stuck after 22 s, in Linux's clearing of pages: a minute, not 20 s.
+sysctl -q kernel.hung_task_timeout_secs=60 kernel.watchdog_thresh=30 kernel.core_pattern=core
 # its 512 pages come with some read fault and belong to no class that can be counted
 echo 0 > /sys/kernel/mm/transparent_hugepage/use_zero_page
 ";
@@ -41,8 +43,14 @@ pub fn programs(cache: &Cache) -> Result<()> {
 }
 
 /// A node with the module in it and nothing else done.
-pub fn node(cache: &Cache, kernel: KernelLine) -> Result<Node> {
-    let spec = NodeSpec::new(kernel).share(top()).argument("log_buf_len=4M");
+pub fn node(cache: &Cache, kernel: KernelLine, end: End, cpus: Topology) -> Result<Node> {
+    let mut spec = NodeSpec::new(kernel).share(top()).argument("log_buf_len=4M");
+    spec.topology = cpus;
+    match end {
+        End::InTurn => spec.accelerator = Accelerator::TcgSingle,
+        End::Systemd => spec = spec.with_systemd(),
+        End::Node | End::Apart | End::PoweredOff => (),
+    }
     let node = Node::boot(cache, &spec)?;
     let output = node.run(&shell(INSTALL))?;
     if output.status.success() {

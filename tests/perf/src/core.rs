@@ -5,8 +5,11 @@
 //! without a stolen instruction means that nothing was counted: then there is no result.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
 
 use tacet_node::{Cache, Node};
+use tacet_noise::exact::symbols::Symbols;
 
 use crate::Result;
 use crate::configuration::{Configuration, Settings, counted_node, timed_node};
@@ -18,7 +21,6 @@ use crate::profile::{Profile, profile};
 use crate::programs::Programs;
 use crate::provenance::place;
 use crate::sizes::sizes;
-use crate::symbols::Symbols;
 use crate::times::times;
 
 /// Of each list of culprits.
@@ -117,7 +119,7 @@ fn silence(cache: &Cache, settings: &Settings, programs: &Programs) -> Result<(V
 fn figures(metrics: &mut Metrics, settings: &Settings, [default, isolated, tacet]: [&Profile; 3]) {
     let rounds: Vec<String> = tacet.load.iter().map(|(kind, rounds)| format!("{kind} {rounds}")).collect();
     let how = format!(
-        "{}, {} instructions a quantum, counted by a plugin of the emulator: all that the CPU executed outside user mode; rounds of the load: {}",
+        "{}, {} instructions a quantum, counted by a plugin of the emulator: all that the CPU executed besides them; rounds of the load: {}",
         settings.describe(),
         tacet.user,
         rounds.join(", ")
@@ -141,7 +143,7 @@ fn figures(metrics: &mut Metrics, settings: &Settings, [default, isolated, tacet
 
 /// Names what was stolen, if anything was: the most useful thing to know.
 fn culprits(tacet: &Profile, programs: &Programs) {
-    let symbols = Symbols::read(programs.top());
+    let symbols = co_kernel(programs.top());
     let mut ways = BTreeMap::new();
     for hit in &tacet.hits {
         let way = (symbols.name(hit.first), hit.interrupts, hit.exceptions, hit.kernel);
@@ -161,6 +163,14 @@ fn culprits(tacet: &Profile, programs: &Programs) {
             site.instructions
         );
     }
+}
+
+/// The co-kernel's symbols, by `nm` and the image that `cargo xtask build` linked, where they are.
+fn co_kernel(top: &Path) -> Symbols {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top.join("target"), Into::into);
+    let image = target.join("x86_64-unknown-none/release/tacet-image");
+    let output = Command::new("nm").args(["--numeric-sort", "--demangle"]).arg(image).output();
+    Symbols::parse(&output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default())
 }
 
 fn step(name: &str) {

@@ -7,11 +7,11 @@
 use std::fs;
 
 use tacet_node::Node;
+use tacet_noise::exact::log::{Counts, Log};
 
 use crate::Result;
 use crate::guest::Guest;
 use crate::metric::Metrics;
-use crate::record::{Counts, Log};
 
 /// Linux keeps the CPUs before this one.
 pub const FIRST: usize = 2;
@@ -32,7 +32,7 @@ pub fn instructions(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
         let counts = region(guest.node)?;
         let (linux, core) = (per_call(&counts, 0..FIRST, threads), per_call(&counts, FIRST..usize::MAX, threads));
         let how = format!(
-            "kernel instructions for one of {CALLS} forwarded getpid calls of {threads} threads at once, counted"
+            "kernel instructions for one of {CALLS} forwarded getppid calls of {threads} threads at once, counted"
         );
         let native_is = "baseline: the native call on Linux";
         if threads == 1 {
@@ -72,7 +72,7 @@ pub fn instructions(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
 }
 
 /// The newest region in the plugin's log, by CPU.
-fn region(node: &Node) -> Result<Vec<Counts>> {
+pub fn region(node: &Node) -> Result<Vec<Counts>> {
     let log = Log::parse(&fs::read_to_string(node.plugin_log())?);
     let (_, counts) = log.regions.into_iter().next_back().ok_or("the plugin saw no region")?;
     Ok(counts)

@@ -17,18 +17,18 @@
 //! # Ok(()) }
 //! ```
 
+pub mod calls;
 mod configuration;
 pub mod core;
 mod draw;
 mod guest;
 mod instructions;
 mod metric;
+pub mod noise;
 mod profile;
 mod programs;
 mod provenance;
-mod record;
 mod sizes;
-mod symbols;
 mod times;
 
 pub use configuration::{Configuration, Settings};
@@ -36,7 +36,7 @@ pub use draw::draw;
 pub use metric::{Metric, table};
 pub use profile::{Profile, profile};
 pub use programs::Programs;
-pub use record::Log;
+pub use tacet_noise::exact::log::Log;
 
 /// What everything here returns; the text is one line.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What runs in the nodes and in the emulator: the C programs and the plugin of this directory, and Tacet itself.
+//! What runs in the nodes and in the emulator: the C programs of this directory, the noise laboratory's plugin and
+//! quanta, and Tacet itself.
 //!
 //! Owns `build/tests/perf`. Must never build Tacet: `cargo xtask build` does, and what is measured is what it left.
 
@@ -7,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tacet_node::{Cache, provision};
+use tacet_noise::exact::instruments::{self, Instruments};
 
 use crate::Result;
 
@@ -17,16 +19,18 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Compiles the programs and the plugin with the nodes' compiler.
+    /// Compiles the programs with the nodes' compiler, and takes the laboratory's instruments.
     pub fn build(cache: &Cache) -> Result<Programs> {
         let source = Path::new(env!("CARGO_MANIFEST_DIR"));
         let top = source.join("../..").canonicalize()?;
         let programs = Programs { top };
         let out = programs.directory();
         fs::create_dir_all(&out)?;
-        let shared = [(source, "source"), (&out, "out"), (&programs.top.join("abi/include"), "abi")];
-        let make = ["make", "--silent", "-C", "/mnt/source", "OUT=/mnt/out", "ABI=/mnt/abi"];
+        let (abi, exact) = (programs.top.join("abi/include"), programs.top.join("noise/exact"));
+        let shared = [(source, "source"), (&out, "out"), (&abi, "abi"), (&exact, "exact")];
+        let make = ["make", "--silent", "-C", "/mnt/source", "OUT=/mnt/out", "ABI=/mnt/abi", "EXACT=/mnt/exact"];
         provision::run_in_tree(cache, &shared, &make)?;
+        Instruments::write(&out)?;
         for needed in [programs.tacet(), programs.image()] {
             if !needed.exists() {
                 return Err(format!("{}: not built: run `cargo xtask build`", needed.display()).into());
@@ -52,7 +56,7 @@ impl Programs {
 
     /// The plugin for the emulator.
     pub fn plugin(&self) -> PathBuf {
-        self.directory().join("count.so")
+        self.directory().join(instruments::PLUGIN)
     }
 
     /// The command.

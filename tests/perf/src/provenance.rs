@@ -14,6 +14,11 @@ pub fn place(node: &Node, top: &Path) -> String {
     format!("kernel {}, {}, host {}, commit {}", node.release(), emulator(node), host(), commit(top))
 }
 
+/// The same of what runs on the host itself.
+pub fn here(top: &Path) -> String {
+    format!("{}, commit {}", host(), commit(top))
+}
+
 /// Asks the program that runs the node; what comes before its first option of a machine starts it.
 fn emulator(node: &Node) -> String {
     let line = fs::read(format!("/proc/{}/cmdline", node.pid())).unwrap_or_default();
@@ -42,7 +47,8 @@ fn host() -> String {
 
 fn commit(top: &Path) -> String {
     let git = |arguments: &[&str]| said(Command::new("git").arg("-C").arg(top).args(arguments));
-    let changed = git(&["status", "--porcelain", "--", "abi", "kernel", "linux"]).is_some_and(|text| !text.is_empty());
+    let changed =
+        git(&["status", "--porcelain", "--", "abi", "kernel", "linux", "noise"]).is_some_and(|text| !text.is_empty());
     let id = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
     format!("{id}{}", if changed { " with changes" } else { "" })
 }

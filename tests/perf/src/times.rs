@@ -130,7 +130,8 @@ fn of(said: &Numbers, number: &str) -> Result<f64> {
     said.get(number).copied().ok_or_else(|| format!("a program did not say its {number}").into())
 }
 
-fn middle(mut values: Vec<f64>) -> f64 {
+/// The median.
+pub fn middle(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }

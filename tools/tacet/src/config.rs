@@ -137,6 +137,7 @@ impl NodeArgs {
             kernel: self.kernel.or(other.kernel),
             cpus: self.cpus.or(other.cpus),
             memory: self.memory.or(other.memory),
+            boot_arguments: self.boot_arguments.or(other.boot_arguments),
             accel: self.accel.or(other.accel),
             timeout: self.timeout.or(other.timeout),
         }

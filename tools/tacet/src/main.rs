@@ -8,10 +8,12 @@
 
 mod args;
 mod commands;
+mod compare;
 mod config;
 mod output;
 mod text;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -49,11 +51,23 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Log(args) => commands::log(&machine, args.or(config.log), json),
         Command::Doctor => commands::doctor(&machine, json),
         Command::Node { command, args } => commands::node(command, args.or(config.node), json),
-        Command::Noise { arguments } => commands::noise(&arguments, json),
+        Command::Noise { arguments } => commands::beside("tacet-noise", arguments.into_iter().chain(json_flag(json))),
+        // first: what follows may be a command that it runs
+        Command::Tune { arguments } => commands::beside("tacet-tune", json_flag(json).chain(arguments)),
+        Command::Sched { arguments } => {
+            let prints_facts = arguments.first().is_some_and(|word| word == "status" || word == "top");
+            let flag = json_flag(json && prints_facts);
+            commands::beside("tacet-sched", arguments.into_iter().chain(flag))
+        }
+        Command::Compare(args) => commands::compare(args, json),
         Command::Provoke { cpu, damage } => Device::open()?.test(cpu, damage as u32).map(|()| 0),
         Command::Man { directory } => commands::man(&directory),
         Command::Completions { shell } => commands::completions(shell),
     }
+}
+
+fn json_flag(json: bool) -> impl Iterator<Item = OsString> {
+    json.then(|| OsString::from("--json")).into_iter()
 }
 
 /// Help and version go out as they are; a mistake becomes one line.

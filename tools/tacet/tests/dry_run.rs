@@ -20,8 +20,9 @@ impl Fake {
         }
         fake.write("proc/sys/kernel/osrelease", b"6.12.1\n");
         fake.write("lib/modules/6.12.1/modules.dep", b"updates/dkms/tacet.ko:\n");
-        let magic = 0x6b74656361745354u64.to_le_bytes();
-        fake.write("kernel.bin", &[magic.as_slice(), &1u32.to_le_bytes(), &[0; 44]].concat());
+        let (magic, revision) =
+            (tacet_abi::TACET_IMAGE_MAGIC.to_le_bytes(), tacet_abi::TACET_ABI_REVISION.to_le_bytes());
+        fake.write("kernel.bin", &[magic.as_slice(), &revision, &[0; 44]].concat());
         fake
     }
 

@@ -41,6 +41,9 @@ fn wrong_arguments_are_one_line_and_status_2() {
         &["recouple", "99999999999"],
         &["node"],
         &["node", "run"],
+        &["compare"],
+        &["compare", "--runs", "0", "true"],
+        &["compare", "--rungs", "moon", "true"],
     ] {
         fails(arguments, 2, "arguments: ");
     }

@@ -52,7 +52,7 @@ impl From<&abi::tacet_cpu_status> for CpuStatus {
             mode: match raw.mode {
                 abi::TACET_MODE_KERNEL => CpuMode::Kernel,
                 abi::TACET_MODE_USER => CpuMode::User,
-                abi::TACET_MODE_IDLE => CpuMode::Idle,
+                abi::TACET_MODE_IDLE | abi::TACET_MODE_SPINNING => CpuMode::Idle,
                 _ => CpuMode::Unknown,
             },
             hosted_threads: raw.hosted_threads,

@@ -4,6 +4,7 @@
 //!
 //! Read by clap and by `config.rs`. Help texts are also the man pages.
 
+mod compare;
 mod node;
 mod partition;
 
@@ -12,7 +13,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-pub use node::{NodeArgs, NodeCommand};
+pub use compare::CompareArgs;
+pub use node::{NodeArgs, NodeCommand, NodeRun};
 pub use partition::{DecoupleArgs, DownArgs, LogArgs, RecoupleArgs, RunArgs, UpArgs};
 
 const AFTER_HELP: &str = "\
@@ -85,6 +87,24 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
         arguments: Vec<OsString>,
     },
+    /// Give HPC programs a scheduling class of their own (`tacet sched --help`)
+    #[command(disable_help_flag = true)]
+    Sched {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<OsString>,
+    },
+    /// Keep Linux's own work away from CPUs: plan, apply, verify, undo (`tacet tune --help`)
+    #[command(disable_help_flag = true)]
+    Tune {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<OsString>,
+    },
+    /// Run a program on each rung that this node has, turn by turn, and say whether a higher one pays
+    ///
+    /// The rungs: default Linux, tuned Linux, HPL, the co-kernel; on the same CPUs. Each run enters its rung and leaves
+    /// it; Ctrl-C leaves it too. After a kill, `tacet tune undo`, `tacet sched stop` and `tacet down` do. Needs root. The
+    /// program's output is not shown; it must end by itself, with status 0.
+    Compare(CompareArgs),
     /// Do damage on purpose, for tests (needs a module with test hooks)
     #[command(hide = true)]
     Provoke {

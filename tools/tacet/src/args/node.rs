@@ -2,6 +2,7 @@
 //! The flags and keys of `tacet node`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde::Deserialize;
@@ -12,14 +13,7 @@ pub enum NodeCommand {
     ///
     /// The current directory is shared with the node, and this tacet is there too. Standard input is empty; for
     /// programs that ask, use `tacet node shell`.
-    Run {
-        /// Only say what would be booted
-        #[arg(long)]
-        dry_run: bool,
-        /// The command and its arguments
-        #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
-        command: Vec<OsString>,
-    },
+    Run(NodeRun),
     /// Boot a node and open a shell in it
     Shell,
     /// List the kernels that a node can boot
@@ -30,6 +24,31 @@ pub enum NodeCommand {
         #[arg(long)]
         dry_run: bool,
     },
+}
+
+#[derive(Args, Clone)]
+pub struct NodeRun {
+    /// Only say what would be booted
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Share another directory at the same path; may be given several times
+    #[arg(long, value_name = "DIRECTORY")]
+    pub share: Vec<PathBuf>,
+    /// Load this plugin into the emulator (TCG)
+    #[arg(long, value_name = "FILE")]
+    pub plugin: Option<PathBuf>,
+    /// Where to write what the plugin says
+    #[arg(long, value_name = "FILE", requires = "plugin")]
+    pub plugin_log: Option<PathBuf>,
+    /// Execute the same instructions each time under this seed, three times slower
+    ///
+    /// Such a node has virtual time, busybox instead of a system, and copies of the current and of shared directories;
+    /// programs must be static.
+    #[arg(long, value_name = "SEED")]
+    pub reproducible: Option<u64>,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }
 
 #[derive(Args, Deserialize, Default, Clone)]
@@ -44,6 +63,9 @@ pub struct NodeArgs {
     /// Memory of the node [default: 2G]
     #[arg(long, global = true, value_name = "SIZE")]
     pub memory: Option<String>,
+    /// Words added to the kernel's command line
+    #[arg(long, global = true, value_name = "WORDS")]
+    pub boot_arguments: Option<String>,
     /// Seconds that a command may take [default: a day]
     #[arg(long, global = true, value_name = "SECONDS")]
     pub timeout: Option<u64>,

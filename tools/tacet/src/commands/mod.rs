@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The commands: one file for each thing that the command does.
 
+mod beside;
+mod compare;
 mod decouple;
 mod doctor;
 mod down;
@@ -8,19 +10,20 @@ mod generate;
 mod log;
 mod node;
 mod node_guest;
-mod noise;
+mod node_run;
 mod ps;
 mod run;
 mod status;
 mod up;
 
+pub use beside::beside;
+pub use compare::compare;
 pub use decouple::{decouple, recouple};
 pub use doctor::doctor;
 pub use down::down;
 pub use generate::{completions, man};
 pub use log::log;
 pub use node::node;
-pub use noise::noise;
 pub use ps::ps;
 pub use run::run;
 pub use status::status;

@@ -5,13 +5,15 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use tacet_ctl::{Error, Result, parse_bytes};
 use tacet_node::{Accelerator, Cache, Kernel, KernelLine, Node, NodeSpec, Status, Topology, provision};
 
 use super::node_guest::Guest;
-use crate::args::{NodeArgs, NodeCommand};
+use super::node_run;
+use crate::args::{NodeArgs, NodeCommand, NodeRun};
 use crate::{USAGE, output};
 
 /// A program may compute for a day.
@@ -21,8 +23,14 @@ const SHELL: [&str; 2] = ["bash", "-l"];
 pub fn node(command: NodeCommand, args: NodeArgs, json: bool) -> Result<u8> {
     let spec = describe(&args)?;
     match command {
-        NodeCommand::Run { dry_run: true, command } => rehearse(&spec, &command, json),
-        NodeCommand::Run { command, .. } => run(spec, &command),
+        NodeCommand::Run(run) => {
+            let spec = node_run::equip(spec, &run)?;
+            match (run.dry_run, spec.reproducible) {
+                (true, _) => rehearse(&spec, &run.command, json),
+                (false, Some(_)) => node_run::once(spec, &run),
+                (false, None) => self::run(spec, &run),
+            }
+        }
         NodeCommand::Shell => shell(spec),
         NodeCommand::List => list(json),
         NodeCommand::Setup { dry_run } => setup(dry_run, json),
@@ -41,6 +49,7 @@ fn describe(args: &NodeArgs) -> Result<NodeSpec> {
         let mebibytes = parse_bytes(memory).map_err(wrong)? >> 20;
         spec.memory_mib = mebibytes.try_into().unwrap_or(u32::MAX);
     }
+    spec = spec.argument(args.boot_arguments.as_deref().unwrap_or_default());
     spec.accelerator = match args.accel.as_deref() {
         None | Some("auto") => Accelerator::Auto,
         Some("kvm") => Accelerator::Kvm,
@@ -54,17 +63,17 @@ fn describe(args: &NodeArgs) -> Result<NodeSpec> {
     Ok(spec)
 }
 
-fn run(spec: NodeSpec, command: &[OsString]) -> Result<u8> {
+fn run(spec: NodeSpec, run: &NodeRun) -> Result<u8> {
     let (node, guest) = boot(spec)?;
-    let job = node.start(&guest.command(command));
+    let job = node.start(&guest.command(&run.command));
     let status = job.and_then(|job| job.follow(&mut io::stdout(), &mut io::stderr()));
-    end(node, status)
+    end(node, status, run.plugin_log.as_deref())
 }
 
 fn shell(spec: NodeSpec) -> Result<u8> {
     let (node, guest) = boot(spec)?;
     let status = node.interact(&guest.command(&SHELL.map(OsString::from)));
-    end(node, status)
+    end(node, status, None)
 }
 
 fn boot(spec: NodeSpec) -> Result<(Node, Guest)> {
@@ -78,9 +87,13 @@ fn boot(spec: NodeSpec) -> Result<(Node, Guest)> {
 
 /// Powers it off, so that what the shared directories were given is on the host's disk. Of a node that died, the
 /// console is kept.
-fn end(node: Node, status: tacet_node::Result<Status>) -> Result<u8> {
+fn end(node: Node, status: tacet_node::Result<Status>, plugin_log: Option<&Path>) -> Result<u8> {
     match status.map_err(from_node) {
-        Ok(status) => node.power_off().map_err(from_node).map(|_| status.shell_code()),
+        Ok(status) => {
+            let said = node.power_off().map_err(from_node)?;
+            node_run::keep(plugin_log, &said)?;
+            Ok(status.shell_code())
+        }
         Err(error) => {
             let path = std::env::temp_dir().join(format!("tacet-node-{}.log", node.pid()));
             match std::fs::write(&path, node.console()) {
@@ -97,7 +110,8 @@ fn rehearse(spec: &NodeSpec, command: &[OsString], json: bool) -> Result<u8> {
     let (kernel, cpus, memory_bytes) = (spec.kernel.to_string(), spec.cpus(), u64::from(spec.memory_mib) << 20);
     if json {
         let facts = serde_json::json!({
-            "kernel": kernel, "cpus": cpus, "memory_bytes": memory_bytes, "command": words, "dry_run": true,
+            "kernel": kernel, "cpus": cpus, "memory_bytes": memory_bytes, "command": words,
+            "boot_arguments": spec.kernel_arguments.join(" "), "reproducible": spec.reproducible, "dry_run": true,
         });
         output::json(&facts)?;
     } else {

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Makes the dispatch of local calls from `abi/syscalls.tbl`: a row that says
+//! `local` names its module with the first word of its reason.
+
+use std::fmt::Write;
+use std::{env, fs};
+
+fn main() {
+    let table = concat!(env!("CARGO_MANIFEST_DIR"), "/../../abi/syscalls.tbl");
+    println!("cargo:rerun-if-changed={table}");
+    let text = fs::read_to_string(table).unwrap_or_else(|error| panic!("{table}: {error}"));
+    let mut arms = String::new();
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        let (Some(number), Some(name), Some("local"), Some(module)) =
+            (words.next(), words.next(), words.next(), words.next())
+        else {
+            continue;
+        };
+        let module = module.strip_suffix(':').unwrap_or_else(|| panic!("{table}: {line}: no module before the reason"));
+        writeln!(arms, "        {number} => {module}::{name}(call),").expect("a string takes all");
+    }
+    let dispatch = format!(
+        "fn dispatch(call: &Call<'_>) -> Served {{\n    match call.context.call_number() {{\n{arms}        _ => Served::Forward,\n    }}\n}}\n"
+    );
+    let out = env::var("OUT_DIR").expect("cargo gives it") + "/dispatch.rs";
+    fs::write(&out, dispatch).unwrap_or_else(|error| panic!("{out}: {error}"));
+}

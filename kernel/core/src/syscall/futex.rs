@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Private futexes (futex(2)): waiting, waking and requeueing without Linux.
+//!
+//! Threads of one process may at the same time wait on Linux for the same futex:
+//! one that is with Linux for a moment, one whose wait has a time limit. Linux
+//! counts them before it compares (`space.h`); a core that finds any forwards the
+//! call after it has woken its own. The other way round Linux asks a core to wake
+//! (`linux/futex.c`). A waiting thread that Linux calls back goes on waiting there,
+//! unless a signal interrupts the call: as on Linux.
+
+use super::Call;
+use tacet_abi::{TACET_ATTENTION_WOKEN, TACET_CONTEXTS_LIMIT, TACET_EVENT_WAITED, TACET_LOCAL_FUTEXES, TACET_MAX_CPUS};
+use tacet_logic::futex::{Key, Refusal, Table};
+use tacet_logic::woken::{Links, Woken};
+use tacet_metal::{Core, Exit, Served};
+
+const THREADS: usize = TACET_CONTEXTS_LIMIT as usize;
+
+/// Of all cores; the co-kernel's own memory.
+static WAITING: Table<1024, THREADS> = Table::new();
+static LINKS: Links<THREADS> = Links::new();
+/// By core.
+static WOKEN: [Woken; TACET_MAX_CPUS as usize] = [const { Woken::new() }; TACET_MAX_CPUS as usize];
+
+/// include/uapi/linux/futex.h
+const WAIT: u32 = 0;
+const WAKE: u32 = 1;
+const REQUEUE: u32 = 3;
+const CMP_REQUEUE: u32 = 4;
+const WAIT_BITSET: u32 = 9;
+const WAKE_BITSET: u32 = 10;
+const PRIVATE_FLAG: u32 = 128;
+const CLOCK_REALTIME: u32 = 256;
+const MATCH_ANY: u32 = u32::MAX;
+
+/// EAGAIN, as a call gives it.
+const AGAIN: u64 = -11i64 as u64;
+
+pub fn futex(call: &Call<'_>) -> Served {
+    let [address, operation, value, timeout, second, third] = call.context.arguments();
+    let (operation, value) = (operation as u32, value as u32);
+    let unlocked = call.context.local() & TACET_LOCAL_FUTEXES != 0;
+    if !unlocked || operation & PRIVATE_FLAG == 0 || !address.is_multiple_of(4) {
+        return Served::Forward;
+    }
+    // The clock means nothing without a time limit.
+    let plain = operation & !PRIVATE_FLAG;
+    match if timeout == 0 { plain & !CLOCK_REALTIME } else { plain } {
+        WAIT if timeout == 0 => wait(call, address, value, MATCH_ANY),
+        WAIT_BITSET if timeout == 0 && third as u32 != 0 => wait(call, address, value, third as u32),
+        _ if plain == WAKE => wake(call, address, value, MATCH_ANY),
+        _ if plain == WAKE_BITSET && third as u32 != 0 => wake(call, address, value, third as u32),
+        _ if plain == REQUEUE => requeue(call, address, second, (value, timeout as u32), None),
+        _ if plain == CMP_REQUEUE => requeue(call, address, second, (value, timeout as u32), Some(third as u32)),
+        _ => Served::Forward,
+    }
+}
+
+fn wait(call: &Call<'_>, address: u64, value: u32, bitset: u32) -> Served {
+    let Some(space) = call.core.space(call.context) else { return Served::Forward };
+    let key = Key { root: call.context.root(), address };
+    space.begin_wait();
+    let unchanged = || {
+        let now = call.core.user_load(address).ok_or(())?;
+        if now == value {
+            // Before a waker can find it.
+            call.core.block(call.context);
+        }
+        Ok(now == value)
+    };
+    let answer = match WAITING.wait(key, bitset, call.thread, unchanged) {
+        Ok(()) => return Served::Blocked,
+        Err(Refusal::Changed) => Served::Done(AGAIN),
+        Err(Refusal::Failed(())) => Served::Forward,
+    };
+    space.end_wait();
+    answer
+}
+
+fn wake(call: &Call<'_>, address: u64, count: u32, bitset: u32) -> Served {
+    let Some(space) = call.core.space(call.context) else { return Served::Forward };
+    // As on Linux, nobody asked for still wakes one. More than there can be is a
+    // negative number there.
+    if count as i32 <= 0 || space.waited_for_on_linux(address) {
+        return Served::Forward;
+    }
+    if !space.waited_for_on_cores() {
+        return Served::Done(0);
+    }
+    let key = Key { root: call.context.root(), address };
+    Served::Done(WAITING.wake(key, bitset, count, |thread| deliver(call.core, thread)).into())
+}
+
+fn requeue(call: &Call<'_>, from: u64, to: u64, (wake, take): (u32, u32), expected: Option<u32>) -> Served {
+    let Some(space) = call.core.space(call.context) else { return Served::Forward };
+    if ((wake | take) as i32) < 0
+        || !to.is_multiple_of(4)
+        || space.waited_for_on_linux(from)
+        || space.waited_for_on_linux(to)
+    {
+        return Served::Forward;
+    }
+    // Linux finds out about the second address only if somebody is moved there.
+    if call.core.user_load(to).is_none() {
+        return Served::Forward;
+    }
+    let root = call.context.root();
+    let keys = (Key { root, address: from }, Key { root, address: to });
+    let unchanged = || match expected {
+        Some(expected) => call.core.user_load(from).map(|now| now == expected).ok_or(()),
+        None => Ok(true),
+    };
+    match WAITING.requeue(keys, (wake, take), unchanged, |thread| deliver(call.core, thread)) {
+        Ok((woken, moved)) => Served::Done(if expected.is_some() { woken + moved } else { woken }.into()),
+        Err(Refusal::Changed) => Served::Done(AGAIN),
+        Err(Refusal::Failed(())) => Served::Forward,
+    }
+}
+
+/// The thread's wait has ended: its core is to know. Under the bucket's lock.
+fn deliver(core: &Core, thread: u32) {
+    let home = core.context(thread).map(|context| context.home());
+    let Some((home, list)) = home.and_then(|home| Some((home, WOKEN.get(home as usize)?))) else {
+        tacet_metal::die(format_args!("context {thread}: waits, and is not posted"));
+    };
+    list.push(&LINKS, thread);
+    core.call(home, TACET_ATTENTION_WOKEN);
+}
+
+/// Whether another core has woken a thread of this one.
+pub fn anybody_woken(core: &Core) -> bool {
+    WOKEN.get(core.index() as usize).is_some_and(|list| !list.is_empty())
+}
+
+/// Hands the threads of this core that were woken to `resume`.
+pub fn take_woken(core: &mut Core, mut resume: impl FnMut(&mut Core, u32)) {
+    let Some(list) = WOKEN.get(core.index() as usize) else { return };
+    list.take_all(&LINKS, |thread| {
+        end_wait(core, thread, Some(0));
+        resume(core, thread);
+    });
+}
+
+/// Gives Linux the waiting threads of this core that it has called back: the wait
+/// goes on there. Who was woken meanwhile has its answer already.
+pub fn return_recalled(core: &mut Core) {
+    if core.blocked() == 0 {
+        return;
+    }
+    for thread in 0..THREADS as u32 {
+        let wanted = core
+            .context(thread)
+            .is_some_and(|context| context.home() == core.index() && context.blocked() && context.recalled());
+        if wanted && WAITING.cancel(thread) {
+            end_wait(core, thread, None);
+            if let Some(context) = core.context(thread) {
+                context.count(Exit::Syscall);
+            }
+            core.give_back(thread, TACET_EVENT_WAITED);
+        }
+    }
+}
+
+/// Wakes whom Linux wants woken.
+pub fn wake_for_linux(core: &Core) {
+    if let Some(request) = core.wake_request() {
+        let key = Key { root: request.root, address: request.address };
+        let woken = WAITING.wake(key, request.bitset, request.count, |thread| deliver(core, thread));
+        core.answer_wake(request.ordinal, woken);
+    }
+}
+
+fn end_wait(core: &Core, thread: u32, result: Option<u64>) {
+    let Some(context) = core.context(thread) else {
+        tacet_metal::die(format_args!("context {thread}: was woken, and is not posted"));
+    };
+    core.unblock(&context, result);
+    if let Some(space) = core.space(&context) {
+        space.end_wait();
+    }
+}

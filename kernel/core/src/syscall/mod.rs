@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! System calls that the core answers itself.
+//!
+//! Which these are, and why, says `abi/syscalls.tbl`: the dispatch is made from it
+//! (`build.rs`). A call is answered here only as Linux would answer it; whatever is
+//! not certain, every error included, is forwarded: Linux's answer is always right.
+
+pub mod futex;
+mod process;
+mod sched;
+mod time;
+
+use tacet_metal::{Context, Core, Served};
+
+include!(concat!(env!("OUT_DIR"), "/dispatch.rs"));
+
+/// A call in progress.
+pub struct Call<'a> {
+    core: &'a Core,
+    context: &'a Context<'a>,
+    /// The calling thread's number.
+    thread: u32,
+    /// Nobody else waits for the core.
+    alone: bool,
+}
+
+/// Answers the call of the thread that runs on `core`, or says that Linux must.
+pub fn serve(core: &Core, context: &Context<'_>, thread: u32, alone: bool) -> Served {
+    dispatch(&Call { core, context, thread, alone })
+}

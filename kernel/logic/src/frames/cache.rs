@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A core's own few frames in front of the pool (a magazine, after Bonwick and Adams 2001).
+//!
+//! Holds frames of the two orders that programs ask for most, 4 KiB and 2 MiB,
+//! and only of the core's own NUMA node. Owned by one core, used by no one
+//! else. Only when it runs empty or full does it take the pool's lock, for half
+//! of its frames at once. Of 2 x 32 frames of 4 KiB no more than one in 32
+//! operations can need the lock, however allocations and frees alternate.
+//!
+//! What lies here cannot coalesce, and no other core can have it: at most
+//! 16.25 MiB. A core that gets nothing may ask the others to [`Cache::drain`].
+
+use super::lists::Lists;
+use super::pool::{FreeError, Pool};
+use super::records::{Records, State};
+
+/// The order of a 2 MiB page.
+pub const HUGE_ORDER: u8 = 9;
+
+const SMALL_FRAMES: usize = 64;
+const HUGE_FRAMES: usize = 8;
+
+/// The lock around the pool's lists, as the caller has it.
+pub trait Guard {
+    /// Does `work` while no other core is at the lists.
+    fn with<T>(&self, work: impl FnOnce(&mut Lists) -> T) -> T;
+}
+
+/// The cache of one core.
+pub struct Cache {
+    node: u8,
+    small: Magazine<SMALL_FRAMES>,
+    huge: Magazine<HUGE_FRAMES>,
+    counts: Counts,
+}
+
+/// What a cache has done since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Runs handed out.
+    pub allocated: u64,
+    /// Runs taken back.
+    pub freed: u64,
+    /// How often the lock was taken for either.
+    pub locked: u64,
+}
+
+/// Frames of one order, the one freed last on top.
+struct Magazine<const N: usize> {
+    frames: [u64; N],
+    length: usize,
+}
+
+impl Cache {
+    /// An empty cache for a core of `node`.
+    pub const fn new(node: u8) -> Self {
+        let (small, huge) = (Magazine::new(), Magazine::new());
+        Self { node, small, huge, counts: Counts { allocated: 0, freed: 0, locked: 0 } }
+    }
+
+    /// A run of 2^`order` frames, from the first of `nodes` that has one; see [`Pool::allocate`].
+    ///
+    /// O(log blocks), without the lock when the cache has one.
+    pub fn allocate<R: Records, G: Guard>(&mut self, pool: &Pool<R>, lock: &G, order: u8, nodes: &[u8]) -> Option<u64> {
+        let cached = match order {
+            _ if nodes.first() != Some(&self.node) => None,
+            0 => self.small.take(pool, lock, self.node, 0, &mut self.counts),
+            HUGE_ORDER => self.huge.take(pool, lock, self.node, HUGE_ORDER, &mut self.counts),
+            _ => None,
+        };
+        let frame = cached.or_else(|| self.allocate_shared(pool, lock, order, nodes))?;
+        self.counts.allocated += 1;
+        Some(frame)
+    }
+
+    /// Takes a run back. O(log blocks), without the lock unless the cache is full.
+    pub fn free<R: Records, G: Guard>(
+        &mut self,
+        pool: &Pool<R>,
+        lock: &G,
+        frame: u64,
+        order: u8,
+    ) -> Result<(), FreeError> {
+        let block = pool.layout.block(frame).ok_or(FreeError::Foreign)?;
+        let cached = block.node() == self.node && (order == 0 || order == HUGE_ORDER);
+        if cached {
+            pool.change(block, frame, State::Used(order), State::Cached(order))?;
+            match order {
+                0 => self.small.put(pool, lock, 0, frame, &mut self.counts),
+                _ => self.huge.put(pool, lock, HUGE_ORDER, frame, &mut self.counts),
+            }
+        } else {
+            self.counts.locked += 1;
+            lock.with(|lists| pool.free(lists, frame, order))?;
+        }
+        self.counts.freed += 1;
+        Ok(())
+    }
+
+    /// Gives every cached frame to the pool. O(frames in the cache).
+    pub fn drain<R: Records, G: Guard>(&mut self, pool: &Pool<R>, lock: &G) {
+        self.counts.locked += 1;
+        lock.with(|lists| {
+            self.small.give_oldest(pool, lists, 0, SMALL_FRAMES);
+            self.huge.give_oldest(pool, lists, HUGE_ORDER, HUGE_FRAMES);
+        });
+    }
+
+    /// Frames that lie here, in units of 4 KiB.
+    pub fn frames(&self) -> u64 {
+        self.small.length as u64 + ((self.huge.length as u64) << HUGE_ORDER)
+    }
+
+    /// What it has done so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// From the pool; if that has none, what lies here may be what is missing.
+    fn allocate_shared<R: Records, G: Guard>(
+        &mut self,
+        pool: &Pool<R>,
+        lock: &G,
+        order: u8,
+        nodes: &[u8],
+    ) -> Option<u64> {
+        self.counts.locked += 1;
+        let frame = lock.with(|lists| pool.allocate(lists, order, nodes));
+        if frame.is_some() || self.frames() == 0 {
+            return frame;
+        }
+        self.drain(pool, lock);
+        lock.with(|lists| pool.allocate(lists, order, nodes))
+    }
+}
+
+impl<const N: usize> Magazine<N> {
+    const fn new() -> Self {
+        Self { frames: [0; N], length: 0 }
+    }
+
+    /// The frame on top; half a magazine comes from the pool first if there is none.
+    fn take<R: Records, G: Guard>(
+        &mut self,
+        pool: &Pool<R>,
+        lock: &G,
+        node: u8,
+        order: u8,
+        counts: &mut Counts,
+    ) -> Option<u64> {
+        if self.length == 0 {
+            counts.locked += 1;
+            lock.with(|lists| {
+                for _ in 0..N / 2 {
+                    let Some(frame) = pool.allocate_as(lists, order, node, State::Cached(order)) else { return };
+                    self.push(frame);
+                }
+            });
+        }
+        let frame = self.length.checked_sub(1).and_then(|top| self.frames.get(top)).copied()?;
+        let block = pool.layout.block(frame)?;
+        self.length -= 1;
+        pool.records.set_tag(block.slot_of(frame), State::Used(order).encode());
+        Some(frame)
+    }
+
+    /// Keeps a frame; the older half goes to the pool first if there is no room.
+    fn put<R: Records, G: Guard>(&mut self, pool: &Pool<R>, lock: &G, order: u8, frame: u64, counts: &mut Counts) {
+        if self.length == N {
+            counts.locked += 1;
+            lock.with(|lists| self.give_oldest(pool, lists, order, N / 2));
+        }
+        self.push(frame);
+    }
+
+    fn push(&mut self, frame: u64) {
+        if let Some(place) = self.frames.get_mut(self.length) {
+            *place = frame;
+            self.length += 1;
+        }
+    }
+
+    /// Gives up to `most` frames to the pool, the oldest first.
+    fn give_oldest<R: Records>(&mut self, pool: &Pool<R>, lists: &mut Lists, order: u8, most: usize) {
+        let given = most.min(self.length);
+        for &frame in self.frames.iter().take(given) {
+            if let Some(block) = pool.layout.block(frame)
+                && pool.change(block, frame, State::Cached(order), State::Inside).is_ok()
+            {
+                pool.coalesce(lists, block, frame, order);
+            }
+        }
+        self.frames.copy_within(given..self.length, 0);
+        self.length -= given;
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Frames on their way back: unmapped, but perhaps still in a TLB or in Linux's tables.
+//!
+//! Unmapping puts frames here, one for each leaf, through their own records, so
+//! that any number needs no storage. When every core has flushed and Linux has
+//! let go of what it had mirrored, the chain is freed. Owned by the core that
+//! unmaps.
+
+use super::cache::{Cache, Guard};
+use super::pool::{FreeError, Pool};
+use super::records::{Links, NONE, Records, State};
+
+/// Runs of frames that nobody may have yet.
+pub struct Chain {
+    head: u32,
+    frames: u64,
+}
+
+impl Chain {
+    /// Nothing.
+    pub const fn new() -> Self {
+        Self { head: NONE, frames: 0 }
+    }
+
+    /// Frames in the chain, in units of 4 KiB.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Adds a run that is out. O(log blocks), no lock.
+    pub fn push<R: Records>(&mut self, pool: &Pool<R>, frame: u64, order: u8) -> Result<(), FreeError> {
+        let block = pool.layout.block(frame).ok_or(FreeError::Foreign)?;
+        pool.change(block, frame, State::Used(order), State::Retired(order))?;
+        let slot = block.slot_of(frame);
+        pool.records.set_links(slot, Links { next: self.head, previous: NONE });
+        self.head = slot;
+        self.frames += 1 << order;
+        Ok(())
+    }
+
+    /// Frees every run, through `cache`. O(runs · log blocks).
+    pub fn free<R: Records, G: Guard>(&mut self, pool: &Pool<R>, lock: &G, cache: &mut Cache) -> Result<(), FreeError> {
+        while self.head != NONE {
+            let slot = self.head;
+            let State::Retired(order) = State::decode(pool.records.tag(slot)) else {
+                return Err(FreeError::NotUsed);
+            };
+            let frame = pool.layout.frame(slot).ok_or(FreeError::Foreign)?;
+            self.head = pool.records.links(slot).next;
+            self.frames -= 1 << order;
+            pool.records.set_tag(slot, State::Used(order).encode());
+            cache.free(pool, lock, frame, order)?;
+        }
+        Ok(())
+    }
+}
+
+impl Default for Chain {
+    fn default() -> Self {
+        Self::new()
+    }
+}

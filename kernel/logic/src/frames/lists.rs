@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The free lists: for each node and order, doubly linked through the records.
+//!
+//! Changed only by the pool, under the caller's lock. Every step is O(1).
+
+use super::records::{Links, NODES, NONE, ORDERS, Records, State};
+
+/// The heads of all lists. A clone is a picture of them, of use only with a picture of the records.
+#[derive(Clone)]
+pub struct Lists {
+    nodes: [Node; NODES],
+}
+
+/// The lists of one NUMA node.
+#[derive(Clone, Copy)]
+struct Node {
+    heads: [u32; ORDERS],
+    runs: [u32; ORDERS],
+    /// Bit n: the list of order n is not empty.
+    filled: u32,
+}
+
+/// What is free on one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeStatistics {
+    /// Free runs of each order.
+    pub runs: [u32; ORDERS],
+    /// Free frames in all of them.
+    pub frames: u64,
+}
+
+impl Lists {
+    /// All empty.
+    pub const fn new() -> Self {
+        Self { nodes: [Node { heads: [NONE; ORDERS], runs: [0; ORDERS], filled: 0 }; NODES] }
+    }
+
+    /// What is free on `node`. O(1).
+    pub fn statistics(&self, node: u8) -> NodeStatistics {
+        let runs = self.nodes.get(usize::from(node)).map_or([0; ORDERS], |node| node.runs);
+        let frames = runs.iter().enumerate().map(|(order, &runs)| u64::from(runs) << order).sum();
+        NodeStatistics { runs, frames }
+    }
+
+    /// Takes a run of the smallest order that is at least `order`: its slot and its order.
+    pub(super) fn take<R: Records>(&mut self, records: &R, node: u8, order: u8) -> Option<(u32, u8)> {
+        let lists = self.nodes.get(usize::from(node))?;
+        let large_enough = lists.filled & (u32::MAX << order);
+        if large_enough == 0 {
+            return None;
+        }
+        let found = large_enough.trailing_zeros() as u8;
+        let slot = lists.heads.get(usize::from(found)).copied()?;
+        self.unlink(records, node, slot, found);
+        Some((slot, found))
+    }
+
+    /// Puts a run in front of its list.
+    pub(super) fn push<R: Records>(&mut self, records: &R, node: u8, slot: u32, order: u8) {
+        let Some((filled, head, runs)) = self.list(node, order) else { return };
+        let next = *head;
+        *head = slot;
+        *runs += 1;
+        *filled |= 1 << order;
+        if next != NONE {
+            records.set_links(next, Links { previous: slot, ..records.links(next) });
+        }
+        records.set_links(slot, Links { next, previous: NONE });
+        records.set_tag(slot, State::Free(order).encode());
+    }
+
+    /// Takes a run out of the middle of its list. Its tag becomes `Inside`.
+    pub(super) fn unlink<R: Records>(&mut self, records: &R, node: u8, slot: u32, order: u8) {
+        let Some((filled, head, runs)) = self.list(node, order) else { return };
+        let Links { next, previous } = records.links(slot);
+        if previous == NONE {
+            *head = next;
+        } else {
+            records.set_links(previous, Links { next, ..records.links(previous) });
+        }
+        if next != NONE {
+            records.set_links(next, Links { previous, ..records.links(next) });
+        }
+        *runs -= 1;
+        if *head == NONE {
+            *filled &= !(1 << order);
+        }
+        records.set_tag(slot, State::Inside.encode());
+    }
+
+    /// The bits of `node`, and head and length of its list of `order`.
+    fn list(&mut self, node: u8, order: u8) -> Option<(&mut u32, &mut u32, &mut u32)> {
+        let Node { heads, runs, filled } = self.nodes.get_mut(usize::from(node))?;
+        Some((filled, heads.get_mut(usize::from(order))?, runs.get_mut(usize::from(order))?))
+    }
+}
+
+impl Default for Lists {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The memory of a child process (`fork`).
+
+use super::entry::{Entry, Leaf};
+use super::error::Error;
+use super::memory::Memory;
+use super::space::AddressSpace;
+use super::span::{PAGES, PageSize};
+
+impl<M: Memory> AddressSpace<'_, M> {
+    /// Copies everything that is mapped into the empty range of `root`, with frames of its own.
+    ///
+    /// The threads that could write are stopped by the caller, and nobody else knows `root` yet. After a failure it
+    /// is empty again. A large page that cannot be had as one is copied into smaller ones. O(entries), besides the
+    /// copying.
+    pub fn copy_to(&mut self, root: u64) -> Result<(), Error> {
+        let mut page = 0;
+        while page < PAGES {
+            let slot = self.find(page);
+            let mut child = AddressSpace { root, memory: &mut *self.memory };
+            let copied = match slot.entry {
+                Entry::Leaf(leaf) => child.copy_leaf(page, slot.size, leaf),
+                Entry::Reserved(_) => child.divide(page, slot.size).map(|there| child.set(&there, slot.entry)),
+                Entry::Absent | Entry::Table(_) => Ok(()),
+            };
+            if let Err(error) = copied {
+                child.abandon();
+                return Err(error);
+            }
+            page = slot.end();
+        }
+        Ok(())
+    }
+
+    /// New frames with the content of one leaf.
+    fn copy_leaf(&mut self, page: u32, size: PageSize, leaf: Leaf) -> Result<(), Error> {
+        let mut done = 0;
+        while done < size.pages() {
+            let wanted = size.fitting(page + done, size.pages() - done);
+            let (frame, part) = self.frame(wanted, leaf.attributes)?;
+            let there = self.divide(page + done, part).inspect_err(|_| self.memory.free(frame, part.order()))?;
+            self.memory.copy(leaf.frame + u64::from(done), frame, part.order());
+            self.set(&there, Entry::Leaf(Leaf { frame, mirrored: false, ..leaf }));
+            done += part.pages();
+        }
+        Ok(())
+    }
+
+    /// Empties a range that nobody has ever used.
+    fn abandon(&mut self) {
+        let mut page = 0;
+        while page < PAGES {
+            let slot = self.find(page);
+            if let Entry::Leaf(leaf) = slot.entry {
+                self.memory.free(leaf.frame, slot.size.order());
+            }
+            self.set(&slot, Entry::Absent);
+            page = slot.end();
+            if slot.leaves_table(page, PAGES) {
+                self.prune(slot.first);
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What an address space needs of the machine.
+//!
+//! `kernel/metal` implements both traits over the partition's memory, the tests
+//! over vectors. A table, like a frame, is named by its physical frame number.
+
+/// Page tables: 512 entries of 64 bits.
+pub trait Tables {
+    /// Reads an entry: one access, with acquire ordering.
+    fn load(&self, table: u64, index: u16) -> u64;
+
+    /// Writes an entry: one access, with release ordering. What was written before is seen by who reads the entry.
+    fn store(&self, table: u64, index: u16, entry: u64);
+
+    /// Writes `new` if the entry is `current`, and says whether it was. One access, with acquire and release ordering.
+    fn compare_exchange(&self, table: u64, index: u16, current: u64, new: u64) -> bool;
+
+    /// A table whose 512 entries are zero.
+    fn allocate_table(&mut self) -> Option<u64>;
+
+    /// Takes a table back that no entry points to any more.
+    ///
+    /// A core may still have it in its paging-structure caches, even if nothing
+    /// in it was ever present, and a walk of Linux may still be inside it. It is
+    /// reused only when every core has flushed and every walk that had begun has
+    /// ended (see [`crate::paging`]); that need not be at once.
+    fn free_table(&mut self, table: u64);
+}
+
+/// Frames and their content.
+pub trait Memory: Tables {
+    /// A run of 2^`order` frames, aligned to its size, from where the process's `policy` allows.
+    fn allocate(&mut self, order: u8, policy: u8) -> Option<u64>;
+
+    /// Takes a run back that no program and no walk has ever seen: it may be reused at once.
+    fn free(&mut self, frame: u64, order: u8);
+
+    /// From now on the run of 2^`order` frames comes back in runs of 2^`to`.
+    fn split(&mut self, frame: u64, order: u8, to: u8);
+
+    /// Fills a run with zeros.
+    fn zero(&mut self, frame: u64, order: u8);
+
+    /// Copies a run.
+    fn copy(&mut self, from: u64, to: u64, order: u8);
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Changing what a program may do with its pages.
+
+use super::entry::{Attributes, Entry, Leaf, Protection};
+use super::error::Error;
+use super::memory::Memory;
+use super::space::AddressSpace;
+use super::span::Span;
+use super::unmap::Removed;
+
+impl<M: Memory> AddressSpace<'_, M> {
+    /// Gives all of `span` the same protection (`mprotect`).
+    ///
+    /// Eager reservations that nobody could touch so far get their frames now, if they may be touched from now on. All of `span` must be
+    /// mapped: a caller that does as Linux does changes up to [`Self::hole`] and then reports `ENOMEM`. All or nothing.
+    ///
+    /// Says which pages have lost a right: only for these the TLBs are flushed and Linux is asked. Their `MIRRORED` is
+    /// clear from here on. O(entries), besides the zeroing of what is populated.
+    pub fn protect(&mut self, span: Span, protection: Protection) -> Result<Removed, Error> {
+        self.check(span, |entry| entry != Entry::Absent).map_err(Error::Unmapped)?;
+        let opens = |old: Attributes| old.protection.is_none() && !protection.is_none();
+        let staged = self.stage(span, |attributes| attributes.eager && opens(attributes));
+        match staged.and_then(|()| self.spares(span, false)) {
+            Ok(spares) => self.cut(span, false, spares),
+            Err(error) => {
+                self.unstage(span, false);
+                return Err(error);
+            }
+        }
+        let lost = self.change(span, |attributes| attributes.with(protection));
+        self.commit(span);
+        Ok(lost)
+    }
+
+    /// Changes what is remembered besides the protection: NUMA policy, eager or not, small pages only (`mbind`,
+    /// `madvise`). Pages that have a frame keep it. Otherwise as [`Self::protect`].
+    pub fn advise(&mut self, span: Span, change: impl Fn(Attributes) -> Attributes) -> Result<(), Error> {
+        self.check(span, |entry| entry != Entry::Absent).map_err(Error::Unmapped)?;
+        let spares = self.spares(span, false)?;
+        self.cut(span, false, spares);
+        self.change(span, |attributes| change(attributes).with(attributes.protection));
+        Ok(())
+    }
+
+    /// Changes the attributes of all entries of `span`; none crosses an edge. Says what has lost a right.
+    fn change(&mut self, span: Span, change: impl Fn(Attributes) -> Attributes) -> Removed {
+        let narrows = |old: &Leaf| loses(old.attributes.protection, change(old.attributes).protection);
+        let mut lost = Removed::default();
+        let mut page = span.first();
+        while page < span.end() {
+            let slot = self.find(page);
+            match slot.entry {
+                Entry::Leaf(_) => {
+                    let new = |leaf: Leaf| {
+                        let mirrored = leaf.mirrored && !narrows(&leaf);
+                        Entry::Leaf(Leaf { attributes: change(leaf.attributes), mirrored, ..leaf })
+                    };
+                    if let Some(leaf) = self.replace(&slot, new).filter(narrows) {
+                        lost.count(slot.size, &leaf);
+                    }
+                }
+                entry => self.set(&slot, entry.attributes().map_or(entry, |a| Entry::Reserved(change(a)))),
+            }
+            page = slot.end();
+            if slot.leaves_table(page, span.end()) {
+                self.join(slot.first);
+            }
+        }
+        lost
+    }
+}
+
+/// `old` allows something that `new` does not.
+fn loses(old: Protection, new: Protection) -> bool {
+    let accesses = [Protection::READ, Protection::READ_WRITE, Protection::READ_EXECUTE];
+    accesses.into_iter().any(|access| old.allows(access) && !new.allows(access))
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is mapped where: for `/proc/PID/maps`, `mincore`, and the search for free addresses.
+
+use super::entry::{Attributes, Entry};
+use super::memory::Memory;
+use super::space::AddressSpace;
+use super::span::{PAGES, PageSize, Span};
+
+/// The entry that decides about a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The first page that it covers.
+    pub first: u32,
+    pub size: PageSize,
+    /// Never a table.
+    pub entry: Entry,
+}
+
+/// Neighbouring pages with the same attributes, with and without frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    pub span: Span,
+    pub attributes: Attributes,
+    /// Pages with a frame, in units of 4 KiB.
+    pub populated: u32,
+}
+
+impl View {
+    /// The page after its last.
+    pub fn end(&self) -> u32 {
+        self.first + self.size.pages()
+    }
+}
+
+impl<M: Memory> AddressSpace<'_, M> {
+    /// What is at `page`. O(1).
+    pub fn view(&self, page: u32) -> Option<View> {
+        Span::new(page, 1)?;
+        let slot = self.find(page);
+        Some(View { first: slot.first, size: slot.size, entry: slot.entry })
+    }
+
+    /// The first page of `span` that is not mapped. O(entries).
+    pub fn hole(&self, span: Span) -> Option<u32> {
+        self.check(span, |entry| entry != Entry::Absent).err()
+    }
+
+    /// The mapping at `page`, from `page` on, or the first behind it. O(entries) in it and before it.
+    pub fn mapping(&self, page: u32) -> Option<Mapping> {
+        let (mut at, mut populated) = (page, 0);
+        let (first, attributes) = loop {
+            let view = self.view(at)?;
+            match view.entry.attributes() {
+                Some(attributes) => break (at, attributes),
+                None => at = view.end(),
+            }
+        };
+        while at < PAGES {
+            let slot = self.find(at);
+            if slot.entry.attributes() != Some(attributes) {
+                break;
+            }
+            if let Entry::Leaf(_) = slot.entry {
+                populated += slot.end() - at;
+            }
+            at = slot.end();
+        }
+        Some(Mapping { span: Span::new(first, at - first)?, attributes, populated })
+    }
+}

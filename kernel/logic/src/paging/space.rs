@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Finding, dividing and joining entries: what all operations are made of.
+
+use super::entry::{Entry, Leaf};
+use super::error::Error;
+use super::memory::Memory;
+use super::span::{PAGES, PageSize, Span};
+
+/// One process's own range, for the time of one operation.
+///
+/// Made on the spot by whoever has the right to the pieces that the operation touches.
+pub struct AddressSpace<'m, M> {
+    pub(super) root: u64,
+    pub(super) memory: &'m mut M,
+}
+
+/// An entry that is no table, and where it is.
+pub(super) struct Slot {
+    pub table: u64,
+    pub index: u16,
+    pub size: PageSize,
+    /// The first page that it covers.
+    pub first: u32,
+    pub entry: Entry,
+}
+
+impl Slot {
+    /// The page after its last.
+    pub fn end(&self) -> u32 {
+        self.first + self.size.pages()
+    }
+
+    /// `page`, up to which an operation has come, is outside the table that this entry is in.
+    pub fn leaves_table(&self, page: u32, end: u32) -> bool {
+        page >= end || page.is_multiple_of(self.size.pages() << 9)
+    }
+}
+
+/// Tables for the edges of an operation, had before anything is changed.
+pub(super) struct Spares {
+    tables: [Option<u64>; 4],
+}
+
+impl Spares {
+    fn take(&mut self) -> Option<u64> {
+        self.tables.iter_mut().find_map(Option::take)
+    }
+}
+
+impl<'m, M: Memory> AddressSpace<'m, M> {
+    /// The range whose root table, of 512 entries of 1 GiB each, is `root`.
+    pub fn new(root: u64, memory: &'m mut M) -> Self {
+        Self { root, memory }
+    }
+
+    /// The entry that decides about `page`. O(1): at most three loads.
+    pub(super) fn find(&self, page: u32) -> Slot {
+        let (mut table, mut size) = (self.root, PageSize::Gib1);
+        loop {
+            let index = size.index(page);
+            let entry = Entry::decode(self.memory.load(table, index), size);
+            match (entry, size.smaller()) {
+                (Entry::Table(next), Some(smaller)) => (table, size) = (next, smaller),
+                _ => return Slot { table, index, size, first: page & !(size.pages() - 1), entry },
+            }
+        }
+    }
+
+    /// Fails with the first page of `span` whose entry is not `wanted`. O(entries).
+    pub(super) fn check(&self, span: Span, wanted: impl Fn(Entry) -> bool) -> Result<(), u32> {
+        let mut page = span.first();
+        while page < span.end() {
+            let slot = self.find(page);
+            if !wanted(slot.entry) {
+                return Err(page);
+            }
+            page = slot.end();
+        }
+        Ok(())
+    }
+
+    /// Writes an entry that Linux does not write: one that is no leaf.
+    pub(super) fn set(&self, slot: &Slot, entry: Entry) {
+        self.memory.store(slot.table, slot.index, entry.encode(slot.size));
+    }
+
+    /// Replaces a leaf, and says what it was at that instant.
+    ///
+    /// Linux may set `MIRRORED` between the load and the exchange. It never clears it, so there are at most two rounds.
+    pub(super) fn replace(&self, slot: &Slot, new: impl Fn(Leaf) -> Entry) -> Option<Leaf> {
+        loop {
+            let current = self.memory.load(slot.table, slot.index);
+            let Entry::Leaf(leaf) = Entry::decode(current, slot.size) else { return None };
+            if self.memory.compare_exchange(slot.table, slot.index, current, new(leaf).encode(slot.size)) {
+                return Some(leaf);
+            }
+        }
+    }
+
+    /// Divides an entry into 512 of the next smaller size, in `table`: all of it is filled before one exchange.
+    pub(super) fn split(&mut self, slot: &Slot, table: u64) {
+        let Some(smaller) = slot.size.smaller() else { return };
+        let entry = loop {
+            let current = self.memory.load(slot.table, slot.index);
+            let entry = Entry::decode(current, slot.size);
+            if entry != Entry::Absent {
+                (0..512).for_each(|n| self.memory.store(table, n, entry.part(n, smaller).encode(smaller)));
+            }
+            // Fails if Linux has set MIRRORED meanwhile: then every part gets it.
+            let new = Entry::Table(table).encode(slot.size);
+            if self.memory.compare_exchange(slot.table, slot.index, current, new) {
+                break entry;
+            }
+        };
+        if let Entry::Leaf(leaf) = entry {
+            self.memory.split(leaf.frame, slot.size.order(), smaller.order());
+        }
+    }
+
+    /// Makes `page` the first of an entry of `size`, which the caller knows to be within one entry.
+    ///
+    /// On failure some entries are divided; [`Self::join`] puts them together again.
+    pub(super) fn divide(&mut self, page: u32, size: PageSize) -> Result<Slot, Error> {
+        loop {
+            let slot = self.find(page);
+            if slot.size <= size {
+                return Ok(slot);
+            }
+            let table = self.memory.allocate_table().ok_or(Error::NoTable)?;
+            self.split(&slot, table);
+        }
+    }
+
+    /// As many tables as both edges of `span` need, or none. `absent`: address space that is free is divided too.
+    pub(super) fn spares(&mut self, span: Span, absent: bool) -> Result<Spares, Error> {
+        let mut spares = Spares { tables: [None; 4] };
+        let needed = self.tables_for_edges(span, absent);
+        for place in spares.tables.iter_mut().take(needed) {
+            *place = self.memory.allocate_table();
+            if place.is_none() {
+                self.give_back(spares);
+                return Err(Error::NoTable);
+            }
+        }
+        Ok(spares)
+    }
+
+    /// Frees spares that were not needed after all.
+    pub(super) fn give_back(&mut self, mut spares: Spares) {
+        while let Some(table) = spares.take() {
+            self.memory.free_table(table);
+        }
+    }
+
+    /// Divides entries so that one begins at `span` and one behind it. Cannot fail.
+    pub(super) fn cut(&mut self, span: Span, absent: bool, mut spares: Spares) {
+        for page in [span.first(), span.end()] {
+            while let Some(slot) = self.across(page, absent) {
+                let Some(table) = spares.take() else { break };
+                self.split(&slot, table);
+            }
+        }
+        self.give_back(spares);
+    }
+
+    fn tables_for_edges(&self, span: Span, absent: bool) -> usize {
+        // How many levels lie between the entry and one that begins at the page.
+        let depth = |slot: &Slot, page: u32| match slot.size {
+            PageSize::Gib1 if !page.is_multiple_of(512) => 2,
+            _ => 1,
+        };
+        let (left, right) = (self.across(span.first(), absent), self.across(span.end(), absent));
+        let each = |slot: &Option<Slot>, page| slot.as_ref().map_or(0, |slot| depth(slot, page));
+        let both = each(&left, span.first()) + each(&right, span.end());
+        match (left, right) {
+            (Some(a), Some(b)) if a.first == b.first => {
+                let deep = depth(&a, span.first()) == 2 && depth(&b, span.end()) == 2;
+                both - 1 - usize::from(deep && span.first() / 512 == span.end() / 512)
+            }
+            _ => both,
+        }
+    }
+
+    /// The entry that `page` is inside of, if it is not its first page.
+    fn across(&self, page: u32, absent: bool) -> Option<Slot> {
+        if page >= PAGES {
+            return None;
+        }
+        let slot = self.find(page);
+        (slot.first != page && (absent || slot.entry != Entry::Absent)).then_some(slot)
+    }
+
+    /// Frees the tables around `page` that have become empty. O(1): at most 1,024 loads.
+    pub(super) fn prune(&mut self, page: u32) {
+        self.fold(page, |space, table, from| space.uniform(table, from).filter(|&e| e == Entry::Absent));
+    }
+
+    /// Replaces the tables around `page` whose entries are all the same reservation by one. O(1), as above.
+    pub(super) fn join(&mut self, page: u32) {
+        self.fold(page, |space, table, from| space.uniform(table, from).filter(|e| matches!(e, Entry::Reserved(_))));
+    }
+
+    /// Puts one entry in the place of each table around `page` that is worth one: first the lower, then the upper.
+    fn fold(&mut self, page: u32, worth: impl Fn(&Self, u64, u16) -> Option<Entry>) {
+        let (root, upper, lower) = (self.root, PageSize::Gib1, PageSize::Mib2);
+        let Entry::Table(middle) = self.entry(root, page, upper) else { return };
+        for (parent, size) in [(middle, lower), (root, upper)] {
+            if let Entry::Table(table) = self.entry(parent, page, size) {
+                let from = size.smaller().map_or(0, |smaller| smaller.index(page));
+                let Some(entry) = worth(self, table, from) else { return };
+                self.memory.store(parent, size.index(page), entry.encode(size));
+                self.memory.free_table(table);
+            }
+        }
+    }
+
+    fn entry(&self, table: u64, page: u32, size: PageSize) -> Entry {
+        Entry::decode(self.memory.load(table, size.index(page)), size)
+    }
+
+    /// What all entries of a table are, if they are all the same and no leaf. Begins at `from`, so that a
+    /// neighbour of what has just been changed ends the search.
+    fn uniform(&self, table: u64, from: u16) -> Option<Entry> {
+        let first = self.memory.load(table, from);
+        let same = (1..512).all(|n| self.memory.load(table, (from + n) & 511) == first);
+        // The size matters only to tables and leaves.
+        let entry = Entry::decode(first, PageSize::Mib2);
+        (same && !matches!(entry, Entry::Leaf(_) | Entry::Table(_))).then_some(entry)
+    }
+}

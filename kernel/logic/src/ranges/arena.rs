@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One core's place in a process's range.
+//!
+//! Within its current piece a core looks downwards from where it has found
+//! something last, and from the top only if it has passed over a run that may be
+//! large enough, or if there is nothing left below (as Linux did before it had an
+//! index of its mappings). What is freed in the piece moves that place up again,
+//! so a program that maps and unmaps in turn gets the same addresses, and the same tables.
+
+use super::plan::{Plan, Stage, Window};
+use super::search::{Outcome, Search};
+use crate::paging::{AddressSpace, Entry, Memory, PIECE_PAGES, PageSize, Span};
+
+/// Entries that a search in one piece looks at: eight full tables.
+const ENTRIES: u32 = 8 * 512;
+
+/// Which core has which piece of a process's range: 512 numbers, all 0 at first, shared by its cores.
+pub trait Pieces {
+    /// Who has the piece: a number that is not 0 for each core, or 0 for nobody. Relaxed ordering is enough.
+    fn owner(&self, piece: u32) -> u16;
+    /// Writes `new` if `current` has it; says whether it had. Relaxed ordering is enough: rights protect what matters.
+    fn exchange(&self, piece: u32, current: u16, new: u16) -> bool;
+}
+
+/// What addresses are wanted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub(super) pages: u32,
+    pub(super) alignment: u32,
+    pub(super) random: u32,
+}
+
+impl Request {
+    /// `pages` pages, aligned for the largest pages that fit. In a piece that the core takes anew, the search begins
+    /// up to a quarter of the piece below its top, as `random` decides.
+    pub const fn new(pages: u32, random: u32) -> Self {
+        Self { pages, alignment: PageSize::Gib1.fitting(0, pages).pages(), random: random % (PIECE_PAGES / 4) }
+    }
+}
+
+/// One core's place in one process's range. Owned by the core.
+pub struct Arena {
+    owner: u16,
+    limits: Span,
+    current: Option<u32>,
+    /// Where to go on looking in the current piece, downwards.
+    cursor: u32,
+    /// The largest free run that was passed over above the cursor.
+    skipped: u32,
+}
+
+impl Arena {
+    /// For the core that is `owner`, not 0. Only addresses within `limits` are used: the end is the process's random base.
+    pub const fn new(owner: u16, limits: Span) -> Self {
+        Self { owner, limits, current: None, cursor: 0, skipped: 0 }
+    }
+
+    /// What to try for a request: the current piece, two others of the core, pieces that nobody has, the whole range.
+    pub fn plan(&self, request: Request) -> Plan {
+        let needed = request.pages.div_ceil(PIECE_PAGES).max(1);
+        Plan { owner: self.owner, limits: self.limits, current: self.current, needed, stage: Stage::Current }
+    }
+
+    /// Looks for free pages in a window of the plan. The caller has the right to its pieces and keeps it until
+    /// the pages are reserved. At most 2 · 4,096 entries, except in the last window.
+    pub fn search<M: Memory>(&mut self, space: &AddressSpace<M>, window: Window, request: Request) -> Outcome {
+        let (bottom, top) = (window.span.first(), window.span.end());
+        let Request { pages, alignment, random } = request;
+        let search = Search { bottom, top, pages, alignment, entries: ENTRIES, skipped: 0 };
+        match window.piece {
+            Some(piece) => {
+                if self.current != Some(piece) {
+                    self.current = Some(piece);
+                    self.cursor = top.saturating_sub(random).max(bottom);
+                    self.skipped = 0;
+                }
+                self.search_piece(space, search)
+            }
+            None if !window.last => Search { ..search }.run(space),
+            None => match (Search { entries: u32::MAX, ..search }).run(space) {
+                Outcome::Full => Search { entries: u32::MAX, alignment: 1, ..search }.run(space),
+                outcome => outcome,
+            },
+        }
+    }
+
+    /// Says that `span` was unmapped, while the right to it is still held: it is found again, and pieces that have
+    /// become empty are anybody's. At most 1,536 loads for its end, and one for each piece.
+    pub fn freed<M: Memory, P: Pieces>(&mut self, space: &AddressSpace<M>, pieces: &P, span: Span) {
+        for piece in span.pieces() {
+            let first = piece * PIECE_PAGES;
+            let mapped = |page| space.view(page).is_none_or(|view| view.entry != Entry::Absent);
+            if self.current == Some(piece) {
+                let top = (first + PIECE_PAGES).min(self.limits.end());
+                let mut end = span.end().min(top);
+                while end < top && !mapped(end) {
+                    end = space.view(end).map_or(top, |view| view.end()).min(top);
+                }
+                self.cursor = self.cursor.max(end);
+            } else if space.view(first).is_some_and(|view| view.size == PageSize::Gib1 && !mapped(first)) {
+                let owner = pieces.owner(piece);
+                pieces.exchange(piece, owner, 0);
+            }
+        }
+    }
+
+    /// From the cursor down, then from the top if that may help.
+    fn search_piece<M: Memory>(&mut self, space: &AddressSpace<M>, search: Search) -> Outcome {
+        let top = search.top;
+        let mut first = Search { top: self.cursor.min(top), skipped: self.skipped, ..search };
+        let below = if search.pages > self.skipped { first.run(space) } else { Outcome::Full };
+        let (used, outcome) = match below {
+            Outcome::Found(_) => (first, below),
+            _ if search.pages > self.skipped && first.top == top => (first, below),
+            _ => {
+                let mut again = search;
+                let outcome = again.run(space);
+                (again, outcome)
+            }
+        };
+        if let Outcome::Found(span) = outcome {
+            self.cursor = span.first();
+            self.skipped = used.skipped;
+        }
+        outcome
+    }
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A machine for the address space: tables in a map, frames from the real pool, content as one number for each page.
+//!
+//! A frame that was handed out but neither zeroed nor copied into is garbage, and reading it fails the test.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use tacet_logic::frames::{Block, Layout, Lists, Pool, State};
+use tacet_logic::paging::{AddressSpace, Entry, Memory, PageSize, Retired, Tables, View};
+
+use crate::records::MapRecords;
+
+/// One aligned gigabyte with a few frames around it on node 0, three 2 MiB runs and a rest on node 1.
+static LAYOUT: LazyLock<Layout<'static>> = LazyLock::new(|| {
+    let blocks = [Block::new((1 << 18) - 700, (1 << 18) + 900, 0), Block::new(4_000, 2_000, 1)];
+    Layout::new(Box::leak(Box::new(blocks))).unwrap()
+});
+
+/// Without the gigabyte: for histories that would otherwise be made of single pages.
+static SMALL: LazyLock<Layout<'static>> = LazyLock::new(|| {
+    let blocks = [Block::new(100, 1_500, 0), Block::new(4_000, 2_000, 1)];
+    Layout::new(Box::leak(Box::new(blocks))).unwrap()
+});
+
+/// Which allocations fail.
+#[derive(Clone, Copy, Default, Debug, PartialEq)]
+pub enum Failing {
+    #[default]
+    None,
+    /// Only this one.
+    One(usize),
+    /// This one and all after it.
+    From(usize),
+}
+
+pub struct Machine {
+    tables: RefCell<BTreeMap<u64, [u64; 512]>>,
+    next_table: u64,
+    pool: Pool<'static, MapRecords>,
+    records: MapRecords,
+    lists: Lists,
+    content: BTreeMap<u64, u64>,
+    garbage: BTreeSet<(u64, u8)>,
+    pub failing: Failing,
+    pub allocations: usize,
+    pub refused: usize,
+    /// Runs that were zeroed.
+    pub zeroed: usize,
+    /// Entries read.
+    pub loads: Cell<usize>,
+}
+
+impl Machine {
+    pub fn new(gigabyte: bool) -> Self {
+        let layout = if gigabyte { *LAYOUT } else { *SMALL };
+        let records = MapRecords::default();
+        let pool = Pool::new(layout, records.clone());
+        let mut lists = Lists::new();
+        pool.fill(&mut lists);
+        let (tables, content, garbage) = Default::default();
+        let (failing, allocations, refused, zeroed, loads) = Default::default();
+        let next_table = 1 << 30;
+        Self {
+            tables,
+            next_table,
+            pool,
+            records,
+            lists,
+            content,
+            garbage,
+            failing,
+            allocations,
+            refused,
+            zeroed,
+            loads,
+        }
+    }
+
+    /// A picture of everything, to try something on.
+    pub fn picture(&self) -> Self {
+        let records = self.records.picture();
+        Self {
+            tables: self.tables.clone(),
+            pool: Pool::new(*self.pool.layout(), records.clone()),
+            records,
+            lists: self.lists.clone(),
+            content: self.content.clone(),
+            garbage: self.garbage.clone(),
+            loads: self.loads.clone(),
+            ..*self
+        }
+    }
+
+    pub fn root(&mut self) -> u64 {
+        self.failing = Failing::None;
+        self.allocate_table().unwrap()
+    }
+
+    pub fn space(&mut self, root: u64) -> AddressSpace<'_, Self> {
+        AddressSpace::new(root, self)
+    }
+
+    pub fn free_frames(&self) -> u64 {
+        self.lists.statistics(0).frames + self.lists.statistics(1).frames
+    }
+
+    /// Free frames where `policy` may look.
+    pub fn allowed_frames(&self, policy: u8) -> u64 {
+        nodes(policy).iter().map(|&node| self.lists.statistics(node).frames).sum()
+    }
+
+    pub fn tables(&self) -> usize {
+        self.tables.borrow().len()
+    }
+
+    /// What `retire` gets comes back to the pool, as if every TLB were flushed.
+    pub fn release(&mut self, retired: &[Retired]) {
+        for old in retired {
+            self.forget(old.frame, old.order);
+            assert_eq!(self.pool.free(&mut self.lists, old.frame, old.order), Ok(()), "{old:?}");
+        }
+    }
+
+    pub fn read(&self, frame: u64) -> u64 {
+        for order in [0, 9, 18] {
+            let run = frame & !((1 << order) - 1);
+            assert!(!self.garbage.contains(&(run, order)), "frame {frame:#x} was never zeroed");
+        }
+        self.content.get(&frame).copied().unwrap_or(0)
+    }
+
+    pub fn write(&mut self, frame: u64, value: u64) {
+        self.read(frame);
+        self.content.insert(frame, value);
+    }
+
+    /// Every entry that is mapped, lowest first, and the number of tables, found without the code under test.
+    pub fn walk(&self, root: u64) -> (Vec<View>, usize) {
+        let (mut found, mut tables) = (Vec::new(), 0);
+        self.walk_table(root, PageSize::Gib1, 0, &mut found, &mut tables);
+        (found, tables)
+    }
+
+    fn walk_table(&self, table: u64, size: PageSize, first: u32, found: &mut Vec<View>, tables: &mut usize) {
+        *tables += 1;
+        let entries = self.tables.borrow()[&table];
+        let before = found.len();
+        for (first, &raw) in (first..).step_by(size.pages() as usize).zip(&entries) {
+            match Entry::decode(raw, size) {
+                Entry::Absent => assert_eq!(raw, 0),
+                Entry::Table(next) => self.walk_table(next, size.smaller().unwrap(), first, found, tables),
+                entry => {
+                    assert_eq!(entry.encode(size), raw);
+                    found.push(View { first, size, entry });
+                }
+            }
+        }
+        assert!(size == PageSize::Gib1 || found.len() > before, "table {table:#x} is empty");
+    }
+
+    /// No frame or table is in two places, none is lost, nothing is half done.
+    pub fn check(&self, roots: &[u64]) {
+        let (mut frames, mut tables, mut used) = (BTreeMap::new(), 0, 0);
+        for &root in roots {
+            let (views, count) = self.walk(root);
+            tables += count;
+            for view in views {
+                let Entry::Leaf(leaf) = view.entry else { continue };
+                assert_eq!(leaf.frame % u64::from(view.size.pages()), 0, "{view:?}");
+                assert_eq!(self.pool.state(leaf.frame), Some(State::Used(view.size.order())), "{view:?}");
+                assert_eq!(frames.insert(leaf.frame, view.size.order()), None, "twice: {view:?}");
+                assert!(!view.entry.encode(view.size) & (3 << 3) != 0, "pending: {view:?}");
+                used += u64::from(view.size.pages());
+            }
+        }
+        let overlaps = |((a, order), (b, _)): ((&u64, &u8), (&u64, &u8))| a + (1 << order) > *b;
+        assert!(!frames.iter().zip(frames.iter().skip(1)).any(overlaps));
+        assert_eq!(used + self.free_frames(), u64::from(self.pool.layout().slots()));
+        assert_eq!(tables, self.tables());
+    }
+
+    fn refuses(&mut self) -> bool {
+        let number = self.allocations;
+        self.allocations += 1;
+        let refused = match self.failing {
+            Failing::None => false,
+            Failing::One(failing) => number == failing,
+            Failing::From(failing) => number >= failing,
+        };
+        self.refused += usize::from(refused);
+        refused
+    }
+
+    fn forget(&mut self, frame: u64, order: u8) {
+        let run = frame..frame + (1 << order);
+        let old: Vec<u64> = self.content.range(run).map(|(&frame, _)| frame).collect();
+        for frame in old {
+            self.content.remove(&frame);
+        }
+        self.garbage.remove(&(frame, order));
+    }
+}
+
+fn nodes(policy: u8) -> &'static [u8] {
+    match policy {
+        0 => &[0, 1],
+        1 => &[1],
+        _ => &[1, 0],
+    }
+}
+
+impl Tables for Machine {
+    fn load(&self, table: u64, index: u16) -> u64 {
+        self.loads.set(self.loads.get() + 1);
+        self.tables.borrow()[&table][usize::from(index)]
+    }
+
+    fn store(&self, table: u64, index: u16, entry: u64) {
+        self.tables.borrow_mut().get_mut(&table).expect("a live table")[usize::from(index)] = entry;
+    }
+
+    fn compare_exchange(&self, table: u64, index: u16, current: u64, new: u64) -> bool {
+        let same = self.load(table, index) == current;
+        if same {
+            self.store(table, index, new);
+        }
+        same
+    }
+
+    fn allocate_table(&mut self) -> Option<u64> {
+        if self.refuses() {
+            return None;
+        }
+        self.next_table += 1;
+        self.tables.borrow_mut().insert(self.next_table, [0; 512]);
+        Some(self.next_table)
+    }
+
+    fn free_table(&mut self, table: u64) {
+        let old = self.tables.borrow_mut().remove(&table).expect("freed once");
+        let leaf = |&raw: &u64| matches!(Entry::decode(raw, PageSize::Mib2), Entry::Leaf(_) | Entry::Table(_));
+        assert!(!old.iter().any(leaf), "a table with something in it was freed");
+    }
+}
+
+impl Memory for Machine {
+    fn allocate(&mut self, order: u8, policy: u8) -> Option<u64> {
+        if self.refuses() {
+            return None;
+        }
+        let frame = self.pool.allocate(&mut self.lists, order, nodes(policy))?;
+        self.garbage.insert((frame, order));
+        Some(frame)
+    }
+
+    fn free(&mut self, frame: u64, order: u8) {
+        self.release(&[Retired { frame, order, mirrored: false }]);
+    }
+
+    fn split(&mut self, frame: u64, order: u8, to: u8) {
+        assert_eq!(self.pool.split(frame, order, to), Ok(()));
+        if self.garbage.remove(&(frame, order)) {
+            let parts = (frame..frame + (1 << order)).step_by(1 << to);
+            self.garbage.extend(parts.map(|part| (part, to)));
+        }
+    }
+
+    fn zero(&mut self, frame: u64, order: u8) {
+        assert!(self.garbage.contains(&(frame, order)), "zeroed without need");
+        self.forget(frame, order);
+        self.zeroed += 1;
+    }
+
+    fn copy(&mut self, from: u64, to: u64, order: u8) {
+        self.forget(to, order);
+        let values: Vec<_> = self.content.range(from..from + (1 << order)).map(|(f, v)| (f - from + to, *v)).collect();
+        self.content.extend(values);
+    }
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * What lies between markers: quanta of a measured CPU, regions over all CPUs, and where stolen instructions ran.
+ *
+ * Owns: the text that the plugin writes (to QEMU's log, so a node returns it), one record a line:
+ *   tacet-count interface V cpus N interrupts 0|1
+ *   fwq CPU LABEL quanta N user U             all quanta executed U instructions of the program but those listed
+ *   hit INDEX user U other O kernel K entries E interrupts I exceptions X first PC
+ *   at PC times T instructions N              kernel blocks executed while measured, once per fwq record
+ *   entry PC times T instructions N           where the kernel was entered, and all that it executed until it left
+ *   other PID turns T instructions N name TEXT    other programs; no TEXT: the emulator does not tell who it was
+ *   end CPU
+ *   region LABEL cpu C user U kernel K interrupts I    followed by `at` lines of that CPU with sites=on
+ * Called by count.c on the thread of the virtual CPU concerned. Must never block for long: it stops that CPU.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "count.h"
+#include "interface.h"
+#include "../marker.h"
+
+#define BUCKETS 4096
+
+struct hit {
+	uint64_t index, user, other, kernel, entries, interrupts, exceptions, first;
+};
+
+struct entry {			/* into the kernel, by the block that came first; never freed */
+	struct entry *next;
+	struct place *place;
+	uint64_t times, instructions;
+};
+
+struct other {			/* a program that is not the measured one; never freed */
+	struct other *next;
+	struct task task;
+	uint64_t turns, instructions;
+};
+
+struct measured {		/* one per CPU, its own thread only */
+	uint64_t quanta, user;
+	struct counters last;
+	uint64_t entries, first;	/* of the open quantum */
+	bool open;
+	struct hit *hits;
+	size_t hit_count, hit_room;
+	struct entry *entries_by_place, *entry;		/* the latest of them; NULL after MARK_BEGIN */
+	struct other *others, *running;			/* NULL: the kernel runs, or ran since */
+};
+
+bool region_sites;
+
+static unsigned cpu_count;
+static struct measured measured[MAX_CPUS];
+static struct counters regions[MARK_LABELS][MAX_CPUS];
+static struct place *places[BUCKETS];
+static atomic_flag writing = ATOMIC_FLAG_INIT, placing = ATOMIC_FLAG_INIT;
+
+static void lock(atomic_flag *flag)
+{
+	while (atomic_flag_test_and_set_explicit(flag, memory_order_acquire))
+		;
+}
+
+static void unlock(atomic_flag *flag)
+{
+	atomic_flag_clear_explicit(flag, memory_order_release);
+}
+
+#define SAY(...)							\
+	do {								\
+		char line_[256];					\
+		snprintf(line_, sizeof(line_), __VA_ARGS__);		\
+		qemu_plugin_outs(line_);				\
+	} while (0)
+
+void record_start(unsigned cpus)
+{
+	cpu_count = cpus;
+	SAY("tacet-count interface %d cpus %u interrupts %d\n", interface_version(), cpus, sees_interrupts());
+}
+
+static void *made(size_t size)
+{
+	void *new = calloc(1, size);
+
+	if (!new)
+		abort();
+	return new;
+}
+
+struct place *record_place(uint64_t address, size_t instructions)
+{
+	struct place **at = &places[(address ^ address >> 12) % BUCKETS], *place;
+
+	lock(&placing);
+	for (place = *at; place; place = place->next)
+		if (place->address == address && place->instructions == instructions)
+			break;
+	if (!place) {
+		place = made(sizeof(*place));
+		place->address = address;
+		place->instructions = instructions;
+		place->next = *at;
+		*at = place;
+	}
+	unlock(&placing);
+	return place;
+}
+
+static struct entry *entry_at(struct measured *m, struct place *place)
+{
+	struct entry *entry;
+
+	for (entry = m->entries_by_place; entry; entry = entry->next)
+		if (entry->place == place)
+			return entry;
+	entry = made(sizeof(*entry));
+	entry->place = place;
+	entry->next = m->entries_by_place;
+	return m->entries_by_place = entry;
+}
+
+void record_kernel_block(unsigned cpu, struct place *place)
+{
+	struct counters *counters = counters_of(cpu);
+	struct measured *m = &measured[cpu];
+
+	place->times[cpu]++;
+	m->running = NULL;
+	if (counters->was_user) {
+		counters->was_user = 0;
+		m->entries++;
+		m->entry = entry_at(m, place);
+		m->entry->times++;
+	}
+	if (m->entry)
+		m->entry->instructions += place->instructions;
+	if (!m->first)
+		m->first = place->address;
+}
+
+static struct other *other_called(struct measured *m, const struct task *task)
+{
+	struct other *other;
+
+	for (other = m->others; other; other = other->next)
+		if (other->task.pid == task->pid && !strcmp(other->task.name, task->name))
+			return other;
+	other = made(sizeof(*other));
+	other->task = *task;
+	other->next = m->others;
+	return m->others = other;
+}
+
+void record_other_block(unsigned cpu, size_t instructions)
+{
+	struct measured *m = &measured[cpu];
+
+	if (!m->running) {
+		struct task task = { 0 };
+
+		names_current(cpu, &task);
+		m->running = other_called(m, &task);
+		m->running->turns++;
+	}
+	m->running->instructions += instructions;
+}
+
+static void open_quantum(struct measured *m, const struct counters *now)
+{
+	m->open = true;
+	m->last = *now;
+	m->entries = 0;
+	m->first = 0;
+}
+
+static void close_quantum(struct measured *m, const struct counters *now)
+{
+	uint64_t user = now->own - m->last.own, kernel = now->kernel - m->last.kernel;
+	uint64_t other = now->other - m->last.other;
+
+	/* an interrupted block counts twice: the least is the program's alone */
+	if (!m->quanta || user < m->user)
+		m->user = user;
+	if (kernel || other || user != m->user || now->interrupts != m->last.interrupts) {
+		if (m->hit_count == m->hit_room) {
+			m->hit_room = m->hit_room ? 2 * m->hit_room : 1024;
+			m->hits = realloc(m->hits, m->hit_room * sizeof(*m->hits));
+			if (!m->hits)
+				abort();
+		}
+		m->hits[m->hit_count++] = (struct hit){
+			m->quanta, user, other, kernel, m->entries, now->interrupts - m->last.interrupts,
+			now->exceptions - m->last.exceptions, m->first,
+		};
+	}
+	m->quanta++;
+}
+
+/* And forgets them. */
+static void write_sites(unsigned cpu)
+{
+	for (size_t b = 0; b < BUCKETS; b++)
+		for (struct place *p = places[b]; p; p = p->next) {
+			if (p->times[cpu])
+				SAY("at %lx times %u instructions %lu\n", p->address, p->times[cpu], p->instructions);
+			p->times[cpu] = 0;
+		}
+}
+
+static void write_quanta(unsigned cpu, unsigned label, struct measured *m)
+{
+	SAY("fwq %u %u quanta %lu user %lu\n", cpu, label, m->quanta, m->user);
+	for (size_t i = 0; i < m->hit_count; i++) {
+		struct hit *h = &m->hits[i];
+
+		SAY("hit %lu user %lu other %lu kernel %lu entries %lu interrupts %lu exceptions %lu first %lx\n",
+		    h->index, h->user, h->other, h->kernel, h->entries, h->interrupts, h->exceptions, h->first);
+	}
+	write_sites(cpu);
+	for (struct entry *e = m->entries_by_place; e; e = e->next)
+		if (e->times)
+			SAY("entry %lx times %lu instructions %lu\n", e->place->address, e->times, e->instructions);
+	for (struct other *o = m->others; o; o = o->next)
+		if (o->turns)
+			SAY("other %u turns %lu instructions %lu name %s\n", o->task.pid, o->turns, o->instructions,
+			    o->task.name);
+	SAY("end %u\n", cpu);
+}
+
+static void write_region(unsigned label)
+{
+	for (unsigned cpu = 0; cpu < cpu_count; cpu++) {
+		struct counters *now = counters_of(cpu), *then = &regions[label][cpu];
+		uint64_t user = now->own - then->own + now->other - then->other;
+
+		SAY("region %u cpu %u user %lu kernel %lu interrupts %lu\n", label, cpu, user,
+		    now->kernel - then->kernel, now->interrupts - then->interrupts);
+		if (region_sites)
+			write_sites(cpu);
+	}
+}
+
+static void forget(struct measured *m)
+{
+	m->open = false;
+	m->quanta = m->hit_count = 0;
+	m->entry = NULL;
+	m->running = NULL;
+	for (struct entry *e = m->entries_by_place; e; e = e->next)
+		e->times = e->instructions = 0;
+	for (struct other *o = m->others; o; o = o->next)
+		o->turns = o->instructions = 0;
+}
+
+void record_marker(unsigned cpu, unsigned kind, unsigned label)
+{
+	struct measured *m = &measured[cpu];
+	struct counters *now = counters_of(cpu);
+
+	label %= MARK_LABELS;
+	switch (kind) {
+	case MARK_BEGIN:
+		forget(m);
+		names_begin(cpu);
+		now->measured = 1;
+		break;
+	case MARK_QUANTUM:
+		if (m->open)
+			close_quantum(m, now);
+		open_quantum(m, now);
+		break;
+	case MARK_END:
+		now->measured = 0;
+		m->open = false;
+		lock(&writing);
+		write_quanta(cpu, label, m);
+		unlock(&writing);
+		break;
+	case MARK_REGION:
+		for (unsigned i = 0; i < cpu_count; i++) {
+			regions[label][i] = *counters_of(i);
+			counters_of(i)->measured |= region_sites;
+		}
+		break;
+	case MARK_REGION_END:
+		for (unsigned i = 0; region_sites && i < cpu_count; i++)
+			counters_of(i)->measured = 0;
+		lock(&writing);
+		write_region(label);
+		unlock(&writing);
+		break;
+	}
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `collect`: runs of the MPI program become one record and a table of ranks, and its summary on the terminal.
+
+use std::process::ExitCode;
+
+use super::measure::THRESHOLD_NS;
+use super::{print, print_json};
+use crate::Result;
+use crate::collect::{collect, read_runs, write_ranks};
+use crate::options::Collect;
+use crate::show;
+
+pub fn run(options: Collect) -> Result<ExitCode> {
+    let runs = read_runs(&options.runs)?;
+    let record = collect(&runs, options.label)?;
+    let ranks = options.output.with_extension("ranks.parquet");
+    write_ranks(&runs, &ranks)?;
+    record.write(&options.output)?;
+    let summary = record.summary(THRESHOLD_NS);
+    if options.json {
+        return print_json(&summary);
+    }
+    let text = show::summaries(&[summary]);
+    print(&format!("{text}record: {}\nranks: {}\n", options.output.display(), ranks.display()))
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `exact`: a record of instructions from an emulated node, or one that is there, and its summary.
+
+use std::process::ExitCode;
+
+use indicatif::ProgressBar;
+
+use super::{print, print_json};
+use crate::Result;
+use crate::exact::node::Plan;
+use crate::exact::record::Record;
+use crate::options::Exact;
+use crate::show;
+
+/// Forks, executes, pipes, file writes and what follows from them, with what a node without a disk has, too.
+const LOAD: &str =
+    "while :; do ls -lR /proc/self >/tmp/load-1; cat /tmp/load-1 | sort >/tmp/load-2; rm /tmp/load-?; done";
+/// CPUs of the plugin and of the script's mask.
+const CPUS_LIMIT: u32 = 64;
+/// The fewest instructions that hide what the markers between quanta cost.
+const QUANTUM_LEAST: u64 = 1000;
+
+pub fn run(options: Exact) -> Result<ExitCode> {
+    let (record, written) = match &options.record {
+        Some(path) => (Record::read(path)?, None),
+        None => {
+            let plan = plan(&options)?;
+            let bar = ProgressBar::new_spinner().with_message("a node boots and counts");
+            bar.enable_steady_tick(std::time::Duration::from_millis(200));
+            let record = plan.measure();
+            bar.finish_and_clear();
+            let record = record?;
+            record.write(&options.output)?;
+            (record, Some(options.output.display().to_string()))
+        }
+    };
+    let summary = record.summary();
+    if options.json {
+        return print_json(&summary);
+    }
+    let written = written.map_or_else(String::new, |path| format!("record: {path}\n"));
+    print(&format!("{}{written}", show::exact(&summary)))
+}
+
+fn plan(options: &Exact) -> Result<Plan> {
+    let cpus = options.cpus;
+    if !(1..=CPUS_LIMIT).contains(&cpus) {
+        return Err(format!("--cpus {cpus}: a node has 1 to {CPUS_LIMIT}").into());
+    }
+    let measured_cpu = options.measured.unwrap_or(cpus - 1);
+    if measured_cpu >= cpus {
+        return Err(format!("--measured {measured_cpu}: the node's last cpu is {}", cpus - 1).into());
+    }
+    if options.quantum < QUANTUM_LEAST {
+        return Err(format!("--quantum {}: at least {QUANTUM_LEAST} instructions", options.quantum).into());
+    }
+    let load = match options.load.as_deref() {
+        _ if cpus == 1 => None,
+        None => Some(LOAD.to_owned()),
+        Some(command) => Some(command.trim().to_owned()).filter(|command| !command.is_empty()),
+    };
+    let absolute =
+        |path: &std::path::PathBuf| path.canonicalize().map_err(|error| format!("--share {}: {error}", path.display()));
+    Ok(Plan {
+        label: options.label.clone().unwrap_or_else(|| format!("Linux {}", options.kernel)),
+        kernel: options.kernel.clone(),
+        cpus,
+        measured_cpu,
+        quanta: options.quanta,
+        quantum_instructions: options.quantum,
+        boot_arguments: options.boot_arguments.clone(),
+        load,
+        shares: options.share.iter().map(absolute).collect::<std::result::Result<_, _>>()?,
+        seed: options.reproducible,
+        arguments: std::env::args().skip(1).collect(),
+    })
+}

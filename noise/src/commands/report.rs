@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `report`: a page about one or several records, their figures as files, and the table on the terminal.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::{print, print_json, read_all};
+use crate::Result;
+use crate::analyse::Summary;
+use crate::options::{Format, Report};
+use crate::report::figures::{Figure, figures};
+use crate::report::{Material, RECORDS_LIMIT, page, png, svg};
+use crate::show;
+
+#[derive(Debug, Serialize)]
+struct Facts {
+    page: PathBuf,
+    page_bytes: usize,
+    figures: Vec<PathBuf>,
+    records: Vec<Summary>,
+}
+
+pub fn run(options: Report) -> Result<ExitCode> {
+    if options.records.len() > RECORDS_LIMIT {
+        return Err(format!(
+            "{} records: at most {RECORDS_LIMIT} on a page, more colours cannot be told apart",
+            options.records.len()
+        )
+        .into());
+    }
+    let records = read_all(&options.records)?;
+    let material = Material::of(&records, options.threshold, options.interval);
+    let figures = figures(&material);
+    let page = page(&material, &figures)?;
+    let files = match &options.figures {
+        Some(folder) => files(folder, options.format, &figures)?,
+        None => Vec::new(),
+    };
+    // Nothing is written before everything is drawn.
+    if let Some(folder) = &options.figures {
+        fs::create_dir_all(folder).map_err(|error| format!("{}: no folder for figures: {error}", folder.display()))?;
+    }
+    files.iter().try_for_each(|(path, bytes)| write(path, bytes))?;
+    write(&options.output, page.as_bytes())?;
+    let facts = Facts {
+        page: options.output,
+        page_bytes: page.len(),
+        figures: files.into_iter().map(|(path, _)| path).collect(),
+        records: material.records.iter().map(|record| record.summary.clone()).collect(),
+    };
+    if options.json {
+        return print_json(&facts);
+    }
+    let figures = facts.figures.iter().map(|path| format!("figure: {}\n", path.display())).collect::<String>();
+    print(&format!("{}{figures}page: {}\n", show::summaries(&facts.records), facts.page.display()))
+}
+
+/// Each figure's name in `folder` and its bytes.
+fn files(folder: &Path, format: Format, figures: &[Figure<'_>]) -> Result<Vec<(PathBuf, Vec<u8>)>> {
+    let mut files = Vec::new();
+    for figure in figures {
+        let picture = svg(figure)?;
+        if format != Format::Svg {
+            files.push((folder.join(format!("{}.png", figure.name)), png(&picture)?));
+        }
+        if format != Format::Png {
+            files.push((folder.join(format!("{}.svg", figure.name)), picture.into_bytes()));
+        }
+    }
+    Ok(files)
+}
+
+/// Whole or not at all; a file that is there already stays as it was until then.
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let done = fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path));
+    if done.is_err() {
+        let _ = fs::remove_file(&partial);
+    }
+    done.map_err(|error| format!("{}: cannot write: {error}", path.display()).into())
+}

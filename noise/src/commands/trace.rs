@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `trace`: a record with its thieves, and both on the terminal.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Serialize;
+
+use super::measure::{plan, warn, with_bar};
+use super::{print, print_json};
+use crate::Result;
+use crate::analyse::Summary;
+use crate::options::Trace;
+use crate::record::Method;
+use crate::record::thieves::Thieves;
+use crate::{show, trace};
+
+#[derive(Debug, Serialize)]
+struct Facts<'a> {
+    summary: Summary,
+    thieves: &'a Thieves,
+}
+
+pub fn run(options: Trace) -> Result<ExitCode> {
+    let mut plan = plan(&options.measure, options.until)?;
+    if plan.method == Method::Fwq {
+        plan.stop = Some(interrupted()?);
+    }
+    let threshold_ns = options.threshold.0;
+    let record = with_bar(|arguments, progress| trace::trace(&plan, arguments, threshold_ns, progress))?;
+    record.write(&options.measure.output)?;
+    let Some(thieves) = &record.about.thieves else { return Err("the trace left no findings".into()) };
+    let summary = record.summary(threshold_ns);
+    if options.measure.json {
+        return print_json(&Facts { summary, thieves });
+    }
+    warn(&record);
+    let (summary, thieves) = (show::summaries(&[summary]), show::thieves(thieves));
+    print(&format!("{summary}{thieves}record: {}\n", options.measure.output.display()))
+}
+
+/// Ctrl-C sets it: who waits for a thief ends when he has seen enough, and keeps what was found.
+fn interrupted() -> Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&flag);
+    ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))?;
+    Ok(flag)
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Reads what the plugin wrote; `exact/plugin/record.c` owns the words.
+
+use crate::Result;
+
+/// The plugin counts a translated block as it begins; one that is interrupted there begins, and counts, again.
+const BLOCK: u64 = 64;
+
+/// The quanta of one measured CPU.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Quanta {
+    pub cpu: u32,
+    pub quanta: u64,
+    /// Instructions of the program in each quantum that is not in `hits`.
+    pub user: u64,
+    /// Quanta in which something else happened.
+    pub hits: Vec<Hit>,
+    /// Kernel code executed on that CPU while it was measured.
+    pub sites: Vec<Site>,
+    /// Where the kernel was entered.
+    pub entries: Vec<Entry>,
+    /// The other programs that ran.
+    pub others: Vec<Other>,
+}
+
+/// A quantum that was not only the program's.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Hit {
+    pub index: u64,
+    /// Instructions of the program.
+    pub user: u64,
+    /// Of other programs.
+    pub other: u64,
+    /// Outside user mode.
+    pub kernel: u64,
+    pub entries: u64,
+    pub interrupts: u64,
+    pub exceptions: u64,
+    /// Where kernel code was entered first.
+    pub first: u64,
+}
+
+/// A block of kernel code.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Site {
+    pub address: u64,
+    pub times: u64,
+    pub instructions: u64,
+}
+
+/// A way into the kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    pub address: u64,
+    pub times: u64,
+    /// Everything that the kernel executed from there until it left for user mode.
+    pub instructions: u64,
+}
+
+/// A program that is not the measured one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Other {
+    /// None if the emulator does not tell.
+    pub name: Option<String>,
+    pub pid: u32,
+    /// How often the CPU came to it from the kernel.
+    pub turns: u64,
+    pub instructions: u64,
+}
+
+/// What one CPU executed in a region.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Counts {
+    pub user: u64,
+    pub kernel: u64,
+    pub interrupts: u64,
+}
+
+/// Everything in a log, in order.
+#[derive(Debug, Default, PartialEq)]
+pub struct Log {
+    /// The version of the plugin interface that the emulator speaks.
+    pub interface: u64,
+    /// Whether this emulator reports interrupts; entries from user mode are counted in any case.
+    pub sees_interrupts: bool,
+    pub quanta: Vec<Quanta>,
+    /// Label, and the counts by CPU.
+    pub regions: Vec<(u32, Vec<Counts>)>,
+}
+
+impl Quanta {
+    /// Whether this is the record of so many quanta of at least so many instructions on that CPU, each of them the same
+    /// work: what was not counted cannot pass.
+    pub fn check(&self, quanta: u64, instructions: u64, cpu: u32) -> Result<()> {
+        if self.quanta != quanta || self.cpu != cpu {
+            return Err(format!("the plugin saw {} quanta on cpu {}", self.quanta, self.cpu).into());
+        }
+        if self.user < instructions {
+            return Err(format!("a quantum of {} instructions cannot be", self.user).into());
+        }
+        let recounted = |hit: &Hit| hit.user.checked_sub(self.user).is_some_and(|more| more <= BLOCK * hit.entries);
+        match self.hits.iter().find(|hit| !recounted(hit) || hit.index >= quanta) {
+            Some(hit) => {
+                let (index, user) = (hit.index, hit.user);
+                Err(format!("quantum {index} executed {user} instructions of its own, not {}", self.user).into())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Log {
+    /// Lines that are none of the plugin's are skipped: the emulator may log too.
+    pub fn parse(text: &str) -> Log {
+        let mut log = Log::default();
+        let mut open: Option<Quanta> = None;
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let of = |name: &str| words.iter().position(|w| *w == name).and_then(|i| words.get(i + 1)?.parse().ok());
+            let count = |name: &str| of(name).unwrap_or(0);
+            let number = |i: usize| words.get(i).and_then(|w| w.parse().ok()).unwrap_or(0);
+            match words.first().copied() {
+                Some("tacet-count") => {
+                    log.interface = count("interface");
+                    log.sees_interrupts = count("interrupts") == 1;
+                }
+                Some("fwq") => {
+                    open = Some(Quanta {
+                        cpu: number(1) as u32,
+                        quanta: count("quanta"),
+                        user: count("user"),
+                        ..Quanta::default()
+                    });
+                }
+                Some("hit") => {
+                    if let Some(quanta) = &mut open {
+                        quanta.hits.push(Hit {
+                            index: number(1),
+                            user: count("user"),
+                            other: count("other"),
+                            kernel: count("kernel"),
+                            entries: count("entries"),
+                            interrupts: count("interrupts"),
+                            exceptions: count("exceptions"),
+                            first: words.last().and_then(|w| u64::from_str_radix(w, 16).ok()).unwrap_or(0),
+                        });
+                    }
+                }
+                Some("at") => {
+                    let address = words.get(1).and_then(|w| u64::from_str_radix(w, 16).ok()).unwrap_or(0);
+                    let site = Site { address, times: count("times"), instructions: count("instructions") };
+                    if let Some(quanta) = &mut open {
+                        quanta.sites.push(site);
+                    }
+                }
+                Some("entry") => {
+                    let address = words.get(1).and_then(|w| u64::from_str_radix(w, 16).ok()).unwrap_or(0);
+                    let entry = Entry { address, times: count("times"), instructions: count("instructions") };
+                    open.iter_mut().for_each(|quanta| quanta.entries.push(entry.clone()));
+                }
+                Some("other") => {
+                    let name =
+                        line.split_once(" name ").map(|(_, name)| name.to_owned()).filter(|name| !name.is_empty());
+                    let (pid, turns) = (number(1) as u32, count("turns"));
+                    let other = Other { name, pid, turns, instructions: count("instructions") };
+                    open.iter_mut().for_each(|quanta| quanta.others.push(other.clone()));
+                }
+                Some("end") => log.quanta.extend(open.take()),
+                Some("region") => {
+                    let counts =
+                        Counts { user: count("user"), kernel: count("kernel"), interrupts: count("interrupts") };
+                    if count("cpu") == 0 {
+                        log.regions.push((number(1) as u32, Vec::new()));
+                    }
+                    if let Some((_, cpus)) = log.regions.last_mut() {
+                        cpus.push(counts);
+                    }
+                }
+                _ => (),
+            }
+        }
+        log
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_log() {
+        let log = Log::parse(
+            "noise\ntacet-count interface 7 cpus 2 interrupts 1\n\
+             fwq 3 0 quanta 10 user 40015\nhit 2 user 40015 other 5 kernel 23 entries 1 interrupts 1 exceptions 0 first ffffffffc0001980\n\
+             at ffffffffc0001980 times 1 instructions 9\nentry ffffffffc0001980 times 2 instructions 23\n\
+             other 17 turns 1 instructions 4 name a name\nother 0 turns 1 instructions 1 name \nend 3\n\
+             region 1 cpu 0 user 5 kernel 6 interrupts 7\nregion 1 cpu 1 user 8 kernel 9 interrupts 0\n",
+        );
+        assert!(log.sees_interrupts);
+        let quanta = &log.quanta[0];
+        assert_eq!((quanta.cpu, quanta.quanta, quanta.user), (3, 10, 40015));
+        assert_eq!(
+            quanta.hits[0],
+            Hit {
+                index: 2,
+                user: 40015,
+                other: 5,
+                kernel: 23,
+                entries: 1,
+                interrupts: 1,
+                exceptions: 0,
+                first: 0xffff_ffff_c000_1980
+            }
+        );
+        assert_eq!(quanta.sites[0], Site { address: 0xffffffffc0001980, times: 1, instructions: 9 });
+        assert_eq!(quanta.entries, [Entry { address: 0xffffffffc0001980, times: 2, instructions: 23 }]);
+        let named = Other { name: Some("a name".into()), pid: 17, turns: 1, instructions: 4 };
+        assert_eq!(quanta.others, [named, Other { name: None, pid: 0, turns: 1, instructions: 1 }]);
+        assert_eq!(
+            log.regions,
+            [(1, vec![Counts { user: 5, kernel: 6, interrupts: 7 }, Counts { user: 8, kernel: 9, interrupts: 0 }])]
+        );
+    }
+
+    #[test]
+    fn a_dead_or_wrong_plugin_does_not_pass() {
+        let checked = |change: fn(&mut Quanta)| {
+            let hits = vec![Hit { index: 1, user: 200_000, kernel: 23, entries: 1, ..Hit::default() }];
+            let mut quanta = Quanta { cpu: 3, quanta: 10_000, user: 200_000, hits, ..Quanta::default() };
+            change(&mut quanta);
+            quanta.check(10_000, 200_000, 3)
+        };
+        assert!(checked(|_| ()).is_ok());
+        assert!(checked(|q| q.quanta = 9_999).is_err());
+        assert!(checked(|q| q.cpu = 0).is_err());
+        assert!(checked(|q| q.user = 1).is_err());
+        assert!(checked(|q| q.hits[0].index = 10_000).is_err());
+        assert!(checked(|q| q.hits[0].user -= 1).is_err());
+        assert!(checked(|q| q.hits[0].user += BLOCK).is_ok(), "a block that was interrupted at its start");
+        assert!(checked(|q| q.hits[0].user += BLOCK + 1).is_err());
+    }
+
+    #[test]
+    fn a_record_without_its_end_is_none() {
+        assert!(Log::parse("fwq 3 0 quanta 10 user 4\nhit 2 user 4 kernel 1\n").quanta.is_empty());
+    }
+}

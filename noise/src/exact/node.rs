@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One exact measurement: a node is booted by `tacet node`, a process of its own, with the plugin in its emulator.
+//!
+//! Owns the words that go there and those that come back (`exact/measure.sh`). Must never return what was not measured:
+//! the number of quanta, the CPU and the program's own instructions are checked.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::instruments::{Instruments, PLUGIN};
+use super::log::Log;
+use super::record::{About, Quantum, Record, SCHEMA};
+use super::summary::Culprits;
+use super::symbols::Symbols;
+use crate::Result;
+use crate::measure::machine;
+
+/// Of the node; an emulator that repeats itself on a busy host is slow.
+const TIMEOUT_SECONDS: &str = "3600";
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub label: String,
+    /// As `tacet node` calls it.
+    pub kernel: String,
+    pub cpus: u32,
+    pub measured_cpu: u32,
+    pub quanta: u64,
+    /// Instructions of the program in one.
+    pub quantum_instructions: u64,
+    pub boot_arguments: String,
+    /// A shell's command for the other CPUs; none leaves them idle.
+    pub load: Option<String>,
+    /// Directories that the load needs.
+    pub shares: Vec<PathBuf>,
+    pub seed: Option<u64>,
+    pub arguments: Vec<String>,
+}
+
+impl Plan {
+    pub fn measure(self) -> Result<Record> {
+        let folder = self.folder()?;
+        let instruments = Instruments::write(folder.path())?;
+        let log = folder.path().join("plugin.log");
+        let mut command = Command::new(tacet());
+        command.current_dir(folder.path()).args(["node", "run", "--timeout", TIMEOUT_SECONDS]);
+        command.args(["--kernel", &self.kernel, "--cpus", &self.cpus.to_string()]);
+        command.arg("--boot-arguments").arg(&self.boot_arguments);
+        command.arg("--plugin").arg(folder.path().join(PLUGIN)).arg("--plugin-log").arg(&log);
+        match self.seed {
+            Some(seed) => command.args(["--reproducible", &seed.to_string()]),
+            None => command.args(["--accel", "tcg"]),
+        };
+        for share in &self.shares {
+            command.arg("--share").arg(share);
+        }
+        command.args(["--", "sh"]).arg(instruments.script()).args(self.script_words());
+        let output = command.output().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        if !output.status.success() {
+            let complaints = String::from_utf8_lossy(&output.stderr);
+            let last = complaints.trim().lines().last().map(|line| line.trim_start_matches("tacet: "));
+            return Err(format!("no measurement: {}", last.unwrap_or(&output.status.to_string())).into());
+        }
+        self.record(&said, &std::fs::read_to_string(&log).map_err(|error| format!("the plugin's log: {error}"))?)
+    }
+
+    /// The node sees it at the same path: one that repeats itself must see the same one each time.
+    fn folder(&self) -> Result<TempDir> {
+        let suffix = self.seed.map_or_else(String::new, |seed| seed.to_string());
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("tacet-exact-");
+        if self.seed.is_some() {
+            builder.suffix(&suffix).rand_bytes(0);
+        }
+        builder.tempdir().map_err(|error| match self.seed {
+            Some(seed) if error.kind() == ErrorKind::AlreadyExists => {
+                let path = std::env::temp_dir().join(format!("tacet-exact-{seed}"));
+                format!("{}: another measurement with this seed runs, or was killed: then remove it", path.display())
+                    .into()
+            }
+            _ => format!("no folder for the node: {error}").into(),
+        })
+    }
+
+    /// QUANTA ROUNDS CPU OTHERS LOAD.
+    fn script_words(&self) -> [String; 5] {
+        let others = (0..self.cpus).filter(|cpu| *cpu != self.measured_cpu).fold(0u64, |mask, cpu| mask | 1 << cpu);
+        [
+            self.quanta.to_string(),
+            (self.quantum_instructions / 2).to_string(),
+            self.measured_cpu.to_string(),
+            format!("{others:x}"),
+            self.load.clone().unwrap_or_default(),
+        ]
+    }
+
+    fn record(self, said: &str, log: &str) -> Result<Record> {
+        let (facts, symbols) = said.split_once("\nsymbols\n").ok_or("the node said nothing of its kernel")?;
+        let fact = |name: &str| facts.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        if fact("quanta") != Some(&format!("{} cpu {}", self.quanta, self.measured_cpu)) {
+            return Err("the program did not finish its quanta on its cpu".into());
+        }
+        let log = Log::parse(log);
+        let quanta = log.quanta.last().ok_or("the plugin saw no markers")?;
+        quanta.check(self.quanta, self.quantum_instructions / 2 * 2, self.measured_cpu)?;
+        let mut rows = vec![Quantum { program: quanta.user, ..Quantum::default() }; quanta.quanta as usize];
+        for hit in &quanta.hits {
+            if let Some(row) = rows.get_mut(hit.index as usize) {
+                *row = Quantum::from(hit);
+            }
+        }
+        let about = About {
+            schema: SCHEMA,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            label: self.label,
+            host: machine::host(),
+            kernel_release: fact("release").unwrap_or("unknown").to_owned(),
+            kernel_arguments: fact("arguments").unwrap_or("unknown").to_owned(),
+            arguments: self.arguments,
+            began_unix_s: machine::unix_seconds(),
+            cpus: self.cpus,
+            measured_cpu: self.measured_cpu,
+            load: self.load,
+            seed: self.seed,
+            plugin_interface: log.interface,
+            sees_interrupts: log.sees_interrupts,
+            culprits: Culprits::of(quanta, &Symbols::parse(symbols)),
+        };
+        Ok(Record { about, quanta: rows })
+    }
+}
+
+/// The command that boots nodes: the one beside this program, else any.
+fn tacet() -> PathBuf {
+    let beside = std::env::current_exe().ok().and_then(|here| Some(here.parent()?.join("tacet")));
+    beside.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from("tacet"))
+}

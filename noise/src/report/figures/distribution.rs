@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The distribution of noise lengths, as in Fig. 4 of paper 000, but with a logarithmic share of those that are longer:
+//! there each nine of the distribution takes as much room as the one before.
+
+use super::Figure;
+use super::frame::{Area, absent, chart, legend, legend_height, line};
+use crate::Result;
+use crate::report::Material;
+use crate::report::axis::{Axis, duration, one_in, positive_range};
+use crate::report::look::Width;
+
+const HEIGHT: i32 = 330;
+
+pub fn figure<'a>(material: &'a Material<'a>) -> Figure<'a> {
+    Figure {
+        name: "distribution",
+        title: "How often noise is how long",
+        reading: "The share of samples whose noise is at least so long (the complement of the cumulative distribution): \
+                  the further to the left and the steeper, the quieter. The last step of each line is its longest noise."
+            .into(),
+        records: material.records.iter().collect(),
+        height: Box::new(|width| HEIGHT + legend_height(material, width)),
+        draw: Box::new(|area, width| draw(area, width, material)),
+    }
+}
+
+fn draw(area: &Area<'_>, width: Width, material: &Material<'_>) -> Result<()> {
+    let body = legend(area, material, width)?;
+    let lengths = material.records.iter().flat_map(|record| record.distribution.iter().map(|(length, _)| *length));
+    let Some(seen) = positive_range(lengths) else { return absent(&body, "no noise") };
+    let most = material.records.iter().map(|record| record.summary.samples).max().unwrap_or(1);
+    let x = Axis::decades("noise of at least", (seen.0.max(1.0), seen.1.max(1.0)), width.ticks, duration);
+    let y = Axis::decades("share of samples", (1.0 / most.max(1) as f64, 1.0), 10, one_in);
+    let mut chart = chart(&body, &x, &y)?;
+    for record in &material.records {
+        let steps = steps(&record.distribution, record.summary.samples);
+        chart.draw_series([line(steps, record.colour, 2)])?;
+    }
+    Ok(())
+}
+
+/// From the share that is not longer to the share that is at least so long, as a staircase that ends at the ground.
+fn steps(distribution: &[(f64, f64)], samples: u64) -> Vec<(f64, f64)> {
+    let mut at = 1.0;
+    let mut points = Vec::with_capacity(distribution.len() * 2 + 1);
+    for (length, not_longer) in distribution {
+        points.push((*length, at));
+        // What is longer; a share of less than one sample is none.
+        let longer = 1.0 - not_longer;
+        at = if longer * (samples as f64) < 0.5 { 0.0 } else { longer };
+        points.push((*length, at));
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of four samples each is a step of a quarter, and none is longer than the last.
+    #[test]
+    fn by_hand() {
+        let points = steps(&[(1.0, 0.25), (2.0, 0.5), (5.0, 0.75), (9.0, 1.0)], 4);
+        assert_eq!(points[..4], [(1.0, 1.0), (1.0, 0.75), (2.0, 0.75), (2.0, 0.5)]);
+        assert_eq!(points[6..], [(9.0, 0.25), (9.0, 0.0)]);
+        assert!(steps(&[], 0).is_empty());
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The figures, each from the same material, in the order of the page.
+
+mod distribution;
+mod frame;
+mod prediction;
+mod spectrum;
+mod thieves;
+mod time_series;
+
+use super::Material;
+use super::look::Width;
+use super::material::Pictured;
+use crate::Result;
+pub use frame::Area;
+
+type Draw<'a> = dyn Fn(&Area<'_>, Width) -> Result<()> + 'a;
+
+/// A picture that does not yet know how wide it is.
+pub struct Figure<'a> {
+    /// Of its files and its place on the page.
+    pub name: &'static str,
+    pub title: &'static str,
+    /// How to read it, in a sentence or two.
+    pub reading: String,
+    /// Those that it shows.
+    pub records: Vec<&'a Pictured<'a>>,
+    height: Box<dyn Fn(Width) -> i32 + 'a>,
+    draw: Box<Draw<'a>>,
+}
+
+impl Figure<'_> {
+    /// In pixels of the page.
+    pub fn height(&self, width: Width) -> i32 {
+        (self.height)(width)
+    }
+
+    pub fn draw(&self, area: &Area<'_>, width: Width) -> Result<()> {
+        (self.draw)(area, width)
+    }
+}
+
+/// Those for which the material has anything: thieves only of a traced record, a spectrum only of fixed time.
+pub fn figures<'a>(material: &'a Material<'a>) -> Vec<Figure<'a>> {
+    let mut all = vec![time_series::figure(material), distribution::figure(material)];
+    all.extend(spectrum::figure(material));
+    all.extend(thieves::figure(material));
+    all.push(prediction::figure(material));
+    all
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the noise costs a bulk-synchronous program, by the number of its threads: Eq. 1 of paper 000 with each record's
+//! noise groups.
+
+use super::Figure;
+use super::frame::{Area, absent, chart, legend, legend_height, line};
+use crate::Result;
+use crate::report::Material;
+use crate::report::axis::{Axis, count, percent, positive_range};
+use crate::report::look::Width;
+
+const HEIGHT: i32 = 330;
+/// A slowdown that nobody measures.
+const LEAST: f64 = 1e-6;
+
+pub fn figure<'a>(material: &'a Material<'a>) -> Figure<'a> {
+    Figure {
+        name: "prediction",
+        title: "What it costs at scale",
+        reading: format!(
+            "A program whose threads all wait for each other every {} is slower by this much, if each thread met the \
+             measured noise independently of the others. A prediction by {}, not a measurement.",
+            material.interval,
+            material.records.first().map_or("", |record| record.prediction.method)
+        ),
+        records: material.records.iter().collect(),
+        height: Box::new(|width| HEIGHT + legend_height(material, width)),
+        draw: Box::new(|area, width| draw(area, width, material)),
+    }
+}
+
+fn draw(area: &Area<'_>, width: Width, material: &Material<'_>) -> Result<()> {
+    let body = legend(area, material, width)?;
+    let points = || material.records.iter().flat_map(|record| record.prediction.by_threads.iter().copied());
+    let Some((low, high)) = positive_range(points().map(|(_, slowdown)| slowdown)) else {
+        return absent(&body, "no noise, no slowdown");
+    };
+    let most = points().map(|(threads, _)| threads).max().unwrap_or(1);
+    let x = Axis::decades("threads", (1.0, most as f64), width.ticks, count);
+    let y = Axis::decades("slower by", (low.max(LEAST), high.max(LEAST)), 8, percent);
+    let mut chart = chart(&body, &x, &y)?;
+    for record in &material.records {
+        let curve = record.prediction.by_threads.iter();
+        let points = curve.map(|(threads, slowdown)| (*threads as f64, *slowdown)).collect();
+        chart.draw_series([line(points, record.colour, 2)])?;
+    }
+    Ok(())
+}

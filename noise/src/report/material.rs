@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What figures and tables are made of: records with their statistics, computed once.
+
+use super::columns::columns;
+use super::look::{Colour, RECORDS};
+use crate::analyse::{Spectrum, Summary, distribution, spectra};
+use crate::predict::{Noise, Prediction, predict};
+use crate::record::{About, Method, Record};
+use crate::units::Nanoseconds;
+
+/// Points of a distribution; more cannot be seen.
+const POINTS: usize = 400;
+/// Fugaku's: the right end of predictions.
+const THREADS: u64 = 7_630_848;
+
+/// All records of a report.
+pub struct Material<'a> {
+    pub records: Vec<Pictured<'a>>,
+    /// The longest record: all time series end there.
+    pub span_ns: f64,
+    /// Between two synchronisations of the program that is predicted.
+    pub interval: Nanoseconds,
+}
+
+/// One of them.
+pub struct Pictured<'a> {
+    pub about: &'a About,
+    pub colour: Colour,
+    pub summary: Summary,
+    /// (noise length, share of samples that are not longer).
+    pub distribution: Vec<(f64, f64)>,
+    /// Fixed time only.
+    pub spectra: Vec<Spectrum>,
+    pub prediction: Prediction,
+    start_ns: &'a [u64],
+    noise_ns: Vec<f64>,
+}
+
+impl<'a> Material<'a> {
+    /// Of at most [`super::RECORDS_LIMIT`] records; there is no colour for more.
+    pub fn of(records: &'a [Record], threshold: Nanoseconds, interval: Nanoseconds) -> Material<'a> {
+        let ends = records.iter().flat_map(|record| {
+            record.samples.start_ns.iter().zip(&record.samples.length_ns).map(|(start, length)| (start + length) as f64)
+        });
+        Material {
+            span_ns: ends.fold(0.0, f64::max),
+            interval,
+            records: records
+                .iter()
+                .zip(RECORDS)
+                .map(|(record, colour)| Pictured::of(record, colour, threshold, interval))
+                .collect(),
+        }
+    }
+
+    pub fn traced(&self) -> bool {
+        self.records.iter().any(|record| record.about.thieves.is_some())
+    }
+}
+
+impl<'a> Pictured<'a> {
+    fn of(record: &'a Record, colour: Colour, threshold: Nanoseconds, interval: Nanoseconds) -> Pictured<'a> {
+        let summary = record.summary(threshold.0);
+        let noise: Vec<Noise> = summary.groups.iter().map(Noise::from).collect();
+        let noise_ns = record.noise().length_ns;
+        Pictured {
+            about: &record.about,
+            colour,
+            distribution: distribution(&noise_ns, POINTS),
+            spectra: if record.about.method == Method::Ftq { spectra(record) } else { Vec::new() },
+            prediction: predict(&noise, THREADS, interval),
+            summary,
+            start_ns: &record.samples.start_ns,
+            noise_ns,
+        }
+    }
+
+    /// The longest noise in each of `count` columns of `span_ns`.
+    pub fn time_series(&self, span_ns: f64, count: usize) -> Vec<Option<f64>> {
+        columns(self.start_ns.iter().map(|start| *start as f64).zip(self.noise_ns.iter().copied()), span_ns, count)
+    }
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The page: one file, no script, nothing loaded. Whatever comes from a record is escaped by the template.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::axis::{duration, percent, slower};
+use super::figures::Figure;
+use super::look::{NARROW, WIDE, colour_rules};
+use super::material::{Material, Pictured};
+use super::origin::{cpu_list, origin};
+use super::render::{inline, legal};
+use super::tables;
+use crate::Result;
+
+const STYLE: &str = include_str!("page.css");
+/// The browser itself keeps the page from loading anything.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+pub fn page(material: &Material<'_>, figures: &[Figure<'_>]) -> Result<String> {
+    let pictures = figures.iter().map(picture).collect::<Result<Vec<Markup>>>()?;
+    let labels: Vec<&str> = material.records.iter().map(|record| record.about.label.as_str()).collect();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                title { "Noise of " (labels.join(", ")) }
+                style { (PreEscaped(colour_rules())) (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    h1 { "Operating-system noise" }
+                    p.lead { "What " (labels.join(" and ")) " did to a program that only computes." }
+                }
+                main {
+                    div.cards { @for record in &material.records { (card(record, material)) } }
+                    @for picture in &pictures { (picture) }
+                    (tables::all(material))
+                }
+                footer { p { "Made by tacet noise " (env!("CARGO_PKG_VERSION")) ". This page loads nothing: it can be kept, sent and printed." } }
+            }
+        }
+    };
+    Ok(legal(&page.into_string()))
+}
+
+/// What one wants to know first.
+fn card(record: &Pictured<'_>, material: &Material<'_>) -> Markup {
+    let (about, summary) = (record.about, &record.summary);
+    html! {
+        section.card style=(format!("border-top-color:var(--{})", record.colour.name)) {
+            h2 { (about.label) }
+            p.small { "Linux " (about.kernel_release) ", CPUs " (cpu_list(&about.cpus)) ", " (about.method.name()) }
+            @if summary.samples == 0 {
+                p.big { "no sample" }
+            } @else {
+                dl {
+                    div { dt { "longest noise" } dd { (duration(summary.max_noise_ns)) } }
+                    div { dt { "noise rate" } dd { (percent(summary.noise_rate)) } }
+                    div {
+                        dt { (tables::threads(record.prediction.threads)) " threads that wait for each other every " (material.interval) }
+                        dd { (slower(record.prediction.slowdown)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Drawn twice, for wide and for narrow windows: letters keep their size.
+fn picture(figure: &Figure<'_>) -> Result<Markup> {
+    Ok(html! {
+        figure id=(figure.name) {
+            h2 { (figure.title) }
+            (inline(figure, WIDE)?)
+            (inline(figure, NARROW)?)
+            figcaption {
+                p { (figure.reading) }
+                @for record in &figure.records {
+                    p.small {
+                        span.swatch style=(format!("background:var(--{})", record.colour.name)) {}
+                        (origin(record.about))
+                    }
+                }
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Material;
+    use super::super::figures::figures;
+    use super::super::render::{png, svg};
+    use super::*;
+    use crate::record::examples::{about, fixed_work, thieves};
+    use crate::record::{Method, Record, Samples};
+    use crate::units::Nanoseconds;
+
+    const HOSTILE: &str = "<script>alert('x')</script>\" onload=\"y\u{1}&\u{FFFF}";
+
+    fn fixed_time(count: usize) -> Record {
+        let samples = Samples {
+            cpu: vec![0; count],
+            start_ns: (0..count as u64).map(|at| at * 1_000_000).collect(),
+            length_ns: vec![1_000_000; count],
+            work_units: (0..count).map(|at| if at % 4 == 0 { 900 } else { 1000 }).collect(),
+        };
+        Record { about: about(Method::Ftq, count as u64 * 1_000_000), samples }
+    }
+
+    /// The page, and each figure as a file.
+    fn report(records: &[Record]) -> (String, Vec<(String, String)>) {
+        let material = Material::of(records, Nanoseconds(1000.0), Nanoseconds(250e3));
+        let figures = figures(&material);
+        let files = figures.iter().map(|one| (one.name.to_owned(), svg(one).expect("a file"))).collect();
+        (page(&material, &figures).expect("a page"), files)
+    }
+
+    fn names(files: &[(String, String)]) -> Vec<&str> {
+        files.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    #[test]
+    fn what_a_record_has_is_drawn() {
+        let mut traced = fixed_work(&[1_000_000, 1_090_000, 1_000_100]);
+        let (page, files) = report(std::slice::from_ref(&traced));
+        assert_eq!(names(&files), ["time-series", "distribution", "prediction"]);
+        assert_eq!(page.matches("<figure ").count(), 3);
+        traced.about.thieves = Some(thieves());
+        let (page, files) = report(&[traced, fixed_time(4096)]);
+        assert_eq!(names(&files), ["time-series", "distribution", "spectrum", "thieves", "prediction"]);
+        for words in [
+            "90 us",
+            "250.0 Hz",
+            "timer: tick",
+            "12.5 %",
+            "120 events were recorded, 5 lost",
+            "SMIs: this",
+            "isolate the CPU",
+        ] {
+            assert!(page.contains(words), "{words}");
+        }
+        for (name, file) in &files {
+            for words in ["host node1", "Linux 6.12.0", "tacet noise measure", "CPUs 0", "time source tsc", "tacet 0"] {
+                assert!(file.contains(words), "{name}: {words}");
+            }
+        }
+    }
+
+    /// No address, no script, nothing that a browser would fetch: not even the name of a language's rules.
+    #[test]
+    fn nothing_is_loaded() {
+        let (page, files) = report(&[fixed_time(4096), fixed_work(&[5, 6, 90_000])]);
+        for word in
+            ["http:", "https:", "//", "src=", "href=", "url(", "@import", "<script", "<link", "<iframe", "<object"]
+        {
+            assert!(!page.contains(word), "{word}");
+        }
+        for (name, file) in &files {
+            let rest = file.replacen("xmlns=\"http://www.w3.org/2000/svg\"", "", 1);
+            assert!(!rest.contains("//") && !rest.contains("href"), "{name}");
+        }
+    }
+
+    #[test]
+    fn hostile_names_are_words() {
+        let mut record = fixed_work(&[1_000_000, 1_090_000]);
+        let mut found = thieves();
+        found.sources[0].name = HOSTILE.into();
+        found.sources[0].remedy = HOSTILE.into();
+        found.unobserved = vec![HOSTILE.into()];
+        let about = &mut record.about;
+        about.thieves = Some(found);
+        about.arguments = vec![HOSTILE.into()];
+        for text in [&mut about.label, &mut about.host, &mut about.kernel_release, &mut about.kernel_arguments] {
+            *text = HOSTILE.into();
+        }
+        for text in [&mut about.processor, &mut about.time_source, &mut about.version] {
+            *text = HOSTILE.into();
+        }
+        let (page, files) = report(&[record]);
+        let as_words = "&lt;script&gt;alert(";
+        assert!(page.matches(as_words).count() > 20, "{}", page.matches(as_words).count());
+        assert!(!page.contains("<script") && !page.contains("\" onload") && !page.contains('\u{1}'));
+        for (name, file) in &files {
+            assert!(file.contains("&lt;script") && !file.contains("<script") && !file.contains("\" onload"), "{name}");
+            let dots = png(file).expect("well-formed");
+            assert!(dots.starts_with(b"\x89PNG"), "{name}");
+        }
+    }
+
+    #[test]
+    fn records_of_nothing_and_of_silence_are_pages() {
+        for record in [fixed_work(&[]), fixed_work(&[1000]), fixed_work(&[7; 50]), fixed_time(0), fixed_time(3)] {
+            let (page, files) = report(&[record.clone(), fixed_work(&[10, 20])]);
+            assert!(page.contains("</html>") && files.len() >= 3);
+            let (page, files) = report(&[record]);
+            assert!(page.contains("</html>") && files.len() >= 3);
+            for (name, file) in files {
+                assert!(!file.contains("NaN") && !file.contains("inf"), "{name}");
+            }
+        }
+    }
+
+    /// A million samples, all of them noise, on both figures: the page holds columns, not samples.
+    #[test]
+    fn a_long_record_is_no_long_page() {
+        let lengths: Vec<u64> =
+            (0..1_000_000u64).map(|at| 1_000_000 + at.wrapping_mul(2_654_435_761) % 100_000).collect();
+        let (page, files) = report(&[fixed_work(&lengths), fixed_time(100_000)]);
+        assert!(page.len() < 1_000_000, "{}", page.len());
+        assert!(files.iter().all(|(_, file)| file.len() < 500_000));
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Names the thief: measures, and meanwhile records from the kernel what else ran on the measured CPUs.
+//!
+//! `trace/` holds the programs for the kernel; `tracer` loads them and fetches their events; `sources` says what an
+//! event is an event of, `attribute` which detours it explains, `remedies` what stops it.
+
+mod attribute;
+mod clock;
+mod event;
+mod hardware;
+mod names;
+mod remedies;
+mod sources;
+mod tracer;
+
+use hardware::Hardware;
+use tracer::Tracer;
+
+use crate::Result;
+use crate::measure::{Plan, Progress};
+use crate::record::Record;
+use crate::record::thieves::{Kind, Source};
+
+/// Measures and traces; the record holds its thieves. Samples with noise of `threshold_ns` or more are detours.
+pub fn trace(
+    plan: &Plan,
+    arguments: &[String],
+    threshold_ns: f64,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Record> {
+    let mut tracer = Tracer::begin(&plan.cpus)?;
+    let hardware = Hardware::watch(&plan.cpus);
+    if !hardware.sees_firmware() {
+        let why = "this machine does not count system management interrupts: firmware would be unexplained noise";
+        tracer.unobserved.push(why.into());
+    }
+    let mut failed = None;
+    let measured = plan.measure(arguments, &mut |now| {
+        failed = failed.take().or_else(|| tracer.fetch().err());
+        progress(now);
+    })?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let mut record = measured.record;
+    let unobserved = std::mem::take(&mut tracer.unobserved);
+    let (ran, sources, lost) = tracer.end(measured.origin_ticks, record.about.ticks_per_second)?;
+    let mut thieves = attribute::attribute(&record, &sources, ran, threshold_ns, plan.until.map(|until| until.0));
+    thieves.sources.extend(hardware.happened().into_iter().map(|happened| source(&happened)));
+    attribute::sort(&mut thieves.sources);
+    thieves.events_lost = lost;
+    thieves.unobserved = unobserved;
+    record.about.thieves = Some(thieves);
+    Ok(record)
+}
+
+/// Only counted: nobody sees how long it took.
+fn source(happened: &hardware::Happened) -> Source {
+    Source {
+        kind: Kind::Hardware,
+        name: happened.name.into(),
+        origin: None,
+        cpus: vec![happened.cpu],
+        count: happened.count,
+        total_ns: 0,
+        longest_ns: 0,
+        explained_ns: 0.0,
+        share: 0.0,
+        remedy: remedies::remedy(Kind::Hardware, happened.name, None).into(),
+    }
+}

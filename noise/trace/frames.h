@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Things that begin and end on a measured CPU, one inside the other: each is charged
+ * with its own time and not with that of what interrupted it. Included once, by
+ * trace.bpf.c; in whatever context the kernel is in.
+ */
+#ifndef TACET_NOISE_TRACE_FRAMES_H
+#define TACET_NOISE_TRACE_FRAMES_H
+
+#include "maps.h"
+
+static __always_inline u32 short_ns(u64 ns)
+{
+	return ns < 0xffffffff ? ns : 0xffffffff;
+}
+
+static __always_inline void lose(u32 cpu)
+{
+	u64 *count = bpf_map_lookup_elem(&lost, &cpu);
+
+	if (count)
+		__sync_fetch_and_add(count, 1);
+}
+
+static __always_inline void emit_to(u32 cpu, struct event *event)
+{
+	void *ring = bpf_map_lookup_elem(&rings, &cpu);
+
+	if (!ring || bpf_ringbuf_output(ring, event, sizeof(*event), BPF_RB_NO_WAKEUP))
+		lose(cpu);
+}
+
+static __always_inline void emit(struct frame *frame, u64 gross_ns)
+{
+	u64 net_ns = gross_ns > frame->nested_ns ? gross_ns - frame->nested_ns : 0;
+	struct event event = {
+		.start_ns = frame->start_ns,
+		.address = frame->address,
+		.gross_ns = short_ns(gross_ns),
+		.net_ns = short_ns(net_ns),
+		.detail = frame->detail,
+		.kind = frame->kind,
+		.flags = frame->flags,
+	};
+
+	emit_to(bpf_get_smp_processor_id(), &event);
+}
+
+/* The process that measures on this CPU, or 0. */
+static __always_inline u32 measuring_process(void)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	u32 *process = bpf_map_lookup_elem(&measured, &cpu);
+
+	return process ? *process : 0;
+}
+
+/* This CPU's state, if it is measured. */
+static __always_inline struct state *state_here(void)
+{
+	u32 first = 0;
+
+	return measuring_process() ? bpf_map_lookup_elem(&states, &first) : NULL;
+}
+
+/* The time of something that ended belongs to it, and not to what it interrupted. */
+static __always_inline void charge(struct state *state, u64 gross_ns)
+{
+	u32 depth = state->depth;
+
+	if (!depth)
+		state->task.nested_ns += gross_ns;
+	else
+		state->frames[(depth - 1) & (DEPTH - 1)].nested_ns += gross_ns;
+}
+
+static __always_inline int enter(u16 kind, u32 detail, u64 address)
+{
+	struct state *state = state_here();
+	struct frame *frame;
+
+	if (!state)
+		return 0;
+	/* Deeper than there is room for: the outer ones are what is forgotten. */
+	frame = &state->frames[state->depth & (DEPTH - 1)];
+	frame->nested_ns = 0;
+	frame->address = address;
+	frame->detail = detail;
+	frame->kind = kind;
+	frame->flags = 0;
+	state->depth++;
+	frame->start_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+static __always_inline int leave(u16 kind)
+{
+	u64 now_ns = bpf_ktime_get_ns(), gross_ns;
+	struct state *state = state_here();
+	struct frame *frame;
+
+	/* What began before the trace, or before a switch of tasks, has no frame. */
+	if (!state || !state->depth)
+		return 0;
+	frame = &state->frames[(state->depth - 1) & (DEPTH - 1)];
+	if (frame->kind != kind)
+		return 0;
+	state->depth--;
+	gross_ns = now_ns - frame->start_ns;
+	emit(frame, gross_ns);
+	charge(state, gross_ns);
+	return 0;
+}
+
+/* Who runs, for whoever reads its events later. */
+static __always_inline void remember(struct task_struct *task, u32 pid)
+{
+	struct task *known = bpf_map_lookup_elem(&tasks, &pid), now = {};
+
+	bpf_probe_read_kernel(now.comm, sizeof(now.comm), task->comm);
+	if (known && *(u64 *)known->comm == *(u64 *)now.comm &&
+	    *(u64 *)(known->comm + 8) == *(u64 *)(now.comm + 8))
+		return;
+	now.cgroup = bpf_get_current_cgroup_id();
+	now.tgid = task->tgid;
+	bpf_map_update_elem(&tasks, &pid, &now, BPF_ANY);
+}
+
+#endif

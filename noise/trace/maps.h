@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What the trace keeps in the kernel: its maps, and what is in them. Read by
+ * src/trace/tracer.rs under the same names. Included once, by trace.bpf.c.
+ */
+#ifndef TACET_NOISE_TRACE_MAPS_H
+#define TACET_NOISE_TRACE_MAPS_H
+
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include "event.h"
+
+#define CPUS 4096
+#define DEPTH 8
+#define STACK_DEPTH 24
+
+/* Something that runs, until it ends or a task is switched to. */
+struct frame {
+	u64 start_ns;
+	u64 nested_ns;
+	u64 address;
+	u32 detail;
+	u16 kind;
+	u16 flags;
+};
+
+/* Written and read by its own CPU only. */
+struct state {
+	/* The task that runs, if it is not a measured one; detail 0: none such does. */
+	struct frame task;
+	struct frame frames[DEPTH];
+	u32 depth;
+};
+
+struct ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+};
+
+/* By CPU: the process that measures there, or 0. Written before the programs are attached. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CPUS);
+	__type(key, u32);
+	__type(value, u32);
+} measured SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct state);
+} states SEC(".maps");
+
+/* By CPU: one ring each, so that measured CPUs never wait for each other. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, CPUS);
+	__type(key, u32);
+	__array(values, struct ring);
+} rings SEC(".maps");
+
+/* By CPU of the event: those that its ring had no room for or that did not come. Added to by any CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CPUS);
+	__type(key, u32);
+	__type(value, u64);
+} lost SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, u32);
+	__type(value, struct task);
+} tasks SEC(".maps");
+
+/* By worker: the function that it has begun and not ended. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, u32);
+	__type(value, u64);
+} working SEC(".maps");
+
+/* By number of the interrupt: its name. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, char[32]);
+} interrupts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 4096);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, STACK_DEPTH * sizeof(u64));
+} stacks SEC(".maps");
+
+/* How many words of a mask of CPUs hold measured ones. Written as `measured` is. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} mask_words SEC(".maps");
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Who is what: HPC, normal, or a thread of the kernel that gets through. Asked whenever
+ * a task becomes runnable, so that a change counts from the next time on.
+ */
+#ifndef TACET_HPL_CLASS_H
+#define TACET_HPL_CLASS_H
+
+#include "maps.h"
+
+#define GROUP_DEPTH 32
+
+static __always_inline bool in_named_group(struct task_struct *p)
+{
+	struct hpl_options *chosen = the_options();
+	struct cgroup *group;
+	int level, depth;
+
+	if (!chosen || !chosen->groups)
+		return false;
+	group = BPF_CORE_READ(p, cgroups, dfl_cgrp);
+	depth = BPF_CORE_READ(group, level);
+	bpf_for(level, 0, GROUP_DEPTH) {
+		struct cgroup *ancestor;
+		u64 number;
+
+		if (level > depth)
+			break;
+		if (bpf_core_read(&ancestor, sizeof(ancestor), &group->ancestors[level]))
+			break;
+		number = BPF_CORE_READ(ancestor, kn, id);
+		if (bpf_map_lookup_elem(&groups, &number))
+			return true;
+	}
+	return false;
+}
+
+static __always_inline bool is_named_daemon(struct task_struct *p)
+{
+	s32 process = p->tgid;
+
+	return bpf_map_lookup_elem(&daemons, &process);
+}
+
+static __always_inline bool wants_hpc(struct task_struct *p)
+{
+	if (p->flags & PF_KTHREAD)
+		return false;
+	return p->policy == POLICY_EXT || is_named_daemon(p) || in_named_group(p);
+}
+
+static __always_inline bool is_pinned_kernel_thread(struct task_struct *p)
+{
+	return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1;
+}
+
+/*
+ * Without RCU's threads no grace period ends, and with it no CPU goes offline and no
+ * scheduler is unloaded: they are not made to wait for a trickle.
+ */
+static __always_inline bool is_rcu(struct task_struct *p)
+{
+	return (p->flags & PF_KTHREAD) && p->comm[0] == 'r' && p->comm[1] == 'c' && p->comm[2] == 'u';
+}
+
+static __always_inline bool is_process(struct task_struct *p)
+{
+	return p->pid == p->tgid;
+}
+
+/* The program that asks disables migration itself while it runs in the task's context. */
+static __always_inline bool cannot_migrate(struct task_struct *p)
+{
+	if (p->nr_cpus_allowed == 1)
+		return true;
+	if (p == bpf_get_current_task_btf())
+		return p->migration_disabled > 1;
+	return p->migration_disabled;
+}
+
+static __always_inline u32 class_of(struct task_struct *p)
+{
+	struct task_state *task;
+
+	if (!p->pid)
+		return CLASS_IDLE;
+	if (p->prio < MAX_RT_PRIO)
+		return CLASS_ABOVE;
+	if (is_pinned_kernel_thread(p) || is_rcu(p))
+		return CLASS_KERNEL;
+	task = task_of(p);
+	/* Without the scheduler nobody has a state: the counts alone are at work. */
+	if (task ? task->hpc : p->policy == POLICY_EXT)
+		return CLASS_HPC;
+	return CLASS_NORMAL;
+}
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * HPL: the HPC scheduling class of Gioiosa, McKee and Valero (CLUSTER '10), for
+ * sched_ext. All tasks below real-time are in its hands. On a CPU with a runnable HPC
+ * task no normal task runs; HPC tasks take turns; they are placed when they are created
+ * and stay; while they run nothing is balanced.
+ *
+ * Loaded by src/scheduler.rs and gone with it. The kernel calls the functions below with
+ * the run queue locked, unless said otherwise. None may wait.
+ */
+#include "count.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+SEC("struct_ops/select_cpu")
+s32 BPF_PROG(hpl_select_cpu, struct task_struct *p, s32 prev, u64 wake_flags)
+{
+	struct task_state *task = task_of(p);
+
+	if (!task)
+		return prev;
+	if (is_hpc(p, task, prev))
+		return task->cpu;
+	if (is_pinned_kernel_thread(p))
+		return prev;
+	return home(p, prev, wake_flags);
+}
+
+/* A class is begun and left here: a change of policy takes a task off and on. */
+SEC("struct_ops/runnable")
+void BPF_PROG(hpl_runnable, struct task_struct *p, u64 enq_flags)
+{
+	struct task_state *task = task_of(p);
+	s32 cpu = scx_bpf_task_cpu(p), before;
+
+	if (!task)
+		return;
+	before = task->cpu;
+	if (!is_hpc(p, task, cpu))
+		return;
+	if (before < 0)
+		task->joining = task->cpu != cpu;
+	count_runnable(task);
+}
+
+SEC("struct_ops/quiescent")
+void BPF_PROG(hpl_quiescent, struct task_struct *p, u64 deq_flags)
+{
+	struct task_state *task = task_of(p);
+
+	if (task)
+		uncount_runnable(task);
+}
+
+/* Who arrives beside a task that has no end of turn begins; the other one gets one. */
+static __always_inline void announce(struct task_struct *p, s32 cpu, s32 target, u64 enq_flags)
+{
+	struct cpu_state *state = state_of(target);
+
+	if (!state)
+		return;
+	if (target == cpu) {
+		if (p == bpf_get_current_task_btf() && !(enq_flags & SCX_ENQ_LAST))
+			return;
+		if (state->running == CLASS_HPC && state->runnable > 2)
+			return;
+	}
+	scx_bpf_kick_cpu(target, SCX_KICK_PREEMPT);
+}
+
+static __always_inline void insert_hpc(struct task_struct *p, struct task_state *task, s32 cpu, u64 enq_flags)
+{
+	struct hpl_options *chosen = the_options();
+	s32 target = task->cpu;
+
+	if (target != cpu && cannot_migrate(p)) {
+		target = cpu;
+	} else if (target != cpu && !task->joining) {
+		/* The kernel took it from its CPU, because that one goes or is forbidden. */
+		uncount_runnable(task);
+		if (!may_run_on(p, target))
+			place(p, task, cpu);
+		target = task->cpu >= 0 ? task->cpu : cpu;
+		count_runnable(task);
+	}
+	scx_bpf_dsq_insert(p, hpc_queue(target), chosen ? chosen->quantum_ns : SCX_SLICE_DFL, enq_flags);
+	announce(p, cpu, target, enq_flags);
+}
+
+SEC("struct_ops/enqueue")
+void BPF_PROG(hpl_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct task_state *task = task_of(p);
+	s32 cpu = scx_bpf_task_cpu(p);
+
+	if (is_pinned_kernel_thread(p)) {
+		insert_kernel(p, cpu, enq_flags);
+	} else if (task && task->hpc && task->cpu >= 0) {
+		insert_hpc(p, task, cpu, enq_flags);
+	} else if (is_rcu(p) && hpc_wants(cpu) && may_run_on(p, door)) {
+		insert_kernel(p, door, enq_flags);
+	} else {
+		insert_normal(p, cpu, enq_flags);
+	}
+}
+
+/* What is to run next; whoever ran goes on if nobody is taken and his time is renewed. */
+SEC("struct_ops/dispatch")
+void BPF_PROG(hpl_dispatch, s32 cpu, struct task_struct *prev)
+{
+	struct cpu_state *state = state_of(cpu);
+	struct task_state *task = prev ? task_of(prev) : NULL;
+	struct hpl_options *chosen = the_options();
+	bool goes_on = prev && (prev->scx.flags & SCX_TASK_QUEUED);
+	bool is_hpc = goes_on && task && task->hpc && task->cpu == cpu;
+
+	if (!state || !chosen)
+		return;
+	if (state->window) {
+		if (take_waiting(cpu)) {
+			state->through = 1;
+			return;
+		}
+		if (goes_on && !is_hpc) {
+			set_slice(prev, SCX_SLICE_DFL);
+			return;
+		}
+	}
+	if (scx_bpf_dsq_move_to_local(hpc_queue(cpu)))
+		return;
+	if (is_hpc) {
+		set_slice(prev, chosen->quantum_ns);
+		return;
+	}
+	/* An HPC task is on its way here, or from here to its place: nobody comes between. */
+	if (state->runnable > 0 || (goes_on && task && task->hpc))
+		return;
+	if (take_normal(cpu))
+		return;
+	if (goes_on)
+		set_slice(prev, SCX_SLICE_DFL);
+}
+
+SEC("struct_ops/running")
+void BPF_PROG(hpl_running, struct task_struct *p)
+{
+	struct task_state *task = task_of(p);
+	struct hpl_options *chosen = the_options();
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_state *state = state_of(cpu);
+
+	if (!task || !chosen || !state)
+		return;
+	if (!task->hpc || task->cpu < 0) {
+		/* It left a class above or HPC's while it ran, and no queue has seen it. */
+		if (state->runnable > 0 && !state->through && class_of(p) == CLASS_NORMAL)
+			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		return;
+	}
+	if (task->cpu != cpu) {
+		if (task->joining && !cannot_migrate(p))
+			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		return;
+	}
+	task->joining = false;
+	/* Alone it needs no tick. */
+	set_slice(p, state->runnable <= 1 ? SCX_SLICE_INF : chosen->quantum_ns);
+}
+
+/* What was taken for this CPU must not run before HPC tasks that come meanwhile. */
+SEC("struct_ops/cpu_release")
+void BPF_PROG(hpl_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
+SEC("struct_ops.s/init_task")
+s32 BPF_PROG(hpl_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	struct task_state *task = bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!task)
+		return -12; /* ENOMEM */
+	task->cpu = NO_CPU;
+	task->counted = -1;
+	return 0;
+}
+
+SEC("struct_ops/exit_task")
+void BPF_PROG(hpl_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	struct task_state *task = task_of(p);
+
+	if (!task)
+		return;
+	uncount_runnable(task);
+	unplace(p, task);
+}
+
+/* Nothing is locked in these two. */
+SEC("struct_ops/cpu_online")
+void BPF_PROG(hpl_cpu_online, s32 cpu)
+{
+	struct cpu_state *state = state_of(cpu);
+
+	if (state)
+		state->online = 1;
+}
+
+/* What waits for this CPU would wait for ever: the kernel asks for no more of it. */
+SEC("struct_ops/cpu_offline")
+void BPF_PROG(hpl_cpu_offline, s32 cpu)
+{
+	struct cpu_state *state = state_of(cpu);
+	struct task_struct *p;
+
+	if (!state)
+		return;
+	state->online = 0;
+	bpf_for_each(scx_dsq, p, hpc_queue(cpu), 0) {
+		struct task_state *task = task_of(p);
+
+		if (!task)
+			continue;
+		uncount_runnable(task);
+		place(p, task, cpu);
+		count_runnable(task);
+		if (task->cpu >= 0 && scx_bpf_dsq_move(THIS_ITERATOR, p, hpc_queue(task->cpu), 0))
+			scx_bpf_kick_cpu(task->cpu, SCX_KICK_PREEMPT);
+	}
+	bpf_for_each(scx_dsq, p, normal_queue(cpu), 0) {
+		s32 target = find_free(p);
+
+		if (target < 0)
+			target = door;
+		if (scx_bpf_dsq_move(THIS_ITERATOR, p, normal_queue(target), 0))
+			scx_bpf_kick_cpu(target, SCX_KICK_IDLE);
+	}
+}
+
+SEC("struct_ops.s/init")
+s32 BPF_PROG(hpl_init)
+{
+	const struct cpumask *online = scx_bpf_get_online_cpumask();
+	s32 cpus = scx_bpf_nr_cpu_ids(), cpu, failed = 0;
+
+	bpf_for(cpu, 0, cpus) {
+		struct cpu_state *state = state_of(cpu);
+
+		if (state && bpf_cpumask_test_cpu(cpu, online))
+			state->online = 1;
+		failed = scx_bpf_create_dsq(hpc_queue(cpu), -1);
+		if (!failed)
+			failed = scx_bpf_create_dsq(normal_queue(cpu), -1);
+		if (failed)
+			break;
+	}
+	scx_bpf_put_cpumask(online);
+	return failed ? failed : scx_bpf_create_dsq(SHARED_QUEUE, -1);
+}
+
+SEC("struct_ops.s/exit")
+void BPF_PROG(hpl_exit, struct scx_exit_info *info)
+{
+	struct hpl_end end = { .code = info->exit_code, .kind = info->kind };
+
+	bpf_probe_read_kernel_str(end.reason, sizeof(end.reason), info->reason);
+	bpf_probe_read_kernel_str(end.message, sizeof(end.message), info->msg);
+	bpf_ringbuf_output(&ends, &end, sizeof(end), 0);
+}
+
+SEC(".struct_ops.link")
+struct sched_ext_ops tacet_hpl = {
+	.select_cpu = (void *)hpl_select_cpu,
+	.enqueue = (void *)hpl_enqueue,
+	.dispatch = (void *)hpl_dispatch,
+	.runnable = (void *)hpl_runnable,
+	.running = (void *)hpl_running,
+	.quiescent = (void *)hpl_quiescent,
+	.init_task = (void *)hpl_init_task,
+	.exit_task = (void *)hpl_exit_task,
+	.cpu_online = (void *)hpl_cpu_online,
+	.cpu_offline = (void *)hpl_cpu_offline,
+	.cpu_release = (void *)hpl_cpu_release,
+	.init = (void *)hpl_init,
+	.exit = (void *)hpl_exit,
+	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED,
+	.timeout_ms = 30000,
+	.name = "tacet_hpl",
+};

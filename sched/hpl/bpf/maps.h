@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the scheduler keeps in the kernel. src/scheduler.rs writes `places`, `options`,
+ * `groups` and `daemons` before the start and reads `counts`, `loads` and `ends` under
+ * these names.
+ */
+#ifndef TACET_HPL_MAPS_H
+#define TACET_HPL_MAPS_H
+
+#include "functions.h"
+#include "hpl.h"
+
+/* One of each CPU, with rq lock held where not said otherwise. */
+struct cpu_state {
+	/* enum hpl_class; written at each switch */
+	u32 running;
+	/* HPC tasks of this CPU that want to run; changed by any CPU */
+	s32 runnable;
+	u32 online;
+	/* a trickle is let through; written by the timer */
+	u32 window;
+	/* a normal task was let through it: the window may have closed before that one runs */
+	u32 through;
+	/* it runs, since when */
+	u64 trickle_since_ns;
+};
+
+/* One of each task. Changed with its rq lock held. */
+struct task_state {
+	/* where it was placed, or -1 */
+	s32 cpu;
+	/* whose `runnable` counts it, or -1 */
+	s32 counted;
+	bool hpc;
+	/* it runs elsewhere than it was placed, and moves there now */
+	bool joining;
+	/* its exit has begun: it is not counted as load */
+	bool left;
+};
+
+/* Of what hpl_load there is one each. */
+enum level { LEVEL_CPU, LEVEL_CORE, LEVEL_PACKAGE, LEVEL_CACHE, LEVELS };
+
+struct timer_state {
+	struct bpf_timer timer;
+	u32 open;
+};
+
+#define ARRAY(name, entry, count)                       \
+	struct {                                        \
+		__uint(type, BPF_MAP_TYPE_ARRAY);       \
+		__uint(max_entries, count);             \
+		__type(key, u32);                       \
+		__type(value, entry);                   \
+	} name SEC(".maps")
+
+ARRAY(places, struct hpl_place, CPUS);
+ARRAY(options, struct hpl_options, 1);
+ARRAY(states, struct cpu_state, CPUS);
+ARRAY(counts, struct hpl_counts, CPUS);
+ARRAY(timers, struct timer_state, 1);
+/* LEVEL_x * CPUS + number */
+ARRAY(loads, struct hpl_load, LEVELS * CPUS);
+
+/* Control groups whose tasks are HPC tasks, by number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, u64);
+	__type(value, u8);
+} groups SEC(".maps");
+
+/* Processes that were named for the HPC class, by number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, s32);
+	__type(value, u8);
+} daemons SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_state);
+} tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} ends SEC(".maps");
+
+/* HPC tasks that want to run, on all CPUs. */
+static s32 hpc_runnable;
+
+/* The CPU that the trickle is let through on: the named one, or where the timer went when that one went. */
+static s32 door;
+
+/* Tasks wait in queues (DSQs): two for each CPU, and one for all. */
+static __always_inline u64 hpc_queue(s32 cpu)
+{
+	return (u64)cpu;
+}
+
+static __always_inline u64 normal_queue(s32 cpu)
+{
+	return 1ULL << 20 | (u64)cpu;
+}
+
+#define SHARED_QUEUE (1ULL << 21)
+
+static __always_inline struct cpu_state *state_of(s32 cpu)
+{
+	u32 key = cpu;
+
+	return bpf_map_lookup_elem(&states, &key);
+}
+
+static __always_inline struct hpl_counts *counts_of(s32 cpu)
+{
+	u32 key = cpu;
+
+	return bpf_map_lookup_elem(&counts, &key);
+}
+
+static __always_inline struct hpl_options *the_options(void)
+{
+	u32 key = 0;
+
+	return bpf_map_lookup_elem(&options, &key);
+}
+
+static __always_inline struct task_state *task_of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&tasks, p, NULL, 0);
+}
+
+static __always_inline void add(u64 *count, u64 more)
+{
+	__sync_fetch_and_add(count, more);
+}
+
+/* Adds one to a field of a CPU's counts. */
+#define COUNT(cpu, field)                                  \
+	do {                                               \
+		struct hpl_counts *of_ = counts_of(cpu);   \
+		if (of_)                                   \
+			add(&of_->field, 1);               \
+	} while (0)
+
+#endif

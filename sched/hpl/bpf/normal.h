@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Where normal tasks run. While no HPC task wants to run, as the kernel's default says.
+ * Otherwise on CPUs without HPC tasks, and each stays on the one it has; where there is
+ * none, it waits behind the HPC tasks of its own CPU, for their sleep or for a trickle.
+ */
+#ifndef TACET_HPL_NORMAL_H
+#define TACET_HPL_NORMAL_H
+
+#include "place.h"
+
+/* Whether no HPC task lives there, be it asleep. */
+static __always_inline bool is_free(s32 cpu)
+{
+	struct hpl_load *load = load_at(LEVEL_CPU, cpu);
+	struct cpu_state *state = state_of(cpu);
+
+	return load && !load->tasks && state && state->runnable <= 0;
+}
+
+static __always_inline bool hpc_wants(s32 cpu)
+{
+	struct cpu_state *state = state_of(cpu);
+
+	return state && state->runnable > 0;
+}
+
+/* A CPU without HPC tasks: an idle one, or that with the shortest queue. */
+static s32 find_free(struct task_struct *p)
+{
+	s32 cpus = scx_bpf_nr_cpu_ids(), cpu, best = NO_CPU, shortest = 0;
+
+	bpf_for(cpu, 0, cpus) {
+		s32 length;
+
+		if (!is_free(cpu) || !may_run_on(p, cpu))
+			continue;
+		if (scx_bpf_test_and_clear_cpu_idle(cpu))
+			return cpu;
+		length = scx_bpf_dsq_nr_queued(normal_queue(cpu));
+		if (best < 0 || length < shortest) {
+			best = cpu;
+			shortest = length;
+		}
+	}
+	return best;
+}
+
+/* For a task that wakes. */
+static __always_inline s32 home(struct task_struct *p, s32 prev, u64 wake_flags)
+{
+	bool is_idle = false;
+	s32 cpu;
+
+	if (hpc_runnable <= 0) {
+		cpu = scx_bpf_select_cpu_dfl(p, prev, wake_flags, &is_idle);
+		if (is_idle)
+			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, 0);
+		return cpu;
+	}
+	if (!(wake_flags & SCX_WAKE_FORK) && is_free(prev) && may_run_on(p, prev))
+		return prev;
+	cpu = find_free(p);
+	return cpu >= 0 ? cpu : prev;
+}
+
+/* The task gets through at once, before HPC tasks. */
+static __always_inline void insert_kernel(struct task_struct *p, s32 cpu, u64 enq_flags)
+{
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | (u64)cpu, SCX_SLICE_DFL, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
+}
+
+static __always_inline void insert_normal(struct task_struct *p, s32 cpu, u64 enq_flags)
+{
+	bool bound = cannot_migrate(p);
+	s32 target = cpu, free;
+
+	if (hpc_runnable <= 0 && !bound) {
+		scx_bpf_dsq_insert(p, SHARED_QUEUE, SCX_SLICE_DFL, enq_flags);
+		/* nobody else may be about to look */
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+		return;
+	}
+	if (!bound && !is_free(cpu)) {
+		free = find_free(p);
+		if (free >= 0)
+			target = free;
+	}
+	if (hpc_wants(cpu))
+		COUNT(cpu, kept_off);
+	scx_bpf_dsq_insert(p, normal_queue(target), SCX_SLICE_DFL, enq_flags);
+	scx_bpf_kick_cpu(target, SCX_KICK_IDLE);
+}
+
+/* What waits behind the HPC tasks of other CPUs, one queue after the other. */
+static s32 next_queue;
+
+static __always_inline bool take_waiting(s32 cpu)
+{
+	s32 count = scx_bpf_nr_cpu_ids(), first = next_queue;
+	s32 step;
+
+	bpf_for(step, 0, count) {
+		s32 other = first + step < count ? first + step : first + step - count;
+
+		if (other != cpu && !hpc_wants(other))
+			continue;
+		if (!scx_bpf_dsq_nr_queued(normal_queue(other)) || !scx_bpf_dsq_move_to_local(normal_queue(other)))
+			continue;
+		next_queue = other + 1 < count ? other + 1 : 0;
+		return true;
+	}
+	return scx_bpf_dsq_move_to_local(SHARED_QUEUE);
+}
+
+/* On a CPU whose HPC tasks sleep, if it has any. */
+static __always_inline bool take_normal(s32 cpu)
+{
+	if (scx_bpf_dsq_move_to_local(normal_queue(cpu)) || scx_bpf_dsq_move_to_local(SHARED_QUEUE))
+		return true;
+	return is_free(cpu) && hpc_runnable > 0 && take_waiting(cpu);
+}
+
+#endif

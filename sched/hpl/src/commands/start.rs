@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `start`: checks, then leaves a process of its own behind that loads the scheduler and stays with it.
+
+use std::env;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, Stdio};
+
+use super::print;
+use crate::options::Start;
+use crate::record::Record;
+use crate::resident::{self, READY};
+use crate::{Result, support};
+
+pub fn run(options: &Start) -> Result<ExitCode> {
+    options.check()?;
+    support::check()?;
+    support::check_root()?;
+    if options.foreground {
+        return resident::stay(options).map(|()| ExitCode::SUCCESS);
+    }
+    let mut child = Command::new(env::current_exe()?)
+        .arg("stay")
+        .args(env::args_os().skip(2))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // not of this terminal's job, so that its Ctrl-C does not end it
+        .process_group(0)
+        .spawn()?;
+    let mut word = String::new();
+    if let Some(out) = child.stdout.take() {
+        BufReader::new(out).read_line(&mut word)?;
+    }
+    if word.trim_end() != READY {
+        let mut said = String::new();
+        if let Some(mut error) = child.stderr.take() {
+            error.read_to_string(&mut said)?;
+        }
+        child.wait()?;
+        return Err(said.trim().trim_start_matches("tacet sched: ").into());
+    }
+    let record = Record::read()?.ok_or("it started and left no record")?;
+    print(&format!(
+        "HPL schedules (process {} stays with it); where every CPU computes, other programs have {} in {} on cpu {}\n",
+        record.process,
+        humantime::format_duration(options.trickle),
+        humantime::format_duration(options.trickle_period),
+        record.trickle_cpu
+    ))
+}

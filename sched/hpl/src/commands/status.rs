@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `status`: whether HPL schedules, how it ended if not, and what it did.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use comfy_table::{CellAlignment, Table, presets::NOTHING};
+use libbpf_rs::MapHandle;
+use serde::Serialize;
+
+use super::print;
+use crate::figures::{self, Figures};
+use crate::layout::{CLASSES, Counts, Load};
+use crate::options::Show;
+use crate::record::{self, End, Program, Record};
+use crate::topology::{CPU_DIRECTORY, Topology};
+use crate::{Result, support};
+
+/// Who schedules, in a word that stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// HPL does
+    Loaded,
+    NeverLoaded,
+    /// it was asked to end, or the kernel ended it
+    Ended,
+    /// the process that stayed with it died, and with it the scheduler
+    Died,
+}
+
+#[derive(Debug, Serialize)]
+struct Facts {
+    state: State,
+    /// what the kernel says schedules; nothing is Linux's own
+    scheduler: Option<String>,
+    end: Option<End>,
+    process: Option<u32>,
+    trickle_cpu: Option<u32>,
+    programs: Vec<Program>,
+    total: Option<Figures>,
+    cpus: Vec<Cpu>,
+}
+
+#[derive(Debug, Serialize)]
+struct Cpu {
+    cpu: u32,
+    hpc_processes: u32,
+    hpc_tasks: u32,
+    #[serde(flatten)]
+    figures: Figures,
+}
+
+pub fn run(options: &Show) -> Result<ExitCode> {
+    let record = Record::read()?;
+    let state = state(record.as_ref(), record::is_held());
+    let mut facts = Facts {
+        state,
+        scheduler: support::loaded(),
+        end: record.as_ref().and_then(|record| record.end.clone()),
+        process: record.as_ref().map(|record| record.process),
+        trickle_cpu: record.as_ref().map(|record| record.trickle_cpu),
+        programs: record.as_ref().map(|record| record.programs.clone()).unwrap_or_default(),
+        total: None,
+        cpus: Vec::new(),
+    };
+    let mut rows = Vec::new();
+    if let Some(record) = record.as_ref().filter(|_| state == State::Loaded) {
+        rows = live(record)?;
+        facts.total = Some(figures::sum(&rows.iter().map(|(cpu, counts, _)| (*cpu, *counts)).collect()).into());
+        facts.cpus = rows.iter().map(Cpu::from).collect();
+    }
+    if options.json {
+        return print(&(serde_json::to_string_pretty(&facts)? + "\n"));
+    }
+    let table = if rows.is_empty() { String::new() } else { table(&rows) };
+    print(&format!("{}\n{table}", headline(&facts)))
+}
+
+fn state(record: Option<&Record>, is_held: bool) -> State {
+    match record {
+        None => State::NeverLoaded,
+        Some(_) if is_held => State::Loaded,
+        Some(record) if record.end.is_some() => State::Ended,
+        Some(_) => State::Died,
+    }
+}
+
+type Row = (u32, Counts, Load);
+
+/// What its maps say of each online CPU.
+fn live(record: &Record) -> Result<Vec<Row>> {
+    let cpus: Vec<u32> = Topology::read(Path::new(CPU_DIRECTORY))?.places.into_keys().collect();
+    let (counts, loads) = maps(record)?;
+    let (counts, loads) = (figures::counts(&counts, &cpus)?, figures::loads(&loads, &cpus)?);
+    Ok(counts.into_iter().map(|(cpu, counts)| (cpu, counts, loads.get(&cpu).copied().unwrap_or_default())).collect())
+}
+
+/// Those of the running scheduler.
+pub fn maps(record: &Record) -> Result<(MapHandle, MapHandle)> {
+    let open = |number| {
+        MapHandle::from_map_id(number).map_err(|error| format!("its counts cannot be read: {error}: they need root"))
+    };
+    Ok((open(record.counts_map)?, open(record.loads_map)?))
+}
+
+impl From<&Row> for Cpu {
+    fn from((cpu, counts, load): &Row) -> Cpu {
+        Cpu { cpu: *cpu, hpc_processes: load.processes, hpc_tasks: load.tasks, figures: (*counts).into() }
+    }
+}
+
+fn headline(facts: &Facts) -> String {
+    let linux = match &facts.scheduler {
+        Some(other) => format!("{other} schedules"),
+        None => "Linux's own scheduler schedules".to_owned(),
+    };
+    match facts.state {
+        State::Loaded => {
+            let cpu = facts.trickle_cpu.map(|cpu| format!(", trickle on cpu {cpu}")).unwrap_or_default();
+            format!("HPL schedules (process {}{cpu})", facts.process.unwrap_or_default())
+        }
+        State::NeverLoaded => format!("HPL was not loaded since the boot: {linux}"),
+        State::Died => format!("the process that stayed with HPL died, and the kernel took HPL away: {linux}"),
+        State::Ended => {
+            let end = facts.end.as_ref();
+            let reason = end.map(|end| end.reason.clone()).unwrap_or_default();
+            let message = end.map(|end| end.message.clone()).filter(|text| !text.is_empty());
+            format!("HPL ended ({reason}{}): {linux}", message.map(|text| format!(": {text}")).unwrap_or_default())
+        }
+    }
+}
+
+/// One line for each CPU.
+pub fn table(rows: &[Row]) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    let switched = CLASSES.iter().skip(1).map(|class| format!("to {class}"));
+    let heads = ["cpu", "hpc tasks"].map(str::to_owned).into_iter().chain(switched);
+    let rest = ["migrations", "hpc migrations", "kept off", "trickle ms"].map(str::to_owned);
+    table.set_header(heads.chain(rest));
+    for (cpu, counts, load) in rows {
+        let mut cells = vec![cpu.to_string(), load.tasks.to_string()];
+        cells.extend(counts.switches.iter().skip(1).map(u64::to_string));
+        cells.push(counts.migrations.iter().sum::<u64>().to_string());
+        cells.push(counts.migrations[crate::layout::HPC].to_string());
+        cells.push(counts.kept_off.to_string());
+        cells.push(format!("{:.1}", counts.trickle_ns as f64 / 1e6));
+        table.add_row(cells);
+    }
+    table.column_iter_mut().for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    let lines = table.lines().map(|line| line.trim_end().to_owned() + "\n");
+    lines.collect()
+}

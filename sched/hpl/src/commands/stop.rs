@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `stop`: tells the process that stays with the scheduler to end, and waits until it has.
+
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::print;
+use crate::Result;
+use crate::record::{self, Record};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub fn run() -> Result<ExitCode> {
+    let Some(record) = Record::read()?.filter(|_| record::is_held()) else {
+        return Err("HPL is not loaded: Linux's own scheduler schedules".into());
+    };
+    let process = record.process;
+    let failed = |error| format!("process {process}: it cannot be told: {error}: stopping needs root");
+    kill(Pid::from_raw(process.cast_signed()), Signal::SIGTERM).map_err(failed)?;
+    let begin = Instant::now();
+    while record::is_held() {
+        if begin.elapsed() > PATIENCE {
+            return Err(format!("process {process}: still there after {} s", PATIENCE.as_secs()).into());
+        }
+        sleep(Duration::from_millis(20));
+    }
+    let end = Record::read()?.and_then(|record| record.end).ok_or("it ended and did not say how")?;
+    print(&format!("Linux's own scheduler schedules again ({})\n", end.reason))
+}

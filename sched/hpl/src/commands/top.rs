@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `top`: what was added to the counts, again and again.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::thread::sleep;
+
+use super::print;
+use super::status::{maps, table};
+use crate::Result;
+use crate::figures::{self, Figures};
+use crate::options::Top;
+use crate::record::{self, Record};
+use crate::topology::{CPU_DIRECTORY, Topology};
+
+pub fn run(options: &Top) -> Result<ExitCode> {
+    let record = Record::read()?.filter(|_| record::is_held());
+    let record = record.ok_or("HPL is not loaded; `tacet sched status` says how it ended")?;
+    let (counts, loads) = maps(&record)?;
+    let cpus: Vec<u32> = Topology::read(Path::new(CPU_DIRECTORY))?.places.into_keys().collect();
+    let mut then = figures::counts(&counts, &cpus)?;
+    for _ in 0..options.iterations.unwrap_or(u64::MAX) {
+        sleep(options.interval);
+        if !record::is_held() {
+            return Err("HPL ended; `tacet sched status` says how".into());
+        }
+        let now = figures::counts(&counts, &cpus)?;
+        let new = figures::since(&now, &then);
+        then = now;
+        if options.json {
+            print(&(serde_json::to_string(&Figures::from(figures::sum(&new)))? + "\n"))?;
+            continue;
+        }
+        let loads = figures::loads(&loads, &cpus)?;
+        let row = |(cpu, counts)| (cpu, counts, loads.get(&cpu).copied().unwrap_or_default());
+        let rows: Vec<_> = new.into_iter().map(row).collect();
+        print(&(table(&rows) + "\n"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

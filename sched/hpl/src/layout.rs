@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the scheduler in the kernel and its loader tell each other: the structures of `bpf/hpl.h`, field by field.
+
+use bytemuck::{Pod, Zeroable};
+
+/// CPUs that the scheduler's maps have room for.
+pub const CPUS: u32 = 4096;
+/// `enum hpl_class`, by name.
+pub const CLASSES: [&str; 5] = ["idle", "normal", "kernel", "hpc", "above"];
+/// The place of a class in arrays.
+pub const NORMAL: usize = 1;
+pub const HPC: usize = 3;
+
+/// Where a CPU is: numbers without gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Place {
+    pub package: u32,
+    pub core: u32,
+    pub cache: u32,
+    /// 0: unknown, and no HPC task is placed there
+    pub known: u32,
+}
+
+/// HPC tasks that were placed somewhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Load {
+    pub processes: u32,
+    pub tasks: u32,
+}
+
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub struct Options {
+    pub quantum_ns: u64,
+    pub trickle_ns: u64,
+    pub trickle_period_ns: u64,
+    pub trickle_cpu: u32,
+    pub groups: u32,
+}
+
+/// Counts of one CPU.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Counts {
+    pub switches: [u64; CLASSES.len()],
+    pub migrations: [u64; CLASSES.len()],
+    pub placed: u64,
+    pub placed_again: u64,
+    pub kept_off: u64,
+    pub intrusions: u64,
+    pub trickles: u64,
+    pub trickle_ns: u64,
+}
+
+/// Why the scheduler ended.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub struct End {
+    pub code: i64,
+    pub kind: i32,
+    pub padding: u32,
+    pub reason: [u8; 64],
+    pub message: [u8; 256],
+}
+
+/// C text in a field.
+pub fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned()
+}

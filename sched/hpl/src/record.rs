@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the loader leaves for the other commands: a file that says what is loaded, and a lock that is held while it is.
+//!
+//! The lock tells the living from the dead: the kernel releases it however the loader ends.
+
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::options::Start;
+
+const DIRECTORY: &str = "/run/tacet";
+
+/// What is, or was, loaded.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Record {
+    /// the loader
+    pub process: u32,
+    pub since: SystemTime,
+    pub options: Start,
+    pub trickle_cpu: u32,
+    /// where its counts are: maps of the kernel, by number
+    pub counts_map: u32,
+    pub loads_map: u32,
+    pub programs: Vec<Program>,
+    /// how it ended, once it has
+    pub end: Option<End>,
+}
+
+/// What the verifier went through to accept a program; its limit is one million.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Program {
+    pub name: String,
+    pub verified_instructions: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    pub at: SystemTime,
+    /// the kernel's words
+    pub reason: String,
+    pub message: String,
+    /// it was asked to
+    pub asked: bool,
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new(DIRECTORY).join(name)
+}
+
+/// Taken by the loader for its life.
+pub fn lock() -> Result<File> {
+    fs::create_dir_all(DIRECTORY).map_err(|error| format!("{DIRECTORY}: {error}"))?;
+    let name = path("sched.lock");
+    let file = File::create(&name).map_err(|error| format!("{}: {error}", name.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err("HPL is loaded already; `tacet sched stop` ends it".into()),
+        Err(TryLockError::Error(error)) => Err(format!("{}: {error}", name.display()).into()),
+    }
+}
+
+/// Whether a loader lives.
+pub fn is_held() -> bool {
+    let held = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    File::open(path("sched.lock")).is_ok_and(held)
+}
+
+impl Record {
+    pub fn read() -> Result<Option<Record>> {
+        let name = path("sched.json");
+        match fs::read_to_string(&name) {
+            Ok(text) => Ok(Some(serde_json::from_str(&text).map_err(|error| format!("{}: {error}", name.display()))?)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(format!("{}: {error}", name.display()).into()),
+        }
+    }
+
+    /// Replaces the last one.
+    pub fn write(&self) -> Result<()> {
+        let (name, new) = (path("sched.json"), path("sched.json.new"));
+        let failed = |error| format!("{}: {error}", name.display());
+        fs::write(&new, serde_json::to_string_pretty(self)?).map_err(failed)?;
+        Ok(fs::rename(&new, &name).map_err(failed)?)
+    }
+}

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# ablation.sh: for each countermeasure the noise that it is to stop, made on purpose. With it nothing of that noise comes
+# to the application's CPUs; without it, some does. Counted by the kernel's own tables and events, never timed. Called
+# by the runner with the name of a function; needs a node whose CPUs run in turn, because the kernel changes its code.
+#
+# Not here, because an emulated node has no such source: the NMI watchdog and hardware counters (no performance
+# counters), machine-check polling, frequency, idle states, cache allocation, the clocksource watchdog, writeback (its
+# disk is in memory). The tick needs a boot parameter. Flushes of translations have a table that does not tell whose
+# they are: a CPU that idles in another program's memory is told of that one too.
+
+. "$F/lib.sh"
+
+application="2 3"
+system="0 1"
+instance=/sys/kernel/tracing/instances/ablation
+
+on() { # COUNTERMEASURE: it alone
+	tune apply --cpus 2-3 --only "$1"
+}
+
+off() {
+	tune undo
+}
+
+# --- what the kernel counts
+
+table() { # FILE ROW CPU...: the sum of these CPUs' columns, of /proc/interrupts
+	local file=$1 row=$2
+	shift 2
+	awk -v row="$row:" -v cpus="$*" '
+		$1 == row { count = split(cpus, list, " "); for (i = 1; i <= count; i++) sum += $(list[i] + 2) }
+		END { print sum + 0 }' "$file"
+}
+
+watch() { # EVENT: from here
+	mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
+	mkdir $instance || fail "no tracing"
+	echo 1 >"$instance/events/$1/enable" || fail "no event $1"
+}
+
+events() { # PATTERN CPU...: so many since watch
+	local pattern=$1 cpu sum=0
+	shift
+	for cpu; do
+		grep -q '^overrun: 0$' "$instance/per_cpu/cpu$cpu/stats" || fail "events were lost on CPU $cpu"
+		sum=$((sum + $(grep -c "$pattern" "$instance/per_cpu/cpu$cpu/trace")))
+	done
+	echo $sum
+}
+
+forget() {
+	echo 0 >$instance/events/enable
+	rmdir $instance || fail "tracing stays"
+}
+
+none() { # WHAT COUNT
+	[ "$2" = 0 ] || fail "with its countermeasure: $1 came $2 times to the application's CPUs"
+}
+
+some() { # WHAT COUNT
+	[ "$2" -gt 0 ] || fail "without its countermeasure: $1 did not come to the application's CPUs"
+	counted="$counted $1 $2;"
+}
+
+struck_while() { # EVENT PATTERN COMMAND...: so many while it runs, on the application's CPUs and on others
+	local event=$1 pattern=$2
+	shift 2
+	watch "$event"
+	"$@"
+	struck=$(events "$pattern" $application)
+	elsewhere=$(events "$pattern" $system)
+	forget
+}
+
+vanishes() { # EVENT PATTERN WHAT COUNTERMEASURE COMMAND...: none with it, though others see some; some without it, at last
+	local event=$1 pattern=$2 what=$3 countermeasure=$4
+	shift 4
+	on "$countermeasure"
+	struck_while "$event" "$pattern" "$@"
+	off
+	none "$what" "$struck"
+	[ "$elsewhere" -gt 0 ] || fail "there was no $what at all"
+	at_last "$event" "$pattern" "$what" "$@"
+}
+
+at_last() { # EVENT PATTERN WHAT COMMAND...: where and when Linux does what is bound to nothing is its own choice
+	local event=$1 pattern=$2 what=$3 tries
+	shift 3
+	for tries in $(seq 20); do
+		struck_while "$event" "$pattern" "$@"
+		[ "$struck" = 0 ] || break
+	done
+	some "$what" "$struck"
+}
+
+# --- the sources
+
+daemon() { # it counts where it finds itself
+	local rounds
+	on partition
+	rounds=$($F/source busy 8 40 | awk '$1 >= 2 { sum += $2 } END { print sum + 0 }')
+	off
+	none "a busy daemon" "$rounds"
+	some "a busy daemon" "$($F/source busy 8 40 | awk '$1 >= 2 { sum += $2 } END { print sum + 0 }')"
+}
+
+device() { # ttyS0, whose interrupt somebody steered to the application
+	local number before others
+	exec 6>/dev/ttyS0
+	number=$(sed -n 's/^ *\([0-9]*\):.*ttyS0.*/\1/p' /proc/interrupts)
+	[ -n "$number" ] || fail "ttyS0 has no interrupt"
+	affinity=$(cat /proc/irq/$number/smp_affinity_list)
+	echo 3 >/proc/irq/$number/smp_affinity_list || fail "the interrupt cannot be steered"
+	on interrupts
+	print_lines # a line of the I/O APIC moves when it interrupts next: that one still comes to where it was
+	before=$(table /proc/interrupts $number $application)
+	others=$(table /proc/interrupts $number $system)
+	print_lines
+	none "a device's interrupt" $(($(table /proc/interrupts $number $application) - before))
+	[ "$(table /proc/interrupts $number $system)" -gt "$others" ] || fail "the device interrupted nobody"
+	off
+	print_lines
+	before=$(table /proc/interrupts $number $application)
+	print_lines
+	some "a device's interrupt" $(($(table /proc/interrupts $number $application) - before))
+	exec 6>&-
+	echo "$affinity" >/proc/irq/$number/smp_affinity_list
+}
+
+print_lines() {
+	local line
+	for line in $(seq 10); do
+		echo . >&6
+		sleep 0.1
+	done
+}
+
+# The kernel looks for a module by an unbound worker, which starts modprobe.
+ask_for_modules() {
+	local cpu
+	for cpu in 0 1 2 3; do
+		taskset -c $cpu $F/source modules 5 || fail "a protocol that does not exist"
+	done
+}
+
+workers() {
+	vanishes workqueue/workqueue_execute_start 'function call_usermodehelper_exec_work' "an unbound worker" workqueues ask_for_modules
+}
+
+sampler() {
+	local cpu taken
+	on counters
+	for cpu in $application; do
+		taken=$($F/source sample $cpu 20)
+		[ "$taken" = refused ] || fail "with its countermeasure a sampler took $taken samples"
+	done
+	off
+	some "a sampler's timer" "$($F/source sample 3 20)"
+}
+
+grace_periods() { # RCU's thread, which somebody bound to the application's CPU
+	local thread=$(pgrep -x rcu_preempt || pgrep -x rcu_sched) before
+	before=$(taskset -cp $thread | sed 's/.*: //')
+	taskset -cp 3 $thread >/dev/null || fail "RCU's thread cannot be bound"
+	vanishes sched/sched_switch 'next_comm=rcu_[ps]' "RCU's thread" rcu $F/source grace 20
+	taskset -cp $before $thread >/dev/null
+}
+
+hurry() { # an expedited grace period interrupts all CPUs that compute
+	if [ ! -e /sys/kernel/tracing/events/csd ]; then
+		note "this kernel has no event for function calls between CPUs: expedited grace periods were not counted"
+		return
+	fi
+	local spinner spinners=
+	for cpu in $application; do
+		taskset -c $cpu $F/source spin &
+		spinners="$spinners $!"
+	done
+	on rcu
+	struck_while csd/csd_function_entry 'func=rcu_exp_handler' network_devices
+	none "an expedited grace period" $struck
+	off
+	struck_while csd/csd_function_entry 'func=rcu_exp_handler' network_devices
+	some "an expedited grace period" $struck
+	kill $spinners
+	for spinner in $spinners; do wait $spinner; done
+	rmmod dummy
+}
+
+network_devices() {
+	local number
+	for number in $(seq 5); do
+		ip link add noise type dummy || fail "no network device"
+		ip link del noise
+	done
+}
+
+merging() { # ksmd, which somebody bound to the application's CPU
+	local thread=$(pgrep -x ksmd) merger
+	$F/source merge 64 >ready &
+	merger=$!
+	until_true "pages are offered" [ -s ready ]
+	taskset -cp 3 $thread >/dev/null || fail "ksmd cannot be bound"
+	echo 1 >/sys/kernel/mm/ksm/run
+	# stopped, it does not come at all; bound elsewhere, it does
+	on same-page-merging
+	sleep 0.1
+	struck_while sched/sched_switch 'next_comm=ksmd' sleep 2
+	none "ksmd" "$struck"
+	off
+	vanishes sched/sched_switch 'next_comm=ksmd' "ksmd" kernel-threads sleep 1
+	echo 2 >/sys/kernel/mm/ksm/run
+	echo 0 >/sys/kernel/mm/ksm/run
+	taskset -cp 0-3 $thread >/dev/null
+	kill $merger
+	wait $merger
+}
+
+watchdog() { # the timer of each CPU that looks for soft lockups, every 4 s by Linux's own setting
+	local ours
+	ours=$(cat /proc/sys/kernel/watchdog_thresh)
+	echo 10 >/proc/sys/kernel/watchdog_thresh
+	vanishes timer/hrtimer_expire_entry 'function=watchdog_timer_fn' "the watchdog's timer" watchdogs sleep 9
+	echo "$ours" >/proc/sys/kernel/watchdog_thresh
+}
+
+vanish() {
+	local what
+	counted=
+	for what in daemon device workers sampler grace_periods hurry merging watchdog; do
+		$what
+	done
+	note "without countermeasures:$counted"
+}
+
+scenario "$@"

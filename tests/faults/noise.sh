@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# noise.sh: the noise laboratory's trace, against noise that is made on purpose.
+# Called by the runner with the name of a function.
+
+. "$F/lib.sh"
+
+cpu=3 # the measured one
+
+trace() { # [ARGUMENTS]: in the background; waits until the thread measures. Its findings go to found.json
+	$T-noise trace --cpus $cpu --method fwq --quantum 1ms --trust-clock "$@" --json -o found.parquet >found.json 2>found.err &
+	tracer=$!
+	until_true "it measures" measuring
+	sleep 2 # from the name to the first quantum
+}
+
+measuring() {
+	grep -qx measuring /proc/$tracer/task/*/comm 2>/dev/null || { [ -d /proc/$tracer ] || fail "$(cat found.err)"; false; }
+}
+
+traced() { # it ends by itself, and well
+	wait $tracer || fail "trace: $(cat found.err)"
+}
+
+traced_enough() { # what was to be traced has happened: on a slow machine nobody knows when
+	kill -INT $tracer
+	traced
+}
+
+finds() { # PYTHON: an expression over count(kind, name, origin), which sums the sources that fit
+	local answer
+	answer=$(python3 - "$1" <<-'END' 2>&1
+		import json, sys
+		found = json.load(open("found.json"))["thieves"]
+		def sources(kind, name, origin=""):
+		    return [s for s in found["sources"] if s["kind"] == kind and name in s["name"] and origin in (s["origin"] or "")]
+		def count(*what):
+		    return sum(s["count"] for s in sources(*what))
+		def explained(*what):
+		    return sum(s["explained_ns"] for s in sources(*what))
+		if not eval(sys.argv[1]):
+		    print([(s["kind"], s["name"], s["origin"], s["count"]) for s in found["sources"]], found["events_lost"])
+	END
+	)
+	[ -z "$answer" ] || fail "not $1: $answer"
+}
+
+thief() { # a thief on the measured CPU, in a unit of its own
+	mkdir -p /sys/fs/cgroup/thief.service
+	mkfifo orders reports
+	$F/thief $cpu <orders >reports &
+	thief=$!
+	exec 7>orders 8<reports
+	echo $thief >/sys/fs/cgroup/thief.service/cgroup.procs || fail "no unit for the thief"
+}
+
+steal() { # BYTE TIMES
+	local times=$2 done
+	while [ $times -gt 0 ]; do
+		printf %s "$1" >&7
+		read -r -N 1 done <&8
+		times=$((times - 1))
+	done
+}
+
+no_thief() {
+	exec 7>&- 8<&-
+	wait $thief
+	rmdir /sys/fs/cgroup/thief.service
+}
+
+# A daemon with its unit, who woke it, and a thread that comes and goes.
+daemon() {
+	thief
+	trace --duration 600s
+	steal w 40
+	steal m 10
+	traced_enough
+	no_thief
+	finds 'found["events_lost"] == 0'
+	finds 'count("task", "thief", "thief.service") >= 40 + 10'
+	finds 'count("migration", "thief came") == 10'
+	finds 'count("kernel_thread", "migration") >= 10'
+	finds '0 < count("ipi", "reschedule", "pipe_write") <= 50'
+	finds 'explained("task", "thief", "thief.service") >= 40 * 300e3 * 0.9'
+	finds 'sources("task", "thief")[0]["longest_ns"] >= 300e3'
+}
+
+# Exactly as often as it came to the CPU, which is as often as it had left it: who is given his next order while he
+# still hands in the last one does both in one go.
+exactly() {
+	local before after
+	thief
+	trace --duration 600s
+	before=$(switches)
+	steal w 50
+	traced_enough
+	after=$(switches)
+	no_thief
+	[ $((after - before)) -ge 25 ] || fail "the thief came only $((after - before)) times"
+	finds "count('task', 'thief', 'thief.service') == $((after - before))"
+}
+
+switches() { # how often the thief has left a CPU; where the measured thread runs, he has
+	awk '/ctxt_switches/ { sum += $2 } END { print sum }' /proc/$thief/status
+}
+
+# A kernel worker, by the function it works on: Linux runs one on each CPU for each write.
+kworker() {
+	local times=25
+	trace --duration 600s
+	for _ in $(seq $times); do echo 1 >/proc/sys/vm/stat_refresh; done
+	traced_enough
+	finds "count('kworker', 'refresh_vm_stats', 'bound worker') == $times"
+}
+
+# A device's interrupt, as often as the kernel's own table says.
+interrupt() {
+	local before after number
+	exec 6>/dev/ttyS0
+	number=$(sed -n 's/^ *\([0-9]*\):.*ttyS0.*/\1/p' /proc/interrupts)
+	[ -n "$number" ] || fail "ttyS0 has no interrupt"
+	echo $cpu >/proc/irq/$number/smp_affinity_list || fail "the interrupt cannot be steered"
+	trace --duration 600s
+	before=$(interrupts $number)
+	for _ in $(seq 10); do
+		echo . >&6
+		sleep 0.1
+	done
+	after=$(interrupts $number)
+	traced_enough
+	exec 6>&-
+	[ $((after - before)) -gt 0 ] || fail "the device interrupted nobody"
+	finds "count('interrupt', 'ttyS0 (irq $number)') == $((after - before))"
+}
+
+interrupts() { # NUMBER: so far, on the measured CPU
+	awk -v line="$1:" -v column=$((cpu + 2)) '$1 == line { print $column }' /proc/interrupts
+}
+
+# The tick by its function, no more often than the CPU's timer interrupted.
+tick() {
+	local before after
+	before=$(awk -v column=$((cpu + 2)) '$1 == "LOC:" { print $column }' /proc/interrupts)
+	trace --duration 10s
+	traced
+	after=$(awk -v column=$((cpu + 2)) '$1 == "LOC:" { print $column }' /proc/interrupts)
+	finds "0 < count('timer', 'tick_') <= $((after - before))"
+	finds "0 < count('timer', 'local timer interrupt') <= $((after - before))"
+	finds 'all("nohz_full" in s["remedy"] for s in sources("timer", "tick_"))'
+}
+
+# The first long noise ends it, and is told with what was around it.
+until_noise() {
+	thief
+	trace --duration 600s --until 40ms
+	steal l 1
+	traced
+	no_thief
+	finds 'found["stopped"]["noise_ns"] >= 40e6 and found["stopped"]["cpu"] == 3'
+	finds 'any(e["name"] == "thief" and e["length_ns"] >= 40e6 for e in found["stopped"]["events"])'
+}
+
+# Users are told in one line; a killed tracer leaves nothing in the kernel.
+refusals() {
+	local programs
+	refused "needs root" setpriv --reuid=1000 --clear-groups $T-noise trace --trust-clock --duration 1s -o none.parquet
+	[ ! -e none.parquet ] || fail "a record of nothing"
+	refused "--until: only fixed work" $T-noise trace --trust-clock --method ftq --until 1ms --duration 1s
+	programs=$(attached)
+	trace --duration 600s
+	[ "$(attached)" -gt "$programs" ] || fail "nothing was attached"
+	kill -9 $tracer
+	wait $tracer
+	until_true "the kernel took the programs away" no_more_than "$programs"
+}
+
+attached() { # programs for tracing that are loaded
+	grep -l '^prog_type:.26$' /proc/[0-9]*/fdinfo/* 2>/dev/null | wc -l
+}
+
+no_more_than() {
+	[ "$(attached)" -le "$1" ]
+}
+
+one_by_one() { # FUNCTION...
+	local what
+	for what; do
+		rm -f orders reports
+		$what
+	done
+}
+
+# What kernels tell in different ways; and what they do not.
+named() { one_by_one daemon exactly kworker; }
+more_named() { one_by_one interrupt tick until_noise refusals; }
+
+scenario "$@"

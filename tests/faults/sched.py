@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# sched.py: what HPL promises, against itself: placement against a model, counts that are
+# exact, CPUs that go, a loader that dies. Called by sched.sh with the name of a function;
+# prints "fail: REASON" lines, or nothing.
+
+import json, os, random, signal, subprocess, sys, time
+
+TACET = os.environ["T"]
+POLICY = 7  # SCHED_EXT
+CPUS = "/sys/devices/system/cpu"
+
+
+children = set()
+
+
+def fail(reason):
+    """Says it, and leaves nobody behind who computes for ever."""
+    print(f"fail: {reason}", flush=True)
+    for pid in children:
+        os.kill(pid, signal.SIGKILL)
+    sys.exit(1)
+
+
+def check(truth, reason):
+    if not truth:
+        fail(reason)
+
+
+def tacet(*words):
+    # the program behind `tacet sched`, because every start of a program costs an emulated node a second
+    done = subprocess.run([f"{TACET}-sched", *words], capture_output=True, text=True, timeout=120)
+    check(done.returncode == 0, f"{' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def start(*words):
+    tacet("start", *words)
+
+
+def status():
+    return json.loads(tacet("status", "--json"))
+
+
+def until(what, truth, patience=120):
+    end = time.monotonic() + patience
+    while not truth():
+        if time.monotonic() > end:
+            fail(f"never: {what}")
+        time.sleep(0.05)
+
+
+def first():
+    """This process and its commands are to be served before HPC tasks, or they would wait for the trickle."""
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
+
+
+def numbers(text):
+    for part in text.strip().split(","):
+        low, _, high = part.partition("-")
+        yield from range(int(low), int(high or low) + 1)
+
+
+def online():
+    with open(f"{CPUS}/online") as file:
+        return list(numbers(file.read()))
+
+
+def read(cpu, name):
+    with open(f"{CPUS}/cpu{cpu}/{name}") as file:
+        return file.read().strip()
+
+
+def last_cache(cpu):
+    try:
+        indices = os.listdir(f"{CPUS}/cpu{cpu}/cache")
+    except FileNotFoundError:
+        return f"of cpu {cpu}"
+    caches = [(int(read(cpu, f"cache/{i}/level")), read(cpu, f"cache/{i}/shared_cpu_list")) for i in indices if i.startswith("index")]
+    return max(caches)[1]
+
+
+class Model:
+    """The rule of placement: fewest on the CPU, then on the core, in the package, at the cache."""
+
+    def __init__(self):
+        names = ("topology/thread_siblings_list", "topology/physical_package_id")
+        self.groups = {cpu: (("cpu", cpu), *((n, read(cpu, n)) for n in names), ("cache", last_cache(cpu))) for cpu in online()}
+        self.loads = {}
+
+    def key(self, cpu):
+        return tuple(self.loads.get(group, 0) for group in self.groups[cpu])
+
+    def change(self, cpu, more):
+        for group in self.groups[cpu]:
+            self.loads[group] = self.loads.get(group, 0) + more
+
+    def best(self):
+        least = min(self.key(cpu) for cpu in self.groups)
+        return [cpu for cpu in self.groups if self.key(cpu) == least]
+
+
+def spin(join=True):
+    """A child that computes for ever, in the HPC class or a normal one."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.sched_setscheduler(0, POLICY if join else os.SCHED_OTHER, os.sched_param(0))
+            while True:
+                pass
+        finally:
+            os._exit(1)
+    children.add(pid)
+    return pid
+
+
+def end(*pids):
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    for pid in pids:
+        os.waitpid(pid, 0)
+        children.discard(pid)
+
+
+def processes():
+    return {row["cpu"]: row["hpc_processes"] for row in status()["cpus"]}
+
+
+def runs_on(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[36])
+
+
+def placed(model, before, pid):
+    """Waits until one process more is placed; the model must have chosen alike."""
+    now = {}
+
+    def one_more():
+        now.update(processes())
+        return sum(now.values()) == sum(before.values()) + 1
+
+    until(f"process {pid} is placed", one_more)
+    cpu = next(cpu for cpu in now if now[cpu] != before[cpu])
+    best = model.best()
+    check(cpu in best, f"task {sum(now.values())} went to cpu {cpu}, the model says {best}")
+    model.change(cpu, 1)
+    until(f"process {pid} runs on cpu {cpu}", lambda: runs_on(pid) == cpu)
+    return cpu, now
+
+
+def exact(then, what, joined=0):
+    """Since `then`: HPC tasks moved at most when they joined, and no normal task ran beside one."""
+    now = status()["total"]
+    moved = now["migrations"]["hpc"] - then["migrations"]["hpc"]
+    check(moved <= joined, f"{what}: HPC tasks moved {moved} times")
+    check(now["placed_again"] == then["placed_again"], f"{what}: an HPC task was placed again")
+    beside = now["normal_on_hpc"] - then["normal_on_hpc"]
+    check(beside == 0, f"{what}: normal tasks ran {beside} times beside HPC tasks")
+
+
+def placement():
+    """Every number of tasks from 1 to twice the CPUs, one after the other; then none moves."""
+    start()
+    first()
+    model, before, tasks = Model(), processes(), []
+    then = status()["total"]
+    for _ in range(2 * len(model.groups)):
+        tasks.append(spin())
+        _, before = placed(model, before, tasks[-1])
+    exact(then, "placed", joined=len(tasks))
+    then, where = status()["total"], [runs_on(pid) for pid in tasks]
+    time.sleep(3)
+    exact(then, "in three seconds")
+    check(where == [runs_on(pid) for pid in tasks], f"tasks were on {where}, now on {[runs_on(pid) for pid in tasks]}")
+    end(*tasks)
+    until("no HPC task is left", lambda: sum(processes().values()) == 0)
+    tacet("stop")
+
+
+def randomly():
+    """Tasks come and go by a random schedule; each comes where the model says."""
+    seed = int(os.environ.get("SEED", "0")) or random.randrange(1 << 32)
+    print(f"note: seed {seed}", flush=True)
+    chance = random.Random(seed)
+    start()
+    first()
+    model, before, tasks = Model(), processes(), {}
+    for _ in range(60 if os.environ.get("FULL") == "1" else 25):
+        if tasks and chance.random() < 0.4:
+            pid = chance.choice(sorted(tasks))
+            end(pid)
+            model.change(tasks.pop(pid), -1)
+            before = processes()
+            check(before == {cpu: model.key(cpu)[0] for cpu in before}, f"seed {seed}: {before} after an end")
+        else:
+            pid = spin()
+            tasks[pid], before = placed(model, before, pid)
+    end(*tasks)
+    tacet("stop")
+
+
+def inheritance():
+    """Children and threads of a program that was run in the class are in it; others are not."""
+    start()
+    first()
+    script = (
+        "import os, threading, time\n"
+        "threading.Thread(target=lambda: time.sleep(600), daemon=True).start()\n"
+        "if os.fork() == 0: time.sleep(600)\n"
+        "print(os.sched_getscheduler(0), flush=True); time.sleep(600)\n"
+    )
+    program = subprocess.Popen([TACET, "sched", "run", "--", "python3", "-c", script], stdout=subprocess.PIPE, text=True)
+    check(program.stdout.readline() == f"{POLICY}\n", "the program is not in the class")
+    until("three tasks of two processes", lambda: (sum(c["hpc_tasks"] for c in status()["cpus"]), sum(processes().values())) == (3, 2))
+    with open(f"/proc/{program.pid}/task/{program.pid}/children") as file:
+        child = int(file.read())
+    check(os.sched_getscheduler(child) == POLICY, "the child is not in the class")
+    os.kill(child, signal.SIGKILL)
+    end(program.pid)
+    until("no HPC task is left", lambda: sum(processes().values()) == 0)
+    tacet("stop")
+    check(os.system(f"{TACET} sched run -- true 2>/dev/null") != 0, "a program was run without the scheduler")
+
+
+def group():
+    """What is in a named group is HPC, and no longer when it leaves."""
+    folder = "/sys/fs/cgroup/hpl.test"
+    os.makedirs(f"{folder}/inner", exist_ok=True)
+    start("--group", "hpl.test")
+    first()
+    pid = os.fork()
+    if pid == 0:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        while True:
+            time.sleep(0.01)
+    for where, wanted in ((f"{folder}/inner", 1), ("/sys/fs/cgroup", 0)):
+        with open(f"{where}/cgroup.procs", "w") as file:
+            file.write(str(pid))
+        until(f"{wanted} HPC tasks", lambda: sum(processes().values()) == wanted)
+    end(pid)
+    tacet("stop")
+    os.rmdir(f"{folder}/inner")
+    os.rmdir(folder)
+
+
+def daemon():
+    """A named daemon is an HPC task; what it starts is not."""
+    with open("hpl-daemon", "w") as file:
+        file.write("#!/bin/bash\nwhile sleep 0.2; do :; done\n")
+    os.chmod("hpl-daemon", 0o755)
+    program = subprocess.Popen(["./hpl-daemon"])
+    start("--daemon", "hpl-daemon")
+    until("the daemon is an HPC task", lambda: sum(c["hpc_tasks"] for c in status()["cpus"]) == 1)
+    time.sleep(2)
+    then = status()["total"]["placed"]
+    time.sleep(2)
+    check(status()["total"]["placed"] == then == 1, "what the daemon starts was placed, too")
+    end(program.pid)
+    until("no HPC task is left", lambda: sum(processes().values()) == 0)
+    tacet("stop")
+
+
+def set_online(cpu, value):
+    with open(f"{CPUS}/cpu{cpu}/online", "w") as file:
+        file.write(str(value))
+
+
+def hotplug():
+    """A CPU goes while every CPU computes, and comes back; its task goes elsewhere, the others stay."""
+    start()
+    first()
+    cpus = online()
+    tasks = [spin() for _ in cpus]
+    until("all are placed", lambda: sum(processes().values()) == len(cpus))
+    for round in range(3):
+        time.sleep(0.5)
+        gone = cpus[-1 - round % (len(cpus) - 1)]
+        then = status()["total"]
+        homes = {pid: runs_on(pid) for pid in tasks}
+        begin = time.monotonic()
+        set_online(gone, 0)
+        took = time.monotonic() - begin
+        print(f"note: cpu {gone} went in {took:.2f} s", flush=True)
+        until("its task runs elsewhere", lambda: all(runs_on(pid) != gone for pid in tasks))
+        for pid, home in homes.items():
+            check(home == gone or runs_on(pid) == home, f"a task of cpu {home} moved when cpu {gone} went")
+        again = status()["total"]["placed_again"] - then["placed_again"]
+        check(0 <= again <= 2 * sum(home == gone for home in homes.values()), f"{again} tasks were placed again")
+        set_online(gone, 1)
+        check(status()["state"] == "loaded", f"HPL ended: {status()['end']}")
+        end(*(pid for pid, home in homes.items() if home == gone))
+        tasks = [pid for pid, home in homes.items() if home != gone]
+        while len(tasks) < len(cpus):
+            tasks.append(spin())
+        until("the CPU is used again", lambda: sum(processes().values()) == len(cpus) and all(processes().values()))
+    end(*tasks)
+    tacet("stop")
+
+
+def killed():
+    """The loader is killed under load: Linux's own scheduler takes over, and it is said so."""
+    start()
+    first()
+    tasks = [spin() for _ in online()]
+    until("all are placed", lambda: sum(processes().values()) == len(tasks))
+    os.kill(status()["process"], signal.SIGKILL)
+    until("the kernel took it away", lambda: status()["scheduler"] is None)
+    said = status()
+    check(said["state"] == "died", f"the state is {said['state']}")
+    check("Linux's own scheduler" in tacet("status"), "status does not say who schedules")
+    for pid in tasks:
+        check(os.sched_getscheduler(pid) == POLICY and os.path.exists(f"/proc/{pid}"), "a task was lost")
+    start()
+    until("they are HPC tasks again", lambda: sum(processes().values()) == len(tasks))
+    end(*tasks)
+    tacet("stop")
+
+
+def progress(pid):
+    with open(f"/proc/{pid}/sched") as file:
+        return next(float(line.split(":")[1]) for line in file if line.startswith("se.sum_exec_runtime"))
+
+
+def trickle():
+    """Every CPU computes for longer than the kernel's watchdog waits (30 s): all that wait have their turns."""
+    cpus = online()
+    start("--trickle", "5ms", "--trickle-cpu", str(cpus[1]))
+    first()
+    tasks = [spin() for _ in cpus]
+    until("all are placed", lambda: sum(processes().values()) == len(cpus))
+    then = status()["total"]
+    normal = [spin(join=False) for _ in range(20)]
+    bound = spin(join=False)
+    os.sched_setaffinity(bound, {cpus[-1]})
+    before = {pid: progress(pid) for pid in [*normal, bound]}
+    time.sleep(40)
+    now = status()
+    check(now["state"] == "loaded", f"HPL ended: {now['end']}")
+    for pid in before:
+        check(progress(pid) > before[pid], f"process {pid} had no turn in 40 s")
+    total = now["total"]
+    check(total["trickles"] > then["trickles"] and total["trickle_ns"] > then["trickle_ns"], "no trickle was counted")
+    check(total["normal_on_hpc"] == then["normal_on_hpc"], "a normal task ran without a trickle")
+    others = [row["cpu"] for row in now["cpus"] if row["trickles"] and row["cpu"] not in (cpus[1], cpus[-1])]
+    check(not others, f"the trickle came on cpus {others}")
+    end(*normal, bound, *tasks)
+    tacet("stop")
+
+
+def storm():
+    """Normal and HPC processes are born and end by the hundred; nothing is lost and nothing left."""
+    start()
+    model = Model()
+    then = status()["total"]
+    script = "for i in $(seq 150); do (:) & [ $((i % 10)) = 0 ] && wait; done; wait"
+    hpc = [subprocess.Popen([TACET, "sched", "run", "--", "bash", "-c", script]) for _ in range(2)]
+    normal = [subprocess.Popen(["bash", "-c", script]) for _ in range(2)]
+    for program in [*hpc, *normal]:
+        check(program.wait() == 0, "a shell of the storm failed")
+    until("no HPC task is left", lambda: sum(c["hpc_tasks"] for c in status()["cpus"]) == 0)
+    now = status()["total"]
+    check(now["placed"] - then["placed"] >= 300, f"{now['placed'] - then['placed']} tasks were placed")
+    check(now["placed_again"] == then["placed_again"], "a task was placed again")
+    for cpu in model.groups:
+        check(processes()[cpu] == 0, f"cpu {cpu} keeps a load")
+    tacet("stop")
+
+
+def real_time():
+    """A real-time task on an HPC task's CPU is served at once, and the HPC task goes on afterwards."""
+    start()
+    first()
+    task = spin()
+    until("it is placed", lambda: sum(processes().values()) == 1)
+    cpu = next(cpu for cpu, count in processes().items() if count)
+    until("it runs there", lambda: runs_on(task) == cpu)
+    above = status()["cpus"]
+    urgent = os.fork()
+    if urgent == 0:
+        os.sched_setaffinity(0, {cpu})
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        for _ in range(100):
+            time.sleep(0.005)
+        os._exit(0)
+    check(os.waitpid(urgent, 0)[1] == 0, "the real-time task failed")
+    row = lambda rows: next(r for r in rows if r["cpu"] == cpu)["switches"]["above"]
+    served = row(status()["cpus"]) - row(above)
+    check(served >= 100, f"the real-time task was switched to {served} times in 100")
+    before = progress(task)
+    until("the HPC task goes on", lambda: progress(task) > before)
+    check(runs_on(task) == cpu, "the HPC task moved")
+    end(task)
+    tacet("stop")
+
+
+globals()[sys.argv[1]]()

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# sched.sh: HPL, the HPC scheduling class. Called by the runner with the name of a
+# function; what needs more than a shell is in sched.py.
+
+. "$F/lib.sh"
+
+promise() { # NAMES of functions of sched.py
+	local name
+	for name in "$@"; do
+		python3 $F/sched.py "$name" || fail "$name: $(tail -3 .stderr)"
+		grep -qx disabled /sys/kernel/sched_ext/state || fail "$name: a scheduler is left"
+	done
+}
+
+placement() { promise placement; }
+schedules() { promise randomly; }
+membership() { promise inheritance group daemon; }
+hotplug() { promise hotplug; }
+death() { promise killed; }
+trickle() { promise trickle; }
+load() { promise storm real_time; }
+
+# Bad choices are refused in one line, with nothing changed.
+choices() {
+	refused "half of the period" $T sched start --trickle 600ms
+	refused "not online" $T sched start --trickle-cpu 99
+	refused "holds every task" $T sched start --group /
+	refused "No such file" $T sched start --group nowhere
+	refused "no process of this name" $T sched start --daemon nobody-at-all
+	refused "not loaded" $T sched stop
+	refused "not loaded" $T sched run -- true
+	refused "not permitted" setpriv --reuid=1000 --clear-groups $T sched start
+	$T sched start >/dev/null || fail "start"
+	refused "loaded already" $T sched start
+	$T sched stop >/dev/null || fail "stop"
+	$T sched status | grep -q "Linux's own scheduler schedules" || fail "$($T sched status)"
+}
+
+# A kernel without sched_ext says so, and what is nearest.
+unsupported() {
+	local command
+	for command in start "run -- true"; do
+		refused "has no sched_ext" $T sched $command
+		refused "chrt --fifo" $T sched $command
+		[ "$($T sched $command 2>&1 | wc -l)" = 1 ] || fail "$command: more than one line"
+	done
+	$T sched start 2>/dev/null
+	[ $? = 2 ] || fail "the status is not 2"
+}
+
+scenario "$@"

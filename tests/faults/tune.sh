@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# tune.sh: countermeasures on a real kernel: applied, checked, disturbed, killed, given back. Called by the runner with
+# the name of a function.
+
+. "$F/lib.sh"
+
+groups=/sys/fs/cgroup
+
+# Every object of the node that a countermeasure touches, found without its help.
+objects() {
+	local file pid
+	for file in /proc/sys/kernel/{nmi_watchdog,watchdog_cpumask,timer_migration,numa_balancing,sched_rt_runtime_us} \
+		/proc/sys/kernel/perf_{event_max_sample_rate,cpu_time_max_percent} \
+		/proc/sys/vm/{stat_interval,swappiness,compaction_proactiveness,compact_unevictable_allowed} \
+		/proc/irq/default_smp_affinity /proc/irq/*/smp_affinity_list \
+		/sys/devices/virtual/workqueue/cpumask /sys/devices/virtual/workqueue/*/cpumask /sys/block/*/queue/rq_affinity \
+		$groups/cgroup.subtree_control /sys/kernel/rcu_normal /sys/kernel/mm/ksm/run \
+		/sys/devices/system/machinecheck/*/check_interval /sys/kernel/debug/sched/fair_server/*/runtime \
+		/sys/kernel/mm/transparent_hugepage/khugepaged/{defrag,scan_sleep_millisecs} \
+		/sys/kernel/mm/hugepages/*/nr_overcommit_hugepages /sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us \
+		/sys/devices/system/cpu/cpu*/online; do
+		[ ! -e "$file" ] || echo "$file $(cat "$file" 2>&1)"
+	done
+	find $groups -type d
+	# not the rescuers of workqueues (rcu_gp): nobody may bind them, and Linux 6.1 lets them run anywhere after a partition
+	for pid in $(pgrep -x 'kthreadd|kcompactd.*|khugepaged|rcu_preempt|rcu_tasks.*|ksmd|systemd'); do
+		echo "$(cat /proc/$pid/comm) $(grep Cpus_allowed_list /proc/$pid/status)"
+	done
+	ls -A /var/lib/tacet/tune 2>/dev/null | grep -v lock
+}
+
+same() { # WHEN: nothing differs from the beginning
+	objects >after
+	diff before after >difference || fail "$1: $(head -4 difference | tr '\n' ';')"
+}
+
+drifted() { # WORDS: verify fails, and says them
+	local said
+	said=$("$T-tune" verify 2>&1) && fail "verify did not see: $*"
+	case $said in *"$*"*) ;; *) fail "verify does not say '$*': $said" ;; esac
+}
+
+all=counters,samplers,deadline-server,real-time-throttling,idle-states,huge-pages=8,slices
+claim() { # the most that this kernel has
+	echo --cpus 2-3 --with $all
+}
+
+# shellcheck disable=SC2046  # these are words
+everything() {
+	objects >before
+	tune plan $(claim)
+	same "a plan"
+	tune apply $(claim)
+	[ "$(cat $groups/tacet/cpuset.cpus.partition)" = isolated ] || fail "no partition: $(cat said)"
+	[ "$(cat /proc/irq/default_smp_affinity)" = 3 ] || fail "interrupts to come go to $(cat /proc/irq/default_smp_affinity)"
+	[ "$(cat /sys/devices/virtual/workqueue/cpumask)" = 3 ] || fail "workers run on $(cat /sys/devices/virtual/workqueue/cpumask)"
+	[ "$(taskset -cp $$ | sed 's/.*: //')" = 0,1 ] || fail "this shell may run on $(taskset -cp $$)"
+	[ "$("$T-tune" run -- bash -c 'taskset -cp $$' | sed "s/.*: //")" = 2,3 ] || fail "a program does not get the CPUs"
+	tune verify
+	objects >applied
+	tune apply $(claim)
+	! grep -q '^changed' said || fail "a second apply: $(cat said)"
+	objects >twice
+	cmp -s applied twice || fail "a second apply changed: $(diff applied twice | head -4)"
+	echo 1 >/proc/sys/vm/stat_interval
+	drifted "vmstat  /proc/sys/vm/stat_interval"
+	echo member >$groups/tacet/cpuset.cpus.partition
+	drifted "partition  /sys/fs/cgroup/tacet/cpuset.cpus.partition"
+	tune apply $(claim)
+	tune verify
+	tune undo
+	! grep -q '^NOT' said || fail "undo: $(cat said)"
+	same "undo"
+}
+
+# shellcheck disable=SC2046,SC2086  # these are words
+killed() {
+	local round tuner
+	objects >before
+	for round in $(seq $(full 6 40)); do
+		"$T-tune" apply $(claim) >/dev/null 2>&1 &
+		tuner=$!
+		sleep $((RANDOM % 4)).$((RANDOM % 10))
+		kill -9 $tuner 2>/dev/null
+		wait $tuner
+		if [ $((round % 2)) = 0 ]; then
+			"$T-tune" undo >/dev/null 2>&1 &
+			tuner=$!
+			sleep 0.$((RANDOM % 10))
+			kill -9 $tuner 2>/dev/null
+			wait $tuner
+		fi
+		tune undo
+		same "round $round"
+	done
+}
+
+# What systemd keeps, on disk, in memory and in cgroups.
+kept() {
+	objects
+	find /run/systemd/system.control 2>/dev/null
+	systemctl show -p Id -p AllowedCPUs -p NeedDaemonReload init.scope system.slice user.slice
+	for file in $groups/{init.scope,system.slice,user.slice}/cpuset.cpus; do
+		[ ! -e $file ] || echo "$file $(cat $file)"
+	done
+}
+
+# shellcheck disable=SC2046  # these are words
+systemd() {
+	systemctl is-system-running --wait >running
+	note "systemd says: $(cat running)"
+	kept >before
+	tune apply $(claim)
+	[ "$(cat $groups/system.slice/cpuset.cpus.effective)" = 0-1 ] || fail "system.slice has $(cat $groups/system.slice/cpuset.cpus.effective)"
+	systemd-run --quiet --unit=later sleep 1000 || fail "no service can be started"
+	pid=$(systemctl show -p MainPID --value later)
+	[ "$(taskset -cp $pid | sed 's/.*: //')" = 0,1 ] || fail "a daemon started later may run on $(taskset -cp $pid)"
+	tune verify
+	systemctl daemon-reload
+	systemctl restart later || fail "no restart"
+	# a thread of the kernel that systemd caused (psimon) may be new
+	"$T-tune" verify >said
+	! grep -q '^DRIFTED\|^GONE' said || fail "after a reload: $(cat said)"
+	systemctl set-property --runtime system.slice AllowedCPUs=0-3
+	drifted "AllowedCPUs of system.slice"
+	tune apply $(claim)
+	systemctl stop later
+	tune undo
+	! grep -q '^NOT' said || fail "undo: $(cat said)"
+	kept >after
+	diff before after >difference || fail "undo: $(head -6 difference | tr '\n' ';')"
+}
+
+# Two jobs, in each order of ending; odd names; a job that begins twice.
+two_jobs() {
+	local first
+	objects >before
+	for first in a b; do
+		tune job begin a --cpus 1
+		tune job begin b --cpus 3
+		[ "$(cat $groups/tacet-job-b/cpuset.cpus.partition)" = isolated ] || fail "no partition for b"
+		[ "$(cat /proc/irq/default_smp_affinity)" = 5 ] || fail "beside both: $(cat /proc/irq/default_smp_affinity)"
+		refused "already job a's" "$T-tune" job begin c --cpus 0-1
+		tune job begin a --cpus 1
+		tune job end $first
+		tune verify
+		[ ! -e $groups/tacet-job-$first ] || fail "$first's group stays"
+		tune job end a
+		tune job end b
+		tune job end b
+		same "after $first and the other"
+	done
+	for word in ../x 'a b' '' '$(id)' a/b; do
+		refused "" "$T-tune" job begin "$word" --cpus 1
+	done
+	sleep 1000 &
+	tune job begin pid --cpus 2 --pid $!
+	[ "$(sed 's/.*:://' /proc/$!/cgroup)" = /tacet-job-pid ] || fail "the process is in $(cat /proc/$!/cgroup)"
+	tune job end pid
+	kill $!
+	wait $!
+	same "a process that was left"
+}
+
+# The table of three, whole; then ended by a signal and by a kill in the midst of another.
+ablation() {
+	local signal ablation
+	chosen="--cpus 2-3 --only partition,vmstat,rcu --quantum 1ms --trust-clock --no-trace"
+	objects >before
+	"$T-tune" --json ablate $chosen --rounds 2 --duration 300ms --picture picture.svg >table.json 2>said || fail "$(tail -1 said)"
+	same "an ablation"
+	grep -q '</svg>' picture.svg || fail "no picture"
+	python3 - <<-'END' || fail "the table: $(head -c 2000 table.json)"
+		import json
+		table = json.load(open("table.json"))
+		assert sorted(row["measure"] for row in table["rows"]) == ["all of them", "partition", "rcu", "vmstat"]
+		assert all(len(row["readings"]) == 2 and row["complaint"] is None for row in table["rows"])
+		assert len(table["baseline"]["readings"]) == 2 * 4 + 1 and table["application"] == "2-3"
+		assert all(r["max_noise_ns"] > 0 and r["noise_rate"] > 0 for row in table["rows"] for r in row["readings"])
+		assert table["untraced"]
+	END
+	for signal in TERM KILL; do
+		"$T-tune" ablate $chosen --rounds 100 >/dev/null 2>said &
+		ablation=$!
+		until_true "the first measurement" grep -q 'round 1' said
+		sleep $((RANDOM % 4)).$((RANDOM % 10))
+		kill -$signal $ablation
+		wait $ablation
+		[ $signal = KILL ] || grep -q 'it was interrupted' said || fail "after $signal: $(tail -1 said)"
+		[ $signal = TERM ] || tune undo
+		same "$signal"
+	done
+	tune apply --cpus 2-3 --only vmstat
+	refused "is applied already" "$T-tune" ablate $chosen
+	tune undo
+}
+
+scenario "$@"

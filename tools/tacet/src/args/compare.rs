@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The words of `compare`. It is no part of the configuration file: nobody compares twice the same way by habit.
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+use crate::compare::Rung;
+
+#[derive(Args)]
+pub struct CompareArgs {
+    /// The CPUs of the program [default: those that `tacet tune plan` proposes]
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
+    /// How often it runs on each rung
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    pub runs: u16,
+    /// Just these rungs
+    #[arg(long, value_enum, value_name = "RUNG", value_delimiter = ',')]
+    pub rungs: Vec<Rung>,
+    /// How long noise is measured on each rung
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub noise: String,
+    /// Measure noise although the processor does not say that its time source is invariant
+    #[arg(long)]
+    pub trust_clock: bool,
+    /// Memory of the co-kernel
+    #[arg(long, value_name = "SIZE", default_value = "256M")]
+    pub memory: String,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+}

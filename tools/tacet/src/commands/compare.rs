@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `tacet compare`: whether a higher rung pays for a program. Executes the other commands; links none of them.
+
+use serde::{Deserialize, Serialize};
+use tacet_ctl::{Device, Error, PartitionState, Result};
+
+use crate::args::CompareArgs;
+use crate::compare::{Noise, Place, Plan, Processes, Rung, Stood, compare as by_turns, verdict, words};
+use crate::text::duration;
+use crate::{USAGE, output};
+
+/// The JSON of `compare`.
+#[derive(Serialize)]
+struct Report {
+    command: Vec<String>,
+    cpus: String,
+    runs: u16,
+    rungs: Vec<Stood>,
+    /// The highest that pays over those below it; none if nothing can be said.
+    pays: Option<Rung>,
+    verdict: String,
+}
+
+#[derive(Deserialize)]
+struct TunePlan {
+    application: String,
+}
+
+#[derive(Deserialize)]
+struct TuneStatus {
+    claims: Vec<serde_json::Value>,
+    this_boot: bool,
+}
+
+pub fn compare(args: CompareArgs, json: bool) -> Result<u8> {
+    let processes = Processes::new()?;
+    nothing_is_in_force(&processes)?;
+    let place = Place { cpus: cpus(&processes, args.cpus)?, memory: args.memory };
+    let mut rungs: Vec<Rung> = if args.rungs.is_empty() { Rung::ALL.to_vec() } else { args.rungs };
+    rungs.sort_unstable();
+    rungs.dedup();
+    let command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let (noise, trust_clock) = (args.noise, args.trust_clock);
+    let plan = Plan { place, rungs, runs: args.runs, noise, trust_clock, command: args.command };
+    let rungs = by_turns(&processes, &plan, &mut |step| output::note(&step))?;
+    let (pays, verdict) = verdict(&rungs);
+    let report = Report { command, cpus: plan.place.cpus, runs: plan.runs, rungs, pays, verdict };
+    if json {
+        output::json(&report)?
+    } else {
+        output::print(&describe(&report))?
+    }
+    Ok(0)
+}
+
+/// Else the lowest rung would not be what it is called; and what is in force later is ours to end.
+fn nothing_is_in_force(processes: &Processes) -> Result<()> {
+    let status: TuneStatus = facts(processes, &["--json", "status"])?;
+    let refuse = |what: &str, remedy: &str| Err(Error::new("node", what, remedy).with_status(USAGE));
+    if status.this_boot && !status.claims.is_empty() {
+        return refuse("countermeasures are applied", "`tacet tune undo` first: default Linux is compared too");
+    }
+    if std::fs::read_to_string("/sys/kernel/sched_ext/state").is_ok_and(|state| state.trim() != "disabled") {
+        return refuse("a scheduler is loaded", "`tacet sched stop` first: default Linux is compared too");
+    }
+    match Device::open().and_then(|device| device.status()) {
+        Ok(status) if status.state == PartitionState::Up => {
+            refuse("a partition is up", "`tacet down` first: the rungs are compared on the same CPUs")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Those that were given, if they can be tuned, or those that tuning proposes.
+fn cpus(processes: &Processes, given: Option<String>) -> Result<String> {
+    let words: Vec<&str> = given.iter().flat_map(|cpus| ["--cpus", cpus.as_str()]).collect();
+    let plan: TunePlan = facts(processes, &[&["--json", "plan"], &words[..]].concat())?;
+    Ok(plan.application)
+}
+
+fn facts<T: for<'a> Deserialize<'a>>(processes: &Processes, arguments: &[&str]) -> Result<T> {
+    let ended = processes.run(&words("tacet-tune", arguments))?;
+    if !ended.status.success() {
+        let cause = ended.complained.trim_start_matches("tacet tune: ");
+        return Err(Error::new("tuning", cause, "").with_status(USAGE));
+    }
+    serde_json::from_str(&ended.said)
+        .map_err(|error| Error::new("what tacet-tune said", error, "install it beside tacet"))
+}
+
+fn describe(report: &Report) -> String {
+    let heads = ["RUNG", "RUNS>", "MIDDLE>", "LEAST>", "MOST>", "VARIATION>", "NOISE>", "NOISE RATE>", "THIEVES"];
+    let mut text = format!("{} on CPUs {}\n\n", report.command.join(" "), report.cpus);
+    text += &output::table(&heads, report.rungs.iter().filter(|stood| stood.times.is_some()).map(row));
+    for (stood, why) in report.rungs.iter().flat_map(|stood| stood.missing.iter().map(move |why| (stood, why))) {
+        text += &format!("{}: {why}\n", stood.rung.name());
+    }
+    text + "\n" + &report.verdict + "\n"
+}
+
+fn row(stood: &Stood) -> Vec<String> {
+    let times = stood.times.clone().unwrap_or_default();
+    let seconds = |value: f64| format!("{value:.3} s");
+    let noise = stood.noise.as_ref();
+    let length = noise.map_or("-".to_owned(), |noise| duration(noise.max_noise_ns as u64));
+    let rate = noise.map_or("-".to_owned(), |noise| format!("{:.2e}", noise.noise_rate));
+    vec![
+        stood.rung.name().to_owned(),
+        times.seconds.len().to_string(),
+        seconds(times.middle_seconds),
+        seconds(times.least_seconds),
+        seconds(times.most_seconds),
+        format!("{:.2} %", 100.0 * times.variation),
+        length,
+        rate,
+        noise.map_or("-".to_owned(), thieves),
+    ]
+}
+
+fn thieves(noise: &Noise) -> String {
+    match &noise.thieves {
+        None => "-".to_owned(),
+        Some(thieves) if thieves.is_empty() => "none".to_owned(),
+        Some(thieves) => {
+            let name = |thief: &crate::compare::Thief| format!("{} {}", thief.kind.replace('_', " "), thief.name);
+            thieves.iter().map(name).collect::<Vec<_>>().join(", ")
+        }
+    }
+}

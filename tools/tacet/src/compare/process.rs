@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Runs one command after the other, and ends early when it is told to.
+
+use std::ffi::OsString;
+use std::io::{Read, Seek};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+use tacet_ctl::{Error, Result};
+
+/// How soon an end that was asked for is seen.
+const POLL: Duration = Duration::from_millis(50);
+
+/// The programs beside this one, and whether to go on.
+#[derive(Clone)]
+pub struct Processes {
+    stop: Arc<AtomicBool>,
+}
+
+/// A command that ended.
+pub struct Ended {
+    pub status: ExitStatus,
+    pub seconds: f64,
+    /// What it printed, and its last complaint.
+    pub said: String,
+    pub complained: String,
+}
+
+impl Processes {
+    /// Ctrl-C and an end that is asked for stop them.
+    pub fn new() -> Result<Processes> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let set = Arc::clone(&stop);
+        let handled = ctrlc::set_handler(move || set.store(true, Ordering::Relaxed));
+        handled.map(|()| Processes { stop }).map_err(|error| Error::new("Ctrl-C", error, ""))
+    }
+
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// To its end, or killed when stopped. Files take what it says: a process that it leaves behind holds no pipe of ours.
+    pub fn run(&self, words: &[OsString]) -> Result<Ended> {
+        self.wait(words, || self.stopped())
+    }
+
+    /// To its end, whatever happens: it gives something back.
+    pub fn finish(&self, words: &[OsString]) -> Result<Ended> {
+        self.wait(words, || false)
+    }
+
+    fn wait(&self, words: &[OsString], stopped: impl Fn() -> bool + Sync) -> Result<Ended> {
+        let Some((program, arguments)) = words.split_first() else {
+            return Err(Error::new("command", "none is named", ""));
+        };
+        let failed =
+            |error: std::io::Error| Error::io(program.display(), &error, "name a program that can be executed");
+        let (mut said, mut complained) = (file()?, file()?);
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null());
+        command.stdout(said.try_clone().map_err(failed)?).stderr(complained.try_clone().map_err(failed)?);
+        let begin = Instant::now();
+        let mut child = command.spawn().map_err(failed)?;
+        // seen ended, but reaped only when nobody would kill it any more: its number is still its own
+        let done = AtomicBool::new(false);
+        let id = Pid::from_raw(child.id().cast_signed());
+        std::thread::scope(|scope| {
+            let watch = scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) && !stopped() {
+                    std::thread::park_timeout(POLL);
+                }
+                if !done.load(Ordering::Relaxed) {
+                    let _ = kill(id, Signal::SIGKILL);
+                }
+            });
+            let _ = waitid(Id::Pid(id), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT);
+            done.store(true, Ordering::Relaxed);
+            watch.thread().unpark();
+        });
+        let seconds = begin.elapsed().as_secs_f64();
+        let status = child.wait().map_err(failed)?;
+        if stopped() {
+            return Err(Error::new("compare", "it was interrupted", "nothing is compared by a part"));
+        }
+        let complaints = text(&mut complained)?;
+        let last = complaints.trim().lines().last().unwrap_or_default().to_owned();
+        Ok(Ended { status, seconds, said: text(&mut said)?, complained: last })
+    }
+}
+
+fn file() -> Result<std::fs::File> {
+    tempfile::tempfile().map_err(|error| Error::io("temporary file", &error, ""))
+}
+
+fn text(file: &mut std::fs::File) -> Result<String> {
+    let mut bytes = Vec::new();
+    let read = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
+    read.map_err(|error| Error::io("temporary file", &error, ""))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The one beside this program, or else any.
+pub fn beside(name: &str) -> PathBuf {
+    let beside = std::env::current_exe().ok().and_then(|here| Some(here.parent()?.join(name)));
+    beside.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from(name))
+}
+
+/// The first is the program beside this one of that name.
+pub fn words<S: AsRef<str>>(program: &str, rest: impl IntoIterator<Item = S>) -> Vec<OsString> {
+    let rest = rest.into_iter().map(|word| OsString::from(word.as_ref()));
+    std::iter::once(beside(program).into_os_string()).chain(rest).collect()
+}

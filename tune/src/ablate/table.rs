@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From readings to a verdict: which countermeasure's absence is seen beyond what the node varies by itself.
+//!
+//! Pure. A row is the middle of its readings. The readings with all countermeasures, which are many more, say how far the
+//! node goes by itself: what lies within is no effect that was seen, however large the ratio.
+
+use serde::Serialize;
+
+use super::laboratory::{Reading, Source};
+use crate::cpus::Cpus;
+
+#[derive(Debug, Serialize)]
+pub struct Table {
+    /// The CPUs that were measured.
+    pub application: Cpus,
+    pub system: Cpus,
+    pub rounds: usize,
+    /// With all countermeasures in force.
+    pub baseline: Spread,
+    /// With one of them switched off; those whose absence is seen first, the largest effect first.
+    pub rows: Vec<Row>,
+    /// Chosen, but they changed nothing: not on this node, or another countermeasure does it too.
+    pub nothing_to_switch_off: Vec<String>,
+    /// Why no thief is named.
+    pub untraced: Option<String>,
+}
+
+/// Readings of one state.
+#[derive(Debug, Serialize)]
+pub struct Spread {
+    pub least: Reading,
+    pub middle: Reading,
+    pub most: Reading,
+    pub readings: Vec<Reading>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Row {
+    pub measure: String,
+    pub stops: &'static str,
+    pub effect: Effect,
+    /// Of the middle readings; none where the baseline is 0.
+    pub max_noise_ratio: Option<f64>,
+    pub noise_rate_ratio: Option<f64>,
+    #[serde(flatten)]
+    pub spread: Spread,
+    pub thief: Option<Source>,
+    /// It could not be switched off whole, or not on again.
+    pub complaint: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Longer noise, or more of it, than in any measurement with all countermeasures.
+    MoreNoise,
+    /// Within what these vary.
+    NoneSeen,
+    /// Less than in any of these, by one figure, and not more by the other.
+    LessNoise,
+}
+
+/// What was measured without one countermeasure.
+#[derive(Debug)]
+pub struct Off {
+    pub measure: String,
+    pub stops: &'static str,
+    pub readings: Vec<Reading>,
+    pub thief: Option<Source>,
+    pub complaint: Option<String>,
+}
+
+impl Off {
+    pub fn of(measure: &str, stops: &'static str) -> Off {
+        Off { measure: measure.to_owned(), stops, readings: Vec::new(), thief: None, complaint: None }
+    }
+}
+
+impl Table {
+    pub fn new(
+        application: Cpus,
+        system: Cpus,
+        rounds: usize,
+        baseline: Vec<Reading>,
+        offs: Vec<Off>,
+        nothing_to_switch_off: Vec<String>,
+        untraced: Option<String>,
+    ) -> Table {
+        let baseline = Spread::of(baseline);
+        let mut rows: Vec<Row> = offs.into_iter().map(|off| Row::of(off, &baseline)).collect();
+        rows.sort_by(|a, b| a.effect.cmp(&b.effect).then(b.ratio().total_cmp(&a.ratio())));
+        Table { application, system, rounds, baseline, rows, nothing_to_switch_off, untraced }
+    }
+}
+
+impl Row {
+    fn of(off: Off, baseline: &Spread) -> Row {
+        let Off { measure, stops, readings, thief, complaint } = off;
+        let spread = Spread::of(readings);
+        let ratio = |now: f64, usual: f64| (usual > 0.0).then(|| now / usual);
+        let (now, usual) = (spread.middle, baseline.middle);
+        Row {
+            measure,
+            stops,
+            effect: baseline.effect_of(now),
+            max_noise_ratio: ratio(now.max_noise_ns, usual.max_noise_ns),
+            noise_rate_ratio: ratio(now.noise_rate, usual.noise_rate),
+            spread,
+            thief,
+            complaint,
+        }
+    }
+
+    /// The larger one, for the order.
+    fn ratio(&self) -> f64 {
+        [self.max_noise_ratio, self.noise_rate_ratio].into_iter().flatten().fold(0.0, f64::max)
+    }
+}
+
+impl Spread {
+    /// Each figure for itself: the longest noise and the highest rate need not be of one reading.
+    pub fn of(readings: Vec<Reading>) -> Spread {
+        let sorted = |of: fn(&Reading) -> f64| {
+            let mut values: Vec<f64> = readings.iter().map(of).collect();
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        let (lengths, rates) = (sorted(|one| one.max_noise_ns), sorted(|one| one.noise_rate));
+        let at = |index: usize| Reading {
+            max_noise_ns: lengths.get(index).copied().unwrap_or(0.0),
+            noise_rate: rates.get(index).copied().unwrap_or(0.0),
+        };
+        let last = readings.len().saturating_sub(1);
+        // of an even number the lower one: no effect is made larger
+        Spread { least: at(0), middle: at(last / 2), most: at(last), readings }
+    }
+
+    fn effect_of(&self, now: Reading) -> Effect {
+        let beyond = |of: fn(&Reading) -> f64| of(&now) > of(&self.most);
+        let below = |of: fn(&Reading) -> f64| of(&now) < of(&self.least);
+        let above = |of: fn(&Reading) -> f64| of(&now) > of(&self.middle);
+        let length = |one: &Reading| one.max_noise_ns;
+        let rate = |one: &Reading| one.noise_rate;
+        if beyond(length) || beyond(rate) {
+            Effect::MoreNoise
+        } else if (below(length) && !above(rate)) || (below(rate) && !above(length)) {
+            Effect::LessNoise
+        } else {
+            Effect::NoneSeen
+        }
+    }
+}
+
+impl Effect {
+    /// For tables.
+    pub fn said(self) -> &'static str {
+        match self {
+            Effect::MoreNoise => "more noise without it",
+            Effect::NoneSeen => "no effect seen",
+            Effect::LessNoise => "less noise without it",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(max_noise_ns: f64) -> Reading {
+        Reading { max_noise_ns, noise_rate: max_noise_ns / 1e9 }
+    }
+
+    fn table(offs: &[(&str, &[f64])]) -> Table {
+        let off = |(name, readings): &(&str, &[f64])| {
+            let mut off = Off::of(name, "");
+            off.readings = readings.iter().copied().map(reading).collect();
+            off
+        };
+        let baseline = [50.0, 70.0, 40.0, 60.0].map(reading).to_vec();
+        Table::new(Cpus::default(), Cpus::default(), 3, baseline, offs.iter().map(off).collect(), vec![], None)
+    }
+
+    #[test]
+    fn what_the_node_varies_by_itself_is_no_effect() {
+        let found = table(&[
+            ("within", &[65.0, 70.0, 45.0]),
+            ("once", &[90.0, 60.0, 60.0]),
+            ("more", &[71.0, 90.0, 20.0]),
+            ("most", &[2000.0, 3000.0, 4000.0]),
+            ("less", &[10.0, 20.0, 30.0]),
+        ]);
+        let rows: Vec<_> = found.rows.iter().map(|row| (row.measure.as_str(), row.effect)).collect();
+        let (more, none, less) = (Effect::MoreNoise, Effect::NoneSeen, Effect::LessNoise);
+        assert_eq!(rows, [("most", more), ("more", more), ("within", none), ("once", none), ("less", less)]);
+        let base = &found.baseline;
+        assert_eq!([base.least, base.middle, base.most].map(|one| one.max_noise_ns), [40.0, 50.0, 70.0]);
+        assert_eq!(found.rows[0].max_noise_ratio, Some(60.0));
+    }
+
+    #[test]
+    fn a_silent_baseline_has_no_ratio() {
+        let mut off = Off::of("x", "");
+        off.readings = vec![reading(5.0)];
+        let table = Table::new(Cpus::default(), Cpus::default(), 1, vec![reading(0.0)], vec![off], vec![], None);
+        assert_eq!((table.rows[0].max_noise_ratio, table.rows[0].effect), (None, Effect::MoreNoise));
+    }
+}

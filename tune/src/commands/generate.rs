@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Man pages and shell completions, from the description of the flags; `packaging/install.sh` asks for them.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Command, CommandFactory};
+
+use super::print;
+use crate::error::{Error, Result};
+use crate::options::Options;
+
+/// Under the name of the program, which is also that of its pages.
+fn command() -> Command {
+    Options::command().name("tacet-tune").bin_name("tacet-tune")
+}
+
+pub fn man(directory: &Path) -> Result<ExitCode> {
+    let failed = |error| Error::io(directory.display(), &error, "name a directory that can be written");
+    fs::create_dir_all(directory).map_err(failed)?;
+    clap_mangen::generate_to(command(), directory).map_err(failed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut command(), "tacet-tune", &mut text);
+    print(&String::from_utf8_lossy(&text)).map(|()| ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_has_a_page() {
+        let folder = tempfile::tempdir().expect("a folder");
+        man(folder.path()).expect("pages");
+        for page in ["tacet-tune.1", "tacet-tune-plan.1", "tacet-tune-apply.1", "tacet-tune-job-begin.1"] {
+            let text = fs::read_to_string(folder.path().join(page)).expect(page);
+            assert!(text.contains(".SH NAME") && text.contains(".SH OPTIONS"), "{page}");
+        }
+        assert!(!folder.path().join("tacet-tune-man.1").exists(), "hidden commands have no page");
+    }
+}

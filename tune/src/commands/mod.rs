@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One function for each command: asks the library, prints, says how it went.
+
+mod ablate;
+mod export;
+mod generate;
+mod run;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use crate::apply::{self, Done};
+use crate::claim::{self, Claim, Owner};
+use crate::error::{Error, Result};
+use crate::journal::{self, Journal, State};
+use crate::node::{self, Linux, Node};
+use crate::options::{Command, Job, Options, Wanted};
+use crate::plan::{self, Plan};
+use crate::{measures, show, topology, verify};
+
+/// Done, but not all of it.
+const PARTLY: u8 = 1;
+
+pub fn run(options: Options) -> Result<ExitCode> {
+    let (node, json) = (Linux::at(&options.root), options.json);
+    match options.command {
+        Command::Plan { claim, all } => plan(&node, &claim, all, json),
+        Command::Apply { claim } => apply(&node, Owner::Node, &claim, json),
+        Command::Verify => verify(&node, json),
+        Command::Undo => undo(&node, json),
+        Command::Status => status(&node, json),
+        Command::List { name } => list(name.as_deref(), json),
+        Command::Job { command: Job::Begin { id, pid, claim } } => begin(&node, id, pid, &claim, json),
+        Command::Job { command: Job::End { id } } => end(&node, &id, json),
+        Command::Ablate { claim, how } => ablate::ablate(&node, &claim, &how, json),
+        Command::Export { format, output, claim } => export::export(&alone(&node, &claim)?, format, output.as_deref()),
+        Command::Run { job, command } => run::run(&node, job.unwrap_or(Owner::Node), &command),
+        Command::Bound { cpus, command } => run::bound(&node, &cpus, &command),
+        Command::Man { directory } => generate::man(&directory),
+        Command::Completions { shell } => generate::completions(shell),
+    }
+}
+
+fn claim(node: &dyn Node, state: &State, owner: Owner, wanted: &Wanted) -> Result<Claim> {
+    let measures = claim::choose(&wanted.only, &wanted.with, &wanted.without)?;
+    let cpus = wanted.cpus.clone().map_or_else(|| topology::propose(node, state), Ok)?;
+    Ok(Claim { owner, cpus, measures })
+}
+
+fn plan(node: &dyn Node, wanted: &Wanted, all: bool, json: bool) -> Result<ExitCode> {
+    let state = state_of_this_boot(node)?;
+    let claims = joined(node, &state, Owner::Node, wanted)?;
+    let plan = Plan::make(node, &state, &claims)?;
+    if json {
+        print_json(&plan)?
+    } else {
+        print(&show::plan(&plan, all))?
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// As if nothing were applied, for a node like this one.
+fn alone(node: &dyn Node, wanted: &Wanted) -> Result<Plan> {
+    let state = state_of_this_boot(node)?;
+    let claims = claim::join(&[], claim(node, &state, Owner::Node, wanted)?, &plan::online(node, &state)?)?;
+    Plan::make(node, &state, &claims)
+}
+
+fn state_of_this_boot(node: &dyn Node) -> Result<State> {
+    let state = journal::read(node)?;
+    let this_boot = node::boot(node).is_ok_and(|boot| boot == state.boot);
+    Ok(if this_boot { state } else { State::default() })
+}
+
+fn warn(node: &dyn Node, claim: &Claim) {
+    for objection in topology::objections(node, &claim.cpus) {
+        eprintln!("tacet tune: {objection}");
+    }
+}
+
+fn apply(node: &dyn Node, owner: Owner, wanted: &Wanted, json: bool) -> Result<ExitCode> {
+    let journal = Journal::open(node)?;
+    match joined(node, &journal.state, owner, wanted) {
+        Ok(claims) => report(&apply::reconcile(node, journal, &claims)?, json),
+        Err(error) => journal.close().and(Err(error)),
+    }
+}
+
+/// The claims of the journal, with this one.
+fn joined(node: &dyn Node, state: &State, owner: Owner, wanted: &Wanted) -> Result<Vec<Claim>> {
+    let new = claim(node, state, owner, wanted)?;
+    warn(node, &new);
+    claim::join(&state.claims, new, &plan::online(node, state)?)
+}
+
+fn undo(node: &dyn Node, json: bool) -> Result<ExitCode> {
+    report(&apply::reconcile(node, Journal::open(node)?, &[])?, json)
+}
+
+fn report(done: &Done, json: bool) -> Result<ExitCode> {
+    if json {
+        print_json(done)?
+    } else {
+        print(&show::done(done))?
+    }
+    let all = done.refused.is_empty() && done.not_restored.is_empty();
+    Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(PARTLY) })
+}
+
+fn begin(node: &dyn Node, id: Owner, pid: Option<u32>, wanted: &Wanted, json: bool) -> Result<ExitCode> {
+    if wanted.cpus.is_none() {
+        return Err(Error::new(id, "its CPUs are not named", "give them by --cpus"));
+    }
+    let status = apply(node, id.clone(), wanted, json)?;
+    if let Some(pid) = pid {
+        run::enter(node, &id, pid)?;
+    }
+    Ok(status)
+}
+
+fn end(node: &dyn Node, id: &Owner, json: bool) -> Result<ExitCode> {
+    let journal = Journal::open(node)?;
+    // an epilogue may run twice, or after a reboot
+    let rest: Vec<Claim> = journal.state.claims.iter().filter(|claim| claim.owner != *id).cloned().collect();
+    report(&apply::reconcile(node, journal, &rest)?, json)
+}
+
+fn verify(node: &dyn Node, json: bool) -> Result<ExitCode> {
+    let verdict = verify::verify(node, &verify::applied(node)?)?;
+    if json {
+        print_json(&verdict)?
+    } else {
+        print(&show::verdict(&verdict))?
+    }
+    Ok(if verdict.holds() { ExitCode::SUCCESS } else { ExitCode::from(PARTLY) })
+}
+
+#[derive(Serialize)]
+struct Status<'a> {
+    #[serde(flatten)]
+    state: &'a State,
+    this_boot: bool,
+}
+
+fn status(node: &dyn Node, json: bool) -> Result<ExitCode> {
+    let state = &journal::read(node)?;
+    let this_boot = state.boot.is_empty() || node::boot(node).is_ok_and(|boot| boot == state.boot);
+    if json {
+        print_json(&Status { state, this_boot })?
+    } else {
+        print(&show::status(state, this_boot))?
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(name: Option<&str>, json: bool) -> Result<ExitCode> {
+    let chosen = match name {
+        Some(name) => vec![measures::named(name)?],
+        None => measures::ALL.to_vec(),
+    };
+    if json {
+        print_json(&chosen.iter().map(|measure| measure.about()).collect::<Vec<_>>())?;
+    } else {
+        let text = chosen.first().filter(|_| name.is_some()).map_or_else(show::list, |one| show::about(one.about()));
+        print(&text)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_json(value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Error::new("json", error, ""))?;
+    print(&(text + "\n"))
+}
+
+/// A reader that went away ends the command quietly.
+fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::io("standard output", &error, "")),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Programs get to the quiet CPUs by the cgroup of their claim.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+use crate::claim::Owner;
+use crate::cpus::Cpus;
+use crate::error::{Error, Result};
+use crate::journal;
+use crate::measures::partition;
+use crate::node::Node;
+
+/// Becomes the program; returns only if that fails.
+pub fn run(node: &dyn Node, owner: Owner, command: &[OsString]) -> Result<ExitCode> {
+    enter(node, &owner, std::process::id())?;
+    execute(command)
+}
+
+/// Onto these CPUs wherever the kernel lets a program there: in the node's partition, or else outside of all slices.
+pub fn bound(node: &dyn Node, cpus: &Cpus, command: &[OsString]) -> Result<ExitCode> {
+    let own = std::process::id();
+    let failed =
+        |error: std::io::Error| Error::io(format!("this process on {}", cpus.named()), &error, "run it as root");
+    let groups =
+        [partition::group(&Owner::Node), partition::BASE.to_owned()].map(|group| format!("{group}/cgroup.procs"));
+    if let Some(group) = groups.iter().find(|group| node.exists(group)) {
+        node.write(group, &own.to_string()).map_err(failed)?;
+    }
+    node.set_affinity(own, cpus).map_err(failed)?;
+    execute(command)
+}
+
+/// Returns only if it fails.
+fn execute(command: &[OsString]) -> Result<ExitCode> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(Error::new("command", "none is named", ""));
+    };
+    let failed = Command::new(program).args(arguments).exec();
+    Err(Error::io(program.display(), &failed, "name a program that can be executed"))
+}
+
+/// Into the claim's cgroup, and onto its CPUs: a job's cgroup is the node's where the node claims its CPUs too.
+pub fn enter(node: &dyn Node, owner: &Owner, pid: u32) -> Result<()> {
+    let state = journal::read(node)?;
+    let Some(claim) = state.claims.iter().find(|claim| claim.owner == *owner) else {
+        return Err(Error::new(owner, "nothing is applied for it", "`tacet tune status` shows what is"));
+    };
+    let groups = [partition::group(owner), partition::group(&Owner::Node)];
+    let Some(group) = groups.iter().find(|group| node.exists(group)) else {
+        return Err(Error::new(owner, "its CPUs are no partition", "apply again with `--with partition`"));
+    };
+    let failed = |error: std::io::Error| Error::io(format!("process {pid} into {group}"), &error, "run it as root");
+    node.write(&format!("{group}/cgroup.procs"), &pid.to_string()).map_err(failed)?;
+    node.set_affinity(pid, &claim.cpus).map_err(failed)
+}

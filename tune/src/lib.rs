@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Quiet Linux: the noise countermeasures of Fugaku's Linux (Gerofi et al., SC '21, section 4) for any node, as plan,
+//! apply, verify and undo.
+//!
+//! A claim says which CPUs are to be quiet; the countermeasures propose; a journal keeps what was there before. It
+//! depends on no other part of Tacet, and a plain Linux node profits from it without any of them.
+
+pub mod ablate;
+pub mod apply;
+pub mod claim;
+pub mod commands;
+pub mod cpus;
+pub mod error;
+pub mod export;
+pub mod form;
+pub mod journal;
+pub mod measures;
+pub mod node;
+pub mod object;
+pub mod options;
+pub mod plan;
+pub mod show;
+pub mod split;
+pub mod systemd;
+pub mod threads;
+pub mod topology;
+pub mod undo;
+pub mod verify;

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Device interrupts leave the application's CPUs, those of devices to come included.
+
+use super::{About, Measure};
+use crate::form::Form;
+use crate::split::{Proposal, Split};
+
+pub struct Interrupts;
+
+const IRQ: &str = "/proc/irq";
+
+impl Measure for Interrupts {
+    fn about(&self) -> &'static About {
+        &About {
+            name: "interrupts",
+            does: "steers device interrupts to the system's CPUs",
+            stops: "interrupt, softirq NET_RX, softirq BLOCK",
+            cost: "the system's CPUs serve all devices; irqbalance steers back unless it is stopped (samplers)",
+            applied: "/proc/irq/N/smp_affinity_list and /proc/irq/default_smp_affinity; refused (EIO, EPERM) for managed interrupts",
+            boot: "isolcpus=managed_irq,LIST for managed interrupts, which the kernel alone places",
+            source: "Gerofi et al., SC '21, section 4.2; proc(5); Documentation/core-api/irq/irq-affinity.rst",
+            refusable: true,
+            ..About::COMMON
+        }
+    }
+
+    fn propose(&self, split: &Split) -> Proposal {
+        let mut proposal = Proposal::default();
+        proposal.leave(split, format!("{IRQ}/default_smp_affinity"), Form::Mask);
+        for number in split.list(IRQ).iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
+            let path = format!("{IRQ}/{number}/smp_affinity_list");
+            // one that can go nowhere else, such as the timer's, has no such file
+            if split.node.exists(&path) {
+                proposal.leave(split, path, Form::List);
+            }
+        }
+        proposal
+    }
+}

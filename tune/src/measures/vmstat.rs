@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Each CPU's memory statistics are folded into the node's rarely.
+
+use super::{About, Measure};
+use crate::form::Form;
+use crate::split::{Proposal, Split};
+
+pub struct Vmstat;
+
+impl Measure for Vmstat {
+    fn about(&self) -> &'static About {
+        &About {
+            name: "vmstat",
+            does: "folds memory statistics of each CPU once an hour instead of once a second",
+            stops: "kworker vmstat_, timer delayed_work_timer_fn",
+            cost: "/proc/vmstat and /proc/meminfo may be off by what a CPU holds back (some MiB on a large node)",
+            applied: "vm.stat_interval = 3600",
+            source: "Documentation/admin-guide/sysctl/vm.rst, stat_interval",
+            ..About::COMMON
+        }
+    }
+
+    fn propose(&self, split: &Split) -> Proposal {
+        let mut proposal = Proposal::default();
+        proposal.want_file(split, "/proc/sys/vm/stat_interval", Form::Text, "3600");
+        proposal
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a countermeasure changes: a file of the kernel, a directory of ours, a thread's affinity, a unit's property.
+//!
+//! Owns reading, writing and putting back each of them. `None` is an object that is not there. Whoever writes has
+//! written into the journal before.
+
+use std::fmt;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cpus::Cpus;
+use crate::form::Form;
+use crate::node::Node;
+use crate::{systemd, threads};
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Object {
+    File {
+        path: String,
+    },
+    /// One that a countermeasure makes: a cgroup or a resctrl group. Its value is nothing but that it is there.
+    Directory {
+        path: String,
+    },
+    /// The CPUs that a thread may run on; it is that thread only while its start time is that one.
+    Affinity {
+        thread: u32,
+        started: u64,
+        name: String,
+    },
+    /// A property of a systemd unit, until the next boot.
+    Unit {
+        unit: String,
+        property: String,
+    },
+}
+
+/// What a directory's value is.
+pub const THERE: &str = "there";
+
+impl Object {
+    pub fn file(path: impl Into<String>) -> Object {
+        Object::File { path: path.into() }
+    }
+
+    pub fn read(&self, node: &dyn Node) -> io::Result<Option<String>> {
+        let value = match self {
+            Object::File { path } => node.read(path),
+            Object::Directory { path } if node.exists(path) => Ok(THERE.to_owned()),
+            Object::Directory { .. } => return Ok(None),
+            Object::Affinity { thread, started, .. } => {
+                let known = threads::thread(node, *thread).filter(|found| found.started == *started);
+                return Ok(known.map(|found| found.allowed.to_string()));
+            }
+            Object::Unit { unit, property } => systemd::read(node, unit, property),
+        };
+        match value {
+            Ok(value) => Ok(Some(value)),
+            // ENODEV: the device or CPU behind the file has gone
+            Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(19) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub fn write(&self, node: &dyn Node, wanted: &str) -> io::Result<()> {
+        match self {
+            Object::File { path } => node.write(path, wanted),
+            Object::Directory { path } => match node.make_directory(path) {
+                // ours, from before a crash
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+                other => other,
+            },
+            Object::Affinity { thread, .. } => {
+                let cpus = wanted.parse().map_err(|error: String| io::Error::other(error))?;
+                node.set_affinity(*thread, &cpus)
+            }
+            Object::Unit { unit, property } => systemd::set(node, unit, property, wanted),
+        }
+    }
+
+    /// Gives back what was there before `wanted`. An object that has gone needs nothing.
+    pub fn restore(&self, node: &dyn Node, form: Form, original: Option<&str>, wanted: &str) -> io::Result<()> {
+        match (self, original) {
+            (Object::Directory { path }, None) => remove_group(node, path),
+            // a file of a directory of ours goes with it
+            (Object::File { .. } | Object::Affinity { .. }, None) => Ok(()),
+            (Object::Unit { unit, property }, original) => systemd::restore(node, unit, property, original),
+            (Object::Affinity { .. }, Some(original)) => self.write(node, original),
+            (_, Some(original)) => self.write(node, &form.writable(original, wanted)),
+        }
+    }
+
+    /// A file that was not there before is one of a directory that we made.
+    pub fn goes_with_its_directory(&self) -> bool {
+        matches!(self, Object::File { .. })
+    }
+
+    /// Whether a value that was read is the wanted one.
+    pub fn holds(&self, form: Form, shown: Option<&str>, wanted: &str) -> bool {
+        match (self, shown) {
+            (Object::Unit { .. }, Some(shown)) => systemd::shows(shown, wanted),
+            (_, Some(shown)) => form.shows(shown, wanted),
+            (_, None) => false,
+        }
+    }
+
+    /// Of a value that was read, for people.
+    pub fn brief(&self, form: Form, shown: Option<&str>) -> String {
+        match (self, shown) {
+            (_, None) => "absent".to_owned(),
+            (Object::Unit { .. }, Some(shown)) => systemd::brief(shown),
+            (_, Some(shown)) => form.brief(shown),
+        }
+    }
+}
+
+/// What still runs in it goes to the group above, as the kernel would have it after `rmdir` of a resctrl group.
+fn remove_group(node: &dyn Node, path: &str) -> io::Result<()> {
+    if !node.exists(path) {
+        return Ok(());
+    }
+    if let (Ok(inside), Some((above, _))) = (node.read(&format!("{path}/cgroup.procs")), path.rsplit_once('/')) {
+        for process in inside.lines() {
+            match node.write(&format!("{above}/cgroup.procs"), process) {
+                // ESRCH: it has just ended
+                Err(error) if error.raw_os_error() != Some(3) => return Err(error),
+                _ => (),
+            }
+        }
+    }
+    node.remove_directory(path)
+}
+
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Object::File { path } | Object::Directory { path } => f.write_str(path),
+            Object::Affinity { thread, name, .. } => write!(f, "affinity of {name} ({thread})"),
+            Object::Unit { unit, property } => write!(f, "{property} of {unit}"),
+        }
+    }
+}
+
+/// A thread's allowed CPUs as a set, for those who compare.
+pub fn cpus_of(value: &str) -> Cpus {
+    Cpus::from_list(value).unwrap_or_default()
+}

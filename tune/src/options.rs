@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The flags and their help; nothing here does anything.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::claim::Owner;
+use crate::cpus::Cpus;
+
+/// Quiet Linux: shows, applies, checks and takes back what keeps Linux's own work away from the CPUs of an application.
+///
+/// What was there before is kept in /var/lib/tacet/tune before anything is changed, so that `undo` gives it back even
+/// after a crash. Nothing outlives a boot. Exit status: 0 done; 1 done, but something was refused, drifted or did not
+/// come back; 2 not done, and nothing changed.
+#[derive(Debug, Parser)]
+#[command(name = "tacet tune", bin_name = "tacet tune", version, max_term_width = 100)]
+pub struct Options {
+    /// Print facts as JSON, with names that stay
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Take /proc, /sys and /var from below DIR (for tests)
+    #[arg(long, global = true, hide = true, value_name = "DIR", default_value = "/")]
+    pub root: PathBuf,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show what would be changed on this node, why and at what cost; needs no root
+    Plan {
+        #[command(flatten)]
+        claim: Wanted,
+        /// Show each object, not one line for those that are alike
+        #[arg(long)]
+        all: bool,
+    },
+    /// Change it, for this node, until undo or the next boot
+    Apply {
+        #[command(flatten)]
+        claim: Wanted,
+    },
+    /// Check that what was applied is in force, and name what drifted, what has gone and what is new
+    Verify,
+    /// Give back what was there before, for the node and all jobs
+    Undo,
+    /// Say what is applied, for whom and since which boot
+    Status,
+    /// List the countermeasures, or tell all of one
+    List {
+        /// The countermeasure to tell all of
+        #[arg(value_name = "COUNTERMEASURE")]
+        name: Option<String>,
+    },
+    /// Apply for one job, and take back at its end
+    Job {
+        #[command(subcommand)]
+        command: Job,
+    },
+    /// Measure what each countermeasure is worth on this node
+    ///
+    /// All are applied, then one after the other is switched off, and fixed work is measured on the application's CPUs
+    /// each time (Gerofi et al., SC '21, Table 2). Begins and ends with a node where nothing is applied; after a kill,
+    /// `tacet tune undo` ends it. Needs root and the noise laboratory.
+    Ablate {
+        #[command(flatten)]
+        claim: Wanted,
+        #[command(flatten)]
+        how: Ablation,
+    },
+    /// Write the plan as files for another tool, for sites that deploy those
+    Export {
+        #[arg(value_enum)]
+        format: Format,
+        /// Write below DIR, for example /etc, instead of showing
+        #[arg(long, short, value_name = "DIR")]
+        output: Option<PathBuf>,
+        #[command(flatten)]
+        claim: Wanted,
+    },
+    /// Run a program on the CPUs that were applied for
+    Run {
+        /// On the CPUs of this job, not on the node's
+        #[arg(long, value_name = "ID")]
+        job: Option<Owner>,
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+        command: Vec<OsString>,
+    },
+    /// Run a program on these CPUs, whether they are a partition or not
+    #[command(hide = true)]
+    Bound {
+        cpus: Cpus,
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+        command: Vec<OsString>,
+    },
+    /// Write the man pages
+    #[command(hide = true)]
+    Man { directory: PathBuf },
+    /// Print the completions for a shell
+    #[command(hide = true)]
+    Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Job {
+    /// For a prologue: apply for the CPUs of this job, beside the node's and other jobs'
+    Begin {
+        /// The job's: letters, digits, `.`, `_`, `-`
+        id: Owner,
+        /// Move this process, and what it starts later, to the job's CPUs
+        #[arg(long, value_name = "PID")]
+        pid: Option<u32>,
+        #[command(flatten)]
+        claim: Wanted,
+    },
+    /// For an epilogue: take back what only this job wanted
+    End { id: Owner },
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum Format {
+    /// tuned/tacet/tuned.conf, a profile
+    Tuned,
+    /// sysctl.d, tmpfiles.d and drop-ins of slices
+    Systemd,
+}
+
+/// Which CPUs are to be quiet, by which countermeasures.
+#[derive(Debug, Args)]
+pub struct Wanted {
+    /// The application's CPUs: 2-7,10 [default: whole cores, all but the first]
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<Cpus>,
+    /// Just these countermeasures, instead of the usual ones
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// These countermeasures too, NAME or NAME=NUMBER
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub with: Vec<String>,
+    /// Not these countermeasures
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub without: Vec<String>,
+}
+
+/// How an ablation is measured.
+#[derive(Debug, Args)]
+pub struct Ablation {
+    /// How often each countermeasure is switched off; every other round goes backwards
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    pub rounds: u16,
+    /// How long each measurement takes
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    pub duration: String,
+    /// The fixed work
+    #[arg(long, value_name = "TIME", default_value = "6.5ms", value_parser = duration)]
+    pub quantum: String,
+    /// Measure although the processor does not say that its time source is invariant, as many virtual machines do not
+    #[arg(long)]
+    pub trust_clock: bool,
+    /// Do not trace who ran there: half of the time, and no thieves
+    #[arg(long)]
+    pub no_trace: bool,
+    /// Draw it too, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub picture: Option<PathBuf>,
+    /// The noise laboratory's program
+    #[arg(long, hide = true, value_name = "PROGRAM")]
+    pub laboratory: Option<PathBuf>,
+}
+
+/// As the laboratory reads one, which is asked only after something was applied.
+fn duration(text: &str) -> Result<String, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let known = ["ns", "us", "ms", "s", "min", "h"].contains(&text.get(digits.len()..).unwrap_or_default());
+    let positive = digits.parse::<f64>().is_ok_and(|number| number.is_finite() && number > 0.0);
+    if known && positive { Ok(text.to_owned()) } else { Err("write it as 250us, 6.5ms or 5s".to_owned()) }
+}

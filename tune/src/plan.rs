@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What would be changed: the proposals of all countermeasures that somebody claims, beside what the node shows now.
+//!
+//! Reads only, and needs no root. `apply.rs` does what a plan says; `verify.rs` asks for one to find what is new.
+
+use serde::Serialize;
+
+use crate::claim::Claim;
+use crate::cpus::Cpus;
+use crate::error::{Error, Result};
+use crate::journal::State;
+use crate::measures::{self, About};
+use crate::node::Node;
+use crate::object::Object;
+use crate::split::{Change, Proposal, Split};
+
+#[derive(Debug, Serialize)]
+pub struct Plan {
+    pub application: Cpus,
+    pub system: Cpus,
+    pub parts: Vec<Part>,
+    /// The words to add to the kernel's command line, merged.
+    pub boot_line: String,
+}
+
+/// One countermeasure of a plan.
+#[derive(Debug, Serialize)]
+pub struct Part {
+    pub measure: &'static str,
+    pub why: &'static str,
+    pub stops: &'static str,
+    pub cost: &'static str,
+    pub application: Cpus,
+    pub changes: Vec<Step>,
+    #[serde(flatten)]
+    rest: Rest,
+    #[serde(skip)]
+    pub about: &'static About,
+}
+
+#[derive(Debug, Serialize)]
+struct Rest {
+    notes: Vec<crate::split::Note>,
+    boot: Vec<String>,
+}
+
+/// A change, and what the object shows now.
+#[derive(Debug, Serialize)]
+pub struct Step {
+    #[serde(flatten)]
+    pub change: Change,
+    pub now: Option<String>,
+    pub in_force: bool,
+}
+
+impl Part {
+    pub fn notes(&self) -> &[crate::split::Note] {
+        &self.rest.notes
+    }
+
+    pub fn boot(&self) -> &[String] {
+        &self.rest.boot
+    }
+
+    /// What is not yet as it should be.
+    pub fn open(&self) -> impl Iterator<Item = &Step> {
+        self.changes.iter().filter(|step| !step.in_force)
+    }
+}
+
+impl Plan {
+    pub fn make(node: &dyn Node, state: &State, claims: &[Claim]) -> Result<Plan> {
+        let online = online(node, state)?;
+        let application = claims.iter().fold(Cpus::default(), |all, claim| all.union(&claim.cpus));
+        let mut parts = Vec::new();
+        for measure in measures::ALL {
+            let about = measure.about();
+            let Some(split) = Split::new(node, state, &online, claims, about.name) else { continue };
+            let Proposal { changes, notes, boot } = measure.propose(&split);
+            let changes = changes.into_iter().map(|change| Step::look(node, change)).collect();
+            let (why, stops, cost) = (about.does, about.stops, about.cost);
+            let (application, rest) = (split.application, Rest { notes, boot });
+            parts.push(Part { measure: about.name, why, stops, cost, application, changes, rest, about });
+        }
+        let boot_line = boot_line(node, parts.iter().flat_map(|part| part.boot().iter()));
+        Ok(Plan { system: online.without(&application), application, parts, boot_line })
+    }
+
+    pub fn wants(&self, object: &Object) -> bool {
+        self.parts.iter().any(|part| part.changes.iter().any(|step| step.change.object == *object))
+    }
+}
+
+impl Step {
+    fn look(node: &dyn Node, change: Change) -> Step {
+        let now = change.object.read(node).ok().flatten();
+        let in_force = change.object.holds(change.form, now.as_deref(), &change.wanted);
+        Step { change, now, in_force }
+    }
+}
+
+/// The CPUs that were online before any change.
+pub fn online(node: &dyn Node, state: &State) -> Result<Cpus> {
+    const PATH: &str = "/sys/devices/system/cpu/online";
+    let text = node.read(PATH).map_err(|error| Error::io(PATH, &error, "sysfs must be mounted on /sys"))?;
+    let now: Cpus = text.parse().map_err(|cause: String| Error::new(PATH, cause, ""))?;
+    Ok(now.union(&state.offline()))
+}
+
+/// Words that the running kernel was not booted with, each key once.
+fn boot_line<'a>(node: &dyn Node, words: impl Iterator<Item = &'a String>) -> String {
+    let booted = node.read("/proc/cmdline").unwrap_or_default();
+    let mut line: Vec<&str> = Vec::new();
+    for word in words.map(String::as_str) {
+        if !booted.split_whitespace().any(|other| other == word) && !line.contains(&word) {
+            line.push(word);
+        }
+    }
+    line.join(" ")
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Properties of systemd's units until the next boot, put back to the byte.
+//!
+//! `systemctl set-property --runtime` keeps a property in a file below /run and in systemd's memory. The value that this
+//! file reads and restores is both: what systemd says, and the bytes of that file or that there was none.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cpus::Cpus;
+use crate::node::Node;
+
+const CONTROL: &str = "/run/systemd/system.control";
+const STALE: &str = "NeedDaemonReload";
+
+/// All that an undo has to bring back.
+#[derive(Serialize, Deserialize)]
+struct Value {
+    /// As `systemctl show` prints it.
+    property: String,
+    /// The file that `set-property --runtime` writes.
+    file: Option<String>,
+    /// Whether its directory is there, and whether the one above is there with nothing in it: units share that.
+    directory: bool,
+    control_is_empty: bool,
+    /// Whether files differ from what systemd remembers.
+    stale: bool,
+}
+
+fn directory_of(unit: &str) -> String {
+    format!("{CONTROL}/{unit}.d")
+}
+
+fn file_of(unit: &str, property: &str) -> String {
+    format!("{}/50-{property}.conf", directory_of(unit))
+}
+
+pub fn read(node: &dyn Node, unit: &str, property: &str) -> io::Result<String> {
+    let shown = node.systemctl(&["show", "--property", property, "--property", STALE, "--", unit])?;
+    let of = |name: &str| shown.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).unwrap_or_default();
+    let file = match node.read(&file_of(unit, property)) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let value = Value {
+        property: of(property).to_owned(),
+        file,
+        directory: node.exists(&directory_of(unit)),
+        control_is_empty: is_empty(node, CONTROL),
+        stale: of(STALE) == "yes",
+    };
+    serde_json::to_string(&value).map_err(io::Error::other)
+}
+
+pub fn set(node: &dyn Node, unit: &str, property: &str, value: &str) -> io::Result<()> {
+    node.systemctl(&["set-property", "--runtime", "--", unit, &format!("{property}={value}")]).map(|_| ())
+}
+
+/// The property first, then the file, then systemd reads its files again: it must not remember one that has gone.
+pub fn restore(node: &dyn Node, unit: &str, property: &str, original: Option<&str>) -> io::Result<()> {
+    let Some(original) = original else { return Ok(()) };
+    let Value { property: before, file, directory, control_is_empty, .. } =
+        serde_json::from_str(original).map_err(io::Error::other)?;
+    set(node, unit, property, &before)?;
+    if before.is_empty() {
+        clear(node, unit, property)?;
+    }
+    let path = file_of(unit, property);
+    match file {
+        Some(text) => node.replace(&path, &text)?,
+        None => node.remove_file(&path)?,
+    }
+    for (path, stays) in [(directory_of(unit), directory), (CONTROL.to_owned(), control_is_empty)] {
+        if is_empty(node, &path) && !stays {
+            node.remove_directory(&path)?;
+        }
+    }
+    node.systemctl(&["daemon-reload"]).map(|_| ())
+}
+
+fn is_empty(node: &dyn Node, path: &str) -> bool {
+    node.list(path).is_ok_and(|names| names.is_empty())
+}
+
+/// systemd leaves the old CPUs in the cgroup when a property becomes empty, and so does the kernel while programs are in
+/// it: then all CPUs mean the same, until the controller goes.
+fn clear(node: &dyn Node, unit: &str, property: &str) -> io::Result<()> {
+    let path = format!("/sys/fs/cgroup/{unit}/cpuset.cpus");
+    if property != "AllowedCPUs" || !node.exists(&path) {
+        return Ok(());
+    }
+    let all = node.read("/sys/devices/system/cpu/online")?;
+    node.write(&path, "").or_else(|_| node.write(&path, &all))
+}
+
+/// Whether a value that was read is that of CPUs, which systemd writes with blanks.
+pub fn shows(value: &str, wanted: &str) -> bool {
+    let Ok(value) = serde_json::from_str::<Value>(value) else { return false };
+    let shown: Option<Cpus> = Cpus::from_list(&value.property.split_whitespace().collect::<Vec<_>>().join(","));
+    value.property == wanted || (shown.is_some() && shown == Cpus::from_list(wanted))
+}
+
+pub fn brief(value: &str) -> String {
+    let property = serde_json::from_str::<Value>(value).map(|value| value.property).unwrap_or_default();
+    if property.is_empty() { "nothing".to_owned() } else { property }
+}

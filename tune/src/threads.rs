@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Processes and kernel threads as `/proc` tells of them. Reads only.
+
+use crate::cpus::Cpus;
+use crate::node::Node;
+
+/// Of `include/linux/sched.h`: a thread of the kernel, and one that nobody may bind elsewhere.
+const KERNEL_THREAD: u32 = 0x0020_0000;
+const NOT_TO_BE_BOUND: u32 = 0x0400_0000;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    pub id: u32,
+    pub name: String,
+    pub started: u64,
+    pub allowed: Cpus,
+    flags: u32,
+}
+
+impl Thread {
+    pub fn is_of_the_kernel(&self) -> bool {
+        self.flags & KERNEL_THREAD != 0
+    }
+
+    /// A kernel thread that is not tied to its CPU.
+    pub fn may_be_bound(&self) -> bool {
+        self.is_of_the_kernel() && self.flags & NOT_TO_BE_BOUND == 0
+    }
+}
+
+/// `None` if it has ended, or `/proc` is not as expected.
+pub fn thread(node: &dyn Node, id: u32) -> Option<Thread> {
+    let stat = node.read(&format!("/proc/{id}/stat")).ok()?;
+    // the name may hold anything, parentheses too
+    let (head, tail) = stat.rsplit_once(") ")?;
+    let name = head.split_once('(')?.1.to_owned();
+    // proc(5) counts from 1; the state, which is the third, comes first here
+    let field = |number: usize| tail.split_whitespace().nth(number - 3);
+    let (flags, started) = (field(9)?.parse().ok()?, field(22)?.parse().ok()?);
+    let status = node.read(&format!("/proc/{id}/status")).ok()?;
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(Thread { id, name, started, allowed: Cpus::from_list(allowed)?, flags })
+}
+
+/// All processes; each kernel thread is one.
+pub fn all(node: &dyn Node) -> Vec<Thread> {
+    let names = node.list("/proc").unwrap_or_default();
+    names.iter().filter_map(|name| name.parse().ok()).filter_map(|id| thread(node, id)).collect()
+}
+
+/// The cgroup of the unified hierarchy in which a process is: `/system.slice/sadc.service`.
+pub fn group(node: &dyn Node, id: u32) -> Option<String> {
+    let groups = node.read(&format!("/proc/{id}/cgroup")).ok()?;
+    groups.lines().find_map(|line| line.strip_prefix("0::")).map(str::to_owned)
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Whether what was applied is still in force: what drifted, what has gone, what is new.
+//!
+//! Reads only. What is new is what a plan would change today and no journal knows: a disk that was plugged in, a daemon
+//! that was started again.
+
+use serde::Serialize;
+
+use crate::apply::Event;
+use crate::error::{Error, Result, reason};
+use crate::journal::{self, Entry, State};
+use crate::node::{self, Node};
+use crate::plan::Plan;
+
+#[derive(Debug, Default, Serialize)]
+pub struct Verdict {
+    pub in_force: usize,
+    pub drifted: Vec<Event>,
+    pub gone: Vec<Event>,
+    pub new: Vec<Event>,
+    /// What the kernel would not let change.
+    pub refused: Vec<Event>,
+}
+
+impl Verdict {
+    pub fn holds(&self) -> bool {
+        self.drifted.is_empty() && self.gone.is_empty() && self.new.is_empty()
+    }
+}
+
+/// The state to be verified, of this boot.
+pub fn applied(node: &dyn Node) -> Result<State> {
+    let state = journal::read(node)?;
+    if state.claims.is_empty() && state.entries.is_empty() {
+        return Err(Error::new("node", "nothing is applied", "`tacet tune apply` applies"));
+    }
+    let boot = node::boot(node).map_err(|error| Error::io("boot id", &error, "/proc must be mounted"))?;
+    if boot != state.boot {
+        let cause = format!("it was booted since, and {} changes ended with that", state.entries.len());
+        return Err(Error::new("node", cause, "`tacet tune apply` applies again"));
+    }
+    Ok(state)
+}
+
+pub fn verify(node: &dyn Node, state: &State) -> Result<Verdict> {
+    let mut verdict = Verdict::default();
+    let away: Vec<String> = state.offline().iter().map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/")).collect();
+    for entry in &state.entries {
+        look(node, entry, &away, &mut verdict);
+    }
+    let plan = Plan::make(node, state, &state.claims)?;
+    for part in &plan.parts {
+        for step in part.open().filter(|step| state.entry(&step.change.object).is_none()) {
+            let (object, form) = (&step.change.object, step.change.form);
+            let now = object.brief(form, step.now.as_deref());
+            let event = Event::new(part.measure, object, format!("shows {now}, wanted is {}", step.change.wanted));
+            let list = if state.refused.contains(object) { &mut verdict.refused } else { &mut verdict.new };
+            list.push(event);
+        }
+    }
+    Ok(verdict)
+}
+
+/// `away`: directories of CPUs that are offline on purpose.
+fn look(node: &dyn Node, entry: &Entry, away: &[String], verdict: &mut Verdict) {
+    let Entry { measure, object, form, wanted, .. } = entry;
+    match object.read(node) {
+        Ok(now) if object.holds(*form, now.as_deref(), wanted) => verdict.in_force += 1,
+        Ok(None) if away.iter().any(|directory| object.to_string().starts_with(directory.as_str())) => {
+            verdict.in_force += 1
+        }
+        Ok(None) => verdict.gone.push(Event::new(measure, object, "it has gone")),
+        Ok(now) => {
+            let now = object.brief(*form, now.as_deref());
+            verdict.drifted.push(Event::new(measure, object, format!("shows {now}, wanted is {wanted}")));
+        }
+        Err(error) => verdict.drifted.push(Event::new(measure, object, reason(&error))),
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What plan, apply, verify and undo do with refusals, strangers' hands, reboots and damage.
+
+mod fake;
+
+use fake::{Fake, MANAGED, everything, job};
+use tacet_tune::apply::{Done, reconcile};
+use tacet_tune::claim::{Claim, Owner};
+use tacet_tune::journal::{JOURNAL, Journal, State};
+use tacet_tune::plan::Plan;
+use tacet_tune::verify;
+
+const STAT: &str = "/proc/sys/vm/stat_interval";
+
+fn to(node: &Fake, claims: &[Claim]) -> Done {
+    reconcile(node, Journal::open(node).unwrap(), claims).unwrap()
+}
+
+fn applied() -> Fake {
+    let node = Fake::node();
+    to(&node, &[everything(Owner::Node, "4-7")]);
+    node
+}
+
+fn verdict(node: &Fake) -> verify::Verdict {
+    verify::verify(node, &verify::applied(node).unwrap()).unwrap()
+}
+
+#[test]
+fn a_plan_writes_nothing_and_is_what_is_done() {
+    let (node, untouched) = (Fake::node(), Fake::node());
+    let claims = [everything(Owner::Node, "4-7")];
+    let plan = Plan::make(&node, &State::default(), &claims).unwrap();
+    assert_eq!(node.differs(&untouched.snapshot()), None);
+    assert_eq!(plan.boot_line, "nohz_full=4-7 rcu_nocbs=4-7 tsc=reliable");
+    let planned: Vec<String> =
+        plan.parts.iter().flat_map(|part| part.open()).map(|step| step.change.object.to_string()).collect();
+    let done = to(&node, &claims);
+    for event in done.changed.iter().chain(&done.kept) {
+        assert!(planned.contains(&event.object.to_string()), "{event:?} was not planned");
+    }
+    assert!(done.refused.is_empty(), "{:?}", done.refused);
+    assert_eq!(node.get("/proc/irq/24/smp_affinity_list"), "0-3\n");
+    assert_eq!(node.get("/proc/irq/25/smp_affinity_list"), "0-3\n", "it had no other CPU");
+    assert_eq!(node.get("/proc/irq/26/smp_affinity_list"), "0-3\n");
+    assert_eq!(node.get("/sys/fs/cgroup/tacet/cpuset.mems"), "1\n");
+    assert_eq!(node.get("/sys/fs/resctrl/schemata"), "    MB:0=100;1=100\n    L3:0=3;1=3\n");
+    assert_eq!(node.get("/sys/fs/resctrl/tacet/schemata"), "    MB:0=100;1=100\n    L3:0=ffc;1=ffc\n");
+    assert_eq!(node.get("/sys/fs/cgroup/system.slice/collectd.service/cgroup.freeze"), "1\n");
+    assert_eq!(node.get("/sys/devices/system/cpu/cpu5/online"), "0\n");
+    assert_eq!(node.get("/sys/devices/system/cpu/cpu4/online"), "1\n");
+    assert!(node.get("/proc/4/status").contains("0-7"), "a thread that is tied to its CPU");
+}
+
+#[test]
+fn applying_twice_changes_nothing() {
+    let (node, once) = (applied(), applied());
+    let done = to(&node, &[everything(Owner::Node, "4-7")]);
+    assert!(done.changed.is_empty() && done.restored.is_empty(), "{done:?}");
+    assert_eq!(node.differs(&once.snapshot()), None);
+    assert!(verdict(&node).holds());
+}
+
+#[test]
+fn other_cpus_take_the_place_of_the_first() {
+    let node = applied();
+    to(&node, &[everything(Owner::Node, "6-7")]);
+    let fresh = Fake::node();
+    to(&fresh, &[everything(Owner::Node, "6-7")]);
+    assert_eq!(node.differs(&fresh.snapshot()), None);
+    to(&node, &[]);
+    assert_eq!(node.differs(&Fake::node().snapshot()), None);
+}
+
+#[test]
+fn a_refusal_is_reported_and_the_rest_goes_on() {
+    let node = applied();
+    assert_eq!(node.get(MANAGED), "0-7\n");
+    let verdict = verdict(&node);
+    assert!(verdict.holds());
+    assert_eq!(verdict.refused.len(), 1);
+    let done = to(&node, &[]);
+    assert!(done.not_restored.is_empty() && done.restored.iter().all(|event| event.object.to_string() != MANAGED));
+}
+
+#[test]
+fn a_countermeasure_that_cannot_be_whole_leaves_nothing() {
+    let node = Fake::node();
+    // the kernel knows the word and shows why it is not in force
+    let mut claim = everything(Owner::Node, "4-7");
+    claim.measures.retain(|name, _| name == "partition");
+    claim.cpus = "".parse().unwrap_or_default();
+    let done = to(&node, &[claim]);
+    assert!(done.refused.iter().any(|event| event.text.contains("isolated invalid")), "{done:?}");
+    assert!(done.changed.is_empty(), "{done:?}");
+    assert_eq!(node.differs(&Fake::node().snapshot()), None);
+}
+
+#[test]
+fn what_others_do_is_named() {
+    let node = applied();
+    node.set(STAT, "1\n");
+    node.set("/proc/irq/31/smp_affinity_list", "0-7\n");
+    std::fs::remove_file(node.root().join("proc/irq/24/smp_affinity_list")).unwrap();
+    let found = verdict(&node);
+    assert!(!found.holds());
+    let names =
+        |events: &[tacet_tune::apply::Event]| events.iter().map(|event| event.object.to_string()).collect::<Vec<_>>();
+    assert_eq!(names(&found.drifted), [STAT]);
+    assert_eq!(names(&found.new), ["/proc/irq/31/smp_affinity_list"]);
+    assert_eq!(names(&found.gone), ["/proc/irq/24/smp_affinity_list"]);
+    to(&node, &[everything(Owner::Node, "4-7")]);
+    let again = verdict(&node);
+    assert!(again.drifted.is_empty() && again.new.is_empty(), "{again:?}");
+}
+
+#[test]
+fn a_reboot_leaves_nothing_to_give_back() {
+    let node = applied();
+    // the kernel begins anew, with another idea of one value, and an interrupt's number is another device's
+    let rebooted = Fake::node();
+    for (path, text) in
+        [("/proc/sys/kernel/random/boot_id", "second\n"), (STAT, "5\n"), ("/proc/irq/25/smp_affinity_list", "7\n")]
+    {
+        rebooted.set(path, text);
+    }
+    rebooted.set(JOURNAL, &node.get(JOURNAL));
+    assert!(verify::applied(&rebooted).unwrap_err().to_string().contains("booted since"));
+    let before = rebooted.snapshot();
+    let done = to(&rebooted, &[]);
+    assert!(done.gone_with_boot > 50 && done.restored.is_empty() && done.not_restored.is_empty(), "{done:?}");
+    assert_eq!(rebooted.snapshot(), before);
+    assert!(!rebooted.has_journal());
+}
+
+#[test]
+fn a_job_within_the_nodes_cpus_adds_and_takes_nothing() {
+    let (node, without) = (applied(), applied());
+    let outer = everything(Owner::Node, "4-7");
+    to(&node, &[outer.clone(), job("a", "4-5")]);
+    assert_eq!(node.differs(&without.snapshot()), None);
+    to(&node, &[outer]);
+    assert_eq!(node.differs(&without.snapshot()), None);
+}
+
+#[test]
+fn programs_that_still_run_leave_the_group() {
+    let node = Fake::node();
+    to(&node, &[job("a", "2-3")]);
+    node.set("/sys/fs/cgroup/tacet-job-a/cgroup.procs", "77\n");
+    let done = to(&node, &[]);
+    assert!(done.not_restored.is_empty(), "{done:?}");
+    assert_eq!(node.get("/sys/fs/cgroup/cgroup.procs"), "2\n3\n77\n");
+}
+
+#[test]
+fn a_damaged_journal_is_not_guessed_at() {
+    let node = applied();
+    let text = node.get(JOURNAL);
+    let before = node.snapshot();
+    for damaged in [
+        text.replacen("\"original\":", "\"origin\":", 1),
+        text.replace("\"version\":1", "\"version\":9"),
+        text[10..].to_owned(),
+    ] {
+        node.set(JOURNAL, &damaged);
+        let error = Journal::open(&node).err().expect("an error").to_string();
+        assert!(error.starts_with(JOURNAL) && error.lines().count() == 1, "{error}");
+        assert_eq!((node.snapshot(), node.get(JOURNAL)), (before.clone(), damaged));
+    }
+}
+
+#[test]
+fn what_is_not_there_is_told() {
+    let node = Fake::node();
+    std::fs::remove_file(node.root().join(&STAT[1..])).unwrap();
+    let plan = Plan::make(&node, &State::default(), &[everything(Owner::Node, "4-7")]).unwrap();
+    let part = plan.parts.iter().find(|part| part.measure == "vmstat").unwrap();
+    assert!(part.changes.is_empty());
+    assert_eq!(part.notes(), [tacet_tune::split::Note::Missing(STAT.to_owned())]);
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The command as a person uses it, on a directory that plays the node: statuses, one-line mistakes, JSON, exports.
+
+mod fake;
+
+use std::process::{Command, Output};
+
+use fake::Fake;
+
+/// Countermeasures that need neither systemd nor other threads, which a directory cannot have.
+const FILES: &str = "workqueues,writeback,vmstat,compaction";
+
+fn tune(node: &Fake, words: &[&str]) -> Output {
+    let root = node.root().display().to_string();
+    Command::new(env!("CARGO_BIN_EXE_tacet-tune")).args(["--root", &root]).args(words).output().expect("it runs")
+}
+
+fn facts(node: &Fake, words: &[&str]) -> serde_json::Value {
+    let output = tune(node, &[&["--json"], words].concat());
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn there_and_back() {
+    let (node, before) = (Fake::node(), Fake::node());
+    let claim = ["--cpus", "4-7", "--only", FILES];
+    let planned = facts(&node, &[&["plan"], &claim[..]].concat());
+    assert_eq!((&planned["application"], &planned["system"]), (&"4-7".into(), &"0-3".into()));
+    assert_eq!(planned["parts"][0]["changes"][0]["wanted"], "f");
+    let done = facts(&node, &[&["apply"], &claim[..]].concat());
+    assert_eq!(done["changed"].as_array().map(Vec::len), Some(5), "{done}");
+    assert_eq!(tune(&node, &["verify"]).status.code(), Some(0));
+    assert_eq!(facts(&node, &["status"])["claims"][0]["cpus"], "4-7");
+    node.set("/proc/sys/vm/stat_interval", "1\n");
+    let verdict = tune(&node, &["verify"]);
+    assert_eq!(verdict.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&verdict.stdout).contains("DRIFTED"));
+    assert_eq!(tune(&node, &["undo"]).status.code(), Some(0));
+    for path in ["/proc/sys/vm/stat_interval", "/proc/sys/vm/compaction_proactiveness"] {
+        assert_eq!(node.get(path), before.get(path));
+    }
+    assert_eq!(tune(&node, &["verify"]).status.code(), Some(2), "nothing is applied");
+}
+
+#[test]
+fn mistakes_are_one_line_and_change_nothing() {
+    let (node, untouched) = (Fake::node(), Fake::node());
+    let mistakes: [(&[&str], &str); 11] = [
+        (&["apply", "--cpus", "0-7"], "no CPU would be left"),
+        (&["apply", "--cpus", "8"], "not online"),
+        (&["apply", "--only", "nonsense"], "countermeasure `nonsense`: unknown"),
+        (&["apply", "--with", "vmstat=3"], "it takes no number"),
+        (&["plan", "--with", "cache=x"], "ways for the system is a number"),
+        (&["list", "nonsense"], "unknown"),
+        (&["job", "begin", "a"], "its CPUs are not named"),
+        (&["run", "true"], "nothing is applied for it"),
+        (&["verify"], "nothing is applied"),
+        (&["ablate", "--laboratory", "/nowhere/tacet-noise"], "no such file"),
+        (&["ablate", "--laboratory", "true", "--picture", "/nowhere/x.svg"], "no file can be there"),
+    ];
+    for (words, said) in mistakes {
+        let output = tune(&node, words);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {text}");
+        assert!(
+            text.contains(said) && text.lines().last().is_some_and(|line| line.contains(said)),
+            "{words:?}: {text}"
+        );
+        assert!(output.stdout.is_empty(), "{words:?}");
+    }
+    for words in [
+        &["job", "begin", "../x", "--cpus", "1"][..],
+        &["plan", "--cpus", "1;2"],
+        &["plan", "--cpus", ""],
+        &["ablate", "--duration", "5"],
+    ] {
+        assert_eq!(tune(&node, words).status.code(), Some(2), "{words:?}");
+    }
+    assert_eq!(node.differs(&untouched.snapshot()), None);
+    assert!(!node.has_journal());
+}
+
+#[test]
+fn the_proposal_leaves_the_first_core() {
+    let node = Fake::node();
+    assert_eq!(facts(&node, &["plan", "--only", FILES])["application"], "2-7");
+    node.set("/sys/devices/system/cpu/online", "0-1\n");
+    let output = tune(&node, &["plan"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("one core"));
+}
+
+#[test]
+fn exports_say_what_they_lack() {
+    let node = Fake::node();
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().display().to_string();
+    let written = |words: &[&str], path: &str| {
+        assert!(tune(&node, words).status.success());
+        std::fs::read_to_string(folder.path().join(path)).expect(path)
+    };
+    let profile =
+        written(&["export", "tuned", "-o", &at, "--cpus", "4-7", "--with", "samplers"], "tuned/tacet/tuned.conf");
+    for line in [
+        "[sysctl]\n",
+        "\nvm.stat_interval=3600\n",
+        "\nisolated_cores=4-7\n",
+        "cmdline_tacet=nohz_full=4-7",
+        "governor=performance",
+    ] {
+        assert!(profile.contains(line), "{line} not in {profile}");
+    }
+    assert!(profile.contains("# Not in here, or not all of it: partition, samplers\n"), "{profile}");
+    let values = written(&["export", "systemd", "-o", &at, "--cpus", "4-7"], "sysctl.d/90-tacet.conf");
+    assert!(values.contains("vm.stat_interval = 3600\n"));
+    let slice =
+        written(&["export", "systemd", "-o", &at, "--cpus", "4-7"], "systemd/system/system.slice.d/90-tacet.conf");
+    assert!(slice.ends_with("[Slice]\nAllowedCPUs=0-3\n"), "{slice}");
+}

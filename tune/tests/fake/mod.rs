@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A node that is a directory: it answers as the kernel and systemd do, and it can stop after any step, as after kill -9.
+//!
+//! What it models are the places where what is written is not what is shown, where one file changes another, and where
+//! the kernel refuses.
+#![allow(dead_code, reason = "each test uses a part")]
+
+mod tree;
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use tacet_tune::claim::{self, Claim, Owner};
+use tacet_tune::cpus::Cpus;
+use tacet_tune::node::{Linux, Lock, Node};
+
+pub struct Fake {
+    linux: Linux,
+    directory: tempfile::TempDir,
+    /// How many more changes happen; without one, no end.
+    left: Cell<Option<u32>>,
+}
+
+/// Contents of files; directories have none.
+pub type Snapshot = BTreeMap<String, Option<String>>;
+
+const EBUSY: i32 = 16;
+const EINVAL: i32 = 22;
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+/// An interrupt that the kernel manages.
+pub const MANAGED: &str = "/proc/irq/9/smp_affinity_list";
+
+fn errno(number: i32) -> io::Error {
+    io::Error::from_raw_os_error(number)
+}
+
+impl Fake {
+    /// Eight CPUs, two threads a core, two memory nodes; Linux 7.3 with systemd.
+    pub fn node() -> Fake {
+        // thousands of small files that are made and removed: in memory where that is possible
+        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        tree::grow(directory.path());
+        Fake { linux: Linux::at(directory.path()), directory, left: Cell::new(None) }
+    }
+
+    /// All changes from the given one on do not happen.
+    pub fn stop_after(&self, steps: u32) {
+        self.left.set(Some(steps));
+    }
+
+    pub fn go_on(&self) {
+        self.left.set(None);
+    }
+
+    pub fn has_stopped(&self) -> bool {
+        self.left.get() == Some(0)
+    }
+
+    pub fn root(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Somebody else's hand: no step of ours.
+    pub fn set(&self, path: &str, text: &str) {
+        let path = self.linux.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub fn get(&self, path: &str) -> String {
+        self.linux.read(path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    /// Every file and directory but the journal's.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut found = BTreeMap::new();
+        collect(self.root(), self.root(), &mut found);
+        found.retain(|path, _| !path.starts_with("var"));
+        found
+    }
+
+    /// The first difference from what another node was.
+    pub fn differs(&self, theirs: &Snapshot) -> Option<String> {
+        let ours = self.snapshot();
+        let path = ours.keys().chain(theirs.keys()).find(|path| ours.get(*path) != theirs.get(*path))?;
+        Some(format!("{path}: {:?}, not {:?}", ours.get(path), theirs.get(path)))
+    }
+
+    pub fn has_journal(&self) -> bool {
+        self.linux.exists(tacet_tune::journal::JOURNAL)
+    }
+
+    fn step(&self) -> io::Result<()> {
+        match self.left.get() {
+            Some(0) => Err(io::Error::other("stopped")),
+            Some(left) => {
+                self.left.set(Some(left - 1));
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn isolated(&self) -> Cpus {
+        let groups = self.linux.list("/sys/fs/cgroup").unwrap_or_default();
+        let of = |group: &String| {
+            let group = format!("/sys/fs/cgroup/{group}");
+            let isolated =
+                self.linux.read(&format!("{group}/cpuset.cpus.partition")).is_ok_and(|text| text == "isolated\n");
+            let cpus = self.linux.read(&format!("{group}/cpuset.cpus")).ok()?;
+            isolated.then(|| Cpus::from_list(&cpus)).flatten()
+        };
+        groups.iter().filter_map(of).fold(Cpus::default(), |all, cpus| all.union(&cpus))
+    }
+
+    /// From 6.7 the mask of unbound workers is what was asked for without isolated CPUs.
+    fn show_workers(&self) {
+        let asked = Cpus::from_mask(&self.get("/fake/workqueue_requested")).unwrap();
+        self.set("/sys/devices/virtual/workqueue/cpumask", &mask(&asked.without(&self.isolated())));
+    }
+
+    /// A CPU that is offline is nobody's sibling.
+    fn show_topology(&self) {
+        let on = |cpu: &u32| self.get(&format!("/sys/devices/system/cpu/cpu{cpu}/online")) == "1\n";
+        let online: Cpus = (0..8).filter(on).collect();
+        self.set("/sys/devices/system/cpu/online", &format!("{online}\n"));
+        for cpu in 0..8 {
+            let core: Cpus = [cpu / 2 * 2, cpu / 2 * 2 + 1].into_iter().collect();
+            let shown = if online.contains(cpu) { core.intersection(&online).to_string() } else { String::new() };
+            self.set(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"), &format!("{shown}\n"));
+        }
+    }
+
+    fn kernel_takes(&self, path: &str, text: &str) -> io::Result<String> {
+        let (name, text) = (path.rsplit('/').next().unwrap(), text.trim_end());
+        let list = || Cpus::from_list(text).map(|cpus| format!("{cpus}\n")).ok_or(errno(EINVAL));
+        match name {
+            _ if path == MANAGED => Err(errno(EIO)),
+            // programs are in it
+            "cpuset.cpus" if text.is_empty() && !self.get(path).trim().is_empty() => Err(errno(ENOSPC)),
+            "smp_affinity_list" | "watchdog_cpumask" | "cpuset.cpus" | "cpuset.mems" | "cpus_list" => list(),
+            "cpumask" | "default_smp_affinity" | "rps_cpus" => Ok(mask(&Cpus::from_mask(text).ok_or(errno(EINVAL))?)),
+            "scaling_governor" if !["performance", "powersave"].contains(&text) => Err(errno(EINVAL)),
+            "cpuset.cpus.partition" => match text {
+                "isolated" if self.get(&path.replace(".partition", "")).trim().is_empty() => {
+                    Ok("isolated invalid (cpuset.cpus is empty)\n".to_owned())
+                }
+                "isolated" | "member" | "root" => Ok(format!("{text}\n")),
+                _ => Err(errno(EINVAL)),
+            },
+            "perf_event_max_sample_rate"
+                if ["0\n", "100\n"].contains(&self.get("/proc/sys/kernel/perf_cpu_time_max_percent").as_str()) =>
+            {
+                Err(errno(EINVAL))
+            }
+            "schemata" => Ok(merged(&self.get(path), text)),
+            _ => Ok(format!("{}\n", text.trim_end())),
+        }
+    }
+
+    fn controllers(&self, words: &str) -> io::Result<()> {
+        const PATH: &str = "/sys/fs/cgroup/cgroup.subtree_control";
+        let mut now: Vec<String> = self.get(PATH).split_whitespace().map(str::to_owned).collect();
+        for word in words.split_whitespace() {
+            let name = word.get(1..).unwrap_or_default().to_owned();
+            now.retain(|other| *other != name);
+            if word.starts_with('+') {
+                now.push(name);
+            }
+        }
+        // the kernel has an order of its own
+        now.sort_unstable();
+        self.set(PATH, &format!("{}\n", now.join(" ")));
+        let on = now.iter().any(|name| name == "cpuset");
+        for group in self
+            .linux
+            .list("/sys/fs/cgroup")?
+            .iter()
+            .filter(|name| self.linux.exists(&format!("/sys/fs/cgroup/{name}/cgroup.procs")))
+        {
+            self.cpuset_files(&format!("/sys/fs/cgroup/{group}"), on);
+        }
+        Ok(())
+    }
+
+    fn cpuset_files(&self, group: &str, on: bool) {
+        for (name, text) in [("cpuset.cpus", "\n"), ("cpuset.cpus.partition", "member\n"), ("cpuset.mems", "\n")] {
+            let path = format!("{group}/{name}");
+            match on {
+                true if !self.linux.exists(&path) => self.set(&path, text),
+                true => (),
+                false => fs::remove_file(self.linux.path(&path)).unwrap_or(()),
+            }
+        }
+    }
+}
+
+fn collect(root: &Path, at: &Path, found: &mut BTreeMap<String, Option<String>>) {
+    for entry in fs::read_dir(at).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.strip_prefix(root).unwrap().display().to_string();
+        if path.is_dir() {
+            found.insert(name, None);
+            collect(root, &path, found);
+        } else {
+            found.insert(name, Some(fs::read_to_string(&path).unwrap()));
+        }
+    }
+}
+
+pub fn mask(cpus: &Cpus) -> String {
+    format!("{:0>8}\n", cpus.mask())
+}
+
+/// The lines of a schemata file, with those of the same resource replaced.
+fn merged(now: &str, written: &str) -> String {
+    let key = |line: &str| line.trim().split(':').next().unwrap_or_default().to_owned();
+    let new =
+        |line: &str| written.lines().find(|other| key(other) == key(line)).map(|other| format!("    {}", other.trim()));
+    now.lines().map(|line| new(line).unwrap_or_else(|| line.to_owned()) + "\n").collect()
+}
+
+impl Node for Fake {
+    fn read(&self, path: &str) -> io::Result<String> {
+        self.linux.read(path)
+    }
+
+    fn list(&self, path: &str) -> io::Result<Vec<String>> {
+        self.linux.list(path)
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        self.linux.exists(path)
+    }
+
+    fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        self.step()?;
+        if path == "/sys/fs/cgroup/cgroup.subtree_control" {
+            return self.controllers(text);
+        }
+        if let Some(group) = path.strip_suffix("/cgroup.procs") {
+            assert!(self.linux.exists(group));
+            for other in ["", "/tacet", "/tacet-job-a", "/tacet-job-b"] {
+                let other = format!("/sys/fs/cgroup{other}/cgroup.procs");
+                if let Ok(inside) = self.linux.read(&other) {
+                    self.set(
+                        &other,
+                        &inside.lines().filter(|pid| *pid != text).map(|pid| format!("{pid}\n")).collect::<String>(),
+                    );
+                }
+            }
+            self.set(path, &format!("{}{text}\n", self.get(path)));
+            return Ok(());
+        }
+        let shown = self.kernel_takes(path, text)?;
+        if path == "/sys/devices/virtual/workqueue/cpumask" {
+            self.set("/fake/workqueue_requested", &shown);
+        } else {
+            self.linux.write(path, &shown)?;
+        }
+        self.show_workers();
+        if path.ends_with("/online") {
+            self.show_topology();
+        }
+        Ok(())
+    }
+
+    fn make_directory(&self, path: &str) -> io::Result<()> {
+        self.step()?;
+        self.linux.make_directory(path)?;
+        if path.starts_with("/sys/fs/resctrl") {
+            self.set(&format!("{path}/schemata"), &self.get("/sys/fs/resctrl/schemata"));
+            self.set(&format!("{path}/cpus_list"), "\n");
+        } else if path.starts_with("/sys/fs/cgroup") {
+            self.set(&format!("{path}/cgroup.procs"), "");
+            let on = self.get("/sys/fs/cgroup/cgroup.subtree_control").contains("cpuset");
+            self.cpuset_files(path, on);
+        }
+        Ok(())
+    }
+
+    fn remove_directory(&self, path: &str) -> io::Result<()> {
+        self.step()?;
+        if self.linux.read(&format!("{path}/cgroup.procs")).is_ok_and(|inside| !inside.is_empty()) {
+            return Err(errno(EBUSY));
+        }
+        fs::remove_dir_all(self.linux.path(path))?;
+        self.show_workers();
+        Ok(())
+    }
+
+    fn remove_file(&self, path: &str) -> io::Result<()> {
+        self.step()?;
+        if path.ends_with(".conf") && self.linux.exists(path) {
+            self.set("/fake/stale", "yes\n");
+        }
+        self.linux.remove_file(path)
+    }
+
+    fn set_affinity(&self, thread: u32, cpus: &Cpus) -> io::Result<()> {
+        self.step()?;
+        self.set(&format!("/proc/{thread}/status"), &tree::status(cpus));
+        Ok(())
+    }
+
+    fn systemctl(&self, words: &[&str]) -> io::Result<String> {
+        let memory = |unit: &str| format!("/fake/systemd/{unit}");
+        let file = |unit: &str| format!("/run/systemd/system.control/{unit}.d/50-AllowedCPUs.conf");
+        match words {
+            ["show", "--property", "AllowedCPUs", "--property", "NeedDaemonReload", "--", unit] => {
+                Ok(format!("AllowedCPUs={}NeedDaemonReload={}", self.get(&memory(unit)), self.get("/fake/stale")))
+            }
+            ["set-property", "--runtime", "--", unit, assignment] => {
+                self.step()?;
+                let value = assignment.strip_prefix("AllowedCPUs=").unwrap();
+                self.set(&memory(unit), &format!("{}\n", value.replace(',', " ")));
+                let group = format!("/sys/fs/cgroup/{unit}/cpuset.cpus");
+                if !value.is_empty() && self.linux.exists(&group) {
+                    self.set(&group, &format!("{value}\n"));
+                }
+                self.set(&file(unit), &format!("# written by systemd\n[Unit]\nAllowedCPUs={value}\n"));
+                Ok(String::new())
+            }
+            ["daemon-reload"] => {
+                self.step()?;
+                for unit in self.linux.list("/fake/systemd")? {
+                    let text = self.linux.read(&file(&unit)).unwrap_or_default();
+                    let value = text.lines().find_map(|line| line.strip_prefix("AllowedCPUs=")).unwrap_or_default();
+                    self.set(&memory(&unit), &format!("{value}\n"));
+                }
+                self.set("/fake/stale", "no\n");
+                Ok(String::new())
+            }
+            other => panic!("systemctl {other:?}"),
+        }
+    }
+
+    // written without waiting for a disk, which no kill of a process needs
+
+    fn append(&self, path: &str, text: &str) -> io::Result<()> {
+        let whole = self.linux.read(path)?;
+        if let Err(error) = self.step() {
+            // a crash may leave a part of it, once
+            if whole.ends_with('\n') {
+                self.set(path, &(whole + text.get(..text.len() / 2).unwrap_or_default()));
+            }
+            return Err(error);
+        }
+        self.set(path, &(whole + text));
+        Ok(())
+    }
+
+    fn lock(&self, path: &str) -> io::Result<Lock> {
+        self.linux.lock(path)
+    }
+
+    fn replace(&self, path: &str, text: &str) -> io::Result<()> {
+        self.step()?;
+        self.set(path, text);
+        Ok(())
+    }
+}
+
+/// A claim by all countermeasures.
+pub fn everything(owner: Owner, cpus: &str) -> Claim {
+    let all: Vec<String> = tacet_tune::measures::ALL.iter().map(|measure| measure.about().name.to_owned()).collect();
+    Claim { owner, cpus: cpus.parse().unwrap(), measures: claim::choose(&all, &[], &[]).unwrap() }
+}
+
+pub fn job(id: &str, cpus: &str) -> Claim {
+    everything(id.parse().unwrap(), cpus)
+}
