@@ -20,6 +20,8 @@ use crate::state::State;
 
 /// How long a node may take to switch itself off.
 const POWER_OFF: Duration = Duration::from_secs(60);
+/// Lines of a dead node's console that are told: an oops, with what led to it.
+const LAST_WORDS: usize = 100;
 
 /// Everything that was asked for.
 pub fn run(options: &Options) -> ExitCode {
@@ -193,7 +195,7 @@ impl Bench<'_> {
     fn script(&self, node: &Node, scenario: &Scenario) -> Result<Output, String> {
         let command = stage::shell(&format!("cd $(mktemp -d) && exec bash $F/{}", scenario.script));
         let command = command.env("FULL", if self.long { "1" } else { "0" }).timeout(scenario.limit);
-        node.run(&command).map_err(|e| format!("{e}; the console ends with: {}", end_of(&node.console())))
+        node.run(&command).map_err(|e| format!("{e}; the console:\n{}", end_of(&node.console(), LAST_WORDS, "\n")))
     }
 }
 
@@ -207,7 +209,7 @@ fn told(output: &Output) -> Vec<String> {
             Status::Code(code) => format!("status {code}"),
             Status::Signal(signal) => format!("signal {signal}"),
         };
-        reasons.push(format!("{how}: {} {}", end_of(&text), end_of(&output.error_text())));
+        reasons.push(format!("{how}: {} {}", end_of(&text, 3, " | "), end_of(&output.error_text(), 3, " | ")));
     }
     reasons
 }
@@ -217,7 +219,7 @@ fn notes(output: &Output) -> String {
     output.text().lines().filter_map(|line| line.strip_prefix("note: ")).map(|note| format!(", {note}")).collect()
 }
 
-fn end_of(text: &str) -> String {
+fn end_of(text: &str, count: usize, between: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(3)..].join(" | ")
+    lines[lines.len().saturating_sub(count)..].join(between)
 }
