@@ -59,7 +59,7 @@ static void __exit tacet_exit(void)
 	tacet_hotplug_exit();
 	destroy_workqueue(tacet_workqueue);
 	tacet_log_exit();
-	mmu_notifier_synchronize();
+	tacet_space_settle();
 	/* A thread may still be on its last instructions in tacet_park(). */
 	synchronize_rcu_tasks();
 	rcu_barrier();

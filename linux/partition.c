@@ -236,8 +236,7 @@ void tacet_partition_end(enum tacet_partition_state after)
 {
 	tacet_watch_stop();
 	tacet_births_enable(false);
-	mmu_notifier_synchronize();
-	synchronize_rcu();
+	tacet_space_settle();
 	give_back(ARRAY_SIZE(steps) - 1);
 	WRITE_ONCE(tacet_partition.state, after);
 }

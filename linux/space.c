@@ -13,6 +13,7 @@
 #include <linux/hashtable.h>
 #include <linux/io.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
 
 #include "compat.h"
 #include "tacet.h"
@@ -21,6 +22,8 @@
 
 static DEFINE_HASHTABLE(spaces, 8);	/* by mm; RCU readers */
 static DEFINE_SPINLOCK(spaces_lock);	/* writers, and the entries that are taken */
+static atomic_t undiscarded = ATOMIC_INIT(0);
+static DECLARE_WAIT_QUEUE_HEAD(discarded);
 
 /* Repeats the entries that map [start, end]. Any context. */
 void tacet_space_sync(struct tacet_space *space, unsigned long start, unsigned long end)
@@ -190,6 +193,7 @@ static struct mmu_notifier *allocate(struct mm_struct *mm)
 	raw_spin_lock_init(&space->lock);
 	space->root_address = page_to_phys(space->root);
 	tacet_tables_copy_kernel(&tacet_partition, space->root);
+	atomic_inc(&undiscarded);
 	publish(space, mm);
 	return &space->notifier;
 }
@@ -202,6 +206,21 @@ static void discard(struct mmu_notifier *notifier)
 	withdraw(space);
 	__free_page(space->root);
 	kfree_rcu(space, rcu);
+	if (atomic_dec_and_test(&undiscarded))
+		wake_up(&discarded);
+}
+
+/*
+ * Nothing of any space is used when this returns; all have been put. Sleeps.
+ * mmu_notifier_synchronize() alone does not wait for what other CPUs have yet to
+ * discard: with many CPUs, or after contention, sleepable RCU keeps a queue for
+ * each. discard() ends with bottom halves off, which RCU waits for.
+ */
+void tacet_space_settle(void)
+{
+	wait_event(discarded, !atomic_read(&undiscarded));
+	mmu_notifier_synchronize();
+	synchronize_rcu();
 }
 
 static const struct mmu_notifier_ops space_operations = {

@@ -252,6 +252,7 @@ irqreturn_t tacet_notified(int irq, void *core);
 /* space.c */
 struct tacet_space *tacet_space_get(struct mm_struct *mm);	/* sleeps */
 void tacet_space_put(struct tacet_space *space);
+void tacet_space_settle(void);	/* sleeps */
 void tacet_space_sync(struct tacet_space *space, unsigned long start, unsigned long end);
 void tacet_flush_cores(u64 root);
 struct tacet_space *tacet_space_find(struct mm_struct *mm);	/* RCU */

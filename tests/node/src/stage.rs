@@ -44,7 +44,8 @@ pub fn programs(cache: &Cache) -> Result<()> {
 
 /// A node with the module in it and nothing else done.
 pub fn node(cache: &Cache, kernel: KernelLine, end: End, cpus: Topology) -> Result<Node> {
-    let mut spec = NodeSpec::new(kernel).share(top()).argument("log_buf_len=4M");
+    // As a kernel of 128 CPUs and more has it from boot: ended users of an address space are freed on any CPU, in any order.
+    let mut spec = NodeSpec::new(kernel).share(top()).argument("log_buf_len=4M srcutree.convert_to_big=1");
     spec.topology = cpus;
     match end {
         End::InTurn => spec.accelerator = Accelerator::TcgSingle,
