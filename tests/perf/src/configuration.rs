@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The three ways to keep a CPU for a program, and the nodes that have them.
+//! The ways to keep a CPU for a program, and the nodes that have them.
 //!
 //! Owns the settings of a noise measurement: which CPUs, how many quanta, which kernel arguments.
 
@@ -23,6 +23,8 @@ pub enum Configuration {
     DefaultLinux,
     /// Linux told at boot to leave the CPU alone as far as it can.
     IsolatedLinux,
+    /// Linux with the countermeasures of `tacet tune`, which the bench of that name applies.
+    TunedLinux,
     /// The co-kernel.
     Tacet,
 }
@@ -41,7 +43,7 @@ pub struct Settings {
 }
 
 impl Configuration {
-    /// In the order of the table.
+    /// In the order of the table; the countermeasures have one of their own.
     pub const ALL: [Configuration; 3] =
         [Configuration::DefaultLinux, Configuration::IsolatedLinux, Configuration::Tacet];
 
@@ -50,6 +52,7 @@ impl Configuration {
         match self {
             Configuration::DefaultLinux => "default Linux",
             Configuration::IsolatedLinux => "isolated Linux",
+            Configuration::TunedLinux => "tuned Linux",
             Configuration::Tacet => "Tacet",
         }
     }

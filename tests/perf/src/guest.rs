@@ -70,6 +70,14 @@ impl Guest<'_> {
         Ok(numbers(&self.run(&argv)?))
     }
 
+    /// Runs one of the guest programs on the CPUs that `tacet tune` keeps for applications.
+    pub fn tuned(&self, name: &str, arguments: &[String]) -> Result<Numbers> {
+        let tuner = self.programs.tune().display().to_string();
+        let mut argv = vec![tuner, "run".to_owned(), "--".to_owned(), self.programs.program(name)];
+        argv.extend_from_slice(arguments);
+        Ok(numbers(&self.run(&argv)?))
+    }
+
     /// Runs one of the guest programs on the partition.
     pub fn hosted(&self, flags: &[&str], name: &str, arguments: &[String]) -> Result<Numbers> {
         let mut argv = self.tacet(&["run"]);

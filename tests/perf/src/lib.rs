@@ -30,6 +30,7 @@ mod programs;
 mod provenance;
 mod sizes;
 mod times;
+pub mod tune;
 
 pub use configuration::{Configuration, Settings};
 pub use draw::draw;

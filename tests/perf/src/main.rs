@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `make bench BENCH=core|calls|noise`: runs the benches and prints one table. Words only; the library measures.
+//! `make bench BENCH=core|calls|noise|tune`: runs the benches and prints one table. Words only; the library measures.
 //!
 //! usage: tacet-bench [NAME] [--kernel 6.1|6.12|7] [--quanta N] [--iterations N] [--load KIND,...]
-//! NAME: `core` (default, or $BENCH); `calls`: what cores answer themselves; `noise`: the laboratory itself; `profile`: Tacet's profile alone; `attribute`: which disturbance reaches the core.
+//! NAME: `core` (default, or $BENCH); `calls`: what cores answer themselves; `noise`: the laboratory itself; `tune`: the
+//! countermeasures; `profile`: Tacet's profile alone; `attribute`: which disturbance reaches the core.
 
 use std::process::ExitCode;
 
-use tacet_bench::{Result, Settings, calls, core, noise, table};
+use tacet_bench::{Result, Settings, calls, core, noise, table, tune};
 use tacet_node::{Cache, KernelLine, provision};
 
 fn main() -> ExitCode {
@@ -43,9 +44,10 @@ fn run() -> Result<()> {
     match name.as_str() {
         "core" => print!("{}", table(&core::core(&cache, &settings)?)),
         "calls" => print!("{}", table(&calls::calls(&cache, &settings)?)),
+        "tune" => print!("{}", table(&tune::tune(&cache, &settings)?)),
         "profile" => core::one(&cache, &settings)?,
         "attribute" => core::attribute(&cache, &settings)?,
-        _ => return Err(format!("{name}: no such bench: core, calls, noise, profile, attribute").into()),
+        _ => return Err(format!("{name}: no such bench: core, calls, noise, tune, profile, attribute").into()),
     }
     Ok(())
 }

@@ -70,7 +70,12 @@ pub fn profile(node: &Node, configuration: Configuration, settings: &Settings, p
     let said = if tacet {
         guest.hosted(&["--cpus", &MEASURED.to_string()], PROGRAM, &words)?
     } else {
-        guest.native(PROGRAM, &[&words[..], &[MEASURED.to_string()]].concat())?
+        let words = [&words[..], &[MEASURED.to_string()]].concat();
+        if configuration == Configuration::TunedLinux {
+            guest.tuned(PROGRAM, &words)?
+        } else {
+            guest.native(PROGRAM, &words)?
+        }
     };
     let after = if tacet { Some(taken(&guest)?) } else { None };
     let load = guest.unload(load)?;

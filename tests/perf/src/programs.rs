@@ -64,6 +64,11 @@ impl Programs {
         self.build_directory().join("bin/tacet")
     }
 
+    /// The countermeasures.
+    pub fn tune(&self) -> PathBuf {
+        self.build_directory().join("bin/tacet-tune")
+    }
+
     /// The co-kernel.
     pub fn image(&self) -> PathBuf {
         self.build_directory().join("lib/tacet/kernel.bin")
