@@ -52,6 +52,21 @@ fn a_plan_writes_nothing_and_is_what_is_done() {
     assert!(node.get("/proc/4/status").contains("0-7"), "a thread that is tied to its CPU");
 }
 
+/// The mask of a queue's workers is made once: a partition comes too late, and before 6.10 isolation did not count.
+#[test]
+fn queues_that_keep_their_workers_are_named() {
+    let node = Fake::node();
+    let said = || {
+        let claims = [everything(Owner::Node, "4-7")];
+        serde_json::to_string(&Plan::make(&node, &State::default(), &claims).unwrap()).unwrap()
+    };
+    assert!(said().contains("only isolcpus=domain,LIST at boot or fewer queues keep their workers away"), "{}", said());
+    node.set("/sys/devices/system/cpu/isolated", "4-7\n");
+    assert!(!said().contains("keep their workers away"), "{}", said());
+    node.set("/proc/sys/kernel/osrelease", "6.1.0-test\n");
+    assert!(said().contains("only fewer queues of its driver keep their workers away"), "{}", said());
+}
+
 #[test]
 fn applying_twice_changes_nothing() {
     let (node, once) = (applied(), applied());

@@ -27,6 +27,8 @@ const POLITE: [&str; 3] = ["fork_exec", "file_writes", "timers"];
 const ABLATION_SHARE: u64 = 10;
 /// What `tacet tune ablate` calls the row with nothing applied.
 const ALL_OFF: &str = "all of them";
+/// The countermeasure that gives programs their CPUs.
+const PARTITION: &str = "partition";
 const SIGKILL: i32 = 9;
 
 /// What `tacet tune --json plan` says, as far as it matters here.
@@ -94,6 +96,8 @@ fn tuned_linux(
     metrics: &mut Metrics,
 ) -> Result<()> {
     let taken = |settings: &Settings| profile(guest.node, Configuration::TunedLinux, settings, guest.programs);
+    // `tacet tune run` has nowhere to start a program then
+    let unled = |settings: &Settings| profile(guest.node, Configuration::DefaultLinux, settings, guest.programs);
     let daemons = daemons(guest)?;
     let here = self::plan(guest)?;
     apply(guest, &[])?;
@@ -112,7 +116,7 @@ fn tuned_linux(
     for part in here.parts.iter().filter(|part| !part.changes.is_empty()) {
         step(&format!("without {}", part.measure));
         apply(guest, &["--without", &part.measure])?;
-        let without = taken(&short)?;
+        let without = if part.measure == PARTITION { unled(&short)? } else { taken(&short)? };
         undo(guest)?;
         ablated(metrics, &short, &part.measure, &without, &tuned);
     }

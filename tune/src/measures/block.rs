@@ -10,8 +10,10 @@ use crate::split::{Proposal, Split};
 pub struct Block;
 
 const BLOCK: &str = "/sys/block";
-/// blk_mq_hctx_next_cpu() leaves out isolated CPUs.
+/// From here on blk_mq_map_swqueue() leaves out CPUs that are isolated at that moment, which is the boot's for most disks.
 const LEAVES_ISOLATED_CPUS: (u32, u32) = (6, 10);
+/// What the boot parameter `isolcpus=domain,LIST` named.
+const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
 
 impl Measure for Block {
     fn about(&self) -> &'static About {
@@ -21,7 +23,7 @@ impl Measure for Block {
             stops: "softirq BLOCK, function call interrupts of blk_mq; not kworker blk_mq before 6.10",
             cost: "a completion does not warm the cache of the CPU that asked",
             applied: "/sys/block/DISK/queue/rq_affinity = 0; /sys/block/DISK/mq/N/cpu_list is read only",
-            kernels: "all; from 6.10 blk_mq workers stay away from isolated CPUs by themselves",
+            kernels: "all; from 6.10 blk_mq workers stay away from CPUs that were isolated when the disk was found",
             boot: "isolcpus=managed_irq,LIST",
             source: "Gerofi et al., SC '21, section 4.2.1 and Table 2 (blk-mq worker tasks: 388 us against 50 us), by a \
                      changed struct blk_mq_hw_ctx.cpumask; Documentation/ABI/stable/sysfs-block",
@@ -48,14 +50,17 @@ fn name_queues(split: &Split, disk: &str, proposal: &mut Proposal) {
     let cpus = |queue: &String| split.read(&format!("{BLOCK}/{disk}/mq/{queue}/cpu_list"));
     let shared = queues.iter().filter_map(cpus).filter_map(|text| Cpus::from_list(&text.replace(' ', "")));
     let shared = shared.filter(|cpus| cpus.overlaps(&split.application)).count();
-    if shared == 0 || split.kernel >= LEAVES_ISOLATED_CPUS {
+    let isolated = split.read(ISOLATED).and_then(|text| Cpus::from_list(text.trim())).unwrap_or_default();
+    let heeded = split.kernel >= LEAVES_ISOLATED_CPUS;
+    if shared == 0 || heeded && split.application.is_subset(&isolated) {
         return;
     }
     let depth = split.read(&format!("{BLOCK}/{disk}/queue/nr_requests")).unwrap_or_default();
     proposal.told(format!(
-        "{disk}: {shared} of {} queues (of {} requests each) work on the application's CPUs too; on this kernel only \
-         isolcpus=domain,LIST or fewer queues of the driver keep their workers away",
+        "{disk}: {shared} of {} queues (of {} requests each) work on the application's CPUs too; only {} keep their \
+         workers away",
         queues.len(),
-        depth.trim()
+        depth.trim(),
+        if heeded { "isolcpus=domain,LIST at boot or fewer queues" } else { "fewer queues of its driver" }
     ));
 }

@@ -18,7 +18,7 @@ impl Measure for Partition {
         &About {
             name: "partition",
             does: "takes the CPUs from daemons, user sessions and all other programs (isolated cpuset partition)",
-            stops: "task, softirq SCHED, migration; from 6.7 kworker (unbound), from 6.10 blk_mq workers",
+            stops: "task, softirq SCHED, migration; from 6.7 kworker (unbound)",
             cost: "the scheduler balances nothing there: threads must be bound, or started by one who binds (MPI, OpenMP); \
                    a program's own affinity to those CPUs alone does not survive outside of it",
             applied: "a cgroup for each claim, /sys/fs/cgroup/tacet or tacet-job-ID, with cpuset.cpus and cpuset.cpus.partition; \
