@@ -225,10 +225,26 @@ watchdog() { # the timer of each CPU that looks for soft lockups, every 4 s by L
 	echo "$ours" >/proc/sys/kernel/watchdog_thresh
 }
 
+# What a CPU has counted of its memory, folded into the node's. Last, because the interval is read when it is over: what
+# undo restores counts only then.
+statistics() {
+	at_last workqueue/workqueue_execute_start 'function vmstat_update' "a fold of statistics" use_memory
+	on vmstat
+	use_memory	# the last ones that were due
+	struck_while workqueue/workqueue_execute_start 'function vmstat_update' use_memory
+	off
+	none "a fold of statistics" "$struck"
+}
+
+use_memory() { # on the application's CPU, which does not sleep through what is due
+	taskset -c 3 timeout 3 bash -c 'while :; do head -c 4M /dev/zero >/dev/shm/noise; done'
+	rm -f /dev/shm/noise
+}
+
 vanish() {
 	local what
 	counted=
-	for what in daemon device workers sampler grace_periods hurry merging watchdog; do
+	for what in daemon device workers sampler grace_periods hurry merging watchdog statistics; do
 		$what
 	done
 	note "without countermeasures:$counted"

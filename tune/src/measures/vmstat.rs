@@ -13,7 +13,8 @@ impl Measure for Vmstat {
             name: "vmstat",
             does: "folds memory statistics of each CPU once an hour instead of once a second",
             stops: "kworker vmstat_, timer delayed_work_timer_fn",
-            cost: "/proc/vmstat and /proc/meminfo may be off by what a CPU holds back (some MiB on a large node)",
+            cost: "/proc/vmstat and /proc/meminfo may be off by what a CPU holds back (some MiB on a large node), \
+                   for up to an hour after undo too: the kernel reads the interval when the last one is over",
             applied: "vm.stat_interval = 3600",
             source: "Documentation/admin-guide/sysctl/vm.rst, stat_interval",
             ..About::COMMON

@@ -20,8 +20,13 @@ const NEEDED: [(&str, &str); 5] = [
     ("TRACEPOINTS", "parking threads at the border to user mode"),
 ];
 
+/// From here on Linux has a deadline server for ordinary threads, until here it counts it as one of them: a CPU that goes
+/// offline while its threads are starved is then "not properly vacated" (mended by Linux's commit 52d15521eb75).
+const COUNTS_DEADLINE_SERVER: std::ops::Range<(u32, u32)> = (6, 12)..(6, 17);
+const DEADLINE_SERVERS: &str = "sys/kernel/debug/sched/fair_server";
+
 pub(super) fn checks(machine: &Machine) -> Vec<Check> {
-    vec![version(&machine.release()), options(&Config::read(machine))]
+    vec![version(&machine.release()), options(&Config::read(machine)), deadline_server(machine)]
 }
 
 fn version(release: &str) -> Check {
@@ -42,6 +47,22 @@ fn version(release: &str) -> Check {
     } else {
         Check::warning(NAME, format!("Linux {release} is not among those tested"), "6.1, 6.12 and 7.x are tested")
     }
+}
+
+fn deadline_server(machine: &Machine) -> Check {
+    const NAME: &str = "deadline-server";
+    let counted = parse(&machine.release()).is_some_and(|version| COUNTS_DEADLINE_SERVER.contains(&version));
+    if !counted {
+        return Check::ok(NAME, "does not get in the way of CPUs that go offline");
+    }
+    let on = |cpu: u32| machine.text(&format!("{DEADLINE_SERVERS}/cpu{cpu}/runtime")).is_none_or(|text| text != "0");
+    if machine.online().is_ok_and(|online| !online.iter().any(on)) {
+        return Check::ok(NAME, "is off");
+    }
+    let finding =
+        "this Linux may warn, or not let go of a CPU, while real-time threads or a busy host starve that CPU's tasks";
+    let remedy = format!("keep the node idle for `tacet up`, or at boot write 0 to /{DEADLINE_SERVERS}/cpu*/runtime");
+    Check::warning(NAME, finding, remedy)
 }
 
 fn parse(release: &str) -> Option<(u32, u32)> {

@@ -117,3 +117,20 @@ fn small_memory_is_a_problem_only_when_nothing_helps() {
     fake.write("proc/meminfo", "MemTotal: 80000 kB\nMemAvailable: 4000 kB\n");
     assert_eq!(fake.verdict("memory"), Verdict::Problem);
 }
+
+/// Linux 6.12 to 6.16 have it and count it.
+#[test]
+fn a_deadline_server_is_told_of_where_it_is_in_the_way() {
+    let fake = Fake::good();
+    assert_eq!(fake.verdict("deadline-server"), Verdict::Warning);
+    for cpu in 0..4 {
+        assert_eq!(fake.verdict("deadline-server"), Verdict::Warning);
+        fake.write(&format!("sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"), "0\n");
+    }
+    assert_eq!(fake.verdict("deadline-server"), Verdict::Ok);
+    fake.remove("sys/kernel/debug/sched/fair_server/cpu2/runtime");
+    for (release, verdict) in [("6.11.2", Verdict::Ok), ("6.16.9", Verdict::Warning), ("6.17.0", Verdict::Ok)] {
+        fake.write("proc/sys/kernel/osrelease", release);
+        assert_eq!(fake.verdict("deadline-server"), verdict, "{release}");
+    }
+}
