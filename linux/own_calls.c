@@ -8,6 +8,7 @@
  * about the mapping itself finds ordinary memory there instead (own_leave.c).
  */
 #include <linux/mman.h>
+#include <linux/ratelimit.h>
 #include <linux/resource.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
@@ -97,6 +98,17 @@ static bool about_mappings(const struct tacet_range *range, const struct pt_regs
 	return false;
 }
 
+/* The program gets no more of the partition's memory: a user may want to know why. */
+static void leave(struct tacet_range *range, unsigned long number)
+{
+	static DEFINE_RATELIMIT_STATE(reports, 5 * HZ, 10);
+
+	if (READ_ONCE(range->state) != TACET_RANGE_GONE && __ratelimit(&reports))
+		tacet_report(TACET_LOG_INFO, "process %d (%s): its memory becomes Linux's, for system call %lu",
+			     current->tgid, current->comm, number);
+	tacet_range_leave(range);
+}
+
 /* Waits until whoever has paused the range is done. */
 static void await_others(struct tacet_range *range)
 {
@@ -107,7 +119,8 @@ static void await_others(struct tacet_range *range)
 }
 
 /* True: the core is to try again what the thread asked for. */
-static bool serve_refusal(struct tacet_range *range, const struct tacet_context *context)
+static bool serve_refusal(struct tacet_range *range, const struct tacet_context *context,
+			  unsigned long number)
 {
 	switch (READ_ONCE(context->refusal)) {
 	case TACET_REFUSAL_MIRRORED:
@@ -117,7 +130,7 @@ static bool serve_refusal(struct tacet_range *range, const struct tacet_context 
 		await_others(range);
 		return true;
 	case TACET_REFUSAL_BEYOND:
-		tacet_range_leave(range);
+		leave(range, number);
 		return false;
 	}
 	return false;
@@ -131,10 +144,10 @@ bool tacet_own_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 
 	if (!range || READ_ONCE(range->state) == TACET_RANGE_GONE)
 		return false;
-	if (serve_refusal(range, hosted->context))
+	if (serve_refusal(range, hosted->context, regs->ax))
 		return true;
 	if (about_mappings(range, regs) || (copies_process(regs) && copy_would_fail(range)))
-		tacet_range_leave(range);
+		leave(range, regs->ax);
 	return false;
 }
 
@@ -177,7 +190,7 @@ int tacet_own_fault(struct tacet_hosted *hosted, unsigned long address, u64 erro
 	switch (READ_ONCE(hosted->context->refusal)) {
 	case TACET_REFUSAL_CLOSED:
 	case TACET_REFUSAL_BEYOND:
-		serve_refusal(range, hosted->context);
+		serve_refusal(range, hosted->context, -1);
 		return 0;
 	}
 	if (READ_ONCE(range->state) == TACET_RANGE_PAUSED) {

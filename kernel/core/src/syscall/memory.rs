@@ -82,7 +82,9 @@ pub fn madvise(call: &Call<'_>) -> Served {
             // HUGEPAGE, NOHUGEPAGE
             14 => range.advise(span, |attributes| Attributes { small: false, ..attributes }),
             15 => range.advise(span, |attributes| Attributes { small: true, ..attributes }),
-            _ => Err(Refusal::Beyond),
+            // REMOVE to WIPEONFORK and KEEPONFORK; poison and guards
+            9..=13 | 18 | 19 | 100..=110 => Err(Refusal::Beyond),
+            _ => Err(Refusal::Elsewhere), // an error
         }
     })
 }
@@ -90,6 +92,9 @@ pub fn madvise(call: &Call<'_>) -> Served {
 pub fn mremap(call: &Call<'_>) -> Served {
     let [address, bytes, wanted, flags, to, _] = call.context.arguments();
     serve(call, |range| {
+        if !address.is_multiple_of(4096) || wanted == 0 {
+            return Err(Refusal::Elsewhere); // an error
+        }
         let fixed = flags & MREMAP_FIXED != 0;
         let target = if fixed { range.extent(to, wanted) } else { Extent::Outside };
         // With a size of 0 it would be a second mapping of the same.
