@@ -25,6 +25,8 @@
 #define NR_MAP_SHADOW_STACK 453
 #define NR_MSEAL 462
 
+#define SAME_CALL_LIMIT 4
+
 static bool copies_process(const struct pt_regs *regs)
 {
 	u64 flags;
@@ -119,11 +121,18 @@ static void await_others(struct tacet_range *range)
 }
 
 /* True: the core is to try again what the thread asked for. */
-static bool serve_refusal(struct tacet_range *range, const struct tacet_context *context,
+static bool serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range,
 			  unsigned long number)
 {
+	const struct tacet_context *context = hosted->context;
+
 	switch (READ_ONCE(context->refusal)) {
 	case TACET_REFUSAL_MIRRORED:
+		/* Some of it may be what Linux writes whenever the thread goes to a core. */
+		if (++hosted->own_repeats > SAME_CALL_LIMIT) {
+			leave(range, number);
+			return false;
+		}
 		tacet_range_retire(range, context->refused_start, context->refused_end);
 		return true;
 	case TACET_REFUSAL_CLOSED:
@@ -144,8 +153,9 @@ bool tacet_own_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 
 	if (!range || READ_ONCE(range->state) == TACET_RANGE_GONE)
 		return false;
-	if (serve_refusal(range, hosted->context, regs->ax))
+	if (serve_refusal(hosted, range, regs->ax))
 		return true;
+	hosted->own_repeats = 0;
 	if (about_mappings(range, regs) || (copies_process(regs) && copy_would_fail(range)))
 		leave(range, regs->ax);
 	return false;
@@ -190,7 +200,7 @@ int tacet_own_fault(struct tacet_hosted *hosted, unsigned long address, u64 erro
 	switch (READ_ONCE(hosted->context->refusal)) {
 	case TACET_REFUSAL_CLOSED:
 	case TACET_REFUSAL_BEYOND:
-		serve_refusal(range, hosted->context, -1);
+		serve_refusal(hosted, range, -1);
 		return 0;
 	}
 	if (READ_ONCE(range->state) == TACET_RANGE_PAUSED) {

@@ -205,6 +205,7 @@ struct tacet_hosted {
 	bool advice_replaced;
 	u64 fault_address, fault_ip;	/* the last page fault, to notice a repetition */
 	unsigned int fault_repeats;
+	unsigned int own_repeats;	/* of a call that finds its memory mirrored */
 	u64 signals;
 	u64 calls;
 };

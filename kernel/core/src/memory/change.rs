@@ -20,7 +20,13 @@ impl Range<'_> {
         self.change(|work| {
             work.unmirrored(span)?;
             work.before_hole(span, |work, part| {
-                let lost = work.space.protect(part, protection).map_err(|_| Refusal::Beyond)?;
+                let protected = work.space.protect(part, protection).or_else(|_| {
+                    // Not all at once: as it is touched, there may be enough.
+                    let lazy = |attributes| Attributes { eager: false, ..attributes };
+                    work.space.advise(part, lazy)?;
+                    work.space.protect(part, protection)
+                });
+                let lost = protected.map_err(|_| Refusal::Beyond)?;
                 work.stale |= lost.pages != 0;
                 Ok(())
             })

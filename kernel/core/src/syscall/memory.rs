@@ -11,15 +11,16 @@ use tacet_metal::Served;
 
 /// include/uapi/linux/mman.h and asm-generic/mman-common.h
 const PROT_WRITE: u64 = 2;
-const PROT_ORDINARY: u64 = 3;
+const PROT_READ_WRITE: u64 = 3;
 const MAP_PRIVATE_ANONYMOUS: u64 = 0x22;
 const MAP_FIXED: u64 = 0x10;
 const MAP_NORESERVE: u64 = 0x4000;
 const MAP_POPULATE: u64 = 0x8000;
+const MAP_STACK: u64 = 0x2_0000;
 const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
-/// Those three, and what says nothing: DENYWRITE, EXECUTABLE, NONBLOCK, STACK.
+/// Those, and what says nothing: DENYWRITE, EXECUTABLE, NONBLOCK.
 const MAP_ORDINARY: u64 =
-    MAP_PRIVATE_ANONYMOUS | MAP_FIXED | MAP_NORESERVE | MAP_POPULATE | MAP_FIXED_NOREPLACE | 0x3_1800;
+    MAP_PRIVATE_ANONYMOUS | MAP_FIXED | MAP_NORESERVE | MAP_POPULATE | MAP_STACK | MAP_FIXED_NOREPLACE | 0x1_1800;
 const MREMAP_MAYMOVE: u64 = 1;
 const MREMAP_FIXED: u64 = 2;
 
@@ -27,17 +28,22 @@ pub fn mmap(call: &Call<'_>) -> Served {
     let [address, bytes, protection, flags, ..] = call.context.arguments();
     serve(call, |range| {
         let ours = flags & !MAP_ORDINARY == 0 && flags & 0x2f == MAP_PRIVATE_ANONYMOUS;
-        let ours = ours && protection & !PROT_ORDINARY == 0;
+        let wanted = wanted(protection);
         let fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) != 0;
         let extent = range.extent(address, bytes);
-        let lazy = flags & (MAP_NORESERVE | MAP_POPULATE) == MAP_NORESERVE;
-        let eager = !lazy && (range.eager() || flags & MAP_POPULATE != 0);
-        let attributes = Attributes { protection: wanted(protection), policy: 0, eager, small: false };
+        let (Some(protection), true) = (wanted, ours) else {
+            // Somebody else's mapping, which may be meant to replace some of ours.
+            return Err(if fixed && extent != Extent::Outside { Refusal::Beyond } else { Refusal::Elsewhere });
+        };
+        // Of address space that is taken in advance, and of a stack, little is used.
+        let sparse = flags & (MAP_NORESERVE | MAP_STACK) != 0;
+        let eager = range.eager() && !sparse || flags & MAP_POPULATE != 0;
+        let attributes = Attributes { protection, policy: 0, eager, small: false };
         match extent {
-            Extent::Inside(span) if fixed && ours => range.map_at(span, flags & MAP_FIXED_NOREPLACE == 0, attributes),
+            Extent::Inside(span) if fixed => range.map_at(span, flags & MAP_FIXED_NOREPLACE == 0, attributes),
             Extent::Inside(_) | Extent::Across if fixed => Err(Refusal::Beyond),
-            Extent::Inside(span) if ours => range.map(span.pages(), Some(span), attributes),
-            _ if ours && !fixed && address == 0 => {
+            Extent::Inside(span) => range.map(span.pages(), Some(span), attributes),
+            _ if !fixed && address == 0 => {
                 let pages = pages(bytes).ok_or(Refusal::Elsewhere)?;
                 range.map(pages, None, attributes).map_err(|refusal| match refusal {
                     Refusal::Closed => Refusal::Elsewhere,
@@ -61,10 +67,7 @@ pub fn mprotect(call: &Call<'_>) -> Served {
     let [address, bytes, protection, ..] = call.context.arguments();
     serve(call, |range| {
         let span = inside(range, address, bytes)?;
-        if protection & !PROT_ORDINARY != 0 {
-            return Err(Refusal::Beyond);
-        }
-        range.protect(span, wanted(protection))
+        range.protect(span, wanted(protection).ok_or(Refusal::Beyond)?)
     })
 }
 
@@ -112,12 +115,13 @@ pub fn mremap(call: &Call<'_>) -> Served {
     })
 }
 
-/// What a program may do; as on x86, who may write may read.
-fn wanted(protection: u64) -> Protection {
+/// What a program may do: all or nothing. What Linux mirrors it can mirror only to be
+/// written, and it would execute it; as on x86, who may write may read.
+fn wanted(protection: u64) -> Option<Protection> {
     match protection {
-        0 => Protection::NONE,
-        _ if protection & PROT_WRITE != 0 => Protection::READ_WRITE,
-        _ => Protection::READ,
+        0 => Some(Protection::NONE),
+        PROT_WRITE | PROT_READ_WRITE => Some(Protection::READ_WRITE),
+        _ => None,
     }
 }
 
