@@ -196,10 +196,7 @@ fn check(result: Result<(), FreeError>, frame: u64, order: u8) {
 }
 
 /// Made by the first core that comes; None if Linux described it wrongly.
-fn common_pool(
-    memory: NonNull<tacet_memory>,
-    records: FrameRecords,
-) -> Option<&'static Pool<'static, FrameRecords>> {
+fn common_pool(memory: NonNull<tacet_memory>, records: FrameRecords) -> Option<&'static Pool<'static, FrameRecords>> {
     if COMMON.made.compare_exchange(0, 1, Ordering::Acquire, Ordering::Acquire).is_ok() {
         // SAFETY: (1) only the core that changed `made` from 0 comes here; (2) `memory`
         // was filled before any core started.

@@ -39,9 +39,7 @@ impl FrameRecords {
     pub fn leave_to_linux(&self, slot: u32) -> bool {
         let held = field!(self, slot, held);
         held.load(Ordering::Acquire) == TACET_HELD_BY_LINUX
-            && held
-                .compare_exchange(TACET_HELD_BY_LINUX, TACET_HELD_LEFT, Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok()
+            && held.compare_exchange(TACET_HELD_BY_LINUX, TACET_HELD_LEFT, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Linux gives a frame back that it was left with; true if it was.

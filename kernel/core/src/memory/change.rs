@@ -45,9 +45,7 @@ impl Range<'_> {
 
     /// Puts frames behind all pages.
     pub fn populate(&mut self, span: Span) -> Outcome {
-        self.change(|work| {
-            work.before_hole(span, |work, part| work.space.populate(part).map_err(|_| Refusal::Beyond))
-        })
+        self.change(|work| work.before_hole(span, |work, part| work.space.populate(part).map_err(|_| Refusal::Beyond)))
     }
 
     /// Changes what is remembered of these pages.
@@ -91,11 +89,7 @@ impl Work<'_> {
     }
 
     /// As Linux does: what is before a hole is changed, then the hole is an error.
-    fn before_hole(
-        &mut self,
-        span: Span,
-        change: impl FnOnce(&mut Self, Span) -> Result<(), Refusal>,
-    ) -> Outcome {
+    fn before_hole(&mut self, span: Span, change: impl FnOnce(&mut Self, Span) -> Result<(), Refusal>) -> Outcome {
         let hole = self.space.hole(span);
         if let Some(part) = Span::new(span.first(), hole.unwrap_or(span.end()) - span.first()) {
             change(self, part)?;

@@ -25,13 +25,7 @@ pub enum Fate {
 
 /// Resolves a fault of `context` at `address`; `repeats` counts those in a row that
 /// found nothing to do.
-pub fn touch(
-    core: &Core,
-    frames: Option<&mut Frames>,
-    context: &Context<'_>,
-    address: u64,
-    repeats: &mut u32,
-) -> Fate {
+pub fn touch(core: &Core, frames: Option<&mut Frames>, context: &Context<'_>, address: u64, repeats: &mut u32) -> Fate {
     let Some(mut range) = Range::of(core, frames, context) else { return Fate::Linux };
     let error = context.fault_error();
     let super::Extent::Inside(span) = range.extent(address & !4095, 1) else { return Fate::Linux };

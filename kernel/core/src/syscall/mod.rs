@@ -29,12 +29,6 @@ pub struct Call<'a> {
 }
 
 /// Answers the call of the thread that runs on `core`, or says that Linux must.
-pub fn serve(
-    core: &Core,
-    context: &Context<'_>,
-    thread: u32,
-    alone: bool,
-    frames: &RefCell<Option<Frames>>,
-) -> Served {
+pub fn serve(core: &Core, context: &Context<'_>, thread: u32, alone: bool, frames: &RefCell<Option<Frames>>) -> Served {
     dispatch(&Call { core, context, thread, alone, frames })
 }

@@ -42,7 +42,10 @@ fn describe(report: &Report) -> String {
     if status.state == PartitionState::Up {
         line("CPUs", status.cpus.to_string());
         line("memory", memory(status));
-        line("own memory", format!("{} of {} with programs", format_bytes(status.own_bytes), format_bytes(status.own_bytes_limit)));
+        line(
+            "own memory",
+            format!("{} of {} with programs", format_bytes(status.own_bytes), format_bytes(status.own_bytes_limit)),
+        );
         let threads = count(status.hosted_threads, "thread", "threads");
         let processes = count(status.hosted_processes, "process", "processes");
         line("hosted", format!("{threads} of {processes}, at most {}", status.hosted_threads_max));
