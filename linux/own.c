@@ -167,6 +167,20 @@ static vm_fault_t take_page(struct tacet_range *range, struct vm_fault *vmf)
 	return 0;
 }
 
+/* The range is on its way to Linux: whoever touches it waits, without the mmap lock,
+ * and finds the ordinary memory. */
+static vm_fault_t wait_for_linux(struct tacet_range *range, struct vm_fault *vmf)
+{
+	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY) || vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+		return VM_FAULT_SIGBUS;
+	kref_get(&range->references);
+	tacet_release_fault_lock(vmf);
+	mutex_lock(&range->lock);
+	mutex_unlock(&range->lock);
+	tacet_range_put(range);
+	return VM_FAULT_RETRY;
+}
+
 static vm_fault_t mirror(struct vm_fault *vmf)
 {
 	struct tacet_range *range = vmf->vma->vm_private_data;
@@ -176,15 +190,15 @@ static vm_fault_t mirror(struct vm_fault *vmf)
 		return VM_FAULT_SIGBUS;
 	for (tries = 0; tries < FAULT_TRIES; tries++) {
 		vm_fault_t result;
+		bool open;
 
 		if (!tacet_range_lock(range))
 			return VM_FAULT_SIGBUS;
-		/* On its way to Linux: who comes again finds it there. */
-		result = range->shared->state == TACET_OWN_OPEN ? take_page(range, vmf) :
-								  VM_FAULT_NOPAGE;
+		open = range->shared->state == TACET_OWN_OPEN;
+		result = open ? take_page(range, vmf) : 0;
 		tacet_range_unlock(range);
-		if (result == VM_FAULT_NOPAGE)
-			cond_resched();
+		if (!open)
+			return wait_for_linux(range, vmf);
 		if (result != VM_FAULT_RETRY)
 			return result;
 		switch (tacet_ask(TACET_ASK_TOUCH, range->number, vmf->pgoff,
@@ -208,14 +222,25 @@ static int may_split(struct vm_area_struct *area, unsigned long address)
 	return range && READ_ONCE(range->leaver) == current ? 0 : -EINVAL;
 }
 
-static void forget(struct tacet_range *range)
+/* Nobody finds it any more; @dead: the partition, and its number with it, is gone. */
+static void unlist(struct tacet_range *range, bool dead)
 {
 	spin_lock(&ranges_lock);
-	hash_del_rcu(&range->link);
-	if (!range->dead)
-		__clear_bit(range->number, taken);
-	WRITE_ONCE(range_count, range_count - 1);
+	if (range->listed) {
+		hash_del_rcu(&range->link);
+		WRITE_ONCE(range_count, range_count - 1);
+		range->listed = false;
+		if (!dead)
+			__clear_bit(range->number, taken);
+	}
+	if (dead)
+		WRITE_ONCE(range->dead, true);
 	spin_unlock(&ranges_lock);
+}
+
+static void forget(struct tacet_range *range)
+{
+	unlist(range, false);
 	tacet_range_put(range);
 }
 
@@ -255,10 +280,8 @@ static struct tacet_range *new_range(struct mm_struct *mm)
 	spin_lock(&ranges_lock);
 	if (taken)
 		number = find_first_zero_bit(taken, tacet_partition.context_count);
-	if (number < tacet_partition.context_count) {
+	if (number < tacet_partition.context_count)
 		__set_bit(number, taken);
-		WRITE_ONCE(range_count, range_count + 1);
-	}
 	spin_unlock(&ranges_lock);
 	if (number >= tacet_partition.context_count) {
 		kfree(range);
@@ -275,6 +298,8 @@ static void publish(struct tacet_range *range)
 {
 	spin_lock(&ranges_lock);
 	hash_add_rcu(ranges, &range->link, (unsigned long)range->mm);
+	range->listed = true;
+	WRITE_ONCE(range_count, range_count + 1);
 	spin_unlock(&ranges_lock);
 }
 
@@ -496,7 +521,7 @@ void tacet_range_exit(void)
 		mmap_write_lock(range->mm);
 		if (range->mapping)
 			unmap_mapping_range(range->mapping, 0, 0, 1);
-		WRITE_ONCE(range->dead, true);
+		unlist(range, true);
 		mmap_write_unlock(range->mm);
 		mutex_unlock(&range->lock);
 		tacet_range_put(range);

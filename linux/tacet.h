@@ -134,6 +134,7 @@ struct tacet_range {
 	enum tacet_range_state state;
 	struct mutex lock;		/* leaving, retiring */
 	atomic_t areas;			/* pieces of the mapping, and who leaves */
+	bool listed;			/* own.c's lock */
 	bool dead;			/* the partition is gone; mmap lock, to write */
 	bool lost;			/* a fork's copy failed */
 	struct task_struct *leaver;	/* who gives it up */

@@ -38,7 +38,8 @@ pub fn mmap(call: &Call<'_>) -> Served {
         // Of address space that is taken in advance, and of a stack, little is used.
         let sparse = flags & (MAP_NORESERVE | MAP_STACK) != 0;
         let eager = range.eager() && !sparse || flags & MAP_POPULATE != 0;
-        let attributes = Attributes { protection, policy: 0, eager, small: false };
+        // Linux writes where a thread's stack ends, whenever it goes to a core.
+        let attributes = Attributes { protection, policy: 0, eager, small: flags & MAP_STACK != 0 };
         match extent {
             Extent::Inside(span) if fixed => range.map_at(span, flags & MAP_FIXED_NOREPLACE == 0, attributes),
             Extent::Inside(_) | Extent::Across if fixed => Err(Refusal::Beyond),
