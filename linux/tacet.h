@@ -302,11 +302,13 @@ struct tacet_space *tacet_space_find(struct mm_struct *mm);	/* RCU */
 /* ask.c: sleeps; -EIO: nobody answers any more */
 int tacet_ask(enum tacet_ask kind, u64 first, u64 second, u64 third);
 
-/* own.c: a range and its mapping */
+/* own.c */
 int tacet_range_init(void);
 void tacet_range_exit(void);
 unsigned int tacet_range_count(void);
 int tacet_range_create(bool eager);
+struct tacet_range *tacet_range_new(struct mm_struct *mm);
+void tacet_range_publish(struct tacet_range *range);
 struct tacet_range *tacet_range_find(struct mm_struct *mm);	/* RCU */
 struct tacet_range *tacet_range_get(struct mm_struct *mm);
 void tacet_range_put(struct tacet_range *range);
@@ -315,6 +317,9 @@ void tacet_range_area_gone(struct tacet_range *range);
 bool tacet_range_lock(struct tacet_range *range);
 void tacet_range_unlock(struct tacet_range *range);
 bool tacet_range_covers(const struct tacet_range *range, u64 start, u64 bytes);
+
+/* own_mirror.c */
+struct file *tacet_range_open_file(struct tacet_range *range);
 
 /* own_tables.c: a range's tables; under its lock, or closed */
 struct tacet_leaf {
