@@ -4,4 +4,5 @@
 #include <tacet/cpu.h>
 #include <tacet/image.h>
 #include <tacet/ioctl.h>
+#include <tacet/memory.h>
 #include <tacet/space.h>

@@ -126,6 +126,22 @@ static void on_signal(void *data, int signal, struct kernel_siginfo *info, struc
 	rcu_read_unlock();
 }
 
+/*
+ * A child that runs on Linux, or whose copy failed, does not keep a range of its own;
+ * nor does a process one of whose threads runs on Linux. RCU.
+ */
+static void memory_of_child(struct task_struct *parent, struct task_struct *child)
+{
+	struct tacet_range *range = child->mm ? tacet_range_find(child->mm) : NULL;
+
+	if (!range || (tacet_hosted_of(child) && !READ_ONCE(range->lost)))
+		return;
+	if (child->mm != parent->mm)
+		tacet_range_leave_soon(range, child);
+	else if (child->tgid == parent->tgid)
+		tacet_range_leave_elsewhere(range, child);
+}
+
 /* A child exists and has not run yet. */
 static void on_fork(void *data, struct task_struct *parent, struct task_struct *child)
 {
@@ -146,6 +162,7 @@ static void on_fork(void *data, struct task_struct *parent, struct task_struct *
 			tacet_report(TACET_LOG_WARNING, "thread %d stays on Linux: no room on the partition (error %d)",
 				     child->pid, error);
 	}
+	memory_of_child(parent, child);
 	rcu_read_unlock();
 }
 

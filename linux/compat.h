@@ -70,6 +70,26 @@ static inline void tacet_vma_lock_flag(struct vm_area_struct *vma)
 #endif
 }
 
+/* A new mapping's flags; the mmap lock is held for writing. */
+static inline void tacet_vma_set_flags(struct vm_area_struct *vma, unsigned long flags)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	vm_flags_set(vma, flags);
+#else
+	vma->vm_flags |= flags;
+#endif
+}
+
+/* Before a fault handler returns VM_FAULT_RETRY. */
+static inline void tacet_release_fault_lock(struct vm_fault *vmf)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+	release_fault_lock(vmf);
+#else
+	mmap_read_unlock(vmf->vma->vm_mm);
+#endif
+}
+
 /* The process may be looked into by its own user. RCU read section. */
 static inline bool tacet_dumpable(struct task_struct *task)
 {

@@ -243,6 +243,12 @@ static void unlink(struct tacet_hosted *hosted)
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 
 	space = hosted->space;
+	/* In case its thread waits in a call; it waits for this before it goes on. */
+	if (space && space->range && READ_ONCE(space->range->state) != TACET_RANGE_GONE &&
+	    !(hosted->task->flags & PF_EXITING)) {
+		tacet_range_leave_elsewhere(space->range, hosted->task);
+		tacet_arm(hosted);
+	}
 	WRITE_ONCE(hosted->space, NULL);
 	WRITE_ONCE(hosted->space_root, 0);
 	if (space)

@@ -130,7 +130,7 @@ static enum outcome served_fault(struct tacet_hosted *hosted, struct pt_regs *re
 		hosted->fault_ip = regs->ip;
 		hosted->fault_repeats = 0;
 	}
-	if (tacet_fault(hosted->space, address, context->registers.error))
+	if (tacet_fault(hosted, address, context->registers.error))
 		return OUTCOME_SOON;
 	tacet_rseq_abort(regs);
 	return OUTCOME_AGAIN;
@@ -158,6 +158,10 @@ static enum outcome serve_event(struct tacet_hosted *hosted, struct pt_regs *reg
 
 	switch (context->event) {
 	case TACET_EVENT_SYSCALL:
+		if (tacet_own_before_call(hosted, regs)) {
+			tacet_state_repeat_call(regs);
+			return OUTCOME_AGAIN;
+		}
 		hosted->calls++;
 		tacet_paths_before_call(hosted, regs);
 		tacet_state_repeat_call(regs);
@@ -247,6 +251,14 @@ static enum outcome at_boundary(struct tacet_hosted *hosted, struct pt_regs *reg
 	return test_thread_flag(TIF_NOTIFY_RESUME) ? OUTCOME_SOON : OUTCOME_AGAIN;
 }
 
+/* A new program: from here on its anonymous memory is the partition's, or, if that
+ * cannot be, Linux's as ever. */
+static void own_memory(struct tacet_hosted *hosted)
+{
+	if (!hosted->space || hosted->space_mm != current->mm)
+		tacet_range_create(hosted->process->flags & TACET_HOST_POPULATE);
+}
+
 static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	int error;
@@ -267,6 +279,8 @@ static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 	}
 	if (!tacet_state_hostable(regs))
 		return OUTCOME_SOON;
+	if (hosted->executed && hosted->process->flags & TACET_HOST_OWN_MEMORY)
+		own_memory(hosted);
 	error = enter_space(hosted);
 	if (error)	/* a signal came while the mm was being prepared? */
 		return error == -EINTR ? OUTCOME_SOON : OUTCOME_DROP;
@@ -275,6 +289,7 @@ static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 		if (hosted->process->flags & TACET_HOST_POPULATE)
 			tacet_populate(hosted->space);
 	}
+	tacet_own_before_post(hosted);
 	return run(hosted, regs);
 }
 
@@ -288,6 +303,17 @@ static bool others_first(struct tacet_hosted *hosted, struct callback_head *work
 {
 	return !READ_ONCE(hosted->unlinked) && (work->next || task_work_pending(current)) &&
 	       !task_work_add(current, work, TWA_NONE);
+}
+
+/* The thread goes on without us: so does its process's memory. */
+static void leave_memory(void)
+{
+	struct tacet_range *range = current->mm ? tacet_range_get(current->mm) : NULL;
+
+	if (!range)
+		return;
+	tacet_range_leave(range);
+	tacet_range_put(range);
 }
 
 /* The thread's own context, about to return to user mode; sleeps. */
@@ -310,7 +336,11 @@ void tacet_park(struct callback_head *work)
 			arm_soon(hosted, 1);
 		else if (outcome == OUTCOME_TICK)
 			arm_soon(hosted, 3);
+		if (outcome == OUTCOME_DROP || READ_ONCE(hosted->leaving))
+			leave_memory();
 		tacet_end(hosted, outcome == OUTCOME_DROP);
+	} else {
+		leave_memory();
 	}
 	tacet_hosted_put(hosted);
 }

@@ -39,14 +39,19 @@ static int touch(unsigned long address, bool write)
 }
 
 /* 0: the core may try again. Sleeps. */
-int tacet_fault(struct tacet_space *space, unsigned long address, u64 error)
+int tacet_fault(struct tacet_hosted *hosted, unsigned long address, u64 error)
 {
+	struct tacet_space *space = hosted->space;
+	struct tacet_range *range = space->range;
 	bool write = error & X86_PF_WRITE, unlocked = false;
 	unsigned int flags = FAULT_FLAG_ALLOW_RETRY | FAULT_FLAG_KILLABLE | FAULT_FLAG_USER;
 	int result = -EFAULT;
 
 	if (address >= TASK_SIZE_MAX || error & PF_NOT_OURS)
 		return -EFAULT;
+	if (range && READ_ONCE(range->state) != TACET_RANGE_GONE &&
+	    tacet_range_covers(range, address, 1))
+		return tacet_own_fault(hosted, address, error);
 	if (write)
 		flags |= FAULT_FLAG_WRITE;
 	mmap_read_lock(current->mm);

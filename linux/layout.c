@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What lies in the partition's memory: the image, then each core's pages, the
- * contexts and what is shared of address spaces, all from the first block.
+ * contexts, what is shared of address spaces and the records of frames, all from the
+ * first block; the rest is frames for programs.
  *
  * Called by partition.c, as its first steps, with the control lock held. What
  * user space says of the image is checked here, after it was copied.
@@ -9,6 +10,7 @@
 #include <linux/bitmap.h>
 #include <linux/cpu.h>
 #include <linux/slab.h>
+#include <linux/sort.h>
 #include <linux/topology.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
@@ -114,6 +116,63 @@ static void describe_core(struct tacet_core *core, unsigned int cpu)
 	raw_spin_lock_init(&core->bell_lock);
 }
 
+/* Blocks come from the top of a node downwards; the cores want the lowest first. */
+static int by_first(const void *a, const void *b)
+{
+	const struct tacet_frames *one = a, *other = b;
+
+	return one->first < other->first ? -1 : one->first > other->first;
+}
+
+static void describe_frames(struct tacet_memory *memory)
+{
+	const struct tacet_block *block = tacet_partition.blocks;
+	unsigned long used = carved >> PAGE_SHIFT;	/* of the first one */
+	unsigned int i, slot = 0;
+
+	for (; memory->block_count < tacet_partition.block_count; block++, used = 0)
+		memory->blocks[memory->block_count++] = (struct tacet_frames){
+			.first = block->pfn + used, .count = block->pages - used,
+			.node = block->node };
+	sort(memory->blocks, memory->block_count, sizeof(memory->blocks[0]), by_first, NULL);
+	for (i = 0; i < memory->block_count; i++) {
+		memory->blocks[i].slot = slot;
+		slot += memory->blocks[i].count;
+	}
+}
+
+/*
+ * What is left of the memory is for programs: all blocks but the carved part of the
+ * first, behind a table of records. Too little for the table itself is no error:
+ * then programs get none.
+ */
+static int lay_out_frames(void)
+{
+	struct tacet_partition *partition = &tacet_partition;
+	const struct tacet_block *first = &partition->blocks[0];
+	size_t slots = 0, bytes, owns = partition->context_count * sizeof(struct tacet_own);
+	struct tacet_memory *memory;
+	unsigned int i;
+
+	BUILD_BUG_ON(TACET_MAX_BLOCKS > TACET_MEMORY_BLOCKS);
+	for (i = 0; i < partition->block_count; i++)
+		slots += partition->blocks[i].pages;
+	bytes = PAGE_ALIGN(sizeof(*memory)) + PAGE_ALIGN(owns) +
+		PAGE_ALIGN(slots * sizeof(struct tacet_frame));
+	if (slots >= U32_MAX || carved + bytes >= first->pages << PAGE_SHIFT)
+		return 0;
+	memory = tacet_memory_carve(partition, &carved, sizeof(*memory));
+	partition->owns = tacet_memory_carve(partition, &carved, owns);
+	partition->frames = tacet_memory_carve(partition, &carved, slots * sizeof(struct tacet_frame));
+	memory->slot_count = slots;
+	memory->own_count = partition->context_count;
+	memory->own_base = TACET_DIRECT_BASE + __pa(partition->owns);
+	memory->records_base = TACET_DIRECT_BASE + __pa(partition->frames);
+	describe_frames(memory);
+	partition->memory = memory;
+	return tacet_range_init();
+}
+
 int tacet_layout_cores(struct tacet_up *request)
 {
 	struct tacet_partition *partition = &tacet_partition;
@@ -143,13 +202,15 @@ int tacet_layout_cores(struct tacet_up *request)
 		i++;
 	}
 	partition->core_count = count;
-	return 0;
+	return lay_out_frames();
 }
 
 void tacet_layout_end(void)
 {
 	struct tacet_partition *partition = &tacet_partition;
 
+	tacet_range_exit();
+	partition->memory = NULL;
 	tacet_log_capture(partition);
 	partition->core_count = 0;
 	kfree(partition->cores);

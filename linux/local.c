@@ -13,10 +13,11 @@
 #include "compat.h"
 #include "tacet.h"
 
-/* Seccomp, ptrace, audit, system-call user dispatch. Our own probes aside. */
-static bool looked_at(void)
+/* By seccomp, ptrace, audit, system-call user dispatch, or who traces all system calls
+ * and is to see those of hosted threads too. Our own probes aside. */
+bool tacet_looked_at(void)
 {
-	return READ_ONCE(current->ptrace) ||
+	return READ_ONCE(current->ptrace) || tacet_births_shared() ||
 	       READ_ONCE(current_thread_info()->syscall_work) & ~SYSCALL_WORK_SYSCALL_TRACEPOINT;
 }
 
@@ -26,8 +27,8 @@ void tacet_local_prepare(struct tacet_hosted *hosted)
 	struct tacet_space *space = hosted->space;
 
 	context->local = 0;
-	/* Who traces all system calls is to see those of hosted threads too. */
-	if (looked_at() || tacet_births_shared())
+	context->refusal = TACET_REFUSAL_NONE;
+	if (tacet_looked_at())
 		return;
 	context->process_id = task_tgid_vnr(current);
 	context->thread_id = task_pid_vnr(current);
@@ -36,6 +37,10 @@ void tacet_local_prepare(struct tacet_hosted *hosted)
 	memcpy(context->affinity, cpumask_bits(&hosted->cpus),
 	       min_t(size_t, cpumask_size(), sizeof(context->affinity)));
 	context->local = TACET_LOCAL_CALLS;
+	if (space->range && READ_ONCE(space->range->state) != TACET_RANGE_GONE && !space->range->lost) {
+		context->own = space->range->number;
+		context->local |= TACET_LOCAL_MEMORY;
+	}
 	if (!space->shared)
 		return;
 	context->space = space->shared - tacet_partition.spaces;

@@ -83,11 +83,38 @@ int tacet_memory_take(struct tacet_partition *partition, const struct tacet_node
 	return left ? -ENOMEM : 0;
 }
 
+/* No page is a file's any more (own.c); true if the kernel holds none of them. */
+static bool settle(unsigned long pfn)
+{
+	unsigned long i;
+	bool free = true;
+
+	for (i = 0; i < UNIT_PAGES; i++) {
+		struct folio *folio = page_folio(pfn_to_page(pfn + i));
+
+		folio->mapping = NULL;
+		free &= folio_ref_count(folio) == 1;
+	}
+	return free;
+}
+
+/* Whoever holds a page, in a pipe or for a device, frees it at last. */
+static void give_singly(unsigned long pfn)
+{
+	unsigned long i;
+
+	for (i = 0; i < UNIT_PAGES; i++)
+		__free_page(pfn_to_page(pfn + i));
+}
+
 /* A block has up to a quarter of a million pages: others run in between. */
 static void give_pages(unsigned long pfn, unsigned long pages)
 {
 	for (; pages; pfn += UNIT_PAGES, pages -= UNIT_PAGES) {
-		free_contig_range(pfn, UNIT_PAGES);
+		if (settle(pfn))
+			free_contig_range(pfn, UNIT_PAGES);
+		else
+			give_singly(pfn);
 		cond_resched();
 	}
 }

@@ -217,12 +217,13 @@ int tacet_partition_up(struct tacet_up *request)
 	return 0;
 }
 
-/* Every hosted thread goes back to Linux. -ETIMEDOUT: one does not. */
+/* Every hosted thread goes back to Linux, and every process's memory. -ETIMEDOUT: one
+ * does not. */
 static int recouple_all(void)
 {
 	unsigned int waited_ms;
 
-	for (waited_ms = 0; tacet_hosted_count(); waited_ms += 2) {
+	for (waited_ms = 0; tacet_hosted_count() || tacet_range_count(); waited_ms += 2) {
 		if (waited_ms > LEAVE_PATIENCE_MS)
 			return -ETIMEDOUT;
 		tacet_hosted_leave_all();

@@ -64,7 +64,7 @@ int tacet_host_self(const struct tacet_host_self *request)
 	struct cpumask *cpus;
 	int error;
 
-	if (request->flags & ~(TACET_HOST_FOLLOW | TACET_HOST_POPULATE))
+	if (request->flags & ~(TACET_HOST_FOLLOW | TACET_HOST_POPULATE | TACET_HOST_OWN_MEMORY))
 		return -EINVAL;
 	cpus = kmalloc(cpumask_size(), GFP_KERNEL);
 	if (!cpus)

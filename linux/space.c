@@ -4,7 +4,8 @@
  *
  * Owns one root page per hosted mm: its user half repeats the top-level entries
  * of Linux's own root, its kernel half is the co-kernel's. Everything below the
- * top level is Linux's tables themselves. When Linux invalidates, the notifier
+ * top level is Linux's tables themselves, but for the process's own range (own.c),
+ * whose tables are the co-kernel's. When Linux invalidates, the notifier
  * repeats the entries and does not return before every core that may have
  * cached the old ones has said that it forgot them.
  *
@@ -25,6 +26,23 @@ static DEFINE_SPINLOCK(spaces_lock);	/* writers, and the entries that are taken 
 static atomic_t undiscarded = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(discarded);
 
+/* What the cores are to find at @index. The space's lock is held. */
+static u64 entry_for(struct tacet_space *space, unsigned int index)
+{
+	u64 entry = tacet_tables_user_entry(space->notifier.mm, index);
+	struct tacet_range *range = space->range;
+	enum tacet_range_state state;
+
+	if (!range || index != tacet_tables_index(range->base))
+		return entry;
+	state = READ_ONCE(range->state);
+	if (state == TACET_RANGE_GONE)
+		return entry;
+	return tacet_tables_with_own(space->fourth, entry, range->base,
+				     state == TACET_RANGE_OPEN && range->shared->root ?
+				     tacet_tables_own_entry(range->shared->root) : 0);
+}
+
 /* Repeats the entries that map [start, end]. Any context. */
 void tacet_space_sync(struct tacet_space *space, unsigned long start, unsigned long end)
 {
@@ -35,8 +53,7 @@ void tacet_space_sync(struct tacet_space *space, unsigned long start, unsigned l
 
 	raw_spin_lock_irqsave(&space->lock, flags);
 	for (; index <= last; index++) {
-		u64 entry = space->released ? 0 :
-			tacet_tables_user_entry(space->notifier.mm, index);
+		u64 entry = space->released ? 0 : entry_for(space, index);
 
 		if (READ_ONCE(root[index]) != entry)
 			WRITE_ONCE(root[index], entry);
@@ -190,6 +207,15 @@ static struct mmu_notifier *allocate(struct mm_struct *mm)
 		kfree(space);
 		return ERR_PTR(-ENOMEM);
 	}
+	space->range = tacet_range_get(mm);
+	if (space->range)
+		space->fourth = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (space->range && !space->fourth) {
+		tacet_range_put(space->range);
+		__free_page(space->root);
+		kfree(space);
+		return ERR_PTR(-ENOMEM);
+	}
 	raw_spin_lock_init(&space->lock);
 	space->root_address = page_to_phys(space->root);
 	tacet_tables_copy_kernel(&tacet_partition, space->root);
@@ -205,6 +231,10 @@ static void discard(struct mmu_notifier *notifier)
 	leave_cores(space, true);
 	withdraw(space);
 	__free_page(space->root);
+	if (space->range) {
+		__free_page(space->fourth);
+		tacet_range_put(space->range);
+	}
 	kfree_rcu(space, rcu);
 	if (atomic_dec_and_test(&undiscarded))
 		wake_up(&discarded);

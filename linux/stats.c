@@ -168,6 +168,22 @@ static void count_process(struct tacet_hosted *hosted, void *data)
 		status->hosted_processes++;
 }
 
+/* Of the partition's memory: what programs have, and may have. */
+static void count_frames(struct tacet_status *status)
+{
+	const struct tacet_partition *partition = &tacet_partition;
+	u64 taken = 0, returned = 0;
+	unsigned int i;
+
+	for (i = 0; i < partition->core_count; i++) {
+		taken += READ_ONCE(partition->cores[i].shared->frames_taken);
+		returned += READ_ONCE(partition->cores[i].shared->frames_returned);
+	}
+	status->own_bytes = (taken - returned) << PAGE_SHIFT;
+	for (i = 0; partition->memory && i < partition->memory->block_count; i++)
+		status->own_bytes_limit += (u64)partition->memory->blocks[i].count << PAGE_SHIFT;
+}
+
 /* Control lock held. */
 int tacet_status(struct tacet_status *status)
 {
@@ -193,6 +209,7 @@ int tacet_status(struct tacet_status *status)
 	status->down_ns = partition->down_ns;
 	status->tsc_khz = tsc_khz;
 	status->test_hooks = tacet_test_hooks;
+	count_frames(status);
 	strscpy(status->message, partition->message, sizeof(status->message));
 	return 0;
 }
@@ -219,6 +236,8 @@ int tacet_cpu_status(struct tacet_cpu_status *status)
 	status->notifications = READ_ONCE(shared->notifications);
 	status->switches = READ_ONCE(shared->switches);
 	status->flushes = READ_ONCE(shared->flush_requested);
+	status->frames_taken = READ_ONCE(shared->frames_taken);
+	status->frames_returned = READ_ONCE(shared->frames_returned);
 	for (vector = 0; vector < ARRAY_SIZE(status->foreign); vector++)
 		status->foreign[vector] = READ_ONCE(shared->foreign[vector]);
 	return 0;

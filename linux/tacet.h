@@ -4,6 +4,8 @@
  *
  * Lock order: tacet_control_lock (mutex: one change of the partition at a time)
  * > tacet_hosted_lock (spinlock: who is hosted where) > a core's inbox lock.
+ * A range's mutex > mmap lock > the lock of asking (mutex) > the range's lock that
+ * cores take too.
  * A space's lock and a core's bell lock are innermost and taken with interrupts
  * off. The path of a forwarded call takes only the inbox and bell locks of the
  * thread's own core.
@@ -27,6 +29,7 @@
 #include <tacet/cpu.h>
 #include <tacet/image.h>
 #include <tacet/ioctl.h>
+#include <tacet/memory.h>
 #include <tacet/space.h>
 
 #define TACET_MAX_BLOCKS 256
@@ -80,6 +83,9 @@ struct tacet_partition {
 	unsigned int context_count;
 	struct tacet_space_shared *spaces;	/* as many as contexts */
 	unsigned long *spaces_taken;	/* bits; space.c's lock */
+	struct tacet_memory *memory;	/* NULL: none for programs */
+	struct tacet_own *owns;		/* as many as contexts */
+	struct tacet_frame *frames;	/* their records */
 	void *private;
 	void *tables;			/* struct tacet_tables of arch */
 	struct tacet_hosted **owners;	/* by context number; hosted lock, RCU readers */
@@ -100,8 +106,42 @@ struct tacet_space {
 	atomic_t users;			/* threads that may run in it */
 	unsigned long path;		/* paths.c: a page in the program, or 0 */
 	struct rcu_head rcu;
+	struct tacet_range *range;	/* or NULL: its memory is Linux's alone */
+	struct page *fourth;		/* with a range: tacet_tables_with_own() */
 	bool locked;			/* fault.c: all its mappings, by us */
 	bool released;			/* the mm is going; under lock */
+};
+
+/* Where a core's own entry of a range points, and why not. */
+enum tacet_range_state {
+	TACET_RANGE_OPEN,
+	TACET_RANGE_PAUSED,		/* cores find nothing: it is being copied or given up */
+	TACET_RANGE_GONE,		/* its addresses are Linux's like all others */
+};
+
+/* The addresses at which a process has memory of the partition, as Linux sees them:
+ * one mapping of a file, whose pages are the partition's. own.c */
+struct tacet_range {
+	struct hlist_node link;		/* by mm; own.c's lock, RCU readers */
+	struct kref references;
+	struct rcu_head rcu;
+	struct mm_struct *mm;		/* its structure is held, not its memory */
+	struct address_space *mapping;
+	unsigned long base;
+	unsigned int number;		/* of shared */
+	struct tacet_own *shared;
+	u64 serial;			/* of all ranges there ever were */
+	enum tacet_range_state state;
+	struct mutex lock;		/* leaving, retiring */
+	atomic_t areas;			/* pieces of the mapping, and who leaves */
+	bool listed;			/* own.c's lock */
+	bool dead;			/* the partition is gone; mmap lock, to write */
+	bool lost;			/* a fork's copy failed */
+	struct task_struct *leaver;	/* who gives it up */
+	atomic_t leave_queued;
+	struct callback_head leave_soon;
+	struct work_struct leave_work;
+	struct task_struct *leave_task;	/* of leave_work: a thread of it, referenced */
 };
 
 /* A hosted process: where its threads may go. Reference-counted by them. */
@@ -166,6 +206,7 @@ struct tacet_hosted {
 	bool advice_replaced;
 	u64 fault_address, fault_ip;	/* the last page fault, to notice a repetition */
 	unsigned int fault_repeats;
+	unsigned int own_repeats;	/* of a call that finds its memory mirrored */
 	u64 signals;
 	u64 calls;
 };
@@ -228,6 +269,8 @@ u64 tacet_tables_root(struct tacet_partition *partition);
 u64 tacet_tables_spaces(const struct tacet_partition *partition);
 void tacet_tables_copy_kernel(struct tacet_partition *partition, struct page *root);
 u64 tacet_tables_user_entry(struct mm_struct *mm, unsigned int index);
+u64 tacet_tables_with_own(struct page *fourth, u64 entry, unsigned long base, u64 own);
+u64 tacet_tables_own_entry(u64 frame);
 unsigned int tacet_tables_index(unsigned long address);
 void tacet_arch_boot_settings(struct tacet_partition *partition, struct tacet_core *core);
 int tacet_arch_start(struct tacet_partition *partition, struct tacet_core *core);
@@ -256,6 +299,53 @@ void tacet_space_settle(void);	/* sleeps */
 void tacet_space_sync(struct tacet_space *space, unsigned long start, unsigned long end);
 void tacet_flush_cores(u64 root);
 struct tacet_space *tacet_space_find(struct mm_struct *mm);	/* RCU */
+
+/* ask.c: sleeps; -EIO: nobody answers any more */
+int tacet_ask(enum tacet_ask kind, u64 first, u64 second, u64 third);
+
+/* own.c */
+int tacet_range_init(void);
+void tacet_range_exit(void);
+unsigned int tacet_range_count(void);
+int tacet_range_create(bool eager);
+struct tacet_range *tacet_range_new(struct mm_struct *mm);
+void tacet_range_publish(struct tacet_range *range);
+struct tacet_range *tacet_range_find(struct mm_struct *mm);	/* RCU */
+struct tacet_range *tacet_range_get(struct mm_struct *mm);
+void tacet_range_put(struct tacet_range *range);
+void tacet_range_set_state(struct tacet_range *range, enum tacet_range_state state);
+void tacet_range_area_gone(struct tacet_range *range);
+bool tacet_range_lock(struct tacet_range *range);
+void tacet_range_unlock(struct tacet_range *range);
+bool tacet_range_covers(const struct tacet_range *range, u64 start, u64 bytes);
+
+/* own_mirror.c */
+struct file *tacet_range_open_file(struct tacet_range *range);
+
+/* own_tables.c: a range's tables; under its lock, or closed */
+struct tacet_leaf {
+	u64 *entry;
+	u64 value;
+	unsigned long page, pages;	/* of the range */
+};
+struct tacet_leaf tacet_range_leaf(const struct tacet_range *range, unsigned long page);
+unsigned long tacet_range_populated(struct tacet_range *range);
+bool tacet_frames_have(u64 frame, unsigned long count);
+
+/* own_leave.c: sleep */
+void tacet_range_leave(struct tacet_range *range);
+void tacet_range_leave_soon(struct tacet_range *range, struct task_struct *task);
+void tacet_range_leave_elsewhere(struct tacet_range *range, struct task_struct *task);
+
+/* own_kept.c: sleep */
+void tacet_range_retire(struct tacet_range *range, u64 start, u64 end);
+void tacet_range_keep(struct tacet_range *range, unsigned long page, unsigned long pages);
+void tacet_kept_exit(void);
+
+/* own_calls.c: the thread's own context */
+bool tacet_own_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
+void tacet_own_before_post(struct tacet_hosted *hosted);
+int tacet_own_fault(struct tacet_hosted *hosted, unsigned long address, u64 error);
 
 /* placement.c: the first under the hosted lock */
 struct tacet_core *tacet_place(const struct cpumask *cpus, const struct tacet_core *near);
@@ -293,13 +383,14 @@ bool tacet_births_shared(void);
 
 /* delegate.c, local.c, futex.c, fault.c, view.c, paths.c, advice.c, rseq.c: the
  * thread's own context */
+bool tacet_looked_at(void);
 void tacet_local_prepare(struct tacet_hosted *hosted);
 void tacet_futex_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number);
 void tacet_futex_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result);
 void tacet_arm(struct tacet_hosted *hosted);
 void tacet_park(struct callback_head *work);
 void tacet_delegate_init(struct tacet_hosted *hosted);
-int tacet_fault(struct tacet_space *space, unsigned long address, u64 error);
+int tacet_fault(struct tacet_hosted *hosted, unsigned long address, u64 error);
 void tacet_populate(struct tacet_space *space);
 void tacet_view_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result);
 void tacet_paths_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * killer COUNT SEED VICTIM [process|thread|launcher|any]: starts the victim on
+ * killer COUNT SEED VICTIM [process|thread|launcher|any [own]]: starts the victim on
  * the partition in each of its ways and kills it at a random instant, COUNT
  * times: the process, one of its threads, or the launcher before it executed.
  * Each must be gone, killed by SIGKILL and by nothing else; at the end nothing
- * is hosted. A wait that never ends is for the runner's timeout.
+ * is hosted. With `own` its memory is the partition's. A wait that never ends is for the runner's timeout.
  */
 #include "door.h"
 
@@ -12,6 +12,7 @@
 
 static const char *const ways[] = { "compute", "calls", "faults", "forks", "threads", "signals" };
 static uint64_t random_state;
+static uint32_t memory;
 
 static uint64_t below(uint64_t limit)
 {
@@ -28,7 +29,7 @@ static pid_t start(const char *victim, uint32_t flags)
 	if (pid)
 		return pid;
 	door = open_door();
-	if (door < 0 || host_self(door, flags))
+	if (door < 0 || host_self(door, flags | memory))
 		_exit(100 + (errno & 63));
 	execl(victim, victim, way, NULL);
 	_exit(99);
@@ -77,6 +78,7 @@ int main(int count, char **words)
 		fail("killer: COUNT SEED VICTIM, and a module");
 	random_state = strtoull(words[2], NULL, 0) | 1;
 	printf("seed %s\n", words[2]);
+	memory = count > 5 ? TACET_HOST_OWN_MEMORY : 0;
 	while (left > 0) {
 		pid_t pids[3];
 

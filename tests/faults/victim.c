@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * victim [compute|calls|faults|forks|threads|signals] [FILE]: a program that
+ * victim [compute|calls|faults|keeps|forks|threads|signals] [FILE]: a program that
  * goes on for ever in one way, until something ends it. `compute` never lets go
  * of its core: on the partition, whoever shares it never runs. With FILE, the first
  * eight bytes of it count its rounds, for those who watch whether it lives.
@@ -55,6 +55,27 @@ static void faults(void)
 	for (int i = 0; i < 16; i++)
 		check(memory[i << 12] == i + 1);
 	check(!munmap((void *)memory, 16 << 12));
+}
+
+/* What it has written stays, whoever has the memory; an odd size, and a hole. */
+static void keeps(void)
+{
+	static volatile uint64_t *memory;
+	static uint64_t last;
+	const unsigned int words = (5 << 20) / 8, step = 64;
+
+	if (!memory) {
+		memory = mmap(NULL, words * 8, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		check(memory != MAP_FAILED && !munmap((char *)memory + (3 << 20), 4096));
+	}
+	for (unsigned int i = 0; i < words; i += step) {
+		if (i >= (3 << 20) / 8 && i < ((3 << 20) + 4096) / 8)
+			continue;
+		check(memory[i] == (last ? last + i : 0));
+		memory[i] = last + 1 + i;
+	}
+	last++;
 }
 
 static void forks(void)
@@ -132,6 +153,7 @@ int main(int count, char **words)
 	if (!strcmp(how, "threads"))
 		one_of_each();
 	for_ever(!strcmp(how, "calls") ? calls : !strcmp(how, "faults") ? faults :
+		 !strcmp(how, "keeps") ? keeps :
 		 !strcmp(how, "forks") ? forks : !strcmp(how, "signals") ? signals : compute);
 	return 0;
 }

@@ -55,6 +55,17 @@ enum tacet_event {
  * as it is for a thread that somebody watches or filters. */
 #define TACET_LOCAL_CALLS (1u << 0)
 #define TACET_LOCAL_FUTEXES (1u << 1)
+#define TACET_LOCAL_MEMORY (1u << 2)	/* `own` names the process's own memory */
+
+/* `refusal`: why a call about the process's own memory, or a fault in it, comes to
+ * Linux all the same. */
+enum tacet_refusal {
+	TACET_REFUSAL_NONE = 0,		/* it is not about such memory: Linux's as ever */
+	TACET_REFUSAL_MIRRORED = 1,	/* Linux maps some of refused_start..refused_end: it
+					   unmaps that and sends the thread to try again */
+	TACET_REFUSAL_CLOSED = 2,	/* the memory is on its way to Linux: after that */
+	TACET_REFUSAL_BEYOND = 3,	/* only Linux can do it: the memory becomes Linux's first */
+};
 
 #define TACET_XSTATE_BYTES 12288u
 #define TACET_CONTEXTS_LIMIT 2048u
@@ -78,7 +89,7 @@ struct tacet_context {
 
 	/* the core, before returning */
 	__u32 event;			/* enum tacet_event */
-	__u32 reserved0;
+	__u32 refusal;			/* enum tacet_refusal, of a call or a page fault */
 	__u64 fault_address;		/* CR2 of a page fault */
 
 	/* the core; Linux reads them at any time, for accounting only */
@@ -96,14 +107,18 @@ struct tacet_context {
 	__u32 local;			/* TACET_LOCAL_* */
 	__u32 space;			/* its entry in struct tacet_space_shared[] */
 	__u32 core;			/* index of the core it is posted to */
-	__u32 reserved2;
+	__u32 own;			/* its entry in struct tacet_own[], memory.h */
 	__s32 process_id;		/* as the task itself sees them */
 	__s32 thread_id;
 	__u32 affinity_bytes;		/* what sched_getaffinity(2) gives at most */
 	__u32 affinity_least_bytes;	/* and the smallest buffer that it takes */
 	__u64 affinity[TACET_CPU_WORDS];
 
-	__u64 reserved3[451];
+	/* the core, before returning with TACET_REFUSAL_MIRRORED */
+	__u64 refused_start;
+	__u64 refused_end;
+
+	__u64 reserved3[449];
 	__u8 xstate[TACET_XSTATE_BYTES];	/* both; XSAVE(S) format, 64-byte aligned */
 };
 

@@ -29,6 +29,7 @@ enum tacet_cpu_state {
 #define TACET_ATTENTION_TEST (1u << 4)	/* do what `test` says */
 #define TACET_ATTENTION_WAKE (1u << 5)	/* wake whom wake_* describes */
 #define TACET_ATTENTION_WOKEN (1u << 6)	/* another core woke threads of yours */
+#define TACET_ATTENTION_ASK (1u << 7)	/* answer the question that ask_* describes */
 
 enum tacet_cpu_mode {
 	TACET_MODE_KERNEL = 0,
@@ -78,6 +79,7 @@ struct tacet_cpu_boot {
 	__u32 space_count;
 	__u64 spaces_base;		/* struct tacet_space_shared[space_count], virtual */
 	__u64 tsc_khz;
+	__u64 memory_base;		/* struct tacet_memory, virtual; 0: programs get none */
 };
 
 /* What killed a core. Written by the core before TACET_CPU_DEAD. */
@@ -121,7 +123,8 @@ struct tacet_cpu {
 	__u32 blocked;			/* posted contexts that wait in local calls */
 	__u32 wake_woken;		/* the answer to wake_requested == wake_answered */
 	__u32 wake_answered;
-	__u32 reserved3[2];
+	__u32 ask_answered;		/* the answer to ask_requested == ask_answered */
+	__s32 ask_result;		/* 0 or a negative error number */
 
 	/* offset 640: the core, counters */
 	__u64 doorbells_user;		/* NMI that found user mode */
@@ -129,7 +132,9 @@ struct tacet_cpu {
 	__u64 doorbells_empty;		/* NMI whose request was served before it came */
 	__u64 notifications;		/* interrupts sent to Linux */
 	__u64 switches;			/* another context than before was entered */
-	__u64 reserved4[3];
+	__u64 frames_taken;		/* of the partition's memory, for programs */
+	__u64 frames_returned;		/* by programs; taken and returned by any core */
+	__u64 reserved4;
 	__u32 foreign[256];		/* other interrupts, by vector */
 
 	/* offset 1728 */
@@ -138,7 +143,13 @@ struct tacet_cpu {
 
 	/* offset 1920: other cores, atomically */
 	__u32 doorbells_from_cores;
-	__u32 reserved6[31];
+	__u32 reserved6[15];
+
+	/* offset 1984: Linux, a question; the next one only after the answer */
+	__u64 ask_arguments[3];
+	__u32 ask_kind;			/* enum tacet_ask, memory.h */
+	__u32 ask_requested;		/* ordinal of the question */
+	__u32 reserved9[8];
 
 	/* offset 2048 */
 	struct tacet_ring inbox;	/* Linux produces, the core consumes */
@@ -156,6 +167,7 @@ static_assert(offsetof(struct tacet_cpu, flush_requested) == 512, "Linux's line"
 static_assert(offsetof(struct tacet_cpu, flush_acknowledged) == 576, "the core's line");
 static_assert(offsetof(struct tacet_cpu, doorbells_user) == 640, "counters");
 static_assert(offsetof(struct tacet_cpu, doorbells_from_cores) == 1920, "the other cores' line");
+static_assert(offsetof(struct tacet_cpu, ask_arguments) == 1984, "the questions' line");
 static_assert(offsetof(struct tacet_cpu, inbox) == 2048, "inbox");
 static_assert(offsetof(struct tacet_cpu, log) == 6144, "log");
 static_assert(sizeof(struct tacet_cpu) == TACET_CPU_BYTES, "cpu layout");

@@ -75,6 +75,8 @@ struct tacet_status {
 	__u64 tsc_khz;			/* out */
 	__u32 test_hooks;		/* out: 1 if the module was loaded with test_hooks=1 */
 	__u32 reserved;
+	__u64 own_bytes;		/* out: of the partition's memory, in programs' hands */
+	__u64 own_bytes_limit;		/* out: that programs may have; 0: none to be had */
 	char message[TACET_TEXT_BYTES];	/* out */
 };
 
@@ -94,6 +96,8 @@ struct tacet_cpu_status {
 	__u64 notifications;
 	__u64 switches;
 	__u64 flushes;			/* generations requested */
+	__u64 frames_taken;		/* pages of the partition's memory, for programs */
+	__u64 frames_returned;		/* by programs */
 	__u32 foreign[256];		/* other interrupts, by vector */
 };
 
@@ -102,6 +106,7 @@ struct tacet_cpu_status {
  * ENOSPC: no free context; EALREADY: it is hosted. */
 #define TACET_HOST_FOLLOW (1u << 0)	/* children of fork too */
 #define TACET_HOST_POPULATE (1u << 1)	/* fault in and lock the memory of what it executes */
+#define TACET_HOST_OWN_MEMORY (1u << 2)	/* anonymous memory of what it executes: the partition's */
 struct tacet_host_self {
 	__u32 revision;
 	__u32 flags;

@@ -5,23 +5,27 @@
 //! in the queue and is not touched. A space that Linux wants dropped runs no
 //! thread any more: if one is loaded, the space was left already.
 
+use crate::memory;
 use crate::sched::Queue;
 use crate::syscall::futex;
 use tacet_abi::{
-    TACET_ATTENTION_DROP, TACET_ATTENTION_HALT, TACET_ATTENTION_INBOX, TACET_ATTENTION_RECALL, TACET_ATTENTION_TEST,
-    TACET_ATTENTION_WAKE, TACET_EVENT_RECALLED, TACET_EVENT_WOKEN, TACET_TEST_ENTRY, TACET_TEST_FAULT, TACET_TEST_HANG,
-    TACET_TEST_OUTBOX, TACET_TEST_PANIC,
+    TACET_ATTENTION_ASK, TACET_ATTENTION_DROP, TACET_ATTENTION_HALT, TACET_ATTENTION_INBOX, TACET_ATTENTION_RECALL,
+    TACET_ATTENTION_TEST, TACET_ATTENTION_WAKE, TACET_EVENT_RECALLED, TACET_EVENT_WOKEN, TACET_TEST_ENTRY,
+    TACET_TEST_FAULT, TACET_TEST_HANG, TACET_TEST_OUTBOX, TACET_TEST_PANIC,
 };
-use tacet_metal::Core;
+use tacet_metal::{Core, Frames};
 
 /// Serves every request that is pending.
-pub fn serve(core: &mut Core, queue: &mut Queue, loaded: bool) {
+pub fn serve(core: &mut Core, queue: &mut Queue, frames: Option<&mut Frames>, loaded: bool) {
     let requests = core.take_attention();
     if requests & TACET_ATTENTION_INBOX != 0 {
         receive(core, queue);
     }
     if requests & TACET_ATTENTION_WAKE != 0 {
         futex::wake_for_linux(core);
+    }
+    if requests & TACET_ATTENTION_ASK != 0 {
+        memory::answer(core, frames);
     }
     // whatever rang: an idle core that looks is not rung for it
     resume_woken(core, queue, loaded);

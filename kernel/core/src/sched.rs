@@ -4,11 +4,12 @@
 //! A thread keeps the core until it needs Linux, waits, yields or is called back.
 //! One thread per core is the normal case and costs nothing here.
 
-use crate::{attention, delegate, syscall};
+use crate::{attention, delegate, memory, syscall};
+use core::cell::RefCell;
 use tacet_abi::{TACET_LOG_INFO, TACET_RING_ENTRIES};
 use tacet_logic::run_queue::RunQueue;
 use tacet_logic::text::Text;
-use tacet_metal::{Core, Exit};
+use tacet_metal::{Core, Exit, Frames};
 
 /// As many as the outbox can take back at once.
 pub type Queue = RunQueue<{ TACET_RING_ENTRIES as usize }>;
@@ -16,25 +17,27 @@ pub type Queue = RunQueue<{ TACET_RING_ENTRIES as usize }>;
 /// Serves the core for ever.
 pub fn run(core: &mut Core) -> ! {
     let mut queue = Queue::new();
+    let mut frames = RefCell::new(Frames::new(core));
     let hello = Text::<64>::format(format_args!("cpu {} is up", core.number()));
     core.log(TACET_LOG_INFO, hello.as_bytes());
     loop {
-        attention::serve(core, &mut queue, false);
+        attention::serve(core, &mut queue, frames.get_mut().as_mut(), false);
         match queue.pop() {
             None => core.idle(|| syscall::futex::anybody_woken(core)),
-            Some(thread) => run_thread(core, &mut queue, thread),
+            Some(thread) => run_thread(core, &mut queue, &mut frames, thread),
         }
     }
 }
 
 /// Runs `thread` until it leaves the core.
-fn run_thread(core: &mut Core, queue: &mut Queue, thread: u32) {
+fn run_thread(core: &mut Core, queue: &mut Queue, frames: &mut RefCell<Option<Frames>>, thread: u32) {
     if core.load(thread).is_none() {
         tacet_metal::die(format_args!("context {thread}: queued but not posted"));
     }
+    let mut repeats = 0;
     loop {
         let alone = queue.is_empty();
-        match core.enter(thread, |core, context| syscall::serve(core, context, thread, alone)) {
+        match core.enter(thread, |core, context| syscall::serve(core, context, thread, alone, frames)) {
             Exit::Interrupt(vector) => core.foreign_interrupt(vector),
             Exit::Blocked => return,
             Exit::Yielded => {
@@ -44,12 +47,20 @@ fn run_thread(core: &mut Core, queue: &mut Queue, thread: u32) {
                 return;
             }
             Exit::Attention => {
-                attention::serve(core, queue, true);
+                attention::serve(core, queue, frames.get_mut().as_mut(), true);
                 if delegate::recall(core, thread) {
                     return;
                 }
             }
+            Exit::PageFault(address) if touched(core, frames, thread, address, &mut repeats) => {}
             exit => return delegate::forward(core, thread, exit),
         }
     }
+}
+
+/// Whether a page fault was one of the process's own memory, and is resolved.
+fn touched(core: &Core, frames: &mut RefCell<Option<Frames>>, thread: u32, address: u64, repeats: &mut u32) -> bool {
+    core.context(thread).is_some_and(|context| {
+        memory::touch(core, frames.get_mut().as_mut(), &context, address, repeats) == memory::Fate::Again
+    })
 }

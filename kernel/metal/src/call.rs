@@ -4,7 +4,7 @@
 
 use crate::context::Context;
 use core::sync::atomic::{AtomicU64, Ordering};
-use tacet_abi::{TACET_CPU_WORDS, TACET_VECTOR_SYSCALL};
+use tacet_abi::{TACET_CPU_WORDS, TACET_LOCAL_MEMORY, TACET_VECTOR_SYSCALL};
 
 macro_rules! read {
     ($self:ident, $($path:tt)+) => {{
@@ -62,6 +62,24 @@ impl Context<'_> {
     /// The number of the address space's entry.
     pub(crate) fn space(&self) -> u32 {
         read!(self, space)
+    }
+
+    /// The number of the range in which it has memory of the partition, if it has one.
+    pub fn own(&self) -> Option<u32> {
+        (self.local() & TACET_LOCAL_MEMORY != 0).then(|| read!(self, own))
+    }
+
+    /// The processor's error code of a page fault.
+    pub fn fault_error(&self) -> u64 {
+        read!(self, registers.error)
+    }
+
+    /// Says why Linux gets a call or a fault that is about the partition's memory, and
+    /// about which addresses.
+    pub fn refuse(&self, refusal: u32, start: u64, end: u64) {
+        let at = self.at.as_ptr();
+        // SAFETY: mapped; ours.
+        unsafe { ((*at).refusal, (*at).refused_start, (*at).refused_end) = (refusal, start, end) };
     }
 
     /// The index of the core that it is posted to.

@@ -7,7 +7,7 @@
 
 use crate::context::{Context, ContextTable, Exit};
 use crate::descriptor::Tables;
-use crate::shared::Shared;
+use crate::shared::{Question, Shared};
 use crate::space::{Space, SpaceTable, WakeRequest};
 use crate::{apic, entry, registers};
 use core::ptr::NonNull;
@@ -44,6 +44,7 @@ pub struct Core {
     node: u32,
     tsc_khz: u64,
     spaces: SpaceTable,
+    pub(crate) memory_base: u64,
     /// Entered last.
     current: Option<u32>,
     /// Whose state is in the processor's registers, newer than in its context.
@@ -79,6 +80,7 @@ impl Core {
             node: boot.node,
             tsc_khz: boot.tsc_khz,
             spaces: SpaceTable::new(boot),
+            memory_base: boot.memory_base,
             current: None,
             live: None,
         }
@@ -262,6 +264,27 @@ impl Core {
     /// How many that were.
     pub fn answer_wake(&self, ordinal: u32, woken: u32) {
         self.shared.answer_wake(ordinal, woken);
+    }
+
+    /// What Linux asks.
+    pub fn question(&self) -> Option<Question> {
+        self.shared.question()
+    }
+
+    /// The answer to it: 0 or a negative error number.
+    pub fn answer(&self, question: &Question, result: i32) {
+        self.shared.answer(question, result);
+    }
+
+    /// No core has anything older than now of the address space `root` in its TLB
+    /// when this returns.
+    pub fn flush(&self, root: u64) {
+        if self.shared.active_root() == root {
+            registers::load_root(root);
+        }
+        for index in (0..self.core_count).filter(|&index| index != self.index) {
+            self.shared.other(self.index, index).flush(root);
+        }
     }
 
     /// What is shared about the context's address space.

@@ -6,9 +6,17 @@
 //! have written, because they cannot: the page is the kernel's.
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use tacet_abi::ring::Ring;
 use tacet_abi::{TACET_LOG_RECORDS, TACET_LOG_TEXT_BYTES, tacet_cpu};
+
+/// Something that Linux asks this core (`enum tacet_ask`).
+#[derive(Debug, Clone, Copy)]
+pub struct Question {
+    pub kind: u32,
+    pub arguments: [u64; 3],
+    ordinal: u32,
+}
 
 /// A core's view of its own page.
 #[derive(Clone, Copy)]
@@ -95,6 +103,59 @@ impl Shared {
         if field!(self, AtomicU32, audible).load(Ordering::SeqCst) != 0 {
             field!(self, AtomicU32, doorbells_from_cores).fetch_add(1, Ordering::Relaxed);
             crate::apic::ring(field!(self, AtomicU32, boot.apic_id).load(Ordering::Relaxed));
+        }
+    }
+
+    /// Has the core whose page this is forget what it cached of the address space
+    /// `root`, if it has it loaded, and waits until it has.
+    pub fn flush(&self, root: u64) {
+        // Pairs with that core: it announces a root, then loads it.
+        core::sync::atomic::fence(Ordering::SeqCst);
+        if field!(self, AtomicU64, active_root).load(Ordering::SeqCst) != root || !self.answers() {
+            return;
+        }
+        let generation = field!(self, AtomicU64, flush_requested).fetch_add(1, Ordering::SeqCst) + 1;
+        field!(self, AtomicU32, doorbells_from_cores).fetch_add(1, Ordering::Relaxed);
+        crate::apic::ring(field!(self, AtomicU32, boot.apic_id).load(Ordering::Relaxed));
+        let acknowledged = field!(self, AtomicU64, flush_acknowledged);
+        while (acknowledged.load(Ordering::Acquire).wrapping_sub(generation) as i64) < 0 && self.answers() {
+            core::hint::spin_loop();
+        }
+    }
+
+    /// It has not died, and Linux is not about to stop it.
+    fn answers(&self) -> bool {
+        field!(self, AtomicU32, audible).load(Ordering::SeqCst) != 0
+            && field!(self, AtomicU32, state).load(Ordering::Relaxed) == tacet_abi::TACET_CPU_ONLINE
+    }
+
+    /// Linux's question, if there is one that has no answer yet.
+    pub fn question(&self) -> Option<Question> {
+        // Pairs with Linux's release: what it asks is written.
+        let ordinal = field!(self, AtomicU32, ask_requested).load(Ordering::Acquire);
+        if ordinal == field!(self, AtomicU32, ask_answered).load(Ordering::Relaxed) {
+            return None;
+        }
+        // SAFETY: Linux writes it only after the answer.
+        let arguments = unsafe { (&raw const (*self.page.as_ptr()).ask_arguments).read_volatile() };
+        Some(Question { kind: field!(self, AtomicU32, ask_kind).load(Ordering::Relaxed), arguments, ordinal })
+    }
+
+    pub fn answer(&self, question: &Question, result: i32) {
+        field!(self, AtomicI32, ask_result).store(result, Ordering::Relaxed);
+        // Pairs with Linux's acquire: the answer is written.
+        field!(self, AtomicU32, ask_answered).store(question.ordinal, Ordering::Release);
+    }
+
+    /// Where frames taken and returned are counted.
+    pub fn frame_counters(&self) -> [NonNull<u64>; 2] {
+        let page = self.page.as_ptr();
+        // SAFETY: both are fields of the mapped page.
+        unsafe {
+            [
+                NonNull::new_unchecked(&raw mut (*page).frames_taken),
+                NonNull::new_unchecked(&raw mut (*page).frames_returned),
+            ]
         }
     }
 

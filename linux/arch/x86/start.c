@@ -100,6 +100,7 @@ void tacet_arch_boot_settings(struct tacet_partition *partition, struct tacet_co
 	boot->index = index;
 	boot->spaces_base = tacet_tables_spaces(partition);
 	boot->space_count = partition->context_count;
+	boot->memory_base = partition->memory ? TACET_DIRECT_BASE + __pa(partition->memory) : 0;
 	boot->tsc_khz = tsc_khz;
 }
 

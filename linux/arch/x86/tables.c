@@ -3,9 +3,10 @@
  * The kernel half of every root on a co-kernel core (image.h), and the reading
  * of Linux's own top-level entries.
  *
- * Owns the tables under the last top-level entry: the image with its sections'
+ * Owns the tables of the upper half, under the last top-level entry: the image with its sections'
  * permissions, the APIC page, the shared and the private regions in 4 KiB
- * pages, and nothing else. A wild pointer in the co-kernel finds no Linux.
+ * pages, and nothing else; and those of the partition's memory that programs get
+ * (memory.h). A wild pointer in the co-kernel finds no Linux.
  */
 #include <linux/slab.h>
 #include <asm/apic.h>
@@ -95,6 +96,70 @@ static int map_private(struct tacet_partition *partition, struct tacet_tables *t
 	return error;
 }
 
+/* The slot for @address in the tables below @table, whose entries have 1 << @shift
+ * bytes, down to entries of 1 << @wanted; NULL without memory. */
+static u64 *direct_slot(struct tacet_tables *tables, u64 *table, u64 address, unsigned int shift,
+			unsigned int wanted)
+{
+	for (; ; shift -= 9) {
+		u64 *slot = &table[(address >> shift) & 511];
+
+		if (shift == wanted)
+			return slot;
+		if (!*slot) {
+			table = table_page(tables);
+			if (!table)
+				return NULL;
+			*slot = __pa(table) | ENTRY_FLAGS;
+		}
+		table = __va(*slot & PTE_PFN_MASK);
+	}
+}
+
+/* The largest page that begins at @physical and ends by @end. */
+static unsigned int direct_shift(u64 physical, u64 end)
+{
+	if (boot_cpu_has(X86_FEATURE_GBPAGES) && !(physical % PUD_SIZE) && end - physical >= PUD_SIZE)
+		return PUD_SHIFT;
+	return !(physical % PMD_SIZE) && end - physical >= PMD_SIZE ? PMD_SHIFT : PAGE_SHIFT;
+}
+
+static int map_direct(struct tacet_tables *tables, u64 physical, u64 end)
+{
+	u64 *top = page_address(tables->idle_root);
+	unsigned int shift;
+
+	for (; physical < end; physical += 1ull << shift) {
+		u64 *slot;
+
+		shift = direct_shift(physical, end);
+		slot = direct_slot(tables, top, TACET_DIRECT_BASE + physical, PGDIR_SHIFT, shift);
+		if (!slot)
+			return -ENOMEM;
+		*slot = physical | ENTRY_FLAGS | _PAGE_NX | (shift > PAGE_SHIFT ? _PAGE_PSE : 0);
+	}
+	return 0;
+}
+
+/* What programs get, and the books about it: all of the partition that lies behind
+ * the contexts and spaces. */
+static int map_memory(struct tacet_partition *partition, struct tacet_tables *tables)
+{
+	const struct tacet_memory *memory = partition->memory;
+	const struct tacet_block *block = partition->blocks;
+	unsigned int i;
+	int error;
+
+	if (!memory)
+		return 0;
+	error = map_direct(tables, __pa(memory), PFN_PHYS(block->pfn + block->pages));
+	for (i = 1; i < partition->block_count && !error; i++) {
+		block = &partition->blocks[i];
+		error = map_direct(tables, PFN_PHYS(block->pfn), PFN_PHYS(block->pfn + block->pages));
+	}
+	return error;
+}
+
 /* Where the cores see partition->spaces: behind the contexts. */
 u64 tacet_tables_spaces(const struct tacet_partition *partition)
 {
@@ -156,7 +221,7 @@ int tacet_tables_build(struct tacet_partition *partition)
 		return -ENOMEM;
 	tables->idle_root = virt_to_page(upper);
 	upper[511] = tables->kernel_entry;
-	return map_everything(partition, tables);
+	return map_everything(partition, tables) ?: map_memory(partition, tables);
 }
 
 void tacet_tables_free(struct tacet_partition *partition)
@@ -186,7 +251,37 @@ void tacet_tables_copy_kernel(struct tacet_partition *partition, struct page *ro
 {
 	struct tacet_tables *tables = partition->tables;
 
-	((u64 *)page_address(root))[511] = tables->kernel_entry;
+	memcpy(page_address(root) + PAGE_SIZE / 2, page_address(tables->idle_root) + PAGE_SIZE / 2,
+	       PAGE_SIZE / 2);
+}
+
+/*
+ * The entry of a root whose part at @base is the process's own range: @own, an entry
+ * of the fourth level, in place of what Linux has there. With five levels the root's
+ * entry comes to point to @fourth, which repeats Linux's table but for that.
+ */
+u64 tacet_tables_with_own(struct page *fourth, u64 entry, unsigned long base, u64 own)
+{
+	unsigned int i, place = base >> TACET_OWN_SHIFT & 511;
+	u64 *from, *to;
+
+	if (!pgtable_l5_enabled())
+		return own;
+	from = entry & _PAGE_PRESENT ? __va(entry & PTE_PFN_MASK) : NULL;
+	to = page_address(fourth);
+	for (i = 0; i < 512; i++) {
+		u64 value = i == place ? own : from ? READ_ONCE(from[i]) : 0;
+
+		if (READ_ONCE(to[i]) != value)
+			WRITE_ONCE(to[i], value);
+	}
+	return page_to_phys(fourth) | ENTRY_FLAGS | _PAGE_USER;
+}
+
+/* An entry for a range's table. */
+u64 tacet_tables_own_entry(u64 frame)
+{
+	return PFN_PHYS(frame) | ENTRY_FLAGS | _PAGE_USER;
 }
 
 /* Linux marks its own copy of user entries no-execute under page-table isolation. */

@@ -34,6 +34,8 @@ pub struct HostOptions {
     pub follow: bool,
     /// Fault in and lock the memory of what is executed next.
     pub populate: bool,
+    /// Anonymous memory of what is executed next comes from the partition.
+    pub own_memory: bool,
 }
 
 impl Device {
@@ -87,8 +89,9 @@ impl Device {
     pub fn host_self(&self, options: &HostOptions) -> Result<()> {
         let follow = if options.follow { abi::TACET_HOST_FOLLOW } else { 0 };
         let populate = if options.populate { abi::TACET_HOST_POPULATE } else { 0 };
-        let mut request =
-            abi::tacet_host_self { revision: TACET_ABI_REVISION, flags: follow | populate, cpus: options.cpus.words() };
+        let own = if options.own_memory { abi::TACET_HOST_OWN_MEMORY } else { 0 };
+        let flags = follow | populate | own;
+        let mut request = abi::tacet_host_self { revision: TACET_ABI_REVISION, flags, cpus: options.cpus.words() };
         self.call(&mut request, Request::Host(&options.cpus))
     }
 

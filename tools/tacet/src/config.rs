@@ -107,6 +107,7 @@ impl RunArgs {
             cpus: self.cpus.or(other.cpus),
             follow: self.follow || other.follow,
             no_populate: self.no_populate || other.no_populate,
+            memory: self.memory.or(other.memory),
             dry_run: self.dry_run || other.dry_run,
             command: self.command,
         }

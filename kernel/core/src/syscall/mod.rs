@@ -6,11 +6,13 @@
 //! not certain, every error included, is forwarded: Linux's answer is always right.
 
 pub mod futex;
+mod memory;
 mod process;
 mod sched;
 mod time;
 
-use tacet_metal::{Context, Core, Served};
+use core::cell::RefCell;
+use tacet_metal::{Context, Core, Frames, Served};
 
 include!(concat!(env!("OUT_DIR"), "/dispatch.rs"));
 
@@ -22,9 +24,11 @@ pub struct Call<'a> {
     thread: u32,
     /// Nobody else waits for the core.
     alone: bool,
+    /// The core's way to the partition's memory, if programs get any.
+    frames: &'a RefCell<Option<Frames>>,
 }
 
 /// Answers the call of the thread that runs on `core`, or says that Linux must.
-pub fn serve(core: &Core, context: &Context<'_>, thread: u32, alone: bool) -> Served {
-    dispatch(&Call { core, context, thread, alone })
+pub fn serve(core: &Core, context: &Context<'_>, thread: u32, alone: bool, frames: &RefCell<Option<Frames>>) -> Served {
+    dispatch(&Call { core, context, thread, alone, frames })
 }

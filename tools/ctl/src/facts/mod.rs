@@ -43,6 +43,9 @@ pub struct Status {
     pub down_ns: u64,
     pub tsc_khz: u64,
     pub test_hooks: bool,
+    /// Of the partition's memory: what programs have, and may have.
+    pub own_bytes: u64,
+    pub own_bytes_limit: u64,
     /// Why the partition failed; empty otherwise.
     pub message: String,
 }
@@ -88,6 +91,9 @@ pub struct CpuStatus {
     pub notifications: u64,
     pub switches: u64,
     pub flushes: u64,
+    /// Pages of the partition's memory that programs got and gave back on this core.
+    pub frames_taken: u64,
+    pub frames_returned: u64,
     /// Only the vectors that came.
     pub foreign_interrupts: Vec<Foreign>,
 }

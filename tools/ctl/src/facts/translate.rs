@@ -31,6 +31,8 @@ impl From<&abi::tacet_status> for Status {
             down_ns: raw.down_ns,
             tsc_khz: raw.tsc_khz,
             test_hooks: raw.test_hooks != 0,
+            own_bytes: raw.own_bytes,
+            own_bytes_limit: raw.own_bytes_limit,
             message: text(&raw.message),
         }
     }
@@ -63,6 +65,8 @@ impl From<&abi::tacet_cpu_status> for CpuStatus {
             notifications: raw.notifications,
             switches: raw.switches,
             flushes: raw.flushes,
+            frames_taken: raw.frames_taken,
+            frames_returned: raw.frames_returned,
             foreign_interrupts: vectors.map(|(vector, count)| Foreign { vector, count }).collect(),
         }
     }

@@ -15,7 +15,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub use compare::CompareArgs;
 pub use node::{NodeArgs, NodeCommand, NodeRun};
-pub use partition::{DecoupleArgs, DownArgs, LogArgs, RecoupleArgs, RunArgs, UpArgs};
+pub use partition::{DecoupleArgs, DownArgs, LogArgs, Memory, RecoupleArgs, RunArgs, UpArgs};
 
 const AFTER_HELP: &str = "\
 Configuration: /etc/tacet.toml, then ~/.config/tacet.toml (or FILE of --config instead of both).

@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
 #[derive(Args, Deserialize, Default)]
@@ -48,6 +48,14 @@ pub struct DownArgs {
     pub dry_run: bool,
 }
 
+/// Whose memory a program's anonymous mappings are.
+#[derive(ValueEnum, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Memory {
+    Linux,
+    Own,
+}
+
 #[derive(Args, Deserialize, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RunArgs {
@@ -60,6 +68,9 @@ pub struct RunArgs {
     /// Leave the program's memory to be faulted in as it is touched
     #[arg(long)]
     pub no_populate: bool,
+    /// Whose memory the program's anonymous mappings are: Linux's, or the partition's own [default: linux]
+    #[arg(long, value_name = "WHOSE")]
+    pub memory: Option<Memory>,
     /// Only say what would be done
     #[arg(long)]
     pub dry_run: bool,

@@ -6,13 +6,14 @@
 
 use tacet_ctl::{CpuSet, Device, Error, HostOptions, PartitionState, Result, Status, execute};
 
-use crate::args::RunArgs;
+use crate::args::{Memory, RunArgs};
 use crate::{USAGE, output};
 
 pub fn run(args: RunArgs, json: bool) -> Result<u8> {
     let cpus = args.cpus.as_deref().map(str::parse::<CpuSet>).transpose();
     let cpus = cpus.map_err(|error| error.with_status(USAGE))?.unwrap_or_default();
-    let options = HostOptions { cpus, follow: args.follow, populate: !args.no_populate };
+    let own_memory = args.memory == Some(Memory::Own);
+    let options = HostOptions { cpus, follow: args.follow, populate: !args.no_populate, own_memory };
     let device = Device::open()?;
     let status = device.status()?;
     check(&status, &cpus)?;
@@ -41,12 +42,14 @@ fn rehearse(status: &Status, options: &HostOptions, args: &RunArgs, json: bool) 
     let words: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     if json {
         output::json(&serde_json::json!({
-            "command": words, "cpus": cpus, "follow": options.follow, "populate": options.populate, "dry_run": true,
+            "command": words, "cpus": cpus, "follow": options.follow, "populate": options.populate,
+            "own_memory": options.own_memory, "dry_run": true,
         }))?;
         return Ok(0);
     }
     let children = if options.follow { "with its children" } else { "its children on Linux" };
     let memory = if options.populate { "memory populated and locked" } else { "memory faulted in as it is touched" };
-    output::print(&format!("would run {} on {}, {children}, {memory}\n", words.join(" "), cpus.named()))?;
+    let whose = if options.own_memory { ", from the partition where it can be" } else { "" };
+    output::print(&format!("would run {} on {}, {children}, {memory}{whose}\n", words.join(" "), cpus.named()))?;
     Ok(0)
 }

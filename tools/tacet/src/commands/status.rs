@@ -42,6 +42,10 @@ fn describe(report: &Report) -> String {
     if status.state == PartitionState::Up {
         line("CPUs", status.cpus.to_string());
         line("memory", memory(status));
+        line(
+            "own memory",
+            format!("{} of {} with programs", format_bytes(status.own_bytes), format_bytes(status.own_bytes_limit)),
+        );
         let threads = count(status.hosted_threads, "thread", "threads");
         let processes = count(status.hosted_processes, "process", "processes");
         line("hosted", format!("{threads} of {processes}, at most {}", status.hosted_threads_max));
@@ -121,6 +125,8 @@ mod tests {
             down_ns: 0,
             tsc_khz: 1,
             test_hooks: false,
+            own_bytes: 3 << 20,
+            own_bytes_limit: 1000 << 20,
             message: String::new(),
         };
         let core = CpuStatus {
@@ -136,6 +142,8 @@ mod tests {
             notifications: 9,
             switches: 1,
             flushes: 7,
+            frames_taken: 900,
+            frames_returned: 132,
             foreign_interrupts: vec![Foreign { vector: 0xfc, count: 3 }],
         };
         let report = Report { status, cores: vec![core] };

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The partition's memory as programs get it: frames, and the range of addresses in
+ * which a process has them.
+ *
+ * Owns: the records of frames, the state of each such range, the questions that
+ * Linux asks a core about either, and what both sides read in a range's page
+ * tables. The co-kernel hands out frames and writes the tables; Linux reads them,
+ * under the range's lock, to map the same pages on its side ("mirrors" them).
+ *
+ * Nothing here is ever mapped into a program.
+ */
+#ifndef TACET_ABI_MEMORY_H
+#define TACET_ABI_MEMORY_H
+
+#include "types.h"
+
+/* Where a core sees the partition's memory from struct tacet_memory on: here plus
+ * the physical address. */
+#define TACET_DIRECT_BASE 0xffff800000000000ull
+
+#define TACET_MEMORY_BLOCKS 256u
+
+/* One frame of 4 KiB. `held` by either side, by compare and exchange; the rest is
+ * the co-kernel's. */
+struct tacet_frame {
+	__u32 tag;
+	__u32 next;
+	__u32 previous;
+	__u32 held;			/* enum tacet_held */
+};
+
+/* Linux may still use a frame that no page table names any more: in a pipe, for a
+ * device. */
+enum tacet_held {
+	TACET_HELD_NOT = 0,
+	TACET_HELD_BY_LINUX = 1,	/* Linux: do not hand it out again */
+	TACET_HELD_LEFT = 2,		/* the co-kernel: it would be free but for that */
+};
+
+/* Frames that lie one behind the other, lowest block first. Linux, before start. */
+struct tacet_frames {
+	__u64 first;			/* frame number */
+	__u32 count;
+	__u32 node;
+	__u32 slot;			/* of its first frame, in the records */
+	__u32 reserved;
+};
+
+struct tacet_memory {
+	/* Linux, before start */
+	__u64 records_base;		/* struct tacet_frame[slot_count], virtual */
+	__u64 own_base;			/* struct tacet_own[own_count], virtual */
+	__u32 slot_count;
+	__u32 own_count;
+	__u32 block_count;
+	/* Linux, atomically */
+	__u32 held_count;		/* frames that are not TACET_HELD_NOT */
+	struct tacet_frames blocks[TACET_MEMORY_BLOCKS];
+};
+
+/* The range has 512 GiB and is aligned to that: one entry of a page table's
+ * fourth level. */
+#define TACET_OWN_SHIFT 39u
+#define TACET_OWN_BYTES (1ull << TACET_OWN_SHIFT)
+
+enum tacet_own_state {
+	TACET_OWN_NONE = 0,		/* nobody's */
+	TACET_OWN_OPEN = 1,		/* cores may serve calls and faults */
+	TACET_OWN_CLOSED = 2,		/* its process stops having one */
+};
+
+/* The range of one process. */
+struct tacet_own {
+	__u32 lock;			/* 0 free, 1 held: by either side, for tables and state */
+	__u32 state;			/* enum tacet_own_state; Linux, under the lock */
+	__u64 base;			/* Linux, before it is open */
+	__u64 root;			/* frame number of its table; the core, asked to open or copy */
+	__u32 top;			/* page of the range: addresses begin below. Linux, before */
+	__u32 cursor;			/* cores, under the lock: where to look for addresses */
+	__u32 eager;			/* pages come with the call that maps. Linux, before */
+	__u32 reserved[7];
+};
+
+static_assert(sizeof(struct tacet_frame) == 16, "frame layout");
+static_assert(sizeof(struct tacet_frames) == 24, "frames layout");
+static_assert(sizeof(struct tacet_own) == 64, "own layout");
+
+/* What Linux asks of a core. Arguments are numbers of ranges unless said otherwise. */
+enum tacet_ask {
+	TACET_ASK_OPEN = 1,		/* a root for range [0] */
+	TACET_ASK_TOUCH = 2,		/* put a frame at page [1] of range [0]; [2]: 1 to write */
+	TACET_ASK_COPY = 3,		/* all of range [0] into range [1], which gets a root */
+	TACET_ASK_CLEAR = 4,		/* take back all of range [0], its root too */
+	TACET_ASK_FREE = 5,		/* take back frame [0], which is TACET_HELD_LEFT */
+};
+
+/* Entries of a range's tables. Present, writable, leaf and frame are the
+ * processor's; the others are ignored by it. */
+#define TACET_ENTRY_PRESENT (1ull << 0)
+#define TACET_ENTRY_WRITABLE (1ull << 1)
+#define TACET_ENTRY_RESERVED (1ull << 3)	/* address space; not present */
+#define TACET_ENTRY_HELD (1ull << 4)	/* a frame that may not be touched; not present */
+#define TACET_ENTRY_LEAF (1ull << 7)	/* above the last level */
+#define TACET_ENTRY_MIRRORED (1ull << 9)	/* Linux: it may map the page, or part of it */
+#define TACET_ENTRY_READABLE (1ull << 58)
+#define TACET_ENTRY_FRAME 0x000ffffffffff000ull
+
+#endif

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Unmapping, protecting and advising; and the steps of which all changes are made.
+
+use super::{Outcome, Range, Refusal, Work};
+use tacet_logic::paging::{Attributes, Entry, Protection, Span};
+
+/// Errors as a call gives them.
+const NO_MEMORY: u64 = -12i64 as u64;
+const BAD_ADDRESS: u64 = -14i64 as u64;
+
+impl Range<'_> {
+    /// munmap(2)
+    pub fn unmap(&mut self, span: Span) -> Outcome {
+        self.change(|work| work.remove(span))?;
+        Ok(0)
+    }
+
+    /// mprotect(2)
+    pub fn protect(&mut self, span: Span, protection: Protection) -> Outcome {
+        self.change(|work| {
+            work.unmirrored(span)?;
+            work.before_hole(span, |work, part| {
+                let protected = work.space.protect(part, protection).or_else(|_| {
+                    // Not all at once: as it is touched, there may be enough.
+                    let lazy = |attributes| Attributes { eager: false, ..attributes };
+                    work.space.advise(part, lazy)?;
+                    work.space.protect(part, protection)
+                });
+                let lost = protected.map_err(|_| Refusal::Beyond)?;
+                work.stale |= lost.pages != 0;
+                Ok(())
+            })
+        })
+    }
+
+    /// The next touch of these pages finds zeros.
+    pub fn discard(&mut self, span: Span) -> Outcome {
+        self.change(|work| {
+            work.unmirrored(span)?;
+            let (space, leaving) = (&mut work.space, &mut work.leaving);
+            space.discard(span, |old| leaving.retire(old)).map_err(|_| Refusal::Beyond)?;
+            work.before_hole(span, |_, _| Ok(()))
+        })
+    }
+
+    /// Puts frames behind all pages.
+    pub fn populate(&mut self, span: Span) -> Outcome {
+        self.change(|work| work.before_hole(span, |work, part| work.space.populate(part).map_err(|_| Refusal::Beyond)))
+    }
+
+    /// Changes what is remembered of these pages.
+    pub fn advise(&mut self, span: Span, change: impl Fn(Attributes) -> Attributes) -> Outcome {
+        self.change(|work| {
+            work.before_hole(span, |work, part| work.space.advise(part, change).map_err(|_| Refusal::Beyond))
+        })
+    }
+}
+
+impl Work<'_> {
+    /// Unmaps whatever is in `span`.
+    pub fn remove(&mut self, span: Span) -> Result<(), Refusal> {
+        self.unmirrored(span)?;
+        let leaving = &mut self.leaving;
+        self.space.unmap(span, |old| leaving.retire(old)).map_err(|_| Refusal::Beyond)?;
+        // Its addresses are the next that are given.
+        if span.end() <= self.held.top() {
+            self.held.set_cursor(self.held.cursor().max(span.end()));
+        }
+        Ok(())
+    }
+
+    /// Linux maps nothing of `span`, nor of a page that reaches into it. Linux maps
+    /// under the lock, so that this stays so while it is held.
+    pub fn unmirrored(&self, span: Span) -> Result<(), Refusal> {
+        let mut page = span.first();
+        while page < span.end() {
+            let Some(view) = self.space.view(page) else { break };
+            if matches!(view.entry, Entry::Leaf(leaf) if leaf.mirrored) {
+                return Err(Refusal::Mirrored(span));
+            }
+            page = view.end();
+        }
+        Ok(())
+    }
+
+    /// All of `span` is mapped, or the error for it.
+    pub fn mapped(&self, span: Span) -> Result<(), u64> {
+        self.space.hole(span).map_or(Ok(()), |_| Err(BAD_ADDRESS))
+    }
+
+    /// As Linux does: what is before a hole is changed, then the hole is an error.
+    fn before_hole(&mut self, span: Span, change: impl FnOnce(&mut Self, Span) -> Result<(), Refusal>) -> Outcome {
+        let hole = self.space.hole(span);
+        if let Some(part) = Span::new(span.first(), hole.unwrap_or(span.end()) - span.first()) {
+            change(self, part)?;
+        }
+        Ok(if hole.is_some() { NO_MEMORY } else { 0 })
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A process's own memory: anonymous memory from the partition, in a range of
+//! addresses that Linux set aside, served without Linux.
+//!
+//! The range's page table is the only truth (`tacet_logic::paging`). One lock for
+//! each range lets one core at a time change it, and Linux read it. What a call takes
+//! away is gone from every TLB before the lock is free again. What Linux maps of it
+//! on its side ("mirrors", `linux/own.c`) is never changed here: the call goes to
+//! Linux first, which unmaps that and sends the thread to try again. What cannot be
+//! done here at all goes to Linux too, and then the memory becomes Linux's for good.
+
+mod change;
+mod fault;
+mod place;
+mod question;
+
+pub use fault::{Fate, touch};
+pub use question::answer;
+
+use tacet_abi::{TACET_OWN_BYTES, TACET_REFUSAL_BEYOND, TACET_REFUSAL_CLOSED, TACET_REFUSAL_MIRRORED};
+use tacet_logic::paging::{AddressSpace, Error, Span};
+use tacet_metal::{Context, Core, Frames, Leaving, Own, OwnHeld};
+
+/// The pages of an address and what is behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// None is in the range.
+    Outside,
+    /// All are.
+    Inside(Span),
+    /// Some are, or it is not a run of whole pages.
+    Across,
+}
+
+/// Why a call goes to Linux.
+#[derive(Debug, Clone, Copy)]
+pub enum Refusal {
+    /// It is nothing to do with the range.
+    Elsewhere,
+    /// Linux maps some of these pages.
+    Mirrored(Span),
+    /// The range is on its way to Linux.
+    Closed,
+    /// It cannot be done here.
+    Beyond,
+}
+
+/// What a call about the range comes to: its result, or why it is Linux's.
+pub type Outcome = Result<u64, Refusal>;
+
+/// A process's range, seen from one core.
+pub struct Range<'a> {
+    core: &'a Core,
+    frames: &'a mut Frames,
+    own: Own,
+    /// The address space that cores load.
+    root: u64,
+}
+
+/// One operation on a range, under its lock.
+struct Work<'w> {
+    held: &'w OwnHeld,
+    space: AddressSpace<'w, Frames>,
+    leaving: Leaving,
+    /// A TLB may have what is not so any more, besides what leaves.
+    stale: bool,
+}
+
+impl<'a> Range<'a> {
+    /// None: the process has none.
+    pub fn of(core: &'a Core, frames: Option<&'a mut Frames>, context: &Context<'_>) -> Option<Self> {
+        let frames = frames?;
+        let own = frames.own(context.own()?)?;
+        Some(Self { core, frames, own, root: context.root() })
+    }
+
+    /// Where `bytes` bytes at `address` are; `bytes` is rounded up to pages, as Linux does.
+    pub fn extent(&self, address: u64, bytes: u64) -> Extent {
+        let (first, end) = (self.own.base(), self.own.base() + TACET_OWN_BYTES);
+        if address >= end || address.saturating_add(bytes) <= first || bytes == 0 {
+            return Extent::Outside;
+        }
+        let Some(bytes) = bytes.checked_next_multiple_of(4096) else { return Extent::Across };
+        match Span::of_bytes(first, address, bytes) {
+            Ok(span) => Extent::Inside(span),
+            Err(Error::Misaligned) => Extent::Outside, // an error, which Linux finds first
+            Err(_) => Extent::Across,
+        }
+    }
+
+    /// Pages come with the call that maps them.
+    pub fn eager(&self) -> bool {
+        self.own.eager()
+    }
+
+    /// Where a page of the range is.
+    fn address(&self, page: u32) -> u64 {
+        self.own.base() + (u64::from(page) << 12)
+    }
+
+    /// Does `work` on the range while nobody else is at it.
+    fn change<T>(&mut self, work: impl FnOnce(&mut Work<'_>) -> Result<T, Refusal>) -> Result<T, Refusal> {
+        let held = self.own.hold();
+        if !held.is_open() {
+            return Err(Refusal::Closed);
+        }
+        let leaving = self.frames.leaving();
+        let space = AddressSpace::new(held.root(), self.frames);
+        let mut work_on = Work { held: &held, space, leaving, stale: false };
+        let done = work(&mut work_on);
+        let Work { leaving, stale, .. } = work_on;
+        let tables = self.frames.tables_left();
+        if stale || tables || leaving.any() {
+            self.core.flush(self.root);
+        }
+        if tables || leaving.any() {
+            self.frames.free_left(leaving);
+        }
+        done
+    }
+
+    /// Tells Linux why it gets what the thread asked for.
+    pub fn refuse(&self, context: &Context<'_>, refusal: Refusal) {
+        match refusal {
+            Refusal::Elsewhere => {}
+            Refusal::Mirrored(span) => {
+                context.refuse(TACET_REFUSAL_MIRRORED, self.address(span.first()), self.address(span.end()));
+            }
+            Refusal::Closed => context.refuse(TACET_REFUSAL_CLOSED, 0, 0),
+            Refusal::Beyond => context.refuse(TACET_REFUSAL_BEYOND, 0, 0),
+        }
+    }
+}

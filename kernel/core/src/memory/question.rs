@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What Linux asks about ranges and frames (`enum tacet_ask`); the other end is
+//! `linux/ask.c`. No thread of the process is at what is asked about, except for
+//! `TACET_ASK_TOUCH`.
+
+use tacet_abi::{TACET_ASK_CLEAR, TACET_ASK_COPY, TACET_ASK_FREE, TACET_ASK_OPEN, TACET_ASK_TOUCH};
+use tacet_logic::paging::{AddressSpace, PageSize, Protection, Tables};
+use tacet_metal::{Core, Frames, OwnHeld};
+
+/// Errors as Linux knows them.
+const NO_MEMORY: i32 = -12;
+const BAD_ADDRESS: i32 = -14;
+const INVALID: i32 = -22;
+
+/// Answers the question that is pending, if one is.
+pub fn answer(core: &Core, frames: Option<&mut Frames>) {
+    let Some(question) = core.question() else { return };
+    let result = frames.map_or(Err(INVALID), |frames| {
+        let [first, second, third] = question.arguments;
+        match question.kind {
+            TACET_ASK_OPEN => open(frames, first),
+            TACET_ASK_TOUCH => touch(frames, first, second, third != 0),
+            TACET_ASK_COPY => copy(frames, first, second),
+            TACET_ASK_CLEAR => clear(frames, first),
+            TACET_ASK_FREE => frames.free_kept(first).then_some(()).ok_or(INVALID),
+            _ => Err(INVALID),
+        }
+    });
+    core.answer(&question, result.err().unwrap_or(0));
+}
+
+fn held(frames: &Frames, number: u64) -> Result<OwnHeld, i32> {
+    Ok(frames.own(u32::try_from(number).map_err(|_| INVALID)?).ok_or(INVALID)?.hold())
+}
+
+fn open(frames: &mut Frames, number: u64) -> Result<(), i32> {
+    let held = held(frames, number)?;
+    held.set_root(frames.allocate_table().ok_or(NO_MEMORY)?);
+    Ok(())
+}
+
+fn touch(frames: &mut Frames, number: u64, page: u64, write: bool) -> Result<(), i32> {
+    let held = held(frames, number)?;
+    let page = u32::try_from(page).map_err(|_| INVALID)?;
+    if held.root() == 0 {
+        return Err(INVALID);
+    }
+    let access = if write { Protection::READ_WRITE } else { Protection::READ };
+    let touched = AddressSpace::new(held.root(), frames).fault(page, access, PageSize::Mib2);
+    // Tables that were taken away had nothing present: nobody has them but as empty.
+    match touched {
+        Ok(_) => Ok(()),
+        Err(tacet_logic::paging::Error::NoFrame | tacet_logic::paging::Error::NoTable) => Err(NO_MEMORY),
+        Err(_) => Err(BAD_ADDRESS),
+    }
+}
+
+/// Nobody knows the copy yet, and nobody writes to what is copied.
+fn copy(frames: &mut Frames, from: u64, to: u64) -> Result<(), i32> {
+    if from == to {
+        return Err(INVALID);
+    }
+    let (from, to) = (held(frames, from)?, held(frames, to)?);
+    let root = frames.allocate_table().ok_or(NO_MEMORY)?;
+    let copied = AddressSpace::new(from.root(), frames).copy_to(root);
+    let leaving = frames.leaving();
+    if copied.is_err() {
+        frames.free_table(root);
+        frames.free_left(leaving);
+        return Err(NO_MEMORY);
+    }
+    to.set_root(root);
+    Ok(())
+}
+
+/// No core has the address space loaded, and Linux maps nothing of it.
+fn clear(frames: &mut Frames, number: u64) -> Result<(), i32> {
+    let held = held(frames, number)?;
+    if held.root() == 0 {
+        return Err(INVALID);
+    }
+    let mut leaving = frames.leaving();
+    AddressSpace::new(held.root(), frames).clear(|old| leaving.retire(old));
+    frames.free_table(held.root());
+    held.set_root(0);
+    frames.free_left(leaving);
+    frames.drain();
+    Ok(())
+}

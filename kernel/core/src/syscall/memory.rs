@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Anonymous private memory from the partition (`crate::memory`).
+//!
+//! A call that is not about the process's own range is Linux's as ever. One that is,
+//! and that cannot be served here, is Linux's after the range has become Linux's too.
+
+use super::Call;
+use crate::memory::{Extent, Outcome, Range, Refusal};
+use tacet_logic::paging::{Attributes, PAGES, Protection, Span};
+use tacet_metal::Served;
+
+/// include/uapi/linux/mman.h and asm-generic/mman-common.h
+const PROT_WRITE: u64 = 2;
+const PROT_READ_WRITE: u64 = 3;
+const MAP_PRIVATE_ANONYMOUS: u64 = 0x22;
+const MAP_FIXED: u64 = 0x10;
+const MAP_NORESERVE: u64 = 0x4000;
+const MAP_POPULATE: u64 = 0x8000;
+const MAP_STACK: u64 = 0x2_0000;
+const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
+/// Those, and what says nothing: DENYWRITE, EXECUTABLE, NONBLOCK.
+const MAP_ORDINARY: u64 =
+    MAP_PRIVATE_ANONYMOUS | MAP_FIXED | MAP_NORESERVE | MAP_POPULATE | MAP_STACK | MAP_FIXED_NOREPLACE | 0x1_1800;
+const MREMAP_MAYMOVE: u64 = 1;
+const MREMAP_FIXED: u64 = 2;
+
+pub fn mmap(call: &Call<'_>) -> Served {
+    let [address, bytes, protection, flags, ..] = call.context.arguments();
+    serve(call, |range| {
+        let ours = flags & !MAP_ORDINARY == 0 && flags & 0x2f == MAP_PRIVATE_ANONYMOUS;
+        let wanted = wanted(protection);
+        let fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) != 0;
+        let extent = range.extent(address, bytes);
+        let (Some(protection), true) = (wanted, ours) else {
+            // Somebody else's mapping, which may be meant to replace some of ours.
+            return Err(if fixed && extent != Extent::Outside { Refusal::Beyond } else { Refusal::Elsewhere });
+        };
+        // Of address space that is taken in advance, and of a stack, little is used.
+        let sparse = flags & (MAP_NORESERVE | MAP_STACK) != 0;
+        let eager = range.eager() && !sparse || flags & MAP_POPULATE != 0;
+        // Linux writes where a thread's stack ends, whenever it goes to a core.
+        let attributes = Attributes { protection, policy: 0, eager, small: flags & MAP_STACK != 0 };
+        match extent {
+            Extent::Inside(span) if fixed => range.map_at(span, flags & MAP_FIXED_NOREPLACE == 0, attributes),
+            Extent::Inside(_) | Extent::Across if fixed => Err(Refusal::Beyond),
+            Extent::Inside(span) => range.map(span.pages(), Some(span), attributes),
+            _ if !fixed && address == 0 => {
+                let pages = pages(bytes).ok_or(Refusal::Elsewhere)?;
+                range.map(pages, None, attributes).map_err(|refusal| match refusal {
+                    Refusal::Closed => Refusal::Elsewhere,
+                    other => other,
+                })
+            }
+            _ => Err(Refusal::Elsewhere),
+        }
+    })
+}
+
+pub fn munmap(call: &Call<'_>) -> Served {
+    let [address, bytes, ..] = call.context.arguments();
+    serve(call, |range| {
+        let span = inside(range, address, bytes)?;
+        range.unmap(span)
+    })
+}
+
+pub fn mprotect(call: &Call<'_>) -> Served {
+    let [address, bytes, protection, ..] = call.context.arguments();
+    serve(call, |range| {
+        let span = inside(range, address, bytes)?;
+        range.protect(span, wanted(protection).ok_or(Refusal::Beyond)?)
+    })
+}
+
+pub fn madvise(call: &Call<'_>) -> Served {
+    let [address, bytes, advice, ..] = call.context.arguments();
+    serve(call, |range| {
+        let span = inside(range, address, bytes)?;
+        match advice as u32 {
+            // NORMAL, RANDOM, SEQUENTIAL, DONTDUMP, DODUMP, COLD, PAGEOUT
+            0..=2 | 16 | 17 | 20 | 21 => range.advise(span, |attributes| attributes),
+            // WILLNEED, POPULATE_READ, POPULATE_WRITE, COLLAPSE
+            3 | 22 | 23 | 25 => range.populate(span),
+            // DONTNEED, FREE, DONTNEED_LOCKED
+            4 | 8 | 24 => range.discard(span),
+            // HUGEPAGE, NOHUGEPAGE
+            14 => range.advise(span, |attributes| Attributes { small: false, ..attributes }),
+            15 => range.advise(span, |attributes| Attributes { small: true, ..attributes }),
+            // REMOVE to WIPEONFORK and KEEPONFORK; poison and guards
+            9..=13 | 18 | 19 | 100..=110 => Err(Refusal::Beyond),
+            _ => Err(Refusal::Elsewhere), // an error
+        }
+    })
+}
+
+pub fn mremap(call: &Call<'_>) -> Served {
+    let [address, bytes, wanted, flags, to, _] = call.context.arguments();
+    serve(call, |range| {
+        if !address.is_multiple_of(4096) || wanted == 0 {
+            return Err(Refusal::Elsewhere); // an error
+        }
+        let fixed = flags & MREMAP_FIXED != 0;
+        let target = if fixed { range.extent(to, wanted) } else { Extent::Outside };
+        // With a size of 0 it would be a second mapping of the same.
+        let old = match (range.extent(address, bytes), range.extent(address & !4095, 1)) {
+            (Extent::Inside(span), _) => span,
+            (Extent::Outside, Extent::Outside) if target == Extent::Outside => return Err(Refusal::Elsewhere),
+            _ => return Err(Refusal::Beyond),
+        };
+        let pages = pages(wanted).ok_or(Refusal::Beyond)?;
+        match (flags, target) {
+            (0 | MREMAP_MAYMOVE, _) => range.resize(old, pages, flags == MREMAP_MAYMOVE),
+            (3, Extent::Inside(span)) => range.move_to(old, span),
+            _ => Err(Refusal::Beyond),
+        }
+    })
+}
+
+/// What a program may do: all or nothing. What Linux mirrors it can mirror only to be
+/// written, and it would execute it; as on x86, who may write may read.
+fn wanted(protection: u64) -> Option<Protection> {
+    match protection {
+        0 => Some(Protection::NONE),
+        PROT_WRITE | PROT_READ_WRITE => Some(Protection::READ_WRITE),
+        _ => None,
+    }
+}
+
+/// A size in pages, if a range can have so many.
+fn pages(bytes: u64) -> Option<u32> {
+    let pages = u32::try_from(bytes.div_ceil(4096)).ok()?;
+    (1..PAGES).contains(&pages).then_some(pages)
+}
+
+/// The pages of a call that is about the range alone.
+fn inside(range: &Range<'_>, address: u64, bytes: u64) -> Result<Span, Refusal> {
+    match range.extent(address, bytes) {
+        Extent::Inside(span) => Ok(span),
+        Extent::Outside => Err(Refusal::Elsewhere),
+        Extent::Across => Err(Refusal::Beyond),
+    }
+}
+
+fn serve(call: &Call<'_>, work: impl FnOnce(&mut Range<'_>) -> Outcome) -> Served {
+    let mut frames = call.frames.borrow_mut();
+    let Some(mut range) = Range::of(call.core, frames.as_mut(), call.context) else { return Served::Forward };
+    match work(&mut range) {
+        Ok(result) => Served::Done(result),
+        Err(refusal) => {
+            range.refuse(call.context, refusal);
+            Served::Forward
+        }
+    }
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The partition's memory as programs get it: one core's way to frames and to what
+//! is in them (`memory.h`).
+//!
+//! The pool is shared by all cores and made by the first that comes. A [`Frames`] is
+//! one core's: its cache, and what it has unmapped but not yet given back. Content
+//! is reached through the direct map, which has the partition's frames and nothing
+//! else.
+
+use crate::core_local::Core;
+use crate::locked::Locked;
+use crate::own::Own;
+use crate::records::FrameRecords;
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use tacet_abi::{TACET_DIRECT_BASE, TACET_ENTRY_MIRRORED, TACET_MEMORY_BLOCKS, TACET_PAGE_BYTES, tacet_memory};
+use tacet_logic::frames::{Block, Cache, Chain, FreeError, Layout, Lists, NODES, Pool};
+use tacet_logic::paging::{MIRRORED, Memory, Retired, Tables};
+
+const _: () = assert!(MIRRORED == TACET_ENTRY_MIRRORED as u64);
+
+/// What all cores share.
+struct Common {
+    /// 0: nobody has made it, 1: somebody is at it, 2: it is made.
+    made: AtomicU32,
+    pool: UnsafeCell<MaybeUninit<Pool<'static, FrameRecords>>>,
+    blocks: UnsafeCell<[Block; TACET_MEMORY_BLOCKS as usize]>,
+    lists: Locked<Lists>,
+}
+
+// SAFETY: `made` says who may touch the cells: one core writes them between 0 and 2,
+// and afterwards nobody does.
+unsafe impl Sync for Common {}
+
+static COMMON: Common = Common {
+    made: AtomicU32::new(0),
+    pool: UnsafeCell::new(MaybeUninit::uninit()),
+    blocks: UnsafeCell::new([Block::new(0, 0, 0); TACET_MEMORY_BLOCKS as usize]),
+    lists: Locked::new(Lists::new()),
+};
+
+/// One core's way to the partition's memory.
+pub struct Frames {
+    memory: NonNull<tacet_memory>,
+    pool: &'static Pool<'static, FrameRecords>,
+    cache: Cache,
+    /// Tables that no entry names any more.
+    tables: Leaving,
+    /// Nodes in the order in which this core asks them.
+    nodes: [u8; NODES],
+    counters: [NonNull<u64>; 2],
+}
+
+/// What one operation unmaps: perhaps still in a TLB.
+pub struct Leaving {
+    memory: NonNull<tacet_memory>,
+    pool: &'static Pool<'static, FrameRecords>,
+    records: FrameRecords,
+    chain: Chain,
+}
+
+impl Frames {
+    /// None: this partition has no memory for programs.
+    pub fn new(core: &Core) -> Option<Self> {
+        let memory = NonNull::new(core.memory_base as *mut tacet_memory)?;
+        // SAFETY: Linux filled it before it started the first core, and changes one
+        // counter only, which is not read through this reference.
+        let records = FrameRecords::new(unsafe { memory.as_ref() });
+        let pool = common_pool(memory, records)?;
+        let mine = (core.node() as usize).min(NODES - 1) as u8;
+        let mut nodes = [mine; NODES];
+        let others = (0..NODES as u8).filter(|&node| node != mine);
+        nodes.iter_mut().skip(1).zip(others).for_each(|(place, node)| *place = node);
+        let counters = core.shared.frame_counters();
+        let tables = Leaving { memory, pool, records, chain: Chain::new() };
+        Some(Self { memory, pool, cache: Cache::new(mine), tables, nodes, counters })
+    }
+
+    /// The range with this number.
+    pub fn own(&self, number: u32) -> Option<Own> {
+        // SAFETY: as in `new`.
+        let memory = unsafe { self.memory.as_ref() };
+        // SAFETY: the number is below the count of ranges that Linux mapped.
+        (number < memory.own_count).then(|| unsafe { Own::new(memory.own_base, number) })
+    }
+
+    /// For what an operation unmaps.
+    pub fn leaving(&self) -> Leaving {
+        Leaving { chain: Chain::new(), ..self.tables }
+    }
+
+    /// Whether tables were taken away: then processors may have them cached.
+    pub fn tables_left(&self) -> bool {
+        self.tables.any()
+    }
+
+    /// No TLB has these any more, nor the tables that were taken away: both may be used
+    /// again.
+    pub fn free_left(&mut self, mut leaving: Leaving) {
+        for chain in [&mut leaving.chain, &mut self.tables.chain] {
+            let frames = chain.frames();
+            check(chain.free(self.pool, &COMMON.lists, &mut self.cache), frames, 0);
+            count(self.counters.get(1), frames);
+        }
+    }
+
+    /// Linux lets go of a frame that was unmapped before; false if it is not one.
+    pub fn free_kept(&mut self, frame: u64) -> bool {
+        let slot = self.tables.slot(frame);
+        let left = slot.is_some_and(|slot| self.tables.records.take_from_linux(slot));
+        if left {
+            check(self.cache.free(self.pool, &COMMON.lists, frame, 0), frame, 0);
+            count(self.counters.get(1), 1);
+        }
+        left
+    }
+
+    /// Gives what this core has in store to all.
+    pub fn drain(&mut self) {
+        self.cache.drain(self.pool, &COMMON.lists);
+    }
+
+    /// A frame of the pool as memory. Dies rather than reach beyond the pool.
+    fn content(&self, frame: u64, order: u8) -> *mut u8 {
+        let inside = self.pool.layout().block(frame).is_some_and(|block| frame + (1 << order) <= block.end());
+        if !inside {
+            crate::die(format_args!("frame {frame:#x} of order {order}: not the partition's"));
+        }
+        (TACET_DIRECT_BASE as u64 + (frame << 12)) as *mut u8
+    }
+
+    fn entry(&self, table: u64, index: u16) -> &AtomicU64 {
+        let table = self.content(table, 0).cast::<u64>();
+        // SAFETY: (1) a frame of the pool, mapped for as long as the core runs; (2) the
+        // index is below 512; (3) both sides access entries atomically.
+        unsafe { AtomicU64::from_ptr(table.add(usize::from(index & 511))) }
+    }
+}
+
+impl Leaving {
+    /// A frame that no entry names any more: nobody's until no TLB has it.
+    pub fn retire(&mut self, old: Retired) {
+        if self.held_by_linux() == 0 {
+            return self.push(old.frame, old.order);
+        }
+        // Frame by frame: some may still be used by Linux.
+        check(self.pool.split(old.frame, old.order, 0), old.frame, old.order);
+        for frame in old.frame..old.frame + (1 << old.order) {
+            if !self.slot(frame).is_some_and(|slot| self.records.leave_to_linux(slot)) {
+                self.push(frame, 0);
+            }
+        }
+    }
+
+    /// Whether there are any.
+    pub fn any(&self) -> bool {
+        self.chain.frames() != 0
+    }
+
+    fn held_by_linux(&self) -> u32 {
+        // SAFETY: mapped, aligned, always accessed atomically.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.memory.as_ptr()).held_count) }.load(Ordering::SeqCst)
+    }
+
+    fn push(&mut self, frame: u64, order: u8) {
+        check(self.chain.push(self.pool, frame, order), frame, order);
+    }
+
+    /// The frame's record.
+    fn slot(&self, frame: u64) -> Option<u32> {
+        // SAFETY: as in `Frames::new`.
+        let memory = unsafe { self.memory.as_ref() };
+        let blocks = memory.blocks.iter().take(memory.block_count as usize);
+        let block = blocks.rev().find(|block| block.first <= frame)?;
+        let offset = frame - block.first;
+        (offset < u64::from(block.count)).then(|| block.slot + offset as u32)
+    }
+}
+
+/// Only this core writes its counters.
+fn count(counter: Option<&NonNull<u64>>, frames: u64) {
+    if let Some(&counter) = counter {
+        // SAFETY: mapped and aligned; Linux only reads it.
+        let counter = unsafe { AtomicU64::from_ptr(counter.as_ptr()) };
+        counter.store(counter.load(Ordering::Relaxed).wrapping_add(frames), Ordering::Relaxed);
+    }
+}
+
+/// The books say that this cannot be: somebody wrote into them.
+fn check(result: Result<(), FreeError>, frame: u64, order: u8) {
+    if let Err(error) = result {
+        crate::die(format_args!("frame {frame:#x} of order {order}: {error:?}"));
+    }
+}
+
+/// Made by the first core that comes; None if Linux described it wrongly.
+fn common_pool(memory: NonNull<tacet_memory>, records: FrameRecords) -> Option<&'static Pool<'static, FrameRecords>> {
+    if COMMON.made.compare_exchange(0, 1, Ordering::Acquire, Ordering::Acquire).is_ok() {
+        // SAFETY: (1) only the core that changed `made` from 0 comes here; (2) `memory`
+        // was filled before any core started.
+        let (blocks, memory) = unsafe { (&mut *COMMON.blocks.get(), memory.as_ref()) };
+        let count = memory.block_count.min(TACET_MEMORY_BLOCKS) as usize;
+        for (block, given) in blocks.iter_mut().zip(memory.blocks.iter()).take(count) {
+            *block = Block::new(given.first, given.count, given.node as u8);
+        }
+        let layout = match Layout::new(blocks.split_at_mut(count).0) {
+            Ok(layout) if layout.slots() <= memory.slot_count => layout,
+            _ => crate::die(format_args!("memory: Linux described its blocks wrongly")),
+        };
+        let pool = Pool::new(layout, records);
+        COMMON.lists.with(|lists| pool.fill(lists));
+        // SAFETY: as above.
+        unsafe { (*COMMON.pool.get()).write(pool) };
+        COMMON.made.store(2, Ordering::Release);
+    }
+    while COMMON.made.load(Ordering::Acquire) != 2 {
+        core::hint::spin_loop();
+    }
+    // SAFETY: it is made, and never changes again.
+    Some(unsafe { (*COMMON.pool.get()).assume_init_ref() })
+}
+
+impl Tables for Frames {
+    fn load(&self, table: u64, index: u16) -> u64 {
+        self.entry(table, index).load(Ordering::Acquire)
+    }
+
+    fn store(&self, table: u64, index: u16, entry: u64) {
+        self.entry(table, index).store(entry, Ordering::Release);
+    }
+
+    fn compare_exchange(&self, table: u64, index: u16, current: u64, new: u64) -> bool {
+        self.entry(table, index).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    fn allocate_table(&mut self) -> Option<u64> {
+        let table = self.allocate(0, 0)?;
+        self.zero(table, 0);
+        Some(table)
+    }
+
+    fn free_table(&mut self, table: u64) {
+        self.tables.push(table, 0);
+    }
+}
+
+impl Memory for Frames {
+    fn allocate(&mut self, order: u8, _policy: u8) -> Option<u64> {
+        let frame = self.cache.allocate(self.pool, &COMMON.lists, order, &self.nodes)?;
+        count(self.counters.first(), 1 << order);
+        Some(frame)
+    }
+
+    fn free(&mut self, frame: u64, order: u8) {
+        check(self.cache.free(self.pool, &COMMON.lists, frame, order), frame, order);
+        count(self.counters.get(1), 1 << order);
+    }
+
+    fn split(&mut self, frame: u64, order: u8, to: u8) {
+        check(self.pool.split(frame, order, to), frame, order);
+    }
+
+    fn zero(&mut self, frame: u64, order: u8) {
+        let content = self.content(frame, order);
+        // SAFETY: all of it is frames of the pool, which this core was handed.
+        unsafe { content.write_bytes(0, (TACET_PAGE_BYTES as usize) << order) };
+    }
+
+    fn copy(&mut self, from: u64, to: u64, order: u8) {
+        let (from, to) = (self.content(from, order), self.content(to, order));
+        // SAFETY: both are frames of the pool; `to` was just handed out, so they are not
+        // the same. A program may write `from` meanwhile: bytes are copied, not values.
+        unsafe { core::ptr::copy_nonoverlapping(from, to, (TACET_PAGE_BYTES as usize) << order) };
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The range of addresses in which a process has memory of the partition
+//! (`struct tacet_own`), shared with Linux under its lock.
+
+use core::hint::spin_loop;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use tacet_abi::{TACET_OWN_OPEN, tacet_own};
+
+/// One range.
+#[derive(Clone, Copy)]
+pub struct Own {
+    at: NonNull<tacet_own>,
+}
+
+/// The range's lock is held for as long as this lives: by this core, briefly.
+pub struct OwnHeld {
+    own: Own,
+}
+
+macro_rules! field {
+    ($of:expr, $atomic:ident, $field:ident) => {{
+        // SAFETY: mapped for as long as the core runs; aligned; always accessed atomically.
+        unsafe { $atomic::from_ptr(&raw mut (*$of.at.as_ptr()).$field) }
+    }};
+}
+
+impl Own {
+    /// # Safety
+    /// `base` is where Linux mapped the ranges, and `number` is below their count.
+    pub(crate) unsafe fn new(base: u64, number: u32) -> Self {
+        // SAFETY: the caller's; Linux maps nothing at 0.
+        Self { at: unsafe { NonNull::new_unchecked((base as *mut tacet_own).add(number as usize)) } }
+    }
+
+    /// Its first address; it never changes while a thread of its process is here.
+    pub fn base(&self) -> u64 {
+        field!(self, AtomicU64, base).load(Ordering::Relaxed)
+    }
+
+    /// Pages come with the call that maps them.
+    pub fn eager(&self) -> bool {
+        field!(self, AtomicU32, eager).load(Ordering::Relaxed) != 0
+    }
+
+    /// Waits for the lock. Linux, too, has it for a few instructions only; another core
+    /// may fill large pages with zeros meanwhile.
+    pub fn hold(&self) -> OwnHeld {
+        let lock = field!(self, AtomicU32, lock);
+        while lock.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            while lock.load(Ordering::Relaxed) != 0 {
+                spin_loop();
+            }
+        }
+        OwnHeld { own: *self }
+    }
+}
+
+impl OwnHeld {
+    /// Calls and faults may be served.
+    pub fn is_open(&self) -> bool {
+        field!(self.own, AtomicU32, state).load(Ordering::Relaxed) == TACET_OWN_OPEN
+    }
+
+    /// The frame number of its table; 0: none.
+    pub fn root(&self) -> u64 {
+        field!(self.own, AtomicU64, root).load(Ordering::Relaxed)
+    }
+
+    pub fn set_root(&self, root: u64) {
+        field!(self.own, AtomicU64, root).store(root, Ordering::Relaxed);
+    }
+
+    /// The page below which addresses are given.
+    pub fn top(&self) -> u32 {
+        field!(self.own, AtomicU32, top).load(Ordering::Relaxed)
+    }
+
+    /// Where to look for addresses, downwards.
+    pub fn cursor(&self) -> u32 {
+        field!(self.own, AtomicU32, cursor).load(Ordering::Relaxed)
+    }
+
+    pub fn set_cursor(&self, page: u32) {
+        field!(self.own, AtomicU32, cursor).store(page, Ordering::Relaxed);
+    }
+}
+
+impl Drop for OwnHeld {
+    fn drop(&mut self) {
+        field!(self.own, AtomicU32, lock).store(0, Ordering::Release);
+    }
+}

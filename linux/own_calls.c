@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Calls and faults of hosted threads that concern their process's range and come to
+ * Linux all the same: what has to be done first.
+ *
+ * Called by delegate.c and fault.c in the thread's own context. A call that Linux
+ * performs never sees part of a range as anything but mapped memory: one that is
+ * about the mapping itself finds ordinary memory there instead (own_leave.c).
+ */
+#include <linux/mman.h>
+#include <linux/ratelimit.h>
+#include <linux/resource.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+#include <uapi/linux/sched.h>
+#include <asm/trap_pf.h>
+#include <asm/trapnr.h>
+#include <asm/unistd.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+/* Newer than the headers of the oldest kernel. */
+#define NR_SET_MEMPOLICY_HOME_NODE 450
+#define NR_MAP_SHADOW_STACK 453
+#define NR_MSEAL 462
+
+#define SAME_CALL_LIMIT 4
+
+static bool copies_process(const struct pt_regs *regs)
+{
+	u64 flags;
+
+	switch (regs->ax) {
+	case __NR_fork:
+		return true;
+	case __NR_clone:
+		return !(regs->di & CLONE_VM);
+	case __NR_clone3:
+		return !copy_from_user(&flags, (void __user *)regs->di, sizeof(flags)) &&
+		       !(flags & CLONE_VM);
+	}
+	return false;
+}
+
+/* The copy would not fit beside it. */
+static bool copy_would_fail(struct tacet_range *range)
+{
+	const struct tacet_memory *memory = tacet_partition.memory;
+	unsigned long frames = 0, used = 0, needed = tacet_range_populated(range);
+	unsigned int i;
+
+	for (i = 0; i < memory->block_count; i++)
+		frames += memory->blocks[i].count;
+	for (i = 0; i < tacet_partition.core_count; i++) {
+		const struct tacet_cpu *shared = tacet_partition.cores[i].shared;
+
+		used += READ_ONCE(shared->frames_taken) - READ_ONCE(shared->frames_returned);
+	}
+	/* An eighth for tables, and for what cores have in store. */
+	return needed + frames / 8 > frames - min(used, frames);
+}
+
+/* A limit that would count all of the range, or should and would not. */
+static bool limits_space(unsigned int resource)
+{
+	return resource == RLIMIT_AS || resource == RLIMIT_DATA;
+}
+
+/* regs->ax is the number of a call that is about mappings, and here about the range's. */
+static bool about_mappings(const struct tacet_range *range, const struct pt_regs *regs)
+{
+	switch (regs->ax) {
+	case __NR_mincore:
+	case __NR_mlock:
+	case __NR_mlock2:
+	case __NR_munlock:
+	case __NR_msync:
+	case __NR_mbind:
+	case __NR_pkey_mprotect:
+	case __NR_remap_file_pages:
+	case NR_SET_MEMPOLICY_HOME_NODE:
+	case NR_MSEAL:
+		return tacet_range_covers(range, regs->di, regs->si);
+	case __NR_shmat:
+		return regs->si && tacet_range_covers(range, regs->si, TACET_OWN_BYTES);
+	case NR_MAP_SHADOW_STACK:
+		return regs->di && tacet_range_covers(range, regs->di, regs->si);
+	case __NR_mlockall:
+	case __NR_userfaultfd:
+	case __NR_process_madvise:
+	case __NR_move_pages:
+	case __NR_migrate_pages:
+		return true;
+	case __NR_setrlimit:
+		return limits_space(regs->di);
+	case __NR_prlimit64:
+		return regs->dx && limits_space(regs->si);
+	}
+	return false;
+}
+
+/* The program gets no more of the partition's memory: a user may want to know why. */
+static void leave(struct tacet_range *range, unsigned long number)
+{
+	static DEFINE_RATELIMIT_STATE(reports, 5 * HZ, 10);
+
+	if (READ_ONCE(range->state) != TACET_RANGE_GONE && __ratelimit(&reports))
+		tacet_report(TACET_LOG_INFO, "process %d (%s): its memory becomes Linux's, for system call %lu",
+			     current->tgid, current->comm, number);
+	tacet_range_leave(range);
+}
+
+/* Waits until whoever has paused the range is done. */
+static void await_others(struct tacet_range *range)
+{
+	mutex_lock(&range->lock);
+	mutex_unlock(&range->lock);
+	mmap_read_lock(range->mm);
+	mmap_read_unlock(range->mm);
+}
+
+/* True: the core is to try again what the thread asked for. */
+static bool serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range,
+			  unsigned long number)
+{
+	const struct tacet_context *context = hosted->context;
+
+	switch (READ_ONCE(context->refusal)) {
+	case TACET_REFUSAL_MIRRORED:
+		/* Some of it may be what Linux writes whenever the thread goes to a core. */
+		if (++hosted->own_repeats > SAME_CALL_LIMIT) {
+			leave(range, number);
+			return false;
+		}
+		tacet_range_retire(range, context->refused_start, context->refused_end);
+		return true;
+	case TACET_REFUSAL_CLOSED:
+		await_others(range);
+		return true;
+	case TACET_REFUSAL_BEYOND:
+		leave(range, number);
+		return false;
+	}
+	return false;
+}
+
+/* Before Linux performs the call whose number is in regs->ax. True: not yet, the core
+ * is to be asked again. */
+bool tacet_own_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	struct tacet_range *range = hosted->space->range;
+
+	if (!range || READ_ONCE(range->state) == TACET_RANGE_GONE)
+		return false;
+	if (serve_refusal(hosted, range, regs->ax))
+		return true;
+	hosted->own_repeats = 0;
+	if (about_mappings(range, regs) || (copies_process(regs) && copy_would_fail(range)))
+		leave(range, regs->ax);
+	return false;
+}
+
+/* Before the thread goes to a core: whose calls all go to Linux, has Linux's memory. */
+void tacet_own_before_post(struct tacet_hosted *hosted)
+{
+	struct tacet_range *range = hosted->space->range;
+
+	if (range && READ_ONCE(range->state) != TACET_RANGE_GONE && tacet_looked_at())
+		tacet_range_leave(range);
+}
+
+/* As Linux signals an access that a mapping does not allow; it sees none such here. */
+static void signal_access(unsigned long address, u64 error)
+{
+	struct kernel_siginfo info;
+	bool refused = sigismember(&current->blocked, SIGSEGV) ||
+		       current->sighand->action[SIGSEGV - 1].sa.sa_handler == SIG_IGN;
+
+	clear_siginfo(&info);
+	info.si_signo = SIGSEGV;
+	info.si_code = SEGV_ACCERR;
+	info.si_addr = (void __user *)address;
+	current->thread.cr2 = address;
+	current->thread.error_code = error | X86_PF_USER;
+	current->thread.trap_nr = X86_TRAP_PF;
+	if (refused)
+		force_sig(SIGSEGV);
+	else
+		send_sig_info(SIGSEGV, &info, current);
+}
+
+/* A core's page fault in the range, which it could not resolve itself. 0: it is to try
+ * again; else Linux has a look at the instruction, or a signal is pending. */
+int tacet_own_fault(struct tacet_hosted *hosted, unsigned long address, u64 error)
+{
+	struct tacet_range *range = hosted->space->range;
+	struct tacet_leaf leaf;
+
+	switch (READ_ONCE(hosted->context->refusal)) {
+	case TACET_REFUSAL_CLOSED:
+	case TACET_REFUSAL_BEYOND:
+		serve_refusal(hosted, range, -1);
+		return 0;
+	}
+	if (READ_ONCE(range->state) == TACET_RANGE_PAUSED) {
+		await_others(range);
+		return 0;
+	}
+	if (!tacet_range_lock(range))
+		return -EFAULT;
+	leaf = tacet_range_leaf(range, (address - range->base) >> PAGE_SHIFT);
+	tacet_range_unlock(range);
+	if (leaf.value && !(leaf.value & TACET_ENTRY_READABLE))
+		signal_access(address, error);
+	return -EFAULT;
+}

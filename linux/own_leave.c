@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A range becomes Linux's: all that the process has there goes into ordinary
+ * anonymous memory at the same addresses, and the frames go back. Whatever the
+ * program then asks for is Linux's to do; the cores follow Linux's tables there as
+ * everywhere.
+ *
+ * Done when a thread of the process goes on without us, when somebody watches or
+ * filters its calls, and before a call that only Linux can serve. Meanwhile cores
+ * find nothing at these addresses, and who touches them on Linux tries again until
+ * the ordinary memory is there.
+ */
+#include <linux/kthread.h>
+#include <linux/mman.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+#define RANGE_PAGES (TACET_OWN_BYTES >> PAGE_SHIFT)
+
+/* Neighbouring pages with one protection. */
+struct run {
+	unsigned long page, pages;
+	bool accessible;
+};
+
+static bool mapped(const struct tacet_leaf *leaf)
+{
+	return leaf->value & (TACET_ENTRY_PRESENT | TACET_ENTRY_RESERVED | TACET_ENTRY_HELD);
+}
+
+/* A first touch may be under way: the entry has a frame that is not zeroed yet. */
+static bool has_frame(const struct tacet_leaf *leaf)
+{
+	u64 frame = (leaf->value & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
+
+	return leaf->value & (TACET_ENTRY_PRESENT | TACET_ENTRY_HELD) &&
+	       !(leaf->value & TACET_ENTRY_RESERVED) && tacet_frames_have(frame, leaf->pages);
+}
+
+/* The first run at @from or behind it; pages is 0 if there is none. */
+static struct run next_run(struct tacet_range *range, unsigned long from)
+{
+	struct run run = {};
+
+	while (from < RANGE_PAGES) {
+		struct tacet_leaf leaf = tacet_range_leaf(range, from);
+		bool accessible = leaf.value & TACET_ENTRY_READABLE;
+
+		if (!run.pages && mapped(&leaf))
+			run = (struct run){ .page = from, .accessible = accessible };
+		else if (run.pages && (!mapped(&leaf) || accessible != run.accessible))
+			break;
+		from = leaf.page + leaf.pages;
+		if (mapped(&leaf))
+			run.pages = from - run.page;
+		cond_resched();
+	}
+	return run;
+}
+
+static int copy_page_to(struct tacet_range *range, unsigned long address, void *content,
+			bool accessible)
+{
+	struct task_struct *task = range->leave_task ?: current;
+
+	if (accessible)
+		return copy_to_user((void __user *)address, content, PAGE_SIZE) ? -EFAULT : 0;
+	return access_process_vm(task, address, content, PAGE_SIZE, FOLL_WRITE | FOLL_FORCE) ==
+	       PAGE_SIZE ? 0 : -EFAULT;
+}
+
+static int copy_leaf(struct tacet_range *range, const struct tacet_leaf *leaf, bool accessible)
+{
+	u64 frame = (leaf->value & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
+	unsigned long i;
+	int error = 0;
+
+	for (i = 0; i < leaf->pages && !error; i++) {
+		error = copy_page_to(range, range->base + ((leaf->page + i) << PAGE_SHIFT),
+				     pfn_to_kaddr(frame + i), accessible);
+		cond_resched();
+	}
+	return error;
+}
+
+static int move_run(struct tacet_range *range, const struct run *run)
+{
+	unsigned long address = range->base + (run->page << PAGE_SHIFT);
+	unsigned long page = run->page;
+	unsigned long at;
+	int error = 0;
+
+	at = vm_mmap(NULL, address, run->pages << PAGE_SHIFT,
+		     run->accessible ? PROT_READ | PROT_WRITE : PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, 0);
+	if (at != address)
+		return IS_ERR_VALUE(at) ? (int)at : -EINVAL;
+	while (page < run->page + run->pages && !error) {
+		struct tacet_leaf leaf = tacet_range_leaf(range, page);
+
+		if (has_frame(&leaf))
+			error = copy_leaf(range, &leaf, run->accessible);
+		page = leaf.page + leaf.pages;
+	}
+	return error;
+}
+
+/* What is not mapped goes first, piece by piece: others may map there at once. */
+static int give_addresses(struct tacet_range *range, unsigned long page, unsigned long end)
+{
+	return page == end ? 0 : vm_munmap(range->base + (page << PAGE_SHIFT),
+					   (end - page) << PAGE_SHIFT);
+}
+
+static int move_all(struct tacet_range *range)
+{
+	unsigned long page = 0;
+	struct run run;
+	int error;
+
+	do {
+		run = next_run(range, page);
+		error = give_addresses(range, page, run.pages ? run.page : RANGE_PAGES);
+		if (!error && run.pages)
+			error = move_run(range, &run);
+		page = run.page + run.pages;
+	} while (run.pages && !error);
+	return error;
+}
+
+/* No core serves anything about it any more, nor finds it; Linux maps none of it. */
+static void close_range_to_all(struct tacet_range *range)
+{
+	if (tacet_range_lock(range)) {
+		range->shared->state = TACET_OWN_CLOSED;
+		tacet_range_unlock(range);
+	}
+	/* Faults of Linux that have begun end first, and a fork: they hold the lock. */
+	mmap_write_lock(range->mm);
+	tacet_range_set_state(range, TACET_RANGE_PAUSED);
+	unmap_mapping_range(range->mapping, 0, 0, 1);
+	mmap_write_unlock(range->mm);
+}
+
+/* current->mm is the range's. Returns when all is Linux's, whoever does it. */
+void tacet_range_leave(struct tacet_range *range)
+{
+	int error;
+
+	mutex_lock(&range->lock);
+	if (!range->dead && !range->lost && range->shared->state == TACET_OWN_OPEN) {
+		atomic_inc(&range->areas);
+		range->leaver = current;
+		close_range_to_all(range);
+		error = move_all(range);
+		range->leaver = NULL;
+		tacet_range_set_state(range, TACET_RANGE_GONE);
+		tacet_range_area_gone(range);
+		if (error && !fatal_signal_pending(current)) {
+			tacet_report(TACET_LOG_WARNING,
+				     "process %d: no room on Linux for its memory (error %d): killed",
+				     range->leave_task ? range->leave_task->tgid : current->tgid, error);
+			send_sig(SIGKILL, range->leave_task ?: current, 1);
+		}
+	}
+	mutex_unlock(&range->lock);
+}
+
+static void leave_work(struct work_struct *work)
+{
+	struct tacet_range *range = container_of(work, struct tacet_range, leave_work);
+
+	if (mmget_not_zero(range->mm)) {
+		kthread_use_mm(range->mm);
+		tacet_range_leave(range);
+		kthread_unuse_mm(range->mm);
+		mmput(range->mm);
+	}
+	put_task_struct(range->leave_task);
+	range->leave_task = NULL;
+	atomic_set(&range->leave_queued, 0);
+	tacet_range_put(range);
+}
+
+/* The same, from any context: @task, a thread of the process, goes on without us. */
+void tacet_range_leave_elsewhere(struct tacet_range *range, struct task_struct *task)
+{
+	if (atomic_xchg(&range->leave_queued, 1))
+		return;
+	kref_get(&range->references);
+	range->leave_task = get_task_struct(task);
+	INIT_WORK(&range->leave_work, leave_work);
+	queue_work(tacet_workqueue, &range->leave_work);
+}
+
+static void leave_soon(struct callback_head *work)
+{
+	struct tacet_range *range = container_of(work, struct tacet_range, leave_soon);
+
+	if (range->lost)
+		send_sig(SIGKILL, current, 1);
+	else if (current->mm == range->mm)
+		tacet_range_leave(range);
+	tacet_range_put(range);
+}
+
+/* The same, by @task itself before it is next in user mode; nobody else asks for it. */
+void tacet_range_leave_soon(struct tacet_range *range, struct task_struct *task)
+{
+	kref_get(&range->references);
+	init_task_work(&range->leave_soon, leave_soon);
+	if (task_work_add(task, &range->leave_soon, TWA_RESUME))
+		tacet_range_put(range);
+}

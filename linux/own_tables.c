@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reading a range's page tables, which the co-kernel writes (memory.h).
+ *
+ * The caller holds the range's lock, or the range is closed: then nobody changes
+ * them. Whatever they say is checked before it is used: a frame that is not the
+ * partition's is taken for none.
+ */
+#include "compat.h"
+#include "tacet.h"
+
+#define RANGE_PAGES (TACET_OWN_BYTES >> PAGE_SHIFT)
+
+/* [frame, frame + count) is the partition's, and for programs. */
+bool tacet_frames_have(u64 frame, unsigned long count)
+{
+	const struct tacet_memory *memory = tacet_partition.memory;
+	unsigned int i;
+
+	for (i = 0; i < memory->block_count; i++) {
+		const struct tacet_frames *frames = &memory->blocks[i];
+
+		if (frame >= frames->first && frame - frames->first < frames->count)
+			return count <= frames->count - (frame - frames->first);
+	}
+	return false;
+}
+
+/* The entry that decides about @page; without any, entry is NULL. */
+struct tacet_leaf tacet_range_leaf(const struct tacet_range *range, unsigned long page)
+{
+	u64 table = READ_ONCE(range->shared->root);
+	unsigned int order = 18;
+
+	for (; ; order -= 9) {
+		struct tacet_leaf leaf = { .page = page & ~((1ul << order) - 1), .pages = 1ul << order };
+
+		if (!tacet_frames_have(table, 1))
+			return leaf;
+		leaf.entry = (u64 *)pfn_to_kaddr(table) + (page >> order & 511);
+		leaf.value = smp_load_acquire(leaf.entry);
+		if (!order || !(leaf.value & TACET_ENTRY_PRESENT) || leaf.value & TACET_ENTRY_LEAF)
+			return leaf;
+		table = (leaf.value & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
+	}
+}
+
+/* How many pages have frames. */
+unsigned long tacet_range_populated(struct tacet_range *range)
+{
+	unsigned long page = 0, populated = 0;
+
+	while (page < RANGE_PAGES) {
+		struct tacet_leaf leaf;
+
+		if (!tacet_range_lock(range))
+			break;
+		leaf = tacet_range_leaf(range, page);
+		tacet_range_unlock(range);
+		if (leaf.value & (TACET_ENTRY_PRESENT | TACET_ENTRY_HELD))
+			populated += leaf.pages;
+		page = leaf.page + leaf.pages;
+	}
+	return populated;
+}

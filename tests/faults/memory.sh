@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# memory.sh: programs whose anonymous memory is the partition's, which gets all of it
+# back however they end. Called by the runner with the name of a function.
+
+. "$F/lib.sh"
+
+given_back() {
+	$T status --json | grep -q '"own_bytes": 0,*$'
+}
+
+finish() {
+	until_true "nothing is hosted" hosted 0
+	until_true "all memory is given back" given_back
+	down
+}
+
+# The same programs as on Linux's memory. What shows the mappings shows the one
+# mapping that Linux has (procfs).
+programs() {
+	up
+	TACET_CPUS=2-3 TEST_EXCEPT='real/*' TEST_TIMEOUT=120 \
+		bash $U/run.sh $T run --memory own --follow --no-populate -- >suite.out 2>&1
+	grep '^not ok' suite.out | sed 's/^not ok /fail: /'
+	note "$(grep -c '^ok' suite.out) programs"
+	finish
+	grep -q '^ok' suite.out && ! grep -q '^not ok' suite.out || exit 1
+}
+
+# Populated when mapped, touched later, and more than there is.
+anonymous() {
+	local size arguments
+	for size in 64M 8M; do
+		up --memory $size
+		for arguments in "--follow" "--no-populate" "--follow --no-populate"; do
+			TACET_CPUS=2-3 TEST_ONLY=anonymous TEST_TIMEOUT=120 \
+				bash $U/run.sh $T run --memory own $arguments -- >suite.out 2>&1 ||
+				fail "$arguments with $size: $(grep '^not ok' suite.out)"
+		done
+		finish
+	done
+}
+
+killed() {
+	local count seed=$((RANDOM * RANDOM + 1))
+	count=$(full 150 1000)
+	up
+	$F/killer "$count" $seed $F/victim any own || exit
+	finish
+	note "$count kills" "seed $seed"
+}
+
+# A program goes on with its memory when it goes back to Linux, by name or with all.
+left() {
+	local way
+	for way in keeps faults forks threads; do
+		up
+		$T run --memory own --no-populate -- $F/victim $way $way.rounds & victim=$!
+		until_true "$way begins" counted $way.rounds
+		given_back && fail "$way has no memory of the partition"
+		if [ $way = faults ] || [ $way = threads ]; then
+			[ "$($F/door recouple $victim)" = ok ] || fail "recouple"
+			until_true "all memory is given back" given_back
+			alive $way.rounds
+		fi
+		down --force
+		alive $way.rounds
+		kill -9 $victim
+		ended $victim 137
+	done
+}
+
+scenario "$@"

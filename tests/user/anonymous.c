@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Anonymous private memory as a program may have it from somebody else than Linux:
+ * what every call does to it, seen by the program, by the kernel and by others.
+ */
+#include "check.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+
+#define PAGE 4096L
+#define HUGE (2L << 20)
+
+static sigjmp_buf faulted;
+static volatile siginfo_t fault;
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	(void)sig, (void)context;
+	fault = *info;
+	siglongjmp(faulted, 1);
+}
+
+/* The si_code of touching p, or 0 when it may be touched. */
+static int touch(volatile char *p, int write)
+{
+	if (sigsetjmp(faulted, 1)) {
+		CHECK(fault.si_addr == (void *)p);
+		return fault.si_code;
+	}
+	if (write)
+		*p = 1;
+	else
+		(void)*p;
+	return 0;
+}
+
+static char *map(size_t size, int flags)
+{
+	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	return p;
+}
+
+/* Every word of every page says where it is. */
+static void fill(char *p, size_t size)
+{
+	for (size_t i = 0; i < size; i += 512)
+		*(size_t *)(p + i) = (size_t)p + i;
+}
+
+static int filled(const char *p, size_t size, const char *then)
+{
+	for (size_t i = 0; i < size; i += 512)
+		if (*(size_t *)(p + i) != (size_t)then + i)
+			return 0;
+	return 1;
+}
+
+static int zero(const char *p, size_t size)
+{
+	for (size_t i = 0; i < size; i += 8)
+		if (*(size_t *)(p + i))
+			return 0;
+	return 1;
+}
+
+static void sizes(void)
+{
+	static const size_t all[] = { PAGE, 3 * PAGE, HUGE - PAGE, HUGE, HUGE + PAGE, 3 * HUGE };
+
+	for (unsigned i = 0; i < ARRAY_LENGTH(all); i++)
+		for (int again = 0; again < 3; again++) {
+			char *p = map(all[i], again == 1 ? MAP_POPULATE : again == 2 ? MAP_NORESERVE : 0);
+
+			CHECK(zero(p, all[i]));
+			fill(p, all[i]);
+			CHECK(filled(p, all[i], p) && munmap(p, all[i]) == 0);
+			CHECK(touch(p, 0) == SEGV_MAPERR && touch(p + all[i] - 1, 1) == SEGV_MAPERR);
+		}
+	say("sizes\n");
+}
+
+static void holes(void)
+{
+	char *p = map(4 * HUGE, 0);
+
+	fill(p, 4 * HUGE);
+	CHECK(munmap(p + HUGE + 5 * PAGE, HUGE) == 0);
+	CHECK(filled(p, HUGE + 5 * PAGE, p) && touch(p + HUGE + 5 * PAGE, 0) == SEGV_MAPERR);
+	CHECK(filled(p + 2 * HUGE + 5 * PAGE, 2 * HUGE - 5 * PAGE, p + 2 * HUGE + 5 * PAGE));
+	CHECK(mmap(p + HUGE + 6 * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == p + HUGE + 6 * PAGE);
+	CHECK(zero(p + HUGE + 6 * PAGE, PAGE) && touch(p + HUGE + 7 * PAGE, 1) == SEGV_MAPERR);
+	CHECK_ERRNO(mmap(p, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0), EEXIST);
+	CHECK(mmap(p, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p && zero(p, PAGE));
+	CHECK_ERRNO(munmap(p + 1, PAGE), EINVAL);
+	CHECK_ERRNO(munmap(p, 0), EINVAL);
+	CHECK_ERRNO(mprotect(p + HUGE, HUGE, PROT_NONE), ENOMEM);
+	CHECK(touch(p + HUGE, 0) == SEGV_ACCERR && touch(p + 2 * HUGE + 5 * PAGE, 1) == 0);
+	CHECK(munmap(p, 4 * HUGE) == 0 && munmap(p, 4 * HUGE) == 0);
+	say("holes\n");
+}
+
+static void guard(void)
+{
+	char *p = mmap(NULL, 2 * HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	CHECK(p != MAP_FAILED && touch(p, 0) == SEGV_ACCERR && touch(p + HUGE, 1) == SEGV_ACCERR);
+	CHECK(mprotect(p + PAGE, 4 * PAGE, PROT_READ | PROT_WRITE) == 0);
+	CHECK(touch(p, 0) == SEGV_ACCERR && zero(p + PAGE, 4 * PAGE) && touch(p + 5 * PAGE, 0) == SEGV_ACCERR);
+	fill(p + PAGE, 4 * PAGE);
+	CHECK(mprotect(p + PAGE, 4 * PAGE, PROT_NONE) == 0 && touch(p + 2 * PAGE, 0) == SEGV_ACCERR);
+	CHECK(mprotect(p + 2 * PAGE, 2 * PAGE, PROT_READ | PROT_WRITE) == 0);
+	CHECK(filled(p + 2 * PAGE, 2 * PAGE, p + 2 * PAGE) && touch(p + PAGE, 0) == SEGV_ACCERR);
+	CHECK(munmap(p, 2 * HUGE) == 0);
+	say("guard\n");
+}
+
+static void advice(void)
+{
+	char *p = map(2 * HUGE, 0);
+
+	fill(p, 2 * HUGE);
+	CHECK(madvise(p + PAGE, HUGE, MADV_DONTNEED) == 0);
+	CHECK(filled(p, PAGE, p) && zero(p + PAGE, HUGE) && filled(p + HUGE + PAGE, HUGE - PAGE, p + HUGE + PAGE));
+	CHECK(madvise(p, 2 * HUGE, MADV_NORMAL) == 0 && madvise(p, 2 * HUGE, MADV_WILLNEED) == 0);
+	CHECK(munmap(p + HUGE, PAGE) == 0);
+	CHECK_ERRNO(madvise(p, 2 * HUGE, MADV_DONTNEED), ENOMEM);
+	CHECK(zero(p, HUGE) && zero(p + HUGE + PAGE, HUGE - PAGE));
+	CHECK_ERRNO(madvise(p, PAGE, 9999), EINVAL);
+	CHECK(munmap(p, 2 * HUGE) == 0);
+	say("advice\n");
+}
+
+static void moves(void)
+{
+	char *p = map(2 * HUGE, 0), *q, *wall;
+
+	fill(p, 2 * HUGE);
+	CHECK(mremap(p, 2 * HUGE, HUGE + 3 * PAGE, 0) == p && touch(p + HUGE + 3 * PAGE, 0) == SEGV_MAPERR);
+	q = mremap(p, HUGE + 3 * PAGE, 6 * HUGE, MREMAP_MAYMOVE);
+	CHECK(q != MAP_FAILED && filled(q, HUGE + 3 * PAGE, p) && zero(q + HUGE + 3 * PAGE, 5 * HUGE - 3 * PAGE));
+	CHECK(q == p || touch(p, 0) == SEGV_MAPERR);
+	wall = map(2 * HUGE, 0);
+	fill(wall, 2 * HUGE);
+	CHECK(mremap(q, HUGE, HUGE, MREMAP_MAYMOVE | MREMAP_FIXED, wall + PAGE) == wall + PAGE);
+	CHECK(filled(wall + PAGE, HUGE, p) && filled(wall, PAGE, wall) && touch(q, 0) == SEGV_MAPERR);
+	CHECK_ERRNO(mremap(q, PAGE, 2 * PAGE, MREMAP_MAYMOVE), EFAULT);
+	CHECK_ERRNO(mremap(wall + 1, PAGE, PAGE, 0), EINVAL);
+	CHECK(munmap(wall, 2 * HUGE) == 0 && munmap(q, 6 * HUGE) == 0);
+	say("moves\n");
+}
+
+/* The kernel reads and writes it, touched before or not. */
+static void kernel(void)
+{
+	int fd = memfd_create("kernel", 0), ends[2];
+	char *p = map(HUGE + 2 * PAGE, MAP_NORESERVE), *q = map(4 * PAGE, 0);
+	struct iovec here = { q, PAGE }, there = { p + HUGE, PAGE };
+
+	fill(p, HUGE);
+	CHECK(pwrite(fd, p, HUGE, 0) == HUGE && pread(fd, p + PAGE, HUGE, 0) == HUGE);
+	CHECK(filled(p + PAGE, HUGE, p) && zero(p + HUGE + PAGE, PAGE));
+	CHECK(pread(fd, q + 1, 2 * PAGE, 0) == 2 * PAGE && !memcmp(q + 1, p, PAGE) && !q[0]);
+	CHECK(process_vm_readv(getpid(), &here, 1, &there, 1, 0) == PAGE && !memcmp(q, p + HUGE, PAGE));
+	memset(q, 7, PAGE);
+	CHECK(process_vm_writev(getpid(), &here, 1, &there, 1, 0) == PAGE && p[HUGE] == 7 && p[HUGE + PAGE - 1] == 7);
+	CHECK(pipe(ends) == 0 && munmap(q + PAGE, PAGE) == 0);
+	CHECK(pwrite(fd, q + PAGE - 10, 20, 0) == 10 && pread(fd, q + PAGE - 10, 20, 0) == 10);
+	CHECK_ERRNO(write(ends[1], q + PAGE, 1), EFAULT);
+	CHECK(mprotect(q, PAGE, PROT_NONE) == 0);
+	CHECK_ERRNO(write(ends[1], q, 1), EFAULT);
+	CHECK(munmap(p, HUGE + 2 * PAGE) == 0 && munmap(q, 4 * PAGE) == 0);
+	CHECK(close(fd) == 0 && close(ends[0]) == 0 && close(ends[1]) == 0);
+	say("kernel\n");
+}
+
+/* What the kernel knew of an address is forgotten when it is mapped anew; nobody sees
+ * what was there, nor what another had. */
+static void stale(void)
+{
+	int ends[2];
+	char byte;
+
+	CHECK(pipe(ends) == 0);
+	for (int i = 0; i < 50; i++) {
+		char *p = map(4 * PAGE, 0), *q;
+
+		CHECK(zero(p, 4 * PAGE));
+		memset(p, 'a' + i % 20, 4 * PAGE);
+		CHECK(write(ends[1], p + PAGE, 1) == 1 && read(ends[0], &byte, 1) == 1 && byte == 'a' + i % 20);
+		CHECK(munmap(p, 4 * PAGE) == 0);
+		CHECK_ERRNO(write(ends[1], p + PAGE, 1), EFAULT);
+		q = mmap(p, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		CHECK(q == p && write(ends[1], q + PAGE, 1) == 1 && read(ends[0], &byte, 1) == 1 && byte == 0);
+		q[PAGE] = 'z';
+		CHECK(madvise(q, 4 * PAGE, MADV_DONTNEED) == 0);
+		CHECK(write(ends[1], q + PAGE, 1) == 1 && read(ends[0], &byte, 1) == 1 && byte == 0);
+		CHECK(munmap(q, 4 * PAGE) == 0);
+	}
+	CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
+	say("stale\n");
+}
+
+/* A pipe holds pages that are unmapped and mapped anew meanwhile. */
+static void held(void)
+{
+	static char got[4 * PAGE];
+	int ends[2];
+
+	CHECK(pipe(ends) == 0);
+	for (int i = 0; i < 10; i++) {
+		char *p = map(4 * PAGE, 0), *q;
+		struct iovec vec = { p, 4 * PAGE };
+
+		memset(p, 'a' + i, 4 * PAGE);
+		CHECK(vmsplice(ends[1], &vec, 1, 0) == 4 * PAGE && munmap(p, 4 * PAGE) == 0);
+		q = map(64 * PAGE, 0);
+		memset(q, 'Z', 64 * PAGE);
+		CHECK(read(ends[0], got, sizeof(got)) == 4 * PAGE);
+		for (unsigned k = 0; k < sizeof(got); k++)
+			CHECK(got[k] == 'a' + i);
+		CHECK(munmap(q, 64 * PAGE) == 0);
+	}
+	CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
+	say("held\n");
+}
+
+static char *inherited;
+
+static void child(void)
+{
+	CHECK(filled(inherited, HUGE + PAGE, inherited) && zero(inherited + 2 * HUGE, HUGE));
+	memset(inherited, 1, 3 * HUGE);
+	CHECK(munmap(inherited + HUGE, PAGE) == 0 && touch(inherited + HUGE, 0) == SEGV_MAPERR);
+	inherited = map(HUGE, 0);
+	CHECK(zero(inherited, HUGE) && munmap(inherited, HUGE) == 0);
+}
+
+static void forks(void)
+{
+	inherited = map(3 * HUGE, MAP_NORESERVE);
+	fill(inherited, HUGE + PAGE);
+	for (int i = 0; i < 3; i++)
+		CHECK(exited_with(child_status(child), 0));
+	CHECK(filled(inherited, HUGE + PAGE, inherited) && zero(inherited + 2 * HUGE, HUGE));
+	CHECK(munmap(inherited, 3 * HUGE) == 0);
+	say("forks\n");
+}
+
+/* Threads map, fill, look and unmap beside each other. */
+static void *churn(void *seed)
+{
+	unsigned state = (unsigned)(size_t)seed * 2654435761u + 1;
+
+	for (int i = 0; i < 40; i++) {
+		size_t size;
+		char *p;
+
+		state = state * 1103515245 + 12345;
+		size = (state >> 16) % 3 ? (1 + (state >> 18) % 40) * PAGE : HUGE + PAGE;
+		p = map(size, 0);
+		CHECK(zero(p, size));
+		fill(p, size);
+		CHECK(madvise(p, PAGE, MADV_DONTNEED) == 0 && zero(p, PAGE));
+		CHECK(filled(p + PAGE, size - PAGE, p + PAGE));
+		CHECK(munmap(p, size) == 0);
+	}
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t all[4];
+
+	for (size_t i = 0; i < ARRAY_LENGTH(all); i++)
+		CHECK(pthread_create(&all[i], NULL, churn, (void *)(i + 1)) == 0);
+	for (size_t i = 0; i < ARRAY_LENGTH(all); i++)
+		CHECK(pthread_join(all[i], NULL) == 0);
+	say("threads\n");
+}
+
+/* What only Linux can do with it is done all the same, and its content stays. */
+static void borders(void)
+{
+	int fd = memfd_create("borders", 0);
+	char *p = map(4 * HUGE, 0);
+	unsigned char in[3];
+
+	fill(p, 4 * HUGE);
+	CHECK(ftruncate(fd, PAGE) == 0 && pwrite(fd, "file", 4, 0) == 4);
+	CHECK(mmap(p + HUGE, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0) == p + HUGE);
+	CHECK(!memcmp(p + HUGE, "file", 4) && filled(p, HUGE, p));
+	CHECK(filled(p + HUGE + PAGE, 3 * HUGE - PAGE, p + HUGE + PAGE));
+	CHECK(mprotect(p, PAGE, PROT_READ) == 0 && touch(p, 1) == SEGV_ACCERR && touch(p, 0) == 0);
+	CHECK(mincore(p, 3 * PAGE, in) == 0 && in[0] & 1);
+	CHECK(mprotect(p, 2 * HUGE, PROT_READ | PROT_WRITE) == 0 && touch(p, 1) == 0);
+	CHECK(munmap(p, 4 * HUGE) == 0 && touch(p + 3 * HUGE, 0) == SEGV_MAPERR && close(fd) == 0);
+	p = map(HUGE, 0);
+	CHECK(zero(p, HUGE) && munmap(p, HUGE) == 0);
+	say("borders\n");
+}
+
+int main(void)
+{
+	on_signal(SIGSEGV, on_fault, 0);
+	sizes();
+	holes();
+	guard();
+	advice();
+	moves();
+	kernel();
+	stale();
+	held();
+	forks();
+	threads();
+	borders();
+	return 0;
+}
