@@ -4,10 +4,9 @@
  * does what each byte of its input says, then waits for the next:
  *   w  computes for a while
  *   l  computes for long (some 50 ms)
- *   h  computes for half a second, longer than a host with other work keeps an emulated CPU waiting
  *   m  goes to CPU 0 and back
  * Writes one byte for each byte that is done. So a trace of CPU must find it there once
- * for each w, l and h, and have it come once for each m.
+ * for each w and l, and have it come once for each m.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -55,7 +54,7 @@ int main(int argc, char **argv)
 			go(0);
 			go(cpu);
 		} else {
-			compute(what == 'h' ? 500000 : what == 'l' ? 50000 : 300);
+			compute(what == 'l' ? 50000 : 300);
 		}
 		if (write(STDOUT_FILENO, &what, 1) != 1)
 			return 1;
