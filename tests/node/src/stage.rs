@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::scenario::End;
-use tacet_node::{Accelerator, Cache, Command, KernelLine, Node, NodeSpec, Result, Topology, provision};
+use crate::scenario::{End, Scenario};
+use tacet_node::{Accelerator, Cache, Command, KernelLine, Node, NodeSpec, Result, provision};
 
 /// Inside the node.
 const INSTALLED: &str = "/opt/tacet";
@@ -43,10 +43,10 @@ pub fn programs(cache: &Cache) -> Result<()> {
 }
 
 /// A node with the module in it and nothing else done.
-pub fn node(cache: &Cache, kernel: KernelLine, end: End, cpus: Topology) -> Result<Node> {
-    let mut spec = NodeSpec::new(kernel).share(top()).argument("log_buf_len=4M");
-    spec.topology = cpus;
-    match end {
+pub fn node(cache: &Cache, kernel: KernelLine, scenario: &Scenario) -> Result<Node> {
+    let mut spec = NodeSpec::new(kernel).share(top()).argument("log_buf_len=4M").argument(scenario.arguments);
+    spec.topology = scenario.cpus;
+    match scenario.end {
         End::InTurn => spec.accelerator = Accelerator::TcgSingle,
         End::Systemd => spec = spec.with_systemd(),
         End::Node | End::Apart | End::PoweredOff => (),
