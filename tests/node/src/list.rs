@@ -74,7 +74,10 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("HPL in a storm of forks, and under real time", "sched.sh load").newest().rarely().on(1, 2, 2),
     Scenario::new("HPL's programs stay small for the verifier", "sched.sh budget").newest().in_turn(),
     Scenario::new("mpiexec keeps no rank from a core", "sched.sh launchers").newest().rarely().on(2, 2, 2),
-    Scenario::new("an HPC task on a CPU without a tick", "sched.sh tickless").newest().rarely().booted_with("nohz_full=1-3"),
+    Scenario::new("an HPC task on a CPU without a tick", "sched.sh tickless")
+        .newest()
+        .rarely()
+        .booted_with("nohz_full=1-3"),
     Scenario::new("power-off with programs running", "hotplug.sh power_off").powers_off(),
     Scenario::new("reboot with programs running", "hotplug.sh restart").middle().powers_off(),
 ];

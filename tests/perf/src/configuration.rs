@@ -38,6 +38,8 @@ pub struct Settings {
     pub iterations: u64,
     /// The disturbances of the load; none named means all.
     pub disturbances: Vec<String>,
+    /// How often each job runs under each scheduler.
+    pub runs: usize,
 }
 
 impl Configuration {
@@ -73,7 +75,7 @@ impl Configuration {
 impl Settings {
     /// What `make bench` uses.
     pub fn full(kernel: KernelLine) -> Settings {
-        Settings { kernel, quanta: 100_000, iterations: 20_000, disturbances: Vec::new() }
+        Settings { kernel, quanta: 100_000, iterations: 20_000, disturbances: Vec::new(), runs: 30 }
     }
 
     /// Enough for a picture: some seconds for each configuration.

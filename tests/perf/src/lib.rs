@@ -23,11 +23,13 @@ pub mod core;
 mod draw;
 mod guest;
 mod instructions;
+mod jobs;
 mod metric;
 pub mod noise;
 mod profile;
 mod programs;
 mod provenance;
+pub mod sched;
 mod sizes;
 mod times;
 
