@@ -69,7 +69,8 @@ fn node(settings: &Settings, programs: &Programs, topology: Topology) -> NodeSpe
     spec.topology = topology;
     spec.accelerator = Accelerator::TcgSingle;
     spec.counted_time = true;
-    spec.command_timeout = Duration::from_secs(1800);
+    // its time passes slowly where the host has other work
+    (spec.boot_timeout, spec.command_timeout) = (Duration::from_secs(900), Duration::from_secs(3600));
     spec
 }
 
