@@ -113,11 +113,13 @@ static __always_inline void unplace(struct task_struct *p, struct task_state *ta
 
 /*
  * Gives the task a CPU of its own choice, one placer at a time: who finds another one at
- * work chooses again. Holders are never interrupted for long, so the tries suffice; if
- * they did not, the last choice would be taken.
+ * work chooses again. A holder is not interrupted, but if it runs on a virtual CPU its host
+ * may stop that for longer than the tries take: then better a place that somebody else
+ * takes as well than none, because a task that computes is not asked again.
  */
 static __always_inline void place(struct task_struct *p, struct task_state *task, s32 prev)
 {
+	bool counted = false;
 	s32 cpu = NO_CPU, try;
 
 	if (task->cpu >= 0)
@@ -129,15 +131,23 @@ static __always_inline void place(struct task_struct *p, struct task_state *task
 		if (seen & 1)
 			continue;
 		cpu = choose(p, prev);
-		if (cpu < 0 || __sync_val_compare_and_swap(&turn, seen, seen + 1) != seen)
+		if (cpu < 0)
+			return;
+		if (__sync_val_compare_and_swap(&turn, seen, seen + 1) != seen)
 			continue;
 		if (!task->left)
 			change_all(cpu, is_process(p), 1);
 		__sync_fetch_and_add(&turn, 1);
+		counted = true;
 		break;
 	}
-	if (cpu < 0)
-		return;
+	if (!counted) {
+		cpu = choose(p, prev);
+		if (cpu < 0)
+			return;
+		if (!task->left)
+			change_all(cpu, is_process(p), 1);
+	}
 	task->cpu = cpu;
 	recognise(task);
 	COUNT(cpu, placed);
