@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The bench `sched`: tables I and II of the HPL paper in a node: MPI jobs under Linux's scheduler, its real-time class
-//! and HPL, in turns, beside daemons. Then what a switch costs under each. Writes `build/bench/sched.json`.
+//! and HPL, in turns, beside daemons. Before them what a switch costs under each. Writes `build/bench/sched.json`.
 //!
 //! Times are of a node whose clock counts instructions, one CPU after the other: the host's other work is no part of
 //! them, and where all CPUs are busy they pass as on CPUs of their own. Counts are the kernel's, exact.
@@ -35,6 +35,8 @@ const PERIOD_MS: u32 = 400;
 const ROUNDS: u32 = 8_000_000;
 /// There and back, so two switches each.
 const PAIRS: usize = 2000;
+/// For a node to boot.
+const PATIENCE: Duration = Duration::from_secs(900);
 /// Where two threads wake each other.
 const ONE_CPU: usize = 3;
 
@@ -43,9 +45,13 @@ type Runs = BTreeMap<(&'static str, &'static str), Vec<Run>>;
 
 /// Measures everything, each job `settings.runs` times under each scheduler.
 pub fn sched(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
+    if settings.runs < 2 {
+        return Err(format!("--runs {}: of fewer than 2 nothing can vary", settings.runs).into());
+    }
     let programs = Programs::build(cache)?;
     let out = programs.build_directory().join("bench");
     fs::create_dir_all(&out)?;
+    let costs = cost(cache, settings, &programs)?;
     let mut metrics = Metrics::default();
     let mut runs = Runs::new();
     for (ranks, topology) in [(8, Topology { sockets: 2, cores: 2, threads: 2, numa_nodes: 1 }), (2, Topology::flat(2))]
@@ -58,7 +64,7 @@ pub fn sched(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     }
     tables(&mut metrics, &runs, settings.runs);
     targets(&mut metrics, &runs, settings.runs);
-    cost(cache, settings, &programs, &mut metrics)?;
+    metrics.append(costs);
     let metrics = metrics.into_vec();
     write(&metrics, &out.join("sched.json"))?;
     Ok(metrics)
@@ -70,7 +76,7 @@ fn node(settings: &Settings, programs: &Programs, topology: Topology) -> NodeSpe
     spec.accelerator = Accelerator::TcgSingle;
     spec.counted_time = true;
     // its time passes slowly where the host has other work
-    (spec.boot_timeout, spec.command_timeout) = (Duration::from_secs(900), Duration::from_secs(3600));
+    (spec.boot_timeout, spec.command_timeout) = (PATIENCE, Duration::from_secs(3600));
     spec
 }
 
@@ -209,18 +215,23 @@ fn targets(metrics: &mut Metrics, runs: &Runs, count: usize) {
 }
 
 /// Two threads of one program wake each other on one CPU: each time one sleeps, the other is woken and switched to.
-fn cost(cache: &Cache, settings: &Settings, programs: &Programs, metrics: &mut Metrics) -> Result<()> {
+fn cost(cache: &Cache, settings: &Settings, programs: &Programs) -> Result<Metrics> {
     let mut spec = counted_node(settings.kernel, 4, programs);
-    spec.accelerator = Accelerator::TcgSingle;
+    spec.boot_timeout = PATIENCE;
     let node = Node::boot(cache, &spec)?;
     let guest = Guest { node: &node, programs };
-    let mut costs = Vec::new();
+    let (mut metrics, mut costs) = (Metrics::at(&place(&node, programs.top())), Vec::new());
     for scheduler in Scheduler::ALL {
         jobs::under(&guest, scheduler, |mut argv| {
             argv.extend([programs.program("calls"), "ping_pong".to_owned(), PAIRS.to_string()]);
             argv.extend([ONE_CPU.to_string(), ONE_CPU.to_string()]);
             guest.run(&argv)?;
             let counts = region(&node)?.into_iter().nth(ONE_CPU).ok_or("the plugin does not know the cpu")?;
+            eprintln!(
+                "bench sched: {} kernel instructions in {PAIRS} rounds under {}",
+                counts.kernel,
+                scheduler.name()
+            );
             costs.push((scheduler, counts.kernel as f64 / (2 * PAIRS) as f64));
             Ok(())
         })?;
@@ -236,7 +247,8 @@ fn cost(cache: &Cache, settings: &Settings, programs: &Programs, metrics: &mut M
         let baseline = baseline.filter(|_| scheduler != Scheduler::Standard);
         metrics.add(&format!("switch_instructions_{}", scheduler.name()), cost, "instructions", baseline, &how);
     }
-    node.power_off().map(drop).map_err(Into::into)
+    node.power_off()?;
+    Ok(metrics)
 }
 
 #[cfg(test)]
