@@ -40,6 +40,8 @@ pub struct Settings {
     pub disturbances: Vec<String>,
     /// How often each job runs under each scheduler.
     pub runs: usize,
+    /// The jobs by name; none named means all.
+    pub jobs: Vec<String>,
 }
 
 impl Configuration {
@@ -75,7 +77,7 @@ impl Configuration {
 impl Settings {
     /// What `make bench` uses.
     pub fn full(kernel: KernelLine) -> Settings {
-        Settings { kernel, quanta: 100_000, iterations: 20_000, disturbances: Vec::new(), runs: 30 }
+        Settings { kernel, quanta: 100_000, iterations: 20_000, disturbances: Vec::new(), runs: 30, jobs: Vec::new() }
     }
 
     /// Enough for a picture: some seconds for each configuration.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `make bench BENCH=core|calls|noise|sched`: runs the benches and prints one table. Words only; the library measures.
 //!
-//! usage: tacet-bench [NAME] [--kernel 6.1|6.12|7] [--quanta N] [--iterations N] [--load KIND,...] [--runs N]
+//! usage: tacet-bench [NAME] [--kernel 6.1|6.12|7] [--quanta N] [--iterations N] [--load KIND,...] [--runs N] [--jobs NAME,...]
 //! NAME: `core` (default, or $BENCH); `calls`: what cores answer themselves; `noise`: the laboratory itself; `sched`: MPI jobs under three schedulers, on the newest kernel; `profile`: Tacet's profile alone; `attribute`: which disturbance reaches the core.
 
 use std::process::ExitCode;
@@ -28,6 +28,7 @@ fn run() -> Result<()> {
         let mut value = || words.next().ok_or_else(|| format!("{word}: a value is missing"));
         match word.as_str() {
             "--kernel" => kernel = Some(value()?.parse()?),
+            "--jobs" => settings.jobs = value()?.split(',').map(str::to_owned).collect(),
             "--runs" => settings.runs = value()?.parse()?,
             "--quanta" => settings.quanta = value()?.parse()?,
             "--load" => settings.disturbances = value()?.split(',').map(str::to_owned).collect(),

@@ -51,19 +51,30 @@ pub fn sched(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     let programs = Programs::build(cache)?;
     let out = programs.build_directory().join("bench");
     fs::create_dir_all(&out)?;
+    let jobs: Vec<Job> = JOBS
+        .into_iter()
+        .filter(|job| settings.jobs.is_empty() || settings.jobs.iter().any(|name| name == job.name))
+        .collect();
+    if jobs.is_empty() {
+        return Err(format!("--jobs: none of these: {}", JOBS.map(|job| job.name).join(", ")).into());
+    }
     let costs = cost(cache, settings, &programs)?;
     let mut metrics = Metrics::default();
     let mut runs = Runs::new();
     for (ranks, topology) in [(8, Topology { sockets: 2, cores: 2, threads: 2, numa_nodes: 1 }), (2, Topology::flat(2))]
     {
+        let here: Vec<Job> = jobs.iter().filter(|job| job.ranks == ranks).copied().collect();
+        if here.is_empty() {
+            continue;
+        }
         let node = Node::boot(cache, &node(settings, &programs, topology))?;
         metrics = Metrics::at(&place(&node, programs.top()));
         let guest = Guest { node: &node, programs: &programs };
-        turns(&guest, settings.runs, ranks, &mut runs)?;
+        turns(&guest, settings.runs, &here, &mut runs)?;
         node.power_off()?;
     }
-    tables(&mut metrics, &runs, settings.runs);
-    targets(&mut metrics, &runs, settings.runs);
+    tables(&mut metrics, &runs, settings.runs, &jobs);
+    targets(&mut metrics, &runs, settings.runs, &jobs);
     metrics.append(costs);
     let metrics = metrics.into_vec();
     write(&metrics, &out.join("sched.json"))?;
@@ -81,10 +92,11 @@ fn node(settings: &Settings, programs: &Programs, topology: Topology) -> NodeSpe
 }
 
 /// Each job under each scheduler, one after the other, again and again: what changes meanwhile changes all of them.
-fn turns(guest: &Guest, count: usize, ranks: u32, runs: &mut Runs) -> Result<()> {
+fn turns(guest: &Guest, count: usize, jobs: &[Job], runs: &mut Runs) -> Result<()> {
+    let ranks = jobs.iter().map(|job| job.ranks).max().unwrap_or(1);
     let _daemons = jobs::daemons(guest, ranks, PERIOD_MS, ROUNDS / ranks)?;
     for turn in 0..count {
-        for job in JOBS.iter().filter(|job| job.ranks == ranks) {
+        for job in jobs {
             for scheduler in Scheduler::ALL {
                 let run = job.run(guest, scheduler)?;
                 eprintln!("bench sched: turn {turn}: {} under {}: {run:?}", job.name, scheduler.name());
@@ -120,8 +132,8 @@ fn spread(runs: &Runs, job: &'static str, scheduler: Scheduler, what: impl Fn(&R
     Spread::of(runs.get(&(job, scheduler.name()))?.iter().map(what))
 }
 
-fn tables(metrics: &mut Metrics, runs: &Runs, count: usize) {
-    for job in JOBS {
+fn tables(metrics: &mut Metrics, runs: &Runs, count: usize, jobs: &[Job]) {
+    for job in jobs {
         for scheduler in Scheduler::ALL {
             let how = format!(
                 "{} ranks, {count} runs in turns with the other schedulers, under {}; baseline: under Linux's own",
@@ -160,18 +172,18 @@ fn tables(metrics: &mut Metrics, runs: &Runs, count: usize) {
     }
 }
 
-fn targets(metrics: &mut Metrics, runs: &Runs, count: usize) {
+fn targets(metrics: &mut Metrics, runs: &Runs, count: usize, jobs: &[Job]) {
     let worst = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::NEG_INFINITY, f64::max);
     let over = |job: &Job, what: fn(&Run) -> f64| {
         Some(spread(runs, job.name, Scheduler::Hpl, what)?.max - f64::from(job.ranks))
     };
-    let how = format!("under HPL, {count} runs of each of {} jobs, the worst run; target 3", JOBS.len());
-    let jobs = worst(&mut JOBS.iter().filter_map(|job| over(job, |run| run.job_migrations.unwrap_or(f64::NAN))));
-    let all = worst(&mut JOBS.iter().filter_map(|job| over(job, |run| run.migrations)));
+    let how = format!("under HPL, {count} runs of each of {} jobs, the worst run; target 3", jobs.len());
+    let own = worst(&mut jobs.iter().filter_map(|job| over(job, |run| run.job_migrations.unwrap_or(f64::NAN))));
+    let all = worst(&mut jobs.iter().filter_map(|job| over(job, |run| run.migrations)));
     let what = "migrations less the number of ranks";
     metrics.add(
         "migrations_max_over_ranks",
-        jobs,
+        own,
         "migrations",
         None,
         &format!("{what}, of the job's tasks, launchers included; {how}"),
@@ -189,9 +201,9 @@ fn targets(metrics: &mut Metrics, runs: &Runs, count: usize) {
     };
     let how = format!(
         "HPL over Linux's own scheduler beside the same daemons, the worst of {} jobs, {count} runs of each",
-        JOBS.len()
+        jobs.len()
     );
-    let variation = worst(&mut JOBS.iter().filter_map(|job| ratio(job, Spread::variation)));
+    let variation = worst(&mut jobs.iter().filter_map(|job| ratio(job, Spread::variation)));
     metrics.add(
         "variation_ratio",
         variation,
@@ -199,7 +211,7 @@ fn targets(metrics: &mut Metrics, runs: &Runs, count: usize) {
         None,
         &format!("(max - min) / min of run times, {how}; target 0.1"),
     );
-    let minimum = worst(&mut JOBS.iter().filter_map(|job| ratio(job, |time| time.min)));
+    let minimum = worst(&mut jobs.iter().filter_map(|job| ratio(job, |time| time.min)));
     metrics.add("minimum_time_ratio", minimum, "ratio", None, &format!("shortest run times, {how}; target 1"));
     let switches = |scheduler| {
         let [a, b] = SIZES.map(|job| spread(runs, job, scheduler, |run| run.switches));
@@ -265,7 +277,7 @@ mod tests {
         }
         runs.insert(("cg_a_8", "hpl"), vec![run(0.9, 10.0), run(1.08, 13.0)]);
         let mut metrics = Metrics::default();
-        targets(&mut metrics, &runs, 2);
+        targets(&mut metrics, &runs, 2, &JOBS);
         let of =
             |name: &str, list: &[Metric]| list.iter().find(|metric| metric.metric == name).map(|metric| metric.value);
         let list = metrics.into_vec();
