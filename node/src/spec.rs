@@ -34,6 +34,9 @@ pub struct NodeSpec {
     /// instructions, three times slower. Such a node has no disk: its root holds busybox and the copied shares, so
     /// programs must be static. For [`crate::Node::run_once`] only.
     pub reproducible: Option<u64>,
+    /// While the node computes its clock counts instructions, one CPU after the other: other work of the host does not
+    /// make its time pass. Idle, it waits in real time. Unlike a reproducible node it is an ordinary one otherwise.
+    pub counted_time: bool,
     /// Host directories visible inside at the same path.
     pub shares: Vec<Share>,
     /// From the start of the emulator to the agent's first word.
@@ -119,6 +122,7 @@ impl NodeSpec {
             systemd: false,
             plugins: Vec::new(),
             reproducible: None,
+            counted_time: false,
             shares: Vec::new(),
             boot_timeout: Duration::from_secs(120),
             command_timeout: Duration::from_secs(300),
@@ -167,6 +171,15 @@ impl NodeSpec {
                 "reproducible runs exist under single-threaded tcg only".into(),
                 "leave the accelerator to Auto",
             );
+        }
+        if self.counted_time && !matches!(self.accelerator, Accelerator::Auto | Accelerator::TcgSingle) {
+            return refuse(
+                "counted time exists under single-threaded tcg only".into(),
+                "leave the accelerator to Auto",
+            );
+        }
+        if self.counted_time && self.reproducible.is_some() {
+            return refuse("counted time in a reproducible node".into(), "its time is counted anyway");
         }
         if !self.plugins.is_empty() && self.accelerator == Accelerator::Kvm {
             return refuse("plugins need tcg".into(), "do not ask for kvm");
@@ -229,6 +242,8 @@ mod tests {
         assert!(refused(|s| *s = s.clone().share("/usr")));
         assert!(refused(|s| *s = s.clone().share("relative")));
         assert!(refused(|s| (s.reproducible, s.accelerator) = (Some(1), Accelerator::Kvm)));
+        assert!(refused(|s| (s.counted_time, s.accelerator) = (true, Accelerator::Tcg)));
+        assert!(refused(|s| (s.counted_time, s.reproducible) = (true, Some(1))));
         assert!(refused(|s| {
             s.reproducible = Some(1);
             *s = s.clone().share("/srv");

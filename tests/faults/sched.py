@@ -2,150 +2,11 @@
 #
 # sched.py: what HPL promises, against itself: placement against a model, counts that are
 # exact, CPUs that go, a loader that dies. Called by sched.sh with the name of a function;
-# prints "fail: REASON" lines, or nothing.
+# prints "fail: REASON" lines, or nothing. What launchers and ticks are about is in launch.py.
 
-import json, os, random, signal, subprocess, sys, time
+import os, random, signal, subprocess, sys, time
 
-TACET = os.environ["T"]
-POLICY = 7  # SCHED_EXT
-CPUS = "/sys/devices/system/cpu"
-
-
-children = set()
-
-
-def fail(reason):
-    """Says it, and leaves nobody behind who computes for ever."""
-    print(f"fail: {reason}", flush=True)
-    for pid in children:
-        os.kill(pid, signal.SIGKILL)
-    sys.exit(1)
-
-
-def check(truth, reason):
-    if not truth:
-        fail(reason)
-
-
-def tacet(*words):
-    # the program behind `tacet sched`, because every start of a program costs an emulated node a second
-    done = subprocess.run([f"{TACET}-sched", *words], capture_output=True, text=True, timeout=120)
-    check(done.returncode == 0, f"{' '.join(words)}: {done.stderr.strip()}")
-    return done.stdout
-
-
-def start(*words):
-    tacet("start", *words)
-
-
-def status():
-    return json.loads(tacet("status", "--json"))
-
-
-def until(what, truth, patience=120):
-    end = time.monotonic() + patience
-    while not truth():
-        if time.monotonic() > end:
-            fail(f"never: {what}")
-        time.sleep(0.05)
-
-
-def first():
-    """This process and its commands are to be served before HPC tasks, or they would wait for the trickle."""
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
-
-
-def numbers(text):
-    for part in text.strip().split(","):
-        low, _, high = part.partition("-")
-        yield from range(int(low), int(high or low) + 1)
-
-
-def online():
-    with open(f"{CPUS}/online") as file:
-        return list(numbers(file.read()))
-
-
-def read(cpu, name):
-    with open(f"{CPUS}/cpu{cpu}/{name}") as file:
-        return file.read().strip()
-
-
-def last_cache(cpu):
-    try:
-        indices = os.listdir(f"{CPUS}/cpu{cpu}/cache")
-    except FileNotFoundError:
-        return f"of cpu {cpu}"
-    caches = [(int(read(cpu, f"cache/{i}/level")), read(cpu, f"cache/{i}/shared_cpu_list")) for i in indices if i.startswith("index")]
-    return max(caches)[1]
-
-
-class Model:
-    """The rule of placement: fewest on the CPU, then on the core, in the package, at the cache."""
-
-    def __init__(self):
-        names = ("topology/thread_siblings_list", "topology/physical_package_id")
-        self.groups = {cpu: (("cpu", cpu), *((n, read(cpu, n)) for n in names), ("cache", last_cache(cpu))) for cpu in online()}
-        self.loads = {}
-
-    def key(self, cpu):
-        return tuple(self.loads.get(group, 0) for group in self.groups[cpu])
-
-    def change(self, cpu, more):
-        for group in self.groups[cpu]:
-            self.loads[group] = self.loads.get(group, 0) + more
-
-    def best(self):
-        least = min(self.key(cpu) for cpu in self.groups)
-        return [cpu for cpu in self.groups if self.key(cpu) == least]
-
-
-def spin(join=True):
-    """A child that computes for ever, in the HPC class or a normal one."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.sched_setscheduler(0, POLICY if join else os.SCHED_OTHER, os.sched_param(0))
-            while True:
-                pass
-        finally:
-            os._exit(1)
-    children.add(pid)
-    return pid
-
-
-def end(*pids):
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
-    for pid in pids:
-        os.waitpid(pid, 0)
-        children.discard(pid)
-
-
-def processes():
-    return {row["cpu"]: row["hpc_processes"] for row in status()["cpus"]}
-
-
-def runs_on(pid):
-    with open(f"/proc/{pid}/stat") as file:
-        return int(file.read().rsplit(")", 1)[1].split()[36])
-
-
-def placed(model, before, pid):
-    """Waits until one process more is placed; the model must have chosen alike."""
-    now = {}
-
-    def one_more():
-        now.update(processes())
-        return sum(now.values()) == sum(before.values()) + 1
-
-    until(f"process {pid} is placed", one_more)
-    cpu = next(cpu for cpu in now if now[cpu] != before[cpu])
-    best = model.best()
-    check(cpu in best, f"task {sum(now.values())} went to cpu {cpu}, the model says {best}")
-    model.change(cpu, 1)
-    until(f"process {pid} runs on cpu {cpu}", lambda: runs_on(pid) == cpu)
-    return cpu, now
+from hpl import *
 
 
 def exact(then, what, joined=0):
@@ -178,24 +39,25 @@ def placement():
 
 
 def randomly():
-    """Tasks come and go by a random schedule; each comes where the model says."""
+    """Tasks come, have children and go by a random schedule; each comes where the model says."""
     seed = int(os.environ.get("SEED", "0")) or random.randrange(1 << 32)
     print(f"note: seed {seed}", flush=True)
     chance = random.Random(seed)
     start()
     first()
-    model, before, tasks = Model(), processes(), {}
+    family = Family()
     for _ in range(60 if os.environ.get("FULL") == "1" else 25):
-        if tasks and chance.random() < 0.4:
-            pid = chance.choice(sorted(tasks))
-            end(pid)
-            model.change(tasks.pop(pid), -1)
-            before = processes()
-            check(before == {cpu: model.key(cpu)[0] for cpu in before}, f"seed {seed}: {before} after an end")
+        if family.cpu and chance.random() < 0.4:
+            family.end(chance.choice(sorted(family.cpu)))
+        elif family.launchers and chance.random() < 0.6:
+            family.launch(chance.choice(sorted(family.launchers)))
         else:
-            pid = spin()
-            tasks[pid], before = placed(model, before, pid)
-    end(*tasks)
+            family.come(launcher=chance.random() < 0.3)
+        rows = {row["cpu"]: (row["hpc_processes"], row["hpc_launchers"]) for row in status()["cpus"]}
+        told = {cpu: family.model.beside(cpu) for cpu in rows}
+        check(rows == told, f"seed {seed}: (processes, launchers) are {rows}, the model says {told}")
+    for pid in sorted(family.cpu):
+        family.end(pid)
     tacet("stop")
 
 

@@ -1,25 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
 # sched.sh: HPL, the HPC scheduling class. Called by the runner with the name of a
-# function; what needs more than a shell is in sched.py.
+# function; what needs more than a shell is in sched.py and launch.py.
 
 . "$F/lib.sh"
 
-promise() { # NAMES of functions of sched.py
-	local name
+promise() { # FILE, NAMES of its functions
+	local file=$1 name
+	shift
 	for name in "$@"; do
-		python3 $F/sched.py "$name" || fail "$name: $(tail -3 .stderr)"
+		python3 $F/$file.py "$name" || fail "$name: $(tail -3 .stderr)"
 		grep -qx disabled /sys/kernel/sched_ext/state || fail "$name: a scheduler is left"
 	done
 }
 
-placement() { promise placement; }
-schedules() { promise randomly; }
-membership() { promise inheritance group daemon; }
-hotplug() { promise hotplug; }
-death() { promise killed; }
-trickle() { promise trickle; }
-load() { promise storm real_time; }
+placement() { promise sched placement; }
+schedules() { promise sched randomly; }
+membership() { promise sched inheritance group daemon; }
+hotplug() { promise sched hotplug; }
+death() { promise sched killed; }
+trickle() { promise sched trickle; }
+load() { promise sched storm real_time; }
+launchers() { promise launch mpi; }
+budget() { promise launch budget; }
+tickless() { promise launch tickless; }
 
 # Bad choices are refused in one line, with nothing changed.
 choices() {

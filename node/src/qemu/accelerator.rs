@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 
 /// Decides for one description.
 pub(crate) fn resolve(cache: &Cache, spec: &NodeSpec, qemu: &Qemu) -> Result<Execution> {
-    if spec.reproducible.is_some() {
+    if spec.reproducible.is_some() || spec.counted_time {
         return Ok(Execution::TcgSingle);
     }
     match (spec.accelerator, env::var("TACET_NODE_ACCEL").as_deref()) {

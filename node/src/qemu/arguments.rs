@@ -97,6 +97,9 @@ fn processor(line: &mut Line, spec: &NodeSpec, how: Execution, version: (u32, u3
         line.words("-icount shift=0,align=off,sleep=off -rtc base=2026-01-01,clock=vm");
         line.pair("-seed", seed);
     }
+    if spec.counted_time {
+        line.words("-icount shift=0,align=off");
+    }
 }
 
 fn memory(line: &mut Line, spec: &NodeSpec) {

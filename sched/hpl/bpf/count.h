@@ -62,10 +62,8 @@ int BPF_PROG(leave_early, struct task_struct *p)
 	/* The next process of this number is another one. */
 	if (is_process(p))
 		bpf_map_delete_elem(&daemons, &process);
-	if (!task || task->left || task->cpu < 0)
-		return 0;
-	change_all(task->cpu, is_process(p), -1);
-	task->left = true;
+	if (task)
+		leave(p, task);
 	return 0;
 }
 

@@ -181,7 +181,7 @@ s32 BPF_PROG(hpl_init_task, struct task_struct *p, struct scx_init_task_args *ar
 
 	if (!task)
 		return -12; /* ENOMEM */
-	task->cpu = NO_CPU;
+	task->cpu = task->launches_at = NO_CPU;
 	task->counted = -1;
 	return 0;
 }

@@ -36,6 +36,8 @@ struct hpl_load {
 	__u32 processes;
 	/* all threads */
 	__u32 tasks;
+	/* processes with living HPC children; `processes` and `tasks` hold them, too */
+	__u32 launchers;
 };
 
 /* Written by the loader before the start. */

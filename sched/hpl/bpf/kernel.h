@@ -103,6 +103,8 @@ struct task_struct {
 	unsigned short migration_disabled;
 	s32 pid;
 	s32 tgid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
 	char comm[COMM_BYTES];
 	struct css_set *cgroups;
 };

@@ -36,7 +36,15 @@ struct task_state {
 	bool joining;
 	/* its exit has begun: it is not counted as load */
 	bool left;
+	/* the process among whose children it is counted, or 0 */
+	s32 parent;
+	/* of a process: living HPC children; changed by any CPU */
+	u32 children;
+	/* where it is counted as a launcher, or -1; changed by any CPU */
+	s32 launches_at;
 };
+
+#define NO_CPU (-1)
 
 /* Of what hpl_load there is one each. */
 enum level { LEVEL_CPU, LEVEL_CORE, LEVEL_PACKAGE, LEVEL_CACHE, LEVELS };

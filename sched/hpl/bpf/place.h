@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where an HPC task runs: decided when it is created or joins, and kept. src/model.rs is
- * the same rule in Rust, against which nodes are tested.
+ * Where an HPC task runs: decided when it is created or joins, and kept.
  *
  * The best CPU has the fewest tasks itself, then on its core, then in its package, then
  * at its last-level cache. So every core has one before any has two, packages are filled
  * evenly, and the second thread of a core is taken last. A process is placed among
  * processes and a thread among all tasks, because the helper threads of an MPI library
- * sleep: they must not keep a rank from a CPU.
+ * sleep: they must not keep a rank from a CPU. Launchers (launch.h) do not either: only
+ * among CPUs that are equal without them, the best has the fewest of them.
  */
 #ifndef TACET_HPL_PLACE_H
 #define TACET_HPL_PLACE_H
 
-#include "class.h"
+#include "launch.h"
 
 #define TRIES 4096
-#define NO_CPU (-1)
 
 /* Odd while somebody places. */
 static u64 turn;
@@ -34,73 +33,74 @@ static __always_inline bool is_usable(s32 cpu)
 	return word >> ((u32)cpu % 64) & 1;
 }
 
-static __always_inline struct hpl_load *load_at(u32 level, u32 number)
-{
-	u32 key = level * CPUS + number;
-
-	return bpf_map_lookup_elem(&loads, &key);
-}
-
-static __always_inline u64 load_in(u32 level, u32 number, bool process)
+static __always_inline u64 workers_in(u32 level, u32 number, bool process)
 {
 	struct hpl_load *load = load_at(level, number);
-	u32 size = !load ? 0xffff : process ? load->processes : load->tasks;
+	u32 all = !load ? 0 : process ? load->processes : load->tasks, launchers = load ? load->launchers : 0;
 
-	return size < 0xffff ? size : 0xffff;
+	/* a launcher that comes or goes meanwhile may be counted on one side only */
+	if (all <= launchers)
+		return 0;
+	return all - launchers < 0xffff ? all - launchers : 0xffff;
 }
 
-static __always_inline struct hpl_place *place_of(s32 cpu)
-{
-	u32 key = cpu;
-
-	return bpf_map_lookup_elem(&places, &key);
-}
-
-static s32 choose(struct task_struct *p, s32 prev)
-{
-	u64 least = ~0ULL;
-	s32 cpus = scx_bpf_nr_cpu_ids(), cpu, best = NO_CPU;
-
-	bpf_for(cpu, 0, cpus) {
-		struct hpl_place *place = place_of(cpu);
-		bool process = is_process(p);
-		u64 key;
-
-		if (!place || !place->known || !is_usable(cpu) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
-			continue;
-		key = load_in(LEVEL_CPU, cpu, process) << 48 | load_in(LEVEL_CORE, place->core, process) << 32 |
-		      load_in(LEVEL_PACKAGE, place->package, process) << 16 |
-		      load_in(LEVEL_CACHE, place->cache, process);
-		if (key < least || (key == least && cpu == prev)) {
-			least = key;
-			best = cpu;
-		}
-	}
-	return best;
-}
-
-static __always_inline void change(u32 level, u32 number, bool process, u32 more)
+static __always_inline u64 launchers_in(u32 level, u32 number)
 {
 	struct hpl_load *load = load_at(level, number);
+	u32 launchers = load ? load->launchers : 0;
 
-	if (!load)
-		return;
-	__sync_fetch_and_add(&load->tasks, more);
-	if (process)
-		__sync_fetch_and_add(&load->processes, more);
+	return launchers < 0xffff ? launchers : 0xffff;
 }
 
-/* One HPC task more (1) or less (-1) on a CPU. */
-static __always_inline void change_all(s32 cpu, bool process, u32 more)
+/*
+ * How busy a CPU is: 16 bits for each level, the first one highest. Functions of their
+ * own for the verifier, which follows each way through them once, not in each round of
+ * the loop that calls them.
+ */
+__noinline u64 workers_at(s32 cpu, bool process)
 {
 	struct hpl_place *place = place_of(cpu);
 
 	if (!place)
-		return;
-	change(LEVEL_CPU, cpu, process, more);
-	change(LEVEL_CORE, place->core, process, more);
-	change(LEVEL_PACKAGE, place->package, process, more);
-	change(LEVEL_CACHE, place->cache, process, more);
+		return 0;
+	return workers_in(LEVEL_CPU, cpu, process) << 48 | workers_in(LEVEL_CORE, place->core, process) << 32 |
+	       workers_in(LEVEL_PACKAGE, place->package, process) << 16 |
+	       workers_in(LEVEL_CACHE, place->cache, process);
+}
+
+__noinline u64 launchers_at(s32 cpu)
+{
+	struct hpl_place *place = place_of(cpu);
+
+	if (!place)
+		return 0;
+	return launchers_in(LEVEL_CPU, cpu) << 48 | launchers_in(LEVEL_CORE, place->core) << 32 |
+	       launchers_in(LEVEL_PACKAGE, place->package) << 16 | launchers_in(LEVEL_CACHE, place->cache);
+}
+
+static s32 choose(struct task_struct *p, s32 prev)
+{
+	u64 least_workers = ~0ULL, least_launchers = ~0ULL;
+	s32 cpus = scx_bpf_nr_cpu_ids(), cpu, best = NO_CPU;
+
+	bpf_for(cpu, 0, cpus) {
+		struct hpl_place *place = place_of(cpu);
+		u64 workers, launchers;
+
+		if (!place || !place->known || !is_usable(cpu) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		workers = workers_at(cpu, is_process(p));
+		launchers = launchers_at(cpu);
+		if (workers > least_workers)
+			continue;
+		if (workers == least_workers && launchers >= least_launchers &&
+		    (launchers > least_launchers || cpu != prev))
+			continue;
+		least_workers = workers;
+		least_launchers = launchers;
+		best = cpu;
+	}
+	return best;
 }
 
 static __always_inline void unplace(struct task_struct *p, struct task_state *task)
@@ -108,15 +108,18 @@ static __always_inline void unplace(struct task_struct *p, struct task_state *ta
 	if (task->cpu >= 0 && !task->left)
 		change_all(task->cpu, is_process(p), -1);
 	task->cpu = NO_CPU;
+	retract(task);
 }
 
 /*
  * Gives the task a CPU of its own choice, one placer at a time: who finds another one at
- * work chooses again. Holders are never interrupted for long, so the tries suffice; if
- * they did not, the last choice would be taken.
+ * work chooses again. A holder is not interrupted, but if it runs on a virtual CPU its host
+ * may stop that for longer than the tries take: then better a place that somebody else
+ * takes as well than none, because a task that computes is not asked again.
  */
 static __always_inline void place(struct task_struct *p, struct task_state *task, s32 prev)
 {
+	bool counted = false;
 	s32 cpu = NO_CPU, try;
 
 	if (task->cpu >= 0)
@@ -128,17 +131,38 @@ static __always_inline void place(struct task_struct *p, struct task_state *task
 		if (seen & 1)
 			continue;
 		cpu = choose(p, prev);
-		if (cpu < 0 || __sync_val_compare_and_swap(&turn, seen, seen + 1) != seen)
+		if (cpu < 0)
+			return;
+		if (__sync_val_compare_and_swap(&turn, seen, seen + 1) != seen)
 			continue;
 		if (!task->left)
 			change_all(cpu, is_process(p), 1);
 		__sync_fetch_and_add(&turn, 1);
+		counted = true;
 		break;
 	}
-	if (cpu < 0)
-		return;
+	if (!counted) {
+		cpu = choose(p, prev);
+		if (cpu < 0)
+			return;
+		if (!task->left)
+			change_all(cpu, is_process(p), 1);
+	}
 	task->cpu = cpu;
+	recognise(task);
 	COUNT(cpu, placed);
+}
+
+/* It ends: it makes room at once, though it still runs for a while. */
+static __always_inline void leave(struct task_struct *p, struct task_state *task)
+{
+	if (task->left)
+		return;
+	if (task->cpu >= 0)
+		change_all(task->cpu, is_process(p), -1);
+	task->left = true;
+	retract(task);
+	forget_birth(p, task);
 }
 
 static __always_inline bool may_run_on(struct task_struct *p, s32 cpu)
@@ -173,10 +197,13 @@ static __always_inline void uncount_runnable(struct task_state *task)
 static __always_inline bool is_hpc(struct task_struct *p, struct task_state *task, s32 prev)
 {
 	task->hpc = wants_hpc(p);
-	if (!task->hpc)
+	if (!task->hpc) {
 		unplace(p, task);
-	else if (!may_run_on(p, task->cpu))
+		forget_birth(p, task);
+	} else if (!may_run_on(p, task->cpu)) {
+		tell_birth(p, task);
 		place(p, task, prev);
+	}
 	return task->hpc && task->cpu >= 0;
 }
 

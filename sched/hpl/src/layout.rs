@@ -28,6 +28,8 @@ pub struct Place {
 pub struct Load {
     pub processes: u32,
     pub tasks: u32,
+    /// processes with living HPC children
+    pub launchers: u32,
 }
 
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]

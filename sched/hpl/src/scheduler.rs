@@ -24,6 +24,8 @@ const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hpl.bpf.o"));
 /// The map that is the scheduler.
 const SCHEDULER: &str = "tacet_hpl";
 const GROUPS: &str = "/sys/fs/cgroup";
+/// What the kernel's verifier may follow of one program: it gives up at a million, and each costs time at the start.
+pub const VERIFIED_INSTRUCTIONS_LIMIT: u32 = 20_000;
 
 /// Loaded; scheduling once `attach` has been called.
 pub struct Scheduler {

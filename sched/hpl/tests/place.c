@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The scheduler's placement (bpf/place.h, as it is) on machines that are made up: tasks
- * come, go and are forbidden CPUs at random, and each must go where a model says that
- * counts the living tasks anew each time. tests/place.rs compiles and runs it.
+ * The scheduler's placement (bpf/place.h and launch.h, as they are) on machines that are
+ * made up: tasks come, have children, go and are forbidden CPUs at random, and each must
+ * go where a model says that counts the living tasks anew each time. tests/place.rs
+ * compiles and runs it.
  *
  * usage: place SEED ROUNDS
  */
@@ -19,6 +20,7 @@ typedef long long __s64;
 /* What place.h has from the headers that are for the kernel. */
 #define TACET_HPL_CLASS_H
 #define __ksym
+#define __noinline __attribute__((noinline))
 #include "../bpf/hpl.h"
 
 struct cpumask {
@@ -26,7 +28,9 @@ struct cpumask {
 };
 struct task_struct {
 	s32 pid, tgid;
+	struct task_struct *real_parent, *group_leader;
 	const struct cpumask *cpus_ptr;
+	bool wants;
 };
 struct cpu_state {
 	s32 runnable;
@@ -35,7 +39,11 @@ struct cpu_state {
 struct task_state {
 	s32 cpu, counted;
 	bool hpc, joining, left;
+	s32 parent;
+	u32 children;
+	s32 launches_at;
 };
+#define NO_CPU (-1)
 enum level { LEVEL_CPU, LEVEL_CORE, LEVEL_PACKAGE, LEVEL_CACHE, LEVELS };
 
 static struct hpl_load loads[LEVELS * CPUS];
@@ -53,16 +61,30 @@ static s32 hpc_runnable, cpu_count;
 #define state_of(cpu) (&states[cpu])
 #define bpf_cpumask_test_cpu(cpu, mask) ((mask)->bits[0] >> (cpu) & 1)
 #define is_process(p) ((p)->pid == (p)->tgid)
-#define wants_hpc(p) ((void)(p), true)
+#define wants_hpc(p) ((p)->wants)
+static struct task_state *task_of(struct task_struct *p);
 #include "../bpf/place.h"
 
-#define TASKS 200
+/* Few enough that many have children. */
+#define TASKS 60
 static struct {
 	struct task_struct task;
 	struct task_state state;
 	struct cpumask mask;
 	bool alive;
+	/* index of the process that it was born to, while that one lives; or -1 */
+	int parent;
 } tasks[TASKS];
+/* Whose children the others are: no HPC task. */
+static struct task_struct init = { .pid = -2, .tgid = -2, .real_parent = &init, .group_leader = &init };
+
+static struct task_state *task_of(struct task_struct *p)
+{
+	for (int i = 0; i < TASKS; i++)
+		if (p == &tasks[i].task)
+			return &tasks[i].state;
+	return NULL;
+}
 
 static unsigned int chance(unsigned int below)
 {
@@ -83,30 +105,39 @@ static bool together(enum level level, s32 one, s32 other)
 	}
 }
 
-/* How many living tasks, other than `except`, count beside this CPU. */
-static int beside(enum level level, s32 cpu, bool process, int except)
+static bool has_children(int of)
+{
+	for (int i = 0; i < TASKS; i++)
+		if (tasks[i].alive && tasks[i].parent == of && is_process(&tasks[i].task))
+			return true;
+	return false;
+}
+
+/* How many living tasks, launchers or others, count beside this CPU. */
+static int beside(enum level level, s32 cpu, bool process, bool launchers, const bool *launches)
 {
 	int count = 0;
 
 	for (int i = 0; i < TASKS; i++)
-		if (i != except && tasks[i].alive && tasks[i].state.cpu >= 0 &&
-		    together(level, cpu, tasks[i].state.cpu) && (!process || is_process(&tasks[i].task)))
+		if (tasks[i].alive && tasks[i].state.cpu >= 0 && together(level, cpu, tasks[i].state.cpu) &&
+		    (!process || is_process(&tasks[i].task)) && launches[i] == launchers)
 			count++;
 	return count;
 }
 
 /* The rule, word by word: negative if `one` is better. */
-static int compare(s32 one, s32 other, int task)
+static int compare(s32 one, s32 other, bool process, const bool *launches)
 {
 	static const enum level order[] = { LEVEL_CPU, LEVEL_CORE, LEVEL_PACKAGE, LEVEL_CACHE };
-	bool process = is_process(&tasks[task].task);
 
-	for (int i = 0; i < 4; i++) {
-		int difference = beside(order[i], one, process, task) - beside(order[i], other, process, task);
+	for (int launchers = 0; launchers < 2; launchers++)
+		for (int i = 0; i < 4; i++) {
+			int difference = beside(order[i], one, process, launchers, launches) -
+					 beside(order[i], other, process, launchers, launches);
 
-		if (difference)
-			return difference;
-	}
+			if (difference)
+				return difference;
+		}
 	return 0;
 }
 
@@ -116,31 +147,67 @@ static void wrong(const char *what, int task)
 	exit(1);
 }
 
+/* A child of a living process, or of one that is no HPC task. */
+static void be_born(int i)
+{
+	int parent = chance(TASKS);
+
+	memset(&tasks[i], 0, sizeof(tasks[i]));
+	tasks[i].task.pid = i + 1;
+	tasks[i].task.tgid = chance(3) ? i + 1 : -1;
+	tasks[i].task.group_leader = &tasks[i].task;
+	tasks[i].task.wants = true;
+	tasks[i].mask.bits[0] = chance(4) ? ~0UL : 1UL << chance(cpu_count) | 1UL << chance(cpu_count);
+	tasks[i].task.cpus_ptr = &tasks[i].mask;
+	tasks[i].state.cpu = tasks[i].state.launches_at = NO_CPU;
+	tasks[i].parent = parent != i && tasks[parent].alive && is_process(&tasks[parent].task) ? parent : -1;
+	tasks[i].task.real_parent = tasks[i].parent < 0 ? &init : &tasks[parent].task;
+}
+
 static void come(int i)
 {
 	s32 prev = chance(cpu_count), chosen;
+	bool process, launches[TASKS];
 
-	memset(&tasks[i], 0, sizeof(tasks[i]));
-	tasks[i].task.pid = i;
-	tasks[i].task.tgid = chance(3) ? i : -1;
-	tasks[i].mask.bits[0] = chance(4) ? ~0UL : 1UL << chance(cpu_count) | 1UL << chance(cpu_count);
-	tasks[i].task.cpus_ptr = &tasks[i].mask;
-	tasks[i].state.cpu = NO_CPU;
-	place(&tasks[i].task, &tasks[i].state, prev);
+	be_born(i);
+	/* its parent is a launcher before its place is chosen */
 	tasks[i].alive = true;
+	for (int j = 0; j < TASKS; j++)
+		launches[j] = has_children(j);
+	is_hpc(&tasks[i].task, &tasks[i].state, prev);
+	process = is_process(&tasks[i].task);
 	chosen = tasks[i].state.cpu;
+	tasks[i].alive = false;
 	for (s32 cpu = 0; cpu < cpu_count; cpu++) {
 		bool possible = states[cpu].online && tasks[i].mask.bits[0] >> cpu & 1;
 
 		if (possible && chosen < 0)
 			wrong("not placed", i);
-		if (possible && compare(cpu, chosen, i) < 0)
+		if (possible && compare(cpu, chosen, process, launches) < 0)
 			wrong("a better CPU was there", i);
-		if (possible && cpu == prev && chosen != prev && !compare(prev, chosen, i))
+		if (possible && cpu == prev && chosen != prev && !compare(prev, chosen, process, launches))
 			wrong("moved for nothing", i);
 	}
 	if (chosen >= 0 && !may_run_on(&tasks[i].task, chosen))
 		wrong("a forbidden CPU", i);
+	tasks[i].alive = true;
+}
+
+/* It ends, or leaves the class and then ends. */
+static void go(int i)
+{
+	if (chance(2)) {
+		tasks[i].task.wants = false;
+		is_hpc(&tasks[i].task, &tasks[i].state, 0);
+	}
+	leave(&tasks[i].task, &tasks[i].state);
+	unplace(&tasks[i].task, &tasks[i].state);
+	tasks[i].alive = false;
+	for (int j = 0; j < TASKS; j++)
+		if (tasks[j].parent == i) {
+			tasks[j].parent = -1;
+			tasks[j].task.real_parent = &init;
+		}
 }
 
 static void make_machine(void)
@@ -149,6 +216,8 @@ static void make_machine(void)
 
 	memset(loads, 0, sizeof(loads));
 	memset(tasks, 0, sizeof(tasks));
+	for (int i = 0; i < TASKS; i++)
+		tasks[i].parent = -1;
 	cpu_count = packages * caches * cores * threads;
 	for (s32 cpu = 0; cpu < cpu_count; cpu++) {
 		places[cpu].core = cpu / threads;
@@ -169,18 +238,16 @@ int main(int argc, char **argv)
 		for (int step = 0; step < 100; step++) {
 			int i = chance(TASKS);
 
-			if (tasks[i].alive) {
-				unplace(&tasks[i].task, &tasks[i].state);
-				tasks[i].alive = false;
-			} else {
+			if (tasks[i].alive)
+				go(i);
+			else
 				come(i);
-			}
 		}
 		for (int i = 0; i < TASKS; i++)
 			if (tasks[i].alive)
-				unplace(&tasks[i].task, &tasks[i].state);
+				go(i);
 		for (int i = 0; i < LEVELS * CPUS; i++)
-			if (loads[i].tasks || loads[i].processes)
+			if (loads[i].tasks || loads[i].processes || loads[i].launchers)
 				wrong("a load is left", 0);
 	}
 	return 0;

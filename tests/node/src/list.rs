@@ -71,11 +71,17 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("HPL places on 2 packages, 2 cores, 2 threads", "sched.sh placement").newest().rarely().on(2, 2, 2),
     Scenario::new("HPL places on 1 package, 2 cores, 4 threads", "sched.sh placement").newest().rarely().on(1, 2, 4),
     Scenario::new("HPL places by a random schedule", "sched.sh schedules").newest().rarely().on(2, 1, 2),
-    Scenario::new("HPL's members and their children", "sched.sh membership").newest().rarely().on(2, 1, 2),
+    Scenario::new("HPL's members and their children", "sched.sh membership").newest().rarely().on(2, 1, 2).in_turn(),
     Scenario::new("CPUs go while HPC tasks compute on all", "sched.sh hotplug").newest().rarely().on(1, 2, 2),
     Scenario::new("HPL's loader killed", "sched.sh death").newest().rarely().on(1, 2, 2),
     Scenario::new("HPL's trickle and the kernel's watchdog", "sched.sh trickle").newest().rarely().on(1, 2, 2),
     Scenario::new("HPL in a storm of forks, and under real time", "sched.sh load").newest().rarely().on(1, 2, 2),
+    Scenario::new("HPL's programs stay small for the verifier", "sched.sh budget").newest().in_turn(),
+    Scenario::new("mpiexec keeps no rank from a core", "sched.sh launchers").newest().rarely().on(2, 2, 2),
+    Scenario::new("an HPC task on a CPU without a tick", "sched.sh tickless")
+        .newest()
+        .rarely()
+        .booted_with("nohz_full=1-3"),
     Scenario::new("power-off with programs running", "hotplug.sh power_off").powers_off(),
     Scenario::new("reboot with programs running", "hotplug.sh restart").middle().powers_off(),
 ];

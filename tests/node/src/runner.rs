@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tacet_node::{Cache, KernelLine, Node, Output, Status, Topology, provision};
+use tacet_node::{Cache, KernelLine, Node, Output, Status, provision};
 
 use crate::list::SCENARIOS;
 use crate::options::Options;
@@ -125,7 +125,7 @@ impl Bench<'_> {
     fn on_the_node(&mut self, scenario: &Scenario) -> Result<String, String> {
         let node = match self.node.take() {
             Some(node) if node.is_alive() => node,
-            _ => self.boot(scenario.end, Topology::flat(4))?,
+            _ => self.boot(scenario)?,
         };
         let said = self.judged(&node, scenario)?;
         self.node = Some(node);
@@ -133,7 +133,7 @@ impl Bench<'_> {
     }
 
     fn on_its_own(&self, scenario: &Scenario) -> Result<String, String> {
-        let node = self.boot(scenario.end, scenario.cpus)?;
+        let node = self.boot(scenario)?;
         self.judged(&node, scenario)
     }
 
@@ -177,7 +177,7 @@ impl Bench<'_> {
 
     /// A node that ends itself: how its script ended does not count, that the machine ends does.
     fn to_the_end(&self, scenario: &Scenario) -> Result<String, String> {
-        let node = self.boot(scenario.end, scenario.cpus)?;
+        let node = self.boot(scenario)?;
         let said = self.script(&node, scenario).map(|output| told(&output));
         node.wait_for_end(POWER_OFF).map_err(|e| format!("{e} ({said:?})"))?;
         let console = node.console();
@@ -188,8 +188,8 @@ impl Bench<'_> {
         }
     }
 
-    fn boot(&self, end: End, cpus: Topology) -> Result<Node, String> {
-        stage::node(self.cache, self.kernel, end, cpus).map_err(|e| e.to_string())
+    fn boot(&self, scenario: &Scenario) -> Result<Node, String> {
+        stage::node(self.cache, self.kernel, scenario).map_err(|e| e.to_string())
     }
 
     fn script(&self, node: &Node, scenario: &Scenario) -> Result<Output, String> {

@@ -20,6 +20,8 @@ pub struct Scenario {
     pub end: End,
     /// The CPUs of a node of its own; others have four cores.
     pub cpus: Topology,
+    /// Words added to its kernel's command line.
+    pub arguments: &'static str,
     /// Killed, and failed, after this long.
     pub limit: Duration,
 }
@@ -57,7 +59,7 @@ impl Scenario {
     /// Runs everywhere, with the usual limit.
     pub const fn new(name: &'static str, script: &'static str) -> Scenario {
         let (place, end, cpus) = (Place::Everywhere, End::Node, Topology::flat(4));
-        Scenario { name, script, place, rare: false, end, cpus, limit: Duration::from_secs(600) }
+        Scenario { name, script, place, rare: false, end, cpus, arguments: "", limit: Duration::from_secs(600) }
     }
 
     /// Whether it runs on this kernel, with everything that runs there or without what one kernel stands for.
@@ -98,6 +100,12 @@ impl Scenario {
     /// On a node of its own with so many packages, cores in each and threads in each core.
     pub const fn on(mut self, sockets: u32, cores: u32, threads: u32) -> Scenario {
         (self.end, self.cpus) = (End::Apart, Topology { sockets, cores, threads, numa_nodes: 1 });
+        self
+    }
+
+    /// With these words on the kernel's command line: on a node of its own, so after `on` or before `in_turn`.
+    pub const fn booted_with(mut self, arguments: &'static str) -> Scenario {
+        (self.end, self.arguments) = (End::Apart, arguments);
         self
     }
 

@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::scenario::End;
-use tacet_node::{Accelerator, Cache, Command, KernelLine, Node, NodeSpec, Result, Topology, provision};
+use crate::scenario::{End, Scenario};
+use tacet_node::{Accelerator, Cache, Command, KernelLine, Node, NodeSpec, Result, provision};
 
 /// Inside the node.
 const INSTALLED: &str = "/opt/tacet";
@@ -49,11 +49,12 @@ pub fn programs(cache: &Cache) -> Result<()> {
 }
 
 /// A node with the module in it and nothing else done.
-pub fn node(cache: &Cache, kernel: KernelLine, end: End, cpus: Topology) -> Result<Node> {
+pub fn node(cache: &Cache, kernel: KernelLine, scenario: &Scenario) -> Result<Node> {
     // As a kernel of 128 CPUs and more has it from boot: ended users of an address space are freed on any CPU, in any order.
-    let mut spec = NodeSpec::new(kernel).share(top()).argument("log_buf_len=4M srcutree.convert_to_big=1");
-    spec.topology = cpus;
-    match end {
+    let always = "log_buf_len=4M srcutree.convert_to_big=1";
+    let mut spec = NodeSpec::new(kernel).share(top()).argument(always).argument(scenario.arguments);
+    spec.topology = scenario.cpus;
+    match scenario.end {
         End::InTurn => spec.accelerator = Accelerator::TcgSingle,
         End::Systemd => spec = spec.with_systemd(),
         End::Node | End::Apart | End::PoweredOff => (),

@@ -40,6 +40,10 @@ pub struct Settings {
     pub iterations: u64,
     /// The disturbances of the load; none named means all.
     pub disturbances: Vec<String>,
+    /// How often each job runs under each scheduler.
+    pub runs: usize,
+    /// The jobs by name; none named means all.
+    pub jobs: Vec<String>,
 }
 
 impl Configuration {
@@ -76,7 +80,7 @@ impl Configuration {
 impl Settings {
     /// What `make bench` uses.
     pub fn full(kernel: KernelLine) -> Settings {
-        Settings { kernel, quanta: 100_000, iterations: 20_000, disturbances: Vec::new() }
+        Settings { kernel, quanta: 100_000, iterations: 20_000, disturbances: Vec::new(), runs: 30, jobs: Vec::new() }
     }
 
     /// Enough for a picture: some seconds for each configuration.

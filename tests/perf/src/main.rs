@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `make bench BENCH=core|calls|noise|tune`: runs the benches and prints one table. Words only; the library measures.
+//! `make bench BENCH=core|calls|noise|tune|sched`: runs the benches and prints one table. Words only; the library measures.
 //!
-//! usage: tacet-bench [NAME] [--kernel 6.1|6.12|7] [--quanta N] [--iterations N] [--load KIND,...]
+//! usage: tacet-bench [NAME] [--kernel 6.1|6.12|7] [--quanta N] [--iterations N] [--load KIND,...] [--runs N] [--jobs NAME,...]
 //! NAME: `core` (default, or $BENCH); `calls`: what cores answer themselves; `noise`: the laboratory itself; `tune`: the
-//! countermeasures; `profile`: Tacet's profile alone; `attribute`: which disturbance reaches the core.
+//! countermeasures; `sched`: MPI jobs under three schedulers, on the newest kernel; `profile`: Tacet's profile alone;
+//! `attribute`: which disturbance reaches the core.
 
 use std::process::ExitCode;
 
-use tacet_bench::{Result, Settings, calls, core, noise, table, tune};
+use tacet_bench::{Result, Settings, calls, core, noise, sched, table, tune};
 use tacet_node::{Cache, KernelLine, provision};
 
 fn main() -> ExitCode {
@@ -23,11 +24,14 @@ fn main() -> ExitCode {
 fn run() -> Result<()> {
     let mut name = std::env::var("BENCH").unwrap_or_else(|_| "core".to_owned());
     let mut settings = Settings::full(KernelLine::V6_12);
+    let mut kernel = None;
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| format!("{word}: a value is missing"));
         match word.as_str() {
-            "--kernel" => settings.kernel = value()?.parse()?,
+            "--kernel" => kernel = Some(value()?.parse()?),
+            "--jobs" => settings.jobs = value()?.split(',').map(str::to_owned).collect(),
+            "--runs" => settings.runs = value()?.parse()?,
             "--quanta" => settings.quanta = value()?.parse()?,
             "--load" => settings.disturbances = value()?.split(',').map(str::to_owned).collect(),
             "--iterations" => settings.iterations = value()?.parse()?,
@@ -39,15 +43,18 @@ fn run() -> Result<()> {
         print!("{}", table(&noise::noise()?));
         return Ok(());
     }
+    let usual = if name == "sched" { KernelLine::V7 } else { KernelLine::V6_12 };
+    settings.kernel = kernel.unwrap_or(usual);
     let cache = Cache::open()?;
     provision::ensure(&cache)?;
     match name.as_str() {
         "core" => print!("{}", table(&core::core(&cache, &settings)?)),
         "calls" => print!("{}", table(&calls::calls(&cache, &settings)?)),
         "tune" => print!("{}", table(&tune::tune(&cache, &settings)?)),
+        "sched" => print!("{}", table(&sched::sched(&cache, &settings)?)),
         "profile" => core::one(&cache, &settings)?,
         "attribute" => core::attribute(&cache, &settings)?,
-        _ => return Err(format!("{name}: no such bench: core, calls, noise, tune, profile, attribute").into()),
+        _ => return Err(format!("{name}: no such bench: core, calls, noise, tune, sched, profile, attribute").into()),
     }
     Ok(())
 }

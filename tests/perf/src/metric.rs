@@ -44,6 +44,11 @@ impl Metrics {
         self.metrics.push(Metric { metric: metric.to_owned(), value, unit, method, baseline, ratio });
     }
 
+    /// Adds those that were measured elsewhere.
+    pub fn append(&mut self, other: Metrics) {
+        self.metrics.extend(other.metrics);
+    }
+
     /// All of them, in order.
     pub fn into_vec(self) -> Vec<Metric> {
         self.metrics

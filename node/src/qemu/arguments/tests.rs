@@ -46,6 +46,14 @@ fn numa_nodes_get_equal_parts() {
 }
 
 #[test]
+fn a_node_of_counted_time_keeps_its_disk() {
+    let mut spec = plain();
+    spec.counted_time = true;
+    let line = line_of(&spec, Execution::TcgSingle, (10, 0), vec![]);
+    assert!(line.contains("-icount shift=0,align=off") && line.contains("virtio-blk"), "{line}");
+}
+
+#[test]
 fn a_reproducible_node_has_no_entropy_and_counts_instructions() {
     let mut spec = plain();
     spec.reproducible = Some(7);

@@ -13,6 +13,7 @@ use crate::figures::{self, Figures};
 use crate::layout::{CLASSES, Counts, Load};
 use crate::options::Show;
 use crate::record::{self, End, Program, Record};
+use crate::scheduler::VERIFIED_INSTRUCTIONS_LIMIT;
 use crate::topology::{CPU_DIRECTORY, Topology};
 use crate::{Result, support};
 
@@ -37,6 +38,8 @@ struct Facts {
     end: Option<End>,
     process: Option<u32>,
     trickle_cpu: Option<u32>,
+    /// of each program, kept by a test
+    verified_instructions_limit: u32,
     programs: Vec<Program>,
     total: Option<Figures>,
     cpus: Vec<Cpu>,
@@ -47,6 +50,7 @@ struct Cpu {
     cpu: u32,
     hpc_processes: u32,
     hpc_tasks: u32,
+    hpc_launchers: u32,
     #[serde(flatten)]
     figures: Figures,
 }
@@ -60,6 +64,7 @@ pub fn run(options: &Show) -> Result<ExitCode> {
         end: record.as_ref().and_then(|record| record.end.clone()),
         process: record.as_ref().map(|record| record.process),
         trickle_cpu: record.as_ref().map(|record| record.trickle_cpu),
+        verified_instructions_limit: VERIFIED_INSTRUCTIONS_LIMIT,
         programs: record.as_ref().map(|record| record.programs.clone()).unwrap_or_default(),
         total: None,
         cpus: Vec::new(),
@@ -106,7 +111,13 @@ pub fn maps(record: &Record) -> Result<(MapHandle, MapHandle)> {
 
 impl From<&Row> for Cpu {
     fn from((cpu, counts, load): &Row) -> Cpu {
-        Cpu { cpu: *cpu, hpc_processes: load.processes, hpc_tasks: load.tasks, figures: (*counts).into() }
+        Cpu {
+            cpu: *cpu,
+            hpc_processes: load.processes,
+            hpc_tasks: load.tasks,
+            hpc_launchers: load.launchers,
+            figures: (*counts).into(),
+        }
     }
 }
 

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Who launches and who computes, and how many of both there are where. A launcher is an
+ * HPC process with living HPC children: mpiexec, its proxies, a shell. It waits while its
+ * children compute, so it must not keep a rank from a core. It is one from the birth of
+ * the first such child to the end of the last; that a program merely forked once says
+ * nothing about it for ever.
+ *
+ * Called by place.h. Children are born and end on any CPU, without their parent's rq lock:
+ * whoever makes a process a launcher looks afterwards whether that still holds.
+ */
+#ifndef TACET_HPL_LAUNCH_H
+#define TACET_HPL_LAUNCH_H
+
+#include "class.h"
+
+#define NOW(variable) (*(volatile typeof(variable) *)&(variable))
+
+static __always_inline struct hpl_load *load_at(u32 level, u32 number)
+{
+	u32 key = level * CPUS + number;
+
+	return bpf_map_lookup_elem(&loads, &key);
+}
+
+static __always_inline struct hpl_place *place_of(s32 cpu)
+{
+	u32 key = cpu;
+
+	return bpf_map_lookup_elem(&places, &key);
+}
+
+static __always_inline void change(u32 level, u32 number, bool process, u32 more)
+{
+	struct hpl_load *load = load_at(level, number);
+
+	if (!load)
+		return;
+	__sync_fetch_and_add(&load->tasks, more);
+	if (process)
+		__sync_fetch_and_add(&load->processes, more);
+}
+
+/* One HPC task more (1) or less (-1) on a CPU. */
+static __always_inline void change_all(s32 cpu, bool process, u32 more)
+{
+	struct hpl_place *place = place_of(cpu);
+
+	if (!place)
+		return;
+	change(LEVEL_CPU, cpu, process, more);
+	change(LEVEL_CORE, place->core, process, more);
+	change(LEVEL_PACKAGE, place->package, process, more);
+	change(LEVEL_CACHE, place->cache, process, more);
+}
+
+static __always_inline void change_launchers_in(u32 level, u32 number, u32 more)
+{
+	struct hpl_load *load = load_at(level, number);
+
+	if (load)
+		__sync_fetch_and_add(&load->launchers, more);
+}
+
+static __always_inline void change_launchers(s32 cpu, u32 more)
+{
+	struct hpl_place *place = place_of(cpu);
+
+	if (!place)
+		return;
+	change_launchers_in(LEVEL_CPU, cpu, more);
+	change_launchers_in(LEVEL_CORE, place->core, more);
+	change_launchers_in(LEVEL_PACKAGE, place->package, more);
+	change_launchers_in(LEVEL_CACHE, place->cache, more);
+}
+
+/* It is no launcher, or not where it was. */
+static __always_inline void retract(struct task_state *task)
+{
+	s32 cpu = __sync_lock_test_and_set(&task->launches_at, NO_CPU);
+
+	if (cpu >= 0)
+		change_launchers(cpu, -1);
+}
+
+/* It is a launcher if it has children and a place. Pairs with itself and with leave(). */
+static __always_inline void recognise(struct task_state *task)
+{
+	s32 cpu = NOW(task->cpu);
+
+	if (cpu < 0 || NOW(task->left) || !NOW(task->children))
+		return;
+	if (__sync_val_compare_and_swap(&task->launches_at, NO_CPU, cpu) != NO_CPU)
+		return;
+	change_launchers(cpu, 1);
+	if (NOW(task->cpu) != cpu || NOW(task->left) || !NOW(task->children))
+		retract(task);
+}
+
+/* An HPC process was born or joined: its parent has a child more, HPC task or not. */
+static __always_inline void tell_birth(struct task_struct *p, struct task_state *task)
+{
+	struct task_struct *parent = p->real_parent->group_leader;
+	struct task_state *launcher;
+
+	if (!is_process(p) || task->parent || task->left)
+		return;
+	launcher = task_of(parent);
+	if (!launcher)
+		return;
+	task->parent = parent->tgid;
+	__sync_fetch_and_add(&launcher->children, 1);
+	recognise(launcher);
+}
+
+/* It ended or left the class. If its parent ended before, somebody else is its parent now. */
+static __always_inline void forget_birth(struct task_struct *p, struct task_state *task)
+{
+	struct task_struct *parent = p->real_parent->group_leader;
+	struct task_state *launcher;
+
+	if (!task->parent)
+		return;
+	if (parent->tgid == task->parent) {
+		launcher = task_of(parent);
+		if (launcher && __sync_fetch_and_add(&launcher->children, -1) == 1) {
+			retract(launcher);
+			/* the next child may have come in between */
+			recognise(launcher);
+		}
+	}
+	task->parent = 0;
+}
+
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Daemons: normal processes that sleep and compute in turns, always the same work, each with a period of its own. The
+ * load of the bench `sched`. They may run on every CPU.
+ *
+ * usage: daemons COUNT PERIOD_MS ROUNDS
+ * ROUNDS of a small loop are one turn's work. Runs until it is killed, and takes its children with it.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+static void serve(int number, long period_ms, long rounds)
+{
+	/* one seventh apart, so that they do not wake together for ever */
+	useconds_t pause_us = period_ms * 1000 * (7 + number % 7) / 7;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		usleep(pause_us);
+		for (volatile long i = 0; i < rounds; i++)
+			;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int count = argc == 4 ? atoi(argv[1]) : 0;
+	long period_ms = count > 0 ? atol(argv[2]) : 0, rounds = count > 0 ? atol(argv[3]) : 0;
+
+	if (period_ms <= 0 || rounds <= 0) {
+		fprintf(stderr, "usage: daemons COUNT PERIOD_MS ROUNDS\n");
+		return 2;
+	}
+	for (int number = 0; number < count; number++)
+		if (!fork())
+			serve(number, period_ms, rounds);
+	printf("daemons started\n");
+	fflush(stdout);
+	pause();
+	return 0;
+}

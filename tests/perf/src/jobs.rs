@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One MPI job under one of three schedulers, and what the kernel counted meanwhile on the whole node.
+//!
+//! Owns how a job is started and what is read of it. `sched.rs` says which jobs, how often, and what follows.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use tacet_node::{Command, Job as Running};
+
+use crate::Result;
+use crate::guest::Guest;
+
+/// Who schedules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheduler {
+    /// Linux's own.
+    Standard,
+    /// Linux's real-time class.
+    Fifo,
+    /// The class under test.
+    Hpl,
+}
+
+/// A program with its size.
+#[derive(Debug, Clone, Copy)]
+pub struct Job {
+    /// As the paper names its own: what, how much, how many ranks.
+    pub name: &'static str,
+    /// Arguments of `ranks`.
+    pub program: &'static str,
+    pub size: u32,
+    pub ranks: u32,
+}
+
+/// What one run gave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Run {
+    /// From barrier to barrier.
+    pub seconds: f64,
+    /// Of every task of the node.
+    pub migrations: f64,
+    /// Of the job's tasks, which only under HPL have a class to themselves.
+    pub job_migrations: Option<f64>,
+    /// To every task but the idle ones.
+    pub switches: f64,
+}
+
+/// What `tacet sched count` says.
+#[derive(Deserialize)]
+struct Counted {
+    status: Option<i32>,
+    switches: BTreeMap<String, u64>,
+    migrations: BTreeMap<String, u64>,
+}
+
+impl Scheduler {
+    pub const ALL: [Scheduler; 3] = [Scheduler::Standard, Scheduler::Fifo, Scheduler::Hpl];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheduler::Standard => "standard",
+            Scheduler::Fifo => "fifo",
+            Scheduler::Hpl => "hpl",
+        }
+    }
+
+    /// What stands before a program.
+    fn words(self, tacet_sched: &str) -> Vec<String> {
+        let words = match self {
+            Scheduler::Standard => Vec::new(),
+            Scheduler::Fifo => vec!["chrt", "--fifo", "1"],
+            Scheduler::Hpl => vec![tacet_sched, "run", "--"],
+        };
+        words.into_iter().map(str::to_owned).collect()
+    }
+}
+
+/// The command that the class under test has; not `tacet sched`, whose start is one more.
+pub fn tacet_sched(guest: &Guest) -> String {
+    format!("{}-sched", guest.programs.tacet().display())
+}
+
+/// Runs a program under a scheduler, which is loaded for it and taken away again.
+pub fn under<T>(guest: &Guest, scheduler: Scheduler, action: impl FnOnce(Vec<String>) -> Result<T>) -> Result<T> {
+    let tacet_sched = tacet_sched(guest);
+    if scheduler == Scheduler::Hpl {
+        guest.run(&[&tacet_sched, "start"])?;
+    }
+    let result = action(scheduler.words(&tacet_sched));
+    if scheduler == Scheduler::Hpl {
+        guest.run(&[&tacet_sched, "stop"])?;
+    }
+    result
+}
+
+impl Job {
+    /// Once.
+    pub fn run(&self, guest: &Guest, scheduler: Scheduler) -> Result<Run> {
+        under(guest, scheduler, |before| {
+            let mut argv = vec![tacet_sched(guest), "count".to_owned(), "--".to_owned()];
+            argv.extend(before);
+            argv.extend(["mpiexec".to_owned(), "-n".to_owned(), self.ranks.to_string()]);
+            argv.extend([guest.programs.program("ranks"), self.program.to_owned(), self.size.to_string()]);
+            read(&guest.run(&argv)?, scheduler)
+                .map_err(|error| format!("{} under {scheduler:?}: {error}", self.name).into())
+        })
+    }
+}
+
+/// The program's word, then the count.
+fn read(said: &str, scheduler: Scheduler) -> Result<Run> {
+    let seconds = said.lines().find_map(|line| line.strip_prefix("seconds ")).ok_or("no time")?.trim().parse()?;
+    let counted = said.lines().find(|line| line.starts_with('{')).ok_or("no count")?;
+    let counted: Counted = serde_json::from_str(counted)?;
+    if counted.status != Some(0) {
+        return Err(format!("status {:?}", counted.status).into());
+    }
+    let busy = |counts: &BTreeMap<String, u64>| {
+        counts.iter().filter(|(class, _)| *class != "idle").map(|(_, n)| *n).sum::<u64>()
+    };
+    let job = counted.migrations.get("hpc").copied().ok_or("no count of the class")?;
+    Ok(Run {
+        seconds,
+        migrations: busy(&counted.migrations) as f64,
+        job_migrations: (scheduler == Scheduler::Hpl).then_some(job as f64),
+        switches: busy(&counted.switches) as f64,
+    })
+}
+
+/// Background daemons, until they are dropped with their node.
+pub fn daemons(guest: &Guest, count: u32, period_ms: u32, rounds: u32) -> Result<Running> {
+    let argv = [guest.programs.program("daemons"), count.to_string(), period_ms.to_string(), rounds.to_string()];
+    let forever = Duration::from_secs(30 * 24 * 3600);
+    let running = guest.node.start(&Command::new(&argv).timeout(forever))?;
+    guest.run(&["sleep", "1"])?;
+    Ok(running)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAID: &str = "seconds 0.5\n{\"seconds\":3.0,\"status\":0,\"switches\":{\"idle\":9,\"normal\":5,\"hpc\":7},\
+        \"migrations\":{\"idle\":0,\"normal\":3,\"hpc\":2}}\n";
+
+    #[test]
+    fn a_run_is_what_both_say() {
+        let run = read(SAID, Scheduler::Hpl).expect("a run");
+        assert_eq!(run, Run { seconds: 0.5, migrations: 5.0, job_migrations: Some(2.0), switches: 12.0 });
+        assert_eq!(read(SAID, Scheduler::Standard).expect("a run").job_migrations, None);
+    }
+
+    #[test]
+    fn a_run_that_failed_is_none() {
+        assert!(read(&SAID.replace("\"status\":0", "\"status\":1"), Scheduler::Hpl).is_err());
+        assert!(read("seconds 1\n", Scheduler::Hpl).is_err());
+    }
+}
