@@ -196,7 +196,7 @@ fn tuner(guest: &Guest, words: &[&str]) -> Vec<String> {
 
 fn daemons(guest: &Guest) -> Result<Job> {
     let script = format!("for i in $(seq {DAEMONS}); do while :; do :; done & done; touch /tmp/daemons; wait");
-    let job = guest.node.start(&Command::new(&["bash", "-c", &script]).timeout(Duration::from_secs(7200)))?;
+    let job = guest.node.start(&Command::new(["bash", "-c", &script]).timeout(Duration::from_secs(7200)))?;
     guest.shell("until [ -e /tmp/daemons ]; do sleep 0.1; done")?;
     Ok(job)
 }
