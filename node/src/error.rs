@@ -15,12 +15,24 @@ pub struct Error {
     object: String,
     cause: String,
     remedy: String,
+    emulator: bool,
 }
 
 impl Error {
     /// An error about `object`. The texts are in lower case; line breaks in them become spaces.
     pub fn new(object: impl fmt::Display, cause: impl fmt::Display, remedy: impl fmt::Display) -> Error {
-        Error { object: one_line(object), cause: one_line(cause), remedy: one_line(remedy) }
+        Error { object: one_line(object), cause: one_line(cause), remedy: one_line(remedy), emulator: false }
+    }
+
+    /// The same, and whether the emulator is known to have caused it.
+    pub(crate) fn of_the_emulator(mut self, emulator: bool) -> Error {
+        self.emulator = emulator;
+        self
+    }
+
+    /// The emulator is known to have caused it ([`crate::stale_breakpoint`]): the same again may go well.
+    pub fn is_the_emulator_s(&self) -> bool {
+        self.emulator
     }
 
     /// What was being worked on: a file, a node, a package.

@@ -31,6 +31,7 @@ mod run_directory;
 mod share;
 mod shell;
 mod spec;
+mod stale;
 mod wire;
 
 pub use cache::Cache;
@@ -42,3 +43,4 @@ pub use kernel::{Kernel, KernelLine};
 pub use node::Node;
 pub use once::Once;
 pub use spec::{Accelerator, Emulator, NodeSpec, Plugin, Share, ShareKind, Topology};
+pub use stale::stale_breakpoint;

@@ -22,6 +22,8 @@ use crate::wire::Kind;
 
 /// How long a node may take to power off when asked.
 const POWER_OFF: Duration = Duration::from_secs(20);
+/// How often one is booted whose kernel the emulator breaks.
+const BOOTS: u32 = 3;
 
 /// A booted node.
 pub struct Node {
@@ -37,12 +39,24 @@ pub struct Node {
 
 impl Node {
     /// Boots a node and waits until it takes commands. Everything must have been provisioned
-    /// ([`crate::provision::ensure`]).
+    /// ([`crate::provision::ensure`]). Boots again, and says so, if the emulator broke the kernel.
     pub fn boot(cache: &Cache, spec: &NodeSpec) -> Result<Node> {
         if spec.reproducible.is_some() {
             let remedy = "use `Node::run_once`";
             return Err(Error::new("node description", "commands from outside would not be reproducible", remedy));
         }
+        for _ in 1..BOOTS {
+            match Node::boot_once(cache, spec) {
+                Err(error) if error.is_the_emulator_s() => {
+                    eprintln!("booting again: the emulator executed a breakpoint that was gone from memory: {error}");
+                }
+                result => return result,
+            }
+        }
+        Node::boot_once(cache, spec)
+    }
+
+    fn boot_once(cache: &Cache, spec: &NodeSpec) -> Result<Node> {
         let prepared = Prepared::new(cache, spec)?;
         let mounts = prepared.mounts(spec);
         let (node, _) = prepared.start(spec)?;

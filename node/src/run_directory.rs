@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::cache::Cache;
 use crate::error::{Error, OnPath, Result};
+use crate::stale::stale_breakpoint;
 
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 
@@ -47,8 +48,8 @@ impl RunDirectory {
         self.keep.store(true, Ordering::Relaxed);
         let emulator = fs::read_to_string(self.path.join("qemu.log")).unwrap_or_default();
         let said = telling(&emulator).or_else(|| telling(&self.console())).unwrap_or_default();
-        let object = "node";
-        Error::new(object, format!("{cause} ({said})"), format!("see {}", self.path.join("console.log").display()))
+        let remedy = format!("see {}", self.path.join("console.log").display());
+        Error::new("node", format!("{cause} ({said})"), remedy).of_the_emulator(stale_breakpoint(&self.console()))
     }
 }
 
