@@ -259,7 +259,7 @@ static void *churn(void *seed)
 {
 	unsigned state = (unsigned)(size_t)seed * 2654435761u + 1;
 
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < 20; i++) {
 		size_t size;
 		char *p;
 
