@@ -23,6 +23,7 @@ pub mod core;
 mod draw;
 mod guest;
 mod instructions;
+pub mod memory;
 mod metric;
 pub mod noise;
 mod profile;
