@@ -255,7 +255,11 @@ static enum outcome at_boundary(struct tacet_hosted *hosted, struct pt_regs *reg
  * cannot be, Linux's as ever. */
 static void own_memory(struct tacet_hosted *hosted)
 {
-	if (!hosted->space || hosted->space_mm != current->mm)
+	struct tacet_range *range = tacet_range_get(current->mm);
+
+	if (range)	/* a signal came since */
+		tacet_range_put(range);
+	else
 		tacet_range_create(hosted->process->flags & TACET_HOST_POPULATE);
 }
 

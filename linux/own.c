@@ -247,6 +247,10 @@ int tacet_range_create(bool eager)
 	if (!(current->personality & ADDR_NO_RANDOMIZE))
 		shared->top -= get_random_u32() % (RANGE_PAGES / 4);
 	shared->cursor = shared->top;
+	shared->break_start = range->base + PMD_SIZE;
+	if (!(current->personality & ADDR_NO_RANDOMIZE))
+		shared->break_start += (u64)(get_random_u32() % TACET_OWN_BREAK_PAGES / 2) << PAGE_SHIFT;
+	shared->break_end = shared->break_start;
 	shared->eager = eager;
 	if (!error)
 		smp_store_release(&shared->state, TACET_OWN_OPEN);

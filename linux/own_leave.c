@@ -134,6 +134,19 @@ static int move_all(struct tacet_range *range)
 	return error;
 }
 
+/* The program's break goes on where it is. */
+static void move_break(struct tacet_range *range)
+{
+	struct mm_struct *mm = range->mm;
+
+	mmap_write_lock(mm);
+	spin_lock(&mm->arg_lock);
+	mm->start_brk = range->shared->break_start;
+	mm->brk = range->shared->break_end;
+	spin_unlock(&mm->arg_lock);
+	mmap_write_unlock(mm);
+}
+
 /* No core serves anything about it any more, nor finds it; Linux maps none of it. */
 static void close_range_to_all(struct tacet_range *range)
 {
@@ -159,6 +172,7 @@ void tacet_range_leave(struct tacet_range *range)
 		range->leaver = current;
 		close_range_to_all(range);
 		error = move_all(range);
+		move_break(range);
 		range->leaver = NULL;
 		tacet_range_set_state(range, TACET_RANGE_GONE);
 		tacet_range_area_gone(range);

@@ -156,6 +156,8 @@ static void open_in_child(struct vm_area_struct *area, struct tacet_range *from)
 	range->shared->top = old->top;
 	range->shared->cursor = old->cursor;
 	range->shared->eager = old->eager;
+	range->shared->break_start = old->break_start;
+	range->shared->break_end = old->break_end;
 	if (from->lost || old->state != TACET_OWN_OPEN) {
 		range->lost = true;
 		tacet_range_publish(range);

@@ -45,6 +45,7 @@ pub const TACET_LOG_MODULE: u32 = 4294967295;
 pub const TACET_IOCTL_MAGIC: u32 = 186;
 pub const TACET_DIRECT_BASE: i64 = -140737488355328;
 pub const TACET_MEMORY_BLOCKS: u32 = 256;
+pub const TACET_OWN_BREAK_PAGES: u32 = 33554432;
 pub const TACET_OWN_SHIFT: u32 = 39;
 pub const TACET_OWN_BYTES: u64 = 549755813888;
 pub const TACET_ENTRY_PRESENT: u32 = 1;
@@ -1065,7 +1066,10 @@ pub struct tacet_own {
     pub top: __u32,
     pub cursor: __u32,
     pub eager: __u32,
-    pub reserved: [__u32; 7usize],
+    pub reserved0: __u32,
+    pub break_start: __u64,
+    pub break_end: __u64,
+    pub reserved1: [__u32; 2usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -1078,7 +1082,10 @@ const _: () = {
     ["Offset of field: tacet_own::top"][::core::mem::offset_of!(tacet_own, top) - 24usize];
     ["Offset of field: tacet_own::cursor"][::core::mem::offset_of!(tacet_own, cursor) - 28usize];
     ["Offset of field: tacet_own::eager"][::core::mem::offset_of!(tacet_own, eager) - 32usize];
-    ["Offset of field: tacet_own::reserved"][::core::mem::offset_of!(tacet_own, reserved) - 36usize];
+    ["Offset of field: tacet_own::reserved0"][::core::mem::offset_of!(tacet_own, reserved0) - 36usize];
+    ["Offset of field: tacet_own::break_start"][::core::mem::offset_of!(tacet_own, break_start) - 40usize];
+    ["Offset of field: tacet_own::break_end"][::core::mem::offset_of!(tacet_own, break_end) - 48usize];
+    ["Offset of field: tacet_own::reserved1"][::core::mem::offset_of!(tacet_own, reserved1) - 56usize];
 };
 pub const TACET_ASK_OPEN: tacet_ask = 1;
 pub const TACET_ASK_TOUCH: tacet_ask = 2;

@@ -27,18 +27,21 @@ programs() {
 	grep -q '^ok' suite.out && ! grep -q '^not ok' suite.out || exit 1
 }
 
-# Populated when mapped, touched later, and more than there is.
+# Populated when mapped, touched later, and (populated, as each fault of memory that
+# has become Linux's takes its time) more than there is.
 anonymous() {
-	local size arguments
-	for size in 64M 8M; do
-		up --memory $size
-		for arguments in "--follow" "--no-populate" "--follow --no-populate"; do
-			TACET_CPUS=2-3 TEST_ONLY=anonymous TEST_TIMEOUT=120 \
-				bash $U/run.sh $T run --memory own $arguments -- >suite.out 2>&1 ||
-				fail "$arguments with $size: $(grep '^not ok' suite.out)"
-		done
-		finish
-	done
+	as_on_linux 64M --follow
+	as_on_linux 64M --follow --no-populate
+	as_on_linux 8M --follow
+}
+
+as_on_linux() { # MEMORY [tacet run's arguments]
+	up --memory "$1"
+	shift
+	TACET_CPUS=2-3 TEST_ONLY=anonymous TEST_TIMEOUT=120 \
+		bash $U/run.sh $T run --memory own "$@" -- >suite.out 2>&1 ||
+		fail "$*: $(grep '^not ok' suite.out)"
+	finish
 }
 
 killed() {

@@ -48,17 +48,24 @@ static char *map(size_t size, int flags)
 	return p;
 }
 
-/* Every word of every page says where it is. */
+/* Of large memory one page in sixteen is looked at: each may cost a page fault. */
+static int looked_at(size_t address, size_t size)
+{
+	return size <= 64 * PAGE || address / PAGE % 16 == 3;
+}
+
+/* Words say where they are; also the first two pages', however large it is. */
 static void fill(char *p, size_t size)
 {
 	for (size_t i = 0; i < size; i += 512)
-		*(size_t *)(p + i) = (size_t)p + i;
+		if (i < 2 * PAGE || looked_at((size_t)p + i, size))
+			*(size_t *)(p + i) = (size_t)p + i;
 }
 
 static int filled(const char *p, size_t size, const char *then)
 {
 	for (size_t i = 0; i < size; i += 512)
-		if (*(size_t *)(p + i) != (size_t)then + i)
+		if (looked_at((size_t)then + i, size) && *(size_t *)(p + i) != (size_t)then + i)
 			return 0;
 	return 1;
 }
@@ -66,7 +73,7 @@ static int filled(const char *p, size_t size, const char *then)
 static int zero(const char *p, size_t size)
 {
 	for (size_t i = 0; i < size; i += 8)
-		if (*(size_t *)(p + i))
+		if (looked_at((size_t)p + i, size) && *(size_t *)(p + i))
 			return 0;
 	return 1;
 }
@@ -264,12 +271,12 @@ static void *churn(void *seed)
 		char *p;
 
 		state = state * 1103515245 + 12345;
-		size = (state >> 16) % 3 ? (1 + (state >> 18) % 40) * PAGE : HUGE + PAGE;
+		size = (state >> 16) % 3 ? (1 + (state >> 18) % 9) * PAGE : HUGE + PAGE;
 		p = map(size, 0);
 		CHECK(zero(p, size));
 		fill(p, size);
 		CHECK(madvise(p, PAGE, MADV_DONTNEED) == 0 && zero(p, PAGE));
-		CHECK(filled(p + PAGE, size - PAGE, p + PAGE));
+		CHECK(size == PAGE || filled(p + PAGE, size - PAGE, p + PAGE));
 		CHECK(munmap(p, size) == 0);
 	}
 	return NULL;
@@ -284,6 +291,31 @@ static void threads(void)
 	for (size_t i = 0; i < ARRAY_LENGTH(all); i++)
 		CHECK(pthread_join(all[i], NULL) == 0);
 	say("threads\n");
+}
+
+/* The break grows, shrinks and begins with zeros again; a child has its own. */
+static char *heap;
+
+static void shrink(void)
+{
+	CHECK(filled(heap, 60 * PAGE, heap) && syscall(SYS_brk, heap + PAGE) == (long)heap + PAGE);
+	CHECK(touch(heap + PAGE, 0) == SEGV_MAPERR && syscall(SYS_brk, 0) == (long)heap + PAGE);
+}
+
+static void the_break(void)
+{
+	char *was = (char *)syscall(SYS_brk, 0);
+
+	heap = (char *)(((size_t)was + PAGE - 1) & -PAGE);
+	CHECK(syscall(SYS_brk, heap + 100 * PAGE + 5) == (long)heap + 100 * PAGE + 5);
+	CHECK(zero(heap, 64 * PAGE) && touch(heap + 100 * PAGE, 1) == 0 && touch(heap + 101 * PAGE, 1) == SEGV_MAPERR);
+	fill(heap, 64 * PAGE);
+	CHECK(exited_with(child_status(shrink), 0) && filled(heap, 60 * PAGE, heap));
+	CHECK(syscall(SYS_brk, heap + 50 * PAGE) == (long)heap + 50 * PAGE && touch(heap + 50 * PAGE, 0) == SEGV_MAPERR);
+	CHECK(syscall(SYS_brk, heap + 64 * PAGE) == (long)heap + 64 * PAGE && zero(heap + 50 * PAGE, 14 * PAGE));
+	CHECK(filled(heap, 50 * PAGE, heap) && syscall(SYS_brk, 1L << 46) == (long)heap + 64 * PAGE);
+	CHECK(syscall(SYS_brk, 8) == (long)heap + 64 * PAGE);
+	say("the break\n");
 }
 
 /* What only Linux can do with it is done all the same, and its content stays. */
@@ -304,6 +336,9 @@ static void borders(void)
 	CHECK(munmap(p, 4 * HUGE) == 0 && touch(p + 3 * HUGE, 0) == SEGV_MAPERR && close(fd) == 0);
 	p = map(HUGE, 0);
 	CHECK(zero(p, HUGE) && munmap(p, HUGE) == 0);
+	/* the break is still there, and goes on */
+	CHECK(filled(heap, 50 * PAGE, heap) && syscall(SYS_brk, heap + 70 * PAGE) == (long)heap + 70 * PAGE);
+	CHECK(zero(heap + 64 * PAGE, 6 * PAGE) && syscall(SYS_brk, heap) == (long)heap && touch(heap, 0) == SEGV_MAPERR);
 	say("borders\n");
 }
 
@@ -320,6 +355,7 @@ int main(void)
 	held();
 	forks();
 	threads();
+	the_break();
 	borders();
 	return 0;
 }

@@ -59,6 +59,9 @@ struct tacet_memory {
 	struct tacet_frames blocks[TACET_MEMORY_BLOCKS];
 };
 
+/* The first quarter of a range is for the break, the rest for other mappings. */
+#define TACET_OWN_BREAK_PAGES (1u << 25)
+
 /* The range has 512 GiB and is aligned to that: one entry of a page table's
  * fourth level. */
 #define TACET_OWN_SHIFT 39u
@@ -79,7 +82,10 @@ struct tacet_own {
 	__u32 top;			/* page of the range: addresses begin below. Linux, before */
 	__u32 cursor;			/* cores, under the lock: where to look for addresses */
 	__u32 eager;			/* pages come with the call that maps. Linux, before */
-	__u32 reserved[7];
+	__u32 reserved0;
+	__u64 break_start;		/* the program's break (brk(2)): Linux, before */
+	__u64 break_end;		/* the core; Linux before it is open */
+	__u32 reserved1[2];
 };
 
 static_assert(sizeof(struct tacet_frame) == 16, "frame layout");

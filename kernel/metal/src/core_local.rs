@@ -276,11 +276,13 @@ impl Core {
         self.shared.answer(question, result);
     }
 
-    /// No core has anything older than now of the address space `root` in its TLB
-    /// when this returns.
+    /// No core has anything older than now of the address space `root` (0: of any) in
+    /// its TLB when this returns.
     pub fn flush(&self, root: u64) {
-        if self.shared.active_root() == root {
-            registers::load_root(root);
+        match self.shared.active_root() {
+            0 => {} // the idle root maps no program
+            active if root == 0 || active == root => registers::load_root(active),
+            _ => {}
         }
         for index in (0..self.core_count).filter(|&index| index != self.index) {
             self.shared.other(self.index, index).flush(root);

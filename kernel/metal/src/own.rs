@@ -81,6 +81,16 @@ impl OwnHeld {
         field!(self.own, AtomicU32, cursor).load(Ordering::Relaxed)
     }
 
+    /// The program's break: where it began, and where it is.
+    pub fn program_break(&self) -> (u64, u64) {
+        let start = field!(self.own, AtomicU64, break_start).load(Ordering::Relaxed);
+        (start, field!(self.own, AtomicU64, break_end).load(Ordering::Relaxed))
+    }
+
+    pub fn set_program_break(&self, end: u64) {
+        field!(self.own, AtomicU64, break_end).store(end, Ordering::Relaxed);
+    }
+
     pub fn set_cursor(&self, page: u32) {
         field!(self.own, AtomicU32, cursor).store(page, Ordering::Relaxed);
     }

@@ -107,11 +107,12 @@ impl Shared {
     }
 
     /// Has the core whose page this is forget what it cached of the address space
-    /// `root`, if it has it loaded, and waits until it has.
+    /// `root` (0: of any), if it has it loaded, and waits until it has.
     pub fn flush(&self, root: u64) {
         // Pairs with that core: it announces a root, then loads it.
         core::sync::atomic::fence(Ordering::SeqCst);
-        if field!(self, AtomicU64, active_root).load(Ordering::SeqCst) != root || !self.answers() {
+        let active = field!(self, AtomicU64, active_root).load(Ordering::SeqCst);
+        if active == 0 || root != 0 && active != root || !self.answers() {
             return;
         }
         let generation = field!(self, AtomicU64, flush_requested).fetch_add(1, Ordering::SeqCst) + 1;

@@ -24,6 +24,7 @@ mod draw;
 mod guest;
 mod instructions;
 mod jobs;
+pub mod memory;
 mod metric;
 pub mod noise;
 mod profile;

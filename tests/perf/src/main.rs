@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `make bench BENCH=core|calls|noise|tune|sched`: runs the benches and prints one table. Words only; the library measures.
+//! `make bench BENCH=core|calls|memory|noise|tune|sched`: runs the benches and prints one table. Words only; the library measures.
 //!
 //! usage: tacet-bench [NAME] [--kernel 6.1|6.12|7] [--quanta N] [--iterations N] [--load KIND,...] [--runs N] [--jobs NAME,...]
-//! NAME: `core` (default, or $BENCH); `calls`: what cores answer themselves; `noise`: the laboratory itself; `tune`: the
-//! countermeasures; `sched`: MPI jobs under three schedulers, on the newest kernel; `profile`: Tacet's profile alone;
+//! NAME: `core` (default, or $BENCH); `calls`: what cores answer themselves; `memory`: anonymous memory from the
+//! partition; `noise`: the laboratory itself; `tune`: the countermeasures; `sched`: MPI jobs under three schedulers, on the newest kernel; `profile`: Tacet's profile alone;
 //! `attribute`: which disturbance reaches the core.
 
 use std::process::ExitCode;
 
-use tacet_bench::{Result, Settings, calls, core, noise, sched, table, tune};
+use tacet_bench::{Result, Settings, calls, core, memory, noise, sched, table, tune};
 use tacet_node::{Cache, KernelLine, provision};
 
 fn main() -> ExitCode {
@@ -50,11 +50,16 @@ fn run() -> Result<()> {
     match name.as_str() {
         "core" => print!("{}", table(&core::core(&cache, &settings)?)),
         "calls" => print!("{}", table(&calls::calls(&cache, &settings)?)),
+        "memory" => print!("{}", table(&memory::memory(&cache, &settings)?)),
         "tune" => print!("{}", table(&tune::tune(&cache, &settings)?)),
         "sched" => print!("{}", table(&sched::sched(&cache, &settings)?)),
         "profile" => core::one(&cache, &settings)?,
         "attribute" => core::attribute(&cache, &settings)?,
-        _ => return Err(format!("{name}: no such bench: core, calls, noise, tune, sched, profile, attribute").into()),
+        _ => {
+            return Err(
+                format!("{name}: no such bench: core, calls, memory, noise, tune, sched, profile, attribute").into()
+            );
+        }
     }
     Ok(())
 }

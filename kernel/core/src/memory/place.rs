@@ -6,6 +6,7 @@
 //! which maps and unmaps in turn gets the same addresses.
 
 use super::{Outcome, Range, Refusal, Work};
+use tacet_abi::TACET_OWN_BREAK_PAGES;
 use tacet_logic::paging::{Attributes, Error, PageSize, Span};
 use tacet_logic::ranges::{Outcome as Found, Search};
 
@@ -40,6 +41,31 @@ impl Range<'_> {
             Ok(true)
         })?;
         Ok(if mapped { self.address(span.first()) } else { EXISTS })
+    }
+
+    /// brk(2): the break afterwards, which is where it was if it cannot be moved so.
+    pub fn set_break(&mut self, wanted: u64, attributes: Attributes) -> Outcome {
+        let base = self.own.base();
+        let limit = base + (u64::from(TACET_OWN_BREAK_PAGES) << 12);
+        let page = |address: u64| ((address - base).div_ceil(4096)) as u32;
+        self.change(|work| {
+            let (start, end) = work.held.program_break();
+            if wanted < start || wanted > limit {
+                return Ok(end);
+            }
+            let (old, new) = (page(end), page(wanted));
+            if let Some(more) = Span::new(old, new.saturating_sub(old)) {
+                if !work.is_free(more) {
+                    return Ok(end);
+                }
+                work.space.map(more, attributes).map_err(|_| Refusal::Beyond)?;
+            }
+            if let Some(rest) = Span::new(new, old.saturating_sub(new)) {
+                work.remove(rest)?;
+            }
+            work.held.set_program_break(wanted);
+            Ok(wanted)
+        })
     }
 
     /// Resizes a mapping (mremap(2)), where it is if it can.
@@ -122,7 +148,8 @@ impl Work<'_> {
         let (top, cursor) = (self.held.top(), self.held.cursor().min(self.held.top()));
         let searches = [(cursor, alignment), (top, alignment), (top, 1)];
         searches.into_iter().find_map(|(top, alignment)| {
-            let mut search = Search { bottom: 1, top, pages, alignment, entries: u32::MAX, skipped: 0 };
+            let mut search =
+                Search { bottom: TACET_OWN_BREAK_PAGES, top, pages, alignment, entries: u32::MAX, skipped: 0 };
             match search.run(&self.space) {
                 Found::Found(span) => Some(span),
                 Found::Full | Found::GaveUp => None,

@@ -19,7 +19,7 @@ pub fn answer(core: &Core, frames: Option<&mut Frames>) {
         let [first, second, third] = question.arguments;
         match question.kind {
             TACET_ASK_OPEN => open(frames, first),
-            TACET_ASK_TOUCH => touch(frames, first, second, third != 0),
+            TACET_ASK_TOUCH => touch(core, frames, first, second, third != 0),
             TACET_ASK_COPY => copy(frames, first, second),
             TACET_ASK_CLEAR => clear(frames, first),
             TACET_ASK_FREE => frames.free_kept(first).then_some(()).ok_or(INVALID),
@@ -39,7 +39,7 @@ fn open(frames: &mut Frames, number: u64) -> Result<(), i32> {
     Ok(())
 }
 
-fn touch(frames: &mut Frames, number: u64, page: u64, write: bool) -> Result<(), i32> {
+fn touch(core: &Core, frames: &mut Frames, number: u64, page: u64, write: bool) -> Result<(), i32> {
     let held = held(frames, number)?;
     let page = u32::try_from(page).map_err(|_| INVALID)?;
     if held.root() == 0 {
@@ -47,7 +47,10 @@ fn touch(frames: &mut Frames, number: u64, page: u64, write: bool) -> Result<(),
     }
     let access = if write { Protection::READ_WRITE } else { Protection::READ };
     let touched = AddressSpace::new(held.root(), frames).fault(page, access, PageSize::Mib2);
-    // Tables that were taken away had nothing present: nobody has them but as empty.
+    if frames.tables_left() {
+        core.flush(0);
+        frames.free_left(frames.leaving());
+    }
     match touched {
         Ok(_) => Ok(()),
         Err(tacet_logic::paging::Error::NoFrame | tacet_logic::paging::Error::NoTable) => Err(NO_MEMORY),

@@ -56,6 +56,15 @@ pub fn mmap(call: &Call<'_>) -> Served {
     })
 }
 
+pub fn brk(call: &Call<'_>) -> Served {
+    let [wanted, ..] = call.context.arguments();
+    serve(call, |range| {
+        let attributes =
+            Attributes { protection: Protection::READ_WRITE, policy: 0, eager: range.eager(), small: false };
+        range.set_break(wanted, attributes)
+    })
+}
+
 pub fn munmap(call: &Call<'_>) -> Served {
     let [address, bytes, ..] = call.context.arguments();
     serve(call, |range| {
