@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `make bench BENCH=core|calls|memory|noise|tune|sched`: runs the benches and prints one table. Words only; the library measures.
+//! `make bench BENCH=core|calls|memory|noise|tune|sched`: runs the benches and prints one table. Words only; the library
+//! measures.
 //!
-//! usage: tacet-bench [NAME] [--kernel 6.1|6.12|7] [--quanta N] [--iterations N] [--load KIND,...] [--runs N] [--jobs NAME,...]
+//! usage: tacet-bench [NAME] [--kernel 6.1|6.12|7] [--quanta N] [--iterations N] [--load KIND,...] [--runs N]
+//!        [--jobs NAME,...]
 //! NAME: `core` (default, or $BENCH); `calls`: what cores answer themselves; `memory`: anonymous memory from the
-//! partition; `noise`: the laboratory itself; `tune`: the countermeasures; `sched`: MPI jobs under three schedulers, on the newest kernel; `profile`: Tacet's profile alone;
-//! `attribute`: which disturbance reaches the core.
+//! partition; `noise`: the laboratory itself; `tune`: the countermeasures; `sched`: MPI jobs under three schedulers, on
+//! the newest kernel; `profile`: Tacet's profile alone; `attribute`: which disturbance reaches the core.
 
 use std::process::ExitCode;
 
