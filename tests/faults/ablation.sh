@@ -5,9 +5,7 @@
 # by the runner with the name of a function; needs a node whose CPUs run in turn, because the kernel changes its code.
 #
 # Not here, because an emulated node has no such source: the NMI watchdog and hardware counters (no performance
-# counters), machine-check polling, frequency, idle states, cache allocation, the clocksource watchdog, writeback (its
-# disk is in memory). The tick needs a boot parameter. Flushes of translations have a table that does not tell whose
-# they are: a CPU that idles in another program's memory is told of that one too.
+# counters), machine-check polling, frequency, idle states, cache allocation, the clocksource watchdog.
 
 . "$F/lib.sh"
 
@@ -172,19 +170,14 @@ hurry() { # an expedited grace period interrupts all CPUs that compute
 		note "this kernel has no event for function calls between CPUs: expedited grace periods were not counted"
 		return
 	fi
-	local spinner spinners=
-	for cpu in $application; do
-		taskset -c $cpu $F/source spin &
-		spinners="$spinners $!"
-	done
+	compute_on_application
 	on rcu
 	struck_while csd/csd_function_entry 'func=rcu_exp_handler' network_devices
 	none "an expedited grace period" $struck
 	off
 	struck_while csd/csd_function_entry 'func=rcu_exp_handler' network_devices
 	some "an expedited grace period" $struck
-	kill $spinners
-	for spinner in $spinners; do wait $spinner; done
+	compute_no_more
 	rmmod dummy
 }
 
@@ -225,6 +218,86 @@ watchdog() { # the timer of each CPU that looks for soft lockups, every 4 s by L
 	echo "$ours" >/proc/sys/kernel/watchdog_thresh
 }
 
+# Of a disk with one queue and a scheduler, which all CPUs' requests go through. A queue leaves CPUs out when it is made.
+queues() {
+	if ! newer_than 6.9; then
+		note "before Linux 6.10 nothing keeps a disk's workers from the application: not counted"
+		return
+	fi
+	on partition
+	add_disk
+	struck_while workqueue/workqueue_execute_start 'function blk_mq_run_work_fn' read_disk
+	rmmod null_blk
+	off
+	none "a disk's worker" "$struck"
+	[ "$elsewhere" -gt 0 ] || fail "the disk had no worker at all"
+	add_disk
+	at_last workqueue/workqueue_execute_start 'function blk_mq_run_work_fn' "a disk's worker" read_disk
+	rmmod null_blk
+}
+
+newer_than() { # VERSION
+	[ "$(printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1)" = "$1" ]
+}
+
+add_disk() {
+	modprobe null_blk nr_devices=1 submit_queues=1 queue_mode=2 || fail "null_blk"
+	echo mq-deadline >/sys/block/nullb0/queue/scheduler || fail "the disk has no scheduler"
+}
+
+read_disk() {
+	taskset -c 0 dd if=/dev/nullb0 of=/dev/null bs=4k count=100 iflag=direct status=none || fail "the disk cannot be read"
+}
+
+write_back() {
+	modprobe brd rd_nr=1 rd_size=4096 || fail "brd"
+	vanishes workqueue/workqueue_execute_start 'function wb_workfn' "writeback" writeback dirty_a_disk
+	rmmod brd
+}
+
+dirty_a_disk() {
+	local cpu
+	for cpu in 0 1 2 3; do
+		taskset -c $cpu sh -c 'dd if=/dev/zero of=/dev/ram0 bs=4k count=16 status=none; sync' || fail "a disk in memory"
+	done
+}
+
+# A neighbour's: it has threads on all CPUs that it may use. The application computes, so that its CPUs do not idle in
+# the neighbour's memory, which is told of its changes then.
+flushes() {
+	local before others
+	on partition
+	compute_on_application tune run --
+	before=$(table /proc/interrupts TLB $application)
+	others=$(table /proc/interrupts TLB $system)
+	$F/source unmap 8 200
+	none "a neighbour's flush" $(($(table /proc/interrupts TLB $application) - before))
+	[ "$(table /proc/interrupts TLB $system)" -gt "$others" ] || fail "the neighbour flushed nobody's"
+	compute_no_more
+	off
+	compute_on_application
+	before=$(table /proc/interrupts TLB $application)
+	$F/source unmap 8 200
+	some "a neighbour's flush" $(($(table /proc/interrupts TLB $application) - before))
+	compute_no_more
+}
+
+compute_on_application() { # WORDS before the command
+	local cpu
+	spinners=
+	for cpu in $application; do
+		"$@" taskset -c $cpu $F/source spin &
+		spinners="$spinners $!"
+	done
+	sleep 0.5
+}
+
+compute_no_more() {
+	local spinner
+	kill $spinners
+	for spinner in $spinners; do wait $spinner; done
+}
+
 # What a CPU has counted of its memory, folded into the node's. Last, because the interval is read when it is over: what
 # undo restores counts only then.
 statistics() {
@@ -244,10 +317,30 @@ use_memory() { # on the application's CPU, which does not sleep through what is 
 vanish() {
 	local what
 	counted=
-	for what in daemon device workers sampler grace_periods hurry merging watchdog statistics; do
+	for what in daemon device workers sampler grace_periods hurry merging watchdog queues write_back flushes statistics; do
 		$what
 	done
 	note "without countermeasures:$counted"
+}
+
+# Its countermeasure is a word at boot: this node has it for the application's CPUs.
+tick() {
+	local spinner tries
+	[ "$(cat /sys/devices/system/cpu/nohz_full)" = 2-3 ] || fail "the node was not booted with nohz_full=2-3"
+	taskset -c 1 $F/source spin &
+	spinner=$!
+	compute_on_application
+	# what went before may ask for a timer's interrupt or two: not in every window
+	for tries in $(seq 20); do
+		struck_while timer/hrtimer_expire_entry 'function=tick_' sleep 2
+		[ "$elsewhere" -gt 100 ] || fail "the other CPUs had $elsewhere ticks"
+		[ "$struck" != 0 ] || break
+	done
+	compute_no_more
+	kill $spinner
+	wait $spinner
+	none "the tick" "$struck"
+	note "ticks in 2 s on CPUs 0 and 1: $elsewhere; window $tries"
 }
 
 scenario "$@"

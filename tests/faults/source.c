@@ -6,6 +6,8 @@
  *   grace ROUNDS          waits for ROUNDS grace periods of RCU
  *   sample CPU SAMPLES    a sampler: programs the kernel's clock event on CPU and takes SAMPLES samples; prints how
  *                         many it took, or `refused`
+ *   unmap THREADS ROUNDS  a neighbour: maps, touches and unmaps ROUNDS times while its other threads compute, so that
+ *                         each CPU with one of them is told each time
  *   merge PAGES           offers equal pages for merging, says `ready`, and stays until it is killed
  *   spin                  computes until it is killed, and enters no kernel
  */
@@ -130,6 +132,33 @@ static int sample(int cpu, unsigned long long wanted)
 	return 0;
 }
 
+static void *compute_until_ended(void *unused)
+{
+	for (;;)
+		compute();
+	return unused;
+}
+
+static int unmap(int count, long each)
+{
+	pthread_t threads[THREADS];
+
+	if (count < 2 || count > THREADS)
+		return 2;
+	if (start(threads, count - 1, compute_until_ended, NULL))
+		return 1;
+	for (; each > 0; each--) {
+		char *memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (memory == MAP_FAILED)
+			return fail("source: mmap");
+		*memory = 1;
+		munmap(memory, PAGE);
+		compute();
+	}
+	return 0;
+}
+
 static int merge(long pages)
 {
 	char *memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -152,6 +181,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(kind, "busy") && second > 0)
 		return busy((int)first, second);
+	if (!strcmp(kind, "unmap") && second > 0)
+		return unmap((int)first, second);
 	if (!strcmp(kind, "modules") && first > 0)
 		return modules(first);
 	if (!strcmp(kind, "grace") && first > 0)

@@ -60,7 +60,11 @@ fn queues_that_keep_their_workers_are_named() {
         let claims = [everything(Owner::Node, "4-7")];
         serde_json::to_string(&Plan::make(&node, &State::default(), &claims).unwrap()).unwrap()
     };
-    assert!(said().contains("only isolcpus=domain,LIST at boot or fewer queues keep their workers away"), "{}", said());
+    assert!(
+        said().contains("only isolcpus=domain,LIST at boot, a disk found again within the partition, or fewer queues"),
+        "{}",
+        said()
+    );
     node.set("/sys/devices/system/cpu/isolated", "4-7\n");
     assert!(!said().contains("keep their workers away"), "{}", said());
     node.set("/proc/sys/kernel/osrelease", "6.1.0-test\n");

@@ -95,12 +95,12 @@ fn objects(release: &str) -> Result<PathBuf> {
     Ok(directory.join("linux"))
 }
 
-/// Replaces, never overwrites: a node may be running the old one.
+/// Replaces, never overwrites: a node may be running the old one, another build may install it too.
 fn install(from: &Path, to: &str) -> Result<()> {
     let to = top().join("build").join(to);
     let parent = to.parent().unwrap_or(&to);
     fs::create_dir_all(parent)?;
-    let new = to.with_extension("new");
+    let new = to.with_extension(format!("new-{}", std::process::id()));
     fs::copy(from, &new).map_err(|e| format!("{}: {e}", from.display()))?;
     Ok(fs::rename(&new, &to)?)
 }

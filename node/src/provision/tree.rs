@@ -27,7 +27,7 @@ const SUITES: [(&str, &str); 6] = [
 ];
 
 /// What programs, tests and benches find in a node, and what building modules and images takes.
-const PACKAGES: [&str; 33] = [
+const PACKAGES: [&str; 34] = [
     // building modules, the agent, the images
     "binutils",
     "cpio",
@@ -49,6 +49,7 @@ const PACKAGES: [&str; 33] = [
     "file",
     "gdb",
     "iproute2",
+    "hpcc",
     "libmpich-dev",
     "mpich",
     "numactl",
@@ -66,9 +67,12 @@ const PACKAGES: [&str; 33] = [
     "bsdextrautils",
 ];
 
+/// Debian's `hpcc` brings Open MPI; `mpiexec` stays MPICH's, the library that nodes have headers of.
+const CHOOSE_MPI: &str = "chroot \"$1\" update-alternatives --set mpirun /usr/bin/mpirun.mpich";
+
 /// The sources and packages of the tree: what its stamp records.
 pub(crate) fn made_from() -> String {
-    format!("{}\n{}\n{}", sources().join("\n"), PACKAGES.join(" "), include_str!("kernels.sh"))
+    format!("{}\n{}\n{}\n{CHOOSE_MPI}", sources().join("\n"), PACKAGES.join(" "), include_str!("kernels.sh"))
 }
 
 /// Makes the tree.
@@ -87,6 +91,7 @@ pub(crate) fn build(cache: &Cache) -> Result<()> {
                     &format!("--customize-hook={install}"),
                     "--customize-hook=chroot \"$1\" sh /tmp/kernels.sh",
                     "--customize-hook=rm \"$1/tmp/kernels.sh\"",
+                    &format!("--customize-hook={CHOOSE_MPI}"),
                     "trixie",
                 ])
                 .arg(&tree)

@@ -60,6 +60,11 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("countermeasures under systemd", "tune.sh systemd").middle().with_systemd(),
     Scenario::new("countermeasures ablated", "tune.sh ablation").middle().rarely(),
     Scenario::new("noise made on purpose vanishes", "ablation.sh vanish").middle().rarely().in_turn(),
+    Scenario::new("no tick with its countermeasure", "ablation.sh tick")
+        .middle()
+        .rarely()
+        .booted_with("nohz_full=2-3")
+        .in_turn(),
     Scenario::new("a program compared on each rung", "compare.sh rungs").newest().rarely().in_turn().within(900),
     Scenario::new("noise named", "noise.sh named").in_turn(),
     Scenario::new("noise named, and more of it", "noise.sh more_named").middle().in_turn(),

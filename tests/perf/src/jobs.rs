@@ -10,6 +10,7 @@ use serde::Deserialize;
 use tacet_node::{Command, Job as Running};
 
 use crate::Result;
+use crate::busy_idle;
 use crate::guest::Guest;
 
 /// Who schedules.
@@ -23,21 +24,28 @@ pub enum Scheduler {
     Hpl,
 }
 
-/// A program with its size.
+/// What the ranks execute.
+#[derive(Debug, Clone, Copy)]
+pub enum Program {
+    /// One of `ranks`, with its size. Timed from barrier to barrier.
+    Ranks(&'static str, u32),
+    /// HPC Challenge under Open MPI, with the order of its equations. Timed from MPI_Init to MPI_Finalize.
+    Challenge(u32),
+}
+
+/// A program on so many ranks.
 #[derive(Debug, Clone, Copy)]
 pub struct Job {
     /// As the paper names its own: what, how much, how many ranks.
     pub name: &'static str,
-    /// Arguments of `ranks`.
-    pub program: &'static str,
-    pub size: u32,
+    pub program: Program,
     pub ranks: u32,
 }
 
 /// What one run gave.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
-    /// From barrier to barrier.
+    /// As [`Program`] says.
     pub seconds: f64,
     /// Of every task of the node.
     pub migrations: f64,
@@ -95,23 +103,55 @@ pub fn under<T>(guest: &Guest, scheduler: Scheduler, action: impl FnOnce(Vec<Str
     result
 }
 
+impl Program {
+    /// The launcher, the preloaded clock, the program.
+    fn words(self, guest: &Guest, ranks: u32) -> Vec<String> {
+        let launcher: &[&str] = match self {
+            Program::Ranks(..) => &["mpiexec"],
+            // who schedules is not to be told by the launcher, which would bind the ranks
+            Program::Challenge(_) => {
+                &["mpiexec.openmpi", "--allow-run-as-root", "--bind-to", "none", "--wdir", "/tmp/hpcc"]
+            }
+        };
+        let clock = ["env".to_owned(), format!("LD_PRELOAD={}", guest.programs.program("timed.so"))];
+        let program = match self {
+            Program::Ranks(name, size) => vec![guest.programs.program("ranks"), name.to_owned(), size.to_string()],
+            Program::Challenge(_) => vec!["hpcc".to_owned()],
+        };
+        let mut words: Vec<String> = launcher.iter().map(|word| (*word).to_owned()).collect();
+        words.extend(["-n".to_owned(), ranks.to_string()]);
+        words.extend(clock);
+        words.push(format!("TIMED={}", busy_idle::SWITCH));
+        words.extend(program);
+        words
+    }
+}
+
 impl Job {
     /// Once.
     pub fn run(&self, guest: &Guest, scheduler: Scheduler) -> Result<Run> {
-        under(guest, scheduler, |before| {
+        let script = guest.programs.program("hpcc.sh");
+        if let Program::Challenge(order) = self.program {
+            guest.run(&["sh", &script, "prepare", &order.to_string(), &(self.ranks / 2).to_string(), "2"])?;
+        }
+        let run = under(guest, scheduler, |before| {
             let mut argv = vec![tacet_sched(guest), "count".to_owned(), "--".to_owned()];
             argv.extend(before);
-            argv.extend(["mpiexec".to_owned(), "-n".to_owned(), self.ranks.to_string()]);
-            argv.extend([guest.programs.program("ranks"), self.program.to_owned(), self.size.to_string()]);
+            argv.extend(self.program.words(guest, self.ranks));
             read(&guest.run(&argv)?, scheduler)
                 .map_err(|error| format!("{} under {scheduler:?}: {error}", self.name).into())
-        })
+        })?;
+        if let Program::Challenge(_) = self.program {
+            guest.run(&["sh", &script, "check"])?;
+        }
+        Ok(run)
     }
 }
 
 /// The program's word, then the count.
 fn read(said: &str, scheduler: Scheduler) -> Result<Run> {
-    let seconds = said.lines().find_map(|line| line.strip_prefix("seconds ")).ok_or("no time")?.trim().parse()?;
+    let timed = |word: &str| said.lines().find_map(|line| line.strip_prefix(word));
+    let seconds = timed("seconds ").or_else(|| timed("inside ")).ok_or("no time")?.trim().parse()?;
     let counted = said.lines().find(|line| line.starts_with('{')).ok_or("no count")?;
     let counted: Counted = serde_json::from_str(counted)?;
     if counted.status != Some(0) {
@@ -150,6 +190,9 @@ mod tests {
         let run = read(SAID, Scheduler::Hpl).expect("a run");
         assert_eq!(run, Run { seconds: 0.5, migrations: 5.0, job_migrations: Some(2.0), switches: 12.0 });
         assert_eq!(read(SAID, Scheduler::Standard).expect("a run").job_migrations, None);
+        let other = SAID.replace("seconds 0.5\n", "inside 3.5\n");
+        assert_eq!(read(&other, Scheduler::Hpl).expect("a run").seconds, 3.5);
+        assert_eq!(read(&format!("inside 9\n{SAID}"), Scheduler::Hpl).expect("a run").seconds, 0.5);
     }
 
     #[test]

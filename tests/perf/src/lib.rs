@@ -17,6 +17,7 @@
 //! # Ok(()) }
 //! ```
 
+mod busy_idle;
 pub mod calls;
 mod configuration;
 pub mod core;
@@ -34,6 +35,7 @@ pub mod sched;
 mod sizes;
 mod times;
 pub mod tune;
+mod variation;
 
 pub use configuration::{Configuration, Settings};
 pub use draw::draw;

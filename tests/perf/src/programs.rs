@@ -54,6 +54,11 @@ impl Programs {
         self.directory().join(name).display().to_string()
     }
 
+    /// A file of this directory, which nodes see too.
+    pub fn source(&self, name: &str) -> PathBuf {
+        self.top.join("tests/perf").join(name)
+    }
+
     /// The plugin for the emulator.
     pub fn plugin(&self) -> PathBuf {
         self.directory().join(instruments::PLUGIN)

@@ -27,7 +27,11 @@ fn emulator(node: &Node) -> String {
         .map(|w| String::from_utf8_lossy(w).into_owned())
         .take_while(|w| w != "-nodefaults")
         .collect();
-    let how = if node.is_kvm() { "KVM" } else { "TCG, one thread per cpu" };
+    let how = match node.is_kvm() {
+        true => "KVM",
+        false if line.windows(13).any(|part| part == b"thread=single") => "TCG, one cpu after the other",
+        false => "TCG, one thread per cpu",
+    };
     let version =
         words.split_first().and_then(|(program, leading)| said(Command::new(program).args(leading).arg("--version")));
     let version = version.unwrap_or_default();

@@ -10,7 +10,8 @@ use crate::split::{Proposal, Split};
 pub struct Block;
 
 const BLOCK: &str = "/sys/block";
-/// From here on blk_mq_map_swqueue() leaves out CPUs that are isolated at that moment, which is the boot's for most disks.
+/// From here on blk_mq_map_swqueue() leaves out CPUs that are isolated at that moment, at boot or by a
+/// cpuset partition: for most disks that moment is the boot's.
 const LEAVES_ISOLATED_CPUS: (u32, u32) = (6, 10);
 /// What the boot parameter `isolcpus=domain,LIST` named.
 const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
@@ -23,7 +24,8 @@ impl Measure for Block {
             stops: "softirq BLOCK, function call interrupts of blk_mq; not kworker blk_mq before 6.10",
             cost: "a completion does not warm the cache of the CPU that asked",
             applied: "/sys/block/DISK/queue/rq_affinity = 0; /sys/block/DISK/mq/N/cpu_list is read only",
-            kernels: "all; from 6.10 blk_mq workers stay away from CPUs that were isolated when the disk was found",
+            kernels: "all; from 6.10 blk_mq workers stay away from CPUs that were isolated, at boot or by a partition, when \
+                      the disk was found",
             boot: "isolcpus=managed_irq,LIST",
             source: "Gerofi et al., SC '21, section 4.2.1 and Table 2 (blk-mq worker tasks: 388 us against 50 us), by a \
                      changed struct blk_mq_hw_ctx.cpumask; Documentation/ABI/stable/sysfs-block",
@@ -56,11 +58,14 @@ fn name_queues(split: &Split, disk: &str, proposal: &mut Proposal) {
         return;
     }
     let depth = split.read(&format!("{BLOCK}/{disk}/queue/nr_requests")).unwrap_or_default();
+    let remedy = match heeded {
+        true => "isolcpus=domain,LIST at boot, a disk found again within the partition, or fewer queues",
+        false => "fewer queues of its driver",
+    };
     proposal.told(format!(
-        "{disk}: {shared} of {} queues (of {} requests each) work on the application's CPUs too; only {} keep their \
+        "{disk}: {shared} of {} queues (of {} requests each) work on the application's CPUs too; only {remedy} keep their \
          workers away",
         queues.len(),
         depth.trim(),
-        if heeded { "isolcpus=domain,LIST at boot or fewer queues" } else { "fewer queues of its driver" }
     ));
 }
