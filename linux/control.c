@@ -96,7 +96,7 @@ static int do_test(union request *request)
 		return -EPERM;
 	if (!core || !core->started || request->test.reserved)
 		return -ENODEV;
-	if (request->test.test == TACET_TEST_NONE || request->test.test > TACET_TEST_ENTRY)
+	if (request->test.test == TACET_TEST_NONE || request->test.test > TACET_TEST_FULL)
 		return -EINVAL;
 	WRITE_ONCE(core->shared->test, request->test.test);
 	tacet_attention(core, TACET_ATTENTION_TEST);

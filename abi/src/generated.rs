@@ -333,6 +333,7 @@ pub const TACET_TEST_FAULT: tacet_test = 2;
 pub const TACET_TEST_HANG: tacet_test = 3;
 pub const TACET_TEST_OUTBOX: tacet_test = 4;
 pub const TACET_TEST_ENTRY: tacet_test = 5;
+pub const TACET_TEST_FULL: tacet_test = 6;
 pub type tacet_test = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]

@@ -218,7 +218,8 @@ watchdog() { # the timer of each CPU that looks for soft lockups, every 4 s by L
 	echo "$ours" >/proc/sys/kernel/watchdog_thresh
 }
 
-# Of a disk with one queue and a scheduler, which all CPUs' requests go through. A queue leaves CPUs out when it is made.
+# Of a disk with one queue, which all CPUs' requests go through and which takes one at a time: the next is a worker's.
+# A queue leaves CPUs out when it is made.
 queues() {
 	if ! newer_than 6.9; then
 		note "before Linux 6.10 nothing keeps a disk's workers from the application: not counted"
@@ -241,12 +242,20 @@ newer_than() { # VERSION
 }
 
 add_disk() {
-	modprobe null_blk nr_devices=1 submit_queues=1 queue_mode=2 || fail "null_blk"
+	modprobe null_blk nr_devices=1 submit_queues=1 queue_mode=2 irqmode=2 completion_nsec=1000000 hw_queue_depth=1 ||
+		fail "null_blk"
 	echo mq-deadline >/sys/block/nullb0/queue/scheduler || fail "the disk has no scheduler"
 }
 
 read_disk() {
-	taskset -c 0 dd if=/dev/nullb0 of=/dev/null bs=4k count=100 iflag=direct status=none || fail "the disk cannot be read"
+	local reader readers=
+	for reader in 1 2 3 4; do
+		taskset -c 0-1 dd if=/dev/nullb0 of=/dev/null bs=4k count=25 iflag=direct status=none &
+		readers="$readers $!"
+	done
+	for reader in $readers; do
+		wait $reader || fail "the disk cannot be read"
+	done
 }
 
 write_back() {
@@ -267,7 +276,7 @@ dirty_a_disk() {
 flushes() {
 	local before others
 	on partition
-	compute_on_application tune run --
+	compute_on_application "$T-tune" run --
 	before=$(table /proc/interrupts TLB $application)
 	others=$(table /proc/interrupts TLB $system)
 	$F/source unmap 8 200

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
 # crash.sh DAMAGE: the co-kernel dies of it under running programs. They are
-# killed, its last words are told, its CPUs come back, and the next partition works.
+# killed, its last words are told, its CPUs come back, and the next partition works. And what it does not die of.
 
 . "$F/lib.sh"
 
@@ -44,6 +44,21 @@ repeated() {
 		ended $victim 137
 	done
 	up
+	down
+}
+
+# Linux has not taken its interrupts for long: no death. The core waits for room in its outbox, and nothing is lost.
+full_outbox() {
+	local round
+	up
+	victim calls --cpus 3
+	for round in $(seq 20); do
+		$T provoke 3 full || fail "provoke: $(tail -1 .stderr)"
+		alive $rounds_file
+	done
+	state 1 || fail "the partition failed: $($T status)"
+	kill -9 $victim
+	ended $victim 137
 	down
 }
 

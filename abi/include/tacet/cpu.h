@@ -46,6 +46,7 @@ enum tacet_test {
 	TACET_TEST_HANG = 3,		/* spin for ever, interrupts off */
 	TACET_TEST_OUTBOX = 4,		/* corrupt the outbox index */
 	TACET_TEST_ENTRY = 5,		/* a context number out of range in the outbox */
+	TACET_TEST_FULL = 6,		/* fill the outbox, and do not ring: no damage */
 };
 
 /* Registers that the core loads once at start: Linux's own settings, so that a

@@ -11,7 +11,7 @@ use crate::syscall::futex;
 use tacet_abi::{
     TACET_ATTENTION_ASK, TACET_ATTENTION_DROP, TACET_ATTENTION_HALT, TACET_ATTENTION_INBOX, TACET_ATTENTION_RECALL,
     TACET_ATTENTION_TEST, TACET_ATTENTION_WAKE, TACET_EVENT_RECALLED, TACET_EVENT_WOKEN, TACET_TEST_ENTRY,
-    TACET_TEST_FAULT, TACET_TEST_HANG, TACET_TEST_OUTBOX, TACET_TEST_PANIC,
+    TACET_TEST_FAULT, TACET_TEST_FULL, TACET_TEST_HANG, TACET_TEST_OUTBOX, TACET_TEST_PANIC,
 };
 use tacet_metal::{Core, Frames};
 
@@ -82,6 +82,7 @@ fn test(core: &Core) {
         },
         TACET_TEST_OUTBOX => core.corrupt_outbox(true),
         TACET_TEST_ENTRY => core.corrupt_outbox(false),
+        TACET_TEST_FULL => core.fill_outbox(),
         _ => {}
     }
 }

@@ -11,6 +11,7 @@ use crate::shared::{Question, Shared};
 use crate::space::{Space, SpaceTable, WakeRequest};
 use crate::{apic, entry, registers};
 use core::ptr::NonNull;
+use tacet_abi::ring::Push;
 use tacet_abi::{tacet_context, tacet_cpu};
 
 /// What `entry.S` needs, at fixed offsets, then the descriptor tables.
@@ -120,9 +121,27 @@ impl Core {
             Some(context) => context.release(event),
             None => crate::die(format_args!("context {number}: not ours to give back")),
         }
-        if self.shared.outbox().push(number) != Ok(tacet_abi::ring::Push::Done) {
-            crate::die(format_args!("outbox: full or corrupt: Linux wrote it"));
+        self.announce(number);
+    }
+
+    /// Tells Linux which context came back. Its owner may see that before Linux takes the interrupt, and post the
+    /// context again: a Linux CPU that keeps interrupts off for long leaves the outbox full. The core then waits for it,
+    /// and rings again, because Linux may have moved its interrupts meanwhile.
+    fn announce(&self, number: u32) {
+        loop {
+            match self.shared.outbox().push(number) {
+                Ok(Push::Done) => break,
+                Ok(Push::Full) => {
+                    self.ring_linux();
+                    self.spin(FULL_NS, || false);
+                }
+                Err(_) => crate::die(format_args!("outbox: index is corrupt: Linux wrote it")),
+            }
         }
+        self.ring_linux();
+    }
+
+    fn ring_linux(&self) {
         self.shared.count_notification();
         let (destination, command) = self.shared.notify_target();
         apic::send(destination, command);
@@ -359,8 +378,12 @@ impl Core {
         } else {
             let _ = self.shared.outbox().push(u32::MAX);
         }
-        let (destination, command) = self.shared.notify_target();
-        apic::send(destination, command);
+        self.ring_linux();
+    }
+
+    /// Leaves no room in the outbox as `TACET_TEST_FULL` asks: Linux wakes an owner without need, or nobody.
+    pub fn fill_outbox(&self) {
+        while self.shared.outbox().push(0) == Ok(Push::Done) {}
     }
 
     /// Follows a wild pointer, as `TACET_TEST_FAULT` asks.
@@ -381,6 +404,9 @@ impl Core {
 
 /// About what a halt, a doorbell and the way back take.
 const SPIN_NS: u64 = 5_000;
+
+/// Between two bells while Linux does not take what is in the outbox.
+const FULL_NS: u64 = 10_000;
 
 /// Linux maps nothing for programs in the last page of the lower half, with four
 /// levels as with five.

@@ -27,6 +27,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("the co-kernel hangs", "crash.sh hang"),
     Scenario::new("the co-kernel corrupts an index", "crash.sh corrupt_index"),
     Scenario::new("the co-kernel names a context that is none", "crash.sh bogus_entry").middle(),
+    Scenario::new("a core whose outbox is full", "crash.sh full_outbox"),
     Scenario::new("the co-kernel dies again and again", "crash.sh repeated").middle(),
     Scenario::new("killed for its group's memory", "oom.sh group"),
     Scenario::new("killed for the node's memory", "oom.sh node").middle(),

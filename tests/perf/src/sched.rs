@@ -25,11 +25,11 @@ use crate::{Result, busy_idle};
 
 /// The paper's names: class B is twice the work.
 pub const JOBS: [Job; 7] = [
-    Job { name: "ep_a_8", program: Program::Ranks("ep", 100), ranks: 8 },
-    Job { name: "ep_b_8", program: Program::Ranks("ep", 200), ranks: 8 },
+    Job { name: "ep_a_8", program: Program::Ranks("ep", 300), ranks: 8 },
+    Job { name: "ep_b_8", program: Program::Ranks("ep", 600), ranks: 8 },
     Job { name: "cg_a_8", program: Program::Ranks("cg", 100), ranks: 8 },
     Job { name: "hpcc_8", program: Program::Challenge(128), ranks: 8 },
-    Job { name: "ep_a_2", program: Program::Ranks("ep", 400), ranks: 2 },
+    Job { name: "ep_a_2", program: Program::Ranks("ep", 1200), ranks: 2 },
     Job { name: "cg_a_2", program: Program::Ranks("cg", 400), ranks: 2 },
     Job { name: "hpcc_2", program: Program::Challenge(128), ranks: 2 },
 ];
@@ -111,6 +111,8 @@ fn node(settings: &Settings, programs: &Programs, topology: Topology) -> NodeSpe
     spec.topology = topology;
     spec.accelerator = Accelerator::TcgSingle;
     spec.counted_time = true;
+    // with these, copies are made by an instruction that counts as one for each byte
+    spec.features.extend(["erms", "fsrm"].map(|feature| (feature.to_owned(), false)));
     // its time passes slowly where the host has other work
     (spec.boot_timeout, spec.command_timeout) = (PATIENCE, Duration::from_secs(3600));
     spec

@@ -128,4 +128,5 @@ pub enum Damage {
     Hang,
     Outbox,
     Entry,
+    Full,
 }
