@@ -77,6 +77,26 @@ def timer_interrupts(seconds):
     return {cpu: after[cpu] - before[cpu] for cpu in after}
 
 
+def widened():
+    """Tasks that were bound to one CPU get one each when all are allowed again, and stay when that says nothing new."""
+    start()
+    first()
+    cpus = online()
+    tasks = [spin(to=cpus[0]) for _ in cpus]
+    until("all are on one CPU", lambda: processes()[cpus[0]] == len(cpus))
+    for pid in tasks:
+        os.sched_setaffinity(pid, cpus)
+    until("each has its CPU", lambda: sorted(runs_on(pid) for pid in tasks) == cpus)
+    check(all(count == 1 for count in processes().values()), f"the books say {processes()}")
+    places = {pid: runs_on(pid) for pid in tasks}
+    for pid in tasks:
+        os.sched_setaffinity(pid, cpus)
+    time.sleep(1)
+    check({pid: runs_on(pid) for pid in tasks} == places, "a task moved without need")
+    end(*tasks)
+    tacet("stop")
+
+
 def tickless():
     """With nohz_full, an HPC task that is alone on its CPU has no tick; with a second one there is."""
     with open("/sys/devices/system/cpu/nohz_full") as file:

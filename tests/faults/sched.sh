@@ -21,7 +21,7 @@ hotplug() { promise sched hotplug; }
 death() { promise sched killed; }
 trickle() { promise sched trickle; }
 load() { promise sched storm real_time; }
-launchers() { promise launch mpi; }
+launchers() { promise launch mpi widened; }
 budget() { promise launch budget; }
 tickless() { promise launch tickless; }
 

@@ -69,13 +69,14 @@ static __always_inline bool is_process(struct task_struct *p)
 }
 
 /* The program that asks disables migration itself while it runs in the task's context. */
+static __always_inline bool migration_is_disabled(struct task_struct *p)
+{
+	return p->migration_disabled > (p == bpf_get_current_task_btf());
+}
+
 static __always_inline bool cannot_migrate(struct task_struct *p)
 {
-	if (p->nr_cpus_allowed == 1)
-		return true;
-	if (p == bpf_get_current_task_btf())
-		return p->migration_disabled > 1;
-	return p->migration_disabled;
+	return p->nr_cpus_allowed == 1 || migration_is_disabled(p);
 }
 
 static __always_inline u32 class_of(struct task_struct *p)

@@ -87,6 +87,23 @@ static __always_inline void insert_hpc(struct task_struct *p, struct task_state 
 	announce(p, cpu, target, enq_flags);
 }
 
+/*
+ * Other CPUs are allowed: the place is chosen anew among them, as if it joined. Programs go to
+ * each CPU to look at it (hwloc does) and come back together: who stayed would be beside others
+ * for ever. It is in no queue now. A short refusal to move is no such change.
+ */
+SEC("struct_ops/set_cpumask")
+void BPF_PROG(hpl_set_cpumask, struct task_struct *p, const struct cpumask *allowed)
+{
+	struct task_state *task = task_of(p);
+
+	if (!task || !task->hpc || task->left || task->cpu < 0 || migration_is_disabled(p))
+		return;
+	uncount_runnable(task);
+	place(p, task, task->cpu);
+	task->joining = task->cpu >= 0 && task->cpu != scx_bpf_task_cpu(p);
+}
+
 SEC("struct_ops/enqueue")
 void BPF_PROG(hpl_enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -272,6 +289,7 @@ void BPF_PROG(hpl_exit, struct scx_exit_info *info)
 SEC(".struct_ops.link")
 struct sched_ext_ops tacet_hpl = {
 	.select_cpu = (void *)hpl_select_cpu,
+	.set_cpumask = (void *)hpl_set_cpumask,
 	.enqueue = (void *)hpl_enqueue,
 	.dispatch = (void *)hpl_dispatch,
 	.runnable = (void *)hpl_runnable,

@@ -136,6 +136,7 @@ struct sched_ext_ops {
 	void (*runnable)(struct task_struct *p, u64 enq_flags);
 	void (*running)(struct task_struct *p);
 	void (*quiescent)(struct task_struct *p, u64 deq_flags);
+	void (*set_cpumask)(struct task_struct *p, const struct cpumask *cpumask);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
 	void (*cpu_online)(s32 cpu);

@@ -108,10 +108,18 @@ impl Program {
     fn words(self, guest: &Guest, ranks: u32) -> Vec<String> {
         let launcher: &[&str] = match self {
             Program::Ranks(..) => &["mpiexec"],
-            // who schedules is not to be told by the launcher, which would bind the ranks
-            Program::Challenge(_) => {
-                &["mpiexec.openmpi", "--allow-run-as-root", "--bind-to", "none", "--wdir", "/tmp/hpcc"]
-            }
+            // who schedules is told neither by the launcher, which would bind the ranks, nor by the library that looks
+            // at each CPU by going there
+            Program::Challenge(_) => &[
+                "env",
+                "HWLOC_COMPONENTS=-x86",
+                "mpiexec.openmpi",
+                "--allow-run-as-root",
+                "--bind-to",
+                "none",
+                "--wdir",
+                "/tmp/hpcc",
+            ],
         };
         let clock = ["env".to_owned(), format!("LD_PRELOAD={}", guest.programs.program("timed.so"))];
         let program = match self {

@@ -25,12 +25,12 @@ use crate::{Result, busy_idle};
 
 /// The paper's names: class B is twice the work.
 pub const JOBS: [Job; 7] = [
-    Job { name: "ep_a_8", program: Program::Ranks("ep", 300), ranks: 8 },
-    Job { name: "ep_b_8", program: Program::Ranks("ep", 600), ranks: 8 },
-    Job { name: "cg_a_8", program: Program::Ranks("cg", 100), ranks: 8 },
+    Job { name: "ep_a_8", program: Program::Ranks("ep", 200), ranks: 8 },
+    Job { name: "ep_b_8", program: Program::Ranks("ep", 400), ranks: 8 },
+    Job { name: "cg_a_8", program: Program::Ranks("cg", 60), ranks: 8 },
     Job { name: "hpcc_8", program: Program::Challenge(128), ranks: 8 },
-    Job { name: "ep_a_2", program: Program::Ranks("ep", 1200), ranks: 2 },
-    Job { name: "cg_a_2", program: Program::Ranks("cg", 400), ranks: 2 },
+    Job { name: "ep_a_2", program: Program::Ranks("ep", 800), ranks: 2 },
+    Job { name: "cg_a_2", program: Program::Ranks("cg", 300), ranks: 2 },
     Job { name: "hpcc_2", program: Program::Challenge(128), ranks: 2 },
 ];
 /// Two packages of two cores of two threads, and two CPUs: as many as a job has ranks.
