@@ -67,8 +67,9 @@ const PACKAGES: [&str; 34] = [
     "bsdextrautils",
 ];
 
-/// Debian's `hpcc` brings Open MPI; `mpiexec` stays MPICH's, the library that nodes have headers of.
-const CHOOSE_MPI: &str = "chroot \"$1\" update-alternatives --set mpirun /usr/bin/mpirun.mpich";
+/// Debian's `hpcc` brings Open MPI; `mpicc` and `mpiexec` stay MPICH's, the library that nodes have headers of.
+const CHOOSE_MPI: &str = "chroot \"$1\" update-alternatives --set mpi /usr/bin/mpicc.mpich && \
+                          chroot \"$1\" update-alternatives --set mpirun /usr/bin/mpirun.mpich";
 
 /// The sources and packages of the tree: what its stamp records.
 pub(crate) fn made_from() -> String {
