@@ -60,7 +60,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("countermeasures for two jobs", "tune.sh two_jobs").middle(),
     Scenario::new("countermeasures under systemd", "tune.sh systemd").middle().with_systemd(),
     Scenario::new("countermeasures ablated", "tune.sh ablation").middle().rarely(),
-    Scenario::new("noise made on purpose vanishes", "ablation.sh vanish").middle().rarely().in_turn(),
+    Scenario::new("noise made on purpose vanishes", "ablation.sh vanish").rarely().in_turn(),
     Scenario::new("no tick with its countermeasure", "ablation.sh tick")
         .middle()
         .rarely()

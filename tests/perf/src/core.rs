@@ -4,7 +4,6 @@
 //! Boots one node after the other: on a small host two nodes would measure each other. A profile of default Linux
 //! without a stolen instruction means that nothing was counted: then there is no result.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -13,6 +12,7 @@ use tacet_noise::exact::symbols::Symbols;
 
 use crate::Result;
 use crate::configuration::{Configuration, Settings, counted_node, timed_node};
+use crate::culprits::culprits;
 use crate::draw::draw;
 use crate::guest::Guest;
 use crate::instructions::instructions;
@@ -23,8 +23,6 @@ use crate::provenance::place;
 use crate::sizes::sizes;
 use crate::times::times;
 
-/// Of each list of culprits.
-const MANY_LINES: usize = 40;
 /// CPUs of the nodes that forward.
 const MANY: u32 = 10;
 
@@ -88,7 +86,7 @@ pub fn one(cache: &Cache, settings: &Settings) -> Result<()> {
     let p = profile(&node, Configuration::Tacet, settings, &programs)?;
     println!("{} of {} quanta hit, at worst {}, mean {:.3}", p.hit(), p.stolen.len(), p.max(), p.mean());
     println!("{} interrupts, {} exceptions; load {:?}", p.interrupts, p.exceptions, p.load);
-    culprits(&p, &programs);
+    culprits(&p, &co_kernel(programs.top()));
     node.power_off().map(drop).map_err(Into::into)
 }
 
@@ -112,7 +110,7 @@ fn silence(cache: &Cache, settings: &Settings, programs: &Programs) -> Result<(V
         return Err("no instruction was stolen on default Linux: the plugin counts nothing".into());
     }
     figures(&mut metrics, settings, [default, isolated, tacet]);
-    culprits(tacet, programs);
+    culprits(tacet, &co_kernel(programs.top()));
     Ok((profiles, metrics))
 }
 
@@ -139,30 +137,6 @@ fn figures(metrics: &mut Metrics, settings: &Settings, [default, isolated, tacet
     let own = tacet.own_count.unwrap_or(0) as f64;
     metrics.add("interrupts_own_count", own, "interrupts", None, "doorbells in user mode and foreign interrupts that the co-kernel counted, the program's start and end included");
     metrics.add("quanta", settings.quanta as f64, "quanta", None, &how);
-}
-
-/// Names what was stolen, if anything was: the most useful thing to know.
-fn culprits(tacet: &Profile, programs: &Programs) {
-    let symbols = co_kernel(programs.top());
-    let mut ways = BTreeMap::new();
-    for hit in &tacet.hits {
-        let way = (symbols.name(hit.first), hit.interrupts, hit.exceptions, hit.kernel);
-        let (times, _) = ways.entry(way).or_insert((0, hit.index));
-        *times += 1;
-    }
-    for ((first, interrupts, exceptions, kernel), (times, index)) in ways.iter().take(MANY_LINES) {
-        eprintln!(
-            "  {times} quanta, first {index}: {interrupts} interrupts, {exceptions} exceptions, {kernel} instructions from {first}"
-        );
-    }
-    for site in tacet.sites.iter().take(MANY_LINES) {
-        eprintln!(
-            "  stolen by {}: {} times {} instructions",
-            symbols.name(site.address),
-            site.times,
-            site.instructions
-        );
-    }
 }
 
 /// The co-kernel's symbols, by `nm` and the image that `cargo xtask build` linked, where they are.

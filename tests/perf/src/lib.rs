@@ -21,6 +21,7 @@ mod busy_idle;
 pub mod calls;
 mod configuration;
 pub mod core;
+mod culprits;
 mod draw;
 mod guest;
 mod instructions;

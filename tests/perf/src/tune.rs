@@ -10,9 +10,11 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use tacet_node::{Cache, Command, Job, Node};
+use tacet_noise::exact::symbols::Symbols;
 
 use crate::Result;
 use crate::configuration::{Configuration, KEPT, Settings, counted_node};
+use crate::culprits::culprits;
 use crate::guest::Guest;
 use crate::metric::{Metric, Metrics, write};
 use crate::profile::{Profile, profile};
@@ -106,6 +108,7 @@ fn tuned_linux(
     step("tuned Linux, polite load");
     let polite = Settings { disturbances: POLITE.map(str::to_owned).to_vec(), ..settings.clone() };
     let undisturbed = taken(&polite)?;
+    culprits(&undisturbed, &Symbols::parse(&guest.shell("cat /proc/kallsyms")?));
     undo(guest)?;
     let how = format!("{}, {DAEMONS} unbound daemons, booted with `{}`", settings.describe(), plan.boot_line);
     figures(metrics, &how, default, &tuned);
