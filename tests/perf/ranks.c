@@ -28,7 +28,7 @@ static void check(int ok, const char *what)
 	MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Not MPI_Wait, which says PAUSE: where the clock counts instructions, who waits so takes no time. */
+/* Asks again and again, however the library itself would wait: waiting takes instructions, and so time. */
 static void wait_for(MPI_Request request)
 {
 	for (int done = 0; !done;)

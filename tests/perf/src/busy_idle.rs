@@ -2,7 +2,8 @@
 //! The idle loop that executes instructions, for a node whose clock counts those of all CPUs: with it idle CPUs take as
 //! much time as the others, and a job whose ranks wait for one of them takes as long as it would on CPUs of their own.
 //!
-//! Owns the module's build and its switch, which `timed.c` turns. Must be on only while something is timed: it costs the host.
+//! Owns the module's build and its switch, which `timed.c` turns. Must be on only while something is timed: it costs the
+//! host.
 
 use std::path::{Path, PathBuf};
 

@@ -54,7 +54,7 @@ impl Programs {
         self.directory().join(name).display().to_string()
     }
 
-    /// A file of this directory, which nodes see too.
+    /// A file or directory of this crate; nodes do not see it.
     pub fn source(&self, name: &str) -> PathBuf {
         self.top.join("tests/perf").join(name)
     }

@@ -4,9 +4,8 @@
 //! `build/bench/sched.json`, or `sched_JOBS.json`.
 //!
 //! Times are of nodes whose clock counts the instructions of all CPUs, one after the other, idle ones included
-//! (`busy_idle.rs`): they pass nearly as on CPUs of their own, and the host's other work is no part of them. Nearly: a
-//! CPU that is interrupted before the end of its turn in the emulator loses the rest of it, and the others' time
-//! passes faster. Counts are the kernel's, exact.
+//! (`busy_idle.rs`): they pass as on CPUs of their own to a tenth (CAVEATS), and the host's other work is no part of
+//! them. Counts are the kernel's, exact.
 
 use std::fs;
 use std::path::Path;
