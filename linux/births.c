@@ -155,7 +155,13 @@ static void on_fork(void *data, struct task_struct *parent, struct task_struct *
 	hosted = tacet_hosted_of(parent);
 	process = hosted ? READ_ONCE(hosted->process) : NULL;
 	if (process && !READ_ONCE(hosted->leaving) && (thread || process->flags & TACET_HOST_FOLLOW)) {
-		int error = tacet_host(child, parent, &process->cpus, process->flags, GFP_ATOMIC);
+		struct tacet_terms terms = {
+			.cpus = &process->cpus,
+			.flags = process->flags,
+			.order = process->order,
+			.profile = process->profile,
+		};
+		int error = tacet_host(child, parent, &terms, GFP_ATOMIC);
 
 		/* -EALREADY: somebody decoupled it by name already */
 		if (error && error != -EALREADY && __ratelimit(&refusals))

@@ -28,11 +28,12 @@ union request {
 	struct tacet_decouple decouple;
 	struct tacet_recouple recouple;
 	struct tacet_list list;
+	struct tacet_profile_read profile;
 	struct tacet_log_read log_read;
 	struct tacet_test_hook test;
 };
 
-static int do_up(union request *request)
+static int do_up(struct file *file, union request *request)
 {
 	request->up.message[0] = 0;
 	if (request->up.reserved || (request->up.fail_step && !tacet_test_hooks))
@@ -40,7 +41,7 @@ static int do_up(union request *request)
 	return tacet_partition_up(&request->up);
 }
 
-static int do_down(union request *request)
+static int do_down(struct file *file, union request *request)
 {
 	request->down.message[0] = 0;
 	if (request->down.flags & ~TACET_DOWN_RECOUPLE)
@@ -48,27 +49,27 @@ static int do_down(union request *request)
 	return tacet_partition_down(&request->down);
 }
 
-static int do_status(union request *request)
+static int do_status(struct file *file, union request *request)
 {
 	return tacet_status(&request->status);
 }
 
-static int do_cpu_status(union request *request)
+static int do_cpu_status(struct file *file, union request *request)
 {
 	return tacet_cpu_status(&request->cpu_status);
 }
 
-static int do_log_read(union request *request)
+static int do_log_read(struct file *file, union request *request)
 {
 	return tacet_log_read(&request->log_read);
 }
 
-static int do_host_self(union request *request)
+static int do_host_self(struct file *file, union request *request)
 {
-	return tacet_host_self(&request->host_self);
+	return tacet_host_self(file, &request->host_self);
 }
 
-static int do_decouple(union request *request)
+static int do_decouple(struct file *file, union request *request)
 {
 	if (request->decouple.pid <= 0)
 		return -EINVAL;
@@ -76,19 +77,24 @@ static int do_decouple(union request *request)
 			      request->decouple.flags);
 }
 
-static int do_recouple(union request *request)
+static int do_recouple(struct file *file, union request *request)
 {
 	if (request->recouple.pid <= 0 || request->recouple.reserved)
 		return -EINVAL;
 	return tacet_recouple(request->recouple.pid, request->recouple.flags);
 }
 
-static int do_list(union request *request)
+static int do_list(struct file *file, union request *request)
 {
 	return tacet_list(&request->list);
 }
 
-static int do_test(union request *request)
+static int do_profile(struct file *file, union request *request)
+{
+	return tacet_profile_read(file, &request->profile);
+}
+
+static int do_test(struct file *file, union request *request)
 {
 	struct tacet_core *core = tacet_core_of(request->test.cpu);
 
@@ -106,7 +112,7 @@ static int do_test(union request *request)
 /* `locked`: the control lock is taken around it; the others take it themselves. */
 static const struct call {
 	unsigned int number;
-	int (*serve)(union request *request);
+	int (*serve)(struct file *file, union request *request);
 	bool root, locked;
 } calls[] = {
 	{ TACET_UP, do_up, true, true },
@@ -119,17 +125,18 @@ static const struct call {
 	{ TACET_LIST, do_list, false, false },
 	{ TACET_LOG_READ, do_log_read, true, true },
 	{ TACET_TEST, do_test, true, true },
+	{ TACET_PROFILE, do_profile, false, false },
 };
 
-static int serve(const struct call *call, union request *request)
+static int serve(const struct call *call, struct file *file, union request *request)
 {
 	int result;
 
 	if (!call->locked)
-		return call->serve(request);
+		return call->serve(file, request);
 	if (mutex_lock_killable(&tacet_control_lock))
 		return -EINTR;
-	result = call->serve(request);
+	result = call->serve(file, request);
 	mutex_unlock(&tacet_control_lock);
 	return result;
 }
@@ -157,7 +164,7 @@ static long control(struct file *file, unsigned int number, unsigned long argume
 	result = -EPROTO;
 	if (request->revision != TACET_ABI_REVISION)
 		goto out;
-	result = serve(call, request);
+	result = serve(call, file, request);
 	if (_IOC_DIR(number) & _IOC_READ &&
 	    copy_to_user((void __user *)argument, request, _IOC_SIZE(number)))
 		result = -EFAULT;
@@ -166,8 +173,23 @@ out:
 	return result;
 }
 
+/* What is kept with an open file is its profile, if it has one. */
+static int open(struct inode *inode, struct file *file)
+{
+	file->private_data = NULL;
+	return 0;
+}
+
+static int release(struct inode *inode, struct file *file)
+{
+	tacet_profile_put(file->private_data);
+	return 0;
+}
+
 static const struct file_operations operations = {
 	.owner = THIS_MODULE,
+	.open = open,
+	.release = release,
 	.unlocked_ioctl = control,
 	.llseek = noop_llseek,
 };

@@ -52,14 +52,21 @@ struct tacet_hosted *tacet_hosted_get(struct task_struct *task)
 	return hosted;
 }
 
+static void release_process(struct tacet_process *process)
+{
+	tacet_order_put(process->order);
+	tacet_profile_put(process->profile);
+	put_pid(process->tgid);
+	kfree(process);
+}
+
 static void free_process(struct work_struct *work)
 {
 	struct tacet_process *process = container_of(work, struct tacet_process, free);
 
 	tacet_sysfs_remove(process);
 	synchronize_rcu();
-	put_pid(process->tgid);
-	kfree(process);
+	release_process(process);
 }
 
 static void free_after_readers(struct rcu_head *rcu)
@@ -130,18 +137,42 @@ static struct tacet_hosted *new_hosted(struct task_struct *task, gfp_t gfp)
 	return hosted;
 }
 
-static struct tacet_process *new_process(struct task_struct *task, const struct cpumask *cpus,
-					 u32 flags, gfp_t gfp)
+static struct tacet_process *new_process(struct task_struct *task,
+					 const struct tacet_terms *terms, gfp_t gfp)
 {
 	struct tacet_process *process = kzalloc(sizeof(*process), gfp);
 
 	if (!process)
 		return NULL;
 	process->tgid = get_task_pid(task, PIDTYPE_TGID);
-	process->flags = flags;
-	cpumask_copy(&process->cpus, cpus);
+	process->flags = terms->flags;
+	if (terms->order)
+		kref_get(&terms->order->references);
+	process->order = terms->order;
+	tacet_profile_get(terms->profile);
+	process->profile = terms->profile;
+	cpumask_copy(&process->cpus, terms->cpus);
 	INIT_WORK(&process->free, free_process);
 	return process;
+}
+
+/* Where it goes first, and may go. As on Linux, a thread inherits where it may run from
+ * the one that made it. Under the hosted lock. */
+static int place(struct tacet_hosted *hosted, const struct tacet_process *process,
+		 const struct tacet_hosted *relative)
+{
+	struct tacet_order_place *place = NULL;
+
+	cpumask_copy(&hosted->cpus, relative ? &relative->cpus : &process->cpus);
+	if (process->order)
+		place = tacet_order_next(process->order, &hosted->cpus);
+	if (place && place->core->threads >= TACET_THREADS_PER_CPU)
+		return -ENOSPC;
+	hosted->place = place;
+	hosted->bound = place;
+	hosted->core = place ? place->core :
+			       tacet_place(&hosted->cpus, relative ? relative->core : NULL);
+	return hosted->core ? 0 : -ENOSPC;
 }
 
 /* Puts @hosted where everyone finds it. @spare becomes its process if it has
@@ -158,12 +189,7 @@ static int link(struct tacet_hosted *hosted, struct tacet_process *spare,
 		return -EALREADY;
 	if (!process)
 		process = spare;
-	/* As on Linux, a thread inherits where it may run from the one that made it. */
-	cpumask_copy(&hosted->cpus, relative ? &relative->cpus : &process->cpus);
-	hosted->core = tacet_place(&hosted->cpus, relative ? relative->core : NULL);
-	if (!hosted->core)
-		return -ENOSPC;
-	error = take_context(hosted);
+	error = place(hosted, process, relative) ?: take_context(hosted);
 	if (error)
 		return error;
 	if (process == spare) {
@@ -173,6 +199,8 @@ static int link(struct tacet_hosted *hosted, struct tacet_process *spare,
 	process->threads++;
 	hosted->process = process;
 	hosted->core->threads++;
+	if (hosted->place)
+		hosted->place->threads++;
 	hash_add_rcu(table, &hosted->link, (unsigned long)hosted->task);
 	kref_get(&hosted->references);	/* the table's */
 	count++;
@@ -191,10 +219,11 @@ static void announce(struct tacet_hosted *hosted)
 
 /*
  * Makes @task a hosted thread; it goes to a core when it next returns to user
- * mode. @parent: the hosted thread that made it, or NULL.
+ * mode. @parent: the hosted thread that made it, or NULL. @terms are for its process if
+ * it is the first of that.
  */
-int tacet_host(struct task_struct *task, struct task_struct *parent, const struct cpumask *cpus,
-	       u32 flags, gfp_t gfp)
+int tacet_host(struct task_struct *task, struct task_struct *parent,
+	       const struct tacet_terms *terms, gfp_t gfp)
 {
 	struct tacet_hosted *hosted = new_hosted(task, gfp);
 	struct tacet_process *spare;
@@ -205,7 +234,7 @@ int tacet_host(struct task_struct *task, struct task_struct *parent, const struc
 
 	if (!hosted)
 		return -ENOMEM;
-	spare = new_process(task, cpus, flags, gfp);
+	spare = new_process(task, terms, gfp);
 	if (!spare) {
 		tacet_hosted_put(hosted);
 		return -ENOMEM;
@@ -214,10 +243,8 @@ int tacet_host(struct task_struct *task, struct task_struct *parent, const struc
 	relative = parent ? tacet_hosted_of(parent) : NULL;
 	error = link(hosted, spare, relative, &spare_used);
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
-	if (!spare_used) {
-		put_pid(spare->tgid);
-		kfree(spare);
-	}
+	if (!spare_used)
+		release_process(spare);
 	if (!error)
 		announce(hosted);
 	tacet_hosted_put(hosted);
@@ -236,6 +263,9 @@ static void unlink(struct tacet_hosted *hosted)
 	hash_del_rcu(&hosted->link);
 	rcu_assign_pointer(tacet_partition.owners[hosted->number], NULL);
 	hosted->core->threads--;
+	if (hosted->place)
+		hosted->place->threads--;
+	tacet_profile_end(hosted);
 	last = --process->threads == 0;
 	if (last)
 		list_del(&process->link);

@@ -26,6 +26,7 @@ void tacet_local_prepare(struct tacet_hosted *hosted)
 	struct tacet_context *context = hosted->context;
 	struct tacet_space *space = hosted->space;
 
+	context->profiled = !!hosted->process->profile;
 	context->local = 0;
 	context->refusal = TACET_REFUSAL_NONE;
 	if (tacet_looked_at())

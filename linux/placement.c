@@ -100,9 +100,9 @@ static struct tacet_core *liveliest(const struct tacet_hosted *hosted)
 }
 
 /*
- * The core for the thread's next stay: its own if that is free; else one that
- * idles; else the one where threads come and go: behind one that spins it waits
- * until the watch rotates. The stay is booked in core->posted; the caller takes
+ * The core for the thread's next stay: its own if that is free or it is bound to it;
+ * else one that idles; else the one where threads come and go: behind one that spins
+ * it waits until the watch rotates. The stay is booked in core->posted; the caller takes
  * it out at its end.
  */
 struct tacet_core *tacet_choose(struct tacet_hosted *hosted)
@@ -113,8 +113,8 @@ struct tacet_core *tacet_choose(struct tacet_hosted *hosted)
 	if (claim(core))
 		return core;
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
-	idle = claim_idle(&hosted->cpus);
-	core = idle ?: liveliest(hosted);
+	idle = hosted->bound ? NULL : claim_idle(&hosted->cpus);
+	core = idle ?: hosted->bound ? hosted->core : liveliest(hosted);
 	if (!idle)
 		atomic_inc(&core->posted);
 	if (core != hosted->core)
@@ -206,6 +206,7 @@ void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus)
 
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
 	cpumask_copy(&hosted->cpus, cpus);
+	hosted->bound = false;
 	if (hosted->process && !cpumask_test_cpu(hosted->core->cpu, cpus)) {
 		core = tacet_place(cpus, hosted->core);
 		if (core)

@@ -59,12 +59,33 @@ static int allowed_cpus(const u64 *words, struct cpumask *cpus)
 	return 0;
 }
 
-int tacet_host_self(const struct tacet_host_self *request)
+/* What else @request wants, besides CPUs. */
+static int fill_terms(struct tacet_terms *terms, struct file *file,
+		      const struct tacet_host_self *request)
 {
+	if (request->flags & TACET_HOST_BIND) {
+		terms->order = tacet_order_new(request, terms->cpus);
+		if (IS_ERR(terms->order))
+			return PTR_ERR(terms->order);
+	}
+	if (request->flags & TACET_HOST_PROFILE) {
+		terms->profile = tacet_profile_of_file(file);
+		if (!terms->profile) {
+			tacet_order_put(terms->order);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+int tacet_host_self(struct file *file, const struct tacet_host_self *request)
+{
+	struct tacet_terms terms = { .flags = request->flags };
 	struct cpumask *cpus;
 	int error;
 
-	if (request->flags & ~(TACET_HOST_FOLLOW | TACET_HOST_POPULATE | TACET_HOST_OWN_MEMORY))
+	if (request->flags & ~(TACET_HOST_FOLLOW | TACET_HOST_POPULATE | TACET_HOST_OWN_MEMORY |
+			       TACET_HOST_BIND | TACET_HOST_PROFILE) || request->reserved)
 		return -EINVAL;
 	cpus = kmalloc(cpumask_size(), GFP_KERNEL);
 	if (!cpus)
@@ -76,9 +97,13 @@ int tacet_host_self(const struct tacet_host_self *request)
 	error = -ENODEV;
 	if (tacet_partition.state == TACET_PARTITION_UP && !tacet_partition.failed)
 		error = allowed_cpus(request->cpus, cpus);
+	terms.cpus = cpus;
+	error = error ?: fill_terms(&terms, file, request);
 	if (!error) {
 		tacet_births_enable(true);
-		error = tacet_host(current, NULL, cpus, request->flags, GFP_KERNEL);
+		error = tacet_host(current, NULL, &terms, GFP_KERNEL);
+		tacet_order_put(terms.order);
+		tacet_profile_put(terms.profile);
 	}
 	mutex_unlock(&tacet_control_lock);
 	kfree(cpus);
@@ -88,12 +113,13 @@ int tacet_host_self(const struct tacet_host_self *request)
 /* One thread: hosts it, or moves it if it is hosted. */
 static int decouple_thread(struct task_struct *task, u32 cpu, u32 flags)
 {
+	struct tacet_terms terms = { .cpus = &tacet_partition.cpus, .flags = flags };
 	struct tacet_hosted *hosted;
 	int error;
 
 	if (!can_be_hosted(task))
 		return -EINVAL;
-	error = tacet_host(task, NULL, &tacet_partition.cpus, flags, GFP_ATOMIC);
+	error = tacet_host(task, NULL, &terms, GFP_ATOMIC);
 	if (error == -EALREADY)
 		error = 0;
 	if (error || cpu == TACET_ANY_CPU)

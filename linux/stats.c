@@ -225,6 +225,8 @@ int tacet_cpu_status(struct tacet_cpu_status *status)
 		return -ENODEV;
 	shared = core->shared;
 	status->node = core->node;
+	status->package = core->package;
+	status->physical_core = core->physical_core;
 	status->state = READ_ONCE(shared->state);
 	status->mode = READ_ONCE(shared->mode);
 	status->hosted_threads = core->threads;

@@ -151,8 +151,22 @@ struct tacet_process {
 	unsigned int threads;		/* hosted lock */
 	u32 flags;			/* TACET_HOST_* */
 	struct cpumask cpus;		/* of threads that come from elsewhere; hosted lock */
+	struct tacet_order *order;	/* in which its threads are bound, or NULL; referenced */
+	struct tacet_profile *profile;	/* what its threads spend, or NULL; referenced */
 	struct kobject *directory;	/* in sysfs, or NULL; sysfs.c's mutex */
 	struct work_struct free;
+};
+
+/* A CPU for the threads of a job, and how many of them have it. */
+struct tacet_order_place {
+	struct tacet_core *core;
+	unsigned int threads;		/* hosted lock */
+};
+
+struct tacet_order {
+	struct kref references;
+	unsigned int count;
+	struct tacet_order_place places[];
 };
 
 /* Nobody may take back what a core has cached before it is silent. */
@@ -177,6 +191,8 @@ struct tacet_hosted {
 	struct tacet_process *process;	/* NULL once unlinked; hosted lock, RCU readers */
 	struct tacet_core *core;	/* where it goes when next posted; hosted lock */
 	struct cpumask cpus;		/* where it may go; hosted lock */
+	struct tacet_order_place *place;	/* its own in the process's order, or NULL; hosted lock */
+	bool bound;			/* it goes nowhere else; hosted lock */
 	struct tacet_context *context;
 	u32 number;			/* of the context */
 	wait_queue_head_t wait;
@@ -355,16 +371,36 @@ void tacet_claim_turn(struct tacet_core *core, struct tacet_hosted *hosted);
 void tacet_count_turn(struct tacet_hosted *hosted, u64 user_tsc_before);
 void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus);
 
+/* order.c */
+struct tacet_order *tacet_order_new(const struct tacet_host_self *request,
+				    const struct cpumask *cpus);
+void tacet_order_put(struct tacet_order *order);
+struct tacet_order_place *tacet_order_next(struct tacet_order *order, const struct cpumask *cpus);
+
+/* profile.c */
+void tacet_profile_get(struct tacet_profile *profile);
+void tacet_profile_put(struct tacet_profile *profile);
+struct tacet_profile *tacet_profile_of_file(struct file *file);
+void tacet_profile_end(struct tacet_hosted *hosted);	/* hosted lock */
+int tacet_profile_read(struct file *file, struct tacet_profile_read *request);
+
 /* decouple.c: who is hosted */
 struct tacet_hosted *tacet_hosted_of(struct task_struct *task);	/* RCU */
 struct tacet_hosted *tacet_hosted_get(struct task_struct *task);
 void tacet_hosted_put(struct tacet_hosted *hosted);
-int tacet_host(struct task_struct *task, struct task_struct *parent, const struct cpumask *cpus,
-	       u32 flags, gfp_t gfp);
+/* What a process is hosted with; of @order and @profile either may be NULL. */
+struct tacet_terms {
+	const struct cpumask *cpus;
+	u32 flags;			/* TACET_HOST_* */
+	struct tacet_order *order;
+	struct tacet_profile *profile;
+};
+int tacet_host(struct task_struct *task, struct task_struct *parent,
+	       const struct tacet_terms *terms, gfp_t gfp);
 bool tacet_begin(struct tacet_hosted *hosted);
 void tacet_end(struct tacet_hosted *hosted, bool drop);
 void tacet_forget(struct tacet_hosted *hosted);
-int tacet_host_self(const struct tacet_host_self *request);
+int tacet_host_self(struct file *file, const struct tacet_host_self *request);
 int tacet_decouple(pid_t pid, u32 cpu, u32 flags);
 int tacet_recouple(pid_t pid, u32 flags);
 unsigned int tacet_hosted_count(void);

@@ -21,7 +21,7 @@ use crate::spec::NodeSpec;
 use crate::wire::Kind;
 
 /// How long a node may take to power off when asked.
-const POWER_OFF: Duration = Duration::from_secs(20);
+const POWER_OFF: Duration = Duration::from_secs(60);
 /// How often one is booted whose kernel the emulator breaks.
 const BOOTS: u32 = 3;
 

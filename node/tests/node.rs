@@ -163,8 +163,7 @@ fn a_node_for_one_command_ends_with_it() {
 #[test]
 #[ignore = "boots a node"]
 fn what_cannot_boot_is_one_line() {
-    let mut spec = spec().argument("init=/none rdinit=/none root=/dev/none");
-    spec.boot_timeout = Duration::from_secs(60);
+    let spec = spec().argument("init=/none rdinit=/none root=/dev/none");
     let error = Node::boot(&cache(), &spec).err().expect("does not boot").to_string();
     assert!(error.contains("Kernel panic") && error.contains("console.log") && !error.contains('\n'), "{error}");
 }

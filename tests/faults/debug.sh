@@ -44,8 +44,10 @@ threads_debugged() {
 tracer() {
 	up
 	victim calls
-	timeout -s INT 3 strace -f -p $victim -o trace.out
-	grep -q 'getuid()' trace.out || fail "strace sees no calls: $(tail -2 trace.out)"
+	strace -f -p $victim -o trace.out &
+	until_true "strace sees calls" grep -q 'getuid()' trace.out
+	kill -INT $!
+	wait $!
 	alive $rounds_file
 	hosted 1 || fail "it is not hosted after strace"
 	$T run -- strace -o t2.out sh -c 'echo traced' | grep -qx traced || fail "a hosted strace traces nothing"

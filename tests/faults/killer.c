@@ -11,6 +11,9 @@
 #include <dirent.h>
 
 static const char *const ways[] = { "compute", "calls", "faults", "forks", "threads", "signals" };
+/* Threads of the victim, in any of its ways, that do not end, and are older than those that do. */
+enum { LASTING = 6 };
+
 static uint64_t random_state;
 static uint32_t memory;
 
@@ -35,7 +38,8 @@ static pid_t start(const char *victim, uint32_t flags)
 	_exit(99);
 }
 
-/* Some thread of @pid, or @pid itself if it has none any more. */
+/* Some thread of @pid, or @pid itself if it has none any more. Of the oldest: those that come and go may have begun
+ * to exit, and such a one takes a signal that then does nothing. */
 static pid_t some_thread(pid_t pid)
 {
 	pid_t chosen = pid;
@@ -46,7 +50,7 @@ static pid_t some_thread(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	tasks = opendir(path);
-	while (tasks && (entry = readdir(tasks)))
+	while (tasks && seen < LASTING && (entry = readdir(tasks)))
 		if (atoi(entry->d_name) > 0 && !below(++seen))
 			chosen = atoi(entry->d_name);
 	if (tasks)

@@ -163,4 +163,43 @@ crowd() {
 	down
 }
 
+on() { # EXPECTED COMMAND...: where its threads were
+	local expected=$1 said
+	shift
+	said=$("$@" 2>&1)
+	[ "$said" = "$expected" ] || fail "$*: said '$said', not '$expected'"
+}
+
+as_rank() { # NUMBER COUNT COMMAND...
+	MPI_LOCALRANKID=$1 MPI_LOCALNRANKS=$2 "${@:3}"
+}
+
+bound() {
+	up
+	on "may 2,3 on 3 2 3 2 again 2" $T run --bind 3,2 -- $F/bound 3
+	on "may 2,3 on 2 3 2 3 again 3" $T run --bind compact -- $F/bound 3
+	on "may 2,3 on 2 3 2 again 3" $T run --bind scatter -- $F/bound 2
+	# A CPU that idles does not tempt who is bound elsewhere.
+	on "may 3 on 3 3 3 3 again 3" $T run --bind 3 -- $F/bound 3
+	on "may 2,3 on 2 2 3 again 2" $T run --bind 2,2,3 -- $F/bound 2
+	# Its children's order goes on where it is.
+	on "may 2,3 on 2" $T run --follow --bind 3,2 -- sh -c "$F/bound 0; :"
+	refused "--bind: CPU 1" $T run --bind 2,1 -- true
+	refused "--bind: CPU 2" $T run --cpus 3 --bind 2 -- true
+	on "may 3 on 3" as_rank 1 2 $T run -- $F/bound 0
+	on "may 2 on 2 2 again 2" as_rank 0 2 $T run --bind compact -- $F/bound 1
+	on "may 2 on 2" as_rank 1 2 $T run --bind 3,2 -- $F/bound 0
+	on "may 3 on 3" as_rank 4 5 $T run -- $F/bound 0
+	on "may 3 on 3" as_rank 0 1 $T run --cpus 3 -- $F/bound 0
+	refused "MPI_LOCALRANKID=2" as_rank 2 2 $T run -- true
+	[ "$(as_rank 1 2 $T run --undivided -- $F/bound 0 | cut -d' ' -f2)" = 2,3 ] || fail "--undivided divides"
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+	for launcher in mpiexec.hydra mpirun.openmpi; do
+		$launcher -n 2 $T run -- $F/bound 0 >ranks 2>error || fail "$launcher: $(cat error)"
+		[ "$(sort ranks)" = "may 2 on 2
+may 3 on 3" ] || fail "$launcher: $(cat ranks)"
+	done
+	down
+}
+
 scenario "$@"

@@ -130,7 +130,7 @@ static void *for_ever(void *argument)
 
 static void one_of_each(void)
 {
-	void (*each[])(void) = { compute_and_yield, calls, faults, births, forks };
+	void (*each[])(void) = { compute_and_yield, calls, faults, forks, births };
 	pthread_t thread;
 
 	for (int i = 0; i < 5; i++)

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <tacet/cpu.h>
 #include <tacet/ioctl.h>
 
 #include "hostile.h"
@@ -74,8 +75,11 @@ static void fill(struct source *source, union any *any, unsigned long number_)
 		any->cpu_status.cpu = below(source, 5);
 		break;
 	case TACET_HOST_SELF:
-		any->host_self.flags = below(source, 4);
+		any->host_self.flags = below(source, 4) | (one_in(source, 2) ? TACET_HOST_BIND : 0);
 		any->host_self.cpus[0] = below(source, 16);
+		any->host_self.order_count = below(source, one_in(source, 4) ? 2000 : 5);
+		for (unsigned i = 0; i < 4; i++)
+			any->host_self.order[i] = one_in(source, 8) ? below(source, 65536) : 2 + below(source, 2);
 		break;
 	case TACET_DECOUPLE:
 		any->decouple.pid = some_pid(source);
@@ -98,7 +102,7 @@ static void fill(struct source *source, union any *any, unsigned long number_)
 		break;
 	case TACET_TEST:
 		any->test.cpu = below(source, 5);
-		any->test.test = 6 + below(source, 1000);
+		any->test.test = TACET_TEST_FULL + 1 + below(source, 1000);
 		break;
 	}
 }

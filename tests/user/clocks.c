@@ -32,6 +32,7 @@ static void one_time(void)
 	static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_TAI };
 	struct timeval tv;
 	struct timespec ts;
+	time_t now;
 
 	for (unsigned i = 0; i < ARRAY_LENGTH(clocks); i++)
 		for (int n = 0; n < 200; n++) {
@@ -40,8 +41,10 @@ static void one_time(void)
 			CHECK(a <= b && b <= c && a > 0);
 		}
 	ts.tv_sec = now_ns(CLOCK_REALTIME) / 1000000000;
-	CHECK(gettimeofday(&tv, NULL) == 0 && tv.tv_sec - ts.tv_sec <= 1);
-	CHECK(time(NULL) - tv.tv_sec <= 1);
+	CHECK(gettimeofday(&tv, NULL) == 0 && tv.tv_sec >= ts.tv_sec);
+	now = time(NULL);	/* a tick behind, at most */
+	CHECK(now >= tv.tv_sec - 1 && now <= now_ns(CLOCK_REALTIME) / 1000000000);
+	CHECK(tv.tv_sec <= now_ns(CLOCK_REALTIME) / 1000000000);
 	CHECK(clock_getres(CLOCK_MONOTONIC, &ts) == 0 && ts.tv_sec == 0 && ts.tv_nsec >= 1);
 	CHECK_ERRNO(clock_gettime(9999, &ts), EINVAL);
 	say("one time\n");
@@ -85,7 +88,7 @@ static int64_t user_ns(int who)
  * instant, the one where its code runs and the one that takes or serves its call, so twice real time bounds them. */
 static void cpu_time(void)
 {
-	int64_t real = now_ns(CLOCK_MONOTONIC), user = user_ns(RUSAGE_SELF), slept;
+	int64_t real = now_ns(CLOCK_MONOTONIC), user = user_ns(RUSAGE_SELF), least = INT64_MAX;
 	int64_t process = now_ns(CLOCK_PROCESS_CPUTIME_ID), thread = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct tms before, after;
 	clock_t clocks = clock();
@@ -94,15 +97,23 @@ static void cpu_time(void)
 	do {
 		spin_ns(20000000);
 		times(&after);
-	} while (after.tms_utime - before.tms_utime < 5 || user_ns(RUSAGE_SELF) - user < 50000000 || user_ns(RUSAGE_THREAD) < 50000000);
+	} while (after.tms_utime - before.tms_utime < 5 || user_ns(RUSAGE_SELF) - user < 50000000 ||
+		 user_ns(RUSAGE_THREAD) < 50000000 || clock() - clocks < 40000 ||
+		 now_ns(CLOCK_PROCESS_CPUTIME_ID) - process < 40000000 || now_ns(CLOCK_THREAD_CPUTIME_ID) - thread < 40000000);
 	process = now_ns(CLOCK_PROCESS_CPUTIME_ID) - process;
 	thread = now_ns(CLOCK_THREAD_CPUTIME_ID) - thread;
 	real = now_ns(CLOCK_MONOTONIC) - real;
-	CHECK(process >= 40000000 && thread >= 40000000);
-	CHECK(thread <= 2 * real && clock() - clocks >= 40000);
-	slept = now_ns(CLOCK_THREAD_CPUTIME_ID);
-	sleep_ms(60);
-	CHECK(now_ns(CLOCK_THREAD_CPUTIME_ID) - slept < 50000000);
+	CHECK(process >= 40000000 && thread <= 2 * real);
+	/* A CPU that its host stops just before or after a sleep counts that as the thread's; a clock that goes on in sleep
+	 * does in each. */
+	for (int i = 0; i < 5; i++) {
+		int64_t slept = now_ns(CLOCK_THREAD_CPUTIME_ID);
+
+		sleep_ms(60);
+		slept = now_ns(CLOCK_THREAD_CPUTIME_ID) - slept;
+		least = slept < least ? slept : least;
+	}
+	CHECK(least < 50000000);
 	say("CPU time grows in user mode and not in sleep\n");
 }
 

@@ -15,15 +15,15 @@ static int running;
 
 static void *spin_marked(void *unused)
 {
-	add(&running, 1);
-	asm volatile("mov %0, %%r12\n movq %%r12, %%xmm9\n 1: jmp 1b" : : "r"(MARK + 1) : "r12", "xmm9");
+	asm volatile("mov %1, %%r12\n movq %%r12, %%xmm9\n lock incl %0\n 1: jmp 1b"
+		     : "+m"(running) : "r"(MARK + 1) : "r12", "xmm9");
 	return unused;
 }
 
 static void *block_marked(void *unused)
 {
-	add(&running, 1);
-	asm volatile("mov %0, %%r12\n mov $34, %%eax\n syscall" : : "r"(MARK + 2) : "r12", "rax", "rcx", "r11", "memory");
+	asm volatile("mov %1, %%r12\n mov $34, %%eax\n lock incl %0\n syscall"
+		     : "+m"(running) : "r"(MARK + 2) : "r12", "rax", "rcx", "r11", "memory");
 	return unused;
 }
 

@@ -40,7 +40,9 @@ static void sleeping(void)
 	/* again and again: the first may come before we sleep */
 	CHECK(ualarm(3000, 100000) == 0);
 	CHECK_ERRNO(nanosleep(&hour, &left), EINTR);
-	CHECK(count >= 1 && left.tv_sec > 3000 && left.tv_sec < 3600);
+	/* Linux counts to the latest end, its slack of 50 us included. */
+	CHECK(count >= 1 && left.tv_sec > 3000 && left.tv_sec <= 3600);
+	CHECK(left.tv_sec < 3600 || left.tv_nsec <= 50000);
 	count = 0;
 	until.tv_sec += 3600;
 	CHECK(clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &until, &left) == EINTR && count >= 1);
@@ -52,11 +54,11 @@ static void alarms(void)
 {
 	struct itimerval set = { { 0, 0 }, { 1000, 500000 } }, old;
 
-	CHECK(alarm(500) == 0 && alarm(0) >= 499);
+	CHECK(alarm(500) == 0 && alarm(0) >= 400);
 	CHECK(setitimer(ITIMER_REAL, &set, NULL) == 0 && getitimer(ITIMER_REAL, &old) == 0);
-	CHECK(old.it_value.tv_sec >= 999 && old.it_interval.tv_sec == 0);
+	CHECK(old.it_value.tv_sec >= 900 && old.it_interval.tv_sec == 0);
 	set = (struct itimerval){ 0 };
-	CHECK(setitimer(ITIMER_REAL, &set, &old) == 0 && old.it_value.tv_sec >= 999);
+	CHECK(setitimer(ITIMER_REAL, &set, &old) == 0 && old.it_value.tv_sec >= 900);
 	set.it_value.tv_usec = 1000000;
 	CHECK_ERRNO(setitimer(ITIMER_REAL, &set, NULL), EINVAL);
 	say("alarms\n");

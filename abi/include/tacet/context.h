@@ -14,6 +14,7 @@
 #ifndef TACET_ABI_CONTEXT_H
 #define TACET_ABI_CONTEXT_H
 
+#include "profile.h"
 #include "types.h"
 
 /*
@@ -118,7 +119,15 @@ struct tacet_context {
 	__u64 refused_start;
 	__u64 refused_end;
 
-	__u64 reserved3[449];
+	/* Linux, before posting: keep the account */
+	__u32 profiled;
+	/* the core, if so; Linux reads the account at any time */
+	__u16 spending_on;		/* enum tacet_spent_on, since it left user mode */
+	__u16 spending_detail;
+	__u64 left_tsc;			/* when that was */
+	struct tacet_spent spent[TACET_SPENT_ENTRIES];
+
+	__u64 reserved3[127];
 	__u8 xstate[TACET_XSTATE_BYTES];	/* both; XSAVE(S) format, 64-byte aligned */
 };
 

@@ -13,6 +13,7 @@
 
 #include "types.h"
 #include "log.h"
+#include "profile.h"
 #ifdef __KERNEL__
 #include <linux/ioctl.h>
 #else
@@ -88,6 +89,8 @@ struct tacet_cpu_status {
 	__u32 state;			/* enum tacet_cpu_state */
 	__u32 mode;			/* enum tacet_cpu_mode */
 	__u32 hosted_threads;		/* that have this CPU as home */
+	__u32 package;
+	__u32 physical_core;		/* of the package; hardware threads share it */
 	__u64 doorbells_sent;
 	__u64 doorbells_user;
 	__u64 doorbells_kernel;
@@ -103,14 +106,22 @@ struct tacet_cpu_status {
 
 /* TACET_HOST_SELF: the calling thread goes to the partition when it next
  * returns to user mode, and stays through execve. ENODEV: no partition is up;
- * ENOSPC: no free context; EALREADY: it is hosted. */
+ * ENOSPC: no free context; EALREADY: it is hosted; EINVAL: a CPU that is not the
+ * partition's, or of `order` not one of `cpus`. */
 #define TACET_HOST_FOLLOW (1u << 0)	/* children of fork too */
 #define TACET_HOST_POPULATE (1u << 1)	/* fault in and lock the memory of what it executes */
 #define TACET_HOST_OWN_MEMORY (1u << 2)	/* anonymous memory of what it executes: the partition's */
+#define TACET_HOST_BIND (1u << 3)	/* each thread to the CPU of `order` that has the fewest
+					   of them, the first of those */
+#define TACET_HOST_PROFILE (1u << 4)	/* account for what its time goes to: with this open
+					   file, which TACET_PROFILE asks */
 struct tacet_host_self {
 	__u32 revision;
 	__u32 flags;
 	__u64 cpus[TACET_CPU_WORDS];	/* allowed CPUs; all zero: any of the partition */
+	__u32 order_count;		/* with TACET_HOST_BIND: entries of order[] in use */
+	__u32 reserved;
+	__u16 order[TACET_MAX_CPUS];
 };
 
 /* TACET_DECOUPLE: threads of another process. The caller must be allowed to
@@ -167,6 +178,31 @@ struct tacet_list {
 	__u32 total;			/* out: entries there were */
 };
 
+/* What one or several threads spent on one thing (profile.h). */
+struct tacet_cost {
+	__u16 on;			/* enum tacet_spent_on */
+	__u16 detail;
+	__u32 reserved;
+	__u64 count;
+	__u64 total_ns;
+	__u64 longest_ns;
+};
+
+/* TACET_PROFILE: what those spent who were hosted with TACET_HOST_PROFILE through the
+ * same open file (`pid` 0), also after their end, or of process `pid`, which the caller
+ * must be allowed to trace, and whoever shares its account. ENODATA: nobody was; ESRCH;
+ * EPERM. */
+struct tacet_profile_read {
+	__u32 revision;
+	__s32 pid;			/* in the caller's pid namespace */
+	__u64 address;			/* struct tacet_cost[] in the caller's memory */
+	__u32 capacity;			/* in: entries there, at most 4096 */
+	__u32 count;			/* out: entries written */
+	__u32 total;			/* out: entries there were */
+	__u32 threads;			/* out: that kept this account, ended ones too */
+	__u64 user_ns;			/* out: their time in user mode on cores */
+};
+
 /* TACET_LOG_READ, root: records after `sequence` of one source. */
 #define TACET_LOG_MODULE 0xffffffffu	/* the module's own messages */
 struct tacet_log_entry {
@@ -206,6 +242,7 @@ enum tacet_ioctl {
 	TACET_LIST = _IOWR(TACET_IOCTL_MAGIC, 8, struct tacet_list),
 	TACET_LOG_READ = _IOWR(TACET_IOCTL_MAGIC, 9, struct tacet_log_read),
 	TACET_TEST = _IOW(TACET_IOCTL_MAGIC, 10, struct tacet_test_hook),
+	TACET_PROFILE = _IOWR(TACET_IOCTL_MAGIC, 11, struct tacet_profile_read),
 };
 
 #endif

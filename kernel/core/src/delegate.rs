@@ -10,6 +10,7 @@ pub fn forward(core: &mut Core, thread: u32, exit: Exit) {
         context.count(exit);
         if let Exit::PageFault(address) = exit {
             context.set_fault_address(address);
+            context.spends_on_linux();
         }
     }
     let event = match exit {

@@ -111,10 +111,19 @@ impl Context<'_> {
     }
 
     pub(crate) fn entered(&self) {
-        self.entered_tsc().store(time_stamp(), Ordering::Relaxed);
+        let now = time_stamp();
+        if self.profiled() {
+            self.end_spending(now);
+        }
+        self.entered_tsc().store(now, Ordering::Relaxed);
     }
 
-    pub(crate) fn left(&self, doorbell: bool) {
+    pub(crate) fn left(&self, exit: Exit) {
+        let doorbell = exit == Exit::Attention;
+        let now = time_stamp();
+        if self.profiled() {
+            self.begin_spending(exit, now);
+        }
         let since = self.entered_tsc().load(Ordering::Relaxed);
         let at = self.at.as_ptr();
         // SAFETY: mapped; ours; Linux only reads them. Linux may sum the two
@@ -126,8 +135,7 @@ impl Context<'_> {
             }
             self.entered_tsc().store(0, Ordering::Release);
             let total = AtomicU64::from_ptr(&raw mut (*at).user_tsc);
-            total
-                .store(total.load(Ordering::Relaxed).wrapping_add(time_stamp().wrapping_sub(since)), Ordering::Release);
+            total.store(total.load(Ordering::Relaxed).wrapping_add(now.wrapping_sub(since)), Ordering::Release);
         }
     }
 

@@ -231,10 +231,17 @@ impl Core {
             if !context.may_answer() {
                 break context.exit();
             }
+            let began = context.profiled().then(registers::time_stamp);
+            let number = context.call_number();
             match serve(self, &context) {
                 Served::Forward => break Exit::Syscall,
                 Served::Blocked => break Exit::Blocked,
-                Served::Done(result) => context.set_result(result),
+                Served::Done(result) => {
+                    context.set_result(result);
+                    if let Some(began) = began {
+                        context.spent_on_local_call(number, registers::time_stamp().wrapping_sub(began));
+                    }
+                }
                 Served::Yield(result) => {
                     context.set_result(result);
                     context.count_local_call();
@@ -246,7 +253,7 @@ impl Core {
         };
         self.shared.set_mode(tacet_abi::TACET_MODE_KERNEL);
         self.shared.count_kernel_entry();
-        context.left(exit == Exit::Attention);
+        context.left(exit);
         exit
     }
 

@@ -22,6 +22,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("hosted through execve", "moves.sh execute").middle(),
     Scenario::new("the files of the Decoupled paper", "moves.sh files"),
     Scenario::new("more threads than cores", "moves.sh crowd"),
+    Scenario::new("threads that are bound, and ranks that divide", "moves.sh bound").middle(),
     Scenario::new("the co-kernel fails a check", "crash.sh panic"),
     Scenario::new("the co-kernel uses a wild pointer", "crash.sh wild_pointer"),
     Scenario::new("the co-kernel hangs", "crash.sh hang"),

@@ -20,6 +20,7 @@ cp -r $TOP/build/tests/* $D/tests
 insmod $D/lib/tacet/modules/$(uname -r)/tacet.ko test_hooks=1
 dmesg -n 4
 # On a host with other work an emulated CPU was reported stuck after 22 s, in Linux's clearing of pages: a minute, not 20 s.
+echo 60 > /sys/module/rcupdate/parameters/rcu_cpu_stall_timeout
 sysctl -q kernel.hung_task_timeout_secs=60 kernel.watchdog_thresh=30 kernel.core_pattern=core
 # Linux 6.12 to 6.16 take the deadline server for a task: a CPU that goes offline while its tasks are starved, as on a busy
 # host, is then \"not properly vacated\", with or without us (CAVEATS.md).

@@ -4,7 +4,9 @@
 need gdb gcc
 cat >spin.c <<'C'
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 volatile int answer = 42, go_on = 1;
 volatile long progress;
 static int deeper(int level)
@@ -14,11 +16,14 @@ static int deeper(int level)
 	return level;
 }
 static void *thread(void *unused) { deeper(7); return unused; }
+/* Done when the thread counts: it is in deeper(). */
+static void announce(void) { while (!progress) usleep(10000); fclose(fopen("begun", "w")); }
 int main(void)
 {
 	pthread_t t;
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	pthread_create(&t, 0, thread, 0);
+	announce();
 	pthread_join(t, 0);
 	return answer == 43 ? 0 : 1;
 }
@@ -28,7 +33,7 @@ export DEBUGINFOD_URLS=
 
 ./spin &
 pid=$!
-sleep 0.3
+while [ ! -e begun ]; do sleep 0.05; done
 # attach to the spinning program, look, change it, let it go on and end
 gdb -nx -q -batch -p $pid -ex 'set confirm off' \
 	-ex 'printf "answer is %d\n", answer' -ex 'thread apply all -q bt' \

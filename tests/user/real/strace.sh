@@ -13,9 +13,9 @@ awk '$NF == "write" || $NF == "read" { print $NF, ($4 >= 500) }' counts | sort
 strace -o trace -e trace=openat -e inject=openat:error=EACCES cat /etc/passwd 2>/dev/null
 echo "injected: $?"
 # to one that spins, and away again
-sh -c 'trap "exit 9" USR1; while :; do :; done' &
+sh -c 'trap "exit 9" USR1; : >begun; while :; do :; done' &
 pid=$!
-sleep 0.2
+while [ ! -e begun ]; do sleep 0.05; done
 timeout -s INT 1 strace -o trace -p $pid 2>/dev/null
 kill -USR1 $pid
 wait $pid

@@ -26,7 +26,7 @@ pub struct Device {
 }
 
 /// How a program goes to the partition.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct HostOptions {
     /// Allowed CPUs; empty: any of the partition.
     pub cpus: CpuSet,
@@ -36,6 +36,8 @@ pub struct HostOptions {
     pub populate: bool,
     /// Anonymous memory of what is executed next comes from the partition.
     pub own_memory: bool,
+    /// Allowed CPUs to which threads are bound, in this order; empty: they are not bound.
+    pub order: Vec<u32>,
 }
 
 impl Device {
@@ -90,8 +92,17 @@ impl Device {
         let follow = if options.follow { abi::TACET_HOST_FOLLOW } else { 0 };
         let populate = if options.populate { abi::TACET_HOST_POPULATE } else { 0 };
         let own = if options.own_memory { abi::TACET_HOST_OWN_MEMORY } else { 0 };
-        let flags = follow | populate | own;
-        let mut request = abi::tacet_host_self { revision: TACET_ABI_REVISION, flags, cpus: options.cpus.words() };
+        let bind = if options.order.is_empty() { 0 } else { abi::TACET_HOST_BIND };
+        let mut request = abi::tacet_host_self {
+            revision: TACET_ABI_REVISION,
+            flags: follow | populate | own | bind,
+            cpus: options.cpus.words(),
+            order_count: options.order.len() as u32,
+            ..Default::default()
+        };
+        for (entry, cpu) in request.order.iter_mut().zip(&options.order) {
+            *entry = u16::try_from(*cpu).unwrap_or(u16::MAX);
+        }
         self.call(&mut request, Request::Host(&options.cpus))
     }
 

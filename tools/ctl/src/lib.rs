@@ -19,8 +19,10 @@ mod log;
 mod machine;
 mod module;
 mod plan;
+mod rank;
 mod raw;
 mod run;
+pub mod seats;
 mod size;
 
 pub use cpu_set::CpuSet;
@@ -32,5 +34,6 @@ pub use log::{LogEntry, LogLevel, LogReader, LogSource};
 pub use machine::{Machine, installation};
 pub use module::{Loading, Module};
 pub use plan::{Plan, PlanRequest};
+pub use rank::Rank;
 pub use run::execute;
 pub use size::{format_bytes, parse_bytes, round_up_to_large_page};

@@ -108,6 +108,8 @@ impl RunArgs {
             follow: self.follow || other.follow,
             no_populate: self.no_populate || other.no_populate,
             memory: self.memory.or(other.memory),
+            bind: self.bind.or(other.bind),
+            undivided: self.undivided || other.undivided,
             dry_run: self.dry_run || other.dry_run,
             command: self.command,
         }

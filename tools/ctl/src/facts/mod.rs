@@ -80,6 +80,9 @@ pub struct Foreign {
 pub struct CpuStatus {
     pub cpu: u32,
     pub node: u32,
+    pub package: u32,
+    /// Of the package; CPUs that share it are its hardware threads.
+    pub physical_core: u32,
     pub state: CpuState,
     pub mode: CpuMode,
     pub hosted_threads: u32,

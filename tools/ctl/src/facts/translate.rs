@@ -44,6 +44,8 @@ impl From<&abi::tacet_cpu_status> for CpuStatus {
         CpuStatus {
             cpu: raw.cpu,
             node: raw.node,
+            package: raw.package,
+            physical_core: raw.physical_core,
             state: match raw.state {
                 abi::TACET_CPU_OFF => CpuState::Off,
                 abi::TACET_CPU_ONLINE => CpuState::Online,

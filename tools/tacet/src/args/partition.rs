@@ -71,6 +71,13 @@ pub struct RunArgs {
     /// Whose memory the program's anonymous mappings are: Linux's, or the partition's own [default: linux]
     #[arg(long, value_name = "WHOSE")]
     pub memory: Option<Memory>,
+    /// Bind each thread to one CPU: `compact` (neighbours first), `scatter` (cores first, their second hardware threads
+    /// last) or a list like 3,2,4-7 in the order of the threads [default: placed by topology, not bound]
+    #[arg(long, value_name = "HOW")]
+    pub bind: Option<String>,
+    /// As one of several ranks of a parallel job, use all CPUs [default: the ranks of a node divide them]
+    #[arg(long)]
+    pub undivided: bool,
     /// Only say what would be done
     #[arg(long)]
     pub dry_run: bool,

@@ -4,21 +4,31 @@
 //! The command is gone when the program runs: there is no parent in between,
 //! no descriptor left, nothing in the environment.
 
-use tacet_ctl::{CpuSet, Device, Error, HostOptions, PartitionState, Result, Status, execute};
+use tacet_ctl::seats::{self, Bind, Seat};
+use tacet_ctl::{CpuSet, Device, Error, HostOptions, PartitionState, Rank, Result, Status, execute};
 
 use crate::args::{Memory, RunArgs};
 use crate::{USAGE, output};
 
 pub fn run(args: RunArgs, json: bool) -> Result<u8> {
-    let cpus = args.cpus.as_deref().map(str::parse::<CpuSet>).transpose();
-    let cpus = cpus.map_err(|error| error.with_status(USAGE))?.unwrap_or_default();
-    let own_memory = args.memory == Some(Memory::Own);
-    let options = HostOptions { cpus, follow: args.follow, populate: !args.no_populate, own_memory };
+    let usage = |error: Error| error.with_status(USAGE);
+    let wanted: Option<CpuSet> = args.cpus.as_deref().map(str::parse).transpose().map_err(usage)?;
+    let bind: Option<Bind> = args.bind.as_deref().map(str::parse).transpose().map_err(usage)?;
+    let rank = if args.undivided { None } else { Rank::find(|name| std::env::var(name).ok())? };
     let device = Device::open()?;
     let status = device.status()?;
-    check(&status, &cpus)?;
+    check(&status, &wanted.unwrap_or_default())?;
+    let allowed = wanted.filter(|cpus| !cpus.is_empty()).unwrap_or(status.cpus);
+    let (cpus, order) = choose(&device, &allowed, bind, rank)?;
+    let options = HostOptions {
+        cpus,
+        follow: args.follow,
+        populate: !args.no_populate,
+        own_memory: args.memory == Some(Memory::Own),
+        order,
+    };
     if args.dry_run {
-        return rehearse(&status, &options, &args, json);
+        return rehearse(&options, &args, json);
     }
     device.host_self(&options)?;
     Err(execute(&args.command))
@@ -37,19 +47,50 @@ pub(super) fn check(status: &Status, cpus: &CpuSet) -> Result<()> {
     Ok(())
 }
 
-fn rehearse(status: &Status, options: &HostOptions, args: &RunArgs, json: bool) -> Result<u8> {
-    let cpus = if options.cpus.is_empty() { status.cpus } else { options.cpus };
+/// The CPUs that the program may use, and the order in which its threads are bound.
+fn choose(device: &Device, allowed: &CpuSet, bind: Option<Bind>, rank: Option<Rank>) -> Result<(CpuSet, Vec<u32>)> {
+    if let Some(Bind::List(list)) = &bind {
+        let outside = list.iter().copied().collect::<CpuSet>().without(allowed);
+        if !outside.is_empty() {
+            let cause = format!("not among {}, which the program may use", allowed.named());
+            return Err(Error::new(format!("--bind: {}", outside.named()), cause, "see `tacet status` and --cpus"));
+        }
+        let mine = rank.map_or(list.as_slice(), |rank| rank.part(list)).to_vec();
+        return Ok((mine.iter().copied().collect(), mine));
+    }
+    if bind.is_none() && rank.is_none() {
+        return Ok((*allowed, Vec::new()));
+    }
+    let mut places = Vec::new();
+    for cpu in allowed.iter() {
+        let status = device.cpu_status(cpu)?;
+        places.push(Seat { cpu, package: status.package, physical_core: status.physical_core });
+    }
+    if let Some(rank) = rank {
+        places = seats::divide(&places, &rank);
+    }
+    let order = bind.map_or_else(Vec::new, |bind| seats::order(&places, &bind));
+    Ok((places.iter().map(|seat| seat.cpu).collect(), order))
+}
+
+fn rehearse(options: &HostOptions, args: &RunArgs, json: bool) -> Result<u8> {
     let words: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     if json {
         output::json(&serde_json::json!({
-            "command": words, "cpus": cpus, "follow": options.follow, "populate": options.populate,
-            "own_memory": options.own_memory, "dry_run": true,
+            "command": words, "cpus": options.cpus, "follow": options.follow, "populate": options.populate,
+            "own_memory": options.own_memory, "order": options.order, "dry_run": true,
         }))?;
         return Ok(0);
     }
     let children = if options.follow { "with its children" } else { "its children on Linux" };
     let memory = if options.populate { "memory populated and locked" } else { "memory faulted in as it is touched" };
     let whose = if options.own_memory { ", from the partition where it can be" } else { "" };
-    output::print(&format!("would run {} on {}, {children}, {memory}{whose}\n", words.join(" "), cpus.named()))?;
+    let order: Vec<String> = options.order.iter().map(u32::to_string).collect();
+    let bound = if order.is_empty() { String::new() } else { format!(", bound to {} in turn", order.join(",")) };
+    output::print(&format!(
+        "would run {} on {}{bound}, {children}, {memory}{whose}\n",
+        words.join(" "),
+        options.cpus.named()
+    ))?;
     Ok(0)
 }

@@ -132,6 +132,8 @@ mod tests {
         let core = CpuStatus {
             cpu: 2,
             node: 0,
+            package: 0,
+            physical_core: 1,
             state: CpuState::Online,
             mode: CpuMode::User,
             hosted_threads: 1,

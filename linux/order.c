@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The order in which the threads of a job are bound to CPUs (TACET_HOST_BIND).
+ *
+ * Owns struct tacet_order: made with the request, shared by the process and all that
+ * it has hosted children for, gone with the last of them. Which CPUs, and why in this
+ * order, is the caller's: the command knows the topology and what a person asked for.
+ */
+#include <linux/slab.h>
+
+#include "tacet.h"
+
+/* From a request that has been found to be in order. ERR_PTR: an argument, memory. */
+struct tacet_order *tacet_order_new(const struct tacet_host_self *request,
+				    const struct cpumask *cpus)
+{
+	struct tacet_order *order;
+	unsigned int i;
+
+	if (!request->order_count || request->order_count > TACET_MAX_CPUS)
+		return ERR_PTR(-EINVAL);
+	order = kzalloc(struct_size(order, places, request->order_count), GFP_KERNEL);
+	if (!order)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&order->references);
+	order->count = request->order_count;
+	for (i = 0; i < order->count; i++) {
+		unsigned int cpu = request->order[i];
+
+		if (cpu >= nr_cpu_ids || !cpumask_test_cpu(cpu, cpus)) {
+			kfree(order);
+			return ERR_PTR(-EINVAL);
+		}
+		order->places[i].core = tacet_core_of(cpu);
+	}
+	return order;
+}
+
+static void free_order(struct kref *references)
+{
+	kfree(container_of(references, struct tacet_order, references));
+}
+
+/* @order may be NULL. */
+void tacet_order_put(struct tacet_order *order)
+{
+	if (order)
+		kref_put(&order->references, free_order);
+}
+
+/* The place that the next thread gets, which may go to @cpus: the first of those with
+ * the fewest. NULL: none of them is there. Under the hosted lock. */
+struct tacet_order_place *tacet_order_next(struct tacet_order *order, const struct cpumask *cpus)
+{
+	struct tacet_order_place *best = NULL;
+	unsigned int i;
+
+	for (i = 0; i < order->count; i++) {
+		struct tacet_order_place *place = &order->places[i];
+
+		if (cpumask_test_cpu(place->core->cpu, cpus) &&
+		    (!best || place->threads < best->threads))
+			best = place;
+	}
+	return best;
+}

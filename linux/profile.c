@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What hosted programs spend their time on, for who asked (TACET_HOST_PROFILE).
+ *
+ * Owns struct tacet_profile: made with the request, shared by the process and all that
+ * it has hosted children for, kept by the open file through which it was asked for, so
+ * that it can be read when they have ended. The cores keep each thread's account with
+ * its context (profile.h); a thread that leaves adds its own here.
+ */
+#include <linux/fs.h>
+#include <linux/math64.h>
+#include <linux/pid.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <asm/tsc.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+#define ENTRIES 4096u
+
+struct tacet_profile {
+	struct kref references;
+	spinlock_t lock;		/* all below */
+	u64 user_ns;
+	u32 threads;
+	u32 count;
+	struct tacet_spent spent[ENTRIES];
+};
+
+static void free_profile(struct kref *references)
+{
+	kvfree(container_of(references, struct tacet_profile, references));
+}
+
+void tacet_profile_get(struct tacet_profile *profile)
+{
+	if (profile)
+		kref_get(&profile->references);
+}
+
+/* The last one is put where one may sleep: whoever is being born has its parent's. */
+void tacet_profile_put(struct tacet_profile *profile)
+{
+	if (profile)
+		kref_put(&profile->references, free_profile);
+}
+
+static struct tacet_profile *new_profile(void)
+{
+	struct tacet_profile *profile = kvzalloc(sizeof(*profile), GFP_KERNEL);
+
+	if (profile) {
+		kref_init(&profile->references);
+		spin_lock_init(&profile->lock);
+	}
+	return profile;
+}
+
+/* The profile of an open file, made if need be. The caller's reference, or NULL. */
+struct tacet_profile *tacet_profile_of_file(struct file *file)
+{
+	struct tacet_profile *profile = READ_ONCE(file->private_data), *other;
+
+	if (!profile) {
+		profile = new_profile();
+		if (!profile)
+			return NULL;
+		other = cmpxchg((struct tacet_profile **)&file->private_data, NULL, profile);
+		if (other) {
+			tacet_profile_put(profile);
+			profile = other;
+		}
+	}
+	tacet_profile_get(profile);
+	return profile;
+}
+
+static void add_entry(struct tacet_profile *profile, const struct tacet_spent *spent)
+{
+	u32 i;
+
+	for (i = 0; i < profile->count; i++)
+		if (profile->spent[i].on == spent->on && profile->spent[i].detail == spent->detail)
+			break;
+	if (i == ENTRIES)
+		return;
+	if (i == profile->count) {
+		profile->spent[i].on = spent->on;
+		profile->spent[i].detail = spent->detail;
+		profile->count++;
+	}
+	profile->spent[i].count += READ_ONCE(spent->count);
+	profile->spent[i].ticks += READ_ONCE(spent->ticks);
+	profile->spent[i].longest_ticks = max(profile->spent[i].longest_ticks,
+					      READ_ONCE(spent->longest_ticks));
+}
+
+/* The core writes an entry's kind last. Under the profile's lock. */
+static void add_account(struct tacet_profile *profile, struct tacet_hosted *hosted)
+{
+	const struct tacet_context *context = hosted->context;
+	unsigned int i;
+
+	for (i = 0; i < TACET_SPENT_ENTRIES; i++)
+		if (smp_load_acquire(&context->spent[i].on) != TACET_SPENT_NOTHING)
+			add_entry(profile, &context->spent[i]);
+	profile->user_ns += tacet_user_ns(hosted);
+	profile->threads++;
+}
+
+/* The thread leaves; its process is @hosted->process for the last time. Hosted lock. */
+void tacet_profile_end(struct tacet_hosted *hosted)
+{
+	struct tacet_profile *profile = hosted->process->profile;
+
+	if (!profile)
+		return;
+	spin_lock(&profile->lock);
+	add_account(profile, hosted);
+	spin_unlock(&profile->lock);
+}
+
+struct living {
+	const struct tacet_profile *of;
+	struct tacet_profile *sum;
+};
+
+static void add_living(struct tacet_hosted *hosted, void *data)
+{
+	struct living *living = data;
+	struct tacet_process *process = READ_ONCE(hosted->process);
+
+	if (process && process->profile == living->of)
+		add_account(living->sum, hosted);
+}
+
+/* What is known now: of the ended, and of those that live. ERR_PTR: no memory. */
+static struct tacet_profile *sum_up(struct tacet_profile *profile)
+{
+	struct tacet_profile *sum = new_profile();
+	struct living living = { .of = profile, .sum = sum };
+	unsigned long irq;
+
+	if (!sum)
+		return ERR_PTR(-ENOMEM);
+	spin_lock_irqsave(&tacet_hosted_lock, irq);	/* nobody ends meanwhile */
+	spin_lock(&profile->lock);
+	memcpy(sum->spent, profile->spent, profile->count * sizeof(profile->spent[0]));
+	sum->count = profile->count;
+	sum->user_ns = profile->user_ns;
+	sum->threads = profile->threads;
+	spin_unlock(&profile->lock);
+	tacet_for_each_hosted(add_living, &living);
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+	return sum;
+}
+
+static u64 nanoseconds(u64 ticks)
+{
+	return mul_u64_u64_div_u64(ticks, NSEC_PER_SEC / 1000, tsc_khz);
+}
+
+static int copy_out(struct tacet_profile_read *request, const struct tacet_profile *sum)
+{
+	struct tacet_cost __user *costs = u64_to_user_ptr(request->address);
+	u32 i;
+
+	request->total = sum->count;
+	request->count = min(sum->count, request->capacity);
+	request->threads = sum->threads;
+	request->user_ns = sum->user_ns;
+	for (i = 0; i < request->count; i++) {
+		const struct tacet_spent *spent = &sum->spent[i];
+		struct tacet_cost cost = {
+			.on = spent->on,
+			.detail = spent->detail,
+			.count = spent->count,
+			.total_ns = nanoseconds(spent->ticks),
+			.longest_ns = nanoseconds(spent->longest_ticks),
+		};
+
+		if (copy_to_user(&costs[i], &cost, sizeof(cost)))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+/* The profile of process @pid, whom the caller may look into; a reference. */
+static struct tacet_profile *profile_of_process(pid_t pid)
+{
+	struct tacet_profile *profile = ERR_PTR(-ESRCH);
+	struct tacet_hosted *hosted;
+	struct task_struct *task;
+
+	rcu_read_lock();
+	task = pid_task(find_vpid(pid), PIDTYPE_PID);
+	hosted = task ? tacet_hosted_of(task) : NULL;
+	if (hosted && !tacet_may_control(task)) {
+		profile = ERR_PTR(-EPERM);
+	} else if (hosted) {
+		struct tacet_process *process = READ_ONCE(hosted->process);
+
+		profile = process ? process->profile : NULL;
+		tacet_profile_get(profile);
+	}
+	rcu_read_unlock();
+	return profile;
+}
+
+int tacet_profile_read(struct file *file, struct tacet_profile_read *request)
+{
+	struct tacet_profile *profile, *sum;
+	int error;
+
+	if (request->capacity > ENTRIES || request->pid < 0)
+		return -EINVAL;
+	if (request->pid) {
+		profile = profile_of_process(request->pid);
+	} else {
+		profile = READ_ONCE(file->private_data);
+		tacet_profile_get(profile);
+	}
+	if (IS_ERR_OR_NULL(profile))
+		return profile ? PTR_ERR(profile) : -ENODATA;
+	sum = sum_up(profile);
+	error = PTR_ERR_OR_ZERO(sum);
+	if (!error) {
+		error = copy_out(request, sum);
+		tacet_profile_put(sum);
+	}
+	tacet_profile_put(profile);
+	return error;
+}
