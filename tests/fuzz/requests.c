@@ -31,11 +31,12 @@ union any {
 	struct tacet_list list;
 	struct tacet_log_read log_read;
 	struct tacet_test_hook test;
+	struct tacet_profile_read profile;
 };
 
 static const unsigned long numbers[] = {
 	TACET_UP, TACET_DOWN, TACET_STATUS, TACET_CPU_STATUS, TACET_HOST_SELF, TACET_DECOUPLE,
-	TACET_RECOUPLE, TACET_LIST, TACET_LOG_READ, TACET_TEST,
+	TACET_RECOUPLE, TACET_LIST, TACET_LOG_READ, TACET_TEST, TACET_PROFILE,
 };
 
 /* Where answers go: readable, and as large as any. */
@@ -75,7 +76,8 @@ static void fill(struct source *source, union any *any, unsigned long number_)
 		any->cpu_status.cpu = below(source, 5);
 		break;
 	case TACET_HOST_SELF:
-		any->host_self.flags = below(source, 4) | (one_in(source, 2) ? TACET_HOST_BIND : 0);
+		any->host_self.flags = (below(source, 4) | (one_in(source, 2) ? TACET_HOST_BIND : 0) |
+					(one_in(source, 4) ? TACET_HOST_PROFILE : 0));
 		any->host_self.cpus[0] = below(source, 16);
 		any->host_self.order_count = below(source, one_in(source, 4) ? 2000 : 5);
 		for (unsigned i = 0; i < 4; i++)
@@ -100,6 +102,11 @@ static void fill(struct source *source, union any *any, unsigned long number_)
 		any->log_read.address = some_address(source);
 		any->log_read.capacity = some_count(source);
 		break;
+	case TACET_PROFILE:
+		any->profile.pid = one_in(source, 2) ? 0 : some_pid(source);
+		any->profile.capacity = some_count(source);
+		any->profile.address = some_address(source);
+		break;
 	case TACET_TEST:
 		any->test.cpu = below(source, 5);
 		any->test.test = TACET_TEST_FULL + 1 + below(source, 1000);
@@ -118,8 +125,8 @@ static void damage(struct source *source, union any *any, unsigned long number_)
 		else
 			any->words[below(source, words)] = nasty(source);
 	}
-	if (number_ == TACET_TEST && any->test.test < 6)
-		any->test.test += 6;
+	if (number_ == TACET_TEST && any->test.test <= TACET_TEST_FULL)
+		any->test.test += TACET_TEST_FULL + 1;
 	if (number_ == TACET_UP && any->up.fail_step)
 		any->up.fail_step %= 8;
 }
@@ -134,6 +141,9 @@ static void contain(union any *any, unsigned long number_)
 	if (number_ == TACET_LOG_READ && any->log_read.address == (uintptr_t)answers &&
 	    any->log_read.capacity > 128)
 		any->log_read.capacity = 128;
+	if (number_ == TACET_PROFILE && any->profile.address == (uintptr_t)answers &&
+	    any->profile.capacity > sizeof(answers) / sizeof(struct tacet_cost))
+		any->profile.capacity = 4;
 }
 
 /* The request itself: in good memory, across the end of it, or nowhere. */
@@ -157,7 +167,7 @@ static void *place(struct source *source, union any *any, size_t size)
 int hostile_request(struct source *source, int door)
 {
 	static __thread union any any;
-	unsigned long number_ = numbers[below(source, 10)];
+	unsigned long number_ = numbers[below(source, sizeof(numbers) / sizeof(numbers[0]))];
 	int result;
 
 	if ((number_ == TACET_UP && !one_in(source, 500)) || (number_ == TACET_DOWN && !one_in(source, 2000)))

@@ -13,12 +13,15 @@ use tacet_abi::TACET_ABI_REVISION;
 
 use crate::facts::text;
 use crate::hints::{self, Request};
-use crate::{CpuSet, CpuStatus, Image, Plan, Result, Status, Thread, raw};
+use crate::{CpuSet, CpuStatus, Image, Plan, Profile, Result, Status, Thread, raw};
 
 pub const DEVICE: &str = "/dev/tacet";
 
 /// The module lists at most this many threads.
 const MAX_THREADS: usize = 65536;
+
+/// And so many costs.
+const MAX_COSTS: usize = 4096;
 
 #[derive(Debug)]
 pub struct Device {
@@ -38,6 +41,8 @@ pub struct HostOptions {
     pub own_memory: bool,
     /// Allowed CPUs to which threads are bound, in this order; empty: they are not bound.
     pub order: Vec<u32>,
+    /// Account for what its time goes to: [`Device::profile`] of this same opened device.
+    pub profile: bool,
 }
 
 impl Device {
@@ -93,9 +98,10 @@ impl Device {
         let populate = if options.populate { abi::TACET_HOST_POPULATE } else { 0 };
         let own = if options.own_memory { abi::TACET_HOST_OWN_MEMORY } else { 0 };
         let bind = if options.order.is_empty() { 0 } else { abi::TACET_HOST_BIND };
+        let profile = if options.profile { abi::TACET_HOST_PROFILE } else { 0 };
         let mut request = abi::tacet_host_self {
             revision: TACET_ABI_REVISION,
-            flags: follow | populate | own | bind,
+            flags: follow | populate | own | bind | profile,
             cpus: options.cpus.words(),
             order_count: options.order.len() as u32,
             ..Default::default()
@@ -139,6 +145,14 @@ impl Device {
             }
             buffer.resize(total.next_power_of_two().min(MAX_THREADS), Default::default());
         }
+    }
+
+    /// What those spent who were hosted for a profile through this opened device; or process `pid`.
+    pub fn profile(&self, pid: Option<i32>) -> Result<Profile> {
+        let mut costs = vec![abi::tacet_cost::default(); MAX_COSTS];
+        let answer = raw::profile(&self.file, pid.unwrap_or(0), &mut costs)
+            .map_err(|errno| hints::failure(&Request::Profile(pid), errno, ""))?;
+        Ok(Profile::new(&answer, &costs[..answer.count as usize]))
     }
 
     /// A fault on purpose (`enum tacet_test`); the module must allow test hooks.

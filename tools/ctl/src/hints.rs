@@ -22,6 +22,7 @@ pub(crate) enum Request<'a> {
     Host(&'a CpuSet),
     Decouple { pid: i32, cpu: Option<u32> },
     Recouple(i32),
+    Profile(Option<i32>),
     List,
     Log,
     Test(u32),
@@ -68,14 +69,21 @@ fn object(request: &Request<'_>) -> String {
         Request::Host(cpus) if !cpus.is_empty() => cpus.named(),
         Request::Host(_) => "partition".to_string(),
         Request::Decouple { pid, cpu: Some(cpu) } => format!("process {pid} on CPU {cpu}"),
-        Request::Decouple { pid, cpu: None } | Request::Recouple(pid) => format!("process {pid}"),
+        Request::Decouple { pid, cpu: None } | Request::Recouple(pid) | Request::Profile(Some(pid)) => {
+            format!("process {pid}")
+        }
+        Request::Profile(None) => "profile".to_string(),
     }
 }
 
 /// Cause (empty: the errno's own text) and remedy.
 fn explain(request: &Request<'_>, errno: Errno) -> (&'static str, &'static str) {
     match (request, errno) {
-        (Request::Decouple { .. }, Errno::EPERM | Errno::EACCES) => {
+        (Request::Profile(_), Errno::ENODATA) => {
+            ("it keeps no account of its time", "start it with `tacet run --profile`")
+        }
+        (Request::Profile(_), Errno::ESRCH) => ("it is not hosted", "see `tacet ps`"),
+        (Request::Decouple { .. } | Request::Profile(_), Errno::EPERM | Errno::EACCES) => {
             ("it is not this user's, or it may not be looked into", "use its owner's account, or root")
         }
         (Request::Test(_), Errno::EPERM) => {

@@ -7,7 +7,9 @@
 //! failure an [`Error`] of one line. It must never guess a structure of the
 //! border: those come from `tacet-abi`.
 
+mod attend;
 pub mod compaction;
+mod costs;
 mod cpu_set;
 mod device;
 pub mod doctor;
@@ -25,6 +27,8 @@ mod run;
 pub mod seats;
 mod size;
 
+pub use attend::{Attended, attend};
+pub use costs::{Cost, Profile, SpentOn};
 pub use cpu_set::CpuSet;
 pub use device::{DEVICE, Device, HostOptions};
 pub use error::{Error, Result};

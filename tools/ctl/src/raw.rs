@@ -2,8 +2,8 @@
 //! The only file of the tools with `unsafe`: the ioctl calls, and what the
 //! process was given by its parent before Rust's start-up code changed it.
 //!
-//! Called by `device.rs` (ioctls), `log.rs` and `run.rs`. It must never hand
-//! out a request that carries an address: the two that do are made here, with
+//! Called by `device.rs` (ioctls), `log.rs`, `run.rs` and `attend.rs`. It must never hand
+//! out a request that carries an address: those that do are made here, with
 //! the buffer borrowed for as long as the call lasts.
 
 use std::fs::File;
@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use nix::errno::Errno;
 use nix::libc;
+use nix::unistd::{ForkResult, Pid};
 use tacet_abi as abi;
 use tacet_abi::TACET_ABI_REVISION;
 
@@ -41,7 +42,8 @@ request!(
     tacet_recouple = TACET_RECOUPLE,
     tacet_list = TACET_LIST,
     tacet_log_read = TACET_LOG_READ,
-    tacet_test_hook = TACET_TEST
+    tacet_test_hook = TACET_TEST,
+    tacet_profile_read = TACET_PROFILE
 );
 
 impl Request for abi::tacet_down {}
@@ -92,6 +94,33 @@ pub(crate) fn log_read(
     };
     send(device, &mut request)?;
     Ok(((request.count as usize).min(entries.len()), request.lost))
+}
+
+/// The answer, `total` telling how many costs there were, and those that were written.
+pub(crate) fn profile(
+    device: &File,
+    pid: i32,
+    costs: &mut [abi::tacet_cost],
+) -> Result<abi::tacet_profile_read, Errno> {
+    let mut request = abi::tacet_profile_read {
+        revision: TACET_ABI_REVISION,
+        pid,
+        address: costs.as_mut_ptr() as u64,
+        capacity: costs.len() as u32,
+        ..Default::default()
+    };
+    send(device, &mut request)?;
+    request.count = request.count.min(costs.len() as u32);
+    Ok(request)
+}
+
+/// None: we are the child.
+pub(crate) fn fork() -> Result<Option<Pid>, Errno> {
+    // SAFETY: this command has one thread: the child may do all that its parent may.
+    match unsafe { nix::unistd::fork() }? {
+        ForkResult::Child => Ok(None),
+        ForkResult::Parent { child } => Ok(Some(child)),
+    }
 }
 
 fn send<R: private::Sealed>(device: &File, request: &mut R) -> Result<(), Errno> {

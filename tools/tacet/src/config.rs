@@ -110,6 +110,8 @@ impl RunArgs {
             memory: self.memory.or(other.memory),
             bind: self.bind.or(other.bind),
             undivided: self.undivided || other.undivided,
+            profile: self.profile || other.profile,
+            profile_to: self.profile_to.or(other.profile_to),
             dry_run: self.dry_run || other.dry_run,
             command: self.command,
         }

@@ -48,6 +48,7 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Decouple(args) => commands::decouple(args.or(config.decouple), json),
         Command::Recouple(args) => commands::recouple(args.or(config.recouple), json),
         Command::Ps => commands::ps(json),
+        Command::Top(args) => commands::top(&args, json),
         Command::Log(args) => commands::log(&machine, args.or(config.log), json),
         Command::Doctor => commands::doctor(&machine, json),
         Command::Node { command, args } => commands::node(command, args.or(config.node), json),

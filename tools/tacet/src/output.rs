@@ -44,6 +44,11 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "tacet: {text}");
 }
 
+/// Facts beside a program that has standard output.
+pub fn aside(text: &str) {
+    let _ = write!(io::stderr(), "{text}");
+}
+
 /// Columns without lines; headings that end in `>` are of numbers and flush right.
 pub fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();

@@ -15,7 +15,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub use compare::CompareArgs;
 pub use node::{NodeArgs, NodeCommand, NodeRun};
-pub use partition::{DecoupleArgs, DownArgs, LogArgs, Memory, RecoupleArgs, RunArgs, UpArgs};
+pub use partition::{DecoupleArgs, DownArgs, LogArgs, Memory, RecoupleArgs, RunArgs, TopArgs, UpArgs};
 
 const AFTER_HELP: &str = "\
 Configuration: /etc/tacet.toml, then ~/.config/tacet.toml (or FILE of --config instead of both).
@@ -70,6 +70,10 @@ pub enum Command {
     Recouple(RecoupleArgs),
     /// List the hosted threads
     Ps,
+    /// What hosted threads did since the last time, again and again
+    ///
+    /// With PID also what that process spent in all, call by call, if it was started with `tacet run --profile`.
+    Top(TopArgs),
     /// Print the log of the module and of every core, merged by time
     Log(LogArgs),
     /// Say whether this machine can run a partition, and what to change

@@ -78,6 +78,12 @@ pub struct RunArgs {
     /// As one of several ranks of a parallel job, use all CPUs [default: the ranks of a node divide them]
     #[arg(long)]
     pub undivided: bool,
+    /// When it has ended, say on standard error what its time on the cores went to besides its own code
+    #[arg(long)]
+    pub profile: bool,
+    /// The same, as JSON into FILE
+    #[arg(long, value_name = "FILE")]
+    pub profile_to: Option<PathBuf>,
     /// Only say what would be done
     #[arg(long)]
     pub dry_run: bool,
@@ -132,4 +138,17 @@ pub struct LogArgs {
     /// Go on printing what comes
     #[arg(long, short)]
     pub follow: bool,
+}
+
+#[derive(Args)]
+pub struct TopArgs {
+    /// A process of which all costs are wanted
+    #[arg(value_parser = clap::value_parser!(i32).range(1..))]
+    pub pid: Option<i32>,
+    /// Seconds between two tables
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    pub interval: u32,
+    /// End after so many tables [default: go on]
+    #[arg(long, value_name = "NUMBER")]
+    pub iterations: Option<u32>,
 }

@@ -11,9 +11,11 @@ mod log;
 mod node;
 mod node_guest;
 mod node_run;
+mod profile;
 mod ps;
 mod run;
 mod status;
+mod top;
 mod up;
 
 pub use beside::beside;
@@ -27,4 +29,5 @@ pub use node::node;
 pub use ps::ps;
 pub use run::run;
 pub use status::status;
+pub use top::top;
 pub use up::up;

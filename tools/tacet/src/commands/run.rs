@@ -2,11 +2,13 @@
 //! `tacet run`: become a program on the partition.
 //!
 //! The command is gone when the program runs: there is no parent in between,
-//! no descriptor left, nothing in the environment.
+//! no descriptor left, nothing in the environment. With a profile there is a parent,
+//! which tells of it afterwards.
 
 use tacet_ctl::seats::{self, Bind, Seat};
-use tacet_ctl::{CpuSet, Device, Error, HostOptions, PartitionState, Rank, Result, Status, execute};
+use tacet_ctl::{Attended, CpuSet, Device, Error, HostOptions, PartitionState, Rank, Result, Status, attend, execute};
 
+use super::profile::Report;
 use crate::args::{Memory, RunArgs};
 use crate::{USAGE, output};
 
@@ -26,12 +28,26 @@ pub fn run(args: RunArgs, json: bool) -> Result<u8> {
         populate: !args.no_populate,
         own_memory: args.memory == Some(Memory::Own),
         order,
+        profile: args.profile || args.profile_to.is_some(),
     };
     if args.dry_run {
         return rehearse(&options, &args, json);
     }
-    device.host_self(&options)?;
-    Err(execute(&args.command))
+    if !options.profile {
+        device.host_self(&options)?;
+        return Err(execute(&args.command));
+    }
+    let report = Report::to(args.profile_to.as_deref())?;
+    match attend()? {
+        Attended::Child => {
+            device.host_self(&options)?;
+            Err(execute(&args.command))
+        }
+        Attended::Ended(status) => {
+            report.write(&device.profile(None)?)?;
+            Ok(status)
+        }
+    }
 }
 
 /// The module checks again; here the message can name what is wrong.
@@ -78,7 +94,7 @@ fn rehearse(options: &HostOptions, args: &RunArgs, json: bool) -> Result<u8> {
     if json {
         output::json(&serde_json::json!({
             "command": words, "cpus": options.cpus, "follow": options.follow, "populate": options.populate,
-            "own_memory": options.own_memory, "order": options.order, "dry_run": true,
+            "own_memory": options.own_memory, "order": options.order, "profile": options.profile, "dry_run": true,
         }))?;
         return Ok(0);
     }

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# profile.sh: what `tacet run --profile` and `tacet top` tell of a program whose calls
+# are known. Called by the runner with the name of a function.
+
+. "$F/lib.sh"
+
+check() { # FILE PROGRAMS: the profile of so many of spends
+	python3 - "$1" "$2" <<'PYTHON' || exit
+import json, sys
+profile, programs = json.load(open(sys.argv[1])), int(sys.argv[2])
+costs = {(cost["on"], cost["name"]): cost for cost in profile["costs"]}
+def is_so(what, holds):
+    if not holds:
+        sys.exit(print(f"fail: {what}: {json.dumps(profile)}"))
+def spent(on, name, count, least_ns):
+    cost = costs.get((on, name), {"count": 0, "total_ns": 0, "longest_ns": 0})
+    is_so(f"{on} {name}: not {count}", cost["count"] == count)
+    is_so(f"{on} {name}: {count} in less time", cost["total_ns"] >= least_ns)
+    is_so(f"{on} {name}: the longest", cost["longest_ns"] * count >= cost["total_ns"] >= cost["longest_ns"])
+each = 2 * programs
+spent("forwarded-call", "getppid", 1000 * each, 1)
+spent("local-call", "getpid", 500 * each, 1)
+spent("local-call", "nanosleep", 30 * each, 30 * each * 50_000)
+spent("forwarded-call", "nanosleep", 5 * each, 5 * each * 2_000_000)
+is_so("faults", costs[("fault", "")]["count"] >= 64 * each)
+is_so("threads", profile["threads"] >= each and profile["user_ns"] > 0)
+is_so("order", [c["total_ns"] for c in profile["costs"]] == sorted((c["total_ns"] for c in profile["costs"]), reverse=True))
+PYTHON
+}
+
+at_end() {
+	up
+	$T run --no-populate --profile-to p1 -- $F/spends
+	[ $? = 7 ] || fail "its exit status is lost"
+	check p1 1
+	# of its children those that are hosted
+	$T run --no-populate --profile-to p2 -- sh -c "$F/spends; :"
+	python3 -c 'import json; assert not [c for c in json.load(open("p2"))["costs"] if c["name"] == "getppid" and c["count"] > 10]' || fail "a child on Linux is counted"
+	$T run --no-populate --follow --profile-to p3 -- sh -c "$F/spends; $F/spends & wait"
+	check p3 2
+	# what it makes for one it makes for no other
+	$T run --no-populate --profile -- $F/spends 2>table
+	grep -qE '^forwarded-call +getppid +2000 ' table || fail "the table: $(cat table)"
+	$T run --profile -- sh -c 'kill -9 $$' 2>table
+	[ $? = 137 ] || fail "its death by a signal is lost"
+	grep -q '^SPENT-ON' table || fail "no table of a killed program"
+	refused "/nowhere/p" $T run --profile-to /nowhere/p -- true
+	refused "nothing.there" $T run --profile -- nothing.there
+	until_true "nothing is hosted" hosted 0
+	down
+}
+
+while_it_runs() {
+	local attendant
+	up
+	$T run --no-populate --profile-to p4 -- $F/spends wait &
+	attendant=$!
+	until_true "it has slept" slept
+	$T --json top "$(pidof spends)" --iterations 1 --interval 1 >line || fail "top: $(cat line)"
+	python3 -c 'import json; json.dump(json.loads(open("line").read())["profile"], open("p5", "w"))'
+	check p5 1
+	$T top --iterations 1 --interval 1 | grep -q ' spends$' || fail "top does not list it"
+	$F/victim compute r.rounds & victim=$!
+	$F/door decouple $victim >/dev/null
+	refused "keeps no account" $T top $victim --iterations 1 --interval 1
+	kill -9 $victim
+	# who ends the parent ends the program, and has the profile
+	kill -TERM $attendant
+	wait $attendant
+	[ $? = 143 ] || fail "SIGTERM did not reach it"
+	check p4 1
+	until_true "nothing is hosted" hosted 0
+	down
+}
+
+slept() { # 5 long sleeps of both threads
+	local pid
+	pid=$(pidof spends) && $T --json top "$pid" --iterations 1 --interval 1 2>/dev/null >line &&
+		python3 -c 'import json, sys
+costs = json.loads(open("line").read())["profile"]["costs"]
+sys.exit(not any(c["name"] == "nanosleep" and c["on"] == "forwarded-call" and c["count"] == 10 for c in costs))'
+}
+
+scenario "$@"

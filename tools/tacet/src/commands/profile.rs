@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a program's time went to besides its own code, as a table or a file.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use tacet_ctl::{Cost, Error, Profile, Result};
+
+use crate::output;
+use crate::text::{count, duration, word};
+
+const HEADINGS: [&str; 6] = ["SPENT-ON", "NAME", "COUNT>", "TOTAL>", "MEAN>", "LONGEST>"];
+
+/// Where a profile goes when its program has ended.
+pub struct Report {
+    file: Option<(PathBuf, File)>,
+}
+
+impl Report {
+    /// The file is made before the program runs: what cannot be written is said at once.
+    pub fn to(path: Option<&Path>) -> Result<Report> {
+        let open = |path: &Path| match File::create(path) {
+            Ok(file) => Ok((path.to_path_buf(), file)),
+            Err(io) => Err(Error::io(path.display(), &io, "name a file that can be written with --profile-to")),
+        };
+        Ok(Report { file: path.map(open).transpose()? })
+    }
+
+    pub fn write(self, profile: &Profile) -> Result<()> {
+        let Some((path, mut file)) = self.file else {
+            output::aside(&describe(profile));
+            return Ok(());
+        };
+        let text = serde_json::to_string_pretty(profile).map_err(|error| Error::new("json", error, ""))?;
+        file.write_all((text + "\n").as_bytes()).map_err(|io| Error::io(path.display(), &io, "is the disk full?"))
+    }
+}
+
+/// One line on the whole, and the table.
+pub fn describe(profile: &Profile) -> String {
+    let threads = count(profile.threads, "thread", "threads");
+    let spent: u64 = profile.costs.iter().map(|cost| cost.total_ns).sum();
+    let summary = format!("{threads}: {} in user mode, {} away from it\n", duration(profile.user_ns), duration(spent));
+    summary + &output::table(&HEADINGS, profile.costs.iter().map(row))
+}
+
+fn row(cost: &Cost) -> Vec<String> {
+    vec![
+        word(&cost.on),
+        cost.name.clone(),
+        cost.count.to_string(),
+        duration(cost.total_ns),
+        duration(cost.total_ns / cost.count.max(1)),
+        duration(cost.longest_ns),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacet_ctl::SpentOn;
+
+    #[test]
+    fn says_what_was_spent() {
+        let cost = Cost {
+            on: SpentOn::ForwardedCall,
+            name: "write".to_string(),
+            count: 3,
+            total_ns: 3_000_000,
+            longest_ns: 2_000_000,
+        };
+        let text = describe(&Profile { threads: 1, user_ns: 2_000_000_000, costs: vec![cost] });
+        let expected = "1 thread: 2.00 s in user mode, 3.00 ms away from it\n\
+                        SPENT-ON        NAME   COUNT    TOTAL     MEAN  LONGEST\n\
+                        forwarded-call  write      3  3.00 ms  1.00 ms  2.00 ms\n";
+        assert_eq!(text, expected);
+    }
+}
