@@ -21,6 +21,7 @@
 
 static DEFINE_HASHTABLE(table, 10);
 static LIST_HEAD(processes);
+static LIST_HEAD(ending);	/* nobody finds them, but they are not done yet; hosted lock */
 static unsigned int count;
 DEFINE_SPINLOCK(tacet_hosted_lock);
 
@@ -270,6 +271,7 @@ static void unlink(struct tacet_hosted *hosted)
 	if (last)
 		list_del(&process->link);
 	hosted->process = NULL;
+	list_add(&hosted->ending, &ending);
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 
 	space = hosted->space;
@@ -289,9 +291,24 @@ static void unlink(struct tacet_hosted *hosted)
 		tacet_hosted_put(hosted);
 	/* Last: who sees nobody hosted takes the cores and their tables away. */
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	list_del(&hosted->ending);
 	count--;
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 	tacet_hosted_put(hosted);
+}
+
+/* @task, or with @whole a thread of its process, was hosted and still counts. */
+bool tacet_hosted_ends(struct task_struct *task, bool whole)
+{
+	struct tacet_hosted *hosted;
+	unsigned long irq;
+	bool found = false;
+
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	list_for_each_entry(hosted, &ending, ending)
+		found |= hosted->task == task || (whole && hosted->task->tgid == task->tgid);
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+	return found;
 }
 
 /* The call in progress has an argument that the program did not pass: it stays

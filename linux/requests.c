@@ -220,7 +220,8 @@ static bool still_hosted(struct task_struct *task, bool whole)
 		for_each_thread(task, thread)
 			found |= tacet_hosted_of(thread) != NULL;
 	rcu_read_unlock();
-	return found;
+	/* What comes next, `down` perhaps, is to find nothing of it. */
+	return found || tacet_hosted_ends(task, whole);
 }
 
 static bool leave_process(struct task_struct *task, bool whole)

@@ -185,6 +185,7 @@ enum tacet_call {
 /* A hosted thread. Made for a task, found by it, dropped at its exit. */
 struct tacet_hosted {
 	struct hlist_node link;		/* hosted lock; RCU readers */
+	struct list_head ending;	/* once nobody finds it any more; hosted lock */
 	struct kref references;
 	struct rcu_head rcu;
 	struct task_struct *task;	/* referenced */
@@ -400,6 +401,7 @@ int tacet_host(struct task_struct *task, struct task_struct *parent,
 bool tacet_begin(struct tacet_hosted *hosted);
 void tacet_end(struct tacet_hosted *hosted, bool drop);
 void tacet_forget(struct tacet_hosted *hosted);
+bool tacet_hosted_ends(struct task_struct *task, bool whole);
 int tacet_host_self(struct file *file, const struct tacet_host_self *request);
 int tacet_decouple(pid_t pid, u32 cpu, u32 flags);
 int tacet_recouple(pid_t pid, u32 flags);

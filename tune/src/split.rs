@@ -16,6 +16,7 @@ use crate::object::Object;
 use crate::threads::{self, Thread};
 
 /// The node as one countermeasure sees it.
+#[derive(Clone)]
 pub struct Split<'a> {
     pub node: &'a dyn Node,
     /// What was changed is seen as it was before.
@@ -24,6 +25,8 @@ pub struct Split<'a> {
     pub kernel: (u32, u32),
     /// Those who want this countermeasure; never nobody.
     pub claims: Vec<&'a Claim>,
+    /// Those who want any.
+    pub all_claims: &'a [Claim],
     /// Their CPUs.
     pub application: Cpus,
     /// All others that are online.
@@ -40,6 +43,7 @@ impl<'a> Split<'a> {
         claims: &'a [Claim],
         measure: &str,
     ) -> Option<Split<'a>> {
+        let all_claims = claims;
         let claims: Vec<&Claim> = claims.iter().filter(|claim| claim.measures.contains_key(measure)).collect();
         if claims.is_empty() {
             return None;
@@ -47,7 +51,7 @@ impl<'a> Split<'a> {
         let application = claims.iter().fold(Cpus::default(), |all, claim| all.union(&claim.cpus));
         let number = claims.iter().filter_map(|claim| claim.measures.get(measure).copied().flatten()).max();
         let (system, kernel) = (online.without(&application), node::kernel_version(node));
-        Some(Split { node, state, online: online.clone(), kernel, claims, application, system, number })
+        Some(Split { node, state, online: online.clone(), kernel, claims, all_claims, application, system, number })
     }
 
     /// As it was before the first change; `None` if it was not there.
@@ -64,6 +68,13 @@ impl<'a> Split<'a> {
 
     pub fn list(&self, path: &str) -> Vec<String> {
         self.node.list(path).unwrap_or_default()
+    }
+
+    /// The same, for the CPUs of all who want this countermeasure or that other one.
+    pub fn joined_by(self, other: &str) -> Split<'a> {
+        let also = self.all_claims.iter().filter(|claim| claim.measures.contains_key(other));
+        let application = also.fold(self.application, |all, claim| all.union(&claim.cpus));
+        Split { system: self.online.without(&application), application, ..self }
     }
 
     /// The CPUs that are allowed in `shown` without the application's; the system's if none would be left.

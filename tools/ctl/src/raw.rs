@@ -7,10 +7,11 @@
 //! the buffer borrowed for as long as the call lasts.
 
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::libc;
 use nix::unistd::{ForkResult, Pid};
 use tacet_abi as abi;
@@ -162,9 +163,12 @@ extern "C" fn record_inheritance() {
 /// Undoes what Rust's start-up changed. Only right before `execve`.
 pub(crate) fn restore_inheritance() {
     let closed = CLOSED.load(Ordering::Relaxed);
-    for fd in (0..3).filter(|fd| closed >> fd & 1 == 1) {
-        // SAFETY: sets a flag; the descriptor stays open for this process and closes in the next.
-        unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+    let (input, output, error) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+    for (number, stream) in [input.as_fd(), output.as_fd(), error.as_fd()].into_iter().enumerate() {
+        if closed >> number & 1 == 1 {
+            // It stays open for this process and closes in the next.
+            let _ = fcntl(stream, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC));
+        }
     }
     if !PIPE_IGNORED.load(Ordering::Relaxed) {
         // SAFETY: the default action runs no code of this process.

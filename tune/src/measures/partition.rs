@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The application's CPUs become an isolated cpuset partition: nothing else may run there.
 
-use super::{About, Measure};
+use super::{About, Measure, workqueues};
 use crate::claim::{Claim, Owner};
 use crate::form::Form;
 use crate::node;
@@ -22,7 +22,8 @@ impl Measure for Partition {
             cost: "the scheduler balances nothing there: threads must be bound, or started by one who binds (MPI, OpenMP); \
                    a program's own affinity to those CPUs alone does not survive outside of it",
             applied: "a cgroup for each claim, /sys/fs/cgroup/tacet or tacet-job-ID, with cpuset.cpus and cpuset.cpus.partition; \
-                      where systemd runs also AllowedCPUs= of init.scope, so that it keeps the controller",
+                      where systemd runs also AllowedCPUs= of init.scope, so that it keeps the controller; from 6.7 \
+                      /sys/devices/virtual/workqueue/cpumask, which the kernel would change itself",
             checked: "the kernel shows `isolated`, without `invalid`",
             kernels: "6.1 or later, cgroup v2 with the cpuset controller at /sys/fs/cgroup",
             source: "Gerofi et al., SC '21, Table 2 (daemon process: 20 ms against 50 us); \
@@ -49,6 +50,7 @@ impl Measure for Partition {
             let object = Object::Unit { unit: "init.scope".to_owned(), property: "AllowedCPUs".to_owned() };
             proposal.want(split, object, Form::List, split.system.to_string());
         }
+        workqueues::before_a_partition(split, &mut proposal);
         for claim in split.claims.iter().filter(|claim| has_group(split, claim)) {
             claimed(claim, &mut proposal);
         }

@@ -117,8 +117,12 @@ impl Fake {
         groups.iter().filter_map(of).fold(Cpus::default(), |all, cpus| all.union(&cpus))
     }
 
-    /// From 6.7 the mask of unbound workers is what was asked for without isolated CPUs.
+    /// From 6.7 the mask of unbound workers becomes what was asked for without isolated CPUs when these change. Who is
+    /// killed in the step that changes it leaves it as it is: the kernel could not make a thread for it.
     fn show_workers(&self) {
+        if self.has_stopped() {
+            return;
+        }
         let asked = Cpus::from_mask(&self.get("/fake/workqueue_requested")).unwrap();
         self.set("/sys/devices/virtual/workqueue/cpumask", &mask(&asked.without(&self.isolated())));
     }
@@ -258,11 +262,17 @@ impl Node for Fake {
         }
         let shown = self.kernel_takes(path, text)?;
         if path == "/sys/devices/virtual/workqueue/cpumask" {
-            self.set("/fake/workqueue_requested", &shown);
-        } else {
-            self.linux.write(path, &shown)?;
+            // whoever writes it means it, isolated CPUs or not
+            if !self.has_stopped() {
+                self.set("/fake/workqueue_requested", &shown);
+                self.linux.write(path, &shown)?;
+            }
+            return Ok(());
         }
-        self.show_workers();
+        self.linux.write(path, &shown)?;
+        if path.contains("/cpuset.cpus") {
+            self.show_workers();
+        }
         if path.ends_with("/online") {
             self.show_topology();
         }
@@ -289,7 +299,9 @@ impl Node for Fake {
             return Err(errno(EBUSY));
         }
         fs::remove_dir_all(self.linux.path(path))?;
-        self.show_workers();
+        if path.starts_with("/sys/fs/cgroup") {
+            self.show_workers();
+        }
         Ok(())
     }
 

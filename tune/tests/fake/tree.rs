@@ -43,6 +43,7 @@ const FILES: &[(&str, &str)] = &[
     ("sys/devices/system/node/node0/cpulist", "0-3\n"),
     ("sys/devices/system/node/node1/cpulist", "4-7\n"),
     ("sys/devices/virtual/workqueue/cpumask", "000000ff\n"),
+    ("sys/devices/virtual/workqueue/cpumask_isolated", "00000000\n"),
     ("sys/devices/virtual/workqueue/writeback/cpumask", "000000ff\n"),
     ("sys/devices/virtual/workqueue/power/control", "auto\n"),
     ("sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n"),
