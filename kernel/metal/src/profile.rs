@@ -50,7 +50,7 @@ impl Context<'_> {
         // SAFETY: as in `begin_spending`.
         let (on, detail, since) = unsafe { ((*at).spending_on, (*at).spending_detail, (*at).left_tsc) };
         if u32::from(on) != TACET_SPENT_NOTHING {
-            self.add(on, detail, now.wrapping_sub(since));
+            self.add(on, detail, now.saturating_sub(since)); // another core may be a little behind
         }
     }
 
