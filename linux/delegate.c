@@ -130,8 +130,10 @@ static enum outcome served_fault(struct tacet_hosted *hosted, struct pt_regs *re
 		hosted->fault_ip = regs->ip;
 		hosted->fault_repeats = 0;
 	}
-	if (tacet_fault(hosted, address, context->registers.error))
+	if (tacet_fault(hosted, address, context->registers.error)) {
+		tacet_own_before_exception(X86_TRAP_PF);
 		return OUTCOME_SOON;
+	}
 	tacet_rseq_abort(regs);
 	return OUTCOME_AGAIN;
 }
@@ -171,6 +173,7 @@ static enum outcome serve_event(struct tacet_hosted *hosted, struct pt_regs *reg
 	case TACET_EVENT_EXCEPTION:
 		if (context->registers.vector == X86_TRAP_PF)
 			return served_fault(hosted, regs);
+		tacet_own_before_exception(context->registers.vector);
 		tacet_state_repeat_exception(regs, context->registers.vector);
 		return OUTCOME_SOON;
 	default:
@@ -330,6 +333,7 @@ void tacet_park(struct callback_head *work)
 	if (others_first(hosted, work))
 		return;
 	atomic_set_release(&hosted->park_queued, 0);
+	tacet_own_before_signals();
 	if (tacet_begin(hosted)) {
 		outcome = at_boundary(hosted, regs);
 		if (outcome == OUTCOME_AGAIN)

@@ -364,6 +364,10 @@ bool tacet_own_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 void tacet_own_before_post(struct tacet_hosted *hosted);
 int tacet_own_fault(struct tacet_hosted *hosted, unsigned long address, u64 error);
 
+/* own_core.c: the same */
+void tacet_own_before_signals(void);
+void tacet_own_before_exception(unsigned int vector);
+
 /* placement.c: the first under the hosted lock */
 struct tacet_core *tacet_place(const struct cpumask *cpus, const struct tacet_core *near);
 struct tacet_core *tacet_choose(struct tacet_hosted *hosted);

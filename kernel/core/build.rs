@@ -6,9 +6,9 @@ use std::fmt::Write;
 use std::{env, fs};
 
 fn main() {
-    let table = concat!(env!("CARGO_MANIFEST_DIR"), "/../../abi/syscalls.tbl");
+    let table = env::var("CARGO_MANIFEST_DIR").expect("cargo gives it") + "/../../abi/syscalls.tbl";
     println!("cargo:rerun-if-changed={table}");
-    let text = fs::read_to_string(table).unwrap_or_else(|error| panic!("{table}: {error}"));
+    let text = fs::read_to_string(&table).unwrap_or_else(|error| panic!("{table}: {error}"));
     let mut arms = String::new();
     for line in text.lines() {
         let mut words = line.split_whitespace();

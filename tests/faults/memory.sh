@@ -73,4 +73,28 @@ left() {
 	done
 }
 
+# A core file has what the program had in the partition's memory, whatever ended it.
+core_files() {
+	local way
+	up
+	ulimit -c unlimited
+	for way in 'ctypes.string_at(0)' 'os.abort()' 'os.kill(os.getpid(), 4)' 'threading.Thread(target=os.abort).start(); time.sleep(100)'; do
+		rm -f core*
+		$T run --memory own -- python3 -c "import ctypes, os, threading, time
+word = bytes(reversed(b'eroc eht ni si siht '))
+kept = word * 100000
+$way"
+		[ $? -gt 128 ] || fail "$way: ended with $?"
+		set -- core*
+		[ -s "$1" ] || fail "$way: no core file"
+		[ "$(grep -ao 'this is in the core' "$1" | wc -l)" -ge 100000 ] || fail "$way: it is not in the core file"
+		until_true "all memory is given back" given_back
+	done
+	rm -f core*
+	ulimit -c 0
+	$T run --memory own -- python3 -c 'import os; os.abort()'
+	[ $? = 134 ] || fail "without core files: ended with $?"
+	finish
+}
+
 scenario "$@"

@@ -50,6 +50,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("anonymous memory from the partition", "memory.sh anonymous"),
     Scenario::new("killed with memory of the partition", "memory.sh killed").middle().within(900),
     Scenario::new("back to Linux with memory of the partition", "memory.sh left").middle(),
+    Scenario::new("a core file with memory of the partition", "memory.sh core_files").middle(),
     Scenario::new("the user programs in the partition's memory", "memory.sh programs").middle().rarely().within(1500),
     Scenario::new("real programs", "suite.sh programs").middle().within(1500),
     Scenario::new("stress-ng verifies what it stresses", "suite.sh stress").middle().within(1500),
