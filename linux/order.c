@@ -19,7 +19,7 @@ struct tacet_order *tacet_order_new(const struct tacet_host_self *request,
 
 	if (!request->order_count || request->order_count > TACET_MAX_CPUS)
 		return ERR_PTR(-EINVAL);
-	order = kzalloc(struct_size(order, places, request->order_count), GFP_KERNEL);
+	order = kzalloc(struct_size(order, places, request->order_count), GFP_KERNEL_ACCOUNT);
 	if (!order)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&order->references);

@@ -49,7 +49,7 @@ void tacet_profile_put(struct tacet_profile *profile)
 
 static struct tacet_profile *new_profile(void)
 {
-	struct tacet_profile *profile = kvzalloc(sizeof(*profile), GFP_KERNEL);
+	struct tacet_profile *profile = kvzalloc(sizeof(*profile), GFP_KERNEL_ACCOUNT);
 
 	if (profile) {
 		kref_init(&profile->references);
