@@ -23,7 +23,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("the files of the Decoupled paper", "moves.sh files"),
     Scenario::new("more threads than cores", "moves.sh crowd"),
     Scenario::new("threads that are bound, and ranks that divide", "moves.sh bound").middle(),
-    Scenario::new("a profile of a program that has ended", "profile.sh at_end"),
+    Scenario::new("a profile of a program that has ended", "profile.sh at_end").newest(),
     Scenario::new("a profile of a program that runs", "profile.sh while_it_runs").middle(),
     Scenario::new("the co-kernel fails a check", "crash.sh panic"),
     Scenario::new("the co-kernel uses a wild pointer", "crash.sh wild_pointer"),

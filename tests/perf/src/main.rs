@@ -45,7 +45,8 @@ fn run() -> Result<()> {
         print!("{}", table(&noise::noise()?));
         return Ok(());
     }
-    let usual = if name == "sched" { KernelLine::V7 } else { KernelLine::V6_12 };
+    // sched_ext is there only; and 6.12's deadline server cannot be taken off a CPU that is to be quiet
+    let usual = if matches!(name.as_str(), "sched" | "tune") { KernelLine::V7 } else { KernelLine::V6_12 };
     settings.kernel = kernel.unwrap_or(usual);
     let cache = Cache::open()?;
     provision::ensure(&cache)?;
