@@ -14,7 +14,7 @@ mod page;
 mod render;
 mod tables;
 
-pub use look::RECORDS_LIMIT;
+pub use look::{RECORDS_LIMIT, load_font};
 pub use material::Material;
 pub use page::page;
 pub use render::{png, svg};

@@ -16,6 +16,7 @@ const COLUMNS: usize = 900;
 
 /// Writes the profiles to an SVG file, one above the other.
 pub fn draw(profiles: &[Profile], path: &Path) -> Result<()> {
+    tacet_noise::report::load_font()?;
     let most = profiles.iter().map(Profile::max).max().unwrap_or(0).max(10) as f64 * 1.5;
     let root = SVGBackend::new(path, (WIDTH, PANEL * profiles.len().max(1) as u32)).into_drawing_area();
     root.fill(&WHITE)?;
@@ -63,11 +64,32 @@ fn columns(stolen: &[u64]) -> impl Iterator<Item = (usize, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::configuration::Configuration;
 
     #[test]
     fn columns_keep_the_worst_and_leave_out_silence() {
         let mut stolen = vec![0; 9_000];
         (stolen[11], stolen[12], stolen[8_999]) = (5, 7, 1);
         assert_eq!(columns(&stolen).collect::<Vec<_>>(), [(10, 7), (8_990, 1)]);
+    }
+
+    #[test]
+    fn a_picture_needs_no_font_of_the_host() {
+        let profile = Profile {
+            configuration: Configuration::DefaultLinux,
+            stolen: vec![0, 40, 0],
+            user: 40_000,
+            interrupts: 1,
+            entries: 1,
+            exceptions: 0,
+            own_count: None,
+            sites: Vec::new(),
+            hits: Vec::new(),
+            load: Default::default(),
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("profile.svg");
+        draw(&[profile], &path).unwrap();
+        assert!(std::fs::read_to_string(path).unwrap().contains("stolen instructions"));
     }
 }
