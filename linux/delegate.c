@@ -312,17 +312,6 @@ static bool others_first(struct tacet_hosted *hosted, struct callback_head *work
 	       !task_work_add(current, work, TWA_NONE);
 }
 
-/* The thread goes on without us: so does its process's memory. */
-static void leave_memory(void)
-{
-	struct tacet_range *range = current->mm ? tacet_range_get(current->mm) : NULL;
-
-	if (!range)
-		return;
-	tacet_range_leave(range);
-	tacet_range_put(range);
-}
-
 /* The thread's own context, about to return to user mode; sleeps. */
 void tacet_park(struct callback_head *work)
 {
@@ -345,10 +334,10 @@ void tacet_park(struct callback_head *work)
 		else if (outcome == OUTCOME_TICK)
 			arm_soon(hosted, 3);
 		if (outcome == OUTCOME_DROP || READ_ONCE(hosted->leaving))
-			leave_memory();
+			tacet_range_leave_mine();	/* it goes on without us: so does that */
 		tacet_end(hosted, outcome == OUTCOME_DROP);
 	} else {
-		leave_memory();
+		tacet_range_leave_mine();
 	}
 	tacet_hosted_put(hosted);
 }

@@ -36,21 +36,11 @@ static bool dump_pending(void)
 	return found;
 }
 
-static void leave(void)
-{
-	struct tacet_range *range = tacet_range_get(current->mm);
-
-	if (!range)
-		return;
-	tacet_range_leave(range);
-	tacet_range_put(range);
-}
-
 /* Signals may be taken next. Sleeps. */
 void tacet_own_before_signals(void)
 {
-	if (current->mm && tacet_range_count() && signal_pending(current) && dump_pending())
-		leave();
+	if (tacet_range_count() && signal_pending(current) && dump_pending())
+		tacet_range_leave_mine();
 }
 
 static int signal_of(unsigned int vector)
@@ -76,11 +66,11 @@ void tacet_own_before_exception(unsigned int vector)
 {
 	bool found;
 
-	if (!current->mm || !tacet_range_count())
+	if (!tacet_range_count())
 		return;
 	spin_lock_irq(&current->sighand->siglock);
 	found = dumps(signal_of(vector));
 	spin_unlock_irq(&current->sighand->siglock);
 	if (found)
-		leave();
+		tacet_range_leave_mine();
 }

@@ -186,6 +186,17 @@ void tacet_range_leave(struct tacet_range *range)
 	mutex_unlock(&range->lock);
 }
 
+/* What the calling thread's process has, if it has any. */
+void tacet_range_leave_mine(void)
+{
+	struct tacet_range *range = current->mm ? tacet_range_get(current->mm) : NULL;
+
+	if (!range)
+		return;
+	tacet_range_leave(range);
+	tacet_range_put(range);
+}
+
 static void leave_work(struct work_struct *work)
 {
 	struct tacet_range *range = container_of(work, struct tacet_range, leave_work);

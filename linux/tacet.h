@@ -351,6 +351,7 @@ bool tacet_frames_have(u64 frame, unsigned long count);
 
 /* own_leave.c: sleep */
 void tacet_range_leave(struct tacet_range *range);
+void tacet_range_leave_mine(void);
 void tacet_range_leave_soon(struct tacet_range *range, struct task_struct *task);
 void tacet_range_leave_elsewhere(struct tacet_range *range, struct task_struct *task);
 
