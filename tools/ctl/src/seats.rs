@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use tacet_abi::TACET_MAX_CPUS;
+
 use crate::{CpuSet, Error, Rank, Result};
 
 /// A CPU, and where it is: CPUs of one package and core are its hardware threads.
@@ -44,6 +46,10 @@ impl FromStr for Bind {
         }
         if list.is_empty() {
             return Err(Error::new("--bind", "empty", "write compact, scatter or a list like 3,2,4-7"));
+        }
+        if list.len() > TACET_MAX_CPUS as usize {
+            let cause = format!("{} entries, at most {TACET_MAX_CPUS} are possible", list.len());
+            return Err(Error::new("--bind", cause, "the list begins anew by itself: name each CPU once"));
         }
         Ok(Bind::List(list))
     }
@@ -130,6 +136,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
+        assert!("0-1023,0".parse::<Bind>().unwrap_err().to_string().starts_with("--bind: 1025 entries, at most 1024"));
         for (text, words) in [("", "--bind: empty; "), ("near", "CPU list `near`: "), ("3-1", "CPU list `3-1`: ")] {
             let error = text.parse::<Bind>().unwrap_err().to_string();
             assert!(error.starts_with(words), "{error}");
