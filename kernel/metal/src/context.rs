@@ -120,9 +120,8 @@ impl Context<'_> {
 
     pub(crate) fn left(&self, exit: Exit) {
         let doorbell = exit == Exit::Attention;
-        let now = time_stamp();
         if self.profiled() {
-            self.begin_spending(exit, now);
+            self.begin_spending(exit, time_stamp());
         }
         let since = self.entered_tsc().load(Ordering::Relaxed);
         let at = self.at.as_ptr();
@@ -135,7 +134,8 @@ impl Context<'_> {
             }
             self.entered_tsc().store(0, Ordering::Release);
             let total = AtomicU64::from_ptr(&raw mut (*at).user_tsc);
-            total.store(total.load(Ordering::Relaxed).wrapping_add(now.wrapping_sub(since)), Ordering::Release);
+            total
+                .store(total.load(Ordering::Relaxed).wrapping_add(time_stamp().wrapping_sub(since)), Ordering::Release);
         }
     }
 

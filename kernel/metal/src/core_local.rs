@@ -231,14 +231,13 @@ impl Core {
             if !context.may_answer() {
                 break context.exit();
             }
-            let began = context.profiled().then(registers::time_stamp);
-            let number = context.call_number();
+            let began = context.profiled().then(|| (context.call_number(), registers::time_stamp()));
             match serve(self, &context) {
                 Served::Forward => break Exit::Syscall,
                 Served::Blocked => break Exit::Blocked,
                 Served::Done(result) => {
                     context.set_result(result);
-                    if let Some(began) = began {
+                    if let Some((number, began)) = began {
                         context.spent_on_local_call(number, registers::time_stamp().wrapping_sub(began));
                     }
                 }
