@@ -3,7 +3,7 @@
  * thief CPU: noise on purpose, for noise.sh. Goes to CPU with a real-time priority and
  * does what each byte of its input says, then waits for the next:
  *   w  computes for a while
- *   l  computes for long (some 50 ms)
+ *   l  computes for long (some 500 ms, which no host should keep a node waiting)
  *   m  goes to CPU 0 and back
  * Writes one byte for each byte that is done. So a trace of CPU must find it there once
  * for each w and l, and have it come once for each m.
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 			go(0);
 			go(cpu);
 		} else {
-			compute(what == 'l' ? 50000 : 300);
+			compute(what == 'l' ? 500000 : 300);
 		}
 		if (write(STDOUT_FILENO, &what, 1) != 1)
 			return 1;

@@ -25,6 +25,8 @@ const POWER_OFF: Duration = Duration::from_secs(60);
 const REPEATS: u32 = 2;
 /// Lines of a dead node's console that are told: an oops, with what led to it.
 const LAST_WORDS: usize = 100;
+/// Steps of a failed script that are told.
+const STEPS: usize = 12;
 
 /// Everything that was asked for.
 pub fn run(options: &Options) -> ExitCode {
@@ -38,25 +40,36 @@ pub fn run(options: &Options) -> ExitCode {
     match prepare() {
         Ok(cache) => two_at_a_time(&cache, options, &sum),
         Err(error) => {
-            println!("not ok the programs of the scenarios: {error}");
-            sum.add(false);
+            sum.add(Err(format!("not ok the programs of the scenarios: {error}")));
         }
     }
-    let (passed, failed) = (sum.passed.into_inner(), sum.failed.into_inner());
-    println!("{passed} passed, {failed} failed");
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let (passed, failed) = (sum.passed.into_inner(), sum.failed.into_inner().unwrap_or_else(PoisonError::into_inner));
+    if !failed.is_empty() {
+        println!("Once more, what failed:\n{}", failed.join("\n"));
+    }
+    println!("{passed} passed, {} failed", failed.len());
+    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 #[derive(Default)]
 struct Sum {
     passed: AtomicU32,
-    failed: AtomicU32,
+    /// What was said of each: who keeps only the end of a long output finds it there.
+    failed: Mutex<Vec<String>>,
 }
 
 impl Sum {
-    fn add(&self, good: bool) {
-        let one = if good { &self.passed } else { &self.failed };
-        one.fetch_add(1, Ordering::Relaxed);
+    fn add(&self, verdict: Result<String, String>) {
+        match verdict {
+            Ok(said) => {
+                println!("{said}");
+                self.passed.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(said) => {
+                println!("{said}");
+                self.failed.lock().unwrap_or_else(PoisonError::into_inner).push(said);
+            }
+        }
     }
 }
 
@@ -108,7 +121,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn verdict(&mut self, scenario: &Scenario) -> bool {
+    fn verdict(&mut self, scenario: &Scenario) -> Result<String, String> {
         let start = Instant::now();
         let mut wrong = self.once(scenario);
         for _ in 0..REPEATS {
@@ -124,14 +137,12 @@ impl Bench<'_> {
         let seconds = start.elapsed().as_secs();
         let (kernel, name) = (self.kernel, scenario.name);
         match wrong {
-            Ok(said) => println!("ok {kernel} {name} ({seconds} s{said})"),
+            Ok(said) => Ok(format!("ok {kernel} {name} ({seconds} s{said})")),
             Err(reason) => {
-                println!("not ok {kernel} {name}: {reason} ({seconds} s)");
                 self.node = None;
-                return false;
+                Err(format!("not ok {kernel} {name}: {reason} ({seconds} s)"))
             }
         }
-        true
     }
 
     fn once(&mut self, scenario: &Scenario) -> Result<String, String> {
@@ -166,11 +177,10 @@ impl Bench<'_> {
     fn judged(&self, node: &Node, scenario: &Scenario) -> Result<String, String> {
         let before = State::read(node)?;
         node.run(&stage::shell("dmesg -C")).map_err(|e| e.to_string())?;
-        let said = self.lived_through(node, scenario, &before);
-        if said.is_err() {
-            self.keep_diagnosis(node, scenario);
-        }
-        said
+        self.lived_through(node, scenario, &before).map_err(|reason| {
+            let diagnosis = self.keep_diagnosis(node, scenario);
+            format!("{reason}; the script's last steps:\n{}\n", last_steps(&diagnosis))
+        })
     }
 
     fn lived_through(&self, node: &Node, scenario: &Scenario, before: &State) -> Result<String, String> {
@@ -188,7 +198,7 @@ impl Bench<'_> {
     }
 
     /// What the node says about itself, and its console, in a file that a person can read.
-    fn keep_diagnosis(&self, node: &Node, scenario: &Scenario) {
+    fn keep_diagnosis(&self, node: &Node, scenario: &Scenario) -> String {
         let directory = stage::top().join("build/tests/failures");
         let name = format!("{}-{}.log", self.kernel, scenario.script.replace([' ', '.'], "-"));
         let command = stage::shell("bash $F/diagnose.sh 2>&1").timeout(Duration::from_secs(60));
@@ -199,6 +209,7 @@ impl Bench<'_> {
         {
             eprintln!("{}: {error}", directory.display());
         }
+        said
     }
 
     /// A node that ends itself: how its script ended does not count, that the machine ends does.
@@ -247,6 +258,12 @@ fn told(output: &Output) -> Vec<String> {
 /// What the script wants to be remembered of a run that went well.
 fn notes(output: &Output) -> String {
     output.text().lines().filter_map(|line| line.strip_prefix("note: ")).map(|note| format!(", {note}")).collect()
+}
+
+/// What diagnose.sh tells first.
+fn last_steps(diagnosis: &str) -> String {
+    let steps: Vec<&str> = diagnosis.lines().skip(1).take_while(|line| !line.starts_with("--- ")).collect();
+    end_of(&steps.join("\n"), STEPS, "\n")
 }
 
 fn end_of(text: &str, count: usize, between: &str) -> String {
