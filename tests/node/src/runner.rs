@@ -27,6 +27,8 @@ const REPEATS: u32 = 2;
 const LAST_WORDS: usize = 100;
 /// Steps of a failed script that are told.
 const STEPS: usize = 12;
+/// And characters of each.
+const STEP_LENGTH: usize = 160;
 
 /// Everything that was asked for.
 pub fn run(options: &Options) -> ExitCode {
@@ -262,8 +264,9 @@ fn notes(output: &Output) -> String {
 
 /// What diagnose.sh tells first.
 fn last_steps(diagnosis: &str) -> String {
-    let steps: Vec<&str> = diagnosis.lines().skip(1).take_while(|line| !line.starts_with("--- ")).collect();
-    end_of(&steps.join("\n"), STEPS, "\n")
+    let steps = diagnosis.lines().skip(1).take_while(|line| !line.starts_with("--- "));
+    let short: Vec<String> = steps.map(|line| line.chars().take(STEP_LENGTH).collect()).collect();
+    end_of(&short.join("\n"), STEPS, "\n")
 }
 
 fn end_of(text: &str, count: usize, between: &str) -> String {
