@@ -131,6 +131,7 @@ static enum outcome served_fault(struct tacet_hosted *hosted, struct pt_regs *re
 		hosted->fault_repeats = 0;
 	}
 	if (tacet_fault(hosted, address, context->registers.error)) {
+		hosted->fault_repeats = 0;	/* the next one may have been put in order */
 		tacet_own_before_exception(X86_TRAP_PF);
 		return OUTCOME_SOON;
 	}

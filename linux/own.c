@@ -231,7 +231,7 @@ int tacet_range_create(bool eager)
 	struct file *file;
 	int error;
 
-	if (!tacet_partition.memory || !unlimited())
+	if (!tacet_partition.memory || !unlimited() || current->personality & READ_IMPLIES_EXEC)
 		return -EOPNOTSUPP;
 	range = tacet_range_new(current->mm);
 	if (!range)

@@ -8,6 +8,7 @@
  * about the mapping itself finds ordinary memory there instead (own_leave.c).
  */
 #include <linux/mman.h>
+#include <linux/personality.h>
 #include <linux/ratelimit.h>
 #include <linux/resource.h>
 #include <linux/sched/signal.h>
@@ -24,6 +25,9 @@
 #define NR_SET_MEMPOLICY_HOME_NODE 450
 #define NR_MAP_SHADOW_STACK 453
 #define NR_MSEAL 462
+
+#define PR_SET_MDWE 65
+#define ALL_RIGHTS (TACET_OWN_READ_ONLY | TACET_OWN_EXECUTABLE)
 
 #define SAME_CALL_LIMIT 4
 
@@ -92,6 +96,10 @@ static bool about_mappings(const struct tacet_range *range, const struct pt_regs
 	case __NR_move_pages:
 	case __NR_migrate_pages:
 		return true;
+	case __NR_personality:
+		return regs->di != U32_MAX && regs->di & READ_IMPLIES_EXEC;
+	case __NR_prctl:	/* no more pages to execute */
+		return regs->di == PR_SET_MDWE;
 	case __NR_setrlimit:
 		return limits_space(regs->di);
 	case __NR_prlimit64:
@@ -129,19 +137,24 @@ static bool serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range
 	switch (READ_ONCE(context->refusal)) {
 	case TACET_REFUSAL_MIRRORED:
 		/* Some of it may be what Linux writes whenever the thread goes to a core. */
-		if (++hosted->own_repeats > SAME_CALL_LIMIT) {
-			leave(range, number);
-			return false;
-		}
+		if (++hosted->own_repeats > SAME_CALL_LIMIT)
+			break;
 		tacet_range_retire(range, context->refused_start, context->refused_end);
 		return true;
 	case TACET_REFUSAL_CLOSED:
 		await_others(range);
 		return true;
+	case TACET_REFUSAL_RIGHTS:
+		if (++hosted->own_repeats > SAME_CALL_LIMIT)
+			break;
+		tacet_range_grant(range, context->refused_start & ALL_RIGHTS);
+		return true;
 	case TACET_REFUSAL_BEYOND:
-		leave(range, number);
+		break;
+	default:
 		return false;
 	}
+	leave(range, number);
 	return false;
 }
 
@@ -171,7 +184,7 @@ void tacet_own_before_post(struct tacet_hosted *hosted)
 }
 
 /* As Linux signals an access that a mapping does not allow; it sees none such here. */
-static void signal_access(unsigned long address, u64 error)
+void tacet_own_signal(unsigned long address, u64 error)
 {
 	struct kernel_siginfo info;
 	bool refused = sigismember(&current->blocked, SIGSEGV) ||
@@ -211,7 +224,7 @@ int tacet_own_fault(struct tacet_hosted *hosted, unsigned long address, u64 erro
 		return -EFAULT;
 	leaf = tacet_range_leaf(range, (address - range->base) >> PAGE_SHIFT);
 	tacet_range_unlock(range);
-	if (leaf.value && !(leaf.value & TACET_ENTRY_READABLE))
-		signal_access(address, error);
+	if (tacet_leaf_forbids(&leaf, error & X86_PF_WRITE, error & X86_PF_INSTR))
+		tacet_own_signal(address, error);
 	return -EFAULT;
 }

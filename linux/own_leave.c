@@ -26,12 +26,19 @@
 /* Neighbouring pages with one protection. */
 struct run {
 	unsigned long page, pages;
-	bool accessible;
+	unsigned long protection;
 };
 
 static bool mapped(const struct tacet_leaf *leaf)
 {
 	return leaf->value & (TACET_ENTRY_PRESENT | TACET_ENTRY_RESERVED | TACET_ENTRY_HELD);
+}
+
+static unsigned long protection_of(const struct tacet_leaf *leaf)
+{
+	return (leaf->value & TACET_ENTRY_READABLE ? PROT_READ : 0) |
+	       (leaf->value & TACET_ENTRY_WRITABLE ? PROT_WRITE : 0) |
+	       (leaf->value & TACET_ENTRY_NO_EXECUTE ? 0 : PROT_EXEC);
 }
 
 /* A first touch may be under way: the entry has a frame that is not zeroed yet. */
@@ -50,11 +57,11 @@ static struct run next_run(struct tacet_range *range, unsigned long from)
 
 	while (from < RANGE_PAGES) {
 		struct tacet_leaf leaf = tacet_range_leaf(range, from);
-		bool accessible = leaf.value & TACET_ENTRY_READABLE;
+		unsigned long protection = protection_of(&leaf);
 
 		if (!run.pages && mapped(&leaf))
-			run = (struct run){ .page = from, .accessible = accessible };
-		else if (run.pages && (!mapped(&leaf) || accessible != run.accessible))
+			run = (struct run){ .page = from, .protection = protection };
+		else if (run.pages && (!mapped(&leaf) || protection != run.protection))
 			break;
 		from = leaf.page + leaf.pages;
 		if (mapped(&leaf))
@@ -65,17 +72,18 @@ static struct run next_run(struct tacet_range *range, unsigned long from)
 }
 
 static int copy_page_to(struct tacet_range *range, unsigned long address, void *content,
-			bool accessible)
+			unsigned long protection)
 {
 	struct task_struct *task = range->leave_task ?: current;
 
-	if (accessible)
+	if (protection & PROT_WRITE)
 		return copy_to_user((void __user *)address, content, PAGE_SIZE) ? -EFAULT : 0;
 	return access_process_vm(task, address, content, PAGE_SIZE, FOLL_WRITE | FOLL_FORCE) ==
 	       PAGE_SIZE ? 0 : -EFAULT;
 }
 
-static int copy_leaf(struct tacet_range *range, const struct tacet_leaf *leaf, bool accessible)
+static int copy_leaf(struct tacet_range *range, const struct tacet_leaf *leaf,
+		     unsigned long protection)
 {
 	u64 frame = (leaf->value & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
 	unsigned long i;
@@ -83,7 +91,7 @@ static int copy_leaf(struct tacet_range *range, const struct tacet_leaf *leaf, b
 
 	for (i = 0; i < leaf->pages && !error; i++) {
 		error = copy_page_to(range, range->base + ((leaf->page + i) << PAGE_SHIFT),
-				     pfn_to_kaddr(frame + i), accessible);
+				     pfn_to_kaddr(frame + i), protection);
 		cond_resched();
 	}
 	return error;
@@ -96,8 +104,7 @@ static int move_run(struct tacet_range *range, const struct run *run)
 	unsigned long at;
 	int error = 0;
 
-	at = vm_mmap(NULL, address, run->pages << PAGE_SHIFT,
-		     run->accessible ? PROT_READ | PROT_WRITE : PROT_NONE,
+	at = vm_mmap(NULL, address, run->pages << PAGE_SHIFT, run->protection,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, 0);
 	if (at != address)
 		return IS_ERR_VALUE(at) ? (int)at : -EINVAL;
@@ -105,7 +112,7 @@ static int move_run(struct tacet_range *range, const struct run *run)
 		struct tacet_leaf leaf = tacet_range_leaf(range, page);
 
 		if (has_frame(&leaf))
-			error = copy_leaf(range, &leaf, run->accessible);
+			error = copy_leaf(range, &leaf, run->protection);
 		page = leaf.page + leaf.pages;
 	}
 	return error;

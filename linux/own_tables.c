@@ -45,6 +45,14 @@ struct tacet_leaf tacet_range_leaf(const struct tacet_range *range, unsigned lon
 	}
 }
 
+/* The page is mapped, and not for that; Linux's own mapping allows everything. */
+bool tacet_leaf_forbids(const struct tacet_leaf *leaf, bool write, bool execute)
+{
+	return leaf->value && (!(leaf->value & TACET_ENTRY_READABLE) ||
+			       (write && !(leaf->value & TACET_ENTRY_WRITABLE)) ||
+			       (execute && leaf->value & TACET_ENTRY_NO_EXECUTE));
+}
+
 /* How many pages have frames. */
 unsigned long tacet_range_populated(struct tacet_range *range)
 {

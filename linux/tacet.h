@@ -336,8 +336,13 @@ bool tacet_range_lock(struct tacet_range *range);
 void tacet_range_unlock(struct tacet_range *range);
 bool tacet_range_covers(const struct tacet_range *range, u64 start, u64 bytes);
 
-/* own_mirror.c */
+/* own_mirror.c: the mmap lock held */
+vm_fault_t tacet_mirror(struct vm_fault *vmf);
+vm_fault_t tacet_mirror_to_write(struct vm_fault *vmf);
+
+/* own_area.c */
 struct file *tacet_range_open_file(struct tacet_range *range);
+void tacet_range_grant(struct tacet_range *range, u32 rights);	/* sleeps */
 
 /* own_tables.c: a range's tables; under its lock, or closed */
 struct tacet_leaf {
@@ -346,6 +351,7 @@ struct tacet_leaf {
 	unsigned long page, pages;	/* of the range */
 };
 struct tacet_leaf tacet_range_leaf(const struct tacet_range *range, unsigned long page);
+bool tacet_leaf_forbids(const struct tacet_leaf *leaf, bool write, bool execute);
 unsigned long tacet_range_populated(struct tacet_range *range);
 bool tacet_frames_have(u64 frame, unsigned long count);
 
@@ -363,6 +369,7 @@ void tacet_kept_exit(void);
 /* own_calls.c: the thread's own context */
 bool tacet_own_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 void tacet_own_before_post(struct tacet_hosted *hosted);
+void tacet_own_signal(unsigned long address, u64 error);
 int tacet_own_fault(struct tacet_hosted *hosted, unsigned long address, u64 error);
 
 /* own_core.c: the same */

@@ -44,6 +44,16 @@ as_on_linux() { # MEMORY [tacet run's arguments]
 	finish
 }
 
+# Pages to read and to execute are the partition's like others: until the program locks some, nothing is Linux's.
+rights() {
+	up
+	$T run --memory own --follow -- $U/rights >rights.out || fail "rights: $(tail -n 1 rights.out)"
+	cmp -s rights.out $U/rights.expected || fail "it said $(tr '\n' ';' <rights.out)"
+	$T log | grep "becomes Linux's" >left
+	[ "$(grep -c 'system call 149$' left)" = 1 ] && [ "$(wc -l <left)" = 1 ] || fail "left: $(cat left)"
+	finish
+}
+
 killed() {
 	local count seed=$((RANDOM * RANDOM + 1))
 	count=$(full 150 1000)

@@ -66,6 +66,8 @@ enum tacet_refusal {
 					   unmaps that and sends the thread to try again */
 	TACET_REFUSAL_CLOSED = 2,	/* the memory is on its way to Linux: after that */
 	TACET_REFUSAL_BEYOND = 3,	/* only Linux can do it: the memory becomes Linux's first */
+	TACET_REFUSAL_RIGHTS = 4,	/* refused_start are enum tacet_own_rights that the process
+					   has not: it gets them, if Linux lets it, and tries again */
 };
 
 #define TACET_XSTATE_BYTES 12288u
@@ -115,7 +117,7 @@ struct tacet_context {
 	__u32 affinity_least_bytes;	/* and the smallest buffer that it takes */
 	__u64 affinity[TACET_CPU_WORDS];
 
-	/* the core, before returning with TACET_REFUSAL_MIRRORED */
+	/* the core, before returning with TACET_REFUSAL_MIRRORED or _RIGHTS */
 	__u64 refused_start;
 	__u64 refused_end;
 

@@ -73,6 +73,13 @@ enum tacet_own_state {
 	TACET_OWN_CLOSED = 2,		/* its process stops having one */
 };
 
+/* What cores may make of its pages besides readable and writable ones, or none. */
+enum tacet_own_rights {
+	TACET_OWN_READ_ONLY = 1,	/* Linux's own writes meet it too */
+	TACET_OWN_EXECUTABLE = 2,
+	TACET_OWN_INEXECUTABLE = 4,	/* Linux has refused it to this process */
+};
+
 /* The range of one process. */
 struct tacet_own {
 	__u32 lock;			/* 0 free, 1 held: by either side, for tables and state */
@@ -82,7 +89,7 @@ struct tacet_own {
 	__u32 top;			/* page of the range: addresses begin below. Linux, before */
 	__u32 cursor;			/* cores, under the lock: where to look for addresses */
 	__u32 eager;			/* pages come with the call that maps. Linux, before */
-	__u32 reserved0;
+	__u32 rights;			/* enum tacet_own_rights; Linux, under the lock */
 	__u64 break_start;		/* the program's break (brk(2)): Linux, before */
 	__u64 break_end;		/* the core; Linux before it is open */
 	__u32 reserved1[2];
@@ -101,8 +108,8 @@ enum tacet_ask {
 	TACET_ASK_FREE = 5,		/* take back frame [0], which is TACET_HELD_LEFT */
 };
 
-/* Entries of a range's tables. Present, writable, leaf and frame are the
- * processor's; the others are ignored by it. */
+/* Entries of a range's tables. Present, writable, leaf, frame and no
+ * execution are the processor's; the others are ignored by it. */
 #define TACET_ENTRY_PRESENT (1ull << 0)
 #define TACET_ENTRY_WRITABLE (1ull << 1)
 #define TACET_ENTRY_RESERVED (1ull << 3)	/* address space; not present */
@@ -111,5 +118,6 @@ enum tacet_ask {
 #define TACET_ENTRY_MIRRORED (1ull << 9)	/* Linux: it may map the page, or part of it */
 #define TACET_ENTRY_READABLE (1ull << 58)
 #define TACET_ENTRY_FRAME 0x000ffffffffff000ull
+#define TACET_ENTRY_NO_EXECUTE (1ull << 63)
 
 #endif

@@ -43,6 +43,11 @@ impl Own {
         field!(self, AtomicU32, eager).load(Ordering::Relaxed) != 0
     }
 
+    /// What its pages may be besides readable and writable (`TACET_OWN_*`). Linux adds to it.
+    pub fn rights(&self) -> u32 {
+        field!(self, AtomicU32, rights).load(Ordering::Relaxed)
+    }
+
     /// Waits for the lock. Linux, too, has it for a few instructions only; another core
     /// may fill large pages with zeros meanwhile.
     pub fn hold(&self) -> OwnHeld {

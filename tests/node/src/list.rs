@@ -48,6 +48,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("the user programs without their children", "suite.sh alone").middle().within(1500),
     Scenario::new("the user programs in locked memory", "suite.sh locked").middle().rarely().within(1500),
     Scenario::new("anonymous memory from the partition", "memory.sh anonymous"),
+    Scenario::new("rights of the partition's memory", "memory.sh rights"),
     Scenario::new("killed with memory of the partition", "memory.sh killed").middle().within(900),
     Scenario::new("back to Linux with memory of the partition", "memory.sh left").middle(),
     Scenario::new("a core file with memory of the partition", "memory.sh core_files").middle(),

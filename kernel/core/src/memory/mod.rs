@@ -17,8 +17,11 @@ mod question;
 pub use fault::{Fate, touch};
 pub use question::answer;
 
-use tacet_abi::{TACET_OWN_BYTES, TACET_REFUSAL_BEYOND, TACET_REFUSAL_CLOSED, TACET_REFUSAL_MIRRORED};
-use tacet_logic::paging::{AddressSpace, Error, Span};
+use tacet_abi::{
+    TACET_OWN_BREAK_PAGES, TACET_OWN_BYTES, TACET_OWN_EXECUTABLE, TACET_OWN_INEXECUTABLE, TACET_OWN_READ_ONLY,
+    TACET_REFUSAL_BEYOND, TACET_REFUSAL_CLOSED, TACET_REFUSAL_MIRRORED, TACET_REFUSAL_RIGHTS,
+};
+use tacet_logic::paging::{AddressSpace, Error, Protection, Span};
 use tacet_metal::{Context, Core, Frames, Leaving, Own, OwnHeld};
 
 /// The pages of an address and what is behind it.
@@ -41,6 +44,8 @@ pub enum Refusal {
     Mirrored(Span),
     /// The range is on its way to Linux.
     Closed,
+    /// The process may not have such pages yet (`TACET_OWN_*`).
+    Rights(u32),
     /// It cannot be done here.
     Beyond,
 }
@@ -93,6 +98,24 @@ impl<'a> Range<'a> {
         self.own.eager()
     }
 
+    /// Pages of the process may be so, at `extent`. What guards a heap from being executed
+    /// asks for more than an address: that is Linux's.
+    pub fn permits(&self, protection: Protection, extent: Extent) -> Result<(), Refusal> {
+        let Protection { read, write, execute } = protection;
+        let needed = match (read && !write, execute) {
+            (_, true) => TACET_OWN_READ_ONLY | TACET_OWN_EXECUTABLE,
+            (true, false) => TACET_OWN_READ_ONLY,
+            (false, false) => return Ok(()),
+        };
+        let rights = self.own.rights();
+        let heap = matches!(extent, Extent::Inside(span) if span.first() < TACET_OWN_BREAK_PAGES);
+        match needed & !rights {
+            _ if execute && (heap || rights & TACET_OWN_INEXECUTABLE != 0) => Err(Refusal::Beyond),
+            0 => Ok(()),
+            missing => Err(Refusal::Rights(missing)),
+        }
+    }
+
     /// Where a page of the range is.
     fn address(&self, page: u32) -> u64 {
         self.own.base() + (u64::from(page) << 12)
@@ -126,6 +149,7 @@ impl<'a> Range<'a> {
             Refusal::Mirrored(span) => {
                 context.refuse(TACET_REFUSAL_MIRRORED, self.address(span.first()), self.address(span.end()));
             }
+            Refusal::Rights(rights) => context.refuse(TACET_REFUSAL_RIGHTS, u64::from(rights), 0),
             Refusal::Closed => context.refuse(TACET_REFUSAL_CLOSED, 0, 0),
             Refusal::Beyond => context.refuse(TACET_REFUSAL_BEYOND, 0, 0),
         }

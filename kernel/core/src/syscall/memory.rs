@@ -10,8 +10,10 @@ use tacet_logic::paging::{Attributes, PAGES, Protection, Span};
 use tacet_metal::Served;
 
 /// include/uapi/linux/mman.h and asm-generic/mman-common.h
+const PROT_READ: u64 = 1;
 const PROT_WRITE: u64 = 2;
-const PROT_READ_WRITE: u64 = 3;
+const PROT_EXEC: u64 = 4;
+const PROT_ALL: u64 = PROT_READ | PROT_WRITE | PROT_EXEC;
 const MAP_PRIVATE_ANONYMOUS: u64 = 0x22;
 const MAP_FIXED: u64 = 0x10;
 const MAP_NORESERVE: u64 = 0x4000;
@@ -35,6 +37,10 @@ pub fn mmap(call: &Call<'_>) -> Served {
             // Somebody else's mapping, which may be meant to replace some of ours.
             return Err(if fixed && extent != Extent::Outside { Refusal::Beyond } else { Refusal::Elsewhere });
         };
+        match range.permits(protection, extent) {
+            Err(Refusal::Beyond) if !fixed => return Err(Refusal::Elsewhere),
+            permitted => permitted?,
+        }
         // Of address space that is taken in advance, and of a stack, little is used.
         let sparse = flags & (MAP_NORESERVE | MAP_STACK) != 0;
         let eager = range.eager() && !sparse || flags & MAP_POPULATE != 0;
@@ -77,7 +83,9 @@ pub fn mprotect(call: &Call<'_>) -> Served {
     let [address, bytes, protection, ..] = call.context.arguments();
     serve(call, |range| {
         let span = inside(range, address, bytes)?;
-        range.protect(span, wanted(protection).ok_or(Refusal::Beyond)?)
+        let protection = wanted(protection).ok_or(Refusal::Beyond)?;
+        range.permits(protection, Extent::Inside(span))?;
+        range.protect(span, protection)
     })
 }
 
@@ -125,14 +133,12 @@ pub fn mremap(call: &Call<'_>) -> Served {
     })
 }
 
-/// What a program may do: all or nothing. What Linux mirrors it can mirror only to be
-/// written, and it would execute it; as on x86, who may write may read.
+/// What a program may do: as on x86, who may write may read. What may only be executed
+/// takes a protection key, which Linux gives.
 fn wanted(protection: u64) -> Option<Protection> {
-    match protection {
-        0 => Some(Protection::NONE),
-        PROT_WRITE | PROT_READ_WRITE => Some(Protection::READ_WRITE),
-        _ => None,
-    }
+    let has = |bit| protection & bit != 0;
+    let (read, write, execute) = (has(PROT_READ | PROT_WRITE), has(PROT_WRITE), has(PROT_EXEC));
+    (protection & !PROT_ALL == 0 && protection != PROT_EXEC).then_some(Protection { read, write, execute })
 }
 
 /// A size in pages, if a range can have so many.
