@@ -166,6 +166,7 @@ static int lay_out_frames(void)
 	partition->frames = tacet_memory_carve(partition, &carved, slots * sizeof(struct tacet_frame));
 	memory->slot_count = slots;
 	memory->own_count = partition->context_count;
+	memory->largest_order = tacet_arch_largest_page() - PAGE_SHIFT;
 	memory->own_base = TACET_DIRECT_BASE + __pa(partition->owns);
 	memory->records_base = TACET_DIRECT_BASE + __pa(partition->frames);
 	describe_frames(memory);

@@ -46,14 +46,15 @@ static int record(struct tacet_partition *partition, unsigned long pfn, unsigned
 }
 
 /*
- * Takes blocks of exactly @chunk pages until *@left is served. From the top of
- * the node downwards: low memory is scarce for devices.
+ * Takes blocks of exactly @chunk pages, aligned to that, until *@left is served: pages
+ * of programs are as large as their frames are aligned. From the top of the node
+ * downwards: low memory is scarce for devices.
  */
 static int take_chunks(struct tacet_partition *partition, int node, unsigned long chunk,
 		       unsigned long *left)
 {
-	unsigned long first = ALIGN(node_start_pfn(node), UNIT_PAGES);
-	unsigned long pfn = round_down(node_end_pfn(node), UNIT_PAGES);
+	unsigned long first = ALIGN(node_start_pfn(node), chunk);
+	unsigned long pfn = round_down(node_end_pfn(node), chunk);
 
 	while (*left >= chunk && pfn >= first + chunk) {
 		pfn -= chunk;

@@ -100,6 +100,8 @@ static bool about_mappings(const struct tacet_range *range, const struct pt_regs
 		return regs->di != U32_MAX && regs->di & READ_IMPLIES_EXEC;
 	case __NR_prctl:	/* no more pages to execute */
 		return regs->di == PR_SET_MDWE;
+	case __NR_io_uring_register:	/* buffers held for good: not where writes are guarded */
+		return READ_ONCE(range->shared->rights);
 	case __NR_setrlimit:
 		return limits_space(regs->di);
 	case __NR_prlimit64:

@@ -280,6 +280,7 @@ void tacet_hotplug_settle(void);
 
 /* arch/<arch>: tables, start, state */
 int tacet_arch_check(char *message, size_t size);
+unsigned int tacet_arch_largest_page(void);	/* log2 of its bytes */
 int tacet_tables_build(struct tacet_partition *partition);
 void tacet_tables_free(struct tacet_partition *partition);
 u64 tacet_tables_root(struct tacet_partition *partition);

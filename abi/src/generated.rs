@@ -1143,20 +1143,24 @@ pub struct tacet_memory {
     pub slot_count: __u32,
     pub own_count: __u32,
     pub block_count: __u32,
+    pub largest_order: __u32,
     pub held_count: __u32,
+    pub reserved: __u32,
     pub blocks: [tacet_frames; 256usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of tacet_memory"][::core::mem::size_of::<tacet_memory>() - 6176usize];
+    ["Size of tacet_memory"][::core::mem::size_of::<tacet_memory>() - 6184usize];
     ["Alignment of tacet_memory"][::core::mem::align_of::<tacet_memory>() - 8usize];
     ["Offset of field: tacet_memory::records_base"][::core::mem::offset_of!(tacet_memory, records_base) - 0usize];
     ["Offset of field: tacet_memory::own_base"][::core::mem::offset_of!(tacet_memory, own_base) - 8usize];
     ["Offset of field: tacet_memory::slot_count"][::core::mem::offset_of!(tacet_memory, slot_count) - 16usize];
     ["Offset of field: tacet_memory::own_count"][::core::mem::offset_of!(tacet_memory, own_count) - 20usize];
     ["Offset of field: tacet_memory::block_count"][::core::mem::offset_of!(tacet_memory, block_count) - 24usize];
-    ["Offset of field: tacet_memory::held_count"][::core::mem::offset_of!(tacet_memory, held_count) - 28usize];
-    ["Offset of field: tacet_memory::blocks"][::core::mem::offset_of!(tacet_memory, blocks) - 32usize];
+    ["Offset of field: tacet_memory::largest_order"][::core::mem::offset_of!(tacet_memory, largest_order) - 28usize];
+    ["Offset of field: tacet_memory::held_count"][::core::mem::offset_of!(tacet_memory, held_count) - 32usize];
+    ["Offset of field: tacet_memory::reserved"][::core::mem::offset_of!(tacet_memory, reserved) - 36usize];
+    ["Offset of field: tacet_memory::blocks"][::core::mem::offset_of!(tacet_memory, blocks) - 40usize];
 };
 impl Default for tacet_memory {
     fn default() -> Self {

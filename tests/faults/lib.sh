@@ -78,6 +78,10 @@ until_true() { # WHAT COMMAND...: waits; two minutes without it is a failure
 	fail "never: $what; hosted: $($F/door list | tr '\n' ';')"
 }
 
+given_back() { # no program has memory of the partition
+	$T status --json | grep -q '"own_bytes": 0,*$'
+}
+
 hosted() { # NUMBER: so many threads are hosted
 	set -- "$1" $($F/door status)
 	[ "$3" = "$1" ]

@@ -5,26 +5,10 @@
 
 . "$F/lib.sh"
 
-given_back() {
-	$T status --json | grep -q '"own_bytes": 0,*$'
-}
-
 finish() {
 	until_true "nothing is hosted" hosted 0
 	until_true "all memory is given back" given_back
 	down
-}
-
-# The same programs as on Linux's memory. What shows the mappings shows the one
-# mapping that Linux has (procfs).
-programs() {
-	up
-	TACET_CPUS=2-3 TEST_EXCEPT='real/*' TEST_TIMEOUT=120 \
-		bash $U/run.sh $T run --memory own --follow --no-populate -- >suite.out 2>&1
-	grep '^not ok' suite.out | sed 's/^not ok /fail: /'
-	note "$(grep -c '^ok' suite.out) programs"
-	finish
-	grep -q '^ok' suite.out && ! grep -q '^not ok' suite.out || exit 1
 }
 
 # Populated when mapped, touched later, and (populated, as each fault of memory that
@@ -39,7 +23,7 @@ as_on_linux() { # MEMORY [tacet run's arguments]
 	up --memory "$1"
 	shift
 	TACET_CPUS=2-3 TEST_ONLY=anonymous TEST_TIMEOUT=120 \
-		bash $U/run.sh $T run --memory own "$@" -- >suite.out 2>&1 ||
+		bash $U/run.sh $T run "$@" -- >suite.out 2>&1 ||
 		fail "$*: $(grep '^not ok' suite.out)"
 	finish
 }
@@ -47,11 +31,39 @@ as_on_linux() { # MEMORY [tacet run's arguments]
 # Pages to read and to execute are the partition's like others: until the program locks some, nothing is Linux's.
 rights() {
 	up
-	$T run --memory own --follow -- $U/rights >rights.out || fail "rights: $(tail -n 1 rights.out)"
+	$T run --follow -- $U/rights >rights.out || fail "rights: $(tail -n 1 rights.out)"
 	cmp -s rights.out $U/rights.expected || fail "it said $(tr '\n' ';' <rights.out)"
 	$T log | grep "becomes Linux's" >left
 	[ "$(grep -c 'system call 149$' left)" = 1 ] && [ "$(wc -l <left)" = 1 ] || fail "left: $(cat left)"
 	finish
+}
+
+# The largest page that fits: 1 GiB at once takes not even a table more.
+largest_page() {
+	local before after
+	up --memory 2G
+	mkfifo orders answers
+	$T run -- $F/pages <orders >answers &
+	exec 7>orders 8<answers
+	ask $((1 << 20))	# the next mapping brings nothing of the C library's
+	before=$(own_bytes)
+	ask $((1 << 30))
+	after=$(own_bytes)
+	[ $((after - before)) = $((1 << 30)) ] || fail "1 GiB took $((after - before)) bytes"
+	exec 7>&- 8<&-
+	wait $! || fail "pages ended with $?"
+	finish
+}
+
+ask() { # BYTES: mapped, and all zero
+	local answer
+	echo "$1" >&7
+	read -r answer <&8
+	[ "$answer" = zero ] || fail "$1 bytes: '$answer'"
+}
+
+own_bytes() {
+	$T status --json | sed -n 's/.*"own_bytes": \([0-9]*\),*/\1/p'
 }
 
 killed() {
@@ -68,7 +80,7 @@ left() {
 	local way
 	for way in keeps faults forks threads; do
 		up
-		$T run --memory own --no-populate -- $F/victim $way $way.rounds & victim=$!
+		$T run --no-populate -- $F/victim $way $way.rounds & victim=$!
 		until_true "$way begins" counted $way.rounds
 		given_back && fail "$way has no memory of the partition"
 		if [ $way = faults ] || [ $way = threads ]; then
@@ -90,7 +102,7 @@ core_files() {
 	ulimit -c unlimited
 	for way in 'ctypes.string_at(0)' 'os.abort()' 'os.kill(os.getpid(), 4)' 'threading.Thread(target=os.abort).start(); time.sleep(100)'; do
 		rm -f core*
-		$T run --memory own -- python3 -c "import ctypes, os, threading, time
+		$T run -- python3 -c "import ctypes, os, threading, time
 word = bytes(reversed(b'eroc eht ni si siht '))
 kept = word * 100000
 $way"
@@ -102,7 +114,7 @@ $way"
 	done
 	rm -f core*
 	ulimit -c 0
-	$T run --memory own -- python3 -c 'import os; os.abort()'
+	$T run -- python3 -c 'import os; os.abort()'
 	[ $? = 134 ] || fail "without core files: ended with $?"
 	finish
 }

@@ -28,19 +28,21 @@ verdict() {
 	grep '^not ok' suite.out | sed 's/^not ok /fail: /'
 	note "$(grep -c '^ok' suite.out) programs"
 	until_true "nothing is hosted" hosted 0
+	until_true "all memory is given back" given_back
 	down
 	grep -q '^ok' suite.out && ! grep -q '^not ok' suite.out || exit 1
 }
 
-# As on Linux in every respect.
-exact() { suite '' --follow --no-populate; }
+# As on Linux in every respect; in the partition's memory, but for the mappings that Linux shows of it.
+exact() { suite maps --follow --no-populate; }
+in_linux_memory() { suite '' --memory linux --follow --no-populate; }
 
 # Children run on Linux, where what they see of the CPUs is Linux's.
-alone() { suite 'cpuview*' --no-populate; }
+alone() { suite 'cpuview* maps' --no-populate; }
 
 # In locked memory some calls behave otherwise, on Linux as here: a page is there
 # before it is touched (userfault, procfs), and MADV_REMOVE is refused (memory).
-locked() { suite 'userfault* procfs* memory*' --follow; }
+locked() { suite 'userfault* procfs* memory* maps' --follow; }
 
 programs() { real bash busybox coreutils gcc gdb mpi python strace; }
 stress() { real stress; }

@@ -3,10 +3,8 @@
 #include "check.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
@@ -52,26 +50,6 @@ static void about_itself(void)
 	read_file("/proc/self/limits");
 	CHECK(strstr(text, "Max open files"));
 	say("itself\n");
-}
-
-static void memory_map(void)
-{
-	char *p = private_pages(3), line[64];
-	Elf64_auxv_t *aux;
-
-	p[0] = 1;
-	CHECK(sbrk(4096) != (void *)-1);	/* from then on there is a heap */
-	CHECK(mprotect(p + 4096, 4096, PROT_READ | PROT_EXEC) == 0 && mprotect(p + 8192, 4096, PROT_NONE) == 0);
-	read_file("/proc/self/maps");
-	snprintf(line, sizeof(line), "%lx-%lx r-xp", (long)p + 4096, (long)p + 8192);
-	CHECK(strstr(text, line) && strstr(text, "[stack]") && strstr(text, "[heap]") && strstr(text, "[vdso]"));
-	snprintf(line, sizeof(line), "%lx-", (long)p + 8192);
-	CHECK(strstr(text, line));
-	read_file("/proc/self/auxv");
-	for (aux = (Elf64_auxv_t *)text; aux->a_type != AT_PAGESZ; aux++)
-		CHECK(aux->a_type != AT_NULL);
-	CHECK(aux->a_un.a_val == 4096);
-	say("memory map\n");
 }
 
 static void own_memory(void)
@@ -206,7 +184,6 @@ int main(int argc, char **argv)
 	shared = shared_memory(4096);
 	free(malloc(10));
 	about_itself();
-	memory_map();
 	own_memory();
 	threads();
 	of_a_child();

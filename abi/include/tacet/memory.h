@@ -54,8 +54,10 @@ struct tacet_memory {
 	__u32 slot_count;
 	__u32 own_count;
 	__u32 block_count;
+	__u32 largest_order;		/* of the pages that processors know: 2^order frames */
 	/* Linux, atomically */
 	__u32 held_count;		/* frames that are not TACET_HELD_NOT */
+	__u32 reserved;
 	struct tacet_frames blocks[TACET_MEMORY_BLOCKS];
 };
 

@@ -48,6 +48,8 @@ pub struct Frames {
     cache: Cache,
     /// Tables that no entry names any more.
     tables: Leaving,
+    /// Of the pages that processors know.
+    largest_order: u8,
     /// Nodes in the order in which this core asks them.
     nodes: [u8; NODES],
     counters: [NonNull<u64>; 2],
@@ -67,7 +69,8 @@ impl Frames {
         let memory = NonNull::new(core.memory_base as *mut tacet_memory)?;
         // SAFETY: Linux filled it before it started the first core, and changes one
         // counter only, which is not read through this reference.
-        let records = FrameRecords::new(unsafe { memory.as_ref() });
+        let given = unsafe { memory.as_ref() };
+        let (records, largest_order) = (FrameRecords::new(given), given.largest_order as u8);
         let pool = common_pool(memory, records)?;
         let mine = (core.node() as usize).min(NODES - 1) as u8;
         let mut nodes = [mine; NODES];
@@ -75,7 +78,7 @@ impl Frames {
         nodes.iter_mut().skip(1).zip(others).for_each(|(place, node)| *place = node);
         let counters = core.shared.frame_counters();
         let tables = Leaving { memory, pool, records, chain: Chain::new() };
-        Some(Self { memory, pool, cache: Cache::new(mine), tables, nodes, counters })
+        Some(Self { memory, pool, cache: Cache::new(mine), tables, largest_order, nodes, counters })
     }
 
     /// The range with this number.
@@ -248,6 +251,9 @@ impl Tables for Frames {
 
 impl Memory for Frames {
     fn allocate(&mut self, order: u8, _policy: u8) -> Option<u64> {
+        if order > self.largest_order {
+            return None;
+        }
         let frame = self.cache.allocate(self.pool, &COMMON.lists, order, &self.nodes)?;
         count(self.counters.first(), 1 << order);
         Some(frame)

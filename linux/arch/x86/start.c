@@ -54,6 +54,11 @@ int tacet_arch_check(char *message, size_t size)
 	return -EOPNOTSUPP;
 }
 
+unsigned int tacet_arch_largest_page(void)
+{
+	return boot_cpu_has(X86_FEATURE_GBPAGES) ? PUD_SHIFT : PMD_SHIFT;
+}
+
 /* Fills core->shared->boot with the settings of the CPU that runs this. */
 void tacet_arch_boot_settings(struct tacet_partition *partition, struct tacet_core *core)
 {

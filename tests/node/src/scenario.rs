@@ -20,6 +20,8 @@ pub struct Scenario {
     pub end: End,
     /// The CPUs of a node of its own; others have four cores.
     pub cpus: Topology,
+    /// The memory of a node of its own; others have 2 GiB.
+    pub memory_mib: u32,
     /// Words added to its kernel's command line.
     pub arguments: &'static str,
     /// Killed, and failed, after this long.
@@ -59,7 +61,8 @@ impl Scenario {
     /// Runs everywhere, with the usual limit.
     pub const fn new(name: &'static str, script: &'static str) -> Scenario {
         let (place, end, cpus) = (Place::Everywhere, End::Node, Topology::flat(4));
-        Scenario { name, script, place, rare: false, end, cpus, arguments: "", limit: Duration::from_secs(600) }
+        let limit = Duration::from_secs(600);
+        Scenario { name, script, place, rare: false, end, cpus, memory_mib: 2048, arguments: "", limit }
     }
 
     /// Whether it runs on this kernel, with everything that runs there or without what one kernel stands for.
@@ -100,6 +103,12 @@ impl Scenario {
     /// On a node of its own with so many packages, cores in each and threads in each core.
     pub const fn on(mut self, sockets: u32, cores: u32, threads: u32) -> Scenario {
         (self.end, self.cpus) = (End::Apart, Topology { sockets, cores, threads, numa_nodes: 1 });
+        self
+    }
+
+    /// With so much memory: on a node of its own.
+    pub const fn with_memory(mut self, mib: u32) -> Scenario {
+        (self.end, self.memory_mib) = (End::Apart, mib);
         self
     }
 

@@ -54,7 +54,7 @@ pub fn node(cache: &Cache, kernel: KernelLine, scenario: &Scenario) -> Result<No
     // As a kernel of 128 CPUs and more has it from boot: ended users of an address space are freed on any CPU, in any order.
     let always = "log_buf_len=4M srcutree.convert_to_big=1";
     let mut spec = NodeSpec::new(kernel).share(top()).argument(always).argument(scenario.arguments);
-    spec.topology = scenario.cpus;
+    (spec.topology, spec.memory_mib) = (scenario.cpus, scenario.memory_mib);
     match scenario.end {
         End::InTurn => spec.accelerator = Accelerator::TcgSingle,
         End::Systemd => spec = spec.with_systemd(),
