@@ -3,12 +3,11 @@
  * Anonymous memory, N times: mapped, touched and unmapped, or only touched, or the break moved.
  *
  * usage: memory KIND N [CPU]
- * KIND: map_unmap_4k, map_unmap_2m (in large pages where Linux has them; every page is touched), touch_2m (mapped
- * before), heap (the break grows by 1 MiB, whose pages are touched, and shrinks again). With CPU it pins itself there.
- * Region 1 lies around it. Prints `call_ns`, of one round.
+ * KIND: map_unmap_4k, map_unmap_2m, map_unmap_1g (every page is touched), touch_2m (mapped before), heap (the break
+ * grows by 1 MiB, whose pages are touched, and shrinks again). With CPU it pins itself there. Region 1 lies around it.
+ * Prints `call_ns`, of one round.
  */
 #define _GNU_SOURCE
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +16,11 @@
 
 #include "clock.h"
 #include "marker.h"
+#include "pin.h"
 
 #define PAGE 4096ul
 #define HUGE (2ul << 20)
+#define GIANT (1ul << 30)
 #define WARM 5
 
 static void fail(const char *what)
@@ -47,8 +48,6 @@ static void map_unmap(size_t bytes)
 {
 	void *memory = map(bytes);
 
-	if (bytes >= HUGE && madvise(memory, bytes, MADV_HUGEPAGE))
-		fail("memory: madvise");
 	touch(memory, bytes);
 	if (munmap(memory, bytes))
 		fail("memory: munmap");
@@ -56,6 +55,7 @@ static void map_unmap(size_t bytes)
 
 static void small(void) { map_unmap(PAGE); }
 static void large(void) { map_unmap(HUGE); }
+static void giant(void) { map_unmap(GIANT); }
 
 static void touch_large(void)
 {
@@ -76,19 +76,10 @@ static void heap(void)
 	sbrk(-(1 << 20));
 }
 
-static const struct { const char *name; void (*once)(void); } kinds[] = {
-	{ "map_unmap_4k", small }, { "map_unmap_2m", large }, { "touch_2m", touch_large }, { "heap", heap },
+static const struct { const char *name; void (*once)(void); int warm; } kinds[] = {
+	{ "map_unmap_4k", small, WARM }, { "map_unmap_2m", large, WARM }, { "map_unmap_1g", giant, 1 },
+	{ "touch_2m", touch_large, 1 }, { "heap", heap, WARM },
 };
-
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		perror("memory: cpu");
-}
 
 int main(int argc, char **argv)
 {
@@ -103,10 +94,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: memory KIND N [CPU]\n");
 		return 2;
 	}
-	if (argc > 3)
-		pin(atoi(argv[3]));
+	pin(argc > 3 ? atoi(argv[3]) : -1);
 	clock_start(&clock);
-	for (i = 0; i < (kinds[kind].once == touch_large ? 1 : WARM); i++)
+	for (int warm = 0; warm < kinds[kind].warm; warm++)
 		kinds[kind].once();
 	MARK(MARK_REGION, 1);
 	start = ticks();

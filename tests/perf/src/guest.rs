@@ -67,7 +67,7 @@ impl Guest<'_> {
     pub fn native(&self, name: &str, arguments: &[String]) -> Result<Numbers> {
         let mut argv = vec![self.programs.program(name)];
         argv.extend_from_slice(arguments);
-        Ok(numbers(&self.run(&argv)?))
+        self.numbers(&argv)
     }
 
     /// Runs one of the guest programs on the CPUs that `tacet tune` keeps for applications.
@@ -75,7 +75,7 @@ impl Guest<'_> {
         let tuner = self.programs.tune().display().to_string();
         let mut argv = vec![tuner, "run".to_owned(), "--".to_owned(), self.programs.program(name)];
         argv.extend_from_slice(arguments);
-        Ok(numbers(&self.run(&argv)?))
+        self.numbers(&argv)
     }
 
     /// Runs one of the guest programs on the partition.
@@ -84,12 +84,22 @@ impl Guest<'_> {
         argv.extend(flags.iter().map(|f| (*f).to_owned()));
         argv.extend(["--".to_owned(), self.programs.program(name)]);
         argv.extend_from_slice(arguments);
-        Ok(numbers(&self.run(&argv)?))
+        self.numbers(&argv)
+    }
+
+    /// Runs a command that must return 0, and takes the numbers that it printed.
+    pub fn numbers<S: AsRef<str>>(&self, argv: &[S]) -> Result<Numbers> {
+        Ok(numbers(&self.run(argv)?))
+    }
+
+    /// Starts the partition, with little memory.
+    pub fn up(&self, cpus: &str) -> Result<()> {
+        self.up_with(cpus, "64M")
     }
 
     /// Starts the partition. Linux may refuse a CPU while somebody else changes CPUs: said aloud, and tried again.
-    pub fn up(&self, cpus: &str) -> Result<()> {
-        let up = self.tacet(&["up", "--cpus", cpus, "--memory", "64M"]);
+    pub fn up_with(&self, cpus: &str, memory: &str) -> Result<()> {
+        let up = self.tacet(&["up", "--cpus", cpus, "--memory", memory]);
         for _ in 0..5 {
             match self.run(&up) {
                 Err(busy) if busy.to_string().contains("error -16") => eprintln!("  trying again: {busy}"),

@@ -17,12 +17,14 @@
 //! # Ok(()) }
 //! ```
 
+mod allocator;
 mod busy_idle;
 pub mod calls;
 mod configuration;
 pub mod core;
 mod culprits;
 mod draw;
+mod faults;
 mod guest;
 mod instructions;
 mod jobs;
@@ -37,6 +39,7 @@ mod sizes;
 mod times;
 pub mod tune;
 mod variation;
+mod versus;
 
 pub use configuration::{Configuration, Settings};
 pub use draw::draw;

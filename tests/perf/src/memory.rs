@@ -1,70 +1,110 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The bench `memory`: what anonymous memory costs that comes from the partition, against Linux's in the same node, in
-//! large pages where the program asks for them. Writes `build/bench/memory.json`.
+//! The bench `memory`: what anonymous memory costs that comes from the partition, against Linux's in the same node, as
+//! it was booted and with large pages. Writes `build/bench/memory.json`.
 //!
-//! Instructions are counted by the plugin, in the kernels only; ticks of Linux are included. Times are ratios of two
-//! runs in one node.
-
-use std::fs;
+//! Owns what is compared on one core; `versus.rs` measures, `faults.rs` counts page faults, `allocator.rs` has more
+//! cores.
 
 use tacet_node::{Cache, Node};
 
 use crate::Result;
 use crate::configuration::{Settings, counted_node, timed_node};
-use crate::guest::{Guest, Numbers};
-use crate::instructions::region;
+use crate::faults::{EDGE, STEPS};
+use crate::guest::Guest;
 use crate::metric::{Metric, Metrics, write};
 use crate::programs::Programs;
 use crate::provenance::place;
+use crate::versus::{Cost, Line, Partition, Side, counted, timed};
+use crate::{allocator, faults};
 
-const KINDS: [&str; 4] = ["map_unmap_4k", "map_unmap_2m", "touch_2m", "heap"];
-const ROUNDS: usize = 200;
-/// Linux keeps the CPUs before this one.
-const CPU: &str = "2";
+pub const SIDES: [Side; 3] = [Side::Linux, Side::HugePages, Side::Partition];
+const KINDS: [(&str, usize); 5] =
+    [("map_unmap_4k", 200), ("map_unmap_2m", 200), ("map_unmap_1g", 1), ("touch_2m", 200), ("heap", 200)];
+/// Linux keeps the CPUs before these. A GiB that begins where a page of that size can, and the rest of the partition.
+const PARTITION: Partition = Partition { cpus: "2-3", memory: "2560M" };
+const NODE_MIB: u32 = 6144;
 
 /// Measures everything.
 pub fn memory(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     let programs = Programs::build(cache)?;
-    let out = programs.build_directory().join("bench");
-    fs::create_dir_all(&out)?;
-    let node = Node::boot(cache, &counted_node(settings.kernel, 4, &programs))?;
+    let file = programs.build_directory().join("bench/memory.json");
+    let lines = lines();
+
+    let mut spec = counted_node(settings.kernel, 4, &programs);
+    spec.memory_mib = NODE_MIB;
+    let node = Node::boot(cache, &spec)?;
     let guest = Guest { node: &node, programs: &programs };
-    let mut metrics = Metrics::at(&place(&node, programs.top()));
-    let counted = both(&guest, |node, _| {
-        let kernel: u64 = region(node)?.iter().map(|counts| counts.kernel).sum();
-        Ok(kernel as f64 / ROUNDS as f64)
-    })?;
-    for (kind, [linux, own]) in KINDS.iter().zip(&counted) {
-        let how = format!("kernel instructions of one of {ROUNDS} {kind} on a core; baseline: on Linux");
-        metrics.add(&format!("{kind}_instructions"), *own, "instructions", Some(*linux), &how);
+    let place = place(&node, programs.top());
+    let mut metrics = Metrics::at(&place);
+    eprintln!("measuring: page faults");
+    faults::faults(&guest, PARTITION, &mut metrics)?;
+    eprintln!("measuring: instructions");
+    for (line, costs) in lines.iter().zip(counted(&guest, &lines, &SIDES, PARTITION)?) {
+        add_instructions(&mut metrics, line, &costs)?;
     }
     node.power_off()?;
-    let node = Node::boot(cache, &timed_node(settings.kernel, 4, &programs))?;
+
+    let mut spec = timed_node(settings.kernel, 4, &programs);
+    spec.memory_mib = NODE_MIB;
+    let node = Node::boot(cache, &spec)?;
     let guest = Guest { node: &node, programs: &programs };
-    let timed = both(&guest, |_, numbers| Ok(*numbers.get("call_ns").ok_or("memory: no time")?))?;
-    for (kind, [linux, own]) in KINDS.iter().zip(&timed) {
-        let how = format!("one of {ROUNDS} {kind}: time on Linux over time on a core");
-        metrics.add(&format!("{kind}_ratio"), linux / own, "ratio", None, &how);
+    eprintln!("measuring: times");
+    for (line, times) in lines.iter().zip(timed(&guest, &lines, &SIDES, PARTITION)?) {
+        add_times(&mut metrics, line, &times)?;
     }
     node.power_off()?;
-    let metrics = metrics.into_vec();
-    write(&metrics, &out.join("memory.json"))?;
+    // what comes last takes longest: the rest is not lost with it
+    let mut metrics = metrics.into_vec();
+    write(&metrics, &file)?;
+    let mut more = Metrics::at(&place);
+    allocator::allocator(cache, settings, &programs, &mut more)?;
+    metrics.extend(more.into_vec());
+    write(&metrics, &file)?;
     Ok(metrics)
 }
 
-/// Each kind on Linux, then with memory of the partition. `cost` reads one run's.
-fn both(guest: &Guest, cost: impl Fn(&Node, &Numbers) -> Result<f64>) -> Result<Vec<[f64; 2]>> {
-    let words = |kind: &str| vec![kind.to_owned(), ROUNDS.to_string()];
-    let mut costs = Vec::new();
-    for kind in KINDS {
-        let numbers = guest.native("memory", &[words(kind), vec![CPU.to_owned()]].concat())?;
-        costs.push([cost(guest.node, &numbers)?, 0.0]);
-    }
-    guest.up("2-3")?;
-    for (kind, [_, own]) in KINDS.iter().zip(&mut costs) {
-        let numbers = guest.hosted(&["--memory", "own"], "memory", &words(kind))?;
-        *own = cost(guest.node, &numbers)?;
-    }
-    guest.down()?;
-    Ok(costs)
+fn lines() -> Vec<Line> {
+    let line = |name: &str, program, words: [&str; 2], rounds| Line {
+        name: name.to_owned(),
+        program,
+        words: words.map(str::to_owned).to_vec(),
+        rounds,
+        cpus: vec!["2".to_owned()],
+        flags: vec!["--memory", "own"],
+        ranks: false,
+    };
+    let memory = KINDS.iter().map(|(kind, rounds)| line(kind, "memory", [kind, &rounds.to_string()], *rounds));
+    memory.chain([line("step", "steps", [&STEPS.to_string(), EDGE], STEPS)]).collect()
+}
+
+/// Linux's, with large pages, and the partition's.
+pub fn add_instructions(metrics: &mut Metrics, line: &Line, costs: &[Cost]) -> Result<()> {
+    let [linux, huge, own] = costs else { return Err("memory: a side is missing".into()) };
+    let name = &line.name;
+    let how = format!("kernel instructions of one of {} rounds of {name} on a core", line.rounds);
+    let (node, core) = (format!("{how}, of all CPUs"), format!("{how}, of the CPUs that the partition has, or had"));
+    let mut add = |suffix: &str, value, baseline, how: &str, which: &str| {
+        let how = format!("{how}; baseline: Linux {which}");
+        metrics.add(&format!("{name}_{suffix}"), value, "instructions", Some(baseline), &how);
+    };
+    add("instructions", own.node, huge.node, &node, "with large pages");
+    add("core_instructions", own.kept, huge.kept, &core, "with large pages");
+    add("core_instructions_default_linux", own.kept, linux.kept, &core, "as it was booted");
+    Ok(())
+}
+
+/// The same of times; ratios are Linux's over the partition's.
+pub fn add_times(metrics: &mut Metrics, line: &Line, times: &[f64]) -> Result<()> {
+    let [linux, huge, own] = times else { return Err("memory: a side is missing".into()) };
+    let name = &line.name;
+    let how = format!("time of one of {} rounds of {name}, middle of three turns", line.rounds);
+    let mut add = |suffix: &str, linux: f64, which: &str| {
+        let how = format!("{how}: on Linux {which}, over that on a core");
+        metrics.add(&format!("{name}_{suffix}"), linux / own, "ratio", None, &how);
+    };
+    add("ratio", *huge, "with large pages");
+    add("default_linux_ratio", *linux, "as it was booted");
+    let how = format!("{how}, on a core; baseline: Linux with large pages");
+    metrics.add(&format!("{name}_ns"), *own, "ns", Some(*huge), &how);
+    Ok(())
 }

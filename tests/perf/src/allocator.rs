@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Memory that is allocated and freed on 1 to 4 cores at once. Called by the bench `memory`.
+//!
+//! Six emulated CPUs share what the host has: the times compare only runs with the same number of threads. Whether a round
+//! costs more when more cores take part is seen in the instructions. Not more cores: where ten emulated CPUs shared two
+//! busy ones, cores that waited for each other were taken for hanging.
+
+use tacet_node::{Cache, Node};
+
+use crate::Result;
+use crate::configuration::{Settings, counted_node, timed_node};
+use crate::guest::Guest;
+use crate::instructions::FIRST;
+use crate::memory::{SIDES, add_instructions, add_times};
+use crate::metric::Metrics;
+use crate::programs::Programs;
+use crate::versus::{Line, Partition, counted, timed};
+
+const CPUS: u32 = 6;
+const NODE_MIB: u32 = 4096;
+const ALL: Partition = Partition { cpus: "2-5", memory: "1G" };
+const AT_ONCE: [usize; 3] = [1, 2, 4];
+/// Of each thread.
+const KINDS: [(&str, usize); 2] = [("malloc", 500), ("map", 200)];
+
+/// Adds the figures.
+pub fn allocator(cache: &Cache, settings: &Settings, programs: &Programs, metrics: &mut Metrics) -> Result<()> {
+    let lines: Vec<Line> =
+        KINDS.iter().flat_map(|(kind, rounds)| AT_ONCE.map(|threads| line(kind, *rounds, threads))).collect();
+    let mut spec = counted_node(settings.kernel, CPUS, programs);
+    spec.memory_mib = NODE_MIB;
+    let node = Node::boot(cache, &spec)?;
+    eprintln!("measuring: instructions of allocators");
+    for (line, costs) in lines.iter().zip(counted(&Guest { node: &node, programs }, &lines, &SIDES, ALL)?) {
+        add_instructions(metrics, line, &costs)?;
+    }
+    node.power_off()?;
+    let mut spec = timed_node(settings.kernel, CPUS, programs);
+    spec.memory_mib = NODE_MIB;
+    let node = Node::boot(cache, &spec)?;
+    eprintln!("measuring: times of allocators");
+    for (line, times) in lines.iter().zip(timed(&Guest { node: &node, programs }, &lines, &SIDES, ALL)?) {
+        add_times(metrics, line, &times)?;
+    }
+    node.power_off().map(drop).map_err(Into::into)
+}
+
+/// A round is one replacement on every thread: its cost is divided by their number.
+fn line(kind: &str, rounds: usize, threads: usize) -> Line {
+    Line {
+        name: format!("allocator_{kind}_{threads}"),
+        program: "allocator",
+        words: vec![kind.to_owned(), rounds.to_string(), threads.to_string()],
+        rounds: rounds * threads,
+        cpus: vec![FIRST.to_string()],
+        flags: vec!["--memory", "own"],
+        ranks: false,
+    }
+}
