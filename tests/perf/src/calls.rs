@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The bench `calls`: what a call costs that a core answers itself, against the same call on Linux in the same node.
-//! Writes `build/bench/calls.json`.
+//! The bench `calls`: what calls cost that a core answers itself, and what threads and MPI ranks cost each other, against
+//! the same on Linux in the same node. Writes `build/bench/calls.json`.
 //!
-//! Instructions are counted by the plugin, in the kernels only; ticks of Linux are included. Times are ratios of two
-//! runs in one node.
+//! Owns what is compared; `versus.rs` measures.
 
 use std::fs;
 
@@ -12,60 +11,91 @@ use tacet_node::{Cache, Node};
 use crate::Result;
 use crate::configuration::{Settings, counted_node, timed_node};
 use crate::guest::Guest;
-use crate::instructions::region;
 use crate::metric::{Metric, Metrics, write};
 use crate::programs::Programs;
 use crate::provenance::place;
+use crate::versus::{Line, Partition, Side, counted, timed};
 
-const KINDS: [&str; 6] = ["getpid", "getcpu", "sched_yield", "futex_wake", "futex_wait", "ping_pong"];
-const CALLS: usize = 2000;
+const SIDES: [Side; 2] = [Side::Linux, Side::Partition];
 /// Linux keeps the CPUs before these.
-const CPUS: [&str; 2] = ["2", "3"];
+const PARTITION: Partition = Partition { cpus: "2-3", memory: "64M" };
+
+/// Metric, program, its word, rounds, CPUs on Linux, flags of `tacet run`. Where no CPU is named, threads go where either
+/// side likes.
+type Row = (&'static str, &'static str, &'static str, usize, &'static [u32], &'static [&'static str]);
+
+const ROWS: [Row; 15] = [
+    ("getpid", "calls", "getpid", 2000, &[2], &[]),
+    ("getcpu", "calls", "getcpu", 2000, &[2], &[]),
+    ("sched_yield", "calls", "sched_yield", 2000, &[2], &[]),
+    ("futex_wake", "calls", "futex_wake", 2000, &[2], &[]),
+    ("futex_wait", "calls", "futex_wait", 2000, &[2], &[]),
+    ("ping_pong", "threads", "ping_pong", 2000, &[2, 3], &[]),
+    ("wake_to_running", "threads", "wake", 500, &[2, 3], &[]),
+    ("mutex", "threads", "mutex", 2000, &[2, 2], &[]),
+    ("contended_mutex", "threads", "contended_mutex", 2000, &[2, 3], &[]),
+    ("barrier", "threads", "barrier", 2000, &[2, 3], &[]),
+    ("thread", "threads", "thread", 200, &[], &[]),
+    ("futex_switch", "threads", "ping_pong", 2000, &[2, 2], &["--cpus", "2"]),
+    ("yield_switch", "threads", "yield", 2000, &[2, 2], &["--cpus", "2"]),
+    ("mpi_ping_pong", "pairs", "ping_pong", 2000, &[2, 3], &[]),
+    ("mpi_allreduce", "pairs", "allreduce", 2000, &[2, 3], &[]),
+];
 
 /// Measures everything.
 pub fn calls(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     let programs = Programs::build(cache)?;
     let out = programs.build_directory().join("bench");
     fs::create_dir_all(&out)?;
+    let lines: Vec<Line> = ROWS.iter().map(line).collect();
+
     let node = Node::boot(cache, &counted_node(settings.kernel, 4, &programs))?;
-    let guest = Guest { node: &node, programs: &programs };
     let mut metrics = Metrics::at(&place(&node, programs.top()));
-    compare(&guest, &mut metrics, "instruction", "instructions", |node, _| {
-        let kernel: u64 = region(node)?.iter().map(|counts| counts.kernel).sum();
-        Ok(kernel as f64 / CALLS as f64)
-    })?;
+    eprintln!("measuring: instructions");
+    let costs = counted(&Guest { node: &node, programs: &programs }, &lines, &SIDES, PARTITION)?;
+    for (line, cost) in lines.iter().zip(&costs) {
+        let [linux, hosted] = cost[..] else { return Err("calls: a side is missing".into()) };
+        let (name, how) = (&line.name, how(line));
+        let node = format!("{how}: kernel instructions of the whole node");
+        if linux.node != 0.0 {
+            metrics.add(&format!("{name}_instruction_ratio"), hosted.node / linux.node, "ratio", None, &node);
+        }
+        metrics.add(&format!("{name}_instructions"), hosted.node, "instructions", Some(linux.node), &node);
+        let own = format!("{how}: kernel instructions on the CPUs that the partition has, or had");
+        metrics.add(&format!("{name}_core_instructions"), hosted.kept, "instructions", Some(linux.kept), &own);
+    }
     node.power_off()?;
+
     let node = Node::boot(cache, &timed_node(settings.kernel, 4, &programs))?;
-    let guest = Guest { node: &node, programs: &programs };
-    compare(&guest, &mut metrics, "time", "ns", |_, call_ns| Ok(call_ns))?;
+    eprintln!("measuring: times");
+    let times = timed(&Guest { node: &node, programs: &programs }, &lines, &SIDES, PARTITION)?;
+    for (line, time) in lines.iter().zip(&times) {
+        let [linux, hosted] = time[..] else { return Err("calls: a side is missing".into()) };
+        let (name, how) = (&line.name, format!("{}: time, the middle of three turns", how(line)));
+        metrics.add(&format!("{name}_time_ratio"), hosted / linux, "ratio", None, &how);
+        metrics.add(&format!("{name}_ns"), hosted, "ns", Some(linux), &how);
+    }
     node.power_off()?;
     let metrics = metrics.into_vec();
     write(&metrics, &out.join("calls.json"))?;
     Ok(metrics)
 }
 
-/// Each kind on Linux, then on the partition. `cost` reads one run's, given its time of a call.
-fn compare(
-    guest: &Guest,
-    metrics: &mut Metrics,
-    what: &str,
-    unit: &'static str,
-    cost: impl Fn(&Node, f64) -> Result<f64>,
-) -> Result<()> {
-    let words = |kind: &str| vec![kind.to_owned(), CALLS.to_string()];
-    let took = |numbers: &crate::guest::Numbers| numbers.get("call_ns").copied().ok_or("calls: no time");
-    let mut native = Vec::new();
-    for kind in KINDS {
-        let numbers = guest.native("calls", &[words(kind), CPUS.map(str::to_owned).to_vec()].concat())?;
-        native.push(cost(guest.node, took(&numbers)?)?);
+fn line(row: &Row) -> Line {
+    let (name, program, word, rounds, cpus, flags) = row;
+    Line {
+        name: (*name).to_owned(),
+        program,
+        words: vec![(*word).to_owned(), rounds.to_string()],
+        rounds: *rounds,
+        cpus: cpus.iter().map(u32::to_string).collect(),
+        flags: flags.to_vec(),
+        ranks: *program == "pairs",
     }
-    guest.up("2-3")?;
-    for (kind, baseline) in KINDS.iter().zip(native) {
-        let numbers = guest.hosted(&[], "calls", &words(kind))?;
-        let value = cost(guest.node, took(&numbers)?)?;
-        let how = format!("one of {CALLS} {kind} on a core; baseline: on Linux");
-        metrics.add(&format!("{kind}_{what}_ratio"), value / baseline, "ratio", None, &how);
-        metrics.add(&format!("{kind}_{what}s"), value, unit, Some(baseline), &how);
-    }
-    guest.down()
+}
+
+fn how(line: &Line) -> String {
+    let cpus = if line.cpus.is_empty() { "any CPU".to_owned() } else { format!("CPUs {}", line.cpus.join(" and ")) };
+    let words = line.words.join(" ");
+    format!("one round of `{} {words}` on the partition; baseline: on {cpus} of Linux", line.program)
 }

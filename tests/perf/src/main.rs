@@ -4,9 +4,10 @@
 //!
 //! usage: tacet-bench [NAME] [--kernel 6.1|6.12|7] [--quanta N] [--iterations N] [--load KIND,...] [--runs N]
 //!        [--jobs NAME,...]
-//! NAME: `core` (default, or $BENCH); `calls`: what cores answer themselves; `memory`: anonymous memory from the
-//! partition; `noise`: the laboratory itself; `tune`: the countermeasures; `sched`: MPI jobs under three schedulers, on
-//! the newest kernel; `profile`: Tacet's profile alone; `attribute`: which disturbance reaches the core.
+//! NAME: `core` (default, or $BENCH); `calls`: what cores answer themselves, and what threads and ranks cost each other;
+//! `memory`: anonymous memory from the partition; `noise`: the laboratory itself; `tune`: the countermeasures; `sched`:
+//! MPI jobs under three schedulers, on the newest kernel; `profile`: Tacet's profile alone; `attribute`: which
+//! disturbance reaches the core.
 
 use std::process::ExitCode;
 

@@ -150,7 +150,7 @@ fn cost(cache: &Cache, settings: &Settings, programs: &Programs) -> Result<Metri
     let (mut metrics, mut costs) = (Metrics::at(&place(&node, programs.top())), Vec::new());
     for scheduler in Scheduler::ALL {
         jobs::under(&guest, scheduler, |mut argv| {
-            argv.extend([programs.program("calls"), "ping_pong".to_owned(), PAIRS.to_string()]);
+            argv.extend([programs.program("threads"), "ping_pong".to_owned(), PAIRS.to_string()]);
             argv.extend([ONE_CPU.to_string(), ONE_CPU.to_string()]);
             guest.run(&argv)?;
             let counts = region(&node)?.into_iter().nth(ONE_CPU).ok_or("the plugin does not know the cpu")?;
