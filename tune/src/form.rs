@@ -38,7 +38,9 @@ impl Form {
             Form::Controllers => {
                 wanted.trim_start_matches('+').split(" +").all(|one| shown.split(' ').any(|word| word == one))
             }
-            Form::Schemata => wanted.lines().all(|line| shown.lines().any(|other| other.trim() == line.trim())),
+            Form::Schemata => wanted.lines().all(|line| {
+                plain(line).is_some_and(|line| shown.lines().any(|other| plain(other).as_ref() == Some(&line)))
+            }),
         }
     }
 
@@ -69,6 +71,17 @@ impl Form {
             text => text.lines().map(str::trim).collect::<Vec<_>>().join(" "),
         }
     }
+}
+
+/// A line of a schemata file without what the kernel fills up with: `MB:0= 50` and `L3:0=00f` are `MB:0=50` and `L3:0=f`.
+fn plain(line: &str) -> Option<(&str, Vec<(&str, &str)>)> {
+    let (resource, domains) = line.trim().split_once(':')?;
+    Some((resource, domains.split(';').map(domain).collect::<Option<_>>()?))
+}
+
+fn domain(text: &str) -> Option<(&str, &str)> {
+    let (domain, value) = text.split_once('=')?;
+    Some((domain.trim(), value.trim().trim_start_matches('0')))
 }
 
 fn chosen(text: &str) -> Option<&str> {
@@ -103,11 +116,15 @@ mod tests {
             (Form::Choice, "always [madvise] never\n", "madvise"),
             (Form::Controllers, "cpuset cpu io\n", "+cpuset +cpu"),
             (Form::Schemata, "    L3:0=00f;1=00f\n    MB:0=100\n", "L3:0=00f;1=00f"),
+            (Form::Schemata, "    L3:0=00f;1=0f0\n    MB:0= 50;1=  0\n", "L3:0=f;1=f0\nMB:0=50;1=0\n"),
             (Form::Text, "\n", ""),
         ] {
             assert!(form.shows(shown, wanted), "{form:?}");
         }
         assert!(!Form::Partition.shows("isolated invalid (Cpu list is empty)", "isolated"));
         assert!(!Form::List.shows("nonsense", "nonsense"));
+        for (shown, wanted) in [("L3:0=00f", "L3:0=f0"), ("L3:0=f;1=f", "L3:0=f"), ("L3:0=f", "MB:0=f"), ("L3", "L3")] {
+            assert!(!Form::Schemata.shows(shown, wanted), "{shown}");
+        }
     }
 }

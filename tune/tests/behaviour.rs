@@ -44,8 +44,11 @@ fn a_plan_writes_nothing_and_is_what_is_done() {
     assert_eq!(node.get("/proc/irq/25/smp_affinity_list"), "0-3\n", "it had no other CPU");
     assert_eq!(node.get("/proc/irq/26/smp_affinity_list"), "0-3\n");
     assert_eq!(node.get("/sys/fs/cgroup/tacet/cpuset.mems"), "1\n");
-    assert_eq!(node.get("/sys/fs/resctrl/schemata"), "    MB:0=100;1=100\n    L3:0=3;1=3\n");
+    assert_eq!(node.get("/sys/fs/resctrl/schemata"), "    MB:0= 50;1= 50\n    L3:0=003;1=003\n");
     assert_eq!(node.get("/sys/fs/resctrl/tacet/schemata"), "    MB:0=100;1=100\n    L3:0=ffc;1=ffc\n");
+    assert_eq!(node.get("/sys/fs/cgroup/cgroup.subtree_control"), "cpu cpuset hugetlb memory\n");
+    assert_eq!(node.get("/sys/fs/cgroup/tacet/memory.low"), "1073741824\n");
+    assert_eq!(node.get("/sys/fs/cgroup/tacet/hugetlb.2MB.max"), "2147483648\n");
     assert_eq!(node.get("/sys/fs/cgroup/system.slice/collectd.service/cgroup.freeze"), "1\n");
     assert_eq!(node.get("/sys/devices/system/cpu/cpu5/online"), "0\n");
     assert_eq!(node.get("/sys/devices/system/cpu/cpu4/online"), "1\n");
@@ -160,6 +163,48 @@ fn a_job_within_the_nodes_cpus_adds_and_takes_nothing() {
     assert_eq!(node.differs(&without.snapshot()), None);
     to(&node, &[outer]);
     assert_eq!(node.differs(&without.snapshot()), None);
+}
+
+/// Two countermeasures change the same files; a job that ends takes only its own from them.
+#[test]
+fn what_two_share_goes_with_the_last() {
+    const SCHEMATA: &str = "/sys/fs/resctrl/schemata";
+    const CONTROL: &str = "/sys/fs/cgroup/cgroup.subtree_control";
+    let claim = |id: &str, cpus: &str, words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let measures = tacet_tune::claim::choose(&words, &[], &[]).unwrap();
+        Claim { owner: id.parse().unwrap(), cpus: cpus.parse().unwrap(), measures }
+    };
+    let node = Fake::node();
+    let (first, second) = (
+        claim("a", "2-3", &["cache=4", "partition"]),
+        claim("b", "4-5", &["bandwidth=33", "huge-pages=8", "partition"]),
+    );
+    to(&node, &[first.clone()]);
+    assert_eq!(node.get(SCHEMATA), "    MB:0=100;1=100\n    L3:0=00f;1=00f\n");
+    to(&node, &[first.clone(), second.clone()]);
+    assert_eq!(node.get(SCHEMATA), "    MB:0= 40;1= 40\n    L3:0=00f;1=00f\n");
+    assert_eq!(node.get("/sys/fs/resctrl/tacet/cpus_list"), "2-5\n");
+    assert_eq!(node.get("/sys/fs/cgroup/tacet-job-b/hugetlb.2MB.max"), "16777216\n");
+    assert!(verdict(&node).holds(), "{:?}", verdict(&node));
+    to(&node, &[first]);
+    assert_eq!(node.get(SCHEMATA), "    MB:0=100;1=100\n    L3:0=00f;1=00f\n");
+    assert_eq!(node.get(CONTROL), "cpu cpuset hugetlb memory\n", "until nobody needs any");
+    to(&node, &[second]);
+    assert_eq!(node.get(SCHEMATA), "    MB:0= 40;1= 40\n    L3:0=fff;1=fff\n");
+    to(&node, &[]);
+    assert_eq!(node.differs(&Fake::node().snapshot()), None);
+}
+
+#[test]
+fn bandwidth_in_bytes_is_not_touched() {
+    let node = Fake::node();
+    node.set("/sys/fs/resctrl/schemata", "    MB:0=2048;1=2048\n");
+    let plan = Plan::make(&node, &State::default(), &[everything(Owner::Node, "4-7")]).unwrap();
+    for name in ["bandwidth", "cache"] {
+        let part = plan.parts.iter().find(|part| part.measure == name).unwrap();
+        assert!(part.changes.is_empty() && part.notes().len() == 1, "{part:?}");
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::journal::{self, Journal};
 use crate::measures;
 use crate::node::{self, Node};
 use crate::object::Object;
-use crate::plan;
+use crate::plan::{self, Plan, Step};
 
 /// The name of the row without any countermeasure.
 const ALL: &str = "all of them";
@@ -56,7 +56,10 @@ fn measured(
     series.refused = series.switch(claim)?.refused.into_iter().map(|event| event.object).collect();
     let state = journal::read(node)?;
     series.cpus = claim.cpus.without(&state.offline());
-    let in_force = |name: &&String| state.entries.iter().any(|entry| entry.measure == **name);
+    // an object that two share is in the journal under the name of one
+    let parts = Plan::make(node, &state, std::slice::from_ref(claim))?.parts;
+    let known = |step: &Step| state.entry(&step.change.object).is_some();
+    let in_force = |name: &&String| parts.iter().any(|part| part.measure == **name && part.changes.iter().any(known));
     let (applied, idle): (Vec<&String>, Vec<&String>) = claim.measures.keys().partition(in_force);
     if applied.is_empty() {
         return Err(Error::new("node", "there is nothing to switch off on it", "`tacet tune plan` shows why"));

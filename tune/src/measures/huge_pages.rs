@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Huge pages by overcommit, without a pool that is set aside.
 
-use super::{About, Measure, Number};
+use super::{About, Measure, Number, partition};
 use crate::form::Form;
+use crate::object::Object;
 use crate::split::{Proposal, Split};
 
 pub struct HugePages;
 
 const SIZES: &str = "/sys/kernel/mm/hugepages";
 const SIZE: &str = "hugepages-2048kB";
+const BYTES: u64 = 2 << 20;
 
 impl Measure for HugePages {
     fn about(&self) -> &'static About {
@@ -17,7 +19,9 @@ impl Measure for HugePages {
             does: "lets programs take so many huge pages of 2 MiB when they ask, without setting memory aside",
             stops: "page fault",
             cost: "whoever may use hugetlbfs may take that much memory; before 6.6 no memory cgroup is charged for it",
-            applied: "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages",
+            applied: "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages; hugetlb.2MB.max of the claim's cgroup, \
+                      which is charged for each page, and the hugetlb controller for the cgroups below the root",
+            kernels: "all; the charge needs a partition, and cgroup v2 with the hugetlb controller",
             source: "Gerofi et al., SC '21, section 4.1.3; Documentation/admin-guide/mm/hugetlbpage.rst",
             usual: false,
             number: Some(Number { what: "how many", usual: 1024, largest: 1 << 30 }),
@@ -29,13 +33,27 @@ impl Measure for HugePages {
         let mut proposal = Proposal::default();
         let pages = split.number.unwrap_or_default().to_string();
         proposal.want_file(split, format!("{SIZES}/{SIZE}/nr_overcommit_hugepages"), Form::Text, pages);
+        charge(split, self.about().name, &mut proposal);
         let mounts = split.read("/proc/mounts").unwrap_or_default();
         let charged =
             mounts.lines().any(|line| line.contains(" cgroup2 ") && line.contains("memory_hugetlb_accounting"));
         if !charged {
-            proposal.told("they are charged to the job's memory cgroup only where cgroup2 is mounted with memory_hugetlb_accounting (6.6)");
+            proposal.told("the job's limit of memory counts them only where cgroup2 is mounted with memory_hugetlb_accounting (6.6)");
         }
         proposal.told("whether they are there at once or at the first touch is the program's choice: MAP_POPULATE");
         proposal
+    }
+}
+
+/// Each claim's pages are booked on its own cgroup, and end there at its own number.
+fn charge(split: &Split, name: &str, proposal: &mut Proposal) {
+    if !partition::controls(split, partition::HUGETLB) {
+        proposal.told("no cgroup is charged for them: cgroup v2 has no hugetlb controller here");
+        return;
+    }
+    partition::want_controllers(split, proposal);
+    for (claim, number) in partition::with_groups(split, name, proposal) {
+        let object = Object::file(format!("{}/hugetlb.2MB.max", partition::group(&claim.owner)));
+        proposal.make(object, Form::Text, number.saturating_mul(BYTES).to_string());
     }
 }

@@ -4,6 +4,7 @@
 //! A countermeasure only proposes. How its objects are changed, checked and put back is the same for all: `apply.rs`,
 //! `verify.rs`, `undo.rs`. To add one: a file here, a row in [`ALL`].
 
+mod bandwidth;
 mod block;
 mod cache;
 mod clocksource;
@@ -18,11 +19,13 @@ mod interrupts;
 mod kernel_threads;
 mod machine_check;
 mod memory;
+mod memory_reserve;
 mod network;
 mod numa_balancing;
 pub mod partition;
 mod rcu;
 mod real_time_throttling;
+mod resctrl;
 mod same_page_merging;
 mod samplers;
 mod siblings;
@@ -109,6 +112,7 @@ pub const ALL: &[&dyn Measure] = &[
     &slices::Slices,
     &partition::Partition,
     &memory::Memory,
+    &memory_reserve::MemoryReserve,
     &interrupts::Interrupts,
     &workqueues::Workqueues,
     &writeback::Writeback,
@@ -132,6 +136,7 @@ pub const ALL: &[&dyn Measure] = &[
     &swap::Swap,
     &real_time_throttling::RealTimeThrottling,
     &cache::Cache,
+    &bandwidth::Bandwidth,
     &frequency::Frequency,
     &idle_states::IdleStates,
     &siblings::Siblings,

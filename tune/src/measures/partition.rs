@@ -12,6 +12,13 @@ pub struct Partition;
 
 /// Where cgroup v2 is mounted.
 pub const BASE: &str = "/sys/fs/cgroup";
+const CONTROLLERS: &str = "/sys/fs/cgroup/cgroup.controllers";
+/// Controllers of cgroups, and the countermeasures that need each.
+const CPUSET: &str = "cpuset";
+pub const MEMORY: &str = "memory";
+pub const HUGETLB: &str = "hugetlb";
+const NEEDS: [(&str, &[&str]); 3] =
+    [(CPUSET, &["partition", "slices"]), (MEMORY, &["memory-reserve"]), (HUGETLB, &["huge-pages"])];
 
 impl Measure for Partition {
     fn about(&self) -> &'static About {
@@ -35,17 +42,17 @@ impl Measure for Partition {
 
     fn propose(&self, split: &Split) -> Proposal {
         let mut proposal = Proposal::default();
-        let Some(controllers) = split.read(&format!("{BASE}/cgroup.controllers")) else {
-            proposal.missing(format!("{BASE}/cgroup.controllers"));
+        if split.read(CONTROLLERS).is_none() {
+            proposal.missing(CONTROLLERS);
             return proposal;
-        };
-        if !controllers.split_whitespace().any(|one| one == "cpuset") {
+        }
+        if !controls(split, CPUSET) {
             proposal.told(format!(
                 "cgroup v2 at {BASE} has no cpuset controller; it may be another hierarchy's (cgroup v1)"
             ));
             return proposal;
         }
-        proposal.want_file(split, format!("{BASE}/cgroup.subtree_control"), Form::Controllers, "+cpuset");
+        want_controllers(split, &mut proposal);
         if node::systemd_runs(split.node) {
             let object = Object::Unit { unit: "init.scope".to_owned(), property: "AllowedCPUs".to_owned() };
             proposal.want(split, object, Form::List, split.system.to_string());
@@ -75,4 +82,43 @@ fn claimed(claim: &Claim, proposal: &mut Proposal) {
 /// The cgroup of a claim's programs.
 pub fn group(owner: &Owner) -> String {
     format!("{BASE}/{}", owner.group())
+}
+
+/// Whether cgroups have this controller here.
+pub fn controls(split: &Split, controller: &str) -> bool {
+    split.read(CONTROLLERS).is_some_and(|all| all.split_whitespace().any(|one| one == controller))
+}
+
+/// For the cgroups below the root, all that any claim needs: one file has them all, so each countermeasure proposes the same.
+/// One that a job needed stays until nobody needs any, because what the file showed before is given back as a whole.
+pub fn want_controllers(split: &Split, proposal: &mut Proposal) {
+    let object = Object::file(format!("{BASE}/cgroup.subtree_control"));
+    let had = split.state.entry(&object).map(|entry| entry.wanted.clone()).unwrap_or_default();
+    let claimed = |names: &[&str]| {
+        split.all_claims.iter().any(|claim| names.iter().any(|name| claim.measures.contains_key(*name)))
+    };
+    let needed = NEEDS.iter().filter(|(controller, names)| {
+        had.split(' ').any(|one| one.trim_start_matches('+') == *controller)
+            || (claimed(names) && controls(split, controller))
+    });
+    let wanted = needed.map(|(controller, _)| format!("+{controller}")).collect::<Vec<_>>().join(" ");
+    proposal.want(split, object, Form::Controllers, wanted);
+}
+
+/// The claims that want this countermeasure in a cgroup of their own, each with its number.
+pub fn with_groups<'a>(split: &Split<'a>, measure: &str, proposal: &mut Proposal) -> Vec<(&'a Claim, u64)> {
+    let mut found = Vec::new();
+    for claim in split.claims.iter().filter(|claim| has_group(split, claim)) {
+        if !claim.measures.contains_key("partition") {
+            proposal.told(format!("the CPUs of {} are no partition: it has no cgroup of ours", claim.owner));
+        } else if let Some(number) = claim.measures.get(measure).copied().flatten() {
+            found.push((*claim, number));
+        }
+    }
+    found
+}
+
+/// The largest that anybody wants of this countermeasure; nothing if nobody wants it.
+pub fn wanted_number(split: &Split, measure: &str) -> Option<u64> {
+    split.all_claims.iter().filter_map(|claim| claim.measures.get(measure).copied().flatten()).max()
 }

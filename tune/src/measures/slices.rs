@@ -2,7 +2,7 @@
 //! Daemons and user sessions are bound to the system's CPUs by their cgroups: systemd's slices, or whatever groups
 //! there are.
 
-use super::{About, Measure};
+use super::{About, Measure, partition};
 use crate::form::Form;
 use crate::node;
 use crate::object::Object;
@@ -33,7 +33,7 @@ impl Measure for Slices {
     fn propose(&self, split: &Split) -> Proposal {
         let mut proposal = Proposal::default();
         let system = split.system.to_string();
-        proposal.want_file(split, format!("{BASE}/cgroup.subtree_control"), Form::Controllers, "+cpuset");
+        partition::want_controllers(split, &mut proposal);
         if node::systemd_runs(split.node) {
             for unit in UNITS.iter().filter(|unit| split.node.exists(&format!("{BASE}/{unit}"))) {
                 let object = Object::Unit { unit: (*unit).to_owned(), property: "AllowedCPUs".to_owned() };

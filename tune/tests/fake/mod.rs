@@ -179,22 +179,29 @@ impl Fake {
         // the kernel has an order of its own
         now.sort_unstable();
         self.set(PATH, &format!("{}\n", now.join(" ")));
-        let on = now.iter().any(|name| name == "cpuset");
         for group in self
             .linux
             .list("/sys/fs/cgroup")?
             .iter()
             .filter(|name| self.linux.exists(&format!("/sys/fs/cgroup/{name}/cgroup.procs")))
         {
-            self.cpuset_files(&format!("/sys/fs/cgroup/{group}"), on);
+            self.controlled(&format!("/sys/fs/cgroup/{group}"));
         }
         Ok(())
     }
 
-    fn cpuset_files(&self, group: &str, on: bool) {
-        for (name, text) in [("cpuset.cpus", "\n"), ("cpuset.cpus.partition", "member\n"), ("cpuset.mems", "\n")] {
+    /// A cgroup has the files of those controllers that are on above it.
+    fn controlled(&self, group: &str) {
+        let on = self.get("/sys/fs/cgroup/cgroup.subtree_control");
+        for (name, text) in [
+            ("cpuset.cpus", "\n"),
+            ("cpuset.cpus.partition", "member\n"),
+            ("cpuset.mems", "\n"),
+            ("memory.low", "0\n"),
+            ("hugetlb.2MB.max", "max\n"),
+        ] {
             let path = format!("{group}/{name}");
-            match on {
+            match on.split_whitespace().any(|one| name.split('.').next() == Some(one)) {
                 true if !self.linux.exists(&path) => self.set(&path, text),
                 true => (),
                 false => fs::remove_file(self.linux.path(&path)).unwrap_or(()),
@@ -220,11 +227,18 @@ pub fn mask(cpus: &Cpus) -> String {
     format!("{:0>8}\n", cpus.mask())
 }
 
-/// The lines of a schemata file, with those of the same resource replaced.
+/// The lines of a schemata file, with those of the same resource replaced, filled up as kernels do.
 fn merged(now: &str, written: &str) -> String {
     let key = |line: &str| line.trim().split(':').next().unwrap_or_default().to_owned();
-    let new =
-        |line: &str| written.lines().find(|other| key(other) == key(line)).map(|other| format!("    {}", other.trim()));
+    let filled = |line: &str| {
+        let (resource, domains) = line.trim().split_once(':').unwrap();
+        let filled = |domain: &str| match domain.split_once('=').unwrap() {
+            (domain, value) if resource == "MB" => format!("{domain}={value:>3}"),
+            (domain, value) => format!("{domain}={value:0>3}"),
+        };
+        format!("    {resource}:{}", domains.split(';').map(filled).collect::<Vec<_>>().join(";"))
+    };
+    let new = |line: &str| written.lines().find(|other| key(other) == key(line)).map(&filled);
     now.lines().map(|line| new(line).unwrap_or_else(|| line.to_owned()) + "\n").collect()
 }
 
@@ -287,8 +301,7 @@ impl Node for Fake {
             self.set(&format!("{path}/cpus_list"), "\n");
         } else if path.starts_with("/sys/fs/cgroup") {
             self.set(&format!("{path}/cgroup.procs"), "");
-            let on = self.get("/sys/fs/cgroup/cgroup.subtree_control").contains("cpuset");
-            self.cpuset_files(path, on);
+            self.controlled(path);
         }
         Ok(())
     }
