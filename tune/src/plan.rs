@@ -9,10 +9,10 @@ use crate::claim::Claim;
 use crate::cpus::Cpus;
 use crate::error::{Error, Result};
 use crate::journal::State;
-use crate::measures::{self, About};
+use crate::measures::{self, About, Measure};
 use crate::node::Node;
 use crate::object::Object;
-use crate::split::{Change, Proposal, Split};
+use crate::split::{Change, Note, Proposal, Split};
 
 #[derive(Debug, Serialize)]
 pub struct Plan {
@@ -21,6 +21,8 @@ pub struct Plan {
     pub parts: Vec<Part>,
     /// The words to add to the kernel's command line, merged.
     pub boot_line: String,
+    /// What nobody asked for, and would change something or was found to matter here.
+    pub left_out: Vec<Part>,
 }
 
 /// One countermeasure of a plan.
@@ -40,7 +42,7 @@ pub struct Part {
 
 #[derive(Debug, Serialize)]
 struct Rest {
-    notes: Vec<crate::split::Note>,
+    notes: Vec<Note>,
     boot: Vec<String>,
 }
 
@@ -54,7 +56,22 @@ pub struct Step {
 }
 
 impl Part {
-    pub fn notes(&self) -> &[crate::split::Note] {
+    /// Nothing if no claim wants it.
+    fn make(node: &dyn Node, state: &State, online: &Cpus, claims: &[Claim], measure: &dyn Measure) -> Option<Part> {
+        let about = measure.about();
+        let split = Split::new(node, state, online, claims, about.name)?;
+        let Proposal { changes, notes, boot } = measure.propose(&split);
+        let changes = changes.into_iter().map(|change| Step::look(node, change)).collect();
+        let (why, stops, cost) = (about.does, about.stops, about.cost);
+        let (application, rest) = (split.application, Rest { notes, boot });
+        Some(Part { measure: about.name, why, stops, cost, application, changes, rest, about })
+    }
+
+    fn found(&self) -> bool {
+        self.notes().iter().any(|note| matches!(note, Note::Found(_)))
+    }
+
+    pub fn notes(&self) -> &[Note] {
         &self.rest.notes
     }
 
@@ -74,16 +91,32 @@ impl Plan {
         let application = claims.iter().fold(Cpus::default(), |all, claim| all.union(&claim.cpus));
         let mut parts = Vec::new();
         for measure in measures::ALL {
-            let about = measure.about();
-            let Some(split) = Split::new(node, state, &online, claims, about.name) else { continue };
-            let Proposal { changes, notes, boot } = measure.propose(&split);
-            let changes = changes.into_iter().map(|change| Step::look(node, change)).collect();
-            let (why, stops, cost) = (about.does, about.stops, about.cost);
-            let (application, rest) = (split.application, Rest { notes, boot });
-            parts.push(Part { measure: about.name, why, stops, cost, application, changes, rest, about });
+            parts.extend(Part::make(node, state, &online, claims, *measure));
         }
         let boot_line = boot_line(node, parts.iter().flat_map(|part| part.boot().iter()));
-        Ok(Plan { system: online.without(&application), application, parts, boot_line })
+        let (system, left_out) = (online.without(&application), Vec::new());
+        Ok(Plan { application, system, parts, boot_line, left_out })
+    }
+
+    /// With what the last claim leaves out; but nothing that was refused by name.
+    pub fn with_left_out(self, node: &dyn Node, state: &State, claims: &[Claim], refused: &[String]) -> Result<Plan> {
+        let online = online(node, state)?;
+        let mut left_out = Vec::new();
+        for measure in measures::ALL {
+            let about = measure.about();
+            let asked_for = self.parts.iter().any(|part| part.measure == about.name);
+            if about.usual || asked_for || refused.iter().any(|name| name == about.name) {
+                continue;
+            }
+            // each beside what was asked for, not beside the others: some share their objects
+            let mut claims = claims.to_vec();
+            if let Some(claim) = claims.last_mut() {
+                claim.measures.insert(about.name.to_owned(), about.number.map(|number| number.usual));
+            }
+            let part = Part::make(node, state, &online, &claims, *measure);
+            left_out.extend(part.filter(|part| part.found() || part.open().next().is_some()));
+        }
+        Ok(Plan { left_out, ..self })
     }
 
     pub fn wants(&self, object: &Object) -> bool {

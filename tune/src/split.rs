@@ -117,6 +117,8 @@ pub enum Note {
     Missing(String),
     /// Something that this tool does not do, or cannot.
     Told(String),
+    /// Something on this node that a person should know of even if the countermeasure is not asked for.
+    Found(String),
 }
 
 /// The answer of a countermeasure.
@@ -167,6 +169,10 @@ impl Proposal {
 
     pub fn told(&mut self, text: impl Into<String>) {
         self.notes.push(Note::Told(text.into()));
+    }
+
+    pub fn found(&mut self, text: impl Into<String>) {
+        self.notes.push(Note::Found(text.into()));
     }
 
     pub fn missing(&mut self, what: impl Into<String>) {

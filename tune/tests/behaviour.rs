@@ -101,6 +101,14 @@ fn a_refusal_is_reported_and_the_rest_goes_on() {
     let verdict = verdict(&node);
     assert!(verdict.holds());
     assert_eq!(verdict.refused.len(), 1);
+    let offered = || {
+        let state = verify::applied(&node).unwrap();
+        Plan::make(&node, &state, &state.claims).unwrap().boot_line
+    };
+    assert!(offered().starts_with("isolcpus=managed_irq,4-7 "), "{}", offered());
+    node.set("/proc/cmdline", "isolcpus=domain,managed_irq,4-7\n");
+    assert!(!offered().contains("isolcpus"), "{}", offered());
+    node.set("/proc/cmdline", "root=/dev/vda quiet\n");
     let done = to(&node, &[]);
     assert!(done.not_restored.is_empty() && done.restored.iter().all(|event| event.object.to_string() != MANAGED));
 }

@@ -91,6 +91,39 @@ fn the_proposal_leaves_the_first_core() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("one core"));
 }
 
+/// Samplers are found and named even if nobody wants them to be frozen.
+#[test]
+fn what_is_left_out_is_named() {
+    let node = Fake::node();
+    node.set("/proc/77/stat", "77 (sar) S 0 0 0 0 0 4194304 0 0 0 0 0 0 0 0 0 0 0 0 900 0 0\n");
+    node.set("/proc/77/status", "Name:\tsar\nCpus_allowed_list:\t0-7\n");
+    node.set("/proc/77/cgroup", "0::/user.slice\n");
+    let said = |words: &[&str]| String::from_utf8(tune(&node, words).stdout).expect("text");
+    let text = said(&["plan", "--cpus", "4-7", "--without", "partition,interrupts,kernel-threads,rcu,slices"]);
+    let (asked_for, left_out) = text.split_once("\nleft out").expect(&text);
+    assert!(!asked_for.contains("collectd"), "{text}");
+    for line in [
+        "collectd (40) samples, as collectd.service",
+        "sar (77) samples, and has no service of its own",
+        "  siblings: takes all but the first hardware thread",
+    ] {
+        assert!(left_out.contains(line), "{line} not in {left_out}");
+    }
+    assert!(!left_out.contains("  slices: "), "refused by name: {left_out}");
+    let words = ["plan", "--all", "--cpus", "4-7", "--with", "cache"];
+    let all = said(&words);
+    let (asked_for, left_out) = all.split_once("\nleft out").expect(&all);
+    assert!(asked_for.contains("-> L3:0=3;1=3 MB:0=100;1=100\n"), "{all}");
+    assert!(left_out.contains("-> L3:0=3;1=3 MB:0=50;1=50\n"), "{all}");
+    let with = said(&["plan", "--cpus", "4-7", "--with", "samplers", "--without", "partition"]);
+    let (asked_for, left_out) = with.split_once("\nleft out").expect(&with);
+    assert!(asked_for.contains("collectd.service/cgroup.freeze") && !left_out.contains("samplers"), "{with}");
+    assert!(!said(&["plan", "--cpus", "4-7", "--only", FILES]).contains("left out"));
+    let facts = facts(&node, &["plan", "--cpus", "4-7"]);
+    let names: Vec<_> = facts["left_out"].as_array().expect("a list").iter().map(|part| &part["measure"]).collect();
+    assert!(names.contains(&&"samplers".into()) && !names.contains(&&"vmstat".into()), "{names:?}");
+}
+
 #[test]
 fn exports_say_what_they_lack() {
     let node = Fake::node();

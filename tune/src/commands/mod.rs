@@ -52,7 +52,10 @@ fn claim(node: &dyn Node, state: &State, owner: Owner, wanted: &Wanted) -> Resul
 fn plan(node: &dyn Node, wanted: &Wanted, all: bool, json: bool) -> Result<ExitCode> {
     let state = state_of_this_boot(node)?;
     let claims = joined(node, &state, Owner::Node, wanted)?;
-    let plan = Plan::make(node, &state, &claims)?;
+    let mut plan = Plan::make(node, &state, &claims)?;
+    if wanted.only.is_empty() {
+        plan = plan.with_left_out(node, &state, &claims, &wanted.without)?;
+    }
     if json {
         print_json(&plan)?
     } else {

@@ -3,11 +3,13 @@
 
 use super::{About, Measure};
 use crate::form::Form;
+use crate::object::Object;
 use crate::split::{Proposal, Split};
 
 pub struct Interrupts;
 
 const IRQ: &str = "/proc/irq";
+const MANAGED: &str = "managed_irq";
 
 impl Measure for Interrupts {
     fn about(&self) -> &'static About {
@@ -34,6 +36,18 @@ impl Measure for Interrupts {
                 proposal.leave(split, path, Form::List);
             }
         }
+        managed(split, &mut proposal);
         proposal
+    }
+}
+
+/// Which ones the kernel manages no file tells: it refuses to move them.
+fn managed(split: &Split, proposal: &mut Proposal) {
+    let of_devices = |object: &&Object| matches!(object, Object::File { path } if path.starts_with(IRQ));
+    let kept = split.state.refused.iter().filter(of_devices).count();
+    let heeded = split.read("/proc/cmdline").is_some_and(|line| line.contains(MANAGED));
+    if kept > 0 && !heeded {
+        proposal.told(format!("{kept} of the interrupts are managed: the kernel alone places them, at boot"));
+        proposal.boot.push(format!("isolcpus={MANAGED},{}", split.application));
     }
 }

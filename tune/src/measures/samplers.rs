@@ -69,11 +69,12 @@ impl Measure for Samplers {
             let group = threads::group(split.node, process.id).unwrap_or_default();
             let unit = group.rsplit('/').next().unwrap_or_default();
             if !unit.ends_with(".service") || unit.starts_with("user@") {
-                proposal.told(format!(
+                proposal.found(format!(
                     "{} ({}) samples, and has no service of its own that could be frozen",
                     process.name, process.id
                 ));
             } else if !frozen.contains(&group) {
+                proposal.found(format!("{} ({}) samples, as {unit}", process.name, process.id));
                 proposal.want_file(split, format!("{GROUPS}{group}/cgroup.freeze"), Form::Text, "1");
                 frozen.push(group);
             }

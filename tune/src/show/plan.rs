@@ -23,6 +23,7 @@ pub fn plan(plan: &Plan, all: bool) -> String {
     if !plan.boot_line.is_empty() {
         text += &format!("\nonly a boot can do these; add to the kernel's command line:\n  {}\n", plan.boot_line);
     }
+    text += &left_out(plan, all);
     let changes = open.iter().map(|part| part.open().count()).sum();
     text + &match changes {
         0 => "\nnothing to change\n".to_owned(),
@@ -54,11 +55,33 @@ fn remarks(plan: &Plan) -> String {
     for part in &plan.parts {
         for note in part.notes() {
             let line = match note {
-                Note::Told(line) => line.clone(),
+                Note::Told(line) | Note::Found(line) => line.clone(),
                 Note::Missing(what) => format!("{what} is not on this node"),
             };
             text += &format!("  {}: {line}\n", part.measure);
         }
     }
     if text.is_empty() { text } else { format!("\nto know:\n{text}") }
+}
+
+/// What a person may ask for, and whom he would stop by it.
+fn left_out(plan: &Plan, all: bool) -> String {
+    let mut text = String::new();
+    for part in &plan.left_out {
+        text += &format!("  {}: {}\n", part.measure, part.why);
+        if all {
+            text += &diff(part, all);
+        }
+        for note in part.notes() {
+            if let Note::Found(line) = note {
+                text += &format!("    {line}\n");
+            }
+        }
+    }
+    if text.is_empty() {
+        return text;
+    }
+    format!(
+        "\nleft out, for not every site wants them; `tacet tune list NAME` tells all of one, `--with NAME` adds it:\n{text}"
+    )
 }
