@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * source KIND ...: a source of noise on purpose, for ablation.sh, which counts where it strikes.
+ * source KIND ...: a source of noise on purpose, for ablation.sh and settings.sh, which count where it strikes.
  *   busy THREADS ROUNDS   a busy daemon: threads that compute; prints `CPU ROUNDS` for each CPU where one found itself
  *   modules ROUNDS        asks ROUNDS times for a protocol that does not exist, so that the kernel looks for a module
  *   grace ROUNDS          waits for ROUNDS grace periods of RCU
@@ -9,6 +9,8 @@
  *   unmap THREADS ROUNDS  a neighbour: maps, touches and unmaps ROUNDS times while its other threads compute, so that
  *                         each CPU with one of them is told each time
  *   merge PAGES           offers equal pages for merging, says `ready`, and stays until it is killed
+ *   join PAGES            offers small pages that may be joined to huge ones, says `ready`, and stays
+ *   touch PAGES           says `ready` and touches its pages again and again, a second thread beside it
  *   spin                  computes until it is killed, and enters no kernel
  */
 #include <errno.h>
@@ -159,19 +161,70 @@ static int unmap(int count, long each)
 	return 0;
 }
 
-static int merge(long pages)
+static char *anonymous(long pages)
 {
 	char *memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (memory == MAP_FAILED)
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void ready(void)
+{
+	puts("ready");
+	fflush(stdout);
+}
+
+static int merge(long pages)
+{
+	char *memory = anonymous(pages);
+
+	if (!memory)
 		return fail("source: mmap");
 	memset(memory, 7, pages * PAGE);
 	if (madvise(memory, pages * PAGE, MADV_MERGEABLE))
 		return fail("source: madvise");
-	puts("ready");
-	fflush(stdout);
+	ready();
 	pause();
 	return 0;
+}
+
+static int join_pages(long pages)
+{
+	char *memory = anonymous(pages);
+
+	if (!memory)
+		return fail("source: mmap");
+	if (madvise(memory, pages * PAGE, MADV_NOHUGEPAGE))
+		return fail("source: madvise");
+	memset(memory, 7, pages * PAGE);
+	if (madvise(memory, pages * PAGE, MADV_HUGEPAGE))
+		return fail("source: madvise");
+	ready();
+	pause();
+	return 0;
+}
+
+static void *stay(void *unused)
+{
+	pause();
+	return unused;
+}
+
+/* Of a process with one thread the kernel knows where its memory belongs. */
+static int touch(long pages)
+{
+	char *memory = anonymous(pages);
+	pthread_t second;
+
+	if (!memory)
+		return fail("source: mmap");
+	if (start(&second, 1, stay, NULL))
+		return 1;
+	memset(memory, 7, pages * PAGE);
+	ready();
+	for (;;)
+		for (long page = 0; page < pages; page++)
+			memory[page * PAGE]++;
 }
 
 int main(int argc, char **argv)
@@ -191,6 +244,10 @@ int main(int argc, char **argv)
 		return sample((int)first, (unsigned long long)second);
 	if (!strcmp(kind, "merge") && first > 0)
 		return merge(first);
+	if (!strcmp(kind, "join") && first > 0)
+		return join_pages(first);
+	if (!strcmp(kind, "touch") && first > 0)
+		return touch(first);
 	if (!strcmp(kind, "spin"))
 		for (;;)
 			compute();

@@ -41,7 +41,7 @@ drifted() { # WORDS: verify fails, and says them
 	case $said in *"$*"*) ;; *) fail "verify does not say '$*': $said" ;; esac
 }
 
-all=counters,samplers,deadline-server,real-time-throttling,idle-states,huge-pages=8,slices
+all=counters,samplers,deadline-server,real-time-throttling,idle-states,huge-pages=8,memory,memory-reserve=64,cache,bandwidth,slices
 claim() { # the most that this kernel has
 	echo --cpus 2-3 --with $all
 }
@@ -49,6 +49,8 @@ claim() { # the most that this kernel has
 # shellcheck disable=SC2046  # these are words
 everything() {
 	objects >before
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$T-tune" plan $(claim) >said 2>&1 || fail "a plan of nobody's: $(tail -1 said)"
+	grep -q '^CPUs 2-3 for the application' said || fail "a plan of nobody's: $(head -3 said)"
 	tune plan $(claim)
 	same "a plan"
 	tune apply $(claim)
@@ -57,6 +59,8 @@ everything() {
 	[ "$(cat /sys/devices/virtual/workqueue/cpumask)" = 3 ] || fail "workers run on $(cat /sys/devices/virtual/workqueue/cpumask)"
 	[ "$(taskset -cp $$ | sed 's/.*: //')" = 0,1 ] || fail "this shell may run on $(taskset -cp $$)"
 	[ "$("$T-tune" run -- bash -c 'taskset -cp $$' | sed "s/.*: //")" = 2,3 ] || fail "a program does not get the CPUs"
+	[ "$(cat $groups/tacet/memory.low)" = 67108864 ] || fail "of memory is kept: $(cat $groups/tacet/memory.low)"
+	charged
 	tune verify
 	objects >applied
 	tune apply $(claim)
@@ -68,6 +72,91 @@ everything() {
 	echo member >$groups/tacet/cpuset.cpus.partition
 	drifted "partition  /sys/fs/cgroup/tacet/cpuset.cpus.partition"
 	tune apply $(claim)
+	tune verify
+	disturbed
+	plugged
+	tune undo
+	! grep -q '^NOT' said || fail "undo: $(cat said)"
+	same "undo"
+}
+
+charged() { # a huge page, to the cgroup of the program that has it
+	local book=$groups/tacet/hugetlb.2MB
+	[ "$(cat $book.max)" = $((8 << 21)) ] || fail "of huge pages may be had: $(cat $book.max)"
+	# MAP_PRIVATE, MAP_ANONYMOUS, MAP_HUGETLB
+	"$T-tune" run -- python3 - >booked <<-END || fail "no huge page"
+		import mmap
+		page = mmap.mmap(-1, 2 << 20, flags=0x40022)
+		page[0] = 1
+		print(open("$book.current").read().strip())
+	END
+	[ "$(cat booked)" = $((1 << 21)) ] || fail "of a huge page was booked: $(cat booked)"
+}
+
+# Each countermeasure that is in force, by one of its objects; a second apply puts all right.
+disturbed() {
+	"$T-tune" --json status >status.json
+	python3 $F/disturb.py status.json >touched || fail "nothing can be disturbed"
+	[ "$(wc -l <touched)" -ge 12 ] || fail "no more could be disturbed than $(cat touched)"
+	"$T-tune" --json verify >verdict.json && fail "verify did not see $(cat touched)"
+	python3 $F/disturb.py status.json verdict.json touched | grep . >unnamed && fail "verify does not name $(cat unnamed)"
+	tune apply $(claim)
+	tune verify
+	note "disturbed and put right: $(cut -d' ' -f1 touched | tr '\n' ' ')"
+}
+
+plugged() { # a disk that comes and goes
+	local affinity=/sys/block/nullb0/queue/rq_affinity
+	modprobe null_blk nr_devices=1 queue_mode=2 || fail "null_blk"
+	drifted "block  $affinity"
+	grep -q . <<<"$("$T-tune" verify | grep '^NEW')" || fail "a disk that was plugged in is not new"
+	tune apply $(claim)
+	[ "$(cat $affinity)" = 0 ] || fail "a disk that was plugged in has $(cat $affinity)"
+	rmmod null_blk
+	drifted "GONE"
+}
+
+# Killed on entering any of its calls that change something, and then its undo.
+calls=write,mkdir,rmdir,unlink,rename,fsync,sched_setaffinity
+
+killed_at() { # CALL WORDS: whether it was
+	local call=$1
+	shift
+	strace -qq -o /dev/null -e trace=$calls -e inject=$calls:signal=KILL:when="$call" "$T-tune" "$@" >/dev/null 2>&1
+	[ $? = 137 ]
+}
+
+# shellcheck disable=SC2046  # these are words
+stepped() {
+	local call all stride
+	objects >before
+	strace -qq -o made -e trace=$calls "$T-tune" apply $(claim) >/dev/null || fail "apply"
+	tune undo
+	same "undo"
+	all=$(wc -l <made)
+	[ "$all" -gt 100 ] || fail "an apply makes $all calls"
+	stride=$(full 50 9)
+	for call in $(seq $((1 + RANDOM % stride)) "$stride" "$all"); do
+		killed_at "$call" apply $(claim) || fail "it was not killed at call $call"
+		killed_at "$call" undo
+		tune undo
+		same "killed at call $call of $all"
+	done
+}
+
+# Where cores have two threads and each socket its memory.
+shaped() {
+	objects >before
+	tune apply --cpus 4-7 --with memory,siblings
+	[ "$(cat $cpus/online)" = 0-4,6 ] || fail "online are $(cat $cpus/online)"
+	said=$("$T-tune" run -- grep -E '^(Mem|Cpu)s_allowed_list' /proc/self/status | cut -f2 | tr '\n' ' ')
+	[ "$said" = "4,6 1 " ] || fail "a program gets CPUs and memory $said"
+	tune verify
+	echo 0-1 >$groups/tacet/cpuset.mems
+	drifted "memory  $groups/tacet/cpuset.mems"
+	echo 1 >$cpus/cpu5/online
+	drifted "siblings  $cpus/cpu5/online"
+	tune apply --cpus 4-7 --with memory,siblings
 	tune verify
 	tune undo
 	! grep -q '^NOT' said || fail "undo: $(cat said)"
@@ -110,8 +199,14 @@ kept() {
 systemd() {
 	systemctl is-system-running --wait >running
 	note "systemd says: $(cat running)"
+	cp /bin/sleep collectd
+	systemd-run --quiet --unit=sampler "$PWD/collectd" 10000 || fail "no sampler"
+	until_true "it samples" pgrep -x collectd >/dev/null
 	kept >before
+	tune plan --cpus 2-3
+	grep -q 'collectd ([0-9]*) samples, as sampler.service' said || fail "no sampler is named: $(cat said)"
 	tune apply $(claim)
+	[ "$(cat $groups/system.slice/sampler.service/cgroup.freeze)" = 1 ] || fail "the sampler samples"
 	[ "$(cat $groups/system.slice/cpuset.cpus.effective)" = 0-1 ] || fail "system.slice has $(cat $groups/system.slice/cpuset.cpus.effective)"
 	systemd-run --quiet --unit=later sleep 1000 || fail "no service can be started"
 	pid=$(systemctl show -p MainPID --value later)
@@ -126,10 +221,30 @@ systemd() {
 	drifted "AllowedCPUs of system.slice"
 	tune apply $(claim)
 	systemctl stop later
+	exported
 	tune undo
+	[ "$(cat $groups/system.slice/sampler.service/cgroup.freeze)" = 0 ] || fail "the sampler stays frozen"
 	! grep -q '^NOT' said || fail "undo: $(cat said)"
 	kept >after
 	diff before after >difference || fail "undo: $(head -6 difference | tr '\n' ';')"
+	systemctl stop sampler
+}
+
+# systemd takes the files that are exported for it, and they put right what drifted.
+exported() {
+	local file
+	"$T-tune" export systemd --cpus 2-3 --output /etc >files || fail "no export"
+	[ "$(wc -l <files)" = 6 ] || fail "exported are $(cat files)"
+	echo 1 >/proc/sys/vm/stat_interval
+	echo 0 >/sys/kernel/rcu_normal
+	/usr/lib/systemd/systemd-sysctl /etc/sysctl.d/90-tacet.conf || fail "systemd-sysctl"
+	systemd-tmpfiles --create /etc/tmpfiles.d/90-tacet.conf || fail "systemd-tmpfiles"
+	[ "$(cat /proc/sys/vm/stat_interval /sys/kernel/rcu_normal | tr '\n' ' ')" = "3600 1 " ] || fail "what was exported is not in force"
+	systemctl daemon-reload
+	systemctl show -p DropInPaths system.slice | grep -q /etc/systemd/system/system.slice.d/90-tacet.conf || fail "systemd took no drop-in"
+	while read -r file; do rm "$file"; done <files
+	rmdir /etc/systemd/system/{init.scope,system.slice,user.slice,machine.slice}.d
+	systemctl daemon-reload
 }
 
 # Two jobs, in each order of ending; odd names; a job that begins twice.

@@ -188,7 +188,7 @@ fn what_two_share_goes_with_the_last() {
         claim("a", "2-3", &["cache=4", "partition"]),
         claim("b", "4-5", &["bandwidth=33", "huge-pages=8", "partition"]),
     );
-    to(&node, &[first.clone()]);
+    to(&node, std::slice::from_ref(&first));
     assert_eq!(node.get(SCHEMATA), "    MB:0=100;1=100\n    L3:0=00f;1=00f\n");
     to(&node, &[first.clone(), second.clone()]);
     assert_eq!(node.get(SCHEMATA), "    MB:0= 40;1= 40\n    L3:0=00f;1=00f\n");

@@ -63,10 +63,13 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("killed at random instants", "kills.sh random").within(1200),
     Scenario::new("every countermeasure on and off", "tune.sh everything"),
     Scenario::new("countermeasures killed halfway", "tune.sh killed").middle(),
+    Scenario::new("countermeasures killed at each call", "tune.sh stepped").middle().within(1200),
+    Scenario::new("countermeasures by sockets and cores", "tune.sh shaped").middle().on(2, 2, 2).with_memory_nodes(2),
     Scenario::new("countermeasures for two jobs", "tune.sh two_jobs").middle(),
     Scenario::new("countermeasures under systemd", "tune.sh systemd").middle().with_systemd(),
     Scenario::new("countermeasures ablated", "tune.sh ablation").middle().rarely(),
     Scenario::new("noise made on purpose vanishes", "ablation.sh vanish").rarely().in_turn(),
+    Scenario::new("noise of Linux's settings vanishes", "settings.sh vanish").rarely().in_turn(),
     Scenario::new("no tick with its countermeasure", "ablation.sh tick")
         .middle()
         .rarely()

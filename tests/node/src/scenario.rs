@@ -112,6 +112,12 @@ impl Scenario {
         self
     }
 
+    /// Whose memory is in so many nodes; after `on`.
+    pub const fn with_memory_nodes(mut self, count: u32) -> Scenario {
+        self.cpus.numa_nodes = count;
+        self
+    }
+
     /// With these words on the kernel's command line: on a node of its own, so after `on` or before `in_turn`.
     pub const fn booted_with(mut self, arguments: &'static str) -> Scenario {
         (self.end, self.arguments) = (End::Apart, arguments);
