@@ -113,7 +113,9 @@ fn due(node: &dyn Node, journal: &Journal, part: &Part, change: &Change, done: &
 /// Why it did not come to show what is wanted; `None` if it does.
 fn attempt(node: &dyn Node, entry: &Entry) -> Option<String> {
     let Entry { object, form, wanted, .. } = entry;
-    if let Err(error) = object.write(node, wanted) {
+    let before = object.read(node).ok().flatten().and_then(|shown| form.before(&shown));
+    if let Err(error) = before.map_or(Ok(()), |word| object.write(node, word)).and_then(|()| object.write(node, wanted))
+    {
         return Some(reason(&error));
     }
     match object.read(node) {

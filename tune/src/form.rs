@@ -44,6 +44,12 @@ impl Form {
         }
     }
 
+    /// What must be written before anything else is taken: Linux 6.1 leaves a partition that became invalid as it is until
+    /// it is none at all.
+    pub fn before(self, shown: &str) -> Option<&'static str> {
+        (self == Form::Partition && shown.contains(" invalid")).then_some("member")
+    }
+
     /// What to write so that the file shows `shown` again; it was changed to `wanted`.
     pub fn writable(self, shown: &str, wanted: &str) -> String {
         match self {

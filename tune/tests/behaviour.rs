@@ -173,6 +173,19 @@ fn a_job_within_the_nodes_cpus_adds_and_takes_nothing() {
     assert_eq!(node.differs(&without.snapshot()), None);
 }
 
+#[test]
+fn a_partition_that_became_invalid_is_made_anew() {
+    const PARTITION: &str = "/sys/fs/cgroup/tacet/cpuset.cpus.partition";
+    let node = applied();
+    node.set(PARTITION, "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n");
+    assert_eq!(verdict(&node).drifted.len(), 1);
+    let done = to(&node, &[everything(Owner::Node, "4-7")]);
+    assert!(done.refused.is_empty(), "{:?}", done.refused);
+    assert_eq!(node.get(PARTITION), "isolated\n");
+    to(&node, &[]);
+    assert_eq!(node.differs(&Fake::node().snapshot()), None);
+}
+
 /// Two countermeasures change the same files; a job that ends takes only its own from them.
 #[test]
 fn what_two_share_goes_with_the_last() {

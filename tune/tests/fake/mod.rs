@@ -149,6 +149,8 @@ impl Fake {
             "smp_affinity_list" | "watchdog_cpumask" | "cpuset.cpus" | "cpuset.mems" | "cpus_list" => list(),
             "cpumask" | "default_smp_affinity" | "rps_cpus" => Ok(mask(&Cpus::from_mask(text).ok_or(errno(EINVAL))?)),
             "scaling_governor" if !["performance", "powersave"].contains(&text) => Err(errno(EINVAL)),
+            // as Linux 6.1 has it
+            "cpuset.cpus.partition" if text != "member" && self.get(path).contains("invalid") => Ok(self.get(path)),
             "cpuset.cpus.partition" => match text {
                 "isolated" if self.get(&path.replace(".partition", "")).trim().is_empty() => {
                     Ok("isolated invalid (cpuset.cpus is empty)\n".to_owned())
