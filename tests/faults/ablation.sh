@@ -228,8 +228,7 @@ vanish() {
 	for what in daemon device workers sampler grace_periods hurry merging watchdog queues write_back flushes statistics; do
 		$what
 	done
-	# older kernels make the buffers of the whole node large as well, at the first event, and leave them so
-	echo 4 >/sys/kernel/tracing/buffer_size_kb
+	small_again
 	note "without countermeasures:$counted"
 }
 
@@ -252,6 +251,7 @@ tick() {
 	compute_no_more
 	kill $spinner
 	wait $spinner
+	small_again
 	none "the tick" "$valid"
 	note "ticks in 2 s on CPUs 0 and 1: $elsewhere; window $tries"
 }

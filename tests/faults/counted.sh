@@ -46,6 +46,10 @@ forget() {
 	rmdir $instance || fail "tracing stays"
 }
 
+small_again() { # older kernels make the buffers of the whole node large as well, at the first event, and leave them so
+	echo 4 >/sys/kernel/tracing/buffer_size_kb
+}
+
 none() { # WHAT COUNT
 	[ "$2" = 0 ] || fail "with its countermeasure: $1 came $2 times to the application's CPUs"
 }

@@ -153,7 +153,7 @@ vanish() {
 	for what in slices packets joining watching polling pauses serving; do
 		$what
 	done
-	echo 4 >/sys/kernel/tracing/buffer_size_kb
+	small_again
 	note "without countermeasures:$counted"
 }
 
