@@ -12,7 +12,7 @@ use crate::error::{Result, reason};
 use crate::journal::{Entry, Journal};
 use crate::node::Node;
 use crate::object::Object;
-use crate::plan::{Part, Plan};
+use crate::plan::{Part, Plan, Step};
 use crate::split::Change;
 use crate::undo;
 
@@ -59,8 +59,23 @@ pub fn reconcile(node: &dyn Node, mut journal: Journal, claims: &[Claim]) -> Res
     for part in &plan.parts {
         apply(node, &mut journal, part, &mut done)?;
     }
+    if done.changed.iter().any(|event| event.object.is_a_cpu()) {
+        bind_again(node, &mut journal, claims, &mut done)?;
+    }
     journal.close()?;
     Ok(done)
+}
+
+/// Linux binds some of its own threads anew when a CPU goes (RCU's workers of expedited grace periods, seen on 6.12).
+fn bind_again(node: &dyn Node, journal: &mut Journal, claims: &[Claim], done: &mut Done) -> Result<()> {
+    for mut part in Plan::make(node, &journal.state, claims)?.parts {
+        let refused = &journal.state.refused;
+        part.changes.retain(|Step { change: Change { object, .. }, .. }| {
+            matches!(object, Object::Affinity { .. }) && !refused.contains(object)
+        });
+        apply(node, journal, &part, done)?;
+    }
+    Ok(())
 }
 
 fn apply(node: &dyn Node, journal: &mut Journal, part: &Part, done: &mut Done) -> Result<()> {

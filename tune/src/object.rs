@@ -97,6 +97,11 @@ impl Object {
         matches!(self, Object::File { .. })
     }
 
+    /// Whether it puts a CPU on or off line.
+    pub fn is_a_cpu(&self) -> bool {
+        matches!(self, Object::File { path } if path.starts_with("/sys/devices/system/cpu/cpu") && path.ends_with("/online"))
+    }
+
     /// Whether a value that was read is the wanted one.
     pub fn holds(&self, form: Form, shown: Option<&str>, wanted: &str) -> bool {
         match (self, shown) {

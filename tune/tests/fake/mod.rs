@@ -132,6 +132,7 @@ impl Fake {
         let on = |cpu: &u32| self.get(&format!("/sys/devices/system/cpu/cpu{cpu}/online")) == "1\n";
         let online: Cpus = (0..8).filter(on).collect();
         self.set("/sys/devices/system/cpu/online", &format!("{online}\n"));
+        self.set(&format!("/proc/{}/status", tree::BOUND_ANEW), &tree::status(&online));
         for cpu in 0..8 {
             let core: Cpus = [cpu / 2 * 2, cpu / 2 * 2 + 1].into_iter().collect();
             let shown = if online.contains(cpu) { core.intersection(&online).to_string() } else { String::new() };

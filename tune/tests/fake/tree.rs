@@ -73,6 +73,9 @@ const FILES: &[(&str, &str)] = &[
     ("fake/systemd/user.slice", "\n"),
 ];
 
+/// A thread that the kernel binds anew when CPUs go or come.
+pub const BOUND_ANEW: u32 = 7;
+
 /// Number, name, flags as the kernel has them, start time.
 const THREADS: &[(u32, &str, u32, u32)] = &[
     (1, "systemd", 0x0040_0100, 3),
@@ -81,6 +84,7 @@ const THREADS: &[(u32, &str, u32, u32)] = &[
     (4, "migration/4", 0x0420_8040, 4),
     (5, "kcompactd0", 0x0020_8040, 5),
     (6, "irq/24-eth0", 0x0020_8040, 5),
+    (BOUND_ANEW, "rcu_exp_par_gp_kthread_worker/0", 0x0020_8040, 5),
     (40, "collectd", 0x0040_0000, 900),
 ];
 
