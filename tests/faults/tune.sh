@@ -128,19 +128,19 @@ killed_at() { # CALL WORDS: whether it was
 
 # shellcheck disable=SC2046  # these are words
 stepped() {
-	local call all stride
+	local call last stride
 	objects >before
 	strace -qq -o made -e trace=$calls "$T-tune" apply $(claim) >/dev/null || fail "apply"
 	tune undo
 	same "undo"
-	all=$(wc -l <made)
-	[ "$all" -gt 100 ] || fail "an apply makes $all calls"
+	last=$(wc -l <made)
+	[ "$last" -gt 100 ] || fail "an apply makes $last calls"
 	stride=$(full 50 9)
-	for call in $(seq $((1 + RANDOM % stride)) "$stride" "$all"); do
+	for call in $(seq $((1 + RANDOM % stride)) "$stride" "$last"); do
 		killed_at "$call" apply $(claim) || fail "it was not killed at call $call"
 		killed_at "$call" undo
 		tune undo
-		same "killed at call $call of $all"
+		same "killed at call $call of $last"
 	done
 }
 
