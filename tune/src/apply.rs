@@ -51,9 +51,11 @@ pub fn reconcile(node: &dyn Node, mut journal: Journal, claims: &[Claim]) -> Res
     let mut done = Done { gone_with_boot: journal.gone_with_boot, ..Done::default() };
     let plan = Plan::make(node, &journal.state, claims)?;
     journal.claim(claims)?;
-    let released: Vec<Entry> =
-        journal.state.entries.iter().filter(|entry| !plan.wants(&entry.object)).cloned().collect();
-    for entry in released.iter().rev() {
+    let released = journal.state.entries.iter().filter(|entry| !plan.wants(&entry.object)).cloned();
+    // threads last: none may go back to a CPU that a partition has, or that is offline
+    let (threads, others): (Vec<Entry>, Vec<Entry>) =
+        released.partition(|entry| matches!(entry.object, Object::Affinity { .. }));
+    for entry in others.iter().rev().chain(threads.iter().rev()) {
         undo::restore(node, &mut journal, entry, &mut done)?;
     }
     for part in &plan.parts {

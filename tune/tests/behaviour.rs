@@ -186,6 +186,21 @@ fn a_partition_that_became_invalid_is_made_anew() {
     assert_eq!(node.differs(&Fake::node().snapshot()), None);
 }
 
+/// A memory node's thread belongs on CPUs that the partition has until it has gone.
+#[test]
+fn threads_go_back_when_their_cpus_are_free() {
+    let node = Fake::node();
+    node.set("/proc/8/stat", "8 (kcompactd1) S 0 0 0 0 0 2129984 0 0 0 0 0 0 0 0 0 0 0 0 5 0 0\n");
+    node.set("/proc/8/status", "Name:\tany\nCpus_allowed_list:\t4-7\nMems_allowed_list:\t0-1\n");
+    node.set("/proc/8/cgroup", "0::/\n");
+    let before = node.snapshot();
+    to(&node, &[everything(Owner::Node, "4-7")]);
+    assert!(node.get("/proc/8/status").contains("\t0-3\n"));
+    let done = to(&node, &[]);
+    assert!(done.not_restored.is_empty(), "{:?}", done.not_restored);
+    assert_eq!(node.differs(&before), None);
+}
+
 /// Two countermeasures change the same files; a job that ends takes only its own from them.
 #[test]
 fn what_two_share_goes_with_the_last() {

@@ -331,6 +331,10 @@ impl Node for Fake {
 
     fn set_affinity(&self, thread: u32, cpus: &Cpus) -> io::Result<()> {
         self.step()?;
+        let online = Cpus::from_list(&self.get("/sys/devices/system/cpu/online")).unwrap();
+        if cpus.intersection(&online).without(&self.isolated()).is_empty() {
+            return Err(errno(EINVAL));
+        }
         self.set(&format!("/proc/{thread}/status"), &tree::status(cpus));
         Ok(())
     }
