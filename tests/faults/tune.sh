@@ -133,8 +133,9 @@ stepped() {
 	strace -qq -o made -e trace=$calls "$T-tune" apply $(claim) >/dev/null || fail "apply"
 	tune undo
 	same "undo"
-	last=$(wc -l <made)
-	[ "$last" -gt 100 ] || fail "an apply makes $last calls"
+	# each kind of call is counted by itself
+	last=$(sed 's/(.*//' made | sort | uniq -c | sort -n | awk 'END { print $1 }')
+	[ "$last" -gt 50 ] || fail "an apply makes $last calls of a kind"
 	stride=$(full 50 9)
 	for call in $(seq $((1 + RANDOM % stride)) "$stride" "$last"); do
 		killed_at "$call" apply $(claim) || fail "it was not killed at call $call"
@@ -153,14 +154,17 @@ shaped() {
 	[ "$said" = "4,6 1 " ] || fail "a program gets CPUs and memory $said"
 	tune verify
 	echo 0-1 >$groups/tacet/cpuset.mems
-	drifted "memory  $groups/tacet/cpuset.mems"
+	drifted "$groups/tacet/cpuset.mems"
 	echo 1 >$cpus/cpu5/online
-	drifted "siblings  $cpus/cpu5/online"
+	drifted "$cpus/cpu5/online"
 	tune apply --cpus 4-7 --with memory,siblings
 	tune verify
 	tune undo
 	! grep -q '^NOT' said || fail "undo: $(cat said)"
-	same "undo"
+	# a partition's end gives a memory node's own thread all CPUs
+	sed -i /^kcompactd/d before
+	objects | sed /^kcompactd/d >after
+	diff before after >difference || fail "undo: $(head -4 difference | tr '\n' ';')"
 }
 
 # shellcheck disable=SC2046,SC2086  # these are words

@@ -84,6 +84,8 @@ impl Object {
     pub fn restore(&self, node: &dyn Node, form: Form, original: Option<&str>, wanted: &str) -> io::Result<()> {
         match (self, original) {
             (Object::Directory { path }, None) => remove_group(node, path),
+            // at once: what a directory's removal ends, it ends some time later
+            (Object::File { path }, None) if form == Form::Partition && node.exists(path) => node.write(path, "member"),
             // a file of a directory of ours goes with it
             (Object::File { .. } | Object::Affinity { .. }, None) => Ok(()),
             (Object::Unit { unit, property }, original) => systemd::restore(node, unit, property, original),

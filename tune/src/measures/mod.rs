@@ -108,6 +108,9 @@ impl About {
 pub const ALL: &[&dyn Measure] = &[
     // refused (EBUSY) once the CPUs are isolated
     &deadline_server::DeadlineServer,
+    // a partition moves them too, and forgets where they were
+    &rcu::Rcu,
+    &kernel_threads::KernelThreads,
     // a partition is not valid beside slices that have its CPUs
     &slices::Slices,
     &partition::Partition,
@@ -118,8 +121,6 @@ pub const ALL: &[&dyn Measure] = &[
     &writeback::Writeback,
     &block::Block,
     &network::Network,
-    &rcu::Rcu,
-    &kernel_threads::KernelThreads,
     &watchdogs::Watchdogs,
     &counters::Counters,
     &samplers::Samplers,
