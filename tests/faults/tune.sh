@@ -68,9 +68,9 @@ everything() {
 	objects >twice
 	cmp -s applied twice || fail "a second apply changed: $(diff applied twice | head -4)"
 	echo 1 >/proc/sys/vm/stat_interval
-	drifted "vmstat  /proc/sys/vm/stat_interval"
+	drifted " /proc/sys/vm/stat_interval"
 	echo member >$groups/tacet/cpuset.cpus.partition
-	drifted "partition  /sys/fs/cgroup/tacet/cpuset.cpus.partition"
+	drifted " /sys/fs/cgroup/tacet/cpuset.cpus.partition"
 	tune apply $(claim)
 	tune verify
 	disturbed
@@ -108,7 +108,7 @@ disturbed() {
 plugged() { # a disk that comes and goes
 	local affinity=/sys/block/nullb0/queue/rq_affinity
 	modprobe null_blk nr_devices=1 queue_mode=2 || fail "null_blk"
-	drifted "block  $affinity"
+	drifted " $affinity"
 	grep -q . <<<"$("$T-tune" verify | grep '^NEW')" || fail "a disk that was plugged in is not new"
 	tune apply $(claim)
 	[ "$(cat $affinity)" = 0 ] || fail "a disk that was plugged in has $(cat $affinity)"
