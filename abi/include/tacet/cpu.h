@@ -119,7 +119,8 @@ struct tacet_cpu {
 	__u64 drops;			/* times it left an address space on request */
 	__u32 state;			/* enum tacet_cpu_state, released last */
 	__u32 mode;			/* enum tacet_cpu_mode */
-	__u64 kernel_entries;		/* grows whenever the core comes from user mode or idle */
+	__u64 kernel_entries;		/* grows whenever the core comes from user mode or idle,
+					   and while it waits for another core's work */
 	__u32 current_context;		/* number of the context entered last; a hint */
 	__u32 blocked;			/* posted contexts that wait in local calls */
 	__u32 wake_woken;		/* the answer to wake_requested == wake_answered */

@@ -11,7 +11,7 @@ use crate::core_local::Core;
 use crate::locked::Locked;
 use crate::own::Own;
 use crate::records::FrameRecords;
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -53,6 +53,8 @@ pub struct Frames {
     /// Nodes in the order in which this core asks them.
     nodes: [u8; NODES],
     counters: [NonNull<u64>; 2],
+    /// The block that was last found: most frames in a row are of one.
+    block: Cell<Block>,
 }
 
 /// What one operation unmaps: perhaps still in a TLB.
@@ -78,7 +80,16 @@ impl Frames {
         nodes.iter_mut().skip(1).zip(others).for_each(|(place, node)| *place = node);
         let counters = core.shared.frame_counters();
         let tables = Leaving { memory, pool, records, chain: Chain::new() };
-        Some(Self { memory, pool, cache: Cache::new(mine), tables, largest_order, nodes, counters })
+        Some(Self {
+            memory,
+            pool,
+            cache: Cache::new(mine),
+            tables,
+            largest_order,
+            nodes,
+            counters,
+            block: Cell::new(Block::new(0, 0, 0)),
+        })
     }
 
     /// The range with this number.
@@ -127,8 +138,13 @@ impl Frames {
 
     /// A frame of the pool as memory. Dies rather than reach beyond the pool.
     fn content(&self, frame: u64, order: u8) -> *mut u8 {
-        let inside = self.pool.layout().block(frame).is_some_and(|block| frame + (1 << order) <= block.end());
-        if !inside {
+        let inside = |block: &Block| frame >= block.first() && frame + (1 << order) <= block.end();
+        if !inside(&self.block.get())
+            && !self.pool.layout().block(frame).is_some_and(|block| {
+                self.block.set(*block);
+                inside(block)
+            })
+        {
             crate::die(format_args!("frame {frame:#x} of order {order}: not the partition's"));
         }
         (TACET_DIRECT_BASE as u64 + (frame << 12)) as *mut u8
@@ -232,6 +248,15 @@ impl Tables for Frames {
 
     fn store(&self, table: u64, index: u16, entry: u64) {
         self.entry(table, index).store(entry, Ordering::Release);
+    }
+
+    fn all_same(&self, table: u64, from: u16) -> Option<u64> {
+        let table = self.content(table, 0).cast::<u64>();
+        // SAFETY: as in `entry`.
+        let entry = |index| unsafe { AtomicU64::from_ptr(table.add(index & 511)) }.load(Ordering::Acquire);
+        let from = usize::from(from);
+        let first = entry(from);
+        (from + 1..from + 512).all(|index| entry(index) == first).then_some(first)
     }
 
     fn compare_exchange(&self, table: u64, index: u16, current: u64, new: u64) -> bool {

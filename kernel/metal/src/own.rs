@@ -2,6 +2,7 @@
 //! The range of addresses in which a process has memory of the partition
 //! (`struct tacet_own`), shared with Linux under its lock.
 
+use crate::core_local::Core;
 use core::hint::spin_loop;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -48,13 +49,19 @@ impl Own {
         field!(self, AtomicU32, rights).load(Ordering::Relaxed)
     }
 
-    /// Waits for the lock. Linux, too, has it for a few instructions only; another core
-    /// may fill large pages with zeros meanwhile.
-    pub fn hold(&self) -> OwnHeld {
+    /// Waits for the lock. Linux, too, has it for a few instructions only; other cores
+    /// may fill large pages with zeros meanwhile, one after the other: who waits for
+    /// them does not hang, and says so.
+    pub fn hold(&self, core: &Core) -> OwnHeld {
         let lock = field!(self, AtomicU32, lock);
         while lock.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            let mut spins: u32 = 0;
             while lock.load(Ordering::Relaxed) != 0 {
                 spin_loop();
+                spins = spins.wrapping_add(1);
+                if spins.is_multiple_of(1 << 16) {
+                    core.shared.count_kernel_entry();
+                }
             }
         }
         OwnHeld { own: *self }

@@ -123,7 +123,7 @@ impl<'a> Range<'a> {
 
     /// Does `work` on the range while nobody else is at it.
     fn change<T>(&mut self, work: impl FnOnce(&mut Work<'_>) -> Result<T, Refusal>) -> Result<T, Refusal> {
-        let held = self.own.hold();
+        let held = self.own.hold(self.core);
         if !held.is_open() {
             return Err(Refusal::Closed);
         }

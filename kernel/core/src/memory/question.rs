@@ -18,10 +18,10 @@ pub fn answer(core: &Core, frames: Option<&mut Frames>) {
     let result = frames.map_or(Err(INVALID), |frames| {
         let [first, second, third] = question.arguments;
         match question.kind {
-            TACET_ASK_OPEN => open(frames, first),
+            TACET_ASK_OPEN => open(core, frames, first),
             TACET_ASK_TOUCH => touch(core, frames, first, second, third != 0),
-            TACET_ASK_COPY => copy(frames, first, second),
-            TACET_ASK_CLEAR => clear(frames, first),
+            TACET_ASK_COPY => copy(core, frames, first, second),
+            TACET_ASK_CLEAR => clear(core, frames, first),
             TACET_ASK_FREE => frames.free_kept(first).then_some(()).ok_or(INVALID),
             _ => Err(INVALID),
         }
@@ -29,18 +29,18 @@ pub fn answer(core: &Core, frames: Option<&mut Frames>) {
     core.answer(&question, result.err().unwrap_or(0));
 }
 
-fn held(frames: &Frames, number: u64) -> Result<OwnHeld, i32> {
-    Ok(frames.own(u32::try_from(number).map_err(|_| INVALID)?).ok_or(INVALID)?.hold())
+fn held(core: &Core, frames: &Frames, number: u64) -> Result<OwnHeld, i32> {
+    Ok(frames.own(u32::try_from(number).map_err(|_| INVALID)?).ok_or(INVALID)?.hold(core))
 }
 
-fn open(frames: &mut Frames, number: u64) -> Result<(), i32> {
-    let held = held(frames, number)?;
+fn open(core: &Core, frames: &mut Frames, number: u64) -> Result<(), i32> {
+    let held = held(core, frames, number)?;
     held.set_root(frames.allocate_table().ok_or(NO_MEMORY)?);
     Ok(())
 }
 
 fn touch(core: &Core, frames: &mut Frames, number: u64, page: u64, write: bool) -> Result<(), i32> {
-    let held = held(frames, number)?;
+    let held = held(core, frames, number)?;
     let page = u32::try_from(page).map_err(|_| INVALID)?;
     if held.root() == 0 {
         return Err(INVALID);
@@ -59,11 +59,11 @@ fn touch(core: &Core, frames: &mut Frames, number: u64, page: u64, write: bool) 
 }
 
 /// Nobody knows the copy yet, and nobody writes to what is copied.
-fn copy(frames: &mut Frames, from: u64, to: u64) -> Result<(), i32> {
+fn copy(core: &Core, frames: &mut Frames, from: u64, to: u64) -> Result<(), i32> {
     if from == to {
         return Err(INVALID);
     }
-    let (from, to) = (held(frames, from)?, held(frames, to)?);
+    let (from, to) = (held(core, frames, from)?, held(core, frames, to)?);
     let root = frames.allocate_table().ok_or(NO_MEMORY)?;
     let copied = AddressSpace::new(from.root(), frames).copy_to(root);
     let leaving = frames.leaving();
@@ -77,8 +77,8 @@ fn copy(frames: &mut Frames, from: u64, to: u64) -> Result<(), i32> {
 }
 
 /// No core has the address space loaded, and Linux maps nothing of it.
-fn clear(frames: &mut Frames, number: u64) -> Result<(), i32> {
-    let held = held(frames, number)?;
+fn clear(core: &Core, frames: &mut Frames, number: u64) -> Result<(), i32> {
+    let held = held(core, frames, number)?;
     if held.root() == 0 {
         return Err(INVALID);
     }

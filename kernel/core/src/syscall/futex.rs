@@ -88,7 +88,7 @@ fn wake(call: &Call<'_>, address: u64, count: u32, bitset: u32) -> Served {
         return Served::Done(0);
     }
     let key = Key { root: call.context.root(), address };
-    Served::Done(WAITING.wake(key, bitset, count, |thread| deliver(call.core, thread)).into())
+    Served::Done(wake_here(call.core, key, bitset, count).into())
 }
 
 fn requeue(call: &Call<'_>, from: u64, to: u64, (wake, take): (u32, u32), expected: Option<u32>) -> Served {
@@ -110,21 +110,50 @@ fn requeue(call: &Call<'_>, from: u64, to: u64, (wake, take): (u32, u32), expect
         Some(expected) => call.core.user_load(from).map(|now| now == expected).ok_or(()),
         None => Ok(true),
     };
-    match WAITING.requeue(keys, (wake, take), unchanged, |thread| deliver(call.core, thread)) {
+    let mut bell = Bell::default();
+    let done = WAITING.requeue(keys, (wake, take), unchanged, |thread| bell.deliver(call.core, thread));
+    bell.ring(call.core);
+    match done {
         Ok((woken, moved)) => Served::Done(if expected.is_some() { woken + moved } else { woken }.into()),
         Err(Refusal::Changed) => Served::Done(AGAIN),
         Err(Refusal::Failed(())) => Served::Forward,
     }
 }
 
-/// The thread's wait has ended: its core is to know. Under the bucket's lock.
-fn deliver(core: &Core, thread: u32) {
-    let home = core.context(thread).map(|context| context.home());
-    let Some((home, list)) = home.and_then(|home| Some((home, WOKEN.get(home as usize)?))) else {
-        tacet_metal::die(format_args!("context {thread}: waits, and is not posted"));
-    };
-    list.push(&LINKS, thread);
-    core.call(home, TACET_ATTENTION_WOKEN);
+/// Wakes, and says how many.
+fn wake_here(core: &Core, key: Key, bitset: u32, count: u32) -> u32 {
+    let mut bell = Bell::default();
+    let woken = WAITING.wake(key, bitset, count, |thread| bell.deliver(core, thread));
+    bell.ring(core);
+    woken
+}
+
+/// A core that is still to be told of threads that were woken: mostly there is one, and
+/// it is told when the bucket's lock is free, which its thread may want at once.
+#[derive(Default)]
+struct Bell {
+    home: Option<u32>,
+}
+
+impl Bell {
+    /// The thread's wait has ended: its core is to know. Under the bucket's lock.
+    fn deliver(&mut self, core: &Core, thread: u32) {
+        let home = core.context(thread).map(|context| context.home());
+        let Some((home, list)) = home.and_then(|home| Some((home, WOKEN.get(home as usize)?))) else {
+            tacet_metal::die(format_args!("context {thread}: waits, and is not posted"));
+        };
+        list.push(&LINKS, thread);
+        if self.home != Some(home) {
+            self.ring(core);
+            self.home = Some(home);
+        }
+    }
+
+    fn ring(&mut self, core: &Core) {
+        if let Some(home) = self.home.take() {
+            core.call(home, TACET_ATTENTION_WOKEN);
+        }
+    }
 }
 
 /// Whether another core has woken a thread of this one.
@@ -165,7 +194,7 @@ pub fn return_recalled(core: &mut Core) {
 pub fn wake_for_linux(core: &Core) {
     if let Some(request) = core.wake_request() {
         let key = Key { root: request.root, address: request.address };
-        let woken = WAITING.wake(key, request.bitset, request.count, |thread| deliver(core, thread));
+        let woken = wake_here(core, key, request.bitset, request.count);
         core.answer_wake(request.ordinal, woken);
     }
 }

@@ -15,6 +15,12 @@ pub trait Tables {
     /// Writes `new` if the entry is `current`, and says whether it was. One access, with acquire and release ordering.
     fn compare_exchange(&self, table: u64, index: u16, current: u64, new: u64) -> bool;
 
+    /// The entry that a table consists of, if all 512 are the same. Begins at `from`.
+    fn all_same(&self, table: u64, from: u16) -> Option<u64> {
+        let first = self.load(table, from);
+        (1..512).all(|n| self.load(table, (from + n) & 511) == first).then_some(first)
+    }
+
     /// A table whose 512 entries are zero.
     fn allocate_table(&mut self) -> Option<u64>;
 

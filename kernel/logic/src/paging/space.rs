@@ -221,10 +221,8 @@ impl<'m, M: Memory> AddressSpace<'m, M> {
     /// What all entries of a table are, if they are all the same and no leaf. Begins at `from`, so that a
     /// neighbour of what has just been changed ends the search.
     fn uniform(&self, table: u64, from: u16) -> Option<Entry> {
-        let first = self.memory.load(table, from);
-        let same = (1..512).all(|n| self.memory.load(table, (from + n) & 511) == first);
         // The size matters only to tables and leaves.
-        let entry = Entry::decode(first, PageSize::Mib2);
-        (same && !matches!(entry, Entry::Leaf(_) | Entry::Table(_))).then_some(entry)
+        let entry = Entry::decode(self.memory.all_same(table, from)?, PageSize::Mib2);
+        (!matches!(entry, Entry::Leaf(_) | Entry::Table(_))).then_some(entry)
     }
 }
