@@ -109,6 +109,7 @@ static void on_call_exit(void *data, struct pt_regs *regs, long result)
 		tacet_advice_after_call(hosted, regs);
 		tacet_view_after_call(hosted, regs, result);
 		hosted->call = TACET_CALL_DONE;
+		tacet_range_forked(hosted);
 		tacet_arm(hosted);
 	}
 	rcu_read_unlock();
@@ -153,6 +154,8 @@ static void on_fork(void *data, struct task_struct *parent, struct task_struct *
 		return;
 	rcu_read_lock();
 	hosted = tacet_hosted_of(parent);
+	if (hosted)
+		tacet_range_forked(hosted);
 	process = hosted ? READ_ONCE(hosted->process) : NULL;
 	if (process && !READ_ONCE(hosted->leaving) && (thread || process->flags & TACET_HOST_FOLLOW)) {
 		struct tacet_terms terms = {

@@ -260,6 +260,7 @@ static void unlink(struct tacet_hosted *hosted)
 	unsigned long irq;
 	bool last;
 
+	tacet_range_forked(hosted);
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
 	hash_del_rcu(&hosted->link);
 	rcu_assign_pointer(tacet_partition.owners[hosted->number], NULL);

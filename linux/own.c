@@ -106,12 +106,11 @@ void tacet_range_unlock(struct tacet_range *range)
 	preempt_enable();
 }
 
-/* Every core finds the range as @state says when this returns. Any context. */
-void tacet_range_set_state(struct tacet_range *range, enum tacet_range_state state)
+/* Every core finds the range as its state and forks say when this returns. Any context. */
+void tacet_range_sync(struct tacet_range *range)
 {
 	struct tacet_space *space;
 
-	WRITE_ONCE(range->state, state);
 	rcu_read_lock();
 	space = tacet_space_find(range->mm);
 	if (space) {
@@ -119,6 +118,12 @@ void tacet_range_set_state(struct tacet_range *range, enum tacet_range_state sta
 		tacet_flush_cores(space->root_address);
 	}
 	rcu_read_unlock();
+}
+
+void tacet_range_set_state(struct tacet_range *range, enum tacet_range_state state)
+{
+	WRITE_ONCE(range->state, state);
+	tacet_range_sync(range);
 }
 
 /* Nobody finds it any more; @dead: the partition, and its number with it, is gone. */

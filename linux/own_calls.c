@@ -7,6 +7,7 @@
  * performs never sees part of a range as anything but mapped memory: one that is
  * about the mapping itself finds ordinary memory there instead (own_leave.c).
  */
+#include <linux/delay.h>
 #include <linux/mman.h>
 #include <linux/personality.h>
 #include <linux/ratelimit.h>
@@ -128,6 +129,8 @@ static void await_others(struct tacet_range *range)
 	mutex_unlock(&range->lock);
 	mmap_read_lock(range->mm);
 	mmap_read_unlock(range->mm);
+	while (atomic_read(&range->forks) && !fatal_signal_pending(current))
+		usleep_range(20, 100);
 }
 
 /* True: the core is to try again what the thread asked for. */
@@ -218,7 +221,7 @@ int tacet_own_fault(struct tacet_hosted *hosted, unsigned long address, u64 erro
 		serve_refusal(hosted, range, -1);
 		return 0;
 	}
-	if (READ_ONCE(range->state) == TACET_RANGE_PAUSED) {
+	if (READ_ONCE(range->state) == TACET_RANGE_PAUSED || atomic_read(&range->forks)) {
 		await_others(range);
 		return 0;
 	}

@@ -39,7 +39,8 @@ static u64 entry_for(struct tacet_space *space, unsigned int index)
 	if (state == TACET_RANGE_GONE)
 		return entry;
 	return tacet_tables_with_own(space->fourth, entry, range->base,
-				     state == TACET_RANGE_OPEN && range->shared->root ?
+				     state == TACET_RANGE_OPEN && range->shared->root &&
+				     !atomic_read(&range->forks) ?
 				     tacet_tables_own_entry(range->shared->root) : 0);
 }
 

@@ -133,6 +133,7 @@ struct tacet_range {
 	u64 serial;			/* of all ranges there ever were */
 	enum tacet_range_state state;
 	struct mutex lock;		/* leaving, retiring */
+	atomic_t forks;			/* under way: cores find nothing */
 	atomic_t areas;			/* pieces of the mapping, and who leaves */
 	bool listed;			/* own.c's lock */
 	bool dead;			/* the partition is gone; mmap lock, to write */
@@ -217,6 +218,7 @@ struct tacet_hosted {
 	u64 space_root;			/* physical; 0: none. Read by others under RCU */
 	enum tacet_call call;		/* the last one */
 	bool executed;			/* a new program: prepare its memory */
+	struct tacet_range *copied;	/* by its fork that is under way, referenced, or NULL */
 	unsigned long path_asked, path_given;	/* of the call in progress, or 0 */
 	unsigned int futex_wait;	/* what the call in progress counts as; futex.c */
 	unsigned long advised;		/* by the call in progress, when replaced */
@@ -332,6 +334,7 @@ struct tacet_range *tacet_range_find(struct mm_struct *mm);	/* RCU */
 struct tacet_range *tacet_range_get(struct mm_struct *mm);
 void tacet_range_put(struct tacet_range *range);
 void tacet_range_set_state(struct tacet_range *range, enum tacet_range_state state);
+void tacet_range_sync(struct tacet_range *range);
 void tacet_range_area_gone(struct tacet_range *range);
 bool tacet_range_lock(struct tacet_range *range);
 void tacet_range_unlock(struct tacet_range *range);
@@ -343,6 +346,7 @@ vm_fault_t tacet_mirror_to_write(struct vm_fault *vmf);
 
 /* own_area.c */
 struct file *tacet_range_open_file(struct tacet_range *range);
+void tacet_range_forked(struct tacet_hosted *hosted);	/* any context */
 void tacet_range_grant(struct tacet_range *range, u32 rights);	/* sleeps */
 
 /* own_tables.c: a range's tables; under its lock, or closed */

@@ -7,6 +7,7 @@
 
 finish() {
 	kill -9 $(jobs -p)
+	wait
 	until_true "nothing is hosted" hosted 0
 	down
 }

@@ -33,7 +33,7 @@ rights() {
 	up
 	$T run --follow -- $U/rights >rights.out || fail "rights: $(tail -n 1 rights.out)"
 	cmp -s rights.out $U/rights.expected || fail "it said $(tr '\n' ';' <rights.out)"
-	$T log | grep "becomes Linux's" >left
+	$T log | grep "(rights): its memory becomes Linux's" >left
 	[ "$(grep -c 'system call 149$' left)" = 1 ] && [ "$(wc -l <left)" = 1 ] || fail "left: $(cat left)"
 	finish
 }

@@ -43,6 +43,10 @@ pub fn futex(call: &Call<'_>) -> Served {
     if !unlocked || operation & PRIVATE_FLAG == 0 || !address.is_multiple_of(4) {
         return Served::Forward;
     }
+    // What every unlocking does that somebody might wait for.
+    if operation == WAKE | PRIVATE_FLAG {
+        return wake(call, address, value, MATCH_ANY);
+    }
     // The clock means nothing without a time limit.
     let plain = operation & !PRIVATE_FLAG;
     match if timeout == 0 { plain & !CLOCK_REALTIME } else { plain } {
