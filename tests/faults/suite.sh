@@ -34,15 +34,15 @@ verdict() {
 }
 
 # As on Linux in every respect; in the partition's memory, but for the mappings that Linux shows of it.
-exact() { suite maps --follow --no-populate; }
-in_linux_memory() { suite '' --memory linux --follow --no-populate; }
+exact() { suite '' --follow --no-populate; }
+in_own_memory() { suite maps --memory own --follow --no-populate; }
 
 # Children run on Linux, where what they see of the CPUs is Linux's.
-alone() { suite 'cpuview* maps' --no-populate; }
+alone() { suite 'cpuview*' --no-populate; }
 
 # In locked memory some calls behave otherwise, on Linux as here: a page is there
 # before it is touched (userfault, procfs), and MADV_REMOVE is refused (memory).
-locked() { suite 'userfault* procfs* memory* maps' --follow; }
+locked() { suite 'userfault* procfs* memory*' --follow; }
 
 programs() { real bash busybox coreutils gcc gdb mpi python strace; }
 stress() { real stress; }

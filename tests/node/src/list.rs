@@ -45,7 +45,10 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("a core file", "debug.sh core_file").middle(),
     Scenario::new("pages moved under a hosted program", "pressure.sh stale_translations").within(600),
     Scenario::new("the user programs, hosted", "suite.sh exact").within(900),
-    Scenario::new("the user programs in Linux's memory", "suite.sh in_linux_memory").middle().within(1500),
+    Scenario::new("the user programs in the partition's memory", "suite.sh in_own_memory")
+        .middle()
+        .rarely()
+        .within(1500),
     Scenario::new("the user programs without their children", "suite.sh alone").middle().within(1500),
     Scenario::new("the user programs in locked memory", "suite.sh locked").middle().rarely().within(1500),
     Scenario::new("anonymous memory from the partition", "memory.sh anonymous"),
