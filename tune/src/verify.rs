@@ -10,6 +10,7 @@ use crate::apply::Event;
 use crate::error::{Error, Result, reason};
 use crate::journal::{self, Entry, State};
 use crate::node::{self, Node};
+use crate::object::Object;
 use crate::plan::Plan;
 
 #[derive(Debug, Default, Serialize)]
@@ -69,6 +70,8 @@ fn look(node: &dyn Node, entry: &Entry, away: &[String], verdict: &mut Verdict) 
         Ok(None) if away.iter().any(|directory| object.to_string().starts_with(directory.as_str())) => {
             verdict.in_force += 1
         }
+        // Linux ends its own threads when their work is done: that one runs nowhere.
+        Ok(None) if matches!(object, Object::Affinity { .. }) => {}
         Ok(None) => verdict.gone.push(Event::new(measure, object, "it has gone")),
         Ok(now) => {
             let now = object.brief(*form, now.as_deref());
