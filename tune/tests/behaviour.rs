@@ -201,6 +201,21 @@ fn threads_go_back_when_their_cpus_are_free() {
     assert_eq!(node.differs(&before), None);
 }
 
+/// Linux ends its own threads when their work is done: nothing is amiss then.
+#[test]
+fn a_thread_that_has_ended_has_not_drifted() {
+    let node = Fake::node();
+    node.set("/proc/8/stat", "8 (psimon) S 0 0 0 0 0 2129984 0 0 0 0 0 0 0 0 0 0 0 0 5 0 0\n");
+    node.set("/proc/8/status", "Name:\tany\nCpus_allowed_list:\t0-7\nMems_allowed_list:\t0-1\n");
+    node.set("/proc/8/cgroup", "0::/\n");
+    to(&node, &[everything(Owner::Node, "4-7")]);
+    assert!(node.get("/proc/8/status").contains("\t0-3\n"));
+    let before = verdict(&node);
+    std::fs::remove_dir_all(node.root().join("proc/8")).unwrap();
+    let after = verdict(&node);
+    assert!(after.holds() && after.in_force == before.in_force - 1, "{after:?}");
+}
+
 /// Two countermeasures change the same files; a job that ends takes only its own from them.
 #[test]
 fn what_two_share_goes_with_the_last() {
