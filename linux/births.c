@@ -76,6 +76,18 @@ static void filter_elsewhere(const struct pt_regs *regs)
 		tacet_hosted_interrupt(current->mm);
 }
 
+/* The thread calls exit(): its place is free before anybody who waits for its end can
+ * make another thread. */
+static void give_place(struct tacet_hosted *hosted)
+{
+	unsigned long irq;
+
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	if (hosted->process)
+		tacet_leave_place(hosted);
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+}
+
 /* A system call is about to be executed. */
 static void on_call_enter(void *data, struct pt_regs *regs, long number)
 {
@@ -88,6 +100,8 @@ static void on_call_enter(void *data, struct pt_regs *regs, long number)
 		hosted->call = TACET_CALL_BEGUN;
 		if (number == __NR_madvise)
 			tacet_advice_before_call(hosted, regs);
+		if (number == __NR_exit && !in_ia32_syscall())
+			give_place(hosted);
 	}
 	rcu_read_unlock();
 }

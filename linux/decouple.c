@@ -264,9 +264,7 @@ static void unlink(struct tacet_hosted *hosted)
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
 	hash_del_rcu(&hosted->link);
 	rcu_assign_pointer(tacet_partition.owners[hosted->number], NULL);
-	hosted->core->threads--;
-	if (hosted->place)
-		hosted->place->threads--;
+	tacet_leave_place(hosted);
 	tacet_profile_end(hosted);
 	last = --process->threads == 0;
 	if (last)

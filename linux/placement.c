@@ -51,9 +51,22 @@ struct tacet_core *tacet_place(const struct cpumask *cpus, const struct tacet_co
 /* Under the hosted lock. */
 static void rehome(struct tacet_hosted *hosted, struct tacet_core *core)
 {
-	hosted->core->threads--;
-	core->threads++;
+	if (!hosted->placeless) {
+		hosted->core->threads--;
+		core->threads++;
+	}
 	WRITE_ONCE(hosted->core, core);
+}
+
+/* The thread is not counted on its core any more. Under the hosted lock. */
+void tacet_leave_place(struct tacet_hosted *hosted)
+{
+	if (hosted->placeless)
+		return;
+	hosted->placeless = true;
+	hosted->core->threads--;
+	if (hosted->place)
+		hosted->place->threads--;
 }
 
 /* Books a stay on @core if nobody computes there or is about to: who waits in a

@@ -195,6 +195,7 @@ struct tacet_hosted {
 	struct cpumask cpus;		/* where it may go; hosted lock */
 	struct tacet_order_place *place;	/* its own in the process's order, or NULL; hosted lock */
 	bool bound;			/* it goes nowhere else; hosted lock */
+	bool placeless;			/* its places are others' already; hosted lock */
 	struct tacet_context *context;
 	u32 number;			/* of the context */
 	wait_queue_head_t wait;
@@ -381,8 +382,9 @@ int tacet_own_fault(struct tacet_hosted *hosted, unsigned long address, u64 erro
 void tacet_own_before_signals(void);
 void tacet_own_before_exception(unsigned int vector);
 
-/* placement.c: the first under the hosted lock */
+/* placement.c: the first two under the hosted lock */
 struct tacet_core *tacet_place(const struct cpumask *cpus, const struct tacet_core *near);
+void tacet_leave_place(struct tacet_hosted *hosted);
 struct tacet_core *tacet_choose(struct tacet_hosted *hosted);
 int tacet_move(struct tacet_hosted *hosted, unsigned int cpu);
 void tacet_claim_turn(struct tacet_core *core, struct tacet_hosted *hosted);
