@@ -61,6 +61,15 @@ static inline int tacet_alloc_contig(unsigned long start, unsigned long end)
 #define TACET_INVALIDATE_SECONDARY .invalidate_range
 #endif
 
+/* Calls newer than the headers of the oldest kernel. */
+#define NR_FUTEX_WAITV 449
+#define NR_SET_MEMPOLICY_HOME_NODE 450
+#define NR_MAP_SHADOW_STACK 453
+#define NR_FUTEX_WAKE 454
+#define NR_FUTEX_WAIT 455
+#define NR_FUTEX_REQUEUE 456
+#define NR_MSEAL 462
+
 static inline void tacet_vma_lock_flag(struct vm_area_struct *vma)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)

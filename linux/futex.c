@@ -22,13 +22,6 @@
 #define STICKY 0x80000000u
 /* In hosted->futex_wait: all counters. */
 #define ALL_COUNTERS (TACET_FUTEX_COUNTERS + 1)
-
-/* Newer than the headers of the oldest kernel. */
-#define NR_FUTEX_WAITV 449
-#define NR_FUTEX_WAKE 454
-#define NR_FUTEX_WAIT 455
-#define NR_FUTEX_REQUEUE 456
-
 static unsigned int counter_of(unsigned long address)
 {
 	return address / 4 % TACET_FUTEX_COUNTERS;

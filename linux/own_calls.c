@@ -22,11 +22,6 @@
 #include "compat.h"
 #include "tacet.h"
 
-/* Newer than the headers of the oldest kernel. */
-#define NR_SET_MEMPOLICY_HOME_NODE 450
-#define NR_MAP_SHADOW_STACK 453
-#define NR_MSEAL 462
-
 #define PR_SET_MDWE 65
 #define ALL_RIGHTS (TACET_OWN_READ_ONLY | TACET_OWN_EXECUTABLE)
 
@@ -229,7 +224,10 @@ int tacet_own_fault(struct tacet_hosted *hosted, unsigned long address, u64 erro
 		return -EFAULT;
 	leaf = tacet_range_leaf(range, (address - range->base) >> PAGE_SHIFT);
 	tacet_range_unlock(range);
-	if (tacet_leaf_forbids(&leaf, error & X86_PF_WRITE, error & X86_PF_INSTR))
+	if (tacet_leaf_forbids(&leaf, error & X86_PF_WRITE, error & X86_PF_INSTR)) {
 		tacet_own_signal(address, error);
-	return -EFAULT;
+		return -EFAULT;
+	}
+	/* What it met is over, a fork: who asks too often is not let go on. */
+	return leaf.value & (TACET_ENTRY_PRESENT | TACET_ENTRY_RESERVED) ? 0 : -EFAULT;
 }

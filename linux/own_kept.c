@@ -7,6 +7,7 @@
  * Called in contexts that sleep. Nobody mirrors meanwhile: the mmap lock is held, or
  * the process has ended.
  */
+#include <linux/delay.h>
 #include <linux/list.h>
 #include <linux/pagemap.h>
 #include <linux/slab.h>
@@ -15,6 +16,7 @@
 #include "tacet.h"
 
 #define LOOK_AGAIN_MS 20
+#define MOMENTS 200			/* of 50 us or more, for all pages of a call */
 
 struct kept {
 	struct list_head link;
@@ -101,8 +103,16 @@ void tacet_kept_exit(void)
 	}
 }
 
+/* Who looks for a futex holds its page for a moment, in which it wants to know whose
+ * page that is; others hold theirs for as long as they like. */
+static void await_momentary(const struct folio *folio, unsigned int *moments)
+{
+	for (; folio_ref_count(folio) != 1 && *moments; --*moments)
+		usleep_range(50, 100);
+}
+
 /* The frames of a leaf are no file's any more; those that the kernel holds are kept. */
-static void part_from(const struct tacet_leaf *leaf)
+static void part_from(const struct tacet_leaf *leaf, unsigned int *moments)
 {
 	u64 frame = (leaf->value & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
 	unsigned long i;
@@ -114,6 +124,7 @@ static void part_from(const struct tacet_leaf *leaf)
 
 		if (!folio->mapping)
 			continue;	/* never mapped on Linux */
+		await_momentary(folio, moments);
 		folio->mapping = NULL;
 		if (folio_ref_count(folio) != 1)
 			keep(frame + i);
@@ -141,10 +152,11 @@ static bool next_mirrored(struct tacet_range *range, unsigned long *page, unsign
 void tacet_range_keep(struct tacet_range *range, unsigned long page, unsigned long pages)
 {
 	unsigned long end = page + pages;
+	unsigned int moments = MOMENTS;
 	struct tacet_leaf leaf;
 
 	while (next_mirrored(range, &page, end, &leaf)) {
-		part_from(&leaf);
+		part_from(&leaf, &moments);
 		cond_resched();
 	}
 }
@@ -154,6 +166,7 @@ void tacet_range_retire(struct tacet_range *range, u64 start, u64 end)
 {
 	unsigned long page = (start - range->base) >> PAGE_SHIFT;
 	unsigned long last = (end - range->base) >> PAGE_SHIFT;
+	unsigned int moments = MOMENTS;
 	struct tacet_leaf leaf;
 
 	if (start < range->base || end > range->base + TACET_OWN_BYTES)
@@ -165,7 +178,7 @@ void tacet_range_retire(struct tacet_range *range, u64 start, u64 end)
 	while (next_mirrored(range, &page, last, &leaf)) {
 		unmap_mapping_range(range->mapping, (loff_t)leaf.page << PAGE_SHIFT,
 				    (loff_t)leaf.pages << PAGE_SHIFT, 1);
-		part_from(&leaf);
+		part_from(&leaf, &moments);
 		if (!tacet_range_lock(range))
 			break;
 		/* A mirrored leaf is nobody's but Linux's to change. */

@@ -178,6 +178,7 @@ void tacet_range_leave(struct tacet_range *range)
 		atomic_inc(&range->areas);
 		range->leaver = current;
 		close_range_to_all(range);
+		tacet_range_wait_anew(range);
 		error = move_all(range);
 		move_break(range);
 		range->leaver = NULL;

@@ -367,6 +367,9 @@ void tacet_range_leave_mine(void);
 void tacet_range_leave_soon(struct tacet_range *range, struct task_struct *task);
 void tacet_range_leave_elsewhere(struct tacet_range *range, struct task_struct *task);
 
+/* own_waits.c: sleeps */
+void tacet_range_wait_anew(struct tacet_range *range);
+
 /* own_kept.c: sleep */
 void tacet_range_retire(struct tacet_range *range, u64 start, u64 end);
 void tacet_range_keep(struct tacet_range *range, unsigned long page, unsigned long pages);
