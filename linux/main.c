@@ -34,11 +34,16 @@ static int __init tacet_init(void)
 	error = tacet_sysfs_init();
 	if (error)
 		goto exit_fail;
-	error = tacet_control_init();
+	error = tacet_maps_init();
 	if (error)
 		goto exit_sysfs;
+	error = tacet_control_init();
+	if (error)
+		goto exit_maps;
 	return 0;
 
+exit_maps:
+	tacet_maps_exit();
 exit_sysfs:
 	tacet_sysfs_exit();
 exit_fail:
@@ -55,6 +60,7 @@ static void __exit tacet_exit(void)
 	tacet_control_exit();
 	tacet_partition_exit();
 	tacet_fail_exit();
+	tacet_maps_exit();
 	tacet_sysfs_exit();
 	tacet_hotplug_exit();
 	destroy_workqueue(tacet_workqueue);

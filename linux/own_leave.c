@@ -23,24 +23,6 @@
 
 #define RANGE_PAGES (TACET_OWN_BYTES >> PAGE_SHIFT)
 
-/* Neighbouring pages with one protection. */
-struct run {
-	unsigned long page, pages;
-	unsigned long protection;
-};
-
-static bool mapped(const struct tacet_leaf *leaf)
-{
-	return leaf->value & (TACET_ENTRY_PRESENT | TACET_ENTRY_RESERVED | TACET_ENTRY_HELD);
-}
-
-static unsigned long protection_of(const struct tacet_leaf *leaf)
-{
-	return (leaf->value & TACET_ENTRY_READABLE ? PROT_READ : 0) |
-	       (leaf->value & TACET_ENTRY_WRITABLE ? PROT_WRITE : 0) |
-	       (leaf->value & TACET_ENTRY_NO_EXECUTE ? 0 : PROT_EXEC);
-}
-
 /* A first touch may be under way: the entry has a frame that is not zeroed yet. */
 static bool has_frame(const struct tacet_leaf *leaf)
 {
@@ -48,27 +30,6 @@ static bool has_frame(const struct tacet_leaf *leaf)
 
 	return leaf->value & (TACET_ENTRY_PRESENT | TACET_ENTRY_HELD) &&
 	       !(leaf->value & TACET_ENTRY_RESERVED) && tacet_frames_have(frame, leaf->pages);
-}
-
-/* The first run at @from or behind it; pages is 0 if there is none. */
-static struct run next_run(struct tacet_range *range, unsigned long from)
-{
-	struct run run = {};
-
-	while (from < RANGE_PAGES) {
-		struct tacet_leaf leaf = tacet_range_leaf(range, from);
-		unsigned long protection = protection_of(&leaf);
-
-		if (!run.pages && mapped(&leaf))
-			run = (struct run){ .page = from, .protection = protection };
-		else if (run.pages && (!mapped(&leaf) || protection != run.protection))
-			break;
-		from = leaf.page + leaf.pages;
-		if (mapped(&leaf))
-			run.pages = from - run.page;
-		cond_resched();
-	}
-	return run;
 }
 
 static int copy_page_to(struct tacet_range *range, unsigned long address, void *content,
@@ -97,7 +58,7 @@ static int copy_leaf(struct tacet_range *range, const struct tacet_leaf *leaf,
 	return error;
 }
 
-static int move_run(struct tacet_range *range, const struct run *run)
+static int move_run(struct tacet_range *range, const struct tacet_run *run)
 {
 	unsigned long address = range->base + (run->page << PAGE_SHIFT);
 	unsigned long page = run->page;
@@ -128,11 +89,11 @@ static int give_addresses(struct tacet_range *range, unsigned long page, unsigne
 static int move_all(struct tacet_range *range)
 {
 	unsigned long page = 0;
-	struct run run;
+	struct tacet_run run;
 	int error;
 
 	do {
-		run = next_run(range, page);
+		run = tacet_range_run(range, page);
 		error = give_addresses(range, page, run.pages ? run.page : RANGE_PAGES);
 		if (!error && run.pages)
 			error = move_run(range, &run);

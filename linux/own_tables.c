@@ -3,9 +3,11 @@
  * Reading a range's page tables, which the co-kernel writes (memory.h).
  *
  * The caller holds the range's lock, or the range is closed: then nobody changes
- * them. Whatever they say is checked before it is used: a frame that is not the
- * partition's is taken for none.
+ * them. (tacet_range_run() takes it itself.) Whatever they say is checked before it is
+ * used: a frame that is not the partition's is taken for none.
  */
+#include <linux/mman.h>
+
 #include "compat.h"
 #include "tacet.h"
 
@@ -51,6 +53,43 @@ bool tacet_leaf_forbids(const struct tacet_leaf *leaf, bool write, bool execute)
 	return leaf->value && (!(leaf->value & TACET_ENTRY_READABLE) ||
 			       (write && !(leaf->value & TACET_ENTRY_WRITABLE)) ||
 			       (execute && leaf->value & TACET_ENTRY_NO_EXECUTE));
+}
+
+static bool mapped(const struct tacet_leaf *leaf)
+{
+	return leaf->value & (TACET_ENTRY_PRESENT | TACET_ENTRY_RESERVED | TACET_ENTRY_HELD);
+}
+
+static unsigned long protection_of(const struct tacet_leaf *leaf)
+{
+	return (leaf->value & TACET_ENTRY_READABLE ? PROT_READ : 0) |
+	       (leaf->value & TACET_ENTRY_WRITABLE ? PROT_WRITE : 0) |
+	       (leaf->value & TACET_ENTRY_NO_EXECUTE ? 0 : PROT_EXEC);
+}
+
+/* The first run at @from or behind it; pages is 0 if there is none. Takes the range's
+ * lock for a moment each; without cores there is nobody to share it with. Sleeps. */
+struct tacet_run tacet_range_run(struct tacet_range *range, unsigned long from)
+{
+	struct tacet_run run = {};
+
+	while (from < RANGE_PAGES) {
+		bool locked = tacet_range_lock(range);
+		struct tacet_leaf leaf = tacet_range_leaf(range, from);
+		unsigned long protection = protection_of(&leaf);
+
+		if (locked)
+			tacet_range_unlock(range);
+		if (!run.pages && mapped(&leaf))
+			run = (struct tacet_run){ .page = from, .protection = protection };
+		else if (run.pages && (!mapped(&leaf) || protection != run.protection))
+			break;
+		from = leaf.page + leaf.pages;
+		if (mapped(&leaf))
+			run.pages = from - run.page;
+		cond_resched();
+	}
+	return run;
 }
 
 /* How many pages have frames. */

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The one file whose content would be wrong for a hosted program:
- * /sys/devices/system/cpu/online says which CPUs Linux schedules on. A hosted
- * program that opens it gets /sys/kernel/tacet/online instead, which has the
- * partition's CPUs as well: together with its affinity mask the machine then
- * looks as it does to a program bound to some CPUs by taskset(1).
+ * The files whose content would be wrong for a hosted program: a program that opens one
+ * of them gets another instead.
+ *
+ *	/sys/devices/system/cpu/online says which CPUs Linux schedules on;
+ *	/sys/kernel/tacet/online has the partition's as well: together with the affinity
+ *	mask the machine then looks as it does to a program bound to some CPUs by taskset(1).
+ *
+ *	/proc/self/maps has one mapping for all that the process has of the partition's
+ *	memory; /proc/tacet/maps has what is there (own_maps.c).
  *
  * Called by delegate.c in the thread's own context, before Linux executes the
  * call; undone at the call's end by births.c. The path lies in a page of the
@@ -18,8 +22,11 @@
 #include "compat.h"
 #include "tacet.h"
 
-static const char asked[] = "/sys/devices/system/cpu/online";
-static const char given[] = "/sys/kernel/tacet/online";
+#define LONGEST 40	/* of the paths below, with the end */
+
+/* At multiples of LONGEST in the program's page. */
+static const char *const given[] = { "/sys/kernel/tacet/online", "/proc/tacet/maps" };
+enum { ONLINE, MAPS, NOTHING };
 
 static unsigned long *path_argument(struct pt_regs *regs)
 {
@@ -33,36 +40,67 @@ static unsigned long *path_argument(struct pt_regs *regs)
 	return NULL;
 }
 
-static bool holds(unsigned long address, const char *text, size_t size)
+static bool read_path(char path[LONGEST], unsigned long address)
 {
-	char buffer[sizeof(asked)];
+	long length = address ? strncpy_from_user(path, (void __user *)address, LONGEST) : 0;
 
-	return address && !copy_from_user(buffer, (void __user *)address, size) &&
-	       !memcmp(buffer, text, size);
+	return length > 0 && length < LONGEST;
 }
 
-/* The address of `given` in the program's memory, 0 if it cannot be. */
-static unsigned long place_given(struct tacet_space *space)
+/* Which of `given` the program is to get for @path. */
+static unsigned int instead_of(const char *path)
 {
-	unsigned long address = READ_ONCE(space->path);
+	char own[LONGEST];
 
-	if (holds(address, given, sizeof(given)))
-		return address;
-	address = vm_mmap(NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, 0);
-	if (IS_ERR_VALUE(address) || copy_to_user((void __user *)address, given, sizeof(given)))
+	if (!strcmp(path, "/sys/devices/system/cpu/online"))
+		return ONLINE;
+	if (!tacet_range_count() || strncmp(path, "/proc/", 6))
+		return NOTHING;
+	snprintf(own, sizeof(own), "/proc/%d/maps", task_tgid_vnr(current));
+	if (!strcmp(path, "/proc/self/maps") || !strcmp(path, "/proc/thread-self/maps") || !strcmp(path, own))
+		return MAPS;
+	return NOTHING;
+}
+
+/* A page of the program's with all of `given`, 0 if it cannot be. */
+static unsigned long map_given(void)
+{
+	unsigned long page = vm_mmap(NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, 0);
+	unsigned int i;
+
+	if (IS_ERR_VALUE(page))
 		return 0;
-	WRITE_ONCE(space->path, address);
-	return address;
+	for (i = 0; i < NOTHING; i++)
+		if (copy_to_user((void __user *)page + i * LONGEST, given[i], strlen(given[i]) + 1))
+			return 0;
+	return page;
+}
+
+/* The address of given[@which] in the program's memory, 0 if it cannot be. */
+static unsigned long place_given(struct tacet_space *space, unsigned int which)
+{
+	unsigned long page = READ_ONCE(space->path);
+	char there[LONGEST];
+
+	if (!page || !read_path(there, page + which * LONGEST) || strcmp(there, given[which])) {
+		page = map_given();
+		WRITE_ONCE(space->path, page);
+	}
+	return page ? page + which * LONGEST : 0;
 }
 
 /* regs->ax is the number of the call that Linux is about to execute. */
 void tacet_paths_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	unsigned long *argument = path_argument(regs), address;
+	char path[LONGEST];
+	unsigned int which;
 
-	if (!argument || !holds(*argument, asked, sizeof(asked)))
+	if (!argument || !read_path(path, *argument))
 		return;
-	address = place_given(hosted->space);
+	which = instead_of(path);
+	address = which == NOTHING ? 0 : place_given(hosted->space, which);
 	if (!address)
 		return;
 	hosted->path_asked = *argument;

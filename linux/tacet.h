@@ -358,6 +358,11 @@ struct tacet_leaf {
 };
 struct tacet_leaf tacet_range_leaf(const struct tacet_range *range, unsigned long page);
 bool tacet_leaf_forbids(const struct tacet_leaf *leaf, bool write, bool execute);
+struct tacet_run {		/* neighbouring pages with one protection, PROT_* */
+	unsigned long page, pages;
+	unsigned long protection;
+};
+struct tacet_run tacet_range_run(struct tacet_range *range, unsigned long from);
 unsigned long tacet_range_populated(struct tacet_range *range);
 bool tacet_frames_have(u64 frame, unsigned long count);
 
@@ -366,6 +371,10 @@ void tacet_range_leave(struct tacet_range *range);
 void tacet_range_leave_mine(void);
 void tacet_range_leave_soon(struct tacet_range *range, struct task_struct *task);
 void tacet_range_leave_elsewhere(struct tacet_range *range, struct task_struct *task);
+
+/* own_maps.c */
+int tacet_maps_init(void);
+void tacet_maps_exit(void);
 
 /* own_waits.c: sleeps */
 void tacet_range_wait_anew(struct tacet_range *range);

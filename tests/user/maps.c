@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * The mappings that a process is shown as its own. Where its anonymous memory is not
- * Linux's, Linux shows one mapping for all of it: this program is for the other case.
- */
+/* The mappings that a process is shown as its own, whoever's memory they are. */
 #include "check.h"
 
 #include <elf.h>
