@@ -14,6 +14,7 @@
 #include <linux/rseq.h>
 #include <linux/sched.h>
 #include <linux/sched/coredump.h>
+#include <linux/shmem_fs.h>
 #include <linux/version.h>
 #include <asm/fpu/types.h>
 #include <asm/msr.h>
@@ -86,6 +87,27 @@ static inline void tacet_vma_set_flags(struct vm_area_struct *vma, unsigned long
 	vm_flags_set(vma, flags);
 #else
 	vma->vm_flags |= flags;
+#endif
+}
+
+/* A file of its own without content, of which private mappings are anonymous memory. */
+static inline struct file *tacet_shmem_file(const char *name)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+	return shmem_file_setup(name, 0, mk_vma_flags(VMA_NORESERVE_BIT));
+#else
+	return shmem_file_setup(name, 0, VM_NORESERVE);
+#endif
+}
+
+/* One page, referenced; the mmap lock is held. How many it got, or an error. */
+static inline long tacet_get_user_page(struct mm_struct *mm, unsigned long address,
+				       unsigned int flags, struct page **page)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+	return get_user_pages_remote(mm, address, 1, flags, page, NULL);
+#else
+	return get_user_pages_remote(mm, address, 1, flags, page, NULL, NULL);
 #endif
 }
 

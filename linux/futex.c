@@ -67,32 +67,16 @@ static void mark(struct tacet_space_shared *shared, unsigned int wait)
 	smp_mb();
 }
 
-/* RCU. @hosted: the calling thread, or NULL. */
-void tacet_futex_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number)
-{
-	unsigned int wait = waits_for(regs, number);
-	struct tacet_space *space;
+/* What a core is to do with threads that wait there. */
+struct wake {
+	unsigned long address;
+	u32 bitset;
+	u32 woken, moved;		/* at most so many, in this order */
+	unsigned long to;		/* what the latter wait for from then on */
+};
 
-	if (!wait)
-		return;
-	/* Its space stays for as long as it is hosted: what is counted here is
-	 * taken back at the call's end, or stays for ever if it is not hosted by
-	 * then. Too many is only slower. */
-	space = hosted ? READ_ONCE(hosted->space) : NULL;
-	if (space && hosted->space_mm == current->mm) {
-		if (space->shared) {
-			count(space->shared, wait, 1);
-			hosted->futex_wait = wait;
-		}
-		return;
-	}
-	space = tacet_space_find(current->mm);
-	if (space && space->shared)
-		mark(space->shared, wait);
-}
-
-/* Has a core wake up to @most of @space's threads that wait there. How many. */
-static u32 wake_on_cores(struct tacet_space *space, unsigned long address, u32 bitset, u32 most)
+/* How many of @space's threads a core has found to do @wake with. */
+static u32 wake_on_cores(struct tacet_space *space, const struct wake *wake)
 {
 	struct tacet_core *core = &tacet_partition.cores[READ_ONCE(space->last_core)];
 	struct tacet_cpu *shared = core->shared;
@@ -101,9 +85,11 @@ static u32 wake_on_cores(struct tacet_space *space, unsigned long address, u32 b
 
 	spin_lock(&core->wake_lock);
 	shared->wake_root = space->root_address;
-	shared->wake_address = address;
-	shared->wake_bitset = bitset;
-	shared->wake_count = most;
+	shared->wake_address = wake->address;
+	shared->wake_bitset = wake->bitset;
+	shared->wake_count = wake->woken;
+	shared->wake_moved = wake->moved;
+	shared->wake_to = wake->to;
 	ordinal = shared->wake_requested + 1;
 	smp_store_release(&shared->wake_requested, ordinal);
 	tacet_attention(core, TACET_ATTENTION_WAKE);
@@ -120,14 +106,11 @@ static u32 wake_on_cores(struct tacet_space *space, unsigned long address, u32 b
 	return woken;
 }
 
-/* The two words that a requeue of the newer kind is about. */
-static void wake_both(struct tacet_space *space, const void __user *waiters)
+static u32 wake_all(struct tacet_space *space, unsigned long address)
 {
-	struct futex_waitv pair[2];
+	struct wake wake = { address, FUTEX_BITSET_MATCH_ANY, EVERYBODY };
 
-	if (copy_from_user_nofault(pair, waiters, sizeof(pair)))
-		return;
-	wake_on_cores(space, pair[0].uaddr, FUTEX_BITSET_MATCH_ANY, EVERYBODY);
+	return wake_on_cores(space, &wake);
 }
 
 /* As Linux counts: nobody asked for is one, like a negative number. */
@@ -138,49 +121,105 @@ static u32 rest(unsigned long asked, long woken)
 	return most > woken ? most - woken : 0;
 }
 
+/* Whom a call that moves waiters wakes, and whom it moves. False: it is none. */
+static bool moves(const struct pt_regs *regs, long number, struct wake *wake)
+{
+	struct futex_waitv pair[2];
+
+	wake->bitset = FUTEX_BITSET_MATCH_ANY;
+	wake->woken = max((int)regs->dx, 0);
+	wake->moved = max((int)regs->r10, 0);
+	switch (number) {
+	case __NR_futex:
+		wake->address = regs->di;
+		wake->to = regs->r8;
+		return ((int)regs->si & FUTEX_CMD_MASK) == FUTEX_REQUEUE ||
+		       ((int)regs->si & FUTEX_CMD_MASK) == FUTEX_CMP_REQUEUE;
+	case NR_FUTEX_REQUEUE:	/* waiters, flags, how many */
+		if (copy_from_user_nofault(pair, (const void __user *)regs->di, sizeof(pair)))
+			return false;
+		wake->address = pair[0].uaddr;
+		wake->to = pair[1].uaddr;
+		return true;
+	}
+	return false;
+}
+
 /*
- * Linux has woken @result threads: the cores do the rest of the call. A call that
- * moves waiters, or wakes depending on what it writes, wakes every waiting thread
- * instead: waking without need is allowed (futex(2)).
+ * Linux has woken or moved @result threads: the cores do the rest of the call. One that
+ * wakes depending on what it writes wakes every waiting thread instead: waking without
+ * need is allowed (futex(2)).
  */
 static void wake_rest(struct tacet_space *space, struct pt_regs *regs, long result)
 {
-	unsigned long address = regs->di;
-	u32 left;
+	struct wake wake = { regs->di, FUTEX_BITSET_MATCH_ANY };
+	u32 woken;
 
-	switch (regs->orig_ax) {
-	case NR_FUTEX_WAKE:	/* address, mask, how many */
-		left = rest(regs->dx, result);
-		if (left)
-			regs->ax += wake_on_cores(space, address, regs->si, left);
-		return;
-	case NR_FUTEX_REQUEUE:
-		wake_both(space, (const void __user *)regs->di);
+	if (moves(regs, regs->orig_ax, &wake)) {
+		woken = min_t(u32, result, wake.woken);
+		wake.woken -= woken;
+		wake.moved -= min_t(u32, result - woken, wake.moved);
+		if (wake.woken || wake.moved)
+			regs->ax += wake_on_cores(space, &wake);
 		return;
 	}
-	switch ((int)regs->si & FUTEX_CMD_MASK) {
-	case FUTEX_WAKE:
-	case FUTEX_WAKE_BITSET:
-		left = rest(regs->dx, result);
-		if (left)
-			regs->ax += wake_on_cores(space, address,
-						  ((int)regs->si & FUTEX_CMD_MASK) == FUTEX_WAKE ?
-						  FUTEX_BITSET_MATCH_ANY : (u32)regs->r9, left);
+	if (regs->orig_ax == NR_FUTEX_WAKE) {	/* address, mask, how many */
+		wake.bitset = regs->si;
+	} else if (((int)regs->si & FUTEX_CMD_MASK) == FUTEX_WAKE_BITSET) {
+		wake.bitset = regs->r9;
+	} else if (((int)regs->si & FUTEX_CMD_MASK) == FUTEX_WAKE_OP) {
+		wake_all(space, regs->r8);
+		wake_all(space, regs->di);
 		return;
-	case FUTEX_WAKE_OP:
-		wake_on_cores(space, regs->r8, FUTEX_BITSET_MATCH_ANY, EVERYBODY);
-		fallthrough;
-	case FUTEX_REQUEUE:
-	case FUTEX_CMP_REQUEUE:
-		wake_on_cores(space, address, FUTEX_BITSET_MATCH_ANY, EVERYBODY);
+	} else if (((int)regs->si & FUTEX_CMD_MASK) != FUTEX_WAKE) {
 		return;
 	}
+	wake.woken = rest(regs->dx, result);
+	if (wake.woken)
+		regs->ax += wake_on_cores(space, &wake);
 }
 
-static bool about_private_futexes(const struct pt_regs *regs)
+static bool about_private_futexes(const struct pt_regs *regs, long number)
 {
-	return regs->orig_ax == NR_FUTEX_WAKE || regs->orig_ax == NR_FUTEX_REQUEUE ||
-	       (regs->orig_ax == __NR_futex && regs->si & FUTEX_PRIVATE_FLAG);
+	return number == NR_FUTEX_WAKE || number == NR_FUTEX_REQUEUE ||
+	       (number == __NR_futex && regs->si & FUTEX_PRIVATE_FLAG);
+}
+
+/* Whom Linux moves to @address waits there, and counts elsewhere. RCU. */
+static void expect_moved(unsigned long address)
+{
+	struct tacet_space *space = tacet_space_find(current->mm);
+
+	if (space && space->shared)
+		mark(space->shared, counter_of(address) + 1);
+}
+
+/* RCU. @hosted: the calling thread, or NULL. */
+void tacet_futex_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number)
+{
+	unsigned int wait = waits_for(regs, number);
+	struct tacet_space *space;
+	struct wake wake;
+
+	if (!wait) {
+		if (about_private_futexes(regs, number) && moves(regs, number, &wake))
+			expect_moved(wake.to);
+		return;
+	}
+	/* Its space stays for as long as it is hosted: what is counted here is
+	 * taken back at the call's end, or stays for ever if it is not hosted by
+	 * then. Too many is only slower. */
+	space = hosted ? READ_ONCE(hosted->space) : NULL;
+	if (space && hosted->space_mm == current->mm) {
+		if (space->shared) {
+			count(space->shared, wait, 1);
+			hosted->futex_wait = wait;
+		}
+		return;
+	}
+	space = tacet_space_find(current->mm);
+	if (space && space->shared)
+		mark(space->shared, wait);
 }
 
 /* RCU. @hosted: the calling thread, or NULL. */
@@ -194,7 +233,7 @@ void tacet_futex_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, l
 			count(space->shared, hosted->futex_wait, -1);
 		hosted->futex_wait = 0;
 	}
-	if (result < 0 || !about_private_futexes(regs))
+	if (result < 0 || !about_private_futexes(regs, regs->orig_ax))
 		return;
 	space = tacet_space_find(current->mm);
 	/* Pairs with the core: it counts a wait, then compares. */

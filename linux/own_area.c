@@ -43,7 +43,7 @@ static int may_split(struct vm_area_struct *area, unsigned long address)
 	return range && READ_ONCE(range->leaver) == current ? 0 : -EINVAL;
 }
 
-static void close_area(struct vm_area_struct *area)
+void tacet_range_close_area(struct vm_area_struct *area)
 {
 	if (area->vm_private_data)
 		tacet_range_area_gone(area->vm_private_data);
@@ -62,8 +62,9 @@ static struct tacet_range *range_in_the_making(struct mm_struct *mm)
 
 /*
  * The calling thread forks: cores find nothing of the range until its other memory is
- * copied too (true: tacet_range_forked() ends that). A child whose memory is of two moments has lists that lead nowhere; on
- * Linux the moments are closer than a core can write.
+ * copied too (true: tacet_range_forked() ends that). A child whose memory is of two
+ * moments has lists that lead nowhere; on Linux the moments are closer than a core can
+ * write.
  */
 static bool hold_for_fork(struct tacet_range *range)
 {
@@ -146,7 +147,7 @@ static void open_in_child(struct vm_area_struct *area, struct tacet_range *from)
 	tacet_range_publish(range);
 }
 
-static void open_area(struct vm_area_struct *area)
+void tacet_range_open_area(struct vm_area_struct *area)
 {
 	struct tacet_range *range = area->vm_private_data;
 
@@ -164,8 +165,8 @@ static int may_move(struct vm_area_struct *area)
 }
 
 static const struct vm_operations_struct area_operations = {
-	.open = open_area,
-	.close = close_area,
+	.open = tacet_range_open_area,
+	.close = tacet_range_close_area,
 	.may_split = may_split,
 	.mremap = may_move,
 	.fault = tacet_mirror,
@@ -173,8 +174,8 @@ static const struct vm_operations_struct area_operations = {
 
 /* The same; but what is mapped to be read cannot be written before we are asked. */
 static const struct vm_operations_struct guarded_operations = {
-	.open = open_area,
-	.close = close_area,
+	.open = tacet_range_open_area,
+	.close = tacet_range_close_area,
 	.may_split = may_split,
 	.mremap = may_move,
 	.fault = tacet_mirror,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A range becomes Linux's: all that the process has there goes into ordinary
- * anonymous memory at the same addresses, and the frames go back. Whatever the
+ * anonymous memory at the same addresses (own_handover.c), and the frames go back. Whatever the
  * program then asks for is Linux's to do; the cores follow Linux's tables there as
  * everywhere.
  *
  * Done when a thread of the process goes on without us, when somebody watches or
  * filters its calls, and before a call that only Linux can serve. Meanwhile cores
- * find nothing at these addresses, and who touches them on Linux tries again until
- * the ordinary memory is there.
+ * find nothing at these addresses, and who touches them on Linux waits until they are
+ * handed over.
  */
 #include <linux/kthread.h>
 #include <linux/mman.h>
@@ -23,62 +23,6 @@
 
 #define RANGE_PAGES (TACET_OWN_BYTES >> PAGE_SHIFT)
 
-/* A first touch may be under way: the entry has a frame that is not zeroed yet. */
-static bool has_frame(const struct tacet_leaf *leaf)
-{
-	u64 frame = (leaf->value & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
-
-	return leaf->value & (TACET_ENTRY_PRESENT | TACET_ENTRY_HELD) &&
-	       !(leaf->value & TACET_ENTRY_RESERVED) && tacet_frames_have(frame, leaf->pages);
-}
-
-static int copy_page_to(struct tacet_range *range, unsigned long address, void *content,
-			unsigned long protection)
-{
-	struct task_struct *task = range->leave_task ?: current;
-
-	if (protection & PROT_WRITE)
-		return copy_to_user((void __user *)address, content, PAGE_SIZE) ? -EFAULT : 0;
-	return access_process_vm(task, address, content, PAGE_SIZE, FOLL_WRITE | FOLL_FORCE) ==
-	       PAGE_SIZE ? 0 : -EFAULT;
-}
-
-static int copy_leaf(struct tacet_range *range, const struct tacet_leaf *leaf,
-		     unsigned long protection)
-{
-	u64 frame = (leaf->value & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
-	unsigned long i;
-	int error = 0;
-
-	for (i = 0; i < leaf->pages && !error; i++) {
-		error = copy_page_to(range, range->base + ((leaf->page + i) << PAGE_SHIFT),
-				     pfn_to_kaddr(frame + i), protection);
-		cond_resched();
-	}
-	return error;
-}
-
-static int move_run(struct tacet_range *range, const struct tacet_run *run)
-{
-	unsigned long address = range->base + (run->page << PAGE_SHIFT);
-	unsigned long page = run->page;
-	unsigned long at;
-	int error = 0;
-
-	at = vm_mmap(NULL, address, run->pages << PAGE_SHIFT, run->protection,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, 0);
-	if (at != address)
-		return IS_ERR_VALUE(at) ? (int)at : -EINVAL;
-	while (page < run->page + run->pages && !error) {
-		struct tacet_leaf leaf = tacet_range_leaf(range, page);
-
-		if (has_frame(&leaf))
-			error = copy_leaf(range, &leaf, run->protection);
-		page = leaf.page + leaf.pages;
-	}
-	return error;
-}
-
 /* What is not mapped goes first, piece by piece: others may map there at once. */
 static int give_addresses(struct tacet_range *range, unsigned long page, unsigned long end)
 {
@@ -88,17 +32,21 @@ static int give_addresses(struct tacet_range *range, unsigned long page, unsigne
 
 static int move_all(struct tacet_range *range)
 {
+	struct tacet_handover handover = { .range = range };
+	int error = tacet_handover_begin(&handover);
 	unsigned long page = 0;
 	struct tacet_run run;
-	int error;
 
+	if (error)
+		return error;
 	do {
 		run = tacet_range_run(range, page);
 		error = give_addresses(range, page, run.pages ? run.page : RANGE_PAGES);
 		if (!error && run.pages)
-			error = move_run(range, &run);
+			error = tacet_handover_run(&handover, &run);
 		page = run.page + run.pages;
 	} while (run.pages && !error);
+	tacet_handover_end(&handover);
 	return error;
 }
 

@@ -347,6 +347,8 @@ vm_fault_t tacet_mirror_to_write(struct vm_fault *vmf);
 
 /* own_area.c */
 struct file *tacet_range_open_file(struct tacet_range *range);
+void tacet_range_open_area(struct vm_area_struct *area);	/* a piece more, or a child's */
+void tacet_range_close_area(struct vm_area_struct *area);
 void tacet_range_forked(struct tacet_hosted *hosted);	/* any context */
 void tacet_range_grant(struct tacet_range *range, u32 rights);	/* sleeps */
 
@@ -371,6 +373,17 @@ void tacet_range_leave(struct tacet_range *range);
 void tacet_range_leave_mine(void);
 void tacet_range_leave_soon(struct tacet_range *range, struct task_struct *task);
 void tacet_range_leave_elsewhere(struct tacet_range *range, struct task_struct *task);
+
+/* own_handover.c: sleep */
+struct tacet_handover {
+	struct tacet_range *range;
+	unsigned long protection;	/* of the run that is being mapped, PROT_* */
+	struct file *file;		/* what is mapped at first */
+	struct file *zeros;		/* what the mappings have in the end */
+};
+int tacet_handover_begin(struct tacet_handover *handover);
+int tacet_handover_run(struct tacet_handover *handover, const struct tacet_run *run);
+void tacet_handover_end(struct tacet_handover *handover);
 
 /* own_maps.c */
 int tacet_maps_init(void);

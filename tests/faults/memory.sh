@@ -23,7 +23,7 @@ as_on_linux() { # MEMORY [tacet run's arguments]
 	up --memory "$1"
 	shift
 	TACET_CPUS=2-3 TEST_ONLY='anonymous*' TEST_TIMEOUT=120 \
-		bash $U/run.sh $T run --memory own "$@" -- >suite.out 2>&1 ||
+		bash $U/run.sh $T run "$@" -- >suite.out 2>&1 ||
 		fail "$*: $(grep '^not ok' suite.out)"
 	finish
 }
@@ -31,7 +31,7 @@ as_on_linux() { # MEMORY [tacet run's arguments]
 # Pages to read and to execute are the partition's like others: until the program locks some, nothing is Linux's.
 rights() {
 	up
-	$T run --memory own --follow -- $U/rights >rights.out || fail "rights: $(tail -n 1 rights.out)"
+	$T run --follow -- $U/rights >rights.out || fail "rights: $(tail -n 1 rights.out)"
 	cmp -s rights.out $U/rights.expected || fail "it said $(tr '\n' ';' <rights.out)"
 	$T log | grep "(rights): its memory becomes Linux's" >left
 	[ "$(grep -c 'system call 149$' left)" = 1 ] && [ "$(wc -l <left)" = 1 ] || fail "left: $(cat left)"
@@ -43,7 +43,7 @@ largest_page() {
 	local before after
 	up --memory 2G
 	mkfifo orders answers
-	$T run --memory own -- $F/pages <orders >answers &
+	$T run -- $F/pages <orders >answers &
 	exec 7>orders 8<answers
 	ask $((1 << 20))	# the next mapping brings nothing of the C library's
 	before=$(own_bytes)
@@ -80,7 +80,7 @@ left() {
 	local way
 	for way in keeps faults forks threads; do
 		up
-		$T run --memory own --no-populate -- $F/victim $way $way.rounds & victim=$!
+		$T run --no-populate -- $F/victim $way $way.rounds & victim=$!
 		until_true "$way begins" counted $way.rounds
 		given_back && fail "$way has no memory of the partition"
 		if [ $way = faults ] || [ $way = threads ]; then
@@ -102,7 +102,7 @@ core_files() {
 	ulimit -c unlimited
 	for way in 'ctypes.string_at(0)' 'os.abort()' 'os.kill(os.getpid(), 4)' 'threading.Thread(target=os.abort).start(); time.sleep(100)'; do
 		rm -f core*
-		$T run --memory own -- python3 -c "import ctypes, os, threading, time
+		$T run -- python3 -c "import ctypes, os, threading, time
 word = bytes(reversed(b'eroc eht ni si siht '))
 kept = word * 100000
 $way"
@@ -114,7 +114,7 @@ $way"
 	done
 	rm -f core*
 	ulimit -c 0
-	$T run --memory own -- python3 -c 'import os; os.abort()'
+	$T run -- python3 -c 'import os; os.abort()'
 	[ $? = 134 ] || fail "without core files: ended with $?"
 	finish
 }

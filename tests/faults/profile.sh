@@ -23,7 +23,7 @@ spent("forwarded-call", "getpriority", 1000 * each, 1)
 spent("local-call", "gettid", 500 * each, 1)
 spent("local-call", "clock_nanosleep", 30 * each, 30 * each * 50_000)
 spent("forwarded-call", "clock_nanosleep", 5 * each, 5 * each * 2_000_000)
-is_so("faults", costs[("fault", "")]["count"] >= 64 * each)
+is_so("faults", costs[("local-fault", "")]["count"] >= 64 * each)
 is_so("threads", profile["threads"] >= each and profile["user_ns"] > 0)
 is_so("order", [c["total_ns"] for c in profile["costs"]] == sorted((c["total_ns"] for c in profile["costs"]), reverse=True))
 PYTHON

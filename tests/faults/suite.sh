@@ -33,9 +33,9 @@ verdict() {
 	grep -q '^ok' suite.out && ! grep -q '^not ok' suite.out || exit 1
 }
 
-# As on Linux in every respect, in Linux's memory and in the partition's.
+# As on Linux in every respect, in the partition's memory and in Linux's.
 exact() { suite '' --follow --no-populate; }
-in_own_memory() { suite '' --memory own --follow --no-populate; }
+in_linux_memory() { suite '' --memory linux --follow --no-populate; }
 
 # Children run on Linux, where what they see of the CPUs is Linux's.
 alone() { suite 'cpuview*' --no-populate; }
@@ -45,6 +45,7 @@ alone() { suite 'cpuview*' --no-populate; }
 locked() { suite 'userfault* procfs* memory*' --follow; }
 
 programs() { real bash busybox coreutils gcc gdb mpi python strace; }
+computing() { real allocators go hpcc java lammps openmp; }
 stress() { real stress; }
 
 # One of Python's own tests, or with FULL=1 all ten that are here: four minutes each.

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# HPC Challenge (Debian's hpcc) as a job of the bench `sched`. Runs in the node, called by src/jobs.rs.
+# HPC Challenge (Debian's hpcc): its input, and whether its results are right. Runs in the node, called by src/jobs.rs
+# for the bench `sched`, and by tests/user/real/hpcc.sh.
 #
 # usage: hpcc.sh prepare ORDER ROWS COLUMNS   makes the directory that hpcc runs in, with its input
 #        hpcc.sh check                        fails unless the last run's results were right
 # ORDER: of the system of equations, from which hpcc takes the size of all its programs. ROWS x COLUMNS ranks.
 set -eu
-directory=/tmp/hpcc
+directory=${HPCC_DIRECTORY:-/tmp/hpcc}
 
 prepare() { # order rows columns
 	rm -rf $directory

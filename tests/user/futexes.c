@@ -38,6 +38,21 @@ static long requeue_one(void)
 	return futex(&word, FUTEX_CMP_REQUEUE_PRIVATE, 0, (void *)1, &other, 0);
 }
 
+/* Of two that wait one is woken and one is moved: both are counted, by either call. */
+static void wake_and_move(void)
+{
+	pthread_t threads[2];
+
+	for (int i = 0; i < 2; i++)
+		CHECK(!pthread_create(&threads[i], NULL, wait_once, NULL));
+	until_found(2, requeue_one);
+	CHECK(futex(&other, FUTEX_REQUEUE_PRIVATE, 1, (void *)1, &word, 0) == 2);
+	CHECK(wake_one() == 1 && futex(&other, FUTEX_WAKE_PRIVATE, 100, NULL, NULL, 0) == 0);
+	for (int i = 0; i < 2; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	store(&woken, 0);
+}
+
 static void wait_and_wake(void)
 {
 	struct timespec brief = { 0, 5000000 }, past = { 1, 0 };
@@ -183,6 +198,7 @@ static void across_processes(void)
 
 int main(void)
 {
+	wake_and_move();
 	wait_and_wake();
 	inheriting();
 	robust();

@@ -73,14 +73,14 @@ fn module_here() -> Result<()> {
 
 /// `build/tests/user`, by the nodes' compiler: nodes run what it makes whatever this host's C library is.
 pub fn user_programs() -> Result<()> {
-    let (source, out) = (top().join("tests/user"), top().join("build/tests"));
-    if !source.join("Makefile").exists() {
+    let (source, out) = (top().join("tests"), top().join("build/tests"));
+    if !source.join("user/Makefile").exists() {
         return Ok(());
     }
     fs::create_dir_all(&out)?;
     let jobs = format!("-j{}", std::thread::available_parallelism().map_or(2, usize::from));
     eprintln!("+ make {jobs} -C tests/user OUT=build/tests/user");
-    let make = ["make", "--silent", &jobs, "-C", "/mnt/source", "OUT=/mnt/out/user"];
+    let make = ["make", "--silent", &jobs, "-C", "/mnt/source/user", "OUT=/mnt/out/user"];
     Ok(provision::run_in_tree(&Cache::open()?, &[(&source, "source"), (&out, "out")], &make)?)
 }
 

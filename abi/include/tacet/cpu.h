@@ -105,13 +105,14 @@ struct tacet_cpu {
 	__u32 doorbells_sent;
 	__u32 audible;			/* 0: do not ring this core */
 
-	/* Linux: a wake-up of private futexes; the next one only after the answer */
+	/* Linux: a wake-up of private futexes; the next one only after the answer.
+	 * Also wake_to below. */
 	__u64 wake_root;
 	__u64 wake_address;
 	__u32 wake_bitset;
 	__u32 wake_count;		/* at most so many threads */
 	__u32 wake_requested;		/* ordinal of the request */
-	__u32 reserved2;
+	__u32 wake_moved;		/* at most so many others wait for wake_to from then on */
 
 	/* offset 576: the core */
 	__u64 flush_acknowledged;	/* nothing older than this generation is cached */
@@ -123,7 +124,7 @@ struct tacet_cpu {
 					   and while it waits for another core's work */
 	__u32 current_context;		/* number of the context entered last; a hint */
 	__u32 blocked;			/* posted contexts that wait in local calls */
-	__u32 wake_woken;		/* the answer to wake_requested == wake_answered */
+	__u32 wake_woken;		/* or moved: the answer to wake_requested == wake_answered */
 	__u32 wake_answered;
 	__u32 ask_answered;		/* the answer to ask_requested == ask_answered */
 	__s32 ask_result;		/* 0 or a negative error number */
@@ -151,7 +152,8 @@ struct tacet_cpu {
 	__u64 ask_arguments[3];
 	__u32 ask_kind;			/* enum tacet_ask, memory.h */
 	__u32 ask_requested;		/* ordinal of the question */
-	__u32 reserved9[8];
+	__u64 wake_to;
+	__u32 reserved9[6];
 
 	/* offset 2048 */
 	struct tacet_ring inbox;	/* Linux produces, the core consumes */

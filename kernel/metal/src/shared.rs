@@ -193,6 +193,8 @@ impl Shared {
             address: field!(self, AtomicU64, wake_address).load(Ordering::Relaxed),
             bitset: field!(self, AtomicU32, wake_bitset).load(Ordering::Relaxed),
             count: field!(self, AtomicU32, wake_count).load(Ordering::Relaxed),
+            moved: field!(self, AtomicU32, wake_moved).load(Ordering::Relaxed),
+            to: field!(self, AtomicU64, wake_to).load(Ordering::Relaxed),
             ordinal,
         })
     }

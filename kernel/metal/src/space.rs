@@ -11,7 +11,10 @@ pub struct WakeRequest {
     pub root: u64,
     pub address: u64,
     pub bitset: u32,
+    /// At most so many wake; then at most `moved` others wait for `to`.
     pub count: u32,
+    pub moved: u32,
+    pub to: u64,
     pub ordinal: u32,
 }
 

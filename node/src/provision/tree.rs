@@ -27,7 +27,7 @@ const SUITES: [(&str, &str); 6] = [
 ];
 
 /// What programs, tests and benches find in a node, and what building modules and images takes.
-const PACKAGES: [&str; 34] = [
+const PACKAGES: [&str; 42] = [
     // building modules, the agent, the images
     "binutils",
     "cpio",
@@ -62,6 +62,15 @@ const PACKAGES: [&str; 34] = [
     "libpython3.13-testsuite",
     "python3",
     "python3-numpy",
+    // allocators, runtimes and codes that programs bring along, hosted by the tests
+    "libjemalloc2",
+    "libtcmalloc-minimal4t64",
+    "libmimalloc3",
+    "libomp5-19",
+    "libopenblas0-pthread",
+    "openjdk-21-jdk-headless",
+    "fzf",
+    "lammps",
     "ca-certificates",
     "less",
     "bsdextrautils",
@@ -70,6 +79,9 @@ const PACKAGES: [&str; 34] = [
 /// Debian's `hpcc` brings Open MPI; `mpicc` and `mpiexec` stay MPICH's, the library that nodes have headers of.
 const CHOOSE_MPI: &str = "chroot \"$1\" update-alternatives --set mpi /usr/bin/mpicc.mpich && \
                           chroot \"$1\" update-alternatives --set mpirun /usr/bin/mpirun.mpich";
+
+/// Java's packages name alternatives for pages of the manual, which stay out of the tree.
+const PLACE_FOR_PAGES: &str = "mkdir -p \"$1/usr/share/man/man1\"";
 
 /// The sources and packages of the tree: what its stamp records.
 pub(crate) fn made_from() -> String {
@@ -89,6 +101,7 @@ pub(crate) fn build(cache: &Cache) -> Result<()> {
             "making the nodes' Debian tree (1.5 GiB, some minutes)",
             mmdebstrap("apt", &PACKAGES)
                 .args([
+                    &format!("--essential-hook={PLACE_FOR_PAGES}"),
                     &format!("--customize-hook={install}"),
                     "--customize-hook=chroot \"$1\" sh /tmp/kernels.sh",
                     "--customize-hook=rm \"$1/tmp/kernels.sh\"",

@@ -45,10 +45,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("a core file", "debug.sh core_file").middle(),
     Scenario::new("pages moved under a hosted program", "pressure.sh stale_translations").within(600),
     Scenario::new("the user programs, hosted", "suite.sh exact").within(900),
-    Scenario::new("the user programs in the partition's memory", "suite.sh in_own_memory")
-        .middle()
-        .rarely()
-        .within(1500),
+    Scenario::new("the user programs in Linux's memory", "suite.sh in_linux_memory").middle().within(1500),
     Scenario::new("the user programs without their children", "suite.sh alone").middle().within(1500),
     Scenario::new("the user programs in locked memory", "suite.sh locked").middle().rarely().within(1500),
     Scenario::new("anonymous memory from the partition", "memory.sh anonymous"),
@@ -58,6 +55,9 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("back to Linux with memory of the partition", "memory.sh left").middle(),
     Scenario::new("a core file with memory of the partition", "memory.sh core_files").middle(),
     Scenario::new("real programs", "suite.sh programs").middle().within(1500),
+    Scenario::new("allocators, runtimes and codes that programs bring along", "suite.sh computing")
+        .middle()
+        .within(1500),
     Scenario::new("stress-ng verifies what it stresses", "suite.sh stress").middle().within(1500),
     Scenario::new("Python's own tests", "suite.sh python").middle().within(1500),
     Scenario::new("hostile input from root", "fuzz.sh root").within(900),

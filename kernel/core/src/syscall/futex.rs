@@ -114,14 +114,24 @@ fn requeue(call: &Call<'_>, from: u64, to: u64, (wake, take): (u32, u32), expect
         Some(expected) => call.core.user_load(from).map(|now| now == expected).ok_or(()),
         None => Ok(true),
     };
-    let mut bell = Bell::default();
-    let done = WAITING.requeue(keys, (wake, take), unchanged, |thread| bell.deliver(call.core, thread));
-    bell.ring(call.core);
-    match done {
-        Ok((woken, moved)) => Served::Done(if expected.is_some() { woken + moved } else { woken }.into()),
+    match requeue_here(call.core, keys, (wake, take), unchanged) {
+        Ok(done) => Served::Done(done.into()),
         Err(Refusal::Changed) => Served::Done(AGAIN),
         Err(Refusal::Failed(())) => Served::Forward,
     }
+}
+
+/// Wakes and moves, and says how many in all, as Linux counts.
+fn requeue_here<E>(
+    core: &Core,
+    keys: (Key, Key),
+    most: (u32, u32),
+    unchanged: impl FnOnce() -> Result<bool, E>,
+) -> Result<u32, Refusal<E>> {
+    let mut bell = Bell::default();
+    let done = WAITING.requeue(keys, most, unchanged, |thread| bell.deliver(core, thread));
+    bell.ring(core);
+    done.map(|(woken, moved)| woken + moved)
 }
 
 /// Wakes, and says how many.
@@ -194,12 +204,18 @@ pub fn return_recalled(core: &mut Core) {
     }
 }
 
-/// Wakes whom Linux wants woken.
+/// Wakes and moves whom Linux wants woken and moved.
 pub fn wake_for_linux(core: &Core) {
     if let Some(request) = core.wake_request() {
         let key = Key { root: request.root, address: request.address };
-        let woken = wake_here(core, key, request.bitset, request.count);
-        core.answer_wake(request.ordinal, woken);
+        let done = if request.moved == 0 {
+            wake_here(core, key, request.bitset, request.count)
+        } else {
+            let keys = (key, Key { root: request.root, address: request.to });
+            // Linux has compared.
+            requeue_here(core, keys, (request.count, request.moved), || Ok::<_, ()>(true)).unwrap_or(0)
+        };
+        core.answer_wake(request.ordinal, done);
     }
 }
 

@@ -20,9 +20,10 @@ const MAP_NORESERVE: u64 = 0x4000;
 const MAP_POPULATE: u64 = 0x8000;
 const MAP_STACK: u64 = 0x2_0000;
 const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
-/// Those, and what says nothing: DENYWRITE, EXECUTABLE, NONBLOCK.
+/// Those, and what says nothing: EXECUTABLE, NONBLOCK. Not DENYWRITE, which says nothing to Linux: the loader takes
+/// addresses with it that it is about to map a library to, and no other program is known to.
 const MAP_ORDINARY: u64 =
-    MAP_PRIVATE_ANONYMOUS | MAP_FIXED | MAP_NORESERVE | MAP_POPULATE | MAP_STACK | MAP_FIXED_NOREPLACE | 0x1_1800;
+    MAP_PRIVATE_ANONYMOUS | MAP_FIXED | MAP_NORESERVE | MAP_POPULATE | MAP_STACK | MAP_FIXED_NOREPLACE | 0x1_1000;
 const MREMAP_MAYMOVE: u64 = 1;
 const MREMAP_FIXED: u64 = 2;
 

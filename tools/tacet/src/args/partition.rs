@@ -68,7 +68,7 @@ pub struct RunArgs {
     /// Leave the program's memory to be faulted in as it is touched
     #[arg(long)]
     pub no_populate: bool,
-    /// Whose memory the program's anonymous mappings are: Linux's, or the partition's own [default: linux]
+    /// Whose memory the program's anonymous mappings are: the partition's own, or Linux's [default: own]
     #[arg(long, value_name = "WHOSE")]
     pub memory: Option<Memory>,
     /// Bind each thread to one CPU: `compact` (neighbours first), `scatter` (cores first, their second hardware threads

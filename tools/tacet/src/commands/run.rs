@@ -26,7 +26,7 @@ pub fn run(args: RunArgs, json: bool) -> Result<u8> {
         cpus,
         follow: args.follow,
         populate: !args.no_populate,
-        own_memory: args.memory == Some(Memory::Own),
+        own_memory: args.memory != Some(Memory::Linux),
         order,
         profile: args.profile || args.profile_to.is_some(),
     };

@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Memory allocators that programs bring along, under one program that checks what it is given.
+. "$(dirname "$0")/lib"
+need gcc
+gcc -O2 -pthread -o heap "$here/heap.c" || exit 1
+echo "glibc: $(./heap)"
+libraries=/usr/lib/x86_64-linux-gnu
+for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.3; do
+	[ -e $libraries/$library ] || { echo "no $library"; exit 77; }
+	echo "$library: $(LD_PRELOAD=$libraries/$library ./heap)"
+done
+# Memory given back at once, arenas that come and go.
+echo "glibc, trimmed: $(MALLOC_TRIM_THRESHOLD_=0 MALLOC_MMAP_THRESHOLD_=4096 ./heap)"
+echo "jemalloc, purged: $(MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0,narenas:2 LD_PRELOAD=$libraries/libjemalloc.so.2 ./heap)"
