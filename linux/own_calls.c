@@ -169,6 +169,8 @@ bool tacet_own_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 	if (serve_refusal(hosted, range, regs->ax))
 		return true;
 	hosted->own_repeats = 0;
+	if (regs->ax == __NR_mbind && tacet_policy_before_call(hosted, range, regs))
+		return false;
 	if (about_mappings(range, regs) || (copies_process(regs) && copy_would_fail(range)))
 		leave(range, regs->ax);
 	return false;

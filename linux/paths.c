@@ -77,16 +77,28 @@ static unsigned long map_given(void)
 	return page;
 }
 
-/* The address of given[@which] in the program's memory, 0 if it cannot be. */
-static unsigned long place_given(struct tacet_space *space, unsigned int which)
+/* The page of the program's that is ours, 0 if it cannot be. Sleeps. */
+unsigned long tacet_paths_page(struct tacet_space *space)
 {
 	unsigned long page = READ_ONCE(space->path);
 	char there[LONGEST];
+	unsigned int i;
 
-	if (!page || !read_path(there, page + which * LONGEST) || strcmp(there, given[which])) {
+	for (i = 0; page && i < NOTHING; i++)
+		if (!read_path(there, page + i * LONGEST) || strcmp(there, given[i]))
+			page = 0;
+	if (!page) {
 		page = map_given();
 		WRITE_ONCE(space->path, page);
 	}
+	return page;
+}
+
+/* The address of given[@which] in the program's memory, 0 if it cannot be. */
+static unsigned long place_given(struct tacet_space *space, unsigned int which)
+{
+	unsigned long page = tacet_paths_page(space);
+
 	return page ? page + which * LONGEST : 0;
 }
 

@@ -224,6 +224,8 @@ struct tacet_hosted {
 	unsigned int futex_wait;	/* what the call in progress counts as; futex.c */
 	unsigned long advised;		/* by the call in progress, when replaced */
 	bool advice_replaced;
+	unsigned long policy_start, policy_bytes;	/* of the call in progress, when replaced */
+	bool policy_replaced;
 	u64 fault_address, fault_ip;	/* the last page fault, to notice a repetition */
 	unsigned int fault_repeats;
 	unsigned int own_repeats;	/* of a call that finds its memory mirrored */
@@ -385,6 +387,11 @@ int tacet_handover_begin(struct tacet_handover *handover);
 int tacet_handover_run(struct tacet_handover *handover, const struct tacet_run *run);
 void tacet_handover_end(struct tacet_handover *handover);
 
+/* own_policy.c: the thread's own context; the first sleeps */
+bool tacet_policy_before_call(struct tacet_hosted *hosted, struct tacet_range *range,
+			      struct pt_regs *regs);
+void tacet_policy_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
+
 /* own_maps.c */
 int tacet_maps_init(void);
 void tacet_maps_exit(void);
@@ -477,6 +484,7 @@ void tacet_populate(struct tacet_space *space);
 void tacet_view_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result);
 void tacet_paths_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 void tacet_paths_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
+unsigned long tacet_paths_page(struct tacet_space *space);
 void tacet_advice_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 void tacet_advice_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 void tacet_rseq_enter(struct tacet_core *core);

@@ -25,6 +25,8 @@ as_on_linux() { # MEMORY [tacet run's arguments]
 	TACET_CPUS=2-3 TEST_ONLY='anonymous*' TEST_TIMEOUT=120 \
 		bash $U/run.sh $T run "$@" -- >suite.out 2>&1 ||
 		fail "$*: $(grep '^not ok' suite.out)"
+	# a policy that its memory meets has cost no program its memory
+	$T log | grep "(anonymous): its memory becomes Linux's, for system call 237" && fail "$*: mbind"
 	finish
 }
 

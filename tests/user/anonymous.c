@@ -318,6 +318,31 @@ static void the_break(void)
 	say("the break\n");
 }
 
+/* Where it is to be: errors as they are, and its content stays. linux/mempolicy.h */
+static long bind_memory(void *at, size_t bytes, int mode, const unsigned long *nodes, unsigned int flags)
+{
+	return syscall(SYS_mbind, at, bytes, mode, nodes, nodes ? 64ul : 0ul, flags);
+}
+
+static void policy(void)
+{
+	enum { DEFAULT, PREFERRED, BIND, INTERLEAVE, LOCAL };
+	unsigned long node0 = 1, none = 0;
+	char *p = map(16 * PAGE, 0);
+
+	fill(p, 8 * PAGE);
+	CHECK(bind_memory(p, 16 * PAGE, PREFERRED, NULL, 0) == 0 && bind_memory(p, 16 * PAGE, LOCAL, NULL, 0) == 0);
+	CHECK(bind_memory(p + PAGE, 3 * PAGE, BIND, &node0, 0) == 0 && bind_memory(p, PAGE, INTERLEAVE, &node0, 0) == 0);
+	CHECK(bind_memory(p, 16 * PAGE, DEFAULT, NULL, 0) == 0 && bind_memory(p, 0, BIND, &node0, 0) == 0);
+	CHECK_ERRNO(bind_memory(p + 1, PAGE, PREFERRED, NULL, 0), EINVAL);
+	CHECK_ERRNO(bind_memory(p, PAGE, BIND, &none, 0), EINVAL);
+	CHECK_ERRNO(bind_memory(p, PAGE, 77, &node0, 0), EINVAL);
+	CHECK_ERRNO(bind_memory(p, PAGE, PREFERRED, NULL, 1u << 30), EINVAL);
+	CHECK_ERRNO(bind_memory(p, PAGE, DEFAULT, &node0, 0), EINVAL);
+	CHECK(filled(p, 8 * PAGE, p) && zero(p + 8 * PAGE, 8 * PAGE) && munmap(p, 16 * PAGE) == 0);
+	say("policy\n");
+}
+
 /* What only Linux can do with it is done all the same, and its content stays. */
 static void borders(void)
 {
@@ -335,7 +360,9 @@ static void borders(void)
 	CHECK(mprotect(p, 2 * HUGE, PROT_READ | PROT_WRITE) == 0 && touch(p, 1) == 0);
 	CHECK(munmap(p, 4 * HUGE) == 0 && touch(p + 3 * HUGE, 0) == SEGV_MAPERR && close(fd) == 0);
 	p = map(HUGE, 0);
-	CHECK(zero(p, HUGE) && munmap(p, HUGE) == 0);
+	CHECK(zero(p, HUGE) && munmap(p + PAGE, PAGE) == 0);
+	CHECK_ERRNO(bind_memory(p, 3 * PAGE, 1, NULL, 0), EFAULT);
+	CHECK(munmap(p, HUGE) == 0);
 	/* the break is still there, and goes on */
 	CHECK(filled(heap, 50 * PAGE, heap) && syscall(SYS_brk, heap + 70 * PAGE) == (long)heap + 70 * PAGE);
 	CHECK(zero(heap + 64 * PAGE, 6 * PAGE) && syscall(SYS_brk, heap) == (long)heap && touch(heap, 0) == SEGV_MAPERR);
@@ -356,6 +383,7 @@ int main(void)
 	forks();
 	threads();
 	the_break();
+	policy();
 	borders();
 	return 0;
 }
