@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Anonymous memory of which something happens to one part, while the kernel writes what
+ * others send into the rest: not a byte of it is missed or comes back.
+ */
+#include "check.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+
+#define PAGE 4096L
+
+enum { THREADS = 3, ROUNDS = 10, BEFORE = 4000, WORDS = PAGE / sizeof(uint32_t) };
+
+static int received[THREADS], pipes[THREADS][2];
+static char *memory;	/* what is received comes last, whatever is done to all before it */
+
+static uint32_t word_of(uint32_t number, int i)
+{
+	return number * 2654435761u + i;
+}
+
+/* One message after the other to each thread, at any instant of what is done. */
+static void send_all(void)
+{
+	uint32_t message[WORDS];
+
+	for (uint32_t number = 1;; number++) {
+		for (int i = 0; i < (int)WORDS; i++)
+			message[i] = word_of(number, i);
+		for (int i = 0; i < THREADS; i++) {
+			usleep(number * 2654435761u % 8000);
+			CHECK(write(pipes[i][1], message, PAGE) == PAGE);
+		}
+	}
+}
+
+/* Waits in the kernel for each message most of the time. */
+static void *receive(void *number)
+{
+	int which = (int *)number - received;
+	uint32_t *message = (uint32_t *)(memory + (BEFORE + which) * PAGE);
+
+	while (read(pipes[which][0], message, PAGE) == PAGE) {
+		for (int i = 0; i < (int)WORDS; i++)
+			CHECK(message[i] == word_of(received[which] + 1, i));
+		add(&received[which], 1);
+	}
+	return NULL;
+}
+
+static void until_received(int more)
+{
+	int before[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		before[i] = load(&received[i]);
+	for (int i = 0; i < THREADS; i++)
+		wait_until(load(&received[i]) >= before[i] + more);
+}
+
+static void one_round(void)
+{
+	int fd = memfd_create("between", 0);
+	pthread_t threads[THREADS];
+	pid_t sender;
+
+	for (int i = 0; i < THREADS; i++)
+		CHECK(pipe(pipes[i]) == 0);
+	sender = fork();
+	if (sender == 0)
+		send_all();
+	CHECK(sender > 0 && fd >= 0 && ftruncate(fd, PAGE) == 0);
+	memory = private_pages(BEFORE + THREADS + 1);
+	for (int i = 0; i < BEFORE; i++)
+		memory[i * PAGE] = i;
+	for (int i = 0; i < THREADS; i++)
+		CHECK(!pthread_create(&threads[i], NULL, receive, &received[i]));
+	until_received(2);
+	/* What nobody but Linux does for a program: a file in the middle of its memory. */
+	CHECK(mmap(memory, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == memory);
+	until_received(4);
+	CHECK(kill(sender, SIGKILL) == 0 && waitpid(sender, NULL, 0) == sender);
+	for (int i = 0; i < THREADS; i++)
+		CHECK(close(pipes[i][1]) == 0 && !pthread_join(threads[i], NULL));
+	for (int i = 1; i < BEFORE; i++)
+		CHECK(memory[i * PAGE] == (char)i);
+}
+
+int main(void)
+{
+	for (int round = 0; round < ROUNDS; round++)
+		CHECK(exited_with(child_status(one_round), 0));
+	say("%d rounds\n", ROUNDS);
+	return 0;
+}
