@@ -163,7 +163,9 @@ static void wake_rest(struct tacet_space *space, struct pt_regs *regs, long resu
 			regs->ax += wake_on_cores(space, &wake);
 		return;
 	}
-	if (regs->orig_ax == NR_FUTEX_WAKE) {	/* address, mask, how many */
+	if (regs->orig_ax == NR_FUTEX_REQUEUE) {
+		return;
+	} else if (regs->orig_ax == NR_FUTEX_WAKE) {	/* address, mask, how many */
 		wake.bitset = regs->si;
 	} else if (((int)regs->si & FUTEX_CMD_MASK) == FUTEX_WAKE_BITSET) {
 		wake.bitset = regs->r9;
@@ -185,13 +187,13 @@ static bool about_private_futexes(const struct pt_regs *regs, long number)
 	       (number == __NR_futex && regs->si & FUTEX_PRIVATE_FLAG);
 }
 
-/* Whom Linux moves to @address waits there, and counts elsewhere. RCU. */
-static void expect_moved(unsigned long address)
+/* Whom Linux moves waits there, and counts elsewhere. RCU. */
+static void expect_moved(unsigned int wait)
 {
 	struct tacet_space *space = tacet_space_find(current->mm);
 
 	if (space && space->shared)
-		mark(space->shared, counter_of(address) + 1);
+		mark(space->shared, wait);
 }
 
 /* RCU. @hosted: the calling thread, or NULL. */
@@ -203,7 +205,9 @@ void tacet_futex_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, 
 
 	if (!wait) {
 		if (about_private_futexes(regs, number) && moves(regs, number, &wake))
-			expect_moved(wake.to);
+			expect_moved(counter_of(wake.to) + 1);
+		else if (number == NR_FUTEX_REQUEUE)
+			expect_moved(ALL_COUNTERS);	/* where to cannot be read now */
 		return;
 	}
 	/* Its space stays for as long as it is hosted: what is counted here is

@@ -169,6 +169,9 @@ bool tacet_own_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 	if (serve_refusal(hosted, range, regs->ax))
 		return true;
 	hosted->own_repeats = 0;
+	/* A child copies what is whole: the range, or what Linux has of it in the end. */
+	if (copies_process(regs) && READ_ONCE(range->state) == TACET_RANGE_PAUSED)
+		await_others(range);
 	if (regs->ax == __NR_mbind && tacet_policy_before_call(hosted, range, regs))
 		return false;
 	if (about_mappings(range, regs) || (copies_process(regs) && copy_would_fail(range)))

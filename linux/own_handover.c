@@ -31,19 +31,25 @@ static bool has_frame(const struct tacet_leaf *leaf)
 static vm_fault_t fault(struct vm_fault *vmf)
 {
 	struct tacet_range *range = vmf->vma->vm_private_data;
-	unsigned long page = (vmf->address - range->base) >> PAGE_SHIFT;
+	unsigned long page = vmf->pgoff - (range->base >> PAGE_SHIFT);
 	struct tacet_leaf leaf;
 
 	if (READ_ONCE(range->lost) || READ_ONCE(range->dead))
 		return VM_FAULT_SIGBUS;
 	leaf = tacet_range_leaf(range, page);
+	vmf->page = range->blank;
 	if (has_frame(&leaf)) {
+		/* Who holds it longer than we do is found by that. */
+		WRITE_ONCE(*leaf.entry, leaf.value | TACET_ENTRY_MIRRORED);
 		vmf->page = pfn_to_page(((leaf.value & TACET_ENTRY_FRAME) >> PAGE_SHIFT) + (page - leaf.page));
-		get_page(vmf->page);
-		return 0;
 	}
-	vmf->page = alloc_page(GFP_HIGHUSER | __GFP_ZERO);
-	return vmf->page ? 0 : VM_FAULT_OOM;
+	get_page(vmf->page);
+	return 0;
+}
+
+static int may_move(struct vm_area_struct *area)
+{
+	return -EINVAL;
 }
 
 /* Pieces count as pieces of the range; one that a fork makes is the child's, who has lost
@@ -51,6 +57,7 @@ static vm_fault_t fault(struct vm_fault *vmf)
 static const struct vm_operations_struct operations = {
 	.open = tacet_range_open_area,
 	.close = tacet_range_close_area,
+	.mremap = may_move,
 	.fault = fault,
 };
 
@@ -75,29 +82,41 @@ static const struct file_operations file_operations = {
 /* @handover->range is closed. */
 int tacet_handover_begin(struct tacet_handover *handover)
 {
+	struct tacet_range *range = handover->range;
+
+	range->blank = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!range->blank)
+		return -ENOMEM;
 	handover->zeros = tacet_shmem_file("dev/zero");
-	if (IS_ERR(handover->zeros))
+	if (IS_ERR(handover->zeros)) {
+		put_page(range->blank);
 		return PTR_ERR(handover->zeros);
+	}
 	handover->file = anon_inode_getfile("[tacet]", &file_operations, handover, O_RDWR);
 	if (IS_ERR(handover->file)) {
 		fput(handover->zeros);
+		put_page(range->blank);
 		return PTR_ERR(handover->file);
 	}
 	return 0;
 }
 
-/* Makes Linux's copy of the page at @address. */
+/* Makes Linux's copy of the page at @address, if it is still ours. */
 static int copy_page_at(struct mm_struct *mm, unsigned long address)
 {
-	struct page *page;
-	long got;
+	const struct vm_area_struct *area;
+	struct page *page = NULL;
+	long got = 1;
 
 	mmap_read_lock(mm);
-	got = tacet_get_user_page(mm, address, FOLL_WRITE | FOLL_FORCE, &page);
+	area = vma_lookup(mm, address);
+	if (area && area->vm_ops == &operations)
+		got = tacet_get_user_page(mm, address, FOLL_WRITE | FOLL_FORCE, &page);
 	mmap_read_unlock(mm);
 	if (got != 1)
 		return got < 0 ? got : -EFAULT;
-	put_page(page);
+	if (page)
+		put_page(page);
 	return 0;
 }
 
@@ -127,14 +146,11 @@ int tacet_handover_run(struct tacet_handover *handover, const struct tacet_run *
 	return error;
 }
 
-/* Nobody finds a frame of the range any more; without an error, nobody misses one. */
-void tacet_handover_end(struct tacet_handover *handover)
+static void make_anonymous(struct tacet_range *range)
 {
-	struct tacet_range *range = handover->range;
 	struct vm_area_struct *area;
 	VMA_ITERATOR(iterator, range->mm, range->base);
 
-	mmap_write_lock(range->mm);
 	for_each_vma_range(iterator, area, range->base + TACET_OWN_BYTES) {
 		if (area->vm_ops != &operations)
 			continue;
@@ -143,9 +159,23 @@ void tacet_handover_end(struct tacet_handover *handover)
 		area->vm_private_data = NULL;
 		tacet_range_area_gone(range);
 	}
+}
+
+/* Nobody finds a frame of the range any more. If not @all is copied, nobody finds anything:
+ * the pieces stay what they are until the process has ended. */
+void tacet_handover_end(struct tacet_handover *handover, bool all)
+{
+	struct tacet_range *range = handover->range;
+
+	mmap_write_lock(range->mm);
+	if (all)
+		make_anonymous(range);
+	else
+		WRITE_ONCE(range->lost, true);
 	/* What was only read is found again as zeros: no frame of the range among it. */
 	unmap_mapping_range(handover->zeros->f_mapping, range->base, TACET_OWN_BYTES, 0);
 	mmap_write_unlock(range->mm);
 	fput(handover->file);
 	fput(handover->zeros);
+	put_page(range->blank);
 }

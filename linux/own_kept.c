@@ -122,8 +122,8 @@ static void part_from(const struct tacet_leaf *leaf, unsigned int *moments)
 	for (i = 0; i < leaf->pages; i++) {
 		struct folio *folio = page_folio(pfn_to_page(frame + i));
 
-		if (!folio->mapping)
-			continue;	/* never mapped on Linux */
+		if (!folio->mapping && folio_ref_count(folio) == 1)
+			continue;	/* nobody on Linux has it */
 		await_momentary(folio, moments);
 		folio->mapping = NULL;
 		if (folio_ref_count(folio) != 1)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A range becomes Linux's: all that the process has there goes into ordinary
- * anonymous memory at the same addresses (own_handover.c), and the frames go back. Whatever the
- * program then asks for is Linux's to do; the cores follow Linux's tables there as
- * everywhere.
+ * anonymous memory at the same addresses (own_handover.c), and the frames go back.
+ * Whatever the program then asks for is Linux's to do; the cores follow Linux's tables
+ * there as everywhere.
  *
  * Done when a thread of the process goes on without us, when somebody watches or
  * filters its calls, and before a call that only Linux can serve. Meanwhile cores
@@ -46,7 +46,7 @@ static int move_all(struct tacet_range *range)
 			error = tacet_handover_run(&handover, &run);
 		page = run.page + run.pages;
 	} while (run.pages && !error);
-	tacet_handover_end(&handover);
+	tacet_handover_end(&handover, !error);
 	return error;
 }
 
@@ -77,6 +77,23 @@ static void close_range_to_all(struct tacet_range *range)
 	mmap_write_unlock(range->mm);
 }
 
+/* Whoever has the range's memory has lost it. */
+static void kill_all(struct tacet_range *range, int error)
+{
+	struct task_struct *process, *task;
+
+	tacet_report(TACET_LOG_WARNING, "process %d: no room on Linux for its memory (error %d): killed",
+		     range->leave_task ? range->leave_task->tgid : current->tgid, error);
+	mmap_write_lock(range->mm);
+	WRITE_ONCE(range->lost, true);
+	mmap_write_unlock(range->mm);
+	rcu_read_lock();
+	for_each_process_thread(process, task)
+		if (READ_ONCE(task->mm) == range->mm && !(task->flags & PF_KTHREAD))
+			send_sig(SIGKILL, task, 1);
+	rcu_read_unlock();
+}
+
 /* current->mm is the range's. Returns when all is Linux's, whoever does it. */
 void tacet_range_leave(struct tacet_range *range)
 {
@@ -89,16 +106,12 @@ void tacet_range_leave(struct tacet_range *range)
 		close_range_to_all(range);
 		tacet_range_wait_anew(range);
 		error = move_all(range);
+		if (error)
+			kill_all(range, error);
 		move_break(range);
 		range->leaver = NULL;
 		tacet_range_set_state(range, TACET_RANGE_GONE);
 		tacet_range_area_gone(range);
-		if (error && !fatal_signal_pending(current)) {
-			tacet_report(TACET_LOG_WARNING,
-				     "process %d: no room on Linux for its memory (error %d): killed",
-				     range->leave_task ? range->leave_task->tgid : current->tgid, error);
-			send_sig(SIGKILL, range->leave_task ?: current, 1);
-		}
 	}
 	mutex_unlock(&range->lock);
 }

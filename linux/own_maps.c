@@ -9,7 +9,9 @@
  */
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <linux/mman.h>
+#include <linux/namei.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -19,6 +21,7 @@
 #include "tacet.h"
 
 #define NAME_COLUMN 73	/* of fs/proc/task_mmu.c, with addresses of 8 bytes */
+#define MOST_BYTES (64ul << 20)
 
 struct text {
 	char *start;
@@ -35,7 +38,7 @@ static int reserve(struct text *text, size_t more)
 		room *= 2;
 	if (room == text->room)
 		return 0;
-	start = kvmalloc(room, GFP_KERNEL_ACCOUNT);
+	start = room > MOST_BYTES ? NULL : kvmalloc(room, GFP_KERNEL_ACCOUNT);
 	if (!start)
 		return -ENOMEM;
 	if (text->bytes)
@@ -57,12 +60,36 @@ static int append(struct text *text, const char *from, size_t bytes)
 	return 0;
 }
 
+/* The file in the caller's own tree, where anything may have that name: only a process's
+ * file in proc is opened, of which all that are read so are sequences (this file is none). */
+static struct file *open_linux(void)
+{
+	struct file *file = ERR_PTR(-ENOENT);
+	const struct file_operations *operations;
+	struct path path;
+	int error = kern_path("/proc/self/maps", LOOKUP_FOLLOW, &path);
+
+	if (error)
+		return ERR_PTR(error);
+	operations = d_inode(path.dentry)->i_fop;
+	if (path.mnt->mnt_sb->s_magic == PROC_SUPER_MAGIC && S_ISREG(d_inode(path.dentry)->i_mode) &&
+	    (operations->read == seq_read || operations->read_iter == seq_read_iter))
+		file = dentry_open(&path, O_RDONLY, current_cred());
+	path_put(&path);
+	if (!IS_ERR(file) && file->f_op != operations) {
+		fput(file);
+		return ERR_PTR(-ENOENT);
+	}
+	return file;
+}
+
 /* All that Linux says of the calling process. */
 static int read_linux(struct text *text)
 {
-	struct file *file = filp_open("/proc/self/maps", O_RDONLY, 0);
+	struct file *file = open_linux();
 	ssize_t bytes = 0;
 
+	text->bytes = 0;
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	do {
@@ -142,23 +169,27 @@ static int merge(struct text *text, const struct text *linux_text, struct tacet_
 	return error;
 }
 
+/* Linux's text first, without a lock: it may take as long as others like. */
 static int write_maps(struct text *text)
 {
 	struct tacet_range *range = current->mm ? tacet_range_get(current->mm) : NULL;
 	struct text linux_text = {};
+	bool open = false;
 	int error;
 
 	if (!range)
 		return read_linux(text);
-	mutex_lock(&range->lock);	/* or it becomes Linux's before we are done */
-	if (READ_ONCE(range->state) == TACET_RANGE_OPEN && !range->dead)
-		error = read_linux(&linux_text) ?: merge(text, &linux_text, range);
-	else
-		error = read_linux(text);
-	mutex_unlock(&range->lock);
+	if (READ_ONCE(range->state) == TACET_RANGE_OPEN) {
+		error = read_linux(&linux_text);
+		mutex_lock(&range->lock);
+		open = READ_ONCE(range->state) == TACET_RANGE_OPEN && !range->dead && !range->lost;
+		if (open && !error)
+			error = merge(text, &linux_text, range);
+		mutex_unlock(&range->lock);
+	}
 	tacet_range_put(range);
 	kvfree(linux_text.start);
-	return error;
+	return open ? error : read_linux(text);
 }
 
 static int release_maps(struct inode *inode, struct file *file)

@@ -13,6 +13,7 @@
 #include <linux/mempolicy.h>
 #include <linux/nodemask.h>
 #include <linux/uaccess.h>
+#include <asm/unistd.h>
 
 #include "compat.h"
 #include "tacet.h"
@@ -51,7 +52,8 @@ static bool satisfied(const struct pt_regs *regs, int node)
 	int mode = regs->dx;
 	nodemask_t nodes;
 
-	if (node == NUMA_NO_NODE || mode & MPOL_F_RELATIVE_NODES || !read_nodes(&nodes, regs))
+	/* Strictly: where the page is that Linux looks at counts. */
+	if (regs->r9 & MPOL_MF_STRICT || node == NUMA_NO_NODE || mode & MPOL_F_RELATIVE_NODES || !read_nodes(&nodes, regs))
 		return false;
 	switch (mode & ~MPOL_MODE_FLAGS) {
 	case MPOL_BIND:
@@ -63,17 +65,21 @@ static bool satisfied(const struct pt_regs *regs, int node)
 	}
 }
 
-/* All pages of it are mapped. */
+/* All pages of [page, end) are mapped. */
 static bool without_holes(struct tacet_range *range, unsigned long page, unsigned long end)
 {
-	while (page < end) {
+	bool open;
+
+	mutex_lock(&range->lock);
+	open = READ_ONCE(range->state) == TACET_RANGE_OPEN && !range->dead;
+	while (open && page < end) {
 		struct tacet_run run = tacet_range_run(range, page);
 
-		if (!run.pages || run.page != page)
-			return false;
+		open = run.pages && run.page == page;
 		page += run.pages;
 	}
-	return true;
+	mutex_unlock(&range->lock);
+	return open;
 }
 
 /* regs->ax is mbind's number. True: Linux will answer, and the memory may stay. */
@@ -92,8 +98,9 @@ bool tacet_policy_before_call(struct tacet_hosted *hosted, struct tacet_range *r
 		return false;
 	hosted->policy_start = start;
 	hosted->policy_bytes = bytes;
+	hosted->policy_given = page + offset_in_page(start);
 	hosted->policy_replaced = true;
-	regs->di = page + offset_in_page(start);
+	regs->di = hosted->policy_given;
 	regs->si = bytes ? 1 : 0;
 	return true;
 }
@@ -104,6 +111,9 @@ void tacet_policy_after_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 	if (!hosted->policy_replaced)
 		return;
 	hosted->policy_replaced = false;
+	/* A signal may have come before it, and its handler have called something else. */
+	if (regs->orig_ax != __NR_mbind || regs->di != hosted->policy_given)
+		return;
 	regs->di = hosted->policy_start;
 	regs->si = hosted->policy_bytes;
 }

@@ -139,6 +139,7 @@ struct tacet_range {
 	bool dead;			/* the partition is gone; mmap lock, to write */
 	bool lost;			/* a fork's copy failed */
 	struct task_struct *leaver;	/* who gives it up */
+	struct page *blank;		/* while it is handed over: what has no frame */
 	atomic_t leave_queued;
 	struct callback_head leave_soon;
 	struct work_struct leave_work;
@@ -224,7 +225,7 @@ struct tacet_hosted {
 	unsigned int futex_wait;	/* what the call in progress counts as; futex.c */
 	unsigned long advised;		/* by the call in progress, when replaced */
 	bool advice_replaced;
-	unsigned long policy_start, policy_bytes;	/* of the call in progress, when replaced */
+	unsigned long policy_start, policy_bytes, policy_given;	/* the same */
 	bool policy_replaced;
 	u64 fault_address, fault_ip;	/* the last page fault, to notice a repetition */
 	unsigned int fault_repeats;
@@ -385,7 +386,7 @@ struct tacet_handover {
 };
 int tacet_handover_begin(struct tacet_handover *handover);
 int tacet_handover_run(struct tacet_handover *handover, const struct tacet_run *run);
-void tacet_handover_end(struct tacet_handover *handover);
+void tacet_handover_end(struct tacet_handover *handover, bool all);
 
 /* own_policy.c: the thread's own context; the first sleeps */
 bool tacet_policy_before_call(struct tacet_hosted *hosted, struct tacet_range *range,
