@@ -98,7 +98,7 @@ pub(crate) fn build(cache: &Cache) -> Result<()> {
         fs::write(&hook, include_str!("kernels.sh")).on(&hook)?;
         let install = format!("copy-in {} /tmp", hook.display());
         step.run(
-            "making the nodes' Debian tree (1.5 GiB, some minutes)",
+            "making the nodes' Debian tree (2.5 GiB, some minutes)",
             mmdebstrap("apt", &PACKAGES)
                 .args([
                     &format!("--essential-hook={PLACE_FOR_PAGES}"),
