@@ -97,6 +97,7 @@ pauses() { # the timer by which older kernels pause real-time threads
 	fi
 	at_last timer/hrtimer_expire_entry 'function=sched_rt_period_timer' "the pause of real-time threads" in_real_time
 	on real-time-throttling
+	sleep 2 # the timer of a pause that was possible before comes once more
 	struck_while timer/hrtimer_expire_entry 'function=sched_rt_period_timer' in_real_time
 	off
 	none "the pause of real-time threads" "$struck"

@@ -290,7 +290,7 @@ ablation() {
 	"$T-tune" --json ablate $chosen --rounds 2 --duration 300ms --picture picture.svg >table.json 2>said || fail "$(tail -1 said)"
 	same "an ablation"
 	grep -q '</svg>' picture.svg || fail "no picture"
-	python3 - <<-'END' || fail "the table: $(head -c 2000 table.json)"
+	python3 - <<-'END' 2>wrong || fail "the table: $(head -c 500 table.json) $(tail -2 wrong) $(grep complaint table.json)"
 		import json
 		table = json.load(open("table.json"))
 		assert sorted(row["measure"] for row in table["rows"]) == ["all of them", "partition", "rcu", "vmstat"]

@@ -8,10 +8,12 @@
 use serde::Serialize;
 
 use crate::claim::Claim;
+use crate::cpus::Cpus;
 use crate::error::{Result, reason};
 use crate::journal::{Entry, Journal};
+use crate::measures::PARTITION;
 use crate::node::Node;
-use crate::object::Object;
+use crate::object::{Object, cpus_of};
 use crate::plan::{Part, Plan, Step};
 use crate::split::Change;
 use crate::undo;
@@ -55,7 +57,11 @@ pub fn reconcile(node: &dyn Node, mut journal: Journal, claims: &[Claim]) -> Res
     // threads last: none may go back to a CPU that a partition has, or that is offline
     let (threads, others): (Vec<Entry>, Vec<Entry>) =
         released.partition(|entry| matches!(entry.object, Object::Affinity { .. }));
-    for entry in others.iter().rev().chain(threads.iter().rev()) {
+    for entry in others.iter().rev() {
+        undo::restore(node, &mut journal, entry, &mut done)?;
+    }
+    let partitioned = partitioned(&journal, claims);
+    for entry in threads.iter().rev().filter(|entry| !may_run_on(entry, &partitioned)) {
         undo::restore(node, &mut journal, entry, &mut done)?;
     }
     for part in &plan.parts {
@@ -66,6 +72,20 @@ pub fn reconcile(node: &dyn Node, mut journal: Journal, claims: &[Claim]) -> Res
     }
     journal.close()?;
     Ok(done)
+}
+
+/// CPUs to which no thread outside can go back before their partition has ended: until then it stays in the journal.
+fn partitioned(journal: &Journal, claims: &[Claim]) -> Cpus {
+    if !journal.state.entries.iter().any(|entry| entry.measure == PARTITION) {
+        return Cpus::default();
+    }
+    let theirs = claims.iter().filter(|claim| claim.measures.contains_key(PARTITION));
+    theirs.fold(Cpus::default(), |all, claim| all.union(&claim.cpus))
+}
+
+/// It did so before it was bound.
+fn may_run_on(entry: &Entry, cpus: &Cpus) -> bool {
+    entry.original.as_deref().is_some_and(|shown| cpus_of(shown).overlaps(cpus))
 }
 
 /// Linux binds some of its own threads anew when a CPU goes (RCU's workers of expedited grace periods, seen on 6.12).

@@ -201,6 +201,22 @@ fn threads_go_back_when_their_cpus_are_free() {
     assert_eq!(node.differs(&before), None);
 }
 
+/// What bound them is not wanted any more, while Linux lets nobody back to a partition's CPUs.
+#[test]
+fn threads_wait_for_their_partition_to_end() {
+    let node = Fake::node();
+    let before = node.snapshot();
+    let whole = everything(Owner::Node, "4-7");
+    to(&node, std::slice::from_ref(&whole));
+    let mut rest = whole.clone();
+    rest.measures.remove("rcu");
+    for claims in [vec![rest], vec![whole], Vec::new()] {
+        let done = to(&node, &claims);
+        assert!(done.not_restored.is_empty(), "{:?}", done.not_restored);
+    }
+    assert_eq!(node.differs(&before), None);
+}
+
 /// Linux ends its own threads when their work is done: nothing is amiss then.
 #[test]
 fn a_thread_that_has_ended_has_not_drifted() {

@@ -43,6 +43,9 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::split::{Proposal, Split};
 
+/// What others have to know of: the application's CPUs are nobody else's then.
+pub const PARTITION: &str = "partition";
+
 pub trait Measure: Sync {
     fn about(&self) -> &'static About;
     fn propose(&self, split: &Split) -> Proposal;

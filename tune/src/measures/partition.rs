@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The application's CPUs become an isolated cpuset partition: nothing else may run there.
 
-use super::{About, Measure, workqueues};
+use super::{About, Measure, PARTITION, workqueues};
 use crate::claim::{Claim, Owner};
 use crate::form::Form;
 use crate::node;
@@ -23,7 +23,7 @@ const NEEDS: [(&str, &[&str]); 3] =
 impl Measure for Partition {
     fn about(&self) -> &'static About {
         &About {
-            name: "partition",
+            name: PARTITION,
             does: "takes the CPUs from daemons, user sessions and all other programs (isolated cpuset partition)",
             stops: "task, softirq SCHED, migration; from 6.7 kworker (unbound)",
             cost: "the scheduler balances nothing there: threads must be bound, or started by one who binds (MPI, OpenMP); \
@@ -109,7 +109,7 @@ pub fn want_controllers(split: &Split, proposal: &mut Proposal) {
 pub fn with_groups<'a>(split: &Split<'a>, measure: &str, proposal: &mut Proposal) -> Vec<(&'a Claim, u64)> {
     let mut found = Vec::new();
     for claim in split.claims.iter().filter(|claim| has_group(split, claim)) {
-        if !claim.measures.contains_key("partition") {
+        if !claim.measures.contains_key(PARTITION) {
             proposal.told(format!("the CPUs of {} are no partition: it has no cgroup of ours", claim.owner));
         } else if let Some(number) = claim.measures.get(measure).copied().flatten() {
             found.push((*claim, number));

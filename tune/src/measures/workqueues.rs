@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Workers of the kernel that are bound to no CPU leave the application's.
 
-use super::{About, Measure};
+use super::{About, Measure, PARTITION};
 use crate::form::Form;
 use crate::split::{Proposal, Split};
 
 pub struct Workqueues;
 
-const PARTITION: &str = "partition";
 const MASK: &str = "/sys/devices/virtual/workqueue/cpumask";
 
 impl Measure for Workqueues {

@@ -7,7 +7,7 @@
 
 mod tree;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -22,6 +22,8 @@ pub struct Fake {
     directory: tempfile::TempDir,
     /// How many more changes happen; without one, no end.
     left: Cell<Option<u32>>,
+    /// What threads were bound to.
+    bound: RefCell<BTreeMap<u32, Cpus>>,
 }
 
 /// Contents of files; directories have none.
@@ -44,7 +46,7 @@ impl Fake {
         // thousands of small files that are made and removed: in memory where that is possible
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         tree::grow(directory.path());
-        Fake { linux: Linux::at(directory.path()), directory, left: Cell::new(None) }
+        Fake { linux: Linux::at(directory.path()), directory, left: Cell::new(None), bound: RefCell::default() }
     }
 
     /// All changes from the given one on do not happen.
@@ -125,6 +127,17 @@ impl Fake {
         }
         let asked = Cpus::from_mask(&self.get("/fake/workqueue_requested")).unwrap();
         self.set("/sys/devices/virtual/workqueue/cpumask", &mask(&asked.without(&self.isolated())));
+    }
+
+    /// Threads have what they were bound to without isolated CPUs, or all of it if nothing else is left.
+    fn show_affinities(&self) {
+        for (thread, wanted) in self.bound.borrow().iter() {
+            let allowed = wanted.without(&self.isolated());
+            let path = format!("/proc/{thread}/status");
+            if self.linux.exists(&path) && !allowed.is_empty() {
+                self.set(&path, &tree::status(&allowed));
+            }
+        }
     }
 
     /// A CPU that is offline is nobody's sibling.
@@ -289,6 +302,7 @@ impl Node for Fake {
         self.linux.write(path, &shown)?;
         if path.contains("/cpuset.cpus") {
             self.show_workers();
+            self.show_affinities();
         }
         if path.ends_with("/online") {
             self.show_topology();
@@ -332,10 +346,12 @@ impl Node for Fake {
     fn set_affinity(&self, thread: u32, cpus: &Cpus) -> io::Result<()> {
         self.step()?;
         let online = Cpus::from_list(&self.get("/sys/devices/system/cpu/online")).unwrap();
-        if cpus.intersection(&online).without(&self.isolated()).is_empty() {
+        let allowed = cpus.without(&self.isolated());
+        if allowed.intersection(&online).is_empty() {
             return Err(errno(EINVAL));
         }
-        self.set(&format!("/proc/{thread}/status"), &tree::status(cpus));
+        self.bound.borrow_mut().insert(thread, cpus.clone());
+        self.set(&format!("/proc/{thread}/status"), &tree::status(&allowed));
         Ok(())
     }
 
