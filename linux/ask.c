@@ -61,7 +61,7 @@ static int await_answer(struct tacet_core *core, u32 ordinal)
 	return READ_ONCE(shared->ask_result);
 }
 
-int tacet_ask(enum tacet_ask kind, u64 first, u64 second, u64 third)
+static int ask(enum tacet_ask kind, const u64 arguments[4])
 {
 	struct tacet_core *core;
 	int result = -EIO;
@@ -72,9 +72,7 @@ int tacet_ask(enum tacet_ask kind, u64 first, u64 second, u64 third)
 	if (core) {
 		struct tacet_cpu *shared = core->shared;
 
-		shared->ask_arguments[0] = first;
-		shared->ask_arguments[1] = second;
-		shared->ask_arguments[2] = third;
+		memcpy(shared->ask_arguments, arguments, sizeof(shared->ask_arguments));
 		shared->ask_kind = kind;
 		ordinal = shared->ask_requested + 1;
 		smp_store_release(&shared->ask_requested, ordinal);
@@ -83,4 +81,22 @@ int tacet_ask(enum tacet_ask kind, u64 first, u64 second, u64 third)
 	}
 	mutex_unlock(&asking);
 	return result;
+}
+
+int tacet_ask(enum tacet_ask kind, u64 first, u64 second)
+{
+	const u64 arguments[] = { first, second, 0, 0 };
+
+	return ask(kind, arguments);
+}
+
+/* Page @page of range @number gets a frame, from where the calling thread wants its
+ * memory unless something else is said of that page. */
+int tacet_ask_touch(u64 number, u64 page, bool write)
+{
+	struct tacet_policy policy = tacet_policy_mine();
+	const u64 arguments[] = { number, page, (u64)policy.mode << 32 | write,
+				  (u64)tacet_nodes_allowed() << 32 | policy.nodes };
+
+	return ask(TACET_ASK_TOUCH, arguments);
 }

@@ -121,7 +121,6 @@ static void on_call_exit(void *data, struct pt_regs *regs, long result)
 	if (hosted) {
 		tacet_paths_after_call(hosted, regs);
 		tacet_advice_after_call(hosted, regs);
-		tacet_policy_after_call(hosted, regs);
 		tacet_view_after_call(hosted, regs, result);
 		hosted->call = TACET_CALL_DONE;
 		tacet_range_forked(hosted);

@@ -43,6 +43,10 @@ int tacet_layout_check(struct tacet_up *request)
 		if (node->node >= nr_node_ids || !node_online(node->node))
 			return tacet_complain(request->message, -EINVAL, "memory: node %u: not online",
 					      node->node);
+		if (node->node >= TACET_NODES)
+			return tacet_complain(request->message, -EINVAL,
+					      "memory: node %u: nodes from %u on are not supported",
+					      node->node, TACET_NODES);
 		if (!node->bytes || node->bytes % SZ_2M || node->reserved)
 			return tacet_complain(request->message, -EINVAL,
 					      "memory: node %u: %llu bytes: not a multiple of 2 MiB",
@@ -170,6 +174,7 @@ static int lay_out_frames(void)
 	memory->own_base = TACET_DIRECT_BASE + __pa(partition->owns);
 	memory->records_base = TACET_DIRECT_BASE + __pa(partition->frames);
 	describe_frames(memory);
+	tacet_policy_describe(memory);
 	partition->memory = memory;
 	return tacet_range_init();
 }

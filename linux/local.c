@@ -37,6 +37,8 @@ void tacet_local_prepare(struct tacet_hosted *hosted)
 	context->affinity_least_bytes = DIV_ROUND_UP(nr_cpu_ids, BITS_PER_BYTE);
 	memcpy(context->affinity, cpumask_bits(&hosted->cpus),
 	       min_t(size_t, cpumask_size(), sizeof(context->affinity)));
+	context->policy = tacet_policy_mine();
+	context->nodes_allowed = tacet_nodes_allowed();
 	context->local = TACET_LOCAL_CALLS;
 	if (space->range && READ_ONCE(space->range->state) != TACET_RANGE_GONE && !space->range->lost) {
 		context->own = space->range->number;

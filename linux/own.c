@@ -157,7 +157,7 @@ void tacet_range_area_gone(struct tacet_range *range)
 	if (!range->dead) {
 		tacet_range_keep(range, 0, RANGE_PAGES);
 		range->shared->state = TACET_OWN_NONE;
-		tacet_ask(TACET_ASK_CLEAR, range->number, 0, 0);
+		tacet_ask(TACET_ASK_CLEAR, range->number, 0);
 	}
 	WRITE_ONCE(range->state, TACET_RANGE_GONE);
 	forget(range);
@@ -190,6 +190,7 @@ struct tacet_range *tacet_range_new(struct mm_struct *mm)
 	range->number = number;
 	range->shared = &tacet_partition.owns[number];
 	memset(range->shared, 0, sizeof(*range->shared));
+	range->shared->policy_count = 1;
 	return range;
 }
 
@@ -236,7 +237,8 @@ int tacet_range_create(bool eager)
 	struct file *file;
 	int error;
 
-	if (!tacet_partition.memory || !unlimited() || current->personality & READ_IMPLIES_EXEC)
+	if (!tacet_partition.memory || !unlimited() || tacet_policy_excludes() ||
+	    current->personality & READ_IMPLIES_EXEC)
 		return -EOPNOTSUPP;
 	range = tacet_range_new(current->mm);
 	if (!range)
@@ -245,7 +247,7 @@ int tacet_range_create(bool eager)
 	tacet_range_publish(range);
 	file = tacet_range_open_file(range);
 	error = PTR_ERR_OR_ZERO(file);
-	error = error ?: tacet_ask(TACET_ASK_OPEN, range->number, 0, 0);
+	error = error ?: tacet_ask(TACET_ASK_OPEN, range->number, 0);
 	error = error ?: map_range(range, file);
 	shared->base = range->base;
 	shared->top = RANGE_PAGES - 1;

@@ -131,6 +131,8 @@ static void open_in_child(struct vm_area_struct *area, struct tacet_range *from)
 	range->shared->rights = old->rights;
 	range->shared->break_start = old->break_start;
 	range->shared->break_end = old->break_end;
+	memcpy(range->shared->policies, old->policies, sizeof(old->policies));
+	range->shared->policy_count = old->policy_count;
 	if (from->lost || old->state != TACET_OWN_OPEN) {
 		range->lost = true;
 		tacet_range_publish(range);
@@ -138,7 +140,7 @@ static void open_in_child(struct vm_area_struct *area, struct tacet_range *from)
 	}
 	held = hold_for_fork(from);
 	unmap_mapping_range(from->mapping, 0, 0, 1);
-	if (tacet_ask(TACET_ASK_COPY, from->number, range->number, 0))
+	if (tacet_ask(TACET_ASK_COPY, from->number, range->number))
 		range->lost = true;
 	else
 		range->shared->state = TACET_OWN_OPEN;

@@ -76,7 +76,6 @@ static bool about_mappings(const struct tacet_range *range, const struct pt_regs
 	case __NR_mlock2:
 	case __NR_munlock:
 	case __NR_msync:
-	case __NR_mbind:
 	case __NR_pkey_mprotect:
 	case __NR_remap_file_pages:
 	case NR_SET_MEMPOLICY_HOME_NODE:
@@ -172,8 +171,6 @@ bool tacet_own_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 	/* A child copies what is whole: the range, or what Linux has of it in the end. */
 	if (copies_process(regs) && READ_ONCE(range->state) == TACET_RANGE_PAUSED)
 		await_others(range);
-	if (regs->ax == __NR_mbind && tacet_policy_before_call(hosted, range, regs))
-		return false;
 	if (about_mappings(range, regs) || (copies_process(regs) && copy_would_fail(range)))
 		leave(range, regs->ax);
 	return false;

@@ -70,7 +70,7 @@ static bool let_go(const struct kept *kept)
 		return false;
 	/* Either a program still has it, or nobody: then the co-kernel left it to us. */
 	if (cmpxchg(held, TACET_HELD_BY_LINUX, TACET_HELD_NOT) != TACET_HELD_BY_LINUX)
-		tacet_ask(TACET_ASK_FREE, kept->frame, 0, 0);
+		tacet_ask(TACET_ASK_FREE, kept->frame, 0);
 	__atomic_sub_fetch(&tacet_partition.memory->held_count, 1, __ATOMIC_SEQ_CST);
 	return true;
 }

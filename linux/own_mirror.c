@@ -99,8 +99,7 @@ vm_fault_t tacet_mirror(struct vm_fault *vmf)
 			return forbidden(vmf);
 		if (result != VM_FAULT_RETRY)
 			return result;
-		switch (tacet_ask(TACET_ASK_TOUCH, range->number, vmf->pgoff,
-				  !!(vmf->flags & FAULT_FLAG_WRITE))) {
+		switch (tacet_ask_touch(range->number, vmf->pgoff, vmf->flags & FAULT_FLAG_WRITE)) {
 		case 0:
 			break;
 		case -EFAULT:

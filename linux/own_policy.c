@@ -1,119 +1,67 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mbind() on memory of the partition that is where the policy wants it already: Linux
- * checks and answers the call on a page of its own (paths.c), and the memory stays.
+ * Where the memory of a thread is to come from, as a core is told with it: the thread's
+ * own NUMA policy and the nodes of its cpuset. Policies of parts of the memory are the
+ * cores' (kernel/core/src/syscall/policy.rs).
  *
- * Where the partition has memory of one node only, that is what nearly every call asks
- * for: libraries say of each buffer that it may be wherever it is used. Everything else
- * is Linux's to do (own_calls.c).
- *
- * Called in the thread's own context before Linux executes the call; undone at the
- * call's end by births.c.
+ * Called in the context of the thread that wants the memory: nobody else changes its
+ * policy. Nodes beyond those that memory.h tells apart are not there for anybody here.
  */
+#include <linux/cpuset.h>
 #include <linux/mempolicy.h>
 #include <linux/nodemask.h>
-#include <linux/uaccess.h>
-#include <asm/unistd.h>
+#include <linux/topology.h>
 
 #include "compat.h"
 #include "tacet.h"
 
-/* The node of all memory of the partition, or NUMA_NO_NODE. */
-static int only_node(void)
+static u32 low_nodes(const nodemask_t *nodes)
 {
-	int node = tacet_partition.blocks[0].node;
+	return READ_ONCE(nodes->bits[0]);
+}
+
+/* Of the calling thread. */
+struct tacet_policy tacet_policy_mine(void)
+{
+	struct tacet_policy policy = { .mode = MPOL_LOCAL };
+#ifdef CONFIG_NUMA
+	const struct mempolicy *mine = current->mempolicy;
+
+	if (mine)
+		policy = (struct tacet_policy){ .mode = mine->mode, .nodes = low_nodes(&mine->nodes) };
+#endif
+	return policy;
+}
+
+/* That have memory, and from which the calling thread may take it. */
+u32 tacet_nodes_allowed(void)
+{
+	return low_nodes(&cpuset_current_mems_allowed) & low_nodes(&node_states[N_MEMORY]);
+}
+
+/* None of the partition's memory is where the calling thread wants all of its own. */
+bool tacet_policy_excludes(void)
+{
+	struct tacet_policy policy = tacet_policy_mine();
+	u32 nodes = tacet_nodes_allowed();
 	unsigned int i;
 
-	for (i = 1; i < tacet_partition.block_count; i++)
-		if (tacet_partition.blocks[i].node != node)
-			return NUMA_NO_NODE;
-	return node;
-}
-
-/* The nodes that the call names; false: Linux knows better. */
-static bool read_nodes(nodemask_t *nodes, const struct pt_regs *regs)
-{
-	unsigned long bits = regs->r8 ? regs->r8 - 1 : 0;	/* as Linux counts */
-	size_t bytes = BITS_TO_LONGS(bits) * sizeof(long);
-
-	nodes_clear(*nodes);
-	if (!regs->r10 || !bytes)
-		return true;
-	if (bits > MAX_NUMNODES || copy_from_user(nodes, (void __user *)regs->r10, bytes))
-		return false;
-	if (bits % BITS_PER_LONG)
-		nodes->bits[bits / BITS_PER_LONG] &= BIT(bits % BITS_PER_LONG) - 1;
+	if (policy.mode == MPOL_BIND)
+		nodes &= policy.nodes;
+	for (i = 0; i < tacet_partition.block_count; i++)
+		if (nodes & BIT(tacet_partition.blocks[i].node))
+			return false;
 	return true;
 }
 
-/* What is on @node is where the policy wants it. */
-static bool satisfied(const struct pt_regs *regs, int node)
+/* Before the first core starts. */
+void tacet_policy_describe(struct tacet_memory *memory)
 {
-	int mode = regs->dx;
-	nodemask_t nodes;
+	unsigned int from, to;
 
-	/* Strictly: where the page is that Linux looks at counts. */
-	if (regs->r9 & MPOL_MF_STRICT || node == NUMA_NO_NODE || mode & MPOL_F_RELATIVE_NODES || !read_nodes(&nodes, regs))
-		return false;
-	switch (mode & ~MPOL_MODE_FLAGS) {
-	case MPOL_BIND:
-	case MPOL_PREFERRED:
-	case MPOL_PREFERRED_MANY:
-		return nodes_empty(nodes) || node_isset(node, nodes);
-	default:
-		return nodes_empty(nodes) || (node_isset(node, nodes) && nodes_weight(nodes) == 1);
-	}
-}
-
-/* All pages of [page, end) are mapped. */
-static bool without_holes(struct tacet_range *range, unsigned long page, unsigned long end)
-{
-	bool open;
-
-	mutex_lock(&range->lock);
-	open = READ_ONCE(range->state) == TACET_RANGE_OPEN && !range->dead;
-	while (open && page < end) {
-		struct tacet_run run = tacet_range_run(range, page);
-
-		open = run.pages && run.page == page;
-		page += run.pages;
-	}
-	mutex_unlock(&range->lock);
-	return open;
-}
-
-/* regs->ax is mbind's number. True: Linux will answer, and the memory may stay. */
-bool tacet_policy_before_call(struct tacet_hosted *hosted, struct tacet_range *range,
-			      struct pt_regs *regs)
-{
-	u64 start = regs->di, bytes = regs->si, end = PAGE_ALIGN(start + bytes);
-	unsigned long page;
-
-	if (start < range->base || bytes > TACET_OWN_BYTES || end > range->base + TACET_OWN_BYTES ||
-	    !satisfied(regs, only_node()) ||
-	    !without_holes(range, (start - range->base) >> PAGE_SHIFT, (end - range->base) >> PAGE_SHIFT))
-		return false;
-	page = tacet_paths_page(hosted->space);
-	if (!page)
-		return false;
-	hosted->policy_start = start;
-	hosted->policy_bytes = bytes;
-	hosted->policy_given = page + offset_in_page(start);
-	hosted->policy_replaced = true;
-	regs->di = hosted->policy_given;
-	regs->si = bytes ? 1 : 0;
-	return true;
-}
-
-/* The call is done: its arguments are again what the program passed. */
-void tacet_policy_after_call(struct tacet_hosted *hosted, struct pt_regs *regs)
-{
-	if (!hosted->policy_replaced)
-		return;
-	hosted->policy_replaced = false;
-	/* A signal may have come before it, and its handler have called something else. */
-	if (regs->orig_ax != __NR_mbind || regs->di != hosted->policy_given)
-		return;
-	regs->di = hosted->policy_start;
-	regs->si = hosted->policy_bytes;
+	memory->node_ids = nr_node_ids;
+	for (from = 0; from < TACET_NODES; from++)
+		for (to = 0; to < TACET_NODES; to++)
+			memory->distances[from][to] = from < nr_node_ids && to < nr_node_ids ?
+						      min(node_distance(from, to), U8_MAX) : U8_MAX;
 }

@@ -77,8 +77,8 @@ static unsigned long map_given(void)
 	return page;
 }
 
-/* The page of the program's that is ours, 0 if it cannot be. Sleeps. */
-unsigned long tacet_paths_page(struct tacet_space *space)
+/* The address of given[@which] in the program's memory, 0 if it cannot be. */
+static unsigned long place_given(struct tacet_space *space, unsigned int which)
 {
 	unsigned long page = READ_ONCE(space->path);
 	char there[LONGEST];
@@ -91,14 +91,6 @@ unsigned long tacet_paths_page(struct tacet_space *space)
 		page = map_given();
 		WRITE_ONCE(space->path, page);
 	}
-	return page;
-}
-
-/* The address of given[@which] in the program's memory, 0 if it cannot be. */
-static unsigned long place_given(struct tacet_space *space, unsigned int which)
-{
-	unsigned long page = tacet_paths_page(space);
-
 	return page ? page + which * LONGEST : 0;
 }
 

@@ -225,8 +225,6 @@ struct tacet_hosted {
 	unsigned int futex_wait;	/* what the call in progress counts as; futex.c */
 	unsigned long advised;		/* by the call in progress, when replaced */
 	bool advice_replaced;
-	unsigned long policy_start, policy_bytes, policy_given;	/* the same */
-	bool policy_replaced;
 	u64 fault_address, fault_ip;	/* the last page fault, to notice a repetition */
 	unsigned int fault_repeats;
 	unsigned int own_repeats;	/* of a call that finds its memory mirrored */
@@ -325,7 +323,8 @@ void tacet_flush_cores(u64 root);
 struct tacet_space *tacet_space_find(struct mm_struct *mm);	/* RCU */
 
 /* ask.c: sleeps; -EIO: nobody answers any more */
-int tacet_ask(enum tacet_ask kind, u64 first, u64 second, u64 third);
+int tacet_ask(enum tacet_ask kind, u64 first, u64 second);
+int tacet_ask_touch(u64 number, u64 page, bool write);
 
 /* own.c */
 int tacet_range_init(void);
@@ -388,10 +387,11 @@ int tacet_handover_begin(struct tacet_handover *handover);
 int tacet_handover_run(struct tacet_handover *handover, const struct tacet_run *run);
 void tacet_handover_end(struct tacet_handover *handover, bool all);
 
-/* own_policy.c: the thread's own context; the first sleeps */
-bool tacet_policy_before_call(struct tacet_hosted *hosted, struct tacet_range *range,
-			      struct pt_regs *regs);
-void tacet_policy_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
+/* own_policy.c: the thread's own context; the last one before the cores start */
+struct tacet_policy tacet_policy_mine(void);
+u32 tacet_nodes_allowed(void);
+bool tacet_policy_excludes(void);
+void tacet_policy_describe(struct tacet_memory *memory);
 
 /* own_maps.c */
 int tacet_maps_init(void);
@@ -485,7 +485,6 @@ void tacet_populate(struct tacet_space *space);
 void tacet_view_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result);
 void tacet_paths_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 void tacet_paths_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
-unsigned long tacet_paths_page(struct tacet_space *space);
 void tacet_advice_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 void tacet_advice_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 void tacet_rseq_enter(struct tacet_core *core);

@@ -41,6 +41,19 @@ rights() {
 	finish
 }
 
+# Memory of two nodes: policies are kept with it, on every core, and none of it becomes Linux's.
+nodes() {
+	local cpu
+	up --cpus 1,3 --memory 256M
+	for cpu in 1 3; do
+		$U/policy >policy.out || fail "on Linux: $(tail -n 1 policy.out)"
+		$T run --follow --bind $cpu -- $U/policy >policy.out || fail "on CPU $cpu: $(tail -n 1 policy.out)"
+		cmp -s policy.out $U/policy.expected || fail "on CPU $cpu it said $(tr '\n' ';' <policy.out)"
+	done
+	said=$($T log | grep "(policy): its memory becomes Linux's") && fail "$said"
+	finish
+}
+
 rights_left() {
 	$T log | grep "(rights): its memory becomes Linux's" | sort
 }

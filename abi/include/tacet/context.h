@@ -14,6 +14,7 @@
 #ifndef TACET_ABI_CONTEXT_H
 #define TACET_ABI_CONTEXT_H
 
+#include "memory.h"
 #include "profile.h"
 #include "types.h"
 
@@ -116,6 +117,9 @@ struct tacet_context {
 	__u32 affinity_bytes;		/* what sched_getaffinity(2) gives at most */
 	__u32 affinity_least_bytes;	/* and the smallest buffer that it takes */
 	__u64 affinity[TACET_CPU_WORDS];
+	struct tacet_policy policy;	/* of the thread (set_mempolicy(2)) */
+	__u32 nodes_allowed;		/* to it, bit by bit (cpuset(7)) */
+	__u32 reserved2;
 
 	/* the core, before returning with TACET_REFUSAL_MIRRORED or _RIGHTS */
 	__u64 refused_start;
@@ -129,7 +133,7 @@ struct tacet_context {
 	__u64 left_tsc;			/* when that was */
 	struct tacet_spent spent[TACET_SPENT_ENTRIES];
 
-	__u64 reserved3[127];
+	__u64 reserved3[125];
 	__u8 xstate[TACET_XSTATE_BYTES];	/* both; XSAVE(S) format, 64-byte aligned */
 };
 

@@ -149,11 +149,11 @@ struct tacet_cpu {
 	__u32 reserved6[15];
 
 	/* offset 1984: Linux, a question; the next one only after the answer */
-	__u64 ask_arguments[3];
+	__u64 ask_arguments[4];
 	__u32 ask_kind;			/* enum tacet_ask, memory.h */
 	__u32 ask_requested;		/* ordinal of the question */
 	__u64 wake_to;
-	__u32 reserved9[6];
+	__u32 reserved9[4];
 
 	/* offset 2048 */
 	struct tacet_ring inbox;	/* Linux produces, the core consumes */

@@ -47,6 +47,9 @@ struct tacet_frames {
 	__u32 reserved;
 };
 
+/* NUMA nodes that programs' memory is told apart by: 0 to 31. */
+#define TACET_NODES 32u
+
 struct tacet_memory {
 	/* Linux, before start */
 	__u64 records_base;		/* struct tacet_frame[slot_count], virtual */
@@ -55,9 +58,10 @@ struct tacet_memory {
 	__u32 own_count;
 	__u32 block_count;
 	__u32 largest_order;		/* of the pages that processors know: 2^order frames */
+	__u32 node_ids;			/* the least that get_mempolicy(2) takes, in bits */
+	__u8 distances[TACET_NODES][TACET_NODES];	/* from the first to the second */
 	/* Linux, atomically */
 	__u32 held_count;		/* frames that are not TACET_HELD_NOT */
-	__u32 reserved;
 	struct tacet_frames blocks[TACET_MEMORY_BLOCKS];
 };
 
@@ -82,6 +86,16 @@ enum tacet_own_rights {
 	TACET_OWN_INEXECUTABLE = 4,	/* Linux has refused it to this process */
 };
 
+/* Where memory is to come from: `mode` and its flags as mbind(2) has them, MPOL_LOCAL if
+ * nobody said anything; `nodes` bit by bit. */
+struct tacet_policy {
+	__u32 mode;
+	__u32 nodes;
+};
+
+/* Page tables have room for 64. */
+#define TACET_POLICIES 32u
+
 /* The range of one process. */
 struct tacet_own {
 	__u32 lock;			/* 0 free, 1 held: by either side, for tables and state */
@@ -94,17 +108,21 @@ struct tacet_own {
 	__u32 rights;			/* enum tacet_own_rights; Linux, under the lock */
 	__u64 break_start;		/* the program's break (brk(2)): Linux, before */
 	__u64 break_end;		/* the core; Linux before it is open */
-	__u32 reserved1[2];
+	__u32 policy_count;		/* cores, under the lock: of those below, in use; at least 1 */
+	__u32 reserved1;
+	struct tacet_policy policies[TACET_POLICIES];	/* by an entry's number; 0 is the thread's */
 };
 
 static_assert(sizeof(struct tacet_frame) == 16, "frame layout");
 static_assert(sizeof(struct tacet_frames) == 24, "frames layout");
-static_assert(sizeof(struct tacet_own) == 64, "own layout");
+static_assert(sizeof(struct tacet_own) == 320, "own layout");
 
 /* What Linux asks of a core. Arguments are numbers of ranges unless said otherwise. */
 enum tacet_ask {
 	TACET_ASK_OPEN = 1,		/* a root for range [0] */
-	TACET_ASK_TOUCH = 2,		/* put a frame at page [1] of range [0]; [2]: 1 to write */
+	TACET_ASK_TOUCH = 2,		/* put a frame at page [1] of range [0]; [2]: 1 to write, and
+					   the mode of the policy << 32; [3]: its nodes, and those
+					   that are allowed << 32 */
 	TACET_ASK_COPY = 3,		/* all of range [0] into range [1], which gets a root */
 	TACET_ASK_CLEAR = 4,		/* take back all of range [0], its root too */
 	TACET_ASK_FREE = 5,		/* take back frame [0], which is TACET_HELD_LEFT */

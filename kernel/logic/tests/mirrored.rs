@@ -14,7 +14,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use loom::thread;
 use tacet_logic::paging::{
-    AddressSpace, Attributes, Entry, Leaf, MIRRORED, Memory, PageSize, Protection, Retired, Span, Tables,
+    AddressSpace, Attributes, Entry, Leaf, MIRRORED, Memory, PageSize, Place, Protection, Reach, Retired, Span, Tables,
 };
 
 const ROOT: u64 = 1;
@@ -112,10 +112,14 @@ impl Tables for Core {
 }
 
 impl Memory for Core {
-    fn allocate(&mut self, order: u8, _policy: u8) -> Option<u64> {
+    fn allocate(&mut self, order: u8, _place: Place, _reach: Reach) -> Option<u64> {
         let frame = self.next_frame.next_multiple_of(1 << order);
         self.next_frame = frame + (1 << order);
         Some(frame)
+    }
+
+    fn suits(&self, _frame: u64, _order: u8, _place: Place) -> bool {
+        true
     }
 
     fn free(&mut self, _frame: u64, _order: u8) {}

@@ -5,6 +5,7 @@
 use crate::context::Context;
 use core::sync::atomic::{AtomicU64, Ordering};
 use tacet_abi::{TACET_CPU_WORDS, TACET_LOCAL_MEMORY, TACET_VECTOR_SYSCALL};
+use tacet_logic::frames::Policy;
 
 macro_rules! read {
     ($self:ident, $($path:tt)+) => {{
@@ -101,5 +102,11 @@ impl Context<'_> {
     /// most and takes at least.
     pub fn affinity(&self) -> ([u64; TACET_CPU_WORDS as usize], u32, u32) {
         (read!(self, affinity), read!(self, affinity_bytes), read!(self, affinity_least_bytes))
+    }
+
+    /// Where the thread wants its memory, and from which nodes it may take it.
+    pub fn policy(&self) -> (Policy, u32) {
+        let policy = Policy { mode: read!(self, policy.mode), nodes: read!(self, policy.nodes) };
+        (policy, read!(self, nodes_allowed))
     }
 }

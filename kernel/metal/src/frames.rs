@@ -10,16 +10,19 @@
 use crate::core_local::Core;
 use crate::locked::Locked;
 use crate::own::Own;
+use crate::placing::Placing;
 use crate::records::FrameRecords;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use tacet_abi::{TACET_DIRECT_BASE, TACET_ENTRY_MIRRORED, TACET_MEMORY_BLOCKS, TACET_PAGE_BYTES, tacet_memory};
-use tacet_logic::frames::{Block, Cache, Chain, FreeError, Layout, Lists, NODES, Pool};
-use tacet_logic::paging::{MIRRORED, Memory, Retired, Tables};
+use tacet_abi::{
+    TACET_DIRECT_BASE, TACET_ENTRY_MIRRORED, TACET_MEMORY_BLOCKS, TACET_NODES, TACET_PAGE_BYTES, tacet_memory,
+};
+use tacet_logic::frames::{Block, Cache, Chain, FreeError, HUGE_ORDER, Layout, Lists, NODES, Policy, Pool};
+use tacet_logic::paging::{MIRRORED, Memory, Place, Reach, Retired, Tables};
 
-const _: () = assert!(MIRRORED == TACET_ENTRY_MIRRORED as u64);
+const _: () = assert!(MIRRORED == TACET_ENTRY_MIRRORED as u64 && NODES == TACET_NODES as usize);
 
 /// What all cores share.
 struct Common {
@@ -50,8 +53,7 @@ pub struct Frames {
     tables: Leaving,
     /// Of the pages that processors know.
     largest_order: u8,
-    /// Nodes in the order in which this core asks them.
-    nodes: [u8; NODES],
+    placing: Placing,
     counters: [NonNull<u64>; 2],
     /// The block that was last found: most frames in a row are of one.
     block: Cell<Block>,
@@ -74,10 +76,8 @@ impl Frames {
         let given = unsafe { memory.as_ref() };
         let (records, largest_order) = (FrameRecords::new(given), given.largest_order as u8);
         let pool = common_pool(memory, records)?;
-        let mine = (core.node() as usize).min(NODES - 1) as u8;
-        let mut nodes = [mine; NODES];
-        let others = (0..NODES as u8).filter(|&node| node != mine);
-        nodes.iter_mut().skip(1).zip(others).for_each(|(place, node)| *place = node);
+        let placing = Placing::new(core.node(), given, pool.layout());
+        let mine = placing.near().first().copied().unwrap_or(0);
         let counters = core.shared.frame_counters();
         let tables = Leaving { memory, pool, records, chain: Chain::new() };
         Some(Self {
@@ -86,7 +86,7 @@ impl Frames {
             cache: Cache::new(mine),
             tables,
             largest_order,
-            nodes,
+            placing,
             counters,
             block: Cell::new(Block::new(0, 0, 0)),
         })
@@ -98,6 +98,23 @@ impl Frames {
         let memory = unsafe { self.memory.as_ref() };
         // SAFETY: the number is below the count of ranges that Linux mapped.
         (number < memory.own_count).then(|| unsafe { Own::new(memory.own_base, number) })
+    }
+
+    /// The next operation is about `own`, for a thread that wants its memory as `thread` says, from the nodes
+    /// `allowed`.
+    pub fn begin(&mut self, own: Option<Own>, thread: Policy, allowed: u32) {
+        self.placing.begin(own, thread, allowed);
+    }
+
+    /// The nodes of the partition's memory, as bits.
+    pub fn nodes(&self) -> u32 {
+        self.placing.present()
+    }
+
+    /// The least number of nodes that get_mempolicy(2) wants room for.
+    pub fn node_ids(&self) -> u32 {
+        // SAFETY: as in `new`.
+        unsafe { self.memory.as_ref() }.node_ids
     }
 
     /// For what an operation unmaps.
@@ -264,7 +281,8 @@ impl Tables for Frames {
     }
 
     fn allocate_table(&mut self) -> Option<u64> {
-        let table = self.allocate(0, 0)?;
+        let table = self.cache.allocate(self.pool, &COMMON.lists, 0, self.placing.near())?;
+        count(self.counters.first(), 1);
         self.zero(table, 0);
         Some(table)
     }
@@ -275,13 +293,23 @@ impl Tables for Frames {
 }
 
 impl Memory for Frames {
-    fn allocate(&mut self, order: u8, _policy: u8) -> Option<u64> {
-        if order > self.largest_order {
+    fn allocate(&mut self, order: u8, place: Place, reach: Reach) -> Option<u64> {
+        // Pages of 1 GiB take no turns.
+        let takes_turns = self.placing.policy(place.policy).interleaves();
+        if order > self.largest_order || takes_turns && order > HUGE_ORDER {
             return None;
         }
-        let frame = self.cache.allocate(self.pool, &COMMON.lists, order, &self.nodes)?;
+        let nodes = self.placing.order(place.policy, place.page >> order);
+        let nodes = if reach == Reach::Wanted { nodes.wanted() } else { nodes.all() };
+        let frame = self.cache.allocate(self.pool, &COMMON.lists, order, nodes)?;
         count(self.counters.first(), 1 << order);
         Some(frame)
+    }
+
+    fn suits(&self, frame: u64, order: u8, place: Place) -> bool {
+        let large = order > HUGE_ORDER && self.placing.policy(place.policy).interleaves();
+        let suits = |block: &Block| self.placing.suits(block.node(), place.policy, place.page >> order);
+        self.pool.layout().block(frame).is_none_or(|block| !large && suits(block))
     }
 
     fn free(&mut self, frame: u64, order: u8) {

@@ -19,6 +19,7 @@ mod fatal;
 mod frames;
 mod locked;
 mod own;
+mod placing;
 mod profile;
 mod records;
 mod registers;

@@ -6,7 +6,8 @@ use crate::core_local::Core;
 use core::hint::spin_loop;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use tacet_abi::{TACET_OWN_OPEN, tacet_own};
+use tacet_abi::{TACET_OWN_OPEN, TACET_POLICIES, tacet_own, tacet_policy};
+use tacet_logic::frames::Policy;
 
 /// One range.
 #[derive(Clone, Copy)]
@@ -49,6 +50,20 @@ impl Own {
         field!(self, AtomicU32, rights).load(Ordering::Relaxed)
     }
 
+    fn policy_at(&self, number: u8) -> Option<*mut tacet_policy> {
+        // SAFETY: mapped for as long as the core runs; the number is within the list.
+        (u32::from(number) < TACET_POLICIES)
+            .then(|| unsafe { (&raw mut (*self.at.as_ptr()).policies).cast::<tacet_policy>().add(usize::from(number)) })
+    }
+
+    /// Number `number` of its list of policies. Under its lock.
+    pub(crate) fn policy(&self, number: u8) -> Policy {
+        let Some(at) = self.policy_at(number) else { return Policy::NONE };
+        // SAFETY: mapped, aligned; written by nobody else while the lock is held.
+        let tacet_policy { mode, nodes } = unsafe { at.read() };
+        Policy { mode, nodes }
+    }
+
     /// Waits for the lock. Linux, too, has it for a few instructions only; other cores
     /// may fill large pages with zeros meanwhile, one after the other: who waits for
     /// them does not hang, and says so.
@@ -69,6 +84,24 @@ impl Own {
 }
 
 impl OwnHeld {
+    /// What its pages may say of their place: number `number`, which is not 0.
+    pub fn policy(&self, number: u8) -> Policy {
+        self.own.policy(number)
+    }
+
+    /// The number of `policy`, which is a new one if need be. None: there are too many.
+    pub fn number_of(&self, policy: Policy) -> Option<u8> {
+        let count = field!(self.own, AtomicU32, policy_count).load(Ordering::Relaxed).min(TACET_POLICIES) as u8;
+        if let Some(known) = (1..count).find(|&number| self.own.policy(number) == policy) {
+            return Some(known);
+        }
+        let place = self.own.policy_at(count)?;
+        // SAFETY: in the list; nobody reads it, as no entry has this number yet, and the lock is held.
+        unsafe { place.write(tacet_policy { mode: policy.mode, nodes: policy.nodes }) };
+        field!(self.own, AtomicU32, policy_count).store(u32::from(count) + 1, Ordering::Relaxed);
+        Some(count)
+    }
+
     /// Calls and faults may be served.
     pub fn is_open(&self) -> bool {
         field!(self.own, AtomicU32, state).load(Ordering::Relaxed) == TACET_OWN_OPEN

@@ -14,7 +14,7 @@ use tacet_abi::{TACET_LOG_RECORDS, TACET_LOG_TEXT_BYTES, tacet_cpu};
 #[derive(Debug, Clone, Copy)]
 pub struct Question {
     pub kind: u32,
-    pub arguments: [u64; 3],
+    pub arguments: [u64; 4],
     ordinal: u32,
 }
 

@@ -2,10 +2,12 @@
 //! Unmapping, protecting and advising; and the steps of which all changes are made.
 
 use super::{Outcome, Range, Refusal, Work};
+use tacet_logic::frames::Policy;
 use tacet_logic::paging::{Attributes, Entry, Protection, Span};
 
 /// Errors as a call gives them.
 const NO_MEMORY: u64 = -12i64 as u64;
+const IO_ERROR: u64 = -5i64 as u64;
 const BAD_ADDRESS: u64 = -14i64 as u64;
 
 impl Range<'_> {
@@ -46,6 +48,36 @@ impl Range<'_> {
     /// Puts frames behind all pages.
     pub fn populate(&mut self, span: Span) -> Outcome {
         self.change(|work| work.before_hole(span, |work, part| work.space.populate(part).map_err(|_| Refusal::Beyond)))
+    }
+
+    /// mbind(2): these pages are where `policy` wants them, as far as there is room, or that is an error if it is
+    /// meant strictly.
+    pub fn bind(&mut self, span: Span, policy: Policy, strict: bool) -> Outcome {
+        let (core, root) = (self.core, self.root);
+        self.change(|work| {
+            work.unmirrored(span)?;
+            if let Err(error) = work.mapped(span) {
+                // Without a policy Linux does not mind.
+                return if policy == Policy::default() { Err(Refusal::Beyond) } else { Ok(error) };
+            }
+            let number = if policy == Policy::default() { Some(0) } else { work.held.number_of(policy) };
+            let number = number.ok_or(Refusal::Beyond)?;
+            work.space.advise(span, |old| Attributes { policy: number, ..old }).map_err(|_| Refusal::Beyond)?;
+            let (space, leaving) = (&mut work.space, &mut work.leaving);
+            let stayed = space.relocate(span, || core.flush(root), |old| leaving.retire(old));
+            Ok(if strict && stayed != 0 { IO_ERROR } else { 0 })
+        })
+    }
+
+    /// What these pages' own policy is; the default one if they have none.
+    pub fn policy(&mut self, page: Span) -> Result<Policy, Refusal> {
+        self.change(|work| {
+            let attributes = work.space.view(page.first()).and_then(|view| view.entry.attributes());
+            Ok(match attributes.ok_or(Refusal::Beyond)?.policy {
+                0 => Policy::default(),
+                number => work.held.policy(number),
+            })
+        })
     }
 
     /// Changes what is remembered of these pages.

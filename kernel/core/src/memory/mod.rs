@@ -76,6 +76,8 @@ impl<'a> Range<'a> {
     pub fn of(core: &'a Core, frames: Option<&'a mut Frames>, context: &Context<'_>) -> Option<Self> {
         let frames = frames?;
         let own = frames.own(context.own()?)?;
+        let (policy, allowed) = context.policy();
+        frames.begin(Some(own), policy, allowed);
         Some(Self { core, frames, own, root: context.root() })
     }
 
@@ -91,6 +93,16 @@ impl<'a> Range<'a> {
             Err(Error::Misaligned) => Extent::Outside, // an error, which Linux finds first
             Err(_) => Extent::Across,
         }
+    }
+
+    /// The nodes of the partition's memory, as bits.
+    pub fn nodes(&self) -> u32 {
+        self.frames.nodes()
+    }
+
+    /// The least number of nodes that get_mempolicy(2) wants room for.
+    pub fn node_ids(&self) -> u32 {
+        self.frames.node_ids()
     }
 
     /// Pages come with the call that maps them.

@@ -4,6 +4,7 @@
 //! `TACET_ASK_TOUCH`.
 
 use tacet_abi::{TACET_ASK_CLEAR, TACET_ASK_COPY, TACET_ASK_FREE, TACET_ASK_OPEN, TACET_ASK_TOUCH};
+use tacet_logic::frames::Policy;
 use tacet_logic::paging::{AddressSpace, PageSize, Protection, Tables};
 use tacet_metal::{Core, Frames, OwnHeld};
 
@@ -12,14 +13,17 @@ const NO_MEMORY: i32 = -12;
 const BAD_ADDRESS: i32 = -14;
 const INVALID: i32 = -22;
 
+/// For what no thread has asked for.
+const ANYWHERE: (Policy, u32) = (Policy::NONE, u32::MAX);
+
 /// Answers the question that is pending, if one is.
 pub fn answer(core: &Core, frames: Option<&mut Frames>) {
     let Some(question) = core.question() else { return };
     let result = frames.map_or(Err(INVALID), |frames| {
-        let [first, second, third] = question.arguments;
+        let [first, second, third, fourth] = question.arguments;
         match question.kind {
             TACET_ASK_OPEN => open(core, frames, first),
-            TACET_ASK_TOUCH => touch(core, frames, first, second, third != 0),
+            TACET_ASK_TOUCH => touch(core, frames, first, second, (third, fourth)),
             TACET_ASK_COPY => copy(core, frames, first, second),
             TACET_ASK_CLEAR => clear(core, frames, first),
             TACET_ASK_FREE => frames.free_kept(first).then_some(()).ok_or(INVALID),
@@ -29,18 +33,22 @@ pub fn answer(core: &Core, frames: Option<&mut Frames>) {
     core.answer(&question, result.err().unwrap_or(0));
 }
 
-fn held(core: &Core, frames: &Frames, number: u64) -> Result<OwnHeld, i32> {
-    Ok(frames.own(u32::try_from(number).map_err(|_| INVALID)?).ok_or(INVALID)?.hold(core))
+/// Range `number`, which the question is about: memory for it comes from where `policy` says, within nodes.
+fn held(core: &Core, frames: &mut Frames, number: u64, policy: (Policy, u32)) -> Result<OwnHeld, i32> {
+    let own = frames.own(u32::try_from(number).map_err(|_| INVALID)?).ok_or(INVALID)?;
+    frames.begin(Some(own), policy.0, policy.1);
+    Ok(own.hold(core))
 }
 
 fn open(core: &Core, frames: &mut Frames, number: u64) -> Result<(), i32> {
-    let held = held(core, frames, number)?;
+    let held = held(core, frames, number, ANYWHERE)?;
     held.set_root(frames.allocate_table().ok_or(NO_MEMORY)?);
     Ok(())
 }
 
-fn touch(core: &Core, frames: &mut Frames, number: u64, page: u64, write: bool) -> Result<(), i32> {
-    let held = held(core, frames, number)?;
+fn touch(core: &Core, frames: &mut Frames, number: u64, page: u64, how: (u64, u64)) -> Result<(), i32> {
+    let (write, mode, nodes, allowed) = (how.0 as u32 != 0, (how.0 >> 32) as u32, how.1 as u32, (how.1 >> 32) as u32);
+    let held = held(core, frames, number, (Policy { mode, nodes }, allowed))?;
     let page = u32::try_from(page).map_err(|_| INVALID)?;
     if held.root() == 0 {
         return Err(INVALID);
@@ -63,7 +71,7 @@ fn copy(core: &Core, frames: &mut Frames, from: u64, to: u64) -> Result<(), i32>
     if from == to {
         return Err(INVALID);
     }
-    let (from, to) = (held(core, frames, from)?, held(core, frames, to)?);
+    let (from, to) = (held(core, frames, from, ANYWHERE)?, held(core, frames, to, ANYWHERE)?);
     let root = frames.allocate_table().ok_or(NO_MEMORY)?;
     let copied = AddressSpace::new(from.root(), frames).copy_to(root);
     let leaving = frames.leaving();
@@ -78,7 +86,7 @@ fn copy(core: &Core, frames: &mut Frames, from: u64, to: u64) -> Result<(), i32>
 
 /// No core has the address space loaded, and Linux maps nothing of it.
 fn clear(core: &Core, frames: &mut Frames, number: u64) -> Result<(), i32> {
-    let held = held(core, frames, number)?;
+    let held = held(core, frames, number, ANYWHERE)?;
     if held.root() == 0 {
         return Err(INVALID);
     }

@@ -157,7 +157,7 @@ fn inside(range: &Range<'_>, address: u64, bytes: u64) -> Result<Span, Refusal> 
     }
 }
 
-fn serve(call: &Call<'_>, work: impl FnOnce(&mut Range<'_>) -> Outcome) -> Served {
+pub(super) fn serve(call: &Call<'_>, work: impl FnOnce(&mut Range<'_>) -> Outcome) -> Served {
     let mut frames = call.frames.borrow_mut();
     let Some(mut range) = Range::of(call.core, frames.as_mut(), call.context) else { return Served::Forward };
     match work(&mut range) {

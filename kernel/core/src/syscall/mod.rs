@@ -7,6 +7,7 @@
 
 pub mod futex;
 mod memory;
+mod policy;
 mod process;
 mod sched;
 mod time;

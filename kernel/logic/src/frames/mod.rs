@@ -10,6 +10,7 @@
 //! - [`Pool`] and [`Lists`]: the buddy system. `Lists` is all that a lock must protect.
 //! - [`Cache`]: a core's own few frames in front of the pool, so that the common
 //!   path takes no lock that another core takes.
+//! - [`Policy`]: which nodes are asked, in which order.
 //! - [`Chain`]: frames that are unmapped but not yet free, because a core may
 //!   still have them in its TLB or Linux in its page tables.
 //!
@@ -42,6 +43,7 @@ mod cache;
 mod chain;
 mod layout;
 mod lists;
+mod policy;
 mod pool;
 mod records;
 
@@ -49,5 +51,6 @@ pub use cache::{Cache, Counts, Guard, HUGE_ORDER};
 pub use chain::Chain;
 pub use layout::{BadLayout, Block, Layout};
 pub use lists::{Lists, NodeStatistics};
+pub use policy::{BIND, DEFAULT, INTERLEAVE, LOCAL, Order, PREFERRED, PREFERRED_MANY, Policy, WEIGHTED_INTERLEAVE};
 pub use pool::{FreeError, Pool};
 pub use records::{LARGEST_ORDER, Links, NODES, NONE, ORDERS, Records, State};

@@ -8,7 +8,7 @@
 
 use super::entry::{Attributes, Entry, Leaf, Protection};
 use super::error::Error;
-use super::memory::Memory;
+use super::memory::{Memory, Place, Reach};
 use super::space::AddressSpace;
 use super::span::{PageSize, Span};
 
@@ -81,7 +81,8 @@ impl<M: Memory> AddressSpace<'_, M> {
         if let Entry::Leaf(_) = slot.entry {
             return Ok(Fault::Already);
         }
-        let (frame, size) = self.frame(largest.min(slot.size).min(attributes.largest()), attributes)?;
+        let place = Place { page, policy: attributes.policy };
+        let (frame, size) = self.frame(largest.min(slot.size).min(attributes.largest()), place)?;
         let first = page & !(size.pages() - 1);
         if let Err(error) = self.put_pending(first, size, frame, attributes) {
             self.join(page);
@@ -101,7 +102,8 @@ impl<M: Memory> AddressSpace<'_, M> {
             page = match slot.entry {
                 Entry::Reserved(attributes) if wanted(attributes) => {
                     let most = slot.size.min(attributes.largest());
-                    let (frame, size) = self.frame(most.fitting(page, span.end() - page), attributes)?;
+                    let (frame, size) =
+                        self.frame(most.fitting(page, span.end() - page), Place { page, policy: attributes.policy })?;
                     self.put_pending(page, size, frame, attributes)?;
                     page + size.pages()
                 }
@@ -144,14 +146,20 @@ impl<M: Memory> AddressSpace<'_, M> {
         }
     }
 
-    /// A frame of `size`, or of the next smaller that can be had.
-    pub(super) fn frame(&mut self, size: PageSize, attributes: Attributes) -> Result<(u64, PageSize), Error> {
+    /// A frame of `size`, or of the next smaller that can be had: rather a smaller one than one that is far away.
+    pub(super) fn frame(&mut self, size: PageSize, place: Place) -> Result<(u64, PageSize), Error> {
+        let near = self.frame_within(size, place, Reach::Wanted);
+        near.or_else(|| self.frame_within(size, place, Reach::Allowed)).ok_or(Error::NoFrame)
+    }
+
+    /// The same, no further than `reach`.
+    pub(super) fn frame_within(&mut self, size: PageSize, place: Place, reach: Reach) -> Option<(u64, PageSize)> {
         let mut size = size;
         loop {
-            if let Some(frame) = self.memory.allocate(size.order(), attributes.policy) {
-                return Ok((frame, size));
+            if let Some(frame) = self.memory.allocate(size.order(), place, reach) {
+                return Some((frame, size));
             }
-            size = size.smaller().ok_or(Error::NoFrame)?;
+            size = size.smaller()?;
         }
     }
 

@@ -33,10 +33,31 @@ pub trait Tables {
     fn free_table(&mut self, table: u64);
 }
 
+/// How far an allocation goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// To the nodes that the policy wants, for which a smaller page is worth it.
+    Wanted,
+    /// To all that it allows.
+    Allowed,
+}
+
+/// What a run of frames is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The first page: which of several nodes it is that takes its turn there.
+    pub page: u32,
+    /// Index into the process's list of NUMA policies.
+    pub policy: u8,
+}
+
 /// Frames and their content.
 pub trait Memory: Tables {
-    /// A run of 2^`order` frames, aligned to its size, from where the process's `policy` allows.
-    fn allocate(&mut self, order: u8, policy: u8) -> Option<u64>;
+    /// A run of 2^`order` frames, aligned to its size, from where the policy of `place` allows.
+    fn allocate(&mut self, order: u8, place: Place, reach: Reach) -> Option<u64>;
+
+    /// Whether a run of 2^`order` frames is where the policy of `place` wants it.
+    fn suits(&self, frame: u64, order: u8, place: Place) -> bool;
 
     /// Takes a run back that no program and no walk has ever seen: it may be reused at once.
     fn free(&mut self, frame: u64, order: u8);

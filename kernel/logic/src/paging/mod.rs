@@ -9,7 +9,7 @@
 //!
 //! - [`Entry`], [`Attributes`]: what an entry says. [`Span`]: which pages.
 //! - [`Tables`], [`Memory`]: what `kernel/metal` provides.
-//! - [`AddressSpace`]: map, populate, fault, unmap, discard, protect, advise, grow, shift, copy, query.
+//! - [`AddressSpace`]: map, populate, fault, unmap, discard, protect, advise, grow, shift, relocate, copy, query.
 //!
 //! Called by the handlers of `mmap`, `munmap`, `mremap`, `brk`, `mprotect`,
 //! `madvise`, `mbind`, of the page fault, of `fork` and of exit. Every operation
@@ -131,7 +131,7 @@
 //! | `mremap` | `unmap` of the rest; `grow`; or `map` of what is new, where it will be, and `shift` in front of it |
 //! | `mprotect` | `protect` up to `hole` |
 //! | `madvise` | `DONTNEED`, `FREE`: `discard`; `POPULATE_*`, `WILLNEED`: `populate`; `*HUGEPAGE`: `advise` |
-//! | `mbind` | `advise`; with `MPOL_MF_MOVE` forwarded or refused |
+//! | `mbind` | `advise`, `relocate` |
 //! | page fault | `fault` |
 //! | `fork`, exit | `copy_to`, `clear` |
 
@@ -142,6 +142,7 @@ mod map;
 mod memory;
 mod protect;
 mod query;
+mod relocate;
 mod shift;
 mod space;
 mod span;
@@ -150,7 +151,7 @@ mod unmap;
 pub use entry::{Attributes, Entry, Leaf, MIRRORED, POLICIES, Protection};
 pub use error::Error;
 pub use map::Fault;
-pub use memory::{Memory, Tables};
+pub use memory::{Memory, Place, Reach, Tables};
 pub use query::{Mapping, View};
 pub use space::AddressSpace;
 pub use span::{PAGES, PIECE_PAGES, PageSize, Span};

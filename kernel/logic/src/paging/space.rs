@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Finding, dividing and joining entries: what all operations are made of.
 
-use super::entry::{Entry, Leaf};
+use super::entry::{Attributes, Entry, Leaf};
 use super::error::Error;
-use super::memory::Memory;
+use super::memory::{Memory, Place};
 use super::span::{PAGES, PageSize, Span};
 
 /// One process's own range, for the time of one operation.
@@ -28,6 +28,11 @@ impl Slot {
     /// The page after its last.
     pub fn end(&self) -> u32 {
         self.first + self.size.pages()
+    }
+
+    /// What a frame for it is for.
+    pub fn place(&self, attributes: Attributes) -> Place {
+        Place { page: self.first, policy: attributes.policy }
     }
 
     /// `page`, up to which an operation has come, is outside the table that this entry is in.

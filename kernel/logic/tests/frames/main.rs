@@ -3,6 +3,7 @@
 
 mod caches;
 mod model;
+mod policies;
 #[path = "../support/records.rs"]
 mod records;
 mod single;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use tacet_logic::frames::{Block, Layout, Lists, Pool, State};
-use tacet_logic::paging::{AddressSpace, Entry, Memory, PageSize, Retired, Tables, View};
+use tacet_logic::paging::{AddressSpace, Entry, Memory, PageSize, Place, Reach, Retired, Tables, View};
 
 use crate::records::MapRecords;
 
@@ -246,13 +246,21 @@ impl Tables for Machine {
 }
 
 impl Memory for Machine {
-    fn allocate(&mut self, order: u8, policy: u8) -> Option<u64> {
+    fn allocate(&mut self, order: u8, place: Place, reach: Reach) -> Option<u64> {
         if self.refuses() {
             return None;
         }
-        let frame = self.pool.allocate(&mut self.lists, order, nodes(policy))?;
+        let nodes = match reach {
+            Reach::Wanted => nodes(place.policy).split_at(1).0,
+            Reach::Allowed => nodes(place.policy),
+        };
+        let frame = self.pool.allocate(&mut self.lists, order, nodes)?;
         self.garbage.insert((frame, order));
         Some(frame)
+    }
+
+    fn suits(&self, frame: u64, _order: u8, place: Place) -> bool {
+        self.pool.layout().block(frame).is_some_and(|block| nodes(place.policy).first() == Some(&block.node()))
     }
 
     fn free(&mut self, frame: u64, order: u8) {

@@ -9,5 +9,6 @@ mod model;
 mod operation;
 #[path = "../support/records.rs"]
 mod records;
+mod relocations;
 mod searches;
 mod single;

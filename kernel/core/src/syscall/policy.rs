@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! NUMA policies of the partition's memory (mbind(2), get_mempolicy(2)). A thread's own
+//! policy is Linux's to keep; a core is told it with the thread.
+//!
+//! Pages go where a policy wants them when it is set, also without `MPOL_MF_MOVE`: they
+//! are there before anybody has touched them. What a policy wants that the partition has
+//! not is Linux's to give.
+
+use super::Call;
+use super::memory::serve;
+use crate::memory::{Extent, Range, Refusal};
+use tacet_logic::frames::{BIND, DEFAULT, INTERLEAVE, LOCAL, PREFERRED, PREFERRED_MANY, Policy, WEIGHTED_INTERLEAVE};
+use tacet_metal::Served;
+
+/// include/uapi/linux/mempolicy.h
+const MODE_FLAGS: u32 = 0xe000;
+const STATIC_NODES: u32 = 1 << 15;
+const STRICT: u64 = 1;
+const MOVE_ALL: u64 = 4;
+const MOVE_FLAGS: u64 = 7;
+const OF_ADDRESS: u64 = 2;
+
+/// Nodes that a call may name.
+const MOST_NODES: u64 = 1024;
+
+pub fn mbind(call: &Call<'_>) -> Served {
+    let [address, bytes, mode, mask, bits, flags] = call.context.arguments();
+    serve(call, |range| {
+        let span = match range.extent(address, bytes) {
+            Extent::Inside(span) => span,
+            Extent::Outside => return Err(Refusal::Elsewhere),
+            Extent::Across => return Err(Refusal::Beyond),
+        };
+        let nodes = read_nodes(call, range, mask, bits).ok_or(Refusal::Beyond)?;
+        let policy = wanted(call, range, mode, nodes, flags)?;
+        range.bind(span, policy, flags & STRICT != 0)
+    })
+}
+
+pub fn get_mempolicy(call: &Call<'_>) -> Served {
+    let [mode, mask, bits, address, flags, _] = call.context.arguments();
+    serve(call, |range| {
+        let Extent::Inside(page) = range.extent(address & !4095, 1) else { return Err(Refusal::Elsewhere) };
+        let short = mask != 0 && (bits < range.node_ids().into() || bits > MOST_NODES + 1);
+        if flags != OF_ADDRESS || short {
+            return Err(Refusal::Elsewhere);
+        }
+        // Without a policy of its own it is what Linux says of its mapping there.
+        let policy = range.policy(page)?;
+        if policy == Policy::default() {
+            return Err(Refusal::Elsewhere);
+        }
+        let stored = mode == 0 || call.core.user_store(mode, policy.mode).is_some();
+        let stored = stored && (mask == 0 || write_nodes(call, mask, bits, policy.nodes));
+        if stored { Ok(0) } else { Err(Refusal::Beyond) }
+    })
+}
+
+/// The policy that is asked for. What is an error goes to Linux as it is; what the partition cannot give, with the memory.
+fn wanted(call: &Call<'_>, range: &Range<'_>, mode: u64, nodes: u32, how: u64) -> Result<Policy, Refusal> {
+    let mode = mode as u32;
+    let (plain, flags) = (mode & !MODE_FLAGS, mode & MODE_FLAGS);
+    // As Linux: nodes that the thread may not have count for nothing, unless there are no others.
+    let (_, allowed) = call.context.policy();
+    let (effective, ours) = (nodes & allowed, nodes & allowed & range.nodes());
+    let nameless = matches!(plain, DEFAULT | LOCAL);
+    let optional = nameless || plain == PREFERRED;
+    if plain > WEIGHTED_INTERLEAVE || how & !MOVE_FLAGS != 0 || nameless && nodes != 0 || !optional && effective == 0 {
+        return Err(Refusal::Elsewhere);
+    }
+    let first = effective & effective.wrapping_neg();
+    let (mode, nodes) = match plain {
+        _ if flags & !STATIC_NODES != 0 || how & MOVE_ALL != 0 => return Err(Refusal::Beyond),
+        DEFAULT => (DEFAULT, 0),
+        LOCAL => (LOCAL, 0),
+        PREFERRED if nodes == 0 => (LOCAL, 0),
+        PREFERRED if first & ours != 0 => (PREFERRED, first),
+        BIND | PREFERRED_MANY if ours != 0 => (plain, effective),
+        INTERLEAVE if ours == effective => (plain, effective),
+        _ => return Err(Refusal::Beyond),
+    };
+    if nodes == 0 && flags != 0 {
+        return Err(Refusal::Elsewhere);
+    }
+    Ok(Policy { mode: mode | flags, nodes })
+}
+
+/// The nodes that a call names in `bits - 1` bits at `mask`. As on Linux, what is no node counts for nothing.
+fn read_nodes(call: &Call<'_>, range: &Range<'_>, mask: u64, bits: u64) -> Option<u32> {
+    let bits = bits.wrapping_sub(1);
+    if mask == 0 || bits == 0 {
+        return Some(0);
+    }
+    if bits > MOST_NODES {
+        return None;
+    }
+    let mut nodes = 0;
+    for word in 0..bits.div_ceil(32) {
+        let within = bits - 32 * word;
+        let part = call.core.user_load(mask.wrapping_add(4 * word))? & if within < 32 { (1 << within) - 1 } else { !0 };
+        match word {
+            0 => nodes = part,
+            _ if part != 0 && range.node_ids() > u32::BITS => return None,
+            _ => {}
+        }
+    }
+    Some(nodes)
+}
+
+/// As Linux: whole longs, as many as `bits - 1` bits need. False: not there to be written.
+fn write_nodes(call: &Call<'_>, mask: u64, bits: u64, nodes: u32) -> bool {
+    let halves = 2 * (bits.wrapping_sub(1)).div_ceil(64);
+    (0..halves).all(|half| {
+        let value = if half == 0 { nodes } else { 0 };
+        call.core.user_store(mask.wrapping_add(4 * half), value).is_some()
+    })
+}

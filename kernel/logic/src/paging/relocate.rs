@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Moving content to where a policy wants it (`mbind`).
+
+use super::entry::{Entry, Leaf};
+use super::memory::{Memory, Reach};
+use super::space::{AddressSpace, Slot};
+use super::span::Span;
+use super::unmap::Retired;
+
+impl<M: Memory> AddressSpace<'_, M> {
+    /// Gives the pages of `span` that are not where their policy wants them frames that are, with the same content.
+    /// Says how many had to stay where they were, for want of such frames, in units of 4 KiB.
+    ///
+    /// No entry crosses an edge of `span`, as after [`Self::advise`], and Linux maps none of it. The program may run:
+    /// pages that move are taken from it first, then `flush` is called, if there are any, after which no TLB has them.
+    /// What nobody names any more goes to `retire`. O(entries), besides the copying.
+    pub fn relocate(&mut self, span: Span, flush: impl FnOnce(), mut retire: impl FnMut(Retired)) -> u32 {
+        if !self.take_misplaced(span) {
+            return 0;
+        }
+        flush();
+        let (mut page, mut stayed) = (span.first(), 0);
+        while page < span.end() {
+            let slot = self.find(page);
+            page = slot.end();
+            if let Entry::Leaf(leaf @ Leaf { pending: true, .. }) = slot.entry {
+                match self.move_leaf(&slot, leaf, &mut retire) {
+                    Some(end) => page = end,
+                    None => {
+                        self.set(&slot, Entry::Leaf(Leaf { pending: false, ..leaf }));
+                        stayed += slot.size.pages();
+                    }
+                }
+            }
+        }
+        stayed
+    }
+
+    /// Makes what is to move pending: nobody can touch it. Whether there is any.
+    fn take_misplaced(&mut self, span: Span) -> bool {
+        let (mut page, mut any) = (span.first(), false);
+        while page < span.end() {
+            let slot = self.find(page);
+            page = slot.end();
+            if let Entry::Leaf(leaf) = slot.entry
+                && !self.memory.suits(leaf.frame, slot.size.order(), slot.place(leaf.attributes))
+            {
+                any |= self.replace(&slot, |leaf| Entry::Leaf(Leaf { pending: true, ..leaf })).is_some();
+            }
+        }
+        any
+    }
+
+    /// Copies a page, or the first part of it that a frame can be had for, and says where that ends.
+    fn move_leaf(&mut self, slot: &Slot, leaf: Leaf, retire: &mut impl FnMut(Retired)) -> Option<u32> {
+        let (frame, size) = self.frame_within(slot.size, slot.place(leaf.attributes), Reach::Wanted)?;
+        let there = match self.divide(slot.first, size) {
+            Ok(there) => there,
+            Err(_) => {
+                self.memory.free(frame, size.order());
+                return None;
+            }
+        };
+        self.memory.copy(leaf.frame, frame, size.order());
+        self.set(&there, Entry::Leaf(Leaf { frame, pending: false, ..leaf }));
+        retire(Retired { frame: leaf.frame, order: size.order(), mirrored: false });
+        Some(there.end())
+    }
+}
