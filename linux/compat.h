@@ -62,6 +62,23 @@ static inline int tacet_alloc_contig(unsigned long start, unsigned long end)
 #define TACET_INVALIDATE_SECONDARY .invalidate_range
 #endif
 
+/* A task's own performance events. RCU read section. */
+#ifdef CONFIG_PERF_EVENTS
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define TACET_PERF_CONTEXTS 1
+static inline struct perf_event_context *tacet_perf_context(struct task_struct *task, unsigned int i)
+{
+	return READ_ONCE(task->perf_event_ctxp);
+}
+#else
+#define TACET_PERF_CONTEXTS perf_nr_task_contexts
+static inline struct perf_event_context *tacet_perf_context(struct task_struct *task, unsigned int i)
+{
+	return READ_ONCE(task->perf_event_ctxp[i]);
+}
+#endif
+#endif
+
 /* Calls newer than the headers of the oldest kernel. */
 #define NR_FUTEX_WAITV 449
 #define NR_SET_MEMPOLICY_HOME_NODE 450

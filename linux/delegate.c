@@ -287,6 +287,10 @@ static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 	}
 	if (!tacet_state_hostable(regs))
 		return OUTCOME_SOON;
+	if (tacet_counted(current)) {
+		tacet_counted_tell(hosted);
+		return OUTCOME_SOON;
+	}
 	if (hosted->executed && hosted->process->flags & TACET_HOST_OWN_MEMORY)
 		own_memory(hosted);
 	error = enter_space(hosted);

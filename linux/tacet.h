@@ -156,6 +156,7 @@ struct tacet_process {
 	struct tacet_order *order;	/* in which its threads are bound, or NULL; referenced */
 	struct tacet_profile *profile;	/* what its threads spend, or NULL; referenced */
 	struct kobject *directory;	/* in sysfs, or NULL; sysfs.c's mutex */
+	bool counted_told;		/* once; by any of its threads */
 	struct work_struct free;
 };
 
@@ -386,6 +387,10 @@ struct tacet_handover {
 int tacet_handover_begin(struct tacet_handover *handover);
 int tacet_handover_run(struct tacet_handover *handover, const struct tacet_run *run);
 void tacet_handover_end(struct tacet_handover *handover, bool all);
+
+/* counted.c */
+bool tacet_counted(struct task_struct *task);
+void tacet_counted_tell(struct tacet_hosted *hosted);
 
 /* own_policy.c: the thread's own context; the last one before the cores start */
 struct tacet_policy tacet_policy_mine(void);

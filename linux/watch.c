@@ -11,7 +11,8 @@
  *
  * Notices a core that died without being able to say so and one that hangs in
  * the co-kernel, and charges hosted threads for their CPU time, so that top(1)
- * and CPU-time timers see a thread that never enters the kernel.
+ * and CPU-time timers see a thread that never enters the kernel. Calls back whom
+ * somebody has begun to count.
  */
 #include "compat.h"
 #include "tacet.h"
@@ -73,6 +74,10 @@ static void look_at_posted(struct tacet_hosted *hosted, void *data)
 		somebody_waits = true;
 		if (time_after(jiffies, READ_ONCE(hosted->posted_at) + SLICE))
 			tacet_for_each_hosted(recall_runner, hosted);
+	}
+	if (tacet_counted(hosted->task)) {
+		WRITE_ONCE(hosted->kick, true);
+		wake_up(&hosted->wait);
 	}
 	if (tacet_cpu_timer_due(hosted->task)) {
 		WRITE_ONCE(hosted->take_tick, true);

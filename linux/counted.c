@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Performance events of a hosted thread (perf_event_open(2)): whoever has any runs on
+ * Linux, where they count. A core's counters are not Linux's to program, and what it
+ * counts for the proxy is not the program's.
+ *
+ * Called by delegate.c before a thread is posted, and by the watch for who got events
+ * while it computes. Any context.
+ */
+#include <linux/perf_event.h>
+#include <linux/rcupdate.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+/* Breakpoints of ptrace aside, which have their own place (arch/x86/state.c), these are
+ * all that a task can have: what counts on a whole CPU is not counted here. */
+bool tacet_counted(struct task_struct *task)
+{
+	bool counted = false;
+#ifdef CONFIG_PERF_EVENTS
+	struct perf_event_context *context;
+	unsigned int i;
+
+	rcu_read_lock();
+	for (i = 0; i < TACET_PERF_CONTEXTS && !counted; i++) {
+		context = tacet_perf_context(task, i);
+		counted = context && READ_ONCE(context->nr_events);
+	}
+	rcu_read_unlock();
+#endif
+	return counted;
+}
+
+/* A user may want to know why the program is not where it was sent. */
+void tacet_counted_tell(struct tacet_hosted *hosted)
+{
+	if (!xchg(&hosted->process->counted_told, true))
+		tacet_report(TACET_LOG_INFO,
+			     "process %d (%s): runs on Linux while it has performance events, which count there",
+			     current->tgid, current->comm);
+}
