@@ -81,15 +81,22 @@ bool tacet_range_covers(const struct tacet_range *range, u64 start, u64 bytes)
 	return start < range->base + TACET_OWN_BYTES && end > range->base;
 }
 
-/* The lock that cores take as well: not to be preempted with it. False: the cores are
- * gone. */
-bool tacet_range_lock(struct tacet_range *range)
+static u32 *lock_of(struct tacet_range *range, unsigned long page)
+{
+	unsigned long piece = page / TACET_PIECE_PAGES % TACET_PIECES;
+
+	return &range->shared->locks[piece % TACET_PIECE_LINES][piece / TACET_PIECE_LINES];
+}
+
+/* The lock of the piece of @page, which cores take as well: not to be preempted with it.
+ * False: the cores are gone. */
+bool tacet_range_lock(struct tacet_range *range, unsigned long page)
 {
 	for (;;) {
 		u32 unlocked = 0;
 
 		preempt_disable();
-		if (__atomic_compare_exchange_n(&range->shared->lock, &unlocked, 1, false,
+		if (__atomic_compare_exchange_n(lock_of(range, page), &unlocked, 1, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return true;
 		preempt_enable();
@@ -100,10 +107,20 @@ bool tacet_range_lock(struct tacet_range *range)
 	}
 }
 
-void tacet_range_unlock(struct tacet_range *range)
+void tacet_range_unlock(struct tacet_range *range, unsigned long page)
 {
-	smp_store_release(&range->shared->lock, 0);
+	smp_store_release(lock_of(range, page), 0);
 	preempt_enable();
+}
+
+/* Whoever had a lock of the range has given it back when this returns, and who takes one
+ * now finds what was written before. */
+void tacet_range_settle(struct tacet_range *range)
+{
+	unsigned long page;
+
+	for (page = 0; page < RANGE_PAGES && tacet_range_lock(range, page); page += TACET_PIECE_PAGES)
+		tacet_range_unlock(range, page);
 }
 
 /* Every core finds the range as its state and forks say when this returns. Any context. */
@@ -253,7 +270,6 @@ int tacet_range_create(bool eager)
 	shared->top = RANGE_PAGES - 1;
 	if (!(current->personality & ADDR_NO_RANDOMIZE))
 		shared->top -= get_random_u32() % (RANGE_PAGES / 4);
-	shared->cursor = shared->top;
 	shared->break_start = range->base + PMD_SIZE;
 	if (!(current->personality & ADDR_NO_RANDOMIZE))
 		shared->break_start += (u64)(get_random_u32() % TACET_OWN_BREAK_PAGES / 2) << PAGE_SHIFT;

@@ -126,7 +126,6 @@ static void open_in_child(struct vm_area_struct *area, struct tacet_range *from)
 	range->mapping = from->mapping;
 	range->shared->base = old->base;
 	range->shared->top = old->top;
-	range->shared->cursor = old->cursor;
 	range->shared->eager = old->eager;
 	range->shared->rights = old->rights;
 	range->shared->break_start = old->break_start;
@@ -224,10 +223,7 @@ void tacet_range_grant(struct tacet_range *range, u32 rights)
 	/* As vma_set_page_prot(), which is not exported: no first write goes unnoticed. */
 	area->vm_page_prot = vm_get_page_prot(area->vm_flags & ~VM_SHARED);
 	unmap_mapping_range(range->mapping, 0, 0, 1);
-	if (tacet_range_lock(range)) {
-		range->shared->rights |= rights | TACET_OWN_READ_ONLY;
-		tacet_range_unlock(range);
-	}
+	smp_store_release(&range->shared->rights, range->shared->rights | rights | TACET_OWN_READ_ONLY);
 out:
 	mmap_write_unlock(range->mm);
 	mutex_unlock(&range->lock);

@@ -210,6 +210,7 @@ void tacet_own_signal(unsigned long address, u64 error)
 int tacet_own_fault(struct tacet_hosted *hosted, unsigned long address, u64 error)
 {
 	struct tacet_range *range = hosted->space->range;
+	unsigned long page = (address - range->base) >> PAGE_SHIFT;
 	struct tacet_leaf leaf;
 
 	switch (READ_ONCE(hosted->context->refusal)) {
@@ -222,10 +223,10 @@ int tacet_own_fault(struct tacet_hosted *hosted, unsigned long address, u64 erro
 		await_others(range);
 		return 0;
 	}
-	if (!tacet_range_lock(range))
+	if (!tacet_range_lock(range, page))
 		return -EFAULT;
-	leaf = tacet_range_leaf(range, (address - range->base) >> PAGE_SHIFT);
-	tacet_range_unlock(range);
+	leaf = tacet_range_leaf(range, page);
+	tacet_range_unlock(range, page);
 	if (tacet_leaf_forbids(&leaf, error & X86_PF_WRITE, error & X86_PF_INSTR)) {
 		tacet_own_signal(address, error);
 		return -EFAULT;

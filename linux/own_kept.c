@@ -136,10 +136,10 @@ static bool next_mirrored(struct tacet_range *range, unsigned long *page, unsign
 			  struct tacet_leaf *leaf)
 {
 	while (*page < end) {
-		if (!tacet_range_lock(range))
+		if (!tacet_range_lock(range, *page))
 			return false;
 		*leaf = tacet_range_leaf(range, *page);
-		tacet_range_unlock(range);
+		tacet_range_unlock(range, *page);
 		*page = leaf->page + leaf->pages;
 		if (leaf->entry && leaf->value & TACET_ENTRY_MIRRORED &&
 		    !(leaf->value & TACET_ENTRY_RESERVED))
@@ -179,11 +179,11 @@ void tacet_range_retire(struct tacet_range *range, u64 start, u64 end)
 		unmap_mapping_range(range->mapping, (loff_t)leaf.page << PAGE_SHIFT,
 				    (loff_t)leaf.pages << PAGE_SHIFT, 1);
 		part_from(&leaf, &moments);
-		if (!tacet_range_lock(range))
+		if (!tacet_range_lock(range, leaf.page))
 			break;
 		/* A mirrored leaf is nobody's but Linux's to change. */
 		WRITE_ONCE(*leaf.entry, *leaf.entry & ~TACET_ENTRY_MIRRORED);
-		tacet_range_unlock(range);
+		tacet_range_unlock(range, leaf.page);
 	}
 out:
 	mmap_write_unlock(range->mm);

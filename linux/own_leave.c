@@ -66,10 +66,8 @@ static void move_break(struct tacet_range *range)
 /* No core serves anything about it any more, nor finds it; Linux maps none of it. */
 static void close_range_to_all(struct tacet_range *range)
 {
-	if (tacet_range_lock(range)) {
-		range->shared->state = TACET_OWN_CLOSED;
-		tacet_range_unlock(range);
-	}
+	WRITE_ONCE(range->shared->state, TACET_OWN_CLOSED);
+	tacet_range_settle(range);
 	/* Faults of Linux that have begun end first, and a fork: they hold the lock. */
 	mmap_write_lock(range->mm);
 	tacet_range_set_state(range, TACET_RANGE_PAUSED);

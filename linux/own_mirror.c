@@ -85,14 +85,14 @@ vm_fault_t tacet_mirror(struct vm_fault *vmf)
 		vm_fault_t result = 0;
 		bool open;
 
-		if (!tacet_range_lock(range))
+		if (!tacet_range_lock(range, vmf->pgoff))
 			return VM_FAULT_SIGBUS;
 		open = range->shared->state == TACET_OWN_OPEN;
 		if (open)
 			leaf = tacet_range_leaf(range, vmf->pgoff);
 		if (!forbids(&leaf, vmf))
 			result = open ? take_page(range, vmf, &leaf) : 0;
-		tacet_range_unlock(range);
+		tacet_range_unlock(range, vmf->pgoff);
 		if (!open)
 			return wait_for_linux(range, vmf);
 		if (forbids(&leaf, vmf))
@@ -118,9 +118,9 @@ vm_fault_t tacet_mirror_to_write(struct vm_fault *vmf)
 	struct tacet_range *range = vmf->vma->vm_private_data;
 	struct tacet_leaf leaf;
 
-	if (!range || READ_ONCE(range->dead) || !tacet_range_lock(range))
+	if (!range || READ_ONCE(range->dead) || !tacet_range_lock(range, vmf->pgoff))
 		return VM_FAULT_SIGBUS;
 	leaf = tacet_range_leaf(range, vmf->pgoff);
-	tacet_range_unlock(range);
+	tacet_range_unlock(range, vmf->pgoff);
 	return forbids(&leaf, vmf) ? forbidden(vmf) : 0;
 }

@@ -2,7 +2,7 @@
 /*
  * Reading a range's page tables, which the co-kernel writes (memory.h).
  *
- * The caller holds the range's lock, or the range is closed: then nobody changes
+ * The caller holds the lock of the page's piece, or the range is closed: then nobody changes
  * them. (tacet_range_run() takes it itself.) Whatever they say is checked before it is
  * used: a frame that is not the partition's is taken for none.
  */
@@ -74,12 +74,12 @@ struct tacet_run tacet_range_run(struct tacet_range *range, unsigned long from)
 	struct tacet_run run = {};
 
 	while (from < RANGE_PAGES) {
-		bool locked = tacet_range_lock(range);
+		bool locked = tacet_range_lock(range, from);
 		struct tacet_leaf leaf = tacet_range_leaf(range, from);
 		unsigned long protection = protection_of(&leaf);
 
 		if (locked)
-			tacet_range_unlock(range);
+			tacet_range_unlock(range, from);
 		if (!run.pages && mapped(&leaf))
 			run = (struct tacet_run){ .page = from, .protection = protection };
 		else if (run.pages && (!mapped(&leaf) || protection != run.protection))
@@ -100,10 +100,10 @@ unsigned long tacet_range_populated(struct tacet_range *range)
 	while (page < RANGE_PAGES) {
 		struct tacet_leaf leaf;
 
-		if (!tacet_range_lock(range))
+		if (!tacet_range_lock(range, page))
 			break;
 		leaf = tacet_range_leaf(range, page);
-		tacet_range_unlock(range);
+		tacet_range_unlock(range, page);
 		if (leaf.value & (TACET_ENTRY_PRESENT | TACET_ENTRY_HELD))
 			populated += leaf.pages;
 		page = leaf.page + leaf.pages;

@@ -4,8 +4,8 @@
  *
  * Lock order: tacet_control_lock (mutex: one change of the partition at a time)
  * > tacet_hosted_lock (spinlock: who is hosted where) > a core's inbox lock.
- * A range's mutex > mmap lock > the lock of asking (mutex) > the range's lock that
- * cores take too.
+ * A range's mutex > mmap lock > the lock of asking (mutex) > the locks of a range's
+ * pieces, which cores take too; here never two of them.
  * A space's lock and a core's bell lock are innermost and taken with interrupts
  * off. The path of a forwarded call takes only the inbox and bell locks of the
  * thread's own core.
@@ -340,8 +340,9 @@ void tacet_range_put(struct tacet_range *range);
 void tacet_range_set_state(struct tacet_range *range, enum tacet_range_state state);
 void tacet_range_sync(struct tacet_range *range);
 void tacet_range_area_gone(struct tacet_range *range);
-bool tacet_range_lock(struct tacet_range *range);
-void tacet_range_unlock(struct tacet_range *range);
+bool tacet_range_lock(struct tacet_range *range, unsigned long page);
+void tacet_range_unlock(struct tacet_range *range, unsigned long page);
+void tacet_range_settle(struct tacet_range *range);
 bool tacet_range_covers(const struct tacet_range *range, u64 start, u64 bytes);
 
 /* own_mirror.c: the mmap lock held */

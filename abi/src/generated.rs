@@ -13,6 +13,9 @@ pub const TACET_NODES: u32 = 32;
 pub const TACET_OWN_BREAK_PAGES: u32 = 33554432;
 pub const TACET_OWN_SHIFT: u32 = 39;
 pub const TACET_OWN_BYTES: u64 = 549755813888;
+pub const TACET_PIECE_PAGES: u32 = 262144;
+pub const TACET_PIECES: u32 = 512;
+pub const TACET_PIECE_LINES: u32 = 32;
 pub const TACET_POLICIES: u32 = 32;
 pub const TACET_ENTRY_PRESENT: u32 = 1;
 pub const TACET_ENTRY_WRITABLE: u32 = 2;
@@ -168,40 +171,51 @@ const _: () = {
     ["Offset of field: tacet_policy::nodes"][::core::mem::offset_of!(tacet_policy, nodes) - 4usize];
 };
 #[repr(C)]
-#[derive(Debug, Default, Copy, Clone)]
+#[derive(Debug, Copy, Clone)]
 pub struct tacet_own {
-    pub lock: __u32,
     pub state: __u32,
+    pub top: __u32,
     pub base: __u64,
     pub root: __u64,
-    pub top: __u32,
-    pub cursor: __u32,
     pub eager: __u32,
     pub rights: __u32,
     pub break_start: __u64,
     pub break_end: __u64,
+    pub policies_lock: __u32,
     pub policy_count: __u32,
-    pub reserved1: __u32,
+    pub reserved1: [__u32; 2usize],
     pub policies: [tacet_policy; 32usize],
+    pub locks: [[__u32; 16usize]; 32usize],
+    pub owners: [__u16; 512usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of tacet_own"][::core::mem::size_of::<tacet_own>() - 320usize];
+    ["Size of tacet_own"][::core::mem::size_of::<tacet_own>() - 3392usize];
     ["Alignment of tacet_own"][::core::mem::align_of::<tacet_own>() - 8usize];
-    ["Offset of field: tacet_own::lock"][::core::mem::offset_of!(tacet_own, lock) - 0usize];
-    ["Offset of field: tacet_own::state"][::core::mem::offset_of!(tacet_own, state) - 4usize];
+    ["Offset of field: tacet_own::state"][::core::mem::offset_of!(tacet_own, state) - 0usize];
+    ["Offset of field: tacet_own::top"][::core::mem::offset_of!(tacet_own, top) - 4usize];
     ["Offset of field: tacet_own::base"][::core::mem::offset_of!(tacet_own, base) - 8usize];
     ["Offset of field: tacet_own::root"][::core::mem::offset_of!(tacet_own, root) - 16usize];
-    ["Offset of field: tacet_own::top"][::core::mem::offset_of!(tacet_own, top) - 24usize];
-    ["Offset of field: tacet_own::cursor"][::core::mem::offset_of!(tacet_own, cursor) - 28usize];
-    ["Offset of field: tacet_own::eager"][::core::mem::offset_of!(tacet_own, eager) - 32usize];
-    ["Offset of field: tacet_own::rights"][::core::mem::offset_of!(tacet_own, rights) - 36usize];
-    ["Offset of field: tacet_own::break_start"][::core::mem::offset_of!(tacet_own, break_start) - 40usize];
-    ["Offset of field: tacet_own::break_end"][::core::mem::offset_of!(tacet_own, break_end) - 48usize];
-    ["Offset of field: tacet_own::policy_count"][::core::mem::offset_of!(tacet_own, policy_count) - 56usize];
-    ["Offset of field: tacet_own::reserved1"][::core::mem::offset_of!(tacet_own, reserved1) - 60usize];
+    ["Offset of field: tacet_own::eager"][::core::mem::offset_of!(tacet_own, eager) - 24usize];
+    ["Offset of field: tacet_own::rights"][::core::mem::offset_of!(tacet_own, rights) - 28usize];
+    ["Offset of field: tacet_own::break_start"][::core::mem::offset_of!(tacet_own, break_start) - 32usize];
+    ["Offset of field: tacet_own::break_end"][::core::mem::offset_of!(tacet_own, break_end) - 40usize];
+    ["Offset of field: tacet_own::policies_lock"][::core::mem::offset_of!(tacet_own, policies_lock) - 48usize];
+    ["Offset of field: tacet_own::policy_count"][::core::mem::offset_of!(tacet_own, policy_count) - 52usize];
+    ["Offset of field: tacet_own::reserved1"][::core::mem::offset_of!(tacet_own, reserved1) - 56usize];
     ["Offset of field: tacet_own::policies"][::core::mem::offset_of!(tacet_own, policies) - 64usize];
+    ["Offset of field: tacet_own::locks"][::core::mem::offset_of!(tacet_own, locks) - 320usize];
+    ["Offset of field: tacet_own::owners"][::core::mem::offset_of!(tacet_own, owners) - 2368usize];
 };
+impl Default for tacet_own {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
 pub const TACET_ASK_OPEN: tacet_ask = 1;
 pub const TACET_ASK_TOUCH: tacet_ask = 2;
 pub const TACET_ASK_COPY: tacet_ask = 3;

@@ -61,7 +61,7 @@ rights_left() {
 # The largest page that fits: 1 GiB at once takes not even a table more.
 largest_page() {
 	local before after
-	up --memory 2G
+	up --memory 3G	# of which Linux may not have given each in one piece
 	mkfifo orders answers
 	$T run -- $F/pages <orders >answers &
 	exec 7>orders 8<answers

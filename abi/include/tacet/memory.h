@@ -6,7 +6,7 @@
  * Owns: the records of frames, the state of each such range, the questions that
  * Linux asks a core about either, and what both sides read in a range's page
  * tables. The co-kernel hands out frames and writes the tables; Linux reads them,
- * under the range's lock, to map the same pages on its side ("mirrors" them).
+ * under the locks of their pieces, to map the same pages on its side ("mirrors" them).
  *
  * Nothing here is ever mapped into a program.
  */
@@ -73,6 +73,14 @@ struct tacet_memory {
 #define TACET_OWN_SHIFT 39u
 #define TACET_OWN_BYTES (1ull << TACET_OWN_SHIFT)
 
+/* A range has 512 pieces of 1 GiB. Whoever reads or changes tables of a piece, or what is
+ * mapped there, has its lock; several are taken from the lowest on. Neighbouring pieces,
+ * which neighbouring cores have, have locks on lines of their own: that of piece n is
+ * locks[n % 32][n / 32]. */
+#define TACET_PIECE_PAGES (1u << 18)
+#define TACET_PIECES 512u
+#define TACET_PIECE_LINES 32u
+
 enum tacet_own_state {
 	TACET_OWN_NONE = 0,		/* nobody's */
 	TACET_OWN_OPEN = 1,		/* cores may serve calls and faults */
@@ -98,24 +106,28 @@ struct tacet_policy {
 
 /* The range of one process. */
 struct tacet_own {
-	__u32 lock;			/* 0 free, 1 held: by either side, for tables and state */
-	__u32 state;			/* enum tacet_own_state; Linux, under the lock */
+	__u32 state;			/* enum tacet_own_state; Linux, which then waits for all locks */
+	__u32 top;			/* page of the range: addresses begin below. Linux, before */
 	__u64 base;			/* Linux, before it is open */
 	__u64 root;			/* frame number of its table; the core, asked to open or copy */
-	__u32 top;			/* page of the range: addresses begin below. Linux, before */
-	__u32 cursor;			/* cores, under the lock: where to look for addresses */
 	__u32 eager;			/* pages come with the call that maps. Linux, before */
-	__u32 rights;			/* enum tacet_own_rights; Linux, under the lock */
+	__u32 rights;			/* enum tacet_own_rights; Linux */
 	__u64 break_start;		/* the program's break (brk(2)): Linux, before */
-	__u64 break_end;		/* the core; Linux before it is open */
-	__u32 policy_count;		/* cores, under the lock: of those below, in use; at least 1 */
-	__u32 reserved1;
+	__u64 break_end;		/* the cores, with the lock of the piece of break_start; Linux
+					   before it is open */
+	__u32 policies_lock;		/* 0 free, 1 held: who adds a policy. Cores */
+	__u32 policy_count;		/* in use, at least 1: released when the last one is written */
+	__u32 reserved1[2];
 	struct tacet_policy policies[TACET_POLICIES];	/* by an entry's number; 0 is the thread's */
+	__u32 locks[TACET_PIECE_LINES][TACET_PIECES / TACET_PIECE_LINES];	/* 0 free, 1 held: either side */
+	__u16 owners[TACET_PIECES];	/* 1 + index of the core that looks for addresses there, or 0;
+					   cores, atomically */
 };
 
 static_assert(sizeof(struct tacet_frame) == 16, "frame layout");
 static_assert(sizeof(struct tacet_frames) == 24, "frames layout");
-static_assert(sizeof(struct tacet_own) == 320, "own layout");
+static_assert(offsetof(struct tacet_own, locks) == 320, "locks begin a line");
+static_assert(sizeof(struct tacet_own) == 3392, "own layout");
 
 /* What Linux asks of a core. Arguments are numbers of ranges unless said otherwise. */
 enum tacet_ask {

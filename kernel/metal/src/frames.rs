@@ -21,6 +21,7 @@ use tacet_abi::{
 };
 use tacet_logic::frames::{Block, Cache, Chain, FreeError, HUGE_ORDER, Layout, Lists, NODES, Policy, Pool};
 use tacet_logic::paging::{MIRRORED, Memory, Place, Reach, Retired, Tables};
+use tacet_logic::ranges::Arenas;
 
 const _: () = assert!(MIRRORED == TACET_ENTRY_MIRRORED as u64 && NODES == TACET_NODES as usize);
 
@@ -54,6 +55,8 @@ pub struct Frames {
     /// Of the pages that processors know.
     largest_order: u8,
     placing: Placing,
+    /// Where this core looks for addresses, in the ranges that it was at work in last.
+    pub arenas: Arenas,
     counters: [NonNull<u64>; 2],
     /// The block that was last found: most frames in a row are of one.
     block: Cell<Block>,
@@ -87,6 +90,7 @@ impl Frames {
             tables,
             largest_order,
             placing,
+            arenas: Arenas::new(),
             counters,
             block: Cell::new(Block::new(0, 0, 0)),
         })

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The range of addresses in which a process has memory of the partition
-//! (`struct tacet_own`), shared with Linux under its lock.
+//! (`struct tacet_own`), shared with Linux under the locks of its pieces.
 
 use crate::core_local::Core;
 use core::hint::spin_loop;
+use core::ops::Range;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use tacet_abi::{TACET_OWN_OPEN, TACET_POLICIES, tacet_own, tacet_policy};
+use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+use tacet_abi::{TACET_OWN_OPEN, TACET_PIECE_LINES, TACET_PIECES, TACET_POLICIES, tacet_own, tacet_policy};
 use tacet_logic::frames::Policy;
+use tacet_logic::ranges::Pieces;
 
 /// One range.
 #[derive(Clone, Copy)]
@@ -15,9 +17,10 @@ pub struct Own {
     at: NonNull<tacet_own>,
 }
 
-/// The range's lock is held for as long as this lives: by this core, briefly.
+/// The locks of some of its pieces are held for as long as this lives: by this core, briefly.
 pub struct OwnHeld {
     own: Own,
+    pieces: Range<u32>,
 }
 
 macro_rules! field {
@@ -56,93 +59,115 @@ impl Own {
             .then(|| unsafe { (&raw mut (*self.at.as_ptr()).policies).cast::<tacet_policy>().add(usize::from(number)) })
     }
 
-    /// Number `number` of its list of policies. Under its lock.
-    pub(crate) fn policy(&self, number: u8) -> Policy {
+    /// Number `number` of its list of policies, which never changes once it has that number.
+    pub fn policy(&self, number: u8) -> Policy {
         let Some(at) = self.policy_at(number) else { return Policy::NONE };
-        // SAFETY: mapped, aligned; written by nobody else while the lock is held.
+        // SAFETY: mapped, aligned; written before any entry had this number.
         let tacet_policy { mode, nodes } = unsafe { at.read() };
         Policy { mode, nodes }
     }
 
-    /// Waits for the lock. Linux, too, has it for a few instructions only; other cores
-    /// may fill large pages with zeros meanwhile, one after the other: who waits for
-    /// them does not hang, and says so.
-    pub fn hold(&self, core: &Core) -> OwnHeld {
-        let lock = field!(self, AtomicU32, lock);
-        while lock.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            let mut spins: u32 = 0;
-            while lock.load(Ordering::Relaxed) != 0 {
-                spin_loop();
-                spins = spins.wrapping_add(1);
-                if spins.is_multiple_of(1 << 16) {
-                    core.shared.count_kernel_entry();
-                }
+    /// Its number for `policy`, a new one if need be. None: there are too many.
+    pub fn number_of(&self, core: &Core, policy: Policy) -> Option<u8> {
+        wait_for(field!(self, AtomicU32, policies_lock), core);
+        let number = self.known_or_new(policy);
+        field!(self, AtomicU32, policies_lock).store(0, Ordering::Release);
+        number
+    }
+
+    fn known_or_new(&self, policy: Policy) -> Option<u8> {
+        let count = field!(self, AtomicU32, policy_count);
+        let next = count.load(Ordering::Relaxed).min(TACET_POLICIES) as u8;
+        if let Some(known) = (1..next).find(|&number| self.policy(number) == policy) {
+            return Some(known);
+        }
+        let place = self.policy_at(next)?;
+        // SAFETY: in the list; nobody reads it, as no entry has this number yet; who writes has the lock.
+        unsafe { place.write(tacet_policy { mode: policy.mode, nodes: policy.nodes }) };
+        count.store(u32::from(next) + 1, Ordering::Release);
+        Some(next)
+    }
+
+    /// The frame number of its table; 0: none. It stays while any core is at the range.
+    pub fn root(&self) -> u64 {
+        field!(self, AtomicU64, root).load(Ordering::Relaxed)
+    }
+
+    pub fn set_root(&self, root: u64) {
+        field!(self, AtomicU64, root).store(root, Ordering::Relaxed);
+    }
+
+    /// Below which page addresses are given.
+    pub fn top(&self) -> u32 {
+        field!(self, AtomicU32, top).load(Ordering::Relaxed)
+    }
+
+    /// The program's break: where it began, and where it is. Only who has the lock of the first one's piece can
+    /// rely on the second.
+    pub fn program_break(&self) -> (u64, u64) {
+        let start = field!(self, AtomicU64, break_start).load(Ordering::Relaxed);
+        (start, field!(self, AtomicU64, break_end).load(Ordering::Relaxed))
+    }
+
+    fn lock_of(&self, piece: u32) -> &AtomicU32 {
+        let (line, place) = (piece % TACET_PIECE_LINES, piece % TACET_PIECES / TACET_PIECE_LINES);
+        let number = line * (TACET_PIECES / TACET_PIECE_LINES) + place;
+        // SAFETY: mapped for as long as the core runs; aligned; always accessed atomically; within the table.
+        unsafe { AtomicU32::from_ptr((&raw mut (*self.at.as_ptr()).locks).cast::<u32>().add(number as usize)) }
+    }
+
+    fn owner_of(&self, piece: u32) -> &AtomicU16 {
+        let number = (piece % TACET_PIECES) as usize;
+        // SAFETY: as in `lock_of`.
+        unsafe { AtomicU16::from_ptr((&raw mut (*self.at.as_ptr()).owners).cast::<u16>().add(number)) }
+    }
+
+    /// Waits for the locks of `pieces`, from the lowest on. Linux, too, has one for a few instructions only; other
+    /// cores may fill large pages with zeros meanwhile, one after the other: who waits for them does not hang, and
+    /// says so.
+    pub fn hold(&self, core: &Core, pieces: Range<u32>) -> OwnHeld {
+        pieces.clone().for_each(|piece| wait_for(self.lock_of(piece), core));
+        OwnHeld { own: *self, pieces }
+    }
+}
+
+impl Pieces for Own {
+    fn owner(&self, piece: u32) -> u16 {
+        self.owner_of(piece).load(Ordering::Relaxed)
+    }
+
+    fn exchange(&self, piece: u32, current: u16, new: u16) -> bool {
+        self.owner_of(piece).compare_exchange(current, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+}
+
+fn wait_for(lock: &AtomicU32, core: &Core) {
+    while lock.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        let mut spins: u32 = 0;
+        while lock.load(Ordering::Relaxed) != 0 {
+            spin_loop();
+            spins = spins.wrapping_add(1);
+            if spins.is_multiple_of(1 << 16) {
+                core.shared.count_kernel_entry();
             }
         }
-        OwnHeld { own: *self }
     }
 }
 
 impl OwnHeld {
-    /// What its pages may say of their place: number `number`, which is not 0.
-    pub fn policy(&self, number: u8) -> Policy {
-        self.own.policy(number)
-    }
-
-    /// The number of `policy`, which is a new one if need be. None: there are too many.
-    pub fn number_of(&self, policy: Policy) -> Option<u8> {
-        let count = field!(self.own, AtomicU32, policy_count).load(Ordering::Relaxed).min(TACET_POLICIES) as u8;
-        if let Some(known) = (1..count).find(|&number| self.own.policy(number) == policy) {
-            return Some(known);
-        }
-        let place = self.own.policy_at(count)?;
-        // SAFETY: in the list; nobody reads it, as no entry has this number yet, and the lock is held.
-        unsafe { place.write(tacet_policy { mode: policy.mode, nodes: policy.nodes }) };
-        field!(self.own, AtomicU32, policy_count).store(u32::from(count) + 1, Ordering::Relaxed);
-        Some(count)
-    }
-
     /// Calls and faults may be served.
     pub fn is_open(&self) -> bool {
         field!(self.own, AtomicU32, state).load(Ordering::Relaxed) == TACET_OWN_OPEN
     }
 
-    /// The frame number of its table; 0: none.
-    pub fn root(&self) -> u64 {
-        field!(self.own, AtomicU64, root).load(Ordering::Relaxed)
-    }
-
-    pub fn set_root(&self, root: u64) {
-        field!(self.own, AtomicU64, root).store(root, Ordering::Relaxed);
-    }
-
-    /// The page below which addresses are given.
-    pub fn top(&self) -> u32 {
-        field!(self.own, AtomicU32, top).load(Ordering::Relaxed)
-    }
-
-    /// Where to look for addresses, downwards.
-    pub fn cursor(&self) -> u32 {
-        field!(self.own, AtomicU32, cursor).load(Ordering::Relaxed)
-    }
-
-    /// The program's break: where it began, and where it is.
-    pub fn program_break(&self) -> (u64, u64) {
-        let start = field!(self.own, AtomicU64, break_start).load(Ordering::Relaxed);
-        (start, field!(self.own, AtomicU64, break_end).load(Ordering::Relaxed))
-    }
-
+    /// With the lock of the piece where it began.
     pub fn set_program_break(&self, end: u64) {
         field!(self.own, AtomicU64, break_end).store(end, Ordering::Relaxed);
-    }
-
-    pub fn set_cursor(&self, page: u32) {
-        field!(self.own, AtomicU32, cursor).store(page, Ordering::Relaxed);
     }
 }
 
 impl Drop for OwnHeld {
     fn drop(&mut self) {
-        field!(self.own, AtomicU32, lock).store(0, Ordering::Release);
+        self.pieces.clone().for_each(|piece| self.own.lock_of(piece).store(0, Ordering::Release));
     }
 }

@@ -49,7 +49,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("the user programs without their children", "suite.sh alone").middle().within(1500),
     Scenario::new("the user programs in locked memory", "suite.sh locked").middle().rarely().within(1500),
     Scenario::new("anonymous memory from the partition", "memory.sh anonymous"),
-    Scenario::new("the largest page of the partition's memory", "memory.sh largest_page").middle().with_memory(6144),
+    Scenario::new("the largest page of the partition's memory", "memory.sh largest_page").middle().with_memory(8192),
     Scenario::new("rights of the partition's memory", "memory.sh rights"),
     Scenario::new("NUMA policies of the partition's memory", "memory.sh nodes").on(2, 2, 1).with_memory_nodes(2),
     Scenario::new("killed with memory of the partition", "memory.sh killed").middle().within(900),

@@ -11,15 +11,9 @@ const IO_ERROR: u64 = -5i64 as u64;
 const BAD_ADDRESS: u64 = -14i64 as u64;
 
 impl Range<'_> {
-    /// munmap(2)
-    pub fn unmap(&mut self, span: Span) -> Outcome {
-        self.change(|work| work.remove(span))?;
-        Ok(0)
-    }
-
     /// mprotect(2)
     pub fn protect(&mut self, span: Span, protection: Protection) -> Outcome {
-        self.change(|work| {
+        self.change(span.pieces(), |work| {
             work.unmirrored(span)?;
             work.before_hole(span, |work, part| {
                 let protected = work.space.protect(part, protection).or_else(|_| {
@@ -37,7 +31,7 @@ impl Range<'_> {
 
     /// The next touch of these pages finds zeros.
     pub fn discard(&mut self, span: Span) -> Outcome {
-        self.change(|work| {
+        self.change(span.pieces(), |work| {
             work.unmirrored(span)?;
             let (space, leaving) = (&mut work.space, &mut work.leaving);
             space.discard(span, |old| leaving.retire(old)).map_err(|_| Refusal::Beyond)?;
@@ -47,20 +41,22 @@ impl Range<'_> {
 
     /// Puts frames behind all pages.
     pub fn populate(&mut self, span: Span) -> Outcome {
-        self.change(|work| work.before_hole(span, |work, part| work.space.populate(part).map_err(|_| Refusal::Beyond)))
+        self.change(span.pieces(), |work| {
+            work.before_hole(span, |work, part| work.space.populate(part).map_err(|_| Refusal::Beyond))
+        })
     }
 
     /// mbind(2): these pages are where `policy` wants them, as far as there is room, or that is an error if it is
     /// meant strictly.
     pub fn bind(&mut self, span: Span, policy: Policy, strict: bool) -> Outcome {
-        let (core, root) = (self.core, self.root);
-        self.change(|work| {
+        let (core, root, own) = (self.core, self.root, self.own);
+        self.change(span.pieces(), |work| {
             work.unmirrored(span)?;
             if let Err(error) = work.mapped(span) {
                 // Without a policy Linux does not mind.
                 return if policy == Policy::default() { Err(Refusal::Beyond) } else { Ok(error) };
             }
-            let number = if policy == Policy::default() { Some(0) } else { work.held.number_of(policy) };
+            let number = if policy == Policy::default() { Some(0) } else { own.number_of(core, policy) };
             let number = number.ok_or(Refusal::Beyond)?;
             work.space.advise(span, |old| Attributes { policy: number, ..old }).map_err(|_| Refusal::Beyond)?;
             let (space, leaving) = (&mut work.space, &mut work.leaving);
@@ -71,18 +67,19 @@ impl Range<'_> {
 
     /// What these pages' own policy is; the default one if they have none.
     pub fn policy(&mut self, page: Span) -> Result<Policy, Refusal> {
-        self.change(|work| {
+        let own = self.own;
+        self.change(page.pieces(), |work| {
             let attributes = work.space.view(page.first()).and_then(|view| view.entry.attributes());
             Ok(match attributes.ok_or(Refusal::Beyond)?.policy {
                 0 => Policy::default(),
-                number => work.held.policy(number),
+                number => own.policy(number),
             })
         })
     }
 
     /// Changes what is remembered of these pages.
     pub fn advise(&mut self, span: Span, change: impl Fn(Attributes) -> Attributes) -> Outcome {
-        self.change(|work| {
+        self.change(span.pieces(), |work| {
             work.before_hole(span, |work, part| work.space.advise(part, change).map_err(|_| Refusal::Beyond))
         })
     }
@@ -94,10 +91,6 @@ impl Work<'_> {
         self.unmirrored(span)?;
         let leaving = &mut self.leaving;
         self.space.unmap(span, |old| leaving.retire(old)).map_err(|_| Refusal::Beyond)?;
-        // Its addresses are the next that are given.
-        if span.end() <= self.held.top() {
-            self.held.set_cursor(self.held.cursor().max(span.end()));
-        }
         Ok(())
     }
 

@@ -37,7 +37,7 @@ pub fn touch(core: &Core, frames: Option<&mut Frames>, context: &Context<'_>, ad
         (false, true) => Protection::READ_EXECUTE,
         (false, false) => Protection::READ,
     };
-    let touched = range.change(|work| match work.space.fault(span.first(), access, PageSize::Mib2) {
+    let touched = range.change(span.pieces(), |work| match work.space.fault(span.first(), access, PageSize::Mib2) {
         Ok(tacet_logic::paging::Fault::Populated(_)) => Ok(Some(true)),
         Ok(tacet_logic::paging::Fault::Already) => {
             work.stale = true;

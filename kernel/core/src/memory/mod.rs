@@ -35,6 +35,9 @@ pub enum Extent {
     Across,
 }
 
+/// Pieces of a range, by number.
+type Pieces = core::ops::Range<u32>;
+
 /// Why a call goes to Linux.
 #[derive(Debug, Clone, Copy)]
 pub enum Refusal {
@@ -58,11 +61,13 @@ pub struct Range<'a> {
     core: &'a Core,
     frames: &'a mut Frames,
     own: Own,
+    /// Its number.
+    number: u32,
     /// The address space that cores load.
     root: u64,
 }
 
-/// One operation on a range, under its lock.
+/// One operation on some pieces of a range, under their locks.
 struct Work<'w> {
     held: &'w OwnHeld,
     space: AddressSpace<'w, Frames>,
@@ -75,10 +80,11 @@ impl<'a> Range<'a> {
     /// None: the process has none.
     pub fn of(core: &'a Core, frames: Option<&'a mut Frames>, context: &Context<'_>) -> Option<Self> {
         let frames = frames?;
-        let own = frames.own(context.own()?)?;
+        let number = context.own()?;
+        let own = frames.own(number)?;
         let (policy, allowed) = context.policy();
         frames.begin(Some(own), policy, allowed);
-        Some(Self { core, frames, own, root: context.root() })
+        Some(Self { core, frames, own, number, root: context.root() })
     }
 
     /// Where `bytes` bytes at `address` are; `bytes` is rounded up to pages, as Linux does.
@@ -133,14 +139,18 @@ impl<'a> Range<'a> {
         self.own.base() + (u64::from(page) << 12)
     }
 
-    /// Does `work` on the range while nobody else is at it.
-    fn change<T>(&mut self, work: impl FnOnce(&mut Work<'_>) -> Result<T, Refusal>) -> Result<T, Refusal> {
-        let held = self.own.hold(self.core);
+    /// Does `work` on these pieces of the range while nobody else is at them.
+    fn change<T>(
+        &mut self,
+        pieces: Pieces,
+        work: impl FnOnce(&mut Work<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let held = self.own.hold(self.core, pieces);
         if !held.is_open() {
             return Err(Refusal::Closed);
         }
         let leaving = self.frames.leaving();
-        let space = AddressSpace::new(held.root(), self.frames);
+        let space = AddressSpace::new(self.own.root(), self.frames);
         let mut work_on = Work { held: &held, space, leaving, stale: false };
         let done = work(&mut work_on);
         let Work { leaving, stale, .. } = work_on;

@@ -1,44 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Mapping: at an address that is asked for, or at one that is free.
 //!
-//! Addresses are given downwards from a random page, each search going on where the
-//! last one ended; what is unmapped moves that place up again, so that a program
-//! which maps and unmaps in turn gets the same addresses.
+//! Each core looks for addresses in pieces of the range that are its own
+//! (`tacet_logic::ranges`), downwards from a random page in all: cores that map do not
+//! meet. What is unmapped is found again first, so that a program which maps and unmaps
+//! in turn gets the same addresses.
 
 use super::{Outcome, Range, Refusal, Work};
 use tacet_abi::TACET_OWN_BREAK_PAGES;
-use tacet_logic::paging::{Attributes, Error, PageSize, Span};
-use tacet_logic::ranges::{Outcome as Found, Search};
+use tacet_logic::paging::{Attributes, Error, Span};
+use tacet_logic::ranges::{Arena, Outcome as Found, Request};
 
 /// Errors as a call gives them.
 const NO_MEMORY: u64 = -12i64 as u64;
 const EXISTS: u64 = -17i64 as u64;
 
+/// What became of a mapping that was to be resized.
+enum Resized {
+    Done(u32),
+    Failed(u64),
+    /// Where it is there is no room.
+    Elsewhere,
+}
+
 impl Range<'_> {
     /// Maps `pages` pages where there is room, at `hint` if that is free. What the
     /// partition has no room for is Linux's.
     pub fn map(&mut self, pages: u32, hint: Option<Span>, attributes: Attributes) -> Outcome {
-        let first = self.change(|work| {
-            let hint = hint.filter(|&span| work.is_free(span));
-            let span = hint.or_else(|| work.find(pages)).ok_or(Refusal::Elsewhere)?;
+        if let Some(span) = hint
+            && self.change(span.pieces(), |work| work.map_if_free(span, attributes, Refusal::Elsewhere))?
+        {
+            return Ok(self.address(span.first()));
+        }
+        let map = |work: &mut Work<'_>, span| {
             work.space.map(span, attributes).map_err(|_| Refusal::Elsewhere)?;
-            work.held.set_cursor(span.first());
             Ok(span.first())
-        })?;
+        };
+        let first = self.anywhere(pages, None, map)?.ok_or(Refusal::Elsewhere)?;
         Ok(self.address(first))
     }
 
     /// Maps `span`. What is there makes place if that is allowed.
     pub fn map_at(&mut self, span: Span, replace: bool, attributes: Attributes) -> Outcome {
-        let mapped = self.change(|work| {
-            if !work.is_free(span) {
-                if !replace {
-                    return Ok(false);
-                }
+        let mapped = self.change(span.pieces(), |work| {
+            if replace && !work.is_free(span) {
                 work.remove(span)?;
             }
-            work.space.map(span, attributes).map_err(|_| Refusal::Beyond)?;
-            Ok(true)
+            work.map_if_free(span, attributes, Refusal::Beyond)
         })?;
         Ok(if mapped { self.address(span.first()) } else { EXISTS })
     }
@@ -48,51 +56,53 @@ impl Range<'_> {
         let base = self.own.base();
         let limit = base + (u64::from(TACET_OWN_BREAK_PAGES) << 12);
         let page = |address: u64| ((address - base).div_ceil(4096)) as u32;
-        self.change(|work| {
-            let (start, end) = work.held.program_break();
+        loop {
+            let (start, end) = self.own.program_break();
             if wanted < start || wanted > limit {
                 return Ok(end);
             }
-            let (old, new) = (page(end), page(wanted));
-            if let Some(more) = Span::new(old, new.saturating_sub(old)) {
-                if !work.is_free(more) {
-                    return Ok(end);
+            let heap = Span::new(page(start), page(wanted.max(end)) - page(start) + 1).ok_or(Refusal::Beyond)?;
+            let own = self.own;
+            let moved = self.change(heap.pieces(), |work| {
+                // Another core may have moved it before we had the lock.
+                let (_, now) = own.program_break();
+                if now != end {
+                    Ok(None)
+                } else {
+                    work.move_break((page(end), page(wanted)), wanted, attributes).map(Some)
                 }
-                work.space.map(more, attributes).map_err(|_| Refusal::Beyond)?;
+            })?;
+            match moved {
+                Some(true) => return Ok(wanted),
+                Some(false) => return Ok(end),
+                None => {}
             }
-            if let Some(rest) = Span::new(new, old.saturating_sub(new)) {
-                work.remove(rest)?;
-            }
-            work.held.set_program_break(wanted);
-            Ok(wanted)
-        })
+        }
     }
 
     /// Resizes a mapping (mremap(2)), where it is if it can.
     pub fn resize(&mut self, old: Span, pages: u32, may_move: bool) -> Outcome {
-        let first = self.change(|work| {
-            if let Err(error) = work.mapped(old) {
-                return Ok(Err(error));
-            }
-            if pages <= old.pages() {
-                if let Some(rest) = Span::new(old.first() + pages, old.pages() - pages) {
-                    work.remove(rest)?;
+        let grown = Span::new(old.first(), old.pages().max(pages)).unwrap_or(old);
+        let first = match self.change(grown.pieces(), |work| work.resize(old, pages))? {
+            Resized::Done(first) => first,
+            Resized::Failed(error) => return Ok(error),
+            Resized::Elsewhere if !may_move => return Ok(NO_MEMORY),
+            Resized::Elsewhere => {
+                let moved = self.anywhere(pages, Some(old), |work, to| {
+                    if let Err(error) = work.mapped(old) {
+                        return Ok(Err(error));
+                    }
+                    work.unmirrored(old)?;
+                    work.carry(old, to)?;
+                    Ok(Ok(to.first()))
+                })?;
+                match moved.ok_or(Refusal::Beyond)? {
+                    Ok(first) => first,
+                    Err(error) => return Ok(error),
                 }
-                return Ok(Ok(old.first()));
             }
-            match work.space.grow(old, pages - old.pages()) {
-                Ok(()) => return Ok(Ok(old.first())),
-                Err(Error::Occupied(_) | Error::Outside) if may_move => {}
-                Err(Error::Occupied(_) | Error::Outside) => return Ok(Err(NO_MEMORY)),
-                Err(_) => return Err(Refusal::Beyond),
-            }
-            work.unmirrored(old)?;
-            let to = work.find(pages).ok_or(Refusal::Beyond)?;
-            work.carry(old, to)?;
-            work.held.set_cursor(to.first());
-            Ok(Ok(to.first()))
-        })?;
-        Ok(first.map_or_else(|error| error, |first| self.address(first)))
+        };
+        Ok(self.address(first))
     }
 
     /// Moves a mapping to `to`, resized to its size; what is there makes place.
@@ -100,7 +110,7 @@ impl Range<'_> {
         if old.overlaps(to) {
             return Err(Refusal::Beyond); // an error, which Linux knows best
         }
-        let moved = self.change(|work| {
+        let moved = self.change(both(old, to), |work| {
             if let Err(error) = work.mapped(old) {
                 return Ok(Err(error));
             }
@@ -114,9 +124,106 @@ impl Range<'_> {
         })?;
         Ok(moved.map_or_else(|error| error, |()| self.address(to.first())))
     }
+
+    /// munmap(2)
+    pub fn unmap(&mut self, span: Span) -> Outcome {
+        let (own, mut arena) = (self.own, self.arena());
+        self.change(span.pieces(), |work| {
+            work.remove(span)?;
+            if let Some(arena) = &mut arena {
+                arena.freed(&work.space, &own, span);
+            }
+            Ok(())
+        })?;
+        self.keep(arena);
+        Ok(0)
+    }
+
+    /// Finds free addresses and does `work` there, before anybody else can have them; with the right to `also`. None:
+    /// there are none.
+    fn anywhere<T>(
+        &mut self,
+        pages: u32,
+        also: Option<Span>,
+        mut work: impl FnMut(&mut Work<'_>, Span) -> Result<T, Refusal>,
+    ) -> Result<Option<T>, Refusal> {
+        let Some(mut arena) = self.arena() else { return Ok(None) };
+        let (own, request) = (self.own, Request::new(pages, 0));
+        let mut plan = arena.plan(request);
+        let mut outcome = Ok(None);
+        while matches!(outcome, Ok(None)) {
+            // A window may be a piece that is taken for this.
+            let Some(window) = plan.next(&own) else { break };
+            let pieces = also.map_or(window.span.pieces(), |also| both(also, window.span));
+            outcome = self.change(pieces, |held| match arena.search(&held.space, window, request) {
+                Found::Found(span) => work(held, span).map(Some),
+                Found::Full | Found::GaveUp => Ok(None),
+            });
+        }
+        self.keep(Some(arena));
+        outcome
+    }
+
+    /// This core's place in the range.
+    fn arena(&self) -> Option<Arena> {
+        let limits = Span::new(TACET_OWN_BREAK_PAGES, self.own.top().checked_sub(TACET_OWN_BREAK_PAGES)?)?;
+        Some(self.frames.arenas.of(self.number, self.core.index() as u16 + 1, limits))
+    }
+
+    fn keep(&mut self, arena: Option<Arena>) {
+        if let Some(arena) = arena {
+            self.frames.arenas.keep(self.number, arena);
+        }
+    }
+}
+
+/// The pieces of both, and what is between them.
+fn both(one: Span, other: Span) -> core::ops::Range<u32> {
+    let (one, other) = (one.pieces(), other.pieces());
+    one.start.min(other.start)..one.end.max(other.end)
 }
 
 impl Work<'_> {
+    /// Whether it was free, and is mapped.
+    fn map_if_free(&mut self, span: Span, attributes: Attributes, otherwise: Refusal) -> Result<bool, Refusal> {
+        let free = self.is_free(span);
+        if free {
+            self.space.map(span, attributes).map_err(|_| otherwise)?;
+        }
+        Ok(free)
+    }
+
+    /// Moves the break from page `old` to page `new`, where it is `wanted`; false if something is in the way.
+    fn move_break(&mut self, (old, new): (u32, u32), wanted: u64, attributes: Attributes) -> Result<bool, Refusal> {
+        if let Some(more) = Span::new(old, new.saturating_sub(old))
+            && !self.map_if_free(more, attributes, Refusal::Beyond)?
+        {
+            return Ok(false);
+        }
+        if let Some(rest) = Span::new(new, old.saturating_sub(new)) {
+            self.remove(rest)?;
+        }
+        self.held.set_program_break(wanted);
+        Ok(true)
+    }
+
+    fn resize(&mut self, old: Span, pages: u32) -> Result<Resized, Refusal> {
+        if let Err(error) = self.mapped(old) {
+            return Ok(Resized::Failed(error));
+        }
+        if pages <= old.pages() {
+            if let Some(rest) = Span::new(old.first() + pages, old.pages() - pages) {
+                self.remove(rest)?;
+            }
+            return Ok(Resized::Done(old.first()));
+        }
+        match self.space.grow(old, pages - old.pages()) {
+            Ok(()) => Ok(Resized::Done(old.first())),
+            Err(Error::Occupied(_) | Error::Outside) => Ok(Resized::Elsewhere),
+            Err(_) => Err(Refusal::Beyond),
+        }
+    }
+
     /// Moves all of `from` to the beginning of `to`, which is free, and maps the rest of
     /// it alike. Linux maps nothing of `from`.
     fn carry(&mut self, from: Span, to: Span) -> Result<(), Refusal> {
@@ -139,21 +246,5 @@ impl Work<'_> {
             }
         }
         true
-    }
-
-    /// Free pages below the cursor, else anywhere below the top; aligned for the largest
-    /// page that they may become, if there is such a place.
-    fn find(&self, pages: u32) -> Option<Span> {
-        let alignment = PageSize::Gib1.fitting(0, pages).pages();
-        let (top, cursor) = (self.held.top(), self.held.cursor().min(self.held.top()));
-        let searches = [(cursor, alignment), (top, alignment), (top, 1)];
-        searches.into_iter().find_map(|(top, alignment)| {
-            let mut search =
-                Search { bottom: TACET_OWN_BREAK_PAGES, top, pages, alignment, entries: u32::MAX, skipped: 0 };
-            match search.run(&self.space) {
-                Found::Found(span) => Some(span),
-                Found::Full | Found::GaveUp => None,
-            }
-        })
     }
 }

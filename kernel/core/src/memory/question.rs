@@ -5,8 +5,8 @@
 
 use tacet_abi::{TACET_ASK_CLEAR, TACET_ASK_COPY, TACET_ASK_FREE, TACET_ASK_OPEN, TACET_ASK_TOUCH};
 use tacet_logic::frames::Policy;
-use tacet_logic::paging::{AddressSpace, PageSize, Protection, Tables};
-use tacet_metal::{Core, Frames, OwnHeld};
+use tacet_logic::paging::{AddressSpace, PageSize, Protection, Span, Tables};
+use tacet_metal::{Core, Frames, Own};
 
 /// Errors as Linux knows them.
 const NO_MEMORY: i32 = -12;
@@ -22,7 +22,7 @@ pub fn answer(core: &Core, frames: Option<&mut Frames>) {
     let result = frames.map_or(Err(INVALID), |frames| {
         let [first, second, third, fourth] = question.arguments;
         match question.kind {
-            TACET_ASK_OPEN => open(core, frames, first),
+            TACET_ASK_OPEN => open(frames, first),
             TACET_ASK_TOUCH => touch(core, frames, first, second, (third, fourth)),
             TACET_ASK_COPY => copy(core, frames, first, second),
             TACET_ASK_CLEAR => clear(core, frames, first),
@@ -34,27 +34,28 @@ pub fn answer(core: &Core, frames: Option<&mut Frames>) {
 }
 
 /// Range `number`, which the question is about: memory for it comes from where `policy` says, within nodes.
-fn held(core: &Core, frames: &mut Frames, number: u64, policy: (Policy, u32)) -> Result<OwnHeld, i32> {
+fn range(frames: &mut Frames, number: u64, policy: (Policy, u32)) -> Result<Own, i32> {
     let own = frames.own(u32::try_from(number).map_err(|_| INVALID)?).ok_or(INVALID)?;
     frames.begin(Some(own), policy.0, policy.1);
-    Ok(own.hold(core))
+    Ok(own)
 }
 
-fn open(core: &Core, frames: &mut Frames, number: u64) -> Result<(), i32> {
-    let held = held(core, frames, number, ANYWHERE)?;
-    held.set_root(frames.allocate_table().ok_or(NO_MEMORY)?);
+fn open(frames: &mut Frames, number: u64) -> Result<(), i32> {
+    let own = range(frames, number, ANYWHERE)?;
+    own.set_root(frames.allocate_table().ok_or(NO_MEMORY)?);
     Ok(())
 }
 
 fn touch(core: &Core, frames: &mut Frames, number: u64, page: u64, how: (u64, u64)) -> Result<(), i32> {
     let (write, mode, nodes, allowed) = (how.0 as u32 != 0, (how.0 >> 32) as u32, how.1 as u32, (how.1 >> 32) as u32);
-    let held = held(core, frames, number, (Policy { mode, nodes }, allowed))?;
-    let page = u32::try_from(page).map_err(|_| INVALID)?;
-    if held.root() == 0 {
+    let own = range(frames, number, (Policy { mode, nodes }, allowed))?;
+    let page = u32::try_from(page).ok().and_then(|page| Span::new(page, 1)).ok_or(INVALID)?;
+    if own.root() == 0 {
         return Err(INVALID);
     }
+    let _held = own.hold(core, page.pieces());
     let access = if write { Protection::READ_WRITE } else { Protection::READ };
-    let touched = AddressSpace::new(held.root(), frames).fault(page, access, PageSize::Mib2);
+    let touched = AddressSpace::new(own.root(), frames).fault(page.first(), access, PageSize::Mib2);
     if frames.tables_left() {
         core.flush(0);
         frames.free_left(frames.leaving());
@@ -71,7 +72,8 @@ fn copy(core: &Core, frames: &mut Frames, from: u64, to: u64) -> Result<(), i32>
     if from == to {
         return Err(INVALID);
     }
-    let (from, to) = (held(core, frames, from, ANYWHERE)?, held(core, frames, to, ANYWHERE)?);
+    let (from, to) = (range(frames, from, ANYWHERE)?, range(frames, to, ANYWHERE)?);
+    let _held = (from.hold(core, Span::ALL.pieces()), to.hold(core, Span::ALL.pieces()));
     let root = frames.allocate_table().ok_or(NO_MEMORY)?;
     let copied = AddressSpace::new(from.root(), frames).copy_to(root);
     let leaving = frames.leaving();
@@ -86,14 +88,15 @@ fn copy(core: &Core, frames: &mut Frames, from: u64, to: u64) -> Result<(), i32>
 
 /// No core has the address space loaded, and Linux maps nothing of it.
 fn clear(core: &Core, frames: &mut Frames, number: u64) -> Result<(), i32> {
-    let held = held(core, frames, number, ANYWHERE)?;
-    if held.root() == 0 {
+    let own = range(frames, number, ANYWHERE)?;
+    if own.root() == 0 {
         return Err(INVALID);
     }
+    let _held = own.hold(core, Span::ALL.pieces());
     let mut leaving = frames.leaving();
-    AddressSpace::new(held.root(), frames).clear(|old| leaving.retire(old));
-    frames.free_table(held.root());
-    held.set_root(0);
+    AddressSpace::new(own.root(), frames).clear(|old| leaving.retire(old));
+    frames.free_table(own.root());
+    own.set_root(0);
     frames.free_left(leaving);
     frames.drain();
     Ok(())

@@ -39,6 +39,7 @@ impl Request {
 }
 
 /// One core's place in one process's range. Owned by the core.
+#[derive(Clone, Copy)]
 pub struct Arena {
     owner: u16,
     limits: Span,
@@ -53,6 +54,11 @@ impl Arena {
     /// For the core that is `owner`, not 0. Only addresses within `limits` are used: the end is the process's random base.
     pub const fn new(owner: u16, limits: Span) -> Self {
         Self { owner, limits, current: None, cursor: 0, skipped: 0 }
+    }
+
+    /// Whether these are its limits.
+    pub fn is_within(&self, limits: Span) -> bool {
+        self.limits == limits
     }
 
     /// What to try for a request: the current piece, two others of the core, pieces that nobody has, the whole range.

@@ -11,6 +11,7 @@
 //!
 //! - [`Arena`]: one core's view, what to try in which order, from the top down. Each core has
 //!   pieces of 1 GiB of its own, so cores that map do not meet.
+//! - [`Arenas`]: where a core was last, in which process's range.
 //! - [`Pieces`]: which core has which piece, shared by the cores of a process.
 //! - [`Search`]: looks for free pages in one window of the page table.
 //!
@@ -42,9 +43,11 @@
 //! ```
 
 mod arena;
+mod arenas;
 mod plan;
 mod search;
 
 pub use arena::{Arena, Pieces, Request};
+pub use arenas::Arenas;
 pub use plan::{Plan, Window};
 pub use search::{Outcome, Search};
