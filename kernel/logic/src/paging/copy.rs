@@ -17,7 +17,7 @@ impl<M: Memory> AddressSpace<'_, M> {
         let mut page = 0;
         while page < PAGES {
             let slot = self.find(page);
-            let mut child = AddressSpace { root, memory: &mut *self.memory };
+            let mut child = AddressSpace::new(root, &mut *self.memory);
             let copied = match slot.entry {
                 Entry::Leaf(leaf) => child.copy_leaf(page, slot.size, leaf),
                 Entry::Reserved(_) => child.divide(page, slot.size).map(|there| child.set(&there, slot.entry)),

@@ -5,6 +5,7 @@ use super::entry::{Attributes, Entry, Leaf};
 use super::error::Error;
 use super::memory::{Memory, Place};
 use super::span::{PAGES, PageSize, Span};
+use core::cell::Cell;
 
 /// One process's own range, for the time of one operation.
 ///
@@ -12,6 +13,8 @@ use super::span::{PAGES, PageSize, Span};
 pub struct AddressSpace<'m, M> {
     pub(super) root: u64,
     pub(super) memory: &'m mut M,
+    /// The table of 4 KiB entries that was found last, and of which 2 MiB: the next page is mostly in the same.
+    last: Cell<Option<(u32, u64)>>,
 }
 
 /// An entry that is no table, and where it is.
@@ -55,16 +58,23 @@ impl Spares {
 impl<'m, M: Memory> AddressSpace<'m, M> {
     /// The range whose root table, of 512 entries of 1 GiB each, is `root`.
     pub fn new(root: u64, memory: &'m mut M) -> Self {
-        Self { root, memory }
+        Self { root, memory, last: Cell::new(None) }
     }
 
     /// The entry that decides about `page`. O(1): at most three loads.
     pub(super) fn find(&self, page: u32) -> Slot {
-        let (mut table, mut size) = (self.root, PageSize::Gib1);
+        let (mut table, mut size) = match self.last.get() {
+            Some((number, table)) if number == page >> 9 => (table, PageSize::Kib4),
+            _ => (self.root, PageSize::Gib1),
+        };
         loop {
             let index = size.index(page);
             let entry = Entry::decode(self.memory.load(table, index), size);
             match (entry, size.smaller()) {
+                (Entry::Table(next), Some(PageSize::Kib4)) => {
+                    self.last.set(Some((page >> 9, next)));
+                    (table, size) = (next, PageSize::Kib4);
+                }
                 (Entry::Table(next), Some(smaller)) => (table, size) = (next, smaller),
                 _ => return Slot { table, index, size, first: page & !(size.pages() - 1), entry },
             }
@@ -208,6 +218,7 @@ impl<'m, M: Memory> AddressSpace<'m, M> {
     /// Puts one entry in the place of each table around `page` that is worth one: first the lower, then the upper.
     fn fold(&mut self, page: u32, worth: impl Fn(&Self, u64, u16) -> Option<Entry>) {
         let (root, upper, lower) = (self.root, PageSize::Gib1, PageSize::Mib2);
+        self.last.set(None);
         let Entry::Table(middle) = self.entry(root, page, upper) else { return };
         for (parent, size) in [(middle, lower), (root, upper)] {
             if let Entry::Table(table) = self.entry(parent, page, size) {

@@ -9,7 +9,7 @@
 
 use super::plan::{Plan, Stage, Window};
 use super::search::{Outcome, Search};
-use crate::paging::{AddressSpace, Entry, Memory, PIECE_PAGES, PageSize, Span};
+use crate::paging::{AddressSpace, Entry, Memory, PIECE_PAGES, PageSize, Span, View};
 
 /// Entries that a search in one piece looks at: eight full tables.
 const ENTRIES: u32 = 8 * 512;
@@ -91,19 +91,15 @@ impl Arena {
     }
 
     /// Says that `span` was unmapped, while the right to it is still held: it is found again, and pieces that have
-    /// become empty are anybody's. At most 1,536 loads for its end, and one for each piece.
+    /// become empty are anybody's. What is free above it was passed over before, and is known by its size. One load
+    /// for each piece.
     pub fn freed<M: Memory, P: Pieces>(&mut self, space: &AddressSpace<M>, pieces: &P, span: Span) {
         for piece in span.pieces() {
             let first = piece * PIECE_PAGES;
-            let mapped = |page| space.view(page).is_none_or(|view| view.entry != Entry::Absent);
+            let empty = |view: &View| view.size == PageSize::Gib1 && view.entry == Entry::Absent;
             if self.current == Some(piece) {
-                let top = (first + PIECE_PAGES).min(self.limits.end());
-                let mut end = span.end().min(top);
-                while end < top && !mapped(end) {
-                    end = space.view(end).map_or(top, |view| view.end()).min(top);
-                }
-                self.cursor = self.cursor.max(end);
-            } else if space.view(first).is_some_and(|view| view.size == PageSize::Gib1 && !mapped(first)) {
+                self.cursor = self.cursor.max(span.end().min(first + PIECE_PAGES).min(self.limits.end()));
+            } else if space.view(first).as_ref().is_some_and(empty) {
                 let owner = pieces.owner(piece);
                 pieces.exchange(piece, owner, 0);
             }
