@@ -58,6 +58,7 @@ enum tacet_event {
 #define TACET_LOCAL_CALLS (1u << 0)
 #define TACET_LOCAL_FUTEXES (1u << 1)
 #define TACET_LOCAL_MEMORY (1u << 2)	/* `own` names the process's own memory */
+#define TACET_LOCAL_STAYS (1u << 3)	/* the thread may run on this core alone */
 
 /* `refusal`: why a call about the process's own memory, or a fault in it, comes to
  * Linux all the same. */
@@ -104,7 +105,8 @@ struct tacet_context {
 	__u64 exceptions;		/* other exceptions */
 	__u64 doorbells;		/* doorbells that interrupted its user mode */
 	__u64 local_calls;		/* answered on the core */
-	__u32 blocked;			/* 1: posted, but it waits in a local call */
+	__u32 blocked;			/* not 0: posted, but it waits in a local call; 2: its own
+					   core has woken it, and it goes on there */
 	__u32 reserved1;
 
 	/* Linux, before posting: what local calls answer from */

@@ -55,11 +55,11 @@ fn receive(core: &Core, queue: &mut Queue) {
     }
 }
 
-/// Threads whose waits have ended go on here if the core is free; else Linux looks
-/// for a better place.
+/// Threads whose waits have ended go on here if the core is free, or if they have no other and
+/// were woken from it; else Linux looks for a better place, or makes this one.
 fn resume_woken(core: &mut Core, queue: &mut Queue, loaded: bool) {
-    futex::take_woken(core, |core, thread| {
-        let free = !loaded && queue.is_empty();
+    futex::take_woken(core, |core, thread, here| {
+        let free = here || !loaded && queue.is_empty();
         if !free || queue.push(thread).is_err() {
             core.give_back(thread, TACET_EVENT_WOKEN);
         }

@@ -88,6 +88,18 @@ impl Context<'_> {
         unsafe { AtomicU32::from_ptr(&raw mut (*self.at.as_ptr()).blocked) }.store(blocked.into(), Ordering::Release);
     }
 
+    /// It waits no more, but will go on here: nobody needs to look for another place.
+    pub fn goes_on_here(&self) {
+        // SAFETY: as in `set_blocked`.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.at.as_ptr()).blocked) }.store(2, Ordering::Relaxed);
+    }
+
+    /// Whether that was said.
+    pub fn is_to_go_on_here(&self) -> bool {
+        // SAFETY: as in `set_blocked`.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.at.as_ptr()).blocked) }.load(Ordering::Relaxed) == 2
+    }
+
     /// Whether it waits in a local call.
     pub fn blocked(&self) -> bool {
         // SAFETY: as in `set_blocked`.

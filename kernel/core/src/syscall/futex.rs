@@ -9,7 +9,10 @@
 //! unless a signal interrupts the call: as on Linux.
 
 use super::Call;
-use tacet_abi::{TACET_ATTENTION_WOKEN, TACET_CONTEXTS_LIMIT, TACET_EVENT_WAITED, TACET_LOCAL_FUTEXES, TACET_MAX_CPUS};
+use tacet_abi::{
+    TACET_ATTENTION_WOKEN, TACET_CONTEXTS_LIMIT, TACET_EVENT_WAITED, TACET_LOCAL_FUTEXES, TACET_LOCAL_STAYS,
+    TACET_MAX_CPUS,
+};
 use tacet_logic::futex::{Key, Refusal, Table};
 use tacet_logic::woken::{Links, Woken};
 use tacet_metal::{Core, Exit, Served};
@@ -152,10 +155,17 @@ struct Bell {
 impl Bell {
     /// The thread's wait has ended: its core is to know. Under the bucket's lock.
     fn deliver(&mut self, core: &Core, thread: u32) {
-        let home = core.context(thread).map(|context| context.home());
-        let Some((home, list)) = home.and_then(|home| Some((home, WOKEN.get(home as usize)?))) else {
+        let context = core.context(thread);
+        let home = context.as_ref().map(|context| context.home());
+        let (Some(context), Some((home, list))) =
+            (context, home.and_then(|home| Some((home, WOKEN.get(home as usize)?))))
+        else {
             tacet_metal::die(format_args!("context {thread}: waits, and is not posted"));
         };
+        // Who wakes a thread that shares its core, and can have no other, will mostly wait for it next.
+        if home == core.index() && context.local() & TACET_LOCAL_STAYS != 0 {
+            context.goes_on_here();
+        }
         list.push(&LINKS, thread);
         if self.home != Some(home) {
             self.ring(core);
@@ -175,12 +185,13 @@ pub fn anybody_woken(core: &Core) -> bool {
     WOKEN.get(core.index() as usize).is_some_and(|list| !list.is_empty())
 }
 
-/// Hands the threads of this core that were woken to `resume`.
-pub fn take_woken(core: &mut Core, mut resume: impl FnMut(&mut Core, u32)) {
+/// Hands the threads of this core that were woken to `resume`; true: it is to go on here in any case.
+pub fn take_woken(core: &mut Core, mut resume: impl FnMut(&mut Core, u32, bool)) {
     let Some(list) = WOKEN.get(core.index() as usize) else { return };
     list.take_all(&LINKS, |thread| {
+        let here = core.context(thread).is_some_and(|context| context.is_to_go_on_here());
         end_wait(core, thread, Some(0));
-        resume(core, thread);
+        resume(core, thread, here);
     });
 }
 
