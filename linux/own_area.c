@@ -129,9 +129,6 @@ static void open_in_child(struct vm_area_struct *area, struct tacet_range *from)
 	range->shared->eager = old->eager;
 	range->shared->rights = old->rights;
 	range->shared->break_start = old->break_start;
-	range->shared->break_end = old->break_end;
-	memcpy(range->shared->policies, old->policies, sizeof(old->policies));
-	range->shared->policy_count = old->policy_count;
 	if (from->lost || old->state != TACET_OWN_OPEN) {
 		range->lost = true;
 		tacet_range_publish(range);

@@ -280,6 +280,16 @@ impl Tables for Frames {
         (from + 1..from + 512).all(|index| entry(index) == first).then_some(first)
     }
 
+    fn same(&self, table: u64, from: u16, most: u16) -> u16 {
+        let table = self.content(table, 0).cast::<u64>();
+        // SAFETY: as in `entry`.
+        let entry = |index| unsafe { AtomicU64::from_ptr(table.add(index & 511)) }.load(Ordering::Acquire);
+        let from = usize::from(from);
+        let first = entry(from);
+        let end = from + usize::from(most);
+        ((from + 1..end).find(|&index| entry(index) != first).unwrap_or(end) - from) as u16
+    }
+
     fn compare_exchange(&self, table: u64, index: u16, current: u64, new: u64) -> bool {
         self.entry(table, index).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }

@@ -97,6 +97,19 @@ impl Own {
         field!(self, AtomicU64, root).store(root, Ordering::Relaxed);
     }
 
+    /// The policies and the break of its parent, at the moment at which its memory is copied: all locks of both are held.
+    pub fn inherit(&self, parent: &Self) {
+        let count = field!(parent, AtomicU32, policy_count).load(Ordering::Acquire);
+        for number in 1..count.min(TACET_POLICIES) as u8 {
+            if let (Some(to), Some(from)) = (self.policy_at(number), parent.policy_at(number)) {
+                // SAFETY: in the lists; nobody else is at either.
+                unsafe { to.write(from.read()) };
+            }
+        }
+        field!(self, AtomicU32, policy_count).store(count, Ordering::Release);
+        field!(self, AtomicU64, break_end).store(parent.program_break().1, Ordering::Relaxed);
+    }
+
     /// Below which page addresses are given.
     pub fn top(&self) -> u32 {
         field!(self, AtomicU32, top).load(Ordering::Relaxed)

@@ -3,7 +3,7 @@
 
 use super::{Outcome, Range, Refusal, Work};
 use tacet_logic::frames::Policy;
-use tacet_logic::paging::{Attributes, Entry, Protection, Span};
+use tacet_logic::paging::{Attributes, Protection, Span};
 
 /// Errors as a call gives them.
 const NO_MEMORY: u64 = -12i64 as u64;
@@ -97,15 +97,7 @@ impl Work<'_> {
     /// Linux maps nothing of `span`, nor of a page that reaches into it. Linux maps
     /// under the lock, so that this stays so while it is held.
     pub fn unmirrored(&self, span: Span) -> Result<(), Refusal> {
-        let mut page = span.first();
-        while page < span.end() {
-            let Some(view) = self.space.view(page) else { break };
-            if matches!(view.entry, Entry::Leaf(leaf) if leaf.mirrored) {
-                return Err(Refusal::Mirrored(span));
-            }
-            page = view.end();
-        }
-        Ok(())
+        if self.space.mirrored(span) { Err(Refusal::Mirrored(span)) } else { Ok(()) }
     }
 
     /// All of `span` is mapped, or the error for it.

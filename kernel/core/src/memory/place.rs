@@ -43,7 +43,7 @@ impl Range<'_> {
     /// Maps `span`. What is there makes place if that is allowed.
     pub fn map_at(&mut self, span: Span, replace: bool, attributes: Attributes) -> Outcome {
         let mapped = self.change(span.pieces(), |work| {
-            if replace && !work.is_free(span) {
+            if replace && !work.space.is_free(span) {
                 work.remove(span)?;
             }
             work.map_if_free(span, attributes, Refusal::Beyond)
@@ -186,7 +186,7 @@ fn both(one: Span, other: Span) -> core::ops::Range<u32> {
 impl Work<'_> {
     /// Whether it was free, and is mapped.
     fn map_if_free(&mut self, span: Span, attributes: Attributes, otherwise: Refusal) -> Result<bool, Refusal> {
-        let free = self.is_free(span);
+        let free = self.space.is_free(span);
         if free {
             self.space.map(span, attributes).map_err(|_| otherwise)?;
         }
@@ -234,17 +234,5 @@ impl Work<'_> {
         let moved = self.space.shift(from, to.first()).map_err(|_| Refusal::Beyond)?;
         self.stale |= moved.pages != 0;
         Ok(())
-    }
-
-    /// Nothing is mapped there.
-    fn is_free(&self, span: Span) -> bool {
-        let mut page = span.first();
-        while page < span.end() {
-            match self.space.view(page) {
-                Some(view) if view.entry.attributes().is_none() => page = view.end(),
-                _ => return false,
-            }
-        }
-        true
     }
 }

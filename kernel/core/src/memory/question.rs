@@ -75,6 +75,7 @@ fn copy(core: &Core, frames: &mut Frames, from: u64, to: u64) -> Result<(), i32>
     let (from, to) = (range(frames, from, ANYWHERE)?, range(frames, to, ANYWHERE)?);
     let _held = (from.hold(core, Span::ALL.pieces()), to.hold(core, Span::ALL.pieces()));
     let root = frames.allocate_table().ok_or(NO_MEMORY)?;
+    to.inherit(&from);
     let copied = AddressSpace::new(from.root(), frames).copy_to(root);
     let leaving = frames.leaving();
     if copied.is_err() {

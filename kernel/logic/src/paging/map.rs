@@ -107,7 +107,7 @@ impl<M: Memory> AddressSpace<'_, M> {
                     self.put_pending(page, size, frame, attributes)?;
                     page + size.pages()
                 }
-                _ => slot.end(),
+                _ => self.after(&slot, span.end()),
             }
         }
         Ok(())
@@ -122,7 +122,7 @@ impl<M: Memory> AddressSpace<'_, M> {
                 self.memory.zero(leaf.frame, slot.size.order());
                 self.set(&slot, Entry::Leaf(Leaf { pending: false, ..leaf }));
             }
-            page = slot.end();
+            page = self.after(&slot, span.end());
         }
     }
 

@@ -21,6 +21,12 @@ pub trait Tables {
         (1..512).all(|n| self.load(table, (from + n) & 511) == first).then_some(first)
     }
 
+    /// How many of the `most` entries from `from` on are the same as that one, at least 1. `from + most` is at most 512.
+    fn same(&self, table: u64, from: u16, most: u16) -> u16 {
+        let first = self.load(table, from);
+        (1..most).find(|&n| self.load(table, from + n) != first).unwrap_or(most)
+    }
+
     /// A table whose 512 entries are zero.
     fn allocate_table(&mut self) -> Option<u64>;
 

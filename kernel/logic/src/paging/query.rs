@@ -40,6 +40,16 @@ impl<M: Memory> AddressSpace<'_, M> {
         Some(View { first: slot.first, size: slot.size, entry: slot.entry })
     }
 
+    /// Nothing of `span` is mapped. O(entries).
+    pub fn is_free(&self, span: Span) -> bool {
+        self.check(span, |entry| entry == Entry::Absent).is_ok()
+    }
+
+    /// Whether Linux may map any of `span`, or of a page that reaches into it. O(entries).
+    pub fn mirrored(&self, span: Span) -> bool {
+        self.check(span, |entry| !matches!(entry, Entry::Leaf(leaf) if leaf.mirrored)).is_err()
+    }
+
     /// The first page of `span` that is not mapped. O(entries).
     pub fn hole(&self, span: Span) -> Option<u32> {
         self.check(span, |entry| entry != Entry::Absent).err()

@@ -81,6 +81,17 @@ impl<'m, M: Memory> AddressSpace<'m, M> {
         }
     }
 
+    /// The page behind an entry and, if it is no leaf, behind those in its table that say the same, up to `end`.
+    pub(super) fn after(&self, slot: &Slot, end: u32) -> u32 {
+        let rest = end.saturating_sub(slot.first).clamp(1, 512 - u32::from(slot.index & 511));
+        match slot.entry {
+            Entry::Absent | Entry::Reserved(_) if slot.size == PageSize::Kib4 => {
+                slot.first + u32::from(self.memory.same(slot.table, slot.index, rest as u16))
+            }
+            _ => slot.end(),
+        }
+    }
+
     /// Fails with the first page of `span` whose entry is not `wanted`. O(entries).
     pub(super) fn check(&self, span: Span, wanted: impl Fn(Entry) -> bool) -> Result<(), u32> {
         let mut page = span.first();
@@ -89,7 +100,7 @@ impl<'m, M: Memory> AddressSpace<'m, M> {
             if !wanted(slot.entry) {
                 return Err(page);
             }
-            page = slot.end();
+            page = self.after(&slot, span.end());
         }
         Ok(())
     }

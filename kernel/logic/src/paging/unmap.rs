@@ -74,6 +74,7 @@ impl<M: Memory> AddressSpace<'_, M> {
         let mut page = span.first();
         while page < span.end() {
             let slot = self.find(page);
+            let mut unchanged = false;
             match slot.entry {
                 Entry::Leaf(_) => {
                     if let Some(leaf) = self.replace(&slot, |leaf| instead(Entry::Leaf(leaf))) {
@@ -81,10 +82,10 @@ impl<M: Memory> AddressSpace<'_, M> {
                         retire(Retired { frame: leaf.frame, order: slot.size.order(), mirrored: leaf.mirrored });
                     }
                 }
-                Entry::Reserved(_) => self.set(&slot, instead(slot.entry)),
-                Entry::Absent | Entry::Table(_) => {}
+                Entry::Reserved(_) if instead(slot.entry) != slot.entry => self.set(&slot, instead(slot.entry)),
+                _ => unchanged = true,
             }
-            page = slot.end();
+            page = if unchanged { self.after(&slot, span.end()) } else { slot.end() };
             if slot.leaves_table(page, span.end()) {
                 tidy(self, slot.first);
             }

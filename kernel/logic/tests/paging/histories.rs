@@ -83,8 +83,10 @@ impl World {
             (Ok((after, mirrored)), Ok(reported)) => {
                 assert_eq!(*mirrored, reported, "{operation:?}: pages that Linux may map");
                 after.check(machine, self.root);
+                let mut picture = machine.picture();
                 for page in operation.promised(&self.model, after) {
-                    assert!(has_frame(machine, self.root, page), "{operation:?}: page {page} has no frame");
+                    let frame = frame_of(&mut picture, self.root, page);
+                    assert!(frame.is_some(), "{operation:?}: page {page} has no frame");
                 }
             }
             (expected, Err(error)) => {
@@ -111,10 +113,6 @@ type Expected = Result<(Model, u32), Error>;
 
 fn leaves(machine: &Machine, root: u64) -> Vec<View> {
     machine.walk(root).0.into_iter().filter(|view| matches!(view.entry, Entry::Leaf(_))).collect()
-}
-
-fn has_frame(machine: &Machine, root: u64, page: u32) -> bool {
-    frame_of(&mut machine.picture(), root, page).is_some()
 }
 
 pub fn protections() -> impl Strategy<Value = Protection> {
