@@ -95,7 +95,7 @@ fn wake(call: &Call<'_>, address: u64, count: u32, bitset: u32) -> Served {
         return Served::Done(0);
     }
     let key = Key { root: call.context.root(), address };
-    Served::Done(wake_here(call.core, key, bitset, count).into())
+    Served::Done(wake_here(call.core, key, bitset, count, Waker::Thread).into())
 }
 
 fn requeue(call: &Call<'_>, from: u64, to: u64, (wake, take): (u32, u32), expected: Option<u32>) -> Served {
@@ -117,7 +117,7 @@ fn requeue(call: &Call<'_>, from: u64, to: u64, (wake, take): (u32, u32), expect
         Some(expected) => call.core.user_load(from).map(|now| now == expected).ok_or(()),
         None => Ok(true),
     };
-    match requeue_here(call.core, keys, (wake, take), unchanged) {
+    match requeue_here(call.core, keys, (wake, take), Waker::Thread, unchanged) {
         Ok(done) => Served::Done(done.into()),
         Err(Refusal::Changed) => Served::Done(AGAIN),
         Err(Refusal::Failed(())) => Served::Forward,
@@ -129,26 +129,35 @@ fn requeue_here<E>(
     core: &Core,
     keys: (Key, Key),
     most: (u32, u32),
+    waker: Waker,
     unchanged: impl FnOnce() -> Result<bool, E>,
 ) -> Result<u32, Refusal<E>> {
-    let mut bell = Bell::default();
+    let mut bell = Bell { waker, home: None };
     let done = WAITING.requeue(keys, most, unchanged, |thread| bell.deliver(core, thread));
     bell.ring(core);
     done.map(|(woken, moved)| woken + moved)
 }
 
 /// Wakes, and says how many.
-fn wake_here(core: &Core, key: Key, bitset: u32, count: u32) -> u32 {
-    let mut bell = Bell::default();
+fn wake_here(core: &Core, key: Key, bitset: u32, count: u32, waker: Waker) -> u32 {
+    let mut bell = Bell { waker, home: None };
     let woken = WAITING.wake(key, bitset, count, |thread| bell.deliver(core, thread));
     bell.ring(core);
     woken
 }
 
+/// Who wakes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waker {
+    /// The thread that runs on this core.
+    Thread,
+    Linux,
+}
+
 /// A core that is still to be told of threads that were woken: mostly there is one, and
 /// it is told when the bucket's lock is free, which its thread may want at once.
-#[derive(Default)]
 struct Bell {
+    waker: Waker,
     home: Option<u32>,
 }
 
@@ -163,7 +172,7 @@ impl Bell {
             tacet_metal::die(format_args!("context {thread}: waits, and is not posted"));
         };
         // Who wakes a thread that shares its core, and can have no other, will mostly wait for it next.
-        if home == core.index() && context.local() & TACET_LOCAL_STAYS != 0 {
+        if self.waker == Waker::Thread && home == core.index() && context.local() & TACET_LOCAL_STAYS != 0 {
             context.goes_on_here();
         }
         list.push(&LINKS, thread);
@@ -220,11 +229,11 @@ pub fn wake_for_linux(core: &Core) {
     if let Some(request) = core.wake_request() {
         let key = Key { root: request.root, address: request.address };
         let done = if request.moved == 0 {
-            wake_here(core, key, request.bitset, request.count)
+            wake_here(core, key, request.bitset, request.count, Waker::Linux)
         } else {
             let keys = (key, Key { root: request.root, address: request.to });
             // Linux has compared.
-            requeue_here(core, keys, (request.count, request.moved), || Ok::<_, ()>(true)).unwrap_or(0)
+            requeue_here(core, keys, (request.count, request.moved), Waker::Linux, || Ok::<_, ()>(true)).unwrap_or(0)
         };
         core.answer_wake(request.ordinal, done);
     }
