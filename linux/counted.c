@@ -13,8 +13,8 @@
 #include "compat.h"
 #include "tacet.h"
 
-/* Breakpoints of ptrace aside, which have their own place (arch/x86/state.c), these are
- * all that a task can have: what counts on a whole CPU is not counted here. */
+/* Whether @task has any, breakpoints of ptrace among them. What counts on a whole CPU is
+ * not the task's. */
 bool tacet_counted(struct task_struct *task)
 {
 	bool counted = false;

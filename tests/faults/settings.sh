@@ -66,6 +66,30 @@ joining() { # khugepaged, which somebody bound to the application's CPU
 	wait $offerer
 }
 
+compacting() { # ahead of need, by a thread that somebody bound to the application's CPU
+	local thread=$(pgrep -x kcompactd0) proactiveness=/proc/sys/vm/compaction_proactiveness usual
+	[ "$thread" ] || fail "there is no kcompactd"
+	usual=$(cat $proactiveness)
+	taskset -cp 3 "$thread" >/dev/null || fail "kcompactd cannot be bound"
+	echo 100 >$proactiveness
+	stops compaction/mm_compaction_begin 'kcompactd' "compaction" compaction in_pieces
+	echo "$usual" >$proactiveness
+	taskset -cp 0-3 "$thread" >/dev/null
+}
+
+in_pieces() { # free memory, for as long as the thread needs to look at it twice
+	python3 - <<-'END'
+		import mmap, time
+		memory = mmap.mmap(-1, 400 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+		memory.madvise(mmap.MADV_NOHUGEPAGE)
+		for at in range(0, len(memory), 4096):
+		    memory[at] = 1
+		for at in range(0, len(memory), 8192):
+		    memory.madvise(mmap.MADV_DONTNEED, at, 4096)
+		time.sleep(1.5)
+	END
+}
+
 watching() { # whose memory is where: pages are unmapped to see who touches them
 	local toucher usual=$(cat /proc/sys/kernel/numa_balancing)
 	echo 1 >/proc/sys/kernel/numa_balancing || fail "no balancing between memory nodes"
@@ -151,7 +175,7 @@ switches() { # PID: how often the CPU was taken from it
 vanish() {
 	local what
 	counted=
-	for what in slices packets joining watching polling pauses serving; do
+	for what in slices packets joining compacting watching polling pauses serving; do
 		$what
 	done
 	small_again

@@ -37,8 +37,9 @@ verdict() {
 exact() { suite '' --follow --no-populate; }
 in_linux_memory() { suite '' --memory linux --follow --no-populate; }
 
-# Children run on Linux, where what they see of the CPUs is Linux's.
-alone() { suite 'cpuview*' --no-populate; }
+# Children run on Linux, where what they see of the CPUs is Linux's; and what was said of the place of memory that
+# becomes Linux's for them is not known there.
+alone() { suite 'cpuview* policy*' --no-populate; }
 
 # In locked memory some calls behave otherwise, on Linux as here: a page is there
 # before it is touched (userfault, procfs), and MADV_REMOVE is refused (memory).
