@@ -10,7 +10,9 @@
 
 #include <linux/gfp.h>
 #include <linux/mm.h>
+#include <linux/mempolicy.h>
 #include <linux/mmu_notifier.h>
+#include <linux/perf_event.h>
 #include <linux/rseq.h>
 #include <linux/sched.h>
 #include <linux/sched/coredump.h>
@@ -62,22 +64,39 @@ static inline int tacet_alloc_contig(unsigned long start, unsigned long end)
 #define TACET_INVALIDATE_SECONDARY .invalidate_range
 #endif
 
-/* A task's own performance events. RCU read section. */
+/* How many performance events a task has of its own. RCU read section. */
+static inline int tacet_perf_events(struct task_struct *task)
+{
+	int count = 0;
 #ifdef CONFIG_PERF_EVENTS
+	const struct perf_event_context *context;
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
-#define TACET_PERF_CONTEXTS 1
-static inline struct perf_event_context *tacet_perf_context(struct task_struct *task, unsigned int i)
-{
-	return READ_ONCE(task->perf_event_ctxp);
-}
+	context = READ_ONCE(task->perf_event_ctxp);
+	count = context ? READ_ONCE(context->nr_events) : 0;
 #else
-#define TACET_PERF_CONTEXTS perf_nr_task_contexts
-static inline struct perf_event_context *tacet_perf_context(struct task_struct *task, unsigned int i)
-{
-	return READ_ONCE(task->perf_event_ctxp[i]);
+	unsigned int i;
+
+	for (i = 0; i < perf_nr_task_contexts; i++) {
+		context = READ_ONCE(task->perf_event_ctxp[i]);
+		count += context ? READ_ONCE(context->nr_events) : 0;
+	}
+#endif
+#endif
+	return count;
 }
+
+/* The calling thread's own NUMA policy; false: it has none. */
+static inline bool tacet_task_policy(u32 *mode, nodemask_t *nodes)
+{
+#ifdef CONFIG_NUMA
+	if (current->mempolicy) {
+		*mode = current->mempolicy->mode;
+		*nodes = current->mempolicy->nodes;
+		return true;
+	}
 #endif
-#endif
+	return false;
+}
 
 /* Calls newer than the headers of the oldest kernel. */
 #define NR_FUTEX_WAITV 449

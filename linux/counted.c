@@ -7,7 +7,6 @@
  * Called by delegate.c before a thread is posted, and by the watch for who got events
  * while it computes. Any context.
  */
-#include <linux/perf_event.h>
 #include <linux/rcupdate.h>
 
 #include "compat.h"
@@ -17,18 +16,11 @@
  * not the task's. */
 bool tacet_counted(struct task_struct *task)
 {
-	bool counted = false;
-#ifdef CONFIG_PERF_EVENTS
-	struct perf_event_context *context;
-	unsigned int i;
+	bool counted;
 
 	rcu_read_lock();
-	for (i = 0; i < TACET_PERF_CONTEXTS && !counted; i++) {
-		context = tacet_perf_context(task, i);
-		counted = context && READ_ONCE(context->nr_events);
-	}
+	counted = tacet_perf_events(task);
 	rcu_read_unlock();
-#endif
 	return counted;
 }
 

@@ -24,12 +24,10 @@ static u32 low_nodes(const nodemask_t *nodes)
 struct tacet_policy tacet_policy_mine(void)
 {
 	struct tacet_policy policy = { .mode = MPOL_LOCAL };
-#ifdef CONFIG_NUMA
-	const struct mempolicy *mine = current->mempolicy;
+	nodemask_t nodes;
 
-	if (mine)
-		policy = (struct tacet_policy){ .mode = mine->mode, .nodes = low_nodes(&mine->nodes) };
-#endif
+	if (tacet_task_policy(&policy.mode, &nodes))
+		policy.nodes = low_nodes(&nodes);
 	return policy;
 }
 

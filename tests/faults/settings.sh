@@ -68,6 +68,10 @@ joining() { # khugepaged, which somebody bound to the application's CPU
 
 compacting() { # ahead of need, by a thread that somebody bound to the application's CPU
 	local thread=$(pgrep -x kcompactd0) proactiveness=/proc/sys/vm/compaction_proactiveness usual
+	if ! newer_than 7.0; then
+		note "before Linux 7.0 nothing here makes it compact ahead of need: not counted"
+		return
+	fi
 	[ "$thread" ] || fail "there is no kcompactd"
 	usual=$(cat $proactiveness)
 	taskset -cp 3 "$thread" >/dev/null || fail "kcompactd cannot be bound"
