@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use tacet_logic::paging::{AddressSpace, Attributes, PAGES, PIECE_PAGES, Protection, Span};
-use tacet_logic::ranges::{Arena, Outcome, Pieces, Request};
+use tacet_logic::ranges::{Arena, Arenas, Outcome, Pieces, Request};
 
 use crate::machine::Machine;
 
@@ -28,13 +28,17 @@ impl Pieces for Owners {
     }
 }
 
+/// The number of the range.
+const RANGE: u32 = 7;
+
 /// Some cores of one process, and beside them the list of what is mapped.
 struct Process {
     machine: Machine,
     root: u64,
     owners: Owners,
     limits: Span,
-    arenas: Vec<Arena>,
+    /// Each core's.
+    arenas: Vec<Arenas>,
     /// First page and end.
     mapped: BTreeMap<u32, u32>,
 }
@@ -43,16 +47,29 @@ impl Process {
     fn new(cores: u16, limits: Span) -> Self {
         let mut machine = Machine::new(false);
         let root = machine.root();
-        let arenas = (1..=cores).map(|owner| Arena::new(owner, limits)).collect();
+        let arenas = (0..cores).map(|_| Arenas::new()).collect();
         Self { machine, root, owners: Owners(RefCell::new(vec![0; 512])), limits, arenas, mapped: BTreeMap::new() }
+    }
+
+    /// Where a core was last.
+    fn arena(&self, core: usize) -> Arena {
+        self.arenas[core].of(RANGE, core as u16 + 1, self.limits)
+    }
+
+    /// A core is at work for so many other processes that it does not know where it was here.
+    fn forget(&mut self, core: usize) {
+        let other = Arena::new(core as u16 + 1, self.limits);
+        (RANGE + 1..RANGE + 20).for_each(|range| self.arenas[core].keep(range, other));
     }
 
     /// As the handler of `mmap` does it.
     fn map(&mut self, core: usize, request: Request, pages: u32) -> Option<Span> {
-        let mut plan = self.arenas[core].plan(request);
+        let mut arena = self.arena(core);
+        let mut plan = arena.plan(request);
         let mut space = AddressSpace::new(self.root, &mut self.machine);
         while let Some(window) = plan.next(&self.owners) {
-            if let Outcome::Found(span) = self.arenas[core].search(&space, window, request) {
+            if let Outcome::Found(span) = arena.search(&space, window, request) {
+                self.arenas[core].keep(RANGE, arena);
                 assert_eq!(span.pages(), pages);
                 assert!(window.span.first() <= span.first() && span.end() <= window.span.end());
                 assert!(self.limits.first() <= span.first() && span.end() <= self.limits.end());
@@ -71,9 +88,11 @@ impl Process {
     }
 
     fn unmap(&mut self, core: usize, span: Span) {
+        let mut arena = self.arena(core);
         let mut space = AddressSpace::new(self.root, &mut self.machine);
         space.unmap(span, |_| panic!("nothing was populated")).unwrap();
-        self.arenas[core].freed(&space, &self.owners, span);
+        arena.freed(&space, &self.owners, span);
+        self.arenas[core].keep(RANGE, arena);
         self.mapped.remove(&span.first());
     }
 }
@@ -95,6 +114,9 @@ proptest! {
         // Three cores in six pieces, neither end of which is at a border.
         let mut process = Process::new(3, span(77, 6 * PIECE_PAGES - 77 - below));
         for (core, pages, free, random) in steps {
+            if random % 8 == 0 {
+                process.forget(core);
+            }
             match process.mapped.iter().nth(random as usize % process.mapped.len().max(1)) {
                 Some((&first, &end)) if free => process.unmap(core, span(first, end - first)),
                 _ => drop(process.map(core, Request::new(pages, random), pages)),
