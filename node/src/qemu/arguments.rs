@@ -7,6 +7,11 @@ use super::accelerator::Execution;
 use crate::kernel::Kernel;
 use crate::spec::NodeSpec;
 
+/// With counted time the emulator shares out, from one timer to the next, what is left until then: for each CPU anew, so
+/// that of eight CPUs the last gets a third of what the first gets. With so many times the CPUs, shares are small, and
+/// nearly equal. The kernel never starts the ones added.
+const TURNS: u32 = 4;
+
 /// The files and sockets that connect a node with the host, in its run directory.
 #[derive(Debug)]
 pub(crate) struct Wiring {
@@ -92,7 +97,9 @@ fn processor(line: &mut Line, spec: &NodeSpec, how: Execution, version: (u32, u3
     line.pair("-accel", accelerator);
     line.pair("-cpu", model);
     let t = &spec.topology;
-    line.pair("-smp", format!("{},sockets={},cores={},threads={}", t.cpus(), t.sockets, t.cores, t.threads));
+    let sockets = t.sockets * if spec.counted_time { TURNS } else { 1 };
+    let cpus = sockets * t.cores * t.threads;
+    line.pair("-smp", format!("{cpus},sockets={sockets},cores={},threads={}", t.cores, t.threads));
     if let Some(seed) = spec.reproducible {
         line.words("-icount shift=0,align=off,sleep=off -rtc base=2026-01-01,clock=vm");
         line.pair("-seed", seed);
@@ -125,6 +132,9 @@ fn kernel_line(spec: &NodeSpec, how: Execution) -> String {
     let mut words = vec!["console=ttyS0 quiet loglevel=4 panic=-1 no_timer_check".to_owned()];
     if how != Execution::Kvm {
         words.push("tsc=reliable".to_owned());
+    }
+    if spec.counted_time {
+        words.push(format!("nr_cpus={}", spec.cpus()));
     }
     if spec.reproducible.is_some() {
         words.push("nokaslr random.trust_cpu=off".to_owned());

@@ -46,7 +46,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("pages moved under a hosted program", "pressure.sh stale_translations").within(600),
     Scenario::new("the user programs, hosted", "suite.sh exact").within(900),
     Scenario::new("the user programs in Linux's memory", "suite.sh in_linux_memory").middle().within(1500),
-    Scenario::new("the user programs without their children", "suite.sh alone").middle().within(1500),
+    Scenario::new("the user programs without their children", "suite.sh alone").middle().rarely().within(1500),
     Scenario::new("the user programs in locked memory", "suite.sh locked").middle().rarely().within(1500),
     Scenario::new("anonymous memory from the partition", "memory.sh anonymous"),
     Scenario::new("the largest page of the partition's memory", "memory.sh largest_page").middle().with_memory(8192),
@@ -80,7 +80,7 @@ pub const SCENARIOS: &[Scenario] = &[
         .booted_with("nohz_full=2-3")
         .in_turn(),
     Scenario::new("a program compared on each rung", "compare.sh rungs").newest().rarely().in_turn().within(900),
-    Scenario::new("noise named", "noise.sh named").in_turn(),
+    Scenario::new("noise named", "noise.sh named").outer().in_turn(),
     Scenario::new("noise named, and more of it", "noise.sh more_named").middle().in_turn(),
     Scenario::new("HPL on a kernel without sched_ext", "sched.sh unsupported").older(),
     Scenario::new("HPL refuses what cannot be", "sched.sh choices").newest().in_turn(),

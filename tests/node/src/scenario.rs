@@ -39,6 +39,8 @@ pub enum Place {
     Newest,
     /// On all but the newest.
     Older,
+    /// On all but the middle one, on which another scenario shows the same and more.
+    Outer,
 }
 
 /// What a scenario leaves.
@@ -71,6 +73,7 @@ impl Scenario {
             Place::Everywhere => true,
             Place::Middle => everything || kernel == KernelLine::V6_12,
             Place::Newest => kernel == KernelLine::V7,
+            Place::Outer => everything || kernel != KernelLine::V6_12,
             Place::Older => kernel != KernelLine::V7,
         };
         here && (everything || !self.rare)
@@ -97,6 +100,12 @@ impl Scenario {
     /// On the others only.
     pub const fn older(mut self) -> Scenario {
         self.place = Place::Older;
+        self
+    }
+
+    /// On all but the middle one.
+    pub const fn outer(mut self) -> Scenario {
+        self.place = Place::Outer;
         self
     }
 
@@ -162,6 +171,8 @@ mod tests {
         assert_eq!(where_(any.middle(), true), [true, true, true]);
         assert_eq!(where_(any.newest(), true), [false, false, true]);
         assert_eq!(where_(any.older(), true), [true, true, false]);
+        assert_eq!(where_(any.outer(), false), [true, false, true]);
+        assert_eq!(where_(any.outer(), true), [true, true, true]);
         assert_eq!(where_(any.newest().rarely(), true), [false, false, true]);
         assert_eq!(where_(any.middle().rarely(), true), [true, true, true]);
         assert_eq!(where_(any.rarely(), false), [false; 3]);

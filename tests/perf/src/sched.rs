@@ -38,9 +38,10 @@ pub const JOBS: [Job; 7] = [
 const LONGEST: &str = "hpcc_8";
 /// Two packages of two cores of two threads, and two CPUs: as many as a job has ranks.
 const SHAPES: [Topology; 2] = [Topology { sockets: 2, cores: 2, threads: 2, numa_nodes: 1 }, Topology::flat(2)];
-/// One daemon for each CPU: on average one CPU's work in sixteen, whatever the number of CPUs.
-const PERIOD_MS: u32 = 400;
-const ROUNDS: u32 = 8_000_000;
+/// One daemon for each CPU: on average one CPU's work in sixteen, whatever the number of CPUs. As daemons do, they sleep
+/// for seconds, and then work for longer than most of the jobs: some runs meet one, others none.
+const PERIOD_MS: u32 = 6_400;
+const ROUNDS: u32 = 128_000_000;
 /// There and back, so two switches each.
 const PAIRS: usize = 2000;
 /// For a node to boot.
