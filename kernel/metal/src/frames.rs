@@ -14,6 +14,7 @@ use crate::placing::Placing;
 use crate::records::FrameRecords;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
+use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tacet_abi::{
@@ -277,7 +278,8 @@ impl Tables for Frames {
         let entry = |index| unsafe { AtomicU64::from_ptr(table.add(index & 511)) }.load(Ordering::Acquire);
         let from = usize::from(from);
         let first = entry(from);
-        (from + 1..from + 512).all(|index| entry(index) == first).then_some(first)
+        let same = |mut indices: Range<usize>| indices.all(|index| entry(index) == first);
+        (same(from + 1..512) && same(0..from)).then_some(first)
     }
 
     fn same(&self, table: u64, from: u16, most: u16) -> u16 {

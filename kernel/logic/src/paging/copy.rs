@@ -5,7 +5,7 @@ use super::entry::{Entry, Leaf};
 use super::error::Error;
 use super::memory::{Memory, Place};
 use super::space::AddressSpace;
-use super::span::{PAGES, PageSize};
+use super::span::{PAGES, PageSize, Span};
 
 impl<M: Memory> AddressSpace<'_, M> {
     /// Copies everything that is mapped into the empty range of `root`, with frames of its own.
@@ -58,7 +58,7 @@ impl<M: Memory> AddressSpace<'_, M> {
             self.set(&slot, Entry::Absent);
             page = slot.end();
             if slot.leaves_table(page, PAGES) {
-                self.prune(slot.first);
+                self.prune(slot.first, Span::ALL);
             }
         }
     }

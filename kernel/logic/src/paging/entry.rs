@@ -170,6 +170,11 @@ impl Entry {
         }
     }
 
+    /// The table that an entry of `size` points to, if it does: what [`Self::decode`] says, for less.
+    pub(super) fn table(entry: u64, size: PageSize) -> Option<u64> {
+        (entry & (PRESENT | LEAF) == PRESENT && size != PageSize::Kib4).then_some((entry & FRAME) >> 12)
+    }
+
     /// The entry for part `number` when one of these is divided into 512 of `size`.
     pub(super) fn part(self, number: u16, size: PageSize) -> Self {
         match self {
@@ -209,6 +214,7 @@ mod tests {
                     for size in [PageSize::Kib4, PageSize::Mib2, PageSize::Gib1] {
                         let encoded = leaf.encode(size);
                         assert_eq!(Entry::decode(encoded, size), leaf);
+                        assert_eq!(Entry::table(encoded, size), None);
                         // The processor and Linux see a page only if it may be touched.
                         assert_eq!(encoded & PRESENT != 0, !pending && !protection.is_none());
                     }
@@ -220,5 +226,6 @@ mod tests {
         let table = Entry::Table(0x1234);
         assert_eq!(Entry::decode(table.encode(PageSize::Gib1), PageSize::Gib1), table);
         assert_eq!(Entry::decode(0, PageSize::Kib4), Entry::Absent);
+        assert_eq!(Entry::table(table.encode(PageSize::Gib1), PageSize::Gib1), Some(0x1234));
     }
 }

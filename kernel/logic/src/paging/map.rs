@@ -43,6 +43,7 @@ impl<M: Memory> AddressSpace<'_, M> {
     /// O(1): at most four tables and 512 entries in each of five, whatever the size.
     pub fn reserve(&mut self, span: Span, attributes: Attributes) -> Result<(), Error> {
         self.check(span, |entry| entry == Entry::Absent).map_err(Error::Occupied)?;
+        self.vacate(span);
         let spares = self.spares(span, true)?;
         self.cut(span, true, spares);
         let mut page = span.first();
@@ -141,7 +142,7 @@ impl<M: Memory> AddressSpace<'_, M> {
             }
             page = slot.end();
             if slot.leaves_table(page, span.end()) {
-                if all { self.prune(slot.first) } else { self.join(slot.first) }
+                if all { self.prune(slot.first, Span::ALL) } else { self.join(slot.first) }
             }
         }
     }

@@ -30,6 +30,7 @@ impl<M: Memory> AddressSpace<'_, M> {
         }
         self.check(from, |entry| entry != Entry::Absent).map_err(Error::Unmapped)?;
         self.check(target, |entry| entry == Entry::Absent).map_err(Error::Occupied)?;
+        self.vacate(target);
         let spares = self.spares(from, false)?;
         if let Err(error) = self.prepare(from, target) {
             self.give_back(spares);
@@ -79,7 +80,7 @@ impl<M: Memory> AddressSpace<'_, M> {
             }
             page = slot.end();
             if slot.leaves_table(page, from.end()) {
-                self.prune(slot.first);
+                self.prune(slot.first, from);
             }
         }
         removed
@@ -115,7 +116,7 @@ impl<M: Memory> AddressSpace<'_, M> {
     fn prune_all(&mut self, span: Span) {
         let mut page = span.first();
         while page < span.end() {
-            self.prune(page);
+            self.prune(page, Span::ALL);
             let slot = self.find(page);
             // No table is smaller than 2 MiB.
             page = slot.end().max((page & !511) + 512);

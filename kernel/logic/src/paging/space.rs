@@ -4,7 +4,7 @@
 use super::entry::{Attributes, Entry, Leaf};
 use super::error::Error;
 use super::memory::{Memory, Place};
-use super::span::{PAGES, PageSize, Span};
+use super::span::{PAGES, PIECE_PAGES, PageSize, Span};
 use core::cell::Cell;
 
 /// One process's own range, for the time of one operation.
@@ -13,9 +13,13 @@ use core::cell::Cell;
 pub struct AddressSpace<'m, M> {
     pub(super) root: u64,
     pub(super) memory: &'m mut M,
-    /// The table of 4 KiB entries that was found last, and of which 2 MiB: the next page is mostly in the same.
-    last: Cell<Option<(u32, u64)>>,
+    /// The tables that were found last, of 2 MiB and of 4 KiB entries, and of which piece and which 2 MiB: the next
+    /// page is mostly in the same.
+    last: Cell<(Known, Known)>,
 }
+
+/// The number of what a table is for, and the table.
+type Known = Option<(u32, u64)>;
 
 /// An entry that is no table, and where it is.
 pub(super) struct Slot {
@@ -58,26 +62,34 @@ impl Spares {
 impl<'m, M: Memory> AddressSpace<'m, M> {
     /// The range whose root table, of 512 entries of 1 GiB each, is `root`.
     pub fn new(root: u64, memory: &'m mut M) -> Self {
-        Self { root, memory, last: Cell::new(None) }
+        Self { root, memory, last: Cell::new((None, None)) }
     }
 
     /// The entry that decides about `page`. O(1): at most three loads.
     pub(super) fn find(&self, page: u32) -> Slot {
-        let (mut table, mut size) = match self.last.get() {
-            Some((number, table)) if number == page >> 9 => (table, PageSize::Kib4),
-            _ => (self.root, PageSize::Gib1),
-        };
+        let (mut table, mut size) = self.nearest(page);
         loop {
             let index = size.index(page);
-            let entry = Entry::decode(self.memory.load(table, index), size);
-            match (entry, size.smaller()) {
-                (Entry::Table(next), Some(PageSize::Kib4)) => {
-                    self.last.set(Some((page >> 9, next)));
-                    (table, size) = (next, PageSize::Kib4);
-                }
-                (Entry::Table(next), Some(smaller)) => (table, size) = (next, smaller),
-                _ => return Slot { table, index, size, first: page & !(size.pages() - 1), entry },
-            }
+            let raw = self.memory.load(table, index);
+            let (Some(next), Some(smaller)) = (Entry::table(raw, size), size.smaller()) else {
+                let entry = Entry::decode(raw, size);
+                return Slot { table, index, size, first: page & !(size.pages() - 1), entry };
+            };
+            let (middle, _) = self.last.get();
+            self.last.set(match smaller {
+                PageSize::Kib4 => (middle, Some((page >> 9, next))),
+                _ => (Some((page >> 18, next)), None),
+            });
+            (table, size) = (next, smaller);
+        }
+    }
+
+    /// The lowest table around `page` that is remembered.
+    fn nearest(&self, page: u32) -> (u64, PageSize) {
+        match self.last.get() {
+            (_, Some((number, table))) if number == page >> 9 => (table, PageSize::Kib4),
+            (Some((number, table)), _) if number == page >> 18 => (table, PageSize::Mib2),
+            _ => (self.root, PageSize::Gib1),
         }
     }
 
@@ -216,22 +228,42 @@ impl<'m, M: Memory> AddressSpace<'m, M> {
         (slot.first != page && (absent || slot.entry != Entry::Absent)).then_some(slot)
     }
 
-    /// Frees the tables around `page` that have become empty. O(1): at most 1,024 loads.
-    pub(super) fn prune(&mut self, page: u32) {
-        self.fold(page, |space, table, from| space.uniform(table, from).filter(|&e| e == Entry::Absent));
+    /// Frees the tables around `page` that have become empty by an operation on `span`. O(1): at most 1,024 loads.
+    ///
+    /// The table of a piece of which only a part was unmapped stays: who maps and unmaps in turn would make it anew
+    /// each time. [`Self::vacate`] frees it where it is in the way.
+    pub(super) fn prune(&mut self, page: u32, span: Span) {
+        let piece = page & !(PIECE_PAGES - 1);
+        let whole = span.first() <= piece && span.end() >= piece + PIECE_PAGES;
+        self.fold(page, whole, |space, table, from| space.uniform(table, from).filter(|&e| e == Entry::Absent));
     }
 
     /// Replaces the tables around `page` whose entries are all the same reservation by one. O(1), as above.
     pub(super) fn join(&mut self, page: u32) {
-        self.fold(page, |space, table, from| space.uniform(table, from).filter(|e| matches!(e, Entry::Reserved(_))));
+        let reserved = |entry: &Entry| matches!(entry, Entry::Reserved(_));
+        self.fold(page, true, |space, table, from| space.uniform(table, from).filter(reserved));
     }
 
-    /// Puts one entry in the place of each table around `page` that is worth one: first the lower, then the upper.
-    fn fold(&mut self, page: u32, worth: impl Fn(&Self, u64, u16) -> Option<Entry>) {
+    /// Frees the tables of the pieces that lie in `span`, of which nothing is mapped: a page of 1 GiB can be put there.
+    pub(super) fn vacate(&mut self, span: Span) {
+        let upper = PageSize::Gib1;
+        for piece in span.first().div_ceil(PIECE_PAGES)..span.end() / PIECE_PAGES {
+            let page = piece * PIECE_PAGES;
+            if let Entry::Table(table) = self.entry(self.root, page, upper) {
+                self.last.set((None, None));
+                self.memory.store(self.root, upper.index(page), Entry::Absent.encode(upper));
+                self.memory.free_table(table);
+            }
+        }
+    }
+
+    /// Puts one entry in the place of each table around `page` that is worth one: first the lower, then, if `both`,
+    /// the upper.
+    fn fold(&mut self, page: u32, both: bool, worth: impl Fn(&Self, u64, u16) -> Option<Entry>) {
         let (root, upper, lower) = (self.root, PageSize::Gib1, PageSize::Mib2);
-        self.last.set(None);
         let Entry::Table(middle) = self.entry(root, page, upper) else { return };
-        for (parent, size) in [(middle, lower), (root, upper)] {
+        self.last.set((None, None));
+        for (parent, size) in [(middle, lower), (root, upper)].into_iter().take(1 + usize::from(both)) {
             if let Entry::Table(table) = self.entry(parent, page, size) {
                 let from = size.smaller().map_or(0, |smaller| smaller.index(page));
                 let Some(entry) = worth(self, table, from) else { return };

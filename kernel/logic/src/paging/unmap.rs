@@ -38,7 +38,7 @@ impl<M: Memory> AddressSpace<'_, M> {
     /// Unmaps whatever is in `span`, and calls `retire` with each frame.
     ///
     /// Large pages are divided at the edges only, tables that become empty are
-    /// freed. Fails only for want of a table, and then before anything is
+    /// freed, those of pieces only if all of the piece is in `span`. Fails only for want of a table, and then before anything is
     /// changed. O(entries): one step for each page of the size in which it was
     /// mapped; no content is touched.
     pub fn unmap(&mut self, span: Span, retire: impl FnMut(Retired)) -> Result<Removed, Error> {
@@ -54,7 +54,7 @@ impl<M: Memory> AddressSpace<'_, M> {
         let spares = self.spares(span, false)?;
         self.cut(span, false, spares);
         let reservation = |entry: Entry| entry.attributes().map_or(Entry::Absent, Entry::Reserved);
-        Ok(self.remove(span, reservation, Self::join, retire))
+        Ok(self.remove(span, reservation, |space, page, _| space.join(page), retire))
     }
 
     /// Unmaps everything and calls `retire` with each frame: the end of a process, or of its program. Cannot fail.
@@ -67,7 +67,7 @@ impl<M: Memory> AddressSpace<'_, M> {
         &mut self,
         span: Span,
         instead: impl Fn(Entry) -> Entry,
-        tidy: impl Fn(&mut Self, u32),
+        tidy: impl Fn(&mut Self, u32, Span),
         mut retire: impl FnMut(Retired),
     ) -> Removed {
         let mut removed = Removed::default();
@@ -87,7 +87,7 @@ impl<M: Memory> AddressSpace<'_, M> {
             }
             page = if unchanged { self.after(&slot, span.end()) } else { slot.end() };
             if slot.leaves_table(page, span.end()) {
-                tidy(self, slot.first);
+                tidy(self, slot.first, span);
             }
         }
         removed

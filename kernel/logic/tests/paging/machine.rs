@@ -157,7 +157,8 @@ impl Machine {
                 }
             }
         }
-        assert!(size == PageSize::Gib1 || found.len() > before, "table {table:#x} is empty");
+        // that of a piece may stay
+        assert!(size != PageSize::Kib4 || found.len() > before, "table {table:#x} is empty");
     }
 
     /// No frame or table is in two places, none is lost, nothing is half done.
