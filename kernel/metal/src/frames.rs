@@ -172,6 +172,23 @@ impl Frames {
         (TACET_DIRECT_BASE as u64 + (frame << 12)) as *mut u8
     }
 
+    /// The first of these entries of a table that is not `wanted`, or the end of them. Eight at a time: whoever gives
+    /// back a large mapping of small pages waits for this.
+    fn run_of(&self, wanted: u64, table: u64, entries: Range<usize>) -> usize {
+        let table = self.content(table, 0).cast::<u64>();
+        let entries = entries.start..entries.end.min(512);
+        // SAFETY: as in `entry`.
+        let is_wanted = |index| unsafe { AtomicU64::from_ptr(table.add(index)) }.load(Ordering::Acquire) == wanted;
+        let mut index = entries.start;
+        while index + 8 <= entries.end && (0..8).all(|n| is_wanted(index + n)) {
+            index += 8;
+        }
+        while index < entries.end && is_wanted(index) {
+            index += 1;
+        }
+        index
+    }
+
     fn entry(&self, table: u64, index: u16) -> &AtomicU64 {
         let table = self.content(table, 0).cast::<u64>();
         // SAFETY: (1) a frame of the pool, mapped for as long as the core runs; (2) the
@@ -273,23 +290,13 @@ impl Tables for Frames {
     }
 
     fn all_same(&self, table: u64, from: u16) -> Option<u64> {
-        let table = self.content(table, 0).cast::<u64>();
-        // SAFETY: as in `entry`.
-        let entry = |index| unsafe { AtomicU64::from_ptr(table.add(index & 511)) }.load(Ordering::Acquire);
-        let from = usize::from(from);
-        let first = entry(from);
-        let same = |mut indices: Range<usize>| indices.all(|index| entry(index) == first);
-        (same(from + 1..512) && same(0..from)).then_some(first)
+        let (first, from) = (self.load(table, from), usize::from(from));
+        (self.run_of(first, table, from..512) == 512 && self.run_of(first, table, 0..from) == from).then_some(first)
     }
 
     fn same(&self, table: u64, from: u16, most: u16) -> u16 {
-        let table = self.content(table, 0).cast::<u64>();
-        // SAFETY: as in `entry`.
-        let entry = |index| unsafe { AtomicU64::from_ptr(table.add(index & 511)) }.load(Ordering::Acquire);
-        let from = usize::from(from);
-        let first = entry(from);
-        let end = from + usize::from(most);
-        ((from + 1..end).find(|&index| entry(index) != first).unwrap_or(end) - from) as u16
+        let end = usize::from(from + most);
+        (self.run_of(self.load(table, from), table, usize::from(from)..end) - usize::from(from)) as u16
     }
 
     fn compare_exchange(&self, table: u64, index: u16, current: u64, new: u64) -> bool {
