@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
 # settings.sh: as ablation.sh, for noise that Linux makes by what it was set to: steered packets, pages that it joins or
-# watches, polled machine checks, pauses of real-time threads. And daemons in cgroups. Called by the runner.
+# watches or swaps, polled machine checks, pauses of real-time threads. And daemons in cgroups. Called by the runner.
 
 . "$F/lib.sh"
 . "$F/counted.sh"
@@ -106,6 +106,39 @@ watching() { # whose memory is where: pages are unmapped to see who touches them
 	echo "$usual" >/proc/sys/kernel/numa_balancing
 }
 
+swapping() { # memory of an application whose group is asked to make do with less, and then touched
+	local group=$groups/noise holder
+	modprobe brd rd_nr=1 rd_size=131072 || fail "no memory to swap to"
+	mkswap -q /dev/ram0 && swapon /dev/ram0 || fail "no swap"
+	echo +memory >$groups/cgroup.subtree_control && mkdir $group || fail "no cgroup"
+	mkfifo touch touched
+	bash -c "echo \$\$ >$group/cgroup.procs && exec taskset -c 3 $F/source hold 10240" <touch >touched &
+	holder=$!
+	exec 8>touch 9<touched
+	read -r _ <&9 || fail "it does not hold its memory"
+	on swap
+	swapped_in
+	off
+	none "a page from swap" "$swapped"
+	swapped_in
+	some "a page from swap" "$swapped"
+	exec 8>&- 9<&-
+	wait $holder || fail "it held its memory, and ended with $?"
+	rm touch touched
+	rmdir $group
+	echo -memory >$groups/cgroup.subtree_control
+	swapoff /dev/ram0 && modprobe -r brd || fail "swap stays"
+}
+
+swapped_in() { # in $swapped, how many pages come from swap while the application touches its memory
+	local before
+	echo 30M 2>/dev/null >$group/memory.reclaim # in vain where nothing may be swapped
+	before=$(sed -n 's/^pswpin //p' /proc/vmstat)
+	echo >&8
+	read -r _ <&9
+	swapped=$(($(sed -n 's/^pswpin //p' /proc/vmstat) - before))
+}
+
 polling() { # of machine-check banks
 	local interval=/sys/devices/system/machinecheck/machinecheck0/check_interval usual
 	if [ ! -e $interval ]; then
@@ -179,7 +212,7 @@ switches() { # PID: how often the CPU was taken from it
 vanish() {
 	local what
 	counted=
-	for what in slices packets joining compacting watching polling pauses serving; do
+	for what in slices packets joining compacting swapping watching polling pauses serving; do
 		$what
 	done
 	small_again

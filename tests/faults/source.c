@@ -11,6 +11,7 @@
  *   merge PAGES           offers equal pages for merging, says `ready`, and stays until it is killed
  *   join PAGES            offers small pages that may be joined to huge ones, says `ready`, and stays
  *   touch PAGES           says `ready` and touches its pages again and again, a second thread beside it
+ *   hold PAGES            says `touched` when it has touched all its pages: once, and for each line that it reads
  *   spin                  computes until it is killed, and enters no kernel
  */
 #include <errno.h>
@@ -227,6 +228,23 @@ static int touch(long pages)
 			memory[page * PAGE]++;
 }
 
+/* An application with memory that it does not always need. */
+static int hold(long pages)
+{
+	char *memory = anonymous(pages), *line = NULL;
+	size_t size = 0;
+
+	if (!memory)
+		return fail("source: mmap");
+	do {
+		memset(memory, 7, pages * PAGE);
+		puts("touched");
+		fflush(stdout);
+	} while (getline(&line, &size, stdin) > 0);
+	free(line);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *kind = argc > 1 ? argv[1] : "";
@@ -248,6 +266,8 @@ int main(int argc, char **argv)
 		return join_pages(first);
 	if (!strcmp(kind, "touch") && first > 0)
 		return touch(first);
+	if (!strcmp(kind, "hold") && first > 0)
+		return hold(first);
 	if (!strcmp(kind, "spin"))
 		for (;;)
 			compute();
