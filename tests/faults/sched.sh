@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
 # sched.sh: HPL, the HPC scheduling class. Called by the runner with the name of a
-# function; what needs more than a shell is in sched.py and launch.py.
+# function; what needs more than a shell is in sched.py, launch.py and turns.py.
 
 . "$F/lib.sh"
 
@@ -24,6 +24,7 @@ load() { promise sched storm real_time; }
 launchers() { promise launch mpi widened; }
 budget() { promise launch budget; }
 tickless() { promise launch tickless; }
+turns() { promise turns asked restless; }
 
 # Bad choices are refused in one line, with nothing changed.
 choices() {

@@ -9,6 +9,7 @@
  * the run queue locked, unless said otherwise. None may wait.
  */
 #include "count.h"
+#include "turn.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -52,7 +53,7 @@ void BPF_PROG(hpl_quiescent, struct task_struct *p, u64 deq_flags)
 		uncount_runnable(task);
 }
 
-/* Who arrives beside a task that has no end of turn begins; the other one gets one. */
+/* Who goes first begins, and who arrives beside a task that has no end of turn: that one gets one. */
 static __always_inline void announce(struct task_struct *p, s32 cpu, s32 target, u64 enq_flags)
 {
 	struct cpu_state *state = state_of(target);
@@ -62,7 +63,7 @@ static __always_inline void announce(struct task_struct *p, s32 cpu, s32 target,
 	if (target == cpu) {
 		if (p == bpf_get_current_task_btf() && !(enq_flags & SCX_ENQ_LAST))
 			return;
-		if (state->running == CLASS_HPC && state->runnable > 2)
+		if (state->running == CLASS_HPC && state->runnable > 2 && !(enq_flags & SCX_ENQ_HEAD))
 			return;
 	}
 	scx_bpf_kick_cpu(target, SCX_KICK_PREEMPT);
@@ -71,6 +72,7 @@ static __always_inline void announce(struct task_struct *p, s32 cpu, s32 target,
 static __always_inline void insert_hpc(struct task_struct *p, struct task_state *task, s32 cpu, u64 enq_flags)
 {
 	struct hpl_options *chosen = the_options();
+	u64 quantum_ns = chosen ? chosen->quantum_ns : SCX_SLICE_DFL;
 	s32 target = task->cpu;
 
 	if (target != cpu && cannot_migrate(p)) {
@@ -83,7 +85,13 @@ static __always_inline void insert_hpc(struct task_struct *p, struct task_state 
 		target = task->cpu >= 0 ? task->cpu : cpu;
 		count_runnable(task);
 	}
-	scx_bpf_dsq_insert(p, hpc_queue(target), chosen ? chosen->quantum_ns : SCX_SLICE_DFL, enq_flags);
+	if (task->cpu != cpu)
+		task->turn_ns = 0;
+	else if (enq_flags & SCX_ENQ_WAKEUP)
+		task->turn_ns = first_turn(task, quantum_ns);
+	if (task->turn_ns)
+		enq_flags |= SCX_ENQ_HEAD;
+	scx_bpf_dsq_insert(p, hpc_queue(target), task->turn_ns ? task->turn_ns : quantum_ns, enq_flags);
 	announce(p, cpu, target, enq_flags);
 }
 
@@ -146,6 +154,8 @@ void BPF_PROG(hpl_dispatch, s32 cpu, struct task_struct *prev)
 	if (scx_bpf_dsq_move_to_local(hpc_queue(cpu)))
 		return;
 	if (is_hpc) {
+		end_turn(task, state);
+		begin_turn(task, state, chosen->quantum_ns);
 		set_slice(prev, chosen->quantum_ns);
 		return;
 	}
@@ -180,8 +190,35 @@ void BPF_PROG(hpl_running, struct task_struct *p)
 		return;
 	}
 	task->joining = false;
+	begin_turn(task, state, task->turn_ns ? task->turn_ns : chosen->quantum_ns);
 	/* Alone it needs no tick. */
-	set_slice(p, state->runnable <= 1 ? SCX_SLICE_INF : chosen->quantum_ns);
+	set_slice(p, state->runnable <= 1 ? SCX_SLICE_INF : task->turn_ns);
+}
+
+SEC("struct_ops/stopping")
+void BPF_PROG(hpl_stopping, struct task_struct *p, bool runnable)
+{
+	struct task_state *task = task_of(p);
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_state *state = state_of(cpu);
+
+	if (!task || !task->hpc || task->cpu != cpu || !state)
+		return;
+	end_turn(task, state);
+	if (!runnable)
+		task->turn_ns = 0;
+}
+
+/* Whatever its turn has left. */
+SEC("struct_ops/yield")
+bool BPF_PROG(hpl_yield, struct task_struct *from, struct task_struct *to)
+{
+	struct task_state *task = task_of(from);
+
+	if (task)
+		task->turn_ns = 0;
+	set_slice(from, 0);
+	return false;
 }
 
 /* What was taken for this CPU must not run before HPC tasks that come meanwhile. */
@@ -294,6 +331,8 @@ struct sched_ext_ops tacet_hpl = {
 	.dispatch = (void *)hpl_dispatch,
 	.runnable = (void *)hpl_runnable,
 	.running = (void *)hpl_running,
+	.stopping = (void *)hpl_stopping,
+	.yield = (void *)hpl_yield,
 	.quiescent = (void *)hpl_quiescent,
 	.init_task = (void *)hpl_init_task,
 	.exit_task = (void *)hpl_exit_task,

@@ -135,7 +135,9 @@ struct sched_ext_ops {
 	void (*dispatch)(s32 cpu, struct task_struct *prev);
 	void (*runnable)(struct task_struct *p, u64 enq_flags);
 	void (*running)(struct task_struct *p);
+	void (*stopping)(struct task_struct *p, bool runnable);
 	void (*quiescent)(struct task_struct *p, u64 deq_flags);
+	bool (*yield)(struct task_struct *from, struct task_struct *to);
 	void (*set_cpumask)(struct task_struct *p, const struct cpumask *cpumask);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);

@@ -23,6 +23,8 @@ struct cpu_state {
 	u32 through;
 	/* it runs, since when */
 	u64 trickle_since_ns;
+	/* the HPC task that runs does so, since when */
+	u64 since_ns;
 };
 
 /* One of each task. Changed with its rq lock held. */
@@ -42,6 +44,11 @@ struct task_state {
 	u32 children;
 	/* where it is counted as a launcher, or -1; changed by any CPU */
 	s32 launches_at;
+	/* what its turn has left; 0 if it has none, and waits for one */
+	u64 turn_ns;
+	/* how long it ran, since when (turn.h) */
+	u64 ran_ns;
+	u64 counted_since_ns;
 };
 
 #define NO_CPU (-1)

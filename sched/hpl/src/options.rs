@@ -67,7 +67,7 @@ pub struct Start {
     /// The CPU where they run then [default: the first one]
     #[arg(long, value_name = "CPU")]
     pub trickle_cpu: Option<u32>,
-    /// The turn of an HPC task that is not alone on its CPU
+    /// The turn of an HPC task that is not alone on its CPU; one that wakes goes first, for its share of half of one
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = humantime::parse_duration)]
     pub quantum: Duration,
     /// Stay in the foreground (for a service manager)

@@ -97,6 +97,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("HPL in a storm of forks, and under real time", "sched.sh load").newest().rarely().on(1, 2, 2),
     Scenario::new("HPL's programs stay small for the verifier", "sched.sh budget").newest().in_turn(),
     Scenario::new("mpiexec keeps no rank from a core", "sched.sh launchers").newest().rarely().on(2, 2, 2),
+    Scenario::new("HPC tasks take turns; who wakes goes first", "sched.sh turns").newest().on(1, 1, 2).in_turn(),
     Scenario::new("an HPC task on a CPU without a tick", "sched.sh tickless")
         .newest()
         .rarely()

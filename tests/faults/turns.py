@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# turns.py: in what order HPL lets tasks run that share a CPU. Called by sched.sh with the name
+# of a function; prints "fail: REASON" lines, or nothing.
+
+import os, sys, time
+
+from hpl import *
+
+ROUNDS = 50
+# far longer than what fits into one of them here
+QUANTUM = "5s"
+
+
+def join(cpu):
+    os.sched_setaffinity(0, {cpu})
+    os.sched_setscheduler(0, POLICY, os.sched_param(0))
+
+
+def child(action):
+    """A process that does this and then computes for ever."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            action()
+            while True:
+                pass
+        finally:
+            os._exit(1)
+    children.add(pid)
+    return pid
+
+
+def ran(pid):
+    """How long, in seconds."""
+    with open(f"/proc/{pid}/schedstat") as file:
+        return int(file.read().split()[0]) / 1e9
+
+
+def heard(pipe):
+    """Whether the word that all is done has come."""
+    os.set_blocking(pipe, False)
+    try:
+        return os.read(pipe, 1) == b"."
+    except BlockingIOError:
+        return False
+
+
+def ask(question, answer, done):
+    """A rank: it computes while it waits for the answers, and then until its launcher ends."""
+    launcher = os.getppid()
+    os.set_blocking(answer, False)
+    os.write(question, b"?")
+    answers = 0
+    while os.getppid() == launcher:
+        try:
+            if os.read(answer, 1):
+                answers += 1
+                os.write(*((question, b"?") if answers < ROUNDS else (done, b".")))
+        except BlockingIOError:
+            pass
+    os._exit(0)
+
+
+def reply(question, answer):
+    while os.read(question, 1):
+        os.write(answer, b"!")
+
+
+def asked():
+    """A launcher that is asked by a rank answers at once, though another rank waits for its turn on this CPU."""
+    start("--quantum", QUANTUM)
+    first()
+    cpu = online()[-1]
+    (asks, question), (answers, answer), (result, done) = os.pipe(), os.pipe(), os.pipe()
+
+    def launcher():
+        join(cpu)
+        if os.fork() == 0:
+            ask(question, answers, done)
+        reply(asks, answer)
+
+    other = spin(to=cpu)
+    until("another rank computes", lambda: ran(other) > 0.1)
+    begin = time.monotonic()
+    pid = child(launcher)
+    # with a turn of the other rank's before each, they would take more than twice as long as `until` waits
+    until(f"{ROUNDS} answers", lambda: heard(result))
+    print(f"note: {ROUNDS} answers in {time.monotonic() - begin:.2f} s", flush=True)
+    end(pid, other)
+    tacet("stop")
+
+
+def restless():
+    """Who wakes all the time, and computes, leaves a rank at least the half of their CPU."""
+    start()
+    first()
+    cpu = online()[-1]
+
+    def wakes():
+        join(cpu)
+        while True:
+            end = time.thread_time() + 0.05
+            while time.thread_time() < end:
+                pass
+            time.sleep(0.0001)
+
+    tasks = [spin(to=cpu), child(wakes)]
+    until("both run", lambda: all(ran(pid) > 0.1 for pid in tasks))
+    before = [ran(pid) for pid in tasks]
+    until("enough of both", lambda: sum(map(ran, tasks)) > sum(before) + 4)
+    rank, other = (ran(pid) - had for pid, had in zip(tasks, before))
+    print(f"note: the rank had {rank:.2f} s, the other one {other:.2f} s", flush=True)
+    check(rank > 0.45 * (rank + other), f"the rank had {rank:.2f} s, the other one {other:.2f} s")
+    end(*tasks)
+    tacet("stop")
+
+
+globals()[sys.argv[1]]()
