@@ -7,10 +7,16 @@ use super::accelerator::Execution;
 use crate::kernel::Kernel;
 use crate::spec::NodeSpec;
 
-/// With counted time the emulator shares out, from one timer to the next, what is left until then: for each CPU anew, so
-/// that of eight CPUs the last gets a third of what the first gets. With so many times the CPUs, shares are small, and
-/// nearly equal. The kernel never starts the ones added.
+/// With counted time the emulator shares out, from one timer to the next, what is left until then: after each timer for
+/// each CPU anew, so that of eight CPUs the last gets a third of what the first gets. With so many times the CPUs, shares
+/// are small, and nearly equal. The kernel never starts the ones added.
 const TURNS: u32 = 4;
+
+/// A CPU sees what another one wrote when that one's turn is over, and turns would be as long as the time to the next
+/// timer is: who has few timers would wait longest. With a timer after so many nanoseconds for each CPU they are short
+/// for everybody; with more timers still, the host would do little else while many CPUs idle. No CPU hears of it: it
+/// belongs to a buffer on a network without stations.
+const TIMER_NS: u32 = 62_500;
 
 /// The files and sockets that connect a node with the host, in its run directory.
 #[derive(Debug)]
@@ -105,7 +111,9 @@ fn processor(line: &mut Line, spec: &NodeSpec, how: Execution, version: (u32, u3
         line.pair("-seed", seed);
     }
     if spec.counted_time {
-        line.words("-icount shift=0,align=off");
+        line.words("-icount shift=0,align=off -netdev hubport,id=nobody,hubid=0");
+        let timer_us = spec.cpus() * TIMER_NS / 1000;
+        line.pair("-object", format!("filter-buffer,id=timer,netdev=nobody,interval={timer_us}"));
     }
 }
 
