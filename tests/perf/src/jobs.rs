@@ -109,9 +109,10 @@ impl Program {
         let launcher: &[&str] = match self {
             Program::Ranks(..) => &["mpiexec"],
             // who schedules is told neither by the launcher, which would bind the ranks, nor by the library that looks
-            // at each CPU by going there
+            // at each CPU by going there; and there are as many ranks as CPUs, so no rank has further threads that compute
             Program::Challenge(_) => &[
                 "env",
+                "OPENBLAS_NUM_THREADS=1",
                 "HWLOC_COMPONENTS=-x86",
                 "mpiexec.openmpi",
                 "--allow-run-as-root",

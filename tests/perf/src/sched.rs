@@ -28,10 +28,10 @@ use crate::{Result, busy_idle};
 pub const JOBS: [Job; 7] = [
     Job { name: "ep_a_8", program: Program::Ranks("ep", 200), ranks: 8 },
     Job { name: "ep_b_8", program: Program::Ranks("ep", 400), ranks: 8 },
-    Job { name: "cg_a_8", program: Program::Ranks("cg", 60), ranks: 8 },
+    Job { name: "cg_a_8", program: Program::Ranks("cg", 240), ranks: 8 },
     Job { name: "hpcc_8", program: Program::Challenge(128), ranks: 8 },
     Job { name: "ep_a_2", program: Program::Ranks("ep", 800), ranks: 2 },
-    Job { name: "cg_a_2", program: Program::Ranks("cg", 300), ranks: 2 },
+    Job { name: "cg_a_2", program: Program::Ranks("cg", 2000), ranks: 2 },
     Job { name: "hpcc_2", program: Program::Challenge(128), ranks: 2 },
 ];
 /// Takes minutes each time: only where it is named.
