@@ -12,11 +12,13 @@
 #include <linux/mm.h>
 #include <linux/mempolicy.h>
 #include <linux/mmu_notifier.h>
+#include <linux/nsproxy.h>
 #include <linux/perf_event.h>
 #include <linux/rseq.h>
 #include <linux/sched.h>
 #include <linux/sched/coredump.h>
 #include <linux/shmem_fs.h>
+#include <linux/time_namespace.h>
 #include <linux/version.h>
 #include <asm/fpu/types.h>
 #include <asm/msr.h>
@@ -96,6 +98,18 @@ static inline bool tacet_task_policy(u32 *mode, nodemask_t *nodes)
 	}
 #endif
 	return false;
+}
+
+/* The calling thread's CLOCK_MONOTONIC is the kernel's (time_namespaces(7)). */
+static inline bool tacet_clock_is_the_nodes(void)
+{
+#ifdef CONFIG_TIME_NS
+	const struct timespec64 *offset = &current->nsproxy->time_ns->offsets.monotonic;
+
+	return !offset->tv_sec && !offset->tv_nsec;
+#else
+	return true;
+#endif
 }
 
 /* Calls newer than the headers of the oldest kernel. */

@@ -16,6 +16,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
 #include <asm/trapnr.h>
+#include <asm/unistd.h>
 
 #include "compat.h"
 #include "tacet.h"
@@ -139,14 +140,26 @@ static enum outcome served_fault(struct tacet_hosted *hosted, struct pt_regs *re
 	return OUTCOME_AGAIN;
 }
 
-/* It was called back from a wait on the core. For a signal: as Linux leaves a wait
- * that one has interrupted, so that Linux ends or restarts it. */
+/* It was called back from a wait on the core, and the call goes on here. For a signal: as
+ * Linux leaves a wait that one has interrupted, so that Linux ends or restarts it. */
 static enum outcome serve_wait(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
+	long number = regs->ax, result = -ERESTARTSYS;
+
 	hosted->calls++;
+	if (tacet_sleeps_for_a_time(regs)) {
+		result = tacet_sleep_interrupt(regs, hosted->context->sleep_left_ns);
+		if (result != -ERESTART_RESTARTBLOCK) {
+			regs->ax = result;
+			return OUTCOME_AGAIN;
+		}
+		regs->ax = __NR_restart_syscall;
+	} else if (number != __NR_futex || regs->r10) {
+		result = -ERESTARTNOHAND;	/* until a time: no handler lets it go on */
+	}
 	if (signal_pending(current)) {
-		regs->orig_ax = regs->ax;
-		regs->ax = -ERESTARTSYS;
+		regs->orig_ax = number;
+		regs->ax = result;
 		hosted->call = TACET_CALL_DONE;
 		return OUTCOME_LINUX;
 	}

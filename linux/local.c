@@ -40,6 +40,8 @@ void tacet_local_prepare(struct tacet_hosted *hosted)
 	context->policy = tacet_policy_mine();
 	context->nodes_allowed = tacet_nodes_allowed();
 	context->local = TACET_LOCAL_CALLS;
+	if (tacet_clock_is_the_nodes())
+		context->local |= TACET_LOCAL_SLEEPS;
 	if (READ_ONCE(hosted->bound) || cpumask_weight(&hosted->cpus) == 1)
 		context->local |= TACET_LOCAL_STAYS;
 	if (space->range && READ_ONCE(space->range->state) != TACET_RANGE_GONE && !space->range->lost) {

@@ -127,6 +127,20 @@ static void await_others(struct tacet_range *range)
 		usleep_range(20, 100);
 }
 
+/* The same is refused again and again, whatever is done about it. Calls that succeed on the
+ * core are not seen here: only what was refused tells one from the next. */
+static bool refused_again(struct tacet_hosted *hosted)
+{
+	const struct tacet_context *context = hosted->context;
+
+	if (context->refused_start != hosted->own_refused_start ||
+	    context->refused_end != hosted->own_refused_end)
+		hosted->own_repeats = 0;
+	hosted->own_refused_start = context->refused_start;
+	hosted->own_refused_end = context->refused_end;
+	return ++hosted->own_repeats > SAME_CALL_LIMIT;
+}
+
 /* True: the core is to try again what the thread asked for. */
 static bool serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range,
 			  unsigned long number)
@@ -136,7 +150,7 @@ static bool serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range
 	switch (READ_ONCE(context->refusal)) {
 	case TACET_REFUSAL_MIRRORED:
 		/* Some of it may be what Linux writes whenever the thread goes to a core. */
-		if (++hosted->own_repeats > SAME_CALL_LIMIT)
+		if (refused_again(hosted))
 			break;
 		tacet_range_retire(range, context->refused_start, context->refused_end);
 		return true;
@@ -144,7 +158,7 @@ static bool serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range
 		await_others(range);
 		return true;
 	case TACET_REFUSAL_RIGHTS:
-		if (++hosted->own_repeats > SAME_CALL_LIMIT)
+		if (refused_again(hosted))
 			break;
 		tacet_range_grant(range, context->refused_start & ALL_RIGHTS);
 		return true;

@@ -229,6 +229,7 @@ struct tacet_hosted {
 	u64 fault_address, fault_ip;	/* the last page fault, to notice a repetition */
 	unsigned int fault_repeats;
 	unsigned int own_repeats;	/* of a call that finds its memory mirrored */
+	u64 own_refused_start, own_refused_end;	/* the last time; own_calls.c */
 	u64 signals;
 	u64 calls;
 };
@@ -495,6 +496,12 @@ void tacet_advice_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 void tacet_advice_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 void tacet_rseq_enter(struct tacet_core *core);
 void tacet_rseq_abort(struct pt_regs *regs);
+
+/* sleep.c */
+void tacet_clock_tell(void);
+bool tacet_sleeps_for_a_time(const struct pt_regs *regs);
+long tacet_sleep_interrupt(const struct pt_regs *regs, u64 left_ns);
+void tacet_sleep_forget(struct task_struct *task);
 
 /* stats.c, watch.c */
 u64 tacet_user_ns(struct tacet_hosted *hosted);

@@ -7,7 +7,7 @@
  * calls that one back; it goes to the end of the queue or to a core that idles.
  * A thread that is alone on its core is never called.
  *
- * Tells the cores where Linux takes their bells now.
+ * Tells the cores where Linux takes their bells now, and what time it is.
  *
  * Notices a core that died without being able to say so and one that hangs in
  * the co-kernel, and charges hosted threads for their CPU time, so that top(1)
@@ -100,6 +100,7 @@ static void look(struct work_struct *work)
 			tacet_partition_fail("a core hangs in the co-kernel");
 		tacet_retarget(core);
 	}
+	tacet_clock_tell();
 	somebody_waits = false;
 	tacet_for_each_hosted(look_at_posted, NULL);
 	period = somebody_waits ? SLICE : PERIOD;

@@ -54,6 +54,17 @@ nodes() {
 	finish
 }
 
+# Stacks that are given back one after the other: each was Linux's to write, none makes the rest Linux's.
+stacks() {
+	up
+	for _ in 1 2 3; do
+		$T run --follow -- $U/stacks >stacks.out || fail "stacks: $(tail -n 1 stacks.out)"
+		cmp -s stacks.out $U/stacks.expected || fail "it said $(tr '\n' ';' <stacks.out)"
+	done
+	said=$($T log | grep "(stacks): its memory becomes Linux's") && fail "$said"
+	finish
+}
+
 rights_left() {
 	$T log | grep "(rights): its memory becomes Linux's" | sort
 }

@@ -59,6 +59,7 @@ enum tacet_event {
 #define TACET_LOCAL_FUTEXES (1u << 1)
 #define TACET_LOCAL_MEMORY (1u << 2)	/* `own` names the process's own memory */
 #define TACET_LOCAL_STAYS (1u << 3)	/* the thread may run on this core alone */
+#define TACET_LOCAL_SLEEPS (1u << 4)	/* its CLOCK_MONOTONIC is the node's (time_namespaces(7)) */
 
 /* `refusal`: why a call about the process's own memory, or a fault in it, comes to
  * Linux all the same. */
@@ -127,6 +128,9 @@ struct tacet_context {
 	__u64 refused_start;
 	__u64 refused_end;
 
+	/* the core, before returning a sleep for a time with TACET_EVENT_WAITED */
+	__u64 sleep_left_ns;
+
 	/* Linux, before posting: keep the account */
 	__u32 profiled;
 	/* the core, if so; Linux reads the account at any time */
@@ -135,7 +139,7 @@ struct tacet_context {
 	__u64 left_tsc;			/* when that was */
 	struct tacet_spent spent[TACET_SPENT_ENTRIES];
 
-	__u64 reserved3[125];
+	__u64 reserved3[124];
 	__u8 xstate[TACET_XSTATE_BYTES];	/* both; XSAVE(S) format, 64-byte aligned */
 };
 

@@ -137,12 +137,17 @@ struct tacet_cpu {
 	__u64 switches;			/* another context than before was entered */
 	__u64 frames_taken;		/* of the partition's memory, for programs */
 	__u64 frames_returned;		/* by programs; taken and returned by any core */
-	__u64 reserved4;
+	__u64 alarms;			/* its own timer ended its sleep */
 	__u32 foreign[256];		/* other interrupts, by vector */
 
 	/* offset 1728 */
 	struct tacet_last_words last_words;	/* 168 bytes */
-	__u64 reserved5[3];
+
+	/* Linux, ten times a second: its CLOCK_MONOTONIC, and the time-stamp counter right
+	 * after; 0 while the other one changes, or where the two do not keep step */
+	__u64 clock_tsc;
+	__u64 clock_monotonic_ns;
+	__u64 reserved5;
 
 	/* offset 1920: other cores, atomically */
 	__u32 doorbells_from_cores;

@@ -8,6 +8,7 @@
 use crate::memory;
 use crate::sched::Queue;
 use crate::syscall::futex;
+use crate::waits::Waits;
 use tacet_abi::{
     TACET_ATTENTION_ASK, TACET_ATTENTION_DROP, TACET_ATTENTION_HALT, TACET_ATTENTION_INBOX, TACET_ATTENTION_RECALL,
     TACET_ATTENTION_TEST, TACET_ATTENTION_WAKE, TACET_EVENT_RECALLED, TACET_EVENT_WOKEN, TACET_TEST_ENTRY,
@@ -16,7 +17,7 @@ use tacet_abi::{
 use tacet_metal::{Core, Frames};
 
 /// Serves every request that is pending.
-pub fn serve(core: &mut Core, queue: &mut Queue, frames: Option<&mut Frames>, loaded: bool) {
+pub fn serve(core: &mut Core, queue: &mut Queue, frames: Option<&mut Frames>, waits: &mut Waits, loaded: bool) {
     let requests = core.take_attention();
     if requests & TACET_ATTENTION_INBOX != 0 {
         receive(core, queue);
@@ -28,10 +29,10 @@ pub fn serve(core: &mut Core, queue: &mut Queue, frames: Option<&mut Frames>, lo
         memory::answer(core, frames);
     }
     // whatever rang: an idle core that looks is not rung for it
-    resume_woken(core, queue, loaded);
+    resume_woken(core, queue, waits, loaded);
     // a recall may have been asked for before its context came
     if requests & (TACET_ATTENTION_RECALL | TACET_ATTENTION_INBOX) != 0 {
-        recall_queued(core, queue);
+        recall_queued(core, queue, waits);
     }
     if requests & TACET_ATTENTION_TEST != 0 {
         test(core);
@@ -57,8 +58,8 @@ fn receive(core: &Core, queue: &mut Queue) {
 
 /// Threads whose waits have ended go on here if the core is free, or if they have no other and
 /// were woken from it; else Linux looks for a better place, or makes this one.
-fn resume_woken(core: &mut Core, queue: &mut Queue, loaded: bool) {
-    futex::take_woken(core, |core, thread, here| {
+fn resume_woken(core: &mut Core, queue: &mut Queue, waits: &mut Waits, loaded: bool) {
+    futex::take_woken(core, waits, |core, thread, here| {
         let free = here || !loaded && queue.is_empty();
         if !free || queue.push(thread).is_err() {
             core.give_back(thread, TACET_EVENT_WOKEN);
@@ -66,11 +67,11 @@ fn resume_woken(core: &mut Core, queue: &mut Queue, loaded: bool) {
     });
 }
 
-fn recall_queued(core: &mut Core, queue: &mut Queue) {
+fn recall_queued(core: &mut Core, queue: &mut Queue, waits: &mut Waits) {
     while let Some(thread) = queue.take(|t| core.context(t).is_some_and(|context| context.recalled())) {
         core.give_back(thread, TACET_EVENT_RECALLED);
     }
-    futex::return_recalled(core);
+    futex::return_recalled(core, waits);
 }
 
 fn test(core: &Core) {

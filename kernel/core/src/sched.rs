@@ -4,6 +4,7 @@
 //! A thread keeps the core until it needs Linux, waits, yields or is called back.
 //! One thread per core is the normal case and costs nothing here.
 
+use crate::waits::{self, Waits};
 use crate::{attention, delegate, memory, syscall};
 use core::cell::RefCell;
 use tacet_abi::{TACET_LOG_INFO, TACET_RING_ENTRIES};
@@ -18,26 +19,39 @@ pub type Queue = RunQueue<{ TACET_RING_ENTRIES as usize }>;
 pub fn run(core: &mut Core) -> ! {
     let mut queue = Queue::new();
     let mut frames = RefCell::new(Frames::new(core));
+    let mut waits = RefCell::new(Waits::new());
     let hello = Text::<64>::format(format_args!("cpu {} is up", core.number()));
     core.log(TACET_LOG_INFO, hello.as_bytes());
     loop {
-        attention::serve(core, &mut queue, frames.get_mut().as_mut(), false);
+        attention::serve(core, &mut queue, frames.get_mut().as_mut(), waits.get_mut(), false);
+        waits::end_over(core, &mut queue, waits.get_mut());
         match queue.pop() {
-            None => core.idle(|| syscall::futex::anybody_woken(core)),
-            Some(thread) => run_thread(core, &mut queue, &mut frames, thread),
+            None => {
+                let ticks = waits::ticks_left(core, waits.get_mut());
+                core.idle(|| syscall::futex::anybody_woken(core), ticks);
+            }
+            Some(thread) => {
+                waits::give_all(core, waits.get_mut());
+                run_thread(core, &mut queue, (&mut frames, &mut waits), thread);
+            }
         }
     }
 }
 
 /// Runs `thread` until it leaves the core.
-fn run_thread(core: &mut Core, queue: &mut Queue, frames: &mut RefCell<Option<Frames>>, thread: u32) {
+fn run_thread(
+    core: &mut Core,
+    queue: &mut Queue,
+    (frames, waits): (&mut RefCell<Option<Frames>>, &mut RefCell<Waits>),
+    thread: u32,
+) {
     if core.load(thread).is_none() {
         tacet_metal::die(format_args!("context {thread}: queued but not posted"));
     }
     let mut repeats = 0;
     loop {
         let alone = queue.is_empty();
-        match core.enter(thread, |core, context| syscall::serve(core, context, thread, alone, frames)) {
+        match core.enter(thread, |core, context| syscall::serve(core, context, thread, alone, (&*frames, &*waits))) {
             Exit::Interrupt(vector) => core.foreign_interrupt(vector),
             Exit::Blocked => return,
             Exit::Yielded => {
@@ -47,7 +61,7 @@ fn run_thread(core: &mut Core, queue: &mut Queue, frames: &mut RefCell<Option<Fr
                 return;
             }
             Exit::Attention => {
-                attention::serve(core, queue, frames.get_mut().as_mut(), true);
+                attention::serve(core, queue, frames.get_mut().as_mut(), waits.get_mut(), true);
                 if delegate::recall(core, thread) {
                     return;
                 }

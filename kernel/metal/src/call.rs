@@ -83,6 +83,12 @@ impl Context<'_> {
         unsafe { ((*at).refusal, (*at).refused_start, (*at).refused_end) = (refusal, start, end) };
     }
 
+    /// Leaves for Linux how long it would still have slept.
+    pub fn set_sleep_left(&self, ns: u64) {
+        // SAFETY: mapped; ours.
+        unsafe { (*self.at.as_ptr()).sleep_left_ns = ns };
+    }
+
     /// The index of the core that it is posted to.
     pub fn home(&self) -> u32 {
         read!(self, core)

@@ -7,6 +7,7 @@
 
 use crate::context::{Context, ContextTable, Exit};
 use crate::descriptor::Tables;
+use crate::idle::Alarm;
 use crate::shared::{Question, Shared};
 use crate::space::{Space, SpaceTable, WakeRequest};
 use crate::{apic, entry, registers};
@@ -43,9 +44,10 @@ pub struct Core {
     index: u32,
     core_count: u32,
     node: u32,
-    tsc_khz: u64,
+    pub(crate) tsc_khz: u64,
     spaces: SpaceTable,
     pub(crate) memory_base: u64,
+    pub(crate) alarm: Alarm,
     /// Entered last.
     current: Option<u32>,
     /// Whose state is in the processor's registers, newer than in its context.
@@ -82,6 +84,7 @@ impl Core {
             tsc_khz: boot.tsc_khz,
             spaces: SpaceTable::new(boot),
             memory_base: boot.memory_base,
+            alarm: Alarm::default(),
             current: None,
             live: None,
         }
@@ -145,22 +148,6 @@ impl Core {
         self.shared.count_notification();
         let (destination, command) = self.shared.notify_target();
         apic::send(destination, command);
-    }
-
-    /// Sleeps until the doorbell rings; returns at once if it has rung. While one of
-    /// its threads waits for another core it first looks for a while whether that
-    /// thread is `woken`: for as long as a sleep and its end would take.
-    pub fn idle(&self, woken: impl Fn() -> bool) {
-        if self.shared.blocked() != 0 {
-            self.shared.announce_mode(tacet_abi::TACET_MODE_SPINNING);
-            self.spin(SPIN_NS, || woken() || self.shared.wanted());
-        }
-        self.shared.announce_mode(tacet_abi::TACET_MODE_IDLE);
-        // Who wakes a thread from here on rings.
-        if !woken() {
-            entry::idle(self.local);
-        }
-        self.shared.set_mode(tacet_abi::TACET_MODE_KERNEL);
     }
 
     /// Looks at `done` until it holds or `ns`, less than a second, have passed.
@@ -407,9 +394,6 @@ impl Core {
         }
     }
 }
-
-/// About what a halt, a doorbell and the way back take.
-const SPIN_NS: u64 = 5_000;
 
 /// Between two bells while Linux does not take what is in the outbox.
 const FULL_NS: u64 = 10_000;

@@ -5,8 +5,8 @@
 # Owns: the saving of user registers. They are pushed straight into the current
 # context: its end is the stack pointer with which the processor leaves user
 # mode (TSS.RSP0) and which the system-call entry loads. Interrupts stay off in
-# the co-kernel for ever; only non-maskable ones arrive, and their handler never
-# uses GS and never the context, unless it found user mode.
+# the co-kernel, but while it dozes (tacet_doze); only non-maskable ones arrive,
+# and their handler never uses GS and never the context, unless it found user mode.
 #
 # Symbols in braces are offsets handed in by entry.rs.
 
@@ -172,6 +172,33 @@ idle_begin:				# a doorbell from here on goes to idle_end
 idle_end:
 	retq
 
+# u64 tacet_doze(rdi = core): sleeps with interrupts on unless the doorbell has rung;
+# the vector of the one that ended it, or 0. No program runs and nothing is held.
+	.balign 16
+	.globl tacet_doze
+tacet_doze:
+	xorl	%eax, %eax
+doze_begin:				# a doorbell from here on goes to doze_end
+	movq	{SHARED}(%rdi), %rcx
+	cmpl	$0, {ATTENTION}(%rcx)
+	jne	doze_end
+	sti				# lets nothing in before the next instruction
+	hlt
+doze_end:
+	cli
+	retq
+
+# u64 tacet_drain(): lets in one interrupt that waits; its vector, or 0.
+	.globl tacet_drain
+tacet_drain:
+	xorl	%eax, %eax
+	sti
+	nop
+	nop
+drain_end:				# an interrupt between doze_begin and here comes here
+	cli
+	retq
+
 # The doorbell. Own stack; above the frame lies the address of the core.
 # After four pushes: rip 32, cs 40, rflags 48, rsp 56, ss 64, core 80.
 	.balign 16
@@ -264,6 +291,14 @@ nmi_kernel:				# flushed already; only a request to look needs more
 	jb	1f
 	leaq	idle_end(%rip), %rdx
 	cmpq	%rdx, %rcx
+	jae	4f
+	movq	%rdx, 32(%rsp)
+	jmp	nmi_done
+4:	leaq	doze_begin(%rip), %rdx
+	cmpq	%rdx, %rcx
+	jb	1f
+	leaq	doze_end(%rip), %rdx
+	cmpq	%rdx, %rcx
 	jae	1f
 	movq	%rdx, 32(%rsp)
 	jmp	nmi_done
@@ -319,10 +354,13 @@ tacet_machine_check:
 	pushq	$18
 	jmp	trap_fatal
 
-# A page fault of the routines below is the user's: the routine returns with rdx 1.
+# A page fault of the routines above is the user's: the routine returns with rdx 1.
+# An interrupt ends tacet_doze or tacet_drain; rax is theirs to return, rcx free.
 # Any other exception inside the co-kernel is its end. The frame is the argument:
-# vector 0, error 8, rip 16, cs, rflags, rsp, ss. GS may be either side's here.
+# vector 0, error 8, rip 16, cs 24, rflags 32, rsp, ss. GS may be either side's here.
 trap_kernel:
+	cmpq	$32, (%rsp)
+	jae	trap_interrupt
 	cmpq	$14, (%rsp)
 	jne	trap_fatal
 	pushq	%rax
@@ -338,6 +376,19 @@ trap_kernel:
 	addq	$16, %rsp
 	iretq
 1:	popq	%rax
+	jmp	trap_fatal
+trap_interrupt:
+	leaq	doze_begin(%rip), %rcx
+	cmpq	%rcx, 16(%rsp)
+	jb	trap_fatal
+	leaq	drain_end(%rip), %rcx
+	cmpq	%rcx, 16(%rsp)
+	ja	trap_fatal
+	movq	%rcx, 16(%rsp)		# both end alike
+	andq	$~0x200, 32(%rsp)
+	movq	(%rsp), %rax
+	addq	$16, %rsp
+	iretq
 trap_fatal:
 	movq	%rsp, %rdi
 	andq	$-16, %rsp

@@ -33,6 +33,8 @@ unsafe extern "C" {
     static tacet_machine_check: u8;
     fn tacet_enter_user(core: *mut CoreLocal, after_call: u32) -> u64;
     fn tacet_idle(core: *mut CoreLocal);
+    fn tacet_doze(core: *mut CoreLocal) -> u64;
+    fn tacet_drain() -> u64;
     fn tacet_user_load(address: u64) -> Access;
     fn tacet_user_store(address: u64, value: u32) -> Access;
 }
@@ -90,4 +92,17 @@ pub fn user_store(address: u64, value: u32) -> Option<()> {
 pub fn idle(core: NonNull<CoreLocal>) {
     // SAFETY: `core` is this core's own; the routine touches nothing else.
     unsafe { tacet_idle(core.as_ptr()) }
+}
+
+/// Halts unless the doorbell has rung, and lets an interrupt end that; which one, 0 if none did.
+pub fn doze(core: NonNull<CoreLocal>) -> u64 {
+    // SAFETY: (1) as in `idle`; (2) interrupts come back to the routine (trap_kernel), which turns them off
+    // again; (3) no context is being saved or loaded meanwhile.
+    unsafe { tacet_doze(core.as_ptr()) }
+}
+
+/// Lets one interrupt in that waits, if any; which one, or 0.
+pub fn drain() -> u64 {
+    // SAFETY: as in `doze`.
+    unsafe { tacet_drain() }
 }

@@ -17,6 +17,7 @@ mod descriptor;
 mod entry;
 mod fatal;
 mod frames;
+mod idle;
 mod locked;
 mod own;
 mod placing;

@@ -3,8 +3,6 @@
 
 use core::arch::asm;
 
-pub const APIC_BASE_EOI: u32 = 0x80b;
-pub const APIC_SPURIOUS: u32 = 0x80f;
 pub const APIC_COMMAND: u32 = 0x830;
 pub const EFER: u32 = 0xc000_0080;
 pub const STAR: u32 = 0xc000_0081;

@@ -10,6 +10,9 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use tacet_abi::ring::Ring;
 use tacet_abi::{TACET_LOG_RECORDS, TACET_LOG_TEXT_BYTES, tacet_cpu};
 
+/// At a clock that is being written; then there is none.
+const LOOKS: u32 = 100;
+
 /// Something that Linux asks this core (`enum tacet_ask`).
 #[derive(Debug, Clone, Copy)]
 pub struct Question {
@@ -203,6 +206,26 @@ impl Shared {
         field!(self, AtomicU32, wake_woken).store(woken, Ordering::Relaxed);
         // Pairs with Linux's acquire: the answer is written.
         field!(self, AtomicU32, wake_answered).store(ordinal, Ordering::Release);
+    }
+
+    /// Linux's clock and the time-stamp counter, read together; None: not here.
+    pub fn clock(&self) -> Option<(u64, u64)> {
+        let tsc = field!(self, AtomicU64, clock_tsc);
+        // Linux takes the first away, changes the second, and gives the first: at once, with interrupts off.
+        for _ in 0..LOOKS {
+            // Pairs with Linux's release.
+            let before = tsc.load(Ordering::Acquire);
+            let monotonic_ns = field!(self, AtomicU64, clock_monotonic_ns).load(Ordering::Acquire);
+            if before != 0 && tsc.load(Ordering::Relaxed) == before {
+                return Some((before, monotonic_ns));
+            }
+            core::hint::spin_loop();
+        }
+        None
+    }
+
+    pub fn count_alarm(&self) {
+        self.bump(field!(self, AtomicU64, alarms));
     }
 
     pub fn count_kernel_entry(&self) {

@@ -51,6 +51,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("anonymous memory from the partition", "memory.sh anonymous"),
     Scenario::new("the largest page of the partition's memory", "memory.sh largest_page").middle().with_memory(8192),
     Scenario::new("rights of the partition's memory", "memory.sh rights"),
+    Scenario::new("stacks that are given back", "memory.sh stacks").middle(),
     Scenario::new("NUMA policies of the partition's memory", "memory.sh nodes").on(2, 2, 1).with_memory_nodes(2),
     Scenario::new("killed with memory of the partition", "memory.sh killed").middle().within(900),
     Scenario::new("back to Linux with memory of the partition", "memory.sh left").middle(),

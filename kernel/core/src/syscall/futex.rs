@@ -2,17 +2,20 @@
 //! Private futexes (futex(2)): waiting, waking and requeueing without Linux.
 //!
 //! Threads of one process may at the same time wait on Linux for the same futex:
-//! one that is with Linux for a moment, one whose wait has a time limit. Linux
+//! one that is with Linux for a moment, one whose core runs others. Linux
 //! counts them before it compares (`space.h`); a core that finds any forwards the
 //! call after it has woken its own. The other way round Linux asks a core to wake
 //! (`linux/futex.c`). A waiting thread that Linux calls back goes on waiting there,
 //! unless a signal interrupts the call: as on Linux.
 
 use super::Call;
+use super::time::deadline;
+use crate::waits::{self, Waits};
 use tacet_abi::{
     TACET_ATTENTION_WOKEN, TACET_CONTEXTS_LIMIT, TACET_EVENT_WAITED, TACET_LOCAL_FUTEXES, TACET_LOCAL_STAYS,
     TACET_MAX_CPUS,
 };
+use tacet_logic::deadlines::Deadline;
 use tacet_logic::futex::{Key, Refusal, Table};
 use tacet_logic::woken::{Links, Woken};
 use tacet_metal::{Core, Exit, Served};
@@ -36,8 +39,11 @@ const PRIVATE_FLAG: u32 = 128;
 const CLOCK_REALTIME: u32 = 256;
 const MATCH_ANY: u32 = u32::MAX;
 
-/// EAGAIN, as a call gives it.
+/// EAGAIN and ETIMEDOUT, as a call gives them.
 const AGAIN: u64 = -11i64 as u64;
+const TIMED_OUT: u64 = -110i64 as u64;
+/// futex(2), of whatever waits here.
+const NUMBER: u64 = 202;
 
 pub fn futex(call: &Call<'_>) -> Served {
     let [address, operation, value, timeout, second, third] = call.context.arguments();
@@ -53,8 +59,13 @@ pub fn futex(call: &Call<'_>) -> Served {
     // The clock means nothing without a time limit.
     let plain = operation & !PRIVATE_FLAG;
     match if timeout == 0 { plain & !CLOCK_REALTIME } else { plain } {
-        WAIT if timeout == 0 => wait(call, address, value, MATCH_ANY),
-        WAIT_BITSET if timeout == 0 && third as u32 != 0 => wait(call, address, value, third as u32),
+        WAIT if timeout == 0 => wait(call, address, value, MATCH_ANY, None),
+        WAIT_BITSET if timeout == 0 && third as u32 != 0 => wait(call, address, value, third as u32, None),
+        // by CLOCK_MONOTONIC, and not from now on: Linux can go on with it
+        WAIT_BITSET if third as u32 != 0 => match deadline(call, timeout, true) {
+            Some(until) => wait(call, address, value, third as u32, Some(until)),
+            None => Served::Forward,
+        },
         _ if plain == WAKE => wake(call, address, value, MATCH_ANY),
         _ if plain == WAKE_BITSET && third as u32 != 0 => wake(call, address, value, third as u32),
         _ if plain == REQUEUE => requeue(call, address, second, (value, timeout as u32), None),
@@ -63,7 +74,7 @@ pub fn futex(call: &Call<'_>) -> Served {
     }
 }
 
-fn wait(call: &Call<'_>, address: u64, value: u32, bitset: u32) -> Served {
+fn wait(call: &Call<'_>, address: u64, value: u32, bitset: u32, until: Option<Deadline>) -> Served {
     let Some(space) = call.core.space(call.context) else { return Served::Forward };
     let key = Key { root: call.context.root(), address };
     space.begin_wait();
@@ -76,7 +87,13 @@ fn wait(call: &Call<'_>, address: u64, value: u32, bitset: u32) -> Served {
         Ok(now == value)
     };
     let answer = match WAITING.wait(key, bitset, call.thread, unchanged) {
-        Ok(()) => return Served::Blocked,
+        Ok(()) => {
+            // Room for it was there; woken already, it is still this core that goes on with it.
+            if let Some(until) = until {
+                let _ = call.waits.borrow_mut().add(call.thread, until);
+            }
+            return Served::Blocked;
+        }
         Err(Refusal::Changed) => Served::Done(AGAIN),
         Err(Refusal::Failed(())) => Served::Forward,
     };
@@ -195,18 +212,33 @@ pub fn anybody_woken(core: &Core) -> bool {
 }
 
 /// Hands the threads of this core that were woken to `resume`; true: it is to go on here in any case.
-pub fn take_woken(core: &mut Core, mut resume: impl FnMut(&mut Core, u32, bool)) {
+pub fn take_woken(core: &mut Core, waits: &mut Waits, mut resume: impl FnMut(&mut Core, u32, bool)) {
     let Some(list) = WOKEN.get(core.index() as usize) else { return };
     list.take_all(&LINKS, |thread| {
         let here = core.context(thread).is_some_and(|context| context.is_to_go_on_here());
+        waits.remove(thread);
         end_wait(core, thread, Some(0));
         resume(core, thread, here);
     });
 }
 
+/// Whether a thread that waits on this core does so for a futex, or was woken there.
+pub fn is_waiting(core: &Core, thread: u32) -> bool {
+    core.context(thread).is_some_and(|context| context.call_number() == NUMBER)
+}
+
+/// The time of a thread of this core has come; false: somebody has woken it before.
+pub fn time_out(core: &Core, thread: u32) -> bool {
+    let in_time = WAITING.cancel(thread);
+    if in_time {
+        end_wait(core, thread, Some(TIMED_OUT));
+    }
+    in_time
+}
+
 /// Gives Linux the waiting threads of this core that it has called back: the wait
-/// goes on there. Who was woken meanwhile has its answer already.
-pub fn return_recalled(core: &mut Core) {
+/// goes on there.
+pub fn return_recalled(core: &mut Core, waits: &mut Waits) {
     if core.blocked() == 0 {
         return;
     }
@@ -214,13 +246,22 @@ pub fn return_recalled(core: &mut Core) {
         let wanted = core
             .context(thread)
             .is_some_and(|context| context.home() == core.index() && context.blocked() && context.recalled());
-        if wanted && WAITING.cancel(thread) {
-            end_wait(core, thread, None);
-            if let Some(context) = core.context(thread) {
-                context.count(Exit::Syscall);
-            }
-            core.give_back(thread, TACET_EVENT_WAITED);
+        match (wanted, wanted.then(|| waits.remove(thread)).flatten()) {
+            (true, Some(deadline)) => waits::give(core, thread, deadline),
+            (true, None) => give(core, thread),
+            _ => {}
         }
+    }
+}
+
+/// Gives Linux a thread that waits. Who was woken meanwhile has its answer already.
+pub fn give(core: &mut Core, thread: u32) {
+    if WAITING.cancel(thread) {
+        end_wait(core, thread, None);
+        if let Some(context) = core.context(thread) {
+            context.count(Exit::Syscall);
+        }
+        core.give_back(thread, TACET_EVENT_WAITED);
     }
 }
 

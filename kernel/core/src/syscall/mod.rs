@@ -12,6 +12,7 @@ mod process;
 mod sched;
 mod time;
 
+use crate::waits::Waits;
 use core::cell::RefCell;
 use tacet_metal::{Context, Core, Frames, Served};
 
@@ -27,9 +28,17 @@ pub struct Call<'a> {
     alone: bool,
     /// The core's way to the partition's memory, if programs get any.
     frames: &'a RefCell<Option<Frames>>,
+    /// Who waits on this core until a time.
+    waits: &'a RefCell<Waits>,
 }
 
 /// Answers the call of the thread that runs on `core`, or says that Linux must.
-pub fn serve(core: &Core, context: &Context<'_>, thread: u32, alone: bool, frames: &RefCell<Option<Frames>>) -> Served {
-    dispatch(&Call { core, context, thread, alone, frames })
+pub fn serve(
+    core: &Core,
+    context: &Context<'_>,
+    thread: u32,
+    alone: bool,
+    (frames, waits): (&RefCell<Option<Frames>>, &RefCell<Waits>),
+) -> Served {
+    dispatch(&Call { core, context, thread, alone, frames, waits })
 }
