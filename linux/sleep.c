@@ -158,7 +158,7 @@ long tacet_sleep_interrupt(const struct pt_regs *regs, u64 left_ns)
 	return interrupt(ktime_get_ns() + left_ns, (struct __kernel_timespec __user *)remaining);
 }
 
-/* @task is hosted no more, and is not to call us. */
+/* @task is hosted no more, or is a hosted one's child, and is not to call us. */
 void tacet_sleep_forget(struct task_struct *task)
 {
 	smp_mb();
