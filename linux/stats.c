@@ -240,6 +240,7 @@ int tacet_cpu_status(struct tacet_cpu_status *status)
 	status->flushes = READ_ONCE(shared->flush_requested);
 	status->frames_taken = READ_ONCE(shared->frames_taken);
 	status->frames_returned = READ_ONCE(shared->frames_returned);
+	status->alarms = READ_ONCE(shared->alarms);
 	for (vector = 0; vector < ARRAY_SIZE(status->foreign); vector++)
 		status->foreign[vector] = READ_ONCE(shared->foreign[vector]);
 	return 0;

@@ -976,11 +976,12 @@ pub struct tacet_cpu_status {
     pub flushes: __u64,
     pub frames_taken: __u64,
     pub frames_returned: __u64,
+    pub alarms: __u64,
     pub foreign: [__u32; 256usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of tacet_cpu_status"][::core::mem::size_of::<tacet_cpu_status>() - 1128usize];
+    ["Size of tacet_cpu_status"][::core::mem::size_of::<tacet_cpu_status>() - 1136usize];
     ["Alignment of tacet_cpu_status"][::core::mem::align_of::<tacet_cpu_status>() - 8usize];
     ["Offset of field: tacet_cpu_status::revision"][::core::mem::offset_of!(tacet_cpu_status, revision) - 0usize];
     ["Offset of field: tacet_cpu_status::cpu"][::core::mem::offset_of!(tacet_cpu_status, cpu) - 4usize];
@@ -1008,7 +1009,8 @@ const _: () = {
         [::core::mem::offset_of!(tacet_cpu_status, frames_taken) - 88usize];
     ["Offset of field: tacet_cpu_status::frames_returned"]
         [::core::mem::offset_of!(tacet_cpu_status, frames_returned) - 96usize];
-    ["Offset of field: tacet_cpu_status::foreign"][::core::mem::offset_of!(tacet_cpu_status, foreign) - 104usize];
+    ["Offset of field: tacet_cpu_status::alarms"][::core::mem::offset_of!(tacet_cpu_status, alarms) - 104usize];
+    ["Offset of field: tacet_cpu_status::foreign"][::core::mem::offset_of!(tacet_cpu_status, foreign) - 112usize];
 };
 impl Default for tacet_cpu_status {
     fn default() -> Self {
@@ -1259,7 +1261,7 @@ const _: () = {
 pub const TACET_UP: tacet_ioctl = 3256924673;
 pub const TACET_DOWN: tacet_ioctl = 3230185986;
 pub const TACET_STATUS: tacet_ioctl = 3260070403;
-pub const TACET_CPU_STATUS: tacet_ioctl = 3295197700;
+pub const TACET_CPU_STATUS: tacet_ioctl = 3295721988;
 pub const TACET_HOST_SELF: tacet_ioctl = 1217444357;
 pub const TACET_DECOUPLE: tacet_ioctl = 1074838022;
 pub const TACET_RECOUPLE: tacet_ioctl = 1074838023;

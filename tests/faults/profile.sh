@@ -37,6 +37,11 @@ at_end() {
 	$T run --no-populate --profile-to p1 -- $F/spends
 	[ $? = 7 ] || fail "its exit status is lost"
 	check p1 1
+	# what ended its sleeps, and nothing else
+	$T status --json | python3 -c 'import json, sys
+cores = json.load(sys.stdin)["cores"]
+sys.exit(not any(core["alarms"] for core in cores) or any(core["foreign_interrupts"] for core in cores))' ||
+		fail "what interrupted the cores: $($T status)"
 	# of its children those that are hosted
 	$T run --no-populate --profile-to p2 -- sh -c "$F/spends; :"
 	python3 -c 'import json; assert not [c for c in json.load(open("p2"))["costs"] if c["name"] == "getpriority"]' || fail "a child on Linux is counted"

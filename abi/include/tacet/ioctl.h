@@ -101,6 +101,7 @@ struct tacet_cpu_status {
 	__u64 flushes;			/* generations requested */
 	__u64 frames_taken;		/* pages of the partition's memory, for programs */
 	__u64 frames_returned;		/* by programs */
+	__u64 alarms;			/* interrupts of its own timer, on only while it sleeps until a time */
 	__u32 foreign[256];		/* other interrupts, by vector */
 };
 

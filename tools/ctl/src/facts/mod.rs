@@ -97,6 +97,8 @@ pub struct CpuStatus {
     /// Pages of the partition's memory that programs got and gave back on this core.
     pub frames_taken: u64,
     pub frames_returned: u64,
+    /// Interrupts of its own timer, which is on only while no program runs and one of its threads sleeps until a time.
+    pub alarms: u64,
     /// Only the vectors that came.
     pub foreign_interrupts: Vec<Foreign>,
 }

@@ -69,6 +69,7 @@ impl From<&abi::tacet_cpu_status> for CpuStatus {
             flushes: raw.flushes,
             frames_taken: raw.frames_taken,
             frames_returned: raw.frames_returned,
+            alarms: raw.alarms,
             foreign_interrupts: vectors.map(|(vector, count)| Foreign { vector, count }).collect(),
         }
     }

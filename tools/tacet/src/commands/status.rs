@@ -83,6 +83,7 @@ fn cores(cores: &[CpuStatus]) -> String {
         "SWITCHES>",
         "DOORBELLS>",
         "FLUSHES>",
+        "ALARMS>",
         "FOREIGN-NMI>",
         "FOREIGN",
     ];
@@ -98,6 +99,7 @@ fn cores(cores: &[CpuStatus]) -> String {
             core.switches.to_string(),
             core.doorbells_sent.to_string(),
             core.flushes.to_string(),
+            core.alarms.to_string(),
             core.foreign_nmi().to_string(),
             if foreign.is_empty() { "none".to_string() } else { foreign },
         ]
@@ -146,6 +148,7 @@ mod tests {
             flushes: 7,
             frames_taken: 900,
             frames_returned: 132,
+            alarms: 5,
             foreign_interrupts: vec![Foreign { vector: 0xfc, count: 3 }],
         };
         let report = Report { status, cores: vec![core] };
