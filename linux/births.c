@@ -166,7 +166,6 @@ static void on_fork(void *data, struct task_struct *parent, struct task_struct *
 
 	if (child->flags & (PF_KTHREAD | PF_IO_WORKER))
 		return;
-	tacet_sleep_forget(child);	/* it has its parent's, and need not be hosted */
 	rcu_read_lock();
 	hosted = tacet_hosted_of(parent);
 	if (hosted)

@@ -272,7 +272,6 @@ static void unlink(struct tacet_hosted *hosted)
 	hosted->process = NULL;
 	list_add(&hosted->ending, &ending);
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
-	tacet_sleep_forget(hosted->task);
 
 	space = hosted->space;
 	/* In case its thread waits in a call; it waits for this before it goes on. */

@@ -144,22 +144,18 @@ static enum outcome served_fault(struct tacet_hosted *hosted, struct pt_regs *re
  * Linux leaves a wait that one has interrupted, so that Linux ends or restarts it. */
 static enum outcome serve_wait(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
-	long number = regs->ax, result = -ERESTARTSYS;
+	/* Until a time: no handler lets it go on. */
+	bool timed = regs->ax != __NR_futex || regs->r10;
 
 	hosted->calls++;
 	if (tacet_sleeps_for_a_time(regs)) {
-		result = tacet_sleep_interrupt(regs, hosted->context->sleep_left_ns);
-		if (result != -ERESTART_RESTARTBLOCK) {
-			regs->ax = result;
-			return OUTCOME_AGAIN;
-		}
-		regs->ax = __NR_restart_syscall;
-	} else if (number != __NR_futex || regs->r10) {
-		result = -ERESTARTNOHAND;	/* until a time: no handler lets it go on */
+		tacet_sleep_out(hosted->context->sleep_left_ns);
+		regs->ax = 0;
+		return OUTCOME_AGAIN;
 	}
 	if (signal_pending(current)) {
-		regs->orig_ax = number;
-		regs->ax = result;
+		regs->orig_ax = regs->ax;
+		regs->ax = timed ? -ERESTARTNOHAND : -ERESTARTSYS;
 		hosted->call = TACET_CALL_DONE;
 		return OUTCOME_LINUX;
 	}

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sleeps for a time that begin on a core and end on Linux, and the clock by which cores
- * end the others. The other end is kernel/core/src/waits.rs.
+ * The clock by which cores end waits, and what is left of a sleep that ends on Linux. The
+ * other end is kernel/core/src/waits.rs.
  *
  * Called by watch.c (the clock) and by delegate.c in the thread's own context, when it was
- * called back while it slept. A sleep until a time is simply done again. One for a time
- * goes on as Linux's own does after a stop: by restart_syscall(2), with a function of ours
- * that no thread may be left with when the module goes.
+ * called back while it slept for a time. That was a short sleep, of which nothing but the
+ * rest is to be waited for. A sleep until a time is Linux's to do again.
  */
-#include <linux/hrtimer.h>
+#include <linux/delay.h>
 #include <linux/math64.h>
-#include <linux/module.h>
-#include <linux/sched/signal.h>
-#include <linux/time64.h>
+#include <linux/time.h>
 #include <linux/timekeeping.h>
 #include <asm/tsc.h>
 #include <asm/unistd.h>
@@ -24,10 +21,11 @@
 #define DRIFT 1024
 #define READING_NS 5000
 #define READING_TRIES 8
+/* More than a core sleeps for a time, with all that is not known of the clock. */
+#define LONGEST_NS (200 * NSEC_PER_USEC)
 
-/* The watch's alone: the last reading, and what kernel threads restart with. */
+/* The watch's alone: the last reading. */
 static u64 last_tsc, last_ns;
-static long (*no_restart)(struct restart_block *restart);
 
 static u64 ns_of(u64 ticks)
 {
@@ -66,7 +64,7 @@ static void tell(struct tacet_core *core, u64 tsc, u64 ns)
 }
 
 /* Tells the cores the time, if the time-stamp counter has told it well since the last
- * time. A kernel thread; ten times a second. */
+ * time. Ten times a second. */
 void tacet_clock_tell(void)
 {
 	u64 tsc, ns, expected;
@@ -74,7 +72,6 @@ void tacet_clock_tell(void)
 	bool keeps_step;
 	s64 apart;
 
-	no_restart = current->restart_block.fn;
 	if (!read_clock(&tsc, &ns))
 		return;
 	expected = ns_of(tsc - last_tsc);
@@ -87,62 +84,6 @@ void tacet_clock_tell(void)
 		tell(&tacet_partition.cores[i], keeps_step ? tsc : 0, ns);
 }
 
-static bool is_hosted(void)
-{
-	bool is;
-
-	rcu_read_lock();
-	is = tacet_hosted_of(current);
-	rcu_read_unlock();
-	return is;
-}
-
-static long go_on(struct restart_block *restart);
-
-/* A sleep until @until_ns is interrupted: what the call gives. As in Linux's own,
- * @remaining says what is left even if the sleep then goes on. */
-static long interrupt(u64 until_ns, struct __kernel_timespec __user *remaining)
-{
-	struct restart_block *restart = &current->restart_block;
-	s64 left_ns = until_ns - ktime_get_ns();
-	struct timespec64 left = ns_to_timespec64(left_ns);
-
-	if (left_ns <= 0)
-		return 0;
-	if (remaining && put_timespec64(&left, remaining))
-		return -EFAULT;
-	restart->nanosleep.clockid = CLOCK_MONOTONIC;
-	restart->nanosleep.type = remaining ? TT_NATIVE : TT_NONE;
-	restart->nanosleep.rmtp = remaining;
-	restart->nanosleep.expires = until_ns;
-	set_restart_fn(restart, go_on);
-	/* Pairs with tacet_sleep_forget(): one of us sees the other. */
-	smp_mb();
-	if (is_hosted())
-		return -ERESTART_RESTARTBLOCK;
-	restart->fn = no_restart;
-	return -EINTR;
-}
-
-/* restart_syscall(2). */
-static long go_on(struct restart_block *restart)
-{
-	u64 until_ns = restart->nanosleep.expires;
-	ktime_t until = ns_to_ktime(until_ns);
-	long result;
-
-	__module_get(THIS_MODULE);	/* its thread need not be hosted any more */
-	do {
-		set_current_state(TASK_INTERRUPTIBLE | TASK_FREEZABLE);
-		result = schedule_hrtimeout_range(&until, current->timer_slack_ns, HRTIMER_MODE_ABS);
-	} while (result && !signal_pending(current));
-	if (result)
-		result = interrupt(until_ns, restart->nanosleep.type == TT_NONE ? NULL :
-								    restart->nanosleep.rmtp);
-	module_put(THIS_MODULE);
-	return result;
-}
-
 /* Whether the call that a thread waits in is a sleep for a time, not until one. */
 bool tacet_sleeps_for_a_time(const struct pt_regs *regs)
 {
@@ -150,18 +91,10 @@ bool tacet_sleeps_for_a_time(const struct pt_regs *regs)
 	       (regs->ax == __NR_clock_nanosleep && !(regs->si & TIMER_ABSTIME));
 }
 
-/* The sleep has @left_ns to go: what the call gives. Its own thread; may fault. */
-long tacet_sleep_interrupt(const struct pt_regs *regs, u64 left_ns)
+/* Such a sleep has @left_ns to go. Its own thread. */
+void tacet_sleep_out(u64 left_ns)
 {
-	unsigned long remaining = regs->ax == __NR_nanosleep ? regs->si : regs->r10;
+	unsigned long left_us = DIV_ROUND_UP_ULL(min_t(u64, left_ns, LONGEST_NS), NSEC_PER_USEC);
 
-	return interrupt(ktime_get_ns() + left_ns, (struct __kernel_timespec __user *)remaining);
-}
-
-/* @task is hosted no more, or is a hosted one's child, and is not to call us. */
-void tacet_sleep_forget(struct task_struct *task)
-{
-	smp_mb();
-	if (READ_ONCE(task->restart_block.fn) == go_on)
-		WRITE_ONCE(task->restart_block.fn, no_restart);
+	usleep_range(left_us, left_us + 10);
 }

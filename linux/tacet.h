@@ -500,8 +500,7 @@ void tacet_rseq_abort(struct pt_regs *regs);
 /* sleep.c */
 void tacet_clock_tell(void);
 bool tacet_sleeps_for_a_time(const struct pt_regs *regs);
-long tacet_sleep_interrupt(const struct pt_regs *regs, u64 left_ns);
-void tacet_sleep_forget(struct task_struct *task);
+void tacet_sleep_out(u64 left_ns);
 
 /* stats.c, watch.c */
 u64 tacet_user_ns(struct tacet_hosted *hosted);

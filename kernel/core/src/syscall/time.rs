@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Sleeps (clock_nanosleep(2)), on a core that has nothing else to run: it halts until the
 //! time has come (`waits.rs`). Where others want the core the sleep is Linux's, and becomes
-//! Linux's when others come, or a signal does.
+//! Linux's when others come, or a signal does. A long sleep for a time, not until one, is
+//! Linux's from the beginning: interrupted, only Linux knows how to go on with what is left.
 
 use super::Call;
 use tacet_abi::TACET_LOCAL_SLEEPS;
@@ -12,6 +13,8 @@ const CLOCK_REALTIME: u64 = 0;
 const CLOCK_MONOTONIC: u64 = 1;
 const TIMER_ABSTIME: u32 = 1;
 const NS_PER_S: u64 = 1_000_000_000;
+/// For a time. A signal that comes meanwhile finds the sleep done.
+const LONGEST_NS: u64 = 100_000;
 /// More is Linux's: 34 years, so that no sum overflows.
 const LONGEST_S: u64 = 1 << 30;
 
@@ -52,6 +55,9 @@ pub fn deadline(call: &Call<'_>, requested: u64, absolute: bool) -> Option<Deadl
         return None;
     }
     let time = seconds * NS_PER_S + ns;
+    if !absolute && time > LONGEST_NS {
+        return None;
+    }
     // It looks at the clock even where it needs none: what is never over is Linux's.
     let clock = call.core.clock()?;
     Some(if absolute { Deadline::at(time) } else { Deadline::after(&clock, call.core.now(), time) })
