@@ -108,20 +108,29 @@ class Model:
         return [cpu for cpu in self.groups if self.key(cpu) == least]
 
 
-def spin(join=True, to=None):
-    """A child that computes for ever, in the HPC class or a normal one, perhaps bound to a CPU."""
+def child(begin):
+    """A process that does this and then computes for ever."""
     pid = os.fork()
     if pid == 0:
         try:
-            if to is not None:
-                os.sched_setaffinity(0, {to})
-            os.sched_setscheduler(0, POLICY if join else os.SCHED_OTHER, os.sched_param(0))
+            begin()
             while True:
                 pass
         finally:
             os._exit(1)
     children.add(pid)
     return pid
+
+
+def spin(join=True, to=None):
+    """A child that computes for ever, in the HPC class or a normal one, perhaps bound to a CPU."""
+
+    def begin():
+        if to is not None:
+            os.sched_setaffinity(0, {to})
+        os.sched_setscheduler(0, POLICY if join else os.SCHED_OTHER, os.sched_param(0))
+
+    return child(begin)
 
 
 class Launcher:

@@ -17,20 +17,6 @@ def join(cpu):
     os.sched_setscheduler(0, POLICY, os.sched_param(0))
 
 
-def child(action):
-    """A process that does this and then computes for ever."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            action()
-            while True:
-                pass
-        finally:
-            os._exit(1)
-    children.add(pid)
-    return pid
-
-
 def ran(pid):
     """How long, in seconds."""
     with open(f"/proc/{pid}/schedstat") as file:
