@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Instruction-exact measuring: what a CPU of an emulated node executed, quantum by quantum, that was not the program's.
 //!
-//! A plugin of the emulator counts (`instruments` carries it, its sources are in `exact/`), `node` boots and measures,
-//! `log` reads what the plugin wrote, `symbols` names addresses, `summary` says what it comes to, `record` keeps it.
+//! A plugin of the emulator counts (`instruments` carries it, its sources are in `exact/`), `node` boots and measures in
+//! a `folder`, `log` reads what the plugin wrote, `symbols` names addresses, `summary` says what it comes to, `record` keeps it.
 //! A busy host changes when the emulator's clock interrupts, never what is counted; under a seed, not even that.
 
+mod folder;
 pub mod instruments;
 pub mod log;
 pub mod node;

@@ -4,12 +4,10 @@
 //! Owns the words that go there and those that come back (`exact/measure.sh`). Must never return what was not measured:
 //! the number of quanta, the CPU and the program's own instructions are checked.
 
-use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tempfile::TempDir;
-
+use super::folder::Folder;
 use super::instruments::{Instruments, PLUGIN};
 use super::log::Log;
 use super::record::{About, Quantum, Record, SCHEMA};
@@ -69,22 +67,11 @@ impl Plan {
         self.record(&said, &std::fs::read_to_string(&log).map_err(|error| format!("the plugin's log: {error}"))?)
     }
 
-    /// The node sees it at the same path: one that repeats itself must see the same one each time.
-    fn folder(&self) -> Result<TempDir> {
-        let suffix = self.seed.map_or_else(String::new, |seed| seed.to_string());
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("tacet-exact-");
-        if self.seed.is_some() {
-            builder.suffix(&suffix).rand_bytes(0);
-        }
-        builder.tempdir().map_err(|error| match self.seed {
-            Some(seed) if error.kind() == ErrorKind::AlreadyExists => {
-                let path = std::env::temp_dir().join(format!("tacet-exact-{seed}"));
-                format!("{}: another measurement with this seed runs, or was killed: then remove it", path.display())
-                    .into()
-            }
-            _ => format!("no folder for the node: {error}").into(),
-        })
+    fn folder(&self) -> Result<Folder> {
+        let parent = std::env::temp_dir();
+        let wait = |path: &Path| eprintln!("{}: another measurement with this seed runs: waiting", path.display());
+        let failed = |error| format!("{}: no folder for the node: {error}", parent.display());
+        Ok(Folder::new(&parent, self.seed, wait).map_err(failed)?)
     }
 
     /// QUANTA ROUNDS CPU OTHERS LOAD.
