@@ -55,7 +55,15 @@ void tacet_retarget(struct tacet_core *core)
 /* Asks the core for a posted context; the answer comes as any other return. */
 void tacet_recall(struct tacet_core *core, struct tacet_hosted *hosted)
 {
-	smp_store_release(&hosted->context->recall, 1);
+	smp_store_release(&hosted->context->recall, TACET_RECALL_ALWAYS);
+	tacet_attention(core, TACET_ATTENTION_RECALL);
+}
+
+/* Asks the core to end the turn of a posted context that computes; there may be no
+ * answer. Whoever wants the thread wherever it is keeps wanting it. */
+void tacet_recall_turn(struct tacet_core *core, struct tacet_hosted *hosted)
+{
+	cmpxchg(&hosted->context->recall, TACET_RECALL_NOT, TACET_RECALL_TURN);
 	tacet_attention(core, TACET_ATTENTION_RECALL);
 }
 

@@ -167,7 +167,7 @@ void tacet_claim_turn(struct tacet_core *core, struct tacet_hosted *hosted)
 	    smp_load_acquire(&runner->context->state) == TACET_CONTEXT_POSTED &&
 	    READ_ONCE(runner->context->entered_tsc) &&
 	    turn_of(runner, rdtsc_ordered()) > hosted->turn_tsc)
-		tacet_recall(core, runner);
+		tacet_recall_turn(core, runner);
 	rcu_read_unlock();
 }
 

@@ -52,12 +52,11 @@ static bool runs(const struct tacet_hosted *hosted)
 static void recall_runner(struct tacet_hosted *hosted, void *data)
 {
 	const struct tacet_hosted *waiting = data;
+	struct tacet_core *core = tacet_core_of(READ_ONCE(waiting->context->cpu));
 
-	if (hosted == waiting || !runs(hosted) ||
-	    READ_ONCE(hosted->context->cpu) != READ_ONCE(waiting->context->cpu))
-		return;
-	WRITE_ONCE(hosted->kick, true);
-	wake_up(&hosted->wait);
+	if (core && hosted != waiting && runs(hosted) &&
+	    READ_ONCE(hosted->context->cpu) == core->cpu)
+		tacet_recall_turn(core, hosted);
 }
 
 static void look_at_posted(struct tacet_hosted *hosted, void *data)

@@ -53,6 +53,14 @@ enum tacet_event {
 					   the instruction, rax is the call's number */
 };
 
+/* `recall`: whether Linux wants the thread back, and from where. */
+enum tacet_recall {
+	TACET_RECALL_NOT = 0,
+	TACET_RECALL_ALWAYS = 1,
+	TACET_RECALL_TURN = 2,		/* others wait for the core: if it computes, not if it
+					   waits in a local call or in the queue by now */
+};
+
 /* `local`: what the core may answer itself. Without either every call is Linux's,
  * as it is for a thread that somebody watches or filters. */
 #define TACET_LOCAL_CALLS (1u << 0)
@@ -82,7 +90,7 @@ struct tacet_context {
 
 	/* Linux, before posting */
 	__u32 state;			/* both, see above */
-	__u32 recall;			/* Linux, at any time: leave user mode */
+	__u32 recall;			/* enum tacet_recall; Linux, at any time */
 	__u64 root;			/* physical address for CR3 */
 	__u64 fs_base;			/* both */
 	__u64 gs_base;			/* both */

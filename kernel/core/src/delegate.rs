@@ -20,9 +20,9 @@ pub fn forward(core: &mut Core, thread: u32, exit: Exit) {
     core.give_back(thread, event);
 }
 
-/// Gives the running thread to Linux if Linux asked for it.
+/// Gives the running thread to Linux if Linux asked for it or for its turn to end.
 pub fn recall(core: &mut Core, thread: u32) -> bool {
-    let wanted = core.context(thread).is_some_and(|context| context.recalled());
+    let wanted = core.context(thread).is_some_and(|context| context.turn_is_over());
     if wanted {
         core.give_back(thread, TACET_EVENT_RECALLED);
     }

@@ -9,7 +9,9 @@ use core::arch::asm;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use tacet_abi::{TACET_CONTEXT_POSTED, TACET_CONTEXT_RETURNED, tacet_context, tacet_registers};
+use tacet_abi::{
+    TACET_CONTEXT_POSTED, TACET_CONTEXT_RETURNED, TACET_RECALL_ALWAYS, TACET_RECALL_NOT, tacet_context, tacet_registers,
+};
 
 /// Why user mode ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,10 +63,19 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Linux wants the thread back.
+    /// Linux wants the thread back, whatever it does.
     pub fn recalled(&self) -> bool {
+        self.recall() == TACET_RECALL_ALWAYS
+    }
+
+    /// Linux wants the thread back, or at least its turn to end.
+    pub fn turn_is_over(&self) -> bool {
+        self.recall() != TACET_RECALL_NOT
+    }
+
+    fn recall(&self) -> u32 {
         // SAFETY: mapped and aligned; the only field Linux writes meanwhile.
-        unsafe { AtomicU32::from_ptr(&raw mut (*self.at.as_ptr()).recall) }.load(Ordering::Acquire) != 0
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.at.as_ptr()).recall) }.load(Ordering::Acquire)
     }
 
     /// Counts a forwarded call, a page fault or another exception.
