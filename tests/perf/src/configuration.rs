@@ -44,6 +44,8 @@ pub struct Settings {
     pub runs: usize,
     /// The jobs by name; none named means all.
     pub jobs: Vec<String>,
+    /// Go on with the runs of jobs that an earlier bench kept.
+    pub resume: bool,
 }
 
 impl Configuration {
@@ -80,7 +82,15 @@ impl Configuration {
 impl Settings {
     /// What `make bench` uses.
     pub fn full(kernel: KernelLine) -> Settings {
-        Settings { kernel, quanta: 100_000, iterations: 20_000, disturbances: Vec::new(), runs: 30, jobs: Vec::new() }
+        Settings {
+            kernel,
+            quanta: 100_000,
+            iterations: 20_000,
+            disturbances: Vec::new(),
+            runs: 30,
+            jobs: Vec::new(),
+            resume: false,
+        }
     }
 
     /// Enough for a picture: some seconds for each configuration.

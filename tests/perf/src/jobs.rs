@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tacet_node::{Command, Job as Running};
 
 use crate::Result;
@@ -43,7 +43,7 @@ pub struct Job {
 }
 
 /// What one run gave.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// As [`Program`] says.
     pub seconds: f64,

@@ -28,6 +28,7 @@ mod faults;
 mod guest;
 mod instructions;
 mod jobs;
+mod kept;
 pub mod memory;
 mod metric;
 pub mod noise;

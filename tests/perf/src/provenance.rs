@@ -11,12 +11,22 @@ use tacet_node::Node;
 
 /// One clause for the end of a method.
 pub fn place(node: &Node, top: &Path) -> String {
+    format!("{}, load {}", same(node, top), load())
+}
+
+/// What of it is the same for two measurements that may be put together.
+pub fn same(node: &Node, top: &Path) -> String {
     format!("kernel {}, {}, host {}, commit {}", node.release(), emulator(node), host(), commit(top))
 }
 
-/// The same of what runs on the host itself.
+/// As [`place`], of what runs on the host itself.
 pub fn here(top: &Path) -> String {
-    format!("{}, commit {}", host(), commit(top))
+    format!("{}, commit {}, load {}", host(), commit(top), load())
+}
+
+fn load() -> String {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    load.split(' ').next().unwrap_or("unknown").to_owned()
 }
 
 /// Asks the program that runs the node; what comes before its first option of a machine starts it.
@@ -44,15 +54,13 @@ fn host() -> String {
     let model = processor.lines().find_map(|l| l.strip_prefix("model name")).and_then(|l| l.split(": ").nth(1));
     let cpus = std::thread::available_parallelism().map_or(0, usize::from);
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load.split(' ').next().unwrap_or("unknown");
-    format!("{} with {cpus} cpus, Linux {}, load {load}", model.unwrap_or("unknown"), release.trim())
+    format!("{} with {cpus} cpus, Linux {}", model.unwrap_or("unknown"), release.trim())
 }
 
 fn commit(top: &Path) -> String {
     let git = |arguments: &[&str]| said(Command::new("git").arg("-C").arg(top).args(arguments));
-    let changed =
-        git(&["status", "--porcelain", "--", "abi", "kernel", "linux", "noise"]).is_some_and(|text| !text.is_empty());
+    let changed = git(&["status", "--porcelain", "--", "abi", "kernel", "linux", "noise", "sched"])
+        .is_some_and(|text| !text.is_empty());
     let id = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
     format!("{id}{}", if changed { " with changes" } else { "" })
 }

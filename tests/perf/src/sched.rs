@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The bench `sched`: tables I and II of the HPL paper in nodes: MPI jobs under Linux's scheduler, its real-time class
 //! and HPL, in turns, beside daemons. Before them, unless jobs are named, what a switch costs under each. Writes
-//! `build/bench/sched.json`, or `sched_JOBS.json`.
+//! `build/bench/sched.json`, or `sched_JOBS.json`, and each run, when it is over, to `sched_runs.jsonl` (`kept.rs`).
 //!
 //! Times are of nodes whose clock counts the instructions of all CPUs, one after the other, idle ones included
 //! (`busy_idle.rs`): they pass as on CPUs of their own to some percent (CAVEATS), and the host's other work is no part of
@@ -17,10 +17,11 @@ use tacet_node::{Accelerator, Cache, Node, NodeSpec, Topology};
 use crate::configuration::{Settings, counted_node, timed_node};
 use crate::guest::Guest;
 use crate::instructions::region;
-use crate::jobs::{self, Job, Program, Scheduler};
+use crate::jobs::{self, Job, Program, Run, Scheduler};
+use crate::kept::Kept;
 use crate::metric::{Metric, Metrics, write};
 use crate::programs::Programs;
-use crate::provenance::place;
+use crate::provenance::{place, same};
 use crate::variation::{Runs, tables, targets};
 use crate::{Result, busy_idle};
 
@@ -66,6 +67,8 @@ pub fn sched(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
         return Err(format!("--jobs: one is none of these: {}", JOBS.map(|job| job.name).join(", ")).into());
     }
     let whole = settings.jobs.is_empty();
+    let name = if whole { "sched".to_owned() } else { format!("sched_{}", settings.jobs.join("_")) };
+    let kept = &Kept::open(out.join(format!("{name}_runs.jsonl")), settings.resume)?;
     let costs = if whole { cost(cache, settings, &programs)? } else { Metrics::default() };
     let module = busy_idle::build(cache, settings.kernel, &programs)?;
     let (mut metrics, mut runs) = (Metrics::default(), Runs::new());
@@ -74,7 +77,9 @@ pub fn sched(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
         let shapes = SHAPES.map(|shape| {
             let here: Vec<Job> = jobs.iter().filter(|job| job.ranks == shape.cpus()).copied().collect();
             let (programs, module) = (&programs, &module);
-            scope.spawn(move || on(cache, settings, programs, shape, module, &here).map_err(|error| error.to_string()))
+            scope.spawn(move || {
+                on(cache, settings, programs, shape, module, &here, kept).map_err(|error| error.to_string())
+            })
         });
         shapes.map(|shape| shape.join().unwrap_or_else(|_| Err("a node's thread panicked".to_owned())))
     });
@@ -87,8 +92,7 @@ pub fn sched(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     targets(&mut metrics, &runs, settings.runs, &jobs);
     metrics.append(costs);
     let metrics = metrics.into_vec();
-    let file = if whole { "sched.json".to_owned() } else { format!("sched_{}.json", settings.jobs.join("_")) };
-    write(&metrics, &out.join(file))?;
+    write(&metrics, &out.join(format!("{name}.json")))?;
     Ok(metrics)
 }
 
@@ -100,14 +104,17 @@ fn on(
     shape: Topology,
     module: &Path,
     jobs: &[Job],
+    kept: &Kept,
 ) -> Result<Option<(Runs, String)>> {
     if jobs.is_empty() {
         return Ok(None);
     }
     let node = Node::boot(cache, &node(settings, programs, shape))?;
     let guest = Guest { node: &node, programs };
+    let same = same(&node, programs.top());
+    let mut runs = kept.runs(jobs, &same)?;
     busy_idle::load(&guest, module)?;
-    let runs = turns(&guest, settings.runs, jobs)?;
+    turns(&guest, settings.runs, jobs, &mut runs, |job, scheduler, run| kept.add(job, scheduler, &same, run))?;
     let place = place(&node, programs.top());
     node.power_off()?;
     Ok(Some((runs, place)))
@@ -126,20 +133,30 @@ fn node(settings: &Settings, programs: &Programs, topology: Topology) -> NodeSpe
 }
 
 /// Each job under each scheduler, one after the other, again and again: what changes meanwhile changes all of them.
-fn turns(guest: &Guest, count: usize, jobs: &[Job]) -> Result<Runs> {
-    let mut runs = Runs::new();
+/// Those that are there count; each further one goes to `keep`.
+fn turns(
+    guest: &Guest,
+    count: usize,
+    jobs: &[Job],
+    runs: &mut Runs,
+    keep: impl Fn(&Job, Scheduler, Run) -> Result<()>,
+) -> Result<()> {
     let ranks = jobs.iter().map(|job| job.ranks).max().unwrap_or(1);
     let _daemons = jobs::daemons(guest, ranks, PERIOD_MS, ROUNDS / ranks)?;
     for turn in 0..count {
         for job in jobs {
             for scheduler in Scheduler::ALL.into_iter().filter(|&scheduler| job.ends_under(scheduler)) {
-                let run = job.run(guest, scheduler)?;
-                eprintln!("bench sched: turn {turn}: {} under {}: {run:?}", job.name, scheduler.name());
-                runs.entry((job.name, scheduler.name())).or_default().push(run);
+                let here = runs.entry((job.name, scheduler.name())).or_default();
+                if here.len() <= turn {
+                    let run = job.run(guest, scheduler)?;
+                    eprintln!("bench sched: turn {turn}: {} under {}: {run:?}", job.name, scheduler.name());
+                    keep(job, scheduler, run)?;
+                    here.push(run);
+                }
             }
         }
     }
-    Ok(runs)
+    Ok(())
 }
 
 /// Two threads of one program wake each other on one CPU: each time one sleeps, the other is woken and switched to.

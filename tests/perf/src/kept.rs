@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Runs of the bench `sched`, kept one by one: it takes hours, and what ends it halfway must not cost what it has.
+//!
+//! Owns `build/bench/sched_runs.jsonl` (or `sched_JOBS_runs.jsonl`), a line for each run. `sched.rs` calls it, from one
+//! thread for each node. Must never mix runs of two machines, kernels, emulators or commits.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::jobs::{Job, Run, Scheduler};
+use crate::variation::Runs;
+
+/// The file; runs are added at its end.
+#[derive(Debug)]
+pub struct Kept {
+    path: PathBuf,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    job: String,
+    scheduler: String,
+    /// As [`crate::provenance::same`] says.
+    place: String,
+    run: Run,
+}
+
+impl Kept {
+    /// With what is there already if the bench goes on, else empty.
+    pub fn open(path: PathBuf, resume: bool) -> Result<Kept> {
+        let removed = if resume { Ok(()) } else { fs::remove_file(&path) };
+        match removed {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(format!("{}: {error}", path.display()).into()),
+            _ => Ok(Kept { path }),
+        }
+    }
+
+    /// What there is of these jobs, all of it from `place`.
+    pub fn runs(&self, jobs: &[Job], place: &str) -> Result<Runs> {
+        let text = match fs::read_to_string(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            text => text?,
+        };
+        let mut runs = Runs::new();
+        for (number, line) in text.lines().enumerate() {
+            let at = format!("{}:{}", self.path.display(), number + 1);
+            let line: Line = serde_json::from_str(line).map_err(|error| format!("{at}: {error}"))?;
+            let Some(job) = jobs.iter().find(|job| job.name == line.job) else { continue };
+            let named = |scheduler: &Scheduler| scheduler.name() == line.scheduler;
+            let scheduler = Scheduler::ALL
+                .into_iter()
+                .find(named)
+                .ok_or_else(|| format!("{at}: scheduler {}: none of those that are compared", line.scheduler))?;
+            if line.place != place {
+                return Err(
+                    format!("{at}: a run on {}, not on {place}: begin anew, without --resume", line.place).into()
+                );
+            }
+            runs.entry((job.name, scheduler.name())).or_default().push(line.run);
+        }
+        Ok(runs)
+    }
+
+    pub fn add(&self, job: &Job, scheduler: Scheduler, place: &str, run: Run) -> Result<()> {
+        let line = Line { job: job.name.into(), scheduler: scheduler.name().into(), place: place.into(), run };
+        let line = serde_json::to_string(&line)? + "\n";
+        let failed = |error| format!("{}: {error}", Path::display(&self.path));
+        // in one write: the other node's thread adds as well
+        let mut file = OpenOptions::new().create(true).append(true).open(&self.path).map_err(failed)?;
+        Ok(file.write_all(line.as_bytes()).map_err(failed)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sched::JOBS;
+
+    #[test]
+    fn what_was_measured_is_there_again_and_only_where_it_was_measured() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("sched_runs.jsonl");
+        let kept = Kept::open(path.clone(), false).expect("none yet");
+        let [first, second] = [JOBS[0], JOBS[1]];
+        let run = |seconds| Run { seconds, migrations: 3.0, job_migrations: Some(2.0), switches: 10.0 };
+        for (job, scheduler, seconds) in
+            [(&first, Scheduler::Hpl, 0.1), (&first, Scheduler::Hpl, 0.3), (&second, Scheduler::Standard, 0.7)]
+        {
+            kept.add(job, scheduler, "here", run(seconds)).expect("kept");
+        }
+        let again = Kept::open(path.clone(), true).expect("there");
+        let runs = again.runs(&[first], "here").expect("read");
+        assert_eq!(runs, Runs::from([((first.name, "hpl"), vec![run(0.1), run(0.3)])]));
+        let error = again.runs(&[second], "there").expect_err("another place").to_string();
+        assert!(error.ends_with("a run on here, not on there: begin anew, without --resume"), "{error}");
+        let anew = Kept::open(path, false).expect("removed");
+        assert_eq!(anew.runs(&JOBS, "there").expect("none"), Runs::new());
+    }
+}
