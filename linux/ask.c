@@ -10,6 +10,7 @@
 #include <linux/delay.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 #define PATIENCE_NS (60 * NSEC_PER_SEC)

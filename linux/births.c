@@ -18,6 +18,7 @@
 #include <asm/unistd.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 static bool enabled;	/* control lock */

@@ -17,6 +17,7 @@
 #include <linux/slab.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 static DEFINE_HASHTABLE(table, 10);

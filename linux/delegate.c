@@ -19,6 +19,7 @@
 #include <asm/unistd.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 #define RETURN_PATIENCE_S 20

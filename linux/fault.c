@@ -14,6 +14,7 @@
 #include <asm/trap_pf.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 /* Reserved bits, protection keys, shadow stacks, SGX (SDM vol. 3, 4.7). */

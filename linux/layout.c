@@ -16,6 +16,7 @@
 #include <linux/vmalloc.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 static size_t carved;	/* of the first block, in bytes; control lock */

@@ -11,6 +11,7 @@
 #include <linux/thread_info.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 /* By seccomp, ptrace, audit, system-call user dispatch, or who traces all system calls

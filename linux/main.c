@@ -8,6 +8,7 @@
 #include <linux/rcupdate.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 bool tacet_test_hooks;

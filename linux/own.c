@@ -18,6 +18,7 @@
 #include <linux/slab.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 #define RANGE_PAGES (TACET_OWN_BYTES >> PAGE_SHIFT)

@@ -18,6 +18,7 @@
 #include <linux/pseudo_fs.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 static struct vfsmount *mount;

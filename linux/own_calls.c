@@ -20,6 +20,7 @@
 #include <asm/unistd.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 #define PR_SET_MDWE 65

@@ -11,6 +11,7 @@
 #include <asm/trapnr.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 /* Under the lock of the signal handlers. Without a limit of 0 a dump may follow. */

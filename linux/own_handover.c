@@ -16,6 +16,7 @@
 #include <linux/shmem_fs.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 /* A first touch may be under way: the entry has a frame that is not zeroed yet. */

@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 #define LOOK_AGAIN_MS 20

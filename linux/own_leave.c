@@ -19,6 +19,7 @@
 #include <linux/uaccess.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 #define RANGE_PAGES (TACET_OWN_BYTES >> PAGE_SHIFT)

@@ -18,6 +18,7 @@
 #include <linux/uio.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 #define NAME_COLUMN 73	/* of fs/proc/task_mmu.c, with addresses of 8 bytes */

@@ -13,6 +13,7 @@
 #include <asm/trap_pf.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 #define FAULT_TRIES 64

@@ -13,6 +13,7 @@
 #include <linux/topology.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 static u32 low_nodes(const nodemask_t *nodes)

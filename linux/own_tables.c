@@ -9,6 +9,7 @@
 #include <linux/mman.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 #define RANGE_PAGES (TACET_OWN_BYTES >> PAGE_SHIFT)

@@ -19,6 +19,7 @@
 #include <asm/unistd.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 static void interrupted(struct callback_head *work)

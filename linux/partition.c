@@ -11,6 +11,7 @@
 #include <linux/delay.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 #define HALT_PATIENCE_MS 5000

@@ -20,6 +20,7 @@
 #include <asm/unistd.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 #define LONGEST 40	/* of the paths below, with the end */

@@ -17,6 +17,7 @@
 #include <linux/wait.h>
 
 #include "compat.h"
+#include "own.h"
 #include "tacet.h"
 
 #define FLUSH_PATIENCE_NS (20 * NSEC_PER_SEC)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory that is allocated and freed on 1 to 4 cores at once. Called by the bench `memory`.
+//! Memory that is allocated and freed on 1 to 8 cores at once. Called by the bench `memory`.
 //!
-//! Six emulated CPUs share what the host has: the times compare only runs with the same number of threads. Whether a round
-//! costs more when more cores take part is seen in the instructions. Not more cores: where ten emulated CPUs shared two
-//! busy ones, cores that waited for each other were taken for hanging.
+//! Ten emulated CPUs share what the host has: the times compare only runs with the same number of threads. Whether a round
+//! costs more when more cores take part is seen in the instructions.
 
 use tacet_node::{Cache, Node};
 
@@ -16,10 +15,10 @@ use crate::metric::Metrics;
 use crate::programs::Programs;
 use crate::versus::{Line, Partition, counted, timed};
 
-const CPUS: u32 = 6;
-const NODE_MIB: u32 = 4096;
-const ALL: Partition = Partition { cpus: "2-5", memory: "1G" };
-const AT_ONCE: [usize; 3] = [1, 2, 4];
+const CPUS: u32 = 10;
+const NODE_MIB: u32 = 6144;
+const ALL: Partition = Partition { cpus: "2-9", memory: "2G" };
+const AT_ONCE: [usize; 4] = [1, 2, 4, 8];
 /// Of each thread.
 const KINDS: [(&str, usize); 2] = [("malloc", 500), ("map", 200)];
 
