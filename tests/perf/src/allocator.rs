@@ -4,7 +4,7 @@
 //! Ten emulated CPUs share what the host has: the times compare only runs with the same number of threads. Whether a round
 //! costs more when more cores take part is seen in the instructions.
 
-use tacet_node::{Cache, Node};
+use tacet_node::{Cache, Node, NodeSpec};
 
 use crate::Result;
 use crate::configuration::{Settings, counted_node, timed_node};
@@ -22,26 +22,35 @@ const AT_ONCE: [usize; 4] = [1, 2, 4, 8];
 /// Of each thread.
 const KINDS: [(&str, usize); 2] = [("malloc", 500), ("map", 200)];
 
-/// Adds the figures.
-pub fn allocator(cache: &Cache, settings: &Settings, programs: &Programs, metrics: &mut Metrics) -> Result<()> {
-    let lines: Vec<Line> =
-        KINDS.iter().flat_map(|(kind, rounds)| AT_ONCE.map(|threads| line(kind, *rounds, threads))).collect();
-    let mut spec = counted_node(settings.kernel, CPUS, programs);
-    spec.memory_mib = NODE_MIB;
-    let node = Node::boot(cache, &spec)?;
+/// Adds what a round costs.
+pub fn instructions(cache: &Cache, settings: &Settings, programs: &Programs, metrics: &mut Metrics) -> Result<()> {
+    let lines = lines();
+    let node = Node::boot(cache, &larger(counted_node(settings.kernel, CPUS, programs)))?;
     eprintln!("measuring: instructions of allocators");
     for (line, costs) in lines.iter().zip(counted(&Guest { node: &node, programs }, &lines, &SIDES, ALL)?) {
         add_instructions(metrics, line, &costs)?;
     }
-    node.power_off()?;
-    let mut spec = timed_node(settings.kernel, CPUS, programs);
-    spec.memory_mib = NODE_MIB;
-    let node = Node::boot(cache, &spec)?;
+    node.power_off().map(drop).map_err(Into::into)
+}
+
+/// Adds what time it takes.
+pub fn times(cache: &Cache, settings: &Settings, programs: &Programs, metrics: &mut Metrics) -> Result<()> {
+    let lines = lines();
+    let node = Node::boot(cache, &larger(timed_node(settings.kernel, CPUS, programs)))?;
     eprintln!("measuring: times of allocators");
     for (line, times) in lines.iter().zip(timed(&Guest { node: &node, programs }, &lines, &SIDES, ALL)?) {
         add_times(metrics, line, &times)?;
     }
     node.power_off().map(drop).map_err(Into::into)
+}
+
+fn larger(mut spec: NodeSpec) -> NodeSpec {
+    spec.memory_mib = NODE_MIB;
+    spec
+}
+
+fn lines() -> Vec<Line> {
+    KINDS.iter().flat_map(|(kind, rounds)| AT_ONCE.map(|threads| line(kind, *rounds, threads))).collect()
 }
 
 /// A round is one replacement on every thread: its cost is divided by their number.

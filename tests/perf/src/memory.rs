@@ -55,10 +55,12 @@ pub fn memory(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     node.power_off()?;
     // what comes last takes longest: the rest is not lost with it
     let mut metrics = metrics.into_vec();
-    write(&metrics, &file)?;
-    let mut more = Metrics::at(&place);
-    allocator::allocator(cache, settings, &programs, &mut more)?;
-    metrics.extend(more.into_vec());
+    for part in [allocator::instructions, allocator::times] {
+        write(&metrics, &file)?;
+        let mut more = Metrics::at(&place);
+        part(cache, settings, &programs, &mut more)?;
+        metrics.extend(more.into_vec());
+    }
     write(&metrics, &file)?;
     Ok(metrics)
 }
