@@ -41,8 +41,8 @@ pub struct Core {
     pub(crate) has_xsaves: bool,
     pub(crate) has_xfd: bool,
     has_smap: bool,
-    index: u32,
-    core_count: u32,
+    pub(crate) index: u32,
+    pub(crate) core_count: u32,
     node: u32,
     pub(crate) tsc_khz: u64,
     spaces: SpaceTable,
@@ -286,19 +286,6 @@ impl Core {
     /// The answer to it: 0 or a negative error number.
     pub fn answer(&self, question: &Question, result: i32) {
         self.shared.answer(question, result);
-    }
-
-    /// No core has anything older than now of the address space `root` (0: of any) in
-    /// its TLB when this returns.
-    pub fn flush(&self, root: u64) {
-        match self.shared.active_root() {
-            0 => {} // the idle root maps no program
-            active if root == 0 || active == root => registers::load_root(active),
-            _ => {}
-        }
-        for index in (0..self.core_count).filter(|&index| index != self.index) {
-            self.shared.other(self.index, index).flush(root);
-        }
     }
 
     /// What is shared about the context's address space.

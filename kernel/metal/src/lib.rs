@@ -16,6 +16,7 @@ mod core_local;
 mod descriptor;
 mod entry;
 mod fatal;
+mod flush;
 mod frames;
 mod idle;
 mod locked;

@@ -109,18 +109,23 @@ impl Shared {
         }
     }
 
-    /// Has the core whose page this is forget what it cached of the address space
-    /// `root` (0: of any), if it has it loaded, and waits until it has.
-    pub fn flush(&self, root: u64) {
+    /// Asks the core whose page this is to forget what it cached of the address space `root` (0: of any). None: it has
+    /// nothing of that; else what to wait for with `await_flush`.
+    pub fn request_flush(&self, root: u64) -> Option<u64> {
         // Pairs with that core: it announces a root, then loads it.
         core::sync::atomic::fence(Ordering::SeqCst);
         let active = field!(self, AtomicU64, active_root).load(Ordering::SeqCst);
         if active == 0 || root != 0 && active != root || !self.answers() {
-            return;
+            return None;
         }
         let generation = field!(self, AtomicU64, flush_requested).fetch_add(1, Ordering::SeqCst) + 1;
         field!(self, AtomicU32, doorbells_from_cores).fetch_add(1, Ordering::Relaxed);
         crate::apic::ring(field!(self, AtomicU32, boot.apic_id).load(Ordering::Relaxed));
+        Some(generation)
+    }
+
+    /// Waits until it has.
+    pub fn await_flush(&self, generation: u64) {
         let acknowledged = field!(self, AtomicU64, flush_acknowledged);
         while (acknowledged.load(Ordering::Acquire).wrapping_sub(generation) as i64) < 0 && self.answers() {
             core::hint::spin_loop();
