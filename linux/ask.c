@@ -46,15 +46,14 @@ static int await_answer(struct tacet_core *core, u32 ordinal)
 {
 	struct tacet_cpu *shared = core->shared;
 	u64 start = ktime_get_mono_fast_ns();
+	struct tacet_patience patience = {};
 
 	while (smp_load_acquire(&shared->ask_answered) != ordinal) {
-		u64 waited = ktime_get_mono_fast_ns() - start;
-
 		if (!answers(core))
 			return -EIO;
-		if (waited > PATIENCE_NS)
+		if (tacet_patience_ends(&patience, core, PATIENCE_NS))
 			tacet_partition_fail("a core does not answer about memory");
-		if (waited > SPIN_NS)
+		if (ktime_get_mono_fast_ns() - start > SPIN_NS)
 			usleep_range(20, 100);
 		else
 			cpu_relax();

@@ -99,6 +99,7 @@ static void on_call_enter(void *data, struct pt_regs *regs, long number)
 	tacet_futex_before_call(hosted, regs, number);
 	if (hosted) {
 		hosted->call = TACET_CALL_BEGUN;
+		tacet_native_before_call(hosted, regs, number);
 		if (number == __NR_madvise)
 			tacet_advice_before_call(hosted, regs);
 		if (number == __NR_exit && !in_ia32_syscall())
@@ -122,6 +123,7 @@ static void on_call_exit(void *data, struct pt_regs *regs, long result)
 	if (hosted) {
 		tacet_paths_after_call(hosted, regs);
 		tacet_advice_after_call(hosted, regs);
+		tacet_native_after_call(hosted, regs);
 		tacet_view_after_call(hosted, regs, result);
 		hosted->call = TACET_CALL_DONE;
 		tacet_range_forked(hosted);
@@ -198,7 +200,7 @@ static void on_exec(void *data, struct task_struct *task, pid_t old_pid, struct 
 	rcu_read_lock();
 	hosted = tacet_hosted_of(task);
 	if (hosted)
-		hosted->executed = true;	/* the end of the call parks it */
+		hosted->executed = hosted->memory_due = true;	/* the end of the call parks it */
 	rcu_read_unlock();
 }
 

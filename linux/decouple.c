@@ -315,7 +315,8 @@ bool tacet_hosted_ends(struct task_struct *task, bool whole)
  * hosted until the call's end, which puts it back. */
 static bool replaced(const struct tacet_hosted *hosted)
 {
-	return READ_ONCE(hosted->path_given) || READ_ONCE(hosted->advice_replaced);
+	return READ_ONCE(hosted->path_given) || READ_ONCE(hosted->advice_replaced) ||
+	       READ_ONCE(hosted->spoiling);
 }
 
 /* Its thread enters tacet_park(). False: it is not hosted any more. */

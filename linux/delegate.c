@@ -22,7 +22,7 @@
 #include "own.h"
 #include "tacet.h"
 
-#define RETURN_PATIENCE_S 20
+#define RETURN_PATIENCE_NS (20 * NSEC_PER_SEC)
 #define SAME_FAULT_LIMIT 16
 
 enum outcome {
@@ -99,6 +99,7 @@ static bool failed(void)
 /* Waits until the core gives the context back. -EIO: it never will. */
 static int await_return(struct tacet_hosted *hosted, struct tacet_core *core)
 {
+	struct tacet_patience patience = {};
 	int interrupted = wait_event_interruptible(hosted->wait,
 						   returned(hosted) || failed() ||
 						   READ_ONCE(hosted->leaving) ||
@@ -109,9 +110,9 @@ static int await_return(struct tacet_hosted *hosted, struct tacet_core *core)
 		return 0;
 	if (interrupted || !failed()) {
 		tacet_recall(core, hosted);
-		if (!wait_event_timeout(hosted->wait, returned(hosted) || failed(),
-					RETURN_PATIENCE_S * HZ))
-			tacet_partition_fail("a core does not give a thread back");
+		while (!wait_event_timeout(hosted->wait, returned(hosted) || failed(), HZ))
+			if (tacet_patience_ends(&patience, core, RETURN_PATIENCE_NS))
+				tacet_partition_fail("a core does not give a thread back");
 	}
 	return returned(hosted) ? 0 : -EIO;
 }
@@ -161,6 +162,7 @@ static enum outcome serve_wait(struct tacet_hosted *hosted, struct pt_regs *regs
 		return OUTCOME_LINUX;
 	}
 	tacet_state_repeat_call(regs);
+	hosted->call_seen = true;
 	return OUTCOME_LINUX;
 }
 
@@ -178,6 +180,7 @@ static enum outcome serve_event(struct tacet_hosted *hosted, struct pt_regs *reg
 		hosted->calls++;
 		tacet_paths_before_call(hosted, regs);
 		tacet_state_repeat_call(regs);
+		hosted->call_seen = true;
 		return OUTCOME_LINUX;
 	case TACET_EVENT_WAITED:
 		return serve_wait(hosted, regs);
@@ -212,6 +215,7 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	smp_store_mb(hosted->kick, false);
 	core = tacet_choose(hosted);
 	WRITE_ONCE(hosted->posted_at, jiffies);
+	hosted->call_seen = false;
 	tacet_rseq_enter(core);
 	tacet_state_save(hosted->context, regs);
 	hosted->context->root = hosted->space->root_address;
@@ -231,6 +235,7 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 		return OUTCOME_SOON;
 	if (error)
 		return lose();
+	hosted->sent_back = 0;
 	WRITE_ONCE(hosted->context->state, TACET_CONTEXT_LINUX);
 	tacet_charge(hosted);
 	tacet_count_turn(hosted, user_tsc);
@@ -266,15 +271,18 @@ static enum outcome at_boundary(struct tacet_hosted *hosted, struct pt_regs *reg
 }
 
 /* A new program: from here on its anonymous memory is the partition's, or, if that
- * cannot be, Linux's as ever. */
+ * cannot be, Linux's as ever. It has asked for none yet: nor for its break. */
 static void own_memory(struct tacet_hosted *hosted)
 {
-	struct tacet_range *range = tacet_range_get(current->mm);
-
-	if (range)	/* a signal came since */
-		tacet_range_put(range);
-	else
+	if (!tacet_looked_at())
 		tacet_range_create(hosted->process->flags & TACET_HOST_POPULATE);
+}
+
+/* It stays on Linux, who knows how long, and its calls about memory are Linux's. */
+static enum outcome stay(void)
+{
+	tacet_range_leave_mine();
+	return OUTCOME_SOON;
 }
 
 static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
@@ -287,6 +295,9 @@ static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 		return lose();
 	if (READ_ONCE(hosted->leaving))
 		return OUTCOME_DROP;
+	if (hosted->memory_due && hosted->process->flags & TACET_HOST_OWN_MEMORY)
+		own_memory(hosted);
+	hosted->memory_due = false;
 	if (signal_pending(current)) {
 		hosted->signals++;
 		return OUTCOME_SOON;
@@ -296,13 +307,11 @@ static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 		return OUTCOME_TICK;
 	}
 	if (!tacet_state_hostable(regs))
-		return OUTCOME_SOON;
+		return stay();
 	if (tacet_counted(current)) {
 		tacet_counted_tell(hosted);
-		return OUTCOME_SOON;
+		return stay();
 	}
-	if (hosted->executed && hosted->process->flags & TACET_HOST_OWN_MEMORY)
-		own_memory(hosted);
 	error = enter_space(hosted);
 	if (error)	/* a signal came while the mm was being prepared? */
 		return error == -EINTR ? OUTCOME_SOON : OUTCOME_DROP;
@@ -344,11 +353,14 @@ void tacet_park(struct callback_head *work)
 			tacet_sysfs_add(hosted->process);
 		while (outcome == OUTCOME_AGAIN)
 			outcome = step(hosted, regs);
-		if (outcome == OUTCOME_SOON)
+		if (outcome == OUTCOME_SOON) {
+			hosted->memory_due = false;	/* it runs before it asks again */
 			arm_soon(hosted, 1);
-		else if (outcome == OUTCOME_TICK)
+		}
+		if (outcome == OUTCOME_TICK)
 			arm_soon(hosted, 3);
-		if (outcome == OUTCOME_DROP || READ_ONCE(hosted->leaving))
+		if (outcome == OUTCOME_DROP || READ_ONCE(hosted->leaving) ||
+		    tacet_native_for_long(hosted))
 			tacet_range_leave_mine();	/* it goes on without us: so does that */
 		tacet_end(hosted, outcome == OUTCOME_DROP);
 	} else {

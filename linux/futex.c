@@ -80,7 +80,7 @@ static u32 wake_on_cores(struct tacet_space *space, const struct wake *wake)
 {
 	struct tacet_core *core = &tacet_partition.cores[READ_ONCE(space->last_core)];
 	struct tacet_cpu *shared = core->shared;
-	u64 start = ktime_get_mono_fast_ns();
+	struct tacet_patience patience = {};
 	u32 ordinal, woken;
 
 	spin_lock(&core->wake_lock);
@@ -97,7 +97,7 @@ static u32 wake_on_cores(struct tacet_space *space, const struct wake *wake)
 		if (READ_ONCE(tacet_partition.failed) ||
 		    READ_ONCE(shared->state) != TACET_CPU_ONLINE)
 			break;
-		if (ktime_get_mono_fast_ns() - start > WAKE_PATIENCE_NS)
+		if (tacet_patience_ends(&patience, core, WAKE_PATIENCE_NS))
 			tacet_partition_fail("a core does not wake waiting threads");
 		cpu_relax();
 	}

@@ -242,7 +242,7 @@ static int map_range(struct tacet_range *range, struct file *file)
 }
 
 /* Limits on address space or data would count all of the range, or none of it. */
-static bool unlimited(void)
+bool tacet_range_unlimited(void)
 {
 	return rlimit(RLIMIT_AS) == RLIM_INFINITY && rlimit(RLIMIT_DATA) == RLIM_INFINITY;
 }
@@ -255,7 +255,7 @@ int tacet_range_create(bool eager)
 	struct file *file;
 	int error;
 
-	if (!tacet_partition.memory || !unlimited() || tacet_policy_excludes() ||
+	if (!tacet_partition.memory || !tacet_range_unlimited() || tacet_policy_excludes() ||
 	    current->personality & READ_IMPLIES_EXEC)
 		return -EOPNOTSUPP;
 	range = tacet_range_new(current->mm);

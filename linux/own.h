@@ -50,6 +50,7 @@ int tacet_range_init(void);
 void tacet_range_exit(void);
 unsigned int tacet_range_count(void);
 int tacet_range_create(bool eager);
+bool tacet_range_unlimited(void);	/* the calling process */
 struct tacet_range *tacet_range_new(struct mm_struct *mm);
 void tacet_range_publish(struct tacet_range *range);
 struct tacet_range *tacet_range_find(struct mm_struct *mm);	/* RCU */
@@ -131,7 +132,12 @@ void tacet_own_before_post(struct tacet_hosted *hosted);
 void tacet_own_signal(unsigned long address, u64 error);
 int tacet_own_fault(struct tacet_hosted *hosted, unsigned long address, u64 error);
 
-/* own_core.c: the same */
+/* own_native.c: around a call on Linux; RCU */
+void tacet_native_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number);
+void tacet_native_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
+bool tacet_native_for_long(const struct tacet_hosted *hosted);	/* the thread's own context */
+
+/* own_core.c: the thread's own context */
 void tacet_own_before_signals(void);
 void tacet_own_before_exception(unsigned int vector);
 

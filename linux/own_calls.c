@@ -128,17 +128,19 @@ static void await_others(struct tacet_range *range)
 		usleep_range(20, 100);
 }
 
-/* The same is refused again and again, whatever is done about it. Calls that succeed on the
- * core are not seen here: only what was refused tells one from the next. */
+/* The same is refused again and again, whatever is done about it: and the core has served
+ * nothing else of the thread meanwhile. */
 static bool refused_again(struct tacet_hosted *hosted)
 {
 	const struct tacet_context *context = hosted->context;
 
 	if (context->refused_start != hosted->own_refused_start ||
-	    context->refused_end != hosted->own_refused_end)
+	    context->refused_end != hosted->own_refused_end ||
+	    context->local_calls != hosted->own_local_calls)
 		hosted->own_repeats = 0;
 	hosted->own_refused_start = context->refused_start;
 	hosted->own_refused_end = context->refused_end;
+	hosted->own_local_calls = context->local_calls;
 	return ++hosted->own_repeats > SAME_CALL_LIMIT;
 }
 
@@ -191,12 +193,14 @@ bool tacet_own_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 	return false;
 }
 
-/* Before the thread goes to a core: whose calls all go to Linux, has Linux's memory. */
+/* Before the thread goes to a core: whose calls all go to Linux, has Linux's memory, and so has whom somebody else has
+ * limited. */
 void tacet_own_before_post(struct tacet_hosted *hosted)
 {
 	struct tacet_range *range = hosted->space->range;
 
-	if (range && READ_ONCE(range->state) != TACET_RANGE_GONE && tacet_looked_at())
+	if (range && READ_ONCE(range->state) != TACET_RANGE_GONE &&
+	    (tacet_looked_at() || !tacet_range_unlimited()))
 		tacet_range_leave(range);
 }
 

@@ -60,7 +60,7 @@ struct tacet_core {
 	u64 last_return_ns;		/* when one came back; by the threads */
 	spinlock_t wake_lock;		/* who asks shared->wake_* */
 	/* the watch's memory, under the watch's work item only */
-	u64 watched_entries;
+	u64 watched_steps;
 	unsigned int stuck_jiffies;
 };
 
@@ -185,15 +185,20 @@ struct tacet_hosted {
 	u64 space_root;			/* physical; 0: none. Read by others under RCU */
 	enum tacet_call call;		/* the last one */
 	bool executed;			/* a new program: prepare its memory */
+	bool memory_due;		/* a new program has not run yet: now it may get a range */
 	struct tacet_range *copied;	/* by its fork that is under way, referenced, or NULL */
 	unsigned long path_asked, path_given;	/* of the call in progress, or 0 */
 	unsigned int futex_wait;	/* what the call in progress counts as; futex.c */
 	unsigned long advised;		/* by the call in progress, when replaced */
 	bool advice_replaced;
+	bool call_seen;			/* it is making a call that a core or own_calls.c has seen */
+	const struct tacet_spoiling *spoiling;	/* of the call in progress, or NULL; own_native.c */
+	unsigned long spoilt;		/* its argument */
+	unsigned int sent_back;		/* calls to be made on a core, since it was on one */
 	u64 fault_address, fault_ip;	/* the last page fault, to notice a repetition */
 	unsigned int fault_repeats;
 	unsigned int own_repeats;	/* of a call that finds its memory mirrored */
-	u64 own_refused_start, own_refused_end;	/* the last time; own_calls.c */
+	u64 own_refused_start, own_refused_end, own_local_calls;	/* the last time; own_calls.c */
 	u64 signals;
 	u64 calls;
 };
@@ -274,7 +279,11 @@ void tacet_state_repeat_call(struct pt_regs *regs);
 void tacet_state_repeat_exception(struct pt_regs *regs, u64 vector);
 
 /* ikc.c: any context unless said otherwise */
+struct tacet_patience {
+	u64 since_ns, filled;
+};
 void tacet_attention(struct tacet_core *core, u32 bits);
+bool tacet_patience_ends(struct tacet_patience *patience, const struct tacet_core *core, u64 limit_ns);
 int tacet_post(struct tacet_core *core, struct tacet_hosted *hosted);
 void tacet_retarget(struct tacet_core *core);
 void tacet_recall(struct tacet_core *core, struct tacet_hosted *hosted);

@@ -30,15 +30,15 @@ static bool somebody_waits;
 static bool stuck(struct tacet_core *core)
 {
 	const struct tacet_cpu *shared = core->shared;
-	u64 entries = READ_ONCE(shared->kernel_entries);
+	u64 steps = READ_ONCE(shared->kernel_entries) + READ_ONCE(shared->frames_filled);
 	bool suspicious = READ_ONCE(shared->mode) == TACET_MODE_KERNEL ||
 			  READ_ONCE(shared->attention);
 
-	if (!suspicious || entries != core->watched_entries)
+	if (!suspicious || steps != core->watched_steps)
 		core->stuck_jiffies = 0;
 	else
 		core->stuck_jiffies += period;
-	core->watched_entries = entries;
+	core->watched_steps = steps;
 	return core->stuck_jiffies > STUCK_PERIOD;
 }
 

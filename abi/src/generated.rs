@@ -708,7 +708,7 @@ pub struct tacet_cpu {
     pub last_words: tacet_last_words,
     pub clock_tsc: __u64,
     pub clock_monotonic_ns: __u64,
-    pub reserved5: __u64,
+    pub frames_filled: __u64,
     pub doorbells_from_cores: __u32,
     pub reserved6: [__u32; 15usize],
     pub ask_arguments: [__u64; 4usize],
@@ -770,7 +770,7 @@ const _: () = {
     ["Offset of field: tacet_cpu::clock_tsc"][::core::mem::offset_of!(tacet_cpu, clock_tsc) - 1896usize];
     ["Offset of field: tacet_cpu::clock_monotonic_ns"]
         [::core::mem::offset_of!(tacet_cpu, clock_monotonic_ns) - 1904usize];
-    ["Offset of field: tacet_cpu::reserved5"][::core::mem::offset_of!(tacet_cpu, reserved5) - 1912usize];
+    ["Offset of field: tacet_cpu::frames_filled"][::core::mem::offset_of!(tacet_cpu, frames_filled) - 1912usize];
     ["Offset of field: tacet_cpu::doorbells_from_cores"]
         [::core::mem::offset_of!(tacet_cpu, doorbells_from_cores) - 1920usize];
     ["Offset of field: tacet_cpu::reserved6"][::core::mem::offset_of!(tacet_cpu, reserved6) - 1924usize];

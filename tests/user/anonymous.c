@@ -141,6 +141,11 @@ static void advice(void)
 	CHECK_ERRNO(madvise(p, 2 * HUGE, MADV_DONTNEED), ENOMEM);
 	CHECK(zero(p, HUGE) && zero(p + HUGE + PAGE, HUGE - PAGE));
 	CHECK_ERRNO(madvise(p, PAGE, 9999), EINVAL);
+	CHECK(mprotect(p, PAGE, PROT_READ) == 0 && mprotect(p + 2 * PAGE, PAGE, PROT_NONE) == 0);
+	CHECK(madvise(p, PAGE, MADV_POPULATE_READ) == 0 && madvise(p + PAGE, PAGE, MADV_POPULATE_WRITE) == 0);
+	CHECK_ERRNO(madvise(p, 2 * PAGE, MADV_POPULATE_WRITE), EINVAL);
+	CHECK_ERRNO(madvise(p, 3 * PAGE, MADV_POPULATE_READ), EINVAL);
+	CHECK_ERRNO(madvise(p + HUGE - PAGE, 2 * PAGE, MADV_POPULATE_READ), ENOMEM);
 	CHECK(munmap(p, 2 * HUGE) == 0);
 	say("advice\n");
 }
@@ -160,6 +165,10 @@ static void moves(void)
 	CHECK(filled(wall + PAGE, HUGE, p) && filled(wall, PAGE, wall) && touch(q, 0) == SEGV_MAPERR);
 	CHECK_ERRNO(mremap(q, PAGE, 2 * PAGE, MREMAP_MAYMOVE), EFAULT);
 	CHECK_ERRNO(mremap(wall + 1, PAGE, PAGE, 0), EINVAL);
+	/* Two mappings do not grow as one. */
+	CHECK(mprotect(wall, PAGE, PROT_READ) == 0);
+	CHECK_ERRNO(mremap(wall, 2 * PAGE, 3 * HUGE, MREMAP_MAYMOVE), EFAULT);
+	CHECK_ERRNO(syscall(SYS_mmap, NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 1ul), EINVAL);
 	CHECK(munmap(wall, 2 * HUGE) == 0 && munmap(q, 6 * HUGE) == 0);
 	say("moves\n");
 }

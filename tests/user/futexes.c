@@ -65,6 +65,15 @@ static void wait_and_wake(void)
 	CHECK(now_ns(CLOCK_MONOTONIC) - before >= 5000000);
 	CHECK_ERRNO(futex(&word, FUTEX_WAIT_BITSET_PRIVATE, 0, &past, NULL, 1), ETIMEDOUT);
 	CHECK_ERRNO(futex((uint32_t *)((char *)&word + 1), FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0), EINVAL);
+	/* A clock is named, where none may be, or for nothing. */
+	CHECK_ERRNO(futex(&word, FUTEX_WAIT_PRIVATE | FUTEX_CLOCK_REALTIME, 0, NULL, NULL, 0), ENOSYS);
+	CHECK_ERRNO(futex(&word, FUTEX_WAKE_PRIVATE | FUTEX_CLOCK_REALTIME, 1, NULL, NULL, 0), ENOSYS);
+	CHECK_ERRNO(futex(&word, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME, 1, NULL, NULL, 1), EAGAIN);
+	CHECK_ERRNO(futex(&word, FUTEX_WAIT_BITSET_PRIVATE, 0, NULL, NULL, 0), EINVAL);
+	CHECK_ERRNO(futex(&word, FUTEX_WAKE_BITSET_PRIVATE, 1, NULL, NULL, 0), EINVAL);
+	CHECK_ERRNO(futex(&word, FUTEX_CMP_REQUEUE_PRIVATE, -1, (void *)1, &other, 0), EINVAL);
+	CHECK_ERRNO(futex(&word, FUTEX_CMP_REQUEUE_PRIVATE, 1, (void *)-1, &other, 0), EINVAL);
+	CHECK_ERRNO(futex(&word, FUTEX_CMP_REQUEUE_PRIVATE, 1, (void *)1, &other, 1), EAGAIN);
 	CHECK_ERRNO(futex((uint32_t *)4096, FUTEX_WAIT, 0, NULL, NULL, 0), EFAULT);
 	for (int i = 0; i < 6; i++)
 		CHECK(!pthread_create(&threads[i], NULL, wait_once, NULL));

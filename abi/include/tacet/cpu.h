@@ -120,8 +120,8 @@ struct tacet_cpu {
 	__u64 drops;			/* times it left an address space on request */
 	__u32 state;			/* enum tacet_cpu_state, released last */
 	__u32 mode;			/* enum tacet_cpu_mode */
-	__u64 kernel_entries;		/* grows whenever the core comes from user mode or idle,
-					   and while it waits for another core's work */
+	__u64 kernel_entries;		/* grows whenever the core comes from user mode, and
+					   while it waits for another core's work */
 	__u32 current_context;		/* number of the context entered last; a hint */
 	__u32 blocked;			/* posted contexts that wait in local calls */
 	__u32 wake_woken;		/* or moved: the answer to wake_requested == wake_answered */
@@ -147,7 +147,8 @@ struct tacet_cpu {
 	 * after; 0 while the other one changes, or where the two do not keep step */
 	__u64 clock_tsc;
 	__u64 clock_monotonic_ns;
-	__u64 reserved5;
+	/* the core: runs of frames that it has zeroed or copied; grows during long work */
+	__u64 frames_filled;
 
 	/* offset 1920: other cores, atomically */
 	__u32 doorbells_from_cores;

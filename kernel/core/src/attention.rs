@@ -32,7 +32,10 @@ pub fn serve(core: &mut Core, queue: &mut Queue, frames: Option<&mut Frames>, wa
     resume_woken(core, queue, waits, loaded);
     // a recall may have been asked for before its context came
     if requests & (TACET_ATTENTION_RECALL | TACET_ATTENTION_INBOX) != 0 {
-        recall_queued(core, queue, waits);
+        recall_queued(core, queue);
+    }
+    if requests & TACET_ATTENTION_RECALL != 0 {
+        futex::return_recalled(core, waits);
     }
     if requests & TACET_ATTENTION_TEST != 0 {
         test(core);
@@ -67,11 +70,10 @@ fn resume_woken(core: &mut Core, queue: &mut Queue, waits: &mut Waits, loaded: b
     });
 }
 
-fn recall_queued(core: &mut Core, queue: &mut Queue, waits: &mut Waits) {
+fn recall_queued(core: &mut Core, queue: &mut Queue) {
     while let Some(thread) = queue.take(|t| core.context(t).is_some_and(|context| context.recalled())) {
         core.give_back(thread, TACET_EVENT_RECALLED);
     }
-    futex::return_recalled(core, waits);
 }
 
 fn test(core: &Core) {

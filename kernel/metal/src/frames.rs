@@ -58,7 +58,7 @@ pub struct Frames {
     placing: Placing,
     /// Where this core looks for addresses, in the ranges that it was at work in last.
     pub arenas: Arenas,
-    counters: [NonNull<u64>; 2],
+    counters: [NonNull<u64>; 3],
     /// The block that was last found: most frames in a row are of one.
     block: Cell<Block>,
 }
@@ -189,6 +189,11 @@ impl Frames {
         index
     }
 
+    /// Linux takes a core for hanging that says nothing for long.
+    fn count_filled(&self) {
+        count(self.counters.get(2), 1);
+    }
+
     fn entry(&self, table: u64, index: u16) -> &AtomicU64 {
         let table = self.content(table, 0).cast::<u64>();
         // SAFETY: (1) a frame of the pool, mapped for as long as the core runs; (2) the
@@ -238,11 +243,11 @@ impl Leaving {
 }
 
 /// Only this core writes its counters.
-fn count(counter: Option<&NonNull<u64>>, frames: u64) {
+fn count(counter: Option<&NonNull<u64>>, more: u64) {
     if let Some(&counter) = counter {
         // SAFETY: mapped and aligned; Linux only reads it.
         let counter = unsafe { AtomicU64::from_ptr(counter.as_ptr()) };
-        counter.store(counter.load(Ordering::Relaxed).wrapping_add(frames), Ordering::Relaxed);
+        counter.store(counter.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
     }
 }
 
@@ -348,6 +353,7 @@ impl Memory for Frames {
         let content = self.content(frame, order);
         // SAFETY: all of it is frames of the pool, which this core was handed.
         unsafe { content.write_bytes(0, (TACET_PAGE_BYTES as usize) << order) };
+        self.count_filled();
     }
 
     fn copy(&mut self, from: u64, to: u64, order: u8) {
@@ -355,5 +361,6 @@ impl Memory for Frames {
         // SAFETY: both are frames of the pool; `to` was just handed out, so they are not
         // the same. A program may write `from` meanwhile: bytes are copied, not values.
         unsafe { core::ptr::copy_nonoverlapping(from, to, (TACET_PAGE_BYTES as usize) << order) };
+        self.count_filled();
     }
 }

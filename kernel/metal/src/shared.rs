@@ -156,14 +156,15 @@ impl Shared {
         field!(self, AtomicU32, ask_answered).store(question.ordinal, Ordering::Release);
     }
 
-    /// Where frames taken and returned are counted.
-    pub fn frame_counters(&self) -> [NonNull<u64>; 2] {
+    /// Where frames taken, returned and filled are counted.
+    pub fn frame_counters(&self) -> [NonNull<u64>; 3] {
         let page = self.page.as_ptr();
-        // SAFETY: both are fields of the mapped page.
+        // SAFETY: all are fields of the mapped page.
         unsafe {
             [
                 NonNull::new_unchecked(&raw mut (*page).frames_taken),
                 NonNull::new_unchecked(&raw mut (*page).frames_returned),
+                NonNull::new_unchecked(&raw mut (*page).frames_filled),
             ]
         }
     }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Unmapping, protecting and advising; and the steps of which all changes are made.
 
-use super::{Outcome, Range, Refusal, Work};
+use super::{BAD_ADDRESS, INVALID, IO_ERROR, NO_MEMORY, Outcome, Range, Refusal, Work};
 use tacet_logic::frames::Policy;
 use tacet_logic::paging::{Attributes, Protection, Span};
-
-/// Errors as a call gives them.
-const NO_MEMORY: u64 = -12i64 as u64;
-const IO_ERROR: u64 = -5i64 as u64;
-const BAD_ADDRESS: u64 = -14i64 as u64;
 
 impl Range<'_> {
     /// mprotect(2)
     pub fn protect(&mut self, span: Span, protection: Protection) -> Outcome {
+        if protection.execute {
+            self.change(span.pieces(), |work| {
+                work.stale |= work.space.divide_all(span).map_err(|_| Refusal::Beyond)?;
+                Ok(())
+            })?;
+        }
         self.change(span.pieces(), |work| {
             work.unmirrored(span)?;
             work.before_hole(span, |work, part| {
@@ -39,9 +40,13 @@ impl Range<'_> {
         })
     }
 
-    /// Puts frames behind all pages.
-    pub fn populate(&mut self, span: Span) -> Outcome {
+    /// Puts frames behind all pages, if they may be touched so.
+    pub fn populate(&mut self, span: Span, access: Protection) -> Outcome {
         self.change(span.pieces(), |work| {
+            let forbidden = work.space.forbidden(span, access).filter(|_| !access.is_none());
+            if forbidden.is_some_and(|page| work.space.hole(span).is_none_or(|hole| page < hole)) {
+                return Ok(INVALID);
+            }
             work.before_hole(span, |work, part| work.space.populate(part).map_err(|_| Refusal::Beyond))
         })
     }

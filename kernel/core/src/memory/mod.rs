@@ -3,7 +3,7 @@
 //! addresses that Linux set aside, served without Linux.
 //!
 //! The range's page table is the only truth (`tacet_logic::paging`). One lock for
-//! each range lets one core at a time change it, and Linux read it. What a call takes
+//! each of its pieces lets one core at a time change that, and Linux read it. What a call takes
 //! away is gone from every TLB before the lock is free again. What Linux maps of it
 //! on its side ("mirrors", `linux/own.c`) is never changed here: the call goes to
 //! Linux first, which unmaps that and sends the thread to try again. What cannot be
@@ -23,6 +23,13 @@ use tacet_abi::{
 };
 use tacet_logic::paging::{AddressSpace, Error, Protection, Span};
 use tacet_metal::{Context, Core, Frames, Leaving, Own, OwnHeld};
+
+/// Errors as a call gives them.
+const IO_ERROR: u64 = -5i64 as u64;
+const NO_MEMORY: u64 = -12i64 as u64;
+const BAD_ADDRESS: u64 = -14i64 as u64;
+const EXISTS: u64 = -17i64 as u64;
+const INVALID: u64 = -22i64 as u64;
 
 /// The pages of an address and what is behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

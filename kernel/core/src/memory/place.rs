@@ -6,14 +6,10 @@
 //! meet. What is unmapped is found again first, so that a program which maps and unmaps
 //! in turn gets the same addresses.
 
-use super::{Outcome, Range, Refusal, Work};
+use super::{BAD_ADDRESS, EXISTS, NO_MEMORY, Outcome, Range, Refusal, Work};
 use tacet_abi::TACET_OWN_BREAK_PAGES;
 use tacet_logic::paging::{Attributes, Error, Span};
 use tacet_logic::ranges::{Arena, Outcome as Found, Request};
-
-/// Errors as a call gives them.
-const NO_MEMORY: u64 = -12i64 as u64;
-const EXISTS: u64 = -17i64 as u64;
 
 /// What became of a mapping that was to be resized.
 enum Resized {
@@ -93,8 +89,7 @@ impl Range<'_> {
                         return Ok(Err(error));
                     }
                     work.unmirrored(old)?;
-                    work.carry(old, to)?;
-                    Ok(Ok(to.first()))
+                    work.carry(old, to).map_or_else(without_room, |()| Ok(Ok(to.first())))
                 })?;
                 match moved.ok_or(Refusal::Beyond)? {
                     Ok(first) => first,
@@ -120,7 +115,7 @@ impl Range<'_> {
             if let Some(rest) = Span::new(kept.end(), old.pages() - kept.pages()) {
                 work.remove(rest)?;
             }
-            work.carry(kept, to).map(Ok)
+            work.carry(kept, to).map_or_else(without_room, |()| Ok(Ok(())))
         })?;
         Ok(moved.map_or_else(|error| error, |()| self.address(to.first())))
     }
@@ -177,6 +172,14 @@ impl Range<'_> {
     }
 }
 
+/// What did not fit into the partition is an error of the call; all else is Linux's to do.
+fn without_room<T>(error: Error) -> Result<Result<T, u64>, Refusal> {
+    match error {
+        Error::NoFrame | Error::NoTable => Ok(Err(NO_MEMORY)),
+        _ => Err(Refusal::Beyond),
+    }
+}
+
 /// The pieces of both, and what is between them.
 fn both(one: Span, other: Span) -> core::ops::Range<u32> {
     let (one, other) = (one.pieces(), other.pieces());
@@ -196,7 +199,7 @@ impl Work<'_> {
     /// Moves the break from page `old` to page `new`, where it is `wanted`; false if something is in the way.
     fn move_break(&mut self, (old, new): (u32, u32), wanted: u64, attributes: Attributes) -> Result<bool, Refusal> {
         if let Some(more) = Span::new(old, new.saturating_sub(old))
-            && !self.map_if_free(more, attributes, Refusal::Beyond)?
+            && !self.grow_break(more, attributes)?
         {
             return Ok(false);
         }
@@ -205,6 +208,15 @@ impl Work<'_> {
         }
         self.held.set_program_break(wanted);
         Ok(true)
+    }
+
+    /// False: something is in the way, or there is no room.
+    fn grow_break(&mut self, more: Span, attributes: Attributes) -> Result<bool, Refusal> {
+        match self.space.map(more, attributes) {
+            Ok(()) => Ok(true),
+            Err(Error::Occupied(_) | Error::NoFrame | Error::NoTable) => Ok(false),
+            Err(_) => Err(Refusal::Beyond),
+        }
     }
 
     fn resize(&mut self, old: Span, pages: u32) -> Result<Resized, Refusal> {
@@ -217,21 +229,30 @@ impl Work<'_> {
             }
             return Ok(Resized::Done(old.first()));
         }
+        if !self.space.is_one_mapping(old) {
+            return Ok(Resized::Failed(BAD_ADDRESS));
+        }
         match self.space.grow(old, pages - old.pages()) {
             Ok(()) => Ok(Resized::Done(old.first())),
             Err(Error::Occupied(_) | Error::Outside) => Ok(Resized::Elsewhere),
+            Err(Error::NoFrame | Error::NoTable) => Ok(Resized::Failed(NO_MEMORY)),
             Err(_) => Err(Refusal::Beyond),
         }
     }
 
     /// Moves all of `from` to the beginning of `to`, which is free, and maps the rest of
-    /// it alike. Linux maps nothing of `from`.
-    fn carry(&mut self, from: Span, to: Span) -> Result<(), Refusal> {
-        if let Some(rest) = Span::new(to.first() + from.pages(), to.pages() - from.pages()) {
+    /// it alike. Linux maps nothing of `from`. All or nothing.
+    fn carry(&mut self, from: Span, to: Span) -> Result<(), Error> {
+        let rest = Span::new(to.first() + from.pages(), to.pages() - from.pages());
+        if let Some(rest) = rest {
             let last = self.space.view(from.end() - 1).and_then(|view| view.entry.attributes());
-            self.space.map(rest, last.ok_or(Refusal::Beyond)?).map_err(|_| Refusal::Beyond)?;
+            self.space.map(rest, last.ok_or(Error::Unmapped(from.end() - 1))?)?;
         }
-        let moved = self.space.shift(from, to.first()).map_err(|_| Refusal::Beyond)?;
+        let moved = self.space.shift(from, to.first()).inspect_err(|_| {
+            // it was free, and nobody has seen it
+            let leaving = &mut self.leaving;
+            let _ = rest.map(|rest| self.space.unmap(rest, |new| leaving.retire(new)));
+        })?;
         self.stale |= moved.pages != 0;
         Ok(())
     }

@@ -56,9 +56,10 @@ pub fn futex(call: &Call<'_>) -> Served {
     if operation == WAKE | PRIVATE_FLAG {
         return wake(call, address, value, MATCH_ANY);
     }
-    // The clock means nothing without a time limit.
     let plain = operation & !PRIVATE_FLAG;
-    match if timeout == 0 { plain & !CLOCK_REALTIME } else { plain } {
+    // The clock means nothing without a time limit; but not every operation may name one.
+    let clockless = timeout == 0 && plain == WAIT_BITSET | CLOCK_REALTIME;
+    match if clockless { WAIT_BITSET } else { plain } {
         WAIT if timeout == 0 => wait(call, address, value, MATCH_ANY, None),
         WAIT_BITSET if timeout == 0 && third as u32 != 0 => wait(call, address, value, third as u32, None),
         // by CLOCK_MONOTONIC, and not from now on: Linux can go on with it

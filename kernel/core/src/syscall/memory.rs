@@ -28,9 +28,9 @@ const MREMAP_MAYMOVE: u64 = 1;
 const MREMAP_FIXED: u64 = 2;
 
 pub fn mmap(call: &Call<'_>) -> Served {
-    let [address, bytes, protection, flags, ..] = call.context.arguments();
+    let [address, bytes, protection, flags, _, offset] = call.context.arguments();
     serve(call, |range| {
-        let ours = flags & !MAP_ORDINARY == 0 && flags & 0x2f == MAP_PRIVATE_ANONYMOUS;
+        let ours = flags & !MAP_ORDINARY == 0 && flags & 0x2f == MAP_PRIVATE_ANONYMOUS && offset == 0;
         let wanted = wanted(protection);
         let fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) != 0;
         let extent = range.extent(address, bytes);
@@ -95,16 +95,18 @@ pub fn madvise(call: &Call<'_>) -> Served {
     serve(call, |range| {
         let span = inside(range, address, bytes)?;
         match advice as u32 {
-            // NORMAL, RANDOM, SEQUENTIAL, DONTDUMP, DODUMP, COLD, PAGEOUT
-            0..=2 | 16 | 17 | 20 | 21 => range.advise(span, |attributes| attributes),
-            // WILLNEED, POPULATE_READ, POPULATE_WRITE, COLLAPSE
-            3 | 22 | 23 | 25 => range.populate(span),
+            // NORMAL, RANDOM, SEQUENTIAL, WILLNEED, DONTDUMP, DODUMP, COLD, PAGEOUT
+            0..=3 | 16 | 17 | 20 | 21 => range.advise(span, |attributes| attributes),
+            // POPULATE_READ, POPULATE_WRITE, COLLAPSE
+            22 => range.populate(span, Protection::READ),
+            23 => range.populate(span, Protection::READ_WRITE),
+            25 => range.populate(span, Protection::NONE),
             // DONTNEED, FREE, DONTNEED_LOCKED
             4 | 8 | 24 => range.discard(span),
             // HUGEPAGE, NOHUGEPAGE
             14 => range.advise(span, |attributes| Attributes { small: false, ..attributes }),
             15 => range.advise(span, |attributes| Attributes { small: true, ..attributes }),
-            // REMOVE to WIPEONFORK and KEEPONFORK; poison and guards
+            // REMOVE to UNMERGEABLE, WIPEONFORK and KEEPONFORK; poison and guards
             9..=13 | 18 | 19 | 100..=110 => Err(Refusal::Beyond),
             _ => Err(Refusal::Elsewhere), // an error
         }

@@ -107,9 +107,10 @@ impl Protection {
 }
 
 impl Attributes {
-    /// The largest page in which it may lie.
+    /// The largest page in which it may lie. What may be executed is never in a large one ([`crate::paging`], "iTLB
+    /// multi-hit").
     pub const fn largest(self) -> PageSize {
-        if self.small { PageSize::Kib4 } else { PageSize::Gib1 }
+        if self.small || self.protection.execute { PageSize::Kib4 } else { PageSize::Gib1 }
     }
 
     /// The same with another protection.

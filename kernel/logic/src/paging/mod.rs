@@ -39,8 +39,8 @@
 //! bits set, so it never writes one. It may keep what it has read: until the
 //! caller has flushed, a large translation may stand beside its parts, with the
 //! same frames. Processors with the "iTLB multi-hit" erratum (CVE-2018-12207)
-//! do not bear that for code: there the caller maps what is executable with
-//! [`Attributes::small`], so that it is never divided.
+//! do not bear that for code: so what may be executed is never in a large page
+//! ([`Attributes::largest`]), and what is in one is divided, and flushed, before it may be.
 //!
 //! **Linux**, at any time and without the right, when a forwarded call touches
 //! the range. It writes one bit only. A walk of Linux is:

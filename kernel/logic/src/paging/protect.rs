@@ -5,7 +5,7 @@ use super::entry::{Attributes, Entry, Leaf, Protection};
 use super::error::Error;
 use super::memory::Memory;
 use super::space::AddressSpace;
-use super::span::Span;
+use super::span::{PageSize, Span};
 use super::unmap::Removed;
 
 impl<M: Memory> AddressSpace<'_, M> {
@@ -18,6 +18,9 @@ impl<M: Memory> AddressSpace<'_, M> {
     /// clear from here on. O(entries), besides the zeroing of what is populated.
     pub fn protect(&mut self, span: Span, protection: Protection) -> Result<Removed, Error> {
         self.check(span, |entry| entry != Entry::Absent).map_err(Error::Unmapped)?;
+        if protection.execute {
+            self.divide_all(span)?;
+        }
         let opens = |old: Attributes| old.protection.is_none() && !protection.is_none();
         let staged = self.stage(span, |attributes| attributes.eager && opens(attributes));
         match staged.and_then(|()| self.spares(span, false)) {
@@ -30,6 +33,23 @@ impl<M: Memory> AddressSpace<'_, M> {
         let lost = self.change(span, |attributes| attributes.with(protection));
         self.commit(span);
         Ok(lost)
+    }
+
+    /// Divides all pages of `span` into the smallest, and says whether there were larger ones.
+    ///
+    /// What is to be executed is divided, and flushed from the TLBs, before it may be: [`Self::protect`] does the first
+    /// itself. O(entries).
+    pub fn divide_all(&mut self, span: Span) -> Result<bool, Error> {
+        let (mut page, mut any) = (span.first(), false);
+        while page < span.end() {
+            let mut slot = self.find(page);
+            if matches!(slot.entry, Entry::Leaf(_)) && slot.size > PageSize::Kib4 {
+                slot = self.divide(page, PageSize::Kib4)?;
+                any = true;
+            }
+            page = self.after(&slot, span.end());
+        }
+        Ok(any)
     }
 
     /// Changes what is remembered besides the protection: NUMA policy, eager or not, small pages only (`mbind`,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What is mapped where: for `/proc/PID/maps`, `mincore`, and the search for free addresses.
 
-use super::entry::{Attributes, Entry};
+use super::entry::{Attributes, Entry, Protection};
 use super::memory::Memory;
 use super::space::AddressSpace;
 use super::span::{PAGES, PageSize, Span};
@@ -48,6 +48,19 @@ impl<M: Memory> AddressSpace<'_, M> {
     /// Whether Linux may map any of `span`, or of a page that reaches into it. O(entries).
     pub fn mirrored(&self, span: Span) -> bool {
         self.check(span, |entry| !matches!(entry, Entry::Leaf(leaf) if leaf.mirrored)).is_err()
+    }
+
+    /// The first page of `span` that is mapped and does not allow `access`. O(entries).
+    pub fn forbidden(&self, span: Span, access: Protection) -> Option<u32> {
+        let allows = |entry: Entry| entry.attributes().is_none_or(|attributes| attributes.protection.allows(access));
+        self.check(span, allows).err()
+    }
+
+    /// All of `span` is mapped with one protection and one policy: on Linux, it is one mapping. O(entries).
+    pub fn is_one_mapping(&self, span: Span) -> bool {
+        let kind = |entry: Entry| entry.attributes().map(|attributes| (attributes.protection, attributes.policy));
+        let first = kind(self.find(span.first()).entry);
+        first.is_some() && self.check(span, |entry| kind(entry) == first).is_ok()
     }
 
     /// The first page of `span` that is not mapped. O(entries).
