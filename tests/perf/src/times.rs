@@ -65,7 +65,7 @@ fn faults(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
     let words = [PAGES.to_string(), "3".to_owned()];
     let (native, hosted) = in_turns(guest, "pagefault", "fault_ns", &words)?;
     let how = format!(
-        "first touches of {PAGES} anonymous 4 KiB pages, middle of {TURNS} turns; baseline: native in the same node, turn by turn"
+        "first touches of {PAGES} anonymous 4 KiB pages of Linux's memory, middle of {TURNS} turns; baseline: native in the same node, turn by turn"
     );
     metrics.add("page_fault_us", hosted / 1e3, "us", Some(native / 1e3), &how);
     metrics.add("page_fault_time_ratio", hosted / native, "ratio", Some(1.0), &how);
@@ -77,7 +77,7 @@ fn in_turns(guest: &Guest, program: &str, number: &str, words: &[String]) -> Res
     let (mut native, mut hosted) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
         native.push(of(&guest.native(program, &[words, &[LINUX_CPU.to_string()]].concat())?, number)?);
-        hosted.push(of(&guest.hosted(&["--no-populate"], program, words)?, number)?);
+        hosted.push(of(&guest.hosted(&["--no-populate", "--memory", "linux"], program, words)?, number)?);
     }
     Ok((middle(native), middle(hosted)))
 }

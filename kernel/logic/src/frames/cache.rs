@@ -8,7 +8,7 @@
 //! operations can need the lock, however allocations and frees alternate.
 //!
 //! What lies here cannot coalesce, and no other core can have it: at most
-//! 16.25 MiB. A core that gets nothing may ask the others to [`Cache::drain`].
+//! 16.25 MiB, until this core gives up a whole range and [`Cache::drain`]s.
 
 use super::lists::Lists;
 use super::pool::{FreeError, Pool};

@@ -42,8 +42,9 @@
 //! do not bear that for code: so what may be executed is never in a large page
 //! ([`Attributes::largest`]), and what is in one is divided, and flushed, before it may be.
 //!
-//! **Linux**, at any time and without the right, when a forwarded call touches
-//! the range. It writes one bit only. A walk of Linux is:
+//! **Linux**, when a forwarded call touches the range. It takes the right to the piece too, and what
+//! follows does not lean on that, except where it clears the one bit that it writes, after it has
+//! unmapped what it had mapped. A walk of Linux is:
 //!
 //! 1. Announce the walk of this process, with a full barrier behind it.
 //! 2. From the root, load each entry with acquire ordering. Not present and not `HELD`, or
