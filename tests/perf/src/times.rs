@@ -55,7 +55,7 @@ fn calls(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
     let words = [CALLS.to_string(), "1".to_owned()];
     let (native, hosted) = in_turns(guest, "forward", "call_ns", &words)?;
     let how =
-        format!("getpid, middle of {TURNS} turns of {CALLS} calls; baseline: native in the same node, turn by turn");
+        format!("getppid, middle of {TURNS} turns of {CALLS} calls; baseline: native in the same node, turn by turn");
     metrics.add("forward_us", hosted / 1e3, "us", Some(native / 1e3), &how);
     metrics.add("forward_time_ratio", hosted / native, "ratio", Some(1.0), &how);
     Ok(())
@@ -100,7 +100,7 @@ fn scaling(guest: &Guest, metrics: &mut Metrics, native: &[f64]) -> Result<()> {
     for (threads, native) in AT_ONCE.iter().zip(native) {
         let value = at_once(guest, *threads, true)?;
         let how = format!(
-            "time from the first to the last of {CALLS} forwarded getpid calls on each of {threads} CPUs at once, divided by all \
+            "time from the first to the last of {CALLS} forwarded getppid calls on each of {threads} CPUs at once, divided by all \
              calls; two CPUs of Linux serve, {cpus} of the host execute all; baseline: native calls on as many CPUs"
         );
         metrics.add(&format!("forward_scaling_{threads}"), value / 1e3, "us", Some(native / 1e3), &how);
