@@ -4,9 +4,12 @@
 # exact, CPUs that go, a loader that dies. Called by sched.sh with the name of a function;
 # prints "fail: REASON" lines, or nothing. What launchers and ticks are about is in launch.py.
 
-import os, random, signal, subprocess, sys, time
+import json, os, random, signal, subprocess, sys, time
 
 from hpl import *
+
+# with a CPU that goes; a turn of the trickle, and what an emulated node takes for its own part
+PROMPT = 10
 
 
 def exact(then, what, joined=0):
@@ -143,6 +146,7 @@ def hotplug():
         set_online(gone, 0)
         took = time.monotonic() - begin
         print(f"note: cpu {gone} went in {took:.2f} s", flush=True)
+        check(took < PROMPT, f"cpu {gone} went in {took:.2f} s")
         until("its task runs elsewhere", lambda: all(runs_on(pid) != gone for pid in tasks))
         for pid, home in homes.items():
             check(home == gone or runs_on(pid) == home, f"a task of cpu {home} moved when cpu {gone} went")
@@ -156,6 +160,33 @@ def hotplug():
             tasks.append(spin())
         until("the CPU is used again", lambda: sum(processes().values()) == len(cpus) and all(processes().values()))
     end(*tasks)
+    tacet("stop")
+
+
+def confined():
+    """The trickle's CPU goes, on which wait normal tasks and HPC tasks, some of which may run nowhere else."""
+    cpus = online()
+    gone = cpus[-1]
+    start("--trickle-cpu", str(gone))
+    first()
+    tasks = [spin() for _ in cpus]
+    until("all are placed", lambda: sum(processes().values()) == len(cpus))
+    tasks.append(spin(to=gone))
+    normal = [spin(join=False) for _ in range(3)] + [spin(join=False, to=gone), spin(join=False)]
+    os.sched_setaffinity(normal[-1], {cpus[0], gone})
+    until("one more is placed", lambda: sum(processes().values()) == len(cpus) + 1)
+    time.sleep(2)
+    begin = time.monotonic()
+    set_online(gone, 0)
+    took = time.monotonic() - begin
+    print(f"note: the trickle's cpu went in {took:.2f} s", flush=True)
+    check(took < PROMPT, f"the trickle's cpu went in {took:.2f} s")
+    before = {pid: progress(pid) for pid in [*tasks, *normal]}
+    for pid in before:
+        until(f"process {pid} goes on", lambda: progress(pid) > before[pid])
+    check(status()["state"] == "loaded", f"HPL ended: {status()['end']}")
+    set_online(gone, 1)
+    end(*tasks, *normal)
     tacet("stop")
 
 
@@ -174,8 +205,20 @@ def killed():
         check(os.sched_getscheduler(pid) == POLICY and os.path.exists(f"/proc/{pid}"), "a task was lost")
     start()
     until("they are HPC tasks again", lambda: sum(processes().values()) == len(tasks))
-    end(*tasks)
+    with open("/proc/sysrq-trigger", "w") as file:
+        file.write("S")
+    until("the kernel ended it", lambda: status()["state"] == "ended")
+    said = status()["end"]
+    check(said["reason"] and not said["asked"], f"the kernel ended it, and it is said that {said}")
+    start()
+    until("they are HPC tasks once more", lambda: sum(processes().values()) == len(tasks))
     tacet("stop")
+    said = status()["end"]
+    check(said["reason"] and said["asked"], f"it was stopped, and it is said that {said}")
+    before = {pid: progress(pid) for pid in tasks}
+    for pid in tasks:
+        until(f"process {pid} goes on without it", lambda: progress(pid) > before[pid])
+    end(*tasks)
 
 
 def progress(pid):
@@ -186,14 +229,17 @@ def progress(pid):
 def trickle():
     """Every CPU computes for longer than the kernel's watchdog waits (30 s): all that wait have their turns."""
     cpus = online()
-    start("--trickle", "5ms", "--trickle-cpu", str(cpus[1]))
+    door, share_ns = cpus[1], 5_000_000
+    start("--trickle", f"{share_ns}ns", "--trickle-cpu", str(door))
     first()
+    # some that wait for any CPU already, one of which may not use the trickle's; some that come later
+    normal = [spin(join=False) for _ in range(3 * len(cpus))] + [spin(join=False, to=cpu) for cpu in cpus]
+    os.sched_setaffinity(normal[0], {cpus[0], cpus[-1]})
     tasks = [spin() for _ in cpus]
     until("all are placed", lambda: sum(processes().values()) == len(cpus))
-    then = status()["total"]
-    normal = [spin(join=False) for _ in range(20)]
-    bound = spin(join=False)
-    os.sched_setaffinity(bound, {cpus[-1]})
+    then, begin = status()["total"], time.monotonic()
+    normal += [spin(join=False) for _ in range(8)]
+    bound = spin(join=False, to=cpus[-1])
     before = {pid: progress(pid) for pid in [*normal, bound]}
     time.sleep(40)
     now = status()
@@ -203,8 +249,9 @@ def trickle():
     total = now["total"]
     check(total["trickles"] > then["trickles"] and total["trickle_ns"] > then["trickle_ns"], "no trickle was counted")
     check(total["normal_on_hpc"] == then["normal_on_hpc"], "a normal task ran without a trickle")
-    others = [row["cpu"] for row in now["cpus"] if row["trickles"] and row["cpu"] not in (cpus[1], cpus[-1])]
-    check(not others, f"the trickle came on cpus {others}")
+    had_ns, most_ns = total["trickle_ns"] - then["trickle_ns"], (time.monotonic() - begin + 1) * share_ns * len(cpus)
+    print(f"note: trickles of {had_ns / 1e6:.0f} ms, at most {most_ns / 1e6:.0f} ms are due", flush=True)
+    check(had_ns < 3 * most_ns, f"trickles took {had_ns / 1e6:.0f} ms, {most_ns / 1e6:.0f} ms are due")
     end(*normal, bound, *tasks)
     tacet("stop")
 
@@ -252,6 +299,44 @@ def real_time():
     until("the HPC task goes on", lambda: progress(task) > before)
     check(runs_on(task) == cpu, "the HPC task moved")
     end(task)
+    tacet("stop")
+
+
+def moves(pid):
+    with open(f"/proc/{pid}/sched") as file:
+        return next(int(line.split(":")[1]) for line in file if line.startswith("se.nr_migrations"))
+
+
+def asleep():
+    """Normal tasks run where HPC tasks sleep, and stay where they are while others compute; `top` shows it."""
+    cpus = online()
+    start()
+    first()
+
+    def sleeps():
+        os.sched_setaffinity(0, {cpus[-1]})
+        os.sched_setscheduler(0, POLICY, os.sched_param(0))
+        time.sleep(600)
+
+    sleeper = child(sleeps)
+    until("it is placed", lambda: processes()[cpus[-1]] == 1)
+    beside = spin(join=False, to=cpus[-1])
+    until("a normal task runs beside one that sleeps", lambda: progress(beside) > 500)
+    check(not any(row["trickles"] for row in status()["cpus"]), "it ran by a trickle")
+    tasks = [spin() for _ in cpus[2:]]
+    normal = [spin(join=False) for _ in cpus]
+    until("the others are placed", lambda: sum(processes().values()) == len(tasks) + 1)
+    before = {pid: progress(pid) for pid in normal}
+    for pid in normal:
+        until(f"process {pid} runs", lambda: progress(pid) > before[pid])
+    time.sleep(1)
+    were = {pid: moves(pid) for pid in normal}
+    time.sleep(3)
+    moved = {pid: moves(pid) - were[pid] for pid in normal if moves(pid) != were[pid]}
+    check(not moved, f"normal tasks were balanced while HPC tasks run: {moved}")
+    shown = json.loads(tacet("top", "-n", "1", "--json"))
+    check(shown["switches"] and "hpc" in shown["switches"], f"top shows {shown}")
+    end(sleeper, beside, *tasks, *normal)
     tacet("stop")
 
 

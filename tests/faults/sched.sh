@@ -17,10 +17,10 @@ promise() { # FILE, NAMES of its functions
 placement() { promise sched placement; }
 schedules() { promise sched randomly; }
 membership() { promise sched inheritance group daemon; }
-hotplug() { promise sched hotplug; }
+hotplug() { promise sched hotplug confined; }
 death() { promise sched killed; }
 trickle() { promise sched trickle; }
-load() { promise sched storm real_time; }
+load() { promise sched storm real_time asleep; }
 launchers() { promise launch mpi widened; }
 budget() { promise launch budget; }
 tickless() { promise launch tickless; }
@@ -29,6 +29,8 @@ turns() { promise turns asked restless; }
 # Bad choices are refused in one line, with nothing changed.
 choices() {
 	refused "half of the period" $T sched start --trickle 600ms
+	refused "more than 3s" $T sched start --trickle-period 4s
+	refused "use 1ms to 2s" $T sched start --quantum 5s
 	refused "not online" $T sched start --trickle-cpu 99
 	refused "holds every task" $T sched start --group /
 	refused "No such file" $T sched start --group nowhere

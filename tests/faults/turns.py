@@ -7,9 +7,9 @@ import os, sys, time
 
 from hpl import *
 
-ROUNDS = 50
+ROUNDS = 125
 # far longer than what fits into one of them here
-QUANTUM = "5s"
+QUANTUM = "2s"
 
 
 def join(cpu):

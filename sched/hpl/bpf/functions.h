@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The kernel's functions that BPF programs may call (kfuncs), by the names that they
- * have on all kernels from Linux 6.13. Included once, by maps.h.
+ * have had since Linux 6.13; hpl.bpf.c has a flag that is younger. Included once, by maps.h.
  */
 #ifndef TACET_HPL_FUNCTIONS_H
 #define TACET_HPL_FUNCTIONS_H

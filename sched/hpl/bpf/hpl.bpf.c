@@ -122,7 +122,7 @@ void BPF_PROG(hpl_enqueue, struct task_struct *p, u64 enq_flags)
 		insert_kernel(p, cpu, enq_flags);
 	} else if (task && task->hpc && task->cpu >= 0) {
 		insert_hpc(p, task, cpu, enq_flags);
-	} else if (is_rcu(p) && hpc_wants(cpu) && may_run_on(p, door)) {
+	} else if (is_rcu(p) && hpc_wants(cpu) && !cannot_migrate(p) && may_run_on(p, door)) {
 		insert_kernel(p, door, enq_flags);
 	} else {
 		insert_normal(p, cpu, enq_flags);
@@ -152,6 +152,9 @@ void BPF_PROG(hpl_dispatch, s32 cpu, struct task_struct *prev)
 		}
 	}
 	if (scx_bpf_dsq_move_to_local(hpc_queue(cpu)))
+		return;
+	/* Who was beside it is gone: it comes back through running(), and needs no tick then. */
+	if (is_hpc && state->runnable <= 1 && !state->endless)
 		return;
 	if (is_hpc) {
 		end_turn(task, state);
@@ -192,7 +195,8 @@ void BPF_PROG(hpl_running, struct task_struct *p)
 	task->joining = false;
 	begin_turn(task, state, task->turn_ns ? task->turn_ns : chosen->quantum_ns);
 	/* Alone it needs no tick. */
-	set_slice(p, state->runnable <= 1 ? SCX_SLICE_INF : task->turn_ns);
+	state->endless = state->runnable <= 1;
+	set_slice(p, state->endless ? SCX_SLICE_INF : task->turn_ns);
 }
 
 SEC("struct_ops/stopping")
@@ -261,6 +265,9 @@ void BPF_PROG(hpl_cpu_online, s32 cpu)
 		state->online = 1;
 }
 
+/* Who may run nowhere else is the kernel's to send away: it does so with what would run there next. */
+#define LEAVES SCX_DSQ_LOCAL_ON
+
 /* What waits for this CPU would wait for ever: the kernel asks for no more of it. */
 SEC("struct_ops/cpu_offline")
 void BPF_PROG(hpl_cpu_offline, s32 cpu)
@@ -271,6 +278,7 @@ void BPF_PROG(hpl_cpu_offline, s32 cpu)
 	if (!state)
 		return;
 	state->online = 0;
+	choose_door(door);
 	bpf_for_each(scx_dsq, p, hpc_queue(cpu), 0) {
 		struct task_state *task = task_of(p);
 
@@ -279,15 +287,17 @@ void BPF_PROG(hpl_cpu_offline, s32 cpu)
 		uncount_runnable(task);
 		place(p, task, cpu);
 		count_runnable(task);
-		if (task->cpu >= 0 && scx_bpf_dsq_move(THIS_ITERATOR, p, hpc_queue(task->cpu), 0))
+		if (task->cpu < 0)
+			scx_bpf_dsq_move(THIS_ITERATOR, p, LEAVES | (u64)cpu, 0);
+		else if (scx_bpf_dsq_move(THIS_ITERATOR, p, hpc_queue(task->cpu), 0))
 			scx_bpf_kick_cpu(task->cpu, SCX_KICK_PREEMPT);
 	}
 	bpf_for_each(scx_dsq, p, normal_queue(cpu), 0) {
-		s32 target = find_free(p);
+		s32 target = find_refuge(p);
 
 		if (target < 0)
-			target = door;
-		if (scx_bpf_dsq_move(THIS_ITERATOR, p, normal_queue(target), 0))
+			scx_bpf_dsq_move(THIS_ITERATOR, p, LEAVES | (u64)cpu, 0);
+		else if (scx_bpf_dsq_move(THIS_ITERATOR, p, normal_queue(target), 0))
 			scx_bpf_kick_cpu(target, SCX_KICK_IDLE);
 	}
 }

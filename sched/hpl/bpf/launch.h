@@ -4,7 +4,7 @@
  * HPC process with living HPC children: mpiexec, its proxies, a shell. It waits while its
  * children compute, so it must not keep a rank from a core. It is one from the birth of
  * the first such child to the end of the last; that a program merely forked once says
- * nothing about it for ever.
+ * nothing about it for ever. A daemon that was named for the class counts as one, always.
  *
  * Called by place.h. Children are born and end on any CPU, without their parent's rq lock:
  * whoever makes a process a launcher looks afterwards whether that still holds.
@@ -13,6 +13,8 @@
 #define TACET_HPL_LAUNCH_H
 
 #include "class.h"
+
+#define TRIES 4096
 
 #define NOW(variable) (*(volatile typeof(variable) *)&(variable))
 
@@ -83,17 +85,22 @@ static __always_inline void retract(struct task_state *task)
 		change_launchers(cpu, -1);
 }
 
-/* It is a launcher if it has children and a place. Pairs with itself and with leave(). */
+static __always_inline bool launches(struct task_state *task)
+{
+	return NOW(task->children) || NOW(task->daemon);
+}
+
+/* It is a launcher if it has a place. Pairs with itself and with leave(). */
 static __always_inline void recognise(struct task_state *task)
 {
 	s32 cpu = NOW(task->cpu);
 
-	if (cpu < 0 || NOW(task->left) || !NOW(task->children))
+	if (cpu < 0 || NOW(task->left) || !launches(task))
 		return;
 	if (__sync_val_compare_and_swap(&task->launches_at, NO_CPU, cpu) != NO_CPU)
 		return;
 	change_launchers(cpu, 1);
-	if (NOW(task->cpu) != cpu || NOW(task->left) || !NOW(task->children))
+	if (NOW(task->cpu) != cpu || NOW(task->left) || !launches(task))
 		retract(task);
 }
 
@@ -113,6 +120,25 @@ static __always_inline void tell_birth(struct task_struct *p, struct task_state 
 	recognise(launcher);
 }
 
+/*
+ * Whether that was the last. A thread that executed a program leads the process now, and knows
+ * nothing of the children that the process had before.
+ */
+static __always_inline bool lose_child(struct task_state *task)
+{
+	s32 try;
+
+	bpf_for(try, 0, TRIES) {
+		u32 seen = NOW(task->children);
+
+		if (!seen)
+			return false;
+		if (__sync_val_compare_and_swap(&task->children, seen, seen - 1) == seen)
+			return seen == 1;
+	}
+	return false;
+}
+
 /* It ended or left the class. If its parent ended before, somebody else is its parent now. */
 static __always_inline void forget_birth(struct task_struct *p, struct task_state *task)
 {
@@ -123,7 +149,7 @@ static __always_inline void forget_birth(struct task_struct *p, struct task_stat
 		return;
 	if (parent->tgid == task->parent) {
 		launcher = task_of(parent);
-		if (launcher && __sync_fetch_and_add(&launcher->children, -1) == 1) {
+		if (launcher && lose_child(launcher)) {
 			retract(launcher);
 			/* the next child may have come in between */
 			recognise(launcher);

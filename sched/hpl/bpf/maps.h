@@ -19,6 +19,10 @@ struct cpu_state {
 	u32 online;
 	/* a trickle is let through; written by the timer */
 	u32 window;
+	/* the HPC task that runs has no end of turn */
+	u32 endless;
+	/* of the queues of normal tasks, which one is asked first */
+	u32 normal_turns;
 	/* a normal task was let through it: the window may have closed before that one runs */
 	u32 through;
 	/* it runs, since when */
@@ -27,7 +31,7 @@ struct cpu_state {
 	u64 since_ns;
 };
 
-/* One of each task. Changed with its rq lock held. */
+/* One of each task. Changed with its rq lock held, where not said otherwise: also when its CPU goes, or it ends. */
 struct task_state {
 	/* where it was placed, or -1 */
 	s32 cpu;
@@ -38,6 +42,10 @@ struct task_state {
 	bool joining;
 	/* its exit has begun: it is not counted as load */
 	bool left;
+	/* it was placed as a process: a thread that executes a program becomes one */
+	bool process;
+	/* a process that was named for the class: it mostly waits */
+	bool daemon;
 	/* the process among whose children it is counted, or 0 */
 	s32 parent;
 	/* of a process: living HPC children; changed by any CPU */

@@ -46,6 +46,43 @@ static s32 find_free(struct task_struct *p)
 	return best;
 }
 
+/* The trickle's CPU: the named one, or else `here`, or else any. */
+static __always_inline void choose_door(s32 here)
+{
+	struct hpl_options *chosen = the_options();
+	s32 cpus = scx_bpf_nr_cpu_ids(), cpu, any = here;
+
+	if (chosen && is_usable(chosen->trickle_cpu)) {
+		door = chosen->trickle_cpu;
+		return;
+	}
+	bpf_for(cpu, 0, cpus) {
+		if (is_usable(here))
+			break;
+		if (is_usable(cpu)) {
+			any = cpu;
+			break;
+		}
+	}
+	door = any;
+}
+
+/* Where a normal task waits whose CPU goes; NO_CPU: it may run nowhere else. */
+static __always_inline s32 find_refuge(struct task_struct *p)
+{
+	s32 cpus = scx_bpf_nr_cpu_ids(), cpu = find_free(p);
+
+	if (cpu >= 0)
+		return cpu;
+	if (may_run_on(p, door))
+		return door;
+	bpf_for(cpu, 0, cpus) {
+		if (may_run_on(p, cpu))
+			return cpu;
+	}
+	return NO_CPU;
+}
+
 /* For a task that wakes. */
 static __always_inline s32 home(struct task_struct *p, s32 prev, u64 wake_flags)
 {
@@ -61,7 +98,11 @@ static __always_inline s32 home(struct task_struct *p, s32 prev, u64 wake_flags)
 	if (!(wake_flags & SCX_WAKE_FORK) && is_free(prev) && may_run_on(p, prev))
 		return prev;
 	cpu = find_free(p);
-	return cpu >= 0 ? cpu : prev;
+	if (cpu < 0)
+		return prev;
+	if (hpc_wants(prev))
+		COUNT(prev, kept_off);
+	return cpu;
 }
 
 /* The task gets through at once, before HPC tasks. */
@@ -92,6 +133,14 @@ static __always_inline void insert_normal(struct task_struct *p, s32 cpu, u64 en
 	scx_bpf_kick_cpu(target, SCX_KICK_IDLE);
 }
 
+/* In turns: whoever waits in the queue that is asked last would wait for ever. */
+static __always_inline bool shared_first(s32 cpu)
+{
+	struct cpu_state *state = state_of(cpu);
+
+	return state && state->normal_turns++ & 1;
+}
+
 /* What waits behind the HPC tasks of other CPUs, one queue after the other. */
 static s32 next_queue;
 
@@ -100,6 +149,8 @@ static __always_inline bool take_waiting(s32 cpu)
 	s32 count = scx_bpf_nr_cpu_ids(), first = next_queue;
 	s32 step;
 
+	if (shared_first(cpu) && scx_bpf_dsq_move_to_local(SHARED_QUEUE))
+		return true;
 	bpf_for(step, 0, count) {
 		s32 other = first + step < count ? first + step : first + step - count;
 
@@ -116,7 +167,13 @@ static __always_inline bool take_waiting(s32 cpu)
 /* On a CPU whose HPC tasks sleep, if it has any. */
 static __always_inline bool take_normal(s32 cpu)
 {
-	if (scx_bpf_dsq_move_to_local(normal_queue(cpu)) || scx_bpf_dsq_move_to_local(SHARED_QUEUE))
+	u64 first = normal_queue(cpu), second = SHARED_QUEUE;
+
+	if (shared_first(cpu)) {
+		first = SHARED_QUEUE;
+		second = normal_queue(cpu);
+	}
+	if (scx_bpf_dsq_move_to_local(first) || scx_bpf_dsq_move_to_local(second))
 		return true;
 	return is_free(cpu) && hpc_runnable > 0 && take_waiting(cpu);
 }

@@ -14,8 +14,6 @@
 
 #include "launch.h"
 
-#define TRIES 4096
-
 /* Odd while somebody places. */
 static u64 turn;
 
@@ -106,7 +104,7 @@ static s32 choose(struct task_struct *p, s32 prev)
 static __always_inline void unplace(struct task_struct *p, struct task_state *task)
 {
 	if (task->cpu >= 0 && !task->left)
-		change_all(task->cpu, is_process(p), -1);
+		change_all(task->cpu, task->process, -1);
 	task->cpu = NO_CPU;
 	retract(task);
 }
@@ -125,6 +123,7 @@ static __always_inline void place(struct task_struct *p, struct task_state *task
 	if (task->cpu >= 0)
 		COUNT(task->cpu, placed_again);
 	unplace(p, task);
+	task->process = is_process(p);
 	bpf_for(try, 0, TRIES) {
 		u64 seen = *(volatile u64 *)&turn;
 
@@ -136,7 +135,7 @@ static __always_inline void place(struct task_struct *p, struct task_state *task
 		if (__sync_val_compare_and_swap(&turn, seen, seen + 1) != seen)
 			continue;
 		if (!task->left)
-			change_all(cpu, is_process(p), 1);
+			change_all(cpu, task->process, 1);
 		__sync_fetch_and_add(&turn, 1);
 		counted = true;
 		break;
@@ -146,7 +145,7 @@ static __always_inline void place(struct task_struct *p, struct task_state *task
 		if (cpu < 0)
 			return;
 		if (!task->left)
-			change_all(cpu, is_process(p), 1);
+			change_all(cpu, task->process, 1);
 	}
 	task->cpu = cpu;
 	recognise(task);
@@ -159,7 +158,7 @@ static __always_inline void leave(struct task_struct *p, struct task_state *task
 	if (task->left)
 		return;
 	if (task->cpu >= 0)
-		change_all(task->cpu, is_process(p), -1);
+		change_all(task->cpu, task->process, -1);
 	task->left = true;
 	retract(task);
 	forget_birth(p, task);
@@ -202,6 +201,7 @@ static __always_inline bool is_hpc(struct task_struct *p, struct task_state *tas
 		forget_birth(p, task);
 	} else if (!may_run_on(p, task->cpu)) {
 		tell_birth(p, task);
+		task->daemon = is_process(p) && is_named_daemon(p);
 		place(p, task, prev);
 	}
 	return task->hpc && task->cpu >= 0;

@@ -49,13 +49,29 @@ static __always_inline void look_at(s32 cpu)
 	}
 }
 
+/* What was queued for all when no HPC task ran; who may not run on the trickle's CPU waits on its own from now on. */
+static __always_inline void look_at_shared(void)
+{
+	struct task_struct *p;
+
+	bpf_for_each(scx_dsq, p, SHARED_QUEUE, 0) {
+		s32 cpu = scx_bpf_task_cpu(p);
+
+		waiting++;
+		if (bpf_cpumask_test_cpu(door, p->cpus_ptr))
+			waits_for_door = 1;
+		else if (may_run_on(p, cpu) && scx_bpf_dsq_move(THIS_ITERATOR, p, normal_queue(cpu), 0))
+			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	}
+}
+
 static void open_windows(void)
 {
 	s32 cpus = scx_bpf_nr_cpu_ids(), cpu;
 
-	waiting = 0;
-	/* what was queued for all when no HPC task ran */
-	waits_for_door = scx_bpf_dsq_nr_queued(SHARED_QUEUE) > 0;
+	waiting = waits_for_door = 0;
+	if (hpc_runnable > 0)
+		look_at_shared();
 	bpf_for(cpu, 0, cpus) {
 		if (!hpc_wants(cpu) || !scx_bpf_dsq_nr_queued(normal_queue(cpu)))
 			continue;
@@ -92,7 +108,7 @@ static int on_timer(void *map, u32 *key, struct timer_state *state)
 		return 0;
 	if (!windows)
 		windows = 1;
-	door = is_usable(chosen->trickle_cpu) ? (s32)chosen->trickle_cpu : (s32)bpf_get_smp_processor_id();
+	choose_door(bpf_get_smp_processor_id());
 	if (!state->open) {
 		open_windows();
 		windows = 1 + waiting / WAITING_EACH;

@@ -58,7 +58,7 @@ pub struct Start {
     /// A running daemon, by the name of its process, that is to be in the HPC class (not what it starts later)
     #[arg(long = "daemon", value_name = "NAME")]
     pub daemons: Vec<String>,
-    /// Time of normal tasks in each period, where every CPU that they may use computes
+    /// Time of normal tasks in each period, where every CPU that they may use has HPC tasks
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = humantime::parse_duration)]
     pub trickle: Duration,
     /// The period
@@ -114,8 +114,10 @@ pub struct Count {
 }
 
 const SHORTEST: Duration = Duration::from_micros(100);
-/// The kernel ends a scheduler that lets a task wait for 30 s.
-const LONGEST_PERIOD: Duration = Duration::from_secs(10);
+/// The kernel ends a scheduler that lets a task wait for 30 s. However many normal tasks wait, each has its turn within
+/// eight periods (`bpf/trickle.h`), and each of up to 14 HPC tasks of one CPU within their turns.
+const LONGEST_PERIOD: Duration = Duration::from_secs(3);
+const LONGEST_QUANTUM: Duration = Duration::from_secs(2);
 
 impl Start {
     /// Says what is wrong with the choice, before anything is done.
@@ -125,7 +127,7 @@ impl Start {
         }
         if self.trickle_period > LONGEST_PERIOD {
             return Err(format!(
-                "--trickle-period {}: more than 10s: the kernel would end the scheduler",
+                "--trickle-period {}: more than 3s: the kernel would end the scheduler",
                 time(self.trickle_period)
             )
             .into());
@@ -138,8 +140,8 @@ impl Start {
             )
             .into());
         }
-        if self.quantum < Duration::from_millis(1) || self.quantum > LONGEST_PERIOD {
-            return Err(format!("--quantum {}: use 1ms to 10s", time(self.quantum)).into());
+        if self.quantum < Duration::from_millis(1) || self.quantum > LONGEST_QUANTUM {
+            return Err(format!("--quantum {}: use 1ms to 2s", time(self.quantum)).into());
         }
         Ok(())
     }

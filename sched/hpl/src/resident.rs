@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
@@ -29,8 +30,8 @@ const KIND_ASKED: i32 = 64;
 /// The word that says to whoever waits that it schedules.
 pub const READY: &str = "ready";
 
-/// Loads, says so on standard output, stays, and says how it ended.
-pub fn stay(start: &Start) -> Result<()> {
+/// Loads, says so on standard output, stays, and says how it ended: well if somebody asked for it.
+pub fn stay(start: &Start) -> Result<ExitCode> {
     start.check()?;
     support::check()?;
     let _held = record::lock()?;
@@ -64,8 +65,10 @@ pub fn stay(start: &Start) -> Result<()> {
     ends.poll(Duration::from_secs(5))?;
     let end = ended.borrow_mut().take().unwrap_or_else(unknown);
     say(&format!("ended: {}{}", end.reason, with(&end.message)));
+    let code = if end.asked { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     record.end = Some(end);
-    record.write()
+    record.write()?;
+    Ok(code)
 }
 
 /// Who started it may be gone, and nobody listen.
@@ -81,7 +84,7 @@ fn unknown() -> End {
     End { at: SystemTime::now(), reason: "the kernel did not say why".into(), message: String::new(), asked: false }
 }
 
-/// From here on they are read from a file; SIGHUP means nothing to a process without a terminal.
+/// From here on they are read from a file; SIGHUP ends a process in the foreground, and Linux's scheduler takes over.
 fn block_signals() -> Result<SignalFd> {
     let mut set = SigSet::empty();
     set.add(Signal::SIGTERM);

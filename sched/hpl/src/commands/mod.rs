@@ -19,7 +19,7 @@ use crate::{Result, resident};
 pub fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Start(options) => start::run(&options),
-        Command::Stay(options) => resident::stay(&options).map(|()| ExitCode::SUCCESS),
+        Command::Stay(options) => resident::stay(&options),
         Command::Stop => stop::run(),
         Command::Status(options) => status::run(&options),
         Command::Top(options) => top::run(&options),

@@ -17,7 +17,7 @@ pub fn run(options: &Start) -> Result<ExitCode> {
     support::check()?;
     support::check_root()?;
     if options.foreground {
-        return resident::stay(options).map(|()| ExitCode::SUCCESS);
+        return resident::stay(options);
     }
     let mut child = Command::new(env::current_exe()?)
         .arg("stay")
@@ -42,7 +42,7 @@ pub fn run(options: &Start) -> Result<ExitCode> {
     }
     let record = Record::read()?.ok_or("it started and left no record")?;
     print(&format!(
-        "HPL schedules (process {} stays with it); where every CPU computes, other programs have {} in {} on cpu {}\n",
+        "HPL schedules (process {} stays with it); where every CPU has HPC tasks, other programs have {} in {} on cpu {}\n",
         record.process,
         humantime::format_duration(options.trickle),
         humantime::format_duration(options.trickle_period),
