@@ -4,8 +4,10 @@
 
 #include <fcntl.h>
 #include <linux/io_uring.h>
+#include <sys/uio.h>
 
 #define ENTRIES 8
+#define PAGE 4096
 
 static struct io_uring_params params;
 static int ring;
@@ -42,6 +44,23 @@ static int completed(uint64_t tag, int spin)
 	return cqe->res;
 }
 
+/* Buffers whose pages the kernel takes once and keeps: what is in them when they are used counts. */
+static void registered(int fd)
+{
+	char *p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct iovec buffer = { p, 2 * PAGE };
+
+	CHECK(p != MAP_FAILED && syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, &buffer, 1) == 0);
+	for (int i = 0; i < 3; i++) {
+		memset(p, 'a' + i, PAGE);
+		submit(IORING_OP_WRITE_FIXED, fd, p, PAGE, 0, 6);
+		CHECK(completed(6, 0) == PAGE);
+		submit(IORING_OP_READ_FIXED, fd, p + PAGE, PAGE, 0, 7);
+		CHECK(completed(7, 0) == PAGE && !memcmp(p, p + PAGE, PAGE) && p[PAGE] == 'a' + i);
+	}
+	CHECK(syscall(SYS_io_uring_register, ring, IORING_UNREGISTER_BUFFERS, NULL, 0) == 0 && munmap(p, 2 * PAGE) == 0);
+}
+
 static void with_ring(void)
 {
 	struct __kernel_timespec pause = { 0, 5000000 };
@@ -66,6 +85,7 @@ static void with_ring(void)
 	CHECK(completed(3, 0) == -EBADF);
 	submit(IORING_OP_TIMEOUT, -1, &pause, 1, 0, 4);
 	CHECK(completed(4, 0) == -ETIME);
+	registered(fd);
 	CHECK(pipe(ends) == 0);
 	submit(IORING_OP_READ, ends[0], buf, 4, 0, 5);	/* completes by work that this thread must be called in for */
 	if (fork() == 0) {
