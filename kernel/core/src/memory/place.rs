@@ -89,7 +89,8 @@ impl Range<'_> {
                         return Ok(Err(error));
                     }
                     work.unmirrored(old)?;
-                    work.carry(old, to).map_or_else(without_room, |()| Ok(Ok(to.first())))
+                    work.carry(old, to).map_err(|_| Refusal::Beyond)?;
+                    Ok(Ok(to.first()))
                 })?;
                 match moved.ok_or(Refusal::Beyond)? {
                     Ok(first) => first,
@@ -115,7 +116,7 @@ impl Range<'_> {
             if let Some(rest) = Span::new(kept.end(), old.pages() - kept.pages()) {
                 work.remove(rest)?;
             }
-            work.carry(kept, to).map_or_else(without_room, |()| Ok(Ok(())))
+            work.carry(kept, to).map(Ok).map_err(|_| Refusal::Beyond)
         })?;
         Ok(moved.map_or_else(|error| error, |()| self.address(to.first())))
     }
@@ -169,14 +170,6 @@ impl Range<'_> {
         if let Some(arena) = arena {
             self.frames.arenas.keep(self.number, arena);
         }
-    }
-}
-
-/// What did not fit into the partition is an error of the call; all else is Linux's to do.
-fn without_room<T>(error: Error) -> Result<Result<T, u64>, Refusal> {
-    match error {
-        Error::NoFrame | Error::NoTable => Ok(Err(NO_MEMORY)),
-        _ => Err(Refusal::Beyond),
     }
 }
 
@@ -235,7 +228,6 @@ impl Work<'_> {
         match self.space.grow(old, pages - old.pages()) {
             Ok(()) => Ok(Resized::Done(old.first())),
             Err(Error::Occupied(_) | Error::Outside) => Ok(Resized::Elsewhere),
-            Err(Error::NoFrame | Error::NoTable) => Ok(Resized::Failed(NO_MEMORY)),
             Err(_) => Err(Refusal::Beyond),
         }
     }
