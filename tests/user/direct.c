@@ -26,6 +26,9 @@ static void disk(void)
 	int fd = open("direct", O_RDWR | O_CREAT | O_TRUNC | O_DIRECT, 0600);
 	char *from = map(), *to = map();
 
+	/* memory is no such disk before Linux 6.6 */
+	if (fd < 0 && errno == EINVAL)
+		fd = open("direct", O_RDWR | O_CREAT | O_TRUNC, 0600);
 	CHECK(fd >= 0);
 	memset(from, 'd', BYTES);
 	CHECK(pwrite(fd, from, BYTES, 0) == BYTES);
