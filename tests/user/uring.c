@@ -71,7 +71,7 @@ static void with_ring(void)
 	struct __kernel_timespec pause = { 0, 5000000 };
 	char buf[32] = { 0 };
 	size_t size = params.cq_off.cqes + params.cq_entries * sizeof(struct io_uring_cqe);
-	int fd = open("ring", O_RDWR | O_CREAT, 0600), ends[2];
+	int fd = open("ring", O_RDWR | O_CREAT | O_TRUNC, 0600), ends[2];
 
 	if (size < params.sq_off.array + params.sq_entries * 4)
 		size = params.sq_off.array + params.sq_entries * 4;
