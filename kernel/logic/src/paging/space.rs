@@ -124,7 +124,8 @@ impl<'m, M: Memory> AddressSpace<'m, M> {
 
     /// Replaces a leaf, and says what it was at that instant.
     ///
-    /// Linux may set `MIRRORED` between the load and the exchange. It clears it only with the right, which is ours: at most two rounds.
+    /// Linux may set `MIRRORED` between the load and the exchange. It clears it only with the right, which is ours: at
+    /// most two rounds.
     pub(super) fn replace(&self, slot: &Slot, new: impl Fn(Leaf) -> Entry) -> Option<Leaf> {
         loop {
             let current = self.memory.load(slot.table, slot.index);
