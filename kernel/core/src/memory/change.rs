@@ -43,7 +43,7 @@ impl Range<'_> {
     /// Puts frames behind all pages, if they may be touched so.
     pub fn populate(&mut self, span: Span, access: Protection) -> Outcome {
         self.change(span.pieces(), |work| {
-            let forbidden = work.space.forbidden(span, access).filter(|_| !access.is_none());
+            let forbidden = if access.is_none() { None } else { work.space.forbidden(span, access) };
             if forbidden.is_some_and(|page| work.space.hole(span).is_none_or(|hole| page < hole)) {
                 return Ok(INVALID);
             }

@@ -213,10 +213,10 @@ impl Work<'_> {
     }
 
     fn resize(&mut self, old: Span, pages: u32) -> Result<Resized, Refusal> {
-        if let Err(error) = self.mapped(old) {
-            return Ok(Resized::Failed(error));
-        }
         if pages <= old.pages() {
+            if let Err(error) = self.mapped(old) {
+                return Ok(Resized::Failed(error));
+            }
             if let Some(rest) = Span::new(old.first() + pages, old.pages() - pages) {
                 self.remove(rest)?;
             }
