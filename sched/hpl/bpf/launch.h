@@ -85,9 +85,10 @@ static __always_inline void retract(struct task_state *task)
 		change_launchers(cpu, -1);
 }
 
+/* A process in the books too: who executed as a thread is still booked as one. */
 static __always_inline bool launches(struct task_state *task)
 {
-	return NOW(task->children) || NOW(task->daemon);
+	return NOW(task->process) && (NOW(task->children) || NOW(task->daemon));
 }
 
 /* It is a launcher if it has a place. Pairs with itself and with leave(). */

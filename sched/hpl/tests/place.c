@@ -30,7 +30,7 @@ struct task_struct {
 	s32 pid, tgid;
 	struct task_struct *real_parent, *group_leader;
 	const struct cpumask *cpus_ptr;
-	bool wants;
+	bool wants, named;
 };
 struct cpu_state {
 	s32 runnable;
@@ -38,7 +38,7 @@ struct cpu_state {
 };
 struct task_state {
 	s32 cpu, counted;
-	bool hpc, joining, left;
+	bool hpc, joining, left, process, daemon;
 	s32 parent;
 	u32 children;
 	s32 launches_at;
@@ -62,6 +62,7 @@ static s32 hpc_runnable, cpu_count;
 #define bpf_cpumask_test_cpu(cpu, mask) ((mask)->bits[0] >> (cpu) & 1)
 #define is_process(p) ((p)->pid == (p)->tgid)
 #define wants_hpc(p) ((p)->wants)
+#define is_named_daemon(p) ((p)->named)
 static struct task_state *task_of(struct task_struct *p);
 #include "../bpf/place.h"
 
@@ -72,6 +73,8 @@ static struct {
 	struct task_state state;
 	struct cpumask mask;
 	bool alive;
+	/* when it was placed: a thread that executes a program is a process from then on */
+	bool process;
 	/* index of the process that it was born to, while that one lives; or -1 */
 	int parent;
 } tasks[TASKS];
@@ -105,35 +108,36 @@ static bool together(enum level level, s32 one, s32 other)
 	}
 }
 
-static bool has_children(int of)
+static bool is_launcher(int of)
 {
+	bool more = tasks[of].task.named;
+
 	for (int i = 0; i < TASKS; i++)
-		if (tasks[i].alive && tasks[i].parent == of && is_process(&tasks[i].task))
-			return true;
-	return false;
+		more |= tasks[i].alive && tasks[i].parent == of && tasks[i].process;
+	return tasks[of].process && more;
 }
 
 /* How many living tasks, launchers or others, count beside this CPU. */
-static int beside(enum level level, s32 cpu, bool process, bool launchers, const bool *launches)
+static int beside(enum level level, s32 cpu, bool process, bool launchers, const bool *launch)
 {
 	int count = 0;
 
 	for (int i = 0; i < TASKS; i++)
 		if (tasks[i].alive && tasks[i].state.cpu >= 0 && together(level, cpu, tasks[i].state.cpu) &&
-		    (!process || is_process(&tasks[i].task)) && launches[i] == launchers)
+		    (!process || tasks[i].process) && launch[i] == launchers)
 			count++;
 	return count;
 }
 
 /* The rule, word by word: negative if `one` is better. */
-static int compare(s32 one, s32 other, bool process, const bool *launches)
+static int compare(s32 one, s32 other, bool process, const bool *launch)
 {
 	static const enum level order[] = { LEVEL_CPU, LEVEL_CORE, LEVEL_PACKAGE, LEVEL_CACHE };
 
 	for (int launchers = 0; launchers < 2; launchers++)
 		for (int i = 0; i < 4; i++) {
-			int difference = beside(order[i], one, process, launchers, launches) -
-					 beside(order[i], other, process, launchers, launches);
+			int difference = beside(order[i], one, process, launchers, launch) -
+					 beside(order[i], other, process, launchers, launch);
 
 			if (difference)
 				return difference;
@@ -156,7 +160,9 @@ static void be_born(int i)
 	tasks[i].task.pid = i + 1;
 	tasks[i].task.tgid = chance(3) ? i + 1 : -1;
 	tasks[i].task.group_leader = &tasks[i].task;
+	tasks[i].process = is_process(&tasks[i].task);
 	tasks[i].task.wants = true;
+	tasks[i].task.named = !chance(8);
 	tasks[i].mask.bits[0] = chance(4) ? ~0UL : 1UL << chance(cpu_count) | 1UL << chance(cpu_count);
 	tasks[i].task.cpus_ptr = &tasks[i].mask;
 	tasks[i].state.cpu = tasks[i].state.launches_at = NO_CPU;
@@ -167,13 +173,13 @@ static void be_born(int i)
 static void come(int i)
 {
 	s32 prev = chance(cpu_count), chosen;
-	bool process, launches[TASKS];
+	bool process, launch[TASKS];
 
 	be_born(i);
 	/* its parent is a launcher before its place is chosen */
 	tasks[i].alive = true;
 	for (int j = 0; j < TASKS; j++)
-		launches[j] = has_children(j);
+		launch[j] = is_launcher(j);
 	is_hpc(&tasks[i].task, &tasks[i].state, prev);
 	process = is_process(&tasks[i].task);
 	chosen = tasks[i].state.cpu;
@@ -183,9 +189,9 @@ static void come(int i)
 
 		if (possible && chosen < 0)
 			wrong("not placed", i);
-		if (possible && compare(cpu, chosen, process, launches) < 0)
+		if (possible && compare(cpu, chosen, process, launch) < 0)
 			wrong("a better CPU was there", i);
-		if (possible && cpu == prev && chosen != prev && !compare(prev, chosen, process, launches))
+		if (possible && cpu == prev && chosen != prev && !compare(prev, chosen, process, launch))
 			wrong("moved for nothing", i);
 	}
 	if (chosen >= 0 && !may_run_on(&tasks[i].task, chosen))
@@ -193,9 +199,16 @@ static void come(int i)
 	tasks[i].alive = true;
 }
 
-/* It ends, or leaves the class and then ends. */
+static void execute(int i)
+{
+	tasks[i].task.tgid = tasks[i].task.pid;
+}
+
+/* It ends, perhaps as another process than it came, or leaves the class and then ends. */
 static void go(int i)
 {
+	if (chance(2))
+		execute(i);
 	if (chance(2)) {
 		tasks[i].task.wants = false;
 		is_hpc(&tasks[i].task, &tasks[i].state, 0);
@@ -238,7 +251,9 @@ int main(int argc, char **argv)
 		for (int step = 0; step < 100; step++) {
 			int i = chance(TASKS);
 
-			if (tasks[i].alive)
+			if (tasks[i].alive && !chance(4))
+				execute(i);
+			else if (tasks[i].alive)
 				go(i);
 			else
 				come(i);

@@ -10,8 +10,9 @@ impl Range<'_> {
     pub fn protect(&mut self, span: Span, protection: Protection) -> Outcome {
         if protection.execute {
             self.change(span.pieces(), |work| {
-                work.stale |= work.space.divide_all(span).map_err(|_| Refusal::Beyond)?;
-                Ok(())
+                let divided = work.space.divide_all(span);
+                work.stale |= divided.unwrap_or(true);
+                divided.map(|_| ()).map_err(|_| Refusal::Beyond)
             })?;
         }
         self.change(span.pieces(), |work| {

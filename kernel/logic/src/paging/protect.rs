@@ -12,7 +12,8 @@ impl<M: Memory> AddressSpace<'_, M> {
     /// Gives all of `span` the same protection (`mprotect`).
     ///
     /// Eager reservations that nobody could touch so far get their frames now, if they may be touched from now on. All of `span` must be
-    /// mapped: a caller that does as Linux does changes up to [`Self::hole`] and then reports `ENOMEM`. All or nothing.
+    /// mapped: a caller that does as Linux does changes up to [`Self::hole`] and then reports `ENOMEM`. All or nothing,
+    /// but that pages which were to be executed may stay divided.
     ///
     /// Says which pages have lost a right: only for these the TLBs are flushed and Linux is asked. Their `MIRRORED` is
     /// clear from here on. O(entries), besides the zeroing of what is populated.
@@ -38,7 +39,7 @@ impl<M: Memory> AddressSpace<'_, M> {
     /// Divides all pages of `span` into the smallest, and says whether there were larger ones.
     ///
     /// What is to be executed is divided, and flushed from the TLBs, before it may be: [`Self::protect`] does the first
-    /// itself. O(entries).
+    /// itself. O(entries). On failure some pages are divided: the TLBs may have them whole.
     pub fn divide_all(&mut self, span: Span) -> Result<bool, Error> {
         let (mut page, mut any) = (span.first(), false);
         while page < span.end() {

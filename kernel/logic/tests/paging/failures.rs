@@ -54,6 +54,17 @@ fn a_gigabyte_page_moves_whole_or_in_parts() {
 }
 
 #[test]
+fn what_is_to_be_executed_is_divided_first() {
+    let history = [
+        Operation::Map(span(512, 512), EAGER),
+        Operation::Reserve(span(1024, 512), LAZY),
+        Operation::Protect(span(515, 511), Protection::READ_EXECUTE),
+        Operation::Protect(span(1024, 512), Protection::ALL),
+    ];
+    all_must_succeed(false, &history);
+}
+
+#[test]
 fn populating_falls_back_to_smaller_pages() {
     let history = [
         Operation::Reserve(span(500, 600), LAZY),
