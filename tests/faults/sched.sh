@@ -20,6 +20,7 @@ membership() { promise sched inheritance group daemon; }
 hotplug() { promise sched hotplug confined; }
 death() { promise sched killed; }
 trickle() { promise sched trickle; }
+trickle_in_time() { promise sched trickle_in_time; }
 load() { promise sched storm real_time asleep; }
 launchers() { promise launch mpi widened; }
 budget() { promise launch budget; }

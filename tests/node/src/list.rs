@@ -95,6 +95,12 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("CPUs go while HPC tasks compute on all", "sched.sh hotplug").newest().rarely().on(1, 2, 2),
     Scenario::new("HPL's loader killed", "sched.sh death").newest().rarely().on(1, 2, 2),
     Scenario::new("HPL's trickle and the kernel's watchdog", "sched.sh trickle").newest().rarely().on(1, 2, 2),
+    Scenario::new("HPL's trickle takes no more than its time", "sched.sh trickle_in_time")
+        .newest()
+        .rarely()
+        .on(1, 2, 2)
+        .counted()
+        .within(900),
     Scenario::new("HPL in a storm of forks, and under real time", "sched.sh load").newest().rarely().on(1, 2, 2),
     Scenario::new("HPL's programs stay small for the verifier", "sched.sh budget").newest().in_turn(),
     Scenario::new("mpiexec keeps no rank from a core", "sched.sh launchers").newest().rarely().on(2, 2, 2),

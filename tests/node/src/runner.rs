@@ -151,7 +151,7 @@ impl Bench<'_> {
         match scenario.end {
             End::Node => self.on_the_node(scenario),
             End::PoweredOff => self.to_the_end(scenario),
-            End::Apart | End::InTurn | End::Systemd => self.on_its_own(scenario),
+            End::Apart | End::InTurn | End::Counted | End::Systemd => self.on_its_own(scenario),
         }
     }
 

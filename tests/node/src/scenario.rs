@@ -55,6 +55,8 @@ pub enum End {
     /// The node, which is not used again. It runs on one of its own whose emulator runs one CPU after the other: the
     /// kernel changes its code while it runs, which emulators with a thread for each CPU do not always survive.
     InTurn,
+    /// The same, and its clock counts instructions.
+    Counted,
     /// The node, which is not used again. It runs on one of its own with systemd and all that this starts.
     Systemd,
 }
@@ -142,6 +144,12 @@ impl Scenario {
     /// On a node whose CPUs run in turn.
     pub const fn in_turn(mut self) -> Scenario {
         self.end = End::InTurn;
+        self
+    }
+
+    /// On a node whose CPUs run in turn and whose clock counts instructions: the host's other work takes no time there.
+    pub const fn counted(mut self) -> Scenario {
+        self.end = End::Counted;
         self
     }
 

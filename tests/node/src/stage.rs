@@ -57,6 +57,7 @@ pub fn node(cache: &Cache, kernel: KernelLine, scenario: &Scenario) -> Result<No
     (spec.topology, spec.memory_mib) = (scenario.cpus, scenario.memory_mib);
     match scenario.end {
         End::InTurn => spec.accelerator = Accelerator::TcgSingle,
+        End::Counted => (spec.accelerator, spec.counted_time) = (Accelerator::TcgSingle, true),
         End::Systemd => spec = spec.with_systemd(),
         End::Node | End::Apart | End::PoweredOff => (),
     }
