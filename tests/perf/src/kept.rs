@@ -2,7 +2,7 @@
 //! Runs of the bench `sched`, kept one by one: it takes hours, and what ends it halfway must not cost what it has.
 //!
 //! Owns `build/bench/sched_runs.jsonl` (or `sched_JOBS_runs.jsonl`), a line for each run. `sched.rs` calls it, from one
-//! thread for each node. Must never mix runs of two machines, kernels, emulators or commits.
+//! thread for each node. Must never mix runs of two kernels, emulators or commits.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -24,7 +24,7 @@ pub struct Kept {
 struct Line {
     job: String,
     scheduler: String,
-    /// As [`crate::provenance::same`] says.
+    /// As [`crate::provenance::counted`] says.
     place: String,
     run: Run,
 }

@@ -11,12 +11,14 @@ use tacet_node::Node;
 
 /// One clause for the end of a method.
 pub fn place(node: &Node, top: &Path) -> String {
-    format!("{}, load {}", same(node, top), load())
+    let (release, emulator) = (node.release(), emulator(node));
+    format!("kernel {release}, {emulator}, host {}, commit {}, load {}", host(), commit(top), load())
 }
 
-/// What of it is the same for two measurements that may be put together.
-pub fn same(node: &Node, top: &Path) -> String {
-    format!("kernel {}, {}, host {}, commit {}", node.release(), emulator(node), host(), commit(top))
+/// What is the same for two measurements of HPL that may be put together: by counted instructions, so on whatever host.
+/// The commit is the last that changed anything that runs in the node.
+pub fn counted(node: &Node, top: &Path) -> String {
+    format!("kernel {}, {}, commit {}", node.release(), emulator(node), last_change(top, &["sched/hpl", "tests/perf"]))
 }
 
 /// As [`place`], of what runs on the host itself.
@@ -58,10 +60,18 @@ fn host() -> String {
 }
 
 fn commit(top: &Path) -> String {
+    named(top, &["rev-parse", "--short=12", "HEAD"], &["abi", "kernel", "linux", "noise", "sched"])
+}
+
+fn last_change(top: &Path, folders: &[&str]) -> String {
+    named(top, &[&["log", "-1", "--abbrev=12", "--format=%h", "--"], folders].concat(), folders)
+}
+
+/// The commit that `question` to git answers with, and whether a file of `folders` is not as in it.
+fn named(top: &Path, question: &[&str], folders: &[&str]) -> String {
     let git = |arguments: &[&str]| said(Command::new("git").arg("-C").arg(top).args(arguments));
-    let changed = git(&["status", "--porcelain", "--", "abi", "kernel", "linux", "noise", "sched"])
-        .is_some_and(|text| !text.is_empty());
-    let id = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
+    let changed = git(&[&["status", "--porcelain", "--"], folders].concat()).is_some_and(|text| !text.is_empty());
+    let id = git(question).filter(|id| !id.is_empty()).unwrap_or_else(|| "unknown".to_owned());
     format!("{id}{}", if changed { " with changes" } else { "" })
 }
 

@@ -21,7 +21,7 @@ use crate::jobs::{self, Job, Program, Run, Scheduler};
 use crate::kept::Kept;
 use crate::metric::{Metric, Metrics, write};
 use crate::programs::Programs;
-use crate::provenance::{place, same};
+use crate::provenance::{counted, place};
 use crate::variation::{Runs, tables, targets};
 use crate::{Result, busy_idle};
 
@@ -111,7 +111,7 @@ fn on(
     }
     let node = Node::boot(cache, &node(settings, programs, shape))?;
     let guest = Guest { node: &node, programs };
-    let same = same(&node, programs.top());
+    let same = counted(&node, programs.top());
     let mut runs = kept.runs(jobs, &same)?;
     busy_idle::load(&guest, module)?;
     turns(&guest, settings.runs, jobs, &mut runs, |job, scheduler, run| kept.add(job, scheduler, &same, run))?;
