@@ -90,13 +90,32 @@ int tacet_ask(enum tacet_ask kind, u64 first, u64 second)
 	return ask(kind, arguments);
 }
 
+/* The last two arguments: where memory comes from that the calling thread causes. */
+static u64 mode_of(struct tacet_policy policy)
+{
+	return (u64)policy.mode << 32;
+}
+
+static u64 nodes_of(struct tacet_policy policy)
+{
+	return (u64)tacet_nodes_allowed() << 32 | policy.nodes;
+}
+
+/* Pages of range @number, which are free, are to be read and written. */
+int tacet_ask_map(u64 number, u64 first, u64 pages)
+{
+	struct tacet_policy policy = tacet_policy_mine();
+	const u64 arguments[] = { number, pages << 32 | first, mode_of(policy), nodes_of(policy) };
+
+	return ask(TACET_ASK_MAP, arguments);
+}
+
 /* Page @page of range @number gets a frame, from where the calling thread wants its
  * memory unless something else is said of that page. */
 int tacet_ask_touch(u64 number, u64 page, bool write)
 {
 	struct tacet_policy policy = tacet_policy_mine();
-	const u64 arguments[] = { number, page, (u64)policy.mode << 32 | write,
-				  (u64)tacet_nodes_allowed() << 32 | policy.nodes };
+	const u64 arguments[] = { number, page, mode_of(policy) | write, nodes_of(policy) };
 
 	return ask(TACET_ASK_TOUCH, arguments);
 }

@@ -272,10 +272,16 @@ static enum outcome at_boundary(struct tacet_hosted *hosted, struct pt_regs *reg
 
 /* A new program: from here on its anonymous memory is the partition's, or, if that
  * cannot be, Linux's as ever. It has asked for none yet: nor for its break. */
-static void own_memory(struct tacet_hosted *hosted)
+static void own_memory(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
-	if (!tacet_looked_at())
-		tacet_range_create(hosted->process->flags & TACET_HOST_POPULATE);
+	bool eager = hosted->process->flags & TACET_HOST_POPULATE;
+
+	if (tacet_looked_at())
+		return;
+	if (hosted->process->flags & TACET_HOST_OWN_DATA)
+		tacet_image_host(eager, regs);
+	else
+		tacet_range_create(eager, NULL);
 }
 
 /* It stays on Linux, who knows how long, and its calls about memory are Linux's. */
@@ -296,7 +302,7 @@ static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 	if (READ_ONCE(hosted->leaving))
 		return OUTCOME_DROP;
 	if (hosted->memory_due && hosted->process->flags & TACET_HOST_OWN_MEMORY)
-		own_memory(hosted);
+		own_memory(hosted, regs);
 	hosted->memory_due = false;
 	if (signal_pending(current)) {
 		hosted->signals++;

@@ -221,24 +221,36 @@ void tacet_range_publish(struct tacet_range *range)
 	spin_unlock(&ranges_lock);
 }
 
+/* Maps it at its base, and what there is of @image below it: both or none. */
+static int map_there(struct tacet_range *range, struct file *file, struct tacet_image *image)
+{
+	int error = image ? tacet_image_map_text(image, range->base) : 0;
+	unsigned long address;
+
+	if (error)
+		return error;
+	address = vm_mmap(file, range->base, TACET_OWN_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, 0);
+	if (address == range->base)
+		return 0;
+	if (image)
+		tacet_image_unmap_text(image);
+	return IS_ERR_VALUE(address) ? (int)address : -EINVAL;
+}
+
 /* Maps it in a slot of its own, a random one unless the program asked for none. */
-static int map_range(struct tacet_range *range, struct file *file)
+static int map_range(struct tacet_range *range, struct file *file, struct tacet_image *image)
 {
 	bool random = !(current->personality & ADDR_NO_RANDOMIZE);
 	unsigned int tries, slot = SLOTS / 2;
-	unsigned long address;
+	int error = -EEXIST;
 
-	for (tries = 0; tries < TRIES; tries++) {
+	for (tries = 0; tries < TRIES && error == -EEXIST; tries++) {
 		slot = random ? 1 + get_random_u32() % SLOTS : slot - 1;
 		range->base = (u64)slot << TACET_OWN_SHIFT;
-		address = vm_mmap(file, range->base, TACET_OWN_BYTES, PROT_READ | PROT_WRITE,
-				  MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, 0);
-		if (address == range->base)
-			return 0;
-		if (address != -EEXIST)
-			return IS_ERR_VALUE(address) ? (int)address : -EINVAL;
+		error = map_there(range, file, image);
 	}
-	return -EEXIST;
+	return error;
 }
 
 /* Limits on address space or data would count all of the range, or none of it. */
@@ -247,8 +259,25 @@ bool tacet_range_unlimited(void)
 	return rlimit(RLIMIT_AS) == RLIM_INFINITY && rlimit(RLIMIT_DATA) == RLIM_INFINITY;
 }
 
-/* Gives the calling thread's new program a range; no core has its address space. */
-int tacet_range_create(bool eager)
+/* Where things are in a new range: its first @pages are taken. */
+static void lay_out(struct tacet_range *range, u64 pages)
+{
+	bool random = !(current->personality & ADDR_NO_RANDOMIZE);
+	struct tacet_own *shared = range->shared;
+
+	shared->base = range->base;
+	shared->top = RANGE_PAGES - 1;
+	if (random)
+		shared->top -= get_random_u32() % (RANGE_PAGES / 4);
+	shared->break_start = range->base + ALIGN(pages << PAGE_SHIFT, PMD_SIZE) + PMD_SIZE;
+	if (random)
+		shared->break_start += (u64)(get_random_u32() % TACET_OWN_BREAK_PAGES / 2) << PAGE_SHIFT;
+	shared->break_end = shared->break_start;
+}
+
+/* Gives the calling thread's new program a range, with room in front for @image if there is
+ * one; no core has its address space. */
+int tacet_range_create(bool eager, struct tacet_image *image)
 {
 	struct tacet_range *range;
 	struct tacet_own *shared;
@@ -266,15 +295,8 @@ int tacet_range_create(bool eager)
 	file = tacet_range_open_file(range);
 	error = PTR_ERR_OR_ZERO(file);
 	error = error ?: tacet_ask(TACET_ASK_OPEN, range->number, 0);
-	error = error ?: map_range(range, file);
-	shared->base = range->base;
-	shared->top = RANGE_PAGES - 1;
-	if (!(current->personality & ADDR_NO_RANDOMIZE))
-		shared->top -= get_random_u32() % (RANGE_PAGES / 4);
-	shared->break_start = range->base + PMD_SIZE;
-	if (!(current->personality & ADDR_NO_RANDOMIZE))
-		shared->break_start += (u64)(get_random_u32() % TACET_OWN_BREAK_PAGES / 2) << PAGE_SHIFT;
-	shared->break_end = shared->break_start;
+	error = error ?: map_range(range, file, image);
+	lay_out(range, image ? tacet_image_pages(image, range->base) : 0);
 	shared->eager = eager;
 	if (!error)
 		smp_store_release(&shared->state, TACET_OWN_OPEN);

@@ -45,11 +45,23 @@ struct tacet_range {
 	struct task_struct *leave_task;	/* of leave_work: a thread of it, referenced */
 };
 
+/* A program whose data are to be in a range, by the addresses of its file, in whole pages. own_image.c */
+struct tacet_image {
+	struct file *file;
+	struct elf64_phdr *headers;
+	unsigned int header_count;
+	u64 text, data, end;		/* where it begins, what it may write begins, it ends */
+	u64 alignment;
+	u64 bias;			/* is added to them where it is, */
+	u64 wanted;			/* and where it is to be */
+	u64 mapped;			/* there: up to here */
+};
+
 /* own.c */
 int tacet_range_init(void);
 void tacet_range_exit(void);
 unsigned int tacet_range_count(void);
-int tacet_range_create(bool eager);
+int tacet_range_create(bool eager, struct tacet_image *image);
 bool tacet_range_unlimited(void);	/* the calling process */
 struct tacet_range *tacet_range_new(struct mm_struct *mm);
 void tacet_range_publish(struct tacet_range *range);
@@ -63,6 +75,12 @@ bool tacet_range_lock(struct tacet_range *range, unsigned long page);
 void tacet_range_unlock(struct tacet_range *range, unsigned long page);
 void tacet_range_settle(struct tacet_range *range);
 bool tacet_range_covers(const struct tacet_range *range, u64 start, u64 bytes);
+
+/* own_image.c: the context of a thread whose program is about to begin; sleep */
+int tacet_image_map_text(struct tacet_image *image, u64 base);
+void tacet_image_unmap_text(struct tacet_image *image);
+u64 tacet_image_pages(const struct tacet_image *image, u64 base);
+void tacet_image_host(bool eager, struct pt_regs *regs);
 
 /* own_mirror.c: the mmap lock held */
 vm_fault_t tacet_mirror(struct vm_fault *vmf);

@@ -85,7 +85,10 @@ int tacet_host_self(struct file *file, const struct tacet_host_self *request)
 	int error;
 
 	if (request->flags & ~(TACET_HOST_FOLLOW | TACET_HOST_POPULATE | TACET_HOST_OWN_MEMORY |
-			       TACET_HOST_BIND | TACET_HOST_PROFILE) || request->reserved)
+			       TACET_HOST_BIND | TACET_HOST_PROFILE | TACET_HOST_OWN_DATA) ||
+	    request->reserved)
+		return -EINVAL;
+	if (request->flags & TACET_HOST_OWN_DATA && !(request->flags & TACET_HOST_OWN_MEMORY))
 		return -EINVAL;
 	cpus = kmalloc(cpumask_size(), GFP_KERNEL);
 	if (!cpus)

@@ -300,6 +300,7 @@ struct tacet_space *tacet_space_find(struct mm_struct *mm);	/* RCU */
 
 /* ask.c: sleeps; -EIO: nobody answers any more */
 int tacet_ask(enum tacet_ask kind, u64 first, u64 second);
+int tacet_ask_map(u64 number, u64 first, u64 pages);
 int tacet_ask_touch(u64 number, u64 page, bool write);
 
 /* counted.c */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * killer COUNT SEED VICTIM [process|thread|launcher|any [own]]: starts the victim on
+ * killer COUNT SEED VICTIM [process|thread|launcher|any [own|all]]: starts the victim on
  * the partition in each of its ways and kills it at a random instant, COUNT
  * times: the process, one of its threads, or the launcher before it executed.
  * Each must be gone, killed by SIGKILL and by nothing else; at the end nothing
- * is hosted. With `own` its memory is the partition's. A wait that never ends is for the runner's timeout.
+ * is hosted. With `own` its memory is the partition's, with `all` its data too. A wait that never ends is for the runner's timeout.
  */
 #include "door.h"
 
@@ -83,6 +83,8 @@ int main(int count, char **words)
 	random_state = strtoull(words[2], NULL, 0) | 1;
 	printf("seed %s\n", words[2]);
 	memory = count > 5 ? TACET_HOST_OWN_MEMORY : 0;
+	if (memory && !strcmp(words[5], "all"))
+		memory |= TACET_HOST_OWN_DATA;
 	while (left > 0) {
 		pid_t pids[3];
 

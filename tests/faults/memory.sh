@@ -41,6 +41,56 @@ rights() {
 	finish
 }
 
+# .data and .bss are the partition's where that is asked for and can be, and given back however the program ends.
+data() {
+	local before seed=$((RANDOM * RANDOM + 1))
+	up --memory 512M
+	# what a hosted program is given its data from must not be what an earlier one left
+	for program in data data-static-pie data-static; do
+		for how in '' --no-populate; do
+			# shellcheck disable=SC2086  # may be nothing
+			$T run --memory all --follow $how -- $U/$program >data.out || fail "$program $how: $(tail -n 1 data.out)"
+			cmp -s data.out $U/data.expected || fail "$program $how said $(tr '
+' ';' <data.out)"
+		done
+		until_true "all memory is given back" given_back
+	done
+	taken_by data all 64
+	taken_by data-static-pie all 64
+	taken_by data own 0
+	taken_by data-static all 0
+	data_stay data-static "it is not position-independent"
+	$F/killer "$(full 60 600)" $seed $F/victim any all || exit
+	finish
+	note "seed $seed"
+	up --memory 32M
+	$T run --memory all --follow -- $U/data >data.out || fail "without room: $(tail -n 1 data.out)"
+	cmp -s data.out $U/data.expected || fail "without room it said $(tr '
+' ';' <data.out)"
+	data_stay data "the partition has no room"
+	finish
+}
+
+# Holds it, and looks how many MiB of its data the partition has; of other memory it has less than 16 MiB.
+taken_by() { # PROGRAM WHOSE MIB
+	local mebibytes
+	rm -f orders answers
+	mkfifo orders answers
+	$T run --memory "$2" -- $U/"$1" hold <orders >answers &
+	exec 7>orders 8<answers
+	read -r answer <&8
+	[ "$answer" = held ] || fail "$1: '$answer'"
+	mebibytes=$(($(own_bytes) >> 20))
+	[ $mebibytes -ge "$3" ] && [ $mebibytes -lt $(($3 + 16)) ] || fail "$1 --memory $2: $mebibytes MiB, not $3"
+	exec 7>&- 8<&-
+	wait $! || fail "$1 ended with $?"
+	until_true "all memory is given back" given_back
+}
+
+data_stay() { # PROGRAM REASON
+	$T log | grep -q "($1): its data are Linux's: $2" || fail "$1: the log does not say: $2"
+}
+
 # Memory of two nodes: policies are kept with it, on every core, and none of it becomes Linux's.
 nodes() {
 	local cpu

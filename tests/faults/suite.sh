@@ -35,6 +35,7 @@ verdict() {
 
 # As on Linux in every respect, in the partition's memory and in Linux's.
 exact() { suite '' --follow --no-populate; }
+in_own_memory() { suite '' --memory all --follow --no-populate; }
 in_linux_memory() { suite '' --memory linux --follow --no-populate; }
 
 # Children run on Linux, where what they see of the CPUs is Linux's; and what was said of the place of memory that

@@ -116,6 +116,8 @@ struct tacet_cpu_status {
 					   of them, the first of those */
 #define TACET_HOST_PROFILE (1u << 4)	/* account for what its time goes to: with this open
 					   file, which TACET_PROFILE asks */
+#define TACET_HOST_OWN_DATA (1u << 5)	/* with TACET_HOST_OWN_MEMORY: .data and .bss of what it executes
+					   too, where the program is position-independent */
 struct tacet_host_self {
 	__u32 revision;
 	__u32 flags;

@@ -138,6 +138,8 @@ enum tacet_ask {
 	TACET_ASK_COPY = 3,		/* all of range [0] into range [1], which gets a root */
 	TACET_ASK_CLEAR = 4,		/* take back all of range [0], its root too */
 	TACET_ASK_FREE = 5,		/* take back frame [0], which is TACET_HELD_LEFT */
+	TACET_ASK_MAP = 6,		/* pages of range [0], to be read and written: [1] has the first, and
+					   how many << 32; [2] and [3] as for a touch */
 };
 
 /* Entries of a range's tables. Present, writable, leaf, frame and no

@@ -20,7 +20,7 @@
 #endif
 
 /* Raised by every change of a structure here; checked at every door. */
-#define TACET_ABI_REVISION 9u
+#define TACET_ABI_REVISION 10u
 
 #define TACET_PAGE_BYTES 4096u
 #define TACET_MAX_CPUS 1024u

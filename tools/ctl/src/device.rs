@@ -39,6 +39,8 @@ pub struct HostOptions {
     pub populate: bool,
     /// Anonymous memory of what is executed next comes from the partition.
     pub own_memory: bool,
+    /// With `own_memory`: its `.data` and `.bss` too, where the program is position-independent.
+    pub own_data: bool,
     /// Allowed CPUs to which threads are bound, in this order; empty: they are not bound.
     pub order: Vec<u32>,
     /// Account for what its time goes to: [`Device::profile`] of this same opened device.
@@ -97,11 +99,12 @@ impl Device {
         let follow = if options.follow { abi::TACET_HOST_FOLLOW } else { 0 };
         let populate = if options.populate { abi::TACET_HOST_POPULATE } else { 0 };
         let own = if options.own_memory { abi::TACET_HOST_OWN_MEMORY } else { 0 };
+        let data = if options.own_data { abi::TACET_HOST_OWN_DATA } else { 0 };
         let bind = if options.order.is_empty() { 0 } else { abi::TACET_HOST_BIND };
         let profile = if options.profile { abi::TACET_HOST_PROFILE } else { 0 };
         let mut request = abi::tacet_host_self {
             revision: TACET_ABI_REVISION,
-            flags: follow | populate | own | bind | profile,
+            flags: follow | populate | own | data | bind | profile,
             cpus: options.cpus.words(),
             order_count: options.order.len() as u32,
             ..Default::default()

@@ -3,9 +3,9 @@
 //! `linux/ask.c`. No thread of the process is at what is asked about, except for
 //! `TACET_ASK_TOUCH`.
 
-use tacet_abi::{TACET_ASK_CLEAR, TACET_ASK_COPY, TACET_ASK_FREE, TACET_ASK_OPEN, TACET_ASK_TOUCH};
+use tacet_abi::{TACET_ASK_CLEAR, TACET_ASK_COPY, TACET_ASK_FREE, TACET_ASK_MAP, TACET_ASK_OPEN, TACET_ASK_TOUCH};
 use tacet_logic::frames::Policy;
-use tacet_logic::paging::{AddressSpace, PageSize, Protection, Span, Tables};
+use tacet_logic::paging::{AddressSpace, Attributes, Error, PageSize, Protection, Span, Tables};
 use tacet_metal::{Core, Frames, Own};
 
 /// Errors as Linux knows them.
@@ -27,6 +27,7 @@ pub fn answer(core: &Core, frames: Option<&mut Frames>) {
             TACET_ASK_COPY => copy(core, frames, first, second),
             TACET_ASK_CLEAR => clear(core, frames, first),
             TACET_ASK_FREE => frames.free_kept(first).then_some(()).ok_or(INVALID),
+            TACET_ASK_MAP => map(core, frames, first, second, (third, fourth)),
             _ => Err(INVALID),
         }
     });
@@ -46,9 +47,14 @@ fn open(frames: &mut Frames, number: u64) -> Result<(), i32> {
     Ok(())
 }
 
+/// What a question's last two arguments say of where memory comes from.
+fn wanted(how: (u64, u64)) -> (Policy, u32) {
+    (Policy { mode: (how.0 >> 32) as u32, nodes: how.1 as u32 }, (how.1 >> 32) as u32)
+}
+
 fn touch(core: &Core, frames: &mut Frames, number: u64, page: u64, how: (u64, u64)) -> Result<(), i32> {
-    let (write, mode, nodes, allowed) = (how.0 as u32 != 0, (how.0 >> 32) as u32, how.1 as u32, (how.1 >> 32) as u32);
-    let own = range(frames, number, (Policy { mode, nodes }, allowed))?;
+    let write = how.0 as u32 != 0;
+    let own = range(frames, number, wanted(how))?;
     let page = u32::try_from(page).ok().and_then(|page| Span::new(page, 1)).ok_or(INVALID)?;
     if own.root() == 0 {
         return Err(INVALID);
@@ -62,9 +68,24 @@ fn touch(core: &Core, frames: &mut Frames, number: u64, page: u64, how: (u64, u6
     }
     match touched {
         Ok(_) => Ok(()),
-        Err(tacet_logic::paging::Error::NoFrame | tacet_logic::paging::Error::NoTable) => Err(NO_MEMORY),
+        Err(Error::NoFrame | Error::NoTable) => Err(NO_MEMORY),
         Err(_) => Err(BAD_ADDRESS),
     }
+}
+
+/// For a program's data; `pages` has the first, and how many. They are free.
+fn map(core: &Core, frames: &mut Frames, number: u64, pages: u64, how: (u64, u64)) -> Result<(), i32> {
+    let own = range(frames, number, wanted(how))?;
+    let span = Span::new(pages as u32, (pages >> 32) as u32).ok_or(INVALID)?;
+    if own.root() == 0 {
+        return Err(INVALID);
+    }
+    let _held = own.hold(core, span.pieces());
+    let attributes = Attributes { protection: Protection::READ_WRITE, policy: 0, eager: own.eager(), small: false };
+    AddressSpace::new(own.root(), frames).map(span, attributes).map_err(|error| match error {
+        Error::NoFrame | Error::NoTable => NO_MEMORY,
+        _ => INVALID,
+    })
 }
 
 /// Nobody knows the copy yet, and nobody writes to what is copied.

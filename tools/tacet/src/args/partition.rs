@@ -48,12 +48,13 @@ pub struct DownArgs {
     pub dry_run: bool,
 }
 
-/// Whose memory a program's anonymous mappings are.
+/// Whose memory a program's anonymous mappings are; with `All` its `.data` and `.bss` too.
 #[derive(ValueEnum, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Memory {
     Linux,
     Own,
+    All,
 }
 
 #[derive(Args, Deserialize, Default)]
@@ -68,7 +69,8 @@ pub struct RunArgs {
     /// Leave the program's memory to be faulted in as it is touched
     #[arg(long)]
     pub no_populate: bool,
-    /// Whose memory the program's anonymous mappings are: the partition's own, or Linux's [default: own]
+    /// Whose memory the program's anonymous mappings are: the partition's own, or Linux's; `all`: the partition's, and
+    /// the program's .data and .bss too, if it is position-independent [default: own]
     #[arg(long, value_name = "WHOSE")]
     pub memory: Option<Memory>,
     /// Bind each thread to one CPU: `compact` (neighbours first), `scatter` (cores first, their second hardware threads

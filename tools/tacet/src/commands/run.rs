@@ -27,6 +27,7 @@ pub fn run(args: RunArgs, json: bool) -> Result<u8> {
         follow: args.follow,
         populate: !args.no_populate,
         own_memory: args.memory != Some(Memory::Linux),
+        own_data: args.memory == Some(Memory::All),
         order,
         profile: args.profile || args.profile_to.is_some(),
     };
@@ -94,13 +95,17 @@ fn rehearse(options: &HostOptions, args: &RunArgs, json: bool) -> Result<u8> {
     if json {
         output::json(&serde_json::json!({
             "command": words, "cpus": options.cpus, "follow": options.follow, "populate": options.populate,
-            "own_memory": options.own_memory, "order": options.order, "profile": options.profile, "dry_run": true,
+            "own_memory": options.own_memory, "own_data": options.own_data, "order": options.order, "profile": options.profile, "dry_run": true,
         }))?;
         return Ok(0);
     }
     let children = if options.follow { "with its children" } else { "its children on Linux" };
     let memory = if options.populate { "memory populated and locked" } else { "memory faulted in as it is touched" };
-    let whose = if options.own_memory { ", from the partition where it can be" } else { "" };
+    let whose = match (options.own_memory, options.own_data) {
+        (true, true) => ", from the partition where it can be, .data and .bss too",
+        (true, false) => ", from the partition where it can be",
+        (false, _) => "",
+    };
     let order: Vec<String> = options.order.iter().map(u32::to_string).collect();
     let bound = if order.is_empty() { String::new() } else { format!(", bound to {} in turn", order.join(",")) };
     output::print(&format!(
