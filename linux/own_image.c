@@ -16,6 +16,7 @@
 #include <linux/fs.h>
 #include <linux/mman.h>
 #include <linux/ptrace.h>
+#include <linux/ratelimit.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -352,6 +353,7 @@ static const char *move(struct tacet_image *image, struct tacet_range *range, st
 /* Gives the calling thread's new program a range, and its data into it if that can be. */
 void tacet_image_host(bool eager, struct pt_regs *regs)
 {
+	static DEFINE_RATELIMIT_STATE(reports, 5 * HZ, 10);
 	struct tacet_image image = {};
 	struct tacet_range *range = NULL;
 	const char *reason = find(&image, regs);
@@ -364,7 +366,7 @@ void tacet_image_host(bool eager, struct pt_regs *regs)
 		reason = move(&image, range, regs);
 		tacet_range_put(range);
 	}
-	if (reason)
+	if (reason && __ratelimit(&reports))
 		tacet_report(TACET_LOG_INFO, "process %d (%s): its data are Linux's: %s",
 			     current->tgid, current->comm, reason);
 	kfree(image.headers);
