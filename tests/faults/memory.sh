@@ -71,6 +71,20 @@ data() {
 	finish
 }
 
+# Programs whose headers say what they should not: what Linux makes of them, or refuses.
+images() {
+	local program seed=$((RANDOM * RANDOM + 1))
+	up --memory 512M
+	for program in data data-static-pie; do
+		python3 $F/images.py "$(full 40 400)" $seed $U/$program $T run --memory all --no-populate -- >images.out ||
+			fail "images.py ended with $?"
+		grep '^fail' images.out && exit 1
+		cat images.out
+	done
+	finish
+	note "seed $seed"
+}
+
 # Holds it, and looks how many MiB of its data the partition has; of other memory it has less than 16 MiB.
 taken_by() { # PROGRAM WHOSE MIB
 	local mebibytes

@@ -51,6 +51,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("the user programs in locked memory", "suite.sh locked").middle().rarely().within(1500),
     Scenario::new("anonymous memory from the partition", "memory.sh anonymous"),
     Scenario::new("a program's data from the partition", "memory.sh data").within(900),
+    Scenario::new("damaged programs with data from the partition", "memory.sh images").middle().within(1200),
     Scenario::new("the largest page of the partition's memory", "memory.sh largest_page").middle().with_memory(8192),
     Scenario::new("rights of the partition's memory", "memory.sh rights"),
     Scenario::new("stacks that are given back", "memory.sh stacks").middle(),
