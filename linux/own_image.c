@@ -139,6 +139,8 @@ static const char *check_place(struct tacet_image *image, const struct elfhdr *h
 	u64 entry = auxiliary(AT_ENTRY);
 
 	image->bias = entry - header->e_entry;
+	if (header->e_entry < image->text || header->e_entry >= image->end)
+		return "it begins outside itself";
 	if (offset_in_page(image->bias) || image->bias > TASK_SIZE_MAX ||
 	    auxiliary(AT_PHDR) - image->bias >= image->end)
 		return "it is not where its file says";

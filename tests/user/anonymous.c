@@ -327,6 +327,23 @@ static void the_break(void)
 	say("the break\n");
 }
 
+/* More than there is fails at the call, unless Linux is told to promise everything. */
+static void too_much(void)
+{
+	const size_t bytes = 96ul << 30;
+	long was = syscall(SYS_brk, 0);
+	char mode = 0;
+	int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY);
+
+	if (fd < 0 || read(fd, &mode, 1) != 1 || mode == '1' || (size_t)sysconf(_SC_PHYS_PAGES) * PAGE >= bytes)
+		errno = ENOMEM;
+	else
+		CHECK(syscall(SYS_brk, was + bytes) == was &&
+		      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED);
+	CHECK(errno == ENOMEM && close(fd) == 0);
+	say("too much\n");
+}
+
 /* Where it is to be: errors as they are, and its content stays. linux/mempolicy.h */
 static long bind_memory(void *at, size_t bytes, int mode, const unsigned long *nodes, unsigned int flags)
 {
@@ -392,6 +409,7 @@ int main(void)
 	forks();
 	threads();
 	the_break();
+	too_much();
 	policy();
 	borders();
 	return 0;

@@ -111,6 +111,11 @@ impl Frames {
         self.placing.begin(own, thread, allowed);
     }
 
+    /// No program can have more than so many.
+    pub fn most(&self) -> u32 {
+        self.pool.layout().slots()
+    }
+
     /// The nodes of the partition's memory, as bits.
     pub fn nodes(&self) -> u32 {
         self.placing.present()

@@ -118,6 +118,11 @@ impl<'a> Range<'a> {
         self.frames.node_ids()
     }
 
+    /// More than all of the partition: what is promised so cannot be kept.
+    pub fn is_too_much(&self, pages: u32) -> bool {
+        pages > self.frames.most()
+    }
+
     /// Pages come with the call that maps them.
     pub fn eager(&self) -> bool {
         self.own.eager()

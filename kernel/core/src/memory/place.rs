@@ -54,7 +54,7 @@ impl Range<'_> {
         let page = |address: u64| ((address - base).div_ceil(4096)) as u32;
         loop {
             let (start, end) = self.own.program_break();
-            if wanted < start || wanted > limit {
+            if wanted < start || wanted > limit || self.is_too_much(page(wanted.max(end)) - page(end)) {
                 return Ok(end);
             }
             let heap = Span::new(page(start), page(wanted.max(end)) - page(start) + 1).ok_or(Refusal::Beyond)?;

@@ -44,6 +44,10 @@ pub fn mmap(call: &Call<'_>) -> Served {
         }
         // Of address space that is taken in advance, and of a stack, little is used.
         let sparse = flags & (MAP_NORESERVE | MAP_STACK) != 0;
+        if !fixed && !sparse && protection != Protection::NONE && pages(bytes).is_some_and(|pages| range.is_too_much(pages))
+        {
+            return Err(Refusal::Elsewhere);
+        }
         let eager = range.eager() && !sparse || flags & MAP_POPULATE != 0;
         // Linux writes where a thread's stack ends, whenever it goes to a core.
         let attributes = Attributes { protection, policy: 0, eager, small: flags & MAP_STACK != 0 };
