@@ -44,8 +44,8 @@ pub fn mmap(call: &Call<'_>) -> Served {
         }
         // Of address space that is taken in advance, and of a stack, little is used.
         let sparse = flags & (MAP_NORESERVE | MAP_STACK) != 0;
-        if !fixed && !sparse && protection != Protection::NONE && pages(bytes).is_some_and(|pages| range.is_too_much(pages))
-        {
+        let promised = !sparse && protection != Protection::NONE;
+        if !fixed && promised && pages(bytes).is_some_and(|pages| range.is_too_much(pages)) {
             return Err(Refusal::Elsewhere);
         }
         let eager = range.eager() && !sparse || flags & MAP_POPULATE != 0;
