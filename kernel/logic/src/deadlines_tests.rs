@@ -47,6 +47,7 @@ fn steered() -> impl Strategy<Value = Steered> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 256 }))]
     #[test]
     fn never_too_early_and_little_too_late(
         clock in steered(),

@@ -113,6 +113,7 @@ fn agrees<const BUCKETS: usize>(steps: &[Step]) {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
     #[test]
     fn agrees_with_a_list(steps in prop::collection::vec(step(), 0..60)) {
         agrees::<1>(&steps);
@@ -133,7 +134,7 @@ fn a_failed_comparison_is_told_and_nobody_waits() {
 /// never by neither: a mutex built as glibc builds it, with threads that give up.
 #[test]
 fn no_wake_is_lost_between_cores() {
-    const ROUNDS: u32 = 3_000;
+    const ROUNDS: u32 = if cfg!(miri) { 10 } else { 3_000 };
     let (table, word, woken) = (Table::<4, THREADS>::new(), Word::new(0), [const { Word::new(0) }; THREADS]);
     let inside = Word::new(0);
     let deliver = |thread: u32| assert_eq!(woken[thread as usize].swap(1, Ordering::SeqCst), 0, "woken twice");

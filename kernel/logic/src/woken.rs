@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn nobody_is_lost_between_cores() {
-        const EACH: u32 = 20_000;
+        const EACH: u32 = if cfg!(miri) { 50 } else { 20_000 };
         let (links, woken) = (Links::<{ 4 * EACH as usize }>::new(), Woken::new());
         let mut taken = Vec::new();
         std::thread::scope(|scope| {
