@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# make demo | test | build | bench | install | uninstall | setup | clean
+# make demo | test | build | bench | miri | install | uninstall | setup | clean
 #
 # Every target is `cargo xtask` of the same name; this file only finds Cargo. ARGS=... is passed on.
 
@@ -13,7 +13,7 @@ demo test build bench: rust
 	cargo xtask $@ $(ARGS)
 
 # setup: packages of the host, Rust's targets, the nodes' tree, kernels and emulator
-setup clean quality: rust
+setup clean quality miri: rust
 	cargo xtask $@ $(ARGS)
 
 install: build
@@ -25,4 +25,4 @@ uninstall:
 rust:
 	@sh xtask/rust.sh
 
-.PHONY: demo test build bench install uninstall setup clean quality rust
+.PHONY: demo test build bench install uninstall setup clean quality miri rust

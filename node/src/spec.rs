@@ -45,12 +45,14 @@ pub struct NodeSpec {
     pub command_timeout: Duration,
 }
 
-/// CPUs = sockets x cores x threads; NUMA nodes take consecutive equal runs of CPUs.
+/// CPUs = sockets x dies x cores x threads; NUMA nodes take consecutive equal runs of CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Topology {
     /// Processor packages.
     pub sockets: u32,
-    /// Cores of each package.
+    /// Dies of each package, each with a last-level cache of its own.
+    pub dies: u32,
+    /// Cores of each die.
     pub cores: u32,
     /// Hardware threads of each core.
     pub threads: u32,
@@ -209,12 +211,12 @@ impl NodeSpec {
 impl Topology {
     /// One package of single-threaded cores.
     pub const fn flat(cpus: u32) -> Topology {
-        Topology { sockets: 1, cores: cpus, threads: 1, numa_nodes: 1 }
+        Topology { sockets: 1, dies: 1, cores: cpus, threads: 1, numa_nodes: 1 }
     }
 
     /// All hardware threads.
     pub fn cpus(&self) -> u32 {
-        self.sockets * self.cores * self.threads
+        self.sockets * self.dies * self.cores * self.threads
     }
 }
 
@@ -237,6 +239,7 @@ mod tests {
     #[test]
     fn impossible_nodes_are_refused() {
         assert!(refused(|s| s.topology.cores = 0));
+        assert!(refused(|s| s.topology.dies = 0));
         assert!(refused(|s| s.topology.numa_nodes = 3));
         assert!(refused(|s| s.memory_mib = 64));
         assert!(refused(|s| *s = s.clone().share("/usr")));

@@ -133,7 +133,7 @@ fn shares_are_live_or_copied_at_the_same_path() {
 #[ignore = "boots a node"]
 fn topology_is_what_was_described() {
     let mut spec = spec();
-    spec.topology = Topology { sockets: 2, cores: 1, threads: 2, numa_nodes: 2 };
+    spec.topology = Topology { sockets: 2, dies: 1, cores: 1, threads: 2, numa_nodes: 2 };
     let node = Node::boot(&cache(), &spec).expect("boots");
     let script = "lscpu -p=CPU,CORE,SOCKET,NODE | grep -v '#'";
     let output = node.run(&Command::shell(script)).expect("runs");

@@ -38,6 +38,14 @@ def placement():
     tacet("stop")
 
 
+def placement_at_caches():
+    """The same where a package has several last-level caches: of cores that are equal, those at another cache come first."""
+    packages = {read(cpu, "topology/physical_package_id") for cpu in online()}
+    caches = {last_cache(cpu) for cpu in online()}
+    check(len(caches) > len(packages), f"{len(packages)} packages have only the caches {sorted(caches)}")
+    placement()
+
+
 def randomly():
     """Tasks come, have children and go by a random schedule; each comes where the model says."""
     seed = int(os.environ.get("SEED", "0")) or random.randrange(1 << 32)

@@ -15,6 +15,7 @@ promise() { # FILE, NAMES of its functions
 }
 
 placement() { promise sched placement; }
+placement_at_caches() { promise sched placement_at_caches; }
 schedules() { promise sched randomly; }
 membership() { promise sched inheritance group daemon; }
 hotplug() { promise sched hotplug confined; }

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Anonymous memory of which something happens to one part, while the kernel writes what
- * others send into the rest: not a byte of it is missed or comes back.
+ * others send into the rest, or while a pipe holds some: not a byte of it is missed or
+ * comes back.
  */
 #include "check.h"
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/uio.h>
 
 #define PAGE 4096L
 
-enum { THREADS = 3, ROUNDS = 10, BEFORE = 4000, WORDS = PAGE / sizeof(uint32_t) };
+enum { THREADS = 3, ROUNDS = 10, BEFORE = 4000, HELD = 8, WORDS = PAGE / sizeof(uint32_t) };
 
 static int received[THREADS], pipes[THREADS][2];
 static char *memory;	/* what is received comes last, whatever is done to all before it */
@@ -87,10 +89,39 @@ static void one_round(void)
 		CHECK(memory[i * PAGE] == (char)i);
 }
 
+/* Pages that a pipe holds when this is done are the pipe's until it is read, whatever memory is mapped afterwards. */
+static void held_meanwhile(void)
+{
+	int fd = memfd_create("between", 0);
+	char *held = private_pages(HELD + 1), *others, seen[PAGE];
+	struct iovec vec = {held, HELD * PAGE};
+	int ends[2];
+
+	CHECK(pipe(ends) == 0 && fd >= 0 && ftruncate(fd, PAGE) == 0);
+	for (int i = 0; i < HELD; i++)
+		memset(held + i * PAGE, 'a' + i, PAGE);
+	CHECK(vmsplice(ends[1], &vec, 1, 0) == HELD * PAGE);
+	CHECK(mmap(held + HELD * PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == held + HELD * PAGE);
+	for (int i = 0; i < HELD; i++)
+		CHECK(held[i * PAGE] == 'a' + i && held[(i + 1) * PAGE - 1] == 'a' + i);
+	CHECK(munmap(held, HELD * PAGE) == 0);
+	others = private_pages(BEFORE);
+	memset(others, 'z', BEFORE * PAGE);
+	for (int i = 0; i < HELD; i++) {
+		CHECK(read(ends[0], seen, PAGE) == PAGE);
+		for (int j = 0; j < PAGE; j++)
+			CHECK(seen[j] == 'a' + i);
+	}
+	for (int i = 0; i < BEFORE; i++)
+		CHECK(others[i * PAGE] == 'z');
+}
+
 int main(void)
 {
 	for (int round = 0; round < ROUNDS; round++)
 		CHECK(exited_with(child_status(one_round), 0));
 	say("%d rounds\n", ROUNDS);
+	CHECK(exited_with(child_status(held_meanwhile), 0));
+	say("a pipe kept %d pages\n", HELD);
 	return 0;
 }

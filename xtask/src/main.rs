@@ -9,6 +9,7 @@ mod clean;
 mod command;
 mod demo;
 mod kernels;
+mod miri;
 mod page;
 mod quality;
 mod setup;
@@ -50,6 +51,8 @@ enum Door {
         #[arg(long, value_delimiter = ',')]
         kernels: Vec<String>,
     },
+    /// Run the tests of the co-kernel's pure half under Miri, which finds what Rust's rules forbid
+    Miri,
     /// Run the benches
     Bench {
         /// Given to the benches
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Door::Setup { refresh } => setup::setup(refresh),
         Door::Build => build::build(),
         Door::Test { quick, kernels } => test::test(quick, &kernels),
+        Door::Miri => miri::miri(),
         Door::Bench { arguments } => bench::bench(&arguments),
         Door::Demo { arguments } => demo::demo(&arguments),
         Door::Quality { tighten } => quality::quality(tighten),

@@ -11,7 +11,7 @@ use tacet_node::{Cache, Kernel, KernelLine, provision};
 use crate::command::{cargo, program, run};
 use crate::setup::FREESTANDING;
 use crate::tally::Tally;
-use crate::{Result, build, kernels, page, quality, top};
+use crate::{Result, build, kernels, miri, page, quality, top};
 
 /// Crates that exist only freestanding.
 const KERNEL: [&str; 3] = ["tacet-core", "tacet-image", "tacet-metal"];
@@ -26,6 +26,10 @@ pub fn test(quick: bool, named: &[String]) -> Result<()> {
     tally.check("page", || page::page(true));
     lints(&mut tally);
     tally.runner(cargo().args(["test", "--quiet", "--no-fail-fast"]));
+    // minutes, and another toolchain
+    if std::env::var("FULL").is_ok_and(|value| value == "1") {
+        tally.check("miri", miri::miri);
+    }
     if !quick {
         on_nodes(&mut tally, named)?;
     }

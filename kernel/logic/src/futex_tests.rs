@@ -115,7 +115,7 @@ fn agrees<const BUCKETS: usize>(steps: &[Step]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
     #[test]
-    fn agrees_with_a_list(steps in prop::collection::vec(step(), 0..60)) {
+    fn agrees_with_a_list(steps in prop::collection::vec(step(), 0..if cfg!(miri) { 20 } else { 60 })) {
         agrees::<1>(&steps);
         agrees::<2>(&steps);
         agrees::<64>(&steps);

@@ -90,9 +90,13 @@ fn processor(line: &mut Line, spec: &NodeSpec, how: Execution, version: (u32, u3
         // its cmpxchg16b corrupts flags
         model.push_str(",cx16=off");
     }
-    if how != Execution::Kvm && spec.topology.threads > 1 {
-        // old kernels find the threads of an AMD core by a feature that the emulator lacks
+    if how != Execution::Kvm && (spec.topology.threads > 1 || spec.topology.dies > 1) {
+        // old kernels find the threads of an AMD core, and all find its dies, by features that the emulator lacks
         model.push_str(",vendor=GenuineIntel");
+    }
+    if spec.topology.dies > 1 {
+        // QEMU 11.1 ends, by an assertion, at a guest that reads all of leaf 0x1f, as Linux 7 does; caches tell of dies as well
+        model.push_str(",level=0x1e");
     }
     if spec.reproducible.is_some() {
         model.push_str(",rdrand=off,rdseed=off");
@@ -104,8 +108,9 @@ fn processor(line: &mut Line, spec: &NodeSpec, how: Execution, version: (u32, u3
     line.pair("-cpu", model);
     let t = &spec.topology;
     let sockets = t.sockets * if spec.counted_time { TURNS } else { 1 };
-    let cpus = sockets * t.cores * t.threads;
-    line.pair("-smp", format!("{cpus},sockets={sockets},cores={},threads={}", t.cores, t.threads));
+    let cpus = sockets * t.dies * t.cores * t.threads;
+    let shape = format!("sockets={sockets},dies={},cores={},threads={}", t.dies, t.cores, t.threads);
+    line.pair("-smp", format!("{cpus},{shape}"));
     if let Some(seed) = spec.reproducible {
         line.words("-icount shift=0,align=off,sleep=off -rtc base=2026-01-01,clock=vm");
         line.pair("-seed", seed);

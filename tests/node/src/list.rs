@@ -93,6 +93,11 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("HPL places on 4 packages, 1 core, 1 thread", "sched.sh placement").newest().rarely().on(4, 1, 1),
     Scenario::new("HPL places on 2 packages, 2 cores, 2 threads", "sched.sh placement").newest().rarely().on(2, 2, 2),
     Scenario::new("HPL places on 1 package, 2 cores, 4 threads", "sched.sh placement").newest().rarely().on(1, 2, 4),
+    Scenario::new("HPL places on 1 package, 2 caches, 2 cores at each", "sched.sh placement_at_caches")
+        .newest()
+        .rarely()
+        .on(1, 2, 1)
+        .with_dies(2),
     Scenario::new("HPL places by a random schedule", "sched.sh schedules").newest().rarely().on(2, 1, 2),
     Scenario::new("HPL's members and their children", "sched.sh membership").newest().rarely().on(2, 1, 2).in_turn(),
     Scenario::new("CPUs go while HPC tasks compute on all", "sched.sh hotplug").newest().rarely().on(1, 2, 2),

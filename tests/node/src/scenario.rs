@@ -113,7 +113,13 @@ impl Scenario {
 
     /// On a node of its own with so many packages, cores in each and threads in each core.
     pub const fn on(mut self, sockets: u32, cores: u32, threads: u32) -> Scenario {
-        (self.end, self.cpus) = (End::Apart, Topology { sockets, cores, threads, numa_nodes: 1 });
+        (self.end, self.cpus) = (End::Apart, Topology { sockets, dies: 1, cores, threads, numa_nodes: 1 });
+        self
+    }
+
+    /// So many times the cores in each package, with a last-level cache for each part; after `on`.
+    pub const fn with_dies(mut self, count: u32) -> Scenario {
+        self.cpus.dies = count;
         self
     }
 

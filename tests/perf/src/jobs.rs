@@ -31,7 +31,14 @@ pub enum Program {
     Ranks(&'static str, u32),
     /// HPC Challenge under Open MPI, with the order of its equations. Timed from MPI_Init to MPI_Finalize.
     Challenge(u32),
+    /// LAMMPS under Open MPI: the crystal of `lammps.sh`. Timed as HPC Challenge is.
+    Crystal,
 }
+
+/// The crystal's cells in each direction, and its steps.
+const CRYSTAL: [u32; 2] = [8, 100];
+/// Its last row, computed by one rank.
+const MOLTEN: &str = "100 2048 1.64329 -4.74507 -2.28134 5.8505";
 
 /// A program on so many ranks.
 #[derive(Debug, Clone, Copy)]
@@ -110,7 +117,7 @@ impl Program {
             Program::Ranks(..) => &["mpiexec"],
             // who schedules is told neither by the launcher, which would bind the ranks, nor by the library that looks
             // at each CPU by going there; and there are as many ranks as CPUs, so no rank has further threads that compute
-            Program::Challenge(_) => &[
+            Program::Challenge(_) | Program::Crystal => &[
                 "env",
                 "OPENBLAS_NUM_THREADS=1",
                 "HWLOC_COMPONENTS=-x86",
@@ -118,17 +125,19 @@ impl Program {
                 "--allow-run-as-root",
                 "--bind-to",
                 "none",
-                "--wdir",
-                "/tmp/hpcc",
             ],
         };
         let clock = ["env".to_owned(), format!("LD_PRELOAD={}", guest.programs.program("timed.so"))];
-        let program = match self {
-            Program::Ranks(name, size) => vec![guest.programs.program("ranks"), name.to_owned(), size.to_string()],
-            Program::Challenge(_) => vec!["hpcc".to_owned()],
+        let (directory, program) = match self {
+            Program::Ranks(name, size) => {
+                ("/tmp", vec![guest.programs.program("ranks"), name.to_owned(), size.to_string()])
+            }
+            Program::Challenge(_) => ("/tmp/hpcc", vec!["hpcc".to_owned()]),
+            Program::Crystal => ("/tmp/lammps", ["lmp", "-in", "in.melt"].map(str::to_owned).into()),
         };
         let mut words: Vec<String> = launcher.iter().map(|word| (*word).to_owned()).collect();
-        words.extend(["-n".to_owned(), ranks.to_string()]);
+        words.extend(["-wdir", directory, "-n"].map(str::to_owned));
+        words.push(ranks.to_string());
         words.extend(clock);
         words.push(format!("TIMED={}", busy_idle::SWITCH));
         words.extend(program);
@@ -141,14 +150,14 @@ impl Job {
     /// hour: its ranks ask for messages all the time, and what of the launcher's and the kernel's work does not go before
     /// them waits, while the daemons have their long turns.
     pub fn ends_under(&self, scheduler: Scheduler) -> bool {
-        !matches!((self.program, scheduler), (Program::Challenge(_), Scheduler::Fifo))
+        !matches!((self.program, scheduler), (Program::Challenge(_) | Program::Crystal, Scheduler::Fifo))
     }
 
     /// Once.
     pub fn run(&self, guest: &Guest, scheduler: Scheduler) -> Result<Run> {
-        let script = guest.programs.program("hpcc.sh");
-        if let Program::Challenge(order) = self.program {
-            guest.run(&["sh", &script, "prepare", &order.to_string(), &(self.ranks / 2).to_string(), "2"])?;
+        let around = self.around(guest);
+        if let Some([prepare, _]) = &around {
+            guest.run(prepare)?;
         }
         let run = under(guest, scheduler, |before| {
             let mut argv = vec![tacet_sched(guest), "count".to_owned(), "--".to_owned()];
@@ -157,10 +166,26 @@ impl Job {
             read(&guest.run(&argv)?, scheduler)
                 .map_err(|error| format!("{} under {scheduler:?}: {error}", self.name).into())
         })?;
-        if let Program::Challenge(_) = self.program {
-            guest.run(&["sh", &script, "check"])?;
+        if let Some([_, check]) = &around {
+            guest.run(check)?;
         }
         Ok(run)
+    }
+
+    /// What makes its directory, and what fails unless its results were right; for a program that does not check itself.
+    fn around(&self, guest: &Guest) -> Option<[Vec<String>; 2]> {
+        let (script, size, right) = match self.program {
+            Program::Ranks(..) => return None,
+            Program::Challenge(order) => ("hpcc.sh", vec![order, self.ranks / 2, 2], None),
+            Program::Crystal => ("lammps.sh", CRYSTAL.to_vec(), Some(MOLTEN.to_owned())),
+        };
+        let command = |verb: &str, more: Vec<String>| {
+            let mut command = vec!["sh".to_owned(), guest.programs.program(script), verb.to_owned()];
+            command.extend(more);
+            command
+        };
+        let size = size.iter().map(u32::to_string).collect();
+        Some([command("prepare", size), command("check", right.into_iter().collect())])
     }
 }
 

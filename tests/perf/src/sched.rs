@@ -26,19 +26,22 @@ use crate::variation::{Runs, tables, targets};
 use crate::{Result, busy_idle};
 
 /// The paper's names: class B is twice the work.
-pub const JOBS: [Job; 7] = [
+pub const JOBS: [Job; 9] = [
     Job { name: "ep_a_8", program: Program::Ranks("ep", 200), ranks: 8 },
     Job { name: "ep_b_8", program: Program::Ranks("ep", 400), ranks: 8 },
     Job { name: "cg_a_8", program: Program::Ranks("cg", 240), ranks: 8 },
     Job { name: "hpcc_8", program: Program::Challenge(128), ranks: 8 },
+    Job { name: "lammps_8", program: Program::Crystal, ranks: 8 },
     Job { name: "ep_a_2", program: Program::Ranks("ep", 800), ranks: 2 },
     Job { name: "cg_a_2", program: Program::Ranks("cg", 2000), ranks: 2 },
     Job { name: "hpcc_2", program: Program::Challenge(128), ranks: 2 },
+    Job { name: "lammps_2", program: Program::Crystal, ranks: 2 },
 ];
 /// Takes minutes each time: only where it is named.
 const LONGEST: &str = "hpcc_8";
 /// Two packages of two cores of two threads, and two CPUs: as many as a job has ranks.
-const SHAPES: [Topology; 2] = [Topology { sockets: 2, cores: 2, threads: 2, numa_nodes: 1 }, Topology::flat(2)];
+const SHAPES: [Topology; 2] =
+    [Topology { sockets: 2, dies: 1, cores: 2, threads: 2, numa_nodes: 1 }, Topology::flat(2)];
 /// One daemon for each CPU: on average one CPU's work in sixteen, whatever the number of CPUs. As daemons do, they sleep
 /// for seconds, and then work for longer than most of the jobs: some runs meet one, others none.
 const PERIOD_MS: u32 = 6_400;

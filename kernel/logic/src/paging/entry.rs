@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn every_entry_is_read_as_it_was_written() {
-        for bits in 0..1u32 << 12 {
+        for bits in (0..1u32 << 12).step_by(if cfg!(miri) { 67 } else { 1 }) {
             let has = |bit: u32| bits >> bit & 1 == 1;
             let protection = Protection { read: has(0), write: has(1), execute: has(2) };
             let policy = (bits >> 3 & 0x3f) as u8;

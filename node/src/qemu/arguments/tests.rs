@@ -38,11 +38,20 @@ fn only_an_old_emulator_loses_cmpxchg16b() {
 #[test]
 fn numa_nodes_get_equal_parts() {
     let mut spec = plain();
-    spec.topology = Topology { sockets: 2, cores: 2, threads: 1, numa_nodes: 2 };
+    spec.topology = Topology { sockets: 2, dies: 1, cores: 2, threads: 1, numa_nodes: 2 };
     let line = line_of(&spec, Execution::Tcg, (10, 0), vec![]);
     assert!(line.contains("-numa node,nodeid=1,cpus=2-3,memdev=memory1"), "{line}");
     assert!(line.contains("id=memory1,size=1024M"), "{line}");
     assert!(!line.contains("memory-backend=memory0"), "{line}");
+}
+
+#[test]
+fn dies_have_caches_but_no_leaf_of_their_own() {
+    let mut spec = plain();
+    assert!(!line_of(&spec, Execution::Tcg, (11, 1), vec![]).contains("level="));
+    spec.topology = Topology { sockets: 1, dies: 2, cores: 2, threads: 1, numa_nodes: 1 };
+    let line = line_of(&spec, Execution::Tcg, (11, 1), vec![]);
+    assert!(line.contains("vendor=GenuineIntel,level=0x1e -smp 4,sockets=1,dies=2,cores=2,threads=1"), "{line}");
 }
 
 #[test]
@@ -52,7 +61,7 @@ fn a_node_of_counted_time_keeps_its_disk() {
     let line = line_of(&spec, Execution::TcgSingle, (10, 0), vec![]);
     assert!(line.contains("-icount shift=0,align=off") && line.contains("virtio-blk"), "{line}");
     // more CPUs than it starts, for the sake of equal turns
-    assert!(line.contains("-smp 16,sockets=4,cores=4,threads=1") && line.contains("nr_cpus=4"), "{line}");
+    assert!(line.contains("-smp 16,sockets=4,dies=1,cores=4,threads=1") && line.contains("nr_cpus=4"), "{line}");
     // a timer that only makes them short
     assert!(line.contains("-object filter-buffer,") && line.contains("interval=250 "), "{line}");
 }
