@@ -48,7 +48,7 @@ fn numa_nodes_get_equal_parts() {
 #[test]
 fn dies_have_caches_but_no_leaf_of_their_own() {
     let mut spec = plain();
-    assert!(!line_of(&spec, Execution::Tcg, (11, 1), vec![]).contains("level="));
+    assert!(!line_of(&spec, Execution::Tcg, (11, 1), vec![]).contains(",level="));
     spec.topology = Topology { sockets: 1, dies: 2, cores: 2, threads: 1, numa_nodes: 1 };
     let line = line_of(&spec, Execution::Tcg, (11, 1), vec![]);
     assert!(line.contains("vendor=GenuineIntel,level=0x1e -smp 4,sockets=1,dies=2,cores=2,threads=1"), "{line}");
