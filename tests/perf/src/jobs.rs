@@ -125,6 +125,7 @@ impl Program {
                 "--allow-run-as-root",
                 "--bind-to",
                 "none",
+                "--use-hwthread-cpus",
             ],
         };
         let clock = ["env".to_owned(), format!("LD_PRELOAD={}", guest.programs.program("timed.so"))];
