@@ -84,10 +84,14 @@ def widened():
     cpus = online()
     tasks = [spin(to=cpus[0]) for _ in cpus]
     until("all are on one CPU", lambda: processes()[cpus[0]] == len(cpus))
+    then = status()["total"]
     for pid in tasks:
         os.sched_setaffinity(pid, cpus)
     until("each has its CPU", lambda: sorted(runs_on(pid) for pid in tasks) == cpus)
     check(all(count == 1 for count in processes().values()), f"the books say {processes()}")
+    now = status()["total"]
+    moved, rebound = now["migrations"]["hpc"] - then["migrations"]["hpc"], now["rebound"] - then["rebound"]
+    check(moved == rebound >= len(cpus) - 1, f"HPC tasks moved {moved} times, {rebound} times because more CPUs were allowed")
     places = {pid: runs_on(pid) for pid in tasks}
     for pid in tasks:
         os.sched_setaffinity(pid, cpus)

@@ -46,9 +46,12 @@ int BPF_PROG(count_migrations, struct task_struct *p, int to)
 {
 	u32 class = class_of(p);
 	struct hpl_counts *count = counts_of(to);
+	struct task_state *task = task_of(p);
 
 	if (count && class < CLASSES)
 		add(&count->migrations[class], 1);
+	if (count && class == CLASS_HPC && task && task->rebound)
+		add(&count->rebound, 1);
 	return 0;
 }
 

@@ -110,6 +110,7 @@ void BPF_PROG(hpl_set_cpumask, struct task_struct *p, const struct cpumask *allo
 	uncount_runnable(task);
 	place(p, task, task->cpu);
 	task->joining = task->cpu >= 0 && task->cpu != scx_bpf_task_cpu(p);
+	task->rebound = true;
 }
 
 SEC("struct_ops/enqueue")
@@ -192,7 +193,7 @@ void BPF_PROG(hpl_running, struct task_struct *p)
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 		return;
 	}
-	task->joining = false;
+	task->joining = task->rebound = false;
 	begin_turn(task, state, task->turn_ns ? task->turn_ns : chosen->quantum_ns);
 	/* Alone it needs no tick. */
 	state->endless = state->runnable <= 1;

@@ -65,6 +65,8 @@ struct hpl_counts {
 	__u64 intrusions;
 	__u64 trickles;
 	__u64 trickle_ns;
+	/* of the HPC tasks that moved here: those whose allowed CPUs had changed */
+	__u64 rebound;
 };
 
 /* Why the scheduler ended. Written once, when it does. */

@@ -40,6 +40,8 @@ struct task_state {
 	bool hpc;
 	/* it runs elsewhere than it was placed, and moves there now */
 	bool joining;
+	/* its allowed CPUs changed, and it has not run at its place since */
+	bool rebound;
 	/* its exit has begun: it is not counted as load */
 	bool left;
 	/* it was placed as a process: a thread that executes a program becomes one */

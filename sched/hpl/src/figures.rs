@@ -22,6 +22,8 @@ pub struct Figures {
     pub normal_on_hpc: u64,
     pub trickles: u64,
     pub trickle_ns: u64,
+    /// migrations of HPC tasks because their allowed CPUs had changed
+    pub rebound: u64,
 }
 
 /// Of each CPU that has any.
@@ -85,6 +87,7 @@ impl From<Counts> for Figures {
             normal_on_hpc: counts.intrusions,
             trickles: counts.trickles,
             trickle_ns: counts.trickle_ns,
+            rebound: counts.rebound,
         }
     }
 }
@@ -96,10 +99,26 @@ mod tests {
 
     fn any_counts() -> impl Strategy<Value = Counts> {
         let word = 0..1u64 << 60;
-        (prop::array::uniform5(word.clone()), prop::array::uniform5(word.clone()), prop::array::uniform6(word))
-            .prop_map(|(switches, migrations, [placed, placed_again, kept_off, intrusions, trickles, trickle_ns])| {
-                Counts { switches, migrations, placed, placed_again, kept_off, intrusions, trickles, trickle_ns }
-            })
+        (prop::array::uniform5(word.clone()), prop::array::uniform5(word.clone()), prop::array::uniform7(word))
+            .prop_map(
+                |(
+                    switches,
+                    migrations,
+                    [placed, placed_again, kept_off, intrusions, trickles, trickle_ns, rebound],
+                )| {
+                    Counts {
+                        switches,
+                        migrations,
+                        placed,
+                        placed_again,
+                        kept_off,
+                        intrusions,
+                        trickles,
+                        trickle_ns,
+                        rebound,
+                    }
+                },
+            )
     }
 
     proptest! {
@@ -122,5 +141,6 @@ mod tests {
         assert_eq!((figures.switches["idle"], figures.switches["above"], figures.migrations["hpc"]), (1, 5, 9));
         assert_eq!((figures.placed, figures.placed_again, figures.preemptions_avoided), (11, 12, 13));
         assert_eq!((figures.normal_on_hpc, figures.trickles, figures.trickle_ns), (14, 15, 16));
+        assert_eq!(figures.rebound, 17);
     }
 }

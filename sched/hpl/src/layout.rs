@@ -54,6 +54,7 @@ pub struct Counts {
     pub intrusions: u64,
     pub trickles: u64,
     pub trickle_ns: u64,
+    pub rebound: u64,
 }
 
 /// Why the scheduler ended.

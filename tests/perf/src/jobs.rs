@@ -56,8 +56,10 @@ pub struct Run {
     pub seconds: f64,
     /// Of every task of the node.
     pub migrations: f64,
-    /// Of the job's tasks, which only under HPL have a class to themselves.
+    /// Of the job's tasks, which only under HPL have a class to themselves; without `rebound`.
     pub job_migrations: Option<f64>,
+    /// Migrations of the job's tasks because their allowed CPUs had changed: by their own libraries, nobody else binds them.
+    pub rebound: Option<f64>,
     /// To every task but the idle ones.
     pub switches: f64,
 }
@@ -90,6 +92,17 @@ impl Scheduler {
         };
         words.into_iter().map(str::to_owned).collect()
     }
+}
+
+/// What `tacet sched status` says since it was loaded.
+#[derive(Deserialize)]
+struct Status {
+    total: Rebound,
+}
+
+#[derive(Deserialize)]
+struct Rebound {
+    rebound: u64,
 }
 
 /// The command that the class under test has; not `tacet sched`, whose start is one more.
@@ -164,8 +177,12 @@ impl Job {
             let mut argv = vec![tacet_sched(guest), "count".to_owned(), "--".to_owned()];
             argv.extend(before);
             argv.extend(self.program.words(guest, self.ranks));
-            read(&guest.run(&argv)?, scheduler)
-                .map_err(|error| format!("{} under {scheduler:?}: {error}", self.name).into())
+            let said = guest.run(&argv)?;
+            let status = match scheduler {
+                Scheduler::Hpl => Some(guest.run(&[&tacet_sched(guest), "status", "--json"])?),
+                _ => None,
+            };
+            read(&said, status.as_deref()).map_err(|error| format!("{} under {scheduler:?}: {error}", self.name).into())
         })?;
         if let Some([_, check]) = &around {
             guest.run(check)?;
@@ -190,8 +207,8 @@ impl Job {
     }
 }
 
-/// The program's word, then the count.
-fn read(said: &str, scheduler: Scheduler) -> Result<Run> {
+/// The program's word, then the count; and under HPL what it counted itself.
+fn read(said: &str, status: Option<&str>) -> Result<Run> {
     let timed = |word: &str| said.lines().find_map(|line| line.strip_prefix(word));
     let seconds = timed("seconds ").or_else(|| timed("inside ")).ok_or("no time")?.trim().parse()?;
     let counted = said.lines().find(|line| line.starts_with('{')).ok_or("no count")?;
@@ -202,11 +219,14 @@ fn read(said: &str, scheduler: Scheduler) -> Result<Run> {
     let busy = |counts: &BTreeMap<String, u64>| {
         counts.iter().filter(|(class, _)| *class != "idle").map(|(_, n)| *n).sum::<u64>()
     };
-    let job = counted.migrations.get("hpc").copied().ok_or("no count of the class")?;
+    let job = counted.migrations.get("hpc").copied().ok_or("no count of the class")? as f64;
+    let status: Option<Status> = status.map(serde_json::from_str).transpose()?;
+    let rebound = status.map(|status| status.total.rebound as f64);
     Ok(Run {
         seconds,
         migrations: busy(&counted.migrations) as f64,
-        job_migrations: (scheduler == Scheduler::Hpl).then_some(job as f64),
+        job_migrations: rebound.map(|rebound| job - rebound),
+        rebound,
         switches: busy(&counted.switches) as f64,
     })
 }
@@ -227,19 +247,23 @@ mod tests {
     const SAID: &str = "seconds 0.5\n{\"seconds\":3.0,\"status\":0,\"switches\":{\"idle\":9,\"normal\":5,\"hpc\":7},\
         \"migrations\":{\"idle\":0,\"normal\":3,\"hpc\":2}}\n";
 
+    const STATUS: &str = "{\"state\":\"loaded\",\"total\":{\"rebound\":1}}";
+
     #[test]
-    fn a_run_is_what_both_say() {
-        let run = read(SAID, Scheduler::Hpl).expect("a run");
-        assert_eq!(run, Run { seconds: 0.5, migrations: 5.0, job_migrations: Some(2.0), switches: 12.0 });
-        assert_eq!(read(SAID, Scheduler::Standard).expect("a run").job_migrations, None);
+    fn a_run_is_what_all_say() {
+        let run = read(SAID, Some(STATUS)).expect("a run");
+        let (job_migrations, rebound) = (Some(1.0), Some(1.0));
+        assert_eq!(run, Run { seconds: 0.5, migrations: 5.0, job_migrations, rebound, switches: 12.0 });
+        assert_eq!(read(SAID, None).expect("a run").job_migrations, None);
         let other = SAID.replace("seconds 0.5\n", "inside 3.5\n");
-        assert_eq!(read(&other, Scheduler::Hpl).expect("a run").seconds, 3.5);
-        assert_eq!(read(&format!("inside 9\n{SAID}"), Scheduler::Hpl).expect("a run").seconds, 0.5);
+        assert_eq!(read(&other, None).expect("a run").seconds, 3.5);
+        assert_eq!(read(&format!("inside 9\n{SAID}"), None).expect("a run").seconds, 0.5);
     }
 
     #[test]
     fn a_run_that_failed_is_none() {
-        assert!(read(&SAID.replace("\"status\":0", "\"status\":1"), Scheduler::Hpl).is_err());
-        assert!(read("seconds 1\n", Scheduler::Hpl).is_err());
+        assert!(read(&SAID.replace("\"status\":0", "\"status\":1"), None).is_err());
+        assert!(read("seconds 1\n", None).is_err());
+        assert!(read(SAID, Some("{}")).is_err());
     }
 }

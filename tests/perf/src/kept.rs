@@ -86,7 +86,8 @@ mod tests {
         let path = folder.path().join("sched_runs.jsonl");
         let kept = Kept::open(path.clone(), false).expect("none yet");
         let [first, second] = [JOBS[0], JOBS[1]];
-        let run = |seconds| Run { seconds, migrations: 3.0, job_migrations: Some(2.0), switches: 10.0 };
+        let run =
+            |seconds| Run { seconds, migrations: 3.0, job_migrations: Some(2.0), rebound: Some(0.0), switches: 10.0 };
         for (job, scheduler, seconds) in
             [(&first, Scheduler::Hpl, 0.1), (&first, Scheduler::Hpl, 0.3), (&second, Scheduler::Standard, 0.7)]
         {

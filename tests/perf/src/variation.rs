@@ -88,7 +88,7 @@ pub fn targets(metrics: &mut Metrics, runs: &Runs, count: usize, jobs: &[Job]) {
     let over = |job: &Job, what: fn(&Run) -> f64| {
         Some(spread(runs, job.name, Scheduler::Hpl, what)?.max - f64::from(job.ranks))
     };
-    let how = format!("under HPL, {count} runs of each of {} jobs, the worst run; target 3", jobs.len());
+    let how = format!("under HPL, {count} runs of each of {} jobs, the worst run", jobs.len());
     let own = worst(&mut jobs.iter().filter_map(|job| over(job, |run| run.job_migrations.unwrap_or(f64::NAN))));
     let all = worst(&mut jobs.iter().filter_map(|job| over(job, |run| run.migrations)));
     let what = "migrations less the number of ranks";
@@ -97,7 +97,17 @@ pub fn targets(metrics: &mut Metrics, runs: &Runs, count: usize, jobs: &[Job]) {
         own,
         "migrations",
         None,
-        &format!("{what}, of the job's tasks, launchers included; {how}"),
+        &format!("{what}, of the job's tasks, launchers included, unless their allowed CPUs changed; {how}; target 3"),
+    );
+    let rebound = |job: &Job| {
+        Some(spread(runs, job.name, Scheduler::Hpl, |run| run.rebound.unwrap_or(f64::NAN))?.max / f64::from(job.ranks))
+    };
+    metrics.add(
+        "rebound_migrations_max_per_rank",
+        worst(&mut jobs.iter().filter_map(rebound)),
+        "migrations",
+        None,
+        &format!("those of the job's tasks whose allowed CPUs had changed, by their own call, for each rank; {how}"),
     );
     metrics.add(
         "node_migrations_max_over_ranks",
@@ -145,7 +155,13 @@ mod tests {
 
     #[test]
     fn targets_are_of_the_worst_job() {
-        let run = |seconds, migrations| Run { seconds, migrations, job_migrations: Some(migrations), switches: 10.0 };
+        let run = |seconds, migrations| Run {
+            seconds,
+            migrations,
+            job_migrations: Some(migrations),
+            rebound: Some(4.0),
+            switches: 10.0,
+        };
         let mut runs = Runs::new();
         for job in JOBS {
             runs.insert((job.name, "standard"), vec![run(1.0, 90.0), run(2.0, 80.0)]);

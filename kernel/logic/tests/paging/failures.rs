@@ -22,6 +22,7 @@ fn all_must_succeed(gigabyte: bool, history: &[Operation]) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "a gigabyte of small pages, again and again")]
 fn edges_within_a_gigabyte_page() {
     let pages = PIECE_PAGES;
     let history = [
@@ -39,6 +40,7 @@ fn edges_within_a_gigabyte_page() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "a gigabyte of small pages, again and again")]
 fn a_gigabyte_page_moves_whole_or_in_parts() {
     let pages = PIECE_PAGES;
     let history = [
