@@ -11,8 +11,8 @@ use crate::setup::on_path;
 /// Of this day, so that what passes once passes again.
 const TOOLCHAIN: &str = "nightly-2026-10-01";
 const PACKAGE: &str = "tacet-logic";
-/// Not `mirrored`: what loom searches is executed by loom.
-const TESTS: [&str; 3] = ["--lib", "--test=frames", "--test=paging"];
+/// Not `paging`, whose shortest history takes minutes so; not `mirrored`: what loom searches is executed by loom.
+const TESTS: [&str; 2] = ["--lib", "--test=frames"];
 
 pub fn miri() -> Result<()> {
     install()?;

@@ -22,7 +22,6 @@ fn all_must_succeed(gigabyte: bool, history: &[Operation]) {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "a gigabyte of small pages, again and again")]
 fn edges_within_a_gigabyte_page() {
     let pages = PIECE_PAGES;
     let history = [
@@ -40,7 +39,6 @@ fn edges_within_a_gigabyte_page() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "a gigabyte of small pages, again and again")]
 fn a_gigabyte_page_moves_whole_or_in_parts() {
     let pages = PIECE_PAGES;
     let history = [
@@ -131,7 +129,7 @@ fn every_short_history_agrees_with_the_model() {
     }
     choices.push(Operation::Write(512, 9));
     choices.push(Operation::Mirror(512));
-    let length = if cfg!(miri) { 1 } else { 3 };
+    let length = 3;
     for history in 0..choices.len().pow(length) {
         let mut world = World::new(false);
         let mut rest = history;

@@ -79,7 +79,7 @@ fn a_gigabyte_page_is_copied_into_smaller_ones() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 60 }))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
     fn a_child_is_equal_and_apart(history in prop::collection::vec(operations(vec![1, 2, 100, 512, 513, 1024]), 1..15)) {
         let mut world = World::new(false);

@@ -192,7 +192,7 @@ fn lengths() -> Vec<u32> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 50 }))]
+    #![proptest_config(ProptestConfig::with_cases(50))]
     #[test]
     fn small_histories_agree_with_the_model(mut history in prop::collection::vec(operations(lengths()), 1..25)) {
         // Something is there already, so that most operations find what they are about.
@@ -207,7 +207,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 0 } else { 30 }))]
+    #![proptest_config(ProptestConfig::with_cases(30))]
     #[test]
     fn histories_that_run_out_of_memory_agree(
         mut history in prop::collection::vec(operations(lengths()), 1..25), used in 2_000..3_500u32,
@@ -220,7 +220,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 0 } else { 12 }))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
     #[test]
     fn histories_of_gigabytes_agree(
         history in prop::collection::vec(operations(vec![1, 512, 1 << 18, (1 << 18) - 512, (1 << 18) + 3]), 1..10),

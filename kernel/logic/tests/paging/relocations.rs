@@ -78,7 +78,7 @@ fn the_edges_of_what_moves_are_cut_first() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 60 }))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
     fn whatever_moves_keeps_its_content(
         history in prop::collection::vec(operations(vec![1, 2, 100, 512, 513, 1024]), 1..15),

@@ -102,7 +102,7 @@ fn span(first: u32, pages: u32) -> Span {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 150 }))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
     #[test]
     fn what_is_found_is_free_and_what_is_not_found_is_not_there(
         steps in prop::collection::vec(
