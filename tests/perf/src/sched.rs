@@ -37,8 +37,6 @@ pub const JOBS: [Job; 9] = [
     Job { name: "hpcc_2", program: Program::Challenge(128), ranks: 2 },
     Job { name: "lammps_2", program: Program::Crystal, ranks: 2 },
 ];
-/// Takes minutes each time: only where it is named.
-const LONGEST: &str = "hpcc_8";
 /// Two packages of two cores of two threads, and two CPUs: as many as a job has ranks.
 const SHAPES: [Topology; 2] =
     [Topology { sockets: 2, dies: 1, cores: 2, threads: 2, numa_nodes: 1 }, Topology::flat(2)];
@@ -62,10 +60,7 @@ pub fn sched(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     let out = programs.build_directory().join("bench");
     fs::create_dir_all(&out)?;
     let named = |job: &Job| settings.jobs.iter().any(|name| name == job.name);
-    let jobs: Vec<Job> = JOBS
-        .into_iter()
-        .filter(|job| if settings.jobs.is_empty() { job.name != LONGEST } else { named(job) })
-        .collect();
+    let jobs: Vec<Job> = JOBS.into_iter().filter(|job| settings.jobs.is_empty() || named(job)).collect();
     if jobs.is_empty() || jobs.len() < settings.jobs.len() {
         return Err(format!("--jobs: one is none of these: {}", JOBS.map(|job| job.name).join(", ")).into());
     }
