@@ -355,4 +355,33 @@ def asleep():
     tacet("stop")
 
 
+def behind():
+    """The HPC tasks of the trickle's CPU sleep, the others compute: normal tasks that wait behind these get on."""
+    cpus = online()
+    door, *others = cpus
+    start("--trickle-cpu", str(door))
+    first()
+
+    def sleeps():
+        os.sched_setaffinity(0, {door})
+        os.sched_setscheduler(0, POLICY, os.sched_param(0))
+        time.sleep(600)
+
+    normal = [spin(join=False, to=cpu) for cpu in others]
+    sleeper = child(sleeps)
+    until("it is placed", lambda: processes()[door] == 1)
+    tasks = [spin(to=cpu) for cpu in others]
+    until("the others are placed", lambda: sum(processes().values()) == len(cpus))
+    for pid in normal:
+        os.sched_setaffinity(pid, cpus)
+    time.sleep(1)
+    before = {pid: progress(pid) for pid in normal}
+    time.sleep(20)
+    check(status()["state"] == "loaded", f"HPL ended: {status()['end']}")
+    for pid in normal:
+        check(progress(pid) > before[pid], f"process {pid} waits behind an HPC task, beside a CPU whose HPC task sleeps")
+    end(sleeper, *tasks, *normal)
+    tacet("stop")
+
+
 globals()[sys.argv[1]]()

@@ -22,7 +22,7 @@ hotplug() { promise sched hotplug confined; }
 death() { promise sched killed; }
 trickle() { promise sched trickle; }
 trickle_in_time() { promise sched trickle_in_time; }
-load() { promise sched storm real_time asleep; }
+load() { promise sched storm real_time asleep behind; }
 launchers() { promise launch mpi widened; }
 budget() { promise launch budget; }
 tickless() { promise launch tickless; }

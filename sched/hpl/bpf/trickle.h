@@ -17,11 +17,12 @@
 /* Windows of the period that has begun. */
 static u32 windows;
 
+/* Also where all HPC tasks sleep: who waits behind those of other CPUs is taken by nobody else. */
 static __always_inline void open_window(s32 cpu)
 {
 	struct cpu_state *state = state_of(cpu);
 
-	if (!state || state->runnable <= 0 || state->window)
+	if (!state || state->window)
 		return;
 	state->window = 1;
 	COUNT(cpu, trickles);

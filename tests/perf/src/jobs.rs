@@ -97,6 +97,7 @@ impl Scheduler {
 /// What `tacet sched status` says since it was loaded.
 #[derive(Deserialize)]
 struct Status {
+    state: String,
     total: Rebound,
 }
 
@@ -221,6 +222,9 @@ fn read(said: &str, status: Option<&str>) -> Result<Run> {
     };
     let job = counted.migrations.get("hpc").copied().ok_or("no count of the class")? as f64;
     let status: Option<Status> = status.map(serde_json::from_str).transpose()?;
+    if let Some(Status { state, .. }) = status.as_ref().filter(|status| status.state != "loaded") {
+        return Err(format!("the class is {state}").into());
+    }
     let rebound = status.map(|status| status.total.rebound as f64);
     Ok(Run {
         seconds,
@@ -265,5 +269,6 @@ mod tests {
         assert!(read(&SAID.replace("\"status\":0", "\"status\":1"), None).is_err());
         assert!(read("seconds 1\n", None).is_err());
         assert!(read(SAID, Some("{}")).is_err());
+        assert!(read(SAID, Some(&STATUS.replace("loaded", "ended"))).is_err());
     }
 }
