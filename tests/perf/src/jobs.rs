@@ -163,7 +163,7 @@ impl Program {
 impl Job {
     /// Whether it can be waited for. HPC Challenge in the real-time class, on as many CPUs as ranks, did not end within an
     /// hour: its ranks ask for messages all the time, and what of the launcher's and the kernel's work does not go before
-    /// them waits, while the daemons have their long turns.
+    /// them waits, while the daemons have their long turns. LAMMPS asks for messages in the same way, and was not tried.
     pub fn ends_under(&self, scheduler: Scheduler) -> bool {
         !matches!((self.program, scheduler), (Program::Challenge(_) | Program::Crystal, Scheduler::Fifo))
     }
