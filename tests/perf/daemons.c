@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Daemons: normal processes that sleep and compute in turns, always the same work, each with a period of its own. The
- * load of the bench `sched`. They may run on every CPU.
+ * Daemons: normal processes that sleep and compute in turns, always the same work; pauses are random, from a half to one
+ * and a half of PERIOD_MS, or they would keep step with jobs that begin in regular intervals. The load of the bench
+ * `sched`. They may run on every CPU.
  *
  * usage: daemons COUNT PERIOD_MS ROUNDS
  * ROUNDS of a small loop are one turn's work. Runs until it is killed, and takes its children with it.
@@ -14,12 +15,11 @@
 
 static void serve(int number, long period_ms, long rounds)
 {
-	/* one seventh apart, so that they do not wake together for ever */
-	useconds_t pause_us = period_ms * 1000 * (7 + number % 7) / 7;
+	unsigned short state[3] = { number };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
-		usleep(pause_us);
+		usleep((useconds_t)(period_ms * 1000 * (0.5 + erand48(state))));
 		for (volatile long i = 0; i < rounds; i++)
 			;
 	}

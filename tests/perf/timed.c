@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Preloaded into the ranks of an MPI program (MPI's profiling interface: MPI 4.1, chapter 15). The first rank says how
- * long it took from the end of MPI_Init to the beginning of MPI_Finalize, as `inside SECONDS`, and writes 1 before and 0
- * after that to the file that TIMED names: the switch of busy_idle. Works with any MPI library, so needs no header.
+ * long it took from a barrier after MPI_Init to the beginning of MPI_Finalize, as `inside SECONDS`, and writes 1 before
+ * and 0 after that to the file that TIMED names: the switch of busy_idle. The barrier, because the launcher may let ranks
+ * out of MPI_Init long after the first one. Works with MPICH's and Open MPI's binaries, so needs no header.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,8 +13,14 @@
 
 int PMPI_Init(int *argc, char ***argv);
 int PMPI_Finalize(void);
+/* A communicator is a number in MPICH's binary interface, an address in Open MPI's: either in the same register. */
+int PMPI_Barrier(const void *communicator);
 int MPI_Init(int *argc, char ***argv);
 int MPI_Finalize(void);
+
+/* What MPI_COMM_WORLD is: the address of this, if it is there, or the number. */
+extern const char ompi_mpi_comm_world __attribute__((weak));
+#define MPICH_COMM_WORLD ((const void *)0x44000000)
 
 static struct timespec begin;
 
@@ -43,6 +50,7 @@ int MPI_Init(int *argc, char ***argv)
 {
 	int result = PMPI_Init(argc, argv);
 
+	PMPI_Barrier(&ompi_mpi_comm_world ? &ompi_mpi_comm_world : MPICH_COMM_WORLD);
 	if (first()) {
 		turn("1");
 		clock_gettime(CLOCK_MONOTONIC, &begin);

@@ -29,7 +29,7 @@ pub enum Scheduler {
 pub enum Program {
     /// One of `ranks`, with its size. Timed from barrier to barrier.
     Ranks(&'static str, u32),
-    /// HPC Challenge under Open MPI, with the order of its equations. Timed from MPI_Init to MPI_Finalize.
+    /// HPC Challenge under Open MPI, with the order of its equations. Timed from a barrier after MPI_Init to MPI_Finalize.
     Challenge(u32),
     /// LAMMPS under Open MPI: the crystal of `lammps.sh`. Timed as HPC Challenge is.
     Crystal,

@@ -33,7 +33,7 @@ fn run() -> Result<()> {
         let mut value = || words.next().ok_or_else(|| format!("{word}: a value is missing"));
         match word.as_str() {
             "--kernel" => kernel = Some(value()?.parse()?),
-            "--jobs" => settings.jobs = value()?.split(',').map(str::to_owned).collect(),
+            "--jobs" => settings.jobs.extend(value()?.split(',').map(str::to_owned)),
             "--resume" => settings.resume = true,
             "--runs" => settings.runs = value()?.parse()?,
             "--quanta" => settings.quanta = value()?.parse()?,

@@ -49,7 +49,7 @@ pub fn tables(metrics: &mut Metrics, runs: &Runs, count: usize, jobs: &[Job]) {
             );
             let from = match job.program {
                 Program::Ranks(..) => "from barrier to barrier",
-                Program::Challenge(_) | Program::Crystal => "from MPI_Init to MPI_Finalize",
+                Program::Challenge(_) | Program::Crystal => "from a barrier after MPI_Init to MPI_Finalize",
             };
             let timed = format!("{how}; {from}, by the node's clock, which counts instructions");
             let mut add = |what: &str, unit, method: &str, of: fn(&Run) -> f64| {
