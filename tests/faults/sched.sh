@@ -26,7 +26,7 @@ load() { promise sched storm real_time asleep behind; }
 launchers() { promise launch mpi widened; }
 budget() { promise launch budget; }
 tickless() { promise launch tickless; }
-turns() { promise turns asked restless; }
+turns() { promise turns asked restless owed; }
 
 # Bad choices are refused in one line, with nothing changed.
 choices() {

@@ -3,13 +3,15 @@
 # turns.py: in what order HPL lets tasks run that share a CPU. Called by sched.sh with the name
 # of a function; prints "fail: REASON" lines, or nothing.
 
-import os, sys, time
+import os, select, sys, time
 
 from hpl import *
 
 ROUNDS = 125
 # far longer than what fits into one of them here
 QUANTUM = "2s"
+# the file's lock is held while all of it is written
+PIECE = 64 << 20
 
 
 def join(cpu):
@@ -99,6 +101,56 @@ def restless():
     print(f"note: the rank had {rank:.2f} s, the other one {other:.2f} s", flush=True)
     check(rank > 0.45 * (rank + other), f"the rank had {rank:.2f} s, the other one {other:.2f} s")
     end(*tasks)
+    tacet("stop")
+
+
+def owed():
+    """A normal task holds a lock that an HPC task waits for: it has that one's CPU until it lets go."""
+    door, cpu = online()
+    with open("/tmp/owed", "wb") as file:
+        file.truncate(PIECE)
+
+    def writes():
+        os.sched_setaffinity(0, {door})
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        piece = bytes(PIECE)
+        while True:
+            with open("/tmp/owed", "r+b", buffering=0) as file:
+                file.write(piece)
+
+    def waits(report):
+        join(cpu)
+        for _ in range(5):
+            # long enough for the writer to be stopped in the middle
+            end = time.thread_time() + 0.5
+            while time.thread_time() < end:
+                pass
+            with open("/tmp/owed", "r+b", buffering=0) as file:
+                file.write(b"?")
+            os.write(report, b".")
+        os._exit(0)
+
+    # a trickle that would not do
+    start("--trickle", "100us", "--trickle-period", "3s", "--trickle-cpu", str(door))
+    first()
+    normal = [child(writes), *(spin(join=False, to=door) for _ in range(2))]
+    other = spin(to=door)
+    until("the other CPU computes", lambda: ran(other) > 0.1)
+    # they wait behind it, and may run beside it
+    for pid in normal:
+        os.sched_setaffinity(pid, {door, cpu})
+    then = status()["total"]
+    report, reports = os.pipe()
+    rank = child(lambda: waits(reports))
+    for number in range(5):
+        until(f"write {number + 1} of 5 ends", lambda: select.select([report], [], [], 0)[0])
+        os.read(report, 1)
+    now = status()
+    check(now["state"] == "loaded", f"HPL ended: {now['end']}")
+    lent = now["total"]["lent"] - then["lent"]
+    print(f"note: lent {lent} times, {now['total']['trickles'] - then['trickles']} trickles", flush=True)
+    check(lent > 0, "nothing was lent: nobody held the lock")
+    end(*normal, rank, other)
     tacet("stop")
 
 

@@ -36,6 +36,7 @@ void BPF_PROG(hpl_runnable, struct task_struct *p, u64 enq_flags)
 
 	if (!task)
 		return;
+	end_wait(task);
 	before = task->cpu;
 	if (!is_hpc(p, task, cpu))
 		return;
@@ -49,8 +50,11 @@ void BPF_PROG(hpl_quiescent, struct task_struct *p, u64 deq_flags)
 {
 	struct task_state *task = task_of(p);
 
-	if (task)
-		uncount_runnable(task);
+	if (!task)
+		return;
+	uncount_runnable(task);
+	if (deq_flags & SCX_DEQ_SLEEP)
+		begin_wait(p, task);
 }
 
 /* Who goes first begins, and who arrives beside a task that has no end of turn: that one gets one. */
@@ -169,7 +173,7 @@ void BPF_PROG(hpl_dispatch, s32 cpu, struct task_struct *prev)
 	if (take_normal(cpu))
 		return;
 	if (goes_on)
-		set_slice(prev, SCX_SLICE_DFL);
+		set_slice(prev, normal_slice_ns(state));
 }
 
 SEC("struct_ops/running")
@@ -186,6 +190,8 @@ void BPF_PROG(hpl_running, struct task_struct *p)
 		/* It left a class above or HPC's while it ran, and no queue has seen it. */
 		if (state->runnable > 0 && !state->through && class_of(p) == CLASS_NORMAL)
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		else if (lends(state) && class_of(p) == CLASS_NORMAL)
+			set_slice(p, LENT_SLICE_NS);
 		return;
 	}
 	if (task->cpu != cpu) {
@@ -240,7 +246,7 @@ s32 BPF_PROG(hpl_init_task, struct task_struct *p, struct scx_init_task_args *ar
 
 	if (!task)
 		return -12; /* ENOMEM */
-	task->cpu = task->launches_at = NO_CPU;
+	task->cpu = task->launches_at = task->waits_at = NO_CPU;
 	task->counted = -1;
 	return 0;
 }
@@ -254,6 +260,16 @@ void BPF_PROG(hpl_exit_task, struct task_struct *p, struct scx_exit_task_args *a
 		return;
 	uncount_runnable(task);
 	unplace(p, task);
+}
+
+/* It goes to a class above, where nobody is told when it wakes. */
+SEC("struct_ops/disable")
+void BPF_PROG(hpl_disable, struct task_struct *p)
+{
+	struct task_state *task = task_of(p);
+
+	if (task)
+		end_wait(task);
 }
 
 /* Nothing is locked in these two. */
@@ -347,6 +363,7 @@ struct sched_ext_ops tacet_hpl = {
 	.quiescent = (void *)hpl_quiescent,
 	.init_task = (void *)hpl_init_task,
 	.exit_task = (void *)hpl_exit_task,
+	.disable = (void *)hpl_disable,
 	.cpu_online = (void *)hpl_cpu_online,
 	.cpu_offline = (void *)hpl_cpu_offline,
 	.cpu_release = (void *)hpl_cpu_release,

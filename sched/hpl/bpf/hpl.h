@@ -67,6 +67,8 @@ struct hpl_counts {
 	__u64 trickle_ns;
 	/* of the HPC tasks that moved here: those whose allowed CPUs had changed */
 	__u64 rebound;
+	/* normal tasks let run here while an HPC task of this CPU waited for the kernel */
+	__u64 lent;
 };
 
 /* Why the scheduler ended. Written once, when it does. */

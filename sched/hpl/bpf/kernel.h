@@ -34,6 +34,7 @@ typedef _Bool bool;
 #define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
 #define MAX_RT_PRIO 100
+#define TASK_UNINTERRUPTIBLE 0x0002
 
 /* include/uapi/linux/bpf.h */
 #define BPF_ANY 0
@@ -55,6 +56,7 @@ typedef _Bool bool;
 #define SCX_ENQ_HEAD (1ULL << 16)
 #define SCX_ENQ_PREEMPT (1ULL << 32)
 #define SCX_ENQ_LAST (1ULL << 41)
+#define SCX_DEQ_SLEEP (1ULL << 0)
 #define SCX_WAKE_FORK (1ULL << 2)
 #define SCX_KICK_IDLE (1ULL << 0)
 #define SCX_KICK_PREEMPT (1ULL << 1)
@@ -94,6 +96,7 @@ struct css_set {
 };
 
 struct task_struct {
+	unsigned int __state;
 	unsigned int flags;
 	int prio;
 	struct sched_ext_entity scx;
@@ -141,6 +144,7 @@ struct sched_ext_ops {
 	void (*set_cpumask)(struct task_struct *p, const struct cpumask *cpumask);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
+	void (*disable)(struct task_struct *p);
 	void (*cpu_online)(s32 cpu);
 	void (*cpu_offline)(s32 cpu);
 	s32 (*init)(void);

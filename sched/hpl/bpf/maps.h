@@ -16,6 +16,8 @@ struct cpu_state {
 	u32 running;
 	/* HPC tasks of this CPU that want to run; changed by any CPU */
 	s32 runnable;
+	/* HPC tasks placed here that wait for the kernel (normal.h); changed by any CPU */
+	s32 waiting;
 	u32 online;
 	/* a trickle is let through; written by the timer */
 	u32 window;
@@ -37,6 +39,8 @@ struct task_state {
 	s32 cpu;
 	/* whose `runnable` counts it, or -1 */
 	s32 counted;
+	/* whose `waiting` counts it, or -1 */
+	s32 waits_at;
 	bool hpc;
 	/* it runs elsewhere than it was placed, and moves there now */
 	bool joining;
@@ -117,6 +121,9 @@ struct {
 
 /* HPC tasks that want to run, on all CPUs. */
 static s32 hpc_runnable;
+
+/* HPC tasks that wait for the kernel, on all CPUs. */
+static s32 hpc_waiting;
 
 /* The CPU that the trickle is let through on: the named one, or where the timer went when that one went. */
 static s32 door;

@@ -83,6 +83,8 @@ static void open_windows(void)
 	}
 	if (waits_for_door)
 		open_window(door);
+	/* an HPC task began to wait while somebody was on his way into a queue */
+	tell_lenders();
 }
 
 static void close_windows(void)

@@ -24,6 +24,8 @@ pub struct Figures {
     pub trickle_ns: u64,
     /// migrations of HPC tasks because their allowed CPUs had changed
     pub rebound: u64,
+    /// normal tasks let run while an HPC task of the CPU waited for the kernel
+    pub lent: u64,
 }
 
 /// Of each CPU that has any.
@@ -88,6 +90,7 @@ impl From<Counts> for Figures {
             trickles: counts.trickles,
             trickle_ns: counts.trickle_ns,
             rebound: counts.rebound,
+            lent: counts.lent,
         }
     }
 }
@@ -99,12 +102,12 @@ mod tests {
 
     fn any_counts() -> impl Strategy<Value = Counts> {
         let word = 0..1u64 << 60;
-        (prop::array::uniform5(word.clone()), prop::array::uniform5(word.clone()), prop::array::uniform7(word))
+        (prop::array::uniform5(word.clone()), prop::array::uniform5(word.clone()), prop::array::uniform8(word))
             .prop_map(
                 |(
                     switches,
                     migrations,
-                    [placed, placed_again, kept_off, intrusions, trickles, trickle_ns, rebound],
+                    [placed, placed_again, kept_off, intrusions, trickles, trickle_ns, rebound, lent],
                 )| {
                     Counts {
                         switches,
@@ -116,6 +119,7 @@ mod tests {
                         trickles,
                         trickle_ns,
                         rebound,
+                        lent,
                     }
                 },
             )
@@ -141,6 +145,6 @@ mod tests {
         assert_eq!((figures.switches["idle"], figures.switches["above"], figures.migrations["hpc"]), (1, 5, 9));
         assert_eq!((figures.placed, figures.placed_again, figures.preemptions_avoided), (11, 12, 13));
         assert_eq!((figures.normal_on_hpc, figures.trickles, figures.trickle_ns), (14, 15, 16));
-        assert_eq!(figures.rebound, 17);
+        assert_eq!((figures.rebound, figures.lent), (17, 18));
     }
 }

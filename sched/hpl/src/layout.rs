@@ -55,6 +55,7 @@ pub struct Counts {
     pub trickles: u64,
     pub trickle_ns: u64,
     pub rebound: u64,
+    pub lent: u64,
 }
 
 /// Why the scheduler ended.
