@@ -16,7 +16,7 @@ struct cpu_state {
 	u32 running;
 	/* HPC tasks of this CPU that want to run; changed by any CPU */
 	s32 runnable;
-	/* HPC tasks placed here that wait for the kernel (normal.h); changed by any CPU */
+	/* HPC tasks placed here that wait for the kernel (lend.h); changed by any CPU */
 	s32 waiting;
 	u32 online;
 	/* a trickle is let through; written by the timer */

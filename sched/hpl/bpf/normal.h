@@ -3,17 +3,11 @@
  * Where normal tasks run. While no HPC task wants to run, as the kernel's default says.
  * Otherwise on CPUs without HPC tasks, and each stays on the one it has; where there is
  * none, it waits behind the HPC tasks of its own CPU, for their sleep or for a trickle.
- *
- * One of those that wait may hold what an HPC task needs: a page, a lock of the kernel. A
- * trickle would give that task a millisecond now and then, and the HPC task, with all that
- * compute beside it, would wait for seconds. So an HPC task that sleeps until the kernel has
- * done something lends its CPU to all normal tasks that wait anywhere, in short turns: who
- * holds it is among them, or sleeps himself.
  */
 #ifndef TACET_HPL_NORMAL_H
 #define TACET_HPL_NORMAL_H
 
-#include "place.h"
+#include "lend.h"
 
 /* Whether no HPC task lives there, be it asleep. */
 static __always_inline bool is_free(s32 cpu)
@@ -29,34 +23,6 @@ static __always_inline bool hpc_wants(s32 cpu)
 	struct cpu_state *state = state_of(cpu);
 
 	return state && state->runnable > 0;
-}
-
-/* So that who holds the lock has a turn soon; ends with a tick. */
-#define LENT_SLICE_NS (1000 * 1000ULL)
-
-static __always_inline bool lends(struct cpu_state *state)
-{
-	return state->waiting > 0 && state->runnable <= 0;
-}
-
-static __always_inline u64 normal_slice_ns(struct cpu_state *state)
-{
-	return lends(state) ? LENT_SLICE_NS : SCX_SLICE_DFL;
-}
-
-/* Somebody waits who was not there when the lenders looked. */
-static __always_inline void tell_lenders(void)
-{
-	s32 cpus = scx_bpf_nr_cpu_ids(), cpu;
-
-	if (hpc_waiting <= 0)
-		return;
-	bpf_for(cpu, 0, cpus) {
-		struct cpu_state *state = state_of(cpu);
-
-		if (state && state->online && lends(state))
-			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
-	}
 }
 
 /* A CPU without HPC tasks: an idle one, or that with the shortest queue. */

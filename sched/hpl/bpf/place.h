@@ -192,29 +192,6 @@ static __always_inline void uncount_runnable(struct task_state *task)
 	task->counted = -1;
 }
 
-/* It sleeps until the kernel has done something for it: what a signal does not wake (`D` of ps). */
-static __always_inline void begin_wait(struct task_struct *p, struct task_state *task)
-{
-	struct cpu_state *state = state_of(task->cpu);
-
-	if (!state || !task->hpc || task->waits_at >= 0 || !(p->__state & TASK_UNINTERRUPTIBLE))
-		return;
-	__sync_fetch_and_add(&state->waiting, 1);
-	__sync_fetch_and_add(&hpc_waiting, 1);
-	task->waits_at = task->cpu;
-}
-
-static __always_inline void end_wait(struct task_state *task)
-{
-	struct cpu_state *state = state_of(task->waits_at);
-
-	if (task->waits_at < 0 || !state)
-		return;
-	__sync_fetch_and_add(&state->waiting, -1);
-	__sync_fetch_and_add(&hpc_waiting, -1);
-	task->waits_at = NO_CPU;
-}
-
 /* Whether it is an HPC task now; it has a place if it is, and none if not. */
 static __always_inline bool is_hpc(struct task_struct *p, struct task_state *task, s32 prev)
 {

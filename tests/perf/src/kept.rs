@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::jobs::{Job, Run, Scheduler};
-use crate::variation::Runs;
+use crate::variation::{Endless, Runs};
 
 /// The file; runs are added at its end.
 #[derive(Debug)]
@@ -26,7 +26,8 @@ struct Line {
     scheduler: String,
     /// As [`crate::provenance::counted`] says.
     place: String,
-    run: Run,
+    /// None: it did not end.
+    run: Option<Run>,
 }
 
 impl Kept {
@@ -39,13 +40,13 @@ impl Kept {
         }
     }
 
-    /// What there is of these jobs, all of it from `place`.
-    pub fn runs(&self, jobs: &[Job], place: &str) -> Result<Runs> {
+    /// What there is of these jobs, all of it from `place`, and which of them are not to be tried again.
+    pub fn runs(&self, jobs: &[Job], place: &str) -> Result<(Runs, Endless)> {
         let text = match fs::read_to_string(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
             text => text?,
         };
-        let mut runs = Runs::new();
+        let (mut runs, mut endless) = (Runs::new(), Endless::new());
         for (number, line) in text.lines().enumerate() {
             let at = format!("{}:{}", self.path.display(), number + 1);
             let line: Line = serde_json::from_str(line).map_err(|error| format!("{at}: {error}"))?;
@@ -60,12 +61,17 @@ impl Kept {
                     format!("{at}: a run on {}, not on {place}: begin anew, without --resume", line.place).into()
                 );
             }
-            runs.entry((job.name, scheduler.name())).or_default().push(line.run);
+            let key = (job.name, scheduler.name());
+            match line.run {
+                Some(run) => runs.entry(key).or_default().push(run),
+                None => drop(endless.insert(key)),
+            }
         }
-        Ok(runs)
+        Ok((runs, endless))
     }
 
-    pub fn add(&self, job: &Job, scheduler: Scheduler, place: &str, run: Run) -> Result<()> {
+    /// `run` is None if it did not end.
+    pub fn add(&self, job: &Job, scheduler: Scheduler, place: &str, run: Option<Run>) -> Result<()> {
         let line = Line { job: job.name.into(), scheduler: scheduler.name().into(), place: place.into(), run };
         let line = serde_json::to_string(&line)? + "\n";
         let failed = |error| format!("{}: {error}", Path::display(&self.path));
@@ -91,14 +97,16 @@ mod tests {
         for (job, scheduler, seconds) in
             [(&first, Scheduler::Hpl, 0.1), (&first, Scheduler::Hpl, 0.3), (&second, Scheduler::Standard, 0.7)]
         {
-            kept.add(job, scheduler, "here", run(seconds)).expect("kept");
+            kept.add(job, scheduler, "here", Some(run(seconds))).expect("kept");
         }
+        kept.add(&first, Scheduler::Fifo, "here", None).expect("kept");
         let again = Kept::open(path.clone(), true).expect("there");
-        let runs = again.runs(&[first], "here").expect("read");
+        let (runs, endless) = again.runs(&[first], "here").expect("read");
+        assert_eq!(endless, Endless::from([(first.name, "fifo")]));
         assert_eq!(runs, Runs::from([((first.name, "hpl"), vec![run(0.1), run(0.3)])]));
         let error = again.runs(&[second], "there").expect_err("another place").to_string();
         assert!(error.ends_with("a run on here, not on there: begin anew, without --resume"), "{error}");
         let anew = Kept::open(path, false).expect("removed");
-        assert_eq!(anew.runs(&JOBS, "there").expect("none"), Runs::new());
+        assert_eq!(anew.runs(&JOBS, "there").expect("none"), (Runs::new(), Endless::new()));
     }
 }

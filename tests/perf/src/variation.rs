@@ -3,7 +3,7 @@
 //!
 //! Owns no measurement: runs come from `sched.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::jobs::{Job, Program, Run, Scheduler};
 use crate::metric::Metrics;
@@ -13,6 +13,9 @@ const SIZES: [&str; 2] = ["ep_a_8", "ep_b_8"];
 
 /// Of each job under each scheduler.
 pub type Runs = BTreeMap<(&'static str, &'static str), Vec<Run>>;
+
+/// Jobs of which one run did not end under a scheduler, and no further one was tried.
+pub type Endless = BTreeSet<(&'static str, &'static str)>;
 
 /// Minimum, average, maximum.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,11 +42,14 @@ fn spread(runs: &Runs, job: &'static str, scheduler: Scheduler, what: impl Fn(&R
     Spread::of(runs.get(&(job, scheduler.name()))?.iter().map(what))
 }
 
-pub fn tables(metrics: &mut Metrics, runs: &Runs, count: usize, jobs: &[Job]) {
+pub fn tables(metrics: &mut Metrics, runs: &Runs, endless: &Endless, jobs: &[Job]) {
     for job in jobs {
         for scheduler in Scheduler::ALL {
+            let key = (job.name, scheduler.name());
+            let count = runs.get(&key).map_or(0, Vec::len);
+            let last = if endless.contains(&key) { " and one that did not end" } else { "" };
             let how = format!(
-                "{} ranks, {count} runs in turns with the other schedulers, under {}; baseline: under Linux's own",
+                "{} ranks, {count} runs{last} in turns with the other schedulers, under {}; baseline: under Linux's own",
                 job.ranks,
                 scheduler.name()
             );

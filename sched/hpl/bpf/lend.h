@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What an HPC task does for whom it waits. One of the normal tasks that wait behind HPC tasks
+ * (normal.h) may hold what it needs: a page, a lock of the kernel. A trickle would give that
+ * one a millisecond now and then, and the HPC task, with all that compute beside it, would
+ * wait for seconds. So an HPC task that sleeps until the kernel has done something lends its
+ * CPU to all normal tasks that wait anywhere, in short turns: who holds it is among them, or
+ * sleeps himself.
+ */
+#ifndef TACET_HPL_LEND_H
+#define TACET_HPL_LEND_H
+
+#include "place.h"
+
+/* It sleeps until the kernel has done something for it: what a signal does not wake (`D` of ps). */
+static __always_inline void begin_wait(struct task_struct *p, struct task_state *task)
+{
+	struct cpu_state *state = state_of(task->cpu);
+
+	if (!state || !task->hpc || task->waits_at >= 0 || !(p->__state & TASK_UNINTERRUPTIBLE))
+		return;
+	__sync_fetch_and_add(&state->waiting, 1);
+	__sync_fetch_and_add(&hpc_waiting, 1);
+	task->waits_at = task->cpu;
+}
+
+static __always_inline void end_wait(struct task_state *task)
+{
+	struct cpu_state *state = state_of(task->waits_at);
+
+	if (task->waits_at < 0 || !state)
+		return;
+	__sync_fetch_and_add(&state->waiting, -1);
+	__sync_fetch_and_add(&hpc_waiting, -1);
+	task->waits_at = NO_CPU;
+}
+
+/* So that who holds the lock has a turn soon; ends with a tick. */
+#define LENT_SLICE_NS (1000 * 1000ULL)
+
+static __always_inline bool lends(struct cpu_state *state)
+{
+	return state->waiting > 0 && state->runnable <= 0;
+}
+
+static __always_inline u64 normal_slice_ns(struct cpu_state *state)
+{
+	return lends(state) ? LENT_SLICE_NS : SCX_SLICE_DFL;
+}
+
+/* Somebody waits who was not there when the lenders looked. */
+static __always_inline void tell_lenders(void)
+{
+	s32 cpus = scx_bpf_nr_cpu_ids(), cpu;
+
+	if (hpc_waiting <= 0)
+		return;
+	bpf_for(cpu, 0, cpus) {
+		struct cpu_state *state = state_of(cpu);
+
+		if (state && state->online && lends(state))
+			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	}
+}
+
+#endif
