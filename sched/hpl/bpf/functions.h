@@ -25,6 +25,8 @@ extern u32 scx_bpf_reenqueue_local(void) __ksym;
 extern const struct cpumask *scx_bpf_get_online_cpumask(void) __ksym;
 extern void scx_bpf_put_cpumask(const struct cpumask *mask) __ksym;
 extern bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) __ksym;
+extern void bpf_rcu_read_lock(void) __ksym;
+extern void bpf_rcu_read_unlock(void) __ksym;
 extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
 extern int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
 extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;

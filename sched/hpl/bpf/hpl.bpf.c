@@ -282,6 +282,22 @@ void BPF_PROG(hpl_cpu_online, s32 cpu)
 		state->online = 1;
 }
 
+/*
+ * Its new place, or NO_CPU. For the verifier a function of its own, which it follows once, not
+ * in each round of the loop below.
+ */
+__noinline s32 send_away(struct task_struct *p __arg_trusted, s32 cpu)
+{
+	struct task_state *task = task_of(p);
+
+	if (!task)
+		return NO_CPU;
+	uncount_runnable(task);
+	place(p, task, cpu);
+	count_runnable(task);
+	return task->cpu;
+}
+
 /* Who may run nowhere else is the kernel's to send away: it does so with what would run there next. */
 #define LEAVES SCX_DSQ_LOCAL_ON
 
@@ -297,17 +313,12 @@ void BPF_PROG(hpl_cpu_offline, s32 cpu)
 	state->online = 0;
 	choose_door(door);
 	bpf_for_each(scx_dsq, p, hpc_queue(cpu), 0) {
-		struct task_state *task = task_of(p);
+		s32 target = send_away(p, cpu);
 
-		if (!task)
-			continue;
-		uncount_runnable(task);
-		place(p, task, cpu);
-		count_runnable(task);
-		if (task->cpu < 0)
+		if (target < 0)
 			scx_bpf_dsq_move(THIS_ITERATOR, p, LEAVES | (u64)cpu, 0);
-		else if (scx_bpf_dsq_move(THIS_ITERATOR, p, hpc_queue(task->cpu), 0))
-			scx_bpf_kick_cpu(task->cpu, SCX_KICK_PREEMPT);
+		else if (scx_bpf_dsq_move(THIS_ITERATOR, p, hpc_queue(target), 0))
+			scx_bpf_kick_cpu(target, SCX_KICK_PREEMPT);
 	}
 	bpf_for_each(scx_dsq, p, normal_queue(cpu), 0) {
 		s32 target = find_refuge(p);

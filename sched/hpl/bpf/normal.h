@@ -26,7 +26,7 @@ static __always_inline bool hpc_wants(s32 cpu)
 }
 
 /* A CPU without HPC tasks: an idle one, or that with the shortest queue. */
-static s32 find_free(struct task_struct *p)
+__noinline s32 find_free(struct task_struct *p __arg_trusted)
 {
 	s32 cpus = scx_bpf_nr_cpu_ids(), cpu, best = NO_CPU, shortest = 0;
 
@@ -68,7 +68,7 @@ static __always_inline void choose_door(s32 here)
 }
 
 /* Where a normal task waits whose CPU goes; NO_CPU: it may run nowhere else. */
-static __always_inline s32 find_refuge(struct task_struct *p)
+__noinline s32 find_refuge(struct task_struct *p __arg_trusted)
 {
 	s32 cpus = scx_bpf_nr_cpu_ids(), cpu = find_free(p);
 

@@ -76,7 +76,8 @@ __noinline u64 launchers_at(s32 cpu)
 	       launchers_in(LEVEL_PACKAGE, place->package) << 16 | launchers_in(LEVEL_CACHE, place->cache);
 }
 
-static s32 choose(struct task_struct *p, s32 prev)
+/* NO_CPU: none is allowed. Followed once as well, however many loops it is called in. */
+__noinline s32 choose(struct task_struct *p __arg_trusted, s32 prev)
 {
 	u64 least_workers = ~0ULL, least_launchers = ~0ULL;
 	s32 cpus = scx_bpf_nr_cpu_ids(), cpu, best = NO_CPU;
@@ -110,20 +111,15 @@ static __always_inline void unplace(struct task_struct *p, struct task_state *ta
 }
 
 /*
- * Gives the task a CPU of its own choice, one placer at a time: who finds another one at
- * work chooses again. A holder is not interrupted, but if it runs on a virtual CPU its host
- * may stop that for longer than the tries take: then better a place that somebody else
- * takes as well than none, because a task that computes is not asked again.
+ * A CPU of the task's own choice, counted unless it has `left`; one placer at a time: who finds
+ * another one at work chooses again. A holder is not interrupted, but if it runs on a virtual
+ * CPU its host may stop that for longer than the tries take: then better a place that somebody
+ * else takes as well than none, because a task that computes is not asked again.
  */
-static __always_inline void place(struct task_struct *p, struct task_state *task, s32 prev)
+__noinline s32 claim(struct task_struct *p __arg_trusted, s32 prev, bool left)
 {
-	bool counted = false;
-	s32 cpu = NO_CPU, try;
+	s32 cpu, try;
 
-	if (task->cpu >= 0)
-		COUNT(task->cpu, placed_again);
-	unplace(p, task);
-	task->process = is_process(p);
 	bpf_for(try, 0, TRIES) {
 		u64 seen = *(volatile u64 *)&turn;
 
@@ -131,22 +127,31 @@ static __always_inline void place(struct task_struct *p, struct task_state *task
 			continue;
 		cpu = choose(p, prev);
 		if (cpu < 0)
-			return;
+			return NO_CPU;
 		if (__sync_val_compare_and_swap(&turn, seen, seen + 1) != seen)
 			continue;
-		if (!task->left)
-			change_all(cpu, task->process, 1);
+		if (!left)
+			change_all(cpu, is_process(p), 1);
 		__sync_fetch_and_add(&turn, 1);
-		counted = true;
-		break;
+		return cpu;
 	}
-	if (!counted) {
-		cpu = choose(p, prev);
-		if (cpu < 0)
-			return;
-		if (!task->left)
-			change_all(cpu, task->process, 1);
-	}
+	cpu = choose(p, prev);
+	if (cpu >= 0 && !left)
+		change_all(cpu, is_process(p), 1);
+	return cpu;
+}
+
+static __always_inline void place(struct task_struct *p, struct task_state *task, s32 prev)
+{
+	s32 cpu;
+
+	if (task->cpu >= 0)
+		COUNT(task->cpu, placed_again);
+	unplace(p, task);
+	task->process = is_process(p);
+	cpu = claim(p, prev, task->left);
+	if (cpu < 0)
+		return;
 	task->cpu = cpu;
 	recognise(task);
 	COUNT(cpu, placed);

@@ -21,6 +21,7 @@ typedef long long __s64;
 #define TACET_HPL_CLASS_H
 #define __ksym
 #define __noinline __attribute__((noinline))
+#define __arg_trusted
 #include "../bpf/hpl.h"
 
 struct cpumask {
