@@ -11,17 +11,19 @@ settle() { # until what ended processes leave behind is gone too
 	done
 }
 
-settle
+[ -d /sys/module/tacet ] && settle
 for mask in online present possible offline; do
 	echo "$mask CPUs: $(cat $cpus/$mask)"
 done
-set -- $($F/door status)
-case $1 in 0 | 3) gone=gone ;; *) gone="state $1" ;; esac
-echo "partition: $gone"
-echo "hosted threads: $2"
-echo "references of the module: $(cat /sys/module/tacet/refcnt)"
-echo "directories in /sys/kernel/tacet: $(ls /sys/kernel/tacet | tr '\n' ' ')"
-echo "interrupts of tacet: $(grep -c tacet /proc/interrupts)"
+if [ -d /sys/module/tacet ]; then
+	set -- $($F/door status)
+	case $1 in 0 | 3) gone=gone ;; *) gone="state $1" ;; esac
+	echo "partition: $gone"
+	echo "hosted threads: $2"
+	echo "references of the module: $(cat /sys/module/tacet/refcnt)"
+	echo "directories in /sys/kernel/tacet: $(ls /sys/kernel/tacet | tr '\n' ' ')"
+	echo "interrupts of tacet: $(grep -c tacet /proc/interrupts)"
+fi
 echo "affinity of a new process: $(taskset -cp $$ | sed 's/.*: //')"
 echo "locked pages may be moved: $(cat /proc/sys/vm/compact_unevictable_allowed)"
 echo "victims: $(pgrep -c victim)"

@@ -3,6 +3,11 @@
 
 use crate::scenario::Scenario;
 
+/// HPL works without any other part: also on kernels for which there is no module (`other_kernel.sh`).
+const fn hpl(name: &'static str, script: &'static str) -> Scenario {
+    Scenario::new(name, script).newest().without_module()
+}
+
 pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("up and down with every choice of CPUs", "partition.sh choices"),
     Scenario::new("a start that fails at every step", "partition.sh steps"),
@@ -87,36 +92,31 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("noise named", "noise.sh named").outer().in_turn(),
     Scenario::new("noise named, and more of it", "noise.sh more_named").middle().in_turn(),
     Scenario::new("HPL on a kernel without sched_ext", "sched.sh unsupported").older(),
-    Scenario::new("HPL refuses what cannot be", "sched.sh choices").newest().in_turn(),
-    Scenario::new("HPL places on 1 package, 1 core, 2 threads", "sched.sh placement").newest().on(1, 1, 2).in_turn(),
-    Scenario::new("HPL places on 1 package, 2 cores, 2 threads", "sched.sh placement").newest().rarely().on(1, 2, 2),
-    Scenario::new("HPL places on 4 packages, 1 core, 1 thread", "sched.sh placement").newest().rarely().on(4, 1, 1),
-    Scenario::new("HPL places on 2 packages, 2 cores, 2 threads", "sched.sh placement").newest().rarely().on(2, 2, 2),
-    Scenario::new("HPL places on 1 package, 2 cores, 4 threads", "sched.sh placement").newest().rarely().on(1, 2, 4),
-    Scenario::new("HPL places on 1 package, 2 caches, 2 cores at each", "sched.sh placement_at_caches")
-        .newest()
+    hpl("HPL refuses what cannot be", "sched.sh choices").in_turn(),
+    hpl("HPL places on 1 package, 1 core, 2 threads", "sched.sh placement").on(1, 1, 2).in_turn(),
+    hpl("HPL places on 1 package, 2 cores, 2 threads", "sched.sh placement").rarely().on(1, 2, 2),
+    hpl("HPL places on 4 packages, 1 core, 1 thread", "sched.sh placement").rarely().on(4, 1, 1),
+    hpl("HPL places on 2 packages, 2 cores, 2 threads", "sched.sh placement").rarely().on(2, 2, 2),
+    hpl("HPL places on 1 package, 2 cores, 4 threads", "sched.sh placement").rarely().on(1, 2, 4),
+    hpl("HPL places on 1 package, 2 caches, 2 cores at each", "sched.sh placement_at_caches")
         .rarely()
         .on(1, 2, 1)
         .with_dies(2),
-    Scenario::new("HPL places by a random schedule", "sched.sh schedules").newest().rarely().on(2, 1, 2),
-    Scenario::new("HPL's members and their children", "sched.sh membership").newest().rarely().on(2, 1, 2).in_turn(),
-    Scenario::new("CPUs go while HPC tasks compute on all", "sched.sh hotplug").newest().rarely().on(1, 2, 2),
-    Scenario::new("HPL's loader killed", "sched.sh death").newest().rarely().on(1, 2, 2),
-    Scenario::new("HPL's trickle and the kernel's watchdog", "sched.sh trickle").newest().rarely().on(1, 2, 2),
-    Scenario::new("HPL's trickle takes no more than its time", "sched.sh trickle_in_time")
-        .newest()
+    hpl("HPL places by a random schedule", "sched.sh schedules").rarely().on(2, 1, 2),
+    hpl("HPL's members and their children", "sched.sh membership").rarely().on(2, 1, 2).in_turn(),
+    hpl("CPUs go while HPC tasks compute on all", "sched.sh hotplug").rarely().on(1, 2, 2),
+    hpl("HPL's loader killed", "sched.sh death").rarely().on(1, 2, 2),
+    hpl("HPL's trickle and the kernel's watchdog", "sched.sh trickle").rarely().on(1, 2, 2),
+    hpl("HPL's trickle takes no more than its time", "sched.sh trickle_in_time")
         .rarely()
         .on(1, 2, 2)
         .counted()
         .within(900),
-    Scenario::new("HPL in a storm of forks, and under real time", "sched.sh load").newest().rarely().on(1, 2, 2),
-    Scenario::new("HPL's programs stay small for the verifier", "sched.sh budget").newest().in_turn(),
-    Scenario::new("mpiexec keeps no rank from a core", "sched.sh launchers").newest().rarely().on(2, 2, 2),
-    Scenario::new("HPC tasks take turns; who wakes goes first", "sched.sh turns").newest().on(1, 1, 2).in_turn(),
-    Scenario::new("an HPC task on a CPU without a tick", "sched.sh tickless")
-        .newest()
-        .rarely()
-        .booted_with("nohz_full=1-3"),
+    hpl("HPL in a storm of forks, and under real time", "sched.sh load").rarely().on(1, 2, 2),
+    hpl("HPL's programs stay small for the verifier", "sched.sh budget").in_turn(),
+    hpl("mpiexec keeps no rank from a core", "sched.sh launchers").rarely().on(2, 2, 2),
+    hpl("HPC tasks take turns; who wakes goes first", "sched.sh turns").on(1, 1, 2).in_turn(),
+    hpl("an HPC task on a CPU without a tick", "sched.sh tickless").rarely().booted_with("nohz_full=1-3"),
     Scenario::new("power-off with programs running", "hotplug.sh power_off").powers_off(),
     Scenario::new("reboot with programs running", "hotplug.sh restart").middle().powers_off(),
 ];

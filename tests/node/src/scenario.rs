@@ -22,6 +22,8 @@ pub struct Scenario {
     pub cpus: Topology,
     /// The memory of a node of its own; others have 2 GiB.
     pub memory_mib: u32,
+    /// Whether Tacet's module is loaded.
+    pub module: bool,
     /// Words added to its kernel's command line.
     pub arguments: &'static str,
     /// Killed, and failed, after this long.
@@ -66,7 +68,7 @@ impl Scenario {
     pub const fn new(name: &'static str, script: &'static str) -> Scenario {
         let (place, end, cpus) = (Place::Everywhere, End::Node, Topology::flat(4));
         let limit = Duration::from_secs(600);
-        Scenario { name, script, place, rare: false, end, cpus, memory_mib: 2048, arguments: "", limit }
+        Scenario { name, script, place, rare: false, end, cpus, memory_mib: 2048, module: true, arguments: "", limit }
     }
 
     /// Whether it runs on this kernel, with everything that runs there or without what one kernel stands for.
@@ -132,6 +134,12 @@ impl Scenario {
     /// Whose memory is in so many nodes; after `on`.
     pub const fn with_memory_nodes(mut self, count: u32) -> Scenario {
         self.cpus.numa_nodes = count;
+        self
+    }
+
+    /// Without Tacet's module: on a node of its own, so with `on` or `in_turn`.
+    pub const fn without_module(mut self) -> Scenario {
+        (self.end, self.module) = (End::Apart, false);
         self
     }
 

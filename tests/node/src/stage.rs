@@ -15,9 +15,8 @@ const INSTALL: &str = "
 set -e
 mkdir -p $D/tests
 cd $TOP/build
-cp -r --parents bin/tacet bin/tacet-noise bin/tacet-sched bin/tacet-tune lib/tacet/kernel.bin lib/tacet/modules/$(uname -r) $D
+cp -r --parents bin/tacet bin/tacet-noise bin/tacet-sched bin/tacet-tune lib/tacet/kernel.bin $D
 cp -r $TOP/build/tests/* $D/tests
-insmod $D/lib/tacet/modules/$(uname -r)/tacet.ko test_hooks=1
 dmesg -n 4
 # On a host with other work an emulated CPU was reported stuck after 22 s, in Linux's clearing of pages: a minute, not 20 s.
 echo 60 > /sys/module/rcupdate/parameters/rcu_cpu_stall_timeout
@@ -30,6 +29,13 @@ case $(uname -r) in 6.12.*) for file in $debug/sched/fair_server/*/runtime; do e
 umount $debug
 # its 512 pages come with some read fault and belong to no class that can be counted
 echo 0 > /sys/kernel/mm/transparent_hugepage/use_zero_page
+";
+
+const INSERT: &str = "
+set -e
+cd $TOP/build
+cp -r --parents lib/tacet/modules/$(uname -r) $D
+insmod $D/lib/tacet/modules/$(uname -r)/tacet.ko test_hooks=1
 ";
 
 /// The repository.
@@ -49,7 +55,7 @@ pub fn programs(cache: &Cache) -> Result<()> {
     Ok(())
 }
 
-/// A node with the module in it and nothing else done.
+/// A node with everything in it and, unless the scenario goes without, the module loaded.
 pub fn node(cache: &Cache, kernel: KernelLine, scenario: &Scenario) -> Result<Node> {
     // As a kernel of 128 CPUs and more has it from boot: ended users of an address space are freed on any CPU, in any order.
     let always = "log_buf_len=4M srcutree.convert_to_big=1";
@@ -62,11 +68,15 @@ pub fn node(cache: &Cache, kernel: KernelLine, scenario: &Scenario) -> Result<No
         End::Node | End::Apart | End::PoweredOff => (),
     }
     let node = Node::boot(cache, &spec)?;
-    let output = node.run(&shell(INSTALL))?;
-    if output.status.success() {
-        return Ok(node);
+    let scripts = if scenario.module { &[INSTALL, INSERT][..] } else { &[INSTALL] };
+    for script in scripts {
+        let output = node.run(&shell(script))?;
+        if !output.status.success() {
+            let said = output.error_text();
+            return Err(tacet_node::Error::new("node", said.trim(), "`cargo xtask build` builds what it needs"));
+        }
     }
-    Err(tacet_node::Error::new("node", output.error_text().trim(), "`cargo xtask build` builds what it needs"))
+    Ok(node)
 }
 
 /// A script with the names that every script here knows: T the command, F our programs, U the user programs.
