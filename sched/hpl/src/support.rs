@@ -17,7 +17,7 @@ pub fn check() -> Result<()> {
     let release = release.unwrap_or_default();
     if !Path::new(DIRECTORY).exists() {
         return Err(format!(
-            "Linux {release} has no sched_ext, which HPL needs (tried on Linux 7.3; CONFIG_SCHED_CLASS_EXT); \
+            "Linux {release} has no sched_ext, which HPL needs (tried on Linux 6.14 to 7.3; CONFIG_SCHED_CLASS_EXT); \
              nearest here: the real-time class and bound ranks, `chrt --fifo 1 mpiexec --bind-to core ...`"
         )
         .into());

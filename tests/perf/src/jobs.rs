@@ -125,7 +125,7 @@ pub fn under<T>(guest: &Guest, scheduler: Scheduler, action: impl FnOnce(Vec<Str
 }
 
 impl Program {
-    /// The launcher, the preloaded clock, the program.
+    /// The launcher, the preloaded clock, the program. HPC Challenge's random numbers are those of the same second always.
     fn words(self, guest: &Guest, ranks: u32) -> Vec<String> {
         let launcher: &[&str] = match self {
             Program::Ranks(..) => &["mpiexec"],
@@ -142,7 +142,11 @@ impl Program {
                 "--use-hwthread-cpus",
             ],
         };
-        let clock = ["env".to_owned(), format!("LD_PRELOAD={}", guest.programs.program("timed.so"))];
+        let mut preloaded = guest.programs.program("timed.so");
+        if matches!(self, Program::Challenge(_)) {
+            preloaded = format!("{preloaded}:{}", guest.programs.program("same_time.so"));
+        }
+        let clock = ["env".to_owned(), format!("LD_PRELOAD={preloaded}")];
         let (directory, program) = match self {
             Program::Ranks(name, size) => {
                 ("/tmp", vec![guest.programs.program("ranks"), name.to_owned(), size.to_string()])
