@@ -171,7 +171,8 @@ def confined():
     """The trickle's CPU goes, on which wait normal tasks and HPC tasks, some of which may run nowhere else."""
     cpus = online()
     gone = cpus[-1]
-    start("--trickle-cpu", str(gone))
+    # one in which nobody's turn comes soon: what the kernel does for a CPU to go is not to wait for it
+    start("--trickle-cpu", str(gone), "--trickle-period", "3s")
     first()
     tasks = [spin() for _ in cpus]
     until("all are placed", lambda: sum(processes().values()) == len(cpus))
@@ -180,10 +181,14 @@ def confined():
     os.sched_setaffinity(normal[-1], {cpus[0], gone})
     until("one more is placed", lambda: sum(processes().values()) == len(cpus) + 1)
     time.sleep(2)
+    then = status()["total"]["trickles"]
     begin = time.monotonic()
     set_online(gone, 0)
     took = time.monotonic() - begin
     print(f"note: the trickle's cpu went in {took:.2f} s", flush=True)
+    trickles = status()["total"]["trickles"] - then
+    # of one period: two windows, on each CPU that has one
+    check(trickles <= 2 * len(cpus), f"the trickle's cpu went after {trickles} trickles")
     before = {pid: progress(pid) for pid in [*tasks, *normal]}
     for pid in before:
         until(f"process {pid} goes on", lambda: progress(pid) > before[pid])

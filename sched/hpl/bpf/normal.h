@@ -111,6 +111,15 @@ static __always_inline void insert_kernel(struct task_struct *p, s32 cpu, u64 en
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | (u64)cpu, SCX_SLICE_DFL, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
 }
 
+/*
+ * Where a thread of RCU's runs: not beside HPC tasks if it may run on the trickle's CPU. While that one
+ * goes, and before another is chosen, it runs where it is: the going itself waits for a grace period.
+ */
+static __always_inline s32 rcu_home(struct task_struct *p, s32 cpu)
+{
+	return hpc_wants(cpu) && !cannot_migrate(p) && may_run_on(p, door) ? door : cpu;
+}
+
 static __always_inline void insert_normal(struct task_struct *p, s32 cpu, u64 enq_flags)
 {
 	bool bound = cannot_migrate(p);
