@@ -127,7 +127,7 @@ void BPF_PROG(hpl_enqueue, struct task_struct *p, u64 enq_flags)
 		insert_kernel(p, cpu, enq_flags);
 	} else if (task && task->hpc && task->cpu >= 0) {
 		insert_hpc(p, task, cpu, enq_flags);
-	} else if (is_rcu(p) && hpc_runnable > 0) {
+	} else if (is_rcu(p)) {
 		insert_kernel(p, rcu_home(p, cpu), enq_flags);
 	} else {
 		insert_normal(p, cpu, enq_flags);

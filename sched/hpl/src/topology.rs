@@ -17,14 +17,22 @@ pub struct Topology {
     pub places: BTreeMap<u32, Place>,
 }
 
+/// CPUs that are or may come, whose counts add up to the total: one that is offline now has done what it did.
+pub fn possible(directory: &Path) -> Result<Vec<u32>> {
+    Ok(list(&directory.join("possible"))?.into_iter().filter(|&cpu| cpu < CPUS).collect())
+}
+
+fn list(file: &Path) -> Result<Vec<u32>> {
+    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    parse_list(&text).ok_or_else(|| format!("{}: not a list of CPUs: {text}", file.display()).into())
+}
+
 impl Topology {
     /// Reads it; only online CPUs tell where they are.
     pub fn read(directory: &Path) -> Result<Topology> {
-        let online = directory.join("online");
-        let text = fs::read_to_string(&online).map_err(|error| format!("{}: {error}", online.display()))?;
         let mut numbers = Numbers::default();
         let mut places = BTreeMap::new();
-        for cpu in parse_list(&text).ok_or_else(|| format!("{}: not a list of CPUs: {text}", online.display()))? {
+        for cpu in list(&directory.join("online"))? {
             if cpu >= CPUS {
                 return Err(format!("cpu {cpu}: HPL knows CPUs below {CPUS}").into());
             }

@@ -12,7 +12,7 @@ use crate::Result;
 use crate::figures::{self, Figures};
 use crate::options::Count;
 use crate::scheduler::Scheduler;
-use crate::topology::{CPU_DIRECTORY, Topology};
+use crate::topology::{self, CPU_DIRECTORY};
 
 #[derive(Debug, Serialize)]
 struct Facts {
@@ -23,7 +23,7 @@ struct Facts {
 }
 
 pub fn run(options: &Count) -> Result<ExitCode> {
-    let cpus: Vec<u32> = Topology::read(Path::new(CPU_DIRECTORY))?.places.into_keys().collect();
+    let cpus = topology::possible(Path::new(CPU_DIRECTORY))?;
     let mut scheduler = Scheduler::load(false)?;
     scheduler.count()?;
     let map = scheduler.map("counts")?;

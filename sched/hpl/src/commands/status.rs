@@ -14,7 +14,7 @@ use crate::layout::{CLASSES, Counts, Load};
 use crate::options::Show;
 use crate::record::{self, End, Program, Record};
 use crate::scheduler::VERIFIED_INSTRUCTIONS_LIMIT;
-use crate::topology::{CPU_DIRECTORY, Topology};
+use crate::topology::{self, CPU_DIRECTORY, Topology};
 use crate::{Result, support};
 
 /// Who schedules, in a word that stays.
@@ -71,8 +71,9 @@ pub fn run(options: &Show) -> Result<ExitCode> {
     };
     let mut rows = Vec::new();
     if let Some(record) = record.as_ref().filter(|_| state == State::Loaded) {
-        rows = live(record)?;
-        facts.total = Some(figures::sum(&rows.iter().map(|(cpu, counts, _)| (*cpu, *counts)).collect()).into());
+        let total;
+        (rows, total) = live(record)?;
+        facts.total = Some(total.into());
         facts.cpus = rows.iter().map(Cpu::from).collect();
     }
     if options.json {
@@ -93,12 +94,15 @@ fn state(record: Option<&Record>, is_held: bool) -> State {
 
 type Row = (u32, Counts, Load);
 
-/// What its maps say of each online CPU.
-fn live(record: &Record) -> Result<Vec<Row>> {
-    let cpus: Vec<u32> = Topology::read(Path::new(CPU_DIRECTORY))?.places.into_keys().collect();
+/// What its maps say of each online CPU, and of all together.
+fn live(record: &Record) -> Result<(Vec<Row>, Counts)> {
+    let directory = Path::new(CPU_DIRECTORY);
+    let cpus: Vec<u32> = Topology::read(directory)?.places.into_keys().collect();
     let (counts, loads) = maps(record)?;
-    let (counts, loads) = (figures::counts(&counts, &cpus)?, figures::loads(&loads, &cpus)?);
-    Ok(counts.into_iter().map(|(cpu, counts)| (cpu, counts, loads.get(&cpu).copied().unwrap_or_default())).collect())
+    let (counts, loads) = (figures::counts(&counts, &topology::possible(directory)?)?, figures::loads(&loads, &cpus)?);
+    let total = figures::sum(&counts);
+    let of = |cpu| counts.get(&cpu).copied().unwrap_or_default();
+    Ok((loads.into_iter().map(|(cpu, load)| (cpu, of(cpu), load)).collect(), total))
 }
 
 /// Those of the running scheduler.
