@@ -67,7 +67,7 @@ static __always_inline void announce(struct task_struct *p, s32 cpu, s32 target,
 	if (target == cpu) {
 		if (p == bpf_get_current_task_btf() && !(enq_flags & SCX_ENQ_LAST))
 			return;
-		if (state->running == CLASS_HPC && state->runnable > 2 && !(enq_flags & SCX_ENQ_HEAD))
+		if (state->running == CLASS_HPC && state->runnable > 2 && !(enq_flags & ENQ_HEAD))
 			return;
 	}
 	scx_bpf_kick_cpu(target, SCX_KICK_PREEMPT);
@@ -94,7 +94,7 @@ static __always_inline void insert_hpc(struct task_struct *p, struct task_state 
 	else if (enq_flags & SCX_ENQ_WAKEUP)
 		task->turn_ns = first_turn(task, quantum_ns);
 	if (task->turn_ns)
-		enq_flags |= SCX_ENQ_HEAD;
+		enq_flags |= ENQ_HEAD;
 	scx_bpf_dsq_insert(p, hpc_queue(target), task->turn_ns ? task->turn_ns : quantum_ns, enq_flags);
 	announce(p, cpu, target, enq_flags);
 }

@@ -2,7 +2,7 @@
 /*
  * The few types, constants and functions of the kernel that the scheduler uses. Places
  * of fields are looked up in the running kernel's BTF when it is loaded (CO-RE); names
- * and types must agree. The numbers are those that sched_ext has had since Linux 6.13.
+ * and types must agree, and so are numbers that changed; the others sched_ext has had since Linux 6.13.
  */
 #ifndef TACET_HPL_KERNEL_H
 #define TACET_HPL_KERNEL_H
@@ -53,7 +53,6 @@ typedef _Bool bool;
 #define SCX_SLICE_DFL (20 * 1000 * 1000ULL)
 #define SCX_SLICE_INF (~0ULL)
 #define SCX_ENQ_WAKEUP (1ULL << 0)
-#define SCX_ENQ_HEAD (1ULL << 16)
 #define SCX_ENQ_PREEMPT (1ULL << 32)
 #define SCX_ENQ_LAST (1ULL << 41)
 #define SCX_DEQ_SLEEP (1ULL << 0)
@@ -64,6 +63,12 @@ typedef _Bool bool;
 #define SCX_OPS_ENQ_LAST (1ULL << 1)
 #define SCX_OPS_ENQ_EXITING (1ULL << 2)
 #define SCX_OPS_ENQ_MIGRATION_DISABLED (1ULL << 4)
+
+/* 1 << 4 in Linux 6.18 */
+enum scx_enq_flags {
+	SCX_ENQ_HEAD = 1 << 16,
+};
+#define ENQ_HEAD ((u64)bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_HEAD))
 
 enum scx_exit_kind {
 	SCX_EXIT_NONE = 0,

@@ -108,7 +108,7 @@ static __always_inline s32 home(struct task_struct *p, s32 prev, u64 wake_flags)
 /* The task gets through at once, before HPC tasks. */
 static __always_inline void insert_kernel(struct task_struct *p, s32 cpu, u64 enq_flags)
 {
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | (u64)cpu, SCX_SLICE_DFL, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | (u64)cpu, SCX_SLICE_DFL, enq_flags | ENQ_HEAD | SCX_ENQ_PREEMPT);
 }
 
 /*
