@@ -64,7 +64,7 @@ typedef _Bool bool;
 #define SCX_OPS_ENQ_EXITING (1ULL << 2)
 #define SCX_OPS_ENQ_MIGRATION_DISABLED (1ULL << 4)
 
-/* 1 << 4 in Linux 6.18 */
+/* 1 << 4 up to Linux 6.18 */
 enum scx_enq_flags {
 	SCX_ENQ_HEAD = 1 << 16,
 };
