@@ -9,6 +9,7 @@
  * the run queue locked, unless said otherwise. None may wait.
  */
 #include "count.h"
+#include "leave.h"
 #include "turn.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -186,6 +187,8 @@ void BPF_PROG(hpl_running, struct task_struct *p)
 
 	if (!task || !chosen || !state)
 		return;
+	if (going >= 0)
+		prod(going);
 	if (!task->hpc || task->cpu < 0) {
 		/* It left a class above or HPC's while it ran, and no queue has seen it. */
 		if (state->runnable > 0 && !state->through && class_of(p) == CLASS_NORMAL)
@@ -278,56 +281,23 @@ void BPF_PROG(hpl_cpu_online, s32 cpu)
 {
 	struct cpu_state *state = state_of(cpu);
 
+	if (cpu == going)
+		going = NO_CPU;
 	if (state)
 		state->online = 1;
 }
 
-/*
- * Its new place, or NO_CPU. For the verifier a function of its own, which it follows once, not
- * in each round of the loop below.
- */
-__noinline s32 send_away(struct task_struct *p __arg_trusted, s32 cpu)
-{
-	struct task_state *task = task_of(p);
-
-	if (!task)
-		return NO_CPU;
-	uncount_runnable(task);
-	place(p, task, cpu);
-	count_runnable(task);
-	return task->cpu;
-}
-
-/* Who may run nowhere else is the kernel's to send away: it does so with what would run there next. */
-#define LEAVES SCX_DSQ_LOCAL_ON
-
-/* What waits for this CPU would wait for ever: the kernel asks for no more of it. */
 SEC("struct_ops/cpu_offline")
 void BPF_PROG(hpl_cpu_offline, s32 cpu)
 {
 	struct cpu_state *state = state_of(cpu);
-	struct task_struct *p;
 
 	if (!state)
 		return;
 	state->online = 0;
 	choose_door(door);
-	bpf_for_each(scx_dsq, p, hpc_queue(cpu), 0) {
-		s32 target = send_away(p, cpu);
-
-		if (target < 0)
-			scx_bpf_dsq_move(THIS_ITERATOR, p, LEAVES | (u64)cpu, 0);
-		else if (scx_bpf_dsq_move(THIS_ITERATOR, p, hpc_queue(target), 0))
-			scx_bpf_kick_cpu(target, SCX_KICK_PREEMPT);
-	}
-	bpf_for_each(scx_dsq, p, normal_queue(cpu), 0) {
-		s32 target = find_refuge(p);
-
-		if (target < 0)
-			scx_bpf_dsq_move(THIS_ITERATOR, p, LEAVES | (u64)cpu, 0);
-		else if (scx_bpf_dsq_move(THIS_ITERATOR, p, normal_queue(target), 0))
-			scx_bpf_kick_cpu(target, SCX_KICK_IDLE);
-	}
+	send_all_away(cpu);
+	going = cpu;
 }
 
 SEC("struct_ops.s/init")

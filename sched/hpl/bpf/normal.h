@@ -67,22 +67,6 @@ static __always_inline void choose_door(s32 here)
 	door = any;
 }
 
-/* Where a normal task waits whose CPU goes; NO_CPU: it may run nowhere else. */
-__noinline s32 find_refuge(struct task_struct *p __arg_trusted)
-{
-	s32 cpus = scx_bpf_nr_cpu_ids(), cpu = find_free(p);
-
-	if (cpu >= 0)
-		return cpu;
-	if (may_run_on(p, door))
-		return door;
-	bpf_for(cpu, 0, cpus) {
-		if (may_run_on(p, cpu))
-			return cpu;
-	}
-	return NO_CPU;
-}
-
 /* For a task that wakes. */
 static __always_inline s32 home(struct task_struct *p, s32 prev, u64 wake_flags)
 {
