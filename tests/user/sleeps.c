@@ -136,7 +136,7 @@ static void interrupted(int flags)
 /* Neither a stop nor another CPU ends a sleep. */
 static void stopped(void)
 {
-	int *state = shared_memory(sizeof(*state));
+	int *state = shared_memory(2 * sizeof(*state)), *stops_are_over = state + 1;
 	int status;
 	pid_t pid = fork();
 
@@ -155,6 +155,7 @@ static void stopped(void)
 		time = timespec_of(now_ns(CLOCK_MONOTONIC) + 200 * MS);
 		store(state, 3);
 		CHECK_ERRNO(wait_on(&word, 0, &time), ETIMEDOUT);
+		wait_until(load(stops_are_over));
 		_exit(5);
 	}
 	for (int kind = 1; kind < 4; kind++) {
@@ -166,6 +167,7 @@ static void stopped(void)
 			CHECK(!kill(pid, SIGCONT));
 		}
 	}
+	store(stops_are_over, 1);
 	CHECK(waitpid(pid, &status, 0) == pid && exited_with(status, 5));
 	say("stopped and continued\n");
 }
