@@ -10,9 +10,18 @@
 
 #include "normal.h"
 
-/* Of one period; with one waiting task more for each eight, one window more. */
+/* Of one period. */
 #define MOST_WINDOWS 64
+/* Of a period of up to a second, one window more for so many waiting tasks; of a longer one, as many in each second. */
 #define WAITING_EACH 8
+#define SECOND_NS (1000 * 1000 * 1000ULL)
+
+static __always_inline u32 windows_for(u32 count, u64 period_ns)
+{
+	u32 most = 1 + count * (u32)((period_ns + SECOND_NS - 1) / SECOND_NS) / WAITING_EACH;
+
+	return most < MOST_WINDOWS ? most : MOST_WINDOWS;
+}
 
 /* Windows of the period that has begun. */
 static u32 windows;
@@ -117,9 +126,7 @@ static int on_timer(void *map, u32 *key, struct timer_state *state)
 		bpf_rcu_read_lock();
 		open_windows();
 		bpf_rcu_read_unlock();
-		windows = 1 + waiting / WAITING_EACH;
-		if (windows > MOST_WINDOWS)
-			windows = MOST_WINDOWS;
+		windows = windows_for(waiting, chosen->trickle_period_ns);
 		next_ns = chosen->trickle_ns / windows;
 	} else {
 		close_windows();

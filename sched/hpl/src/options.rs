@@ -114,8 +114,8 @@ pub struct Count {
 }
 
 const SHORTEST: Duration = Duration::from_micros(100);
-/// The kernel ends a scheduler that lets a task wait for 30 s. However many normal tasks wait, each has its turn within
-/// eight periods (`bpf/trickle.h`), and each of up to 14 HPC tasks of one CPU within their turns.
+/// The kernel ends a scheduler that lets a task wait for 30 s, or its watchdog's own work for 15 s. Each normal task has its
+/// turn within 8 s, unless hundreds wait (`bpf/trickle.h`), and each of up to 14 HPC tasks of one CPU within their turns.
 const LONGEST_PERIOD: Duration = Duration::from_secs(3);
 const LONGEST_QUANTUM: Duration = Duration::from_secs(2);
 
