@@ -9,7 +9,6 @@
  * the run queue locked, unless said otherwise. None may wait.
  */
 #include "count.h"
-#include "leave.h"
 #include "turn.h"
 
 char LICENSE[] SEC("license") = "GPL";

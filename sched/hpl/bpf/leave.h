@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A CPU that goes: where the tasks that wait for it wait from now on, and that the kernel
- * hears when the last of them is gone. Called by hpl.bpf.c; Linux takes CPUs away one at a time.
+ * A CPU that goes: where the tasks that wait for it wait from now on, and that the kernel hears
+ * when the last of them is gone. Called by hpl.bpf.c and trickle.h; Linux takes CPUs away one at a time.
  */
 #ifndef TACET_HPL_LEAVE_H
 #define TACET_HPL_LEAVE_H
 
-#include "trickle.h"
+#include "place.h"
 
 /*
  * Its new place, or NO_CPU. For the verifier a function of its own, which it follows once, not
@@ -69,7 +69,8 @@ static s32 going = NO_CPU;
 /*
  * A task begins to run, perhaps one that waited elsewhere and was still counted for the CPU that
  * goes. Linux waits until none is, and looks when that CPU has nothing left to run (balance_push()
- * again): idle already, it would not look.
+ * again): idle already, it would not look. Called with each trickle as well: a real-time task may
+ * keep who was taken from running.
  */
 static __always_inline void prod(s32 cpu)
 {

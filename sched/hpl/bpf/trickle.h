@@ -8,6 +8,7 @@
 #ifndef TACET_HPL_TRICKLE_H
 #define TACET_HPL_TRICKLE_H
 
+#include "leave.h"
 #include "normal.h"
 
 /* Of one period. */
@@ -121,6 +122,8 @@ static int on_timer(void *map, u32 *key, struct timer_state *state)
 	if (!windows)
 		windows = 1;
 	choose_door(bpf_get_smp_processor_id());
+	if (going >= 0)
+		prod(going);
 	if (!state->open) {
 		/* up to Linux 6.17 the verifier takes this for a place that may sleep, as begin_trickle() may */
 		bpf_rcu_read_lock();
