@@ -199,6 +199,31 @@ def confined():
     tacet("stop")
 
 
+def spare():
+    """The only CPU goes on which no HPC task computes: who waited for it has turns elsewhere."""
+    start()
+    first()
+    cpus = online()
+    gone = cpus[-1]
+    tasks = [spin(to=cpu) for cpu in cpus[:-1]]
+    until("all are placed", lambda: sum(processes().values()) == len(tasks))
+    normal = [spin(join=False) for _ in range(4)]
+    homes = {pid: runs_on(pid) for pid in tasks}
+    begin = time.monotonic()
+    set_online(gone, 0)
+    took = time.monotonic() - begin
+    print(f"note: the free cpu went in {took:.2f} s", flush=True)
+    before = {pid: progress(pid) for pid in normal}
+    for pid in normal:
+        until(f"process {pid} goes on", lambda: progress(pid) > before[pid])
+    for pid, home in homes.items():
+        check(runs_on(pid) == home, f"a task of cpu {home} moved when cpu {gone} went")
+    check(status()["state"] == "loaded", f"HPL ended: {status()['end']}")
+    set_online(gone, 1)
+    end(*tasks, *normal)
+    tacet("stop")
+
+
 def killed():
     """The loader is killed under load: Linux's own scheduler takes over, and it is said so."""
     start()

@@ -6,7 +6,7 @@
 #ifndef TACET_HPL_LEAVE_H
 #define TACET_HPL_LEAVE_H
 
-#include "place.h"
+#include "normal.h"
 
 /*
  * Its new place, or NO_CPU. For the verifier a function of its own, which it follows once, not
@@ -27,19 +27,27 @@ __noinline s32 send_away(struct task_struct *p __arg_trusted, s32 cpu)
 /*
  * Normal tasks that wait in this queue and are counted for the CPU that goes: Linux sends away what
  * would run there next (balance_push() in kernel/sched/core.c), and they come back by enqueue(). In
- * another queue they would keep the CPU from going until a trickle takes them.
+ * another queue they would keep the CPU from going until a trickle takes them. Others waited for it
+ * because it had no HPC task.
  */
 __noinline s32 sweep(u64 queue, s32 cpu)
 {
 	struct task_struct *p;
 
 	bpf_for_each(scx_dsq, p, queue, 0) {
-		s32 counted_at = scx_bpf_task_cpu(p);
+		s32 counted_at = scx_bpf_task_cpu(p), target;
 
-		if (counted_at == cpu)
+		if (counted_at == cpu) {
 			scx_bpf_dsq_move(THIS_ITERATOR, p, SCX_DSQ_LOCAL_ON | (u64)cpu, 0);
-		else if (queue == normal_queue(cpu) && scx_bpf_dsq_move(THIS_ITERATOR, p, normal_queue(counted_at), 0))
-			scx_bpf_kick_cpu(counted_at, SCX_KICK_IDLE);
+			continue;
+		}
+		if (queue != normal_queue(cpu))
+			continue;
+		target = find_free(p);
+		if (target < 0)
+			target = counted_at;
+		if (scx_bpf_dsq_move(THIS_ITERATOR, p, normal_queue(target), 0))
+			scx_bpf_kick_cpu(target, SCX_KICK_IDLE);
 	}
 	return 0;
 }

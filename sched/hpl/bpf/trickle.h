@@ -9,7 +9,6 @@
 #define TACET_HPL_TRICKLE_H
 
 #include "leave.h"
-#include "normal.h"
 
 /* Of one period. */
 #define MOST_WINDOWS 64
