@@ -77,7 +77,7 @@ run_one() {
 	fi
 	if [ -n "$reason" ]; then
 		said=$(grep -m 3 -E 'check failed|^(FAIL|ERROR)' "$dir/.output" | tr '\n' ' ')
-		reason="$reason (${said:-$(tail -n 1 "$dir/.output")})"
+		reason="$reason (${said:-$(tail -q -n 1 "$dir/.output" "$dir/.error" | tr '\n' ' ')})"
 	fi
 	verdict "$name" "$reason"
 	if [ -n "$reason" ] && [ "${TEST_SHOW:-0}" = 1 ]; then
