@@ -262,7 +262,7 @@ def progress(pid):
 
 def trickle():
     """Every CPU computes for longer than the kernel's watchdog waits (30 s): all that wait have their turns."""
-    had_ns, most_ns = let_through(40, "--trickle-period", "3s")
+    had_ns, most_ns = let_through(40, period_s=3)
     # how late a window closes is the host's to say, too, where it emulates several CPUs at once
     print(f"note: trickles of {had_ns / 1e6:.0f} ms, at most {most_ns / 1e6:.0f} ms are due", flush=True)
 
@@ -273,11 +273,11 @@ def trickle_in_time():
     check(had_ns <= most_ns, f"trickles of {had_ns / 1e6:.0f} ms, at most {most_ns / 1e6:.0f} ms are due")
 
 
-def let_through(seconds, *options):
+def let_through(seconds, period_s=1):
     """Normal tasks that wait on CPUs that compute; how long they had in the end, and the most they were to have."""
     cpus = online()
     door, share_ns = cpus[1], 5_000_000
-    start("--trickle", f"{share_ns}ns", "--trickle-cpu", str(door), *options)
+    start("--trickle", f"{share_ns}ns", "--trickle-cpu", str(door), "--trickle-period", f"{period_s}s")
     first()
     # some that wait for any CPU already, one of which may not use the trickle's; some that come later
     normal = [spin(join=False) for _ in range(3 * len(cpus))] + [spin(join=False, to=cpu) for cpu in cpus]
@@ -296,7 +296,8 @@ def let_through(seconds, *options):
     total = now["total"]
     check(total["trickles"] > then["trickles"] and total["trickle_ns"] > then["trickle_ns"], "no trickle was counted")
     check(total["normal_on_hpc"] == then["normal_on_hpc"], "a normal task ran without a trickle")
-    had_ns, most_ns = total["trickle_ns"] - then["trickle_ns"], (time.monotonic() - begin + 1) * share_ns * len(cpus)
+    periods = (time.monotonic() - begin) / period_s + 1
+    had_ns, most_ns = total["trickle_ns"] - then["trickle_ns"], periods * share_ns * len(cpus)
     end(*normal, bound, *tasks)
     tacet("stop")
     return had_ns, most_ns
