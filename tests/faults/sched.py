@@ -224,6 +224,31 @@ def spare():
     tacet("stop")
 
 
+def spares():
+    """Of two free CPUs one goes: who waited for it waits for the other, and not for a trickle."""
+    start()
+    first()
+    cpus = online()
+    gone = cpus[-1]
+    # each waits so long for its turn that those whom HPC tasks have sent to the free CPUs are still waiting
+    normal = [spin(join=False) for _ in range(16 * len(cpus))]
+    time.sleep(1)
+    tasks = [spin(to=cpu) for cpu in cpus[:-2]]
+    set_online(gone, 0)
+    before = {pid: progress(pid) for pid in normal}
+    for pid in normal:
+        until(f"process {pid} goes on", lambda: progress(pid) > before[pid])
+    then = status()["total"]["trickles"]
+    time.sleep(5)
+    now = status()
+    check(now["state"] == "loaded", f"HPL ended: {now['end']}")
+    trickles = now["total"]["trickles"] - then
+    check(not trickles, f"beside a free cpu some waited for {trickles} trickles")
+    set_online(gone, 1)
+    end(*tasks, *normal)
+    tacet("stop")
+
+
 def killed():
     """The loader is killed under load: Linux's own scheduler takes over, and it is said so."""
     start()

@@ -18,7 +18,7 @@ placement() { promise sched placement; }
 placement_at_caches() { promise sched placement_at_caches; }
 schedules() { promise sched randomly; }
 membership() { promise sched inheritance group daemon; }
-hotplug() { promise sched hotplug confined spare; }
+hotplug() { promise sched hotplug confined spare spares; }
 death() { promise sched killed; }
 trickle() { promise sched trickle; }
 trickle_in_time() { promise sched trickle_in_time; }

@@ -8,9 +8,9 @@ use crate::kernel::Kernel;
 use crate::spec::NodeSpec;
 
 /// With counted time the emulator shares out, from one timer to the next, what is left until then: after each timer for
-/// each CPU anew, so that of eight CPUs the last gets a third of what the first gets. With so many times the CPUs, shares
-/// are small, and nearly equal. The kernel never starts the ones added.
-const TURNS: u32 = 4;
+/// each CPU anew, so that of eight CPUs the last gets a third of what the first gets. Among so many CPUs shares are small,
+/// and nearly equal; among still more, the emulator would do little else. The kernel never starts the ones added.
+const SHARES: u32 = 32;
 
 /// A CPU sees what another one wrote when that one's turn is over, and turns would be as long as the time to the next
 /// timer is: who has few timers would wait longest. With a timer after so many nanoseconds for each CPU they are short
@@ -107,7 +107,7 @@ fn processor(line: &mut Line, spec: &NodeSpec, how: Execution, version: (u32, u3
     line.pair("-accel", accelerator);
     line.pair("-cpu", model);
     let t = &spec.topology;
-    let sockets = t.sockets * if spec.counted_time { TURNS } else { 1 };
+    let sockets = t.sockets * if spec.counted_time { SHARES.div_ceil(t.cpus()) } else { 1 };
     let cpus = sockets * t.dies * t.cores * t.threads;
     let shape = format!("sockets={sockets},dies={},cores={},threads={}", t.dies, t.cores, t.threads);
     line.pair("-smp", format!("{cpus},{shape}"));

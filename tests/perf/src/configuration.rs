@@ -44,6 +44,8 @@ pub struct Settings {
     pub runs: usize,
     /// The jobs by name; none named means all.
     pub jobs: Vec<String>,
+    /// Without daemons beside the jobs: what the schedulers themselves cost.
+    pub undisturbed: bool,
     /// Go on with the runs of jobs that an earlier bench kept.
     pub resume: bool,
 }
@@ -89,6 +91,7 @@ impl Settings {
             disturbances: Vec::new(),
             runs: 30,
             jobs: Vec::new(),
+            undisturbed: false,
             resume: false,
         }
     }

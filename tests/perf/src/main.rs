@@ -3,11 +3,11 @@
 //! measures.
 //!
 //! usage: tacet-bench [NAME] [--kernel 6.1|6.12|7] [--quanta N] [--iterations N] [--load KIND,...] [--runs N]
-//!        [--jobs NAME,... [--resume]]
+//!        [--jobs NAME,...] [--undisturbed] [--resume]
 //! NAME: `core` (default, or $BENCH); `calls`: what cores answer themselves, and what threads and ranks cost each other;
 //! `memory`: anonymous memory from the partition; `noise`: the laboratory itself; `tune`: the countermeasures; `sched`:
-//! MPI jobs under three schedulers, on the newest kernel, which takes hours and goes on where it was ended with
-//! `--resume`; `profile`: Tacet's profile alone; `attribute`: which disturbance reaches the core.
+//! MPI jobs under three schedulers, on the newest kernel, beside daemons (`--undisturbed`: alone), which takes hours and
+//! goes on where it was ended with `--resume`; `profile`: Tacet's profile alone; `attribute`: which disturbance reaches the core.
 
 use std::process::ExitCode;
 
@@ -34,6 +34,7 @@ fn run() -> Result<()> {
         match word.as_str() {
             "--kernel" => kernel = Some(value()?.parse()?),
             "--jobs" => settings.jobs.extend(value()?.split(',').map(str::to_owned)),
+            "--undisturbed" => settings.undisturbed = true,
             "--resume" => settings.resume = true,
             "--runs" => settings.runs = value()?.parse()?,
             "--quanta" => settings.quanta = value()?.parse()?,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The bench `sched`: tables I and II of the HPL paper in nodes: MPI jobs under Linux's scheduler, its real-time class
 //! and HPL, in turns, beside daemons. Before them, unless jobs are named, what a switch costs under each. Writes
-//! `build/bench/sched.json`, or `sched_JOBS.json`, and each run, when it is over, to `sched_runs.jsonl` (`kept.rs`).
+//! `build/bench/sched.json`, or `sched_JOBS.json`, and each run, when it is over, to `sched_runs.jsonl` (`kept.rs`); runs
+//! without daemons to `sched_undisturbed` and so on.
 //!
 //! Times are of nodes whose clock counts the instructions of all CPUs, one after the other, idle ones included
 //! (`busy_idle.rs`): they pass as on CPUs of their own to some percent (CAVEATS), and the host's other work is no part of
@@ -66,8 +67,11 @@ pub fn sched(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     if jobs.is_empty() || jobs.len() < settings.jobs.len() {
         return Err(format!("--jobs: one is none of these: {}", JOBS.map(|job| job.name).join(", ")).into());
     }
-    let whole = settings.jobs.is_empty();
-    let name = if whole { "sched".to_owned() } else { format!("sched_{}", settings.jobs.join("_")) };
+    let whole = settings.jobs.is_empty() && !settings.undisturbed;
+    let mut name = vec!["sched"];
+    name.extend(settings.undisturbed.then_some("undisturbed"));
+    name.extend(settings.jobs.iter().map(String::as_str));
+    let name = name.join("_");
     let kept = &Kept::open(out.join(format!("{name}_runs.jsonl")), settings.resume)?;
     let costs = if whole { cost(cache, settings, &programs)? } else { Metrics::default() };
     let module = busy_idle::build(cache, settings.kernel, &programs)?;
@@ -90,7 +94,7 @@ pub fn sched(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
         endless.extend(without_end);
     }
     tables(&mut metrics, &runs, &endless, &jobs);
-    targets(&mut metrics, &runs, settings.runs, &jobs);
+    targets(&mut metrics, &runs, settings, &jobs);
     metrics.append(costs);
     let metrics = metrics.into_vec();
     write(&metrics, &out.join(format!("{name}.json")))?;
@@ -116,7 +120,7 @@ fn on(
         let same = counted(&node, programs.top());
         let (mut runs, endless) = kept.runs(jobs, &same)?;
         busy_idle::load(&guest, module)?;
-        if !turns(&guest, settings.runs, jobs, &mut runs, &endless, kept, &same)? {
+        if !turns(&guest, settings, jobs, &mut runs, &endless, kept, &same)? {
             // who shut the others out is still there
             continue;
         }
@@ -142,7 +146,7 @@ fn node(settings: &Settings, programs: &Programs, topology: Topology) -> NodeSpe
 /// Those that are there count; each further one is kept. Whether all ended: the node is of no use after one that did not.
 fn turns(
     guest: &Guest,
-    count: usize,
+    settings: &Settings,
     jobs: &[Job],
     runs: &mut Runs,
     endless: &Endless,
@@ -150,8 +154,9 @@ fn turns(
     same: &str,
 ) -> Result<bool> {
     let ranks = jobs.iter().map(|job| job.ranks).max().unwrap_or(1);
-    let _daemons = jobs::daemons(guest, ranks, PERIOD_MS, ROUNDS / ranks)?;
-    for turn in 0..count {
+    let daemons = || jobs::daemons(guest, ranks, PERIOD_MS, ROUNDS / ranks);
+    let _daemons = if settings.undisturbed { None } else { Some(daemons()?) };
+    for turn in 0..settings.runs {
         for job in jobs {
             for scheduler in Scheduler::ALL.into_iter().filter(|&scheduler| job.ends_under(scheduler)) {
                 let key = (job.name, scheduler.name());

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::configuration::Settings;
 use crate::jobs::{Job, Program, Run, Scheduler};
 use crate::metric::Metrics;
 
@@ -89,7 +90,8 @@ pub fn tables(metrics: &mut Metrics, runs: &Runs, endless: &Endless, jobs: &[Job
     }
 }
 
-pub fn targets(metrics: &mut Metrics, runs: &Runs, count: usize, jobs: &[Job]) {
+pub fn targets(metrics: &mut Metrics, runs: &Runs, settings: &Settings, jobs: &[Job]) {
+    let count = settings.runs;
     let worst = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::NEG_INFINITY, f64::max);
     let over = |job: &Job, what: fn(&Run) -> f64| {
         Some(spread(runs, job.name, Scheduler::Hpl, what)?.max - f64::from(job.ranks))
@@ -126,18 +128,16 @@ pub fn targets(metrics: &mut Metrics, runs: &Runs, count: usize, jobs: &[Job]) {
         let time = |scheduler| spread(runs, job.name, scheduler, |run| run.seconds);
         Some(of(&time(Scheduler::Hpl)?) / of(&time(Scheduler::Standard)?))
     };
-    let how = format!(
-        "HPL over Linux's own scheduler beside the same daemons, the worst of {} jobs, {count} runs of each",
-        jobs.len()
-    );
-    let variation = worst(&mut jobs.iter().filter_map(|job| ratio(job, Spread::variation)));
-    metrics.add(
-        "variation_ratio",
-        variation,
-        "ratio",
-        None,
-        &format!("(max - min) / min of run times, {how}; target 0.1"),
-    );
+    let beside = if settings.undisturbed { "without daemons" } else { "beside the same daemons" };
+    let how =
+        format!("HPL over Linux's own scheduler {beside}, the worst of {} jobs, {count} runs of each", jobs.len());
+    // what varies without daemons is the clock
+    let (name, of, what): (_, fn(&Spread) -> f64, _) = if settings.undisturbed {
+        ("mean_time_ratio", |time| time.mean, format!("mean run times, {how}"))
+    } else {
+        ("variation_ratio", Spread::variation, format!("(max - min) / min of run times, {how}; target 0.1"))
+    };
+    metrics.add(name, worst(&mut jobs.iter().filter_map(|job| ratio(job, of))), "ratio", None, &what);
     let minimum = worst(&mut jobs.iter().filter_map(|job| ratio(job, |time| time.min)));
     metrics.add("minimum_time_ratio", minimum, "ratio", None, &format!("shortest run times, {how}; target 1"));
     let switches = |scheduler| {
@@ -155,6 +155,8 @@ pub fn targets(metrics: &mut Metrics, runs: &Runs, count: usize, jobs: &[Job]) {
 
 #[cfg(test)]
 mod tests {
+    use tacet_node::KernelLine;
+
     use super::*;
     use crate::metric::Metric;
     use crate::sched::JOBS;
@@ -175,7 +177,8 @@ mod tests {
         }
         runs.insert(("cg_a_8", "hpl"), vec![run(0.9, 10.0), run(1.08, 13.0)]);
         let mut metrics = Metrics::default();
-        targets(&mut metrics, &runs, 2, &JOBS);
+        let mut settings = Settings { runs: 2, ..Settings::full(KernelLine::V7) };
+        targets(&mut metrics, &runs, &settings, &JOBS);
         let of =
             |name: &str, list: &[Metric]| list.iter().find(|metric| metric.metric == name).map(|metric| metric.value);
         let list = metrics.into_vec();
@@ -183,5 +186,11 @@ mod tests {
         assert!((of("variation_ratio", &list).unwrap() - 0.2).abs() < 1e-9);
         assert_eq!(of("minimum_time_ratio", &list), Some(1.0));
         assert_eq!(of("switches_double_size_ratio", &list), Some(1.0));
+        settings.undisturbed = true;
+        let mut metrics = Metrics::default();
+        targets(&mut metrics, &runs, &settings, &JOBS);
+        let list = metrics.into_vec();
+        assert!((of("mean_time_ratio", &list).unwrap() - 1.025 / 1.5).abs() < 1e-9);
+        assert_eq!(of("variation_ratio", &list), None);
     }
 }

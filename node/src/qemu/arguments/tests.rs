@@ -61,7 +61,7 @@ fn a_node_of_counted_time_keeps_its_disk() {
     let line = line_of(&spec, Execution::TcgSingle, (10, 0), vec![]);
     assert!(line.contains("-icount shift=0,align=off") && line.contains("virtio-blk"), "{line}");
     // more CPUs than it starts, for the sake of equal turns
-    assert!(line.contains("-smp 16,sockets=4,dies=1,cores=4,threads=1") && line.contains("nr_cpus=4"), "{line}");
+    assert!(line.contains("-smp 32,sockets=8,dies=1,cores=4,threads=1") && line.contains("nr_cpus=4"), "{line}");
     // a timer that only makes them short
     assert!(line.contains("-object filter-buffer,") && line.contains("interval=250 "), "{line}");
 }
