@@ -22,7 +22,15 @@
 #include "tacet.h"
 
 #define RANGE_PAGES (TACET_OWN_BYTES >> PAGE_SHIFT)
-#define SLOTS 254			/* of the addresses of a program, 1 and up */
+/*
+ * Slots for it lie where Linux itself places programs: from two thirds of the addresses up
+ * (ELF_ET_DYN_BASE in arch/x86/include/asm/elf.h), on 16 TiB, as with the most random bits
+ * that it takes (vm.mmap_rnd_bits). Who wants memory at one address in several programs
+ * looks for it in the middle of what one of them has free (hwloc, PMIx), and sanitizers have
+ * theirs at fixed addresses: neither expects a program elsewhere.
+ */
+#define FIRST_SLOT 171
+#define SLOTS 32
 #define TRIES 64
 
 static DEFINE_HASHTABLE(ranges, 8);	/* by mm; RCU readers */
@@ -242,11 +250,11 @@ static int map_there(struct tacet_range *range, struct file *file, struct tacet_
 static int map_range(struct tacet_range *range, struct file *file, struct tacet_image *image)
 {
 	bool random = !(current->personality & ADDR_NO_RANDOMIZE);
-	unsigned int tries, slot = SLOTS / 2;
+	unsigned int tries, slot;
 	int error = -EEXIST;
 
 	for (tries = 0; tries < TRIES && error == -EEXIST; tries++) {
-		slot = random ? 1 + get_random_u32() % SLOTS : slot - 1;
+		slot = FIRST_SLOT + (random ? get_random_u32() : tries) % SLOTS;
 		range->base = (u64)slot << TACET_OWN_SHIFT;
 		error = map_there(range, file, image);
 	}

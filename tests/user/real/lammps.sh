@@ -5,8 +5,6 @@
 need lmp mpirun.openmpi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export LAMMPS_DIRECTORY=$PWD/lammps
-# with its shared memory, hosted ranks sometimes do not start: see CAVEATS
-export PMIX_MCA_gds=hash
 for launcher in "" "mpirun.openmpi -n 2"; do
 	sh "$here/../mpi/lammps.sh" prepare 4 50 || exit 1
 	(cd lammps && $launcher lmp -in in.melt -screen none) || exit 1
