@@ -8,7 +8,7 @@
 #include <linux/rcupdate.h>
 
 #include "compat.h"
-#include "own.h"
+#include "memory/memory.h"
 #include "tacet.h"
 
 bool tacet_test_hooks;

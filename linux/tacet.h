@@ -4,7 +4,7 @@
  *
  * Lock order: tacet_control_lock (mutex: one change of the partition at a time)
  * > tacet_hosted_lock (spinlock: who is hosted where) > a core's inbox lock.
- * Those of programs' memory: own.h. A space's lock and a core's bell lock are innermost
+ * Those of programs' memory: memory/memory.h. A space's lock and a core's bell lock are innermost
  * and taken with interrupts off. The path of a forwarded call takes only the inbox and
  * bell locks of the thread's own core.
  */
@@ -67,7 +67,7 @@ struct tacet_core {
 /* The partition; there is at most one. */
 struct tacet_partition {
 	enum tacet_partition_state state;	/* control lock; read with READ_ONCE */
-	unsigned int failed;		/* enum tacet_failed; fail.c */
+	unsigned int failed;		/* enum tacet_failed; border/fail.c */
 	struct cpumask cpus;
 	struct tacet_core *cores;
 	unsigned int core_count;
@@ -80,9 +80,9 @@ struct tacet_partition {
 	struct tacet_context *contexts;
 	unsigned int context_count;
 	struct tacet_space_shared *spaces;	/* as many as contexts */
-	unsigned long *spaces_taken;	/* bits; space.c's lock */
+	unsigned long *spaces_taken;	/* bits; border/space.c's lock */
 	struct tacet_memory *memory;	/* NULL: none for programs */
-	struct tacet_own *owns;		/* as many as contexts */
+	struct tacet_range_shared *owns;		/* as many as contexts */
 	struct tacet_frame *frames;	/* their records */
 	void *private;
 	void *tables;			/* struct tacet_tables of arch */
@@ -95,18 +95,18 @@ struct tacet_partition {
 /* The address space of a hosted process, as a core sees it. */
 struct tacet_space {
 	struct mmu_notifier notifier;
-	struct hlist_node link;		/* by mm; space.c's lock, RCU readers */
+	struct hlist_node link;		/* by mm; border/space.c's lock, RCU readers */
 	struct tacet_space_shared *shared;	/* or NULL: too many spaces */
 	unsigned int last_core;		/* index: where a thread of it was posted last */
 	raw_spinlock_t lock;		/* writers of the root's user half */
 	struct page *root;
 	u64 root_address;		/* physical */
 	atomic_t users;			/* threads that may run in it */
-	unsigned long path;		/* paths.c: a page in the program, or 0 */
+	unsigned long path;		/* delegate/paths.c: a page in the program, or 0 */
 	struct rcu_head rcu;
 	struct tacet_range *range;	/* or NULL: its memory is Linux's alone */
-	struct page *fourth;		/* with a range: tacet_tables_with_own() */
-	bool locked;			/* fault.c: all its mappings, by us */
+	struct page *fourth;		/* with a range: tacet_tables_with_range() */
+	bool locked;			/* delegate/fault.c: all its mappings, by us */
 	bool released;			/* the mm is going; under lock */
 };
 
@@ -119,7 +119,7 @@ struct tacet_process {
 	struct cpumask cpus;		/* of threads that come from elsewhere; hosted lock */
 	struct tacet_order *order;	/* in which its threads are bound, or NULL; referenced */
 	struct tacet_profile *profile;	/* what its threads spend, or NULL; referenced */
-	struct kobject *directory;	/* in sysfs, or NULL; sysfs.c's mutex */
+	struct kobject *directory;	/* in sysfs, or NULL; doors/sysfs.c's mutex */
 	bool counted_told;		/* once; by any of its threads */
 	struct work_struct free;
 };
@@ -188,17 +188,17 @@ struct tacet_hosted {
 	bool memory_due;		/* a new program has not run yet: now it may get a range */
 	struct tacet_range *copied;	/* by its fork that is under way, referenced, or NULL */
 	unsigned long path_asked, path_given;	/* of the call in progress, or 0 */
-	unsigned int futex_wait;	/* what the call in progress counts as; futex.c */
+	unsigned int futex_wait;	/* what the call in progress counts as; delegate/futex.c */
 	unsigned long advised;		/* by the call in progress, when replaced */
 	bool advice_replaced;
-	bool call_seen;			/* it is making a call that a core or own_calls.c has seen */
-	const struct tacet_spoiling *spoiling;	/* of the call in progress, or NULL; own_native.c */
+	bool call_seen;			/* it is making a call that a core or memory/calls.c has seen */
+	const struct tacet_spoiling *spoiling;	/* of the call in progress, or NULL; memory/native.c */
 	unsigned long spoilt;		/* its argument */
 	unsigned int sent_back;		/* calls to be made on a core, since it was on one */
 	u64 fault_address, fault_ip;	/* the last page fault, to notice a repetition */
 	unsigned int fault_repeats;
-	unsigned int own_repeats;	/* of a call that finds its memory mirrored */
-	u64 own_refused_start, own_refused_end, own_local_calls;	/* the last time; own_calls.c */
+	unsigned int range_repeats;	/* of a call that finds its memory mirrored */
+	u64 range_refused_start, range_refused_end, range_local_calls;	/* the last time; memory/calls.c */
 	u64 signals;
 	u64 calls;
 };
@@ -209,7 +209,7 @@ extern spinlock_t tacet_hosted_lock;
 extern bool tacet_test_hooks;
 extern struct workqueue_struct *tacet_workqueue;
 
-/* control.c, sysfs.c, log.c: the doors */
+/* doors/device.c, doors/sysfs.c, doors/log.c: the doors */
 int tacet_control_init(void);
 void tacet_control_exit(void);
 int tacet_sysfs_init(void);
@@ -221,14 +221,14 @@ int tacet_log_read(struct tacet_log_read *request);
 void tacet_log_capture(struct tacet_partition *partition);
 void tacet_log_exit(void);
 
-/* partition.c: take, start, stop, give back. Control lock held. */
+/* partition/partition.c: take, start, stop, give back. Control lock held. */
 int tacet_partition_up(struct tacet_up *request);
 int tacet_partition_down(struct tacet_down *request);
 void tacet_partition_end(enum tacet_partition_state after);
 void tacet_partition_exit(void);
 struct tacet_core *tacet_core_of(unsigned int cpu);
 
-/* layout.c: control lock held */
+/* partition/layout.c: control lock held */
 __printf(3, 4) int tacet_complain(char *message, int error, const char *format, ...);
 int tacet_layout_check(struct tacet_up *request);
 int tacet_layout_memory(struct tacet_up *request);
@@ -236,17 +236,17 @@ int tacet_layout_image(struct tacet_up *request);
 int tacet_layout_cores(struct tacet_up *request);
 void tacet_layout_end(void);
 
-/* fail.c */
+/* border/fail.c */
 void tacet_partition_fail(const char *reason);	/* any context */
 int tacet_fail_init(void);
 void tacet_fail_exit(void);
 
-/* memory.c: control lock held */
+/* partition/blocks.c: control lock held */
 int tacet_memory_take(struct tacet_partition *partition, const struct tacet_node_memory *node);
 void tacet_memory_give(struct tacet_partition *partition);
 void *tacet_memory_carve(struct tacet_partition *partition, size_t *used, size_t bytes);
 
-/* hotplug.c: control lock held */
+/* partition/hotplug.c: control lock held */
 int tacet_hotplug_init(void);
 void tacet_hotplug_exit(void);
 int tacet_hotplug_take(struct tacet_core *core);
@@ -262,8 +262,8 @@ u64 tacet_tables_root(struct tacet_partition *partition);
 u64 tacet_tables_spaces(const struct tacet_partition *partition);
 void tacet_tables_copy_kernel(struct tacet_partition *partition, struct page *root);
 u64 tacet_tables_user_entry(struct mm_struct *mm, unsigned int index);
-u64 tacet_tables_with_own(struct page *fourth, u64 entry, unsigned long base, u64 own);
-u64 tacet_tables_own_entry(u64 frame);
+u64 tacet_tables_with_range(struct page *fourth, u64 entry, unsigned long base, u64 own);
+u64 tacet_tables_range_entry(u64 frame);
 unsigned int tacet_tables_index(unsigned long address);
 void tacet_arch_boot_settings(struct tacet_partition *partition, struct tacet_core *core);
 int tacet_arch_start(struct tacet_partition *partition, struct tacet_core *core);
@@ -278,7 +278,7 @@ void tacet_state_load(struct tacet_context *context, struct pt_regs *regs);
 void tacet_state_repeat_call(struct pt_regs *regs);
 void tacet_state_repeat_exception(struct pt_regs *regs, u64 vector);
 
-/* ikc.c: any context unless said otherwise */
+/* border/rings.c: any context unless said otherwise */
 struct tacet_patience {
 	u64 since_ns, filled;
 };
@@ -290,7 +290,7 @@ void tacet_recall(struct tacet_core *core, struct tacet_hosted *hosted);
 void tacet_recall_turn(struct tacet_core *core, struct tacet_hosted *hosted);
 irqreturn_t tacet_notified(int irq, void *core);
 
-/* space.c */
+/* border/space.c */
 struct tacet_space *tacet_space_get(struct mm_struct *mm);	/* sleeps */
 void tacet_space_put(struct tacet_space *space);
 void tacet_space_settle(void);	/* sleeps */
@@ -298,16 +298,16 @@ void tacet_space_sync(struct tacet_space *space, unsigned long start, unsigned l
 void tacet_flush_cores(u64 root);
 struct tacet_space *tacet_space_find(struct mm_struct *mm);	/* RCU */
 
-/* ask.c: sleeps; -EIO: nobody answers any more */
+/* border/ask.c: sleeps; -EIO: nobody answers any more */
 int tacet_ask(enum tacet_ask kind, u64 first, u64 second);
 int tacet_ask_map(u64 number, u64 first, u64 pages);
 int tacet_ask_touch(u64 number, u64 page, bool write);
 
-/* counted.c */
+/* process/counted.c */
 bool tacet_counted(struct task_struct *task);
 void tacet_counted_tell(struct tacet_hosted *hosted);
 
-/* placement.c: the first two under the hosted lock */
+/* process/placement.c: the first two under the hosted lock */
 struct tacet_core *tacet_place(const struct cpumask *cpus, const struct tacet_core *near);
 void tacet_leave_place(struct tacet_hosted *hosted);
 struct tacet_core *tacet_choose(struct tacet_hosted *hosted);
@@ -316,20 +316,20 @@ void tacet_claim_turn(struct tacet_core *core, struct tacet_hosted *hosted);
 void tacet_count_turn(struct tacet_hosted *hosted, u64 user_tsc_before);
 void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus);
 
-/* order.c */
+/* process/order.c */
 struct tacet_order *tacet_order_new(const struct tacet_host_self *request,
 				    const struct cpumask *cpus);
 void tacet_order_put(struct tacet_order *order);
 struct tacet_order_place *tacet_order_next(struct tacet_order *order, const struct cpumask *cpus);
 
-/* profile.c */
+/* process/profile.c */
 void tacet_profile_get(struct tacet_profile *profile);
 void tacet_profile_put(struct tacet_profile *profile);
 struct tacet_profile *tacet_profile_of_file(struct file *file);
 void tacet_profile_end(struct tacet_hosted *hosted);	/* hosted lock */
 int tacet_profile_read(struct file *file, struct tacet_profile_read *request);
 
-/* decouple.c: who is hosted */
+/* process/hosted.c: who is hosted */
 struct tacet_hosted *tacet_hosted_of(struct task_struct *task);	/* RCU */
 struct tacet_hosted *tacet_hosted_get(struct task_struct *task);
 void tacet_hosted_put(struct tacet_hosted *hosted);
@@ -357,13 +357,13 @@ u64 tacet_hosted_root(struct mm_struct *mm);
 bool tacet_may_control(struct task_struct *task);
 void tacet_for_each_hosted(void (*visit)(struct tacet_hosted *, void *), void *data);
 
-/* births.c: tracepoints */
+/* process/births.c: tracepoints */
 int tacet_births_init(void);
 void tacet_births_exit(void);
 void tacet_births_enable(bool on);	/* control lock held */
 bool tacet_births_shared(void);
 
-/* delegate.c, local.c, futex.c, fault.c, view.c, paths.c, advice.c, rseq.c: the
+/* delegate/delegate.c, delegate/local.c, delegate/futex.c, delegate/fault.c, delegate/view.c, delegate/paths.c, delegate/advice.c, delegate/rseq.c: the
  * thread's own context */
 bool tacet_looked_at(void);
 void tacet_local_prepare(struct tacet_hosted *hosted);
@@ -382,12 +382,12 @@ void tacet_advice_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 void tacet_rseq_enter(struct tacet_core *core);
 void tacet_rseq_abort(struct pt_regs *regs);
 
-/* sleep.c */
+/* delegate/sleep.c */
 void tacet_clock_tell(void);
 bool tacet_sleeps_for_a_time(const struct pt_regs *regs);
 void tacet_sleep_out(u64 left_ns);
 
-/* stats.c, watch.c */
+/* doors/status.c, process/watch.c */
 u64 tacet_user_ns(struct tacet_hosted *hosted);
 void tacet_charge(struct tacet_hosted *hosted);
 bool tacet_cpu_timer_due(struct task_struct *task);

@@ -10,9 +10,9 @@ pub const TACET_ANY_CPU: u32 = 4294967295;
 pub const TACET_DIRECT_BASE: i64 = -140737488355328;
 pub const TACET_MEMORY_BLOCKS: u32 = 256;
 pub const TACET_NODES: u32 = 32;
-pub const TACET_OWN_BREAK_PAGES: u32 = 33554432;
-pub const TACET_OWN_SHIFT: u32 = 39;
-pub const TACET_OWN_BYTES: u64 = 549755813888;
+pub const TACET_RANGE_BREAK_PAGES: u32 = 33554432;
+pub const TACET_RANGE_SHIFT: u32 = 39;
+pub const TACET_RANGE_BYTES: u64 = 549755813888;
 pub const TACET_PIECE_PAGES: u32 = 262144;
 pub const TACET_PIECES: u32 = 512;
 pub const TACET_PIECE_LINES: u32 = 32;
@@ -60,10 +60,10 @@ pub const TACET_PRIVATE_GUARD_PAGES: u32 = 1360;
 pub const TACET_DOWN_RECOUPLE: u32 = 1;
 pub const TACET_HOST_FOLLOW: u32 = 1;
 pub const TACET_HOST_POPULATE: u32 = 2;
-pub const TACET_HOST_OWN_MEMORY: u32 = 4;
+pub const TACET_HOST_RANGE: u32 = 4;
 pub const TACET_HOST_BIND: u32 = 8;
 pub const TACET_HOST_PROFILE: u32 = 16;
-pub const TACET_HOST_OWN_DATA: u32 = 32;
+pub const TACET_HOST_DATA_IN_RANGE: u32 = 32;
 pub const TACET_DECOUPLE_THREAD: u32 = 1;
 pub const TACET_DECOUPLE_FOLLOW: u32 = 2;
 pub const TACET_LOG_MODULE: u32 = 4294967295;
@@ -118,9 +118,9 @@ const _: () = {
 #[derive(Debug, Copy, Clone)]
 pub struct tacet_memory {
     pub records_base: __u64,
-    pub own_base: __u64,
+    pub ranges_base: __u64,
     pub slot_count: __u32,
-    pub own_count: __u32,
+    pub range_count: __u32,
     pub block_count: __u32,
     pub largest_order: __u32,
     pub node_ids: __u32,
@@ -133,9 +133,9 @@ const _: () = {
     ["Size of tacet_memory"][::core::mem::size_of::<tacet_memory>() - 7208usize];
     ["Alignment of tacet_memory"][::core::mem::align_of::<tacet_memory>() - 8usize];
     ["Offset of field: tacet_memory::records_base"][::core::mem::offset_of!(tacet_memory, records_base) - 0usize];
-    ["Offset of field: tacet_memory::own_base"][::core::mem::offset_of!(tacet_memory, own_base) - 8usize];
+    ["Offset of field: tacet_memory::ranges_base"][::core::mem::offset_of!(tacet_memory, ranges_base) - 8usize];
     ["Offset of field: tacet_memory::slot_count"][::core::mem::offset_of!(tacet_memory, slot_count) - 16usize];
-    ["Offset of field: tacet_memory::own_count"][::core::mem::offset_of!(tacet_memory, own_count) - 20usize];
+    ["Offset of field: tacet_memory::range_count"][::core::mem::offset_of!(tacet_memory, range_count) - 20usize];
     ["Offset of field: tacet_memory::block_count"][::core::mem::offset_of!(tacet_memory, block_count) - 24usize];
     ["Offset of field: tacet_memory::largest_order"][::core::mem::offset_of!(tacet_memory, largest_order) - 28usize];
     ["Offset of field: tacet_memory::node_ids"][::core::mem::offset_of!(tacet_memory, node_ids) - 32usize];
@@ -152,14 +152,14 @@ impl Default for tacet_memory {
         }
     }
 }
-pub const TACET_OWN_NONE: tacet_own_state = 0;
-pub const TACET_OWN_OPEN: tacet_own_state = 1;
-pub const TACET_OWN_CLOSED: tacet_own_state = 2;
-pub type tacet_own_state = ::core::ffi::c_uint;
-pub const TACET_OWN_READ_ONLY: tacet_own_rights = 1;
-pub const TACET_OWN_EXECUTABLE: tacet_own_rights = 2;
-pub const TACET_OWN_INEXECUTABLE: tacet_own_rights = 4;
-pub type tacet_own_rights = ::core::ffi::c_uint;
+pub const TACET_RANGE_NONE: tacet_range_state = 0;
+pub const TACET_RANGE_OPEN: tacet_range_state = 1;
+pub const TACET_RANGE_CLOSED: tacet_range_state = 2;
+pub type tacet_range_state = ::core::ffi::c_uint;
+pub const TACET_RANGE_READ_ONLY: tacet_range_rights = 1;
+pub const TACET_RANGE_EXECUTABLE: tacet_range_rights = 2;
+pub const TACET_RANGE_INEXECUTABLE: tacet_range_rights = 4;
+pub type tacet_range_rights = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
 pub struct tacet_policy {
@@ -175,7 +175,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
-pub struct tacet_own {
+pub struct tacet_range_shared {
     pub state: __u32,
     pub top: __u32,
     pub base: __u64,
@@ -193,24 +193,24 @@ pub struct tacet_own {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of tacet_own"][::core::mem::size_of::<tacet_own>() - 3392usize];
-    ["Alignment of tacet_own"][::core::mem::align_of::<tacet_own>() - 8usize];
-    ["Offset of field: tacet_own::state"][::core::mem::offset_of!(tacet_own, state) - 0usize];
-    ["Offset of field: tacet_own::top"][::core::mem::offset_of!(tacet_own, top) - 4usize];
-    ["Offset of field: tacet_own::base"][::core::mem::offset_of!(tacet_own, base) - 8usize];
-    ["Offset of field: tacet_own::root"][::core::mem::offset_of!(tacet_own, root) - 16usize];
-    ["Offset of field: tacet_own::eager"][::core::mem::offset_of!(tacet_own, eager) - 24usize];
-    ["Offset of field: tacet_own::rights"][::core::mem::offset_of!(tacet_own, rights) - 28usize];
-    ["Offset of field: tacet_own::break_start"][::core::mem::offset_of!(tacet_own, break_start) - 32usize];
-    ["Offset of field: tacet_own::break_end"][::core::mem::offset_of!(tacet_own, break_end) - 40usize];
-    ["Offset of field: tacet_own::policies_lock"][::core::mem::offset_of!(tacet_own, policies_lock) - 48usize];
-    ["Offset of field: tacet_own::policy_count"][::core::mem::offset_of!(tacet_own, policy_count) - 52usize];
-    ["Offset of field: tacet_own::reserved1"][::core::mem::offset_of!(tacet_own, reserved1) - 56usize];
-    ["Offset of field: tacet_own::policies"][::core::mem::offset_of!(tacet_own, policies) - 64usize];
-    ["Offset of field: tacet_own::locks"][::core::mem::offset_of!(tacet_own, locks) - 320usize];
-    ["Offset of field: tacet_own::owners"][::core::mem::offset_of!(tacet_own, owners) - 2368usize];
+    ["Size of tacet_range_shared"][::core::mem::size_of::<tacet_range_shared>() - 3392usize];
+    ["Alignment of tacet_range_shared"][::core::mem::align_of::<tacet_range_shared>() - 8usize];
+    ["Offset of field: tacet_range_shared::state"][::core::mem::offset_of!(tacet_range_shared, state) - 0usize];
+    ["Offset of field: tacet_range_shared::top"][::core::mem::offset_of!(tacet_range_shared, top) - 4usize];
+    ["Offset of field: tacet_range_shared::base"][::core::mem::offset_of!(tacet_range_shared, base) - 8usize];
+    ["Offset of field: tacet_range_shared::root"][::core::mem::offset_of!(tacet_range_shared, root) - 16usize];
+    ["Offset of field: tacet_range_shared::eager"][::core::mem::offset_of!(tacet_range_shared, eager) - 24usize];
+    ["Offset of field: tacet_range_shared::rights"][::core::mem::offset_of!(tacet_range_shared, rights) - 28usize];
+    ["Offset of field: tacet_range_shared::break_start"][::core::mem::offset_of!(tacet_range_shared, break_start) - 32usize];
+    ["Offset of field: tacet_range_shared::break_end"][::core::mem::offset_of!(tacet_range_shared, break_end) - 40usize];
+    ["Offset of field: tacet_range_shared::policies_lock"][::core::mem::offset_of!(tacet_range_shared, policies_lock) - 48usize];
+    ["Offset of field: tacet_range_shared::policy_count"][::core::mem::offset_of!(tacet_range_shared, policy_count) - 52usize];
+    ["Offset of field: tacet_range_shared::reserved1"][::core::mem::offset_of!(tacet_range_shared, reserved1) - 56usize];
+    ["Offset of field: tacet_range_shared::policies"][::core::mem::offset_of!(tacet_range_shared, policies) - 64usize];
+    ["Offset of field: tacet_range_shared::locks"][::core::mem::offset_of!(tacet_range_shared, locks) - 320usize];
+    ["Offset of field: tacet_range_shared::owners"][::core::mem::offset_of!(tacet_range_shared, owners) - 2368usize];
 };
-impl Default for tacet_own {
+impl Default for tacet_range_shared {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
         unsafe {
@@ -364,7 +364,7 @@ pub struct tacet_context {
     pub local: __u32,
     pub space: __u32,
     pub core: __u32,
-    pub own: __u32,
+    pub range: __u32,
     pub process_id: __s32,
     pub thread_id: __s32,
     pub affinity_bytes: __u32,
@@ -420,7 +420,7 @@ const _: () = {
     ["Offset of field: tacet_context::local"][::core::mem::offset_of!(tacet_context, local) - 328usize];
     ["Offset of field: tacet_context::space"][::core::mem::offset_of!(tacet_context, space) - 332usize];
     ["Offset of field: tacet_context::core"][::core::mem::offset_of!(tacet_context, core) - 336usize];
-    ["Offset of field: tacet_context::own"][::core::mem::offset_of!(tacet_context, own) - 340usize];
+    ["Offset of field: tacet_context::range"][::core::mem::offset_of!(tacet_context, range) - 340usize];
     ["Offset of field: tacet_context::process_id"][::core::mem::offset_of!(tacet_context, process_id) - 344usize];
     ["Offset of field: tacet_context::thread_id"][::core::mem::offset_of!(tacet_context, thread_id) - 348usize];
     ["Offset of field: tacet_context::affinity_bytes"]

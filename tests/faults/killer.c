@@ -82,9 +82,9 @@ int main(int count, char **words)
 		fail("killer: COUNT SEED VICTIM, and a module");
 	random_state = strtoull(words[2], NULL, 0) | 1;
 	printf("seed %s\n", words[2]);
-	memory = count > 5 ? TACET_HOST_OWN_MEMORY : 0;
+	memory = count > 5 ? TACET_HOST_RANGE : 0;
 	if (memory && !strcmp(words[5], "all"))
-		memory |= TACET_HOST_OWN_DATA;
+		memory |= TACET_HOST_DATA_IN_RANGE;
 	while (left > 0) {
 		pid_t pids[3];
 

@@ -57,7 +57,7 @@ static void by_call(void)
 	say("by call\n");
 }
 
-static void *own_base(void *seed)
+static void *ranges_base(void *seed)
 {
 	uint64_t here[2] = { (uint64_t)seed, 0 };
 
@@ -75,7 +75,7 @@ static void per_thread(void)
 	pthread_t threads[10];
 
 	for (long i = 0; i < 10; i++)
-		CHECK(!pthread_create(&threads[i], NULL, own_base, (void *)(i + 1)));
+		CHECK(!pthread_create(&threads[i], NULL, ranges_base, (void *)(i + 1)));
 	for (int i = 0; i < 10; i++)
 		CHECK(!pthread_join(threads[i], NULL));
 	CHECK(cell == 0x1111);

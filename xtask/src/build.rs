@@ -14,16 +14,52 @@ use crate::command::{cargo, program, run};
 use crate::setup::{FREESTANDING, on_path};
 use crate::{Result, kernels, top};
 
+/// What can be built by itself.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    /// `build/bin/tacet` and the programs that it executes
+    Command,
+    /// The co-kernel's flat image
+    Cokernel,
+    /// The module, for each of the nodes' kernels and for the running one
+    Module,
+    /// The programs of tests/user
+    Programs,
+}
+
+impl Part {
+    const ALL: [Part; 4] = [Part::Command, Part::Cokernel, Part::Module, Part::Programs];
+}
+
+/// Everything.
 pub fn build() -> Result<()> {
-    command()?;
-    co_kernel()?;
+    parts(&Part::ALL, &[])
+}
+
+/// The parts that were named, all if none was; the module for the kernel lines that were named.
+pub fn parts(named: &[Part], lines: &[String]) -> Result<()> {
+    let named = if named.is_empty() { &Part::ALL } else { named };
     let cache = Cache::open()?;
-    provision::ensure(&cache)?;
-    for kernel in kernels::chosen(&cache, &[])? {
-        module(&cache, &kernel, &[])?;
+    for part in named {
+        match part {
+            Part::Command => command()?,
+            Part::Cokernel => co_kernel()?,
+            Part::Module => modules(&cache, lines)?,
+            Part::Programs => {
+                provision::ensure(&cache)?;
+                user_programs()?;
+            }
+        }
     }
-    module_here()?;
-    user_programs()
+    Ok(())
+}
+
+fn modules(cache: &Cache, lines: &[String]) -> Result<()> {
+    provision::ensure(cache)?;
+    for kernel in kernels::chosen(cache, lines)? {
+        module(cache, &kernel, &[])?;
+    }
+    if lines.is_empty() { module_here() } else { Ok(()) }
 }
 
 /// `build/bin/tacet` and the programs that it executes.

@@ -41,7 +41,14 @@ enum Door {
         refresh: bool,
     },
     /// Build the command, the co-kernel, the modules and the test programs into build/
-    Build,
+    Build {
+        /// Only these parts (default: all)
+        #[arg(value_enum)]
+        parts: Vec<build::Part>,
+        /// Kernel lines to build the module for (default: all)
+        #[arg(long, value_delimiter = ',')]
+        kernels: Vec<String>,
+    },
     /// Check, and run every test; ends with `N passed, N failed`
     Test {
         /// Leave out everything that needs a node
@@ -88,7 +95,7 @@ enum Door {
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Door::Setup { refresh } => setup::setup(refresh),
-        Door::Build => build::build(),
+        Door::Build { parts, kernels } => build::parts(&parts, &kernels),
         Door::Test { quick, kernels } => test::test(quick, &kernels),
         Door::Miri => miri::miri(),
         Door::Bench { arguments } => bench::bench(&arguments),

@@ -65,7 +65,7 @@ enum tacet_recall {
  * as it is for a thread that somebody watches or filters. */
 #define TACET_LOCAL_CALLS (1u << 0)
 #define TACET_LOCAL_FUTEXES (1u << 1)
-#define TACET_LOCAL_MEMORY (1u << 2)	/* `own` names the process's own memory */
+#define TACET_LOCAL_MEMORY (1u << 2)	/* `range` names the process's own memory */
 #define TACET_LOCAL_STAYS (1u << 3)	/* the thread may run on this core alone */
 #define TACET_LOCAL_SLEEPS (1u << 4)	/* its CLOCK_MONOTONIC is the node's (time_namespaces(7)) */
 
@@ -77,7 +77,7 @@ enum tacet_refusal {
 					   unmaps that and sends the thread to try again */
 	TACET_REFUSAL_CLOSED = 2,	/* the memory is on its way to Linux: after that */
 	TACET_REFUSAL_BEYOND = 3,	/* only Linux can do it: the memory becomes Linux's first */
-	TACET_REFUSAL_RIGHTS = 4,	/* refused_start are enum tacet_own_rights that the process
+	TACET_REFUSAL_RIGHTS = 4,	/* refused_start are enum tacet_range_rights that the process
 					   has not: it gets them, if Linux lets it, and tries again */
 };
 
@@ -122,7 +122,7 @@ struct tacet_context {
 	__u32 local;			/* TACET_LOCAL_* */
 	__u32 space;			/* its entry in struct tacet_space_shared[] */
 	__u32 core;			/* index of the core it is posted to */
-	__u32 own;			/* its entry in struct tacet_own[], memory.h */
+	__u32 range;		/* its entry in struct tacet_range_shared[], memory.h */
 	__s32 process_id;		/* as the task itself sees them */
 	__s32 thread_id;
 	__u32 affinity_bytes;		/* what sched_getaffinity(2) gives at most */

@@ -111,12 +111,12 @@ struct tacet_cpu_status {
  * partition's, or of `order` not one of `cpus`. */
 #define TACET_HOST_FOLLOW (1u << 0)	/* children of fork too */
 #define TACET_HOST_POPULATE (1u << 1)	/* fault in and lock the memory of what it executes */
-#define TACET_HOST_OWN_MEMORY (1u << 2)	/* anonymous memory of what it executes: the partition's */
+#define TACET_HOST_RANGE (1u << 2)	/* anonymous memory of what it executes: the partition's */
 #define TACET_HOST_BIND (1u << 3)	/* each thread to the CPU of `order` that has the fewest
 					   of them, the first of those */
 #define TACET_HOST_PROFILE (1u << 4)	/* account for what its time goes to: with this open
 					   file, which TACET_PROFILE asks */
-#define TACET_HOST_OWN_DATA (1u << 5)	/* with TACET_HOST_OWN_MEMORY: .data and .bss of what it executes
+#define TACET_HOST_DATA_IN_RANGE (1u << 5)	/* with TACET_HOST_RANGE: .data and .bss of what it executes
 					   too, where the program is position-independent */
 struct tacet_host_self {
 	__u32 revision;

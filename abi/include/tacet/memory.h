@@ -53,9 +53,9 @@ struct tacet_frames {
 struct tacet_memory {
 	/* Linux, before start */
 	__u64 records_base;		/* struct tacet_frame[slot_count], virtual */
-	__u64 own_base;			/* struct tacet_own[own_count], virtual */
+	__u64 ranges_base;			/* struct tacet_range_shared[range_count], virtual */
 	__u32 slot_count;
-	__u32 own_count;
+	__u32 range_count;
 	__u32 block_count;
 	__u32 largest_order;		/* of the pages that processors know: 2^order frames */
 	__u32 node_ids;			/* the least that get_mempolicy(2) takes, in bits */
@@ -66,12 +66,12 @@ struct tacet_memory {
 };
 
 /* The first quarter of a range is for the break, the rest for other mappings. */
-#define TACET_OWN_BREAK_PAGES (1u << 25)
+#define TACET_RANGE_BREAK_PAGES (1u << 25)
 
 /* The range has 512 GiB and is aligned to that: one entry of a page table's
  * fourth level. */
-#define TACET_OWN_SHIFT 39u
-#define TACET_OWN_BYTES (1ull << TACET_OWN_SHIFT)
+#define TACET_RANGE_SHIFT 39u
+#define TACET_RANGE_BYTES (1ull << TACET_RANGE_SHIFT)
 
 /* A range has 512 pieces of 1 GiB. Whoever reads or changes tables of a piece, or what is
  * mapped there, has its lock; several are taken from the lowest on. Neighbouring pieces,
@@ -81,17 +81,17 @@ struct tacet_memory {
 #define TACET_PIECES 512u
 #define TACET_PIECE_LINES 32u
 
-enum tacet_own_state {
-	TACET_OWN_NONE = 0,		/* nobody's */
-	TACET_OWN_OPEN = 1,		/* cores may serve calls and faults */
-	TACET_OWN_CLOSED = 2,		/* its process stops having one */
+enum tacet_range_state {
+	TACET_RANGE_NONE = 0,		/* nobody's */
+	TACET_RANGE_OPEN = 1,		/* cores may serve calls and faults */
+	TACET_RANGE_CLOSED = 2,		/* its process stops having one */
 };
 
 /* What cores may make of its pages besides readable and writable ones, or none. */
-enum tacet_own_rights {
-	TACET_OWN_READ_ONLY = 1,	/* Linux's own writes meet it too */
-	TACET_OWN_EXECUTABLE = 2,
-	TACET_OWN_INEXECUTABLE = 4,	/* Linux has refused it to this process */
+enum tacet_range_rights {
+	TACET_RANGE_READ_ONLY = 1,	/* Linux's own writes meet it too */
+	TACET_RANGE_EXECUTABLE = 2,
+	TACET_RANGE_INEXECUTABLE = 4,	/* Linux has refused it to this process */
 };
 
 /* Where memory is to come from: `mode` and its flags as mbind(2) has them, MPOL_LOCAL if
@@ -105,13 +105,13 @@ struct tacet_policy {
 #define TACET_POLICIES 32u
 
 /* The range of one process. */
-struct tacet_own {
-	__u32 state;			/* enum tacet_own_state; Linux, which then waits for all locks */
+struct tacet_range_shared {
+	__u32 state;			/* enum tacet_range_state; Linux, which then waits for all locks */
 	__u32 top;			/* page of the range: addresses begin below. Linux, before */
 	__u64 base;			/* Linux, before it is open */
 	__u64 root;			/* frame number of its table; the core, asked to open or copy */
 	__u32 eager;			/* pages come with the call that maps. Linux, before */
-	__u32 rights;			/* enum tacet_own_rights; Linux */
+	__u32 rights;			/* enum tacet_range_rights; Linux */
 	__u64 break_start;		/* the program's break (brk(2)): Linux, before */
 	__u64 break_end;		/* the cores, with the lock of the piece of break_start; Linux
 					   before it is open */
@@ -126,8 +126,8 @@ struct tacet_own {
 
 static_assert(sizeof(struct tacet_frame) == 16, "frame layout");
 static_assert(sizeof(struct tacet_frames) == 24, "frames layout");
-static_assert(offsetof(struct tacet_own, locks) == 320, "locks begin a line");
-static_assert(sizeof(struct tacet_own) == 3392, "own layout");
+static_assert(offsetof(struct tacet_range_shared, locks) == 320, "locks begin a line");
+static_assert(sizeof(struct tacet_range_shared) == 3392, "range layout");
 
 /* What Linux asks of a core. Arguments are numbers of ranges unless said otherwise. */
 enum tacet_ask {

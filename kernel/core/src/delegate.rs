@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Handing a thread back to its Linux task; the other end is `linux/delegate.c`.
+//! Handing a thread back to its Linux task; the other end is `linux/delegate/delegate.c`.
 
 use tacet_abi::{TACET_EVENT_EXCEPTION, TACET_EVENT_RECALLED, TACET_EVENT_SYSCALL};
 use tacet_metal::{Core, Exit};

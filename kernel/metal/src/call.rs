@@ -67,7 +67,7 @@ impl Context<'_> {
 
     /// The number of the range in which it has memory of the partition, if it has one.
     pub fn own(&self) -> Option<u32> {
-        (self.local() & TACET_LOCAL_MEMORY != 0).then(|| read!(self, own))
+        (self.local() & TACET_LOCAL_MEMORY != 0).then(|| read!(self, range))
     }
 
     /// The processor's error code of a page fault.

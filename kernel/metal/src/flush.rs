@@ -2,7 +2,7 @@
 //! Translations that are not so any more, taken out of all cores' TLBs. Called with the lock of what was changed held, and
 //! before anything that is gone is used again.
 //!
-//! Linux asks in the same way (`linux/space.c`). Cores that ask each other at once answer while they wait: the interrupt
+//! Linux asks in the same way (`linux/border/space.c`). Cores that ask each other at once answer while they wait: the interrupt
 //! that asks them is not maskable (`entry.S`).
 
 use crate::core_local::Core;

@@ -102,7 +102,7 @@ impl Frames {
         // SAFETY: as in `new`.
         let memory = unsafe { self.memory.as_ref() };
         // SAFETY: the number is below the count of ranges that Linux mapped.
-        (number < memory.own_count).then(|| unsafe { Own::new(memory.own_base, number) })
+        (number < memory.range_count).then(|| unsafe { Own::new(memory.ranges_base, number) })
     }
 
     /// The next operation is about `own`, for a thread that wants its memory as `thread` says, from the nodes

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The range of addresses in which a process has memory of the partition
-//! (`struct tacet_own`), shared with Linux under the locks of its pieces.
+//! (`struct tacet_range_shared`), shared with Linux under the locks of its pieces.
 
 use crate::core_local::Core;
 use core::hint::spin_loop;
 use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
-use tacet_abi::{TACET_OWN_OPEN, TACET_PIECE_LINES, TACET_PIECES, TACET_POLICIES, tacet_own, tacet_policy};
+use tacet_abi::{TACET_PIECE_LINES, TACET_PIECES, TACET_POLICIES, TACET_RANGE_OPEN, tacet_policy, tacet_range_shared};
 use tacet_logic::frames::Policy;
 use tacet_logic::ranges::Pieces;
 
 /// One range.
 #[derive(Clone, Copy)]
 pub struct Own {
-    at: NonNull<tacet_own>,
+    at: NonNull<tacet_range_shared>,
 }
 
 /// The locks of some of its pieces are held for as long as this lives: by this core, briefly.
@@ -35,7 +35,7 @@ impl Own {
     /// `base` is where Linux mapped the ranges, and `number` is below their count.
     pub(crate) unsafe fn new(base: u64, number: u32) -> Self {
         // SAFETY: the caller's; Linux maps nothing at 0.
-        Self { at: unsafe { NonNull::new_unchecked((base as *mut tacet_own).add(number as usize)) } }
+        Self { at: unsafe { NonNull::new_unchecked((base as *mut tacet_range_shared).add(number as usize)) } }
     }
 
     /// Its first address; it never changes while a thread of its process is here.
@@ -48,7 +48,7 @@ impl Own {
         field!(self, AtomicU32, eager).load(Ordering::Relaxed) != 0
     }
 
-    /// What its pages may be besides readable and writable (`TACET_OWN_*`). Linux adds to it.
+    /// What its pages may be besides readable and writable (`TACET_RANGE_*`). Linux adds to it.
     pub fn rights(&self) -> u32 {
         field!(self, AtomicU32, rights).load(Ordering::Relaxed)
     }
@@ -170,7 +170,7 @@ fn wait_for(lock: &AtomicU32, core: &Core) {
 impl OwnHeld {
     /// Calls and faults may be served.
     pub fn is_open(&self) -> bool {
-        field!(self.own, AtomicU32, state).load(Ordering::Relaxed) == TACET_OWN_OPEN
+        field!(self.own, AtomicU32, state).load(Ordering::Relaxed) == TACET_RANGE_OPEN
     }
 
     /// With the lock of the piece where it began.

@@ -4,7 +4,7 @@
  * APIC (SDM vol. 3, ch. 9.4 and 11.6), and the one interrupt by which a core
  * reaches Linux.
  *
- * Called by partition.c (start, with the control lock held, sleeping) and by
+ * Called by partition/partition.c (start, with the control lock held, sleeping) and by
  * everyone who rings (any context). Must never touch the low page but between
  * saving and restoring it.
  */

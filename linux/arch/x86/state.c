@@ -3,7 +3,7 @@
  * The state of a thread between its Linux task and a context: registers,
  * segment bases, protection keys, extended state.
  *
- * Called by delegate.c in the thread's own context, at the boundary to user
+ * Called by delegate/delegate.c in the thread's own context, at the boundary to user
  * mode, where task_pt_regs() is exactly what user mode will see.
  */
 #include <linux/hw_breakpoint.h>

@@ -260,9 +260,9 @@ void tacet_tables_copy_kernel(struct tacet_partition *partition, struct page *ro
  * of the fourth level, in place of what Linux has there. With five levels the root's
  * entry comes to point to @fourth, which repeats Linux's table but for that.
  */
-u64 tacet_tables_with_own(struct page *fourth, u64 entry, unsigned long base, u64 own)
+u64 tacet_tables_with_range(struct page *fourth, u64 entry, unsigned long base, u64 own)
 {
-	unsigned int i, place = base >> TACET_OWN_SHIFT & 511;
+	unsigned int i, place = base >> TACET_RANGE_SHIFT & 511;
 	u64 *from, *to;
 
 	if (!pgtable_l5_enabled())
@@ -279,7 +279,7 @@ u64 tacet_tables_with_own(struct page *fourth, u64 entry, unsigned long base, u6
 }
 
 /* An entry for a range's table. */
-u64 tacet_tables_own_entry(u64 frame)
+u64 tacet_tables_range_entry(u64 frame)
 {
 	return PFN_PHYS(frame) | ENTRY_FLAGS | _PAGE_USER;
 }

@@ -98,8 +98,8 @@ impl Device {
     pub fn host_self(&self, options: &HostOptions) -> Result<()> {
         let follow = if options.follow { abi::TACET_HOST_FOLLOW } else { 0 };
         let populate = if options.populate { abi::TACET_HOST_POPULATE } else { 0 };
-        let own = if options.own_memory { abi::TACET_HOST_OWN_MEMORY } else { 0 };
-        let data = if options.own_data { abi::TACET_HOST_OWN_DATA } else { 0 };
+        let own = if options.own_memory { abi::TACET_HOST_RANGE } else { 0 };
+        let data = if options.own_data { abi::TACET_HOST_DATA_IN_RANGE } else { 0 };
         let bind = if options.order.is_empty() { 0 } else { abi::TACET_HOST_BIND };
         let profile = if options.profile { abi::TACET_HOST_PROFILE } else { 0 };
         let mut request = abi::tacet_host_self {

@@ -18,8 +18,8 @@ pub use fault::{Fate, touch};
 pub use question::answer;
 
 use tacet_abi::{
-    TACET_OWN_BREAK_PAGES, TACET_OWN_BYTES, TACET_OWN_EXECUTABLE, TACET_OWN_INEXECUTABLE, TACET_OWN_READ_ONLY,
-    TACET_REFUSAL_BEYOND, TACET_REFUSAL_CLOSED, TACET_REFUSAL_MIRRORED, TACET_REFUSAL_RIGHTS,
+    TACET_RANGE_BREAK_PAGES, TACET_RANGE_BYTES, TACET_RANGE_EXECUTABLE, TACET_RANGE_INEXECUTABLE,
+    TACET_RANGE_READ_ONLY, TACET_REFUSAL_BEYOND, TACET_REFUSAL_CLOSED, TACET_REFUSAL_MIRRORED, TACET_REFUSAL_RIGHTS,
 };
 use tacet_logic::paging::{AddressSpace, Error, Protection, Span};
 use tacet_metal::{Context, Core, Frames, Leaving, Own, OwnHeld};
@@ -54,7 +54,7 @@ pub enum Refusal {
     Mirrored(Span),
     /// The range is on its way to Linux.
     Closed,
-    /// The process may not have such pages yet (`TACET_OWN_*`).
+    /// The process may not have such pages yet (`TACET_RANGE_*`).
     Rights(u32),
     /// It cannot be done here.
     Beyond,
@@ -96,7 +96,7 @@ impl<'a> Range<'a> {
 
     /// Where `bytes` bytes at `address` are; `bytes` is rounded up to pages, as Linux does.
     pub fn extent(&self, address: u64, bytes: u64) -> Extent {
-        let (first, end) = (self.own.base(), self.own.base() + TACET_OWN_BYTES);
+        let (first, end) = (self.own.base(), self.own.base() + TACET_RANGE_BYTES);
         if address >= end || address.saturating_add(bytes) <= first || bytes == 0 {
             return Extent::Outside;
         }
@@ -133,14 +133,14 @@ impl<'a> Range<'a> {
     pub fn permits(&self, protection: Protection, extent: Extent) -> Result<(), Refusal> {
         let Protection { read, write, execute } = protection;
         let needed = match (read && !write, execute) {
-            (_, true) => TACET_OWN_READ_ONLY | TACET_OWN_EXECUTABLE,
-            (true, false) => TACET_OWN_READ_ONLY,
+            (_, true) => TACET_RANGE_READ_ONLY | TACET_RANGE_EXECUTABLE,
+            (true, false) => TACET_RANGE_READ_ONLY,
             (false, false) => return Ok(()),
         };
         let rights = self.own.rights();
-        let heap = matches!(extent, Extent::Inside(span) if span.first() < TACET_OWN_BREAK_PAGES);
+        let heap = matches!(extent, Extent::Inside(span) if span.first() < TACET_RANGE_BREAK_PAGES);
         match needed & !rights {
-            _ if execute && (heap || rights & TACET_OWN_INEXECUTABLE != 0) => Err(Refusal::Beyond),
+            _ if execute && (heap || rights & TACET_RANGE_INEXECUTABLE != 0) => Err(Refusal::Beyond),
             0 => Ok(()),
             missing => Err(Refusal::Rights(missing)),
         }

@@ -7,7 +7,7 @@
 //! in turn gets the same addresses.
 
 use super::{BAD_ADDRESS, EXISTS, NO_MEMORY, Outcome, Range, Refusal, Work};
-use tacet_abi::TACET_OWN_BREAK_PAGES;
+use tacet_abi::TACET_RANGE_BREAK_PAGES;
 use tacet_logic::paging::{Attributes, Error, Span};
 use tacet_logic::ranges::{Arena, Outcome as Found, Request};
 
@@ -50,7 +50,7 @@ impl Range<'_> {
     /// brk(2): the break afterwards, which is where it was if it cannot be moved so.
     pub fn set_break(&mut self, wanted: u64, attributes: Attributes) -> Outcome {
         let base = self.own.base();
-        let limit = base + (u64::from(TACET_OWN_BREAK_PAGES) << 12);
+        let limit = base + (u64::from(TACET_RANGE_BREAK_PAGES) << 12);
         let page = |address: u64| ((address - base).div_ceil(4096)) as u32;
         loop {
             let (start, end) = self.own.program_break();
@@ -162,7 +162,7 @@ impl Range<'_> {
 
     /// This core's place in the range.
     fn arena(&self) -> Option<Arena> {
-        let limits = Span::new(TACET_OWN_BREAK_PAGES, self.own.top().checked_sub(TACET_OWN_BREAK_PAGES)?)?;
+        let limits = Span::new(TACET_RANGE_BREAK_PAGES, self.own.top().checked_sub(TACET_RANGE_BREAK_PAGES)?)?;
         Some(self.frames.arenas.of(self.number, self.core.index() as u16 + 1, limits))
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What Linux asks about ranges and frames (`enum tacet_ask`); the other end is
-//! `linux/ask.c`. No thread of the process is at what is asked about, except for
+//! `linux/border/ask.c`. No thread of the process is at what is asked about, except for
 //! `TACET_ASK_TOUCH`.
 
 use tacet_abi::{TACET_ASK_CLEAR, TACET_ASK_COPY, TACET_ASK_FREE, TACET_ASK_MAP, TACET_ASK_OPEN, TACET_ASK_TOUCH};

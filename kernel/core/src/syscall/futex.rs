@@ -5,7 +5,7 @@
 //! one that is with Linux for a moment, one whose core runs others. Linux
 //! counts them before it compares (`space.h`); a core that finds any forwards the
 //! call after it has woken its own. The other way round Linux asks a core to wake
-//! (`linux/futex.c`). A waiting thread that Linux calls back goes on waiting there,
+//! (`linux/delegate/futex.c`). A waiting thread that Linux calls back goes on waiting there,
 //! unless a signal interrupts the call: as on Linux.
 
 use super::Call;

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Questions to a core about ranges and frames (memory.h); the other end is
+ * kernel/core/src/memory/question.rs.
+ *
+ * One question at a time, to a core that has nothing to do if there is one: it is
+ * the co-kernel's books that are asked, not the core. Sleeps; called with a range's
+ * mutex or the mmap lock held, never with a lock that cores take.
+ */
+#include <linux/delay.h>
+
+#include "compat.h"
+#include "memory/memory.h"
+#include "tacet.h"
+
+#define PATIENCE_NS (60 * NSEC_PER_SEC)
+#define SPIN_NS (20 * NSEC_PER_USEC)
+
+static DEFINE_MUTEX(asking);
+
+static bool answers(const struct tacet_core *core)
+{
+	return core->started && READ_ONCE(core->audible) && !READ_ONCE(tacet_partition.failed) &&
+	       READ_ONCE(core->shared->state) == TACET_CPU_ONLINE;
+}
+
+static struct tacet_core *choose(void)
+{
+	struct tacet_core *chosen = NULL;
+	unsigned int i;
+
+	for (i = 0; i < tacet_partition.core_count; i++) {
+		struct tacet_core *core = &tacet_partition.cores[i];
+
+		if (!answers(core))
+			continue;
+		if (READ_ONCE(core->shared->mode) == TACET_MODE_IDLE)
+			return core;
+		if (!chosen || atomic_read(&core->posted) < atomic_read(&chosen->posted))
+			chosen = core;
+	}
+	return chosen;
+}
+
+static int await_answer(struct tacet_core *core, u32 ordinal)
+{
+	struct tacet_cpu *shared = core->shared;
+	u64 start = ktime_get_mono_fast_ns();
+	struct tacet_patience patience = {};
+
+	while (smp_load_acquire(&shared->ask_answered) != ordinal) {
+		if (!answers(core))
+			return -EIO;
+		if (tacet_patience_ends(&patience, core, PATIENCE_NS))
+			tacet_partition_fail("a core does not answer about memory");
+		if (ktime_get_mono_fast_ns() - start > SPIN_NS)
+			usleep_range(20, 100);
+		else
+			cpu_relax();
+	}
+	return READ_ONCE(shared->ask_result);
+}
+
+static int ask(enum tacet_ask kind, const u64 arguments[4])
+{
+	struct tacet_core *core;
+	int result = -EIO;
+	u32 ordinal;
+
+	mutex_lock(&asking);
+	core = choose();
+	if (core) {
+		struct tacet_cpu *shared = core->shared;
+
+		memcpy(shared->ask_arguments, arguments, sizeof(shared->ask_arguments));
+		shared->ask_kind = kind;
+		ordinal = shared->ask_requested + 1;
+		smp_store_release(&shared->ask_requested, ordinal);
+		tacet_attention(core, TACET_ATTENTION_ASK);
+		result = await_answer(core, ordinal);
+	}
+	mutex_unlock(&asking);
+	return result;
+}
+
+int tacet_ask(enum tacet_ask kind, u64 first, u64 second)
+{
+	const u64 arguments[] = { first, second, 0, 0 };
+
+	return ask(kind, arguments);
+}
+
+/* The last two arguments: where memory comes from that the calling thread causes. */
+static u64 mode_of(struct tacet_policy policy)
+{
+	return (u64)policy.mode << 32;
+}
+
+static u64 nodes_of(struct tacet_policy policy)
+{
+	return (u64)tacet_nodes_allowed() << 32 | policy.nodes;
+}
+
+/* Pages of range @number, which are free, are to be read and written. */
+int tacet_ask_map(u64 number, u64 first, u64 pages)
+{
+	struct tacet_policy policy = tacet_policy_mine();
+	const u64 arguments[] = { number, pages << 32 | first, mode_of(policy), nodes_of(policy) };
+
+	return ask(TACET_ASK_MAP, arguments);
+}
+
+/* Page @page of range @number gets a frame, from where the calling thread wants its
+ * memory unless something else is said of that page. */
+int tacet_ask_touch(u64 number, u64 page, bool write)
+{
+	struct tacet_policy policy = tacet_policy_mine();
+	const u64 arguments[] = { number, page, mode_of(policy) | write, nodes_of(policy) };
+
+	return ask(TACET_ASK_TOUCH, arguments);
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Messages between Linux and the cores: posted contexts one way, returned ones
+ * the other, and the two bells.
+ *
+ * Called by delegate/delegate.c (post, recall) and by a core's interrupt. The only lock
+ * is the inbox lock of one core, taken by threads that live on that core. What
+ * a core says is checked before it is used: an index that cannot be is the
+ * core's terminal fault.
+ */
+#include "compat.h"
+#include "tacet.h"
+
+/* Asks the core to look. Pairs with the core's exchange of `attention`. */
+void tacet_attention(struct tacet_core *core, u32 bits)
+{
+	__atomic_fetch_or(&core->shared->attention, bits, __ATOMIC_SEQ_CST);
+	tacet_arch_ring(core);
+}
+
+/* Somebody has waited for @core for @limit_ns, which it may have spent with memory that a program
+ * asked for: then the wait counts from there. @patience is zero at first. */
+bool tacet_patience_ends(struct tacet_patience *patience, const struct tacet_core *core, u64 limit_ns)
+{
+	u64 filled = READ_ONCE(core->shared->frames_filled), now = ktime_get_mono_fast_ns();
+
+	if (!patience->since_ns || filled != patience->filled) {
+		patience->since_ns = now;
+		patience->filled = filled;
+	}
+	return now - patience->since_ns > limit_ns;
+}
+
+/* Hands the thread's context to @core. The context is written. -EAGAIN: threads
+ * that have moved away still fill the inbox; -EIO: the core is not to be trusted. */
+int tacet_post(struct tacet_core *core, struct tacet_hosted *hosted)
+{
+	struct tacet_context *context = hosted->context;
+	int result;
+
+	WRITE_ONCE(context->recall, 0);
+	context->cpu = core->cpu;
+	smp_store_release(&context->state, TACET_CONTEXT_POSTED);
+
+	spin_lock(&core->inbox_lock);
+	tacet_arch_notify_target(core);
+	result = tacet_ring_push(&core->shared->inbox, hosted->number);
+	spin_unlock(&core->inbox_lock);
+	if (result) {
+		WRITE_ONCE(context->state, TACET_CONTEXT_LINUX);
+		if (result == -1)
+			return -EAGAIN;
+		tacet_partition_fail("a core corrupted its inbox");
+		return -EIO;
+	}
+	tacet_attention(core, TACET_ATTENTION_INBOX);
+	return 0;
+}
+
+/* Says where the core's bell is heard: Linux moves interrupts. */
+void tacet_retarget(struct tacet_core *core)
+{
+	spin_lock(&core->inbox_lock);
+	tacet_arch_notify_target(core);
+	spin_unlock(&core->inbox_lock);
+}
+
+/* Asks the core for a posted context; the answer comes as any other return. */
+void tacet_recall(struct tacet_core *core, struct tacet_hosted *hosted)
+{
+	smp_store_release(&hosted->context->recall, TACET_RECALL_ALWAYS);
+	tacet_attention(core, TACET_ATTENTION_RECALL);
+}
+
+/* Asks the core to end the turn of a posted context that computes; there may be no
+ * answer. Whoever wants the thread wherever it is keeps wanting it. */
+void tacet_recall_turn(struct tacet_core *core, struct tacet_hosted *hosted)
+{
+	cmpxchg(&hosted->context->recall, TACET_RECALL_NOT, TACET_RECALL_TURN);
+	tacet_attention(core, TACET_ATTENTION_RECALL);
+}
+
+static bool wake_owner(u32 number)
+{
+	struct tacet_hosted *hosted;
+
+	if (number >= tacet_partition.context_count)
+		return false;
+	rcu_read_lock();
+	hosted = rcu_dereference_check(tacet_partition.owners[number], 1);
+	if (hosted)
+		wake_up(&hosted->wait);
+	rcu_read_unlock();
+	return true;
+}
+
+/* A core rang: hard interrupt, on any Linux CPU. */
+irqreturn_t tacet_notified(int irq, void *data)
+{
+	struct tacet_core *core = data;
+	u32 number;
+	int result;
+
+	if (READ_ONCE(tacet_partition.failed))
+		return IRQ_HANDLED;
+	if (smp_load_acquire(&core->shared->state) == TACET_CPU_DEAD) {
+		tacet_partition_fail("a core died");
+		return IRQ_HANDLED;
+	}
+	while ((result = tacet_ring_pop(&core->shared->outbox, &number)) > 0) {
+		if (!wake_owner(number)) {
+			tacet_partition_fail("a core named a context that does not exist");
+			return IRQ_HANDLED;
+		}
+	}
+	if (result < 0)
+		tacet_partition_fail("a core corrupted its outbox");
+	return IRQ_HANDLED;
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A hosted process's address space as a core sees it, and its coherence.
+ *
+ * Owns one root page per hosted mm: its user half repeats the top-level entries
+ * of Linux's own root, its kernel half is the co-kernel's. Everything below the
+ * top level is Linux's tables themselves, but for the process's own range (memory/range.c),
+ * whose tables are the co-kernel's. When Linux invalidates, the notifier
+ * repeats the entries and does not return before every core that may have
+ * cached the old ones has said that it forgot them.
+ *
+ * The notifier runs in any context, with page-table locks held: it never sleeps.
+ */
+#include <linux/hashtable.h>
+#include <linux/io.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+
+#include "compat.h"
+#include "memory/memory.h"
+#include "tacet.h"
+
+#define FLUSH_PATIENCE_NS (20 * NSEC_PER_SEC)
+
+static DEFINE_HASHTABLE(spaces, 8);	/* by mm; RCU readers */
+static DEFINE_SPINLOCK(spaces_lock);	/* writers, and the entries that are taken */
+static atomic_t undiscarded = ATOMIC_INIT(0);
+static DECLARE_WAIT_QUEUE_HEAD(discarded);
+
+/* What the cores are to find at @index. The space's lock is held. */
+static u64 entry_for(struct tacet_space *space, unsigned int index)
+{
+	u64 entry = tacet_tables_user_entry(space->notifier.mm, index);
+	struct tacet_range *range = space->range;
+	enum tacet_range_visibility state;
+
+	if (!range || index != tacet_tables_index(range->base))
+		return entry;
+	state = READ_ONCE(range->state);
+	if (state == TACET_RANGE_HANDED_OVER)
+		return entry;
+	return tacet_tables_with_range(space->fourth, entry, range->base,
+				     state == TACET_RANGE_VISIBLE && range->shared->root &&
+				     !atomic_read(&range->forks) ?
+				     tacet_tables_range_entry(range->shared->root) : 0);
+}
+
+/* Repeats the entries that map [start, end]. Any context. */
+void tacet_space_sync(struct tacet_space *space, unsigned long start, unsigned long end)
+{
+	u64 *root = page_address(space->root);
+	unsigned int last = tacet_tables_index(min(end, TASK_SIZE_MAX - 1));
+	unsigned int index = tacet_tables_index(min(start, TASK_SIZE_MAX - 1));
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&space->lock, flags);
+	for (; index <= last; index++) {
+		u64 entry = space->released ? 0 : entry_for(space, index);
+
+		if (READ_ONCE(root[index]) != entry)
+			WRITE_ONCE(root[index], entry);
+	}
+	raw_spin_unlock_irqrestore(&space->lock, flags);
+}
+
+static void await_flush(struct tacet_core *core, u64 generation)
+{
+	u64 start = ktime_get_mono_fast_ns();
+
+	while ((s64)(smp_load_acquire(&core->shared->flush_acknowledged) - generation) < 0) {
+		if (READ_ONCE(tacet_partition.failed) == TACET_FAILED_SILENT ||
+		    READ_ONCE(core->shared->state) != TACET_CPU_ONLINE)
+			return;
+		/* Stops every core: what they cached is gone with them. */
+		if (ktime_get_mono_fast_ns() - start > FLUSH_PATIENCE_NS)
+			tacet_partition_fail("a core does not acknowledge a TLB flush");
+		cpu_relax();
+	}
+}
+
+/* Every core that satisfies @root (0: all) forgets what it cached. */
+static void flush_cores(u64 root)
+{
+	u64 generation[8];
+	unsigned int first, i, n = tacet_partition.core_count;
+
+	/* Pairs with the core: it announces a root, then loads it. */
+	smp_mb();
+	for (first = 0; first < n; first += ARRAY_SIZE(generation)) {
+		unsigned int count = min_t(unsigned int, n - first, ARRAY_SIZE(generation));
+
+		for (i = 0; i < count; i++) {
+			struct tacet_core *core = &tacet_partition.cores[first + i];
+
+			generation[i] = 0;
+			if (!core->started || (root && READ_ONCE(core->shared->active_root) != root))
+				continue;
+			generation[i] = __atomic_add_fetch(&core->shared->flush_requested, 1,
+							   __ATOMIC_SEQ_CST);
+			tacet_arch_ring(core);
+		}
+		for (i = 0; i < count; i++)
+			if (generation[i])
+				await_flush(&tacet_partition.cores[first + i], generation[i]);
+	}
+}
+
+static void invalidate(struct mmu_notifier *notifier, struct mm_struct *mm, unsigned long start,
+		       unsigned long end)
+{
+	struct tacet_space *space = container_of(notifier, struct tacet_space, notifier);
+
+	tacet_space_sync(space, start, end ? end - 1 : 0);
+	flush_cores(space->root_address);
+}
+
+/* A full memory barrier and TLB flush on the cores that have @root loaded
+ * (physical address; 0: on all). */
+void tacet_flush_cores(u64 root)
+{
+	flush_cores(root);
+}
+
+/*
+ * No core has @space loaded when this returns, unless a thread has come to use
+ * it anew meanwhile (never when the mm itself @ends).
+ */
+static void leave_cores(struct tacet_space *space, bool ends)
+{
+	u64 start = ktime_get_mono_fast_ns();
+	unsigned int i;
+
+	smp_mb();
+	for (i = 0; i < tacet_partition.core_count; i++) {
+		struct tacet_core *core = &tacet_partition.cores[i];
+
+		if (!core->started || READ_ONCE(core->shared->active_root) != space->root_address)
+			continue;
+		tacet_attention(core, TACET_ATTENTION_DROP);
+		while (READ_ONCE(core->shared->active_root) == space->root_address) {
+			if (READ_ONCE(tacet_partition.failed) == TACET_FAILED_SILENT ||
+			    READ_ONCE(core->shared->state) != TACET_CPU_ONLINE)
+				break;
+			if (!ends && atomic_read(&space->users))
+				return;
+			if (ktime_get_mono_fast_ns() - start > FLUSH_PATIENCE_NS)
+				tacet_partition_fail("a core does not leave an address space");
+			cpu_relax();
+		}
+	}
+}
+
+/* The mm ends: all its threads have left their cores. */
+static void release(struct mmu_notifier *notifier, struct mm_struct *mm)
+{
+	struct tacet_space *space = container_of(notifier, struct tacet_space, notifier);
+
+	raw_spin_lock_irq(&space->lock);
+	space->released = true;
+	raw_spin_unlock_irq(&space->lock);
+	tacet_space_sync(space, 0, ULONG_MAX);
+	leave_cores(space, true);
+}
+
+/* RCU. NULL: no thread of @mm has been on a core. */
+struct tacet_space *tacet_space_find(struct mm_struct *mm)
+{
+	struct tacet_space *space;
+
+	hash_for_each_possible_rcu(spaces, space, link, (unsigned long)mm)
+		if (space->notifier.mm == mm)
+			return space;
+	return NULL;
+}
+
+static void publish(struct tacet_space *space, struct mm_struct *mm)
+{
+	unsigned int entry;
+
+	spin_lock(&spaces_lock);
+	entry = find_first_zero_bit(tacet_partition.spaces_taken, tacet_partition.context_count);
+	if (entry < tacet_partition.context_count) {
+		__set_bit(entry, tacet_partition.spaces_taken);
+		space->shared = &tacet_partition.spaces[entry];
+		memset(space->shared, 0, sizeof(*space->shared));
+	}
+	space->notifier.mm = mm;
+	hash_add_rcu(spaces, &space->link, (unsigned long)mm);
+	spin_unlock(&spaces_lock);
+}
+
+static void withdraw(struct tacet_space *space)
+{
+	spin_lock(&spaces_lock);
+	hash_del_rcu(&space->link);
+	if (space->shared)
+		__clear_bit(space->shared - tacet_partition.spaces, tacet_partition.spaces_taken);
+	spin_unlock(&spaces_lock);
+}
+
+static struct mmu_notifier *allocate(struct mm_struct *mm)
+{
+	struct tacet_space *space = kzalloc(sizeof(*space), GFP_KERNEL);
+
+	if (!space)
+		return ERR_PTR(-ENOMEM);
+	space->root = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (!space->root) {
+		kfree(space);
+		return ERR_PTR(-ENOMEM);
+	}
+	space->range = tacet_range_get(mm);
+	if (space->range)
+		space->fourth = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (space->range && !space->fourth) {
+		tacet_range_put(space->range);
+		__free_page(space->root);
+		kfree(space);
+		return ERR_PTR(-ENOMEM);
+	}
+	raw_spin_lock_init(&space->lock);
+	space->root_address = page_to_phys(space->root);
+	tacet_tables_copy_kernel(&tacet_partition, space->root);
+	atomic_inc(&undiscarded);
+	publish(space, mm);
+	return &space->notifier;
+}
+
+static void discard(struct mmu_notifier *notifier)
+{
+	struct tacet_space *space = container_of(notifier, struct tacet_space, notifier);
+
+	leave_cores(space, true);
+	withdraw(space);
+	__free_page(space->root);
+	if (space->range) {
+		__free_page(space->fourth);
+		tacet_range_put(space->range);
+	}
+	kfree_rcu(space, rcu);
+	if (atomic_dec_and_test(&undiscarded))
+		wake_up(&discarded);
+}
+
+/*
+ * Nothing of any space is used when this returns; all have been put. Sleeps.
+ * mmu_notifier_synchronize() alone does not wait for what other CPUs have yet to
+ * discard: with many CPUs, or after contention, sleepable RCU keeps a queue for
+ * each. discard() ends with bottom halves off, which RCU waits for.
+ */
+void tacet_space_settle(void)
+{
+	wait_event(discarded, !atomic_read(&undiscarded));
+	mmu_notifier_synchronize();
+	synchronize_rcu();
+}
+
+static const struct mmu_notifier_ops space_operations = {
+	.release = release,
+	TACET_INVALIDATE_SECONDARY = invalidate,
+	.alloc_notifier = allocate,
+	.free_notifier = discard,
+};
+
+/* The space of @mm, made if need be; for one thread's use. Takes the mmap lock. */
+struct tacet_space *tacet_space_get(struct mm_struct *mm)
+{
+	struct mmu_notifier *notifier = mmu_notifier_get(&space_operations, mm);
+	struct tacet_space *space;
+
+	if (IS_ERR(notifier))
+		return ERR_CAST(notifier);
+	space = container_of(notifier, struct tacet_space, notifier);
+	atomic_inc(&space->users);
+	tacet_space_sync(space, 0, ULONG_MAX);
+	return space;
+}
+
+/* A thread stops using @space. The last one takes the cores out of it first:
+ * without the notifier nobody would tell them that its tables are freed. */
+void tacet_space_put(struct tacet_space *space)
+{
+	if (atomic_dec_and_test(&space->users))
+		leave_cores(space, false);
+	mmu_notifier_put(&space->notifier);
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A program whose memory we have locked (delegate/fault.c: tacet_populate) may still give
+ * pages back as it does when nobody locks them: its MADV_DONTNEED, which Linux
+ * refuses on locked memory, becomes MADV_DONTNEED_LOCKED, the same without that
+ * refusal. Allocators and language runtimes depend on it.
+ *
+ * Called by process/births.c around each call of a hosted thread: after tracers and
+ * seccomp filters have seen the call, before Linux reads its arguments.
+ */
+#include <linux/mman.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+/* The call is madvise(). RCU read section: somebody may be recoupling us. */
+void tacet_advice_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	const struct tacet_space *space = READ_ONCE(hosted->space);
+
+	if ((u32)regs->dx != MADV_DONTNEED || hosted->space_mm != current->mm || !space ||
+	    !READ_ONCE(space->locked))
+		return;
+	hosted->advised = regs->dx;
+	regs->dx = MADV_DONTNEED_LOCKED;
+	hosted->advice_replaced = true;
+}
+
+/* The call is done: its argument is again what the program passed. */
+void tacet_advice_after_call(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	if (!hosted->advice_replaced)
+		return;
+	hosted->advice_replaced = false;
+	if (regs->dx == MADV_DONTNEED_LOCKED)
+		regs->dx = hosted->advised;
+}

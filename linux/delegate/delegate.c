@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The proxy: what a hosted thread's Linux task does while its user code runs
+ * on a core. The other end is kernel/core/src/delegate.rs.
+ *
+ * Everything happens in tacet_park(), a task-work callback: it runs in the
+ * thread's own context just before the return to user mode, when
+ * task_pt_regs() is exactly what the program will see. To perform a call or to
+ * take an exception the callback puts the registers back and returns: the task
+ * executes the program's own instruction natively, so that seccomp, audit,
+ * ptrace, restarts and signal frames are Linux's own. The end of the call
+ * (process/births.c) queues the callback again.
+ */
+#include <linux/errno.h>
+#include <linux/resume_user_mode.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
+#include <asm/trapnr.h>
+#include <asm/unistd.h>
+
+#include "compat.h"
+#include "memory/memory.h"
+#include "tacet.h"
+
+#define RETURN_PATIENCE_NS (20 * NSEC_PER_SEC)
+#define SAME_FAULT_LIMIT 16
+
+enum outcome {
+	OUTCOME_AGAIN,		/* to the core */
+	OUTCOME_LINUX,		/* to user mode on Linux; something queues us again */
+	OUTCOME_SOON,		/* the same, but nothing will: try again shortly */
+	OUTCOME_TICK,		/* the same, after a tick has found it on Linux */
+	OUTCOME_DROP,		/* to Linux, for good */
+};
+
+/* Queues the callback; any context, any task; the caller holds a reference or is
+ * in an RCU read section. */
+void tacet_arm(struct tacet_hosted *hosted)
+{
+	if (atomic_xchg(&hosted->park_queued, 1))
+		return;
+	if (!kref_get_unless_zero(&hosted->references))
+		return;
+	init_task_work(&hosted->park, tacet_park);
+	if (task_work_add(hosted->task, &hosted->park, TWA_RESUME)) {
+		atomic_set(&hosted->park_queued, 0);
+		tacet_hosted_put(hosted);
+	}
+}
+
+static void rearm(struct work_struct *work)
+{
+	struct tacet_hosted *hosted = container_of(work, struct tacet_hosted, rearm.work);
+
+	if (!READ_ONCE(hosted->unlinked))
+		tacet_arm(hosted);
+	tacet_hosted_put(hosted);
+}
+
+/* Queues the callback @ticks from now: from inside it, it cannot be queued. */
+static void arm_soon(struct tacet_hosted *hosted, unsigned int ticks)
+{
+	kref_get(&hosted->references);
+	if (!queue_delayed_work(tacet_workqueue, &hosted->rearm, ticks))
+		tacet_hosted_put(hosted);
+}
+
+/* Makes sure that the cores know the current address space. */
+static int enter_space(struct tacet_hosted *hosted)
+{
+	struct tacet_space *space;
+
+	if (hosted->space && hosted->space_mm == current->mm)
+		return 0;
+	space = hosted->space;
+	WRITE_ONCE(hosted->space, NULL);
+	WRITE_ONCE(hosted->space_root, 0);
+	if (space)
+		tacet_space_put(space);
+	space = tacet_space_get(current->mm);
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	hosted->space_mm = current->mm;
+	hosted->space = space;
+	WRITE_ONCE(hosted->space_root, space->root_address);
+	return 0;
+}
+
+static bool returned(struct tacet_hosted *hosted)
+{
+	return smp_load_acquire(&hosted->context->state) == TACET_CONTEXT_RETURNED;
+}
+
+static bool failed(void)
+{
+	return READ_ONCE(tacet_partition.failed);
+}
+
+/* Waits until the core gives the context back. -EIO: it never will. */
+static int await_return(struct tacet_hosted *hosted, struct tacet_core *core)
+{
+	struct tacet_patience patience = {};
+	int interrupted = wait_event_interruptible(hosted->wait,
+						   returned(hosted) || failed() ||
+						   READ_ONCE(hosted->leaving) ||
+						   READ_ONCE(hosted->kick) ||
+						   READ_ONCE(hosted->take_tick));
+
+	if (returned(hosted))
+		return 0;
+	if (interrupted || !failed()) {
+		tacet_recall(core, hosted);
+		while (!wait_event_timeout(hosted->wait, returned(hosted) || failed(), HZ))
+			if (tacet_patience_ends(&patience, core, RETURN_PATIENCE_NS))
+				tacet_partition_fail("a core does not give a thread back");
+	}
+	return returned(hosted) ? 0 : -EIO;
+}
+
+static enum outcome served_fault(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	struct tacet_context *context = hosted->context;
+	u64 address = context->fault_address;
+
+	if (signal_pending(current))
+		return OUTCOME_SOON;
+	/* Something that Linux thinks is in order: let it see for itself. */
+	if (address == hosted->fault_address && regs->ip == hosted->fault_ip) {
+		if (++hosted->fault_repeats > SAME_FAULT_LIMIT)
+			return OUTCOME_SOON;
+	} else {
+		hosted->fault_address = address;
+		hosted->fault_ip = regs->ip;
+		hosted->fault_repeats = 0;
+	}
+	if (tacet_fault(hosted, address, context->registers.error)) {
+		hosted->fault_repeats = 0;	/* the next one may have been put in order */
+		tacet_range_before_exception(X86_TRAP_PF);
+		return OUTCOME_SOON;
+	}
+	tacet_rseq_abort(regs);
+	return OUTCOME_AGAIN;
+}
+
+/* It was called back from a wait on the core, and the call goes on here. For a signal: as
+ * Linux leaves a wait that one has interrupted, so that Linux ends or restarts it. */
+static enum outcome serve_wait(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	/* Until a time: no handler lets it go on. */
+	bool timed = regs->ax != __NR_futex || regs->r10;
+
+	hosted->calls++;
+	if (tacet_sleeps_for_a_time(regs)) {
+		tacet_sleep_out(hosted->context->sleep_left_ns);
+		regs->ax = 0;
+		return OUTCOME_AGAIN;
+	}
+	if (signal_pending(current)) {
+		regs->orig_ax = regs->ax;
+		regs->ax = timed ? -ERESTARTNOHAND : -ERESTARTSYS;
+		hosted->call = TACET_CALL_DONE;
+		return OUTCOME_LINUX;
+	}
+	tacet_state_repeat_call(regs);
+	hosted->call_seen = true;
+	return OUTCOME_LINUX;
+}
+
+/* The registers are the task's again. What now? */
+static enum outcome serve_event(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	struct tacet_context *context = hosted->context;
+
+	switch (context->event) {
+	case TACET_EVENT_SYSCALL:
+		if (tacet_range_before_call(hosted, regs)) {
+			tacet_state_repeat_call(regs);
+			return OUTCOME_AGAIN;
+		}
+		hosted->calls++;
+		tacet_paths_before_call(hosted, regs);
+		tacet_state_repeat_call(regs);
+		hosted->call_seen = true;
+		return OUTCOME_LINUX;
+	case TACET_EVENT_WAITED:
+		return serve_wait(hosted, regs);
+	case TACET_EVENT_EXCEPTION:
+		if (context->registers.vector == X86_TRAP_PF)
+			return served_fault(hosted, regs);
+		tacet_range_before_exception(context->registers.vector);
+		tacet_state_repeat_exception(regs, context->registers.vector);
+		return OUTCOME_SOON;
+	default:
+		tacet_rseq_abort(regs);
+		return OUTCOME_AGAIN;
+	}
+}
+
+/* The core died, and the registers with it if they were there. Who was not there
+ * dies as well: what a co-kernel gone wrong has done to its memory nobody knows. */
+static enum outcome lose(void)
+{
+	send_sig(SIGKILL, current, 1);
+	return OUTCOME_DROP;
+}
+
+/* One stay on the core. */
+static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	u64 user_tsc = hosted->context->user_tsc;
+	struct tacet_core *core;
+	int error;
+
+	/* Before we choose: who changes the choice kicks after that. */
+	smp_store_mb(hosted->kick, false);
+	core = tacet_choose(hosted);
+	WRITE_ONCE(hosted->posted_at, jiffies);
+	hosted->call_seen = false;
+	tacet_rseq_enter(core);
+	tacet_state_save(hosted->context, regs);
+	hosted->context->root = hosted->space->root_address;
+	hosted->context->core = core - tacet_partition.cores;
+	WRITE_ONCE(hosted->space->last_core, hosted->context->core);
+	tacet_local_prepare(hosted);
+	/* Who moves while it is posted counts elsewhere already. */
+	error = atomic_read(&core->posted) > TACET_THREADS_PER_CPU ? -EAGAIN :
+								     tacet_post(core, hosted);
+	if (!error) {
+		tacet_claim_turn(core, hosted);
+		error = await_return(hosted, core);
+	}
+	WRITE_ONCE(core->last_return_ns, ktime_get_mono_fast_ns());
+	atomic_dec(&core->posted);
+	if (error == -EAGAIN)
+		return OUTCOME_SOON;
+	if (error)
+		return lose();
+	hosted->sent_back = 0;
+	WRITE_ONCE(hosted->context->state, TACET_CONTEXT_LINUX);
+	tacet_charge(hosted);
+	tacet_count_turn(hosted, user_tsc);
+	tacet_state_load(hosted->context, regs);
+	return serve_event(hosted, regs);
+}
+
+/*
+ * Task work runs not only at the boundary to user mode: also before a stop for
+ * the tracer, while signals are taken, inside calls that wait. A call of KVM_RUN
+ * goes to the boundary in its middle; registers of a call are those of user mode
+ * only once it has ended, and when it is not to be restarted. After that there
+ * is no other place than the boundary, unless a tracer wants to see the end.
+ *
+ * Without a call, or with a tracer: the way to user mode clears TIF_NOTIFY_RESUME
+ * before it runs us, all others leave it set. If somebody set it again meanwhile
+ * we come a tick later.
+ */
+static enum outcome at_boundary(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	bool call = (long)regs->orig_ax >= 0;
+
+	bool restarts = regs->ax >= (unsigned long)-ERESTART_RESTARTBLOCK &&
+			regs->ax <= (unsigned long)-ERESTARTSYS;
+
+	if (call && (hosted->call == TACET_CALL_BEGUN || restarts))
+		return OUTCOME_LINUX;	/* its end queues us again */
+	if (call && hosted->call == TACET_CALL_UNKNOWN)
+		return OUTCOME_SOON;
+	if (call && !READ_ONCE(current->ptrace))
+		return OUTCOME_AGAIN;
+	return test_thread_flag(TIF_NOTIFY_RESUME) ? OUTCOME_SOON : OUTCOME_AGAIN;
+}
+
+/* A new program: from here on its anonymous memory is the partition's, or, if that
+ * cannot be, Linux's as ever. It has asked for none yet: nor for its break. */
+static void own_memory(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	bool eager = hosted->process->flags & TACET_HOST_POPULATE;
+
+	if (tacet_looked_at())
+		return;
+	if (hosted->process->flags & TACET_HOST_DATA_IN_RANGE)
+		tacet_image_host(eager, regs);
+	else
+		tacet_range_create(eager, NULL);
+}
+
+/* It stays on Linux, who knows how long, and its calls about memory are Linux's. */
+static enum outcome stay(void)
+{
+	tacet_range_leave_mine();
+	return OUTCOME_SOON;
+}
+
+static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	int error;
+
+	if (current->flags & PF_EXITING)
+		return OUTCOME_LINUX;
+	if (failed())
+		return lose();
+	if (READ_ONCE(hosted->leaving))
+		return OUTCOME_DROP;
+	if (hosted->memory_due && hosted->process->flags & TACET_HOST_RANGE)
+		own_memory(hosted, regs);
+	hosted->memory_due = false;
+	if (signal_pending(current)) {
+		hosted->signals++;
+		return OUTCOME_SOON;
+	}
+	if (READ_ONCE(hosted->take_tick)) {
+		WRITE_ONCE(hosted->take_tick, false);
+		return OUTCOME_TICK;
+	}
+	if (!tacet_state_hostable(regs))
+		return stay();
+	if (tacet_counted(current)) {
+		tacet_counted_tell(hosted);
+		return stay();
+	}
+	error = enter_space(hosted);
+	if (error)	/* a signal came while the mm was being prepared? */
+		return error == -EINTR ? OUTCOME_SOON : OUTCOME_DROP;
+	if (hosted->executed) {
+		hosted->executed = false;
+		if (hosted->process->flags & TACET_HOST_POPULATE)
+			tacet_populate(hosted->space);
+	}
+	tacet_range_before_post(hosted);
+	return run(hosted, regs);
+}
+
+/*
+ * Linux runs what was queued last first: behind us may be the release of a file
+ * that the call gave up, and running us may take hours. True: queued once more,
+ * to be run as soon as the others are done. Not if nobody finds @hosted any more:
+ * the others may be its successor, which waits for us.
+ */
+static bool others_first(struct tacet_hosted *hosted, struct callback_head *work)
+{
+	return !READ_ONCE(hosted->unlinked) && (work->next || task_work_pending(current)) &&
+	       !task_work_add(current, work, TWA_NONE);
+}
+
+/* The thread's own context, about to return to user mode; sleeps. */
+void tacet_park(struct callback_head *work)
+{
+	struct tacet_hosted *hosted = container_of(work, struct tacet_hosted, park);
+	struct pt_regs *regs = task_pt_regs(current);
+	enum outcome outcome;
+
+	if (others_first(hosted, work))
+		return;
+	atomic_set_release(&hosted->park_queued, 0);
+	tacet_range_before_signals();
+	if (tacet_begin(hosted)) {
+		outcome = at_boundary(hosted, regs);
+		if (outcome == OUTCOME_AGAIN)
+			tacet_sysfs_add(hosted->process);
+		while (outcome == OUTCOME_AGAIN)
+			outcome = step(hosted, regs);
+		if (outcome == OUTCOME_SOON) {
+			hosted->memory_due = false;	/* it runs before it asks again */
+			arm_soon(hosted, 1);
+		}
+		if (outcome == OUTCOME_TICK)
+			arm_soon(hosted, 3);
+		if (outcome == OUTCOME_DROP || READ_ONCE(hosted->leaving) ||
+		    tacet_native_for_long(hosted))
+			tacet_range_leave_mine();	/* it goes on without us: so does that */
+		tacet_end(hosted, outcome == OUTCOME_DROP);
+	} else {
+		tacet_range_leave_mine();
+	}
+	tacet_hosted_put(hosted);
+}
+
+/* For a new hosted thread. */
+void tacet_delegate_init(struct tacet_hosted *hosted)
+{
+	INIT_DELAYED_WORK(&hosted->rearm, rearm);
+}

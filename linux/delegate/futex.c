@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Private futexes of an address space whose threads wait partly on Linux and
+ * partly on cores. The other end is kernel/core/src/syscall/futex.rs.
+ *
+ * Called by process/births.c at the beginning and the end of every task's futex calls;
+ * may not sleep. Before a wait on Linux the space's counter says so, and a core
+ * that wakes there forwards its call. After a wake-up on Linux a core wakes the
+ * rest. Either side changes its books before it looks at the other's.
+ */
+#include <linux/uaccess.h>
+#include <uapi/linux/futex.h>
+#include <asm/syscall.h>
+#include <asm/unistd.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+#define WAKE_PATIENCE_NS (20 * NSEC_PER_SEC)
+#define EVERYBODY 0x7fffffffu
+/* Of a counter: a thread that nobody keeps books about has waited there. */
+#define STICKY 0x80000000u
+/* In hosted->futex_wait: all counters. */
+#define ALL_COUNTERS (TACET_FUTEX_COUNTERS + 1)
+static unsigned int counter_of(unsigned long address)
+{
+	return address / 4 % TACET_FUTEX_COUNTERS;
+}
+
+/* What a call waits for: 0 nothing that a core could wake, else a counter + 1. */
+static unsigned int waits_for(struct pt_regs *regs, long number)
+{
+	switch (number) {
+	case __NR_futex:
+		switch ((int)regs->si & FUTEX_CMD_MASK) {
+		case FUTEX_WAIT:
+		case FUTEX_WAIT_BITSET:
+			return regs->si & FUTEX_PRIVATE_FLAG ? counter_of(regs->di) + 1 : 0;
+		}
+		return 0;
+	case NR_FUTEX_WAIT:
+		return counter_of(regs->di) + 1;
+	case NR_FUTEX_WAITV:
+		return ALL_COUNTERS;
+	}
+	return 0;
+}
+
+/* Adds @change to counter @wait - 1, or to all. A full barrier follows. */
+static void count(struct tacet_space_shared *shared, unsigned int wait, int change)
+{
+	unsigned int i;
+
+	for (i = 0; i < TACET_FUTEX_COUNTERS; i++)
+		if (wait == ALL_COUNTERS || wait == i + 1)
+			__atomic_fetch_add(&shared->waits_on_linux[i], change, __ATOMIC_SEQ_CST);
+	smp_mb();
+}
+
+static void mark(struct tacet_space_shared *shared, unsigned int wait)
+{
+	unsigned int i;
+
+	for (i = 0; i < TACET_FUTEX_COUNTERS; i++)
+		if (wait == ALL_COUNTERS || wait == i + 1)
+			__atomic_fetch_or(&shared->waits_on_linux[i], STICKY, __ATOMIC_SEQ_CST);
+	smp_mb();
+}
+
+/* What a core is to do with threads that wait there. */
+struct wake {
+	unsigned long address;
+	u32 bitset;
+	u32 woken, moved;		/* at most so many, in this order */
+	unsigned long to;		/* what the latter wait for from then on */
+};
+
+/* How many of @space's threads a core has found to do @wake with. */
+static u32 wake_on_cores(struct tacet_space *space, const struct wake *wake)
+{
+	struct tacet_core *core = &tacet_partition.cores[READ_ONCE(space->last_core)];
+	struct tacet_cpu *shared = core->shared;
+	struct tacet_patience patience = {};
+	u32 ordinal, woken;
+
+	spin_lock(&core->wake_lock);
+	shared->wake_root = space->root_address;
+	shared->wake_address = wake->address;
+	shared->wake_bitset = wake->bitset;
+	shared->wake_count = wake->woken;
+	shared->wake_moved = wake->moved;
+	shared->wake_to = wake->to;
+	ordinal = shared->wake_requested + 1;
+	smp_store_release(&shared->wake_requested, ordinal);
+	tacet_attention(core, TACET_ATTENTION_WAKE);
+	while (smp_load_acquire(&shared->wake_answered) != ordinal) {
+		if (READ_ONCE(tacet_partition.failed) ||
+		    READ_ONCE(shared->state) != TACET_CPU_ONLINE)
+			break;
+		if (tacet_patience_ends(&patience, core, WAKE_PATIENCE_NS))
+			tacet_partition_fail("a core does not wake waiting threads");
+		cpu_relax();
+	}
+	woken = READ_ONCE(shared->wake_woken);
+	spin_unlock(&core->wake_lock);
+	return woken;
+}
+
+static u32 wake_all(struct tacet_space *space, unsigned long address)
+{
+	struct wake wake = { address, FUTEX_BITSET_MATCH_ANY, EVERYBODY };
+
+	return wake_on_cores(space, &wake);
+}
+
+/* As Linux counts: nobody asked for is one, like a negative number. */
+static u32 rest(unsigned long asked, long woken)
+{
+	int most = max((int)asked, 1);
+
+	return most > woken ? most - woken : 0;
+}
+
+/* Whom a call that moves waiters wakes, and whom it moves. False: it is none. */
+static bool moves(const struct pt_regs *regs, long number, struct wake *wake)
+{
+	struct futex_waitv pair[2];
+
+	wake->bitset = FUTEX_BITSET_MATCH_ANY;
+	wake->woken = max((int)regs->dx, 0);
+	wake->moved = max((int)regs->r10, 0);
+	switch (number) {
+	case __NR_futex:
+		wake->address = regs->di;
+		wake->to = regs->r8;
+		return ((int)regs->si & FUTEX_CMD_MASK) == FUTEX_REQUEUE ||
+		       ((int)regs->si & FUTEX_CMD_MASK) == FUTEX_CMP_REQUEUE;
+	case NR_FUTEX_REQUEUE:	/* waiters, flags, how many */
+		if (copy_from_user_nofault(pair, (const void __user *)regs->di, sizeof(pair)))
+			return false;
+		wake->address = pair[0].uaddr;
+		wake->to = pair[1].uaddr;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Linux has woken or moved @result threads: the cores do the rest of the call. One that
+ * wakes depending on what it writes wakes every waiting thread instead: waking without
+ * need is allowed (futex(2)).
+ */
+static void wake_rest(struct tacet_space *space, struct pt_regs *regs, long result)
+{
+	struct wake wake = { regs->di, FUTEX_BITSET_MATCH_ANY };
+	u32 woken;
+
+	if (moves(regs, regs->orig_ax, &wake)) {
+		woken = min_t(u32, result, wake.woken);
+		wake.woken -= woken;
+		wake.moved -= min_t(u32, result - woken, wake.moved);
+		if (wake.woken || wake.moved)
+			regs->ax += wake_on_cores(space, &wake);
+		return;
+	}
+	if (regs->orig_ax == NR_FUTEX_REQUEUE) {
+		return;
+	} else if (regs->orig_ax == NR_FUTEX_WAKE) {	/* address, mask, how many */
+		wake.bitset = regs->si;
+	} else if (((int)regs->si & FUTEX_CMD_MASK) == FUTEX_WAKE_BITSET) {
+		wake.bitset = regs->r9;
+	} else if (((int)regs->si & FUTEX_CMD_MASK) == FUTEX_WAKE_OP) {
+		wake_all(space, regs->r8);
+		wake_all(space, regs->di);
+		return;
+	} else if (((int)regs->si & FUTEX_CMD_MASK) != FUTEX_WAKE) {
+		return;
+	}
+	wake.woken = rest(regs->dx, result);
+	if (wake.woken)
+		regs->ax += wake_on_cores(space, &wake);
+}
+
+static bool about_private_futexes(const struct pt_regs *regs, long number)
+{
+	return number == NR_FUTEX_WAKE || number == NR_FUTEX_REQUEUE ||
+	       (number == __NR_futex && regs->si & FUTEX_PRIVATE_FLAG);
+}
+
+/* Whom Linux moves waits there, and counts elsewhere. RCU. */
+static void expect_moved(unsigned int wait)
+{
+	struct tacet_space *space = tacet_space_find(current->mm);
+
+	if (space && space->shared)
+		mark(space->shared, wait);
+}
+
+/* RCU. @hosted: the calling thread, or NULL. */
+void tacet_futex_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number)
+{
+	unsigned int wait = waits_for(regs, number);
+	struct tacet_space *space;
+	struct wake wake;
+
+	if (!wait) {
+		if (about_private_futexes(regs, number) && moves(regs, number, &wake))
+			expect_moved(counter_of(wake.to) + 1);
+		else if (number == NR_FUTEX_REQUEUE)
+			expect_moved(ALL_COUNTERS);	/* where to cannot be read now */
+		return;
+	}
+	/* Its space stays for as long as it is hosted: what is counted here is
+	 * taken back at the call's end, or stays for ever if it is not hosted by
+	 * then. Too many is only slower. */
+	space = hosted ? READ_ONCE(hosted->space) : NULL;
+	if (space && hosted->space_mm == current->mm) {
+		if (space->shared) {
+			count(space->shared, wait, 1);
+			hosted->futex_wait = wait;
+		}
+		return;
+	}
+	space = tacet_space_find(current->mm);
+	if (space && space->shared)
+		mark(space->shared, wait);
+}
+
+/* RCU. @hosted: the calling thread, or NULL. */
+void tacet_futex_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result)
+{
+	struct tacet_space *space;
+
+	if (hosted && hosted->futex_wait) {
+		space = READ_ONCE(hosted->space);
+		if (space && space->shared)
+			count(space->shared, hosted->futex_wait, -1);
+		hosted->futex_wait = 0;
+	}
+	if (result < 0 || !about_private_futexes(regs, regs->orig_ax))
+		return;
+	space = tacet_space_find(current->mm);
+	/* Pairs with the core: it counts a wait, then compares. */
+	smp_mb();
+	if (space && space->shared && READ_ONCE(space->shared->waits_on_cores))
+		wake_rest(space, regs, result);
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a core is told with a thread so that it can answer calls itself, and when
+ * it may: not for a thread whose calls somebody watches, filters or redirects.
+ *
+ * Called by delegate/delegate.c in the thread's own context, before it is posted. Must
+ * never tell what could change before the thread is back on Linux, unless the
+ * change calls the thread back.
+ */
+#include <linux/pid.h>
+#include <linux/thread_info.h>
+
+#include "compat.h"
+#include "memory/memory.h"
+#include "tacet.h"
+
+/* By seccomp, ptrace, audit, system-call user dispatch, or who traces all system calls
+ * and is to see those of hosted threads too. Our own probes aside. */
+bool tacet_looked_at(void)
+{
+	return READ_ONCE(current->ptrace) || tacet_births_shared() ||
+	       READ_ONCE(current_thread_info()->syscall_work) & ~SYSCALL_WORK_SYSCALL_TRACEPOINT;
+}
+
+void tacet_local_prepare(struct tacet_hosted *hosted)
+{
+	struct tacet_context *context = hosted->context;
+	struct tacet_space *space = hosted->space;
+
+	context->profiled = !!hosted->process->profile;
+	context->local = 0;
+	context->refusal = TACET_REFUSAL_NONE;
+	if (tacet_looked_at())
+		return;
+	context->process_id = task_tgid_vnr(current);
+	context->thread_id = task_pid_vnr(current);
+	context->affinity_bytes = cpumask_size();
+	context->affinity_least_bytes = DIV_ROUND_UP(nr_cpu_ids, BITS_PER_BYTE);
+	memcpy(context->affinity, cpumask_bits(&hosted->cpus),
+	       min_t(size_t, cpumask_size(), sizeof(context->affinity)));
+	context->policy = tacet_policy_mine();
+	context->nodes_allowed = tacet_nodes_allowed();
+	context->local = TACET_LOCAL_CALLS;
+	if (tacet_clock_is_the_nodes())
+		context->local |= TACET_LOCAL_SLEEPS;
+	if (READ_ONCE(hosted->bound) || cpumask_weight(&hosted->cpus) == 1)
+		context->local |= TACET_LOCAL_STAYS;
+	if (space->range && READ_ONCE(space->range->state) != TACET_RANGE_HANDED_OVER && !space->range->lost) {
+		context->range = space->range->number;
+		context->local |= TACET_LOCAL_MEMORY;
+	}
+	if (!space->shared)
+		return;
+	context->space = space->shared - tacet_partition.spaces;
+	context->local |= TACET_LOCAL_FUTEXES;
+}

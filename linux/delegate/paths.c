@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The files whose content would be wrong for a hosted program: a program that opens one
+ * of them gets another instead.
+ *
+ *	/sys/devices/system/cpu/online says which CPUs Linux schedules on;
+ *	/sys/kernel/tacet/online has the partition's as well: together with the affinity
+ *	mask the machine then looks as it does to a program bound to some CPUs by taskset(1).
+ *
+ *	/proc/self/maps has one mapping for all that the process has of the partition's
+ *	memory; /proc/tacet/maps has what is there (memory/maps.c).
+ *
+ * Called by delegate/delegate.c in the thread's own context, before Linux executes the
+ * call; undone at the call's end by process/births.c. The path lies in a page of the
+ * program's own memory, made at the first need and checked at each use: a
+ * program that writes there harms only itself.
+ */
+#include <linux/mman.h>
+#include <linux/uaccess.h>
+#include <asm/unistd.h>
+
+#include "compat.h"
+#include "memory/memory.h"
+#include "tacet.h"
+
+#define LONGEST 40	/* of the paths below, with the end */
+
+/* At multiples of LONGEST in the program's page. */
+static const char *const given[] = { "/sys/kernel/tacet/online", "/proc/tacet/maps" };
+enum { ONLINE, MAPS, NOTHING };
+
+static unsigned long *path_argument(struct pt_regs *regs)
+{
+	switch (regs->ax) {
+	case __NR_open:
+		return &regs->di;
+	case __NR_openat:
+	case __NR_openat2:
+		return &regs->si;
+	}
+	return NULL;
+}
+
+static bool read_path(char path[LONGEST], unsigned long address)
+{
+	long length = address ? strncpy_from_user(path, (void __user *)address, LONGEST) : 0;
+
+	return length > 0 && length < LONGEST;
+}
+
+/* Which of `given` the program is to get for @path. */
+static unsigned int instead_of(const char *path)
+{
+	char own[LONGEST];
+
+	if (!strcmp(path, "/sys/devices/system/cpu/online"))
+		return ONLINE;
+	if (!tacet_range_count() || strncmp(path, "/proc/", 6))
+		return NOTHING;
+	snprintf(own, sizeof(own), "/proc/%d/maps", task_tgid_vnr(current));
+	if (!strcmp(path, "/proc/self/maps") || !strcmp(path, "/proc/thread-self/maps") || !strcmp(path, own))
+		return MAPS;
+	return NOTHING;
+}
+
+/* A page of the program's with all of `given`, 0 if it cannot be. */
+static unsigned long map_given(void)
+{
+	unsigned long page = vm_mmap(NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, 0);
+	unsigned int i;
+
+	if (IS_ERR_VALUE(page))
+		return 0;
+	for (i = 0; i < NOTHING; i++)
+		if (copy_to_user((void __user *)page + i * LONGEST, given[i], strlen(given[i]) + 1))
+			return 0;
+	return page;
+}
+
+/* The address of given[@which] in the program's memory, 0 if it cannot be. */
+static unsigned long place_given(struct tacet_space *space, unsigned int which)
+{
+	unsigned long page = READ_ONCE(space->path);
+	char there[LONGEST];
+	unsigned int i;
+
+	for (i = 0; page && i < NOTHING; i++)
+		if (!read_path(there, page + i * LONGEST) || strcmp(there, given[i]))
+			page = 0;
+	if (!page) {
+		page = map_given();
+		WRITE_ONCE(space->path, page);
+	}
+	return page ? page + which * LONGEST : 0;
+}
+
+/* regs->ax is the number of the call that Linux is about to execute. */
+void tacet_paths_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	unsigned long *argument = path_argument(regs), address;
+	char path[LONGEST];
+	unsigned int which;
+
+	if (!argument || !read_path(path, *argument))
+		return;
+	which = instead_of(path);
+	address = which == NOTHING ? 0 : place_given(hosted->space, which);
+	if (!address)
+		return;
+	hosted->path_asked = *argument;
+	hosted->path_given = address;
+	*argument = address;
+}
+
+/* The call is done: its arguments are again what the program passed. */
+void tacet_paths_after_call(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	if (!hosted->path_given)
+		return;
+	if (regs->di == hosted->path_given)
+		regs->di = hosted->path_asked;
+	if (regs->si == hosted->path_given)
+		regs->si = hosted->path_asked;
+	hosted->path_given = 0;
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Decoupling and recoupling on request: from the device and from sysfs.
+ *
+ * Checks who asks and for whom; then process/hosted.c does it. Process context.
+ */
+#include <linux/cred.h>
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+#define LEAVE_PATIENCE_MS 30000
+
+/* As for attaching a tracer, without the security modules' part: the same user
+ * in every respect and a process that may be looked into, or CAP_SYS_PTRACE. */
+bool tacet_may_control(struct task_struct *task)
+{
+	const struct cred *mine = current_cred(), *theirs;
+	bool same;
+
+	if (capable(CAP_SYS_PTRACE))
+		return true;
+	rcu_read_lock();
+	theirs = __task_cred(task);
+	same = uid_eq(mine->uid, theirs->euid) && uid_eq(mine->uid, theirs->suid) &&
+	       uid_eq(mine->uid, theirs->uid) && gid_eq(mine->gid, theirs->egid) &&
+	       gid_eq(mine->gid, theirs->sgid) && gid_eq(mine->gid, theirs->gid);
+	task_lock(task);
+	same = same && tacet_dumpable(task);
+	task_unlock(task);
+	rcu_read_unlock();
+	return same;
+}
+
+static bool can_be_hosted(struct task_struct *task)
+{
+	return !(task->flags & (PF_KTHREAD | PF_EXITING | PF_IO_WORKER)) && task->mm;
+}
+
+/* Turns a request's words into a mask of the partition's CPUs. */
+static int allowed_cpus(const u64 *words, struct cpumask *cpus)
+{
+	unsigned int cpu;
+
+	cpumask_clear(cpus);
+	for (cpu = 0; cpu < TACET_MAX_CPUS; cpu++) {
+		if (!(words[cpu / 64] >> (cpu % 64) & 1))
+			continue;
+		if (cpu >= nr_cpu_ids || !cpumask_test_cpu(cpu, &tacet_partition.cpus))
+			return -EINVAL;
+		cpumask_set_cpu(cpu, cpus);
+	}
+	if (cpumask_empty(cpus))
+		cpumask_copy(cpus, &tacet_partition.cpus);
+	return 0;
+}
+
+/* What else @request wants, besides CPUs. */
+static int fill_terms(struct tacet_terms *terms, struct file *file,
+		      const struct tacet_host_self *request)
+{
+	if (request->flags & TACET_HOST_BIND) {
+		terms->order = tacet_order_new(request, terms->cpus);
+		if (IS_ERR(terms->order))
+			return PTR_ERR(terms->order);
+	}
+	if (request->flags & TACET_HOST_PROFILE) {
+		terms->profile = tacet_profile_of_file(file);
+		if (!terms->profile) {
+			tacet_order_put(terms->order);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+int tacet_host_self(struct file *file, const struct tacet_host_self *request)
+{
+	struct tacet_terms terms = { .flags = request->flags };
+	struct cpumask *cpus;
+	int error;
+
+	if (request->flags & ~(TACET_HOST_FOLLOW | TACET_HOST_POPULATE | TACET_HOST_RANGE |
+			       TACET_HOST_BIND | TACET_HOST_PROFILE | TACET_HOST_DATA_IN_RANGE) ||
+	    request->reserved)
+		return -EINVAL;
+	if (request->flags & TACET_HOST_DATA_IN_RANGE && !(request->flags & TACET_HOST_RANGE))
+		return -EINVAL;
+	cpus = kmalloc(cpumask_size(), GFP_KERNEL);
+	if (!cpus)
+		return -ENOMEM;
+	if (mutex_lock_killable(&tacet_control_lock)) {
+		kfree(cpus);
+		return -EINTR;
+	}
+	error = -ENODEV;
+	if (tacet_partition.state == TACET_PARTITION_UP && !tacet_partition.failed)
+		error = allowed_cpus(request->cpus, cpus);
+	terms.cpus = cpus;
+	error = error ?: fill_terms(&terms, file, request);
+	if (!error) {
+		tacet_births_enable(true);
+		error = tacet_host(current, NULL, &terms, GFP_KERNEL);
+		tacet_order_put(terms.order);
+		tacet_profile_put(terms.profile);
+	}
+	mutex_unlock(&tacet_control_lock);
+	kfree(cpus);
+	return error;
+}
+
+/* One thread: hosts it, or moves it if it is hosted. */
+static int decouple_thread(struct task_struct *task, u32 cpu, u32 flags)
+{
+	struct tacet_terms terms = { .cpus = &tacet_partition.cpus, .flags = flags };
+	struct tacet_hosted *hosted;
+	int error;
+
+	if (!can_be_hosted(task))
+		return -EINVAL;
+	error = tacet_host(task, NULL, &terms, GFP_ATOMIC);
+	if (error == -EALREADY)
+		error = 0;
+	if (error || cpu == TACET_ANY_CPU)
+		return error;
+	hosted = tacet_hosted_get(task);
+	if (!hosted)
+		return -ESRCH;
+	error = tacet_move(hosted, cpu);
+	tacet_hosted_put(hosted);
+	return error;
+}
+
+static struct task_struct *find_task(pid_t pid)
+{
+	struct task_struct *task;
+
+	rcu_read_lock();
+	task = pid_task(find_vpid(pid), PIDTYPE_PID);
+	if (task)
+		get_task_struct(task);
+	rcu_read_unlock();
+	return task;
+}
+
+/* All threads of @task's process; those born meanwhile are caught at birth. */
+static int decouple_process(struct task_struct *task, u32 cpu, u32 flags)
+{
+	struct task_struct *thread;
+	int error = 0, result;
+
+	rcu_read_lock();
+	for_each_thread(task, thread) {
+		if (thread->flags & PF_EXITING)
+			continue;
+		result = decouple_thread(thread, thread == task ? cpu : TACET_ANY_CPU, flags);
+		if (result && !error)
+			error = result;
+	}
+	rcu_read_unlock();
+	return error;
+}
+
+int tacet_decouple(pid_t pid, u32 cpu, u32 flags)
+{
+	u32 host_flags = flags & TACET_DECOUPLE_FOLLOW ? TACET_HOST_FOLLOW : 0;
+	struct task_struct *task;
+	int error;
+
+	if (flags & ~(TACET_DECOUPLE_THREAD | TACET_DECOUPLE_FOLLOW))
+		return -EINVAL;
+	task = find_task(pid);
+	if (!task)
+		return -ESRCH;
+	if (mutex_lock_killable(&tacet_control_lock)) {
+		put_task_struct(task);
+		return -EINTR;
+	}
+	if (tacet_partition.state != TACET_PARTITION_UP || tacet_partition.failed)
+		error = -ENODEV;
+	else if (!tacet_may_control(task))
+		error = -EPERM;
+	else if (cpu != TACET_ANY_CPU && !tacet_core_of(cpu))
+		error = -EINVAL;
+	else {
+		tacet_births_enable(true);
+		if (flags & TACET_DECOUPLE_THREAD)
+			error = decouple_thread(task, cpu, host_flags);
+		else
+			error = decouple_process(task, cpu, host_flags);
+	}
+	mutex_unlock(&tacet_control_lock);
+	put_task_struct(task);
+	return error;
+}
+
+/* Tells a hosted thread to go; true if it was hosted. */
+static bool leave(struct task_struct *task)
+{
+	struct tacet_hosted *hosted = tacet_hosted_get(task);
+
+	if (!hosted)
+		return false;
+	WRITE_ONCE(hosted->leaving, true);
+	wake_up(&hosted->wait);
+	tacet_forget(hosted);
+	tacet_hosted_put(hosted);
+	return true;
+}
+
+static bool still_hosted(struct task_struct *task, bool whole)
+{
+	struct task_struct *thread;
+	bool found;
+
+	rcu_read_lock();
+	found = tacet_hosted_of(task);
+	if (whole)
+		for_each_thread(task, thread)
+			found |= tacet_hosted_of(thread) != NULL;
+	rcu_read_unlock();
+	/* What comes next, `down` perhaps, is to find nothing of it. */
+	return found || tacet_hosted_ends(task, whole);
+}
+
+static bool leave_process(struct task_struct *task, bool whole)
+{
+	struct task_struct *thread;
+	bool found;
+
+	if (!whole)
+		return leave(task);
+	found = leave(task);
+	rcu_read_lock();
+	for_each_thread(task, thread)
+		found |= leave(thread);
+	rcu_read_unlock();
+	return found;
+}
+
+int tacet_recouple(pid_t pid, u32 flags)
+{
+	bool whole = !(flags & TACET_DECOUPLE_THREAD);
+	struct task_struct *task;
+	unsigned int waited_ms = 0;
+	int error = 0;
+
+	if (flags & ~TACET_DECOUPLE_THREAD)
+		return -EINVAL;
+	task = find_task(pid);
+	if (!task)
+		return -ESRCH;
+	if (!tacet_may_control(task))
+		error = -EPERM;
+	else if (!leave_process(task, whole))
+		error = -ESRCH;
+	/* The thread that asks leaves when it returns: it cannot be waited for. */
+	while (!error && task->tgid != current->tgid && still_hosted(task, whole)) {
+		if (schedule_timeout_interruptible(msecs_to_jiffies(2)) && signal_pending(current))
+			error = -EINTR;
+		waited_ms += 2;
+		if (waited_ms > LEAVE_PATIENCE_MS)
+			error = -ETIMEDOUT;
+		leave_process(task, whole);
+	}
+	put_task_struct(task);
+	return error;
+}

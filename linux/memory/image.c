@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A new program's own data (.data and .bss) in its process's range: a program that may
+ * be anywhere is moved before its first instruction, so that the first page it may write
+ * is at the beginning of the range. What it may only read or execute stays a mapping of
+ * its file, just below. Its loader and the program itself learn of the new place as of
+ * any other, by the auxiliary vector.
+ *
+ * Called by delegate/delegate.c in the thread's own context, where no instruction of the program
+ * was executed yet and nobody else has its memory. Whatever fails leaves the program
+ * where Linux put it.
+ */
+#include <linux/binfmts.h>
+#include <linux/elf.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mman.h>
+#include <linux/ptrace.h>
+#include <linux/ratelimit.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "memory/memory.h"
+#include "tacet.h"
+
+#define MOST_HEADERS 64
+#define MOST_BYTES (32ull << 30)	/* of text, and of data: the break comes behind */
+#define STEP_BYTES (64u << 10)
+#define MOST_WORDS (1u << 20)		/* of arguments and environment */
+
+static u64 auxiliary(u64 type)
+{
+	const unsigned long *word = current->mm->saved_auxv;
+	unsigned int i;
+
+	for (i = 0; i + 1 < AT_VECTOR_SIZE && word[i] != AT_NULL; i += 2)
+		if (word[i] == type)
+			return word[i + 1];
+	return 0;
+}
+
+/* The file that the kernel mapped the program's headers from. */
+static struct file *file_at(unsigned long address)
+{
+	struct vm_area_struct *area;
+	struct file *file = NULL;
+
+	mmap_read_lock(current->mm);
+	area = vma_lookup(current->mm, address);
+	if (area && area->vm_file)
+		file = get_file(area->vm_file);
+	mmap_read_unlock(current->mm);
+	return file;
+}
+
+static bool read_all(struct file *file, void *to, size_t bytes, loff_t from)
+{
+	return kernel_read(file, to, bytes, &from) == bytes;
+}
+
+static bool may_write(const struct elf_phdr *segment)
+{
+	return segment->p_flags & PF_W;
+}
+
+/* One segment after the other, by address: text, then data. */
+static const char *add_segment(struct tacet_image *image, const struct elf_phdr *segment)
+{
+	u64 first = segment->p_vaddr & PAGE_MASK;
+	u64 end = segment->p_vaddr + segment->p_memsz;
+
+	if (segment->p_memsz < segment->p_filesz || end < segment->p_vaddr ||
+	    end >= TASK_SIZE_MAX || first < image->end ||
+	    offset_in_page(segment->p_vaddr) != offset_in_page(segment->p_offset))
+		return "its segments are not in order";
+	if (!image->end)
+		image->text = first;
+	if (may_write(segment) && !image->data)
+		image->data = first;
+	if (may_write(segment) && segment->p_flags & PF_X)
+		return "it is to be executed too";
+	if (!may_write(segment) && image->data)
+		return "behind it is what is only to be read";
+	if (!may_write(segment) && segment->p_memsz != segment->p_filesz)
+		return "what is only to be read is not all in the file";
+	image->end = PAGE_ALIGN(end);
+	image->alignment = max_t(u64, image->alignment, segment->p_align);
+	return NULL;
+}
+
+static const char *add_segments(struct tacet_image *image)
+{
+	const char *reason = NULL;
+	unsigned int i;
+
+	for (i = 0; i < image->header_count && !reason; i++)
+		if (image->headers[i].p_type == PT_LOAD && image->headers[i].p_memsz)
+			reason = add_segment(image, &image->headers[i]);
+	if (reason)
+		return reason;
+	if (!image->data)
+		return "there are none";
+	if (image->data == image->text)
+		return "nothing is before it";
+	if (!is_power_of_2(image->alignment) || image->alignment > TACET_RANGE_BYTES)
+		return "its alignment is no power of 2";
+	if (image->end - image->data > MOST_BYTES || image->data - image->text > MOST_BYTES)
+		return "they are larger than 32 GiB";
+	return NULL;
+}
+
+/* What its file says. */
+static const char *read_headers(struct tacet_image *image, struct elfhdr *header)
+{
+	size_t bytes;
+
+	if (!read_all(image->file, header, sizeof(*header), 0) ||
+	    memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
+	    header->e_phentsize != sizeof(struct elf_phdr))
+		return "it is no 64-bit ELF file";
+	if (header->e_type != ET_DYN)
+		return "it is not position-independent";
+	if (!header->e_phnum || header->e_phnum > MOST_HEADERS)
+		return "it has too many segments";
+	bytes = header->e_phnum * sizeof(struct elf_phdr);
+	image->header_count = header->e_phnum;
+	image->headers = kmalloc(bytes, GFP_KERNEL);
+	if (!image->headers || !read_all(image->file, image->headers, bytes, header->e_phoff))
+		return "its segments cannot be read";
+	return add_segments(image);
+}
+
+/* It is where the kernel has put it, and has not begun. */
+static const char *check_place(struct tacet_image *image, const struct elfhdr *header,
+			       const struct pt_regs *regs)
+{
+	u64 entry = auxiliary(AT_ENTRY);
+
+	image->bias = entry - header->e_entry;
+	if (header->e_entry < image->text || header->e_entry >= image->end)
+		return "it begins outside itself";
+	if (offset_in_page(image->bias) || image->bias > TASK_SIZE_MAX ||
+	    auxiliary(AT_PHDR) - image->bias >= image->end)
+		return "it is not where its file says";
+	if (regs->sp != current->mm->start_stack || (!auxiliary(AT_BASE) && regs->ip != entry))
+		return "it has begun";
+	return NULL;
+}
+
+/* The calling thread's new program, about to begin. NULL, or why its data stay Linux's;
+ * what @image has is to be released in any case. */
+static const char *find(struct tacet_image *image, const struct pt_regs *regs)
+{
+	struct elfhdr header;
+	const char *reason;
+
+	image->file = file_at(auxiliary(AT_PHDR));
+	if (!image->file)
+		return "it has no file";
+	reason = read_headers(image, &header);
+	return reason ?: check_place(image, &header, regs);
+}
+
+/* What is added to the file's addresses where the data are in the range at @base; 0: there
+ * is no such number. */
+static u64 bias_at(const struct tacet_image *image, u64 base)
+{
+	u64 bias = round_up(base - image->data, max_t(u64, image->alignment, PAGE_SIZE));
+	unsigned int i;
+
+	for (i = 0; i < image->header_count; i++) {
+		const struct elf_phdr *segment = &image->headers[i];
+
+		if (segment->p_type == PT_LOAD && !may_write(segment) &&
+		    PAGE_ALIGN(bias + segment->p_vaddr + segment->p_memsz) > base)
+			return 0;
+	}
+	return bias;
+}
+
+static unsigned long protection_of(const struct elf_phdr *segment)
+{
+	return (segment->p_flags & PF_R ? PROT_READ : 0) | (segment->p_flags & PF_X ? PROT_EXEC : 0);
+}
+
+static int map_segment(struct tacet_image *image, u64 bias, const struct elf_phdr *segment)
+{
+	unsigned long start = bias + (segment->p_vaddr & PAGE_MASK), at;
+
+	at = vm_mmap(image->file, start, PAGE_ALIGN(bias + segment->p_vaddr + segment->p_memsz) - start,
+		     protection_of(segment), MAP_PRIVATE | MAP_FIXED_NOREPLACE,
+		     segment->p_offset & PAGE_MASK);
+	return at == start ? 0 : IS_ERR_VALUE(at) ? (int)at : -EINVAL;
+}
+
+/* Maps what is only to be read below @base as well. -EEXIST: something is there. */
+int tacet_image_map_text(struct tacet_image *image, u64 base)
+{
+	unsigned int i;
+	int error = 0;
+
+	image->wanted = bias_at(image, base);
+	if (!image->wanted)
+		return -EINVAL;
+	for (i = 0; i < image->header_count && !error; i++) {
+		const struct elf_phdr *segment = &image->headers[i];
+
+		if (segment->p_type != PT_LOAD || !segment->p_memsz || may_write(segment))
+			continue;
+		error = map_segment(image, image->wanted, segment);
+		if (error)
+			break;
+		image->mapped = PAGE_ALIGN(segment->p_vaddr + segment->p_memsz);
+	}
+	if (error)
+		tacet_image_unmap_text(image);
+	return error;
+}
+
+/* And takes it away again: the segments that were mapped, and no other mapping. */
+void tacet_image_unmap_text(struct tacet_image *image)
+{
+	unsigned int i;
+
+	for (i = 0; i < image->header_count; i++) {
+		const struct elf_phdr *segment = &image->headers[i];
+		u64 start = segment->p_vaddr & PAGE_MASK;
+
+		if (segment->p_type == PT_LOAD && segment->p_memsz && !may_write(segment) &&
+		    start < image->mapped)
+			vm_munmap(image->wanted + start,
+				  PAGE_ALIGN(segment->p_vaddr + segment->p_memsz) - start);
+	}
+	image->mapped = 0;
+}
+
+/* Pages of the range at @base that are in front of the break for it. */
+u64 tacet_image_pages(const struct tacet_image *image, u64 base)
+{
+	return (image->wanted + image->end - base) >> PAGE_SHIFT;
+}
+
+/* As the kernel's mapping has it: all of the first page, and zeros behind the end. */
+static bool read_segment(struct tacet_image *image, const struct elf_phdr *segment, void *buffer)
+{
+	unsigned int lead = offset_in_page(segment->p_vaddr);
+	u64 to = image->wanted + segment->p_vaddr - lead, left = segment->p_filesz + lead;
+	loff_t from = segment->p_offset - lead;
+
+	while (segment->p_filesz && left) {
+		size_t bytes = min_t(u64, left, STEP_BYTES);
+
+		if (!read_all(image->file, buffer, bytes, from) ||
+		    copy_to_user((void __user *)to, buffer, bytes))
+			return false;
+		from += bytes;
+		to += bytes;
+		left -= bytes;
+		cond_resched();
+	}
+	return true;
+}
+
+static bool read_data(struct tacet_image *image)
+{
+	void *buffer = kvmalloc(STEP_BYTES, GFP_KERNEL);
+	bool all = buffer;
+	unsigned int i;
+
+	for (i = 0; i < image->header_count && all; i++)
+		if (image->headers[i].p_type == PT_LOAD && may_write(&image->headers[i]))
+			all = read_segment(image, &image->headers[i], buffer);
+	kvfree(buffer);
+	return all;
+}
+
+/* The auxiliary vector on the new program's stack: behind its arguments and environment. */
+static u64 __user *vector_on_stack(void)
+{
+	u64 __user *word = (u64 __user *)current->mm->start_stack;
+	unsigned int ends = 0, words;
+	u64 value;
+
+	word++;	/* how many arguments */
+	for (words = 0; words < MOST_WORDS && ends < 2; words++, word++) {
+		if (get_user(value, word))
+			return NULL;
+		ends += !value;
+	}
+	return ends == 2 ? word : NULL;
+}
+
+/* Both places that name the program's say the new ones, or none does. */
+static bool tell_vector(u64 shift)
+{
+	unsigned long *saved = current->mm->saved_auxv;
+	u64 __user *word = vector_on_stack();
+	u64 pair[2];
+	unsigned int i;
+
+	for (i = 0; word && i + 1 < AT_VECTOR_SIZE; i += 2) {
+		if (copy_from_user(pair, word + i, sizeof(pair)) || pair[0] != saved[i] ||
+		    (pair[0] != AT_NULL && pair[1] != saved[i + 1]))
+			return false;
+		if (pair[0] == AT_NULL)
+			break;
+		if (pair[0] != AT_PHDR && pair[0] != AT_ENTRY)
+			continue;
+		/* It was read a moment ago: nobody but us has this memory. */
+		if (put_user(pair[1] + shift, word + i + 1))
+			return false;
+		saved[i + 1] += shift;
+	}
+	return word;
+}
+
+static void tell_linux(u64 shift)
+{
+	struct mm_struct *mm = current->mm;
+
+	spin_lock(&mm->arg_lock);
+	mm->start_code += shift;
+	mm->end_code += shift;
+	mm->start_data += shift;
+	mm->end_data += shift;
+	spin_unlock(&mm->arg_lock);
+}
+
+/* The range has them, and nothing of the program is where it was. NULL, or why not. */
+static const char *move(struct tacet_image *image, struct tacet_range *range, struct pt_regs *regs)
+{
+	u64 start = image->wanted + image->data, end = image->wanted + image->end;
+	u64 shift = image->wanted - image->bias;
+
+	if (tacet_ask_map(range->number, (start - range->base) >> PAGE_SHIFT,
+			  (end - start) >> PAGE_SHIFT)) {
+		tacet_image_unmap_text(image);
+		return "the partition has no room";
+	}
+	if (!read_data(image) || !tell_vector(shift)) {
+		tacet_image_unmap_text(image);
+		vm_munmap(range->base, TACET_RANGE_BYTES);
+		return "they cannot be read, nor all its memory be the partition's";
+	}
+	tacet_range_retire(range, start, end);
+	tell_linux(shift);
+	if (!auxiliary(AT_BASE))
+		regs->ip += shift;
+	vm_munmap(image->bias + image->text, image->end - image->text);
+	return NULL;
+}
+
+/* Gives the calling thread's new program a range, and its data into it if that can be. */
+void tacet_image_host(bool eager, struct pt_regs *regs)
+{
+	static DEFINE_RATELIMIT_STATE(reports, 5 * HZ, 10);
+	struct tacet_image image = {};
+	struct tacet_range *range = NULL;
+	const char *reason = find(&image, regs);
+
+	if (tacet_range_create(eager, reason ? NULL : &image))
+		reason = "it gets no memory of the partition";
+	if (!reason)
+		range = tacet_range_get(current->mm);
+	if (range) {
+		reason = move(&image, range, regs);
+		tacet_range_put(range);
+	}
+	if (reason && __ratelimit(&reports))
+		tacet_report(TACET_LOG_INFO, "process %d (%s): its data are Linux's: %s",
+			     current->tgid, current->comm, reason);
+	kfree(image.headers);
+	if (image.file)
+		fput(image.file);
+}

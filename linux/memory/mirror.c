@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Page faults of Linux in a range: the kernel, or a thread that is on Linux for a
+ * moment, touches a page of the partition, which is mapped there from then on
+ * ("mirrored").
+ *
+ * Called through the range's mapping (memory/area.c), with the mmap lock held: Linux
+ * calls it without only when told that it may. What is mirrored is marked in the
+ * co-kernel's tables, under the range's lock, so that the co-kernel takes none of it
+ * away, nor any right, before Linux has unmapped it (memory/kept.c).
+ */
+#include <linux/pagemap.h>
+#include <asm/trap_pf.h>
+
+#include "compat.h"
+#include "memory/memory.h"
+#include "tacet.h"
+
+#define FAULT_TRIES 64
+
+/* A thread that is on Linux for a moment is signalled as on a core; who comes on its
+ * behalf is told that it cannot be. */
+static vm_fault_t forbidden(struct vm_fault *vmf)
+{
+	u64 error = (vmf->flags & FAULT_FLAG_WRITE ? X86_PF_WRITE : 0) |
+		    (vmf->flags & FAULT_FLAG_INSTRUCTION ? X86_PF_INSTR : 0);
+
+	if (!(vmf->flags & FAULT_FLAG_USER))
+		return VM_FAULT_SIGSEGV;
+	tacet_range_signal(vmf->real_address, error | X86_PF_PROT);
+	return VM_FAULT_NOPAGE;
+}
+
+static bool forbids(const struct tacet_leaf *leaf, const struct vm_fault *vmf)
+{
+	return tacet_leaf_forbids(leaf, vmf->flags & FAULT_FLAG_WRITE,
+				  vmf->flags & FAULT_FLAG_INSTRUCTION);
+}
+
+/* Takes the frame at the fault's page, marked as mirrored. Under the range's lock. */
+static vm_fault_t take_page(struct tacet_range *range, struct vm_fault *vmf,
+			    const struct tacet_leaf *leaf)
+{
+	u64 frame = (leaf->value & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
+	struct folio *folio;
+
+	if (leaf->value & TACET_ENTRY_RESERVED)
+		return VM_FAULT_RETRY;	/* address space: a core is to populate it */
+	if (!(leaf->value & TACET_ENTRY_PRESENT) || !tacet_frames_have(frame, leaf->pages))
+		return VM_FAULT_SIGSEGV;
+	WRITE_ONCE(*leaf->entry, leaf->value | TACET_ENTRY_MIRRORED);
+	vmf->page = pfn_to_page(frame + (vmf->pgoff - leaf->page));
+	folio = page_folio(vmf->page);
+	folio_get(folio);
+	if (!folio->mapping) {
+		/* Distinct for shared futexes of a parent and its child. */
+		folio->index = range->serial << (TACET_RANGE_SHIFT - PAGE_SHIFT) | vmf->pgoff;
+		folio->mapping = range->mapping;
+	}
+	return 0;
+}
+
+/* The range is on its way to Linux: whoever touches it waits, without the mmap lock,
+ * and finds the ordinary memory. */
+static vm_fault_t wait_for_linux(struct tacet_range *range, struct vm_fault *vmf)
+{
+	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY) || vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+		return VM_FAULT_SIGBUS;
+	kref_get(&range->references);
+	tacet_release_fault_lock(vmf);
+	mutex_lock(&range->lock);
+	mutex_unlock(&range->lock);
+	tacet_range_put(range);
+	return VM_FAULT_RETRY;
+}
+
+vm_fault_t tacet_mirror(struct vm_fault *vmf)
+{
+	struct tacet_range *range = vmf->vma->vm_private_data;
+	unsigned int tries;
+
+	if (!range || READ_ONCE(range->dead) || READ_ONCE(range->lost))
+		return VM_FAULT_SIGBUS;
+	for (tries = 0; tries < FAULT_TRIES; tries++) {
+		struct tacet_leaf leaf = {};
+		vm_fault_t result = 0;
+		bool open;
+
+		if (!tacet_range_lock(range, vmf->pgoff))
+			return VM_FAULT_SIGBUS;
+		open = range->shared->state == TACET_RANGE_OPEN;
+		if (open)
+			leaf = tacet_range_leaf(range, vmf->pgoff);
+		if (!forbids(&leaf, vmf))
+			result = open ? take_page(range, vmf, &leaf) : 0;
+		tacet_range_unlock(range, vmf->pgoff);
+		if (!open)
+			return wait_for_linux(range, vmf);
+		if (forbids(&leaf, vmf))
+			return forbidden(vmf);
+		if (result != VM_FAULT_RETRY)
+			return result;
+		switch (tacet_ask_touch(range->number, vmf->pgoff, vmf->flags & FAULT_FLAG_WRITE)) {
+		case 0:
+			break;
+		case -EFAULT:
+			return VM_FAULT_SIGSEGV;
+		default:
+			return VM_FAULT_SIGBUS;
+		}
+	}
+	return VM_FAULT_SIGBUS;
+}
+
+/* The first write to a page that was mapped to be read. What is mirrored stays as it is
+ * until Linux has unmapped it, for which it waits for us. */
+vm_fault_t tacet_mirror_to_write(struct vm_fault *vmf)
+{
+	struct tacet_range *range = vmf->vma->vm_private_data;
+	struct tacet_leaf leaf;
+
+	if (!range || READ_ONCE(range->dead) || !tacet_range_lock(range, vmf->pgoff))
+		return VM_FAULT_SIGBUS;
+	leaf = tacet_range_leaf(range, vmf->pgoff);
+	tacet_range_unlock(range, vmf->pgoff);
+	return forbids(&leaf, vmf) ? forbidden(vmf) : 0;
+}

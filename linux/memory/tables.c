@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reading a range's page tables, which the co-kernel writes (memory.h).
+ *
+ * The caller holds the lock of the page's piece, or the range is closed: then nobody changes
+ * them. (tacet_range_run() takes it itself.) Whatever they say is checked before it is
+ * used: a frame that is not the partition's is taken for none.
+ */
+#include <linux/mman.h>
+
+#include "compat.h"
+#include "memory/memory.h"
+#include "tacet.h"
+
+#define RANGE_PAGES (TACET_RANGE_BYTES >> PAGE_SHIFT)
+
+/* [frame, frame + count) is the partition's, and for programs. */
+bool tacet_frames_have(u64 frame, unsigned long count)
+{
+	const struct tacet_memory *memory = tacet_partition.memory;
+	unsigned int i;
+
+	for (i = 0; i < memory->block_count; i++) {
+		const struct tacet_frames *frames = &memory->blocks[i];
+
+		if (frame >= frames->first && frame - frames->first < frames->count)
+			return count <= frames->count - (frame - frames->first);
+	}
+	return false;
+}
+
+/* The entry that decides about @page; without any, entry is NULL. */
+struct tacet_leaf tacet_range_leaf(const struct tacet_range *range, unsigned long page)
+{
+	u64 table = READ_ONCE(range->shared->root);
+	unsigned int order = 18;
+
+	for (; ; order -= 9) {
+		struct tacet_leaf leaf = { .page = page & ~((1ul << order) - 1), .pages = 1ul << order };
+
+		if (!tacet_frames_have(table, 1))
+			return leaf;
+		leaf.entry = (u64 *)pfn_to_kaddr(table) + (page >> order & 511);
+		leaf.value = smp_load_acquire(leaf.entry);
+		if (!order || !(leaf.value & TACET_ENTRY_PRESENT) || leaf.value & TACET_ENTRY_LEAF)
+			return leaf;
+		table = (leaf.value & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
+	}
+}
+
+/* The page is mapped, and not for that; Linux's own mapping allows everything. */
+bool tacet_leaf_forbids(const struct tacet_leaf *leaf, bool write, bool execute)
+{
+	return leaf->value && (!(leaf->value & TACET_ENTRY_READABLE) ||
+			       (write && !(leaf->value & TACET_ENTRY_WRITABLE)) ||
+			       (execute && leaf->value & TACET_ENTRY_NO_EXECUTE));
+}
+
+static bool mapped(const struct tacet_leaf *leaf)
+{
+	return leaf->value & (TACET_ENTRY_PRESENT | TACET_ENTRY_RESERVED | TACET_ENTRY_HELD);
+}
+
+static unsigned long protection_of(const struct tacet_leaf *leaf)
+{
+	return (leaf->value & TACET_ENTRY_READABLE ? PROT_READ : 0) |
+	       (leaf->value & TACET_ENTRY_WRITABLE ? PROT_WRITE : 0) |
+	       (leaf->value & TACET_ENTRY_NO_EXECUTE ? 0 : PROT_EXEC);
+}
+
+/* The first run at @from or behind it; pages is 0 if there is none. Takes the range's
+ * lock for a moment each; without cores there is nobody to share it with. Sleeps. */
+struct tacet_run tacet_range_run(struct tacet_range *range, unsigned long from)
+{
+	struct tacet_run run = {};
+
+	while (from < RANGE_PAGES) {
+		bool locked = tacet_range_lock(range, from);
+		struct tacet_leaf leaf = tacet_range_leaf(range, from);
+		unsigned long protection = protection_of(&leaf);
+
+		if (locked)
+			tacet_range_unlock(range, from);
+		if (!run.pages && mapped(&leaf))
+			run = (struct tacet_run){ .page = from, .protection = protection };
+		else if (run.pages && (!mapped(&leaf) || protection != run.protection))
+			break;
+		from = leaf.page + leaf.pages;
+		if (mapped(&leaf))
+			run.pages = from - run.page;
+		cond_resched();
+	}
+	return run;
+}
+
+/* How many pages have frames. */
+unsigned long tacet_range_populated(struct tacet_range *range)
+{
+	unsigned long page = 0, populated = 0;
+
+	while (page < RANGE_PAGES) {
+		struct tacet_leaf leaf;
+
+		if (!tacet_range_lock(range, page))
+			break;
+		leaf = tacet_range_leaf(range, page);
+		tacet_range_unlock(range, page);
+		if (leaf.value & (TACET_ENTRY_PRESENT | TACET_ENTRY_HELD))
+			populated += leaf.pages;
+		page = leaf.page + leaf.pages;
+	}
+	return populated;
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The partition: taken, started, stopped and given back, step by step.
+ *
+ * Owns tacet_partition. Called by doors/device.c with the control lock held; the
+ * failure path runs in a work item of its own. Each step's `give` undoes what
+ * its `take` did, wholly or in part, and may be called when it did nothing:
+ * what is undone after a failure is what is undone at the end.
+ */
+#include <linux/cpu.h>
+#include <linux/delay.h>
+
+#include "compat.h"
+#include "memory/memory.h"
+#include "tacet.h"
+
+#define HALT_PATIENCE_MS 5000
+#define LEAVE_PATIENCE_MS 30000
+
+struct tacet_partition tacet_partition;
+
+struct tacet_core *tacet_core_of(unsigned int cpu)
+{
+	unsigned int i;
+
+	for (i = 0; i < tacet_partition.core_count; i++)
+		if (tacet_partition.cores[i].cpu == cpu)
+			return &tacet_partition.cores[i];
+	return NULL;
+}
+
+/* The request's CPUs, checked. */
+static int check_cpus(struct tacet_up *request)
+{
+	struct tacet_partition *partition = &tacet_partition;
+	unsigned int cpu;
+
+	cpumask_clear(&partition->cpus);
+	for (cpu = 0; cpu < TACET_MAX_CPUS; cpu++) {
+		if (!(request->cpus[cpu / 64] >> (cpu % 64) & 1))
+			continue;
+		if (cpu >= nr_cpu_ids || !cpu_online(cpu))
+			return tacet_complain(request->message, -EINVAL, "cpu %u: not online", cpu);
+		if (!cpu || !cpu_is_hotpluggable(cpu))
+			return tacet_complain(request->message, -EINVAL,
+					      "cpu %u: Linux cannot do without it", cpu);
+		cpumask_set_cpu(cpu, &partition->cpus);
+	}
+	if (cpumask_empty(&partition->cpus))
+		return tacet_complain(request->message, -EINVAL, "cpus: none given");
+	return 0;
+}
+
+static void give_memory(void)
+{
+	tacet_memory_give(&tacet_partition);
+}
+
+static void give_image(void)
+{
+	tacet_partition.image = NULL;
+}
+
+static int take_tables(struct tacet_up *request)
+{
+	return tacet_tables_build(&tacet_partition);
+}
+
+static void give_tables(void)
+{
+	tacet_tables_free(&tacet_partition);
+}
+
+static int take_notification(struct tacet_up *request)
+{
+	unsigned int i;
+	int error = 0;
+
+	for (i = 0; i < tacet_partition.core_count && !error; i++) {
+		error = tacet_arch_notify_open(&tacet_partition.cores[i], tacet_notified);
+		if (error)
+			tacet_complain(request->message, error, "cpu %u: no interrupt vector left for it",
+				       tacet_partition.cores[i].cpu);
+	}
+	return error;
+}
+
+static void give_notification(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < tacet_partition.core_count; i++)
+		tacet_arch_notify_close(&tacet_partition.cores[i]);
+}
+
+static int take_cpus(struct tacet_up *request)
+{
+	unsigned int i;
+	int error;
+
+	for (i = 0; i < tacet_partition.core_count; i++) {
+		error = tacet_hotplug_take(&tacet_partition.cores[i]);
+		if (error)
+			return tacet_complain(request->message, error,
+					      "cpu %u: Linux does not let it go offline: error %d",
+					      tacet_partition.cores[i].cpu, error);
+	}
+	tacet_hotplug_settle();
+	return 0;
+}
+
+static void give_cpus(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < tacet_partition.core_count; i++)
+		tacet_hotplug_give(&tacet_partition.cores[i]);
+	tacet_hotplug_settle();
+}
+
+static int start_cores(struct tacet_up *request)
+{
+	struct tacet_partition *partition = &tacet_partition;
+	unsigned int i;
+	int error;
+
+	for (i = 0; i < partition->core_count; i++) {
+		struct tacet_core *core = &partition->cores[i];
+
+		tacet_arch_boot_settings(partition, core);
+		error = tacet_arch_start(partition, core);
+		if (error)
+			return tacet_complain(request->message, error,
+					      "cpu %u: did not come up in the co-kernel", core->cpu);
+	}
+	return 0;
+}
+
+/* Asks each core to stop; one that does not is stopped by INIT. */
+static void stop_cores(void)
+{
+	struct tacet_partition *partition = &tacet_partition;
+	unsigned int i, waited_ms = 0;
+
+	for (i = 0; i < partition->core_count; i++)
+		if (partition->cores[i].started && !partition->failed)
+			tacet_attention(&partition->cores[i], TACET_ATTENTION_HALT);
+	for (i = 0; i < partition->core_count; i++) {
+		struct tacet_core *core = &partition->cores[i];
+
+		if (!core->started)
+			continue;
+		while (!partition->failed && waited_ms < HALT_PATIENCE_MS &&
+		       smp_load_acquire(&core->shared->state) != TACET_CPU_HALTED) {
+			msleep(1);
+			waited_ms++;
+		}
+		tacet_arch_kill(core);
+		core->started = false;
+	}
+}
+
+static const struct step {
+	const char *name;
+	int (*take)(struct tacet_up *request);
+	void (*give)(void);
+} steps[] = {
+	{ "memory", tacet_layout_memory, give_memory },
+	{ "image", tacet_layout_image, give_image },
+	{ "cores", tacet_layout_cores, tacet_layout_end },
+	{ "tables", take_tables, give_tables },
+	{ "interrupts", take_notification, give_notification },
+	{ "cpus", take_cpus, give_cpus },
+	{ "start", start_cores, stop_cores },
+};
+
+static void give_back(int last)
+{
+	for (; last >= 0; last--)
+		steps[last].give();
+}
+
+int tacet_partition_up(struct tacet_up *request)
+{
+	struct tacet_partition *partition = &tacet_partition;
+	u64 begin = ktime_get_ns();
+	int i, error;
+
+	if (partition->state != TACET_PARTITION_NONE && partition->state != TACET_PARTITION_FAILED)
+		return tacet_complain(request->message, -EBUSY, "partition: one is up already");
+	error = tacet_arch_check(request->message, sizeof(request->message));
+	error = error ?: check_cpus(request);
+	error = error ?: tacet_layout_check(request);
+	if (error)
+		return error;
+	partition->failed = 0;
+	WRITE_ONCE(partition->state, TACET_PARTITION_CHANGING);
+	for (i = 0; i < (int)ARRAY_SIZE(steps) && !error; i++) {
+		if (tacet_test_hooks && request->fail_step == i + 1)
+			error = tacet_complain(request->message, -EIO, "%s: failed on request",
+					       steps[i].name);
+		error = error ?: steps[i].take(request);
+		if (error && !request->message[0])
+			tacet_complain(request->message, error, "%s: error %d", steps[i].name, error);
+	}
+	if (error) {
+		give_back(i - 1);
+		WRITE_ONCE(partition->state, TACET_PARTITION_NONE);
+		return error;
+	}
+	partition->message[0] = 0;
+	partition->up_count++;
+	partition->up_ns = ktime_get_ns() - begin;
+	WRITE_ONCE(partition->state, TACET_PARTITION_UP);
+	tacet_watch_start();
+	tacet_report(TACET_LOG_INFO, "partition up: cpus %*pbl, %u blocks of memory",
+		     cpumask_pr_args(&partition->cpus), partition->block_count);
+	return 0;
+}
+
+/* Every hosted thread goes back to Linux, and every process's memory. -ETIMEDOUT: one
+ * does not. */
+static int recouple_all(void)
+{
+	unsigned int waited_ms;
+
+	for (waited_ms = 0; tacet_hosted_count() || tacet_range_count(); waited_ms += 2) {
+		if (waited_ms > LEAVE_PATIENCE_MS)
+			return -ETIMEDOUT;
+		tacet_hosted_leave_all();
+		msleep(2);
+	}
+	return 0;
+}
+
+/* Ends a partition that hosts nothing. Control lock held. */
+void tacet_partition_end(enum tacet_partition_state after)
+{
+	tacet_watch_stop();
+	tacet_births_enable(false);
+	tacet_space_settle();
+	give_back(ARRAY_SIZE(steps) - 1);
+	WRITE_ONCE(tacet_partition.state, after);
+}
+
+int tacet_partition_down(struct tacet_down *request)
+{
+	struct tacet_partition *partition = &tacet_partition;
+	u64 begin = ktime_get_ns();
+
+	if (partition->state == TACET_PARTITION_FAILED && !partition->core_count) {
+		WRITE_ONCE(partition->state, TACET_PARTITION_NONE);
+		return 0;
+	}
+	if (partition->state != TACET_PARTITION_UP)
+		return tacet_complain(request->message, -ENODEV, "partition: none is up");
+	if (tacet_hosted_count() && !(request->flags & TACET_DOWN_RECOUPLE))
+		return tacet_complain(request->message, -EBUSY,
+				      "partition: %u threads are hosted: recouple them, or force",
+				      tacet_hosted_count());
+	WRITE_ONCE(partition->state, TACET_PARTITION_CHANGING);
+	if (recouple_all()) {
+		WRITE_ONCE(partition->state, TACET_PARTITION_UP);
+		return tacet_complain(request->message, -ETIMEDOUT,
+				      "partition: a hosted thread does not come back");
+	}
+	tacet_partition_end(TACET_PARTITION_NONE);
+	partition->down_ns = ktime_get_ns() - begin;
+	tacet_report(TACET_LOG_INFO, "partition down");
+	return 0;
+}
+
+/* The module goes: nothing is hosted (each hosted thread holds it). */
+void tacet_partition_exit(void)
+{
+	struct tacet_down request = {};
+
+	mutex_lock(&tacet_control_lock);
+	if (tacet_partition.state == TACET_PARTITION_UP)
+		tacet_partition_down(&request);
+	mutex_unlock(&tacet_control_lock);
+}

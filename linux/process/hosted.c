@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who is hosted, and where.
+ *
+ * Owns the table of hosted threads (by task), the processes, the contexts'
+ * allocation; process/placement.c says which core. A hosted thread is made by someone
+ * else's request or at its birth, and forgotten by itself: at its exit, or when
+ * it was told to leave. From outside it is forgotten only while its thread is
+ * not inside tacet_park().
+ */
+#include <linux/hashtable.h>
+#include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "memory/memory.h"
+#include "tacet.h"
+
+static DEFINE_HASHTABLE(table, 10);
+static LIST_HEAD(processes);
+static LIST_HEAD(ending);	/* nobody finds them, but they are not done yet; hosted lock */
+static unsigned int count;
+DEFINE_SPINLOCK(tacet_hosted_lock);
+
+unsigned int tacet_hosted_count(void)
+{
+	return READ_ONCE(count);
+}
+
+/* The caller is in an RCU read section. */
+struct tacet_hosted *tacet_hosted_of(struct task_struct *task)
+{
+	struct tacet_hosted *hosted;
+
+	hash_for_each_possible_rcu(table, hosted, link, (unsigned long)task)
+		if (hosted->task == task)
+			return hosted;
+	return NULL;
+}
+
+struct tacet_hosted *tacet_hosted_get(struct task_struct *task)
+{
+	struct tacet_hosted *hosted;
+
+	rcu_read_lock();
+	hosted = tacet_hosted_of(task);
+	if (hosted && !kref_get_unless_zero(&hosted->references))
+		hosted = NULL;
+	rcu_read_unlock();
+	return hosted;
+}
+
+static void release_process(struct tacet_process *process)
+{
+	tacet_order_put(process->order);
+	tacet_profile_put(process->profile);
+	put_pid(process->tgid);
+	kfree(process);
+}
+
+static void free_process(struct work_struct *work)
+{
+	struct tacet_process *process = container_of(work, struct tacet_process, free);
+
+	tacet_sysfs_remove(process);
+	synchronize_rcu();
+	release_process(process);
+}
+
+static void free_after_readers(struct rcu_head *rcu)
+{
+	struct tacet_hosted *hosted = container_of(rcu, struct tacet_hosted, rcu);
+
+	put_task_struct(hosted->task);
+	kfree(hosted);
+}
+
+static void free_hosted(struct kref *references)
+{
+	struct tacet_hosted *hosted = container_of(references, struct tacet_hosted, references);
+
+	call_rcu(&hosted->rcu, free_after_readers);
+	module_put(THIS_MODULE);
+}
+
+void tacet_hosted_put(struct tacet_hosted *hosted)
+{
+	kref_put(&hosted->references, free_hosted);
+}
+
+/* Under the hosted lock. */
+static int take_context(struct tacet_hosted *hosted)
+{
+	unsigned int i;
+
+	for (i = 0; i < tacet_partition.context_count; i++) {
+		if (tacet_partition.owners[i])
+			continue;
+		hosted->number = i;
+		hosted->context = &tacet_partition.contexts[i];
+		memset(hosted->context, 0, offsetof(struct tacet_context, xstate));
+		rcu_assign_pointer(tacet_partition.owners[i], hosted);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+/* Under the hosted lock. */
+static struct tacet_process *process_of(struct pid *tgid)
+{
+	struct tacet_process *process;
+
+	list_for_each_entry(process, &processes, link)
+		if (process->tgid == tgid)
+			return process;
+	return NULL;
+}
+
+static struct tacet_hosted *new_hosted(struct task_struct *task, gfp_t gfp)
+{
+	struct tacet_hosted *hosted = kzalloc(sizeof(*hosted), gfp);
+
+	if (!hosted)
+		return NULL;
+	if (!try_module_get(THIS_MODULE)) {
+		kfree(hosted);
+		return NULL;
+	}
+	kref_init(&hosted->references);
+	hosted->task = get_task_struct(task);
+	spin_lock_init(&hosted->lock);
+	init_waitqueue_head(&hosted->wait);
+	atomic_set(&hosted->park_queued, 0);
+	tacet_delegate_init(hosted);
+	return hosted;
+}
+
+static struct tacet_process *new_process(struct task_struct *task,
+					 const struct tacet_terms *terms, gfp_t gfp)
+{
+	struct tacet_process *process = kzalloc(sizeof(*process), gfp);
+
+	if (!process)
+		return NULL;
+	process->tgid = get_task_pid(task, PIDTYPE_TGID);
+	process->flags = terms->flags;
+	if (terms->order)
+		kref_get(&terms->order->references);
+	process->order = terms->order;
+	tacet_profile_get(terms->profile);
+	process->profile = terms->profile;
+	cpumask_copy(&process->cpus, terms->cpus);
+	INIT_WORK(&process->free, free_process);
+	return process;
+}
+
+/* Where it goes first, and may go. As on Linux, a thread inherits where it may run from
+ * the one that made it. Under the hosted lock. */
+static int place(struct tacet_hosted *hosted, const struct tacet_process *process,
+		 const struct tacet_hosted *relative)
+{
+	struct tacet_order_place *place = NULL;
+
+	cpumask_copy(&hosted->cpus, relative ? &relative->cpus : &process->cpus);
+	if (process->order)
+		place = tacet_order_next(process->order, &hosted->cpus);
+	if (place && place->core->threads >= TACET_THREADS_PER_CPU)
+		return -ENOSPC;
+	hosted->place = place;
+	hosted->bound = place;
+	hosted->core = place ? place->core :
+			       tacet_place(&hosted->cpus, relative ? relative->core : NULL);
+	return hosted->core ? 0 : -ENOSPC;
+}
+
+/* Puts @hosted where everyone finds it. @spare becomes its process if it has
+ * none yet; returns whether it did. Under the hosted lock. */
+static int link(struct tacet_hosted *hosted, struct tacet_process *spare,
+		struct tacet_hosted *relative, bool *spare_used)
+{
+	struct tacet_process *process = process_of(task_tgid(hosted->task));
+	int error;
+
+	if (READ_ONCE(tacet_partition.state) != TACET_PARTITION_UP || tacet_partition.failed)
+		return -ENODEV;
+	if (tacet_hosted_of(hosted->task))
+		return -EALREADY;
+	if (!process)
+		process = spare;
+	error = place(hosted, process, relative) ?: take_context(hosted);
+	if (error)
+		return error;
+	if (process == spare) {
+		list_add(&process->link, &processes);
+		*spare_used = true;
+	}
+	process->threads++;
+	hosted->process = process;
+	hosted->core->threads++;
+	if (hosted->place)
+		hosted->place->threads++;
+	hash_add_rcu(table, &hosted->link, (unsigned long)hosted->task);
+	kref_get(&hosted->references);	/* the table's */
+	count++;
+	return 0;
+}
+
+/* It is in the table: have it parked, unless its task has begun to exit. */
+static void announce(struct tacet_hosted *hosted)
+{
+	tacet_arm(hosted);
+	/* Pairs with the exit: it sets the flag, then looks into the table. */
+	smp_mb();
+	if (READ_ONCE(hosted->task->flags) & PF_EXITING)
+		tacet_forget(hosted);
+}
+
+/*
+ * Makes @task a hosted thread; it goes to a core when it next returns to user
+ * mode. @parent: the hosted thread that made it, or NULL. @terms are for its process if
+ * it is the first of that.
+ */
+int tacet_host(struct task_struct *task, struct task_struct *parent,
+	       const struct tacet_terms *terms, gfp_t gfp)
+{
+	struct tacet_hosted *hosted = new_hosted(task, gfp);
+	struct tacet_process *spare;
+	struct tacet_hosted *relative;
+	bool spare_used = false;
+	unsigned long irq;
+	int error;
+
+	if (!hosted)
+		return -ENOMEM;
+	spare = new_process(task, terms, gfp);
+	if (!spare) {
+		tacet_hosted_put(hosted);
+		return -ENOMEM;
+	}
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	relative = parent ? tacet_hosted_of(parent) : NULL;
+	error = link(hosted, spare, relative, &spare_used);
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+	if (!spare_used)
+		release_process(spare);
+	if (!error)
+		announce(hosted);
+	tacet_hosted_put(hosted);
+	return error;
+}
+
+/* Nobody finds it any more; its context is free. Not while it is posted. */
+static void unlink(struct tacet_hosted *hosted)
+{
+	struct tacet_process *process = hosted->process;
+	struct tacet_space *space;
+	unsigned long irq;
+	bool last;
+
+	tacet_range_forked(hosted);
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	hash_del_rcu(&hosted->link);
+	rcu_assign_pointer(tacet_partition.owners[hosted->number], NULL);
+	tacet_leave_place(hosted);
+	tacet_profile_end(hosted);
+	last = --process->threads == 0;
+	if (last)
+		list_del(&process->link);
+	hosted->process = NULL;
+	list_add(&hosted->ending, &ending);
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+
+	space = hosted->space;
+	/* In case its thread waits in a call; it waits for this before it goes on. */
+	if (space && space->range && READ_ONCE(space->range->state) != TACET_RANGE_HANDED_OVER &&
+	    !(hosted->task->flags & PF_EXITING)) {
+		tacet_range_leave_elsewhere(space->range, hosted->task);
+		tacet_arm(hosted);
+	}
+	WRITE_ONCE(hosted->space, NULL);
+	WRITE_ONCE(hosted->space_root, 0);
+	if (space)
+		tacet_space_put(space);
+	if (last)
+		queue_work(tacet_workqueue, &process->free);
+	if (cancel_delayed_work(&hosted->rearm))
+		tacet_hosted_put(hosted);
+	/* Last: who sees nobody hosted takes the cores and their tables away. */
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	list_del(&hosted->ending);
+	count--;
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+	tacet_hosted_put(hosted);
+}
+
+/* @task, or with @whole a thread of its process, was hosted and still counts. */
+bool tacet_hosted_ends(struct task_struct *task, bool whole)
+{
+	struct tacet_hosted *hosted;
+	unsigned long irq;
+	bool found = false;
+
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	list_for_each_entry(hosted, &ending, ending)
+		found |= hosted->task == task || (whole && hosted->task->tgid == task->tgid);
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+	return found;
+}
+
+/* The call in progress has an argument that the program did not pass: it stays
+ * hosted until the call's end, which puts it back. */
+static bool replaced(const struct tacet_hosted *hosted)
+{
+	return READ_ONCE(hosted->path_given) || READ_ONCE(hosted->advice_replaced) ||
+	       READ_ONCE(hosted->spoiling);
+}
+
+/* Its thread enters tacet_park(). False: it is not hosted any more. */
+bool tacet_begin(struct tacet_hosted *hosted)
+{
+	unsigned long irq;
+	bool go;
+
+	spin_lock_irqsave(&hosted->lock, irq);
+	go = !hosted->unlinked;
+	hosted->busy = go;
+	spin_unlock_irqrestore(&hosted->lock, irq);
+	return go;
+}
+
+/* Its thread leaves tacet_park(), for good if @drop, if asked to meanwhile, or if
+ * it is exiting: nobody but announce() looks at it after its exit's tracepoint,
+ * and that may have found it busy here. */
+void tacet_end(struct tacet_hosted *hosted, bool drop)
+{
+	unsigned long irq;
+
+	spin_lock_irqsave(&hosted->lock, irq);
+	hosted->busy = false;
+	drop |= hosted->leaving && !replaced(hosted);
+	drop |= current->flags & PF_EXITING;
+	if (drop)
+		hosted->unlinked = true;
+	spin_unlock_irqrestore(&hosted->lock, irq);
+	if (drop)
+		unlink(hosted);
+}
+
+/* Forgets a thread that is not on a core; does nothing if it may be. */
+void tacet_forget(struct tacet_hosted *hosted)
+{
+	unsigned long irq;
+	bool mine;
+
+	spin_lock_irqsave(&hosted->lock, irq);
+	mine = !hosted->busy && !hosted->unlinked &&
+	       (!replaced(hosted) || hosted->task->flags & PF_EXITING);
+	if (mine)
+		hosted->unlinked = true;
+	spin_unlock_irqrestore(&hosted->lock, irq);
+	if (mine)
+		unlink(hosted);
+}
+
+/* Calls @visit for each hosted thread, which cannot go away meanwhile. */
+void tacet_for_each_hosted(void (*visit)(struct tacet_hosted *, void *), void *data)
+{
+	struct tacet_hosted *hosted;
+	unsigned int bucket;
+
+	rcu_read_lock();
+	hash_for_each_rcu(table, bucket, hosted, link)
+		visit(hosted, data);
+	rcu_read_unlock();
+}
+
+static void wake_one(struct tacet_hosted *hosted, void *data)
+{
+	wake_up(&hosted->wait);
+}
+
+void tacet_hosted_wake_all(void)
+{
+	tacet_for_each_hosted(wake_one, NULL);
+}
+
+static void leave_one(struct tacet_hosted *hosted, void *data)
+{
+	WRITE_ONCE(hosted->leaving, true);
+	wake_up(&hosted->wait);
+	tacet_forget(hosted);
+}
+
+void tacet_hosted_leave_all(void)
+{
+	tacet_for_each_hosted(leave_one, NULL);
+}
+
+static bool stays(const struct tacet_hosted *hosted, const void *mm)
+{
+	const struct tacet_context *context = hosted->context;
+
+	return hosted->space_mm == mm &&
+	       smp_load_acquire(&context->state) == TACET_CONTEXT_POSTED;
+}
+
+static void recall_one(struct tacet_hosted *hosted, void *mm)
+{
+	struct tacet_core *core = tacet_core_of(READ_ONCE(hosted->context->cpu));
+
+	if (core && stays(hosted, mm))
+		tacet_recall(core, hosted);
+}
+
+/* The next stay begins with recall cleared. */
+static void await_one(struct tacet_hosted *hosted, void *mm)
+{
+	u64 start = ktime_get_mono_fast_ns();
+
+	while (stays(hosted, mm) && READ_ONCE(hosted->context->recall) &&
+	       !READ_ONCE(tacet_partition.failed)) {
+		if (ktime_get_mono_fast_ns() - start > 20 * NSEC_PER_SEC)
+			tacet_partition_fail("a core does not give a thread back");
+		cpu_relax();
+	}
+}
+
+/* Every hosted thread of @mm that its core has comes back once: that ends its
+ * restartable sequence, and it is posted anew with what holds then. Done when this
+ * returns. Any context. */
+void tacet_hosted_interrupt(struct mm_struct *mm)
+{
+	tacet_for_each_hosted(recall_one, mm);
+	tacet_for_each_hosted(await_one, mm);
+}
+
+struct root_query {
+	struct mm_struct *mm;
+	u64 root;
+};
+
+static void find_root(struct tacet_hosted *hosted, void *data)
+{
+	struct root_query *query = data;
+	u64 root = READ_ONCE(hosted->space_root);
+
+	if (hosted->space_mm == query->mm && root)
+		query->root = root;
+}
+
+/* The root of @mm on the cores, 0 if no thread of it is hosted. */
+u64 tacet_hosted_root(struct mm_struct *mm)
+{
+	struct root_query query = { .mm = mm };
+
+	tacet_for_each_hosted(find_root, &query);
+	return query.root;
+}
