@@ -201,11 +201,16 @@ const _: () = {
     ["Offset of field: tacet_range_shared::root"][::core::mem::offset_of!(tacet_range_shared, root) - 16usize];
     ["Offset of field: tacet_range_shared::eager"][::core::mem::offset_of!(tacet_range_shared, eager) - 24usize];
     ["Offset of field: tacet_range_shared::rights"][::core::mem::offset_of!(tacet_range_shared, rights) - 28usize];
-    ["Offset of field: tacet_range_shared::break_start"][::core::mem::offset_of!(tacet_range_shared, break_start) - 32usize];
-    ["Offset of field: tacet_range_shared::break_end"][::core::mem::offset_of!(tacet_range_shared, break_end) - 40usize];
-    ["Offset of field: tacet_range_shared::policies_lock"][::core::mem::offset_of!(tacet_range_shared, policies_lock) - 48usize];
-    ["Offset of field: tacet_range_shared::policy_count"][::core::mem::offset_of!(tacet_range_shared, policy_count) - 52usize];
-    ["Offset of field: tacet_range_shared::reserved1"][::core::mem::offset_of!(tacet_range_shared, reserved1) - 56usize];
+    ["Offset of field: tacet_range_shared::break_start"]
+        [::core::mem::offset_of!(tacet_range_shared, break_start) - 32usize];
+    ["Offset of field: tacet_range_shared::break_end"]
+        [::core::mem::offset_of!(tacet_range_shared, break_end) - 40usize];
+    ["Offset of field: tacet_range_shared::policies_lock"]
+        [::core::mem::offset_of!(tacet_range_shared, policies_lock) - 48usize];
+    ["Offset of field: tacet_range_shared::policy_count"]
+        [::core::mem::offset_of!(tacet_range_shared, policy_count) - 52usize];
+    ["Offset of field: tacet_range_shared::reserved1"]
+        [::core::mem::offset_of!(tacet_range_shared, reserved1) - 56usize];
     ["Offset of field: tacet_range_shared::policies"][::core::mem::offset_of!(tacet_range_shared, policies) - 64usize];
     ["Offset of field: tacet_range_shared::locks"][::core::mem::offset_of!(tacet_range_shared, locks) - 320usize];
     ["Offset of field: tacet_range_shared::owners"][::core::mem::offset_of!(tacet_range_shared, owners) - 2368usize];
