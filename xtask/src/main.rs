@@ -77,6 +77,9 @@ enum Door {
         /// Write lower counts back; never higher ones
         #[arg(long)]
         tighten: bool,
+        /// Print everything that this count counts, for instance files_in_circles
+        #[arg(long, value_name = "NAME", conflicts_with = "tighten")]
+        list: Option<String>,
     },
     /// Write docs/system-calls.md from abi/syscalls.tbl
     Page {
@@ -100,7 +103,8 @@ fn main() -> ExitCode {
         Door::Miri => miri::miri(),
         Door::Bench { arguments } => bench::bench(&arguments),
         Door::Demo { arguments } => demo::demo(&arguments),
-        Door::Quality { tighten } => quality::quality(tighten),
+        Door::Quality { list: Some(name), .. } => quality::list(&name),
+        Door::Quality { tighten, list: None } => quality::quality(tighten),
         Door::Page { check } => page::page(check),
         Door::Clean { cache } => clean::clean(cache),
     };

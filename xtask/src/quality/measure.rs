@@ -1,48 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One count over all sources: the number, and where it comes from.
+//! One count over all sources: the number, and everything that it counted.
+
+use super::functions::functions;
+use super::words::x86_word;
+use super::{calls, layers};
 
 /// Path and text.
-type Sources = [(String, String)];
+pub type Sources = [(String, String)];
+
+/// What a count found. Of lengths the longest is first, and the count is its length.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    pub count: usize,
+    pub offenders: Vec<String>,
+}
 
 /// The only files that may grow without limit are generated ones.
 const GENERATED: &str = "abi/src/generated.rs";
-/// Where `unsafe` belongs: the machine, the border, the test that calls the border's C end, the measuring loops.
-const UNSAFE_HOMES: [&str; 4] = ["kernel/metal/", "abi/", "tests/border/", "noise/src/measure/sampling.rs"];
+/// Where `unsafe` belongs: the processor, the Rust end of the border and the test that calls its C end, the measuring
+/// loops. `kernel/metal` until it is gone.
+const UNSAFE_HOMES: [&str; 6] =
+    ["kernel/arch/", "kernel/metal/", "kernel/host/linux/", "abi/", "tests/border/", "noise/src/measure/sampling.rs"];
 /// The only C file that knows kernel versions.
 const VERSIONS_HOME: &str = "linux/compat.h";
+/// The only part of the co-kernel that knows the border.
+const BORDERS_HOME: &str = "kernel/host/linux/";
+/// Layers for every processor.
+const ANY_PROCESSOR: [&str; 2] = ["kernel/logic/", "kernel/core/"];
+/// How many of the longest files and functions are listed.
+const LONGEST: usize = 20;
 
 /// `None` for a name that no count has.
-pub fn measure(name: &str, sources: &Sources) -> Option<(usize, String)> {
+pub fn measure(name: &str, sources: &Sources) -> Option<Count> {
     match name {
-        "longest_file" => Some(longest(sources, |text| Some(text.lines().count()))),
-        "longest_function" => Some(longest(sources, |text| functions(text).max())),
-        "unsafe_elsewhere" => Some(total(sources, |path, line| {
+        "longest_file" => Some(longest(sources, |text| vec![(1, text.lines().count())])),
+        "longest_function" => Some(longest(sources, functions)),
+        "files_in_circles" => Some(calls::files_in_circles(sources)),
+        "calls_up_in_linux" => Some(calls::calls_up(sources)),
+        "layers" => Some(layers::layers(sources)),
+        "tacet_abi_outside_host" => Some(lines(sources, |path, line| {
+            let here = path.starts_with("kernel/") && path.ends_with(".rs") && !path.starts_with(BORDERS_HOME);
+            here && line.contains("tacet_abi")
+        })),
+        "x86_words" => Some(lines(sources, |path, line| {
+            ANY_PROCESSOR.iter().any(|layer| path.starts_with(layer)) && x86_word(line).is_some()
+        })),
+        "unsafe_elsewhere" => Some(lines(sources, |path, line| {
             path.ends_with(".rs") && !UNSAFE_HOMES.iter().any(|home| path.starts_with(home)) && is_unsafe_code(line)
         })),
-        "conditionals_in_linux" => Some(total(sources, |path, line| {
+        "conditionals_in_linux" => Some(lines(sources, |path, line| {
             // a header's own guard is not a variant
             path.starts_with("linux/") && path != VERSIONS_HOME && line.starts_with("#if") && !line.ends_with("_H")
         })),
-        "left_open" => Some(total(sources, |path, line| !path.starts_with("xtask/") && open_end(line))),
+        "left_open" => Some(lines(sources, |path, line| !path.starts_with("xtask/") && open_end(line))),
         _ => None,
     }
 }
 
-fn longest(sources: &Sources, of: impl Fn(&str) -> Option<usize>) -> (usize, String) {
+/// The longest of what `of` finds in each text: the line that it begins at, and its length.
+fn longest(sources: &Sources, of: impl Fn(&str) -> Vec<(usize, usize)>) -> Count {
     let counted = sources.iter().filter(|(path, _)| path != GENERATED);
-    let sizes = counted.filter_map(|(path, text)| Some((of(text)?, path.clone())));
-    sizes.max().unwrap_or_default()
+    let found = counted.flat_map(|(path, text)| of(text).into_iter().map(move |(line, length)| (length, path, line)));
+    let mut found: Vec<_> = found.collect();
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    let count = found.first().map_or(0, |(length, ..)| *length);
+    let offenders = found.iter().take(LONGEST).map(|(length, path, line)| format!("{path}:{line} ({length} lines)"));
+    Count { count, offenders: offenders.collect() }
 }
 
-fn total(sources: &Sources, hit: impl Fn(&str, &str) -> bool) -> (usize, String) {
-    let mut at = Vec::new();
+fn lines(sources: &Sources, hit: impl Fn(&str, &str) -> bool) -> Count {
+    let mut offenders = Vec::new();
     for (path, text) in sources.iter().filter(|(path, _)| path != GENERATED) {
-        at.extend(
-            text.lines().enumerate().filter(|(_, line)| hit(path, line)).map(|(n, _)| format!("{path}:{}", n + 1)),
-        );
+        let hits = text.lines().enumerate().filter(|(_, line)| hit(path, line));
+        offenders.extend(hits.map(|(n, line)| format!("{path}:{}: {}", n + 1, line.trim())));
     }
-    let shown = at.iter().take(5).cloned().collect::<Vec<_>>().join(" ");
-    (at.len(), shown)
+    Count { count: offenders.len(), offenders }
 }
 
 fn is_unsafe_code(line: &str) -> bool {
@@ -57,57 +89,28 @@ fn open_end(line: &str) -> bool {
     ["TODO", "FIXME", "XXX", "HACK", "todo!(", "unimplemented!("].iter().any(|word| line.contains(word))
 }
 
-/// The lengths of functions: from a line that opens one to the brace that closes it at the same indentation.
-fn functions(text: &str) -> impl Iterator<Item = usize> {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut lengths = Vec::new();
-    for (start, line) in lines.iter().enumerate() {
-        let indent = line.len() - line.trim_start().len();
-        if !opens_function(&lines, start) {
-            continue;
-        }
-        let closing = |l: &&str| l.trim_end() == format!("{}}}", &line[..indent]);
-        if let Some(length) = lines.get(start..).and_then(|rest| rest.iter().position(closing)) {
-            lengths.push(length + 1);
-        }
-    }
-    lengths.into_iter()
-}
-
-/// A Rust `fn` whose body is not on its line, or the lone brace under a C function's head.
-fn opens_function(lines: &[&str], at: usize) -> bool {
-    let line = lines.get(at).copied().unwrap_or_default();
-    let words = line
-        .trim_start()
-        .trim_start_matches("pub ")
-        .trim_start_matches("pub(crate) ")
-        .trim_start_matches("pub(super) ");
-    let rust = ["fn ", "const fn ", "unsafe fn ", "extern \"C\" fn ", "unsafe extern \"C\" fn "]
-        .iter()
-        .any(|w| words.starts_with(w));
-    let above = at.checked_sub(1).and_then(|above| lines.get(above)).copied().unwrap_or_default();
-    (rust && !line.ends_with(['}', ';'])) || (line == "{" && above.ends_with(')'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn of(name: &str, path: &str, text: &str) -> usize {
-        measure(name, &[(path.to_owned(), text.to_owned())]).expect("a known count").0
+        measure(name, &[(path.to_owned(), text.to_owned())]).expect("a known count").count
     }
 
     #[test]
-    fn functions_are_measured_to_their_closing_brace() {
-        let rust = "fn short() {}\npub fn two(\n    a: u8,\n) {\n    if a {\n    }\n}\n";
-        assert_eq!(of("longest_function", "a.rs", rust), 6);
+    fn the_longest_is_named_first() {
+        let sources = [("a.c".to_owned(), "1\n2\n".to_owned()), ("b.c".to_owned(), "1\n2\n3\n".to_owned())];
+        let count = measure("longest_file", &sources).expect("a known count");
+        assert_eq!((count.count, count.offenders[0].as_str()), (3, "b.c:1 (3 lines)"));
         assert_eq!(of("longest_function", "a.c", "int f(void)\n{\n\treturn 1;\n}\n"), 3);
     }
 
     #[test]
     fn unsafe_is_free_only_at_home() {
         assert_eq!(of("unsafe_elsewhere", "node/src/a.rs", "let x = unsafe { 1 };\n#![deny(unsafe_code)]\n"), 1);
-        assert_eq!(of("unsafe_elsewhere", "kernel/metal/src/a.rs", "unsafe { 1 }\n"), 0);
+        assert_eq!(of("unsafe_elsewhere", "kernel/core/src/a.rs", "unsafe { 1 }\n"), 1);
+        assert_eq!(of("unsafe_elsewhere", "kernel/arch/src/a.rs", "unsafe { 1 }\n"), 0);
+        assert_eq!(of("unsafe_elsewhere", "kernel/host/linux/src/a.rs", "unsafe { 1 }\n"), 0);
     }
 
     #[test]
@@ -115,5 +118,24 @@ mod tests {
         assert_eq!(of("conditionals_in_linux", "linux/a.c", "#ifdef X\n#endif\n"), 1);
         assert_eq!(of("conditionals_in_linux", "linux/a.h", "#ifndef TACET_A_H\n"), 0);
         assert_eq!(of("conditionals_in_linux", "linux/compat.h", "#if X\n"), 0);
+    }
+
+    #[test]
+    fn the_border_is_known_in_one_place() {
+        assert_eq!(of("tacet_abi_outside_host", "kernel/core/src/a.rs", "use tacet_abi::Cpu;\nuse other;\n"), 1);
+        assert_eq!(of("tacet_abi_outside_host", "kernel/host/linux/src/a.rs", "use tacet_abi::Cpu;\n"), 0);
+        assert_eq!(of("tacet_abi_outside_host", "tools/ctl/src/a.rs", "use tacet_abi::Cpu;\n"), 0);
+    }
+
+    #[test]
+    fn processors_are_named_only_in_their_layer() {
+        assert_eq!(of("x86_words", "kernel/logic/src/a.rs", "// as CR3 has it\n// nothing\n"), 1);
+        assert_eq!(of("x86_words", "kernel/core/src/a.rs", "fn read_tsc() {}\n"), 1);
+        assert_eq!(of("x86_words", "kernel/arch/x86_64/src/a.rs", "fn read_tsc() {}\n"), 0);
+    }
+
+    #[test]
+    fn an_unknown_count_is_none() {
+        assert_eq!(measure("width", &[]), None);
     }
 }

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The co-kernel's layers, as its crates' dependencies show them.
+//!
+//! A crate of a layer depends on crates of earlier layers only, and of its own layer only on the folder that it lies in
+//! (`arch/x86_64` on `arch`). The border, `abi/`, is for the host on Linux alone. What only tests need is not looked at.
+
+use super::measure::{Count, Sources};
+
+const LAYERS: [&str; 5] = ["logic", "arch", "core", "host", "image"];
+const KERNEL: &str = "kernel/";
+const BORDER: &str = "abi";
+const BORDERS_HOME: &str = "kernel/host/linux";
+
+pub fn layers(sources: &Sources) -> Count {
+    let mut offenders = Vec::new();
+    for (path, text) in sources {
+        let Some(home) = path.strip_suffix("/Cargo.toml").filter(|home| home.starts_with(KERNEL)) else { continue };
+        for on in dependencies(home, text) {
+            if !allowed(home, &on) {
+                offenders.push(format!("{home} -> {on}"));
+            }
+        }
+    }
+    Count { count: offenders.len(), offenders }
+}
+
+fn allowed(from: &str, on: &str) -> bool {
+    if on == BORDER {
+        return from == BORDERS_HOME;
+    }
+    match (layer(from), layer(on)) {
+        (Some(from), Some(on)) if from > on => true,
+        (Some(upper), Some(lower)) if upper == lower => from.starts_with(&format!("{on}/")),
+        _ => false,
+    }
+}
+
+fn layer(path: &str) -> Option<usize> {
+    let folder = path.strip_prefix(KERNEL)?.split('/').next()?;
+    LAYERS.iter().position(|layer| *layer == folder)
+}
+
+/// The folders that a manifest's dependencies name by path, as paths of the repository.
+fn dependencies(home: &str, manifest: &str) -> Vec<String> {
+    let mut section = "";
+    let mut found = Vec::new();
+    for line in manifest.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+        if let Some(name) = line.strip_prefix('[') {
+            section = name.trim_end_matches(']');
+        }
+        let tests_only = section.contains("dev-dependencies");
+        let path = line.split_once("path = \"").and_then(|(_, rest)| rest.split_once('"'));
+        if let Some((path, _)) = path.filter(|_| section.contains("dependencies") && !tests_only) {
+            found.push(joined(home, path));
+        }
+    }
+    found
+}
+
+/// `kernel/core` and `../logic`: `kernel/logic`.
+fn joined(home: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = home.split('/').collect();
+    for part in path.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            "." | "" => (),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offenders(path: &str, text: &str) -> Vec<String> {
+        layers(&[(path.to_owned(), text.to_owned())]).offenders
+    }
+
+    #[test]
+    fn dependencies_go_down() {
+        let core = "[dependencies]\nlogic = { path = \"../logic\" }\narch = { path = \"../arch\" }\n";
+        assert!(offenders("kernel/core/Cargo.toml", core).is_empty());
+        let up =
+            "[dependencies]\n# x\ncore = { path = \"../core\" }\n\n[dev-dependencies]\nhost = { path = \"../host\" }\n";
+        assert_eq!(offenders("kernel/arch/Cargo.toml", up), ["kernel/arch -> kernel/core"]);
+        let table = "[dependencies.core]\npath = \"../core\"\n";
+        assert_eq!(offenders("kernel/logic/Cargo.toml", table), ["kernel/logic -> kernel/core"]);
+        assert_eq!(offenders("kernel/core/Cargo.toml", "[dependencies]\nx = { path = \"../metal\" }").len(), 1);
+    }
+
+    #[test]
+    fn inside_a_layer_only_on_the_folder_above() {
+        let arch = "[dependencies]\narch = { path = \"..\" }\n";
+        assert!(offenders("kernel/arch/x86_64/Cargo.toml", arch).is_empty());
+        let host = "[dependencies]\nlinux = { path = \"../linux\" }\n";
+        assert_eq!(offenders("kernel/host/standalone/Cargo.toml", host).len(), 1);
+    }
+
+    #[test]
+    fn the_border_is_for_the_host_on_linux() {
+        let abi = "[dependencies]\nabi = { path = \"../../abi\" }\n";
+        assert_eq!(offenders("kernel/core/Cargo.toml", abi), ["kernel/core -> abi"]);
+        let abi = "[dependencies]\nabi = { path = \"../../../abi\" }\n";
+        assert!(offenders("kernel/host/linux/Cargo.toml", abi).is_empty());
+    }
+}
