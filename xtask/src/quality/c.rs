@@ -160,7 +160,7 @@ fn parts(text: &str) -> (String, Vec<String>) {
     (code, directives)
 }
 
-/// Comments become a blank, texts an empty text.
+/// Comments become a blank, texts a number.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
@@ -171,7 +171,7 @@ fn plain(text: &str) -> String {
         } else if rest.starts_with("//") {
             rest.find('\n').unwrap_or(rest.len())
         } else if first == '"' || first == '\'' {
-            plain.push_str("0");
+            plain.push('0');
             quoted(rest, first)
         } else {
             plain.push(first);
