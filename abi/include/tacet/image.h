@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The co-kernel as a file, and where things are in its address space.
+ * The co-kernel's image file, and the layout of its address space.
  *
- * Owns: the image header, which the linker script fills, and the virtual
- * layout of the kernel half of every root on a co-kernel core. Everything lies
- * in the last GiB, under one top-level entry; nothing of Linux is mapped.
+ * Owns: the image header, which the linker script fills in and the module reads, and
+ * the virtual layout of the kernel half of every root that a core loads. Everything
+ * lies in the last GiB, under one top-level entry; nothing of Linux is mapped.
  */
 #ifndef TACET_ABI_IMAGE_H
 #define TACET_ABI_IMAGE_H

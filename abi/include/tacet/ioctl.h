@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The door between a program on Linux and the module: ioctls on /dev/tacet.
+ * The ioctls on /dev/tacet: the door between a program on Linux and the module.
  *
- * Owns: the request structures. Every structure starts with `revision`, which
- * the caller sets to TACET_ABI_REVISION; another value is -EPROTO. Reserved
- * fields are zero, or the call is -EINVAL. Who may call: whoever may open the
- * device, except where "root" (CAP_SYS_ADMIN) is said. The module trusts
- * nothing here.
+ * Owns: the request structures. The caller writes every field that is not marked
+ * "out", before the call; the module writes those marked "out". Every structure starts
+ * with `revision`, which the caller sets to TACET_ABI_REVISION; the module answers
+ * another value with -EPROTO, and a reserved field that is not zero with -EINVAL.
+ * Every program that can open the device may call; a call marked "root" needs
+ * CAP_SYS_ADMIN. The module trusts nothing here.
  */
 #ifndef TACET_ABI_IOCTL_H
 #define TACET_ABI_IOCTL_H
@@ -26,11 +27,11 @@ struct tacet_node_memory {
 	__u64 bytes;			/* multiple of 2 MiB */
 };
 
-/* TACET_UP, root. Errors: EBUSY a partition is up or going down; EINVAL an
- * argument (CPU 0, absent or offline CPU, no CPU left for Linux); ENOMEM the
- * memory could not be had in contiguous blocks; EIO a core did not start;
- * ENOEXEC the image; EOPNOTSUPP this machine. After an error nothing is taken.
- * `message` says in words what was wrong. */
+/* TACET_UP, root. Errors: EBUSY: a partition is up or going down; EINVAL: a wrong
+ * argument (CPU 0, an absent or offline CPU, no CPU left for Linux); ENOMEM: Linux has
+ * not enough memory in contiguous blocks; EIO: a core did not start; ENOEXEC: the image
+ * is not usable; EOPNOTSUPP: the machine is not usable. After an error nothing is
+ * taken, and `message` says what was wrong. */
 struct tacet_up {
 	__u32 revision;
 	__u32 node_count;		/* entries of nodes[] in use, at least 1 */
@@ -38,13 +39,14 @@ struct tacet_up {
 	struct tacet_node_memory nodes[TACET_MAX_NODES];
 	__u64 image_address;		/* the co-kernel image in the caller's memory */
 	__u64 image_bytes;
-	__u32 fail_step;		/* test_hooks=1 only: fail before this step, from 1 */
+	__u32 fail_step;		/* only with test_hooks=1: fail before this step, counted
+					   from 1; 0: do not fail */
 	__u32 reserved;
 	char message[TACET_TEXT_BYTES];	/* out */
 };
 
-/* TACET_DOWN, root. EBUSY: threads are hosted and TACET_DOWN_RECOUPLE is not
- * set. With it, every hosted thread goes back to Linux first. */
+/* TACET_DOWN, root. EBUSY: threads are hosted and TACET_DOWN_RECOUPLE is not set. With
+ * this flag every hosted thread first goes back to Linux. */
 #define TACET_DOWN_RECOUPLE (1u << 0)
 struct tacet_down {
 	__u32 revision;
@@ -56,8 +58,8 @@ enum tacet_partition_state {
 	TACET_PARTITION_NONE = 0,
 	TACET_PARTITION_UP = 1,
 	TACET_PARTITION_CHANGING = 2,	/* coming up or going down */
-	TACET_PARTITION_FAILED = 3,	/* the co-kernel died; cores were taken back;
-					   `message` says of what; until the next up */
+	TACET_PARTITION_FAILED = 3,	/* the co-kernel died, and Linux took the cores back;
+					   `message` says why; lasts until the next up */
 };
 
 struct tacet_status {
@@ -68,7 +70,7 @@ struct tacet_status {
 	__u32 node_count;		/* out */
 	__u32 hosted_threads;		/* out */
 	__u32 hosted_processes;		/* out */
-	__u32 context_count;		/* out: how many threads can be hosted */
+	__u32 context_count;		/* out: the most threads that can be hosted */
 	__u32 up_count;			/* out: partitions started since the module was loaded */
 	__u32 image_bytes;		/* out */
 	__u64 up_ns;			/* out: how long the last start took */
@@ -76,62 +78,64 @@ struct tacet_status {
 	__u64 tsc_khz;			/* out */
 	__u32 test_hooks;		/* out: 1 if the module was loaded with test_hooks=1 */
 	__u32 reserved;
-	__u64 own_bytes;		/* out: of the partition's memory, in programs' hands */
-	__u64 own_bytes_limit;		/* out: that programs may have; 0: none to be had */
+	__u64 own_bytes;		/* out: bytes of the partition's memory that programs have */
+	__u64 own_bytes_limit;		/* out: the most that they can have; 0: none */
 	char message[TACET_TEXT_BYTES];	/* out */
 };
 
-/* TACET_CPU_STATUS: `cpu` in. ENODEV: not a CPU of the partition. */
+/* TACET_CPU_STATUS: one core. ENODEV: `cpu` is not a CPU of the partition. */
 struct tacet_cpu_status {
 	__u32 revision;
 	__u32 cpu;			/* in: Linux's number */
-	__u32 node;			/* all below out */
+	__u32 node;			/* this field and all below: out; see cpu.h */
 	__u32 state;			/* enum tacet_cpu_state */
 	__u32 mode;			/* enum tacet_cpu_mode */
-	__u32 hosted_threads;		/* that have this CPU as home */
+	__u32 hosted_threads;		/* threads that are placed on this CPU */
 	__u32 package;
-	__u32 physical_core;		/* of the package; hardware threads share it */
+	__u32 physical_core;		/* number in the package; its hardware threads share it */
 	__u64 doorbells_sent;
 	__u64 doorbells_user;
 	__u64 doorbells_kernel;
-	__u64 doorbells_empty;		/* came after their request was served. More received
-					   (user + kernel) than sent: foreign NMI */
+	__u64 doorbells_empty;		/* came after their request was served. If user +
+					   kernel exceeds sent, foreign NMIs came */
 	__u64 notifications;
 	__u64 switches;
-	__u64 flushes;			/* generations requested */
-	__u64 frames_taken;		/* pages of the partition's memory, for programs */
-	__u64 frames_returned;		/* by programs */
-	__u64 alarms;			/* interrupts of its own timer, on only while it sleeps until a time */
+	__u64 flushes;			/* TLB generations requested of it */
+	__u64 frames_taken;		/* frames that the core gave to programs */
+	__u64 frames_returned;		/* frames that it took back */
+	__u64 alarms;			/* interrupts of its own timer, which is on only while
+					   the core halts until a time */
 	__u32 foreign[256];		/* other interrupts, by vector */
 };
 
-/* TACET_HOST_SELF: the calling thread goes to the partition when it next
- * returns to user mode, and stays through execve. ENODEV: no partition is up;
- * ENOSPC: no free context; EALREADY: it is hosted; EINVAL: a CPU that is not the
- * partition's, or of `order` not one of `cpus`. */
-#define TACET_HOST_FOLLOW (1u << 0)	/* children of fork too */
-#define TACET_HOST_POPULATE (1u << 1)	/* fault in and lock the memory of what it executes */
-#define TACET_HOST_RANGE (1u << 2)	/* anonymous memory of what it executes: the partition's */
-#define TACET_HOST_BIND (1u << 3)	/* each thread to the CPU of `order` that has the fewest
-					   of them, the first of those */
-#define TACET_HOST_PROFILE (1u << 4)	/* account for what its time goes to: with this open
-					   file, which TACET_PROFILE asks */
-#define TACET_HOST_DATA_IN_RANGE (1u << 5)	/* with TACET_HOST_RANGE: .data and .bss of what it executes
-					   too, where the program is position-independent */
+/* TACET_HOST_SELF: the calling thread moves to a core when it next returns to user
+ * mode, and stays hosted through execve. ENODEV: no partition is up; ENOSPC: no
+ * context is free; EALREADY: the thread is hosted; EINVAL: a CPU of `cpus` is not in
+ * the partition, or a CPU of `order` is not in `cpus`. */
+#define TACET_HOST_FOLLOW (1u << 0)	/* children of fork are hosted too */
+#define TACET_HOST_POPULATE (1u << 1)	/* fault in and lock the memory of the executed program */
+#define TACET_HOST_RANGE (1u << 2)	/* the executed program gets a range */
+#define TACET_HOST_BIND (1u << 3)	/* place each thread on the CPU of `order` that has the
+					   fewest of them, the first such one */
+#define TACET_HOST_PROFILE (1u << 4)	/* cores keep an account of the process's time; ask for
+					   it by TACET_PROFILE on this open file */
+#define TACET_HOST_DATA_IN_RANGE (1u << 5)	/* with TACET_HOST_RANGE: .data and .bss of a
+						   position-independent program lie in the
+						   range too */
 struct tacet_host_self {
 	__u32 revision;
 	__u32 flags;
-	__u64 cpus[TACET_CPU_WORDS];	/* allowed CPUs; all zero: any of the partition */
+	__u64 cpus[TACET_CPU_WORDS];	/* allowed CPUs; all bits zero: every CPU of the partition */
 	__u32 order_count;		/* with TACET_HOST_BIND: entries of order[] in use */
 	__u32 reserved;
 	__u16 order[TACET_MAX_CPUS];
 };
 
-/* TACET_DECOUPLE: threads of another process. The caller must be allowed to
- * trace it (same user, or CAP_SYS_PTRACE). `pid` may be a process (all its
- * threads, and those to come) or, with TACET_DECOUPLE_THREAD, one thread.
- * ESRCH, EPERM, ENODEV, ENOSPC, EINVAL (CPU not in the partition; a kernel
- * thread; a 32-bit program). For a thread that is hosted already it moves it. */
+/* TACET_DECOUPLE: hosts threads of another process, which the caller must be allowed to
+ * trace (same user, or CAP_SYS_PTRACE). `pid` is a process (all its threads, and those
+ * to come) or, with TACET_DECOUPLE_THREAD, one thread. A thread that is hosted already
+ * moves to `cpu`. ESRCH, EPERM, ENODEV, ENOSPC; EINVAL: the CPU is not in the
+ * partition, a kernel thread, a 32-bit program. */
 #define TACET_DECOUPLE_THREAD (1u << 0)
 #define TACET_DECOUPLE_FOLLOW (1u << 1)
 struct tacet_decouple {
@@ -141,8 +145,8 @@ struct tacet_decouple {
 	__u32 flags;
 };
 
-/* TACET_RECOUPLE: back to Linux, all threads of the process (or one). Returns
- * when no core runs them. ESRCH: nothing of it is hosted. */
+/* TACET_RECOUPLE: all threads of the process (or one) go back to Linux. The call returns
+ * when no core runs them. ESRCH: no such thread is hosted. */
 struct tacet_recouple {
 	__u32 revision;
 	__s32 pid;
@@ -166,22 +170,22 @@ struct tacet_thread {
 	__u64 forwarded_calls;
 	__u64 faults;
 	__u64 exceptions;
-	__u64 signals;			/* returns to Linux for a signal or ptrace */
+	__u64 signals;			/* how often it returned to Linux for a signal or ptrace */
 	__u64 doorbells;
 	__u64 user_ns;			/* time in user mode on the core */
 	char name[16];
 };
 
-/* TACET_LIST: the hosted threads that the caller may see: its own; root, all. */
+/* TACET_LIST: the hosted threads of the caller's user; for root all. */
 struct tacet_list {
 	__u32 revision;
 	__u32 capacity;			/* in: entries at `address`; at most 65536 */
 	__u64 address;			/* struct tacet_thread[] in the caller's memory */
 	__u32 count;			/* out: entries written */
-	__u32 total;			/* out: entries there were */
+	__u32 total;			/* out: entries that exist */
 };
 
-/* What one or several threads spent on one thing (profile.h). */
+/* The time that threads spent on one thing (profile.h). All out. */
 struct tacet_cost {
 	__u16 on;			/* enum tacet_spent_on */
 	__u16 detail;
@@ -191,22 +195,22 @@ struct tacet_cost {
 	__u64 longest_ns;
 };
 
-/* TACET_PROFILE: what those spent who were hosted with TACET_HOST_PROFILE through the
- * same open file (`pid` 0), also after their end, or of process `pid`, which the caller
- * must be allowed to trace, and whoever shares its account. ENODATA: nobody was; ESRCH;
- * EPERM. */
+/* TACET_PROFILE: the accounts, added up, of the threads that were hosted with
+ * TACET_HOST_PROFILE through this open file (`pid` 0), ended ones included; or those of
+ * process `pid`, which the caller must be allowed to trace, and of all processes that
+ * share its account. ENODATA: no such thread; ESRCH; EPERM. */
 struct tacet_profile_read {
 	__u32 revision;
 	__s32 pid;			/* in the caller's pid namespace */
 	__u64 address;			/* struct tacet_cost[] in the caller's memory */
 	__u32 capacity;			/* in: entries there, at most 4096 */
 	__u32 count;			/* out: entries written */
-	__u32 total;			/* out: entries there were */
-	__u32 threads;			/* out: that kept this account, ended ones too */
+	__u32 total;			/* out: entries that exist */
+	__u32 threads;			/* out: threads in this account, ended ones included */
 	__u64 user_ns;			/* out: their time in user mode on cores */
 };
 
-/* TACET_LOG_READ, root: records after `sequence` of one source. */
+/* TACET_LOG_READ, root: the records of one source after `sequence`. */
 #define TACET_LOG_MODULE 0xffffffffu	/* the module's own messages */
 struct tacet_log_entry {
 	__u64 sequence;
@@ -218,14 +222,14 @@ struct tacet_log_entry {
 struct tacet_log_read {
 	__u32 revision;
 	__u32 cpu;			/* a CPU of the last partition, or TACET_LOG_MODULE */
-	__u64 sequence;			/* in: last one seen, 0 for all */
-	__u64 address;			/* struct tacet_log_entry[] */
+	__u64 sequence;			/* in: the last record that the caller has; 0: all */
+	__u64 address;			/* struct tacet_log_entry[] in the caller's memory */
 	__u32 capacity;
-	__u32 count;			/* out */
+	__u32 count;			/* out: entries written */
 	__u64 lost;			/* out: records overwritten before they were read */
 };
 
-/* TACET_TEST, root, test_hooks=1: a fault on purpose. */
+/* TACET_TEST, root, only with test_hooks=1: a failure on purpose. */
 struct tacet_test_hook {
 	__u32 revision;
 	__u32 cpu;

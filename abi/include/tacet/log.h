@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The log: fixed records in a circle, one circle per core, so that no core
- * ever waits for another to say something. It lies in memory that outlives the
- * core: Linux reads it while the core runs and after the core died.
+ * The log of one core: fixed records in a circle. Each core has its own, so that no
+ * core waits for another to log. The memory outlives the core: Linux reads it while
+ * the core runs and after the core died.
  *
- * Written by the core alone. `sequence` is 0 while a record is being written
- * and its ordinal (from 1) when it is whole; the reader copies the record and
- * checks that the ordinal is the same before and after.
+ * Only the core writes it. `sequence` is 0 while the core writes a record, and the
+ * record's ordinal (from 1) when it is whole; Linux copies the record and checks that
+ * the ordinal is the same before and after.
  */
 #ifndef TACET_ABI_LOG_H
 #define TACET_ABI_LOG_H
@@ -24,7 +24,7 @@ enum tacet_log_level {
 
 struct tacet_log_record {
 	__u64 sequence;
-	__u64 tsc;			/* time-stamp counter when written */
+	__u64 tsc;			/* time-stamp counter when the core wrote it */
 	__u32 level;			/* enum tacet_log_level */
 	__u32 length;			/* bytes of text in use */
 	__u8 text[TACET_LOG_TEXT_BYTES];

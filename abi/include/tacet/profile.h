@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What a thread's time goes to while it is not in user mode on its core, if somebody
- * asked for that (TACET_HOST_PROFILE).
+ * The account of a thread's time outside user mode. A core keeps it if the process was
+ * hosted with TACET_HOST_PROFILE.
  *
- * Owns: the account that a core keeps with each context: from where a thread leaves
- * user mode to where it is there again, whatever happened in between. Nothing of it
- * is ever read to decide anything.
+ * Owns: the entries of the account in a context. An entry measures from the moment the
+ * thread leaves user mode to the moment it is there again, whatever happens in
+ * between. The core that runs the thread writes it; Linux reads it at any time. Neither
+ * side may decide anything by it.
  */
 #ifndef TACET_ABI_PROFILE_H
 #define TACET_ABI_PROFILE_H
@@ -14,14 +15,14 @@
 
 enum tacet_spent_on {
 	TACET_SPENT_NOTHING = 0,	/* the entry is free */
-	TACET_SPENT_LOCAL_CALL = 1,	/* `detail` is its number: answered on the core */
-	TACET_SPENT_LOCAL_WAIT = 2,	/* the same: it waited there, or began to */
-	TACET_SPENT_CALL = 3,		/* the same: forwarded */
-	TACET_SPENT_LOCAL_FAULT = 4,	/* a page of the process's own memory */
-	TACET_SPENT_FAULT = 5,		/* a page fault that Linux served */
+	TACET_SPENT_LOCAL_CALL = 1,	/* the core answered it; `detail` is its number */
+	TACET_SPENT_LOCAL_WAIT = 2,	/* the thread waited on the core, or began to; the same */
+	TACET_SPENT_CALL = 3,		/* the core forwarded it; the same */
+	TACET_SPENT_LOCAL_FAULT = 4,	/* the core served a page fault in the range */
+	TACET_SPENT_FAULT = 5,		/* Linux served a page fault */
 	TACET_SPENT_EXCEPTION = 6,	/* `detail` is its vector */
-	TACET_SPENT_CALLED_BACK = 7,	/* a doorbell: a signal, a move, another's turn */
-	TACET_SPENT_OTHER = 8,		/* more kinds than an account has entries */
+	TACET_SPENT_CALLED_BACK = 7,	/* a recall: a signal, a move, another thread's turn */
+	TACET_SPENT_OTHER = 8,		/* kinds beyond the entries of an account */
 };
 
 struct tacet_spent {
@@ -35,7 +36,7 @@ struct tacet_spent {
 
 static_assert(sizeof(struct tacet_spent) == 32, "account layout");
 
-/* Entries of a thread's account, filled from the first one on. */
+/* Entries of a thread's account. The core fills them from the first one on. */
 #define TACET_SPENT_ENTRIES 80u
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * One-way queue of context numbers between Linux and one co-kernel core.
+ * A one-way queue of context numbers between Linux and one core.
  *
- * Owns: the layout and the arithmetic. `tail` is written by the producer only,
- * `head` by the consumer only; both run freely and wrap at 2^32, so
- * tail - head is the fill. A fill above the capacity means that the peer wrote
- * nonsense: that is its terminal fault, and the reader stops using the ring.
- * The producer stores the entry, then releases tail; the consumer acquires
- * tail, then loads the entry.
+ * Owns: the layout and the arithmetic. Only the producer writes `tail` and the entries,
+ * only the consumer writes `head`. Both counters wrap at 2^32, so tail - head is the
+ * number of entries in the ring. A number above the capacity means that the peer is
+ * corrupt: this is the peer's terminal fault, and the reader stops using the ring. The
+ * producer stores the entry, then releases tail; the consumer acquires tail, then loads
+ * the entry.
  */
 #ifndef TACET_ABI_RING_H
 #define TACET_ABI_RING_H

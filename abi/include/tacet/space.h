@@ -2,9 +2,9 @@
 /*
  * What Linux and the cores share about one hosted address space.
  *
- * Owns: who waits on Linux for a private futex of it, so that a core which wakes
- * one knows whether Linux must look too. Entries lie behind the contexts; a
- * context names its own.
+ * Owns: the counters of threads that wait for its private futexes, on Linux and on
+ * cores, so that a waker on one side knows whether the other side must look too. The
+ * entries lie behind the contexts; `space` of a context is the index.
  */
 #ifndef TACET_ABI_SPACE_H
 #define TACET_ABI_SPACE_H
@@ -14,11 +14,12 @@
 #define TACET_FUTEX_COUNTERS 32u
 
 struct tacet_space_shared {
-	/* Linux, atomically. Counted before the futex's value is compared, and until
-	 * the waiting call has ended; by the futex's address / 4 % the number of counters. */
+	/* Written by Linux, atomically. Linux counts a waiting call before it compares the
+	 * futex's value, and until the call has ended. The counter's index is the futex's
+	 * address / 4 % TACET_FUTEX_COUNTERS. */
 	__u32 waits_on_linux[TACET_FUTEX_COUNTERS];
 
-	/* the cores, atomically */
+	/* Written by the cores, atomically. */
 	__u32 waits_on_cores;		/* threads in local waits */
 	__u32 reserved[31];
 };

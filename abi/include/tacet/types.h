@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Fixed-width types, and what both sides of the border agree on first.
+ * Fixed-width types, the revision and the limits of the border.
  *
- * Owns: the revision number and the limits. Included by every other header of
- * this directory. Must never hold a pointer, a field under an #ifdef, or
- * anything that one side alone needs.
+ * Every other header of this directory includes it. The border must never hold a
+ * pointer, a field under an #ifdef, or anything that only one side needs.
  */
 #ifndef TACET_ABI_TYPES_H
 #define TACET_ABI_TYPES_H
@@ -19,7 +18,7 @@
 #include <linux/types.h>
 #endif
 
-/* Raised by every change of a structure here; checked at every door. */
+/* Every change of a structure raises it; both sides check it at every door. */
 #define TACET_ABI_REVISION 10u
 
 #define TACET_PAGE_BYTES 4096u
@@ -28,7 +27,7 @@
 #define TACET_MAX_NODES 16u
 #define TACET_TEXT_BYTES 128u
 
-/* Any co-kernel CPU will do. */
+/* Any CPU of the partition. */
 #define TACET_ANY_CPU 0xffffffffu
 
 #endif
