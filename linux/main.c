@@ -11,12 +11,6 @@
 #include "memory/memory.h"
 #include "tacet.h"
 
-bool tacet_test_hooks;
-module_param_named(test_hooks, tacet_test_hooks, bool, 0444);
-MODULE_PARM_DESC(test_hooks, "Allow faults on purpose (for Tacet's own tests only)");
-
-struct workqueue_struct *tacet_workqueue;
-
 static int __init tacet_init(void)
 {
 	int error = tacet_births_init();

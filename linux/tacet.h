@@ -2,6 +2,23 @@
 /*
  * The module's own structures and the functions that its files offer each other.
  *
+ * The order of the folders is the order of calls:
+ *
+ *	main.c > doors/ > partition/ > delegate/ > process/ > memory/ > border/ > arch/ > base/
+ *
+ * A file calls files of its own folder and of those to the right, and no two files call each other in a
+ * circle. What must go the other way goes through operations that the file to the left
+ * registers.
+ *
+ *	doors/		what user space asks for: the device, sysfs, /proc
+ *	partition/	up, down and the end after a failure: starts and stops all that is to the right
+ *	delegate/	entries from Linux in a hosted thread's own context: its calls, faults, signals, births
+ *	process/	who is hosted, where, for how long
+ *	memory/		ranges
+ *	border/		messages to and from cores, address spaces, failure
+ *	arch/		the processor
+ *	base/		what all share: the partition, the table of hosted threads, reports
+ *
  * Lock order: tacet_control_lock (mutex: one change of the partition at a time)
  * > tacet_hosted_lock (spinlock: who is hosted where) > a core's inbox lock.
  * Those of programs' memory: memory/memory.h. A space's lock and a core's bell lock are innermost
@@ -209,6 +226,26 @@ extern spinlock_t tacet_hosted_lock;
 extern bool tacet_test_hooks;
 extern struct workqueue_struct *tacet_workqueue;
 
+/* base/state.c, base/report.c, base/hosted.c: called by all, call nobody */
+struct tacet_core *tacet_core_of(unsigned int cpu);
+__printf(2, 3) void tacet_report(u32 level, const char *format, ...);
+u64 tacet_report_count(void);
+void tacet_report_read(u64 sequence, struct tacet_log_entry *entry);
+const struct tacet_log *tacet_log_of(u32 cpu);
+void tacet_log_capture(struct tacet_partition *partition);
+void tacet_log_exit(void);
+struct tacet_hosted *tacet_hosted_of(struct task_struct *task);	/* RCU */
+struct tacet_hosted *tacet_hosted_get(struct task_struct *task);
+void tacet_hosted_put(struct tacet_hosted *hosted);
+struct tacet_hosted *tacet_hosted_new(struct task_struct *task, gfp_t gfp);
+void tacet_hosted_enter(struct tacet_hosted *hosted);
+void tacet_hosted_hide(struct tacet_hosted *hosted);
+void tacet_hosted_leave(struct tacet_hosted *hosted);
+bool tacet_hosted_ends(struct task_struct *task, bool whole);
+unsigned int tacet_hosted_count(void);
+void tacet_hosted_wake_all(void);
+void tacet_for_each_hosted(void (*visit)(struct tacet_hosted *, void *), void *data);
+
 /* doors/device.c, doors/sysfs.c, doors/log.c: the doors */
 int tacet_control_init(void);
 void tacet_control_exit(void);
@@ -216,17 +253,13 @@ int tacet_sysfs_init(void);
 void tacet_sysfs_exit(void);
 void tacet_sysfs_add(struct tacet_process *process);
 void tacet_sysfs_remove(struct tacet_process *process);
-__printf(2, 3) void tacet_report(u32 level, const char *format, ...);
 int tacet_log_read(struct tacet_log_read *request);
-void tacet_log_capture(struct tacet_partition *partition);
-void tacet_log_exit(void);
 
 /* partition/partition.c: take, start, stop, give back. Control lock held. */
 int tacet_partition_up(struct tacet_up *request);
 int tacet_partition_down(struct tacet_down *request);
 void tacet_partition_end(enum tacet_partition_state after);
 void tacet_partition_exit(void);
-struct tacet_core *tacet_core_of(unsigned int cpu);
 
 /* partition/layout.c: control lock held */
 __printf(3, 4) int tacet_complain(char *message, int error, const char *format, ...);
@@ -330,9 +363,6 @@ void tacet_profile_end(struct tacet_hosted *hosted);	/* hosted lock */
 int tacet_profile_read(struct file *file, struct tacet_profile_read *request);
 
 /* process/hosted.c: who is hosted */
-struct tacet_hosted *tacet_hosted_of(struct task_struct *task);	/* RCU */
-struct tacet_hosted *tacet_hosted_get(struct task_struct *task);
-void tacet_hosted_put(struct tacet_hosted *hosted);
 /* What a process is hosted with; of @order and @profile either may be NULL. */
 struct tacet_terms {
 	const struct cpumask *cpus;
@@ -345,17 +375,13 @@ int tacet_host(struct task_struct *task, struct task_struct *parent,
 bool tacet_begin(struct tacet_hosted *hosted);
 void tacet_end(struct tacet_hosted *hosted, bool drop);
 void tacet_forget(struct tacet_hosted *hosted);
-bool tacet_hosted_ends(struct task_struct *task, bool whole);
 int tacet_host_self(struct file *file, const struct tacet_host_self *request);
 int tacet_decouple(pid_t pid, u32 cpu, u32 flags);
 int tacet_recouple(pid_t pid, u32 flags);
-unsigned int tacet_hosted_count(void);
-void tacet_hosted_wake_all(void);
 void tacet_hosted_leave_all(void);
 void tacet_hosted_interrupt(struct mm_struct *mm);
 u64 tacet_hosted_root(struct mm_struct *mm);
 bool tacet_may_control(struct task_struct *task);
-void tacet_for_each_hosted(void (*visit)(struct tacet_hosted *, void *), void *data);
 
 /* process/births.c: tracepoints */
 int tacet_births_init(void);

@@ -16,8 +16,6 @@
 #include "compat.h"
 #include "tacet.h"
 
-DEFINE_MUTEX(tacet_control_lock);
-
 union request {
 	u32 revision;
 	struct tacet_up up;

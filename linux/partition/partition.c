@@ -17,18 +17,6 @@
 #define HALT_PATIENCE_MS 5000
 #define LEAVE_PATIENCE_MS 30000
 
-struct tacet_partition tacet_partition;
-
-struct tacet_core *tacet_core_of(unsigned int cpu)
-{
-	unsigned int i;
-
-	for (i = 0; i < tacet_partition.core_count; i++)
-		if (tacet_partition.cores[i].cpu == cpu)
-			return &tacet_partition.cores[i];
-	return NULL;
-}
-
 /* The request's CPUs, checked. */
 static int check_cpus(struct tacet_up *request)
 {

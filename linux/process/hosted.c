@@ -20,39 +20,7 @@
 #include "memory/memory.h"
 #include "tacet.h"
 
-static DEFINE_HASHTABLE(table, 10);
-static LIST_HEAD(processes);
-static LIST_HEAD(ending);	/* nobody finds them, but they are not done yet; hosted lock */
-static unsigned int count;
-DEFINE_SPINLOCK(tacet_hosted_lock);
-
-unsigned int tacet_hosted_count(void)
-{
-	return READ_ONCE(count);
-}
-
-/* The caller is in an RCU read section. */
-struct tacet_hosted *tacet_hosted_of(struct task_struct *task)
-{
-	struct tacet_hosted *hosted;
-
-	hash_for_each_possible_rcu(table, hosted, link, (unsigned long)task)
-		if (hosted->task == task)
-			return hosted;
-	return NULL;
-}
-
-struct tacet_hosted *tacet_hosted_get(struct task_struct *task)
-{
-	struct tacet_hosted *hosted;
-
-	rcu_read_lock();
-	hosted = tacet_hosted_of(task);
-	if (hosted && !kref_get_unless_zero(&hosted->references))
-		hosted = NULL;
-	rcu_read_unlock();
-	return hosted;
-}
+static LIST_HEAD(processes);	/* hosted lock */
 
 static void release_process(struct tacet_process *process)
 {
@@ -69,27 +37,6 @@ static void free_process(struct work_struct *work)
 	tacet_sysfs_remove(process);
 	synchronize_rcu();
 	release_process(process);
-}
-
-static void free_after_readers(struct rcu_head *rcu)
-{
-	struct tacet_hosted *hosted = container_of(rcu, struct tacet_hosted, rcu);
-
-	put_task_struct(hosted->task);
-	kfree(hosted);
-}
-
-static void free_hosted(struct kref *references)
-{
-	struct tacet_hosted *hosted = container_of(references, struct tacet_hosted, references);
-
-	call_rcu(&hosted->rcu, free_after_readers);
-	module_put(THIS_MODULE);
-}
-
-void tacet_hosted_put(struct tacet_hosted *hosted)
-{
-	kref_put(&hosted->references, free_hosted);
 }
 
 /* Under the hosted lock. */
@@ -118,25 +65,6 @@ static struct tacet_process *process_of(struct pid *tgid)
 		if (process->tgid == tgid)
 			return process;
 	return NULL;
-}
-
-static struct tacet_hosted *new_hosted(struct task_struct *task, gfp_t gfp)
-{
-	struct tacet_hosted *hosted = kzalloc(sizeof(*hosted), gfp);
-
-	if (!hosted)
-		return NULL;
-	if (!try_module_get(THIS_MODULE)) {
-		kfree(hosted);
-		return NULL;
-	}
-	kref_init(&hosted->references);
-	hosted->task = get_task_struct(task);
-	spin_lock_init(&hosted->lock);
-	init_waitqueue_head(&hosted->wait);
-	atomic_set(&hosted->park_queued, 0);
-	tacet_delegate_init(hosted);
-	return hosted;
 }
 
 static struct tacet_process *new_process(struct task_struct *task,
@@ -203,9 +131,7 @@ static int link(struct tacet_hosted *hosted, struct tacet_process *spare,
 	hosted->core->threads++;
 	if (hosted->place)
 		hosted->place->threads++;
-	hash_add_rcu(table, &hosted->link, (unsigned long)hosted->task);
-	kref_get(&hosted->references);	/* the table's */
-	count++;
+	tacet_hosted_enter(hosted);
 	return 0;
 }
 
@@ -227,7 +153,7 @@ static void announce(struct tacet_hosted *hosted)
 int tacet_host(struct task_struct *task, struct task_struct *parent,
 	       const struct tacet_terms *terms, gfp_t gfp)
 {
-	struct tacet_hosted *hosted = new_hosted(task, gfp);
+	struct tacet_hosted *hosted = tacet_hosted_new(task, gfp);
 	struct tacet_process *spare;
 	struct tacet_hosted *relative;
 	bool spare_used = false;
@@ -236,6 +162,7 @@ int tacet_host(struct task_struct *task, struct task_struct *parent,
 
 	if (!hosted)
 		return -ENOMEM;
+	tacet_delegate_init(hosted);
 	spare = new_process(task, terms, gfp);
 	if (!spare) {
 		tacet_hosted_put(hosted);
@@ -263,7 +190,7 @@ static void unlink(struct tacet_hosted *hosted)
 
 	tacet_range_forked(hosted);
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
-	hash_del_rcu(&hosted->link);
+	tacet_hosted_hide(hosted);
 	rcu_assign_pointer(tacet_partition.owners[hosted->number], NULL);
 	tacet_leave_place(hosted);
 	tacet_profile_end(hosted);
@@ -271,7 +198,6 @@ static void unlink(struct tacet_hosted *hosted)
 	if (last)
 		list_del(&process->link);
 	hosted->process = NULL;
-	list_add(&hosted->ending, &ending);
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 
 	space = hosted->space;
@@ -289,26 +215,7 @@ static void unlink(struct tacet_hosted *hosted)
 		queue_work(tacet_workqueue, &process->free);
 	if (cancel_delayed_work(&hosted->rearm))
 		tacet_hosted_put(hosted);
-	/* Last: who sees nobody hosted takes the cores and their tables away. */
-	spin_lock_irqsave(&tacet_hosted_lock, irq);
-	list_del(&hosted->ending);
-	count--;
-	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
-	tacet_hosted_put(hosted);
-}
-
-/* @task, or with @whole a thread of its process, was hosted and still counts. */
-bool tacet_hosted_ends(struct task_struct *task, bool whole)
-{
-	struct tacet_hosted *hosted;
-	unsigned long irq;
-	bool found = false;
-
-	spin_lock_irqsave(&tacet_hosted_lock, irq);
-	list_for_each_entry(hosted, &ending, ending)
-		found |= hosted->task == task || (whole && hosted->task->tgid == task->tgid);
-	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
-	return found;
+	tacet_hosted_leave(hosted);
 }
 
 /* The call in progress has an argument that the program did not pass: it stays
@@ -364,28 +271,6 @@ void tacet_forget(struct tacet_hosted *hosted)
 	spin_unlock_irqrestore(&hosted->lock, irq);
 	if (mine)
 		unlink(hosted);
-}
-
-/* Calls @visit for each hosted thread, which cannot go away meanwhile. */
-void tacet_for_each_hosted(void (*visit)(struct tacet_hosted *, void *), void *data)
-{
-	struct tacet_hosted *hosted;
-	unsigned int bucket;
-
-	rcu_read_lock();
-	hash_for_each_rcu(table, bucket, hosted, link)
-		visit(hosted, data);
-	rcu_read_unlock();
-}
-
-static void wake_one(struct tacet_hosted *hosted, void *data)
-{
-	wake_up(&hosted->wait);
-}
-
-void tacet_hosted_wake_all(void)
-{
-	tacet_for_each_hosted(wake_one, NULL);
 }
 
 static void leave_one(struct tacet_hosted *hosted, void *data)

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the whole module shares: the partition, the lock of its changes, and the
+ * module's parameters. Calls nothing of the module's.
+ */
+#include <linux/module.h>
+
+#include "tacet.h"
+
+struct tacet_partition tacet_partition;
+DEFINE_MUTEX(tacet_control_lock);
+struct workqueue_struct *tacet_workqueue;
+
+bool tacet_test_hooks;
+module_param_named(test_hooks, tacet_test_hooks, bool, 0444);
+MODULE_PARM_DESC(test_hooks, "Allow faults on purpose (for Tacet's own tests only)");
+
+/* NULL: the partition does not have @cpu. */
+struct tacet_core *tacet_core_of(unsigned int cpu)
+{
+	unsigned int i;
+
+	for (i = 0; i < tacet_partition.core_count; i++)
+		if (tacet_partition.cores[i].cpu == cpu)
+			return &tacet_partition.cores[i];
+	return NULL;
+}
