@@ -12,10 +12,11 @@ const PAGE: &str = "docs/system-calls.md";
 const HEAD: &str = "\
 # System calls
 
-What becomes of a system call of a hosted program on x86-64. *Local*: the core answers, Linux does not notice. *Forwarded*:
-the thread's Linux task executes it natively, with Linux's own result, errors and side effects. Where only Linux knows the
-answer a local call is forwarded too, errors included, and always for a thread that is traced, filtered or audited, and while
-anybody traces the node's system calls.
+Where a system call of a hosted program goes on x86-64. *Local*: the core answers, and Linux does not notice. *Forwarded*:
+the thread's Linux task, the proxy, executes it natively, with Linux's own result, errors and side effects. A local call is
+forwarded too if only Linux knows the answer (errors included), if the thread is traced, filtered or audited, and while
+somebody traces the system calls of the whole node. A process's *range* is the part of its addresses that the partition's
+memory backs.
 
 Made from `abi/syscalls.tbl` by `cargo xtask page`.
 ";
