@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Compiles what is in C: the measuring loops, the trace's programs for the kernel, and the instruments of exact
-//! measuring, which the library carries as files. The optimisation is the same in every profile: a debug build measures
-//! what a release build measures.
+//! Compiles the C parts: the measuring loops, the trace's BPF programs, and the instruments of exact measuring, which
+//! are embedded in the library as files. The optimisation is the same in every profile: a debug build measures what a
+//! release build measures.
 
 use std::env;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn main() {
         .warnings_into_errors(true)
         .compile("tacet_noise_loop");
     trace();
-    // the emulated nodes are x86-64, and so is what they and their emulator load
+    // the emulated nodes are x86-64, and so are the program and the plugin that run there
     if env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|target| target == "x86_64") {
         let plugin = ["count.c", "names.c", "record.c"].map(|name| format!("exact/plugin/{name}"));
         link("count.so", &["-shared", "-fvisibility=hidden"], &plugin);
@@ -30,10 +30,10 @@ fn main() {
     }
 }
 
-/// `trace.bpf.o`, with the BTF by which it is fitted to a kernel.
+/// Compiles `trace.bpf.o`, with the BTF by which libbpf fits it to the running kernel.
 fn trace() {
     let variable = |name: &str| env::var(name).unwrap_or_else(|_| panic!("{name} is not set: build with cargo"));
-    // As bpf_tracing.h spells it.
+    // In the spelling of bpf_tracing.h.
     let architecture = match variable("CARGO_CFG_TARGET_ARCH").as_str() {
         "aarch64" => "arm64".to_owned(),
         "x86_64" => "x86".to_owned(),
@@ -54,7 +54,7 @@ fn trace() {
     }
 }
 
-/// What marker.h defines for the plugin, the linker must do for the program.
+/// An address from marker.h: the linker must place the program where the plugin expects it.
 fn address(name: &str) -> String {
     let header = std::fs::read_to_string("exact/marker.h").unwrap_or_default();
     let definition = header.lines().find_map(|line| line.strip_prefix(&format!("#define {name} ")));
@@ -62,7 +62,7 @@ fn address(name: &str) -> String {
     value.unwrap_or_else(|| panic!("exact/marker.h: no {name}")).to_owned()
 }
 
-/// Without the C library: the plugin finds the emulator's, whichever it is, and the program needs none.
+/// Compiles and links without the C library: the plugin uses that of the emulator, and the program needs none.
 fn link(name: &str, flags: &[&str], sources: &[String]) {
     let out = Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join(name);
     let mut command = cc::Build::new().opt_level(2).debug(false).pic(true).get_compiler().to_command();

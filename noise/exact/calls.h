@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a program without a C library needs on x86-64 Linux: its beginning and end, system calls, numbers.
+ * The run-time support of a program without a C library on x86-64 Linux: start and end, system calls, numbers.
  *
  * Owns: _start. Included once by a program of one file, which defines program(); built with -ffreestanding -nostdlib -static.
  */
@@ -21,7 +21,7 @@ static inline long call(long number, long a, long b, long c)
 	return answer;
 }
 
-/* The kernel leaves the count of words and then the words on the stack. */
+/* The kernel puts the number of words on the stack, then the words. */
 __attribute__((used)) static void begin(long *stack)
 {
 	call(SYS_exit_group, program((int)stack[0], (char **)(stack + 1)), 0, 0);
@@ -50,7 +50,7 @@ static inline void say_number(int file, unsigned long value)
 	say(file, at);
 }
 
-/* Up to the first character that is no digit of that base. */
+/* Reads up to the first character that is not a digit of that base. */
 static inline unsigned long number(const char *text, unsigned base)
 {
 	unsigned long value = 0;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Runs in a node, with busybox or a whole system: measure.sh QUANTA ROUNDS CPU OTHERS LOAD
 # Starts LOAD on the CPUs of the mask OTHERS, lets the node settle, runs the quanta on CPU, ends the load. Prints facts,
-# one a line, then `symbols` and the kernel's functions. /tmp/tacet-said has `begun` once the quanta run.
+# one a line, then `symbols` and the kernel's functions. /tmp/tacet-said contains `begun` once the quanta run.
 directory=$(cd "$(dirname "$0")" && pwd)
 cat /proc/kallsyms >/tmp/tacet-symbols
 

@@ -3,12 +3,12 @@
  * Fixed work quanta: the same instructions N times, a marker between them.
  *
  * usage: tacet-quanta QUANTA ROUNDS [CPU [OFFSETS CURRENT]]
- * Executes 2 * ROUNDS + 6 instructions a quantum and nothing that needs a kernel. With CPU, pins itself there
- * first: on Linux; a hosted thread is placed by its host. OFFSETS and CURRENT, in hexadecimal, tell the plugin where
- * the kernel keeps the name of what runs (struct guide). Says `begun` before the first quantum and how it ended after
- * the last. Must never enter the kernel between MARK_BEGIN and MARK_END.
+ * Executes 2 * ROUNDS + 6 instructions a quantum and nothing that needs a kernel. CPU is for Linux: the program first
+ * pins itself there (the host places a hosted thread itself). OFFSETS and CURRENT, in hexadecimal, tell the plugin
+ * where the kernel keeps the name of the running task (struct guide). Prints `begun` before the first quantum and a
+ * summary after the last. Must never enter the kernel between MARK_BEGIN and MARK_END.
  *
- * Stands alone: no C library, so that it is the same program on every host and in every node.
+ * Uses no C library, so it is the same program on every host and in every node.
  */
 #include "calls.h"
 #include "marker.h"
@@ -17,7 +17,7 @@
 
 __attribute__((section(".guide"), used)) static volatile struct guide guide = { .pid = { 1, 1 } };
 
-/* In assembly, so that every quantum is the same 2 * rounds + 6 instructions at the same addresses, by any compiler. */
+/* In assembly, so that with any compiler every quantum executes the same 2 * rounds + 6 instructions. */
 __attribute__((noinline)) static void quanta(unsigned long n, unsigned long rounds)
 {
 	unsigned long left;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The measuring loops; loop.h says what each does and who may call it. */
+/* The measuring loops; loop.h says what each one does. */
 #include "loop.h"
 #include "ticks.h"
 
 #define FTQ_STEPS 64
 
-/* The compiler knows neither the value's past nor its future: nothing is folded away. */
+/* Hides the value from the compiler, which then cannot fold the work away. */
 #define OPAQUE(value) __asm__ volatile("" : "+r"(value))
 
 static inline __attribute__((always_inline)) uint64_t multiply(uint64_t value, uint64_t times)
@@ -27,15 +27,15 @@ static inline __attribute__((always_inline)) void daxpy(struct noise_vectors *ve
 	__asm__ volatile("" : : "m"(*vectors));
 }
 
-/* Whether to go on after a quantum that took so long. */
-static inline __attribute__((always_inline)) int goes_on(struct noise_watch *watch, uint64_t length)
+/* Whether to continue after a quantum of this length. */
+static inline __attribute__((always_inline)) int may_continue(struct noise_watch *watch, uint64_t length)
 {
 	if (length >= watch->limit)
 		__atomic_store_n(&watch->stop, 1, __ATOMIC_RELAXED);
 	return !__atomic_load_n(&watch->stop, __ATOMIC_RELAXED);
 }
 
-/* @is_daxpy and whether there is a @watch are constants of each caller: each has a loop of its own. */
+/* @is_daxpy, and whether @watch is null, are constants in each caller: each caller gets a loop of its own. */
 static inline __attribute__((always_inline)) uint64_t fwq(uint64_t *times, uint64_t quanta, uint64_t units,
 							  int is_daxpy, struct noise_vectors *vectors,
 							  struct noise_watch *watch)
@@ -50,7 +50,7 @@ static inline __attribute__((always_inline)) uint64_t fwq(uint64_t *times, uint6
 		else
 			value = multiply(value, units);
 		times[++done] = ticks();
-		if (watch && !goes_on(watch, times[done] - times[done - 1]))
+		if (watch && !may_continue(watch, times[done] - times[done - 1]))
 			break;
 	}
 	return done;

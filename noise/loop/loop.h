@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The measuring loops. They call nothing, allocate nothing and write nowhere but
- * into the caller's samples, which are mapped and touched before; the test
- * `loops` reads that from their object code.
+ * The measuring loops. They call nothing, allocate nothing and write only to the
+ * caller's samples, which the caller has mapped and touched before. The test
+ * `loops` checks this in their object code.
  *
  * Called by src/measure/sampling.rs and by the MPI program; the same object code
  * serves both. Times are ticks of the source in ticks.h.
@@ -12,11 +12,11 @@
 
 #include <stdint.h>
 
-/* Elements of the arrays of the DAXPY kernel (paper: CNK, section V-A): both lie in
- * a level-1 cache of 16 KiB. */
+/* Elements of each array of the DAXPY kernel (paper: CNK, section V-A): both arrays fit
+ * in a level-1 cache of 16 KiB. */
 #define NOISE_DAXPY_ELEMENTS 256
 
-/* y and x of the DAXPY kernel; the caller's, aligned to 64 bytes. */
+/* y and x of the DAXPY kernel. The caller owns them and aligns them to 64 bytes. */
 struct noise_vectors {
 	double y[NOISE_DAXPY_ELEMENTS];
 	double x[NOISE_DAXPY_ELEMENTS];
@@ -24,8 +24,8 @@ struct noise_vectors {
 
 /*
  * Fixed work: does `quanta` quanta of `units` units each. times[0] is the beginning
- * and times[i] the end of quantum i, so that nothing falls between two quanta. A unit
- * is one dependent multiplication and addition of integers.
+ * of the first quantum and times[i] the end of quantum i, so no time is lost between
+ * two quanta. A unit is one dependent multiplication and addition of integers.
  */
 void noise_fwq_register(uint64_t *times, uint64_t quanta, uint64_t units);
 
@@ -34,13 +34,13 @@ void noise_fwq_daxpy(uint64_t *times, uint64_t quanta, uint64_t units, struct no
 
 /* Ends a measurement on all CPUs at once. */
 struct noise_watch {
-	/* Ticks of a quantum that end it; written before. */
+	/* A quantum of so many ticks or more ends the measurement. Written by the caller before. */
 	uint64_t limit;
-	/* Set by the first loop that saw such a quantum, or by the caller; read by all after each quantum. */
+	/* Set by the first loop with such a quantum, or by the caller; read by all loops after each quantum. */
 	uint32_t stop;
 };
 
-/* Fixed work until a quantum takes watch->limit or longer, here or elsewhere. Return how many quanta were done. */
+/* Fixed work until a quantum takes watch->limit or longer, here or elsewhere. Return the number of quanta done. */
 uint64_t noise_fwq_register_until(uint64_t *times, uint64_t quanta, uint64_t units, struct noise_watch *watch);
 uint64_t noise_fwq_daxpy_until(uint64_t *times, uint64_t quanta, uint64_t units, struct noise_vectors *vectors,
 			       struct noise_watch *watch);
@@ -48,7 +48,7 @@ uint64_t noise_fwq_daxpy_until(uint64_t *times, uint64_t quanta, uint64_t units,
 /*
  * Fixed time: counts the units of work done in each of `quanta` intervals of
  * `interval` ticks from `origin`. A unit is 64 dependent multiplications and
- * additions. An interval that passed wholly inside a detour counts 0.
+ * additions. An interval that lies wholly inside a detour counts 0.
  */
 void noise_ftq_register(uint64_t *counts, uint64_t quanta, uint64_t origin, uint64_t interval);
 
@@ -57,10 +57,10 @@ void noise_ftq_daxpy(uint64_t *counts, uint64_t quanta, uint64_t origin, uint64_
 		     struct noise_vectors *vectors);
 
 /*
- * Selfish detour: reads the time without pause until `end`; where two readings are
+ * Selfish detour: reads the time without pause until `end`. Where two readings are
  * `threshold` ticks or more apart, pairs[2 i] is the earlier one and pairs[2 i + 1] the
- * distance. Returns how many there were; those beyond `room` are not stored. *shortest
- * becomes the least distance of two readings.
+ * distance. Returns the number of such pairs; those beyond `room` are not stored.
+ * *shortest becomes the least distance between two readings.
  */
 uint64_t noise_selfish(uint64_t *pairs, uint64_t room, uint64_t end, uint64_t threshold, uint64_t *shortest);
 

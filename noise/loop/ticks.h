@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The processor's invariant time source, read so that it neither starts before
- * what precedes it nor lets what follows start before it: x86-64 LFENCE and RDTSC
- * (SDM vol. 2B, RDTSC), aarch64 ISB and CNTVCT_EL0 (ARM DDI 0487, D12.1.2).
+ * Reads the processor's invariant time source, ordered with the instructions before
+ * and after it: x86-64 LFENCE and RDTSC (SDM vol. 2B, RDTSC), aarch64 ISB and
+ * CNTVCT_EL0 (ARM DDI 0487, D12.1.2).
  * Included by the measuring loops only.
  */
 #ifndef TACET_NOISE_TICKS_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Who is stored and who runs where. */
+/* Chooses the nodes whose samples are stored and the CPU of each rank. */
 #define _GNU_SOURCE
 #include "choose.h"
 
@@ -37,7 +37,7 @@ int64_t choose_worst(const uint64_t *longest_noise_ns, uint64_t nodes, uint64_t 
 	return (int64_t)worst;
 }
 
-/* The lowest CPU of the set, after `skip` of them, round and round. */
+/* The lowest CPU of the set after `skip` of them; counts through the set again at its end. */
 static int nth_cpu(const cpu_set_t *set, int skip)
 {
 	int count = CPU_COUNT(set);

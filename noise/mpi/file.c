@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The run's file: written beside its place, there only when it is whole. */
+/* The run's file: written as FILE.partial and renamed when it is complete. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -11,21 +11,21 @@
 
 static FILE *file;
 static char *partial;
-static const char *place;
-static int failed;	/* the first error */
+static const char *destination;
+static int failed;	/* errno of the first error */
 static uint64_t checksum;
 
 static const char *why(void)
 {
 	static char wrong[512];
 
-	snprintf(wrong, sizeof(wrong), "%s: cannot write the run: %s", place, strerror(failed));
+	snprintf(wrong, sizeof(wrong), "%s: cannot write the run: %s", destination, strerror(failed));
 	return failed ? wrong : NULL;
 }
 
 const char *file_open(const char *path)
 {
-	place = path;
+	destination = path;
 	checksum = 0xcbf29ce484222325u;
 	if (asprintf(&partial, "%s.partial", path) < 0) {
 		partial = NULL;
@@ -65,7 +65,7 @@ const char *file_close(void)
 	file_write(&sum, sizeof(sum));
 	if (!failed && (fflush(file) || fsync(fileno(file))))
 		failed = errno;
-	if (!failed && rename(partial, place))
+	if (!failed && rename(partial, destination))
 		failed = errno;
 	if (failed)
 		file_abandon();

@@ -10,11 +10,11 @@
  *   histogram FWQ_BUCKETS counts of noise lengths, of all samples of all ranks
  *   nodes     for each of header.nodes, in the order of their lowest ranks:
  *             struct fwq_node, then its fwq_node.ranks times struct fwq_rank
- *   samples   for each rank with stored_bytes > 0, in the order of the table, so many
- *             bytes: samples.h says how they are written
+ *   samples   for each rank with stored_bytes > 0, in the order of the table: that many
+ *             bytes, in the encoding of samples.h
  *   checksum  FNV-1a, 64 bits, of all bytes before
  *
- * With R ranks on N nodes that is 30,208 + 72 N + 72 R bytes and some text, besides
+ * With R ranks on N nodes the file has 30,208 + 72 N + 72 R bytes and some text, plus
  * the samples of the worst nodes.
  */
 #ifndef TACET_FWQ_FORMAT_H
@@ -29,7 +29,8 @@
 
 /*
  * Buckets of noise lengths in ns, log-linear: lengths below 128 have one each, longer ones
- * 64 in each power of two, so that a bucket is at most 1/64 of its lengths wide. Counts are exact; the sum of two histograms is that of the union.
+ * 64 in each power of two, so a bucket is at most 1/64 of its lengths wide. Counts are exact;
+ * the sum of two histograms is the histogram of both sets of samples.
  */
 #define FWQ_BUCKETS 3776
 
@@ -43,7 +44,7 @@ struct fwq_header {
 	uint64_t stored_nodes;
 	uint64_t samples;	/* of each rank */
 	uint64_t units;		/* of a quantum */
-	uint64_t quantum_ns;	/* asked for; 0 where the units were */
+	uint64_t quantum_ns;	/* as requested; 0 if the units were given instead */
 	uint64_t began_unix_s;
 	uint64_t memory_locked;	/* 1: on every rank */
 	uint64_t huge_pages;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * MPI-FWQ (paper: Decoupled, section 4): the same fixed work on every rank at once, with one
- * barrier before all of it (StartSync) or one before each quantum (StepSync). Only what MPI
- * and glibc promise is used: it runs under every MPI and launcher.
+ * barrier before all of it (StartSync) or one before each quantum (StepSync). The program uses
+ * only what MPI and glibc promise, so it runs under every MPI and launcher.
  */
 #ifndef TACET_FWQ_H
 #define TACET_FWQ_H
@@ -15,31 +15,31 @@
 #include "loop.h"
 #include "samples.h"
 
-/* Samples of one rank at most, as in `tacet noise measure`: 18 hours of 1 ms, 1 GiB. */
+/* The most samples of one rank, as in `tacet noise measure`: 18 hours of 1 ms quanta, 1 GiB. */
 #define SAMPLES_LIMIT (1ull << 26)
 
 /*
- * main.c: ends the run on all ranks with one line, that of the first rank that has one.
- * Collective. What returns such a line below returns NULL if all is well.
+ * main.c: if some rank passes an error line, ends the run on all ranks with the line of the first
+ * such rank. Collective. The functions below that return an error line return NULL on success.
  */
 void agree(const char *wrong);
 
-/* options.c: the command line. The same on every rank. */
+/* options.c: the command line, which is the same on every rank. */
 struct options {
 	bool step_sync, daxpy, oversubscribe;
 	double quantum_ns, duration_ns;
-	uint64_t units, samples;	/* 0: by time */
+	uint64_t units, samples;	/* 0: chosen by quantum_ns and duration_ns */
 	uint64_t worst, split;
 	const char *label, *output;
 };
 
 void read_options(int argc, char **argv, struct options *options, bool speak);
 
-/* place.c: who this rank is. A node is the ranks that share memory, or `split` of them. */
+/* place.c: this rank's numbers and CPU. A node is the set of ranks that share memory, or `split` of them. */
 struct place {
 	MPI_Comm machine;	/* the ranks that share memory */
 	MPI_Comm node;
-	MPI_Comm leaders;	/* the first rank of each node, else null */
+	MPI_Comm leaders;	/* the first ranks of all nodes; null on other ranks */
 	int rank, ranks, on_node, node_ranks, nodes;
 	int cpu;
 };
@@ -60,7 +60,7 @@ double rate_between(struct moment earlier, struct moment later);
 /* The first line of a file, or of /proc/cpuinfo the value of `field`. */
 void line_of(const char *path, const char *field, char *text, size_t room);
 
-/* measure.c: the work itself. Work is what all ranks do; found is what one of them saw. */
+/* measure.c: the measurement. `work` is what all ranks do; `found` is what one rank measured. */
 struct work {
 	uint64_t units, samples;
 };
@@ -82,7 +82,7 @@ void file_write(const void *bytes, size_t count);
 const char *file_close(void);
 void file_abandon(void);
 
-/* gather.c: chooses the worst nodes and brings everything to the file. Collective. */
+/* gather.c: chooses the worst nodes and writes everything to the file. Collective. */
 struct totals {
 	uint64_t stored_nodes, shortest_run_ns, longest_run_ns, noise_ns;
 	struct fwq_rank noisiest;

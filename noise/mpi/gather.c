@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * From all ranks to one file. Rank 0 holds one number for each node, one node's part of the
- * table and one piece of one rank's samples at a time; it asks for each (GO), so that nothing
- * piles up there.
+ * Gathers the results of all ranks into one file. Rank 0 holds one number for each node, one
+ * node's part of the table and one piece of one rank's samples at a time. It asks for each part
+ * (GO), so no messages pile up there.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static uint8_t is_chosen(uint64_t worst, const struct place *place, uint64_t noi
 	return chosen;
 }
 
-/* Sends this rank's samples in pieces, or on rank 0 writes them. */
+/* Sends this rank's samples to rank 0 in pieces; rank 0 writes its own. */
 static void pass_samples(const struct place *place, const struct found *found, uint64_t samples)
 {
 	uint8_t *piece = memory(PIECE, 1);
@@ -113,7 +113,7 @@ static void count_in(struct totals *totals, const struct fwq_node *node, const s
 	}
 }
 
-/* On rank 0: the table, node by node. Returns the rows whose samples are stored, `*stored` of them. */
+/* On rank 0: writes the table, node by node. Returns the `*stored` rows whose samples will be stored. */
 static struct fwq_rank *write_table(const struct place *place, const struct fwq_node *own, struct fwq_rank *own_rows,
 				    struct totals *totals, uint64_t *stored)
 {

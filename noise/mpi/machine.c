@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What the machine says of itself, and whether its time can be trusted: as noise/src/measure/machine.rs. */
+/* Facts about the machine, and whether its time source can be trusted: as noise/src/measure/machine.rs. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ void line_of(const char *path, const char *field, char *text, size_t room)
 		fclose(file);
 }
 
-/* The name of the invariant time source, or why there is none. */
+/* Writes the name of the invariant time source, or returns why there is none. */
 const char *time_source(char *name, size_t room)
 {
 #if defined(__x86_64__)
@@ -40,7 +40,7 @@ const char *time_source(char *name, size_t room)
 
 	line_of("/proc/cpuinfo", "flags", flags, sizeof(flags));
 	if (!strstr(flags, "constant_tsc") || !strstr(flags, "nonstop_tsc"))
-		return "time source: the time-stamp counter is not invariant (constant_tsc, nonstop_tsc): measure where it is";
+		return "time source: the time-stamp counter is not invariant (constant_tsc, nonstop_tsc): use another machine";
 	line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource", NULL, linux_uses, sizeof(linux_uses));
 	snprintf(name, room, "tsc (invariant; the kernel itself uses %s)", linux_uses);
 #else
@@ -49,7 +49,7 @@ const char *time_source(char *name, size_t room)
 	return NULL;
 }
 
-/* Ticks, and nanoseconds that no time protocol bends: of several readings the one that took the shortest. */
+/* Ticks and the raw clock's nanoseconds, which NTP does not adjust: the fastest of several readings. */
 struct moment now(void)
 {
 	struct moment best = { 0, 0 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The run from beginning to end, and its result on rank 0's standard output. */
+/* The whole run; rank 0 prints its result. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +12,14 @@
 
 #define LINE 512
 
-/* Every end is one of all ranks; what rank 0 says must be out before a launcher sees the first one gone. */
+/* All ranks end together: rank 0's output must be complete before the launcher sees the first rank exit. */
 static void finalize(void)
 {
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Finalize();
 }
 
-/* Ends the run on all ranks with one line of the first one that has one. */
+/* Ends the run on all ranks if some rank has an error line; rank 0 prints that of the first such rank. */
 void agree(const char *wrong)
 {
 	char line[LINE] = "", host[FWQ_HOST_BYTES] = "";
@@ -45,7 +45,7 @@ void agree(const char *wrong)
 	exit(2);
 }
 
-/* The strings of format.h; memory of its own. */
+/* The strings that format.h lists, in memory that the caller frees. */
 static char *describe(int argc, char **argv, const struct options *options, uint64_t *bytes)
 {
 	char host[FWQ_HOST_BYTES] = "", arguments[4096], processor[256], source[256];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The work: calibrated on rank 0, the same on all, and what one rank saw of it. */
+/* The measurement: rank 0 calibrates the work, all ranks do the same work, each describes what it measured. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ const char *plan_work(const struct options *options, struct work *work)
 	if (!options->units) {
 		while (shortest_quantum(options, work->units) < quantum / 16 && work->units < 1ull << 40)
 			work->units *= 2;
-		/* Twice: the second time at the clock frequency that the first one brought about. */
+		/* Twice: the first time brings the clock to the frequency at which the second one measures. */
 		for (int i = 0; i < 2; i++) {
 			double units = round((double)work->units * quantum / shortest_quantum(options, work->units));
 
@@ -67,7 +67,7 @@ const char *plan_work(const struct options *options, struct work *work)
 	return NULL;
 }
 
-/* Room for the samples, touched before it is used; and the code, the operands and the clock frequency. */
+/* Allocates and touches the room for samples, and warms up the code, the operands and the clock frequency. */
 const char *prepare(const struct options *options, const struct work *work, struct found *found)
 {
 	static char wrong[128];
@@ -94,12 +94,12 @@ const char *prepare(const struct options *options, const struct work *work, stru
 	return NULL;
 }
 
-/* Ticks become nanoseconds, in place: `times` holds n + 1 of one loop, or n pairs of begin and end. */
+/* Converts ticks to nanoseconds in place: `times` holds n + 1 times of one loop, or n pairs of begin and end. */
 static void convert(struct found *found, uint64_t samples, bool pairs, double ticks_per_second)
 {
 	uint64_t *times = (uint64_t *)found->samples, origin = times[0];
 
-	/* From the end: sample i lies at or behind the times that it is made of. */
+	/* From the end: sample i is stored at or behind the two times from which it is made. */
 	for (uint64_t i = samples; !pairs && i-- > 0;) {
 		uint64_t begin = times[i], end = times[i + 1];
 

@@ -16,15 +16,15 @@ enum { UNITS = 256, OVERSUBSCRIBE, SPLIT, LABEL };
 static const struct argp_option known[] = {
 	{ "mode", 'm', "start|step", 0, "One barrier before all quanta (StartSync), or one before each (StepSync) [start]", 0 },
 	{ "kernel", 'k', "register|daxpy", 0, "What the measuring loop works on [register]", 0 },
-	{ "quantum", 'q', "TIME", 0, "Calibrated once, on rank 0, so that all do the same work [6.5ms]", 0 },
-	{ "units", UNITS, "COUNT", 0, "Units of work in a quantum, instead of as many as the quantum takes", 0 },
-	{ "duration", 'd', "TIME", 0, "How long to measure, waiting at barriers not counted: 250us, 6.5ms, 10s, 5min, 1h [10s]", 0 },
+	{ "quantum", 'q', "TIME", 0, "Length of a quantum; calibrated once, on rank 0, so that all ranks do the same work [6.5ms]", 0 },
+	{ "units", UNITS, "COUNT", 0, "Units of work in a quantum, instead of a length", 0 },
+	{ "duration", 'd', "TIME", 0, "How long to measure, without the time at barriers: 250us, 6.5ms, 10s, 5min, 1h [10s]", 0 },
 	{ "samples", 'n', "COUNT", 0, "How many samples each rank takes, instead of a duration", 0 },
-	{ "worst", 'w', "NODES", 0, "Keep the samples of so many nodes, those with the longest noise [100]", 0 },
-	{ "oversubscribe", OVERSUBSCRIBE, NULL, 0, "Let ranks share CPUs: to try things out, not to measure", 0 },
-	{ "split", SPLIT, "RANKS", 0, "Count so many ranks as a node of their own, as the domains of one machine", 0 },
-	{ "label", LABEL, "TEXT", 0, "What to call the record [the host's name of rank 0]", 0 },
-	{ "output", 'o', "FILE", 0, "Where rank 0 writes the run, for `tacet noise collect` [fwq.run]", 0 },
+	{ "worst", 'w', "NODES", 0, "Keep the samples of this many nodes, those with the longest noise [100]", 0 },
+	{ "oversubscribe", OVERSUBSCRIBE, NULL, 0, "Let ranks share CPUs: for a trial, not for a measurement", 0 },
+	{ "split", SPLIT, "RANKS", 0, "Treat each group of this many ranks as a node, for example the NUMA domains of one machine", 0 },
+	{ "label", LABEL, "TEXT", 0, "Name of the record [host name of rank 0]", 0 },
+	{ "output", 'o', "FILE", 0, "File in which rank 0 writes the run, for `tacet noise collect` [fwq.run]", 0 },
 	{ 0 }
 };
 
@@ -87,7 +87,7 @@ static error_t take(int key, char *text, struct argp_state *state)
 	case LABEL: options->label = text; break;
 	case 'o': options->output = text; break;
 	case ARGP_KEY_ARG:
-		argp_failure(state, 2, 0, "`%s`: there is nothing but options", text);
+		argp_failure(state, 2, 0, "`%s`: unexpected argument; only options are allowed", text);
 		exit(2);
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -100,7 +100,7 @@ void read_options(int argc, char **argv, struct options *options, bool speak)
 {
 	const struct argp argp = {
 		.options = known, .parser = take,
-		.doc = "Measures operating-system noise on every rank at once: fixed work, again and again (MPI-FWQ).",
+		.doc = "Measures operating-system noise on all ranks at once by repeating fixed work (MPI-FWQ).",
 	};
 
 	*options = (struct options){ .quantum_ns = 6.5e6, .duration_ns = 10e9, .worst = 100, .output = "fwq.run" };
@@ -109,7 +109,7 @@ void read_options(int argc, char **argv, struct options *options, bool speak)
 		argp_parse(&argp, argc, argv, 0, NULL, options);
 		return;
 	}
-	/* What is wrong, or asked for, is said once: by the rank that speaks. */
+	/* Only the rank that speaks prints errors and help; the others parse in silence. */
 	int out = dup(1), err = dup(2), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 	dup2(nowhere, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Binds each rank to one CPU: the one that the launcher chose, or one of those that it allows. */
+/* Binds each rank to one CPU: the one that the launcher chose, or one of several that it allows. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ const char *bind_rank(struct place *place, bool oversubscribe)
 
 	if (!all || !cpus)
 		failed = ENOMEM;
-	/* All or none take part in what follows. */
+	/* The calls below are collective: either all ranks take part or none. */
 	MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, place->machine);
 	if (failed) {
 		snprintf(wrong, sizeof(wrong), "cpus: cannot read what the launcher allows: %s", strerror(failed));
@@ -49,8 +49,8 @@ const char *bind_rank(struct place *place, bool oversubscribe)
 	place->cpu = cpus[own];
 	if (place->cpu < 0) {
 		snprintf(wrong, sizeof(wrong),
-			 "cpus: no CPU is left for this one of %d ranks on the node (it may use %d, others have them): "
-			 "start fewer, or give --oversubscribe", ranks, CPU_COUNT(&allowed));
+			 "cpus: no CPU is left for this rank: %d ranks run on the node, and others have all of the %d CPUs "
+			 "that it may use: start fewer ranks, or give --oversubscribe", ranks, CPU_COUNT(&allowed));
 		goto out;
 	}
 	CPU_ZERO(&one);

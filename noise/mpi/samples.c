@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Samples as bytes and as buckets; samples.h and format.h say which. */
+/* Encodes samples as bytes and finds their buckets; samples.h and format.h define both. */
 #include "samples.h"
 
 unsigned int bucket_of(uint64_t length_ns)

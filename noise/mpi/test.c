@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* `make check`: the functions that decide, against what was worked out by hand. */
+/* `make check`: compares the functions that only decide with results worked out by hand. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
@@ -55,13 +55,13 @@ static int places(const char *const *allowed, int ranks, int oversubscribe, cons
 
 static void cpus_of_ranks(void)
 {
-	/* Nothing bound; bound by the launcher; bound to cores of two threads. */
+	/* Unbound; bound by the launcher; bound to cores with two hardware threads. */
 	CHECK(places((const char *[]){ "0123", "0123", "0123" }, 3, 0, (int[]){ 0, 1, 2 }));
 	CHECK(places((const char *[]){ "3", "1" }, 2, 0, (int[]){ 3, 1 }));
 	CHECK(places((const char *[]){ "04", "15", "26" }, 3, 0, (int[]){ 0, 1, 2 }));
-	/* Who has fewer choices chooses first. */
+	/* Ranks with fewer choices choose first. */
 	CHECK(places((const char *[]){ "012", "01", "01", "3" }, 4, 0, (int[]){ 2, 0, 1, 3 }));
-	/* More ranks than CPUs, and two that the launcher put on one. */
+	/* More ranks than CPUs, and two ranks that the launcher put on one CPU. */
 	CHECK(places((const char *[]){ "01", "01", "01", "01" }, 4, 0, (int[]){ 0, 1, -1, -1 }));
 	CHECK(places((const char *[]){ "01", "01", "01", "01" }, 4, 1, (int[]){ 0, 1, 0, 1 }));
 	CHECK(places((const char *[]){ "2", "2" }, 2, 0, (int[]){ 2, -1 }));
@@ -74,7 +74,7 @@ static void buckets(void)
 	CHECK(bucket_of(0) == 0 && bucket_of(127) == 127 && bucket_of(128) == 128 && bucket_of(129) == 128);
 	CHECK(bucket_of(130) == 129 && bucket_of(255) == 191 && bucket_of(256) == 192 && bucket_of(259) == 192);
 	CHECK(bucket_of(UINT64_MAX) == FWQ_BUCKETS - 1);
-	/* The first length of each bucket is one more than the last of the one before. */
+	/* Each bucket begins one after the end of the bucket before. */
 	for (unsigned int bucket = 1; bucket < FWQ_BUCKETS; bucket++) {
 		unsigned int shift = bucket < 128 ? 0 : bucket / 64 - 1;
 		uint64_t first = (uint64_t)(bucket - shift * 64) << shift;

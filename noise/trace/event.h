@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the trace tells the program that started it. Written by trace.bpf.c in the
- * kernel, read by src/trace/event.rs, which spells the same layout.
+ * The events that the trace reports to the program that started it. Written by
+ * trace.bpf.c in the kernel, read by src/trace/event.rs, which has the same layout.
  */
 #ifndef TACET_NOISE_TRACE_EVENT_H
 #define TACET_NOISE_TRACE_EVENT_H
@@ -13,13 +13,13 @@ enum event_kind {
 	EVENT_INTERRUPT,
 	/* detail: number of the softirq */
 	EVENT_SOFTIRQ,
-	/* address: the function of a timer of high resolution */
+	/* address: the function of a high-resolution timer */
 	EVENT_HRTIMER,
-	/* address: the function of a timer of the wheel */
+	/* address: the function of a timer in the timer wheel */
 	EVENT_TIMER,
 	/* address: the handler */
 	EVENT_NMI,
-	/* detail: the thread; address: the function that a worker works on, or 0 */
+	/* detail: the thread; address: the function that a worker executes, or 0 */
 	EVENT_TASK,
 	/* detail: the thread */
 	EVENT_FAULT,
@@ -42,11 +42,11 @@ enum vector {
 	VECTOR_ERROR,
 	VECTOR_SPURIOUS,
 	VECTOR_PLATFORM,
-	/* Of architectures whose kernel tells the reason as text. */
+	/* On architectures whose kernel gives the reason as text. */
 	VECTOR_OTHER,
 };
 
-/* The worker goes on with work that it had begun before: not one more piece of work. */
+/* The worker continues work that it began earlier: the event does not count as new work. */
 #define EVENT_CONTINUED 1
 /* The task is a thread of the kernel. */
 #define EVENT_KERNEL_THREAD 2
@@ -54,11 +54,11 @@ enum vector {
 struct event {
 	/* CLOCK_MONOTONIC */
 	__u64 start_ns;
-	/* A function, or what the kind says. */
+	/* A function, or as the kind says. */
 	__u64 address;
 	/* From beginning to end, at most 2^32 - 1. */
 	__u32 gross_ns;
-	/* The same without what interrupted it. */
+	/* The same without the time of its interruptions. */
 	__u32 net_ns;
 	__u32 detail;
 	__u16 kind;

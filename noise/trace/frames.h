@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Things that begin and end on a measured CPU, one inside the other: each is charged
- * with its own time and not with that of what interrupted it. Included once, by
- * trace.bpf.c; in whatever context the kernel is in.
+ * Nested activities on a measured CPU: each is charged with its own time, without the
+ * time of its interruptions. Included once, by trace.bpf.c; runs in whatever context
+ * the kernel is in.
  */
 #ifndef TACET_NOISE_TRACE_FRAMES_H
 #define TACET_NOISE_TRACE_FRAMES_H
@@ -63,7 +63,7 @@ static __always_inline struct state *state_here(void)
 	return measuring_process() ? bpf_map_lookup_elem(&states, &first) : NULL;
 }
 
-/* The time of something that ended belongs to it, and not to what it interrupted. */
+/* Takes the time of an activity that ended away from the activity that it interrupted. */
 static __always_inline void charge(struct state *state, u64 gross_ns)
 {
 	u32 depth = state->depth;
@@ -81,7 +81,7 @@ static __always_inline int enter(u16 kind, u32 detail, u64 address)
 
 	if (!state)
 		return 0;
-	/* Deeper than there is room for: the outer ones are what is forgotten. */
+	/* If the nesting is deeper than DEPTH, the outer frames are overwritten. */
 	frame = &state->frames[state->depth & (DEPTH - 1)];
 	frame->nested_ns = 0;
 	frame->address = address;
@@ -99,7 +99,7 @@ static __always_inline int leave(u16 kind)
 	struct state *state = state_here();
 	struct frame *frame;
 
-	/* What began before the trace, or before a switch of tasks, has no frame. */
+	/* An activity that began before the trace or before a task switch has no frame. */
 	if (!state || !state->depth)
 		return 0;
 	frame = &state->frames[(state->depth - 1) & (DEPTH - 1)];
@@ -112,7 +112,7 @@ static __always_inline int leave(u16 kind)
 	return 0;
 }
 
-/* Who runs, for whoever reads its events later. */
+/* Saves the task's name and cgroup for the reader of its events. */
 static __always_inline void remember(struct task_struct *task, u32 pid)
 {
 	struct task *known = bpf_map_lookup_elem(&tasks, &pid), now = {};

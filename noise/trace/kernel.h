@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The few fields of the kernel's types that the trace reads. Their places are looked up
- * in the running kernel's BTF when the programs are loaded (CO-RE), so that one object
- * serves every kernel; only names and types must agree.
+ * The few fields of the kernel's types that the trace reads. libbpf looks up their offsets
+ * in the running kernel's BTF when it loads the programs (CO-RE), so one object serves
+ * every kernel; only names and types must agree.
  */
 #ifndef TACET_NOISE_TRACE_KERNEL_H
 #define TACET_NOISE_TRACE_KERNEL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the trace keeps in the kernel: its maps, and what is in them. Read by
- * src/trace/tracer.rs under the same names. Included once, by trace.bpf.c.
+ * The trace's maps in the kernel and their contents. Read by src/trace/tracer.rs under
+ * the same names. Included once, by trace.bpf.c.
  */
 #ifndef TACET_NOISE_TRACE_MAPS_H
 #define TACET_NOISE_TRACE_MAPS_H
@@ -14,7 +14,7 @@
 #define DEPTH 8
 #define STACK_DEPTH 24
 
-/* Something that runs, until it ends or a task is switched to. */
+/* An activity, until it ends or the CPU switches tasks. */
 struct frame {
 	u64 start_ns;
 	u64 nested_ns;
@@ -26,7 +26,7 @@ struct frame {
 
 /* Written and read by its own CPU only. */
 struct state {
-	/* The task that runs, if it is not a measured one; detail 0: none such does. */
+	/* The running task; detail 0: it is a measuring thread, or the CPU is idle. */
 	struct frame task;
 	struct frame frames[DEPTH];
 	u32 depth;
@@ -37,7 +37,7 @@ struct ring {
 	__uint(max_entries, 1 << 20);
 };
 
-/* By CPU: the process that measures there, or 0. Written before the programs are attached. */
+/* Per CPU: the process that measures there, or 0. Written before the programs are attached. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, CPUS);
@@ -52,7 +52,7 @@ struct {
 	__type(value, struct state);
 } states SEC(".maps");
 
-/* By CPU: one ring each, so that measured CPUs never wait for each other. */
+/* Per CPU: a ring of its own, so that measured CPUs never wait for each other. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, CPUS);
@@ -60,7 +60,7 @@ struct {
 	__array(values, struct ring);
 } rings SEC(".maps");
 
-/* By CPU of the event: those that its ring had no room for or that did not come. Added to by any CPU. */
+/* Per CPU of the event: events lost because the ring was full or the kernel did not report them. Any CPU adds. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, CPUS);
@@ -75,7 +75,7 @@ struct {
 	__type(value, struct task);
 } tasks SEC(".maps");
 
-/* By worker: the function that it has begun and not ended. */
+/* Per worker: the function that it has begun and not ended. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
@@ -83,7 +83,7 @@ struct {
 	__type(value, u64);
 } working SEC(".maps");
 
-/* By number of the interrupt: its name. */
+/* Per interrupt number: its name. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -98,7 +98,7 @@ struct {
 	__uint(value_size, STACK_DEPTH * sizeof(u64));
 } stacks SEC(".maps");
 
-/* How many words of a mask of CPUs hold measured ones. Written as `measured` is. */
+/* The number of words of a CPU mask that may hold measured CPUs. Written when `measured` is. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Who sends interrupts to measured CPUs, and by which calls it came to that. Runs on the
+ * Records the senders of interrupts to measured CPUs, with their call stacks. Runs on the
  * sender's CPU. Included once, by trace.bpf.c.
  */
 #ifndef TACET_NOISE_TRACE_SENDERS_H
@@ -9,7 +9,7 @@
 #include "frames.h"
 #include <bpf/bpf_tracing.h>
 
-/* The sender's calls, for its origin. */
+/* The sender's call stack, which shows the interrupt's origin. */
 static __always_inline s64 calls(void *context)
 {
 	return bpf_get_stackid(context, &stacks, BPF_F_FAST_STACK_CMP | BPF_F_REUSE_STACKID);
@@ -46,7 +46,7 @@ static long send_to_word(u32 word, struct broadcast *broadcast)
 	return 0;
 }
 
-/* Bits beyond the machine's CPUs belong to somebody else, but no such CPU is measured. */
+/* Bits beyond the machine's CPUs are not part of the mask; they do no harm, since no such CPU is measured. */
 static __always_inline int sent_to_many(s64 stack, const unsigned long *words)
 {
 	struct broadcast broadcast = { .words = words, .stack = stack, .vector = VECTOR_CALL_FUNCTION };
@@ -57,7 +57,7 @@ static __always_inline int sent_to_many(s64 stack, const unsigned long *words)
 	return 0;
 }
 
-/* From Linux 6.4 on; without a callback it only asks the CPU to schedule. */
+/* From Linux 6.4 on; without a callback the interrupt only asks the CPU to schedule. */
 SEC("tp_btf/ipi_send_cpu")
 int BPF_PROG(ipi_send_cpu, u32 cpu, unsigned long site, void *callback)
 {

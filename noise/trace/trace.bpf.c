@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Records what the kernel runs on the measured CPUs that is not the measuring thread:
+ * Records everything that runs on the measured CPUs besides the measuring threads:
  * interrupts, softirqs, timers' functions, workers, other tasks, faults, migrations.
  *
  * Loaded by src/trace/tracer.rs, which leaves out the programs whose tracepoint or
  * function the running kernel does not have. Runs in whatever context the kernel is in,
- * interrupts off or in an NMI included. It must never wake anybody up: events lie in
- * their CPU's ring until they are fetched.
+ * also with interrupts off or in an NMI. It must never wake a task: events stay in
+ * their CPU's ring until the tracer fetches them.
  */
 #include "frames.h"
 #include <bpf/bpf_tracing.h>
@@ -137,9 +137,9 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 
 	if (!state)
 		return 0;
-	/* A measuring thread has its name only after it began to run. */
+	/* A measuring thread sets its name only after it began to run, so look at the name again. */
 	if (state->task.detail && state->task.detail != prev->pid) {
-		/* A switch that the kernel did not tell of: nobody knows how long the task ran. */
+		/* The kernel did not report a switch: the length of the task's run is unknown. */
 		lose(bpf_get_smp_processor_id());
 	} else if (state->task.detail && !is_measured(prev, process)) {
 		remember(prev, state->task.detail);
@@ -169,7 +169,7 @@ int BPF_PROG(workqueue_execute_start, struct work_struct *work)
 	if (!state || !state->task.detail)
 		return 0;
 	bpf_map_update_elem(&working, &pid, &function, BPF_ANY);
-	/* The second work in a row begins here; the time before the first belongs to it. */
+	/* The second or a later work item begins here; the first one includes the time before it. */
 	if (state->task.address) {
 		end_task(state, now_ns);
 		state->task.start_ns = now_ns;

@@ -2,13 +2,13 @@
 /*
  * Counts, per virtual CPU, the instructions of the measured program, of other programs, and those outside user mode.
  *
- * Owns: the counters, and which code gets which instrumentation. Loaded by QEMU; record.c keeps what lies between
- * markers. Privilege is bit 63 of the program counter: wrong only in early boot and in the vsyscall page. The measured
- * program is where marker.h says; both are known when code is translated, so that telling them apart costs nothing.
- * With interface 3 and later user code costs two inline stores a block; with 1 (QEMU 7.2) everything is a callback.
- * A block that faults in the middle is counted whole, so kernel counts are never too low. Blocks with a marker are
- * counted instruction by instruction: user counts are exact. Argument sites=on: regions too say where kernel code ran.
- * Must never change guest state.
+ * Owns: the counters, and the choice of instrumentation for each block. Loaded by QEMU; record.c keeps what happens
+ * between markers. Bit 63 of the program counter tells the kernel from user mode: wrong only in early boot and in the
+ * vsyscall page. The measured program is recognised by its addresses (marker.h). Both are known when QEMU translates
+ * the code, so the distinction costs nothing at run time. With interface 3 and later user code costs two inline stores
+ * a block; with 1 (QEMU 7.2) everything is a callback. A block that faults in the middle is counted whole, so kernel
+ * counts are never too low. Blocks with a marker are counted instruction by instruction: user counts are exact. With
+ * the argument sites=on regions too list the kernel code that ran. Must never change guest state.
  */
 #include <string.h>
 
@@ -37,26 +37,26 @@ bool sees_interrupts(void)
 	return qemu_plugin_register_vcpu_discon_cb != NULL;
 }
 
-/* Kernel blocks while this CPU is measured, for the record's sake. `data` is the struct place of the block. */
+/* Records a kernel block while this CPU is measured. `data` is the struct site of the block. */
 static void measured_kernel_block(unsigned cpu, void *data)
 {
 	record_kernel_block(cpu, data);
 }
 
-/* The same for another program's. `data` is the number of instructions. */
+/* Records a block of another program. `data` is the number of instructions. */
 static void measured_other_block(unsigned cpu, void *data)
 {
 	record_other_block(cpu, (uintptr_t)data);
 }
 
-/* Interface 1: all by callback. `data`: a struct place for kernel blocks, else the number of instructions. */
+/* Interface 1 counts by callbacks. `data`: a struct site for kernel blocks, else the number of instructions. */
 static void kernel_block(unsigned cpu, void *data)
 {
-	struct place *place = data;
+	struct site *site = data;
 
-	fallback[cpu].kernel += place->instructions;
+	fallback[cpu].kernel += site->instructions;
 	if (fallback[cpu].measured)
-		record_kernel_block(cpu, place);
+		record_kernel_block(cpu, site);
 }
 
 static void own_block(unsigned cpu, void *data)
@@ -97,17 +97,17 @@ static uintptr_t marker_of(const struct instruction *instruction)
 
 static void instrument_kernel(struct block *block, size_t n)
 {
-	struct place *place = record_place(qemu_plugin_tb_vaddr(block), n);
+	struct site *site = record_site(qemu_plugin_tb_vaddr(block), n);
 	struct field kernel = { board, offsetof(struct counters, kernel) };
 	struct field measured = { board, offsetof(struct counters, measured) };
 
 	if (!board) {
-		qemu_plugin_register_vcpu_tb_exec_cb(block, kernel_block, NO_REGISTERS, place);
+		qemu_plugin_register_vcpu_tb_exec_cb(block, kernel_block, NO_REGISTERS, site);
 		return;
 	}
 	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, INLINE_ADD, kernel, n);
 	qemu_plugin_register_vcpu_tb_exec_cond_cb(block, measured_kernel_block, NO_REGISTERS, CONDITION_NOT_EQUAL,
-						  measured, 0, place);
+						  measured, 0, site);
 }
 
 static void instrument_user(struct block *block, size_t n)

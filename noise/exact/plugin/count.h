@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the parts of the plugin share: count.c counts, record.c keeps what lies between markers, names.c asks the guest's
- * kernel what runs.
+ * Shared by the parts of the plugin: count.c counts, record.c keeps what happens between markers, names.c reads the
+ * running task's name from the guest's kernel.
  *
  * Owns: the structures. Each virtual CPU writes its own counters only; others may read them, a little late.
  */
@@ -18,20 +18,20 @@ struct counters {
 	uint64_t own;		/* instructions of the measured program: in user mode, in its address range */
 	uint64_t other;		/* other instructions in user mode */
 	uint64_t kernel;	/* instructions outside user mode */
-	uint64_t interrupts;	/* interface 6 and later: taken by this CPU, nested ones and NMIs too */
+	uint64_t interrupts;	/* interrupts that this CPU took, with nested ones and NMIs; interface 6 and later */
 	uint64_t exceptions;	/* the same for faults, traps and software interrupts */
-	uint64_t measured;	/* between MARK_BEGIN and MARK_END */
-	uint64_t was_user;	/* the last block was user code: a kernel block now is an entry */
+	uint64_t measured;	/* 1 between MARK_BEGIN and MARK_END */
+	uint64_t was_user;	/* the last block was user code: if the next one is the kernel's, it is an entry */
 };
 
-struct place {			/* one translated kernel address, never freed */
+struct site {			/* one translated kernel block, never freed */
 	uint64_t address;
 	uint64_t instructions;
-	struct place *next;
-	uint32_t times[MAX_CPUS];	/* executed while measured, by CPU; atomic is not needed: own CPU only */
+	struct site *next;
+	uint32_t times[MAX_CPUS];	/* executed while measured, by CPU; not atomic: each CPU has its own element */
 };
 
-struct task {			/* what the guest's kernel calls what runs; a name of no characters is an unknown one */
+struct task {			/* a task of the guest; an empty name means unknown */
 	char name[16];
 	uint32_t pid;
 };
@@ -39,13 +39,13 @@ struct task {			/* what the guest's kernel calls what runs; a name of no charact
 struct counters *counters_of(unsigned cpu);
 bool sees_interrupts(void);
 
-extern bool region_sites;	/* regions too say which kernel code ran: slower */
+extern bool region_sites;	/* regions too list the kernel code that ran: slower */
 
 void record_start(unsigned cpus);
 void record_marker(unsigned cpu, unsigned kind, unsigned label);
-void record_kernel_block(unsigned cpu, struct place *place);
+void record_kernel_block(unsigned cpu, struct site *site);
 void record_other_block(unsigned cpu, size_t instructions);
-struct place *record_place(uint64_t address, size_t instructions);
+struct site *record_site(uint64_t address, size_t instructions);
 
 void names_begin(unsigned cpu);
 void names_current(unsigned cpu, struct task *task);

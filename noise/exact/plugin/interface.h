@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The part of QEMU's plugin interface that count.c uses, as versions 1 (QEMU 7.2) to 7 (11.1) have it.
+ * The part of QEMU's plugin interface that the plugin uses, for versions 1 (QEMU 7.2) to 7 (11.1).
  *
- * Owns: declarations only. All functions that some version lacks are weak, and one object serves every version: see
+ * Owns: declarations only. Every function that some version lacks is weak, so one object serves all versions: see
  * interface_version(). Must never include a QEMU header.
  */
 #ifndef TACET_EXACT_INTERFACE_H
@@ -44,7 +44,7 @@ enum { DISCON_INTERRUPT = 1, DISCON_EXCEPTION = 2 };
 
 typedef void (*executed)(unsigned cpu, void *data);
 
-/* From version 7 on, callbacks lose the id in front and gain the data at the end; the caller tells by looking for it. */
+/* From version 7 on, callbacks lose the id in front and gain the data at the end; they tell by looking for the id. */
 typedef void (*translated)(uint64_t id_or_block, void *block_or_data);
 typedef void (*discontinued)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 
@@ -56,7 +56,7 @@ size_t qemu_plugin_tb_n_insns(const struct block *);
 uint64_t qemu_plugin_tb_vaddr(const struct block *);
 struct instruction *qemu_plugin_tb_get_insn(const struct block *, size_t index);
 size_t qemu_plugin_insn_size(const struct instruction *);
-/* Version 1 and 2 return the bytes; later ones copy them and return how many. */
+/* Versions 1 and 2 return the bytes; later ones copy them and return their number. */
 uintptr_t qemu_plugin_insn_data(const struct instruction *, void *to, size_t size);
 
 /* version 3 */
@@ -71,10 +71,10 @@ WEAK bool qemu_plugin_read_memory_vaddr(uint64_t address, struct bytes *to, size
 WEAK void qemu_plugin_write_memory_vaddr(void);
 WEAK void qemu_plugin_register_vcpu_discon_cb(plugin_id id, int types, discontinued call, void *data);
 
-/* GLib's, which every emulator is linked with. */
+/* From GLib, with which every emulator is linked. */
 WEAK struct bytes *g_byte_array_new(void);
 
-/* What the emulator that loads us speaks. Between 6 and 7 no function tells them apart: 7 is taken. */
+/* The version of the emulator that loads us. No function tells 6 and 7 apart: both are reported as 7. */
 static inline int interface_version(void)
 {
 	if (!qemu_plugin_scoreboard_new || !qemu_plugin_register_vcpu_tb_exec_cond_cb)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What runs on a virtual CPU, in the words of the guest's kernel: read from its memory, so that the guest does nothing.
+ * The name and pid of the task that runs on a virtual CPU, read from the guest's memory without the guest's help.
  *
- * Owns: where the running task's name and pid are in this kernel. The measured program says where the kernel keeps its
- * per-CPU variables (struct guide) and is itself the example: its own name and pid are looked for in its own task.
- * Called by record.c on the thread of the CPU concerned. An emulator that does not let plugins read memory (interface
- * 1 to 3) or a kernel that is not as expected gives no names. Must never believe an address without reading through it.
+ * Owns: the offsets of name and pid in this kernel's struct task_struct. The measured program says where the kernel
+ * keeps its per-CPU variables (struct guide). It also serves as the example: the plugin searches the program's own task
+ * for its known name and pid. Called by record.c on the thread of the CPU concerned. There are no names if the emulator
+ * does not let plugins read memory (interfaces 1 to 3) or if the kernel is not as expected. Must never trust an address
+ * that it has not read through.
  */
 #include <string.h>
 
@@ -17,9 +18,9 @@
 #define PAGE 4096
 
 static struct guide guide;
-static size_t name_at, pid_at;		/* in a task; 0: not known */
+static size_t name_at, pid_at;		/* offsets in a task; 0: not known */
 
-/* The smallest pieces that are surely mapped together are pages. How much was read. */
+/* Reads page by page, since the next page may not be mapped. Returns the number of bytes read. */
 static size_t read_guest(unsigned cpu, uint64_t address, void *to, size_t size)
 {
 	static struct bytes *pieces[MAX_CPUS];

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What lies between markers: quanta of a measured CPU, regions over all CPUs, and where stolen instructions ran.
+ * Records what happens between markers: quanta of a measured CPU, regions over all CPUs, and the code that stole time.
  *
- * Owns: the text that the plugin writes (to QEMU's log, so a node returns it), one record a line:
+ * Owns: the text that the plugin writes (to QEMU's log, which a node's run returns), one record a line:
  *   tacet-count interface V cpus N interrupts 0|1
- *   fwq CPU LABEL quanta N user U             all quanta executed U instructions of the program but those listed
+ *   fwq CPU LABEL quanta N user U             every quantum without a `hit` executed U instructions of the program
  *   hit INDEX user U other O kernel K entries E interrupts I exceptions X first PC
  *   at PC times T instructions N              kernel blocks executed while measured, once per fwq record
- *   entry PC times T instructions N           where the kernel was entered, and all that it executed until it left
- *   other PID turns T instructions N name TEXT    other programs; no TEXT: the emulator does not tell who it was
+ *   entry PC times T instructions N           where the kernel was entered, and its instructions until it returned
+ *   other PID turns T instructions N name TEXT    other programs; no TEXT: the emulator cannot tell the name
  *   end CPU
  *   region LABEL cpu C user U kernel K interrupts I    followed by `at` lines of that CPU with sites=on
  * Called by count.c on the thread of the virtual CPU concerned. Must never block for long: it stops that CPU.
@@ -28,9 +28,9 @@ struct hit {
 	uint64_t index, user, other, kernel, entries, interrupts, exceptions, first;
 };
 
-struct entry {			/* into the kernel, by the block that came first; never freed */
+struct entry {			/* entries into the kernel that began with one block; never freed */
 	struct entry *next;
-	struct place *place;
+	struct site *site;
 	uint64_t times, instructions;
 };
 
@@ -43,12 +43,12 @@ struct other {			/* a program that is not the measured one; never freed */
 struct measured {		/* one per CPU, its own thread only */
 	uint64_t quanta, user;
 	struct counters last;
-	uint64_t entries, first;	/* of the open quantum */
+	uint64_t entries, first;	/* in the open quantum */
 	bool open;
 	struct hit *hits;
 	size_t hit_count, hit_room;
-	struct entry *entries_by_place, *entry;		/* the latest of them; NULL after MARK_BEGIN */
-	struct other *others, *running;			/* NULL: the kernel runs, or ran since */
+	struct entry *entries_by_site, *entry;		/* `entry`: the latest one; NULL after MARK_BEGIN */
+	struct other *others, *running;			/* `running`: NULL once the kernel has run */
 };
 
 bool region_sites;
@@ -56,8 +56,8 @@ bool region_sites;
 static unsigned cpu_count;
 static struct measured measured[MAX_CPUS];
 static struct counters regions[MARK_LABELS][MAX_CPUS];
-static struct place *places[BUCKETS];
-static atomic_flag writing = ATOMIC_FLAG_INIT, placing = ATOMIC_FLAG_INIT;
+static struct site *sites[BUCKETS];
+static atomic_flag writing = ATOMIC_FLAG_INIT, adding = ATOMIC_FLAG_INIT;
 
 static void lock(atomic_flag *flag)
 {
@@ -92,55 +92,55 @@ static void *made(size_t size)
 	return new;
 }
 
-struct place *record_place(uint64_t address, size_t instructions)
+struct site *record_site(uint64_t address, size_t instructions)
 {
-	struct place **at = &places[(address ^ address >> 12) % BUCKETS], *place;
+	struct site **at = &sites[(address ^ address >> 12) % BUCKETS], *site;
 
-	lock(&placing);
-	for (place = *at; place; place = place->next)
-		if (place->address == address && place->instructions == instructions)
+	lock(&adding);
+	for (site = *at; site; site = site->next)
+		if (site->address == address && site->instructions == instructions)
 			break;
-	if (!place) {
-		place = made(sizeof(*place));
-		place->address = address;
-		place->instructions = instructions;
-		place->next = *at;
-		*at = place;
+	if (!site) {
+		site = made(sizeof(*site));
+		site->address = address;
+		site->instructions = instructions;
+		site->next = *at;
+		*at = site;
 	}
-	unlock(&placing);
-	return place;
+	unlock(&adding);
+	return site;
 }
 
-static struct entry *entry_at(struct measured *m, struct place *place)
+static struct entry *entry_at(struct measured *m, struct site *site)
 {
 	struct entry *entry;
 
-	for (entry = m->entries_by_place; entry; entry = entry->next)
-		if (entry->place == place)
+	for (entry = m->entries_by_site; entry; entry = entry->next)
+		if (entry->site == site)
 			return entry;
 	entry = made(sizeof(*entry));
-	entry->place = place;
-	entry->next = m->entries_by_place;
-	return m->entries_by_place = entry;
+	entry->site = site;
+	entry->next = m->entries_by_site;
+	return m->entries_by_site = entry;
 }
 
-void record_kernel_block(unsigned cpu, struct place *place)
+void record_kernel_block(unsigned cpu, struct site *site)
 {
 	struct counters *counters = counters_of(cpu);
 	struct measured *m = &measured[cpu];
 
-	place->times[cpu]++;
+	site->times[cpu]++;
 	m->running = NULL;
 	if (counters->was_user) {
 		counters->was_user = 0;
 		m->entries++;
-		m->entry = entry_at(m, place);
+		m->entry = entry_at(m, site);
 		m->entry->times++;
 	}
 	if (m->entry)
-		m->entry->instructions += place->instructions;
+		m->entry->instructions += site->instructions;
 	if (!m->first)
-		m->first = place->address;
+		m->first = site->address;
 }
 
 static struct other *other_called(struct measured *m, const struct task *task)
@@ -183,7 +183,7 @@ static void close_quantum(struct measured *m, const struct counters *now)
 	uint64_t user = now->own - m->last.own, kernel = now->kernel - m->last.kernel;
 	uint64_t other = now->other - m->last.other;
 
-	/* an interrupted block counts twice: the least is the program's alone */
+	/* a block that is interrupted counts twice; the least count is the program's own */
 	if (!m->quanta || user < m->user)
 		m->user = user;
 	if (kernel || other || user != m->user || now->interrupts != m->last.interrupts) {
@@ -201,14 +201,14 @@ static void close_quantum(struct measured *m, const struct counters *now)
 	m->quanta++;
 }
 
-/* And forgets them. */
+/* Writes the sites of this CPU and resets their counts. */
 static void write_sites(unsigned cpu)
 {
 	for (size_t b = 0; b < BUCKETS; b++)
-		for (struct place *p = places[b]; p; p = p->next) {
-			if (p->times[cpu])
-				SAY("at %lx times %u instructions %lu\n", p->address, p->times[cpu], p->instructions);
-			p->times[cpu] = 0;
+		for (struct site *s = sites[b]; s; s = s->next) {
+			if (s->times[cpu])
+				SAY("at %lx times %u instructions %lu\n", s->address, s->times[cpu], s->instructions);
+			s->times[cpu] = 0;
 		}
 }
 
@@ -222,9 +222,9 @@ static void write_quanta(unsigned cpu, unsigned label, struct measured *m)
 		    h->index, h->user, h->other, h->kernel, h->entries, h->interrupts, h->exceptions, h->first);
 	}
 	write_sites(cpu);
-	for (struct entry *e = m->entries_by_place; e; e = e->next)
+	for (struct entry *e = m->entries_by_site; e; e = e->next)
 		if (e->times)
-			SAY("entry %lx times %lu instructions %lu\n", e->place->address, e->times, e->instructions);
+			SAY("entry %lx times %lu instructions %lu\n", e->site->address, e->times, e->instructions);
 	for (struct other *o = m->others; o; o = o->next)
 		if (o->turns)
 			SAY("other %u turns %lu instructions %lu name %s\n", o->task.pid, o->turns, o->instructions,
@@ -245,13 +245,13 @@ static void write_region(unsigned label)
 	}
 }
 
-static void forget(struct measured *m)
+static void reset(struct measured *m)
 {
 	m->open = false;
 	m->quanta = m->hit_count = 0;
 	m->entry = NULL;
 	m->running = NULL;
-	for (struct entry *e = m->entries_by_place; e; e = e->next)
+	for (struct entry *e = m->entries_by_site; e; e = e->next)
 		e->times = e->instructions = 0;
 	for (struct other *o = m->others; o; o = o->next)
 		o->turns = o->instructions = 0;
@@ -265,7 +265,7 @@ void record_marker(unsigned cpu, unsigned kind, unsigned label)
 	label %= MARK_LABELS;
 	switch (kind) {
 	case MARK_BEGIN:
-		forget(m);
+		reset(m);
 		names_begin(cpu);
 		now->measured = 1;
 		break;
