@@ -31,7 +31,7 @@ rungs() {
 	compare --runs 4 --rungs default -- $F/source busy 1 1 || fail "$(tail -1 said)"
 	grep -q 'nothing to compare' compared.json || fail "one rung: $(cat compared.json)"
 	compare -- false && fail "a program that fails is compared"
-	grep -q 'compare a program that ends well' said || fail "a program that fails: $(tail -1 said)"
+	grep -q 'compare a program that ends with status 0' said || fail "a program that fails: $(tail -1 said)"
 	nothing_left "a program that fails"
 	"$T" compare --cpus 2-3 --noise 500ms --trust-clock --rungs tuned -- sleep 1000 >/dev/null 2>said &
 	comparison=$!

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Being the parent of a program for its time, as time(1) is: for who has something to
-//! say when it has ended.
+//! Stays as the parent of a program until the program ends, as time(1) does.
 //!
-//! Called by `tacet run --profile`. Signals that ask a program to end or to do something
-//! reach it through us; what the terminal sends, it gets itself.
+//! Called by `tacet run --profile`. The parent passes on signals that ask a program to do something. It ignores the
+//! signals that a terminal sends, because the terminal sends them to the program as well.
 
 use nix::errno::Errno;
 use nix::sys::signal::{self, SigSet, SigmaskHow, Signal};
@@ -15,15 +14,15 @@ use crate::{Error, Result, raw};
 const PASSED_ON: [Signal; 4] = [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGUSR1, Signal::SIGUSR2];
 const LEFT_TO_IT: [Signal; 2] = [Signal::SIGINT, Signal::SIGQUIT];
 
-/// Whose turn it is after [`attend`].
+/// Which of the two processes returned from [`attend`].
 pub enum Attended {
-    /// We are the child: to become the program.
+    /// The child, which is to execute the program.
     Child,
-    /// The program has ended, with this status; of a signal, 128 and its number.
+    /// The parent: the program has ended with this status (128 plus the number of the signal that killed it).
     Ended(u8),
 }
 
-/// Makes a child, and waits for its end in the parent.
+/// Creates a child and, in the parent, waits for its end.
 pub fn attend() -> Result<Attended> {
     let ours: SigSet = PASSED_ON.into_iter().chain(LEFT_TO_IT).chain([Signal::SIGCHLD]).collect();
     let failed = |errno: Errno| Error::new("run", errno.desc(), "see the limits on processes (`ulimit -u`)");
@@ -36,7 +35,7 @@ pub fn attend() -> Result<Attended> {
         Some(child) => loop {
             let signal = ours.wait().map_err(failed)?;
             if PASSED_ON.contains(&signal) {
-                // It may have ended; its end is then the next signal.
+                // This fails if the child has just ended; SIGCHLD is then the next signal.
                 let _ = signal::kill(child, signal);
             }
             if let Some(status) = ended(child).map_err(failed)? {

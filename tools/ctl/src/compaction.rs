@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! While a partition is up, Linux does not move locked pages to compact memory.
+//! Keeps Linux from moving locked pages for compaction while a partition is up.
 //!
-//! Each such move interrupts the core whose program owns the page. Linux has a
-//! switch for just this, `vm.compact_unevictable_allowed`, made for real-time
-//! programs. Called by `tacet up` and `tacet down`. The value found is written
-//! down before the switch is touched, in a directory that a reboot empties as it
-//! resets the switch, so that any later `tacet down` can put it back.
+//! Each such move interrupts the core whose program owns the page. Linux has a switch for this, made for real-time
+//! programs: `vm.compact_unevictable_allowed`. Called by `tacet up` and `tacet down`. The old value is saved before the
+//! switch is changed, so that any later `tacet down` can restore it. It is saved in a directory that a reboot empties,
+//! because a reboot also resets the switch.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -16,7 +15,7 @@ const SWITCH: &str = "proc/sys/vm/compact_unevictable_allowed";
 const REMEMBERED: &str = "run/tacet/compact_unevictable_allowed";
 const REMEDY: &str = "run it as root";
 
-/// Locked pages stay where they are from now on. A kernel without the switch does not compact at all.
+/// Turns the switch off. A kernel without the switch does not compact at all.
 pub fn keep_locked_pages(machine: &Machine) -> Result<()> {
     let Some(found) = machine.text(SWITCH) else { return Ok(()) };
     if found == "0" {
@@ -30,7 +29,7 @@ pub fn keep_locked_pages(machine: &Machine) -> Result<()> {
     write(&machine.path(SWITCH), "0")
 }
 
-/// As it was before [`keep_locked_pages`]; nothing if that changed nothing.
+/// Undoes [`keep_locked_pages`]; does nothing if that changed nothing.
 pub fn let_locked_pages_move(machine: &Machine) -> Result<()> {
     let Some(found) = machine.text(REMEMBERED) else { return Ok(()) };
     write(&machine.path(SWITCH), &found)?;
@@ -63,7 +62,7 @@ mod tests {
         let machine = machine("back", Some("1\n"));
         keep_locked_pages(&machine).unwrap();
         assert_eq!(machine.text(SWITCH).as_deref(), Some("0"));
-        // a second start, say after the first one was killed, does not take our own value for the site's
+        // a second start, say after the first one was killed, must not save our own value as the site's
         keep_locked_pages(&machine).unwrap();
         let_locked_pages_move(&machine).unwrap();
         assert_eq!(machine.text(SWITCH).as_deref(), Some("1"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What hosted programs spent outside of user mode, as values with names that stay.
+//! Profiles: the time that hosted programs spent outside of user mode, as values with stable names.
 //!
 //! Called by `device.rs` to translate answers, by the command to print them.
 
@@ -21,11 +21,11 @@ pub enum SpentOn {
     Other,
 }
 
-/// All that was spent on one thing.
+/// The total cost of one kind of event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cost {
     pub on: SpentOn,
-    /// The call's name, the exception's number; empty where there is only one.
+    /// The call's name or the exception's number; empty for other kinds.
     pub name: String,
     pub count: u64,
     pub total_ns: u64,
@@ -34,11 +34,11 @@ pub struct Cost {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Profile {
-    /// That kept it, those that have ended too.
+    /// Number of threads with an account, including threads that have ended.
     pub threads: u32,
     /// Their time in user mode on cores.
     pub user_ns: u64,
-    /// The dearest first.
+    /// The largest total first.
     pub costs: Vec<Cost>,
 }
 

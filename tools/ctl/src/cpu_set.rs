@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A set of Linux CPU numbers, and its text form `0-3,8,10-12:2`.
 //!
-//! Called by whatever reads a CPU list from a person or from sysfs. It must
-//! never let a number through that the border cannot carry.
+//! Called by all code that reads a CPU list from a person or from sysfs. It must reject a number that the border cannot
+//! carry.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `/dev/tacet`: one method for each request, with checked values on both ends.
+//! `/dev/tacet`: one method for each request. Arguments and answers are checked values.
 //!
-//! Called by the command and by tests. It must never leave its descriptor in
-//! a program that replaces the caller: std opens files close-on-exec.
+//! Called by the command and by tests. The descriptor must not survive an exec; std opens files close-on-exec.
 
 use std::fs::{File, OpenOptions};
 use std::path::Path;
@@ -20,7 +19,7 @@ pub const DEVICE: &str = "/dev/tacet";
 /// The module lists at most this many threads.
 const MAX_THREADS: usize = 65536;
 
-/// And so many costs.
+/// The module lists at most this many costs.
 const MAX_COSTS: usize = 4096;
 
 #[derive(Debug)]
@@ -28,22 +27,22 @@ pub struct Device {
     file: File,
 }
 
-/// How a program goes to the partition.
+/// How a program is hosted.
 #[derive(Debug, Clone, Default)]
 pub struct HostOptions {
     /// Allowed CPUs; empty: any of the partition.
     pub cpus: CpuSet,
-    /// Children of fork too.
+    /// Host children of fork too.
     pub follow: bool,
-    /// Fault in and lock the memory of what is executed next.
+    /// Fault in and lock the memory of the program that is executed next.
     pub populate: bool,
-    /// Anonymous memory of what is executed next comes from the partition.
-    pub own_memory: bool,
-    /// With `own_memory`: its `.data` and `.bss` too, where the program is position-independent.
-    pub own_data: bool,
-    /// Allowed CPUs to which threads are bound, in this order; empty: they are not bound.
+    /// Give the program that is executed next a range: its anonymous memory comes from the partition.
+    pub range: bool,
+    /// With `range`: put its `.data` and `.bss` there too, if the program is position-independent.
+    pub data_in_range: bool,
+    /// Bind threads to these of the allowed CPUs, in this order; empty: do not bind them.
     pub order: Vec<u32>,
-    /// Account for what its time goes to: [`Device::profile`] of this same opened device.
+    /// Keep a profile, for [`Device::profile`] of this same opened device.
     pub profile: bool,
 }
 
@@ -57,7 +56,7 @@ impl Device {
         Ok(Device { file: file.map_err(|io| hints::open(path, &io))? })
     }
 
-    /// Starts a partition. `fail_step` is 0, or with test hooks the step to fail before.
+    /// Starts a partition. `fail_step` is 0; with test hooks, it is the step before which the start fails.
     pub fn up(&self, plan: &Plan, image: &Image, fail_step: u32) -> Result<()> {
         let mut request = abi::tacet_up {
             revision: TACET_ABI_REVISION,
@@ -94,17 +93,17 @@ impl Device {
         Ok(CpuStatus::from(&request))
     }
 
-    /// The calling thread runs on the partition from its next return to user mode on.
+    /// Hosts the calling thread: after its next return to user mode it runs on the partition.
     pub fn host_self(&self, options: &HostOptions) -> Result<()> {
         let follow = if options.follow { abi::TACET_HOST_FOLLOW } else { 0 };
         let populate = if options.populate { abi::TACET_HOST_POPULATE } else { 0 };
-        let own = if options.own_memory { abi::TACET_HOST_RANGE } else { 0 };
-        let data = if options.own_data { abi::TACET_HOST_DATA_IN_RANGE } else { 0 };
+        let range = if options.range { abi::TACET_HOST_RANGE } else { 0 };
+        let data = if options.data_in_range { abi::TACET_HOST_DATA_IN_RANGE } else { 0 };
         let bind = if options.order.is_empty() { 0 } else { abi::TACET_HOST_BIND };
         let profile = if options.profile { abi::TACET_HOST_PROFILE } else { 0 };
         let mut request = abi::tacet_host_self {
             revision: TACET_ABI_REVISION,
-            flags: follow | populate | own | data | bind | profile,
+            flags: follow | populate | range | data | bind | profile,
             cpus: options.cpus.words(),
             order_count: options.order.len() as u32,
             ..Default::default()
@@ -128,7 +127,7 @@ impl Device {
         self.call(&mut request, Request::Decouple { pid, cpu })
     }
 
-    /// Brings it back to Linux; no core runs it when this returns.
+    /// Brings a process, or with `thread` one thread, back to Linux; no core runs it when this returns.
     pub fn recouple(&self, pid: i32, thread: bool) -> Result<()> {
         let flags = if thread { abi::TACET_DECOUPLE_THREAD } else { 0 };
         let mut request = abi::tacet_recouple { revision: TACET_ABI_REVISION, pid, flags, reserved: 0 };
@@ -150,7 +149,8 @@ impl Device {
         }
     }
 
-    /// What those spent who were hosted for a profile through this opened device; or process `pid`.
+    /// The profile of process `pid`; without it, of all processes that were hosted with a profile through this opened
+    /// device.
     pub fn profile(&self, pid: Option<i32>) -> Result<Profile> {
         let mut costs = vec![abi::tacet_cost::default(); MAX_COSTS];
         let answer = raw::profile(&self.file, pid.unwrap_or(0), &mut costs)
@@ -158,13 +158,13 @@ impl Device {
         Ok(Profile::new(&answer, &costs[..answer.count as usize]))
     }
 
-    /// A fault on purpose (`enum tacet_test`); the module must allow test hooks.
+    /// Causes a failure on purpose (`enum tacet_test`); the module must have test hooks.
     pub fn test(&self, cpu: u32, test: u32) -> Result<()> {
         let mut request = abi::tacet_test_hook { revision: TACET_ABI_REVISION, cpu, test, reserved: 0 };
         self.call(&mut request, Request::Test(cpu))
     }
 
-    /// The kernel's own answer to one log source; see `log.rs`.
+    /// The module's answer about one log source; see `log.rs`.
     pub(crate) fn log_read(
         &self,
         source: u32,
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn something_else_in_its_place_is_told_apart() {
+    fn another_device_in_its_place_is_detected() {
         let device = Device::open_at(Path::new("/dev/null")).unwrap();
         let error = device.status().unwrap_err().to_string();
         assert!(error.starts_with("/dev/tacet: the loaded module does not speak revision"), "{error}");

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One kind of failure for the library and the command: the object, the cause,
-//! the remedy, as one line.
+//! One error type for the library and the command: object, cause and remedy, as one line.
 //!
-//! Called from everywhere. It must never print: the command does.
+//! Used everywhere. It must never print: the command does that.
 
 use std::fmt;
 
-/// Status of the process after a failure that has no better one.
+/// The exit status if no other is set.
 const FAILED: u8 = 1;
 
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A failure. After it, nothing of the machine has been changed.
+/// An error. When a function returns it, the machine is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     object: String,
@@ -21,12 +20,12 @@ pub struct Error {
 }
 
 impl Error {
-    /// `remedy` may be empty when there is none to name.
+    /// `remedy` is empty if there is none.
     pub fn new(object: impl fmt::Display, cause: impl fmt::Display, remedy: impl fmt::Display) -> Self {
         Error { object: one_line(object), cause: one_line(cause), remedy: one_line(remedy), status: FAILED }
     }
 
-    /// The same failure with another exit status.
+    /// The same error with another exit status.
     pub fn with_status(self, status: u8) -> Self {
         Error { status, ..self }
     }
@@ -35,7 +34,7 @@ impl Error {
         self.status
     }
 
-    /// What `io` says, without the number that std adds.
+    /// The cause is the text of `io`, without the number that std adds.
     pub fn io(object: impl fmt::Display, io: &std::io::Error, remedy: impl fmt::Display) -> Self {
         Error::new(object, io_text(io), remedy)
     }
@@ -56,7 +55,7 @@ pub(crate) fn lower_first(text: &str) -> String {
     }
 }
 
-/// Control characters would break the promise of one line, or the terminal.
+/// Replaces control characters: they would break the one line, or the terminal.
 fn one_line(text: impl fmt::Display) -> String {
     let text = text.to_string();
     let clean: String = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

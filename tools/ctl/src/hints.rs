@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an errno of the module means, and what a person can do about it.
+//! The meaning of each errno of the module, and what a person can do about it.
 //!
-//! Called by `device.rs` and `log.rs` for every failed request. It must never
-//! hide an errno that it has no words for.
+//! Called by `device.rs` and `log.rs` for every failed request. An errno without a text here must still be shown.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +12,7 @@ use tacet_abi::TACET_ABI_REVISION;
 use crate::error::lower_first;
 use crate::{CpuSet, DEVICE, Error, Plan};
 
-/// What was asked.
+/// The request that failed.
 pub(crate) enum Request<'a> {
     Up(&'a Plan),
     Down,
@@ -45,7 +44,7 @@ pub(crate) fn open(path: &Path, io: &io::Error) -> Error {
     Error::io(path.display(), io, remedy)
 }
 
-/// `message` is the module's own words, object and cause; empty if it had none.
+/// `message` is the text of the module, object and cause; empty if it sent none.
 pub(crate) fn failure(request: &Request<'_>, errno: Errno, message: &str) -> Error {
     if let Errno::EPROTO | Errno::ENOTTY = errno {
         let cause = format!("the loaded module does not speak revision {TACET_ABI_REVISION}, as this command does");
@@ -84,10 +83,10 @@ fn explain(request: &Request<'_>, errno: Errno) -> (&'static str, &'static str) 
         }
         (Request::Profile(_), Errno::ESRCH) => ("it is not hosted", "see `tacet ps`"),
         (Request::Decouple { .. } | Request::Profile(_), Errno::EPERM | Errno::EACCES) => {
-            ("it is not this user's, or it may not be looked into", "use its owner's account, or root")
+            ("it belongs to another user, or this user may not trace it", "use its owner's account, or root")
         }
         (Request::Test(_), Errno::EPERM) => {
-            ("faults on purpose need root and test hooks", "load the module with test_hooks=1")
+            ("failures on purpose need root and test hooks", "load the module with test_hooks=1")
         }
         (_, Errno::EPERM | Errno::EACCES) => ("only root may do this", "repeat with sudo"),
         (_, Errno::EINTR) => ("interrupted by a signal", "repeat the command"),
@@ -110,7 +109,7 @@ fn explain(request: &Request<'_>, errno: Errno) -> (&'static str, &'static str) 
             ("no further thread can be hosted", "end or recouple hosted threads; `tacet status` has the limit")
         }
         (_, Errno::EALREADY) => ("it is hosted already", "see `tacet ps`"),
-        (Request::Recouple(_), Errno::ESRCH) => ("nothing of it is hosted", "see `tacet ps`"),
+        (Request::Recouple(_), Errno::ESRCH) => ("none of its threads is hosted", "see `tacet ps`"),
         (_, Errno::ETIMEDOUT) => ("a hosted thread does not come back to Linux", "`tacet ps` and `tacet log` show it"),
         (_, Errno::ESRCH) => ("there is no such process", "see `ps -e`"),
         _ => ("", "`tacet log` and `dmesg` may say more"),
@@ -122,14 +121,14 @@ fn explain_up(errno: Errno) -> (&'static str, &'static str) {
         Errno::EBUSY => ("a partition is up or changing", "see `tacet status`; `tacet down` ends it"),
         Errno::EINVAL => ("an argument was refused", "see `tacet up --dry-run` and `lscpu -e`"),
         Errno::ENOMEM => (
-            "the memory cannot be had in contiguous blocks",
+            "Linux cannot free the memory in contiguous blocks",
             "ask for less (--memory), or free memory first (`sync; sysctl vm.drop_caches=3 vm.compact_memory=1`)",
         ),
         Errno::EIO => ("a core did not start", "everything was given back; `dmesg` has the module's account"),
         Errno::ENOEXEC => {
-            ("the image is not one that this module starts", "install both of one version, or see --image")
+            ("the module does not accept the image", "install image and module of one version, or see --image")
         }
-        Errno::EOPNOTSUPP => ("this machine cannot do it", "`tacet doctor` says why"),
+        Errno::EOPNOTSUPP => ("this machine cannot run a partition", "`tacet doctor` says why"),
         _ => ("", "everything was given back; `tacet log` and `dmesg` may say more"),
     }
 }
@@ -151,9 +150,9 @@ mod tests {
             (&Request::Host(&none), Errno::ENOSPC, "partition: no further thread"),
             (&Request::Host(&none), Errno::EALREADY, "partition: it is hosted already; "),
             (&any, Errno::ESRCH, "process 7: there is no such process; "),
-            (&any, Errno::EPERM, "process 7: it is not this user's"),
+            (&any, Errno::EPERM, "process 7: it belongs to another user"),
             (&one, Errno::EINVAL, "process 7 on CPU 2: the CPU is not in the partition"),
-            (&Request::Recouple(7), Errno::ESRCH, "process 7: nothing of it is hosted; "),
+            (&Request::Recouple(7), Errno::ESRCH, "process 7: none of its threads is hosted; "),
             (&Request::Cpu(9), Errno::ENODEV, "CPU 9: it is not a CPU of the partition; "),
             (&Request::Status, Errno::EPROTO, "/dev/tacet: the loaded module does not speak revision"),
             (&Request::List, Errno::EFAULT, "/dev/tacet: bad address; "),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The co-kernel image as a file: where it is, and whether it is one.
+//! The file of the co-kernel image: finds it and checks its header.
 //!
-//! Called by `tacet up`. The module checks the image again and trusts nothing
-//! said here; these checks are for a message that names the file.
+//! Called by `tacet up`. The module checks the image again and does not rely on these checks; they are here for a
+//! message that names the file.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ impl Image {
     }
 }
 
-/// Next to the command's own installation, else the system's.
+/// The image of the command's own installation; if there is none, the system's.
 pub fn find_image() -> Result<PathBuf> {
     find_near(&installation())
 }
@@ -56,7 +56,7 @@ fn check(bytes: &[u8]) -> std::result::Result<(), String> {
     let revision: Option<[u8; 4]> = bytes.get(8..12).and_then(|field| field.try_into().ok());
     let revision = revision.map(u32::from_le_bytes).unwrap_or(0);
     if revision != TACET_ABI_REVISION {
-        return Err(format!("it speaks revision {revision}, this command {TACET_ABI_REVISION}"));
+        return Err(format!("it has revision {revision} of the border, this command has {TACET_ABI_REVISION}"));
     }
     if bytes.len() > TACET_IMAGE_LIMIT_BYTES as usize {
         return Err(format!("{} bytes are more than the limit, {TACET_IMAGE_LIMIT_BYTES}", bytes.len()));

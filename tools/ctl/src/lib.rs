@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tacet from a program's side: the requests on `/dev/tacet`, what sysfs says
-//! of the machine, loading the module, and whether this machine can run it.
+//! Tacet's library for programs: the requests on `/dev/tacet`, the machine's description in sysfs, loading the module,
+//! and checking whether this machine can run it.
 //!
-//! Called by the `tacet` command, by tests and by other tools. It decides
-//! nothing about output: every fact is a value that `serde` can write, every
-//! failure an [`Error`] of one line. It must never guess a structure of the
-//! border: those come from `tacet-abi`.
+//! Called by the `tacet` command, by tests and by other tools. It prints nothing: every result is a value that `serde`
+//! can write, every failure an [`Error`] of one line. It must not define structures of the border; they come from
+//! `tacet-abi`.
 
 mod attend;
 pub mod compaction;

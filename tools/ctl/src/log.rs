@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The logs of the module and of every core, merged by time.
 //!
-//! Called by `tacet log`. It owns how far each source has been read. It must
-//! never claim a record that was overwritten: it counts what was lost.
+//! Called by `tacet log`. It owns how far each source has been read. It counts the records that were overwritten before
+//! they were read.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ impl LogReader {
         LogReader { sources: sources.map(|source| (source, 0)).collect(), up_count: 0 }
     }
 
-    /// What has come since the last call, oldest first.
+    /// The records since the last call, oldest first.
     pub fn read(&mut self, device: &Device) -> Result<Vec<LogEntry>> {
         self.begin(device.status()?.up_count);
         let mut entries = Vec::new();
@@ -69,7 +69,7 @@ impl LogReader {
         Ok(merge(entries))
     }
 
-    /// A new partition's cores count from one again.
+    /// The cores of a new partition number their records from one again.
     fn begin(&mut self, up_count: u32) {
         if self.up_count != up_count {
             self.up_count = up_count;
@@ -88,7 +88,7 @@ fn read_source(device: &Device, source: LogSource, seen: &mut u64, into: &mut Ve
     loop {
         let (count, mut lost) = match device.log_read(number, *seen, &mut buffer) {
             Ok(read) => read,
-            // Not a CPU of the last partition.
+            // This CPU was not in the last partition.
             Err(Errno::ENODEV | Errno::EINVAL) => return Ok(()),
             Err(errno) => return Err(hints::failure(&Request::Log, errno, "")),
         };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `/sys` and `/proc` say of this machine.
+//! This machine, as `/sys` and `/proc` describe it.
 //!
-//! Called by plans, checks and log readers. It owns the paths; tests give it
-//! another root. It must never write.
+//! Called by plans, checks and log readers. It owns the paths; tests give it another root. It must never write.
 
 use std::path::{Path, PathBuf};
 
@@ -65,7 +64,7 @@ impl Machine {
         if text.trim() == "(null)" { Ok(CpuSet::default()) } else { text.parse() }
     }
 
-    /// The hardware threads of the CPU's core, itself among them.
+    /// The hardware threads of the CPU's core, including the CPU itself.
     pub fn siblings(&self, cpu: u32) -> CpuSet {
         let text = self.text(&format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"));
         let mut siblings: CpuSet = text.and_then(|text| text.parse().ok()).unwrap_or_default();
@@ -78,7 +77,7 @@ impl Machine {
         self.exists(&format!("sys/devices/system/cpu/cpu{cpu}/online"))
     }
 
-    /// NUMA nodes that are online; node 0 where the kernel knows none.
+    /// NUMA nodes that are online; node 0 if the kernel does not list nodes.
     pub fn nodes(&self) -> CpuSet {
         let nodes: CpuSet =
             self.text("sys/devices/system/node/online").and_then(|text| text.parse().ok()).unwrap_or_default();
@@ -90,7 +89,7 @@ impl Machine {
         self.nodes().iter().find(on).unwrap_or(0)
     }
 
-    /// Every online CPU but the first core, which stays with Linux with all its threads.
+    /// Every online CPU except the first core: Linux keeps all hardware threads of that one.
     pub fn propose_cpus(&self) -> Result<CpuSet> {
         let online = self.online()?;
         let first = online.iter().next().unwrap_or(0);
@@ -110,7 +109,7 @@ impl Machine {
     }
 }
 
-/// Where the running command is installed: what holds its `bin/`.
+/// The prefix of the running command: the directory that holds its `bin/`.
 pub fn installation() -> PathBuf {
     let executable = std::env::current_exe().ok();
     let prefix = executable.as_deref().and_then(Path::parent).and_then(Path::parent);

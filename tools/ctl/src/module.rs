@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The Linux module: whether it is loaded, where it is, and loading it.
+//! The Linux module: is it loaded, where is its file, and how to load it.
 //!
-//! Called by `tacet up` and the doctor. It must never unload, nor replace a
-//! module that is loaded.
+//! Called by `tacet up` and the doctor. It must never unload or replace a loaded module.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -26,7 +25,7 @@ pub struct Module {
     near: PathBuf,
 }
 
-/// How the module will get in, or got in.
+/// How the module was or will be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Loading {
@@ -46,7 +45,7 @@ impl Module {
         self.loaded
     }
 
-    /// The file that loading would take.
+    /// The file that `load` would use.
     pub fn file(&self) -> Option<&Path> {
         self.installed.as_deref().or(self.near.is_file().then_some(&self.near))
     }
@@ -67,7 +66,7 @@ impl Module {
         }
     }
 
-    /// Loads it unless it is loaded.
+    /// Loads the module unless it is loaded.
     pub fn load(&self, test_hooks: bool) -> Result<Loading> {
         let loading = self.plan()?;
         let parameters = if test_hooks { TEST_HOOKS } else { "" };
@@ -80,7 +79,8 @@ impl Module {
     }
 }
 
-/// Where `make install`, DKMS and packages put modules; `modules.dep` is what modprobe reads.
+/// The module's file below `/lib/modules`, where `make install`, DKMS and packages put it. It must be in `modules.dep`,
+/// which modprobe reads.
 fn installed(machine: &Machine, release: &str) -> Option<PathBuf> {
     let dir = format!("lib/modules/{release}");
     let index = machine.text(&format!("{dir}/modules.dep"))?;
@@ -116,11 +116,11 @@ fn insert(path: &Path, parameters: &str, release: &str) -> Result<()> {
 fn refused(path: &Path, errno: Errno, release: &str) -> Error {
     let (cause, remedy) = match errno {
         Errno::EPERM if nix::unistd::geteuid().is_root() => {
-            ("the kernel lets no module in".to_string(), "see `tacet doctor`: lockdown and module signing")
+            ("the kernel refuses modules".to_string(), "see `tacet doctor`: lockdown and module signing")
         }
         Errno::EPERM => ("only root may load it".to_string(), "repeat with sudo"),
         Errno::EKEYREJECTED | Errno::ENOKEY | Errno::EKEYEXPIRED | Errno::EBADMSG => {
-            ("the kernel wants a signature that it trusts".to_string(), "sign it with an enrolled key (mokutil)")
+            ("the module has no signature that the kernel trusts".to_string(), "sign it with an enrolled key (mokutil)")
         }
         Errno::ENOEXEC => (format!("it was not built for kernel {release}"), "build it again: `make`"),
         Errno::ENOENT => ("the kernel lacks a symbol that it needs".to_string(), "`dmesg` names it"),

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `up` is going to take: checked against the machine before anything is
-//! asked of the module.
+//! The CPUs and the memory that `up` is going to take, checked against the machine before the module is asked.
 //!
-//! Called by `tacet up`, and by it alone with `--dry-run`. It must never
-//! change anything. The module checks again.
+//! Called by `tacet up`; with `--dry-run` nothing else happens. It must not change anything. The module checks again.
 
 use serde::Serialize;
 
@@ -13,23 +11,23 @@ use crate::{CpuSet, Error, Machine, NodeMemory, Result, round_up_to_large_page};
 const DEFAULT_MEMORY: u64 = 64 << 20;
 const MAX_NODES: usize = tacet_abi::TACET_MAX_NODES as usize;
 
-/// What a person asked for.
+/// The flags of a person.
 #[derive(Debug, Clone, Default)]
 pub struct PlanRequest {
     pub cpus: Option<CpuSet>,
-    /// Bytes in all, to be split over the nodes of the CPUs.
+    /// The total, split evenly over the NUMA nodes of the CPUs.
     pub memory: Option<u64>,
-    /// Bytes of each node, instead.
+    /// Instead of `memory`: bytes of each node.
     pub numa_memory: Option<Vec<NodeMemory>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Plan {
     pub cpus: CpuSet,
-    /// The CPUs were chosen here, not by the person.
+    /// This code chose the CPUs, not the person.
     pub cpus_proposed: bool,
     pub memory: Vec<NodeMemory>,
-    /// What will work, but perhaps not as well as it could.
+    /// Choices that work but may cost performance.
     pub warnings: Vec<String>,
 }
 
@@ -99,20 +97,20 @@ fn named(machine: &Machine, wanted: &[NodeMemory]) -> Result<Vec<NodeMemory>> {
             return refuse("this machine does not have it");
         }
         if memory.iter().any(|other| other.node == entry.node) {
-            return refuse("it is named twice");
+            return refuse("it is given twice");
         }
         if entry.bytes == 0 {
-            return refuse("it is to give no memory");
+            return refuse("its size is 0");
         }
         memory.push(NodeMemory { node: entry.node, bytes: round_up_to_large_page(entry.bytes) });
     }
     limited(memory)
 }
 
-/// Evenly over the nodes that the CPUs are on, each share rounded up.
+/// Splits the memory evenly over the nodes of the CPUs, each share rounded up.
 fn split(machine: &Machine, cpus: &CpuSet, bytes: u64) -> Result<Vec<NodeMemory>> {
     if bytes == 0 {
-        return Err(Error::new("memory", "a partition cannot do without", "ask for at least 2M"));
+        return Err(Error::new("memory", "its size is 0", "ask for at least 2M"));
     }
     let nodes: CpuSet = cpus.iter().map(|cpu| machine.node_of(cpu)).collect();
     let share = round_up_to_large_page(bytes.div_ceil(nodes.count() as u64)).max(LARGE_PAGE);
@@ -121,10 +119,10 @@ fn split(machine: &Machine, cpus: &CpuSet, bytes: u64) -> Result<Vec<NodeMemory>
 
 fn limited(memory: Vec<NodeMemory>) -> Result<Vec<NodeMemory>> {
     match memory.len() {
-        0 => Err(Error::new("NUMA memory", "no node is named", "write it like 0=512M,1=512M")),
+        0 => Err(Error::new("NUMA memory", "no node is given", "write it like 0=512M,1=512M")),
         1..=MAX_NODES => Ok(memory),
         more => {
-            let cause = format!("{more} are more than the {MAX_NODES} that a partition can span");
+            let cause = format!("{more} nodes; a partition can span at most {MAX_NODES}");
             Err(Error::new("NUMA nodes", cause, "choose CPUs of fewer nodes"))
         }
     }
@@ -134,8 +132,10 @@ fn warnings(machine: &Machine, cpus: &CpuSet, online: &CpuSet) -> Vec<String> {
     let kept = online.without(cpus);
     let torn = cpus.iter().filter_map(|cpu| {
         let left = machine.siblings(cpu).intersection(&kept);
-        let text =
-            format!("CPU {cpu} shares its core with {}, which Linux keeps and will disturb it with", left.named());
+        let text = format!(
+            "CPU {cpu} shares its core with {}, which Linux keeps: its work there will disturb this CPU",
+            left.named()
+        );
         (!left.is_empty()).then_some(text)
     });
     torn.collect()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which rank of a parallel job this process is on its node, as its launcher says.
+//! The rank of this process among the ranks of its parallel job on this node, from the launcher's environment variables.
 //!
-//! Called by `tacet run`. It must never guess: half of an answer is a mistake that is named.
+//! Called by `tacet run`. It must not guess: inconsistent variables are an error that names them.
 
 use crate::{Error, Result};
 
@@ -12,18 +12,18 @@ pub struct Rank {
     count: usize,
 }
 
-/// Number and count: MPICH and Intel MPI (Hydra), Open MPI, MVAPICH.
+/// The variables for number and count of MPICH and Intel MPI (Hydra), Open MPI, and MVAPICH.
 const LAUNCHERS: [(&str, &str); 3] = [
     ("MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
     ("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
     ("MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"),
 ];
 
-/// Slurm's `srun`: number, node, and how many each node has, like `4(x2),3` (srun(1)).
+/// The variables of Slurm's `srun`: number, node, and the counts of all nodes, like `4(x2),3` (srun(1)).
 const SLURM: [&str; 3] = ["SLURM_LOCALID", "SLURM_NODEID", "SLURM_STEP_TASKS_PER_NODE"];
 
 impl Rank {
-    /// None: no rank of anything. `variable` looks into the environment.
+    /// None if this process is not a rank of a job. `variable` reads the environment.
     pub fn find(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Rank>> {
         for (number, count) in LAUNCHERS {
             if let (Some(own), Some(all)) = (variable(number), variable(count)) {
@@ -50,13 +50,13 @@ impl Rank {
         Ok(Rank { number: own, count })
     }
 
-    /// Each can have one of `count` things for itself.
+    /// Can each rank have one of `count` things for itself?
     pub fn fits(&self, count: usize) -> bool {
         self.count <= count
     }
 
-    /// Its part of `all`, in order, parts being as equal as can be; none are empty, so that
-    /// beyond `all.len()` ranks some share.
+    /// This rank's part of `all`, in order. The parts are as equal as possible. None is empty: if there are more ranks than
+    /// `all.len()`, some share.
     pub fn part<'a, T>(&self, all: &'a [T]) -> &'a [T] {
         let at = |number: usize| all.len() * number / self.count;
         let first = at(self.number);
@@ -106,7 +106,7 @@ mod tests {
         let slurm = |node| [("SLURM_LOCALID", "2"), ("SLURM_NODEID", node), ("SLURM_STEP_TASKS_PER_NODE", "4(x2),3")];
         assert_eq!(find(&slurm("1")), Ok(Some((2, 4))));
         assert_eq!(find(&slurm("2")), Ok(Some((2, 3))));
-        // A batch script is no step.
+        // A batch script is not a step: not all variables are set.
         assert_eq!(find(&slurm("0")[..2]), Ok(None));
     }
 

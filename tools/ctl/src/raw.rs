@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The only file of the tools with `unsafe`: the ioctl calls, and what the
-//! process was given by its parent before Rust's start-up code changed it.
+//! The only file of the tools with `unsafe`: the ioctl calls, `fork`, and the state that this process inherited before
+//! Rust's start-up code changed it.
 //!
-//! Called by `device.rs` (ioctls), `log.rs`, `run.rs` and `attend.rs`. It must never hand
-//! out a request that carries an address: those that do are made here, with
-//! the buffer borrowed for as long as the call lasts.
+//! Called by `device.rs` (ioctls), `log.rs`, `run.rs` and `attend.rs`. Only this file may build a request that carries an
+//! address; it borrows the buffer for as long as the call lasts.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
@@ -23,7 +22,7 @@ pub(crate) trait Request: private::Sealed {}
 mod private {
     pub trait Sealed: Sized {
         const NUMBER: u32;
-        /// The size that the number carries is the size of the structure.
+        /// The size in the ioctl number is the size of the structure.
         const CHECKED: () = assert!((Self::NUMBER >> 16 & 0x3fff) as usize == size_of::<Self>());
     }
 }
@@ -59,14 +58,14 @@ pub(crate) fn call<R: Request>(device: &File, request: &mut R) -> Result<(), Err
     send(device, request)
 }
 
-/// The image is only read. `request` comes back with the module's message.
+/// The module only reads the image. It writes its message into `request`.
 pub(crate) fn up(device: &File, request: &mut abi::tacet_up, image: &[u8]) -> Result<(), Errno> {
     request.image_address = image.as_ptr() as u64;
     request.image_bytes = image.len() as u64;
     send(device, request)
 }
 
-/// Entries written, and entries that there were.
+/// The number of entries written, and the number that exist.
 pub(crate) fn list(device: &File, threads: &mut [abi::tacet_thread]) -> Result<(usize, usize), Errno> {
     let mut request = abi::tacet_list {
         revision: TACET_ABI_REVISION,
@@ -78,7 +77,7 @@ pub(crate) fn list(device: &File, threads: &mut [abi::tacet_thread]) -> Result<(
     Ok(((request.count as usize).min(threads.len()), request.total as usize))
 }
 
-/// Entries written, and records lost.
+/// The number of entries written, and of records lost.
 pub(crate) fn log_read(
     device: &File,
     source: u32,
@@ -97,7 +96,7 @@ pub(crate) fn log_read(
     Ok(((request.count as usize).min(entries.len()), request.lost))
 }
 
-/// The answer, `total` telling how many costs there were, and those that were written.
+/// The answer; `total` is the number of costs that exist, `count` the number written.
 pub(crate) fn profile(
     device: &File,
     pid: i32,
@@ -115,9 +114,9 @@ pub(crate) fn profile(
     Ok(request)
 }
 
-/// None: we are the child.
+/// None in the child.
 pub(crate) fn fork() -> Result<Option<Pid>, Errno> {
-    // SAFETY: this command has one thread: the child may do all that its parent may.
+    // SAFETY: this command has one thread, so the child may do everything that its parent may.
     match unsafe { nix::unistd::fork() }? {
         ForkResult::Child => Ok(None),
         ForkResult::Parent { child } => Ok(Some(child)),
@@ -138,8 +137,8 @@ fn send<R: private::Sealed>(device: &File, request: &mut R) -> Result<(), Errno>
 static CLOSED: AtomicI32 = AtomicI32::new(0);
 static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 
-/// Rust's start-up opens closed standard streams and ignores SIGPIPE; a program that replaces
-/// this one must find both as the parent left them. The C library runs this before.
+/// Rust's start-up opens closed standard streams and ignores SIGPIPE. A program that replaces this one must find both as
+/// the parent left them, so this function records them; the C library calls it before Rust's start-up.
 // SAFETY: `.init_array` holds functions of this type, called once, before `main`, single-threaded.
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -160,7 +159,7 @@ extern "C" fn record_inheritance() {
     PIPE_IGNORED.store(ignored, Ordering::Relaxed);
 }
 
-/// Undoes what Rust's start-up changed. Only right before `execve`.
+/// Undoes the changes of Rust's start-up. Call it only right before `execve`.
 pub(crate) fn restore_inheritance() {
     let closed = CLOSED.load(Ordering::Relaxed);
     let (input, output, error) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
@@ -176,7 +175,7 @@ pub(crate) fn restore_inheritance() {
     }
 }
 
-/// The other way round, for the message when `execve` failed.
+/// Ignores SIGPIPE again, for the message after `execve` has failed.
 pub(crate) fn ignore_broken_pipes() {
     // SAFETY: ignoring a signal runs no code of this process.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };

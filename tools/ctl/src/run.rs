@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Becoming another program, as a shell's `exec` would.
+//! Replaces this process by another program, as a shell's `exec` does.
 //!
 //! Called by `tacet run` after `Device::host_self`. It must never change what
 //! the program inherits: environment, descriptors, signals, limits, terminal.
@@ -14,14 +14,14 @@ use nix::errno::Errno;
 
 use crate::{Error, raw};
 
-/// As shells have it: found but not executable, and not found.
+/// Exit statuses as in shells: found but not executable, and not found.
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
-/// Replaces this process by `command[0]`, looked up in PATH; returns only to say why not.
+/// Replaces this process by `command[0]`, looked up in PATH; returns only if that fails, with the reason.
 pub fn execute(command: &[OsString]) -> Error {
     let Some(program) = command.first() else {
-        return Error::new("run", "no program is named", "write `tacet run PROGRAM ARGS…`").with_status(2);
+        return Error::new("run", "no program is given", "write `tacet run PROGRAM ARGS…`").with_status(2);
     };
     let words: Result<Vec<CString>, _> = command.iter().map(|word| CString::new(word.clone().into_vec())).collect();
     let Ok(words) = words else {

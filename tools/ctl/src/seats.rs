@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which of a partition's CPUs a program gets, and in which order its threads.
+//! Chooses a program's CPUs among those of the partition, and the order in which its threads are bound to them.
 //!
-//! Called by `tacet run`. The module only does what comes out of here: it knows neither
-//! ranks nor policies.
+//! Called by `tacet run`. The module only executes the result: it knows neither ranks nor policies.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -11,7 +10,7 @@ use tacet_abi::TACET_MAX_CPUS;
 
 use crate::{CpuSet, Error, Rank, Result};
 
-/// A CPU, and where it is: CPUs of one package and core are its hardware threads.
+/// A CPU and its position: CPUs with the same package and core are hardware threads of that core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seat {
     pub cpu: u32,
@@ -26,7 +25,7 @@ pub enum Bind {
     Compact,
     /// Apart: one core of each package in turn, second hardware threads last.
     Scatter,
-    /// The first thread to the first of these, and so on.
+    /// The first thread gets the first CPU of the list, and so on.
     List(Vec<u32>),
 }
 
@@ -49,13 +48,13 @@ impl FromStr for Bind {
         }
         if list.len() > TACET_MAX_CPUS as usize {
             let cause = format!("{} entries, at most {TACET_MAX_CPUS} are possible", list.len());
-            return Err(Error::new("--bind", cause, "the list begins anew by itself: name each CPU once"));
+            return Err(Error::new("--bind", cause, "the list repeats by itself: give each CPU once"));
         }
         Ok(Bind::List(list))
     }
 }
 
-/// CPUs by package and core, so that neighbours are next to each other.
+/// CPUs sorted by package and core, so that neighbours are adjacent.
 fn cores(seats: &[Seat]) -> BTreeMap<(u32, u32), Vec<u32>> {
     let mut cores: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
     for seat in seats {
@@ -80,7 +79,7 @@ fn scatter(seats: &[Seat]) -> Vec<u32> {
     keys.into_iter().map(|(.., cpu)| cpu).collect()
 }
 
-/// The CPUs of one rank. Ranks share no core while there are enough, and then no CPU.
+/// The CPUs of one rank. Ranks share no core if there are enough cores, else no CPU if there are enough CPUs.
 pub fn divide(seats: &[Seat], rank: &Rank) -> Vec<Seat> {
     let cores: Vec<Vec<u32>> = cores(seats).into_values().collect();
     let mine = if rank.fits(cores.len()) { rank.part(&cores).concat() } else { rank.part(&compact(seats)).to_vec() };

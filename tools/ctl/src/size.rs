@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Amounts of memory as people write them: `1G`, `512M`, `2MiB`.
 //!
-//! Called for flags, the configuration file and tables. Units are powers of
-//! 1024. It must never round what a person wrote.
+//! Called for flags, the configuration file and tables. Units are powers of 1024. Parsing must never round.
 
 use crate::{Error, Result};
 
-/// The smallest block that a partition is made of.
+/// The block size of a partition's memory.
 pub(crate) const LARGE_PAGE: u64 = 2 << 20;
 
 const UNITS: [(&str, u32); 5] = [("", 0), ("K", 10), ("M", 20), ("G", 30), ("T", 40)];
@@ -20,7 +19,7 @@ pub fn parse_bytes(text: &str) -> Result<u64> {
         return Err(fail("it does not start with a whole number"));
     }
     let number: u64 = number.parse().map_err(|_| fail("the number is too large"))?;
-    let shift = unit_shift(unit).ok_or_else(|| fail("the unit is not known"))?;
+    let shift = unit_shift(unit).ok_or_else(|| fail("unknown unit"))?;
     number.checked_mul(1 << shift).ok_or_else(|| fail("the number is too large"))
 }
 
@@ -44,7 +43,7 @@ pub fn format_bytes(bytes: u64) -> String {
     }
 }
 
-/// The next multiple of 2 MiB, or the largest one that there is.
+/// The next multiple of 2 MiB, or the largest one that fits in 64 bits.
 pub fn round_up_to_large_page(bytes: u64) -> u64 {
     bytes.checked_next_multiple_of(LARGE_PAGE).unwrap_or(u64::MAX - u64::MAX % LARGE_PAGE)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! CPU lists: exact checks, and for any set what is printed is what is read.
+//! CPU lists: exact checks, and a property test that any printed set reads back as the same set.
 
 use proptest::prelude::*;
 use tacet_ctl::CpuSet;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A program that `execute` becomes finds what it would have found without:
-//! every test compares with the program started directly.
+//! A program started by `execute` inherits what it would inherit without it: every test compares it with the same program
+//! started directly.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
@@ -19,7 +19,7 @@ fn shell(line: &str, between: &str) -> Output {
     Command::new("sh").args(["-c", &line]).output().unwrap()
 }
 
-/// The same line with and without must do the same.
+/// Runs the line with and without `become`; both must give the same result.
 fn same(line: &str) -> Output {
     let with = shell(line, &become_program().display().to_string());
     let without = shell(line, "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Plans against a machine that is made of files: two NUMA nodes, four cores
+//! Plans on a fake machine, a directory of files: two NUMA nodes, four cores
 //! of two threads each, CPU n and n+4 on one core.
 
 use tacet_ctl::{Machine, NodeMemory, Plan, PlanRequest};
@@ -93,8 +93,8 @@ fn refuses_memory_that_makes_no_sense() {
         fake.make(&PlanRequest { cpus: Some("2".parse().unwrap()), memory: None, numa_memory: Some(nodes) })
     };
     assert!(wish(&[(2, MIB)]).unwrap_err().starts_with("NUMA node 2: this machine does not have it"));
-    assert!(wish(&[(1, MIB), (1, MIB)]).unwrap_err().contains("named twice"));
-    assert!(wish(&[(1, 0)]).unwrap_err().contains("no memory"));
+    assert!(wish(&[(1, MIB), (1, MIB)]).unwrap_err().contains("given twice"));
+    assert!(wish(&[(1, 0)]).unwrap_err().contains("its size is 0"));
     assert!(wish(&[]).is_err());
     assert_eq!(wish(&[(1, 3 * MIB)]).unwrap().memory, [NodeMemory { node: 1, bytes: 4 * MIB }]);
 }

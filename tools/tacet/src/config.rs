@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The configuration file: the flags' names as keys, in tables of the
-//! commands' names.
+//! The configuration file: its keys are flag names, its tables are command names.
 //!
-//! Called by `main` once. What the command line says comes first, then the
-//! user's file, then the system's. A key that no flag has is an error.
+//! `main` reads it once. The command line wins over the user's file, the user's file over the system's. A key that is
+//! not a flag's name is an error.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +28,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// `only` must exist; the others may.
+    /// The file `only` must exist. Without it the user's file and the system's are read, if they exist.
     pub fn read(only: Option<&Path>) -> Result<Config> {
         if let Some(path) = only {
             let text = std::fs::read_to_string(path);
@@ -81,7 +80,7 @@ fn user_file() -> Option<PathBuf> {
 
 impl UpArgs {
     pub fn or(self, other: UpArgs) -> UpArgs {
-        // A word on memory replaces all that a lower place said on memory.
+        // Either memory flag overrides both memory flags of a source with lower precedence.
         let silent = self.memory.is_none() && self.numa_memory.is_none();
         UpArgs {
             cpus: self.cpus.or(other.cpus),

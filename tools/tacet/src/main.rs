@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `tacet`: the command. Reads arguments and configuration, does one thing,
-//! prints it, ends with a status that says how it went.
+//! `tacet`: the command. It reads arguments and configuration, does one thing, prints the result, and exits with a
+//! status that tells success from failure.
 //!
-//! It owns what a person sees. It must never do to the machine what `tacet-ctl`
-//! does not offer.
+//! It owns what a person sees. It changes the machine only through `tacet-ctl`.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -53,7 +52,7 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Doctor => commands::doctor(&machine, json),
         Command::Node { command, args } => commands::node(command, args.or(config.node), json),
         Command::Noise { arguments } => commands::beside("tacet-noise", arguments.into_iter().chain(json_flag(json))),
-        // first: what follows may be a command that it runs
+        // The flag comes first: the arguments may end with a command line that `tacet tune` executes.
         Command::Tune { arguments } => commands::beside("tacet-tune", json_flag(json).chain(arguments)),
         Command::Sched { arguments } => {
             let prints_facts = arguments.first().is_some_and(|word| word == "status" || word == "top");
@@ -71,7 +70,7 @@ fn json_flag(json: bool) -> impl Iterator<Item = OsString> {
     json.then(|| OsString::from("--json")).into_iter()
 }
 
-/// Help and version go out as they are; a mistake becomes one line.
+/// Prints help and version unchanged; turns clap's report of a mistake into one line.
 fn usage(error: clap::Error) -> Error {
     if let ErrorKind::DisplayHelp | ErrorKind::DisplayVersion = error.kind() {
         error.exit();
@@ -79,7 +78,7 @@ fn usage(error: clap::Error) -> Error {
     let text = error.render().to_string();
     let cause = match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            "no command is named".to_string()
+            "no command is given".to_string()
         }
         _ => first_paragraph(&text),
     };

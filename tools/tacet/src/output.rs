@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The only way to standard output and standard error.
 //!
-//! Called by every command. A reader that went away ends the command quietly,
-//! as SIGPIPE would.
+//! Called by every command. If the reader of standard output has gone away, the command ends quietly, as SIGPIPE would
+//! end it.
 
 use std::io::{self, Write};
 
@@ -10,16 +10,16 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 use tacet_ctl::{Error, Result};
 
-/// What a shell reports of a process that SIGPIPE ended.
+/// The exit status that a shell reports for a process killed by SIGPIPE.
 const BROKEN_PIPE: i32 = 128 + 13;
 
-/// Facts for programs: one value, indented.
+/// Prints one value for programs, indented.
 pub fn json(value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value).map_err(|error| Error::new("json", error, ""))?;
     print(&(text + "\n"))
 }
 
-/// Facts for programs that come one by one: one value, one line.
+/// Prints one of several values for programs, on one line.
 pub fn json_line(value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string(value).map_err(|error| Error::new("json", error, ""))?;
     print(&(text + "\n"))
@@ -34,22 +34,22 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
-/// The one line of a failure.
+/// Prints the one line of an error.
 pub fn complain(error: &Error) {
     let _ = writeln!(io::stderr(), "tacet: {error}");
 }
 
-/// What a person should know, beside the facts.
+/// Prints a remark for a person to standard error, so that standard output holds results only.
 pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "tacet: {text}");
 }
 
-/// Facts beside a program that has standard output.
+/// Prints results to standard error, because a program of the user owns standard output.
 pub fn aside(text: &str) {
     let _ = write!(io::stderr(), "{text}");
 }
 
-/// Columns without lines; headings that end in `>` are of numbers and flush right.
+/// A table without rules. A heading that ends in `>` marks a column of numbers, aligned right.
 pub fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `tacet up --dry-run` on a machine that is made of files.
+//! `tacet up --dry-run` on a fake machine: a directory with the files of `/sys` and `/proc`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

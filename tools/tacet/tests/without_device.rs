@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The command on a machine without the module: one line for each mistake, a
-//! status that says whose it was, plans and checks from files.
+//! The command on a machine without the module: each mistake gives one line and the right exit status; plans and checks
+//! work from files.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -53,7 +53,7 @@ fn wrong_arguments_are_one_line_and_status_2() {
 fn wrong_lists_and_sizes_are_one_line_and_status_2() {
     fails(&["up", "--cpus", "3-1"], 2, "CPU list `3-1`: the range `3-1` runs backwards");
     fails(&["up", "--cpus", "2000"], 2, "CPU list `2000`: ");
-    fails(&["up", "--memory", "1Q"], 2, "size `1Q`: the unit is not known");
+    fails(&["up", "--memory", "1Q"], 2, "size `1Q`: unknown unit");
     fails(&["up", "--numa-memory", "0:1G"], 2, "NUMA memory `0:1G`: it is not NODE=SIZE");
     fails(&["run", "--cpus", "a", "ls"], 2, "CPU list `a`: ");
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Checks of access and of neighbours: who may use the device, and who else
-//! has plans for the CPUs.
+//! Checks of access and of neighbours: may this user use the device, and does other software claim the CPUs?
 //!
 //! Called by `examine`.
 
@@ -32,7 +31,7 @@ fn root(machine: &Machine) -> Check {
     }
 }
 
-/// The effective ones of this process.
+/// The effective capabilities of this process.
 fn capabilities(machine: &Machine) -> u64 {
     let status = machine.text("proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
@@ -57,7 +56,7 @@ fn may_use(path: &Path) -> bool {
     access(path, AccessFlags::R_OK | AccessFlags::W_OK).is_ok()
 }
 
-/// Memory of hosted programs is locked for those who may lock without limit.
+/// Memory of hosted programs is locked if the user may lock memory without limit.
 fn locked_memory(machine: &Machine) -> Check {
     const NAME: &str = "locked-memory";
     let limits = machine.text("proc/self/limits").unwrap_or_default();
@@ -66,7 +65,7 @@ fn locked_memory(machine: &Machine) -> Check {
     if unlimited || capabilities(machine) & CAP_IPC_LOCK != 0 {
         return Check::ok(NAME, "this user's programs are faulted in and locked ahead");
     }
-    let remedy = "`ulimit -l unlimited`, for good in /etc/security/limits.d, locks it too";
+    let remedy = "to lock it too: `ulimit -l unlimited`, permanently in /etc/security/limits.d";
     Check::warning(NAME, "this user's programs are faulted in ahead, but their memory is not locked", remedy)
 }
 
@@ -81,13 +80,13 @@ fn isolated(machine: &Machine) -> Check {
         return Check::ok(NAME, isolated.named());
     }
     let remedy = format!(
-        "`tacet up --cpus {}` takes just these, or drop isolcpus= and nohz_full=",
+        "`tacet up --cpus {}` takes exactly these, or drop isolcpus= and nohz_full=",
         isolated.intersection(&proposal)
     );
-    Check::warning(NAME, format!("set apart for programs on Linux: {}", isolated.named()), remedy)
+    Check::warning(NAME, format!("isolated for programs on Linux: {}", isolated.named()), remedy)
 }
 
-/// Exclusive cpusets (version 2 of control groups) lose CPUs that go offline.
+/// Exclusive cpusets (control groups version 2) lose CPUs that go offline.
 fn cpusets(machine: &Machine) -> Check {
     const NAME: &str = "cpusets";
     let groups = exclusive_groups(machine);
@@ -101,7 +100,7 @@ fn cpusets(machine: &Machine) -> Check {
     }
 }
 
-/// Two levels are where managers put them.
+/// Looks at two levels: resource managers create their groups there.
 fn exclusive_groups(machine: &Machine) -> Vec<(String, CpuSet)> {
     let top = machine.path("sys/fs/cgroup");
     let mut found = Vec::new();

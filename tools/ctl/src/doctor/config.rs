@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The configuration that the running kernel was built with.
+//! The build configuration of the running kernel.
 //!
-//! Called by the kernel and module checks. It must never guess: an option
-//! that cannot be read is unknown.
+//! Called by the kernel and module checks. It must not guess: without a readable file, every option is unknown.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
 use crate::Machine;
 
-/// Options that are set, without `CONFIG_`; `None` as a whole if no file is readable.
+/// The options that are set, without `CONFIG_`; `None` if no file is readable.
 pub(super) struct Config {
     options: Option<BTreeMap<String, String>>,
 }
@@ -49,7 +48,7 @@ fn parse(text: &str) -> BTreeMap<String, String> {
     options.map(|(name, value)| (name.to_string(), value.to_string())).collect()
 }
 
-/// Kernels with CONFIG_IKCONFIG_PROC carry it themselves, compressed.
+/// Kernels with CONFIG_IKCONFIG_PROC offer their configuration, compressed.
 fn from_kernel(machine: &Machine) -> Option<String> {
     let file = std::fs::File::open(machine.path("proc/config.gz")).ok()?;
     let output = Command::new("gzip").arg("-dc").stdin(file).stderr(Stdio::null()).output().ok()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Checks of the kernel: its version, and what it was built with.
+//! Checks of the kernel: its version and its build configuration.
 //!
 //! Called by `examine`.
 
@@ -7,11 +7,11 @@ use super::Check;
 use super::config::{Config, Setting};
 use crate::Machine;
 
-/// Kernels that the tests run on: major, minor (none: any).
+/// Kernels on which the tests run: major, minor (None: any).
 const TESTED: [(u32, Option<u32>); 3] = [(6, Some(1)), (6, Some(12)), (7, None)];
 const OLDEST: (u32, u32) = (6, 1);
 
-/// What the module stands on, and for what.
+/// Options that the module needs, and why.
 const NEEDED: [(&str, &str); 5] = [
     ("SMP", "more than one CPU"),
     ("HOTPLUG_CPU", "taking CPUs from Linux"),
@@ -20,8 +20,9 @@ const NEEDED: [(&str, &str); 5] = [
     ("TRACEPOINTS", "parking threads at the border to user mode"),
 ];
 
-/// From here on Linux has a deadline server for ordinary threads, until here it counts it as one of them: a CPU that goes
-/// offline while its threads are starved is then "not properly vacated" (mended by Linux's commit 52d15521eb75).
+/// Since the first version Linux has a deadline server for ordinary threads. Before the second version (Linux commit
+/// 52d15521eb75) the server counts as a runnable task: a CPU that goes offline while its threads are starved is then
+/// "not properly vacated".
 const COUNTS_DEADLINE_SERVER: std::ops::Range<(u32, u32)> = (6, 12)..(6, 17);
 const DEADLINE_SERVERS: &str = "sys/kernel/debug/sched/fair_server";
 
@@ -34,7 +35,7 @@ fn version(release: &str) -> Check {
     let Some(version) = parse(release) else {
         return Check::warning(
             NAME,
-            format!("`{release}` is not a version that can be compared"),
+            format!("`{release}` cannot be read as a version"),
             "6.1, 6.12 and 7.x are tested",
         );
     };
@@ -53,14 +54,14 @@ fn deadline_server(machine: &Machine) -> Check {
     const NAME: &str = "deadline-server";
     let counted = parse(&machine.release()).is_some_and(|version| COUNTS_DEADLINE_SERVER.contains(&version));
     if !counted {
-        return Check::ok(NAME, "does not get in the way of CPUs that go offline");
+        return Check::ok(NAME, "does not disturb CPUs that go offline");
     }
     let on = |cpu: u32| machine.text(&format!("{DEADLINE_SERVERS}/cpu{cpu}/runtime")).is_none_or(|text| text != "0");
     if machine.online().is_ok_and(|online| !online.iter().any(on)) {
         return Check::ok(NAME, "is off");
     }
     let finding =
-        "this Linux may warn, or not let go of a CPU, while real-time threads or a busy host starve that CPU's tasks";
+        "this Linux may warn, or fail to release a CPU, while real-time threads or a busy host starve that CPU's tasks";
     let remedy = format!("keep the node idle for `tacet up`, or at boot write 0 to /{DEADLINE_SERVERS}/cpu*/runtime");
     Check::warning(NAME, finding, remedy)
 }
@@ -78,7 +79,7 @@ fn options(config: &Config) -> Check {
         .map(|(option, why)| format!("CONFIG_{option} for {why}"))
         .collect();
     if config.setting("SMP") == Setting::Unknown {
-        let remedy = "install the package that has /boot/config-*; the module says at load what it misses";
+        let remedy = "install the package that has /boot/config-*; without it, the module reports missing options when it is loaded";
         return Check::warning(NAME, "the kernel's configuration is not readable", remedy);
     }
     match missing.as_slice() {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Checks of memory: how much could be had in large blocks, and what stands in
-//! the way.
+//! Checks of memory: how much is available in large blocks, and what limits it.
 //!
-//! Called by `examine`. The figures are estimates: Linux moves pages out of
-//! the way when it is asked, and may fail.
+//! Called by `examine`. The figures are estimates: Linux moves pages out of the way on request, and may fail.
 
 use super::Check;
 use crate::size::LARGE_PAGE;
@@ -34,7 +32,7 @@ fn contiguous(machine: &Machine) -> Check {
     }
 }
 
-/// Bytes free in blocks of at least 2 MiB, in the zones that Linux can lend from.
+/// Free bytes in blocks of at least 2 MiB, in the zones from which a partition can get memory.
 pub(super) fn large_blocks(buddyinfo: &str) -> u64 {
     let zones = buddyinfo.lines().filter(|line| !line.contains("zone      DMA "));
     zones.map(zone_large_blocks).sum()
@@ -55,7 +53,7 @@ fn meminfo(machine: &Machine, field: &str) -> u64 {
     kibibytes.unwrap_or(0) << 10
 }
 
-/// Pages in the hugetlb pool are not lent.
+/// A partition cannot get pages of the hugetlb pool.
 fn reserved(machine: &Machine) -> Check {
     const NAME: &str = "hugepages";
     let (pool, total) = (meminfo(machine, "Hugetlb"), meminfo(machine, "MemTotal"));

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether this machine can run a partition, in plain words.
+//! Checks whether this machine can run a partition, and reports in plain words.
 //!
-//! Called by `tacet doctor`. Each file owns the checks of one subject. A check
-//! must never change anything, and must never call a doubt a problem: a
-//! problem means that `tacet up` cannot work until it is removed.
+//! Called by `tacet doctor`. Each file owns the checks of one subject. A check must not change anything. It reports a
+//! problem only if `tacet up` cannot work until the problem is removed; a doubt is a warning.
 
 mod access;
 mod config;
@@ -28,7 +27,7 @@ pub enum Verdict {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What was looked at: a name that stays.
+    /// The subject of the check; this name is stable.
     pub name: &'static str,
     pub verdict: Verdict,
     pub finding: String,
@@ -50,7 +49,7 @@ impl Check {
     }
 }
 
-/// All checks, in the order in which a person would want to solve them.
+/// All checks, in the order in which a person would solve problems.
 pub fn examine(machine: &Machine) -> Vec<Check> {
     [
         processor::checks(machine),

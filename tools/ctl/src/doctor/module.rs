@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Checks of the module: whether the kernel lets one in, whether there is one,
-//! whether the loaded one fits this command.
+//! Checks of the module: does the kernel accept modules, is ours installed, does the loaded one fit this command?
 //!
 //! Called by `examine`.
 
@@ -26,10 +25,10 @@ fn loading(machine: &Machine) -> Check {
         let remedy = "use a distribution's standard kernel";
         return Check::problem(NAME, "the kernel is built without CONFIG_MODULES", remedy);
     }
-    Check::ok(NAME, "the kernel takes modules")
+    Check::ok(NAME, "the kernel accepts modules")
 }
 
-/// Lockdown, forced signatures and Secure Boot all come down to one question.
+/// Lockdown, forced signatures and Secure Boot lead to one question: does the kernel accept an unsigned module?
 fn signing(machine: &Machine) -> Check {
     const NAME: &str = "module-signing";
     let lockdown = machine.text("sys/kernel/security/lockdown");
@@ -42,12 +41,12 @@ fn signing(machine: &Machine) -> Check {
     }
     if locked || enforced {
         let why = if locked { "the kernel is locked down" } else { "the kernel enforces signatures" };
-        return Check::warning(NAME, format!("{why}: it takes signed modules only"), SIGN);
+        return Check::warning(NAME, format!("{why}: it accepts signed modules only"), SIGN);
     }
     if secure_boot {
-        return Check::warning(NAME, "Secure Boot is on: the kernel may take signed modules only", SIGN);
+        return Check::warning(NAME, "Secure Boot is on: the kernel may accept signed modules only", SIGN);
     }
-    Check::ok(NAME, "no signature is asked for")
+    Check::ok(NAME, "the kernel needs no signature")
 }
 
 /// The word in brackets, as in `[none] integrity confidentiality`.
@@ -82,11 +81,11 @@ fn presence(machine: &Machine) -> Check {
 fn revision(machine: &Machine) -> Check {
     const NAME: &str = "module-revision";
     if !Module::look(machine).is_loaded() {
-        return Check::ok(NAME, "to be seen when it is loaded");
+        return Check::ok(NAME, "not known until it is loaded");
     }
     let status = Device::open_at(&machine.path("dev/tacet")).and_then(|device| device.status());
     match status {
         Ok(_) => Check::ok(NAME, "module and command speak the same revision"),
-        Err(error) => Check::warning(NAME, error.to_string(), "the command cannot ask the module"),
+        Err(error) => Check::warning(NAME, error.to_string(), "until then the command cannot use the module"),
     }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Checks of the processor: what it is, how many can be taken, and whether a
-//! hypervisor lets them be started.
+//! Checks of the processor: its kind, how many CPUs can be taken, and whether a hypervisor allows to start them.
 //!
 //! Called by `examine`.
 
@@ -34,7 +33,7 @@ fn cpus(machine: &Machine) -> Check {
     }
     match machine.propose_cpus() {
         Ok(proposal) if !proposal.is_empty() => {
-            Check::ok(NAME, format!("online: {}; to be taken: {}", online.named(), proposal.named()))
+            Check::ok(NAME, format!("online: {}; `tacet up` takes: {}", online.named(), proposal.named()))
         }
         _ => Check::warning(
             NAME,
@@ -84,7 +83,7 @@ fn fred(machine: &Machine) -> Check {
     const NAME: &str = "fred";
     if machine.has_flag("fred") {
         let remedy = "if a core does not start, boot with `fred=off`";
-        return Check::warning(NAME, "the processor delivers events by FRED; this is not tried", remedy);
+        return Check::warning(NAME, "the processor delivers events by FRED; this is not tested", remedy);
     }
     Check::ok(NAME, "events are delivered by IDT")
 }

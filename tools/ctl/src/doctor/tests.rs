@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The checks against machines that are made of files.
+//! The checks, on fake machines: directories with the files of `/sys` and `/proc`.
 
 use std::path::Path;
 
@@ -118,9 +118,9 @@ fn small_memory_is_a_problem_only_when_nothing_helps() {
     assert_eq!(fake.verdict("memory"), Verdict::Problem);
 }
 
-/// Linux 6.12 to 6.16 have it and count it.
+/// Linux 6.12 to 6.16 count their deadline server as a task.
 #[test]
-fn a_deadline_server_is_told_of_where_it_is_in_the_way() {
+fn a_deadline_server_that_counts_as_a_task_is_a_warning() {
     let fake = Fake::good();
     assert_eq!(fake.verdict("deadline-server"), Verdict::Warning);
     for cpu in 0..4 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the module answers, as values with names that stay.
+//! The module's answers, as values with stable names.
 //!
-//! Called by `device.rs` to translate answers, by the command to print them.
-//! The field names are the JSON names: they carry their unit and are not
-//! changed once released.
+//! Used by `device.rs`, which translates answers, and by the command, which prints them. The field names are the JSON
+//! names: they carry their unit and do not change after a release.
 
 mod translate;
 
@@ -43,7 +42,7 @@ pub struct Status {
     pub down_ns: u64,
     pub tsc_khz: u64,
     pub test_hooks: bool,
-    /// Of the partition's memory: what programs have, and may have.
+    /// The partition's memory: how much of it is in ranges of programs, and how much ranges may have.
     pub own_bytes: u64,
     pub own_bytes_limit: u64,
     /// Why the partition failed; empty otherwise.
@@ -69,7 +68,7 @@ pub enum CpuMode {
     Unknown,
 }
 
-/// Interrupts of one vector that nobody of Tacet sent.
+/// Interrupts of one vector that Tacet did not send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Foreign {
     pub vector: u8,
@@ -81,7 +80,7 @@ pub struct CpuStatus {
     pub cpu: u32,
     pub node: u32,
     pub package: u32,
-    /// Of the package; CPUs that share it are its hardware threads.
+    /// The number of the core in its package; CPUs with the same number are its hardware threads.
     pub physical_core: u32,
     pub state: CpuState,
     pub mode: CpuMode,
@@ -89,23 +88,23 @@ pub struct CpuStatus {
     pub doorbells_sent: u64,
     pub doorbells_user: u64,
     pub doorbells_kernel: u64,
-    /// Rang after the core had already served the request.
+    /// Doorbells that rang after the core had already served the request.
     pub doorbells_empty: u64,
     pub notifications: u64,
     pub switches: u64,
     pub flushes: u64,
-    /// Pages of the partition's memory that programs got and gave back on this core.
+    /// Pages of the partition's memory that programs took and returned on this core.
     pub frames_taken: u64,
     pub frames_returned: u64,
-    /// Interrupts of its own timer, which is on only while no program runs and one of its threads sleeps until a time.
+    /// Interrupts of the core's own timer. The timer is on only while no program runs and a thread sleeps until a time.
     pub alarms: u64,
-    /// Only the vectors that came.
+    /// Only the vectors that occurred.
     pub foreign_interrupts: Vec<Foreign>,
 }
 
 impl CpuStatus {
-    /// Non-maskable interrupts that the module did not send: more came than it rang. Doorbells rung in quick
-    /// succession may come as one, so this is a lower bound.
+    /// Non-maskable interrupts beyond those that the module sent. Doorbells in quick succession may arrive as one
+    /// interrupt, so this is a lower bound.
     pub fn foreign_nmi(&self) -> u64 {
         (self.doorbells_user + self.doorbells_kernel).saturating_sub(self.doorbells_sent)
     }

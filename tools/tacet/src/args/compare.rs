@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The words of `compare`. It is no part of the configuration file: nobody compares twice the same way by habit.
+//! The flags of `tacet compare`. They are not keys of the configuration file, because each comparison is different.
 
 use std::ffi::OsString;
 
@@ -9,19 +9,19 @@ use crate::compare::Rung;
 
 #[derive(Args)]
 pub struct CompareArgs {
-    /// The CPUs of the program [default: those that `tacet tune plan` proposes]
+    /// CPUs of the program [default: the CPUs that `tacet tune plan` proposes]
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
-    /// How often it runs on each rung
+    /// Number of runs on each rung
     #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     pub runs: u16,
-    /// Just these rungs
+    /// Compare only these rungs
     #[arg(long, value_enum, value_name = "RUNG", value_delimiter = ',')]
     pub rungs: Vec<Rung>,
-    /// How long noise is measured on each rung
+    /// Time for which noise is measured on each rung
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub noise: String,
-    /// Measure noise although the processor does not say that its time source is invariant
+    /// Measure noise even if the processor does not report an invariant time source
     #[arg(long)]
     pub trust_clock: bool,
     /// Memory of the co-kernel

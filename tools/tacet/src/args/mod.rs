@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The words of the command, and with them the keys of the configuration file:
-//! one structure is both.
+//! The command line. The same structures are the tables of the configuration file.
 //!
-//! Read by clap and by `config.rs`. Help texts are also the man pages.
+//! Read by clap and by `config.rs`. The help texts are also the man pages.
 
 mod compare;
 mod node;
@@ -18,8 +17,8 @@ pub use node::{NodeArgs, NodeCommand, NodeRun};
 pub use partition::{DecoupleArgs, DownArgs, LogArgs, Memory, RecoupleArgs, RunArgs, TopArgs, UpArgs};
 
 const AFTER_HELP: &str = "\
-Configuration: /etc/tacet.toml, then ~/.config/tacet.toml (or FILE of --config instead of both).
-Keys are the flags' names, in a table of the command's name:
+Configuration: ~/.config/tacet.toml, then /etc/tacet.toml (--config FILE replaces both).
+A table has a command's name, its keys are the names of that command's flags:
 
     json = false
     [up]
@@ -28,7 +27,7 @@ Keys are the flags' names, in a table of the command's name:
     [run]
     follow = true
 
-What the command line says comes first.
+The command line overrides the user's file, and that overrides the system's.
 
 Exit status: 0 done; 1 not done, and nothing changed; 2 wrong arguments or configuration.
 `tacet run` ends with the status of the program; 126 if it cannot be executed, 127 if it is not found.";
@@ -37,7 +36,7 @@ Exit status: 0 done; 1 not done, and nothing changed; 2 wrong arguments or confi
 #[derive(Parser)]
 #[command(name = "tacet", version, after_long_help = AFTER_HELP)]
 pub struct Cli {
-    /// Print facts as JSON, with names that stay
+    /// Print results as JSON, whose field names do not change
     #[arg(long, global = true)]
     pub json: bool,
     /// Read this configuration instead of /etc/tacet.toml and ~/.config/tacet.toml
@@ -56,13 +55,13 @@ pub enum Command {
     Up(UpArgs),
     /// Stop the co-kernel and give everything back to Linux
     Down(DownArgs),
-    /// Say what the partition is and does
+    /// Show the state of the partition and of its cores
     Status,
     /// Run a program on the partition
     ///
     /// The program replaces this command: its exit status, signals, standard streams, terminal and job control are
-    /// those that it has without. Its memory is faulted in before its first instruction and, if the user may lock
-    /// memory without limit (`ulimit -l unlimited`), locked, then and later.
+    /// the same as without it. Its memory is faulted in before its first instruction. If the user may lock memory
+    /// without limit (`ulimit -l unlimited`), all its memory, now and later, is locked too.
     Run(RunArgs),
     /// Move a running process to the partition
     Decouple(DecoupleArgs),
@@ -70,13 +69,14 @@ pub enum Command {
     Recouple(RecoupleArgs),
     /// List the hosted threads
     Ps,
-    /// What hosted threads did since the last time, again and again
+    /// Show what hosted threads did since the previous table, repeatedly
     ///
-    /// With PID also what that process spent in all, call by call, if it was started with `tacet run --profile`.
+    /// With PID, also show the total cost of each system call of that process, if it was started with
+    /// `tacet run --profile`.
     Top(TopArgs),
     /// Print the log of the module and of every core, merged by time
     Log(LogArgs),
-    /// Say whether this machine can run a partition, and what to change
+    /// Check whether this machine can run a partition, and what to change if not
     Doctor,
     /// Use a node in QEMU instead of this machine
     Node {
@@ -85,7 +85,7 @@ pub enum Command {
         #[command(flatten)]
         args: NodeArgs,
     },
-    /// Measure noise, say what it costs at scale, judge by it (`tacet noise --help`)
+    /// Measure noise, estimate its cost at scale, pass or fail by it (`tacet noise --help`)
     #[command(disable_help_flag = true)]
     Noise {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
@@ -103,13 +103,14 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
         arguments: Vec<OsString>,
     },
-    /// Run a program on each rung that this node has, turn by turn, and say whether a higher one pays
+    /// Run a program on each rung that this node offers, in turn, and say whether a higher rung pays
     ///
-    /// The rungs: default Linux, tuned Linux, HPL, the co-kernel; on the same CPUs. Each run enters its rung and leaves
-    /// it; Ctrl-C leaves it too. After a kill, `tacet tune undo`, `tacet sched stop` and `tacet down` do. Needs root. The
-    /// program's output is not shown; it must end by itself, with status 0.
+    /// The rungs are default Linux, tuned Linux, HPL and the co-kernel, on the same CPUs. Each run sets up its rung and
+    /// removes it again, also after Ctrl-C. If the command was killed, clean up with `tacet tune undo`,
+    /// `tacet sched stop` and `tacet down`. Needs root. The program's output is not shown; the program must end by
+    /// itself, with status 0.
     Compare(CompareArgs),
-    /// Do damage on purpose, for tests (needs a module with test hooks)
+    /// Cause a failure on purpose, for tests (needs a module with test hooks)
     #[command(hide = true)]
     Provoke {
         cpu: u32,
@@ -124,7 +125,7 @@ pub enum Command {
     Completions { shell: clap_complete::Shell },
 }
 
-/// As `enum tacet_test` has them, from 1.
+/// The values of `enum tacet_test`, in its order, from 1.
 #[derive(ValueEnum, Clone, Copy)]
 pub enum Damage {
     Panic = 1,

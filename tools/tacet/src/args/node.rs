@@ -9,10 +9,10 @@ use serde::Deserialize;
 
 #[derive(Subcommand)]
 pub enum NodeCommand {
-    /// Boot a node, run a command in it, end with its status
+    /// Boot a node, run a command in it, exit with the command's status
     ///
-    /// The current directory is shared with the node, and this tacet is there too. Standard input is empty; for
-    /// programs that ask, use `tacet node shell`.
+    /// The node shares the current directory and has this tacet installed. Standard input is empty; use
+    /// `tacet node shell` for interactive programs.
     Run(NodeRun),
     /// Boot a node and open a shell in it
     Shell,
@@ -37,7 +37,7 @@ pub struct NodeRun {
     /// Load this plugin into the emulator (TCG)
     #[arg(long, value_name = "FILE")]
     pub plugin: Option<PathBuf>,
-    /// Where to write what the plugin says
+    /// File for the plugin's output
     #[arg(long, value_name = "FILE", requires = "plugin")]
     pub plugin_log: Option<PathBuf>,
     /// Execute the same instructions each time under this seed, three times slower

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The flags and keys of what is done with a partition.
+//! The flags of the commands that use a partition, and their keys in the configuration file.
 //!
-//! What only makes sense for one call (a process, a program) is no key.
+//! An argument that makes sense for one call only (a process, a program) is not a key.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub struct UpArgs {
 #[derive(Args, Deserialize, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct DownArgs {
-    /// Send hosted threads back to Linux first, where they go on
+    /// Send hosted threads back to Linux first, where they continue
     #[arg(long)]
     pub force: bool,
     /// Only say what would be done
@@ -48,7 +48,7 @@ pub struct DownArgs {
     pub dry_run: bool,
 }
 
-/// Whose memory a program's anonymous mappings are; with `All` its `.data` and `.bss` too.
+/// Where a program's anonymous memory comes from: Linux, or the partition (`Own`). `All` adds its `.data` and `.bss`.
 #[derive(ValueEnum, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Memory {
@@ -66,24 +66,24 @@ pub struct RunArgs {
     /// Host its child processes too; without it they start on Linux
     #[arg(long)]
     pub follow: bool,
-    /// Leave the program's memory to be faulted in as it is touched
+    /// Fault in the program's memory when it is touched, not ahead
     #[arg(long)]
     pub no_populate: bool,
-    /// Whose memory the program's anonymous mappings are: the partition's own, or Linux's; `all`: the partition's, and
-    /// the program's .data and .bss too, if it is position-independent [default: own]
+    /// Where the program's anonymous memory comes from: `own` (the partition), `linux`, or `all` (the partition, also for
+    /// .data and .bss if the program is position-independent) [default: own]
     #[arg(long, value_name = "WHOSE")]
     pub memory: Option<Memory>,
     /// Bind each thread to one CPU: `compact` (neighbours first), `scatter` (cores first, their second hardware threads
-    /// last) or a list like 3,2,4-7 in the order of the threads [default: placed by topology, not bound]
+    /// last) or a list like 3,2,4-7 in the order of the threads [default: threads are placed by topology, not bound]
     #[arg(long, value_name = "HOW")]
     pub bind: Option<String>,
-    /// As one of several ranks of a parallel job, use all CPUs [default: the ranks of a node divide them]
+    /// Let each rank of a parallel job use all CPUs [default: the ranks of a node divide them]
     #[arg(long)]
     pub undivided: bool,
-    /// When it has ended, say on standard error what its time on the cores went to besides its own code
+    /// After the program has ended, show on standard error what took its time on the cores besides its own code
     #[arg(long)]
     pub profile: bool,
-    /// The same, as JSON into FILE
+    /// Write the profile to FILE, as JSON
     #[arg(long, value_name = "FILE")]
     pub profile_to: Option<PathBuf>,
     /// Only say what would be done
@@ -106,7 +106,7 @@ pub struct DecoupleArgs {
     #[arg(long, value_name = "CPU")]
     #[serde(skip)]
     pub cpu: Option<u32>,
-    /// PID is one thread: move it alone
+    /// Treat PID as one thread and move only that
     #[arg(long)]
     #[serde(skip)]
     pub thread: bool,
@@ -125,7 +125,7 @@ pub struct RecoupleArgs {
     #[arg(value_parser = clap::value_parser!(i32).range(1..))]
     #[serde(skip)]
     pub pid: i32,
-    /// PID is one thread: bring it back alone
+    /// Treat PID as one thread and bring back only that
     #[arg(long)]
     #[serde(skip)]
     pub thread: bool,
@@ -137,20 +137,20 @@ pub struct RecoupleArgs {
 #[derive(Args, Deserialize, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct LogArgs {
-    /// Go on printing what comes
+    /// Keep printing new records
     #[arg(long, short)]
     pub follow: bool,
 }
 
 #[derive(Args)]
 pub struct TopArgs {
-    /// A process of which all costs are wanted
+    /// Show only this process, with its total costs
     #[arg(value_parser = clap::value_parser!(i32).range(1..))]
     pub pid: Option<i32>,
     /// Seconds between two tables
     #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     pub interval: u32,
-    /// End after so many tables [default: go on]
+    /// Stop after this many tables [default: never]
     #[arg(long, value_name = "NUMBER")]
     pub iterations: Option<u32>,
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `tacet noise`, `tacet tune` and `tacet sched`: programs of their own beside this one. The judge does not link the
-//! accused, and a plain Linux is tuned and scheduled without any of the rest.
+//! `tacet noise`, `tacet tune` and `tacet sched`: separate programs, installed beside this one. The program that measures
+//! noise must not link the code that it measures, and all three work on a plain Linux without the rest of Tacet.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use tacet_ctl::{Error, Result};
 
-/// Becomes that program; returns only if that fails.
+/// Replaces this process by the program `name`; returns only on failure.
 pub fn beside(name: &str, arguments: impl Iterator<Item = OsString>) -> Result<u8> {
     let beside = std::env::current_exe().ok().and_then(|here| Some(here.parent()?.join(name)));
     let program = beside.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from(name));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `tacet compare`: whether a higher rung pays for a program. Executes the other commands; links none of them.
+//! `tacet compare`: does a higher rung pay for a program? It executes the other commands; it links none of them.
 
 use serde::{Deserialize, Serialize};
 use tacet_ctl::{Device, Error, PartitionState, Result};
 
 use crate::args::CompareArgs;
-use crate::compare::{Noise, Place, Plan, Processes, Rung, Stood, compare as by_turns, verdict, words};
+use crate::compare::{Noise, Place, Plan, Processes, Rung, RungResult, compare as by_turns, verdict, words};
 use crate::text::duration;
 use crate::{USAGE, output};
 
@@ -15,8 +15,8 @@ struct Report {
     command: Vec<String>,
     cpus: String,
     runs: u16,
-    rungs: Vec<Stood>,
-    /// The highest that pays over those below it; none if nothing can be said.
+    rungs: Vec<RungResult>,
+    /// The highest rung that pays over the rungs below it; none if the runs do not tell.
     pays: Option<Rung>,
     verdict: String,
 }
@@ -53,10 +53,11 @@ pub fn compare(args: CompareArgs, json: bool) -> Result<u8> {
     Ok(0)
 }
 
-/// Else the lowest rung would not be what it is called; and what is in force later is ours to end.
+/// With tuning, a scheduler or a partition in force, the lowest rung would not be default Linux; and at the end
+/// `compare` would remove a configuration that somebody else set up.
 fn nothing_is_in_force(processes: &Processes) -> Result<()> {
     let status: TuneStatus = facts(processes, &["--json", "status"])?;
-    let refuse = |what: &str, remedy: &str| Err(Error::new("node", what, remedy).with_status(USAGE));
+    let refuse = |cause: &str, remedy: &str| Err(Error::new("node", cause, remedy).with_status(USAGE));
     if status.this_boot && !status.claims.is_empty() {
         return refuse("countermeasures are applied", "`tacet tune undo` first: default Linux is compared too");
     }
@@ -71,7 +72,7 @@ fn nothing_is_in_force(processes: &Processes) -> Result<()> {
     }
 }
 
-/// Those that were given, if they can be tuned, or those that tuning proposes.
+/// The CPUs that `tacet tune plan` accepts: the given ones, or its proposal.
 fn cpus(processes: &Processes, given: Option<String>) -> Result<String> {
     let words: Vec<&str> = given.iter().flat_map(|cpus| ["--cpus", cpus.as_str()]).collect();
     let plan: TunePlan = facts(processes, &[&["--json", "plan"], &words[..]].concat())?;
@@ -84,28 +85,29 @@ fn facts<T: for<'a> Deserialize<'a>>(processes: &Processes, arguments: &[&str]) 
         let cause = ended.complained.trim_start_matches("tacet tune: ");
         return Err(Error::new("tuning", cause, "").with_status(USAGE));
     }
-    serde_json::from_str(&ended.said)
-        .map_err(|error| Error::new("what tacet-tune said", error, "install it beside tacet"))
+    serde_json::from_str(&ended.said).map_err(|error| {
+        Error::new("output of tacet-tune", error, "install the tacet-tune of the same version beside tacet")
+    })
 }
 
 fn describe(report: &Report) -> String {
     let heads = ["RUNG", "RUNS>", "MIDDLE>", "LEAST>", "MOST>", "VARIATION>", "NOISE>", "NOISE RATE>", "THIEVES"];
     let mut text = format!("{} on CPUs {}\n\n", report.command.join(" "), report.cpus);
-    text += &output::table(&heads, report.rungs.iter().filter(|stood| stood.times.is_some()).map(row));
-    for (stood, why) in report.rungs.iter().flat_map(|stood| stood.missing.iter().map(move |why| (stood, why))) {
-        text += &format!("{}: {why}\n", stood.rung.name());
+    text += &output::table(&heads, report.rungs.iter().filter(|result| result.times.is_some()).map(row));
+    for (result, why) in report.rungs.iter().flat_map(|result| result.missing.iter().map(move |why| (result, why))) {
+        text += &format!("{}: {why}\n", result.rung.name());
     }
     text + "\n" + &report.verdict + "\n"
 }
 
-fn row(stood: &Stood) -> Vec<String> {
-    let times = stood.times.clone().unwrap_or_default();
+fn row(result: &RungResult) -> Vec<String> {
+    let times = result.times.clone().unwrap_or_default();
     let seconds = |value: f64| format!("{value:.3} s");
-    let noise = stood.noise.as_ref();
+    let noise = result.noise.as_ref();
     let length = noise.map_or("-".to_owned(), |noise| duration(noise.max_noise_ns as u64));
     let rate = noise.map_or("-".to_owned(), |noise| format!("{:.2e}", noise.noise_rate));
     vec![
-        stood.rung.name().to_owned(),
+        result.rung.name().to_owned(),
         times.seconds.len().to_string(),
         seconds(times.middle_seconds),
         seconds(times.least_seconds),

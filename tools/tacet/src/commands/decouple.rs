@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `tacet decouple` and `tacet recouple`: a running process to the partition
-//! and back.
+//! `tacet decouple` and `tacet recouple` move a running process to the partition and back.
 
 use serde::Serialize;
 use tacet_ctl::{Device, Result, Thread};
@@ -10,7 +9,7 @@ use crate::args::{DecoupleArgs, RecoupleArgs};
 use crate::output;
 use crate::text::count;
 
-/// The JSON of both: what there is to move, or what is hosted afterwards.
+/// The JSON of both commands. `hosted` has the threads hosted afterwards; on a dry run, those hosted now.
 #[derive(Serialize)]
 struct Report {
     pid: i32,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `tacet doctor`: whether this machine can run a partition, in plain words.
+//! `tacet doctor`: can this machine run a partition? The answer is in plain words.
 
 use serde::Serialize;
 use tacet_ctl::doctor::{Check, Verdict, can_run, examine};
@@ -8,7 +8,7 @@ use tacet_ctl::{Machine, Result};
 use crate::output;
 use crate::text::count;
 
-/// Status when a partition cannot run.
+/// The exit status if a partition cannot run.
 const CANNOT: u8 = 1;
 
 /// The JSON of `doctor`.

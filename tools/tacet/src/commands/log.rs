@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `tacet log`: what the module and the cores said, in the order of time.
+//! `tacet log`: the records of the module and of the cores, in the order of time.
 //!
-//! JSON is one record a line, so that it can be followed.
+//! JSON has one record a line, so that a reader can follow it.
 
 use std::thread::sleep;
 use std::time::Duration;

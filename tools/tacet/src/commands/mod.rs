@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The commands: one file for each thing that the command does.
+//! The subcommands, one file each.
 
 mod beside;
 mod compare;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `tacet node`: a node in QEMU instead of this machine.
 //!
-//! Words and defaults only; `tacet-node` owns what a node is.
+//! Only flags, defaults and output are here; `tacet-node` owns what a node is.
 
 use std::ffi::OsString;
 use std::io;
@@ -56,7 +56,7 @@ fn describe(args: &NodeArgs) -> Result<NodeSpec> {
         Some("tcg") => Accelerator::Tcg,
         Some(other) => {
             let object = format!("accelerator `{other}`");
-            return Err(wrong(Error::new(object, "there is no such", "use auto, kvm or tcg")));
+            return Err(wrong(Error::new(object, "no such accelerator", "use auto, kvm or tcg")));
         }
     };
     spec.check().map_err(from_node).map_err(wrong)?;
@@ -85,8 +85,8 @@ fn boot(spec: NodeSpec) -> Result<(Node, Guest)> {
     Ok((node, guest))
 }
 
-/// Powers it off, so that what the shared directories were given is on the host's disk. Of a node that died, the
-/// console is kept.
+/// Powers the node off, so that everything written to shared directories is on the host's disk. If the node died,
+/// its console is saved in a file.
 fn end(node: Node, status: tacet_node::Result<Status>, plugin_log: Option<&Path>) -> Result<u8> {
     match status.map_err(from_node) {
         Ok(status) => {
@@ -154,7 +154,7 @@ fn setup(dry_run: bool, json: bool) -> Result<u8> {
     Ok(0)
 }
 
-/// The same three parts in this command's words.
+/// The same object, cause and remedy, as an error of this command.
 pub(super) fn from_node(error: tacet_node::Error) -> Error {
     let text = error.to_string();
     let front = format!("{}: {}", error.object(), error.cause());

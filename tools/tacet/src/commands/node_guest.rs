@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `tacet node` puts into a node: this command with image and module, and
-//! the current directory.
+//! What `tacet node` puts into a node: this command with image and module, and the current directory.
 //!
-//! Called by `node.rs`. It owns the staging directory in the cache, used where
-//! the installation has no module for the node's kernel.
+//! Called by `node.rs`. It owns the staging directory in the cache, which is used if the installation has no module for
+//! the node's kernel.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,7 +14,7 @@ use tacet_node::{Cache, Command, Kernel, ModuleBuild, NodeSpec};
 use super::node::from_node;
 use crate::output;
 
-/// Puts `$0` before PATH and becomes the rest.
+/// Prepends `$0` to PATH and executes the other words.
 const WITH_PATH: &str = "PATH=$0:$PATH; export PATH; exec \"$@\"";
 
 pub(super) struct Guest {
@@ -35,7 +34,7 @@ impl Guest {
         Ok(Guest { prefix, directory })
     }
 
-    /// One directory inside the other is shared once.
+    /// If one directory lies inside the other, only the outer one is shared.
     pub fn share(&self, spec: NodeSpec) -> NodeSpec {
         let (prefix, directory) = (&self.prefix, &self.directory);
         match (directory == Path::new("/"), prefix.starts_with(directory), directory.starts_with(prefix)) {
@@ -52,7 +51,7 @@ impl Guest {
     }
 }
 
-/// Some directories are the node's own; the description knows which.
+/// A node cannot share the directories that are part of its own system; `NodeSpec::check` knows which.
 fn can_share(kernel: &Kernel, path: &Path) -> bool {
     NodeSpec::new(kernel.line).share(path).check().is_ok()
 }
@@ -61,27 +60,28 @@ fn module_in(prefix: &Path, kernel: &Kernel) -> PathBuf {
     prefix.join("lib/tacet/modules").join(&kernel.release).join("tacet.ko")
 }
 
-/// An installation of this command for one kernel, made again each time: it is small.
+/// Makes an installation of this command for one kernel, anew each time: it is small.
 fn stage(cache: &Cache, kernel: &Kernel) -> Result<PathBuf> {
     let top = cache.tree().with_file_name("installation").join(kernel.line.to_string());
     let executable = std::env::current_exe().map_err(|io| Error::io("this command", &io, ""))?;
     copy(&executable, &top.join("bin/tacet"))?;
     match find_image() {
         Ok(image) => copy(&image, &top.join("lib/tacet/kernel.bin"))?,
-        Err(error) => output::note(&format!("{error}; the node comes without it")),
+        Err(error) => output::note(&format!("{error}; the node has no image")),
     }
     let own = module_in(&installation(), kernel);
     let module = if own.is_file() { Some(own) } else { build(cache, kernel, &top)? };
     match module {
         Some(module) => copy(&module, &module_in(&top, kernel))?,
-        None => {
-            output::note(&format!("module for {}: there are no sources; the node comes without it", kernel.release))
-        }
+        None => output::note(&format!(
+            "module for {}: its sources are not installed; the node has no module",
+            kernel.release
+        )),
     }
     Ok(top)
 }
 
-/// From the sources that `make install` leaves for DKMS.
+/// Builds the module from the sources that `make install` leaves for DKMS.
 fn build(cache: &Cache, kernel: &Kernel, top: &Path) -> Result<Option<PathBuf>> {
     let source = Path::new("/usr/src").join(concat!("tacet-", env!("CARGO_PKG_VERSION")));
     if !source.join("linux/Kbuild").is_file() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `tacet node run` can do besides: more shares, a plugin in the emulator, a run that repeats itself.
+//! Further options of `tacet node run`: more shares, a plugin in the emulator, a run that can be reproduced.
 //!
 //! Called by `node.rs`.
 
@@ -14,10 +14,10 @@ use super::node::from_node;
 use crate::USAGE;
 use crate::args::NodeRun;
 
-/// One emulated CPU after the other, each instruction counted: booting takes a minute, more on a busy host.
+/// The emulator runs one CPU after the other and counts each instruction: booting takes a minute, more on a busy host.
 const REPRODUCIBLE_BOOT: Duration = Duration::from_secs(600);
 
-/// Adds what the flags ask for; nothing is booted that cannot be.
+/// Adds what the flags ask for, and checks that such a node can be booted.
 pub fn equip(mut spec: NodeSpec, run: &NodeRun) -> Result<NodeSpec> {
     let wrong = |error: Error| error.with_status(USAGE);
     let kind = if run.reproducible.is_some() { ShareKind::Copy } else { ShareKind::Live };
@@ -41,7 +41,7 @@ pub fn equip(mut spec: NodeSpec, run: &NodeRun) -> Result<NodeSpec> {
     Ok(spec)
 }
 
-/// Runs the command in a node that has it from the start, and passes on what it wrote when it ended.
+/// Boots a node that runs this command at its start, and prints the command's output after it has ended.
 pub fn once(spec: NodeSpec, run: &NodeRun) -> Result<u8> {
     let cache = Cache::open().map_err(from_node)?;
     provision::ensure(&cache).map_err(from_node)?;
@@ -49,12 +49,12 @@ pub fn once(spec: NodeSpec, run: &NodeRun) -> Result<u8> {
     let once = Node::run_once(&cache, &spec, &Command::new(&run.command).directory(current)).map_err(from_node)?;
     let written =
         io::stdout().write_all(&once.output.stdout).and_then(|()| io::stderr().write_all(&once.output.stderr));
-    written.map_err(|io| Error::io("its output", &io, ""))?;
+    written.map_err(|io| Error::io("the command's output", &io, ""))?;
     keep(run.plugin_log.as_deref(), &once.plugin_log)?;
     Ok(once.output.status.shell_code())
 }
 
-/// What the plugin said, where it was asked for.
+/// Writes the plugin's output to `path`, if the user named one.
 pub fn keep(path: Option<&Path>, said: &str) -> Result<()> {
     path.map_or(Ok(()), |path| std::fs::write(path, said).map_err(|io| Error::io(path.display(), &io, "")))
 }

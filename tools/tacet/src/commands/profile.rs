@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a program's time went to besides its own code, as a table or a file.
+//! A program's profile, that is what took its time besides its own code: as a table, or in a file.
 
 use std::fs::File;
 use std::io::Write;
@@ -12,13 +12,13 @@ use crate::text::{count, duration, word};
 
 const HEADINGS: [&str; 6] = ["SPENT-ON", "NAME", "COUNT>", "TOTAL>", "MEAN>", "LONGEST>"];
 
-/// Where a profile goes when its program has ended.
+/// Where the profile is written after the program has ended.
 pub struct Report {
     file: Option<(PathBuf, File)>,
 }
 
 impl Report {
-    /// The file is made before the program runs: what cannot be written is said at once.
+    /// Creates the file before the program runs, so that a file that cannot be written is reported at once.
     pub fn to(path: Option<&Path>) -> Result<Report> {
         let open = |path: &Path| match File::create(path) {
             Ok(file) => Ok((path.to_path_buf(), file)),
@@ -37,7 +37,7 @@ impl Report {
     }
 }
 
-/// One line on the whole, and the table.
+/// One line with the totals, then the table.
 pub fn describe(profile: &Profile) -> String {
     let threads = count(profile.threads, "thread", "threads");
     let spent: u64 = profile.costs.iter().map(|cost| cost.total_ns).sum();
@@ -62,7 +62,7 @@ mod tests {
     use tacet_ctl::SpentOn;
 
     #[test]
-    fn says_what_was_spent() {
+    fn describes_the_costs() {
         let cost = Cost {
             on: SpentOn::ForwardedCall,
             name: "write".to_string(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `tacet ps`: the hosted threads, and what each cost.
+//! `tacet ps`: the hosted threads, with the counters of each.
 
 use serde::Serialize;
 use tacet_ctl::{Device, Result, Thread};

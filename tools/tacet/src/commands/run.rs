@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `tacet run`: become a program on the partition.
+//! `tacet run`: replace this process by a program on the partition.
 //!
-//! The command is gone when the program runs: there is no parent in between,
-//! no descriptor left, nothing in the environment. With a profile there is a parent,
-//! which tells of it afterwards.
+//! Nothing of the command is left when the program runs: no parent process, no descriptor, no environment variable. With
+//! a profile a parent stays, and writes the profile after the program has ended.
 
 use tacet_ctl::seats::{self, Bind, Seat};
 use tacet_ctl::{Attended, CpuSet, Device, Error, HostOptions, PartitionState, Rank, Result, Status, attend, execute};
@@ -26,8 +25,8 @@ pub fn run(args: RunArgs, json: bool) -> Result<u8> {
         cpus,
         follow: args.follow,
         populate: !args.no_populate,
-        own_memory: args.memory != Some(Memory::Linux),
-        own_data: args.memory == Some(Memory::All),
+        range: args.memory != Some(Memory::Linux),
+        data_in_range: args.memory == Some(Memory::All),
         order,
         profile: args.profile || args.profile_to.is_some(),
     };
@@ -51,7 +50,7 @@ pub fn run(args: RunArgs, json: bool) -> Result<u8> {
     }
 }
 
-/// The module checks again; here the message can name what is wrong.
+/// The module checks this again; the check here can name the CPU that is wrong.
 pub(super) fn check(status: &Status, cpus: &CpuSet) -> Result<()> {
     if status.state != PartitionState::Up {
         return Err(Error::new("partition", "none is up", "start one as root: `tacet up`"));
@@ -95,13 +94,13 @@ fn rehearse(options: &HostOptions, args: &RunArgs, json: bool) -> Result<u8> {
     if json {
         output::json(&serde_json::json!({
             "command": words, "cpus": options.cpus, "follow": options.follow, "populate": options.populate,
-            "own_memory": options.own_memory, "own_data": options.own_data, "order": options.order, "profile": options.profile, "dry_run": true,
+            "own_memory": options.range, "own_data": options.data_in_range, "order": options.order, "profile": options.profile, "dry_run": true,
         }))?;
         return Ok(0);
     }
     let children = if options.follow { "with its children" } else { "its children on Linux" };
     let memory = if options.populate { "memory populated and locked" } else { "memory faulted in as it is touched" };
-    let whose = match (options.own_memory, options.own_data) {
+    let source = match (options.range, options.data_in_range) {
         (true, true) => ", from the partition where it can be, .data and .bss too",
         (true, false) => ", from the partition where it can be",
         (false, _) => "",
@@ -109,7 +108,7 @@ fn rehearse(options: &HostOptions, args: &RunArgs, json: bool) -> Result<u8> {
     let order: Vec<String> = options.order.iter().map(u32::to_string).collect();
     let bound = if order.is_empty() { String::new() } else { format!(", bound to {} in turn", order.join(",")) };
     output::print(&format!(
-        "would run {} on {}{bound}, {children}, {memory}{whose}\n",
+        "would run {} on {}{bound}, {children}, {memory}{source}\n",
         words.join(" "),
         options.cpus.named()
     ))?;

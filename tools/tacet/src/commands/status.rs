@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `tacet status`: what the partition is and what its cores did.
+//! `tacet status`: the state of the partition and the counters of its cores.
 
 use serde::Serialize;
 use tacet_ctl::{CpuStatus, Device, PartitionState, Result, Status, format_bytes};
@@ -19,7 +19,7 @@ pub fn status(json: bool) -> Result<u8> {
     let device = Device::open()?;
     let status = device.status()?;
     let cores = match status.state {
-        // A core may go away between the two questions.
+        // The partition may end between the two requests.
         PartitionState::Up => status.cpus.iter().filter_map(|cpu| device.cpu_status(cpu).ok()).collect(),
         _ => Vec::new(),
     };
@@ -113,7 +113,7 @@ mod tests {
     use tacet_ctl::{CpuMode, CpuSet, CpuState, Foreign, NodeMemory};
 
     #[test]
-    fn says_what_the_partition_is() {
+    fn describes_the_partition() {
         let status = Status {
             state: PartitionState::Up,
             cpus: "2-3".parse::<CpuSet>().unwrap(),

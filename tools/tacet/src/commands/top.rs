@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `tacet top`: what hosted threads did since the last time, again and again.
+//! `tacet top`: what hosted threads did since the previous table, repeatedly.
 
 use std::collections::HashMap;
 use std::thread::sleep;
@@ -15,7 +15,7 @@ use crate::text::word;
 
 const HEADINGS: [&str; 8] = ["PID>", "TID>", "CPU>", "PLACE", "USER-%>", "CALLS/S>", "FAULTS/S>", "NAME"];
 
-/// The JSON of one table, on one line. Rates are for each second since the one before.
+/// The JSON of one table, on one line. Rates are per second since the previous table.
 #[derive(Serialize)]
 struct Report {
     threads: Vec<Row>,
@@ -28,7 +28,7 @@ struct Row {
     tid: i32,
     cpu: u32,
     place: String,
-    /// Of its core's time, in user mode.
+    /// The share of its core's time that it spent in user mode.
     user_share: f64,
     forwarded_calls_per_s: f64,
     faults_per_s: f64,
@@ -61,7 +61,7 @@ fn threads(device: &Device, args: &TopArgs) -> Result<HashMap<i32, Thread>> {
     Ok(device.threads()?.into_iter().filter(wanted).map(|thread| (thread.tid, thread)).collect())
 }
 
-/// A thread that was not there before counts from its beginning.
+/// A new thread counts from its start.
 fn row(now: &Thread, before: Option<&Thread>, seconds: f64) -> Row {
     let rate = |of: fn(&Thread) -> u64| (of(now).saturating_sub(before.map_or(0, of))) as f64 / seconds.max(1e-3);
     Row {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `tacet up`: take CPUs and memory, start the co-kernel.
 //!
-//! Everything that can be refused without the module is refused before the
-//! module is loaded.
+//! Everything that can be checked without the module is checked before the module is loaded.
 
 use std::path::{Path, PathBuf};
 
@@ -73,7 +72,7 @@ pub fn up(machine: &Machine, args: UpArgs, json: bool) -> Result<u8> {
     Ok(0)
 }
 
-/// Said before a plan for the CPUs that are left.
+/// Comes before the plan: a plan for the remaining CPUs would fail with a message that misleads.
 fn refuse_second() -> Result<()> {
     match Device::open().and_then(|device| device.status()) {
         Ok(status) if status.state == PartitionState::Up => {
@@ -84,7 +83,7 @@ fn refuse_second() -> Result<()> {
     }
 }
 
-/// Prints the plan first, then fails if something that it needs is missing.
+/// Prints the plan first, then fails if the module or the image is missing.
 fn rehearse(machine: &Machine, args: &UpArgs, plan: &Plan, json: bool) -> Result<u8> {
     let module = Module::look(machine).plan();
     let image = image_path(args).and_then(|path| Image::read(&path).map(|_| path));

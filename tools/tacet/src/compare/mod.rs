@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The same program on each rung of the ladder: default Linux, tuned Linux, HPL, the co-kernel; on the same CPUs, turn by
-//! turn.
+//! Runs the same program on each rung of the ladder, in turn and on the same CPUs: default Linux, tuned Linux, HPL, the
+//! co-kernel.
 //!
-//! `rungs` owns the words by which each rung is entered and left, `turns` the order, `process` the processes, `verdict`
-//! what may be said of the times. All of it is done by the commands that a person uses.
+//! `rungs` owns the commands that set up and remove each rung, `turns` the order of the runs, `process` the processes,
+//! `verdict` the conclusion. Everything is done with the commands that a person would use.
 
 mod process;
 mod rungs;
@@ -12,5 +12,5 @@ mod verdict;
 
 pub use process::{Processes, words};
 pub use rungs::{Place, Rung};
-pub use turns::{Noise, Plan, Stood, Thief, compare};
+pub use turns::{Noise, Plan, RungResult, Thief, compare};
 pub use verdict::verdict;

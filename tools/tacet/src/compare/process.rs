@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Runs one command after the other, and ends early when it is told to.
+//! Runs commands one after the other, and stops early on Ctrl-C or a request to terminate.
 
 use std::ffi::OsString;
 use std::io::{Read, Seek};
@@ -14,10 +14,10 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use tacet_ctl::{Error, Result};
 
-/// How soon an end that was asked for is seen.
+/// How long it may take until a request to stop is seen.
 const POLL: Duration = Duration::from_millis(50);
 
-/// The programs beside this one, and whether to go on.
+/// Runs processes; knows whether the user asked to stop.
 #[derive(Clone)]
 pub struct Processes {
     stop: Arc<AtomicBool>,
@@ -27,13 +27,13 @@ pub struct Processes {
 pub struct Ended {
     pub status: ExitStatus,
     pub seconds: f64,
-    /// What it printed, and its last complaint.
+    /// Its standard output, and the last line of its standard error.
     pub said: String,
     pub complained: String,
 }
 
 impl Processes {
-    /// Ctrl-C and an end that is asked for stop them.
+    /// Installs the handler of Ctrl-C, SIGTERM and SIGHUP.
     pub fn new() -> Result<Processes> {
         let stop = Arc::new(AtomicBool::new(false));
         let set = Arc::clone(&stop);
@@ -45,19 +45,20 @@ impl Processes {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// To its end, or killed when stopped. Files take what it says: a process that it leaves behind holds no pipe of ours.
+    /// Runs a command to its end, or kills it when the user asks to stop. Its output goes to files, not pipes: a process
+    /// that it leaves behind cannot keep us waiting for the end of a pipe.
     pub fn run(&self, words: &[OsString]) -> Result<Ended> {
         self.wait(words, || self.stopped())
     }
 
-    /// To its end, whatever happens: it gives something back.
+    /// Runs a command to its end even if the user asks to stop: it undoes something.
     pub fn finish(&self, words: &[OsString]) -> Result<Ended> {
         self.wait(words, || false)
     }
 
     fn wait(&self, words: &[OsString], stopped: impl Fn() -> bool + Sync) -> Result<Ended> {
         let Some((program, arguments)) = words.split_first() else {
-            return Err(Error::new("command", "none is named", ""));
+            return Err(Error::new("command", "none is given", ""));
         };
         let failed =
             |error: std::io::Error| Error::io(program.display(), &error, "name a program that can be executed");
@@ -67,7 +68,8 @@ impl Processes {
         command.stdout(said.try_clone().map_err(failed)?).stderr(complained.try_clone().map_err(failed)?);
         let begin = Instant::now();
         let mut child = command.spawn().map_err(failed)?;
-        // seen ended, but reaped only when nobody would kill it any more: its number is still its own
+        // The main thread sees the end with WNOWAIT and reaps the child only after the killer thread has ended: until then
+        // the child's number cannot belong to another process.
         let done = AtomicBool::new(false);
         let id = Pid::from_raw(child.id().cast_signed());
         std::thread::scope(|scope| {
@@ -86,7 +88,7 @@ impl Processes {
         let seconds = begin.elapsed().as_secs_f64();
         let status = child.wait().map_err(failed)?;
         if stopped() {
-            return Err(Error::new("compare", "it was interrupted", "nothing is compared by a part"));
+            return Err(Error::new("compare", "interrupted", "a part of the runs is not compared"));
         }
         let complaints = text(&mut complained)?;
         let last = complaints.trim().lines().last().unwrap_or_default().to_owned();
@@ -105,13 +107,13 @@ fn text(file: &mut std::fs::File) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The one beside this program, or else any.
+/// The program beside this one; if there is none, the one in PATH.
 pub fn beside(name: &str) -> PathBuf {
     let beside = std::env::current_exe().ok().and_then(|here| Some(here.parent()?.join(name)));
     beside.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from(name))
 }
 
-/// The first is the program beside this one of that name.
+/// A command line whose program is the one beside this one.
 pub fn words<S: AsRef<str>>(program: &str, rest: impl IntoIterator<Item = S>) -> Vec<OsString> {
     let rest = rest.into_iter().map(|word| OsString::from(word.as_ref()));
     std::iter::once(beside(program).into_os_string()).chain(rest).collect()

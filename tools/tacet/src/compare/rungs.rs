@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The rungs, from the lowest: by which commands each is entered and left, and how a program gets onto its CPUs there.
+//! The rungs, lowest first: the commands that enter and leave each, and how a program gets onto its CPUs.
 
 use std::ffi::OsString;
 
@@ -21,10 +21,10 @@ pub enum Rung {
     CoKernel,
 }
 
-/// Where the program runs, the same for all rungs.
+/// The CPUs on which the program runs, the same for all rungs.
 pub struct Place {
     pub cpus: String,
-    /// Of the co-kernel.
+    /// The memory of the partition.
     pub memory: String,
 }
 
@@ -40,7 +40,7 @@ impl Rung {
         }
     }
 
-    /// What must succeed before a program runs there. On Linux the program's CPUs are told by affinity.
+    /// The command that must succeed before a program runs on this rung. On Linux affinity confines the program.
     pub fn enter(self, place: &Place) -> Option<Vec<OsString>> {
         match self {
             Rung::Default => None,
@@ -50,7 +50,7 @@ impl Rung {
         }
     }
 
-    /// Gives everything back, also while a program that was killed is still on its way out.
+    /// The command that leaves the rung, even while a killed program is still exiting.
     pub fn leave(self) -> Option<Vec<OsString>> {
         match self {
             Rung::Default => None,
@@ -60,12 +60,12 @@ impl Rung {
         }
     }
 
-    /// Whether it is entered although the kernel refused a part of it.
+    /// Does the rung count as entered if the kernel refused a part of it?
     pub fn may_be_partial(self) -> bool {
         self == Rung::Tuned
     }
 
-    /// The command as it is run there.
+    /// The command line that runs `command` on this rung.
     pub fn run(self, place: &Place, command: &[OsString]) -> Vec<OsString> {
         let bound = || words("tacet-tune", ["bound", &place.cpus, "--"]);
         let before = match self {
@@ -76,7 +76,7 @@ impl Rung {
         [&before[..], command].concat()
     }
 
-    /// Whether the kernel's trace sees what happens on its CPUs.
+    /// Does Linux's trace see what happens on the CPUs of this rung?
     pub fn can_be_traced(self) -> bool {
         self != Rung::CoKernel
     }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Turn by turn: each rung is entered, the program run once, and the rung left; every other turn goes backwards, so that a
-//! host that drifts does not look like a rung. In the first turn noise is measured there too.
+//! The turns. In each turn, every rung is entered, the program runs once, and the rung is left. Every other turn has the
+//! reverse order, so that a host that slowly changes speed does not look like a difference between rungs. The first turn
+//! also measures the noise of each rung.
 //!
-//! A rung that cannot be entered on this node is left out, with the reason. Must never end without having left.
+//! A rung that cannot be entered on this node is left out, with the reason. This code must never return while a rung is
+//! in force.
 
 use std::ffi::OsString;
 
@@ -13,16 +15,16 @@ use super::process::{Processes, words};
 use super::rungs::{Place, Rung};
 use super::verdict::Times;
 
-/// Of the thieves on a rung.
+/// How many thieves of a rung are reported.
 const NAMED: usize = 3;
-/// Of `tacet tune apply`: done, but something was refused.
+/// Exit status of `tacet tune apply`: applied, but the kernel refused a part.
 const PARTLY: i32 = 1;
 
 pub struct Plan {
     pub place: Place,
     pub rungs: Vec<Rung>,
     pub runs: u16,
-    /// How long noise is measured, as the laboratory reads it.
+    /// How long noise is measured, as `tacet noise --duration` takes it.
     pub noise: String,
     pub trust_clock: bool,
     pub command: Vec<OsString>,
@@ -30,22 +32,22 @@ pub struct Plan {
 
 /// How the program did on one rung.
 #[derive(Debug, Serialize)]
-pub struct Stood {
+pub struct RungResult {
     pub rung: Rung,
-    /// None if it could not be entered.
+    /// None if the rung could not be entered.
     #[serde(flatten)]
     pub times: Option<Times>,
     pub noise: Option<Noise>,
-    /// Why there are no times, or no noise, or no thieves.
+    /// Why the times, the noise or the thieves are missing.
     pub missing: Vec<String>,
 }
 
-/// Fixed work on the CPUs of the rung, without the program.
+/// Noise seen by fixed work on the CPUs of the rung, without the program.
 #[derive(Debug, Serialize)]
 pub struct Noise {
     pub max_noise_ns: f64,
     pub noise_rate: f64,
-    /// Those that explain most of it; none were looked for where there is no trace.
+    /// The sources that explain most of the noise; None if the rung cannot be traced.
     pub thieves: Option<Vec<Thief>>,
 }
 
@@ -75,87 +77,87 @@ struct Thieves {
     sources: Vec<Thief>,
 }
 
-/// `say` hears each step.
-pub fn compare(processes: &Processes, plan: &Plan, say: &mut dyn FnMut(String)) -> Result<Vec<Stood>> {
-    let stood = |rung: &Rung| Stood { rung: *rung, times: None, noise: None, missing: Vec::new() };
-    let mut all: Vec<Stood> = plan.rungs.iter().map(stood).collect();
+/// Calls `say` before each step.
+pub fn compare(processes: &Processes, plan: &Plan, say: &mut dyn FnMut(String)) -> Result<Vec<RungResult>> {
+    let result = |rung: &Rung| RungResult { rung: *rung, times: None, noise: None, missing: Vec::new() };
+    let mut all: Vec<RungResult> = plan.rungs.iter().map(result).collect();
     for turn in 0..plan.runs {
-        let mut order: Vec<&mut Stood> = all.iter_mut().collect();
+        let mut order: Vec<&mut RungResult> = all.iter_mut().collect();
         if turn % 2 == 1 {
             order.reverse();
         }
-        // the first turn says which rungs there are
-        for stood in order.into_iter().filter(|stood| turn == 0 || stood.times.is_some()) {
-            say(format!("run {} of {} on {}", turn + 1, plan.runs, stood.rung.name()));
-            one(processes, plan, stood, turn == 0)?;
+        // The first turn finds out which rungs this node offers.
+        for result in order.into_iter().filter(|result| turn == 0 || result.times.is_some()) {
+            say(format!("run {} of {} on {}", turn + 1, plan.runs, result.rung.name()));
+            one(processes, plan, result, turn == 0)?;
         }
     }
     Ok(all)
 }
 
-fn one(processes: &Processes, plan: &Plan, stood: &mut Stood, first: bool) -> Result<()> {
-    let rung = stood.rung;
-    match entered(processes, plan, stood, first) {
+fn one(processes: &Processes, plan: &Plan, result: &mut RungResult, first: bool) -> Result<()> {
+    let rung = result.rung;
+    match entered(processes, plan, result, first) {
         Ok(true) => (),
         Ok(false) => return Ok(()),
         Err(error) => {
-            // interrupted halfway, perhaps: then there may be something to leave, or nothing
+            // Entering may have been interrupted halfway: leave the rung, and ignore an error of leaving.
             drop(rung.leave().map(|words| processes.finish(&words)));
             return Err(error);
         }
     }
-    let done = run(processes, plan, stood, first);
+    let done = run(processes, plan, result, first);
     if let Some(words) = rung.leave() {
         let left = processes.finish(&words)?;
         if !left.status.success() {
-            return Err(Error::new(rung.name(), left.complained, "it is still in force"));
+            return Err(Error::new(rung.name(), left.complained, "it is still in force; undo it by hand"));
         }
     }
     done
 }
 
-/// Whether it is; if not, the first turn notes why.
-fn entered(processes: &Processes, plan: &Plan, stood: &mut Stood, first: bool) -> Result<bool> {
-    let Some(words) = stood.rung.enter(&plan.place) else { return Ok(true) };
+/// Enters the rung; false if this node does not offer it (the reason goes to `missing`).
+fn entered(processes: &Processes, plan: &Plan, result: &mut RungResult, first: bool) -> Result<bool> {
+    let Some(words) = result.rung.enter(&plan.place) else { return Ok(true) };
     let ended = processes.run(&words)?;
-    if ended.status.success() || (stood.rung.may_be_partial() && ended.status.code() == Some(PARTLY)) {
+    if ended.status.success() || (result.rung.may_be_partial() && ended.status.code() == Some(PARTLY)) {
         return Ok(true);
     }
     if !first {
-        return Err(Error::new(stood.rung.name(), ended.complained, "it was entered before"));
+        return Err(Error::new(result.rung.name(), ended.complained, "it could be entered in the first turn"));
     }
-    stood.missing.push(ended.complained);
+    result.missing.push(ended.complained);
     Ok(false)
 }
 
-fn run(processes: &Processes, plan: &Plan, stood: &mut Stood, first: bool) -> Result<()> {
+fn run(processes: &Processes, plan: &Plan, result: &mut RungResult, first: bool) -> Result<()> {
     if first {
-        stood.noise = noise(processes, plan, stood)?;
+        result.noise = noise(processes, plan, result)?;
     }
-    let ran = processes.run(&stood.rung.run(&plan.place, &plan.command))?;
+    let ran = processes.run(&result.rung.run(&plan.place, &plan.command))?;
     if !ran.status.success() {
         let cause = format!("the program ended with {} {}", ran.status, ran.complained);
-        return Err(Error::new(stood.rung.name(), cause.trim(), "compare a program that ends well"));
+        return Err(Error::new(result.rung.name(), cause.trim(), "compare a program that ends with status 0"));
     }
-    stood.times.get_or_insert_default().add(ran.seconds);
+    result.times.get_or_insert_default().add(ran.seconds);
     Ok(())
 }
 
-/// By the trace where there is one.
-fn noise(processes: &Processes, plan: &Plan, stood: &mut Stood) -> Result<Option<Noise>> {
-    if stood.rung.can_be_traced() {
-        match laboratory::<Traced>(processes, plan, stood.rung, "trace")? {
+/// Measures noise, with the trace if the rung can be traced.
+fn noise(processes: &Processes, plan: &Plan, result: &mut RungResult) -> Result<Option<Noise>> {
+    if result.rung.can_be_traced() {
+        match laboratory::<Traced>(processes, plan, result.rung, "trace")? {
             Ok(Traced { summary, thieves }) => {
                 let found = thieves.sources.into_iter().filter(|thief| thief.explained_ns > 0.0);
                 return Ok(Some(summary.with(Some(found.take(NAMED).collect()))));
             }
-            Err(why) => stood.missing.push(format!("no thieves: {why}")),
+            Err(why) => result.missing.push(format!("no thieves: {why}")),
         }
     }
-    match laboratory::<Measured>(processes, plan, stood.rung, "measure")? {
+    match laboratory::<Measured>(processes, plan, result.rung, "measure")? {
         Ok(measured) => Ok(Some(measured.with(None))),
         Err(why) => {
-            stood.missing.push(format!("no noise: {why}"));
+            result.missing.push(format!("no noise: {why}"));
             Ok(None)
         }
     }
@@ -181,5 +183,5 @@ fn laboratory<T: for<'a> Deserialize<'a>>(
     if !ended.status.success() {
         return Ok(Err(ended.complained));
     }
-    Ok(serde_json::from_str(&ended.said).map_err(|error| format!("what tacet-noise said: {error}")))
+    Ok(serde_json::from_str(&ended.said).map_err(|error| format!("output of tacet-noise: {error}")))
 }

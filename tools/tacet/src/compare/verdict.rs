@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What may be said of the times: no more than they show.
+//! The verdict: it claims no more than the times show.
 //!
-//! Pure. A rung pays over another only if each of its runs was faster than each run there; by chance that happens once
-//! in `(2n)! / (n! n!)`, which is 1 in 70 for four runs each and 1 in 252 for five. With fewer than four nothing is said.
+//! Pure. A rung pays over another only if each of its runs was faster than each run of the other. By chance this happens
+//! once in `(2n)! / (n! n!)` comparisons: 1 in 70 for four runs each, 1 in 252 for five. Fewer than four runs give no
+//! verdict.
 
 use serde::Serialize;
 
 use super::rungs::Rung;
-use super::turns::Stood;
+use super::turns::RungResult;
 
 const ENOUGH: usize = 4;
 
-/// Of all runs on one rung, in order.
+/// The times of all runs on one rung, in the order of the runs.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Times {
     pub seconds: Vec<f64>,
@@ -36,13 +37,14 @@ impl Times {
 }
 
 /// The highest rung that pays over those below it, and one sentence.
-pub fn verdict(all: &[Stood]) -> (Option<Rung>, String) {
-    let ran: Vec<(Rung, &Times)> = all.iter().filter_map(|stood| Some((stood.rung, stood.times.as_ref()?))).collect();
+pub fn verdict(all: &[RungResult]) -> (Option<Rung>, String) {
+    let ran: Vec<(Rung, &Times)> =
+        all.iter().filter_map(|result| Some((result.rung, result.times.as_ref()?))).collect();
     let Some(((lowest, first), higher)) = ran.split_first() else {
         return (None, "the program ran on no rung.".to_owned());
     };
     if higher.is_empty() {
-        return (None, format!("it ran on {} only: there is nothing to compare.", lowest.name()));
+        return (None, format!("the program ran on {} only: there is nothing to compare.", lowest.name()));
     }
     let runs = first.seconds.len();
     if runs < ENOUGH {
@@ -59,7 +61,7 @@ pub fn verdict(all: &[Stood]) -> (Option<Rung>, String) {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     if best == *lowest {
         let text = format!(
-            "no higher rung pays for this program: on none was each of {runs} runs faster than each on {}.",
+            "no higher rung pays for this program: on none of them each of {runs} runs was faster than each run on {}.",
             lowest.name()
         );
         return (Some(best), text);
@@ -80,41 +82,41 @@ pub fn verdict(all: &[Stood]) -> (Option<Rung>, String) {
 mod tests {
     use super::*;
 
-    fn stood(rung: Rung, seconds: &[f64]) -> Stood {
+    fn result(rung: Rung, seconds: &[f64]) -> RungResult {
         let mut times = Times::default();
         seconds.iter().for_each(|one| times.add(*one));
         let times = (!seconds.is_empty()).then_some(times);
-        Stood { rung, times, noise: None, missing: Vec::new() }
+        RungResult { rung, times, noise: None, missing: Vec::new() }
     }
 
     #[test]
     fn by_hand() {
-        let times = stood(Rung::Default, &[3.0, 2.0, 4.0, 2.5]).times.expect("four");
+        let times = result(Rung::Default, &[3.0, 2.0, 4.0, 2.5]).times.expect("four");
         assert_eq!((times.least_seconds, times.middle_seconds, times.most_seconds), (2.0, 2.75, 4.0));
         assert_eq!(times.variation, 1.0);
     }
 
     #[test]
     fn a_rung_pays_only_if_all_its_runs_say_so() {
-        let linux = stood(Rung::Default, &[10.0, 10.1, 10.2, 11.0]);
-        let tuned = stood(Rung::Tuned, &[9.0, 9.1, 9.1, 9.2]);
-        let almost = stood(Rung::Tuned, &[5.0, 5.0, 5.0, 10.0]);
-        let hpl = stood(Rung::Hpl, &[9.0, 8.9, 8.8, 8.7]);
-        let core = stood(Rung::CoKernel, &[8.0, 8.0, 8.0, 8.0]);
+        let linux = result(Rung::Default, &[10.0, 10.1, 10.2, 11.0]);
+        let tuned = result(Rung::Tuned, &[9.0, 9.1, 9.1, 9.2]);
+        let almost = result(Rung::Tuned, &[5.0, 5.0, 5.0, 10.0]);
+        let hpl = result(Rung::Hpl, &[9.0, 8.9, 8.8, 8.7]);
+        let core = result(Rung::CoKernel, &[8.0, 8.0, 8.0, 8.0]);
         let (best, text) = verdict(&[linux, tuned, hpl]);
         assert_eq!(best, Some(Rung::Tuned));
         assert!(text.starts_with("tuned Linux pays") && text.contains("2.2 % against 10.0 %"), "{text}");
-        let (best, text) = verdict(&[stood(Rung::Default, &[10.0; 4]), almost]);
+        let (best, text) = verdict(&[result(Rung::Default, &[10.0; 4]), almost]);
         assert_eq!(best, Some(Rung::Default), "{text}");
-        let (best, _) = verdict(&[stood(Rung::Default, &[10.0; 4]), stood(Rung::Tuned, &[]), core]);
+        let (best, _) = verdict(&[result(Rung::Default, &[10.0; 4]), result(Rung::Tuned, &[]), core]);
         assert_eq!(best, Some(Rung::CoKernel));
     }
 
     #[test]
     fn too_little_says_nothing() {
-        let few = [stood(Rung::Default, &[2.0; 3]), stood(Rung::Tuned, &[1.0; 3])];
+        let few = [result(Rung::Default, &[2.0; 3]), result(Rung::Tuned, &[1.0; 3])];
         assert_eq!(verdict(&few).0, None);
-        assert_eq!(verdict(&[stood(Rung::Default, &[2.0; 9]), stood(Rung::Hpl, &[])]).0, None);
+        assert_eq!(verdict(&[result(Rung::Default, &[2.0; 9]), result(Rung::Hpl, &[])]).0, None);
         assert_eq!(verdict(&[]).0, None);
     }
 }
