@@ -311,12 +311,33 @@ void tacet_state_load(struct tacet_context *context, struct pt_regs *regs);
 void tacet_state_repeat_call(struct pt_regs *regs);
 void tacet_state_repeat_exception(struct pt_regs *regs, u64 vector);
 
-/* border/rings.c: any context unless said otherwise */
-struct tacet_patience {
-	u64 since_ns, filled;
+/* border/wait.c */
+enum tacet_pause {
+	TACET_PAUSE_SPIN,		/* any context */
+	TACET_PAUSE_YIELD,		/* spins, and lets others run; sleeps */
+	TACET_PAUSE_SLEEP,		/* spins for 20 us, then sleeps 20 us at a time */
 };
+
+/* A wait for a core. May serve for several waits in a row, which then share the patience. */
+struct tacet_wait {
+	struct tacet_core *core;	/* NULL: for whichever core it is */
+	/* 1: done, 0: not yet, negative: never. Called in the waiting thread. */
+	int (*done)(const struct tacet_wait *wait);
+	void *subject;			/* what done() looks at: these two are its own */
+	u64 wanted;
+	enum tacet_pause pause;
+	wait_queue_head_t *queue;	/* sleeps here instead; or NULL */
+	u64 patience_ns;		/* 0: without end */
+	bool renewed;			/* it counts anew from each frame that the core fills */
+	bool while_online;		/* the core is lost once it is not online */
+	bool until_silent;		/* and not before it is silent, once the co-kernel has failed */
+	const char *failure;		/* why the co-kernel fails after the patience, or NULL */
+	u64 since_ns, filled;		/* border/wait.c's own; zero at first */
+};
+int tacet_await(struct tacet_wait *wait);
+
+/* border/rings.c: any context unless said otherwise */
 void tacet_attention(struct tacet_core *core, u32 bits);
-bool tacet_patience_ends(struct tacet_patience *patience, const struct tacet_core *core, u64 limit_ns);
 int tacet_post(struct tacet_core *core, struct tacet_hosted *hosted);
 void tacet_retarget(struct tacet_core *core);
 void tacet_recall(struct tacet_core *core, struct tacet_hosted *hosted);

@@ -7,14 +7,11 @@
  * the co-kernel's books that are asked, not the core. Sleeps; called with a range's
  * mutex or the mmap lock held, never with a lock that cores take.
  */
-#include <linux/delay.h>
-
 #include "compat.h"
 #include "memory/memory.h"
 #include "tacet.h"
 
 #define PATIENCE_NS (60 * NSEC_PER_SEC)
-#define SPIN_NS (20 * NSEC_PER_USEC)
 
 static DEFINE_MUTEX(asking);
 
@@ -42,23 +39,26 @@ static struct tacet_core *choose(void)
 	return chosen;
 }
 
+static int answered(const struct tacet_wait *wait)
+{
+	if (smp_load_acquire(&wait->core->shared->ask_answered) == wait->wanted)
+		return 1;
+	return answers(wait->core) ? 0 : -EIO;
+}
+
 static int await_answer(struct tacet_core *core, u32 ordinal)
 {
-	struct tacet_cpu *shared = core->shared;
-	u64 start = ktime_get_mono_fast_ns();
-	struct tacet_patience patience = {};
+	struct tacet_wait wait = {
+		.core = core,
+		.done = answered,
+		.wanted = ordinal,
+		.pause = TACET_PAUSE_SLEEP,
+		.patience_ns = PATIENCE_NS,
+		.renewed = true,
+		.failure = "a core does not answer about memory",
+	};
 
-	while (smp_load_acquire(&shared->ask_answered) != ordinal) {
-		if (!answers(core))
-			return -EIO;
-		if (tacet_patience_ends(&patience, core, PATIENCE_NS))
-			tacet_partition_fail("a core does not answer about memory");
-		if (ktime_get_mono_fast_ns() - start > SPIN_NS)
-			usleep_range(20, 100);
-		else
-			cpu_relax();
-	}
-	return READ_ONCE(shared->ask_result);
+	return tacet_await(&wait) ?: READ_ONCE(core->shared->ask_result);
 }
 
 static int ask(enum tacet_ask kind, const u64 arguments[4])

@@ -18,19 +18,6 @@ void tacet_attention(struct tacet_core *core, u32 bits)
 	tacet_arch_ring(core);
 }
 
-/* Somebody has waited for @core for @limit_ns, which it may have spent with memory that a program
- * asked for: then the wait counts from there. @patience is zero at first. */
-bool tacet_patience_ends(struct tacet_patience *patience, const struct tacet_core *core, u64 limit_ns)
-{
-	u64 filled = READ_ONCE(core->shared->frames_filled), now = ktime_get_mono_fast_ns();
-
-	if (!patience->since_ns || filled != patience->filled) {
-		patience->since_ns = now;
-		patience->filled = filled;
-	}
-	return now - patience->since_ns > limit_ns;
-}
-
 /* Hands the thread's context to @core. The context is written. -EAGAIN: threads
  * that have moved away still fill the inbox; -EIO: the core is not to be trusted. */
 int tacet_post(struct tacet_core *core, struct tacet_hosted *hosted)

@@ -63,19 +63,25 @@ void tacet_space_sync(struct tacet_space *space, unsigned long start, unsigned l
 	raw_spin_unlock_irqrestore(&space->lock, flags);
 }
 
+static int flushed(const struct tacet_wait *wait)
+{
+	return (s64)(smp_load_acquire(&wait->core->shared->flush_acknowledged) - wait->wanted) >= 0;
+}
+
+/* A core that does not acknowledge is stopped with all others: what they cached is gone. */
 static void await_flush(struct tacet_core *core, u64 generation)
 {
-	u64 start = ktime_get_mono_fast_ns();
+	struct tacet_wait wait = {
+		.core = core,
+		.done = flushed,
+		.wanted = generation,
+		.patience_ns = FLUSH_PATIENCE_NS,
+		.while_online = true,
+		.until_silent = true,
+		.failure = "a core does not acknowledge a TLB flush",
+	};
 
-	while ((s64)(smp_load_acquire(&core->shared->flush_acknowledged) - generation) < 0) {
-		if (READ_ONCE(tacet_partition.failed) == TACET_FAILED_SILENT ||
-		    READ_ONCE(core->shared->state) != TACET_CPU_ONLINE)
-			return;
-		/* Stops every core: what they cached is gone with them. */
-		if (ktime_get_mono_fast_ns() - start > FLUSH_PATIENCE_NS)
-			tacet_partition_fail("a core does not acknowledge a TLB flush");
-		cpu_relax();
-	}
+	tacet_await(&wait);
 }
 
 /* Every core that satisfies @root (0: all) forgets what it cached. */
@@ -121,32 +127,47 @@ void tacet_flush_cores(u64 root)
 	flush_cores(root);
 }
 
+static bool has_loaded(const struct tacet_core *core, const struct tacet_space *space)
+{
+	return READ_ONCE(core->shared->active_root) == space->root_address;
+}
+
+/* Or a thread has come to use the space anew, which ends it unless the mm itself ends. */
+static int left_or_used(const struct tacet_wait *wait)
+{
+	const struct tacet_space *space = wait->subject;
+	bool mm_ends = wait->wanted;
+
+	return !has_loaded(wait->core, space) || (!mm_ends && atomic_read(&space->users));
+}
+
 /*
  * No core has @space loaded when this returns, unless a thread has come to use
  * it anew meanwhile (never when the mm itself @ends).
  */
 static void leave_cores(struct tacet_space *space, bool ends)
 {
-	u64 start = ktime_get_mono_fast_ns();
+	struct tacet_wait wait = {
+		.done = left_or_used,
+		.subject = space,
+		.wanted = ends,
+		.patience_ns = FLUSH_PATIENCE_NS,
+		.while_online = true,
+		.until_silent = true,
+		.failure = "a core does not leave an address space",
+	};
 	unsigned int i;
 
 	smp_mb();
 	for (i = 0; i < tacet_partition.core_count; i++) {
 		struct tacet_core *core = &tacet_partition.cores[i];
 
-		if (!core->started || READ_ONCE(core->shared->active_root) != space->root_address)
+		if (!core->started || !has_loaded(core, space))
 			continue;
 		tacet_attention(core, TACET_ATTENTION_DROP);
-		while (READ_ONCE(core->shared->active_root) == space->root_address) {
-			if (READ_ONCE(tacet_partition.failed) == TACET_FAILED_SILENT ||
-			    READ_ONCE(core->shared->state) != TACET_CPU_ONLINE)
-				break;
-			if (!ends && atomic_read(&space->users))
-				return;
-			if (ktime_get_mono_fast_ns() - start > FLUSH_PATIENCE_NS)
-				tacet_partition_fail("a core does not leave an address space");
-			cpu_relax();
-		}
+		wait.core = core;
+		if (!tacet_await(&wait) && has_loaded(core, space))
+			return;
 	}
 }
 

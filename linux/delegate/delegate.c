@@ -96,10 +96,23 @@ static bool failed(void)
 	return READ_ONCE(tacet_partition.failed);
 }
 
+static int has_returned(const struct tacet_wait *wait)
+{
+	return returned(wait->subject);
+}
+
 /* Waits until the core gives the context back. -EIO: it never will. */
 static int await_return(struct tacet_hosted *hosted, struct tacet_core *core)
 {
-	struct tacet_patience patience = {};
+	struct tacet_wait wait = {
+		.core = core,
+		.done = has_returned,
+		.subject = hosted,
+		.queue = &hosted->wait,
+		.patience_ns = RETURN_PATIENCE_NS,
+		.renewed = true,
+		.failure = "a core does not give a thread back",
+	};
 	int interrupted = wait_event_interruptible(hosted->wait,
 						   returned(hosted) || failed() ||
 						   READ_ONCE(hosted->leaving) ||
@@ -110,9 +123,7 @@ static int await_return(struct tacet_hosted *hosted, struct tacet_core *core)
 		return 0;
 	if (interrupted || !failed()) {
 		tacet_recall(core, hosted);
-		while (!wait_event_timeout(hosted->wait, returned(hosted) || failed(), HZ))
-			if (tacet_patience_ends(&patience, core, RETURN_PATIENCE_NS))
-				tacet_partition_fail("a core does not give a thread back");
+		tacet_await(&wait);
 	}
 	return returned(hosted) ? 0 : -EIO;
 }

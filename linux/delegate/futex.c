@@ -75,12 +75,24 @@ struct wake {
 	unsigned long to;		/* what the latter wait for from then on */
 };
 
+static int has_woken(const struct tacet_wait *wait)
+{
+	return smp_load_acquire(&wait->core->shared->wake_answered) == wait->wanted;
+}
+
 /* How many of @space's threads a core has found to do @wake with. */
 static u32 wake_on_cores(struct tacet_space *space, const struct wake *wake)
 {
 	struct tacet_core *core = &tacet_partition.cores[READ_ONCE(space->last_core)];
 	struct tacet_cpu *shared = core->shared;
-	struct tacet_patience patience = {};
+	struct tacet_wait wait = {
+		.core = core,
+		.done = has_woken,
+		.patience_ns = WAKE_PATIENCE_NS,
+		.renewed = true,
+		.while_online = true,
+		.failure = "a core does not wake waiting threads",
+	};
 	u32 ordinal, woken;
 
 	spin_lock(&core->wake_lock);
@@ -93,14 +105,8 @@ static u32 wake_on_cores(struct tacet_space *space, const struct wake *wake)
 	ordinal = shared->wake_requested + 1;
 	smp_store_release(&shared->wake_requested, ordinal);
 	tacet_attention(core, TACET_ATTENTION_WAKE);
-	while (smp_load_acquire(&shared->wake_answered) != ordinal) {
-		if (READ_ONCE(tacet_partition.failed) ||
-		    READ_ONCE(shared->state) != TACET_CPU_ONLINE)
-			break;
-		if (tacet_patience_ends(&patience, core, WAKE_PATIENCE_NS))
-			tacet_partition_fail("a core does not wake waiting threads");
-		cpu_relax();
-	}
+	wait.wanted = ordinal;
+	tacet_await(&wait);
 	woken = READ_ONCE(shared->wake_woken);
 	spin_unlock(&core->wake_lock);
 	return woken;

@@ -97,23 +97,29 @@ static u32 *lock_of(struct tacet_range *range, unsigned long page)
 	return &range->shared->locks[piece % TACET_PIECE_LINES][piece / TACET_PIECE_LINES];
 }
 
+static int try_lock(const struct tacet_wait *wait)
+{
+	u32 unlocked = 0;
+
+	preempt_disable();
+	if (__atomic_compare_exchange_n((u32 *)wait->subject, &unlocked, 1, false,
+					__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return 1;
+	preempt_enable();
+	return 0;
+}
+
 /* The lock of the piece of @page, which cores take as well: not to be preempted with it.
  * False: the cores are gone. */
 bool tacet_range_lock(struct tacet_range *range, unsigned long page)
 {
-	for (;;) {
-		u32 unlocked = 0;
+	struct tacet_wait wait = {
+		.done = try_lock,
+		.subject = lock_of(range, page),
+		.pause = TACET_PAUSE_YIELD,
+	};
 
-		preempt_disable();
-		if (__atomic_compare_exchange_n(lock_of(range, page), &unlocked, 1, false,
-						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			return true;
-		preempt_enable();
-		if (READ_ONCE(tacet_partition.failed))
-			return false;
-		cond_resched();
-		cpu_relax();
-	}
+	return !tacet_await(&wait);
 }
 
 void tacet_range_unlock(struct tacet_range *range, unsigned long page)

@@ -14,7 +14,7 @@
 #include "memory/memory.h"
 #include "tacet.h"
 
-#define HALT_PATIENCE_MS 5000
+#define HALT_PATIENCE_NS (5 * NSEC_PER_SEC)
 #define LEAVE_PATIENCE_MS 30000
 
 /* The request's CPUs, checked. */
@@ -124,11 +124,21 @@ static int start_cores(struct tacet_up *request)
 	return 0;
 }
 
+static int halted(const struct tacet_wait *wait)
+{
+	return smp_load_acquire(&wait->core->shared->state) == TACET_CPU_HALTED;
+}
+
 /* Asks each core to stop; one that does not is stopped by INIT. */
 static void stop_cores(void)
 {
 	struct tacet_partition *partition = &tacet_partition;
-	unsigned int i, waited_ms = 0;
+	struct tacet_wait wait = {
+		.done = halted,
+		.pause = TACET_PAUSE_SLEEP,
+		.patience_ns = HALT_PATIENCE_NS,	/* for all together */
+	};
+	unsigned int i;
 
 	for (i = 0; i < partition->core_count; i++)
 		if (partition->cores[i].started && !partition->failed)
@@ -138,11 +148,8 @@ static void stop_cores(void)
 
 		if (!core->started)
 			continue;
-		while (!partition->failed && waited_ms < HALT_PATIENCE_MS &&
-		       smp_load_acquire(&core->shared->state) != TACET_CPU_HALTED) {
-			msleep(1);
-			waited_ms++;
-		}
+		wait.core = core;
+		tacet_await(&wait);
 		tacet_arch_kill(core);
 		core->started = false;
 	}

@@ -185,18 +185,21 @@ static void interrupt(u32 command, u32 apicid)
 	local_irq_restore(flags);
 }
 
+static int is_online(const struct tacet_wait *wait)
+{
+	return smp_load_acquire(&wait->core->shared->state) == TACET_CPU_ONLINE;
+}
+
 static bool online_within(struct tacet_core *core, unsigned int patience_ms)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(patience_ms);
-	bool last;
+	struct tacet_wait wait = {
+		.core = core,
+		.done = is_online,
+		.pause = TACET_PAUSE_SLEEP,
+		.patience_ns = patience_ms * (u64)NSEC_PER_MSEC,
+	};
 
-	do {
-		last = time_after(jiffies, end);
-		if (smp_load_acquire(&core->shared->state) == TACET_CPU_ONLINE)
-			return true;
-		usleep_range(100, 300);
-	} while (!last);
-	return false;
+	return !tacet_await(&wait);
 }
 
 /* Sends an offline CPU into the co-kernel. -EIO: it did not report; it is then

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The one way to wait for a core.
+ *
+ * Called wherever Linux needs something from a core before it can continue: an answer, an
+ * acknowledged flush, a returned thread, a lock that cores take. No other file loops until a
+ * core has done something. A wait always ends: the condition holds, the core is lost, or the
+ * patience is over.
+ */
+#include <linux/delay.h>
+#include <linux/timekeeping.h>
+
+#include "compat.h"
+#include "tacet.h"
+
+#define SPIN_NS (20 * NSEC_PER_USEC)	/* before a wait that may sleep does so */
+
+/* The core will not do it any more. */
+static bool lost(const struct tacet_wait *wait)
+{
+	unsigned int failed = READ_ONCE(tacet_partition.failed);
+
+	if (wait->until_silent ? failed == TACET_FAILED_SILENT : failed)
+		return true;
+	return wait->while_online && READ_ONCE(wait->core->shared->state) != TACET_CPU_ONLINE;
+}
+
+static bool impatient(struct tacet_wait *wait, u64 now)
+{
+	u64 filled = wait->renewed ? READ_ONCE(wait->core->shared->frames_filled) : 0;
+
+	if (!wait->since_ns || filled != wait->filled) {
+		wait->since_ns = now;
+		wait->filled = filled;
+	}
+	return wait->patience_ns && now - wait->since_ns > wait->patience_ns;
+}
+
+static void pause(const struct tacet_wait *wait, u64 waited_ns)
+{
+	if (wait->queue)
+		wait_event_timeout(*wait->queue, wait->done(wait) || lost(wait), HZ);
+	else if (wait->pause == TACET_PAUSE_SLEEP && waited_ns > SPIN_NS)
+		usleep_range(20, 100);
+	else
+		cpu_relax();
+	if (wait->pause == TACET_PAUSE_YIELD)
+		cond_resched();
+}
+
+/*
+ * Waits until @wait->done() says so. 0, what done() returns if that is negative, -EIO if the
+ * core is lost, -ETIMEDOUT if the patience is over and @wait->failure is not set: if it is,
+ * the co-kernel fails for this reason, and the wait ends as for any failure.
+ */
+int tacet_await(struct tacet_wait *wait)
+{
+	int done = wait->done(wait);
+	u64 begin = ktime_get_mono_fast_ns(), now = begin;
+
+	while (!done) {
+		/* Before the condition: a machine may stand still in between. */
+		bool over = impatient(wait, now);
+
+		done = wait->done(wait);
+		if (done)
+			break;
+		if (lost(wait))
+			return -EIO;
+		if (over && !wait->failure)
+			return -ETIMEDOUT;
+		if (over)
+			tacet_partition_fail(wait->failure);
+		pause(wait, now - begin);
+		now = ktime_get_mono_fast_ns();
+	}
+	return min(done, 0);
+}
