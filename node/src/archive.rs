@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An initramfs with more files: the kernel unpacks `newc` archives that follow each other.
+//! Adds files to an initramfs: the kernel unpacks several `newc` archives one after the other.
 //!
 //! Owns the encoding, in memory. The same input gives the same bytes: no times, no owners, names in order.
 
@@ -16,19 +16,19 @@ const LINK: u32 = 0o120_777;
 pub(crate) struct Archive(Vec<u8>);
 
 impl Archive {
-    /// An existing initramfs, to be followed by what is added.
+    /// Starts with an existing initramfs; added files follow it.
     pub fn after(base: &Path) -> Result<Archive> {
         let mut archive = Archive(fs::read(base).on(base)?);
         archive.pad();
         Ok(archive)
     }
 
-    /// One file at the root.
+    /// Adds one file at the root.
     pub fn file(&mut self, name: &str, content: &[u8]) {
         self.member(name, FILE | 0o644, content);
     }
 
-    /// A directory of the host with all that is in it, at the same path.
+    /// Adds a directory of the host with its whole content, at the same path.
     pub fn directory(&mut self, path: &Path) -> Result<()> {
         let above: Vec<_> = path.ancestors().collect();
         for directory in above.iter().rev().skip(1) {
@@ -37,7 +37,7 @@ impl Archive {
         self.content(path)
     }
 
-    /// Writes it out; nothing can be added any more.
+    /// Closes the archive and writes it to a file.
     pub fn write(mut self, to: &Path) -> Result<()> {
         self.member("TRAILER!!!", 0, &[]);
         fs::write(to, self.0).on(to)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From a description to a node that answers: finds, connects, starts, listens.
+//! Boots a node from its description: finds the files, connects the sockets, starts the emulator, waits for the agent.
 //!
-//! Called by `node.rs` and `once.rs`, which differ in what the node is told. Must never leave a process behind when it
-//! fails: everything started is owned by a value that kills it.
+//! Called by `node.rs` and `once.rs`, which give the node different commands. A failure must not leave a process behind:
+//! each process is owned by a value that kills it when dropped.
 
 use std::io::ErrorKind;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -76,7 +76,7 @@ impl Prepared {
         script
     }
 
-    /// Starts the emulator and waits for the agent. The events are those of a command that was given at boot.
+    /// Starts the emulator and waits for the agent. The events belong to the command that the node was given at boot, if any.
     pub fn start(self, spec: &NodeSpec) -> Result<(Node, Receiver<Event>)> {
         let Prepared { wiring, run, kernel, emulator, execution, servers } = self;
         let listener = UnixListener::bind(&wiring.agent).on(&wiring.agent)?;
@@ -90,14 +90,14 @@ impl Prepared {
     }
 }
 
-/// For a POSIX shell.
+/// Quotes a word for a POSIX shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 type Connected = std::result::Result<(Link, Receiver<Event>), String>;
 
-/// Waits for the emulator's connection and the agent's first word on it.
+/// Waits until the emulator connects and the agent sends its first frame.
 fn connect(listener: &UnixListener, qemu: &Process, limit: Duration) -> Connected {
     let text = |e: std::io::Error| e.to_string();
     let until = Instant::now() + limit;

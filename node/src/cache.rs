@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where everything that is downloaded or built for nodes lives: `$TACET_CACHE`, else `$XDG_CACHE_HOME/tacet`,
+//! The directory for everything that is downloaded or built for nodes: `$TACET_CACHE`, else `$XDG_CACHE_HOME/tacet`,
 //! else `~/.cache/tacet`.
 //!
-//! Owns the layout of that directory and its lock. Used by every other file of the crate. Must never remove anything
-//! outside the directory, and nothing in it that it did not name.
+//! Owns the layout of that directory and its lock. Used by all files of the crate. Must never remove a file that this
+//! layout does not name.
 
 use std::env;
 use std::fs::{self, File};
@@ -22,25 +22,25 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The cache of this user, created if it is not there.
+    /// The cache of this user, created if it does not exist.
     pub fn open() -> Result<Cache> {
         let directory = chosen(|name| env::var_os(name).map(PathBuf::from))
             .ok_or_else(|| Error::new("cache", "neither XDG_CACHE_HOME nor HOME is set", "set TACET_CACHE"))?;
         Cache::at(&directory)
     }
 
-    /// A cache at a place of the caller's choice.
+    /// A cache in a directory that the caller chooses.
     pub fn at(directory: &Path) -> Result<Cache> {
         fs::create_dir_all(directory.join("log")).on(directory)?;
         Ok(Cache { directory: directory.canonicalize().on(directory)? })
     }
 
-    /// The Debian tree that nodes boot and modules are built in.
+    /// The Debian tree: nodes boot it, and modules are built in it.
     pub fn tree(&self) -> PathBuf {
         self.directory.join("tree")
     }
 
-    /// What the tree, the kernels and the images were made from; compared by `provision` to see what is stale.
+    /// A step's stamp, which records its inputs; `provision` compares it to detect stale results.
     pub(crate) fn stamp(&self, step: &str) -> PathBuf {
         self.directory.join("stamp").join(step)
     }
@@ -55,7 +55,7 @@ impl Cache {
         self.directory.join(format!("agent-{}", generation()))
     }
 
-    /// Holds a directory for each kernel line and generation of guest programs.
+    /// The parent of one directory for each kernel line and generation of guest programs.
     pub(crate) fn kernels(&self) -> PathBuf {
         self.directory.join("kernels")
     }
@@ -65,7 +65,7 @@ impl Cache {
         self.kernels().join(format!("{line}-{}", generation()))
     }
 
-    /// Trees that hold nothing but a QEMU, by Debian suite.
+    /// The tree with nothing but a QEMU, one for each Debian suite.
     pub(crate) fn qemu(&self, suite: &str) -> PathBuf {
         self.directory.join("qemu").join(suite)
     }
@@ -75,7 +75,7 @@ impl Cache {
         self.directory.join("log").join(format!("{step}.log"))
     }
 
-    /// Whether KVM boots guests, asked once for each boot of the host.
+    /// The result of the KVM probe, one file for each boot of the host.
     pub(crate) fn accelerator_answer(&self, boot_id: &str) -> PathBuf {
         self.directory.join(format!("kvm-{boot_id}"))
     }
@@ -85,7 +85,7 @@ impl Cache {
         self.directory.join("run")
     }
 
-    /// Holds the cache against other provisioning processes until dropped. Waits.
+    /// Takes the lock against other provisioning processes, and waits for it. Dropping the value releases it.
     pub(crate) fn lock(&self) -> Result<Flock<File>> {
         let path = self.directory.join("lock");
         let file = File::create(&path).on(&path)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A command for a node, and what came of it.
+//! A command for a node, and its result.
 
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -37,25 +37,25 @@ impl Command {
         Command::new(["bash", "-c", script])
     }
 
-    /// The working directory instead of `/`.
+    /// Sets the working directory; the default is `/`.
     pub fn directory(mut self, path: impl AsRef<std::path::Path>) -> Command {
         self.directory = path.as_ref().display().to_string();
         self
     }
 
-    /// One more environment variable.
+    /// Adds an environment variable.
     pub fn env(mut self, name: &str, value: &str) -> Command {
         self.environment.push(format!("{name}={value}"));
         self
     }
 
-    /// What it reads from its standard input; nothing otherwise.
+    /// Sets its standard input; the default is empty.
     pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Command {
         self.input = bytes.into();
         self
     }
 
-    /// Killed after this long, instead of the node's `command_timeout`.
+    /// Kills it after this time, instead of the node's `command_timeout`.
     pub fn timeout(mut self, limit: Duration) -> Command {
         self.timeout = Some(limit);
         self
@@ -65,9 +65,9 @@ impl Command {
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It returned this.
+    /// It exited with this status.
     Code(u8),
-    /// This signal ended it.
+    /// This signal killed it.
     Signal(u8),
 }
 
@@ -79,12 +79,12 @@ impl Status {
         }
     }
 
-    /// Whether it returned 0.
+    /// Did it exit with status 0?
     pub fn success(self) -> bool {
         self == Status::Code(0)
     }
 
-    /// What a shell would make of it: 128 + signal.
+    /// The status as a shell reports it: 128 + signal for a killed program.
     pub fn shell_code(self) -> u8 {
         match self {
             Status::Code(code) => code,
@@ -93,7 +93,7 @@ impl Status {
     }
 }
 
-/// Everything a finished command left.
+/// The result of a finished command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     /// How it ended.

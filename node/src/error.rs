@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One-line errors: what failed, why, and what to do about it.
 //!
-//! Every fallible function of this crate returns this error; a caller prints it and is done. Must never span lines or
-//! carry a backtrace: the long story is in the log file that the remedy names.
+//! Every fallible function of this crate returns this error, and a caller can simply print it. It must never span lines
+//! or carry a backtrace: details are in the log file that the remedy names.
 
 use std::fmt;
 
-/// The result of everything in this crate.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// `object: cause; remedy`.
@@ -24,18 +24,18 @@ impl Error {
         Error { object: one_line(object), cause: one_line(cause), remedy: one_line(remedy), emulator: false }
     }
 
-    /// The same, and whether the emulator is known to have caused it.
+    /// The same error, with the knowledge whether the emulator caused it.
     pub(crate) fn of_the_emulator(mut self, emulator: bool) -> Error {
         self.emulator = emulator;
         self
     }
 
-    /// The emulator is known to have caused it ([`crate::stale_breakpoint`]): the same again may go well.
+    /// Did a known mistake of the emulator cause it ([`crate::stale_breakpoint`])? Then another attempt may succeed.
     pub fn is_the_emulator_s(&self) -> bool {
         self.emulator
     }
 
-    /// What was being worked on: a file, a node, a package.
+    /// The object: a file, a node, a package.
     pub fn object(&self) -> &str {
         &self.object
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The guest's own programs, and their generation: builds of this crate that differ in them share one cache, so what
-//! is made of them is named after them.
+//! The programs inside the guest, and their generation. Builds of this crate with different guest programs share one
+//! cache, so files made from these programs have the generation in their name.
 
 /// Process 1 of a node.
 pub(crate) const AGENT: &str = include_str!("guest/agent.c");
@@ -9,7 +9,7 @@ pub(crate) const INIT: &str = include_str!("guest/init.sh");
 /// Packs both with a kernel's drivers.
 pub(crate) const INITRAMFS: &str = include_str!("provision/initramfs.sh");
 
-/// Differs whenever one of them does (FNV-1a).
+/// A hash (FNV-1a) of these programs.
 pub(crate) fn generation() -> String {
     let bytes = [AGENT, INIT, INITRAMFS].into_iter().flat_map(str::bytes);
     let hash =

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A command that runs in a node: its events, its end, its limit in time.
+//! A command that runs in a node: its events, its end, its time limit.
 //!
-//! Owns the rule of timeouts: at the limit the job's process group is killed; an agent that does not report that
-//! within [`GRACE`] belongs to a dead node.
+//! Owns the rule of timeouts: at the limit the job's process group is killed; if the agent does not report the end
+//! within [`GRACE`], the node counts as dead.
 
 use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -13,12 +13,12 @@ use crate::error::{Error, Result};
 use crate::link::{Event, Link};
 use crate::wire::{self, Kind};
 
-/// How long a killed job may take to be reported.
+/// How long the agent may take to report the end of a killed job.
 const GRACE: Duration = Duration::from_secs(30);
 /// Input is sent in pieces of this size.
 const PIECE: usize = 64 << 10;
 
-/// A running command. Dropping it leaves the command running, unheard.
+/// A running command. If this is dropped, the command continues and its output is lost.
 pub struct Job {
     link: Link,
     id: u16,
@@ -51,14 +51,14 @@ impl Job {
         self.link.send(self.id, Kind::Signal, &number.to_le_bytes())
     }
 
-    /// Waits for its end, collecting what it writes.
+    /// Waits for its end and collects its output.
     pub fn wait(self) -> Result<Output> {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         let status = self.follow(&mut stdout, &mut stderr)?;
         Ok(Output { status, stdout, stderr })
     }
 
-    /// Waits for its end, passing on what it writes as it comes.
+    /// Waits for its end and passes on its output at once.
     pub fn follow(self, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Result<Status> {
         let mut killed = false;
         loop {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Builds a kernel module for a node's kernel, in the tree, with the compiler that kernel wants.
+//! Builds a kernel module for a node's kernel, in the tree, with the compiler that this kernel needs.
 //!
 //! Owns the build directory, which holds a copy of the sources so that three kernels never share objects. Incremental.
 //! Must never write into the source directory.
@@ -21,12 +21,12 @@ pub struct ModuleBuild<'a> {
     pub beside: &'a [(&'a Path, &'a str)],
     /// Objects and the module are left here.
     pub out: &'a Path,
-    /// Added to `make`: `W=1`, `C=2`, `V=1`.
+    /// Further arguments of `make`: `W=1`, `C=2`, `V=1`.
     pub arguments: &'a [&'a str],
 }
 
 impl ModuleBuild<'_> {
-    /// Builds, and returns the modules made. The full output is in `build.log` under `out`.
+    /// Builds, and returns the modules. The full output is in `build.log` under `out`.
     pub fn run(&self, cache: &Cache, kernel: &Kernel) -> Result<Vec<PathBuf>> {
         fs::create_dir_all(self.out).on(self.out)?;
         copy_newer(self.source, self.out)?;
@@ -64,7 +64,7 @@ fn first_error(log: &str) -> String {
     line.or_else(|| log.lines().last()).unwrap_or("no output").replace("/mnt/module/", "")
 }
 
-/// Copies what changed, keeping times, so that make rebuilds only that; removes sources that are gone.
+/// Copies changed files and keeps their times, so that make rebuilds only those; removes sources that no longer exist.
 fn copy_newer(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).on(to)?;
     for entry in fs::read_dir(from).on(from)? {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The kernel lines that nodes boot, and the kernels found for them.
 //!
-//! A *line* is a promise of the project ("6.1 works"); a *kernel* is the release that provisioning last took for it.
-//! Read by everything that boots or builds; written only by `provision/kernels.rs`.
+//! A *line* is a promise of the project ("6.1 works"); a *kernel* is the release that provisioning last chose for it.
+//! Used by all code that boots or builds; only provisioning installs kernels.
 
 use std::fmt;
 use std::fs;
@@ -27,7 +27,7 @@ impl KernelLine {
     /// Every line, oldest first.
     pub const ALL: [KernelLine; 3] = [KernelLine::V6_1, KernelLine::V6_12, KernelLine::V7];
 
-    /// How a release of this line begins.
+    /// The first characters of a release of this line.
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             KernelLine::V6_1 => "6.1.",
@@ -36,7 +36,7 @@ impl KernelLine {
         }
     }
 
-    /// The compiler its headers want.
+    /// The compiler that its headers need.
     pub fn compiler(self) -> &'static str {
         match self {
             KernelLine::V6_1 => "gcc-12",
@@ -71,7 +71,7 @@ impl FromStr for KernelLine {
 /// A kernel ready to boot and to build modules for.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// The line it stands for.
+    /// Its line.
     pub line: KernelLine,
     /// `uname -r` in the node, and the directory name under `/lib/modules` in the tree.
     pub release: String,
@@ -79,7 +79,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The kernel that provisioning took for this line.
+    /// The kernel that provisioning chose for this line.
     pub fn installed(cache: &Cache, line: KernelLine) -> Result<Kernel> {
         let directory = cache.kernel(line);
         match fs::read_to_string(directory.join("release")) {

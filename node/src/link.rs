@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The conversation with a node's agent: one writer, one reader thread, a channel for each job.
+//! The connection to a node's agent: one writer, one reader thread, a channel for each job.
 //!
-//! Owns the socket and the job numbers. Frames of a job arrive in order: output, then one end. Must never block the
-//! reader on a job that nobody reads: the agent, and so the whole node, would wait.
+//! Owns the socket and the job numbers. Frames of a job arrive in order: output, then one end. The reader must never
+//! block on a job whose events nobody receives: the agent, and with it the whole node, would wait.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -15,13 +15,13 @@ use crate::command::Status;
 use crate::error::{Error, Result};
 use crate::wire::{self, Frame, Kind};
 
-/// Something a job did.
+/// An event of a job.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     Stdout(Vec<u8>),
     Stderr(Vec<u8>),
     Ended(Status),
-    /// It was never started.
+    /// It could not be started.
     Failed(String),
 }
 
@@ -40,8 +40,8 @@ struct Jobs {
 }
 
 impl Link {
-    /// Takes over a connection on which the agent said that it is ready. The events are of job 0, which only a
-    /// node that was given its command at boot has.
+    /// Takes over a connection on which the agent has reported that it is ready. The events belong to job 0, which exists
+    /// only in a node that was given its command at boot.
     pub fn new(stream: UnixStream) -> std::io::Result<(Link, Receiver<Event>)> {
         let reader = stream.try_clone()?;
         let (sender, first) = mpsc::channel();
@@ -51,7 +51,7 @@ impl Link {
         Ok((link, first))
     }
 
-    /// Starts a job; its events come until `Ended` or `Failed`, or the channel closes because the node died.
+    /// Starts a job. The last event is `Ended` or `Failed`; the channel closes without one if the node died.
     pub fn start(&self, payload: &[u8]) -> Result<(u16, Receiver<Event>)> {
         let (sender, events) = mpsc::channel();
         let mut jobs = locked(&self.jobs);
@@ -59,14 +59,14 @@ impl Link {
         jobs.last = id;
         match &mut jobs.running {
             Some(running) => running.insert(id, sender),
-            None => return Err(Error::new("node", "it is not running any more", "see its console log")),
+            None => return Err(Error::new("node", "it no longer runs", "see its console log")),
         };
         drop(jobs);
         self.send(id, Kind::Run, payload)?;
         Ok((id, events))
     }
 
-    /// Tells the agent something about a job.
+    /// Sends the agent a frame about a job.
     pub fn send(&self, job: u16, kind: Kind, payload: &[u8]) -> Result<()> {
         let mut writer = locked(&self.writer);
         wire::send(&mut *writer, job, kind, payload)
@@ -86,7 +86,7 @@ fn distribute(mut reader: UnixStream, jobs: &Mutex<Jobs>) {
         let last = matches!(event, Event::Ended(_) | Event::Failed(_));
         if let Some(running) = &mut locked(jobs).running {
             if let Some(sender) = running.get(&job) {
-                // a job that was dropped does not care
+                // the receiver is gone if the job was dropped
                 sender.send(event).ok();
             }
             if last {

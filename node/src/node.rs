@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A running node: boot it once, run many commands in it, drop it.
 //!
-//! Owns the emulator process, the shares and the run directory. Used by tests, benches and `tacet node`. A node that
-//! is dropped is killed; one that died leaves its console log in the cache.
+//! Owns the emulator process, the shares and the run directory. Used by tests, benches and `tacet node`. Dropping a node
+//! kills it; a node that died leaves its console log in the cache.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,15 +20,15 @@ use crate::run_directory::RunDirectory;
 use crate::spec::NodeSpec;
 use crate::wire::Kind;
 
-/// How long a node may take to power off when asked.
+/// How long a node may take to power off on request.
 const POWER_OFF: Duration = Duration::from_secs(60);
-/// How often one is booted whose kernel the emulator breaks.
+/// How often a boot is tried if the emulator breaks the guest's kernel.
 const BOOTS: u32 = 3;
 
 /// A booted node.
 pub struct Node {
     pub(crate) link: Link,
-    // dropped in this order: the emulator before what it is connected to
+    // Dropped in this order: the emulator before the processes it is connected to.
     pub(crate) qemu: Process,
     pub(crate) _shares: Vec<Process>,
     pub(crate) run: RunDirectory,
@@ -38,8 +38,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// Boots a node and waits until it takes commands. Everything must have been provisioned
-    /// ([`crate::provision::ensure`]). Boots again, and says so, if the emulator broke the kernel.
+    /// Boots a node and waits until it accepts commands. Everything must have been provisioned
+    /// ([`crate::provision::ensure`]). Boots again, with a message, if the emulator broke the guest's kernel.
     pub fn boot(cache: &Cache, spec: &NodeSpec) -> Result<Node> {
         if spec.reproducible.is_some() {
             let remedy = "use `Node::run_once`";
@@ -67,7 +67,7 @@ impl Node {
         Err(node.run.died(&format!("its shares cannot be mounted: {}", output.error_text())))
     }
 
-    /// Runs a command to its end. A command that fails is an [`Output`]; an error means that there is no result.
+    /// Runs a command to its end. A command that fails still gives an [`Output`]; an error means that there is no result.
     pub fn run(&self, command: &Command) -> Result<Output> {
         self.start(command)?.wait()
     }
@@ -82,32 +82,32 @@ impl Node {
         &self.release
     }
 
-    /// Whether KVM executes it; otherwise it is emulated.
+    /// Does KVM execute it? Otherwise it is emulated.
     pub fn is_kvm(&self) -> bool {
         self.execution == Execution::Kvm
     }
 
-    /// The emulator's process id, to look at from outside.
+    /// The emulator's process id, for tools that observe it from outside.
     pub fn pid(&self) -> u32 {
         self.qemu.pid()
     }
 
-    /// What its kernel said on the console so far.
+    /// The console output of its kernel so far.
     pub fn console(&self) -> String {
         self.run.console()
     }
 
-    /// What its plugins wrote so far. Complete after [`Node::power_off`].
+    /// The file with the output of its plugins, complete after [`Node::power_off`].
     pub fn plugin_log(&self) -> PathBuf {
         self.run.path().join("plugin.log")
     }
 
-    /// Whether the emulator still runs.
+    /// Does the emulator still run?
     pub fn is_alive(&self) -> bool {
         self.qemu.status().is_none()
     }
 
-    /// Waits until the emulator is gone: for a guest that ends itself, by panic or power-off.
+    /// Waits until the emulator has ended, for a guest that panics or powers itself off.
     pub fn wait_for_end(&self, limit: Duration) -> Result<()> {
         match self.qemu.wait(limit) {
             Some(_) => Ok(()),
@@ -115,7 +115,7 @@ impl Node {
         }
     }
 
-    /// Powers it off in an orderly way and returns what its plugins wrote.
+    /// Powers the node off in an orderly way and returns the output of its plugins.
     pub fn power_off(self) -> Result<String> {
         self.link.send(0, Kind::PowerOff, &[])?;
         match self.qemu.wait(POWER_OFF) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A node for one command, which it has from the start: the way to runs that repeat bit for bit.
+//! A node for one command, which is in its initramfs: the way to runs that repeat bit for bit.
 //!
-//! Owns what is added to the initramfs: the command and, for a node without a disk, the copied shares. Nothing reaches the node from outside after its
-//! emulator started, so the host's timing cannot show in it.
+//! Owns the files added to the initramfs: the command and, for a node without a disk, the copied shares. After the
+//! emulator has started, nothing reaches the node from outside, so the host's timing cannot influence it.
 
 use std::fs;
 
@@ -16,20 +16,20 @@ use crate::node::Node;
 use crate::spec::NodeSpec;
 use crate::wire;
 
-/// What a node of one command left.
+/// The result of a node for one command.
 #[derive(Debug, Clone)]
 pub struct Once {
-    /// What came of the command.
+    /// The command's result.
     pub output: Output,
-    /// What its kernel said.
+    /// The console output of its kernel.
     pub console: String,
-    /// What its plugins wrote.
+    /// The output of its plugins.
     pub plugin_log: String,
 }
 
 impl Node {
     /// Boots a node, runs one command in it and powers it off. With [`NodeSpec::reproducible`] two runs execute the
-    /// same instructions. The command has no input and no limit but the node's `boot_timeout` and `command_timeout`.
+    /// same instructions. The command has no input; only the node's `boot_timeout` and `command_timeout` limit it.
     pub fn run_once(cache: &Cache, spec: &NodeSpec, command: &Command) -> Result<Once> {
         let mut prepared = Prepared::new(cache, spec)?;
         let script = format!("{}cd \"$0\"; exec \"$@\"", prepared.mounts(spec));

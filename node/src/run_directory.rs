@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The scratch directory of one running node: sockets, console log, copies.
 //!
-//! Owns its creation and removal. Kept when the node died, so that the error can name the console log; directories of
-//! processes that are gone are removed a day later.
+//! Owns its creation and removal. It is kept if the node died, so that the error can name the console log. Directories of
+//! processes that no longer exist are removed after a day.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ impl RunDirectory {
         String::from_utf8_lossy(&fs::read(self.path.join("console.log")).unwrap_or_default()).into_owned()
     }
 
-    /// The error of a node that ended or hangs; keeps the directory.
+    /// The error for a node that ended or hangs; keeps the directory.
     pub fn died(&self, cause: &str) -> Error {
         self.keep.store(true, Ordering::Relaxed);
         let emulator = fs::read_to_string(self.path.join("qemu.log")).unwrap_or_default();
@@ -61,7 +61,7 @@ impl Drop for RunDirectory {
     }
 }
 
-/// The line that says most about an end: a panic, what init says, else the last one.
+/// The line that tells most about a node's end: a panic, else a message of init, else the last line.
 fn telling(log: &str) -> Option<String> {
     let told = |l: &&str| l.contains("Kernel panic") || l.contains("node init:") || l.contains("Assertion");
     log.lines().rev().find(told).or_else(|| log.lines().rev().find(|l| !l.trim().is_empty())).map(str::to_owned)

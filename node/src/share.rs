@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Host directories inside a node: a virtiofsd for each live one, a disk for each copy.
+//! Host directories inside a node: a virtiofsd for each live share, a disk for each copy.
 //!
-//! Owns those processes and disks; `node.rs` mounts them inside. virtiofsd is the tree's, so the host needs none.
+//! Owns those processes and disks; `node.rs` mounts them inside. virtiofsd comes from the tree, so the host needs none.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,10 +16,10 @@ use crate::qemu::arguments::Wire;
 use crate::qemu::process::Process;
 use crate::spec::{Share, ShareKind};
 
-/// The largest directory that is copied; the disk is sparse.
+/// The limit for a copied directory; the disk is sparse.
 const COPY_DISK: &str = "8G";
 
-/// Prepares one share; the process, if there is one, must outlive the node.
+/// Prepares one share. Its process, if it has one, must outlive the node.
 pub(crate) fn prepare(cache: &Cache, share: &Share, index: usize, run: &Path) -> Result<(Wire, Option<Process>)> {
     if !share.path.is_dir() {
         return Err(Error::new(format!("share {}", share.path.display()), "not a directory", "create it first"));
@@ -44,7 +44,7 @@ fn serve(cache: &Cache, share: &Share, socket: &Path, log: &Path) -> Result<Proc
     command.args(["--pdeathsig", "KILL", "--"]).arg(loader).args(arguments);
     command.arg(format!("--socket-path={}", socket.display()));
     command.arg(format!("--shared-dir={}", share.path.display()));
-    // the node's programs are this user's own
+    // programs in the node act as this user
     command.args(["--sandbox=none", "--cache=auto", "--log-level=error"]);
     if !provision::is_root() {
         command.arg(format!("--translate-uid=squash-guest:0:{}:4294967295", geteuid()));

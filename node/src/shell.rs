@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A terminal in a node: the person's terminal, in raw mode, on a login shell or any program inside.
+//! A terminal in a node: connects the person's terminal, in raw mode, to a login shell or another program inside.
 //!
-//! Owns the terminal's mode while it lasts and puts it back whatever happens.
+//! Owns the terminal's mode meanwhile, and restores it in every case.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -17,12 +17,12 @@ use crate::link::{Event, Link};
 use crate::node::Node;
 use crate::wire::{self, Kind};
 
-/// How often the window's size is looked at.
+/// How often the window's size is checked.
 const WINDOW: Duration = Duration::from_millis(500);
 
 impl Node {
-    /// Connects this process's terminal with a program in the node until it ends. The reader of standard input stays
-    /// behind, blocked, until the process ends: call this last.
+    /// Connects this process's terminal with a program in the node until the program ends. Call this last: the thread that
+    /// reads standard input stays blocked until this process ends.
     pub fn interact(&self, command: &Command) -> Result<Status> {
         let terminal = std::env::var("TERM").unwrap_or_else(|_| "dumb".to_owned());
         let command = command.clone().env("TERM", &terminal);
@@ -64,7 +64,7 @@ fn show(bytes: &[u8]) -> Result<()> {
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|e| Error::new("terminal", e, ""))
 }
 
-/// Rows and columns, asked of `stty` because the ioctl would take `unsafe`.
+/// Rows and columns, from `stty` because the ioctl would need `unsafe`.
 fn window_size() -> (u16, u16) {
     let output = std::process::Command::new("stty").arg("size").stdin(std::process::Stdio::inherit()).output();
     let text = output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a node is: the description that tests, benches and commands write. Nothing here knows QEMU.
+//! The description of a node, which tests, benches and commands write. Nothing here depends on QEMU.
 //!
 //! Owns the meaning, the defaults and the validity of a description; `qemu/arguments.rs` turns it into a command line.
 
@@ -12,36 +12,36 @@ use crate::kernel::KernelLine;
 /// A node to boot. Start from [`NodeSpec::new`] and change fields.
 #[derive(Debug, Clone)]
 pub struct NodeSpec {
-    /// Which kernel it runs.
+    /// The kernel that it boots.
     pub kernel: KernelLine,
     /// Its CPUs and how they are arranged.
     pub topology: Topology,
-    /// Memory in MiB, shared out evenly over the NUMA nodes.
+    /// Memory in MiB, divided evenly among the NUMA nodes.
     pub memory_mib: u32,
     /// What executes it.
     pub accelerator: Accelerator,
-    /// CPU features to switch on or off by their QEMU name (`la57`, `pcid`, `rdrand`), on top of all that exist.
+    /// CPU features to switch on or off by their QEMU name (`la57`, `pcid`, `rdrand`); by default all are on.
     pub features: Vec<(String, bool)>,
     /// Which emulator, if it matters.
     pub emulator: Emulator,
     /// Words added to the kernel command line.
     pub kernel_arguments: Vec<String>,
-    /// systemd is process 1, with its slices and services; otherwise there is nothing but the agent.
+    /// Boot systemd as process 1, with its slices and services; otherwise the agent is process 1 and nothing else runs.
     pub systemd: bool,
     /// Instrumentation loaded into the emulator; its output is [`crate::Node::plugin_log`].
     pub plugins: Vec<Plugin>,
-    /// Virtual time by instruction count, one CPU after the other, with this random seed: two nodes execute the same
-    /// instructions, three times slower. Such a node has no disk: its root holds busybox and the copied shares, so
-    /// programs must be static. For [`crate::Node::run_once`] only.
+    /// Virtual time by instruction count, one CPU after the other, with this random seed: two nodes with the same seed
+    /// execute the same instructions, at a third of the speed. Such a node has no disk: its root holds busybox and the
+    /// copied shares, so programs must be static. For [`crate::Node::run_once`] only.
     pub reproducible: Option<u64>,
-    /// While the node computes its clock counts instructions, one CPU after the other: other work of the host does not
-    /// make its time pass. Idle, it waits in real time. Unlike a reproducible node it is an ordinary one otherwise.
+    /// While the node computes, its clock counts instructions, one CPU after the other, so other work of the host does not
+    /// make its time pass. While it idles, it waits in real time. In all else it is an ordinary node.
     pub counted_time: bool,
     /// Host directories visible inside at the same path.
     pub shares: Vec<Share>,
-    /// From the start of the emulator to the agent's first word.
+    /// The limit from the start of the emulator to the agent's first frame.
     pub boot_timeout: Duration,
-    /// For one command, unless the command says otherwise.
+    /// The limit for one command, unless the command has its own.
     pub command_timeout: Duration,
 }
 
@@ -56,14 +56,14 @@ pub struct Topology {
     pub cores: u32,
     /// Hardware threads of each core.
     pub threads: u32,
-    /// Memory nodes; 1 means no NUMA.
+    /// NUMA nodes; 1 means no NUMA.
     pub numa_nodes: u32,
 }
 
 /// What executes the guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accelerator {
-    /// KVM where a probe showed that it boots guests, TCG otherwise; `TACET_NODE_ACCEL=tcg|kvm` overrules.
+    /// KVM if a probe showed that it boots guests, else TCG; `TACET_NODE_ACCEL=tcg|kvm` overrides this.
     Auto,
     /// Emulation, one host thread for each CPU.
     Tcg,
@@ -76,9 +76,9 @@ pub enum Accelerator {
 /// Which emulator runs the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Emulator {
-    /// The one provisioning found good for everything but counting instructions per CPU.
+    /// The emulator for everything except counting instructions per CPU.
     Standard,
-    /// QEMU 7.2: the only one that books instructions to the right CPU with [`NodeSpec::reproducible`] and several
+    /// QEMU 7.2, the only version that counts instructions for the right CPU with [`NodeSpec::reproducible`] and several
     /// CPUs. Its multi-threaded TCG is not reliable.
     Counting,
 }
@@ -97,7 +97,7 @@ pub struct Plugin {
 pub struct Share {
     /// The same absolute path on both sides.
     pub path: PathBuf,
-    /// How it gets in.
+    /// Live or a copy.
     pub kind: ShareKind,
 }
 
@@ -106,7 +106,7 @@ pub struct Share {
 pub enum ShareKind {
     /// The directory itself, read and written live.
     Live,
-    /// A copy made at boot; what the node writes is lost. Needed where runs must be reproducible.
+    /// A copy made at boot; the node's changes are lost. Reproducible runs need this.
     Copy,
 }
 
@@ -148,14 +148,14 @@ impl NodeSpec {
         self
     }
 
-    /// Boots a whole user land, which takes longer.
+    /// Boots systemd, which takes longer.
     pub fn with_systemd(mut self) -> NodeSpec {
         self.systemd = true;
         self.boot_timeout = Duration::from_secs(400);
         self
     }
 
-    /// Says what is wrong with the description, before anything is started.
+    /// Checks the description, before anything is started.
     pub fn check(&self) -> Result<()> {
         let refuse = |cause: String, remedy: &str| Err(Error::new("node description", cause, remedy));
         let Topology { numa_nodes, .. } = self.topology;

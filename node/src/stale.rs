@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The one way to die that is known to be the emulator's and not the node's.
+//! Detects the one death of a node that a known mistake of the emulator causes.
 //!
-//! QEMU's TCG with a thread for each CPU forgets what it translated before it stores, not after: a CPU that translates
-//! in between goes on with the old code. Linux changes its code by way of a breakpoint (static keys, tracepoints), and
-//! then executes one that is gone. Seen on QEMU 11.1, also while a stock kernel booted. The kernel's last words prove
-//! it: the instruction that trapped is none in memory.
+//! QEMU's TCG with a thread for each CPU discards its translation of a page before a store to the page, not after it. A
+//! CPU that translates in between keeps the old code. Linux patches its code by way of a breakpoint (static keys,
+//! tracepoints), so that CPU executes a breakpoint that is no longer in memory. Seen on QEMU 11.1, also while a stock
+//! kernel booted. The kernel's last message proves it: the bytes in memory are not a breakpoint.
 //!
-//! Called when a node has died. Must never blame the emulator for a breakpoint that is there: Linux pads its code with
-//! them, and who jumps astray meets one.
+//! Called when a node has died. Must never blame the emulator for a breakpoint that is in memory: Linux pads its code
+//! with breakpoints, and a wild jump hits one.
 
-/// Whether the kernel that said `console` died of a breakpoint that was not in its memory.
+/// Did the kernel with this console output die of a breakpoint that was not in its memory?
 pub fn stale_breakpoint(console: &str) -> bool {
     let mut lines = console.lines().skip_while(|line| !line.contains("int3: 0000"));
     let code = lines.find_map(|line| line.split_once("Code: ").map(|(_, code)| code));
@@ -27,12 +27,12 @@ mod tests {
         [    2.815604] Code: e5 f7 ff cc <1f> 44\n";
 
     #[test]
-    fn a_breakpoint_that_is_gone_is_the_emulator_s() {
+    fn a_breakpoint_that_is_not_in_memory_is_the_emulators_mistake() {
         assert!(stale_breakpoint(SAID));
     }
 
     #[test]
-    fn one_that_is_there_is_not() {
+    fn a_breakpoint_in_memory_is_not() {
         assert!(!stale_breakpoint(&SAID.replace("ff 0f <1f>", "ff cc <1f>")));
         assert!(!stale_breakpoint(&SAID.replace("int3", "general protection fault")));
         assert!(!stale_breakpoint(&SAID.replace("Code:", "Core:")));

@@ -6,7 +6,7 @@
 
 use std::io::{self, Read, Write};
 
-/// What a frame means. Below 16 from the guest, from 16 to the guest.
+/// The kind of a frame. Numbers below 16 come from the guest, the others go to the guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -27,7 +27,7 @@ const GUEST_KINDS: [Kind; 5] = [Kind::Ready, Kind::Stdout, Kind::Stderr, Kind::E
 
 /// The only version of this protocol; the agent is built from the same source tree.
 const VERSION: u8 = 1;
-/// No frame is longer, in either direction.
+/// The longest frame, in either direction.
 pub(crate) const LARGEST: usize = 1 << 20;
 
 /// One message from the agent.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the library promises, on real nodes. Ignored by a bare `cargo test`, because each boot takes seconds;
+//! Tests of the library's promises on real nodes. A bare `cargo test` ignores them, because each boot takes seconds;
 //! `cargo xtask test` runs them, once for each kernel line (`TACET_TEST_KERNEL`).
 
 use std::fs;
@@ -17,7 +17,7 @@ fn cache() -> Cache {
     Cache::open().expect("cache")
 }
 
-/// One node for all tests that change nothing in it.
+/// The node shared by all tests that change nothing in it.
 fn node() -> &'static Node {
     static NODE: OnceLock<Node> = OnceLock::new();
     NODE.get_or_init(|| Node::boot(&cache(), &spec()).expect("boots"))

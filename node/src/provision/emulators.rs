@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Emulators in trees of their own, run with their own libraries: the same QEMU on every host.
 //!
-//! Owns the choice of suite for each [`crate::Emulator`] and those trees. `TACET_QEMU` names another program for the
-//! standard one. Must never put a QEMU into the nodes' own tree: it would double the root disk.
+//! Owns those trees, and the choice of Debian suite for each [`crate::Emulator`]. `TACET_QEMU` replaces the standard
+//! emulator by another program. Must never put a QEMU into the nodes' own tree: it would double the root disk.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use super::tree;
 use crate::cache::Cache;
 use crate::error::{OnPath, Result};
 
-/// Debian 13's backports: earlier multi-threaded TCG uses a freed memory map when a busy host preempts it in the
-/// middle of a PCI set-up, and aborts in one boot of ten (`msix_table_mmio_write`).
+/// Debian 13's backports. Earlier versions of multi-threaded TCG use a freed memory map if a busy host preempts them in
+/// the middle of a PCI set-up, and abort in one boot of ten (`msix_table_mmio_write`).
 const STANDARD: &str = "trixie-backports";
-/// Debian 12: QEMU 7.2, the last that counts instructions per CPU correctly in round-robin.
+/// Debian 12 with QEMU 7.2, the last version that counts instructions per CPU correctly in round-robin mode.
 const COUNTING: &str = "bookworm";
 
 /// Provides the emulator that every node uses unless its description says otherwise.
@@ -23,13 +23,13 @@ pub(crate) fn provide_standard(cache: &Cache) -> Result<()> {
     provide(cache, STANDARD, &[tree::source("debian", "trixie"), tree::source("debian", STANDARD)])
 }
 
-/// Provides QEMU 7.2; asked for by the first node that counts.
+/// Provides QEMU 7.2, on the first boot of a node that counts instructions.
 pub(crate) fn provide_counting(cache: &Cache) -> Result<()> {
     let _lock = cache.lock()?;
     provide(cache, COUNTING, &[tree::source("debian", COUNTING)])
 }
 
-/// An emulator of a tree: what to execute, what comes first on its command line, where its loadable parts are.
+/// An emulator in a tree: its program, its first arguments, the directory of its loadable parts.
 pub(crate) struct Foreign {
     pub program: PathBuf,
     pub leading: Vec<String>,
@@ -51,11 +51,11 @@ fn provide(cache: &Cache, suite: &str, sources: &[String]) -> Result<()> {
     Step::new(cache, &name, sources.join("\n")).unless_done(|step| {
         let target = cache.qemu(suite);
         tree::remove(cache, &target)?;
-        // mmdebstrap makes the tree, but not what it lies in
+        // mmdebstrap creates the tree, but not its parent directories
         fs::create_dir_all(target.parent().unwrap_or(&target)).on(&target)?;
         let mut extract = tree::mmdebstrap("extract", &["qemu-system-x86"]);
         extract.arg(format!("--aptopt=APT::Default-Release \"{suite}\""));
-        // the release the libraries come from
+        // the Debian release of the libraries
         let release = suite.trim_end_matches("-backports");
         step.run(&format!("fetching QEMU of {suite}"), extract.arg(release).arg(&target).args(sources))
     })

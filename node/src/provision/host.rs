@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the host itself must have, and which package brings it.
+//! The programs that the host itself needs, with the packages that contain them.
 //!
-//! Owns the list of host programs. Must never install anything: `xtask setup` does, with what this file names.
+//! Owns this list. Must never install anything: `xtask setup` installs the packages named here.
 
 use std::env;
 use std::path::Path;
@@ -9,19 +9,19 @@ use std::path::Path;
 use super::tree::is_root;
 use crate::error::{Error, Result};
 
-/// A program or file that is not there.
+/// A program or file that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// What was looked for.
+    /// The program or file.
     pub what: &'static str,
-    /// The Debian or Ubuntu package that brings it.
+    /// The Debian or Ubuntu package that contains it.
     pub package: &'static str,
 }
 
 const PROGRAMS: [(&str, &str); 4] =
     [("mmdebstrap", "mmdebstrap"), ("unshare", "util-linux"), ("setpriv", "util-linux"), ("apt-get", "apt")];
 
-/// Everything the node library needs from the host and does not find.
+/// Everything that the node library needs from the host and does not find.
 pub fn missing() -> Vec<Missing> {
     let mut missing: Vec<Missing> = PROGRAMS
         .into_iter()
@@ -39,7 +39,7 @@ pub fn missing() -> Vec<Missing> {
     missing
 }
 
-/// Refuses, naming everything at once.
+/// Fails if something is missing, and names everything at once.
 pub(crate) fn check() -> Result<()> {
     let missing = missing();
     if missing.is_empty() {

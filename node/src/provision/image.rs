@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From the tree to what QEMU is given: the agent, an initramfs for each kernel, the root disk.
+//! Builds QEMU's files from the tree: the agent, an initramfs for each kernel, the root disk.
 //!
 //! Owns those files in the cache. Each is built by programs of the tree, so the host needs none of them.
 
@@ -13,7 +13,7 @@ use crate::error::{Error, OnPath, Result};
 use crate::guest::{AGENT, INIT, INITRAMFS, generation};
 use crate::kernel::KernelLine;
 
-/// Sparse; what counts is the tree's size.
+/// The disk is sparse: it takes only the tree's size.
 const ROOT_DISK: &str = "8G";
 
 /// Builds what is stale.

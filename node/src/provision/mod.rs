@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Everything a node needs before it can boot: host programs, the Debian tree, kernels, the agent, images, emulators.
 //!
-//! [`ensure`] is the entry; each step is stamped with what it was made from and does nothing when that is unchanged.
+//! [`ensure`] is the entry. Each step records its inputs in a stamp, and does nothing while they are unchanged.
 
 mod emulators;
 mod host;
@@ -20,7 +20,7 @@ pub(crate) use emulators::{Foreign, foreign_emulator, provide_counting};
 pub use host::{Missing, missing};
 pub(crate) use tree::{foreign, inside, is_root};
 
-/// Makes whatever is missing or stale. Quick when nothing is. Waits for another process that is at it.
+/// Makes everything that is missing or stale; quick if nothing is. Waits for another process that provisions.
 pub fn ensure(cache: &Cache) -> Result<()> {
     let _lock = cache.lock()?;
     host::check()?;
@@ -29,7 +29,7 @@ pub fn ensure(cache: &Cache) -> Result<()> {
     emulators::provide_standard(cache)
 }
 
-/// Takes the newest packages and kernels again, from nothing.
+/// Provisions anew, from the newest packages and kernels.
 pub fn refresh(cache: &Cache) -> Result<()> {
     let stamp = cache.stamp("tree");
     if stamp.exists() {
@@ -38,7 +38,7 @@ pub fn refresh(cache: &Cache) -> Result<()> {
     ensure(cache)
 }
 
-/// Removes everything that was provisioned. Running nodes keep what they have open.
+/// Removes everything that was provisioned. Running nodes keep their open files.
 pub fn remove(cache: &Cache) -> Result<()> {
     let _lock = cache.lock()?;
     for tree in [cache.tree(), cache.qemu("")] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One provisioning step: a command with its output in a log, a line of progress, and a stamp of what it was made from.
+//! One provisioning step: a command with its output in a log, a line of progress, and a stamp that records the inputs.
 //!
 //! Owns the log and stamp files. Used by the other files of `provision`. Must never leave a stamp for work that did
 //! not finish.
@@ -19,7 +19,7 @@ use crate::error::{Error, OnPath, Result};
 pub(crate) struct Step<'a> {
     cache: &'a Cache,
     name: &'a str,
-    /// what the result depends on, in full: equal text means nothing to do
+    /// A text with all inputs of the step: if it is unchanged, there is nothing to do.
     made_from: String,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Step<'a> {
         Step { cache, name, made_from: made_from.into() }
     }
 
-    /// Whether the result on disk was made from the same things.
+    /// Was the result on disk made from the same inputs?
     pub fn is_done(&self) -> bool {
         fs::read_to_string(self.cache.stamp(self.name)).is_ok_and(|text| text == self.made_from)
     }
@@ -45,7 +45,7 @@ impl<'a> Step<'a> {
         fs::write(&stamp, &self.made_from).on(&stamp)
     }
 
-    /// Runs a command of this step, showing the last line that it logged. `said` is what the person reads.
+    /// Runs a command of this step and shows the last line of its log. `said` describes the step to the person.
     pub fn run(&self, said: &str, command: &mut Command) -> Result<()> {
         let path = self.cache.log(self.name);
         let log = File::create(&path).on(&path)?;

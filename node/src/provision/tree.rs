@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The root tree: one Debian tree, made by mmdebstrap, in which nodes boot and modules are built.
 //!
-//! Owns the list of packages, the tree in the cache, and the way into it. Needs root or user namespaces. Must never run
-//! a program of the tree outside its own mount namespace.
+//! Owns the list of packages, the tree in the cache, and the command to run a program in it. Needs root or user
+//! namespaces. Must run programs of the tree only in a mount namespace of their own.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,10 +13,10 @@ use super::step::Step;
 use crate::cache::Cache;
 use crate::error::{OnPath, Result};
 
-/// Where Debian comes from; `TACET_DEBIAN_MIRROR` names another place.
+/// The Debian mirror; `TACET_DEBIAN_MIRROR` overrides it.
 const MIRROR: &str = "http://deb.debian.org";
 
-/// The tree's release, and the others that kernels are taken from.
+/// The tree's release, and the releases that the other kernels come from.
 const SUITES: [(&str, &str); 6] = [
     ("debian", "trixie"),
     ("debian", "trixie-updates"),
@@ -26,7 +26,7 @@ const SUITES: [(&str, &str); 6] = [
     ("debian-security", "bookworm-security"),
 ];
 
-/// What programs, tests and benches find in a node, and what building modules and images takes.
+/// The packages for programs, tests and benches in a node, and for building modules and images.
 const PACKAGES: [&str; 42] = [
     // building modules, the agent, the images
     "binutils",
@@ -62,7 +62,7 @@ const PACKAGES: [&str; 42] = [
     "libpython3.13-testsuite",
     "python3",
     "python3-numpy",
-    // allocators, runtimes and codes that programs bring along, hosted by the tests
+    // allocators, runtimes and applications that the tests host
     "libjemalloc2",
     "libtcmalloc-minimal4t64",
     "libmimalloc3",
@@ -76,14 +76,14 @@ const PACKAGES: [&str; 42] = [
     "bsdextrautils",
 ];
 
-/// Debian's `hpcc` brings Open MPI; `mpicc` and `mpiexec` stay MPICH's, the library that nodes have headers of.
+/// Debian's `hpcc` depends on Open MPI. `mpicc` and `mpiexec` must remain those of MPICH, whose headers the nodes have.
 const CHOOSE_MPI: &str = "chroot \"$1\" update-alternatives --set mpi /usr/bin/mpicc.mpich && \
                           chroot \"$1\" update-alternatives --set mpirun /usr/bin/mpirun.mpich";
 
-/// Java's packages name alternatives for pages of the manual, which stay out of the tree.
+/// Java's packages install alternatives for manual pages; the tree has no manual pages, so it needs this directory.
 const PLACE_FOR_PAGES: &str = "mkdir -p \"$1/usr/share/man/man1\"";
 
-/// The sources and packages of the tree: what its stamp records.
+/// The sources and packages of the tree, as its stamp records them.
 pub(crate) fn made_from() -> String {
     format!("{}\n{}\n{}\n{CHOOSE_MPI}", sources().join("\n"), PACKAGES.join(" "), include_str!("kernels.sh"))
 }
@@ -114,7 +114,7 @@ pub(crate) fn build(cache: &Cache) -> Result<()> {
     })
 }
 
-/// A bare mmdebstrap command for a set of packages; suite, target and sources are the caller's.
+/// A mmdebstrap command for a set of packages; the caller adds suite, target and sources.
 pub(crate) fn mmdebstrap(variant: &str, packages: &[&str]) -> Command {
     let mut command = Command::new("mmdebstrap");
     command.arg(format!("--variant={variant}")).arg(format!("--include={}", packages.join(",")));
@@ -151,7 +151,7 @@ pub(crate) fn inside<S: AsRef<OsStr>>(cache: &Cache, shared: &[(&Path, &str)], p
     command
 }
 
-/// A command that may mount and that sees the tree's owners: as it is for root, in a user namespace otherwise.
+/// A command that may mount and that sees the owners of the tree's files: unchanged for root, else in a user namespace.
 fn privileged(program: &str) -> Command {
     if is_root() {
         return Command::new(program);
@@ -183,7 +183,8 @@ pub(crate) fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
 }
 
-/// The dynamic loader and library path with which the host runs a program of a tree, whatever its own libraries are.
+/// The dynamic loader and library path with which the host runs a program of a tree, independent of the host's
+/// libraries.
 pub(crate) fn foreign(tree: &Path, program: &str) -> (PathBuf, Vec<String>) {
     // in Debian 12 a tree that was only extracted has not merged /usr
     let libraries = ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"].map(|d| tree.join(d));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether KVM really boots a guest here. A `/dev/kvm` may exist and hang, so a guest is asked.
+//! Probes whether KVM really boots a guest here: `/dev/kvm` may exist and yet hang.
 //!
-//! Owns the answer's file, one for each boot of the host.
+//! Owns the file with the answer, one for each boot of the host.
 
 use std::env;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::error::{Error, OnPath, Result};
 use crate::kernel::{Kernel, KernelLine};
 use crate::spec::{Accelerator, NodeSpec};
 
-/// What really executes a node.
+/// How a node is executed, after the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Execution {
     Kvm,
@@ -24,10 +24,10 @@ pub(crate) enum Execution {
     TcgSingle,
 }
 
-/// A guest that KVM runs says its word within a second; an emulated one takes three.
+/// A guest under KVM answers within a second; an emulated one takes three.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// Decides for one description.
+/// Chooses how the described node is executed.
 pub(crate) fn resolve(cache: &Cache, spec: &NodeSpec, qemu: &Qemu) -> Result<Execution> {
     if spec.reproducible.is_some() || spec.counted_time {
         return Ok(Execution::TcgSingle);
@@ -45,7 +45,7 @@ pub(crate) fn resolve(cache: &Cache, spec: &NodeSpec, qemu: &Qemu) -> Result<Exe
     }
 }
 
-/// Asks once for each boot of the host.
+/// Probes once for each boot of the host.
 fn kvm_works(cache: &Cache, qemu: &Qemu) -> Result<bool> {
     let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let answer = cache.accelerator_answer(boot_id.trim());
@@ -58,7 +58,7 @@ fn kvm_works(cache: &Cache, qemu: &Qemu) -> Result<bool> {
     Ok(works)
 }
 
-/// Boots a kernel as far as its first program, which says so on the serial line.
+/// Boots a kernel as far as its first program, which reports on the serial line.
 fn boots(cache: &Cache, qemu: &Qemu) -> Result<bool> {
     let kernel = Kernel::installed(cache, KernelLine::V6_12)?;
     let console = cache.log("kvm-probe-console");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From a node's description to QEMU's command line. Pure: nothing is looked up and nothing is started here.
+//! Turns a node's description into QEMU's command line. Pure: it looks nothing up and starts nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -7,15 +7,16 @@ use super::accelerator::Execution;
 use crate::kernel::Kernel;
 use crate::spec::NodeSpec;
 
-/// With counted time the emulator shares out, from one timer to the next, what is left until then: after each timer for
-/// each CPU anew, so that of eight CPUs the last gets a third of what the first gets. Among so many CPUs shares are small,
-/// and nearly equal; among still more, the emulator would do little else. The kernel never starts the ones added.
+/// The number of CPUs that QEMU is told with counted time. The emulator divides the time until the next timer among the
+/// CPUs, but computes each share from the time left, so the last of eight CPUs gets a third of the first one's share.
+/// With this many CPUs the shares are small and nearly equal; with more, the emulator would do little else. The kernel
+/// never starts the additional CPUs.
 const SHARES: u32 = 32;
 
-/// A CPU sees what another one wrote when that one's turn is over, and turns would be as long as the time to the next
-/// timer is: who has few timers would wait longest. With a timer after so many nanoseconds for each CPU they are short
-/// for everybody; with more timers still, the host would do little else while many CPUs idle. No CPU hears of it: it
-/// belongs to a buffer on a network without stations.
+/// The period of an additional timer, in nanoseconds for each CPU. An emulated CPU sees the writes of another CPU only
+/// when that CPU's turn is over, and a turn lasts until the next timer: with few timers CPUs would wait long for each
+/// other. This timer keeps all turns short; a shorter period would occupy the host while many CPUs idle. The timer
+/// interrupts no CPU: it belongs to a buffer on a network without stations.
 const TIMER_NS: u32 = 62_500;
 
 /// The files and sockets that connect a node with the host, in its run directory.
@@ -29,7 +30,7 @@ pub(crate) struct Wiring {
     pub shares: Vec<Wire>,
 }
 
-/// The host's end of one share.
+/// The host's side of one share.
 #[derive(Debug)]
 pub(crate) enum Wire {
     /// A virtiofsd listens here.
@@ -40,7 +41,7 @@ pub(crate) enum Wire {
     Packed,
 }
 
-/// Everything after the program name.
+/// All arguments after the program name.
 pub(crate) fn arguments(
     spec: &NodeSpec,
     kernel: &Kernel,
@@ -58,7 +59,7 @@ pub(crate) fn arguments(
     line.pair("-chardev", format!("file,id=console,path={}", escaped(&wiring.console)));
     line.pair("-serial", "chardev:console");
     line.pair("-chardev", format!("socket,id=agent,path={}", escaped(&wiring.agent)));
-    // with an ioeventfd a request is taken when the emulator's other thread gets to it
+    // with an ioeventfd another thread of the emulator would serve the request, at a time that is not reproducible
     let events = if spec.reproducible.is_some() { ",ioeventfd=off" } else { "" };
     line.pair("-device", format!("virtio-serial-pci{events}"));
     line.words("-device virtserialport,chardev=agent,name=tacet.agent");
@@ -70,7 +71,7 @@ pub(crate) fn arguments(
     line.0
 }
 
-/// The tag or disk order by which the node mounts share number `index`.
+/// The tag or disk by which the node mounts share number `index`.
 pub(crate) fn share_source(wiring: &Wiring, index: usize) -> String {
     let before = wiring.shares.iter().take(index).filter(|w| matches!(w, Wire::Disk(_))).count();
     match wiring.shares.get(index) {
@@ -87,15 +88,15 @@ fn processor(line: &mut Line, spec: &NodeSpec, how: Execution, version: (u32, u3
         Execution::TcgSingle => ("tcg,thread=single", "max".to_owned()),
     };
     if how != Execution::Kvm && version < (10, 0) {
-        // its cmpxchg16b corrupts flags
+        // this emulator's cmpxchg16b corrupts flags
         model.push_str(",cx16=off");
     }
     if how != Execution::Kvm && (spec.topology.threads > 1 || spec.topology.dies > 1) {
-        // old kernels find the threads of an AMD core, and all find its dies, by features that the emulator lacks
+        // for AMD, old kernels detect a core's threads, and all kernels detect dies, by features that the emulator lacks
         model.push_str(",vendor=GenuineIntel");
     }
     if spec.topology.dies > 1 {
-        // QEMU 11.1 ends, by an assertion, at a guest that reads all of leaf 0x1f, as Linux 7 does; caches tell of dies as well
+        // QEMU 11.1 dies by an assertion if a guest reads all of leaf 0x1f, as Linux 7 does; caches describe the dies as well
         model.push_str(",level=0x1e");
     }
     if spec.reproducible.is_some() {
@@ -140,8 +141,8 @@ fn memory(line: &mut Line, spec: &NodeSpec) {
 }
 
 fn kernel_line(spec: &NodeSpec, how: Execution) -> String {
-    // an emulated TSC is the host's: the guest's watchdog can only be wrong about it
-    // on a busy host it may not tick while the guest looks whether it does
+    // an emulated TSC is the host's, so the guest's clock watchdog can only be wrong about it
+    // on a busy host the timer may not tick while the guest checks it
     let mut words = vec!["console=ttyS0 quiet loglevel=4 panic=-1 no_timer_check".to_owned()];
     if how != Execution::Kvm {
         words.push("tsc=reliable".to_owned());
@@ -153,7 +154,7 @@ fn kernel_line(spec: &NodeSpec, how: Execution) -> String {
         words.push("nokaslr random.trust_cpu=off".to_owned());
     }
     if spec.systemd {
-        // no network to wait for, nobody to ask
+        // there is no network to wait for, and no person to ask
         words.push("tacet.systemd systemd.unit=multi-user.target systemd.firstboot=off".to_owned());
         words.push("systemd.mask=systemd-networkd-wait-online.service".to_owned());
     }
@@ -192,7 +193,7 @@ fn plugins(line: &mut Line, spec: &NodeSpec, log: &Path) {
     }
 }
 
-/// QEMU's option lists take a comma in a value when it is doubled.
+/// In a value of QEMU's option lists, a comma must be doubled.
 fn escaped(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Finds the emulator that a description asks for and what version it is.
+//! Finds the emulator that a description asks for, and its version.
 //!
 //! Owns nothing; provisioning owns the trees. `TACET_QEMU=/path/to/qemu-system-x86_64` replaces the standard one.
 
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::provision::{self, Foreign};
 use crate::spec::Emulator;
 
-/// A program to start, with the arguments that must come first.
+/// An emulator: its program, the arguments that must come first, its version.
 pub(crate) struct Qemu {
     foreign: Foreign,
     pub version: (u32, u32),
@@ -45,7 +45,7 @@ impl Qemu {
     /// The emulator as a command.
     pub fn command(&self) -> Command {
         let mut command = Command::new("setpriv");
-        // a test that is killed takes its nodes with it
+        // if a test is killed, its nodes are killed too
         command.args(["--pdeathsig", "KILL", "--"]).arg(&self.foreign.program).args(&self.foreign.leading);
         if self.foreign.modules.is_dir() {
             command.env("QEMU_MODULE_DIR", &self.foreign.modules);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! QEMU: which one, with which command line, as which process. Only this folder knows its options.
+//! QEMU: the choice of emulator, its command line, its process. Only this folder knows its options.
 
 pub(crate) mod accelerator;
 pub(crate) mod arguments;

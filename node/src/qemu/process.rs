@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A child process that is ended by its owner alone.
+//! A child process that only its owner kills.
 //!
-//! Owns the child: a keeper thread starts, waits for and kills it, so that no pid is ever signalled after it was
-//! reaped, and so that the parent-death signal is tied to a thread that lives as long as the child.
+//! A keeper thread starts the child, waits for it and kills it. So no pid is signalled after it was reaped, and the
+//! parent-death signal depends on a thread that lives as long as the child.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, OnPath, Result};
 
-/// How often the keeper looks at its child.
+/// How often the keeper checks its child.
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// A running child process. Dropping it kills it.
@@ -42,12 +42,12 @@ impl Process {
         }
     }
 
-    /// The process id, for tools that look at it from outside.
+    /// The process id, for tools that observe it from outside.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// How it ended, if it did.
+    /// Its exit status, if it has ended.
     pub fn status(&self) -> Option<ExitStatus> {
         self.ended.lock().ok().and_then(|status| *status)
     }

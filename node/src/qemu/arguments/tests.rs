@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What descriptions must become, without starting anything.
+//! The command lines that descriptions must give.
 
 use super::*;
 use crate::cache::Cache;
@@ -60,9 +60,9 @@ fn a_node_of_counted_time_keeps_its_disk() {
     spec.counted_time = true;
     let line = line_of(&spec, Execution::TcgSingle, (10, 0), vec![]);
     assert!(line.contains("-icount shift=0,align=off") && line.contains("virtio-blk"), "{line}");
-    // more CPUs than it starts, for the sake of equal turns
+    // more CPUs than the node starts, for equal turns
     assert!(line.contains("-smp 32,sockets=8,dies=1,cores=4,threads=1") && line.contains("nr_cpus=4"), "{line}");
-    // a timer that only makes them short
+    // a timer that only keeps turns short
     assert!(line.contains("-object filter-buffer,") && line.contains("interval=250 "), "{line}");
 }
 
