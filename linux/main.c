@@ -8,15 +8,18 @@
 #include <linux/rcupdate.h>
 
 #include "compat.h"
+#include "delegate/delegate.h"
+#include "doors/doors.h"
 #include "memory/memory.h"
 #include "tacet.h"
 
 static int __init tacet_init(void)
 {
-	int error = tacet_births_init();
+	int error = tacet_tracepoints_init();
 
 	if (error)
 		return error;
+	tacet_park_init();
 	tacet_workqueue = alloc_workqueue("tacet", WQ_UNBOUND, 0);
 	if (!tacet_workqueue)
 		return -ENOMEM;

@@ -246,15 +246,6 @@ unsigned int tacet_hosted_count(void);
 void tacet_hosted_wake_all(void);
 void tacet_for_each_hosted(void (*visit)(struct tacet_hosted *, void *), void *data);
 
-/* doors/device.c, doors/sysfs.c, doors/log.c: the doors */
-int tacet_control_init(void);
-void tacet_control_exit(void);
-int tacet_sysfs_init(void);
-void tacet_sysfs_exit(void);
-void tacet_sysfs_add(struct tacet_process *process);
-void tacet_sysfs_remove(struct tacet_process *process);
-int tacet_log_read(struct tacet_log_read *request);
-
 /* partition/partition.c: take, start, stop, give back. Control lock held. */
 int tacet_partition_up(struct tacet_up *request);
 int tacet_partition_down(struct tacet_down *request);
@@ -344,6 +335,9 @@ void tacet_recall(struct tacet_core *core, struct tacet_hosted *hosted);
 void tacet_recall_turn(struct tacet_core *core, struct tacet_hosted *hosted);
 irqreturn_t tacet_notified(int irq, void *core);
 
+/* border/clock.c: the watch only */
+void tacet_clock_tell(void);
+
 /* border/space.c */
 struct tacet_space *tacet_space_get(struct mm_struct *mm);	/* sleeps */
 void tacet_space_put(struct tacet_space *space);
@@ -356,92 +350,5 @@ struct tacet_space *tacet_space_find(struct mm_struct *mm);	/* RCU */
 int tacet_ask(enum tacet_ask kind, u64 first, u64 second);
 int tacet_ask_map(u64 number, u64 first, u64 pages);
 int tacet_ask_touch(u64 number, u64 page, bool write);
-
-/* process/counted.c */
-bool tacet_counted(struct task_struct *task);
-void tacet_counted_tell(struct tacet_hosted *hosted);
-
-/* process/placement.c: the first two under the hosted lock */
-struct tacet_core *tacet_place(const struct cpumask *cpus, const struct tacet_core *near);
-void tacet_leave_place(struct tacet_hosted *hosted);
-struct tacet_core *tacet_choose(struct tacet_hosted *hosted);
-int tacet_move(struct tacet_hosted *hosted, unsigned int cpu);
-void tacet_claim_turn(struct tacet_core *core, struct tacet_hosted *hosted);
-void tacet_count_turn(struct tacet_hosted *hosted, u64 user_tsc_before);
-void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus);
-
-/* process/order.c */
-struct tacet_order *tacet_order_new(const struct tacet_host_self *request,
-				    const struct cpumask *cpus);
-void tacet_order_put(struct tacet_order *order);
-struct tacet_order_place *tacet_order_next(struct tacet_order *order, const struct cpumask *cpus);
-
-/* process/profile.c */
-void tacet_profile_get(struct tacet_profile *profile);
-void tacet_profile_put(struct tacet_profile *profile);
-struct tacet_profile *tacet_profile_of_file(struct file *file);
-void tacet_profile_end(struct tacet_hosted *hosted);	/* hosted lock */
-int tacet_profile_read(struct file *file, struct tacet_profile_read *request);
-
-/* process/hosted.c: who is hosted */
-/* What a process is hosted with; of @order and @profile either may be NULL. */
-struct tacet_terms {
-	const struct cpumask *cpus;
-	u32 flags;			/* TACET_HOST_* */
-	struct tacet_order *order;
-	struct tacet_profile *profile;
-};
-int tacet_host(struct task_struct *task, struct task_struct *parent,
-	       const struct tacet_terms *terms, gfp_t gfp);
-bool tacet_begin(struct tacet_hosted *hosted);
-void tacet_end(struct tacet_hosted *hosted, bool drop);
-void tacet_forget(struct tacet_hosted *hosted);
-int tacet_host_self(struct file *file, const struct tacet_host_self *request);
-int tacet_decouple(pid_t pid, u32 cpu, u32 flags);
-int tacet_recouple(pid_t pid, u32 flags);
-void tacet_hosted_leave_all(void);
-void tacet_hosted_interrupt(struct mm_struct *mm);
-u64 tacet_hosted_root(struct mm_struct *mm);
-bool tacet_may_control(struct task_struct *task);
-
-/* process/births.c: tracepoints */
-int tacet_births_init(void);
-void tacet_births_exit(void);
-void tacet_births_enable(bool on);	/* control lock held */
-bool tacet_births_shared(void);
-
-/* delegate/delegate.c, delegate/local.c, delegate/futex.c, delegate/fault.c, delegate/view.c, delegate/paths.c, delegate/advice.c, delegate/rseq.c: the
- * thread's own context */
-bool tacet_looked_at(void);
-void tacet_local_prepare(struct tacet_hosted *hosted);
-void tacet_futex_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number);
-void tacet_futex_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result);
-void tacet_arm(struct tacet_hosted *hosted);
-void tacet_park(struct callback_head *work);
-void tacet_delegate_init(struct tacet_hosted *hosted);
-int tacet_fault(struct tacet_hosted *hosted, unsigned long address, u64 error);
-void tacet_populate(struct tacet_space *space);
-void tacet_view_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result);
-void tacet_paths_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
-void tacet_paths_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
-void tacet_advice_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
-void tacet_advice_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
-void tacet_rseq_enter(struct tacet_core *core);
-void tacet_rseq_abort(struct pt_regs *regs);
-
-/* delegate/sleep.c */
-void tacet_clock_tell(void);
-bool tacet_sleeps_for_a_time(const struct pt_regs *regs);
-void tacet_sleep_out(u64 left_ns);
-
-/* doors/status.c, process/watch.c */
-u64 tacet_user_ns(struct tacet_hosted *hosted);
-void tacet_charge(struct tacet_hosted *hosted);
-bool tacet_cpu_timer_due(struct task_struct *task);
-int tacet_list(struct tacet_list *request);
-int tacet_status(struct tacet_status *request);
-int tacet_cpu_status(struct tacet_cpu_status *request);
-void tacet_watch_start(void);
-void tacet_watch_stop(void);
 
 #endif

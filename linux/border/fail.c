@@ -12,6 +12,7 @@
 #include <linux/sched/signal.h>
 
 #include "compat.h"
+#include "process/process.h"
 #include "tacet.h"
 
 static const char *fail_reason;	/* written once, by whoever set `failed` */

@@ -3,7 +3,7 @@
  * Messages between Linux and the cores: posted contexts one way, returned ones
  * the other, and the two bells.
  *
- * Called by delegate/delegate.c (post, recall) and by a core's interrupt. The only lock
+ * Called by delegate/park.c (post, recall) and by a core's interrupt. The only lock
  * is the inbox lock of one core, taken by threads that live on that core. What
  * a core says is checked before it is used: an index that cannot be is the
  * core's terminal fault.

@@ -5,12 +5,13 @@
  * refuses on locked memory, becomes MADV_DONTNEED_LOCKED, the same without that
  * refusal. Allocators and language runtimes depend on it.
  *
- * Called by process/births.c around each call of a hosted thread: after tracers and
+ * Called by delegate/calls.c around each call of a hosted thread: after tracers and
  * seccomp filters have seen the call, before Linux reads its arguments.
  */
 #include <linux/mman.h>
 
 #include "compat.h"
+#include "delegate/delegate.h"
 #include "tacet.h"
 
 /* The call is madvise(). RCU read section: somebody may be recoupling us. */

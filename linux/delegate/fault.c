@@ -14,6 +14,7 @@
 #include <asm/trap_pf.h>
 
 #include "compat.h"
+#include "delegate/delegate.h"
 #include "memory/memory.h"
 #include "tacet.h"
 

@@ -3,7 +3,7 @@
  * Private futexes of an address space whose threads wait partly on Linux and
  * partly on cores. The other end is kernel/core/src/syscall/futex.rs.
  *
- * Called by process/births.c at the beginning and the end of every task's futex calls;
+ * Called by delegate/calls.c at the beginning and the end of every task's futex calls;
  * may not sleep. Before a wait on Linux the space's counter says so, and a core
  * that wakes there forwards its call. After a wake-up on Linux a core wakes the
  * rest. Either side changes its books before it looks at the other's.
@@ -14,6 +14,7 @@
 #include <asm/unistd.h>
 
 #include "compat.h"
+#include "delegate/delegate.h"
 #include "tacet.h"
 
 #define WAKE_PATIENCE_NS (20 * NSEC_PER_SEC)

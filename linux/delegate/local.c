@@ -3,7 +3,7 @@
  * What a core is told with a thread so that it can answer calls itself, and when
  * it may: not for a thread whose calls somebody watches, filters or redirects.
  *
- * Called by delegate/delegate.c in the thread's own context, before it is posted. Must
+ * Called by delegate/park.c in the thread's own context, before it is posted. Must
  * never tell what could change before the thread is back on Linux, unless the
  * change calls the thread back.
  */
@@ -11,6 +11,7 @@
 #include <linux/thread_info.h>
 
 #include "compat.h"
+#include "delegate/delegate.h"
 #include "memory/memory.h"
 #include "tacet.h"
 
@@ -18,7 +19,7 @@
  * and is to see those of hosted threads too. Our own probes aside. */
 bool tacet_looked_at(void)
 {
-	return READ_ONCE(current->ptrace) || tacet_births_shared() ||
+	return READ_ONCE(current->ptrace) || tacet_tracepoints_shared() ||
 	       READ_ONCE(current_thread_info()->syscall_work) & ~SYSCALL_WORK_SYSCALL_TRACEPOINT;
 }
 

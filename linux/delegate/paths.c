@@ -10,8 +10,8 @@
  *	/proc/self/maps has one mapping for all that the process has of the partition's
  *	memory; /proc/tacet/maps has what is there (memory/maps.c).
  *
- * Called by delegate/delegate.c in the thread's own context, before Linux executes the
- * call; undone at the call's end by process/births.c. The path lies in a page of the
+ * Called by delegate/park.c in the thread's own context, before Linux executes the
+ * call; undone at the call's end by delegate/calls.c. The path lies in a page of the
  * program's own memory, made at the first need and checked at each use: a
  * program that writes there harms only itself.
  */
@@ -20,6 +20,7 @@
 #include <asm/unistd.h>
 
 #include "compat.h"
+#include "delegate/delegate.h"
 #include "memory/memory.h"
 #include "tacet.h"
 

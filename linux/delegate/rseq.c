@@ -11,6 +11,7 @@
 #include <uapi/linux/rseq.h>
 
 #include "compat.h"
+#include "delegate/delegate.h"
 #include "tacet.h"
 
 /* About to be posted to @core. */

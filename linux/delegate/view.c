@@ -11,6 +11,8 @@
 #include <asm/unistd.h>
 
 #include "compat.h"
+#include "delegate/delegate.h"
+#include "process/process.h"
 #include "tacet.h"
 
 /* The hosted thread that @pid names in the caller's namespace (0: itself). RCU. */

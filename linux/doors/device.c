@@ -14,6 +14,8 @@
 #include <linux/uaccess.h>
 
 #include "compat.h"
+#include "doors/doors.h"
+#include "process/process.h"
 #include "tacet.h"
 
 union request {

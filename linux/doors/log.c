@@ -9,6 +9,7 @@
 #include <asm/tsc.h>
 
 #include "compat.h"
+#include "doors/doors.h"
 #include "tacet.h"
 
 /* The core writes records at any time. False: this one has been overwritten. */

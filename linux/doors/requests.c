@@ -4,37 +4,18 @@
  *
  * Checks who asks and for whom; then process/hosted.c does it. Process context.
  */
-#include <linux/cred.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 
 #include "compat.h"
+#include "delegate/delegate.h"
+#include "doors/doors.h"
+#include "process/process.h"
 #include "tacet.h"
 
 #define LEAVE_PATIENCE_MS 30000
-
-/* As for attaching a tracer, without the security modules' part: the same user
- * in every respect and a process that may be looked into, or CAP_SYS_PTRACE. */
-bool tacet_may_control(struct task_struct *task)
-{
-	const struct cred *mine = current_cred(), *theirs;
-	bool same;
-
-	if (capable(CAP_SYS_PTRACE))
-		return true;
-	rcu_read_lock();
-	theirs = __task_cred(task);
-	same = uid_eq(mine->uid, theirs->euid) && uid_eq(mine->uid, theirs->suid) &&
-	       uid_eq(mine->uid, theirs->uid) && gid_eq(mine->gid, theirs->egid) &&
-	       gid_eq(mine->gid, theirs->sgid) && gid_eq(mine->gid, theirs->gid);
-	task_lock(task);
-	same = same && tacet_dumpable(task);
-	task_unlock(task);
-	rcu_read_unlock();
-	return same;
-}
 
 static bool can_be_hosted(struct task_struct *task)
 {
@@ -103,7 +84,7 @@ int tacet_host_self(struct file *file, const struct tacet_host_self *request)
 	terms.cpus = cpus;
 	error = error ?: fill_terms(&terms, file, request);
 	if (!error) {
-		tacet_births_enable(true);
+		tacet_tracepoints_enable(true);
 		error = tacet_host(current, NULL, &terms, GFP_KERNEL);
 		tacet_order_put(terms.order);
 		tacet_profile_put(terms.profile);
@@ -187,7 +168,7 @@ int tacet_decouple(pid_t pid, u32 cpu, u32 flags)
 	else if (cpu != TACET_ANY_CPU && !tacet_core_of(cpu))
 		error = -EINVAL;
 	else {
-		tacet_births_enable(true);
+		tacet_tracepoints_enable(true);
 		if (flags & TACET_DECOUPLE_THREAD)
 			error = decouple_thread(task, cpu, host_flags);
 		else

@@ -17,6 +17,8 @@
 #include <linux/sysfs.h>
 
 #include "compat.h"
+#include "doors/doors.h"
+#include "process/process.h"
 #include "tacet.h"
 
 static struct kobject *root;
@@ -169,7 +171,7 @@ static void add_directory(struct tacet_process *process)
  * A process has come. Sleeps; the process is held by the caller's thread. If it
  * was here a moment ago its old directory may still be there: that goes first.
  */
-void tacet_sysfs_add(struct tacet_process *process)
+static void process_came(struct tacet_process *process)
 {
 	unsigned int tries;
 
@@ -184,7 +186,7 @@ void tacet_sysfs_add(struct tacet_process *process)
 }
 
 /* The last thread of it has gone. Sleeps. */
-void tacet_sysfs_remove(struct tacet_process *process)
+static void process_gone(struct tacet_process *process)
 {
 	struct directory *directory;
 
@@ -198,10 +200,16 @@ void tacet_sysfs_remove(struct tacet_process *process)
 	kobject_put(&directory->kobject);
 }
 
+static const struct tacet_process_operations process_operations = {
+	.came = process_came,
+	.gone = process_gone,
+};
+
 int tacet_sysfs_init(void)
 {
 	int error;
 
+	tacet_process_register(&process_operations);
 	root = kobject_create_and_add("tacet", kernel_kobj);
 	if (!root)
 		return -ENOMEM;

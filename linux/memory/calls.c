@@ -3,7 +3,7 @@
  * Calls and faults of hosted threads that concern their process's range and come to
  * Linux all the same: what has to be done first.
  *
- * Called by delegate/delegate.c and delegate/fault.c in the thread's own context. A call that Linux
+ * Called by delegate/park.c and delegate/fault.c in the thread's own context. A call that Linux
  * performs never sees part of a range as anything but mapped memory: one that is
  * about the mapping itself finds ordinary memory there instead (memory/leave.c).
  */
@@ -195,12 +195,12 @@ bool tacet_range_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 
 /* Before the thread goes to a core: whose calls all go to Linux, has Linux's memory, and so has whom somebody else has
  * limited. */
-void tacet_range_before_post(struct tacet_hosted *hosted)
+void tacet_range_before_post(struct tacet_hosted *hosted, bool looked_at)
 {
 	struct tacet_range *range = hosted->space->range;
 
 	if (range && READ_ONCE(range->state) != TACET_RANGE_HANDED_OVER &&
-	    (tacet_looked_at() || !tacet_range_unlimited()))
+	    (looked_at || !tacet_range_unlimited()))
 		tacet_range_leave(range);
 }
 

@@ -4,7 +4,7 @@
  * that the file has all of its memory (memory/leave.c). Linux leaves the range's mapping
  * out of core files: most of it was never touched, and a dump looks at every page.
  *
- * Called by delegate/delegate.c in the thread's own context. The signal itself stays Linux's.
+ * Called by delegate/park.c in the thread's own context. The signal itself stays Linux's.
  */
 #include <linux/resource.h>
 #include <linux/sched/signal.h>

@@ -6,7 +6,7 @@
  * its file, just below. Its loader and the program itself learn of the new place as of
  * any other, by the auxiliary vector.
  *
- * Called by delegate/delegate.c in the thread's own context, where no instruction of the program
+ * Called by delegate/park.c in the thread's own context, where no instruction of the program
  * was executed yet and nobody else has its memory. Whatever fails leaves the program
  * where Linux put it.
  */

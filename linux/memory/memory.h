@@ -146,7 +146,7 @@ void tacet_kept_exit(void);
 
 /* memory/calls.c: the thread's own context */
 bool tacet_range_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
-void tacet_range_before_post(struct tacet_hosted *hosted);
+void tacet_range_before_post(struct tacet_hosted *hosted, bool looked_at);
 void tacet_range_signal(unsigned long address, u64 error);
 int tacet_range_fault(struct tacet_hosted *hosted, unsigned long address, u64 error);
 

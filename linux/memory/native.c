@@ -5,7 +5,7 @@
  * process's range is a core's to do (memory/calls.c), so the call is made to fail at once,
  * by an argument that cannot be, and the thread makes it again: on the core.
  *
- * Called by process/births.c around each call of a hosted thread: before Linux reads the
+ * Called by delegate/calls.c around each call of a hosted thread: before Linux reads the
  * arguments, and when they are the program's again to see.
  */
 #include <uapi/linux/sched.h>

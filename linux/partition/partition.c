@@ -11,7 +11,9 @@
 #include <linux/delay.h>
 
 #include "compat.h"
+#include "delegate/delegate.h"
 #include "memory/memory.h"
+#include "process/process.h"
 #include "tacet.h"
 
 #define HALT_PATIENCE_NS (5 * NSEC_PER_SEC)
@@ -232,7 +234,7 @@ static int recouple_all(void)
 void tacet_partition_end(enum tacet_partition_state after)
 {
 	tacet_watch_stop();
-	tacet_births_enable(false);
+	tacet_tracepoints_enable(false);
 	tacet_space_settle();
 	give_back(ARRAY_SIZE(steps) - 1);
 	WRITE_ONCE(tacet_partition.state, after);

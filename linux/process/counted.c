@@ -4,12 +4,13 @@
  * Linux, where they count. A core's counters are not Linux's to program, and what it
  * counts for the proxy is not the program's.
  *
- * Called by delegate/delegate.c before a thread is posted, and by the watch for who got events
+ * Called by delegate/park.c before a thread is posted, and by the watch for who got events
  * while it computes. Any context.
  */
 #include <linux/rcupdate.h>
 
 #include "compat.h"
+#include "process/process.h"
 #include "tacet.h"
 
 /* Whether @task has any, breakpoints of ptrace among them. What counts on a whole CPU is

@@ -18,26 +18,8 @@
 
 #include "compat.h"
 #include "memory/memory.h"
+#include "process/process.h"
 #include "tacet.h"
-
-static LIST_HEAD(processes);	/* hosted lock */
-
-static void release_process(struct tacet_process *process)
-{
-	tacet_order_put(process->order);
-	tacet_profile_put(process->profile);
-	put_pid(process->tgid);
-	kfree(process);
-}
-
-static void free_process(struct work_struct *work)
-{
-	struct tacet_process *process = container_of(work, struct tacet_process, free);
-
-	tacet_sysfs_remove(process);
-	synchronize_rcu();
-	release_process(process);
-}
 
 /* Under the hosted lock. */
 static int take_context(struct tacet_hosted *hosted)
@@ -54,36 +36,6 @@ static int take_context(struct tacet_hosted *hosted)
 		return 0;
 	}
 	return -ENOSPC;
-}
-
-/* Under the hosted lock. */
-static struct tacet_process *process_of(struct pid *tgid)
-{
-	struct tacet_process *process;
-
-	list_for_each_entry(process, &processes, link)
-		if (process->tgid == tgid)
-			return process;
-	return NULL;
-}
-
-static struct tacet_process *new_process(struct task_struct *task,
-					 const struct tacet_terms *terms, gfp_t gfp)
-{
-	struct tacet_process *process = kzalloc(sizeof(*process), gfp);
-
-	if (!process)
-		return NULL;
-	process->tgid = get_task_pid(task, PIDTYPE_TGID);
-	process->flags = terms->flags;
-	if (terms->order)
-		kref_get(&terms->order->references);
-	process->order = terms->order;
-	tacet_profile_get(terms->profile);
-	process->profile = terms->profile;
-	cpumask_copy(&process->cpus, terms->cpus);
-	INIT_WORK(&process->free, free_process);
-	return process;
 }
 
 /* Where it goes first, and may go. As on Linux, a thread inherits where it may run from
@@ -110,7 +62,7 @@ static int place(struct tacet_hosted *hosted, const struct tacet_process *proces
 static int link(struct tacet_hosted *hosted, struct tacet_process *spare,
 		struct tacet_hosted *relative, bool *spare_used)
 {
-	struct tacet_process *process = process_of(task_tgid(hosted->task));
+	struct tacet_process *process = tacet_process_of(task_tgid(hosted->task));
 	int error;
 
 	if (READ_ONCE(tacet_partition.state) != TACET_PARTITION_UP || tacet_partition.failed)
@@ -123,11 +75,10 @@ static int link(struct tacet_hosted *hosted, struct tacet_process *spare,
 	if (error)
 		return error;
 	if (process == spare) {
-		list_add(&process->link, &processes);
+		tacet_process_enter(process);
 		*spare_used = true;
 	}
-	process->threads++;
-	hosted->process = process;
+	tacet_process_join(process, hosted);
 	hosted->core->threads++;
 	if (hosted->place)
 		hosted->place->threads++;
@@ -162,8 +113,8 @@ int tacet_host(struct task_struct *task, struct task_struct *parent,
 
 	if (!hosted)
 		return -ENOMEM;
-	tacet_delegate_init(hosted);
-	spare = new_process(task, terms, gfp);
+	tacet_arm_init(hosted);
+	spare = tacet_process_new(task, terms, gfp);
 	if (!spare) {
 		tacet_hosted_put(hosted);
 		return -ENOMEM;
@@ -173,7 +124,7 @@ int tacet_host(struct task_struct *task, struct task_struct *parent,
 	error = link(hosted, spare, relative, &spare_used);
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 	if (!spare_used)
-		release_process(spare);
+		tacet_process_discard(spare);
 	if (!error)
 		announce(hosted);
 	tacet_hosted_put(hosted);
@@ -183,10 +134,9 @@ int tacet_host(struct task_struct *task, struct task_struct *parent,
 /* Nobody finds it any more; its context is free. Not while it is posted. */
 static void unlink(struct tacet_hosted *hosted)
 {
-	struct tacet_process *process = hosted->process;
+	struct tacet_process *process;
 	struct tacet_space *space;
 	unsigned long irq;
-	bool last;
 
 	tacet_range_forked(hosted);
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
@@ -194,10 +144,7 @@ static void unlink(struct tacet_hosted *hosted)
 	rcu_assign_pointer(tacet_partition.owners[hosted->number], NULL);
 	tacet_leave_place(hosted);
 	tacet_profile_end(hosted);
-	last = --process->threads == 0;
-	if (last)
-		list_del(&process->link);
-	hosted->process = NULL;
+	process = tacet_process_leave(hosted);
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 
 	space = hosted->space;
@@ -211,10 +158,9 @@ static void unlink(struct tacet_hosted *hosted)
 	WRITE_ONCE(hosted->space_root, 0);
 	if (space)
 		tacet_space_put(space);
-	if (last)
-		queue_work(tacet_workqueue, &process->free);
-	if (cancel_delayed_work(&hosted->rearm))
-		tacet_hosted_put(hosted);
+	if (process)
+		tacet_process_end(process);
+	tacet_disarm(hosted);
 	tacet_hosted_leave(hosted);
 }
 
@@ -283,65 +229,4 @@ static void leave_one(struct tacet_hosted *hosted, void *data)
 void tacet_hosted_leave_all(void)
 {
 	tacet_for_each_hosted(leave_one, NULL);
-}
-
-static bool stays(const struct tacet_hosted *hosted, const void *mm)
-{
-	const struct tacet_context *context = hosted->context;
-
-	return hosted->space_mm == mm &&
-	       smp_load_acquire(&context->state) == TACET_CONTEXT_POSTED;
-}
-
-static void recall_one(struct tacet_hosted *hosted, void *mm)
-{
-	struct tacet_core *core = tacet_core_of(READ_ONCE(hosted->context->cpu));
-
-	if (core && stays(hosted, mm))
-		tacet_recall(core, hosted);
-}
-
-/* The next stay begins with recall cleared. */
-static void await_one(struct tacet_hosted *hosted, void *mm)
-{
-	u64 start = ktime_get_mono_fast_ns();
-
-	while (stays(hosted, mm) && READ_ONCE(hosted->context->recall) &&
-	       !READ_ONCE(tacet_partition.failed)) {
-		if (ktime_get_mono_fast_ns() - start > 20 * NSEC_PER_SEC)
-			tacet_partition_fail("a core does not give a thread back");
-		cpu_relax();
-	}
-}
-
-/* Every hosted thread of @mm that its core has comes back once: that ends its
- * restartable sequence, and it is posted anew with what holds then. Done when this
- * returns. Any context. */
-void tacet_hosted_interrupt(struct mm_struct *mm)
-{
-	tacet_for_each_hosted(recall_one, mm);
-	tacet_for_each_hosted(await_one, mm);
-}
-
-struct root_query {
-	struct mm_struct *mm;
-	u64 root;
-};
-
-static void find_root(struct tacet_hosted *hosted, void *data)
-{
-	struct root_query *query = data;
-	u64 root = READ_ONCE(hosted->space_root);
-
-	if (hosted->space_mm == query->mm && root)
-		query->root = root;
-}
-
-/* The root of @mm on the cores, 0 if no thread of it is hosted. */
-u64 tacet_hosted_root(struct mm_struct *mm)
-{
-	struct root_query query = { .mm = mm };
-
-	tacet_for_each_hosted(find_root, &query);
-	return query.root;
 }

@@ -8,6 +8,7 @@
  */
 #include <linux/slab.h>
 
+#include "process/process.h"
 #include "tacet.h"
 
 /* From a request that has been found to be in order. ERR_PTR: an argument, memory. */

@@ -16,6 +16,7 @@
 #include <asm/tsc.h>
 
 #include "compat.h"
+#include "process/process.h"
 #include "tacet.h"
 
 #define ENTRIES 4096u

@@ -15,6 +15,7 @@
  * somebody has begun to count.
  */
 #include "compat.h"
+#include "process/process.h"
 #include "tacet.h"
 
 #define PERIOD (HZ / 10 ?: 1)

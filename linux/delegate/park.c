@@ -9,7 +9,7 @@
  * take an exception the callback puts the registers back and returns: the task
  * executes the program's own instruction natively, so that seccomp, audit,
  * ptrace, restarts and signal frames are Linux's own. The end of the call
- * (process/births.c) queues the callback again.
+ * (delegate/calls.c) queues the callback again.
  */
 #include <linux/errno.h>
 #include <linux/resume_user_mode.h>
@@ -19,7 +19,9 @@
 #include <asm/unistd.h>
 
 #include "compat.h"
+#include "delegate/delegate.h"
 #include "memory/memory.h"
+#include "process/process.h"
 #include "tacet.h"
 
 #define RETURN_PATIENCE_NS (20 * NSEC_PER_SEC)
@@ -32,38 +34,6 @@ enum outcome {
 	OUTCOME_TICK,		/* the same, after a tick has found it on Linux */
 	OUTCOME_DROP,		/* to Linux, for good */
 };
-
-/* Queues the callback; any context, any task; the caller holds a reference or is
- * in an RCU read section. */
-void tacet_arm(struct tacet_hosted *hosted)
-{
-	if (atomic_xchg(&hosted->park_queued, 1))
-		return;
-	if (!kref_get_unless_zero(&hosted->references))
-		return;
-	init_task_work(&hosted->park, tacet_park);
-	if (task_work_add(hosted->task, &hosted->park, TWA_RESUME)) {
-		atomic_set(&hosted->park_queued, 0);
-		tacet_hosted_put(hosted);
-	}
-}
-
-static void rearm(struct work_struct *work)
-{
-	struct tacet_hosted *hosted = container_of(work, struct tacet_hosted, rearm.work);
-
-	if (!READ_ONCE(hosted->unlinked))
-		tacet_arm(hosted);
-	tacet_hosted_put(hosted);
-}
-
-/* Queues the callback @ticks from now: from inside it, it cannot be queued. */
-static void arm_soon(struct tacet_hosted *hosted, unsigned int ticks)
-{
-	kref_get(&hosted->references);
-	if (!queue_delayed_work(tacet_workqueue, &hosted->rearm, ticks))
-		tacet_hosted_put(hosted);
-}
 
 /* Makes sure that the cores know the current address space. */
 static int enter_space(struct tacet_hosted *hosted)
@@ -337,7 +307,7 @@ static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 		if (hosted->process->flags & TACET_HOST_POPULATE)
 			tacet_populate(hosted->space);
 	}
-	tacet_range_before_post(hosted);
+	tacet_range_before_post(hosted, tacet_looked_at());
 	return run(hosted, regs);
 }
 
@@ -354,7 +324,7 @@ static bool others_first(struct tacet_hosted *hosted, struct callback_head *work
 }
 
 /* The thread's own context, about to return to user mode; sleeps. */
-void tacet_park(struct callback_head *work)
+static void park(struct callback_head *work)
 {
 	struct tacet_hosted *hosted = container_of(work, struct tacet_hosted, park);
 	struct pt_regs *regs = task_pt_regs(current);
@@ -367,15 +337,15 @@ void tacet_park(struct callback_head *work)
 	if (tacet_begin(hosted)) {
 		outcome = at_boundary(hosted, regs);
 		if (outcome == OUTCOME_AGAIN)
-			tacet_sysfs_add(hosted->process);
+			tacet_process_announce(hosted->process);
 		while (outcome == OUTCOME_AGAIN)
 			outcome = step(hosted, regs);
 		if (outcome == OUTCOME_SOON) {
 			hosted->memory_due = false;	/* it runs before it asks again */
-			arm_soon(hosted, 1);
+			tacet_arm_soon(hosted, 1);
 		}
 		if (outcome == OUTCOME_TICK)
-			arm_soon(hosted, 3);
+			tacet_arm_soon(hosted, 3);
 		if (outcome == OUTCOME_DROP || READ_ONCE(hosted->leaving) ||
 		    tacet_native_for_long(hosted))
 			tacet_range_leave_mine();	/* it goes on without us: so does that */
@@ -386,8 +356,7 @@ void tacet_park(struct callback_head *work)
 	tacet_hosted_put(hosted);
 }
 
-/* For a new hosted thread. */
-void tacet_delegate_init(struct tacet_hosted *hosted)
+void tacet_park_init(void)
 {
-	INIT_DELAYED_WORK(&hosted->rearm, rearm);
+	tacet_arm_register(park);
 }

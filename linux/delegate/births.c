@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Births and deaths of hosted threads: what happens at fork, at exec and at exit.
+ *
+ * Called through delegate/tracepoints.c in the task's context; may not sleep. Most tasks
+ * are not hosted: that is asked first.
+ */
+#include <linux/ratelimit.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/task.h>
+
+#include "compat.h"
+#include "delegate/delegate.h"
+#include "memory/memory.h"
+#include "process/process.h"
+#include "tacet.h"
+
+static DEFINE_RATELIMIT_STATE(refusals, 5 * HZ, 3);
+
+/*
+ * A child that runs on Linux, or whose copy failed, does not keep a range of its own;
+ * nor does a process one of whose threads runs on Linux. RCU.
+ */
+static void memory_of_child(struct task_struct *parent, struct task_struct *child)
+{
+	struct tacet_range *range = child->mm ? tacet_range_find(child->mm) : NULL;
+
+	if (!range || (tacet_hosted_of(child) && !READ_ONCE(range->lost)))
+		return;
+	if (child->mm != parent->mm)
+		tacet_range_leave_soon(range, child);
+	else if (child->tgid == parent->tgid)
+		tacet_range_leave_elsewhere(range, child);
+}
+
+/* A child exists and has not run yet. */
+void tacet_on_fork(void *data, struct task_struct *parent, struct task_struct *child)
+{
+	struct tacet_hosted *hosted;
+	struct tacet_process *process;
+	bool thread = child->tgid == parent->tgid;
+
+	if (child->flags & (PF_KTHREAD | PF_IO_WORKER))
+		return;
+	rcu_read_lock();
+	hosted = tacet_hosted_of(parent);
+	if (hosted)
+		tacet_range_forked(hosted);
+	process = hosted ? READ_ONCE(hosted->process) : NULL;
+	if (process && !READ_ONCE(hosted->leaving) && (thread || process->flags & TACET_HOST_FOLLOW)) {
+		struct tacet_terms terms = {
+			.cpus = &process->cpus,
+			.flags = process->flags,
+			.order = process->order,
+			.profile = process->profile,
+		};
+		int error = tacet_host(child, parent, &terms, GFP_ATOMIC);
+
+		/* -EALREADY: somebody decoupled it by name already */
+		if (error && error != -EALREADY && __ratelimit(&refusals))
+			tacet_report(TACET_LOG_WARNING, "thread %d stays on Linux: no room on the partition (error %d)",
+				     child->pid, error);
+	}
+	memory_of_child(parent, child);
+	rcu_read_unlock();
+}
+
+/* A new program begins in this task. */
+void tacet_on_exec(void *data, struct task_struct *task, pid_t old_pid, struct linux_binprm *program)
+{
+	struct tacet_hosted *hosted;
+
+	rcu_read_lock();
+	hosted = tacet_hosted_of(task);
+	if (hosted)
+		hosted->executed = hosted->memory_due = true;	/* the end of the call parks it */
+	rcu_read_unlock();
+}
+
+/* A task ends; it is not inside tacet_park(). */
+static void forget_exiting(struct task_struct *task)
+{
+	struct tacet_hosted *hosted = tacet_hosted_get(task);
+
+	if (!hosted)
+		return;
+	tacet_charge(hosted);
+	tacet_forget(hosted);
+	tacet_hosted_put(hosted);
+}
+
+void tacet_on_exit(void *data, struct task_struct *task)
+{
+	forget_exiting(task);
+}
+
+/* Later kernels pass whether it is the group's last. */
+void tacet_on_exit_group(void *data, struct task_struct *task, bool last)
+{
+	forget_exiting(task);
+}

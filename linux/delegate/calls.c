@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Calls and signals of hosted threads on Linux: what happens before and after each.
+ *
+ * Called through delegate/tracepoints.c in the task's context; may not sleep. A few calls of
+ * tasks that are not hosted matter too: those that change what holds for hosted threads.
+ */
+#include <linux/membarrier.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/task.h>
+#include <linux/seccomp.h>
+#include <asm/syscall.h>
+#include <asm/unistd.h>
+
+#include "compat.h"
+#include "delegate/delegate.h"
+#include "memory/memory.h"
+#include "process/process.h"
+#include "tacet.h"
+
+/* The process has registered for MEMBARRIER_CMD_GLOBAL_EXPEDITED. */
+static bool expects_barriers(struct task_struct *task)
+{
+	bool expects;
+
+	task_lock(task);
+	expects = task->mm && atomic_read(&task->mm->membarrier_state) &
+			      MEMBARRIER_STATE_GLOBAL_EXPEDITED;
+	task_unlock(task);
+	return expects;
+}
+
+static void barrier_if_expected(struct tacet_hosted *hosted, void *last_root)
+{
+	u64 root = READ_ONCE(hosted->space_root), *last = last_root;
+
+	if (root && root != *last && expects_barriers(hosted->task)) {
+		tacet_flush_cores(root);
+		*last = root;
+	}
+}
+
+/* A barrier that Linux has just made on its own CPUs. */
+static void barrier_elsewhere(struct pt_regs *regs)
+{
+	u64 root = 0;
+
+	switch ((int)regs->di) {
+	case MEMBARRIER_CMD_GLOBAL:
+		tacet_flush_cores(0);
+		break;
+	case MEMBARRIER_CMD_GLOBAL_EXPEDITED:
+		tacet_for_each_hosted(barrier_if_expected, &root);
+		break;
+	case MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ:
+		tacet_hosted_interrupt(current->mm);
+		fallthrough;
+	case MEMBARRIER_CMD_PRIVATE_EXPEDITED:
+	case MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE:
+		root = tacet_hosted_root(current->mm);
+		if (root)
+			tacet_flush_cores(root);
+		break;
+	}
+}
+
+/* A filter for all threads of the process: from here on none answers itself. */
+static void filter_elsewhere(const struct pt_regs *regs)
+{
+	if (regs->di == SECCOMP_SET_MODE_FILTER && regs->si & SECCOMP_FILTER_FLAG_TSYNC)
+		tacet_hosted_interrupt(current->mm);
+}
+
+/* The thread calls exit(): its place is free before anybody who waits for its end can
+ * make another thread. */
+static void give_place(struct tacet_hosted *hosted)
+{
+	unsigned long irq;
+
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	if (hosted->process)
+		tacet_leave_place(hosted);
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+}
+
+/* A system call is about to be executed. */
+void tacet_on_call_enter(void *data, struct pt_regs *regs, long number)
+{
+	struct tacet_hosted *hosted;
+
+	rcu_read_lock();
+	hosted = tacet_hosted_of(current);
+	tacet_futex_before_call(hosted, regs, number);
+	if (hosted) {
+		hosted->call = TACET_CALL_BEGUN;
+		tacet_native_before_call(hosted, regs, number);
+		if (number == __NR_madvise)
+			tacet_advice_before_call(hosted, regs);
+		if (number == __NR_exit && !in_ia32_syscall())
+			give_place(hosted);
+	}
+	rcu_read_unlock();
+}
+
+/* A system call is done; @result is what the program will see. */
+void tacet_on_call_exit(void *data, struct pt_regs *regs, long result)
+{
+	struct tacet_hosted *hosted;
+
+	if (regs->orig_ax == __NR_membarrier && !result && current->mm)
+		barrier_elsewhere(regs);
+	if (regs->orig_ax == __NR_seccomp && !result && current->mm)
+		filter_elsewhere(regs);
+	rcu_read_lock();
+	hosted = tacet_hosted_of(current);
+	tacet_futex_after_call(hosted, regs, result);
+	if (hosted) {
+		tacet_paths_after_call(hosted, regs);
+		tacet_advice_after_call(hosted, regs);
+		tacet_native_after_call(hosted, regs);
+		tacet_view_after_call(hosted, regs, result);
+		hosted->call = TACET_CALL_DONE;
+		tacet_range_forked(hosted);
+		tacet_arm(hosted);
+	}
+	rcu_read_unlock();
+}
+
+/* A signal is about to be delivered: its handler runs on the core. */
+void tacet_on_signal(void *data, int signal, struct kernel_siginfo *info, struct k_sigaction *action)
+{
+	struct tacet_hosted *hosted;
+
+	rcu_read_lock();
+	hosted = tacet_hosted_of(current);
+	if (hosted)
+		tacet_arm(hosted);
+	rcu_read_unlock();
+}

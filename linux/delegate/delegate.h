@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a hosted thread does on Linux. Most of it runs in the thread's own context and is
+ * entered from Linux, not from the rest of the module.
+ */
+#ifndef TACET_DELEGATE_DELEGATE_H
+#define TACET_DELEGATE_DELEGATE_H
+
+#include "tacet.h"
+
+struct kernel_siginfo;
+struct k_sigaction;
+struct linux_binprm;
+
+/* delegate/tracepoints.c */
+int tacet_tracepoints_init(void);
+void tacet_tracepoints_enable(bool on);	/* control lock held; sleeps */
+bool tacet_tracepoints_shared(void);
+
+/* delegate/calls.c, delegate/births.c: probes; do not sleep */
+void tacet_on_call_enter(void *data, struct pt_regs *regs, long number);
+void tacet_on_call_exit(void *data, struct pt_regs *regs, long result);
+void tacet_on_signal(void *data, int signal, struct kernel_siginfo *info, struct k_sigaction *action);
+void tacet_on_fork(void *data, struct task_struct *parent, struct task_struct *child);
+void tacet_on_exec(void *data, struct task_struct *task, pid_t old_pid, struct linux_binprm *program);
+void tacet_on_exit(void *data, struct task_struct *task);
+void tacet_on_exit_group(void *data, struct task_struct *task, bool last);
+
+/* delegate/park.c */
+void tacet_park_init(void);
+
+/* delegate/local.c */
+bool tacet_looked_at(void);
+void tacet_local_prepare(struct tacet_hosted *hosted);
+
+/* delegate/fault.c: sleep */
+int tacet_fault(struct tacet_hosted *hosted, unsigned long address, u64 error);
+void tacet_populate(struct tacet_space *space);
+
+/* delegate/rseq.c: sleep */
+void tacet_rseq_enter(struct tacet_core *core);
+void tacet_rseq_abort(struct pt_regs *regs);
+
+/* delegate/sleep.c: sleep */
+bool tacet_sleeps_for_a_time(const struct pt_regs *regs);
+void tacet_sleep_out(u64 left_ns);
+
+/* delegate/paths.c: the first one sleeps */
+void tacet_paths_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
+void tacet_paths_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
+
+/* delegate/futex.c, delegate/advice.c, delegate/view.c: around a call on Linux; do not sleep; RCU */
+void tacet_futex_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number);
+void tacet_futex_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result);
+void tacet_advice_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
+void tacet_advice_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
+void tacet_view_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result);
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The tracepoints through which hosted threads are seen on Linux.
+ *
+ * Probes are on only while something is hosted: those on system calls put every task's
+ * calls on Linux's slower path. They run in the task's context and may not sleep.
+ */
+#include <linux/tracepoint.h>
+
+#include "compat.h"
+#include "delegate/delegate.h"
+#include "tacet.h"
+
+static bool enabled;	/* control lock */
+
+/* The first two are the calls'. */
+static struct tracepoint_probe {
+	const char *name;
+	void *probe;
+	struct tracepoint *point;
+} probes[] = {
+	{ "sys_enter", tacet_on_call_enter },
+	{ "sys_exit", tacet_on_call_exit },
+	{ "signal_deliver", tacet_on_signal },
+	{ "sched_process_fork", tacet_on_fork },
+	{ "sched_process_exec", tacet_on_exec },
+	{ "sched_process_exit", TACET_EXIT_HAS_GROUP ? (void *)tacet_on_exit_group : (void *)tacet_on_exit },
+};
+
+static void find(struct tracepoint *point, void *data)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		if (!strcmp(point->name, probes[i].name))
+			probes[i].point = point;
+}
+
+/* Whether others watch the system calls too. */
+bool tacet_tracepoints_shared(void)
+{
+	const struct tracepoint_func *functions;
+	bool shared = false;
+	unsigned int i;
+
+	preempt_disable();
+	for (i = 0; i < 2; i++) {
+		functions = rcu_dereference_raw(probes[i].point->funcs);
+		shared |= functions && functions[0].func && functions[1].func;
+	}
+	preempt_enable();
+	return shared;
+}
+
+/* -ENOENT, with a message, if the kernel lacks one of the tracepoints. */
+int tacet_tracepoints_init(void)
+{
+	unsigned int i;
+
+	for_each_kernel_tracepoint(find, NULL);
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		if (probes[i].point)
+			continue;
+		pr_err("tacet: this kernel has no tracepoint %s\n", probes[i].name);
+		return -ENOENT;
+	}
+	return 0;
+}
+
+/* Control lock held; sleeps. */
+void tacet_tracepoints_enable(bool on)
+{
+	unsigned int i;
+
+	if (enabled == on)
+		return;
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		if (on)
+			WARN_ON(tracepoint_probe_register(probes[i].point, probes[i].probe, NULL));
+		else
+			tracepoint_probe_unregister(probes[i].point, probes[i].probe, NULL);
+	}
+	if (!on)
+		tracepoint_synchronize_unregister();
+	enabled = on;
+}

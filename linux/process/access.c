@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who may host, recall and look into a process.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/task.h>
+
+#include "compat.h"
+#include "process/process.h"
+#include "tacet.h"
+
+/* As for attaching a tracer, without the security modules' part: the same user
+ * in every respect and a process that may be looked into, or CAP_SYS_PTRACE. */
+bool tacet_may_control(struct task_struct *task)
+{
+	const struct cred *mine = current_cred(), *theirs;
+	bool same;
+
+	if (capable(CAP_SYS_PTRACE))
+		return true;
+	rcu_read_lock();
+	theirs = __task_cred(task);
+	same = uid_eq(mine->uid, theirs->euid) && uid_eq(mine->uid, theirs->suid) &&
+	       uid_eq(mine->uid, theirs->uid) && gid_eq(mine->gid, theirs->egid) &&
+	       gid_eq(mine->gid, theirs->sgid) && gid_eq(mine->gid, theirs->gid);
+	task_lock(task);
+	same = same && tacet_dumpable(task);
+	task_unlock(task);
+	rcu_read_unlock();
+	return same;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Who is hosted, where and for how long.
+ */
+#ifndef TACET_PROCESS_PROCESS_H
+#define TACET_PROCESS_PROCESS_H
+
+#include "tacet.h"
+
+/* What a process is hosted with; of @order and @profile either may be NULL. */
+struct tacet_terms {
+	const struct cpumask *cpus;
+	u32 flags;			/* TACET_HOST_* */
+	struct tacet_order *order;
+	struct tacet_profile *profile;
+};
+
+/* process/hosted.c */
+int tacet_host(struct task_struct *task, struct task_struct *parent,
+	       const struct tacet_terms *terms, gfp_t gfp);
+bool tacet_begin(struct tacet_hosted *hosted);
+void tacet_end(struct tacet_hosted *hosted, bool drop);
+void tacet_forget(struct tacet_hosted *hosted);
+void tacet_hosted_leave_all(void);
+
+/* process/process.c; the last four under the hosted lock */
+struct tacet_process_operations {	/* both sleep */
+	void (*came)(struct tacet_process *process);	/* perhaps not for the first time */
+	void (*gone)(struct tacet_process *process);
+};
+void tacet_process_register(const struct tacet_process_operations *operations);
+struct tacet_process *tacet_process_new(struct task_struct *task, const struct tacet_terms *terms,
+					gfp_t gfp);
+void tacet_process_discard(struct tacet_process *process);
+void tacet_process_announce(struct tacet_process *process);	/* sleeps */
+void tacet_process_end(struct tacet_process *process);
+struct tacet_process *tacet_process_of(struct pid *tgid);
+void tacet_process_enter(struct tacet_process *process);
+void tacet_process_join(struct tacet_process *process, struct tacet_hosted *hosted);
+struct tacet_process *tacet_process_leave(struct tacet_hosted *hosted);
+
+/* process/arm.c: any context */
+void tacet_arm_register(task_work_func_t callback);
+void tacet_arm_init(struct tacet_hosted *hosted);
+void tacet_arm(struct tacet_hosted *hosted);
+void tacet_arm_soon(struct tacet_hosted *hosted, unsigned int ticks);
+void tacet_disarm(struct tacet_hosted *hosted);
+
+/* process/placement.c: the first two under the hosted lock */
+struct tacet_core *tacet_place(const struct cpumask *cpus, const struct tacet_core *near);
+void tacet_leave_place(struct tacet_hosted *hosted);
+struct tacet_core *tacet_choose(struct tacet_hosted *hosted);
+int tacet_move(struct tacet_hosted *hosted, unsigned int cpu);
+void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus);
+
+/* process/turns.c */
+void tacet_claim_turn(struct tacet_core *core, struct tacet_hosted *hosted);
+void tacet_count_turn(struct tacet_hosted *hosted, u64 user_tsc_before);
+
+/* process/order.c */
+struct tacet_order *tacet_order_new(const struct tacet_host_self *request,
+				    const struct cpumask *cpus);
+void tacet_order_put(struct tacet_order *order);
+struct tacet_order_place *tacet_order_next(struct tacet_order *order, const struct cpumask *cpus);
+
+/* process/profile.c */
+void tacet_profile_get(struct tacet_profile *profile);
+void tacet_profile_put(struct tacet_profile *profile);
+struct tacet_profile *tacet_profile_of_file(struct file *file);
+void tacet_profile_end(struct tacet_hosted *hosted);	/* hosted lock */
+int tacet_profile_read(struct file *file, struct tacet_profile_read *request);
+
+/* process/time.c: any context */
+u64 tacet_user_ns(struct tacet_hosted *hosted);
+void tacet_charge(struct tacet_hosted *hosted);
+bool tacet_cpu_timer_due(struct task_struct *task);
+
+/* process/counted.c: any context */
+bool tacet_counted(struct task_struct *task);
+void tacet_counted_tell(struct tacet_hosted *hosted);
+
+/* process/access.c: process context */
+bool tacet_may_control(struct task_struct *task);
+
+/* process/recall.c: any context */
+void tacet_hosted_interrupt(struct mm_struct *mm);
+u64 tacet_hosted_root(struct mm_struct *mm);
+
+/* process/watch.c: control lock held; sleep */
+void tacet_watch_start(void);
+void tacet_watch_stop(void);
+
+#endif

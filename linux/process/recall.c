@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Recalling all threads of one address space from their cores.
+ *
+ * Called by delegate/calls.c when a call on Linux changes what holds for threads that run
+ * on cores. Any context.
+ */
+#include <linux/rcupdate.h>
+
+#include "compat.h"
+#include "process/process.h"
+#include "tacet.h"
+
+static bool stays(const struct tacet_hosted *hosted, const void *mm)
+{
+	const struct tacet_context *context = hosted->context;
+
+	return hosted->space_mm == mm &&
+	       smp_load_acquire(&context->state) == TACET_CONTEXT_POSTED;
+}
+
+static void recall_one(struct tacet_hosted *hosted, void *mm)
+{
+	struct tacet_core *core = tacet_core_of(READ_ONCE(hosted->context->cpu));
+
+	if (core && stays(hosted, mm))
+		tacet_recall(core, hosted);
+}
+
+/* The next stay begins with recall cleared. */
+static void await_one(struct tacet_hosted *hosted, void *mm)
+{
+	u64 start = ktime_get_mono_fast_ns();
+
+	while (stays(hosted, mm) && READ_ONCE(hosted->context->recall) &&
+	       !READ_ONCE(tacet_partition.failed)) {
+		if (ktime_get_mono_fast_ns() - start > 20 * NSEC_PER_SEC)
+			tacet_partition_fail("a core does not give a thread back");
+		cpu_relax();
+	}
+}
+
+/* Every hosted thread of @mm that its core has comes back once: that ends its
+ * restartable sequence, and it is posted anew with what holds then. Done when this
+ * returns. Any context. */
+void tacet_hosted_interrupt(struct mm_struct *mm)
+{
+	tacet_for_each_hosted(recall_one, mm);
+	tacet_for_each_hosted(await_one, mm);
+}
+
+struct root_query {
+	struct mm_struct *mm;
+	u64 root;
+};
+
+static void find_root(struct tacet_hosted *hosted, void *data)
+{
+	struct root_query *query = data;
+	u64 root = READ_ONCE(hosted->space_root);
+
+	if (hosted->space_mm == query->mm && root)
+		query->root = root;
+}
+
+/* The root of @mm on the cores, 0 if no thread of it is hosted. */
+u64 tacet_hosted_root(struct mm_struct *mm)
+{
+	struct root_query query = { .mm = mm };
+
+	tacet_for_each_hosted(find_root, &query);
+	return query.root;
+}

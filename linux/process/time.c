@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The time that hosted threads spend on cores, and Linux's account of it.
+ *
+ * Cores keep each thread's time in its context. This file charges it to the thread's task,
+ * so that top(1), limits and CPU-time timers see it. Any context.
+ */
+#include <linux/math64.h>
+#include <linux/posix-timers.h>
+#include <linux/sched/cputime.h>
+#include <linux/sched/signal.h>
+#include <asm/tsc.h>
+
+#include "compat.h"
+#include "process/process.h"
+#include "tacet.h"
+
+/* Time in user mode on cores, including the stay in progress. Any context. The
+ * time is read first: whatever the core does meanwhile, never too much. */
+u64 tacet_user_ns(struct tacet_hosted *hosted)
+{
+	struct tacet_context *context = hosted->context;
+	u64 now = rdtsc_ordered();
+	u64 ticks = smp_load_acquire(&context->user_tsc);
+	u64 entered = READ_ONCE(context->entered_tsc);
+
+	if (entered && now > entered)
+		ticks += now - entered;
+	return mul_u64_u64_div_u64(ticks, NSEC_PER_SEC / 1000, tsc_khz);
+}
+
+/* As account_user_time(), which is not exported. */
+static void add_user_time(struct task_struct *task, u64 ns)
+{
+	struct thread_group_cputimer *timer = &task->signal->cputimer;
+
+	task->utime += ns;
+	task->se.sum_exec_runtime += ns;
+	if (READ_ONCE(task->signal->posix_cputimers.timers_active)) {
+		atomic64_add(ns, &timer->cputime_atomic.utime);
+		atomic64_add(ns, &timer->cputime_atomic.sum_exec_runtime);
+	}
+}
+
+/* Charges the task for what its thread has used since the last time. */
+void tacet_charge(struct tacet_hosted *hosted)
+{
+	unsigned long irq;
+	u64 total;
+
+	spin_lock_irqsave(&hosted->lock, irq);
+	total = tacet_user_ns(hosted);
+	if (total > hosted->charged_ns && !hosted->unlinked) {
+		add_user_time(hosted->task, total - hosted->charged_ns);
+		hosted->charged_ns = total;
+	}
+	spin_unlock_irqrestore(&hosted->lock, irq);
+}
+
+static bool timer_due(const struct posix_cputimers *timers, u64 user, u64 both, u64 run)
+{
+	return both >= READ_ONCE(timers->bases[CPUCLOCK_PROF].nextevt) ||
+	       user >= READ_ONCE(timers->bases[CPUCLOCK_VIRT].nextevt) ||
+	       run >= READ_ONCE(timers->bases[CPUCLOCK_SCHED].nextevt);
+}
+
+/* A CPU-time timer or limit of the thread or its process has run out, which
+ * Linux looks at only on a tick that finds the thread on a CPU of its own. */
+bool tacet_cpu_timer_due(struct task_struct *task)
+{
+	struct signal_struct *signal = task->signal;
+	struct task_cputime_atomic *group = &signal->cputimer.cputime_atomic;
+	u64 user = atomic64_read(&group->utime);
+
+	if (timer_due(&task->posix_cputimers, task->utime, task->utime + task->stime,
+		      task->se.sum_exec_runtime))
+		return true;
+	return READ_ONCE(signal->posix_cputimers.timers_active) &&
+	       timer_due(&signal->posix_cputimers, user, user + atomic64_read(&group->stime),
+			 atomic64_read(&group->sum_exec_runtime));
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Turns on a shared core: when a thread that has just been posted preempts the one that
+ * runs there. The watch (process/watch.c) ends turns that are too long.
+ */
+#include <linux/rcupdate.h>
+#include <asm/tsc.h>
+
+#include "compat.h"
+#include "process/process.h"
+#include "tacet.h"
+
+/* How long @hosted has computed, or computed last, without leaving of itself. */
+static u64 turn_of(const struct tacet_hosted *hosted, u64 now)
+{
+	u64 before = READ_ONCE(hosted->turn_goes_on) ? READ_ONCE(hosted->turn_tsc) : 0;
+	u64 entered = READ_ONCE(hosted->context->entered_tsc);
+
+	return before + (entered && now > entered ? now - entered : 0);
+}
+
+/*
+ * The thread was posted to @core. If another one runs there, and for longer than
+ * we did before we last left of ourselves, it makes room now: a thread that calls
+ * often need not wait for the watch behind one that computes. That one goes to the
+ * queue's end, and its turn goes on, so it claims no place in its turn.
+ */
+void tacet_claim_turn(struct tacet_core *core, struct tacet_hosted *hosted)
+{
+	struct tacet_hosted *runner;
+	u32 number;
+
+	if (atomic_read(&core->posted) < 2)
+		return;
+	number = READ_ONCE(core->shared->current_context);
+	if (number >= tacet_partition.context_count)
+		return;
+	rcu_read_lock();
+	runner = rcu_dereference_check(tacet_partition.owners[number], 1);
+	if (runner && runner != hosted && READ_ONCE(runner->context->cpu) == core->cpu &&
+	    smp_load_acquire(&runner->context->state) == TACET_CONTEXT_POSTED &&
+	    READ_ONCE(runner->context->entered_tsc) &&
+	    turn_of(runner, rdtsc_ordered()) > hosted->turn_tsc)
+		tacet_recall_turn(core, runner);
+	rcu_read_unlock();
+}
+
+/* A stay is over; the thread itself. */
+void tacet_count_turn(struct tacet_hosted *hosted, u64 user_tsc_before)
+{
+	u64 stay = hosted->context->user_tsc - user_tsc_before;
+
+	WRITE_ONCE(hosted->turn_tsc, hosted->turn_goes_on ? hosted->turn_tsc + stay : stay);
+	WRITE_ONCE(hosted->turn_goes_on, hosted->context->event == TACET_EVENT_RECALLED);
+}
