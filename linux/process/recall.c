@@ -11,6 +11,8 @@
 #include "process/process.h"
 #include "tacet.h"
 
+#define RETURN_PATIENCE_NS (20 * NSEC_PER_SEC)
+
 static bool stays(const struct tacet_hosted *hosted, const void *mm)
 {
 	const struct tacet_context *context = hosted->context;
@@ -28,16 +30,25 @@ static void recall_one(struct tacet_hosted *hosted, void *mm)
 }
 
 /* The next stay begins with recall cleared. */
+static int is_back(const struct tacet_wait *wait)
+{
+	const struct tacet_hosted *hosted = wait->subject;
+
+	return !stays(hosted, (const void *)(unsigned long)wait->wanted) || !READ_ONCE(hosted->context->recall);
+}
+
 static void await_one(struct tacet_hosted *hosted, void *mm)
 {
-	u64 start = ktime_get_mono_fast_ns();
+	struct tacet_wait wait = {
+		.done = is_back,
+		.subject = hosted,
+		.wanted = (unsigned long)mm,
+		.patience_ns = RETURN_PATIENCE_NS,
+		.failure = "a core does not give a thread back",
+	};
 
-	while (stays(hosted, mm) && READ_ONCE(hosted->context->recall) &&
-	       !READ_ONCE(tacet_partition.failed)) {
-		if (ktime_get_mono_fast_ns() - start > 20 * NSEC_PER_SEC)
-			tacet_partition_fail("a core does not give a thread back");
-		cpu_relax();
-	}
+	if (stays(hosted, mm))
+		tacet_await(&wait);
 }
 
 /* Every hosted thread of @mm that its core has comes back once: that ends its
