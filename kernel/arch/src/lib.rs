@@ -8,4 +8,6 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 pub mod aarch64;
+#[cfg(test)]
+mod testing;
 pub mod x86_64;

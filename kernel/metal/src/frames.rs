@@ -18,13 +18,16 @@ use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tacet_abi::{
-    TACET_DIRECT_BASE, TACET_ENTRY_MIRRORED, TACET_MEMORY_BLOCKS, TACET_NODES, TACET_PAGE_BYTES, tacet_memory,
+    TACET_DIRECT_BASE, TACET_ENTRY_MIRRORED, TACET_MEMORY_BLOCKS, TACET_NODES, TACET_PAGE_BYTES, TACET_POLICIES,
+    tacet_memory,
 };
+use tacet_arch::x86_64::paging::Entries;
 use tacet_logic::frames::{Block, Cache, Chain, FreeError, HUGE_ORDER, Layout, Lists, NODES, Policy, Pool};
-use tacet_logic::paging::{MIRRORED, Memory, Place, Reach, Retired, Tables};
+use tacet_logic::paging::{Encoding, Memory, Placement, Reach, Retired, Tables};
 use tacet_logic::ranges::Arenas;
 
-const _: () = assert!(MIRRORED == TACET_ENTRY_MIRRORED as u64 && NODES == TACET_NODES as usize);
+const _: () = assert!(Entries::MIRRORED == TACET_ENTRY_MIRRORED as u64 && NODES == TACET_NODES as usize);
+const _: () = assert!(TACET_POLICIES <= Entries::POLICIES as u32);
 
 /// What all cores share.
 struct Common {
@@ -291,6 +294,8 @@ fn common_pool(memory: NonNull<tacet_memory>, records: FrameRecords) -> Option<&
 }
 
 impl Tables for Frames {
+    type Encoding = Entries;
+
     fn load(&self, table: u64, index: u16) -> u64 {
         self.entry(table, index).load(Ordering::Acquire)
     }
@@ -326,22 +331,22 @@ impl Tables for Frames {
 }
 
 impl Memory for Frames {
-    fn allocate(&mut self, order: u8, place: Place, reach: Reach) -> Option<u64> {
+    fn allocate(&mut self, order: u8, placement: Placement, reach: Reach) -> Option<u64> {
         // Pages of 1 GiB take no turns.
-        let takes_turns = self.placing.policy(place.policy).interleaves();
+        let takes_turns = self.placing.policy(placement.policy).interleaves();
         if order > self.largest_order || takes_turns && order > HUGE_ORDER {
             return None;
         }
-        let nodes = self.placing.order(place.policy, place.page >> order);
+        let nodes = self.placing.order(placement.policy, placement.page >> order);
         let nodes = if reach == Reach::Wanted { nodes.wanted() } else { nodes.all() };
         let frame = self.cache.allocate(self.pool, &COMMON.lists, order, nodes)?;
         count(self.counters.first(), 1 << order);
         Some(frame)
     }
 
-    fn suits(&self, frame: u64, order: u8, place: Place) -> bool {
-        let large = order > HUGE_ORDER && self.placing.policy(place.policy).interleaves();
-        let suits = |block: &Block| self.placing.suits(block.node(), place.policy, place.page >> order);
+    fn suits(&self, frame: u64, order: u8, placement: Placement) -> bool {
+        let large = order > HUGE_ORDER && self.placing.policy(placement.policy).interleaves();
+        let suits = |block: &Block| self.placing.suits(block.node(), placement.policy, placement.page >> order);
         self.pool.layout().block(frame).is_none_or(|block| !large && suits(block))
     }
 

@@ -10,7 +10,7 @@ impl Range<'_> {
     pub fn protect(&mut self, span: Span, protection: Protection) -> Outcome {
         if protection.execute {
             self.change(span.pieces(), |work| {
-                let divided = work.space.divide_all(span);
+                let divided = work.space.divide_for_code(span);
                 work.stale |= divided.unwrap_or(true);
                 divided.map(|_| ()).map_err(|_| Refusal::Beyond)
             })?;

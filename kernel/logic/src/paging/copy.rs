@@ -3,7 +3,7 @@
 
 use super::entry::{Entry, Leaf};
 use super::error::Error;
-use super::memory::{Memory, Place};
+use super::memory::{Memory, Placement};
 use super::space::AddressSpace;
 use super::span::{PAGES, PageSize, Span};
 
@@ -37,8 +37,8 @@ impl<M: Memory> AddressSpace<'_, M> {
         let mut done = 0;
         while done < size.pages() {
             let wanted = size.fitting(page + done, size.pages() - done);
-            let place = Place { page: page + done, policy: leaf.attributes.policy };
-            let (frame, part) = self.frame(wanted, place)?;
+            let placement = Placement { page: page + done, policy: leaf.attributes.policy };
+            let (frame, part) = self.frame(wanted, placement)?;
             let there = self.divide(page + done, part).inspect_err(|_| self.memory.free(frame, part.order()))?;
             self.memory.copy(leaf.frame + u64::from(done), frame, part.order());
             self.set(&there, Entry::Leaf(Leaf { frame, mirrored: false, ..leaf }));

@@ -4,11 +4,11 @@
 //! Populating has two passes. The first finds a frame for every page and
 //! marks it pending, which nobody else acts on: if one cannot be had, the marks
 //! are taken back and no time was lost on zeroing. The second zeroes each frame
-//! and then makes its entry present.
+//! and then makes its entry valid.
 
 use super::entry::{Attributes, Entry, Leaf, Protection};
 use super::error::Error;
-use super::memory::{Memory, Place, Reach};
+use super::memory::{Memory, Placement, Reach};
 use super::space::AddressSpace;
 use super::span::{PageSize, Span};
 
@@ -82,8 +82,8 @@ impl<M: Memory> AddressSpace<'_, M> {
         if let Entry::Leaf(_) = slot.entry {
             return Ok(Fault::Already);
         }
-        let place = Place { page, policy: attributes.policy };
-        let (frame, size) = self.frame(largest.min(slot.size).min(attributes.largest()), place)?;
+        let placement = Placement { page, policy: attributes.policy };
+        let (frame, size) = self.frame(largest.min(slot.size).min(self.largest(attributes)), placement)?;
         let first = page & !(size.pages() - 1);
         if let Err(error) = self.put_pending(first, size, frame, attributes) {
             self.join(page);
@@ -102,9 +102,9 @@ impl<M: Memory> AddressSpace<'_, M> {
             let slot = self.find(page);
             page = match slot.entry {
                 Entry::Reserved(attributes) if wanted(attributes) => {
-                    let most = slot.size.min(attributes.largest());
-                    let (frame, size) =
-                        self.frame(most.fitting(page, span.end() - page), Place { page, policy: attributes.policy })?;
+                    let most = slot.size.min(self.largest(attributes));
+                    let placement = Placement { page, policy: attributes.policy };
+                    let (frame, size) = self.frame(most.fitting(page, span.end() - page), placement)?;
                     self.put_pending(page, size, frame, attributes)?;
                     page + size.pages()
                 }
@@ -114,7 +114,7 @@ impl<M: Memory> AddressSpace<'_, M> {
         Ok(())
     }
 
-    /// Zeroes what is pending in `span` and makes it present. Cannot fail.
+    /// Zeroes what is pending in `span` and makes it valid. Cannot fail.
     pub(super) fn commit(&mut self, span: Span) {
         let mut page = span.first();
         while page < span.end() {
@@ -148,16 +148,21 @@ impl<M: Memory> AddressSpace<'_, M> {
     }
 
     /// A frame of `size`, or of the next smaller that can be had: rather a smaller one than one that is far away.
-    pub(super) fn frame(&mut self, size: PageSize, place: Place) -> Result<(u64, PageSize), Error> {
-        let near = self.frame_within(size, place, Reach::Wanted);
-        near.or_else(|| self.frame_within(size, place, Reach::Allowed)).ok_or(Error::NoFrame)
+    pub(super) fn frame(&mut self, size: PageSize, placement: Placement) -> Result<(u64, PageSize), Error> {
+        let near = self.frame_within(size, placement, Reach::Wanted);
+        near.or_else(|| self.frame_within(size, placement, Reach::Allowed)).ok_or(Error::NoFrame)
     }
 
     /// The same, no further than `reach`.
-    pub(super) fn frame_within(&mut self, size: PageSize, place: Place, reach: Reach) -> Option<(u64, PageSize)> {
+    pub(super) fn frame_within(
+        &mut self,
+        size: PageSize,
+        placement: Placement,
+        reach: Reach,
+    ) -> Option<(u64, PageSize)> {
         let mut size = size;
         loop {
-            if let Some(frame) = self.memory.allocate(size.order(), place, reach) {
+            if let Some(frame) = self.memory.allocate(size.order(), placement, reach) {
                 return Some((frame, size));
             }
             size = size.smaller()?;

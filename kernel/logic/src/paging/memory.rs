@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What an address space needs of the machine.
 //!
-//! `kernel/metal` implements both traits over the partition's memory, the tests
-//! over vectors. A table, like a frame, is named by its physical frame number.
+//! The host implements both traits over its memory, the tests over vectors. A table, like a frame, is named by its
+//! physical frame number.
+
+use super::encoding::Encoding;
 
 /// Page tables: 512 entries of 64 bits.
 pub trait Tables {
+    /// The processor's entries.
+    type Encoding: Encoding;
+
     /// Reads an entry: one access, with acquire ordering.
     fn load(&self, table: u64, index: u16) -> u64;
 
@@ -37,6 +42,11 @@ pub trait Tables {
     /// reused only when every core has flushed and every walk that had begun has
     /// ended (see [`crate::paging`]); that need not be at once.
     fn free_table(&mut self, table: u64);
+
+    /// Returns when no TLB has anything of this address space that is not so any more.
+    ///
+    /// Called only for an encoding that wants a valid entry broken before it is made anew, in the middle of an operation.
+    fn flush(&self) {}
 }
 
 /// How far an allocation goes.
@@ -48,9 +58,9 @@ pub enum Reach {
     Allowed,
 }
 
-/// What a run of frames is for.
+/// What a run of frames is for: decides about the NUMA node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Placement {
     /// The first page: which of several nodes it is that takes its turn there.
     pub page: u32,
     /// Index into the process's list of NUMA policies.
@@ -59,11 +69,11 @@ pub struct Place {
 
 /// Frames and their content.
 pub trait Memory: Tables {
-    /// A run of 2^`order` frames, aligned to its size, from where the policy of `place` allows.
-    fn allocate(&mut self, order: u8, place: Place, reach: Reach) -> Option<u64>;
+    /// A run of 2^`order` frames, aligned to its size, from where the policy of `placement` allows.
+    fn allocate(&mut self, order: u8, placement: Placement, reach: Reach) -> Option<u64>;
 
-    /// Whether a run of 2^`order` frames is where the policy of `place` wants it.
-    fn suits(&self, frame: u64, order: u8, place: Place) -> bool;
+    /// Whether a run of 2^`order` frames is where the policy of `placement` wants it.
+    fn suits(&self, frame: u64, order: u8, placement: Placement) -> bool;
 
     /// Takes a run back that no program and no walk has ever seen: it may be reused at once.
     fn free(&mut self, frame: u64, order: u8);

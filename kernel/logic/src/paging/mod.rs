@@ -3,12 +3,12 @@
 //!
 //! The page table is the only truth. There is no list of mappings beside it:
 //! what is reserved but not yet populated, its protection and its NUMA policy
-//! stand in the ignored bits of entries that are not present (the table in
-//! `entry.rs`). One entry may stand for 4 KiB, 2 MiB or 1 GiB, so that taking
+//! stand in bits of entries that the processor ignores. One entry may stand for 4 KiB, 2 MiB or 1 GiB, so that taking
 //! address space costs the same whatever its size.
 //!
 //! - [`Entry`], [`Attributes`]: what an entry says. [`Span`]: which pages.
-//! - [`Tables`], [`Memory`]: what `kernel/metal` provides.
+//! - [`Encoding`]: what the processor says of its entries (`kernel/arch`).
+//! - [`Tables`], [`Memory`]: what the host provides.
 //! - [`AddressSpace`]: map, populate, fault, unmap, discard, protect, advise, grow, shift, relocate, copy, query.
 //!
 //! Called by the handlers of `mmap`, `munmap`, `mremap`, `brk`, `mprotect`,
@@ -38,18 +38,22 @@
 //! **The processor**, at any time. Entries are made with the accessed and dirty
 //! bits set, so it never writes one. It may keep what it has read: until the
 //! caller has flushed, a large translation may stand beside its parts, with the
-//! same frames. Processors with the "iTLB multi-hit" erratum (CVE-2018-12207)
-//! do not bear that for code: so what may be executed is never in a large page
-//! ([`Attributes::largest`]), and what is in one is divided, and flushed, before it may be.
+//! same frames. Two kinds of processors do not bear that:
+//!
+//! - Those for which [`Encoding::LARGE_PAGES_MAY_BE_EXECUTABLE`] is false, if the page has code. An executable page is
+//!   never large there, and a large one is divided, and flushed, before it may be executed.
+//! - Those that want break before make ([`BreakBeforeMake`]). A page is made pending, then the TLBs are flushed
+//!   ([`Tables::flush`]), then the table of its parts is linked. The same holds wherever an operation puts something
+//!   valid at an address from which it, or one before it in the same [`AddressSpace`], has taken something valid.
 //!
 //! **Linux**, when a forwarded call touches the range. It takes the right to the piece too, and what
 //! follows does not lean on that, except where it clears the one bit that it writes, after it has
 //! unmapped what it had mapped. A walk of Linux is:
 //!
 //! 1. Announce the walk of this process, with a full barrier behind it.
-//! 2. From the root, load each entry with acquire ordering. Not present and not `HELD`, or
-//!    `RESERVED`: not mapped for Linux; end the walk, then ask a core to populate it.
-//! 3. Leaf: if [`MIRRORED`] is clear, set it by compare-and-exchange against
+//! 2. From the root, load each entry with acquire ordering. Absent, reserved or pending: not mapped for
+//!    Linux; end the walk, then ask a core to populate it.
+//! 3. Leaf: if [`MIRRORED`](Encoding::MIRRORED) is clear, set it by compare-and-exchange against
 //!    the whole entry that was read. If that fails, go back to 2.
 //! 4. Map the frame on its side, no more permissive than the entry says.
 //! 5. End the walk.
@@ -57,15 +61,15 @@
 //! What the co-kernel does, so that this is right at any instant:
 //!
 //! - **A frame is ready before its entry is.** It is zeroed or copied, then one store with
-//!   release ordering makes the entry present. While frames are collected the
-//!   entries are `RESERVED | HELD`, which Linux does not take.
+//!   release ordering makes the entry valid. While frames are collected the
+//!   entries are pending, which Linux does not take.
 //! - **A leaf is changed, moved or removed by one compare-and-exchange**, never by a
 //!   store. It and Linux's are at the same entry, so one comes first: either the
 //!   co-kernel sees `MIRRORED`, reports the page as mirrored and its caller
 //!   makes Linux unmap it before the frame is used again; or Linux's fails and
 //!   it walks again. A frame that was not reported will never be mapped.
 //! - **A large leaf is divided** by filling a new table with its 512 parts and then
-//!   replacing the leaf by compare-and-exchange. If Linux has set `MIRRORED` in
+//!   replacing the leaf by compare-and-exchange, by the table or by its pending self. If Linux has set `MIRRORED` in
 //!   between, the table is filled again, so that every part has it.
 //! - **Losing a right** (`protect`) clears `MIRRORED` in the same exchange and reports the page. Linux may
 //!   set it again at once, but then it has read the new protection.
@@ -76,7 +80,7 @@
 //!   The same holds for Linux's request to unmap: it waits for
 //!   walks that have begun, because one may be between steps 3 and 4.
 //! - **Never:** a leaf put over a table; a leaf written over another leaf without passing
-//!   through an exchange; a present entry changed to another frame in one
+//!   through an exchange; a valid entry changed to another frame in one
 //!   step; `MIRRORED` set by the co-kernel, except in the parts of a leaf that had it.
 //!
 //! An entry that was removed and came back exactly as it was, between steps 2
@@ -136,7 +140,9 @@
 //! | page fault | `fault` |
 //! | `fork`, exit | `copy_to`, `clear` |
 
+mod breaks;
 mod copy;
+mod encoding;
 mod entry;
 mod error;
 mod map;
@@ -149,10 +155,12 @@ mod space;
 mod span;
 mod unmap;
 
-pub use entry::{Attributes, Entry, Leaf, MIRRORED, POLICIES, Protection};
+pub use breaks::{BreakBeforeMake, Breaks, Unordered};
+pub use encoding::Encoding;
+pub use entry::{Attributes, Entry, Leaf, Protection};
 pub use error::Error;
 pub use map::Fault;
-pub use memory::{Memory, Place, Reach, Tables};
+pub use memory::{Memory, Placement, Reach, Tables};
 pub use query::{Mapping, View};
 pub use space::AddressSpace;
 pub use span::{PAGES, PIECE_PAGES, PageSize, Span};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Changing what a program may do with its pages.
 
+use super::encoding::Encoding;
 use super::entry::{Attributes, Entry, Leaf, Protection};
 use super::error::Error;
 use super::memory::Memory;
@@ -20,7 +21,7 @@ impl<M: Memory> AddressSpace<'_, M> {
     pub fn protect(&mut self, span: Span, protection: Protection) -> Result<Removed, Error> {
         self.check(span, |entry| entry != Entry::Absent).map_err(Error::Unmapped)?;
         if protection.execute {
-            self.divide_all(span)?;
+            self.divide_for_code(span)?;
         }
         let opens = |old: Attributes| old.protection.is_none() && !protection.is_none();
         let staged = self.stage(span, |attributes| attributes.eager && opens(attributes));
@@ -36,11 +37,15 @@ impl<M: Memory> AddressSpace<'_, M> {
         Ok(lost)
     }
 
-    /// Divides all pages of `span` into the smallest, and says whether there were larger ones.
+    /// Divides the large pages of `span` into the smallest, where code may not be in large ones; says whether there
+    /// were any.
     ///
-    /// What is to be executed is divided, and flushed from the TLBs, before it may be: [`Self::protect`] does the first
+    /// This comes, with a flush of the TLBs, before the pages may be executed: [`Self::protect`] does the first
     /// itself. O(entries). On failure some pages are divided: the TLBs may have them whole.
-    pub fn divide_all(&mut self, span: Span) -> Result<bool, Error> {
+    pub fn divide_for_code(&mut self, span: Span) -> Result<bool, Error> {
+        if M::Encoding::LARGE_PAGES_MAY_BE_EXECUTABLE {
+            return Ok(false);
+        }
         let (mut page, mut any) = (span.first(), false);
         while page < span.end() {
             let mut slot = self.find(page);

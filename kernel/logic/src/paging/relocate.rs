@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Moving content to where a policy wants it (`mbind`).
 
+use super::breaks::Breaks;
 use super::entry::{Entry, Leaf};
 use super::memory::{Memory, Reach};
 use super::space::{AddressSpace, Slot};
@@ -19,6 +20,7 @@ impl<M: Memory> AddressSpace<'_, M> {
             return 0;
         }
         flush();
+        self.breaks.flushed();
         let (mut page, mut stayed) = (span.first(), 0);
         while page < span.end() {
             let slot = self.find(page);
@@ -43,7 +45,7 @@ impl<M: Memory> AddressSpace<'_, M> {
             let slot = self.find(page);
             page = slot.end();
             if let Entry::Leaf(leaf) = slot.entry
-                && !self.memory.suits(leaf.frame, slot.size.order(), slot.place(leaf.attributes))
+                && !self.memory.suits(leaf.frame, slot.size.order(), slot.placement(leaf.attributes))
             {
                 any |= self.replace(&slot, |leaf| Entry::Leaf(Leaf { pending: true, ..leaf })).is_some();
             }
@@ -53,7 +55,7 @@ impl<M: Memory> AddressSpace<'_, M> {
 
     /// Copies a page, or the first part of it that a frame can be had for, and says where that ends.
     fn move_leaf(&mut self, slot: &Slot, leaf: Leaf, retire: &mut impl FnMut(Retired)) -> Option<u32> {
-        let (frame, size) = self.frame_within(slot.size, slot.place(leaf.attributes), Reach::Wanted)?;
+        let (frame, size) = self.frame_within(slot.size, slot.placement(leaf.attributes), Reach::Wanted)?;
         let there = match self.divide(slot.first, size) {
             Ok(there) => there,
             Err(_) => {

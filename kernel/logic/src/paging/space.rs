@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Finding, dividing and joining entries: what all operations are made of.
 
+use super::breaks::Breaks;
+use super::encoding::{self, Encoding};
 use super::entry::{Attributes, Entry, Leaf};
 use super::error::Error;
-use super::memory::{Memory, Place};
+use super::memory::{Memory, Placement, Tables};
 use super::span::{PAGES, PIECE_PAGES, PageSize, Span};
 use core::cell::Cell;
 
 /// One process's own range, for the time of one operation.
 ///
 /// Made on the spot by whoever has the right to the pieces that the operation touches.
-pub struct AddressSpace<'m, M> {
+pub struct AddressSpace<'m, M: Tables> {
     pub(super) root: u64,
     pub(super) memory: &'m mut M,
+    /// What this operation has made invalid and not flushed.
+    pub(super) breaks: <M::Encoding as Encoding>::Breaks,
     /// The tables that were found last, of 2 MiB and of 4 KiB entries, and of which piece and which 2 MiB: the next
     /// page is mostly in the same.
     last: Cell<(Known, Known)>,
@@ -38,8 +42,8 @@ impl Slot {
     }
 
     /// What a frame for it is for.
-    pub fn place(&self, attributes: Attributes) -> Place {
-        Place { page: self.first, policy: attributes.policy }
+    pub fn placement(&self, attributes: Attributes) -> Placement {
+        Placement { page: self.first, policy: attributes.policy }
     }
 
     /// `page`, up to which an operation has come, is outside the table that this entry is in.
@@ -62,7 +66,7 @@ impl Spares {
 impl<'m, M: Memory> AddressSpace<'m, M> {
     /// The range whose root table, of 512 entries of 1 GiB each, is `root`.
     pub fn new(root: u64, memory: &'m mut M) -> Self {
-        Self { root, memory, last: Cell::new((None, None)) }
+        Self { root, memory, breaks: Default::default(), last: Cell::new((None, None)) }
     }
 
     /// The entry that decides about `page`. O(1): at most three loads.
@@ -71,8 +75,8 @@ impl<'m, M: Memory> AddressSpace<'m, M> {
         loop {
             let index = size.index(page);
             let raw = self.memory.load(table, index);
-            let (Some(next), Some(smaller)) = (Entry::table(raw, size), size.smaller()) else {
-                let entry = Entry::decode(raw, size);
+            let (Some(next), Some(smaller)) = (M::Encoding::table(raw, size), size.smaller()) else {
+                let entry = M::Encoding::decode(raw, size);
                 return Slot { table, index, size, first: page & !(size.pages() - 1), entry };
             };
             let (middle, _) = self.last.get();
@@ -117,9 +121,16 @@ impl<'m, M: Memory> AddressSpace<'m, M> {
         Ok(())
     }
 
-    /// Writes an entry that Linux does not write: one that is no leaf.
+    /// The largest page in which pages with these attributes may lie.
+    pub(super) fn largest(&self, attributes: Attributes) -> PageSize {
+        encoding::largest::<M::Encoding>(attributes)
+    }
+
+    /// Writes an entry that Linux does not write: one that is no leaf, or is pending.
     pub(super) fn set(&self, slot: &Slot, entry: Entry) {
-        self.memory.store(slot.table, slot.index, entry.encode(slot.size));
+        self.before(slot, entry);
+        self.memory.store(slot.table, slot.index, M::Encoding::encode(entry, slot.size));
+        self.behind(slot, slot.entry, entry);
     }
 
     /// Replaces a leaf, and says what it was at that instant.
@@ -129,31 +140,70 @@ impl<'m, M: Memory> AddressSpace<'m, M> {
     pub(super) fn replace(&self, slot: &Slot, new: impl Fn(Leaf) -> Entry) -> Option<Leaf> {
         loop {
             let current = self.memory.load(slot.table, slot.index);
-            let Entry::Leaf(leaf) = Entry::decode(current, slot.size) else { return None };
-            if self.memory.compare_exchange(slot.table, slot.index, current, new(leaf).encode(slot.size)) {
+            let old @ Entry::Leaf(leaf) = M::Encoding::decode(current, slot.size) else { return None };
+            let new = new(leaf);
+            self.before(slot, new);
+            let encoded = M::Encoding::encode(new, slot.size);
+            if self.memory.compare_exchange(slot.table, slot.index, current, encoded) {
+                self.behind(slot, old, new);
                 return Some(leaf);
             }
         }
     }
 
+    /// Flushes the TLBs if `entry` is valid and they may have something else there.
+    fn before(&self, slot: &Slot, entry: Entry) {
+        if self.breaks.is_stale(slot.first, slot.size.pages()) && entry.is_valid() {
+            self.memory.flush();
+            self.breaks.flushed();
+        }
+    }
+
+    /// Remembers that the TLBs may have `old`, which is not so any more.
+    fn behind(&self, slot: &Slot, old: Entry, new: Entry) {
+        if self.wants_break() && old.is_valid() && !new.is_valid() {
+            self.breaks.broke(slot.first, slot.size.pages());
+        }
+    }
+
     /// Divides an entry into 512 of the next smaller size, in `table`: all of it is filled before one exchange.
+    ///
+    /// Where a processor wants a page broken first, the exchange makes it pending, which Linux leaves alone too; the
+    /// table follows after the flush.
     pub(super) fn split(&mut self, slot: &Slot, table: u64) {
         let Some(smaller) = slot.size.smaller() else { return };
-        let entry = loop {
+        let whole = Entry::Table(table);
+        let (entry, first) = loop {
             let current = self.memory.load(slot.table, slot.index);
-            let entry = Entry::decode(current, slot.size);
+            let entry = M::Encoding::decode(current, slot.size);
             if entry != Entry::Absent {
-                (0..512).for_each(|n| self.memory.store(table, n, entry.part(n, smaller).encode(smaller)));
+                let part = |n| M::Encoding::encode(entry.part(n, smaller), smaller);
+                (0..512).for_each(|n| self.memory.store(table, n, part(n)));
             }
+            let first = match entry {
+                Entry::Leaf(leaf) if self.wants_break() && entry.is_valid() => {
+                    Entry::Leaf(Leaf { pending: true, ..leaf })
+                }
+                _ => whole,
+            };
+            self.before(slot, first);
             // Fails if Linux has set MIRRORED meanwhile: then every part gets it.
-            let new = Entry::Table(table).encode(slot.size);
-            if self.memory.compare_exchange(slot.table, slot.index, current, new) {
-                break entry;
+            let encoded = M::Encoding::encode(first, slot.size);
+            if self.memory.compare_exchange(slot.table, slot.index, current, encoded) {
+                break (entry, first);
             }
         };
+        if self.wants_break() && first != whole {
+            self.behind(slot, entry, first);
+            self.set(slot, whole);
+        }
         if let Entry::Leaf(leaf) = entry {
             self.memory.split(leaf.frame, slot.size.order(), smaller.order());
         }
+    }
+
+    const fn wants_break(&self) -> bool {
+        <M::Encoding as Encoding>::Breaks::NEEDED
     }
 
     /// Makes `page` the first of an entry of `size`, which the caller knows to be within one entry.
@@ -174,9 +224,9 @@ impl<'m, M: Memory> AddressSpace<'m, M> {
     pub(super) fn spares(&mut self, span: Span, absent: bool) -> Result<Spares, Error> {
         let mut spares = Spares { tables: [None; 4] };
         let needed = self.tables_for_edges(span, absent);
-        for place in spares.tables.iter_mut().take(needed) {
-            *place = self.memory.allocate_table();
-            if place.is_none() {
+        for spare in spares.tables.iter_mut().take(needed) {
+            *spare = self.memory.allocate_table();
+            if spare.is_none() {
                 self.give_back(spares);
                 return Err(Error::NoTable);
             }
@@ -252,7 +302,7 @@ impl<'m, M: Memory> AddressSpace<'m, M> {
             let page = piece * PIECE_PAGES;
             if let Entry::Table(table) = self.entry(self.root, page, upper) {
                 self.last.set((None, None));
-                self.memory.store(self.root, upper.index(page), Entry::Absent.encode(upper));
+                self.unlink(self.root, page, upper, Entry::Absent);
                 self.memory.free_table(table);
             }
         }
@@ -268,21 +318,27 @@ impl<'m, M: Memory> AddressSpace<'m, M> {
             if let Entry::Table(table) = self.entry(parent, page, size) {
                 let from = size.smaller().map_or(0, |smaller| smaller.index(page));
                 let Some(entry) = worth(self, table, from) else { return };
-                self.memory.store(parent, size.index(page), entry.encode(size));
+                self.unlink(parent, page, size, entry);
                 self.memory.free_table(table);
             }
         }
     }
 
+    /// Puts `entry`, which is not valid, where `parent` points to a table for `page`.
+    fn unlink(&self, parent: u64, page: u32, size: PageSize, entry: Entry) {
+        self.memory.store(parent, size.index(page), M::Encoding::encode(entry, size));
+        self.breaks.broke(page & !(size.pages() - 1), size.pages());
+    }
+
     fn entry(&self, table: u64, page: u32, size: PageSize) -> Entry {
-        Entry::decode(self.memory.load(table, size.index(page)), size)
+        M::Encoding::decode(self.memory.load(table, size.index(page)), size)
     }
 
     /// What all entries of a table are, if they are all the same and no leaf. Begins at `from`, so that a
     /// neighbour of what has just been changed ends the search.
     fn uniform(&self, table: u64, from: u16) -> Option<Entry> {
         // The size matters only to tables and leaves.
-        let entry = Entry::decode(self.memory.all_same(table, from)?, PageSize::Mib2);
+        let entry = M::Encoding::decode(self.memory.all_same(table, from)?, PageSize::Mib2);
         (!matches!(entry, Entry::Leaf(_) | Entry::Table(_))).then_some(entry)
     }
 }

@@ -5,12 +5,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::LazyLock;
 
 use tacet_logic::frames::{Block, Layout, Lists, Pool, State};
-use tacet_logic::paging::{AddressSpace, Entry, Memory, PageSize, Place, Reach, Retired, Tables, View};
+use tacet_logic::paging::{AddressSpace, Encoding, Entry, Memory, PageSize, Placement, Reach, Retired, Tables, View};
 
+use crate::Entries;
 use crate::records::MapRecords;
+use crate::tlb::Tlb;
 
 /// One aligned gigabyte with a few frames around it on node 0, three 2 MiB runs and a rest on node 1.
 static LAYOUT: LazyLock<Layout<'static>> = LazyLock::new(|| {
@@ -50,6 +53,8 @@ pub struct Machine {
     pub zeroed: usize,
     /// Entries read.
     pub loads: Cell<usize>,
+    /// A processor that looks at the tables of one root.
+    tlb: Option<Rc<RefCell<Tlb>>>,
 }
 
 impl Machine {
@@ -75,6 +80,7 @@ impl Machine {
             refused,
             zeroed,
             loads,
+            tlb: None,
         }
     }
 
@@ -89,6 +95,7 @@ impl Machine {
             content: self.content.clone(),
             garbage: self.garbage.clone(),
             loads: self.loads.clone(),
+            tlb: self.tlb.as_ref().map(|tlb| Rc::new(RefCell::new(tlb.borrow().clone()))),
             ..*self
         }
     }
@@ -100,6 +107,11 @@ impl Machine {
 
     pub fn space(&mut self, root: u64) -> AddressSpace<'_, Self> {
         AddressSpace::new(root, self)
+    }
+
+    /// From now on a processor looks at what is below an empty root.
+    pub fn watch(&mut self, root: u64) -> Rc<RefCell<Tlb>> {
+        self.tlb.insert(Rc::new(RefCell::new(Tlb::new(root)))).clone()
     }
 
     pub fn free_frames(&self) -> u64 {
@@ -148,11 +160,11 @@ impl Machine {
         let entries = self.tables.borrow()[&table];
         let before = found.len();
         for (first, &raw) in (first..).step_by(size.pages() as usize).zip(&entries) {
-            match Entry::decode(raw, size) {
+            match Entries::decode(raw, size) {
                 Entry::Absent => assert_eq!(raw, 0),
                 Entry::Table(next) => self.walk_table(next, size.smaller().unwrap(), first, found, tables),
                 entry => {
-                    assert_eq!(entry.encode(size), raw);
+                    assert_eq!(Entries::encode(entry, size), raw);
                     found.push(View { first, size, entry });
                 }
             }
@@ -172,7 +184,7 @@ impl Machine {
                 assert_eq!(leaf.frame % u64::from(view.size.pages()), 0, "{view:?}");
                 assert_eq!(self.pool.state(leaf.frame), Some(State::Used(view.size.order())), "{view:?}");
                 assert_eq!(frames.insert(leaf.frame, view.size.order()), None, "twice: {view:?}");
-                assert!(!view.entry.encode(view.size) & (3 << 3) != 0, "pending: {view:?}");
+                assert!(!leaf.pending, "pending: {view:?}");
                 used += u64::from(view.size.pages());
             }
         }
@@ -213,6 +225,8 @@ fn nodes(policy: u8) -> &'static [u8] {
 }
 
 impl Tables for Machine {
+    type Encoding = Entries;
+
     fn load(&self, table: u64, index: u16) -> u64 {
         self.loads.set(self.loads.get() + 1);
         self.tables.borrow()[&table][usize::from(index)]
@@ -220,6 +234,9 @@ impl Tables for Machine {
 
     fn store(&self, table: u64, index: u16, entry: u64) {
         self.tables.borrow_mut().get_mut(&table).expect("a live table")[usize::from(index)] = entry;
+        if let Some(tlb) = &self.tlb {
+            tlb.borrow_mut().write(table, index, entry, &|table| self.tables.borrow()[&table]);
+        }
     }
 
     fn compare_exchange(&self, table: u64, index: u16, current: u64, new: u64) -> bool {
@@ -241,27 +258,33 @@ impl Tables for Machine {
 
     fn free_table(&mut self, table: u64) {
         let old = self.tables.borrow_mut().remove(&table).expect("freed once");
-        let leaf = |&raw: &u64| matches!(Entry::decode(raw, PageSize::Mib2), Entry::Leaf(_) | Entry::Table(_));
+        let leaf = |&raw: &u64| matches!(Entries::decode(raw, PageSize::Mib2), Entry::Leaf(_) | Entry::Table(_));
         assert!(!old.iter().any(leaf), "a table with something in it was freed");
+    }
+
+    fn flush(&self) {
+        if let Some(tlb) = &self.tlb {
+            tlb.borrow_mut().flush();
+        }
     }
 }
 
 impl Memory for Machine {
-    fn allocate(&mut self, order: u8, place: Place, reach: Reach) -> Option<u64> {
+    fn allocate(&mut self, order: u8, placement: Placement, reach: Reach) -> Option<u64> {
         if self.refuses() {
             return None;
         }
         let nodes = match reach {
-            Reach::Wanted => nodes(place.policy).split_at(1).0,
-            Reach::Allowed => nodes(place.policy),
+            Reach::Wanted => nodes(placement.policy).split_at(1).0,
+            Reach::Allowed => nodes(placement.policy),
         };
         let frame = self.pool.allocate(&mut self.lists, order, nodes)?;
         self.garbage.insert((frame, order));
         Some(frame)
     }
 
-    fn suits(&self, frame: u64, _order: u8, place: Place) -> bool {
-        self.pool.layout().block(frame).is_some_and(|block| nodes(place.policy).first() == Some(&block.node()))
+    fn suits(&self, frame: u64, _order: u8, placement: Placement) -> bool {
+        self.pool.layout().block(frame).is_some_and(|block| nodes(placement.policy).first() == Some(&block.node()))
     }
 
     fn free(&mut self, frame: u64, order: u8) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One operation on the tables and on the model, and what must be true of both afterwards.
 
-use tacet_logic::paging::{Attributes, Entry, Error, Fault, MIRRORED, PageSize, Protection, Removed, Span, Tables};
+use tacet_logic::paging::{Attributes, Encoding, Entry, Error, Fault, PageSize, Protection, Removed, Span, Tables};
 
+use crate::Entries;
 use crate::machine::Machine;
 use crate::model::{Model, loses};
 
@@ -66,6 +67,7 @@ impl Operation {
             let mirrored = retired.iter().filter(|old| old.mirrored).map(|old| 1 << old.order);
             assert_eq!(mirrored.sum::<u32>(), removed.mirrored);
         }
+        machine.flush();
         machine.release(&retired);
         result
     }
@@ -180,9 +182,9 @@ fn mirror(machine: &Machine, root: u64, page: u32) {
     for size in [PageSize::Gib1, PageSize::Mib2, PageSize::Kib4] {
         let index = (page >> size.order() & 511) as u16;
         let raw = machine.load(table, index);
-        match Entry::decode(raw, size) {
+        match Entries::decode(raw, size) {
             Entry::Table(next) => table = next,
-            Entry::Leaf(_) => return assert!(machine.compare_exchange(table, index, raw, raw | MIRRORED)),
+            Entry::Leaf(_) => return assert!(machine.compare_exchange(table, index, raw, raw | Entries::MIRRORED)),
             _ => return,
         }
     }

@@ -2,7 +2,7 @@
 //! Pages that go where a policy wants them, with all that is in them.
 
 use proptest::prelude::*;
-use tacet_logic::paging::{Attributes, Entry, Memory, Place, Protection, Span};
+use tacet_logic::paging::{Attributes, Entry, Memory, Placement, Protection, Span};
 
 use crate::histories::{Failures, World, operations};
 use crate::machine::{Failing, Machine};
@@ -19,8 +19,8 @@ fn misplaced(machine: &Machine, root: u64, at: Span) -> u32 {
     let views = machine.walk(root).0.into_iter().filter(|view| view.first >= at.first() && view.end() <= at.end());
     let wrong = views.filter(|view| match view.entry {
         Entry::Leaf(leaf) => {
-            let place = Place { page: view.first, policy: leaf.attributes.policy };
-            !machine.suits(leaf.frame, view.size.order(), place)
+            let placement = Placement { page: view.first, policy: leaf.attributes.policy };
+            !machine.suits(leaf.frame, view.size.order(), placement)
         }
         _ => false,
     });

@@ -14,8 +14,11 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use loom::thread;
 use tacet_logic::paging::{
-    AddressSpace, Attributes, Entry, Leaf, MIRRORED, Memory, PageSize, Place, Protection, Reach, Retired, Span, Tables,
+    AddressSpace, Attributes, Encoding, Entry, Leaf, Memory, PageSize, Placement, Protection, Reach, Retired, Span,
+    Tables,
 };
+
+use crate::Entries;
 
 const ROOT: u64 = 1;
 const PAGE: u32 = 5;
@@ -73,6 +76,8 @@ impl Core {
 }
 
 impl Tables for Core {
+    type Encoding = Entries;
+
     fn load(&self, table: u64, index: u16) -> u64 {
         match self.shared.entry(table, index) {
             Some(entry) => entry.load(Ordering::Acquire),
@@ -112,13 +117,13 @@ impl Tables for Core {
 }
 
 impl Memory for Core {
-    fn allocate(&mut self, order: u8, _place: Place, _reach: Reach) -> Option<u64> {
+    fn allocate(&mut self, order: u8, _placement: Placement, _reach: Reach) -> Option<u64> {
         let frame = self.next_frame.next_multiple_of(1 << order);
         self.next_frame = frame + (1 << order);
         Some(frame)
     }
 
-    fn suits(&self, _frame: u64, _order: u8, _place: Place) -> bool {
+    fn suits(&self, _frame: u64, _order: u8, _placement: Placement) -> bool {
         true
     }
 
@@ -144,11 +149,12 @@ fn walk_tables(shared: &Shared) -> Option<(u64, bool)> {
             let index = if size == PageSize::Kib4 { PAGE as u16 } else { 0 };
             let entry = shared.entry(table, index).unwrap();
             let raw = entry.load(Ordering::Acquire);
-            match Entry::decode(raw, size) {
+            let said = Entries::decode(raw, size);
+            match said {
                 Entry::Table(next) => table = next,
-                // Present: what is being populated is not.
-                Entry::Leaf(leaf) if raw & 1 != 0 => {
-                    let mark = || entry.compare_exchange(raw, raw | MIRRORED, Ordering::AcqRel, Ordering::Acquire);
+                Entry::Leaf(leaf) if said.is_valid() => {
+                    let marked = raw | Entries::MIRRORED;
+                    let mark = || entry.compare_exchange(raw, marked, Ordering::AcqRel, Ordering::Acquire);
                     if !leaf.mirrored && mark().is_err() {
                         continue 'again;
                     }
