@@ -6,7 +6,7 @@
  * page; when the core goes, a copy stays here. doors/log.c reads both.
  */
 #include <linux/slab.h>
-#include <linux/timekeeping.h>
+#include <linux/ktime.h>
 
 #include "tacet.h"
 

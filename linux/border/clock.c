@@ -6,7 +6,7 @@
  * Called by process/watch.c only.
  */
 #include <linux/math64.h>
-#include <linux/timekeeping.h>
+#include <linux/ktime.h>
 #include <asm/tsc.h>
 
 #include "compat.h"

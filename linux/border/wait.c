@@ -8,7 +8,7 @@
  * patience is over.
  */
 #include <linux/delay.h>
-#include <linux/timekeeping.h>
+#include <linux/ktime.h>
 
 #include "compat.h"
 #include "tacet.h"

@@ -4,7 +4,7 @@
  * user space. Called by doors/device.c with the control lock held.
  */
 #include <linux/math64.h>
-#include <linux/timekeeping.h>
+#include <linux/ktime.h>
 #include <linux/uaccess.h>
 #include <asm/tsc.h>
 
