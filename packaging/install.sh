@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Installs what `make build` left in build/, or removes what an earlier call installed.
+# Installs the output of `make build` from build/, or removes what an earlier call installed.
 #
-#   install.sh install      under $DESTDIR$PREFIX (default /usr/local); without DESTDIR also the module, by DKMS
-#   install.sh uninstall    exactly the files that the last install listed in lib/tacet/manifest
+#   install.sh install      installs under $DESTDIR$PREFIX (default /usr/local); without DESTDIR also the module, by DKMS
+#   install.sh uninstall    removes exactly the files that the last install listed in lib/tacet/manifest
 #
 # BUILD names another build directory. It never touches a partition that is up.
 set -eu
@@ -25,7 +25,7 @@ fail() {
 	exit 1
 }
 
-# put MODE FROM TO: one file, with @VERSION@ and @PREFIX@ filled in where it is text of ours.
+# put MODE FROM TO: installs one file; replaces @VERSION@ and @PREFIX@ in our configuration files.
 put() {
 	target=$dest$3
 	mkdir -p "$(dirname "$target")"
@@ -38,7 +38,7 @@ put() {
 	echo "$3" >>"$list"
 }
 
-# put_tree FROM TO: the sources of a directory, without what a build left there.
+# put_tree FROM TO: installs the sources of a directory, without the output of a build.
 put_tree() {
 	(cd "$1" && find . -type f \( -name '*.[chS]' -o -name Kbuild -o -name Makefile \) ! -name '*.mod.c' | sort) >"$list.tree"
 	while read -r file; do
@@ -83,7 +83,7 @@ install_files() {
 	put 644 "$source/packaging/udev/tacet.conf" "$etc/sysusers.d/tacet.conf"
 	put 644 "$source/packaging/systemd/tacet.service" "$etc/systemd/system/tacet.service"
 
-	# Sites build it with their own MPI: make -C PREFIX/share/tacet/mpi-fwq/mpi OUT=...
+	# Sites build MPI-FWQ with their own MPI: make -C PREFIX/share/tacet/mpi-fwq/mpi OUT=...
 	put_tree "$source/noise/mpi" "$prefix/share/tacet/mpi-fwq/mpi"
 	put_tree "$source/noise/loop" "$prefix/share/tacet/mpi-fwq/loop"
 
@@ -92,7 +92,7 @@ install_files() {
 	put_tree "$source/abi/include" "/usr/src/tacet-$version/abi/include"
 }
 
-# The parts of this machine that are not files: group, device rule, module.
+# Group, device rule and module: the parts of an installation that are not files.
 activate() {
 	getent group tacet >/dev/null || groupadd --system tacet
 	command -v udevadm >/dev/null && udevadm control --reload 2>/dev/null || :
@@ -121,14 +121,14 @@ install() {
 	echo "installed under $dest$prefix; \`tacet doctor\` says whether this machine can run a partition"
 }
 
-# The module of the earlier installation, whatever version it had; one that is loaded stays loaded.
+# Removes the earlier installation's module, of any version, from DKMS. A loaded module stays loaded.
 remove_module() {
 	if [ -z "$dest" ] && command -v dkms >/dev/null; then
 		dkms remove "tacet/$(cat "$prefix/lib/tacet/version")" --all || :
 	fi
 }
 
-# Files first, then those of our directories that became empty.
+# Removes the files, then those of our directories that became empty.
 remove_files() {
 	while read -r file; do
 		rm -f "$dest$file"

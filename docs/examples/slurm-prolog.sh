@@ -1,10 +1,10 @@
 #!/bin/sh
-# A part of a Slurm prologue: Prolog=/etc/slurm/prolog.d/*.sh in slurm.conf, for
-# nodes that are given to one job at a time. An exit status that is not 0 drains the
-# node and gives the job another; the verdict, with the thief, is in slurmd's log.
+# A part of a Slurm prologue (Prolog=/etc/slurm/prolog.d/*.sh in slurm.conf) for nodes
+# that run one job at a time. If the exit status is not 0, Slurm drains the node and
+# gives the job another one; slurmd's log has the verdict, with the thief.
 #
-# Five seconds are too short for noise that comes once a minute: measure longer in
-# a health check, and let this one catch what is plainly wrong.
+# Five seconds are too short for noise that comes once a minute. Measure longer in a
+# health check, and let this script catch nodes that are clearly wrong.
 
 verdict=$(tacet noise check --max-noise 500us --rate 1e-3 --duration 5s 2>&1)
 status=$?
@@ -12,5 +12,5 @@ logger -t tacet-noise "job ${SLURM_JOB_ID:-?}: $verdict"
 case $status in
 0) exit 0 ;;
 1) echo "$verdict" >&2; exit 1 ;;
-*) exit 0 ;; # it could not be said: no reason to drain a node
+*) exit 0 ;; # the check itself failed: no reason to drain a node
 esac
