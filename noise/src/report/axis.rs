@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Axes: where a value stands, where the ticks are and what is written at them.
+//! Axes: the position of a value, the ticks and their labels.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub struct Axis {
 impl Axis {
     /// Powers of ten from at most `low` to at least `high`; at least one decade, at most `most` of them labelled.
     pub fn decades(title: &'static str, (low, high): (f64, f64), most: usize, label: fn(f64) -> String) -> Axis {
-        // A power of ten that binary numbers only approach is not the next one.
+        // Tolerates rounding: a value just off a power of ten counts as that power.
         let first = (low.log10() + 1e-9).floor() as i32;
         let last = ((high.log10() - 1e-9).ceil() as i32).max(first + 1);
         let step = (last - first + 1).unsigned_abs().div_ceil(most.max(1) as u32) as usize;
@@ -48,7 +48,7 @@ impl Axis {
         self.high
     }
 
-    /// Where it stands between the two ends, 0 to 1; what is beyond an end stands there.
+    /// Position between the two ends, 0 to 1; a value beyond an end is drawn at that end.
     fn at(&self, value: f64) -> f64 {
         let value = value.clamp(self.low, self.high);
         if self.logarithmic {
@@ -102,12 +102,12 @@ pub fn count(value: f64) -> String {
     format!("{}{unit}", (scaled * 10.0).round() / 10.0)
 }
 
-/// A share as what it means: 0.001 is one in a thousand.
+/// A share as `1 in N`: 0.001 is `1 in 1 k`.
 pub fn one_in(share: f64) -> String {
     if share > 0.9995 { "all".into() } else { format!("1 in {}", count(1.0 / share)) }
 }
 
-/// Three digits that matter, and no zeros after them.
+/// Three significant digits, without trailing zeros.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent >= 999.5 {
@@ -119,7 +119,7 @@ pub fn percent(share: f64) -> String {
     format!("{text} %")
 }
 
-/// In percent, or as a multiple where that says more.
+/// In percent, or as a multiple for large slowdowns.
 pub fn slower(slowdown: f64) -> String {
     if slowdown < 9.995 {
         format!("{} slower", percent(slowdown))

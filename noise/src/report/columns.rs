@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Millions of values on a few hundred columns of a picture: a column is the greatest of the values that fall into it, so
-//! that no noise is lost, however short it is beside the whole.
+//! Reduces millions of values to a few hundred columns of a picture. A column shows the greatest value that falls into
+//! it, so even the shortest noise stays visible.
 
-/// The greatest value of each of `count` columns that divide `0..=span`; `None` where no value falls. What lies beyond
-/// the span belongs to no column, the end of the span to the last one.
+/// The greatest value of each of `count` columns that divide `0..=span`; `None` where no value falls. Values beyond the
+/// span are left out; a value at the end of the span belongs to the last column.
 pub fn columns(values: impl Iterator<Item = (f64, f64)>, span: f64, count: usize) -> Vec<Option<f64>> {
     let mut greatest: Vec<Option<f64>> = vec![None; count];
-    for (place, value) in values {
-        if place < 0.0 || place > span || count == 0 {
+    for (at, value) in values {
+        if at < 0.0 || at > span || count == 0 {
             continue;
         }
-        let column = if span > 0.0 { (place / span * count as f64) as usize } else { 0 };
+        let column = if span > 0.0 { (at / span * count as f64) as usize } else { 0 };
         let slot = &mut greatest[column.min(count - 1)];
         *slot = Some(slot.map_or(value, |before| before.max(value)));
     }
@@ -32,7 +32,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each column is exactly the greatest of its values, and the greatest of all is always seen.
+        /// Each column is exactly the greatest of its values, and the greatest of all values is in some column.
         #[test]
         fn no_column_loses_its_greatest(values in prop::collection::vec((0u32..1000, 0u32..1_000_000), 1..500), count in 1usize..60) {
             let span = 1000.0;

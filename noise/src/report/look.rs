@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How everything looks: colours for light and dark, fonts, sizes. The page's style sheet takes its colours from here.
+//! Colours for light and dark, fonts, sizes. The page's style sheet takes its colours from here.
 //!
-//! Figures are drawn in the light colours. On the page, style rules that select by those colours put variables in their
-//! place: so that one drawing serves both, and a file of its own needs no style sheet.
+//! Figures are drawn in the light colours. On the page, style rules match these colours and replace them by variables,
+//! so one drawing serves both modes, and a figure's own file needs no style sheet.
 
 use std::fmt::Write;
 use std::sync::Once;
@@ -12,7 +12,7 @@ use plotters::style::{FontDesc, IntoFont};
 
 use crate::Result;
 
-/// A colour on white and on a dark ground.
+/// A colour for a white and for a dark background.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Colour {
     pub name: &'static str,
@@ -29,7 +29,7 @@ pub const INK: Colour = colour("ink", (0x1B, 0x1F, 0x24), (0xE8, 0xED, 0xF2));
 pub const MUTED: Colour = colour("muted", (0x5B, 0x65, 0x70), (0x9D, 0xA8, 0xB4));
 pub const GRID: Colour = colour("grid", (0xE3, 0xE7, 0xEB), (0x2B, 0x33, 0x3C));
 
-/// Okabe and Ito's colours, which colour-blind people tell apart: black serves on white, yellow on dark.
+/// Okabe and Ito's colours, which colour-blind people can tell apart. The last is black on white and yellow on dark.
 pub const RECORDS: [Colour; RECORDS_LIMIT] = [
     colour("record-0", (0x00, 0x72, 0xB2), (0x3B, 0x9B, 0xDC)),
     colour("record-1", (0xD5, 0x5E, 0x00), (0xE9, 0x78, 0x1F)),
@@ -42,10 +42,10 @@ pub const RECORDS: [Colour; RECORDS_LIMIT] = [
 /// More colours than these cannot be told apart.
 pub const RECORDS_LIMIT: usize = 7;
 
-/// Units of a drawing in a pixel of the page: drawings have whole numbers only.
+/// Drawing units per pixel of the page: drawings have whole numbers only.
 pub const SCALE: i32 = 2;
 
-/// For a screen or paper, or for a phone.
+/// A figure's width: for a screen or paper, or for a phone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Width {
     pub name: &'static str,
@@ -59,33 +59,33 @@ pub struct Width {
 pub const WIDE: Width = Width { name: "wide", pixels: 960, letters: 150, ticks: 10 };
 pub const NARROW: Width = Width { name: "narrow", pixels: 350, letters: 54, ticks: 5 };
 
-/// Pixels of the page in units of the drawing.
+/// Converts pixels of the page to drawing units.
 pub const fn px(pixels: i32) -> i32 {
     pixels * SCALE
 }
 
 /// Text of a height in pixels.
 pub fn text(pixels: i32, colour: Colour) -> TextStyle<'static> {
-    // The library divides by this when it writes.
+    // The library divides by 1.24 when it writes SVG.
     let font: FontDesc<'static> = ("sans-serif", f64::from(px(pixels)) * 1.24).into_font();
     font.color(&colour.light.to_rgba())
 }
 
-/// Makes the one font known by which text is measured; hosts without fonts exist.
+/// Registers the font with which text is measured, since the host may have no fonts.
 pub fn load_font() -> Result<()> {
     static ONCE: Once = Once::new();
     let mut loaded = Ok(());
     ONCE.call_once(|| {
         loaded = register_font("sans-serif", FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT);
     });
-    loaded.map_err(|_| "the pictures' font cannot be read".into())
+    loaded.map_err(|_| "cannot read the font for the pictures".into())
 }
 
 pub fn hex(colour: RGBColor) -> String {
     format!("#{:02X}{:02X}{:02X}", colour.0, colour.1, colour.2)
 }
 
-/// Variables for both grounds, and rules that put them in the place of a drawing's colours. Paper is light.
+/// Variables for both modes, and rules that replace a drawing's colours by them. Paper is always light.
 pub fn colour_rules() -> String {
     let all: Vec<Colour> = [PAPER, INK, MUTED, GRID].into_iter().chain(RECORDS).collect();
     let variables = |of: fn(&Colour) -> RGBColor| {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn text_can_be_read_on_both_grounds() {
+    fn text_is_readable_in_light_and_dark() {
         for colour in [INK, MUTED] {
             assert!(contrast(colour.light, PAPER.light) >= 4.5, "{}", colour.name);
             assert!(contrast(colour.dark, PAPER.dark) >= 4.5, "{}", colour.name);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_colour_is_one_thing() {
+    fn no_colour_is_used_twice() {
         let mut all: Vec<String> = [PAPER, INK, MUTED, GRID].iter().chain(&RECORDS).map(|one| hex(one.light)).collect();
         let count = all.len();
         all.sort();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What figures and tables are made of: records with their statistics, computed once.
+//! The input of figures and tables: records with their statistics, computed once.
 
 use super::columns::columns;
 use super::look::{Colour, RECORDS};
@@ -8,28 +8,28 @@ use crate::predict::{Noise, Prediction, predict};
 use crate::record::{About, Method, Record};
 use crate::units::Nanoseconds;
 
-/// Points of a distribution; more cannot be seen.
+/// Points of a distribution; more would not be visible.
 const POINTS: usize = 400;
-/// Fugaku's: the right end of predictions.
+/// Fugaku's number of threads: the right end of predictions.
 const THREADS: u64 = 7_630_848;
 
 /// All records of a report.
 pub struct Material<'a> {
     pub records: Vec<Pictured<'a>>,
-    /// The longest record: all time series end there.
+    /// Length of the longest record: all time series end there.
     pub span_ns: f64,
-    /// Between two synchronisations of the program that is predicted.
+    /// Time between two synchronisations of the predicted program.
     pub interval: Nanoseconds,
 }
 
-/// One of them.
+/// One record of a report.
 pub struct Pictured<'a> {
     pub about: &'a About,
     pub colour: Colour,
     pub summary: Summary,
     /// (noise length, share of samples that are not longer).
     pub distribution: Vec<(f64, f64)>,
-    /// Fixed time only.
+    /// Empty unless the method is fixed time.
     pub spectra: Vec<Spectrum>,
     pub prediction: Prediction,
     start_ns: &'a [u64],
@@ -37,7 +37,7 @@ pub struct Pictured<'a> {
 }
 
 impl<'a> Material<'a> {
-    /// Of at most [`super::RECORDS_LIMIT`] records; there is no colour for more.
+    /// Uses at most [`super::RECORDS_LIMIT`] records; there is no colour for more.
     pub fn of(records: &'a [Record], threshold: Nanoseconds, interval: Nanoseconds) -> Material<'a> {
         let ends = records.iter().flat_map(|record| {
             record.samples.start_ns.iter().zip(&record.samples.length_ns).map(|(start, length)| (start + length) as f64)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Pictures of records, and a page that holds them all. `commands/report.rs` calls it.
+//! Pictures of records, and a page with all of them. Called by `commands/report.rs`.
 //!
-//! `Material` is what is known of the records; each file in `figures` draws one figure from it; `render` makes an SVG or
-//! PNG file of a figure, `page` the HTML page of all of them.
+//! `Material` is the records with their statistics; each file in `figures` draws one figure from it; `render` writes a
+//! figure as an SVG or PNG file; `page` makes the HTML page of all figures.
 
 mod axis;
 mod columns;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where a record comes from, in a line: it stands with every figure, on the page and in each file.
+//! The origin of a record in one line, which stands under every figure, on the page and in each file.
 
 use crate::record::About;
 
-/// Arguments of the kernel that bear on noise: their names, or how they begin.
-const BEARING: [&str; 32] = [
+/// Kernel arguments that affect noise: a name, or the part of it before an underscore.
+const RELEVANT: [&str; 32] = [
     "audit",
     "clocksource",
     "cpufreq",
@@ -39,16 +39,15 @@ const BEARING: [&str; 32] = [
     "workqueue",
 ];
 
-/// Host, kernel with those of its arguments that bear on noise, what was measured how, with which time source and
-/// version.
+/// Host, kernel with the arguments that affect noise, command, CPUs, time source and version.
 pub fn origin(about: &About) -> String {
-    let bearing = bearing(&about.kernel_arguments);
+    let relevant = relevant(&about.kernel_arguments);
     format!(
         "{}: host {}, Linux {}{}, `{}`, CPUs {}, time source {}, tacet {}",
         about.label,
         about.host,
         about.kernel_release,
-        if bearing.is_empty() { String::new() } else { format!(" ({bearing})") },
+        if relevant.is_empty() { String::new() } else { format!(" ({relevant})") },
         command(about),
         cpu_list(&about.cpus),
         about.time_source,
@@ -56,21 +55,21 @@ pub fn origin(about: &About) -> String {
     )
 }
 
-/// The command that measured, as one would type it.
+/// The command that measured, quoted for a shell.
 pub fn command(about: &About) -> String {
     let plain = |word: &str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_=.,/:@".contains(letter));
     let quoted = |word: &String| if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) };
     ["tacet noise".into()].into_iter().chain(about.arguments.iter().map(quoted)).collect::<Vec<_>>().join(" ")
 }
 
-/// A figure has no room for all arguments; the page's table has them.
-fn bearing(arguments: &str) -> String {
-    let bears = |word: &&str| {
+/// The arguments that affect noise. A figure has no room for all arguments; the page's table has them.
+fn relevant(arguments: &str) -> String {
+    let is_relevant = |word: &&str| {
         let name = word.split(['=', '.']).next().unwrap_or(word);
-        BEARING.iter().any(|one| name == *one || name.strip_prefix(one).is_some_and(|rest| rest.starts_with('_')))
+        RELEVANT.iter().any(|one| name == *one || name.strip_prefix(one).is_some_and(|rest| rest.starts_with('_')))
     };
-    // What follows two dashes is not for the kernel.
-    arguments.split_whitespace().take_while(|word| *word != "--").filter(bears).collect::<Vec<_>>().join(" ")
+    // Words after `--` are not for the kernel.
+    arguments.split_whitespace().take_while(|word| *word != "--").filter(is_relevant).collect::<Vec<_>>().join(" ")
 }
 
 /// `0-3,8`.
@@ -97,9 +96,9 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_bear_on_noise() {
+    fn arguments_that_affect_noise() {
         let line = "root=/dev/sda quiet nohz_full=1-3 isolcpus=domain,1-3 rcu_nocbs=1-3 processor.max_cstate=1 -- tsc";
-        assert_eq!(bearing(line), "nohz_full=1-3 isolcpus=domain,1-3 rcu_nocbs=1-3 processor.max_cstate=1");
+        assert_eq!(relevant(line), "nohz_full=1-3 isolcpus=domain,1-3 rcu_nocbs=1-3 processor.max_cstate=1");
     }
 
     #[test]
@@ -110,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_matters_is_missing() {
+    fn the_origin_has_all_facts() {
         let mut about = about(Method::Fwq, 1);
         about.kernel_arguments = "quiet nohz=off".into();
         let line = origin(&about);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The page: one file, no script, nothing loaded. Whatever comes from a record is escaped by the template.
+//! The HTML page: one file without scripts that loads nothing. The template escapes all text from a record.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -13,7 +13,7 @@ use super::tables;
 use crate::Result;
 
 const STYLE: &str = include_str!("page.css");
-/// The browser itself keeps the page from loading anything.
+/// Makes the browser refuse to load anything.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 pub fn page(material: &Material<'_>, figures: &[Figure<'_>]) -> Result<String> {
@@ -33,21 +33,21 @@ pub fn page(material: &Material<'_>, figures: &[Figure<'_>]) -> Result<String> {
             body {
                 header {
                     h1 { "Operating-system noise" }
-                    p.lead { "What " (labels.join(" and ")) " did to a program that only computes." }
+                    p.lead { "The effect of " (labels.join(" and ")) " on a program that only computes." }
                 }
                 main {
                     div.cards { @for record in &material.records { (card(record, material)) } }
                     @for picture in &pictures { (picture) }
                     (tables::all(material))
                 }
-                footer { p { "Made by tacet noise " (env!("CARGO_PKG_VERSION")) ". This page loads nothing: it can be kept, sent and printed." } }
+                footer { p { "Made by tacet noise " (env!("CARGO_PKG_VERSION")) ". This page loads nothing: you can save, send and print it." } }
             }
         }
     };
     Ok(legal(&page.into_string()))
 }
 
-/// What one wants to know first.
+/// The most important numbers of a record.
 fn card(record: &Pictured<'_>, material: &Material<'_>) -> Markup {
     let (about, summary) = (record.about, &record.summary);
     html! {
@@ -70,7 +70,7 @@ fn card(record: &Pictured<'_>, material: &Material<'_>) -> Markup {
     }
 }
 
-/// Drawn twice, for wide and for narrow windows: letters keep their size.
+/// Draws a figure twice, for wide and for narrow windows, so that letters keep their size.
 fn picture(figure: &Figure<'_>) -> Result<Markup> {
     Ok(html! {
         figure id=(figure.name) {
@@ -112,7 +112,7 @@ mod tests {
         Record { about: about(Method::Ftq, count as u64 * 1_000_000), samples }
     }
 
-    /// The page, and each figure as a file.
+    /// Makes the page, and each figure as a file.
     fn report(records: &[Record]) -> (String, Vec<(String, String)>) {
         let material = Material::of(records, Nanoseconds(1000.0), Nanoseconds(250e3));
         let figures = figures(&material);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_record_has_is_drawn() {
+    fn figures_depend_on_the_records_data() {
         let mut traced = fixed_work(&[1_000_000, 1_090_000, 1_000_100]);
         let (page, files) = report(std::slice::from_ref(&traced));
         assert_eq!(names(&files), ["time-series", "distribution", "prediction"]);
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    /// No address, no script, nothing that a browser would fetch: not even the name of a language's rules.
+    /// No address, no script, nothing that a browser would fetch: not even a namespace or a document type with a URL.
     #[test]
     fn nothing_is_loaded() {
         let (page, files) = report(&[fixed_time(4096), fixed_work(&[5, 6, 90_000])]);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_names_are_words() {
+    fn hostile_names_are_plain_text() {
         let mut record = fixed_work(&[1_000_000, 1_090_000]);
         let mut found = thieves();
         found.sources[0].name = HOSTILE.into();
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_nothing_and_of_silence_are_pages() {
+    fn empty_and_quiet_records_make_pages() {
         for record in [fixed_work(&[]), fixed_work(&[1000]), fixed_work(&[7; 50]), fixed_time(0), fixed_time(3)] {
             let (page, files) = report(&[record.clone(), fixed_work(&[10, 20])]);
             assert!(page.contains("</html>") && files.len() >= 3);
@@ -206,9 +206,9 @@ mod tests {
         }
     }
 
-    /// A million samples, all of them noise, on both figures: the page holds columns, not samples.
+    /// A million samples, all of them noise: the page contains columns, not samples.
     #[test]
-    fn a_long_record_is_no_long_page() {
+    fn a_long_record_makes_a_short_page() {
         let lengths: Vec<u64> =
             (0..1_000_000u64).map(|at| 1_000_000 + at.wrapping_mul(2_654_435_761) % 100_000).collect();
         let (page, files) = report(&[fixed_work(&lengths), fixed_time(100_000)]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From a figure to SVG for the page, to an SVG file, to a PNG file. A file carries what the page has in its caption.
+//! Renders a figure as SVG for the page, as an SVG file, or as a PNG file. A file contains the text of the page's caption.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use super::look::{INK, MUTED, PAPER, WIDE, Width, hex, load_font, px, text};
 use super::origin::origin;
 use crate::Result;
 
-/// Of a file, on each side.
+/// Margin of a file on each side.
 const MARGIN: i32 = 24;
 const TITLE: i32 = 40;
 const SMALL_PRINT: i32 = 15;
 
-/// For the page: no size of its own, a title and a description for those who do not see it.
+/// SVG for the page: without a size of its own, with a title and a description for screen readers.
 pub fn inline(figure: &Figure<'_>, width: Width) -> Result<PreEscaped<String>> {
     let (wide, high) = (px(width.pixels), px(figure.height(width)));
     let drawing = drawing((wide, high), |root| figure.draw(root, width))?;
@@ -33,7 +33,7 @@ pub fn inline(figure: &Figure<'_>, width: Width) -> Result<PreEscaped<String>> {
     })
 }
 
-/// A file of its own: title, figure, where its records come from.
+/// An SVG file: title, figure, and the origin of its records.
 pub fn svg(figure: &Figure<'_>) -> Result<String> {
     let notes = [figure.reading.clone()].into_iter().chain(figure.records.iter().map(|one| origin(one.about)));
     let notes: Vec<String> = notes.flat_map(|note| wrapped(&note, WIDE.letters)).collect();
@@ -60,20 +60,20 @@ pub fn svg(figure: &Figure<'_>) -> Result<String> {
     Ok(legal(&file.into_string()))
 }
 
-/// The same as dots, two in each direction for a pixel of the page.
+/// Converts an SVG file to PNG, with two dots in each direction per pixel of the page.
 pub fn png(svg: &str) -> Result<Vec<u8>> {
     let mut options = usvg::Options::default();
     let fonts = Arc::make_mut(&mut options.fontdb);
     fonts.load_font_data(epaint_default_fonts::UBUNTU_LIGHT.to_vec());
     fonts.set_sans_serif_family("Ubuntu");
     let tree = usvg::Tree::from_str(svg, &options)?;
-    let size = tree.size().to_int_size().scale_by(2.0).ok_or("a picture without a size")?;
-    let mut dots = tiny_skia::Pixmap::new(size.width(), size.height()).ok_or("a picture that is too large")?;
+    let size = tree.size().to_int_size().scale_by(2.0).ok_or("the picture has no size")?;
+    let mut dots = tiny_skia::Pixmap::new(size.width(), size.height()).ok_or("the picture is too large")?;
     resvg::render(&tree, tiny_skia::Transform::from_scale(2.0, 2.0), &mut dots.as_mut());
     Ok(dots.encode_png()?)
 }
 
-/// What stands between an SVG's tags.
+/// The content between the SVG tags.
 fn drawing(size: (i32, i32), draw: impl FnOnce(&super::figures::Area<'_>) -> Result<()>) -> Result<PreEscaped<String>> {
     load_font()?;
     let mut text = String::new();
@@ -85,7 +85,7 @@ fn drawing(size: (i32, i32), draw: impl FnOnce(&super::figures::Area<'_>) -> Res
     Ok(PreEscaped(within.ok_or("the drawing is no SVG")?.0.to_owned()))
 }
 
-/// Labels may hold characters that no XML file may, and no page should.
+/// Replaces characters that are not allowed in XML; labels may contain them.
 pub fn legal(text: &str) -> String {
     let may_not = |letter: char| (letter.is_control() && letter != '\n') || matches!(letter, '\u{FFFE}' | '\u{FFFF}');
     text.chars().map(|letter| if may_not(letter) { char::REPLACEMENT_CHARACTER } else { letter }).collect()

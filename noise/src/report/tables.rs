@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The page's tables: everything that the figures show, as numbers, and what figures have no room for.
+//! The page's tables: the numbers behind the figures, and details for which the figures have no room.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -26,7 +26,7 @@ pub fn all(material: &Material<'_>) -> Markup {
     }
 }
 
-/// 7,630,848.
+/// A number with separators: `7,630,848`.
 pub fn threads(count: u64) -> String {
     let digits = count.to_string();
     let groups: Vec<&str> =
@@ -36,7 +36,7 @@ pub fn threads(count: u64) -> String {
 
 type Row<'a> = (String, Box<dyn Fn(&Pictured<'_>) -> String + 'a>);
 
-/// A column for each record.
+/// A table with a column for each record.
 fn beside(title: &str, records: &[Pictured<'_>], rows: &[Row<'_>]) -> Markup {
     html! {
         section {
@@ -119,7 +119,7 @@ fn conditions<'a>() -> Vec<Row<'a>> {
     let row = |name: &str, value: Box<dyn Fn(&Pictured<'_>) -> String + 'a>| (name.to_owned(), value);
     let began = |one: &Pictured<'_>| {
         let moment = UNIX_EPOCH.checked_add(Duration::from_secs(one.about.began_unix_s));
-        // A year of more than four digits is not written.
+        // Years with more than four digits are not shown.
         moment
             .filter(|_| one.about.began_unix_s < 253_402_300_800)
             .map_or("-".into(), |moment| humantime::format_rfc3339_seconds(moment).to_string())
@@ -199,11 +199,11 @@ fn thieves(record: &Pictured<'_>, found: &Thieves) -> Markup {
     });
     let head = ["source", "kind", "from", "CPUs", "count", "total", "longest", "share explained", "remedy"];
     html! {
-        (about_one("Who took the time", record, &head, rows))
+        (about_one("What took the time", record, &head, rows))
         ul.notes {
             li {
                 (threads(found.detours)) " detours of " (duration(found.detour_threshold_ns)) " or more took "
-                (duration(found.detour_ns)) "; " (duration(found.detour_ns - found.explained_ns)) " of it is unexplained, and in "
+                (duration(found.detour_ns)) "; " (duration(found.detour_ns - found.explained_ns)) " of this is unexplained, and in "
                 (threads(found.unexplained_detours)) " detours no source ran at all."
             }
             li {
@@ -217,7 +217,7 @@ fn thieves(record: &Pictured<'_>, found: &Thieves) -> Markup {
     }
 }
 
-/// What ran around the detour that ended the measurement.
+/// The events around the detour that ended the measurement.
 fn end(record: &Pictured<'_>, stopped: &Stopped) -> Markup {
     let title = format!(
         "What ran when CPU {} lost {} at {}",
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_for_people() {
+    fn numbers_are_readable() {
         assert_eq!([threads(7_630_848), threads(999), threads(1000)], ["7,630,848", "999", "1,000"]);
         assert_eq!(
             [whole_percent(0.5), whole_percent(0.9999), whole_percent(0.999999)],

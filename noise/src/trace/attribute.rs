@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Holds what ran against what was measured: which source explains how much of which detour.
+//! Compares the events with the samples: how much of each detour each source explains.
 //!
-//! A source explains of a detour as much as it ran, net of what interrupted it, while the sample was taken. Where all
-//! together ran longer than the sample's noise (the shortest sample held some of them too), each explains its part.
+//! A source explains as much of a detour as its own running time during the sample, without interruptions. If all
+//! sources together ran longer than the sample's noise (the shortest sample contains some of them too), the noise is
+//! divided among them in proportion.
 
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use super::sources::Identity;
 use crate::record::Record;
 use crate::record::thieves::{Event, Source, Stopped, Thieves};
 
-/// One thing that ran on a measured CPU, in the record's time.
+/// One run of a source on a measured CPU, in the record's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ran {
     pub cpu: u32,
@@ -18,13 +19,13 @@ pub struct Ran {
     pub start_ns: i64,
     pub gross_ns: u32,
     pub net_ns: u32,
-    /// Whether it began then, or went on.
+    /// False if it continues work that began earlier.
     pub begins: bool,
 }
 
-/// The two clocks agree to this.
+/// The greatest difference of the two clocks.
 const AGREEMENT_NS: i64 = 1000;
-/// What is told of the time around the detour that ended a measurement.
+/// Events so close to the detour that ended a measurement are kept with it.
 const AROUND_NS: i64 = 1_000_000;
 const AROUND_EVENTS: usize = 200;
 
@@ -33,14 +34,14 @@ impl Ran {
         self.start_ns + i64::from(self.gross_ns)
     }
 
-    /// How much of its net time lies in a span, if it is spread evenly.
+    /// The part of its net time within a span, on the assumption that the time is spread evenly.
     fn within(&self, from_ns: i64, to_ns: i64) -> f64 {
         let overlap = self.end_ns().min(to_ns) - self.start_ns.max(from_ns);
         if overlap <= 0 { 0.0 } else { overlap as f64 / f64::from(self.gross_ns) * f64::from(self.net_ns) }
     }
 }
 
-/// Everything but what the caller alone knows: lost events, and what could not be observed.
+/// Computes all fields except those that only the caller knows: lost events, and what could not be observed.
 pub fn attribute(
     record: &Record,
     sources: &[Identity],
@@ -56,8 +57,8 @@ pub fn attribute(
         let here = on_cpu(&ran, cpu);
         let measured_ns = record.about.counters.iter().find(|one| one.cpu == cpu).map_or(0, |one| one.measured_ns);
         let begin_ns = record.samples.start_ns.get(rows.start).copied().unwrap_or(0) as i64;
-        let meanwhile = begin_ns..begin_ns.saturating_add(measured_ns as i64);
-        for one in here.iter().filter(|one| one.begins_in(&meanwhile)) {
+        let measured = begin_ns..begin_ns.saturating_add(measured_ns as i64);
+        for one in here.iter().filter(|one| one.begins_in(&measured)) {
             if let Some(tally) = tallies.get_mut(one.source as usize) {
                 tally.add(one);
                 thieves.events += 1;
@@ -74,7 +75,7 @@ pub fn attribute(
     thieves
 }
 
-/// The most guilty first.
+/// The source that explains most comes first.
 pub fn sort(sources: &mut [Source]) {
     sources.sort_by(|a, b| {
         let by_share = b.explained_ns.total_cmp(&a.explained_ns);
@@ -157,7 +158,7 @@ fn explain(
     }
 }
 
-/// A sample, as widely as the clocks agree.
+/// The time of a sample, widened by the greatest difference of the clocks.
 fn span(record: &Record, row: usize) -> (i64, i64) {
     let start_ns = record.samples.start_ns[row] as i64;
     (start_ns - AGREEMENT_NS, start_ns + record.samples.length_ns[row] as i64 + AGREEMENT_NS)
@@ -217,8 +218,8 @@ mod tests {
     }
 
     #[test]
-    fn each_explains_as_much_as_it_ran() {
-        // The daemon runs 250 us, interrupted for 50 us; nothing runs in the fifth quantum; one ran before all.
+    fn each_source_explains_its_own_time() {
+        // The daemon runs 250 us, interrupted for 50 us; nothing runs in the fifth quantum; one event is before the record.
         let events = vec![ran(0, 2500, 250, 200), ran(1, 2600, 50, 50), ran(1, -500, 10, 10)];
         let thieves = attribute(&record(), &[source("daemon"), source("interrupt")], events, 1000.0, None);
         assert_eq!((thieves.detours, thieves.unexplained_detours, thieves.events), (2, 1, 2));
@@ -230,7 +231,7 @@ mod tests {
 
     /// 600 us ran in a quantum with 300 us of noise: each explains half of what it ran.
     #[test]
-    fn nothing_explains_more_than_there_is() {
+    fn sources_never_explain_more_than_the_noise() {
         let events = vec![ran(0, 2100, 400, 400), ran(1, 2600, 200, 200)];
         let thieves = attribute(&record(), &[source("a"), source("b")], events, 1000.0, None);
         let explained: Vec<f64> = thieves.sources.iter().map(|one| one.explained_ns).collect();
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_is_counted_once_and_other_cpus_not_at_all() {
+    fn continued_work_counts_once_and_other_cpus_not_at_all() {
         let events = vec![
             ran(0, 2100, 100, 100),
             Ran { begins: false, ..ran(0, 2300, 100, 100) },
@@ -251,14 +252,14 @@ mod tests {
     }
 
     #[test]
-    fn a_long_one_spreads_over_samples() {
+    fn a_long_run_spreads_over_samples() {
         // From 1.3 to 5.3 ms: all of the third quantum's 1.3 ms and 1 ms of the fifth.
         let thieves = attribute(&record(), &[source("a")], vec![ran(0, 1300, 4000, 4000)], 1000.0, None);
         assert_eq!((thieves.explained_ns, thieves.unexplained_detours), (400_000.0, 0));
     }
 
     #[test]
-    fn the_first_long_detour_is_told_with_what_was_around_it() {
+    fn the_first_long_detour_is_kept_with_the_events_around_it() {
         let events = vec![ran(0, 2500, 250, 250), ran(0, 200, 10, 10), ran(0, 4350, 10, 10)];
         let sources = [source("a")];
         let stopped = attribute(&record(), &sources, events.clone(), 1000.0, Some(200_000.0)).stopped.expect("one");

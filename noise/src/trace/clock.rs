@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The kernel tells times on its monotonic clock, the measuring loops on the time source itself. Points that were read on
-//! both, some each second, lead from one to the other: the monotonic clock is bent by time protocols, but not that fast.
+//! Converts between two clocks. The kernel reports times of its monotonic clock; the measuring loops read the time source
+//! directly. Several times a second both are read together, and times between two such points are interpolated: time
+//! protocols change the rate of the monotonic clock, but only slowly.
 
 use nix::time::{ClockId, clock_gettime};
 
 use crate::Result;
 use crate::measure::sampling;
 
-/// One moment on both.
+/// One moment on both clocks.
 #[derive(Debug, Clone, Copy)]
 struct Point {
     monotonic_ns: u64,
@@ -19,7 +20,7 @@ struct Point {
 pub struct Clock(Vec<Point>);
 
 impl Clock {
-    /// One more point: of several readings the one that took the shortest.
+    /// Adds a point: the fastest of several readings.
     pub fn note(&mut self) -> Result<()> {
         let mut best: Option<(u64, Point)> = None;
         for _ in 0..8 {
@@ -35,7 +36,8 @@ impl Clock {
         Ok(())
     }
 
-    /// The reading of the time source at a time of the kernel, between the two points about it or beyond the last two.
+    /// The time source's reading at a time of the kernel: interpolated between the two nearest points, or extrapolated
+    /// from the first or last two.
     pub fn ticks(&self, monotonic_ns: u64) -> i64 {
         let after = self.0.partition_point(|point| point.monotonic_ns <= monotonic_ns);
         let second = after.clamp(1, self.0.len().saturating_sub(1).max(1));

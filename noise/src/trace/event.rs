@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the programs in the kernel tell; the layouts of `trace/event.h`, spelled once more.
+//! The events that the programs in the kernel report, in the layouts of `trace/event.h`.
 
 /// `struct event`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Event {
     pub net_ns: u32,
     pub detail: u32,
     pub what: What,
-    /// The worker goes on with work that it had begun before.
+    /// The worker continues work that it began earlier.
     pub continued: bool,
     pub kernel_thread: bool,
 }
@@ -31,7 +31,7 @@ pub enum What {
     Sent,
 }
 
-/// `enum vector`, as far as its members are treated differently.
+/// The members of `enum vector` that are distinguished here.
 pub mod vector {
     pub const LOCAL_TIMER: u32 = 0;
     pub const RESCHEDULE: u32 = 1;
@@ -60,7 +60,7 @@ const WHAT: [What; 10] = [
 ];
 
 impl Event {
-    /// Of the bytes of a ring; `None` if they are no event.
+    /// Reads an event from the bytes of a ring; `None` if they are not an event.
     pub fn read(bytes: &[u8]) -> Option<Event> {
         let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         let short = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
@@ -97,7 +97,7 @@ impl Task {
     }
 }
 
-/// Up to the first zero.
+/// Text up to the first zero byte.
 pub fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned()

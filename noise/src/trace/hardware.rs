@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What takes a CPU from the kernel itself: firmware (system management interrupts) and machine checks. The kernel sees
-//! neither begin nor end; the hardware, where it counts them, tells only how many there were.
+//! Counts events that take a CPU away from the kernel itself: firmware (system management interrupts) and machine checks.
+//! The kernel sees neither their begin nor their end; some hardware counts them, but does not measure their length.
 
 use std::collections::HashMap;
 use std::fs;
 
 use perf_event::Counter;
 
-/// Counts, from a moment on.
+/// Counts events from the call of [`Hardware::watch`] on.
 pub struct Hardware {
     firmware: Vec<(u32, Counter)>,
     machine_checks: HashMap<u32, u64>,
     cpus: Vec<u32>,
 }
 
-/// What happened on one CPU.
+/// The number of events of one kind on one CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Happened {
     pub cpu: u32,
@@ -31,7 +31,7 @@ impl Hardware {
         Hardware { firmware, machine_checks: machine_checks(), cpus: cpus.to_vec() }
     }
 
-    /// Whether the hardware counts what firmware takes, on every CPU that is watched.
+    /// Whether the hardware counts system management interrupts on every watched CPU.
     pub fn sees_firmware(&self) -> bool {
         self.firmware.len() == self.cpus.len()
     }
@@ -66,7 +66,7 @@ fn firmware_counter(_: u32) -> Option<Counter> {
     None
 }
 
-/// By CPU, exceptions: polls are the kernel's own work and are seen as such.
+/// Machine-check exceptions per CPU. Polls are not counted: they are the kernel's own work, and the trace sees them.
 fn machine_checks() -> HashMap<u32, u64> {
     of_table(&fs::read_to_string("/proc/interrupts").unwrap_or_default(), "MCE:")
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Names the thief: measures, and meanwhile records from the kernel what else ran on the measured CPUs.
+//! Finds the thieves: measures noise, and at the same time records everything else that runs on the measured CPUs.
 //!
-//! `trace/` holds the programs for the kernel; `tracer` loads them and fetches their events; `sources` says what an
-//! event is an event of, `attribute` which detours it explains, `remedies` what stops it.
+//! `trace/` contains the BPF programs; `tracer` loads them and fetches their events; `sources` finds the source of an
+//! event, `attribute` the detours that it explains, `remedies` a way to stop it.
 
 mod attribute;
 mod clock;
@@ -21,7 +21,7 @@ use crate::measure::{Plan, Progress};
 use crate::record::Record;
 use crate::record::thieves::{Kind, Source};
 
-/// Measures and traces; the record holds its thieves. Samples with noise of `threshold_ns` or more are detours.
+/// Measures and traces; the record includes the thieves. Samples with noise of `threshold_ns` or more are detours.
 pub fn trace(
     plan: &Plan,
     arguments: &[String],
@@ -31,7 +31,7 @@ pub fn trace(
     let mut tracer = Tracer::begin(&plan.cpus)?;
     let hardware = Hardware::watch(&plan.cpus);
     if !hardware.sees_firmware() {
-        let why = "this machine does not count system management interrupts: firmware would be unexplained noise";
+        let why = "this machine does not count system management interrupts: noise by firmware stays unexplained";
         tracer.unobserved.push(why.into());
     }
     let mut failed = None;
@@ -54,7 +54,7 @@ pub fn trace(
     Ok(record)
 }
 
-/// Only counted: nobody sees how long it took.
+/// A source whose events can only be counted: their length is unknown.
 fn source(happened: &hardware::Happened) -> Source {
     Source {
         kind: Kind::Hardware,

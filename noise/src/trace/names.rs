@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Names of what the kernel tells as numbers: addresses of its functions, directories of cgroups.
+//! Names for the numbers that the kernel reports: addresses of its functions, inodes of cgroup directories.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub struct Symbols(Vec<(u64, String)>);
 
 impl Symbols {
-    /// Of the running kernel, its modules included. Without root the kernel hides the addresses: none is known then.
+    /// Symbols of the running kernel and its modules. Without root the kernel hides the addresses, and there are none.
     pub fn of_this_kernel() -> Symbols {
         Symbols::parse(&fs::read_to_string("/proc/kallsyms").unwrap_or_default())
     }
@@ -28,7 +28,7 @@ impl Symbols {
         Symbols(symbols)
     }
 
-    /// The function that an address lies in, or the address.
+    /// The function that contains an address, or the address itself.
     pub fn name(&self, address: u64) -> String {
         let after = self.0.partition_point(|(begin, _)| *begin <= address);
         match after.checked_sub(1).and_then(|at| self.0.get(at)) {
@@ -38,7 +38,7 @@ impl Symbols {
     }
 }
 
-/// Without what a compiler adds to a copy of a function.
+/// The name without the suffix that a compiler adds to a copy of a function.
 fn plain(name: &str) -> &str {
     name.split_once('.').map_or(name, |(plain, _)| if plain.is_empty() { name } else { plain })
 }
@@ -48,7 +48,7 @@ fn plain(name: &str) -> &str {
 pub struct Units(HashMap<u64, String>);
 
 impl Units {
-    /// Of the unified hierarchy, wherever it is mounted.
+    /// Cgroups of the unified hierarchy, wherever it is mounted.
     pub fn of_this_machine() -> Units {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let unified = mounts.lines().find_map(|line| {
@@ -63,7 +63,7 @@ impl Units {
         Units(units)
     }
 
-    /// The unit, or the last part of the cgroup's path; `None` for the root and for a cgroup that has gone.
+    /// The unit, or the last part of the cgroup's path; `None` for the root and for a cgroup that no longer exists.
     pub fn name(&self, cgroup: u64) -> Option<String> {
         self.0.get(&cgroup).cloned()
     }
@@ -81,7 +81,7 @@ fn collect(root: &Path, directory: &Path, units: &mut HashMap<u64, String>) {
     }
 }
 
-/// The innermost part of a cgroup's path that is a unit, or else its last part.
+/// The innermost part of a cgroup's path that is a unit, otherwise its last part.
 fn unit(path: &Path) -> Option<String> {
     let parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
     let is_unit = |part: &&&str| [".service", ".scope"].iter().any(|end| part.ends_with(end));

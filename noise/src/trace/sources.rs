@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an event is an event of: sources with the kernel's own names, and with who is behind them.
+//! Finds the source of an event: its name in the kernel, and its origin, that is the sender or the unit behind it.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::event::{Event, Task, What, vector};
 use super::names::{Symbols, Units};
 use crate::record::thieves::Kind;
 
-/// What two events have in common that are events of one source.
+/// Identifies a source: events with the same identity have the same source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Identity {
     pub kind: Kind,
@@ -15,7 +15,7 @@ pub struct Identity {
     pub origin: Option<String>,
 }
 
-/// The kernel's maps, as far as names come from them.
+/// The trace's maps that contain names.
 pub trait Tables {
     fn task(&self, thread: u32) -> Option<Task>;
     fn interrupt(&self, number: u32) -> Option<String>;
@@ -23,30 +23,30 @@ pub trait Tables {
     fn stack(&self, number: u64) -> Vec<u64>;
 }
 
-/// Names of events, and what was sent to CPUs and has not arrived.
+/// Names events, and remembers the interrupts that were sent to CPUs and have not arrived.
 #[derive(Debug, Default)]
 pub struct Namer {
     symbols: Symbols,
     units: Units,
-    /// By CPU and class of interrupt: when it was sent, and by whom.
+    /// By CPU and class of interrupt: when it was sent, and its sender.
     on_the_way: HashMap<(u32, Class), Vec<(u64, String)>>,
     origins: HashMap<(u32, u64), String>,
 }
 
-/// Interrupts between CPUs that a sender is known of.
+/// Interrupts between CPUs whose sender is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Class {
     Reschedule,
     Call,
 }
 
-/// Clocks of two CPUs agree to this.
+/// The greatest difference of two CPUs' clocks.
 const AGREEMENT_NS: u64 = 1000;
-/// As include/linux/interrupt.h numbers them.
+/// In the order of include/linux/interrupt.h.
 const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
-/// How a function of the kernel that sends an interrupt on another one's behalf begins. The first one on the stack that
-/// is none of these is who wanted it.
+/// Prefixes of kernel functions that send an interrupt on behalf of another function. The first function on the stack
+/// with none of these prefixes is the one that wanted the interrupt.
 const MESSENGERS: [&str; 32] = [
     "__bpf",
     "__resched",
@@ -87,7 +87,7 @@ impl Namer {
         Namer { symbols, units, ..Namer::default() }
     }
 
-    /// The source of an event, unless it only tells of something on its way.
+    /// The source of an event; `None` if the event only reports that an interrupt was sent.
     pub fn identity(&mut self, cpu: u32, event: &Event, tables: &impl Tables) -> Option<Identity> {
         let of = |kind, name: String, origin| Some(Identity { kind, name, origin });
         match event.what {
@@ -166,7 +166,7 @@ impl Namer {
         self.on_the_way.entry((cpu, class)).or_default().push((event.start_ns, sender));
     }
 
-    /// Who sent it, and what for: `stress-ng: flush_tlb_mm_range`.
+    /// The sender and its purpose: `stress-ng: flush_tlb_mm_range`.
     fn sender(&self, event: &Event, tables: &impl Tables) -> String {
         let task = match event.detail {
             0 => "idle".into(),
@@ -178,7 +178,7 @@ impl Namer {
         wanted.map_or_else(|| common(&task).to_owned(), |function| format!("{}: {function}", common(&task)))
     }
 
-    /// One interrupt may answer several senders.
+    /// The senders of an interrupt that arrived; several senders may share one interrupt.
     fn arrived(&mut self, cpu: u32, class: Class, at_ns: u64) -> Option<String> {
         let waiting = self.on_the_way.get_mut(&(cpu, class))?;
         let due = waiting.iter().take_while(|(sent_ns, _)| *sent_ns <= at_ns + AGREEMENT_NS).count();
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_has_the_senders_that_came_before_it() {
+    fn an_interrupt_has_the_senders_before_it() {
         let mut namer = Namer::default();
         let sent =
             |start_ns, detail| Event { start_ns, net_ns: vector::CALL_FUNCTION_SINGLE, ..event(What::Sent, detail) };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The programs in the kernel: loaded, attached, their events fetched. Everything goes with the tracer: when it is
-//! dropped, or its process ends in whatever way, the kernel takes the programs away.
+//! Loads and attaches the BPF programs, and fetches their events. When the tracer is dropped, or its process ends in any
+//! way, the kernel removes the programs.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,14 +21,14 @@ use super::sources::{Identity, Namer, Tables};
 use crate::Result;
 
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/trace.bpf.o"));
-/// Of a ring: some ten thousand events; it is emptied four times a second.
+/// Size of a ring: some ten thousand events. It is emptied four times a second.
 const RING_BYTES: u32 = 1 << 20;
-/// Events that are kept: 600 MB when they are held against the record. More are lost, and it is said so.
+/// The most events that are kept: they take 600 MB during attribution. Events beyond are counted as lost.
 const EVENTS_LIMIT: usize = 1 << 23;
-/// CPUs that the programs have room for.
+/// The programs have room for this many CPUs.
 const CPUS_LIMIT: u32 = 4096;
 
-/// An event, and the source that it is one of.
+/// An event and its source.
 struct Seen {
     cpu: u32,
     source: u32,
@@ -50,10 +50,10 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// Begins to trace what runs on `cpus` and is not a measuring thread of this process.
+    /// Begins to trace everything on `cpus` except the measuring threads of this process.
     pub fn begin(cpus: &[u32]) -> Result<Tracer> {
         if let Some(cpu) = cpus.iter().find(|cpu| **cpu >= CPUS_LIMIT) {
-            return Err(format!("cpu {cpu}: tracing knows CPUs below {CPUS_LIMIT}").into());
+            return Err(format!("cpu {cpu}: tracing supports only CPUs below {CPUS_LIMIT}").into());
         }
         libbpf_rs::set_print(None);
         let (object, mut unobserved) = load()?;
@@ -66,7 +66,7 @@ impl Tracer {
             match program.attach() {
                 Ok(link) => links.push(link),
                 Err(error) if section.starts_with("tp_btf/") => {
-                    return Err(format!("{section}: cannot be attached: {error}").into());
+                    return Err(format!("{section}: cannot attach the program: {error}").into());
                 }
                 Err(_) => refused.push(section),
             }
@@ -92,7 +92,7 @@ impl Tracer {
         })
     }
 
-    /// Fetches what the rings hold. To be called several times a second.
+    /// Fetches the events in the rings. Must be called several times a second.
     pub fn fetch(&mut self) -> Result<()> {
         self.clock.note()?;
         self.rings.consume()?;
@@ -110,7 +110,7 @@ impl Tracer {
         Ok(())
     }
 
-    /// Ends it: what ran, in nanoseconds since `origin_ticks`, its sources, and how many events were lost.
+    /// Ends the trace. Returns the runs, in nanoseconds since `origin_ticks`, their sources, and the number of lost events.
     pub fn end(mut self, origin_ticks: u64, ticks_per_second: f64) -> Result<(Vec<Ran>, Vec<Identity>, u64)> {
         self.links.clear();
         self.fetch()?;
@@ -134,13 +134,13 @@ impl Tracer {
     }
 }
 
-/// The programs that this kernel can run, and what it cannot show.
+/// Loads the programs that this kernel can run. Also returns what this kernel cannot observe.
 fn load() -> Result<(Object, Vec<String>)> {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
-        return Err("/sys/kernel/btf/vmlinux: not there: tracing needs a kernel with CONFIG_DEBUG_INFO_BTF".into());
+        return Err("/sys/kernel/btf/vmlinux: not found: tracing needs a kernel with CONFIG_DEBUG_INFO_BTF".into());
     }
     let kernel = Btf::from_vmlinux().map_err(|error| format!("/sys/kernel/btf/vmlinux: {error}"))?;
-    // Some kernels that have tracepoints let no function be traced.
+    // Some kernels have tracepoints but do not allow tracing functions.
     load_without(&kernel, "").or_else(|_| load_without(&kernel, "f")).map_err(|error| {
         if nix::unistd::geteuid().is_root() {
             format!("tracing: the kernel refuses the programs: {error}").into()
@@ -150,7 +150,7 @@ fn load() -> Result<(Object, Vec<String>)> {
     })
 }
 
-/// Without the programs whose section begins with `left_out`, if that is anything.
+/// Loads without the programs whose section begins with `left_out`; an empty `left_out` leaves none out.
 fn load_without(kernel: &Btf<'_>, left_out: &str) -> Result<(Object, Vec<String>)> {
     let mut object = open()?;
     let mut unobserved = Vec::new();
@@ -166,7 +166,7 @@ fn load_without(kernel: &Btf<'_>, left_out: &str) -> Result<(Object, Vec<String>
     Ok((object.load()?, unobserved))
 }
 
-/// Functions for which newer kernels have a tracepoint, and the other way round.
+/// Whether the kernel has a better way: newer kernels have tracepoints for what older ones show only as functions.
 fn is_superseded(kernel: &Btf<'_>, section: &str) -> bool {
     let has_tracepoint = has(kernel, "tp_btf/ipi_send_cpu");
     section.starts_with("fentry/native_") && has_tracepoint || section.contains("/ipi_send_") && !has_tracepoint
@@ -184,7 +184,7 @@ fn has(kernel: &Btf<'_>, section: &str) -> bool {
     }
 }
 
-/// Whether kernels of this architecture should have it; the interrupts of machine errors are those of some processors.
+/// Whether kernels of this architecture should have it. Only some processors have the interrupts for machine errors.
 fn is_expected(section: &str) -> bool {
     if ["threshold_apic", "deferred_error_apic"].iter().any(|name| section.contains(name)) {
         return false;
@@ -202,9 +202,9 @@ fn absent(section: &str) -> String {
             format!("this kernel has no tracepoint {name}")
         }
         Some((_, "handle_mm_fault")) => {
-            "this kernel does not let handle_mm_fault be traced: page faults are not seen".into()
+            "this kernel does not allow tracing handle_mm_fault: page faults are not seen".into()
         }
-        Some((_, name)) => format!("this kernel does not let {name} be traced: some senders of interrupts are unknown"),
+        Some((_, name)) => format!("this kernel does not allow tracing {name}: some senders of interrupts are unknown"),
         None => section.to_owned(),
     }
 }
@@ -239,7 +239,7 @@ fn rings(object: &Object, cpus: &[u32], arrived: &Rc<RefCell<Vec<(u32, Event)>>>
     Ok(builder.build()?)
 }
 
-/// Says which CPUs are measured, and by whom.
+/// Tells the programs the measured CPUs and the measuring process.
 fn choose(object: &Object, cpus: &[u32]) -> Result<()> {
     let measured = map(object, "measured")?;
     let process = std::process::id().to_ne_bytes();
@@ -259,7 +259,7 @@ fn lost(object: &Object, cpus: &[u32]) -> Result<u64> {
     Ok(sum)
 }
 
-/// The programs' maps, as far as names come from them.
+/// The programs' maps that contain names.
 struct Maps {
     tasks: MapHandle,
     interrupts: MapHandle,

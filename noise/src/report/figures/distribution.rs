@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The distribution of noise lengths, as in Fig. 4 of paper 000, but with a logarithmic share of those that are longer:
-//! there each nine of the distribution takes as much room as the one before.
+//! The distribution of noise lengths, as in Fig. 4 of paper 000, but with the share of longer ones on a logarithmic axis:
+//! each further nine of the distribution (99 %, 99.9 %, ...) takes the same room.
 
 use super::Figure;
 use super::frame::{Area, absent, chart, legend, legend_height, line};
@@ -14,8 +14,8 @@ const HEIGHT: i32 = 330;
 pub fn figure<'a>(material: &'a Material<'a>) -> Figure<'a> {
     Figure {
         name: "distribution",
-        title: "How often noise is how long",
-        reading: "The share of samples whose noise is at least so long (the complement of the cumulative distribution): \
+        title: "Distribution of noise lengths",
+        reading: "The share of samples with at least this much noise (the complement of the cumulative distribution): \
                   the further to the left and the steeper, the quieter. The last step of each line is its longest noise."
             .into(),
         records: material.records.iter().collect(),
@@ -39,13 +39,13 @@ fn draw(area: &Area<'_>, width: Width, material: &Material<'_>) -> Result<()> {
     Ok(())
 }
 
-/// From the share that is not longer to the share that is at least so long, as a staircase that ends at the ground.
+/// Turns shares of samples that are not longer into shares that are at least as long: a staircase down to zero.
 fn steps(distribution: &[(f64, f64)], samples: u64) -> Vec<(f64, f64)> {
     let mut at = 1.0;
     let mut points = Vec::with_capacity(distribution.len() * 2 + 1);
     for (length, not_longer) in distribution {
         points.push((*length, at));
-        // What is longer; a share of less than one sample is none.
+        // The share that is longer; less than one sample counts as none.
         let longer = 1.0 - not_longer;
         at = if longer * (samples as f64) < 0.5 { 0.0 } else { longer };
         points.push((*length, at));
@@ -57,7 +57,7 @@ fn steps(distribution: &[(f64, f64)], samples: u64) -> Vec<(f64, f64)> {
 mod tests {
     use super::*;
 
-    /// Of four samples each is a step of a quarter, and none is longer than the last.
+    /// Each of four samples is a step of a quarter, and none is longer than the last.
     #[test]
     fn by_hand() {
         let points = steps(&[(1.0, 0.25), (2.0, 0.5), (5.0, 0.75), (9.0, 1.0)], 4);

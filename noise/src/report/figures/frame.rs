@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What figures have in common: axes with a quiet grid, a legend, lines.
+//! Shared by all figures: axes with a faint grid, a legend, lines.
 
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::Shift;
@@ -18,7 +18,7 @@ pub type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Axis, Axis>>;
 
 /// Height of one row of a legend, of a panel's title, and of the title over an axis.
 pub const ROW: i32 = 22;
-/// Left of the vertical axis.
+/// Width of the labels left of the vertical axis.
 const LABELS: i32 = 72;
 const RIGHT: i32 = 22;
 
@@ -27,7 +27,7 @@ pub fn plot_width(width: Width) -> usize {
     (width.pixels - LABELS - RIGHT) as usize
 }
 
-/// Draws the axes; the vertical one's title stands over it, where it can be read without turning one's head.
+/// Draws the axes; the title of the vertical axis stands above it, horizontally.
 pub fn chart<'a>(area: &Area<'a>, x: &Axis, y: &Axis) -> Result<Chart<'a>> {
     area.draw(&Text::new(y.title, (px(LABELS), px(4)), text(12, MUTED)))?;
     let mut chart = ChartBuilder::on(area)
@@ -74,19 +74,19 @@ pub fn ending(area: &Area<'_>, (x, y): (i32, i32), words: String) -> Result<()> 
     Ok(area.draw(&Text::new(words, (px(x), px(y + ROW / 2)), style))?)
 }
 
-/// In the middle of an area: what is not there.
+/// Writes in the middle of an area that there is nothing to show.
 pub fn absent(area: &Area<'_>, words: &str) -> Result<()> {
     let (width, height) = area.dim_in_pixel();
     let style = text(13, MUTED).pos(Pos::new(HPos::Center, VPos::Center));
     Ok(area.draw(&Text::new(words.to_owned(), (width as i32 / 2, height as i32 / 2), style))?)
 }
 
-/// Where each record's name stands in a legend of this width, and how high that is: names flow as words do.
-fn places(material: &Material<'_>, width: Width) -> (Vec<(i32, i32)>, i32) {
+/// The position of each record's name in a legend of this width, and the legend's height. Names wrap like words.
+fn positions(material: &Material<'_>, width: Width) -> (Vec<(i32, i32)>, i32) {
     let (mut x, mut y) = (0, 0);
     let mut found = Vec::new();
     for record in &material.records {
-        // On average a letter is this wide, at most.
+        // A letter is at most 8 pixels wide on average.
         let wide = 18 + 24 + 8 * shortened(&record.about.label, width).chars().count() as i32;
         if x > 0 && x + wide > width.pixels {
             (x, y) = (0, y + ROW);
@@ -97,21 +97,21 @@ fn places(material: &Material<'_>, width: Width) -> (Vec<(i32, i32)>, i32) {
     (found, y + ROW)
 }
 
-/// Pixels that the legend takes.
+/// Height of the legend in pixels.
 pub fn legend_height(material: &Material<'_>, width: Width) -> i32 {
-    places(material, width).1 + 8
+    positions(material, width).1 + 8
 }
 
-/// The records' names in their colours, and the area below.
+/// Draws the records' names in their colours; returns the area below.
 pub fn legend<'a>(area: &Area<'a>, material: &Material<'_>, width: Width) -> Result<Area<'a>> {
     let (head, rest) = area.split_vertically(px(legend_height(material, width)));
-    for (place, record) in places(material, width).0.into_iter().zip(&material.records) {
-        named(&head, place, record.colour, &shortened(&record.about.label, width))?;
+    for (position, record) in positions(material, width).0.into_iter().zip(&material.records) {
+        named(&head, position, record.colour, &shortened(&record.about.label, width))?;
     }
     Ok(rest)
 }
 
-/// As much of a name as has room, so that a number can stand beside it.
+/// Shortens a name so that a number fits beside it.
 pub fn shortened(name: &str, width: Width) -> String {
     let most = width.letters * 3 / 5;
     if name.chars().count() <= most {

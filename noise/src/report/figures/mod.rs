@@ -16,14 +16,14 @@ pub use frame::Area;
 
 type Draw<'a> = dyn Fn(&Area<'_>, Width) -> Result<()> + 'a;
 
-/// A picture that does not yet know how wide it is.
+/// A picture that can be drawn at several widths.
 pub struct Figure<'a> {
-    /// Of its files and its place on the page.
+    /// Name of its files, and its anchor on the page.
     pub name: &'static str,
     pub title: &'static str,
     /// How to read it, in a sentence or two.
     pub reading: String,
-    /// Those that it shows.
+    /// The records that it shows.
     pub records: Vec<&'a Pictured<'a>>,
     height: Box<dyn Fn(Width) -> i32 + 'a>,
     draw: Box<Draw<'a>>,
@@ -40,7 +40,7 @@ impl Figure<'_> {
     }
 }
 
-/// Those for which the material has anything: thieves only of a traced record, a spectrum only of fixed time.
+/// The figures for which the material has data: thieves need a traced record, a spectrum needs fixed time.
 pub fn figures<'a>(material: &'a Material<'a>) -> Vec<Figure<'a>> {
     let mut all = vec![time_series::figure(material), distribution::figure(material)];
     all.extend(spectrum::figure(material));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the noise costs a bulk-synchronous program, by the number of its threads: Eq. 1 of paper 000 with each record's
-//! noise groups.
+//! The slowdown of a bulk-synchronous program by its number of threads: Eq. 1 of paper 000 with each record's noise
+//! groups.
 
 use super::Figure;
 use super::frame::{Area, absent, chart, legend, legend_height, line};
@@ -10,15 +10,15 @@ use crate::report::axis::{Axis, count, percent, positive_range};
 use crate::report::look::Width;
 
 const HEIGHT: i32 = 330;
-/// A slowdown that nobody measures.
+/// A slowdown too small to measure.
 const LEAST: f64 = 1e-6;
 
 pub fn figure<'a>(material: &'a Material<'a>) -> Figure<'a> {
     Figure {
         name: "prediction",
-        title: "What it costs at scale",
+        title: "Predicted slowdown at scale",
         reading: format!(
-            "A program whose threads all wait for each other every {} is slower by this much, if each thread met the \
+            "How much slower a program runs whose threads all wait for each other every {}, if each thread meets the \
              measured noise independently of the others. A prediction by {}, not a measurement.",
             material.interval,
             material.records.first().map_or("", |record| record.prediction.method)

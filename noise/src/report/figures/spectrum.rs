@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The spectrum of fixed-time records: one panel for each, the same axes, the components that stand out named.
+//! The spectrum of fixed-time records: one panel for each record, all with the same axes, with labels at the peaks.
 
 use plotters::element::Text;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -14,7 +14,7 @@ use crate::report::look::{INK, Width, px, text};
 use crate::report::material::Pictured;
 
 const PANEL: i32 = 240;
-/// A name has so many pixels.
+/// Width of a label in pixels.
 const NAME: f64 = 64.0;
 
 /// None without a fixed-time record that has enough samples.
@@ -23,10 +23,10 @@ pub fn figure<'a>(material: &'a Material<'a>) -> Option<Figure<'a>> {
     let count = records.len() as i32;
     (count > 0).then(|| Figure {
         name: "spectrum",
-        title: "Noise that comes in time",
-        reading: "The amplitude of each frequency of the noise, as a share of an interval; each column keeps the \
-                  strongest of its frequencies on any CPU. What stands out of its surroundings is named: a tick has its \
-                  frequency and its multiples."
+        title: "Periodic noise",
+        reading: "The amplitude of each frequency of the noise, as a share of an interval; each column shows the \
+                  strongest of its frequencies on any CPU. Peaks that stand out are labelled: a timer tick shows at its \
+                  frequency and at multiples of it."
             .into(),
         records: records.clone(),
         height: Box::new(move |_| (PANEL + ROW) * count),
@@ -40,7 +40,7 @@ fn draw(area: &Area<'_>, width: Width, records: &[&Pictured<'_>]) -> Result<()> 
     let seen: Vec<Vec<Option<f64>>> = records.iter().map(|record| strongest(record, high, plot_width(width))).collect();
     let (low, top) = positive_range(seen.iter().flatten().flatten().copied()).unwrap_or((1e-4, 1e-2));
     let x = Axis::linear("frequency", high, width.ticks, hertz);
-    // Room for names above the strongest; what is a hundred thousand times weaker is not shown.
+    // Room for labels above the strongest; amplitudes a hundred thousand times weaker are not shown.
     let y = Axis::decades("amplitude, share of an interval", (low.max(top * 1e-5), top * 2.0), 8, percent);
     for ((panel, record), columns) in area.split_evenly((records.len(), 1)).iter().zip(records).zip(&seen) {
         let (head, body) = panel.split_vertically(px(ROW));
@@ -52,7 +52,8 @@ fn draw(area: &Area<'_>, width: Width, records: &[&Pictured<'_>]) -> Result<()> 
     Ok(())
 }
 
-/// The strongest amplitude in each column, over all CPUs. The window spreads the mean over the first two frequencies.
+/// The strongest amplitude in each column, over all CPUs. Skips the first frequencies, over which the window spreads the
+/// mean.
 fn strongest(record: &Pictured<'_>, high: f64, count: usize) -> Vec<Option<f64>> {
     let points = record.spectra.iter().flat_map(|one| {
         one.amplitudes.iter().enumerate().skip(3).map(|(bin, amplitude)| (bin as f64 / one.span_s, *amplitude))
@@ -66,7 +67,7 @@ fn outline(columns: &[Option<f64>], x: &Axis) -> Vec<(f64, f64)> {
     known.map(|(column, amplitude)| ((column as f64 + 0.5) * width, amplitude)).collect()
 }
 
-/// The strongest first; a name that would lie over another one is left to the table.
+/// Labels the peaks, the strongest first. A label that would overlap another one is left out; the table has it.
 fn names(chart: &Chart<'_>, width: Width, record: &Pictured<'_>, x: &Axis) -> Result<()> {
     let room = x.high() * NAME / plot_width(width) as f64;
     let mut taken: Vec<f64> = Vec::new();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a trace found: for each traced record a bar for each source, as long as the share of the noise that it explains,
-//! and one for what nothing explains.
+//! The results of a trace: each traced record has a bar for each source, whose length is the share of the noise that the
+//! source explains, and one bar for unexplained noise.
 
 use plotters::element::{Rectangle, Text};
 use plotters::prelude::Color;
@@ -13,9 +13,9 @@ use crate::report::Material;
 use crate::report::look::{Colour, GRID, INK, MUTED, Width, px, text};
 use crate::report::material::Pictured;
 
-/// The table has all of them.
+/// Bars in a panel; the table has all sources.
 const BARS: usize = 12;
-/// A name, and below it the bar.
+/// Height of a name and the bar below it.
 const BAR: i32 = 40;
 
 /// None without a traced record.
@@ -25,10 +25,10 @@ pub fn figure<'a>(material: &'a Material<'a>) -> Option<Figure<'a>> {
     let height: i32 = traced.iter().map(|(_, thieves)| panel_height(thieves)).sum();
     (!traced.is_empty()).then(|| Figure {
         name: "thieves",
-        title: "Who took the time",
+        title: "What took the time",
         reading: format!(
-            "How much of the noise of all detours each source explains, the {BARS} foremost ones; the table has all. \
-             What nothing explains is shown as such."
+            "The share of the noise of all detours that each source explains. The figure shows the first {BARS} sources, \
+             the table all of them. Noise that no source explains has a bar of its own."
         ),
         records: traced.iter().map(|(record, _)| *record).collect(),
         height: Box::new(move |_| height),
@@ -91,7 +91,7 @@ mod tests {
     use crate::record::examples::thieves;
 
     #[test]
-    fn what_is_not_named_is_still_there() {
+    fn unnamed_sources_are_summed_up() {
         let mut found = thieves();
         let names: Vec<String> = bars(&found).into_iter().map(|(name, _)| name).collect();
         assert_eq!(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Noise length over time, as in Fig. 3 of paper 000: one panel for each record, the same axes, so that silence shows as
-//! silence.
+//! Noise length over time, as in Fig. 3 of paper 000: one panel for each record, all with the same axes, so that quiet
+//! records look quiet.
 
 use super::Figure;
 use super::frame::{Area, ROW, absent, chart, ending, line, named, plot_width, shortened};
@@ -16,9 +16,10 @@ pub fn figure<'a>(material: &'a Material<'a>) -> Figure<'a> {
     Figure {
         name: "time-series",
         title: "Noise over time",
-        reading: "Each column shows the longest noise that began in its stretch of time, on any of the CPUs: none is \
-                  averaged away. Where there is no column, there was none, or less than the axis begins with."
-            .into(),
+        reading:
+            "Each column shows the longest noise that began in its period, on any CPU; nothing is averaged. Where \
+                  there is no column, there was no noise, or less than the axis shows."
+                .into(),
         records: material.records.iter().collect(),
         height: Box::new(|_| (PANEL + ROW) * material.records.len() as i32),
         draw: Box::new(|area, width| draw(area, width, material)),
@@ -30,7 +31,7 @@ fn draw(area: &Area<'_>, width: Width, material: &Material<'_>) -> Result<()> {
         material.records.iter().map(|record| record.time_series(material.span_ns, plot_width(width))).collect();
     let seen = positive_range(columns.iter().flatten().flatten().copied()).unwrap_or((1e3, 1e4));
     let x = Axis::linear("time since the record's beginning", material.span_ns, width.ticks, duration);
-    // The least column stands above the ground too.
+    // Half of the smallest value, so that the smallest column is visible too.
     let y = Axis::decades("longest noise", ((seen.0 / 2.0).max(1.0), seen.1.max(1.0)), 8, duration);
     let panels = area.split_evenly((material.records.len(), 1));
     for ((panel, record), columns) in panels.iter().zip(&material.records).zip(&columns) {
@@ -57,7 +58,7 @@ fn panel(
     Ok(())
 }
 
-/// One line that stands up in each column that has noise, and otherwise lies on the ground.
+/// One line along the ground that rises in each column with noise.
 fn skyline(columns: &[Option<f64>], x: &Axis, y: &Axis) -> Vec<(f64, f64)> {
     let (right, ground) = (x.high(), y.low());
     let middle = |column: usize| right * (column as f64 + 0.5) / columns.len() as f64;
