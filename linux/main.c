@@ -7,10 +7,12 @@
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "delegate/delegate.h"
 #include "doors/doors.h"
 #include "memory/memory.h"
+#include "partition/partition.h"
 #include "tacet.h"
 
 static int __init tacet_init(void)
@@ -26,12 +28,13 @@ static int __init tacet_init(void)
 	error = tacet_hotplug_init();
 	if (error)
 		goto destroy_workqueue;
-	error = tacet_fail_init();
+	tacet_memory_init();
+	error = tacet_partition_init();
 	if (error)
 		goto exit_hotplug;
 	error = tacet_sysfs_init();
 	if (error)
-		goto exit_fail;
+		goto exit_partition;
 	error = tacet_maps_init();
 	if (error)
 		goto exit_sysfs;
@@ -44,8 +47,8 @@ exit_maps:
 	tacet_maps_exit();
 exit_sysfs:
 	tacet_sysfs_exit();
-exit_fail:
-	tacet_fail_exit();
+exit_partition:
+	tacet_partition_exit();
 exit_hotplug:
 	tacet_hotplug_exit();
 destroy_workqueue:
@@ -57,7 +60,6 @@ static void __exit tacet_exit(void)
 {
 	tacet_control_exit();
 	tacet_partition_exit();
-	tacet_fail_exit();
 	tacet_maps_exit();
 	tacet_sysfs_exit();
 	tacet_hotplug_exit();

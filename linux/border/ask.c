@@ -7,8 +7,8 @@
  * the co-kernel's books that are asked, not the core. Sleeps; called with a range's
  * mutex or the mmap lock held, never with a lock that cores take.
  */
+#include "border/border.h"
 #include "compat.h"
-#include "memory/memory.h"
 #include "tacet.h"
 
 #define PATIENCE_NS (60 * NSEC_PER_SEC)
@@ -90,32 +90,24 @@ int tacet_ask(enum tacet_ask kind, u64 first, u64 second)
 	return ask(kind, arguments);
 }
 
-/* The last two arguments: where memory comes from that the calling thread causes. */
-static u64 mode_of(struct tacet_policy policy)
+static u64 two(u32 high, u32 low)
 {
-	return (u64)policy.mode << 32;
-}
-
-static u64 nodes_of(struct tacet_policy policy)
-{
-	return (u64)tacet_nodes_allowed() << 32 | policy.nodes;
+	return (u64)high << 32 | low;
 }
 
 /* Pages of range @number, which are free, are to be read and written. */
-int tacet_ask_map(u64 number, u64 first, u64 pages)
+int tacet_ask_map(u64 number, u64 first, u64 pages, struct tacet_policy policy, u32 nodes)
 {
-	struct tacet_policy policy = tacet_policy_mine();
-	const u64 arguments[] = { number, pages << 32 | first, mode_of(policy), nodes_of(policy) };
+	const u64 arguments[] = { number, pages << 32 | first, two(policy.mode, 0),
+				  two(nodes, policy.nodes) };
 
 	return ask(TACET_ASK_MAP, arguments);
 }
 
-/* Page @page of range @number gets a frame, from where the calling thread wants its
- * memory unless something else is said of that page. */
-int tacet_ask_touch(u64 number, u64 page, bool write)
+/* Page @page of range @number gets a frame. A policy for that page goes before @policy. */
+int tacet_ask_touch(u64 number, u64 page, bool write, struct tacet_policy policy, u32 nodes)
 {
-	struct tacet_policy policy = tacet_policy_mine();
-	const u64 arguments[] = { number, page, mode_of(policy) | write, nodes_of(policy) };
+	const u64 arguments[] = { number, page, two(policy.mode, write), two(nodes, policy.nodes) };
 
 	return ask(TACET_ASK_TOUCH, arguments);
 }

@@ -9,6 +9,7 @@
 #include <linux/ktime.h>
 #include <asm/tsc.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "tacet.h"
 

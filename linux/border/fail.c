@@ -1,67 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * When the co-kernel cannot be trusted any more: its cores are stopped at once,
- * what they hosted is killed, its last words are reported, and Linux takes the
- * cores back.
+ * The co-kernel cannot be trusted any more: all its cores are stopped at once, and every
+ * thread on Linux that waits for one looks again.
  *
- * tacet_partition_fail() is called by whoever notices, in any context; the rest
- * follows in a work item that takes the control lock.
+ * tacet_partition_fail() is called by whoever notices, in any context. What follows is not
+ * decided here: a work item calls what partition/ has registered.
  */
-#include <linux/delay.h>
 #include <linux/reboot.h>
-#include <linux/sched/signal.h>
 
+#include "arch/arch.h"
+#include "border/border.h"
 #include "compat.h"
-#include "process/process.h"
 #include "tacet.h"
 
-static const char *fail_reason;	/* written once, by whoever set `failed` */
+static const char *fail_reason;	/* written once, by the caller that set `failed` */
+static void (*follow)(const char *reason);
 
-static void kill_one(struct tacet_hosted *hosted, void *data)
+static void call_follow(struct work_struct *work)
 {
-	send_sig(SIGKILL, hosted->task, 1);
-	wake_up(&hosted->wait);
-	tacet_forget(hosted);
+	follow(fail_reason);
 }
-
-/* What the dead left: into the message and the log. */
-static void report_death(void)
-{
-	struct tacet_partition *partition = &tacet_partition;
-	unsigned int i;
-
-	strscpy(partition->message, fail_reason, sizeof(partition->message));
-	tacet_report(TACET_LOG_FATAL, "the co-kernel failed: %s", fail_reason);
-	for (i = 0; i < partition->core_count; i++) {
-		struct tacet_core *core = &partition->cores[i];
-
-		if (READ_ONCE(core->shared->state) != TACET_CPU_DEAD)
-			continue;
-		snprintf(partition->message, sizeof(partition->message), "cpu %u: %.*s", core->cpu,
-			 TACET_TEXT_BYTES - 16, core->shared->last_words.text);
-		tacet_report(TACET_LOG_FATAL, "cpu %u: last words: %.*s", core->cpu,
-			     TACET_TEXT_BYTES, core->shared->last_words.text);
-	}
-}
-
-/* The cores are stopped. Ends what they ran, takes them back. */
-static void bury(struct work_struct *work)
-{
-	mutex_lock(&tacet_control_lock);
-	/* Not one that has come up since. */
-	if (tacet_partition.state == TACET_PARTITION_UP && tacet_partition.failed) {
-		WRITE_ONCE(tacet_partition.state, TACET_PARTITION_CHANGING);
-		report_death();
-		/* None runs on a core any more, and none waits but killably. */
-		while (tacet_hosted_count()) {
-			tacet_for_each_hosted(kill_one, NULL);
-			msleep(2);
-		}
-		tacet_partition_end(TACET_PARTITION_FAILED);
-	}
-	mutex_unlock(&tacet_control_lock);
-}
-static DECLARE_WORK(burial, bury);
+static DECLARE_WORK(follow_work, call_follow);
 
 /* No core executes anything any more, and nobody waits for one. */
 static void silence(void)
@@ -96,7 +55,7 @@ void tacet_partition_fail(const char *reason)
 		fail_reason = reason;
 		silence();
 		preempt_enable();
-		schedule_work(&burial);
+		schedule_work(&follow_work);
 	}
 }
 
@@ -111,13 +70,14 @@ static int on_reboot(struct notifier_block *block, unsigned long event, void *da
 }
 static struct notifier_block reboot_block = { .notifier_call = on_reboot };
 
-int tacet_fail_init(void)
+int tacet_fail_init(void (*failed)(const char *reason))
 {
+	follow = failed;
 	return register_reboot_notifier(&reboot_block);
 }
 
 void tacet_fail_exit(void)
 {
 	unregister_reboot_notifier(&reboot_block);
-	flush_work(&burial);
+	flush_work(&follow_work);
 }

@@ -8,6 +8,8 @@
  * a core says is checked before it is used: an index that cannot be is the
  * core's terminal fault.
  */
+#include "arch/arch.h"
+#include "border/border.h"
 #include "compat.h"
 #include "tacet.h"
 

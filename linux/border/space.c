@@ -16,8 +16,9 @@
 #include <linux/slab.h>
 #include <linux/wait.h>
 
+#include "arch/arch.h"
+#include "border/border.h"
 #include "compat.h"
-#include "memory/memory.h"
 #include "tacet.h"
 
 #define FLUSH_PATIENCE_NS (20 * NSEC_PER_SEC)
@@ -26,23 +27,26 @@ static DEFINE_HASHTABLE(spaces, 8);	/* by mm; RCU readers */
 static DEFINE_SPINLOCK(spaces_lock);	/* writers, and the entries that are taken */
 static atomic_t undiscarded = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(discarded);
+static const struct tacet_space_operations *operations;
 
-/* What the cores are to find at @index. The space's lock is held. */
+/* Called once, before there is any space. */
+void tacet_space_use(const struct tacet_space_operations *memory)
+{
+	operations = memory;
+}
+
+/* What the cores are to find at @index. */
 static u64 entry_for(struct tacet_space *space, unsigned int index)
 {
-	u64 entry = tacet_tables_user_entry(space->notifier.mm, index);
-	struct tacet_range *range = space->range;
-	enum tacet_range_visibility state;
+	u64 entry = tacet_tables_user_entry(space->notifier.mm, index), frame;
+	unsigned long base;
 
-	if (!range || index != tacet_tables_index(range->base))
+	lockdep_assert_held(&space->lock);
+	if (!space->range || !operations->range_tables(space->range, &base, &frame) ||
+	    index != tacet_tables_index(base))
 		return entry;
-	state = READ_ONCE(range->state);
-	if (state == TACET_RANGE_HANDED_OVER)
-		return entry;
-	return tacet_tables_with_range(space->fourth, entry, range->base,
-				     state == TACET_RANGE_VISIBLE && range->shared->root &&
-				     !atomic_read(&range->forks) ?
-				     tacet_tables_range_entry(range->shared->root) : 0);
+	return tacet_tables_with_range(space->fourth, entry, base,
+				       frame ? tacet_tables_range_entry(frame) : 0);
 }
 
 /* Repeats the entries that map [start, end]. Any context. */
@@ -230,11 +234,11 @@ static struct mmu_notifier *allocate(struct mm_struct *mm)
 		kfree(space);
 		return ERR_PTR(-ENOMEM);
 	}
-	space->range = tacet_range_get(mm);
+	space->range = operations->get_range(mm);
 	if (space->range)
 		space->fourth = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	if (space->range && !space->fourth) {
-		tacet_range_put(space->range);
+		operations->put_range(space->range);
 		__free_page(space->root);
 		kfree(space);
 		return ERR_PTR(-ENOMEM);
@@ -256,7 +260,7 @@ static void discard(struct mmu_notifier *notifier)
 	__free_page(space->root);
 	if (space->range) {
 		__free_page(space->fourth);
-		tacet_range_put(space->range);
+		operations->put_range(space->range);
 	}
 	kfree_rcu(space, rcu);
 	if (atomic_dec_and_test(&undiscarded))

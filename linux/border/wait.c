@@ -10,6 +10,7 @@
 #include <linux/delay.h>
 #include <linux/ktime.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "tacet.h"
 

@@ -10,6 +10,7 @@
  */
 #include <linux/mman.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "delegate/delegate.h"
 #include "tacet.h"

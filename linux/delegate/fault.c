@@ -13,6 +13,7 @@
 #include <asm/futex.h>
 #include <asm/trap_pf.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "delegate/delegate.h"
 #include "memory/memory.h"

@@ -13,6 +13,7 @@
 #include <asm/syscall.h>
 #include <asm/unistd.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "delegate/delegate.h"
 #include "tacet.h"

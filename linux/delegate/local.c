@@ -10,6 +10,7 @@
 #include <linux/pid.h>
 #include <linux/thread_info.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "delegate/delegate.h"
 #include "memory/memory.h"

@@ -18,6 +18,8 @@
 #include <asm/trapnr.h>
 #include <asm/unistd.h>
 
+#include "arch/arch.h"
+#include "border/border.h"
 #include "compat.h"
 #include "delegate/delegate.h"
 #include "memory/memory.h"

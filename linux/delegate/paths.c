@@ -19,6 +19,7 @@
 #include <linux/uaccess.h>
 #include <asm/unistd.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "delegate/delegate.h"
 #include "memory/memory.h"

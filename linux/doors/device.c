@@ -13,8 +13,10 @@
 #include <linux/nospec.h>
 #include <linux/uaccess.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "doors/doors.h"
+#include "partition/partition.h"
 #include "process/process.h"
 #include "tacet.h"
 

@@ -17,6 +17,7 @@
 #include <linux/mount.h>
 #include <linux/pseudo_fs.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "memory/memory.h"
 #include "tacet.h"

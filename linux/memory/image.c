@@ -21,6 +21,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "memory/memory.h"
 #include "tacet.h"
@@ -335,7 +336,7 @@ static const char *move(struct tacet_image *image, struct tacet_range *range, st
 	u64 shift = image->wanted - image->bias;
 
 	if (tacet_ask_map(range->number, (start - range->base) >> PAGE_SHIFT,
-			  (end - start) >> PAGE_SHIFT)) {
+			  (end - start) >> PAGE_SHIFT, tacet_policy_mine(), tacet_nodes_allowed())) {
 		tacet_image_unmap_text(image);
 		return "the partition has no room";
 	}

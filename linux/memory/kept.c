@@ -12,6 +12,7 @@
 #include <linux/pagemap.h>
 #include <linux/slab.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "memory/memory.h"
 #include "tacet.h"

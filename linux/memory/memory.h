@@ -9,6 +9,7 @@
 #ifndef TACET_MEMORY_MEMORY_H
 #define TACET_MEMORY_MEMORY_H
 
+#include "border/border.h"
 #include "tacet.h"
 
 /* Where a core's own entry of a range points, and why not. */
@@ -58,6 +59,7 @@ struct tacet_image {
 };
 
 /* memory/range.c */
+void tacet_memory_init(void);
 int tacet_range_init(void);
 void tacet_range_exit(void);
 unsigned int tacet_range_count(void);

@@ -12,6 +12,7 @@
 #include <linux/pagemap.h>
 #include <asm/trap_pf.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "memory/memory.h"
 #include "tacet.h"
@@ -100,7 +101,8 @@ vm_fault_t tacet_mirror(struct vm_fault *vmf)
 			return forbidden(vmf);
 		if (result != VM_FAULT_RETRY)
 			return result;
-		switch (tacet_ask_touch(range->number, vmf->pgoff, vmf->flags & FAULT_FLAG_WRITE)) {
+		switch (tacet_ask_touch(range->number, vmf->pgoff, vmf->flags & FAULT_FLAG_WRITE,
+					tacet_policy_mine(), tacet_nodes_allowed())) {
 		case 0:
 			break;
 		case -EFAULT:

@@ -12,6 +12,7 @@
 #include <asm/syscall.h>
 #include <asm/unistd.h>
 
+#include "arch/arch.h"
 #include "compat.h"
 #include "memory/memory.h"
 #include "tacet.h"

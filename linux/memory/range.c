@@ -17,6 +17,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "memory/memory.h"
 #include "tacet.h"
@@ -57,6 +58,7 @@ struct tacet_range *tacet_range_find(struct mm_struct *mm)
 	return NULL;
 }
 
+/* A reference, or NULL. Any context. */
 struct tacet_range *tacet_range_get(struct mm_struct *mm)
 {
 	struct tacet_range *range;
@@ -80,6 +82,26 @@ static void free_range(struct kref *references)
 void tacet_range_put(struct tacet_range *range)
 {
 	kref_put(&range->references, free_range);
+}
+
+static bool tables_for_cores(const struct tacet_range *range, unsigned long *base, u64 *frame)
+{
+	enum tacet_range_visibility state = READ_ONCE(range->state);
+
+	*base = range->base;
+	*frame = state == TACET_RANGE_VISIBLE && !atomic_read(&range->forks) ? range->shared->root : 0;
+	return state != TACET_RANGE_HANDED_OVER;
+}
+
+static const struct tacet_space_operations space_operations = {
+	.get_range = tacet_range_get,
+	.put_range = tacet_range_put,
+	.range_tables = tables_for_cores,
+};
+
+void tacet_memory_init(void)
+{
+	tacet_space_use(&space_operations);
 }
 
 /* Any of [start, start + bytes) is in it. */

@@ -10,6 +10,7 @@
 #include <linux/mmzone.h>
 
 #include "compat.h"
+#include "partition/partition.h"
 #include "tacet.h"
 
 #define UNIT_PAGES ((unsigned long)(SZ_2M >> PAGE_SHIFT))
@@ -71,7 +72,7 @@ static int take_chunks(struct tacet_partition *partition, int node, unsigned lon
 }
 
 /* Takes node->bytes of memory of one NUMA node, in blocks as large as can be had. */
-int tacet_memory_take(struct tacet_partition *partition, const struct tacet_node_memory *node)
+int tacet_blocks_take(struct tacet_partition *partition, const struct tacet_node_memory *node)
 {
 	unsigned long left = node->bytes >> PAGE_SHIFT;
 	unsigned long chunk = min(rounddown_pow_of_two(left), LARGEST_PAGES);
@@ -120,7 +121,7 @@ static void give_pages(unsigned long pfn, unsigned long pages)
 	}
 }
 
-void tacet_memory_give(struct tacet_partition *partition)
+void tacet_blocks_give(struct tacet_partition *partition)
 {
 	while (partition->block_count) {
 		struct tacet_block *block = &partition->blocks[--partition->block_count];
@@ -132,7 +133,7 @@ void tacet_memory_give(struct tacet_partition *partition)
 }
 
 /* A zeroed piece of block 0, page-aligned; NULL if the block is too small. */
-void *tacet_memory_carve(struct tacet_partition *partition, size_t *used, size_t bytes)
+void *tacet_blocks_carve(struct tacet_partition *partition, size_t *used, size_t bytes)
 {
 	struct tacet_block *block = &partition->blocks[0];
 	void *piece = pfn_to_kaddr(block->pfn) + *used;

@@ -18,6 +18,7 @@
 #include <linux/suspend.h>
 
 #include "compat.h"
+#include "partition/partition.h"
 #include "tacet.h"
 
 #define BUSY_TRIES 50

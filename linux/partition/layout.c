@@ -15,8 +15,10 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "arch/arch.h"
 #include "compat.h"
 #include "memory/memory.h"
+#include "partition/partition.h"
 #include "tacet.h"
 
 static size_t carved;	/* of the first block, in bytes; control lock */
@@ -62,7 +64,7 @@ int tacet_layout_memory(struct tacet_up *request)
 	int error;
 
 	for (i = 0; i < request->node_count; i++) {
-		error = tacet_memory_take(&tacet_partition, &request->nodes[i]);
+		error = tacet_blocks_take(&tacet_partition, &request->nodes[i]);
 		if (error)
 			return tacet_complain(request->message, error,
 					      "memory: node %u: %llu MiB of contiguous memory cannot be had",
@@ -99,7 +101,7 @@ int tacet_layout_image(struct tacet_up *request)
 		return tacet_complain(request->message, -ENOEXEC,
 				      "image: not a Tacet image of revision %u", TACET_ABI_REVISION);
 	partition->image_span = PAGE_ALIGN(bytes) + header.bss_bytes;
-	partition->image = tacet_memory_carve(partition, &carved, partition->image_span);
+	partition->image = tacet_blocks_carve(partition, &carved, partition->image_span);
 	if (!partition->image || partition->image_span > TACET_IMAGE_LIMIT_BYTES)
 		return tacet_complain(request->message, -ENOMEM, "image: the first block is too small");
 	if (copy_from_user(partition->image, u64_to_user_ptr(request->image_address), bytes) ||
@@ -166,9 +168,9 @@ static int lay_out_frames(void)
 		PAGE_ALIGN(slots * sizeof(struct tacet_frame));
 	if (slots >= U32_MAX || carved + bytes >= first->pages << PAGE_SHIFT)
 		return 0;
-	memory = tacet_memory_carve(partition, &carved, sizeof(*memory));
-	partition->owns = tacet_memory_carve(partition, &carved, owns);
-	partition->frames = tacet_memory_carve(partition, &carved, slots * sizeof(struct tacet_frame));
+	memory = tacet_blocks_carve(partition, &carved, sizeof(*memory));
+	partition->owns = tacet_blocks_carve(partition, &carved, owns);
+	partition->frames = tacet_blocks_carve(partition, &carved, slots * sizeof(struct tacet_frame));
 	memory->slot_count = slots;
 	memory->range_count = partition->context_count;
 	memory->largest_order = tacet_arch_largest_page() - PAGE_SHIFT;
@@ -193,11 +195,11 @@ int tacet_layout_cores(struct tacet_up *request)
 	partition->spaces_taken = bitmap_zalloc(partition->context_count, GFP_KERNEL);
 	if (!partition->cores || !partition->owners || !partition->spaces_taken)
 		return -ENOMEM;
-	partition->cpu_pages = tacet_memory_carve(partition, &carved, count * TACET_CPU_BYTES);
-	partition->private = tacet_memory_carve(partition, &carved, count * TACET_PRIVATE_BYTES);
-	partition->contexts = tacet_memory_carve(partition, &carved, (size_t)
+	partition->cpu_pages = tacet_blocks_carve(partition, &carved, count * TACET_CPU_BYTES);
+	partition->private = tacet_blocks_carve(partition, &carved, count * TACET_PRIVATE_BYTES);
+	partition->contexts = tacet_blocks_carve(partition, &carved, (size_t)
 						 partition->context_count * TACET_CONTEXT_BYTES);
-	partition->spaces = tacet_memory_carve(partition, &carved, partition->context_count *
+	partition->spaces = tacet_blocks_carve(partition, &carved, partition->context_count *
 					       sizeof(*partition->spaces));
 	if (!partition->cpu_pages || !partition->private || !partition->contexts ||
 	    !partition->spaces)

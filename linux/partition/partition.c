@@ -10,13 +10,15 @@
 #include <linux/cpu.h>
 #include <linux/delay.h>
 
+#include "arch/arch.h"
+#include "border/border.h"
 #include "compat.h"
 #include "delegate/delegate.h"
 #include "memory/memory.h"
+#include "partition/partition.h"
 #include "process/process.h"
 #include "tacet.h"
 
-#define HALT_PATIENCE_NS (5 * NSEC_PER_SEC)
 #define LEAVE_PATIENCE_MS 30000
 
 /* The request's CPUs, checked. */
@@ -43,7 +45,7 @@ static int check_cpus(struct tacet_up *request)
 
 static void give_memory(void)
 {
-	tacet_memory_give(&tacet_partition);
+	tacet_blocks_give(&tacet_partition);
 }
 
 static void give_image(void)
@@ -59,28 +61,6 @@ static int take_tables(struct tacet_up *request)
 static void give_tables(void)
 {
 	tacet_tables_free(&tacet_partition);
-}
-
-static int take_notification(struct tacet_up *request)
-{
-	unsigned int i;
-	int error = 0;
-
-	for (i = 0; i < tacet_partition.core_count && !error; i++) {
-		error = tacet_arch_notify_open(&tacet_partition.cores[i], tacet_notified);
-		if (error)
-			tacet_complain(request->message, error, "cpu %u: no interrupt vector left for it",
-				       tacet_partition.cores[i].cpu);
-	}
-	return error;
-}
-
-static void give_notification(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < tacet_partition.core_count; i++)
-		tacet_arch_notify_close(&tacet_partition.cores[i]);
 }
 
 static int take_cpus(struct tacet_up *request)
@@ -108,55 +88,6 @@ static void give_cpus(void)
 	tacet_hotplug_settle();
 }
 
-static int start_cores(struct tacet_up *request)
-{
-	struct tacet_partition *partition = &tacet_partition;
-	unsigned int i;
-	int error;
-
-	for (i = 0; i < partition->core_count; i++) {
-		struct tacet_core *core = &partition->cores[i];
-
-		tacet_arch_boot_settings(partition, core);
-		error = tacet_arch_start(partition, core);
-		if (error)
-			return tacet_complain(request->message, error,
-					      "cpu %u: did not come up in the co-kernel", core->cpu);
-	}
-	return 0;
-}
-
-static int halted(const struct tacet_wait *wait)
-{
-	return smp_load_acquire(&wait->core->shared->state) == TACET_CPU_HALTED;
-}
-
-/* Asks each core to stop; one that does not is stopped by INIT. */
-static void stop_cores(void)
-{
-	struct tacet_partition *partition = &tacet_partition;
-	struct tacet_wait wait = {
-		.done = halted,
-		.pause = TACET_PAUSE_SLEEP,
-		.patience_ns = HALT_PATIENCE_NS,	/* for all together */
-	};
-	unsigned int i;
-
-	for (i = 0; i < partition->core_count; i++)
-		if (partition->cores[i].started && !partition->failed)
-			tacet_attention(&partition->cores[i], TACET_ATTENTION_HALT);
-	for (i = 0; i < partition->core_count; i++) {
-		struct tacet_core *core = &partition->cores[i];
-
-		if (!core->started)
-			continue;
-		wait.core = core;
-		tacet_await(&wait);
-		tacet_arch_kill(core);
-		core->started = false;
-	}
-}
-
 static const struct step {
 	const char *name;
 	int (*take)(struct tacet_up *request);
@@ -166,9 +97,9 @@ static const struct step {
 	{ "image", tacet_layout_image, give_image },
 	{ "cores", tacet_layout_cores, tacet_layout_end },
 	{ "tables", take_tables, give_tables },
-	{ "interrupts", take_notification, give_notification },
+	{ "interrupts", tacet_cores_open, tacet_cores_close },
 	{ "cpus", take_cpus, give_cpus },
-	{ "start", start_cores, stop_cores },
+	{ "start", tacet_cores_start, tacet_cores_stop },
 };
 
 static void give_back(int last)
@@ -267,6 +198,11 @@ int tacet_partition_down(struct tacet_down *request)
 	return 0;
 }
 
+int tacet_partition_init(void)
+{
+	return tacet_fail_init(tacet_partition_bury);
+}
+
 /* The module goes: nothing is hosted (each hosted thread holds it). */
 void tacet_partition_exit(void)
 {
@@ -276,4 +212,5 @@ void tacet_partition_exit(void)
 	if (tacet_partition.state == TACET_PARTITION_UP)
 		tacet_partition_down(&request);
 	mutex_unlock(&tacet_control_lock);
+	tacet_fail_exit();
 }

@@ -16,6 +16,7 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "memory/memory.h"
 #include "process/process.h"

@@ -7,6 +7,7 @@
  */
 #include <linux/rcupdate.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "process/process.h"
 #include "tacet.h"

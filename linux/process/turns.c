@@ -6,6 +6,7 @@
 #include <linux/rcupdate.h>
 #include <asm/tsc.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "process/process.h"
 #include "tacet.h"

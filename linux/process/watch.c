@@ -14,6 +14,7 @@
  * and CPU-time timers see a thread that never enters the kernel. Calls back whom
  * somebody has begun to count.
  */
+#include "border/border.h"
 #include "compat.h"
 #include "process/process.h"
 #include "tacet.h"

@@ -21,11 +21,11 @@
 #include <asm/special_insns.h>
 #include <asm/tlbflush.h>
 
+#include "arch/arch.h"
 #include "compat.h"
 #include "tacet.h"
 
 #define LOW_PAGE 0x8000ul
-#define START_PATIENCE_MS 2000
 #define CR4_FRED BIT_ULL(32)
 
 extern const char tacet_trampoline[], tacet_trampoline_end[], tacet_trampoline_gdtr[],
@@ -60,7 +60,7 @@ unsigned int tacet_arch_largest_page(void)
 }
 
 /* Fills core->shared->boot with the settings of the CPU that runs this. */
-void tacet_arch_boot_settings(struct tacet_partition *partition, struct tacet_core *core)
+static void fill_boot(struct tacet_partition *partition, struct tacet_core *core)
 {
 	struct tacet_cpu_boot *boot = &core->shared->boot;
 	unsigned int index = core - partition->cores;
@@ -113,6 +113,11 @@ void tacet_arch_boot_settings(struct tacet_partition *partition, struct tacet_co
 struct low_tables {
 	struct page *pages[4];
 	int count;
+};
+
+struct tacet_arch_start {
+	struct low_tables low;
+	char saved[];			/* what was in the low page */
 };
 
 static void low_tables_free(struct low_tables *low)
@@ -175,7 +180,7 @@ static void write_trampoline(struct tacet_partition *partition, struct tacet_cor
 	mb();
 }
 
-static void interrupt(u32 command, u32 apicid)
+static void send_command(u32 command, u32 apicid)
 {
 	unsigned long flags;
 
@@ -185,61 +190,48 @@ static void interrupt(u32 command, u32 apicid)
 	local_irq_restore(flags);
 }
 
-static int is_online(const struct tacet_wait *wait)
+/* Writes what the core executes first, and resets it. */
+struct tacet_arch_start *tacet_arch_start_begin(struct tacet_partition *partition,
+						struct tacet_core *core)
 {
-	return smp_load_acquire(&wait->core->shared->state) == TACET_CPU_ONLINE;
-}
-
-static bool online_within(struct tacet_core *core, unsigned int patience_ms)
-{
-	struct tacet_wait wait = {
-		.core = core,
-		.done = is_online,
-		.pause = TACET_PAUSE_SLEEP,
-		.patience_ns = patience_ms * (u64)NSEC_PER_MSEC,
-	};
-
-	return !tacet_await(&wait);
-}
-
-/* Sends an offline CPU into the co-kernel. -EIO: it did not report; it is then
- * stopped by INIT. */
-int tacet_arch_start(struct tacet_partition *partition, struct tacet_core *core)
-{
-	struct low_tables low;
-	void *saved = kmemdup(__va(LOW_PAGE), PAGE_SIZE, GFP_KERNEL);
+	struct tacet_arch_start *start = kmalloc(struct_size(start, saved, PAGE_SIZE), GFP_KERNEL);
 	int error;
 
-	if (!saved)
-		return -ENOMEM;
-	error = low_tables_build(partition, &low);
-	if (error)
-		goto free_saved;
-	write_trampoline(partition, core, &low);
-	interrupt(APIC_INT_LEVELTRIG | APIC_INT_ASSERT | APIC_DM_INIT, core->apicid);
+	if (!start)
+		return ERR_PTR(-ENOMEM);
+	error = low_tables_build(partition, &start->low);
+	if (error) {
+		kfree(start);
+		return ERR_PTR(error);
+	}
+	memcpy(start->saved, __va(LOW_PAGE), PAGE_SIZE);
+	fill_boot(partition, core);
+	write_trampoline(partition, core, &start->low);
+	send_command(APIC_INT_LEVELTRIG | APIC_INT_ASSERT | APIC_DM_INIT, core->apicid);
 	msleep(20);
-	interrupt(APIC_INT_LEVELTRIG | APIC_DM_INIT, core->apicid);
+	send_command(APIC_INT_LEVELTRIG | APIC_DM_INIT, core->apicid);
 	msleep(10);
-	error = -EIO;
-	interrupt(APIC_DM_STARTUP | LOW_PAGE >> PAGE_SHIFT, core->apicid);
-	if (online_within(core, 100))
-		error = 0;
-	if (error) {
-		interrupt(APIC_DM_STARTUP | LOW_PAGE >> PAGE_SHIFT, core->apicid);
-		if (online_within(core, START_PATIENCE_MS))
-			error = 0;
-	}
-	if (error) {
-		tacet_arch_kill(core);
-	} else {
-		core->audible = core->started = true;
-		WRITE_ONCE(core->shared->audible, 1);
-	}
-	memcpy(__va(LOW_PAGE), saved, PAGE_SIZE);
-	low_tables_free(&low);
-free_saved:
-	kfree(saved);
-	return error;
+	return start;
+}
+
+/* Once is enough for most cores, twice for all. */
+void tacet_arch_start_send(struct tacet_core *core)
+{
+	send_command(APIC_DM_STARTUP | LOW_PAGE >> PAGE_SHIFT, core->apicid);
+}
+
+/* The core is online, or killed. */
+void tacet_arch_start_end(struct tacet_arch_start *start)
+{
+	memcpy(__va(LOW_PAGE), start->saved, PAGE_SIZE);
+	low_tables_free(&start->low);
+	kfree(start);
+}
+
+void tacet_arch_listen(struct tacet_core *core)
+{
+	core->audible = true;
+	WRITE_ONCE(core->shared->audible, 1);
 }
 
 /* The core executes nothing from here on, whatever it did. It is not rung any

@@ -15,6 +15,7 @@
 #include <asm/segment.h>
 #include <asm/trapnr.h>
 
+#include "arch/arch.h"
 #include "compat.h"
 #include "tacet.h"
 

@@ -12,6 +12,7 @@
 #include <asm/apic.h>
 #include <asm/pgtable.h>
 
+#include "arch/arch.h"
 #include "compat.h"
 #include "tacet.h"
 
@@ -256,21 +257,21 @@ void tacet_tables_copy_kernel(struct tacet_partition *partition, struct page *ro
 }
 
 /*
- * The entry of a root whose part at @base is the process's own range: @own, an entry
+ * The entry of a root whose part at @base is the process's range: @range, an entry
  * of the fourth level, in place of what Linux has there. With five levels the root's
  * entry comes to point to @fourth, which repeats Linux's table but for that.
  */
-u64 tacet_tables_with_range(struct page *fourth, u64 entry, unsigned long base, u64 own)
+u64 tacet_tables_with_range(struct page *fourth, u64 entry, unsigned long base, u64 range)
 {
 	unsigned int i, place = base >> TACET_RANGE_SHIFT & 511;
 	u64 *from, *to;
 
 	if (!pgtable_l5_enabled())
-		return own;
+		return range;
 	from = entry & _PAGE_PRESENT ? __va(entry & PTE_PFN_MASK) : NULL;
 	to = page_address(fourth);
 	for (i = 0; i < 512; i++) {
-		u64 value = i == place ? own : from ? READ_ONCE(from[i]) : 0;
+		u64 value = i == place ? range : from ? READ_ONCE(from[i]) : 0;
 
 		if (READ_ONCE(to[i]) != value)
 			WRITE_ONCE(to[i], value);

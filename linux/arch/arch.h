@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The processor, as the rest of the module needs it; arch/<arch>/ offers it. Calls base/ only.
+ */
+#ifndef TACET_ARCH_ARCH_H
+#define TACET_ARCH_ARCH_H
+
+#include "tacet.h"
+
+/* start.c: a core is started, rung and stopped. */
+struct tacet_arch_start;
+
+/* -EOPNOTSUPP, with the reason in @message: the machine lacks what a core needs. */
+int tacet_arch_check(char *message, size_t size);
+unsigned int tacet_arch_largest_page(void);	/* log2 of its bytes */
+
+/*
+ * One core at a time is started: _begin, _send until the core is online, _end. The control
+ * lock is held; all sleep. _begin fills core->shared->boot with the settings of the CPU that
+ * runs it. ERR_PTR: no memory.
+ */
+struct tacet_arch_start *tacet_arch_start_begin(struct tacet_partition *partition,
+						struct tacet_core *core);
+void tacet_arch_start_send(struct tacet_core *core);
+void tacet_arch_start_end(struct tacet_arch_start *start);
+
+/* Any context. After _listen the core may be rung; after _kill it executes nothing. */
+void tacet_arch_listen(struct tacet_core *core);
+void tacet_arch_ring(struct tacet_core *core);
+void tacet_arch_kill(struct tacet_core *core);
+
+/* The interrupt of Linux by which a core is heard. _open and _close sleep, under the control
+ * lock; _target tells the core where it is now, under the core's inbox lock. */
+int tacet_arch_notify_open(struct tacet_core *core, irq_handler_t handler);
+void tacet_arch_notify_close(struct tacet_core *core);
+void tacet_arch_notify_target(struct tacet_core *core);
+
+/* tables.c: the partition's tables. The first two sleep, under the control lock. */
+int tacet_tables_build(struct tacet_partition *partition);
+void tacet_tables_free(struct tacet_partition *partition);
+u64 tacet_tables_root(struct tacet_partition *partition);
+u64 tacet_tables_spaces(const struct tacet_partition *partition);
+
+/* Entries of a root for a core. Any context. */
+void tacet_tables_copy_kernel(struct tacet_partition *partition, struct page *root);
+u64 tacet_tables_user_entry(struct mm_struct *mm, unsigned int index);
+u64 tacet_tables_with_range(struct page *fourth, u64 entry, unsigned long base, u64 range);
+u64 tacet_tables_range_entry(u64 frame);
+unsigned int tacet_tables_index(unsigned long address);
+
+/* state.c: the calling thread's registers, at its boundary to user mode. The last one reads
+ * user memory. */
+bool tacet_state_hostable(struct pt_regs *regs);
+void tacet_state_save(struct tacet_context *context, struct pt_regs *regs);
+void tacet_state_load(struct tacet_context *context, struct pt_regs *regs);
+void tacet_state_repeat_call(struct pt_regs *regs);
+void tacet_state_repeat_exception(struct pt_regs *regs, u64 vector);
+
+#endif

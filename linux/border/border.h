@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The border with the co-kernel: messages to and from cores, address spaces as cores see
+ * them, and what happens when a core does not do its part. Calls arch/ and base/ only.
+ */
+#ifndef TACET_BORDER_BORDER_H
+#define TACET_BORDER_BORDER_H
+
+#include "tacet.h"
+
+struct tacet_range;
+
+/* The address space of a hosted process, as a core sees it. */
+struct tacet_space {
+	struct mmu_notifier notifier;
+	struct hlist_node link;		/* by mm; border/space.c's lock, RCU readers */
+	struct tacet_space_shared *shared;	/* or NULL: too many spaces */
+	unsigned int last_core;		/* index: where a thread of it was posted last */
+	raw_spinlock_t lock;		/* writers of the root's user half */
+	struct page *root;
+	u64 root_address;		/* physical */
+	atomic_t users;			/* threads that may run in it */
+	unsigned long path;		/* delegate/paths.c: a page in the program, or 0 */
+	struct rcu_head rcu;
+	struct tacet_range *range;	/* memory/'s, referenced; NULL: all its memory is Linux's */
+	struct page *fourth;		/* with a range: tacet_tables_with_range() */
+	bool locked;			/* delegate/fault.c: all its mappings, by us */
+	bool released;			/* the mm is going; under lock */
+};
+
+/* What memory/ knows of a process's range. Any context. */
+struct tacet_space_operations {
+	struct tacet_range *(*get_range)(struct mm_struct *mm);	/* a reference, or NULL */
+	void (*put_range)(struct tacet_range *range);
+	/* False: cores find Linux's tables at the range's addresses, as everywhere. Else the
+	 * range begins at *@base, and *@frame has its tables, 0 for none. */
+	bool (*range_tables)(const struct tacet_range *range, unsigned long *base, u64 *frame);
+};
+
+/* space.c. _get takes the mmap lock; _get, _put and _settle sleep. _sync and _flush: any
+ * context, also under page-table locks. _find: in an RCU read section. */
+void tacet_space_use(const struct tacet_space_operations *operations);
+struct tacet_space *tacet_space_get(struct mm_struct *mm);
+void tacet_space_put(struct tacet_space *space);
+void tacet_space_settle(void);
+void tacet_space_sync(struct tacet_space *space, unsigned long start, unsigned long end);
+struct tacet_space *tacet_space_find(struct mm_struct *mm);
+void tacet_flush_cores(u64 root);
+
+/* rings.c: any context. The thread's context is written before _post. */
+void tacet_attention(struct tacet_core *core, u32 bits);
+int tacet_post(struct tacet_core *core, struct tacet_hosted *hosted);
+void tacet_retarget(struct tacet_core *core);
+void tacet_recall(struct tacet_core *core, struct tacet_hosted *hosted);
+void tacet_recall_turn(struct tacet_core *core, struct tacet_hosted *hosted);
+irqreturn_t tacet_notified(int irq, void *core);
+
+/* clock.c: the watch only */
+void tacet_clock_tell(void);
+
+/*
+ * ask.c: questions to the co-kernel about ranges and frames. Sleep; with a range's mutex or
+ * the mmap lock held, never with a lock that cores take. -EIO: no core answers any more.
+ * Frames come from where @policy and @nodes, those allowed to the calling thread, say.
+ */
+int tacet_ask(enum tacet_ask kind, u64 first, u64 second);
+int tacet_ask_map(u64 number, u64 first, u64 pages, struct tacet_policy policy, u32 nodes);
+int tacet_ask_touch(u64 number, u64 page, bool write, struct tacet_policy policy, u32 nodes);
+
+/* wait.c */
+enum tacet_pause {
+	TACET_PAUSE_SPIN,		/* any context */
+	TACET_PAUSE_YIELD,		/* spins, and lets others run; sleeps */
+	TACET_PAUSE_SLEEP,		/* spins for 20 us, then sleeps 20 us at a time */
+};
+
+/* A wait for a core. May serve for several waits in a row, which then share the patience. */
+struct tacet_wait {
+	struct tacet_core *core;	/* NULL: for whichever core it is */
+	/* 1: done, 0: not yet, negative: never. Called in the waiting thread. */
+	int (*done)(const struct tacet_wait *wait);
+	void *subject;			/* what done() looks at: these two are its own */
+	u64 wanted;
+	enum tacet_pause pause;
+	wait_queue_head_t *queue;	/* sleeps here instead; or NULL */
+	u64 patience_ns;		/* 0: without end */
+	bool renewed;			/* it counts anew from each frame that the core fills */
+	bool while_online;		/* the core is lost once it is not online */
+	bool until_silent;		/* and not before it is silent, once the co-kernel has failed */
+	const char *failure;		/* why the co-kernel fails after the patience, or NULL */
+	u64 since_ns, filled;		/* border/wait.c's own; zero at first */
+};
+int tacet_await(struct tacet_wait *wait);	/* the context: as @wait->pause says */
+
+/* fail.c: any context, any number of times. The first call stops all cores before it returns;
+ * then @failed is called, in a work item. */
+void tacet_partition_fail(const char *reason);
+int tacet_fail_init(void (*failed)(const char *reason));
+void tacet_fail_exit(void);
+
+#endif

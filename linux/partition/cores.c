@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The cores are started and stopped, and the interrupt by which each is heard.
+ *
+ * Called by partition/partition.c, as steps, with the control lock held. What a processor
+ * does for it is arch/'s; how long Linux waits is decided here.
+ */
+#include <linux/err.h>
+
+#include "arch/arch.h"
+#include "border/border.h"
+#include "compat.h"
+#include "partition/partition.h"
+#include "tacet.h"
+
+#define FIRST_PATIENCE_NS (100 * NSEC_PER_MSEC)
+#define SECOND_PATIENCE_NS (2 * NSEC_PER_SEC)
+#define HALT_PATIENCE_NS (5 * NSEC_PER_SEC)
+
+int tacet_cores_open(struct tacet_up *request)
+{
+	unsigned int i;
+	int error = 0;
+
+	for (i = 0; i < tacet_partition.core_count && !error; i++) {
+		error = tacet_arch_notify_open(&tacet_partition.cores[i], tacet_notified);
+		if (error)
+			tacet_complain(request->message, error, "cpu %u: no interrupt vector left for it",
+				       tacet_partition.cores[i].cpu);
+	}
+	return error;
+}
+
+void tacet_cores_close(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < tacet_partition.core_count; i++)
+		tacet_arch_notify_close(&tacet_partition.cores[i]);
+}
+
+static int is_online(const struct tacet_wait *wait)
+{
+	return smp_load_acquire(&wait->core->shared->state) == TACET_CPU_ONLINE;
+}
+
+static bool online_after_send(struct tacet_core *core, u64 patience_ns)
+{
+	struct tacet_wait wait = {
+		.core = core,
+		.done = is_online,
+		.pause = TACET_PAUSE_SLEEP,
+		.patience_ns = patience_ns,
+	};
+
+	tacet_arch_start_send(core);
+	return !tacet_await(&wait);
+}
+
+/* Sends an offline CPU into the co-kernel. -EIO: it did not report. */
+static int start_core(struct tacet_core *core)
+{
+	struct tacet_arch_start *start = tacet_arch_start_begin(&tacet_partition, core);
+
+	if (IS_ERR(start))
+		return PTR_ERR(start);
+	core->started = online_after_send(core, FIRST_PATIENCE_NS) ||
+			online_after_send(core, SECOND_PATIENCE_NS);
+	if (core->started)
+		tacet_arch_listen(core);
+	else
+		tacet_arch_kill(core);
+	tacet_arch_start_end(start);
+	return core->started ? 0 : -EIO;
+}
+
+int tacet_cores_start(struct tacet_up *request)
+{
+	unsigned int i;
+	int error;
+
+	for (i = 0; i < tacet_partition.core_count; i++) {
+		error = start_core(&tacet_partition.cores[i]);
+		if (error)
+			return tacet_complain(request->message, error,
+					      "cpu %u: did not come up in the co-kernel",
+					      tacet_partition.cores[i].cpu);
+	}
+	return 0;
+}
+
+static int halted(const struct tacet_wait *wait)
+{
+	return smp_load_acquire(&wait->core->shared->state) == TACET_CPU_HALTED;
+}
+
+/* Asks each core to stop; one that does not is stopped by INIT. */
+void tacet_cores_stop(void)
+{
+	struct tacet_partition *partition = &tacet_partition;
+	struct tacet_wait wait = {
+		.done = halted,
+		.pause = TACET_PAUSE_SLEEP,
+		.patience_ns = HALT_PATIENCE_NS,	/* for all together */
+	};
+	unsigned int i;
+
+	for (i = 0; i < partition->core_count; i++)
+		if (partition->cores[i].started && !partition->failed)
+			tacet_attention(&partition->cores[i], TACET_ATTENTION_HALT);
+	for (i = 0; i < partition->core_count; i++) {
+		struct tacet_core *core = &partition->cores[i];
+
+		if (!core->started)
+			continue;
+		wait.core = core;
+		tacet_await(&wait);
+		tacet_arch_kill(core);
+		core->started = false;
+	}
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The partition as a whole: taken, started, stopped and given back. Calls every folder
+ * below; doors/ and main.c call it.
+ */
+#ifndef TACET_PARTITION_PARTITION_H
+#define TACET_PARTITION_PARTITION_H
+
+#include "tacet.h"
+
+/* partition.c: with the control lock held, but for _init and _exit, which take it. Sleep. */
+int tacet_partition_init(void);
+void tacet_partition_exit(void);
+int tacet_partition_up(struct tacet_up *request);
+int tacet_partition_down(struct tacet_down *request);
+
+/* The rest is for the folder's own files; control lock held, sleeps. */
+void tacet_partition_end(enum tacet_partition_state after);
+
+/* burial.c */
+void tacet_partition_bury(const char *reason);	/* takes the control lock */
+
+/* layout.c */
+__printf(3, 4) int tacet_complain(char *message, int error, const char *format, ...);
+int tacet_layout_check(struct tacet_up *request);
+int tacet_layout_memory(struct tacet_up *request);
+int tacet_layout_image(struct tacet_up *request);
+int tacet_layout_cores(struct tacet_up *request);
+void tacet_layout_end(void);
+
+/* cores.c */
+int tacet_cores_open(struct tacet_up *request);
+void tacet_cores_close(void);
+int tacet_cores_start(struct tacet_up *request);
+void tacet_cores_stop(void);
+
+/* blocks.c */
+int tacet_blocks_take(struct tacet_partition *partition, const struct tacet_node_memory *node);
+void tacet_blocks_give(struct tacet_partition *partition);
+void *tacet_blocks_carve(struct tacet_partition *partition, size_t *used, size_t bytes);
+
+/* hotplug.c; main.c calls the first two */
+int tacet_hotplug_init(void);
+void tacet_hotplug_exit(void);
+int tacet_hotplug_take(struct tacet_core *core);
+int tacet_hotplug_give(struct tacet_core *core);
+void tacet_hotplug_settle(void);
+
+#endif
