@@ -8,6 +8,7 @@
 #include <linux/delay.h>
 #include <linux/sched/signal.h>
 
+#include "border/border.h"
 #include "compat.h"
 #include "partition/partition.h"
 #include "process/process.h"
@@ -41,7 +42,7 @@ static void report_death(const char *reason)
 }
 
 /* The cores are stopped. Ends what they ran, takes them back. */
-void tacet_partition_bury(const char *reason)
+static void bury(const char *reason)
 {
 	mutex_lock(&tacet_control_lock);
 	/* Not one that has come up since. */
@@ -56,4 +57,9 @@ void tacet_partition_bury(const char *reason)
 		tacet_partition_end(TACET_PARTITION_FAILED);
 	}
 	mutex_unlock(&tacet_control_lock);
+}
+
+int tacet_partition_init(void)
+{
+	return tacet_fail_init(bury);
 }

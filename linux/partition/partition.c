@@ -198,11 +198,6 @@ int tacet_partition_down(struct tacet_down *request)
 	return 0;
 }
 
-int tacet_partition_init(void)
-{
-	return tacet_fail_init(tacet_partition_bury);
-}
-
 /* The module goes: nothing is hosted (each hosted thread holds it). */
 void tacet_partition_exit(void)
 {

@@ -8,17 +8,16 @@
 
 #include "tacet.h"
 
-/* partition.c: with the control lock held, but for _init and _exit, which take it. Sleep. */
+/* burial.c, partition.c: the module comes and goes. Sleep; take the control lock. */
 int tacet_partition_init(void);
 void tacet_partition_exit(void);
+
+/* partition.c: sleep, with the control lock held */
 int tacet_partition_up(struct tacet_up *request);
 int tacet_partition_down(struct tacet_down *request);
 
 /* The rest is for the folder's own files; control lock held, sleeps. */
 void tacet_partition_end(enum tacet_partition_state after);
-
-/* burial.c */
-void tacet_partition_bury(const char *reason);	/* takes the control lock */
 
 /* layout.c */
 __printf(3, 4) int tacet_complain(char *message, int error, const char *format, ...);
