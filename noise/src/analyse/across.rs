@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Statistics of a record from many nodes: from the histogram of all cores, not from the samples, which are those of the
+//! Statistics of a record from many nodes. They come from the histogram of all cores: the samples are only those of the
 //! worst nodes and would make the machine look worse than it is.
 
 use std::collections::BTreeMap;
@@ -15,25 +15,25 @@ use crate::predict::Noise;
 use crate::record::Record;
 use crate::record::across::{Across, Mode, Place, Run, bounds_of, bucket_of};
 
-/// What the figures of such a record are of.
+/// The origin of the numbers in the summary of such a record.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OfAll {
     pub mode: Mode,
     pub runs: Vec<Run>,
     pub ranks: u64,
     pub nodes: u64,
-    /// The worst ones, whose samples are stored.
+    /// The number of worst nodes, whose samples are stored.
     pub stored_nodes: u64,
-    /// Where the longest noise was.
+    /// The core with the longest noise.
     pub worst: Place,
-    /// `max_noise_ns`, `noise_rate`, `samples`, `detours`, `tail` and `groups`.
+    /// Names of fields: `max_noise_ns`, `noise_rate`, `samples`, `detours`, `tail` and `groups`.
     pub from_histogram_of_all_cores: Vec<&'static str>,
-    /// `per_cpu`, and what a picture shows over time.
+    /// Names of fields: `cpus` and `per_cpu`. Pictures over time use these samples too.
     pub from_samples_of_worst_nodes: Vec<&'static str>,
 }
 
 impl Across {
-    /// Lengths that stand for their buckets, with their counts: the middle, never beyond the longest.
+    /// A length for each bucket, with its count: the middle of the bucket, but never more than the longest noise.
     fn lengths(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         self.histogram.counts().map(|(bucket, count)| {
             let (first, last) = bounds_of(bucket);
@@ -41,7 +41,7 @@ impl Across {
         })
     }
 
-    /// As [`super::tail`]; a length is the end of its bucket, so it is not exceeded by more samples than it says.
+    /// As [`super::tail`]. A length is the end of its bucket, so no more samples exceed it than its share allows.
     fn tail(&self) -> Tail {
         let total = self.histogram.total();
         let told = QUANTILES.iter().filter(|share| **share == 1.0 || total as f64 * (1.0 - **share) >= 1.0);
@@ -58,14 +58,14 @@ impl Across {
         Tail(told.filter_map(|share| Some((*share, length(*share)?))).collect())
     }
 
-    /// The noise that each thread meets: each bucket's length, its count over the time of all cores.
+    /// The noise of one thread: for each bucket its length, and the time of all cores over its count.
     pub fn recurring(&self, threshold_ns: f64) -> Vec<Noise> {
         let long = self.lengths().filter(|(length, _)| *length >= threshold_ns);
         let measured_ns = self.measured_ns as f64;
         long.map(|(length_ns, count)| Noise { length_ns, interval_ns: measured_ns / count as f64 }).collect()
     }
 
-    /// The summary of the samples becomes that of all cores.
+    /// Replaces numbers in the summary of the samples by those of all cores.
     pub(super) fn complete(&self, samples: Summary) -> Summary {
         let threshold_ns = samples.detour_threshold_ns;
         let mut cpus: Vec<u32> = self.places.iter().map(|place| place.cpu).collect();
@@ -95,7 +95,7 @@ impl Across {
     }
 }
 
-/// Two records of which at least one is from many nodes: by buckets, so that both have the same resolution.
+/// Compares two records, at least one of them from many nodes, by buckets, so that both have the same resolution.
 pub(super) fn compare(record: &Record, base: &Record) -> Comparison {
     let (here, there) = (counts(record), counts(base));
     let (this, that) = (record.summary(1.0), base.summary(1.0));
@@ -124,7 +124,7 @@ fn counts(record: &Record) -> BTreeMap<u16, u64> {
 }
 
 /// Cliff's delta, and the two-sided p of Mann-Whitney's U by the normal approximation with ties and the correction for
-/// continuity. `None` where a side is empty, or where all are equal.
+/// continuity. `None` if a side is empty; the p is `None` if all values are equal.
 fn mann_whitney(here: &BTreeMap<u16, u64>, there: &BTreeMap<u16, u64>) -> Option<(f64, Option<f64>)> {
     let sum = |side: &BTreeMap<u16, u64>| side.values().map(|count| *count as f64).sum::<f64>();
     let (n, m) = (sum(here), sum(there));
@@ -157,7 +157,7 @@ mod tests {
     use crate::record::across::Histogram;
     use crate::record::examples::fixed_work;
 
-    /// A record without samples whose cores had these noise lengths, in a second of all together.
+    /// A record without samples whose cores had these noise lengths in one second, summed over all cores.
     fn of_all(lengths: &[(u64, u64)]) -> Record {
         let mut histogram = Histogram::default();
         lengths.iter().for_each(|(length, count)| histogram.add(bucket_of(*length), *count));

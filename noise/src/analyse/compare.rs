@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Two records: is the noise of one longer than that of the other? Without an assumption about how noise is distributed.
+//! Compares two records: is the noise of one longer than that of the other? Assumes nothing about the distribution.
 
 use serde::Serialize;
 use statrs::stats_tests::Alternative;
@@ -15,13 +15,14 @@ pub struct Comparison {
     pub noise_rate_ratio: Option<f64>,
     /// Mann-Whitney U, two-sided, normal approximation with ties.
     pub p_value: Option<f64>,
-    /// Cliff's delta: the probability that a sample here is noisier than one there, less that of the contrary. -1 to 1.
+    /// Cliff's delta, -1 to 1: the probability that a sample of `label` is noisier than one of `against`, less that of
+    /// the contrary.
     pub effect_size: Option<f64>,
-    /// By the usual thresholds (0.147, 0.33, 0.474).
+    /// In words, by the usual thresholds (0.147, 0.33, 0.474).
     pub effect: &'static str,
 }
 
-/// What `record` is against `base`. `None` where there is nothing to divide by or no sample.
+/// Compares `record` with `base`. A field is `None` if its divisor is 0 or if there are no samples.
 pub fn compare(record: &Record, base: &Record) -> Comparison {
     if record.about.across.is_some() || base.about.across.is_some() {
         return super::across::compare(record, base);
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_noisier_record_is_found_out() {
+    fn a_noisier_record_is_recognised() {
         let quiet = fixed_work(&[100, 101, 100, 101, 102, 100, 101, 100, 102, 101]);
         let loud = fixed_work(&[100, 190, 180, 170, 195, 160, 200, 180, 170, 150]);
         let comparison = compare(&loud, &quiet);
@@ -103,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_turned_round_has_the_other_sign(a in prop::collection::vec(0.0f64..9.0, 1..50), b in prop::collection::vec(0.0f64..9.0, 1..50)) {
+        fn swapping_the_records_changes_the_sign(a in prop::collection::vec(0.0f64..9.0, 1..50), b in prop::collection::vec(0.0f64..9.0, 1..50)) {
             let (one, other) = (cliffs_delta(&a, &b).unwrap(), cliffs_delta(&b, &a).unwrap());
             prop_assert!((one + other).abs() < 1e-12 && one.abs() <= 1.0);
         }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Noise groups (paper 000, section 2): noises of about one length, how often one comes, and how much of all noise it is.
+//! Noise groups (paper 000, section 2): noises of about the same length, with their frequency and their share of all noise.
 
 use serde::Serialize;
 
-/// Bins of an eighth of an octave.
+/// Bins in an octave.
 const PER_OCTAVE: f64 = 8.0;
-/// Where the count falls to less than this share of the lower of two peaks, they are two groups.
+/// Two peaks are two groups if the count between them falls below this share of the lower peak.
 const VALLEY: f64 = 0.25;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -16,16 +16,16 @@ pub struct Group {
     pub longest_ns: f64,
     /// On one CPU: the measured time over the count.
     pub interval_ns: f64,
-    /// Of the sum of all noise from the threshold.
+    /// Share of the sum of all noise from the threshold.
     pub share: f64,
 }
 
-/// Groups the lengths from `threshold_ns`, longest group first. `measured_ns`: over all CPUs.
+/// Groups the lengths from `threshold_ns`, longest group first. `measured_ns` is the sum over all CPUs.
 pub fn groups(lengths_ns: &[f64], threshold_ns: f64, measured_ns: f64) -> Vec<Group> {
     counted_groups(lengths_ns.iter().map(|length| (*length, 1)), threshold_ns, measured_ns)
 }
 
-/// The same of lengths that come so many times each.
+/// The same for pairs of a length and its count.
 pub fn counted_groups(all: impl Iterator<Item = (f64, u64)>, threshold_ns: f64, measured_ns: f64) -> Vec<Group> {
     let least = threshold_ns.max(1.0);
     let mut lengths: Vec<(f64, u64)> = all.filter(|(length, _)| *length >= least).collect();
@@ -57,10 +57,10 @@ pub fn counted_groups(all: impl Iterator<Item = (f64, u64)>, threshold_ns: f64, 
     found
 }
 
-/// The bins at which a new group begins: the lowest bin between two peaks, where it is low enough.
+/// The bins at which a new group begins: the lowest bin between two peaks, if it is low enough.
 fn split(counts: &[u64]) -> Vec<usize> {
     let mut bounds = Vec::new();
-    // Of the group that is open: its highest count; since then the lowest bin.
+    // The highest count of the current group, and the lowest bin since then.
     let (mut peak, mut valley) = (0u64, (u64::MAX, 0));
     for (bin, &count) in counts.iter().enumerate() {
         if count < valley.0 {
@@ -96,7 +96,7 @@ mod tests {
         assert!(groups(&[1.0], 1000.0, 1e9).is_empty());
     }
 
-    /// A hill is one group; two hills with a shallow saddle are one, with a deep one two.
+    /// A hill is one group; two hills with a shallow valley are one group, with a deep valley two.
     #[test]
     fn valleys() {
         assert_eq!(split(&[1, 5, 9, 5, 1]), Vec::<usize>::new());
@@ -108,7 +108,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn groups_part_what_there_is(lengths in prop::collection::vec(0.0f64..1e8, 0..500), threshold in 1.0f64..1e7) {
+        fn groups_partition_the_lengths(lengths in prop::collection::vec(0.0f64..1e8, 0..500), threshold in 1.0f64..1e7) {
             let found = groups(&lengths, threshold, 1e9);
             let long: Vec<f64> = lengths.into_iter().filter(|length| *length >= threshold).collect();
             prop_assert_eq!(found.iter().map(|group| group.count).sum::<u64>(), long.len() as u64);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Statistics of a record. Each function says its definition; the tests hold it against hand-computed records.
+//! Statistics of a record. The comment of each function defines it; the tests check it on hand-computed records.
 
 mod across;
 mod compare;
@@ -21,17 +21,17 @@ use crate::record::{Method, Record};
 /// Noise of a record, sample by sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Noise {
-    /// L_i: of fixed work T_i - T_min with the T_min of its CPU; of fixed time the part of the interval in which the
-    /// work that the best interval of its CPU did was not done; of a detour its length less the loop's own pace.
+    /// L_i. Fixed work: T_i - T_min with the T_min of its CPU. Fixed time: the length of the interval times the share of
+    /// work that is missing against the best interval of its CPU. Selfish detour: its length less the loop's own pace.
     pub length_ns: Vec<f64>,
-    /// Eq. 2 of paper 000: the mean of (T_i - T_min) / T_min over all samples. Of fixed time the mean share of an
-    /// interval; of detours their sum over the measured time.
+    /// Fixed work: Eq. 2 of paper 000, the mean of (T_i - T_min) / T_min over all samples. Fixed time: the mean share of
+    /// an interval. Selfish detour: the sum of detours over the measured time.
     pub rate: f64,
-    /// Over all CPUs.
+    /// Sum over all CPUs.
     pub measured_ns: f64,
 }
 
-/// What there is to say about one record.
+/// The statistics of one record.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
     pub label: String,
@@ -52,18 +52,18 @@ pub struct Summary {
     /// Fixed time only.
     pub spectrum: Vec<Peak>,
     pub per_cpu: Vec<PerCpu>,
-    /// Detours that were not stored for want of room.
+    /// Detours that were not stored for lack of room.
     pub lost: u64,
-    /// Of a record from many nodes: what is above but for `cpus` and `per_cpu` is then of all cores.
+    /// Only for a record from many nodes: all fields above except `cpus` and `per_cpu` are then of all cores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub across: Option<OfAll>,
 }
 
-/// The same of one CPU.
+/// The statistics of one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PerCpu {
     pub cpu: u32,
-    /// Of a record from many nodes.
+    /// Only for a record from many nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
     pub samples: u64,
@@ -75,7 +75,7 @@ pub struct PerCpu {
     pub instructions: Option<u64>,
 }
 
-/// Of samples that are not empty.
+/// The noise of each sample in a range of rows, which must not be empty.
 fn noise_of(record: &Record, rows: std::ops::Range<usize>) -> Vec<f64> {
     let samples = &record.samples;
     let (cpu, lengths) = (samples.cpu.get(rows.start).copied(), &samples.length_ns[rows.clone()]);
@@ -97,7 +97,7 @@ fn noise_of(record: &Record, rows: std::ops::Range<usize>) -> Vec<f64> {
     }
 }
 
-/// The rate of one CPU's samples.
+/// The noise rate of one CPU's samples.
 fn rate_of(record: &Record, rows: std::ops::Range<usize>, lengths: &[f64], measured_ns: f64) -> f64 {
     let mean = |sum: f64, count: usize| if count == 0 { 0.0 } else { sum / count as f64 };
     match record.about.method {
@@ -126,7 +126,7 @@ impl Record {
         for (cpu, rows) in self.samples.by_cpu() {
             let lengths = noise_of(self, rows.clone());
             let measured = measured_ns(self, cpu);
-            // A mean over samples, except for detours, whose number says nothing of the time between them.
+            // A mean over samples, except for detours: their number says nothing about the time between them.
             let weight = if self.about.method == Method::Selfish { measured } else { lengths.len() as f64 };
             weighted += rate_of(self, rows, &lengths, measured) * weight;
             weights += weight;
@@ -139,7 +139,7 @@ impl Record {
         Noise { length_ns, rate: if weights > 0.0 { weighted / weights } else { 0.0 }, measured_ns: total }
     }
 
-    /// Everything, with detours from `threshold_ns`.
+    /// All statistics. Noise of `threshold_ns` or more is a detour.
     pub fn summary(&self, threshold_ns: f64) -> Summary {
         let noise = self.noise();
         let fixed_time = self.about.method == Method::Ftq;
@@ -204,9 +204,9 @@ mod tests {
         assert_eq!((summary.max_noise_ns, summary.detours, summary.shortest_ns), (50.0, 2, Some(100)));
     }
 
-    /// Each CPU has its own T_min: a slower core is not a noisy one.
+    /// Each CPU has its own T_min: a slower CPU is not a noisy one.
     #[test]
-    fn each_cpu_is_its_own_measure() {
+    fn each_cpu_has_its_own_shortest_quantum() {
         let mut record = fixed_work(&[100, 110]);
         record.samples.cpu.extend([4, 4]);
         record.samples.start_ns.extend([0, 200]);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_noise() {
+    fn an_empty_record_has_no_noise() {
         let summary = fixed_work(&[]).summary(1.0);
         assert_eq!((summary.max_noise_ns, summary.noise_rate, summary.samples), (0.0, 0.0, 0));
     }
@@ -255,7 +255,7 @@ mod tests {
     proptest! {
         /// Noise does not depend on the order of samples, nor on a longer quantum; it grows with the unit.
         #[test]
-        fn what_does_not_change_noise(mut lengths in prop::collection::vec(1u64..1 << 40, 1..200), more in 0u64..1 << 30) {
+        fn order_and_quantum_do_not_change_noise(mut lengths in prop::collection::vec(1u64..1 << 40, 1..200), more in 0u64..1 << 30) {
             let before = fixed_work(&lengths).noise();
             let longest = before.length_ns.iter().copied().fold(0.0, f64::max);
             prop_assert_eq!(longest, (lengths.iter().max().unwrap() - lengths.iter().min().unwrap()) as f64);

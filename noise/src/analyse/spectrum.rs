@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The spectrum of fixed-time samples: noise that comes in time, by its frequency.
+//! The spectrum of fixed-time samples: periodic noise by its frequency.
 
 use realfft::RealFftPlanner;
 use serde::Serialize;
 
 use crate::record::Record;
 
-/// A component is named when it has this many times the power of its surroundings.
+/// A bin is a peak if it has this many times the power of its surroundings.
 const PROMINENCE: f64 = 25.0;
-/// Bins on each side that are its surroundings.
+/// Bins on each side that count as its surroundings.
 const SURROUNDINGS: usize = 64;
 const PEAKS_LIMIT: usize = 12;
 
@@ -20,13 +20,13 @@ pub struct Peak {
     pub amplitude: f64,
 }
 
-/// Everything that is known of one CPU's frequencies.
+/// All frequencies of one CPU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spectrum {
     pub cpu: u32,
-    /// What its samples took: the nth frequency is n / `span_s`.
+    /// The time of all its samples: the nth frequency is n / `span_s`.
     pub span_s: f64,
-    /// Of each frequency, the window's mean of a half made good.
+    /// Amplitude of each frequency, corrected for the window's mean of one half.
     pub amplitudes: Vec<f64>,
     powers: Vec<f64>,
 }
@@ -41,7 +41,7 @@ pub fn spectra(record: &Record) -> Vec<Spectrum> {
         let missing: Vec<f64> = work.iter().map(|done| 1.0 - *done as f64 / most).collect();
         let powers = powers(&missing);
         let length = 2.0 * powers.len().saturating_sub(1) as f64;
-        // Twice for the window's mean of a half, twice for the negative frequency, which the last bin has not.
+        // Twice for the window's mean of one half, twice for the negative frequency, which the last bin does not have.
         let times = |bin| if bin + 1 == powers.len() { 2.0 } else { 4.0 };
         let amplitudes = powers.iter().enumerate().map(|(bin, power)| times(bin) * power.sqrt() / length).collect();
         Spectrum { cpu, span_s: length * interval_s, amplitudes, powers }
@@ -82,7 +82,7 @@ fn powers(values: &[f64]) -> Vec<f64> {
     }
 }
 
-/// Bins that stand out of their surroundings' median and above their neighbours.
+/// Bins with much more power than the median of their surroundings, and more than their neighbours.
 fn peaks(powers: &[f64]) -> Vec<usize> {
     // The window spreads the mean over the first two bins.
     let stands_out = |&bin: &usize| {
@@ -105,7 +105,7 @@ mod tests {
     use crate::record::examples::about;
     use crate::record::{Method, Samples};
 
-    /// Intervals of 1 ms; every fourth one loses a tenth of its work: 250 Hz, and nothing else but its harmonic.
+    /// Intervals of 1 ms; every fourth one loses a tenth of its work: 250 Hz and its harmonic, nothing else.
     #[test]
     fn a_tick_has_its_frequency() {
         let count = 4096;
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_and_too_little_have_none() {
+    fn quiet_and_short_records_have_no_peaks() {
         for count in [0, 1, 3, 4, 1000] {
             let samples = Samples {
                 cpu: vec![0; count],

@@ -6,11 +6,12 @@ use serde::Serialize;
 /// Shares of samples.
 pub const QUANTILES: [f64; 8] = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 1.0];
 
-/// One row for each of [`QUANTILES`] that so many samples can tell.
+/// One row for each of [`QUANTILES`] for which there are enough samples.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Tail(pub Vec<(f64, f64)>);
 
-/// The smallest length such that at least the share of samples is not longer (the inverse of the empirical CDF).
+/// For each share the smallest length such that at least this share of samples is not longer (the inverse of the
+/// empirical CDF).
 pub fn tail(lengths_ns: &[f64]) -> Tail {
     let mut sorted = lengths_ns.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -19,18 +20,18 @@ pub fn tail(lengths_ns: &[f64]) -> Tail {
     Tail(told.filter_map(|share| Some((*share, *sorted.get(rank(*share, count)?)?))).collect())
 }
 
-/// Where the quantile stands among `count` sorted values. A share is a decimal that binary numbers only approach.
+/// The index of the quantile among `count` sorted values. Tolerates rounding: decimal shares are not exact in binary.
 pub(super) fn rank(share: f64, count: usize) -> Option<usize> {
     ((share * count as f64 - 1e-6).ceil() as usize).max(1).checked_sub(1).filter(|rank| *rank < count)
 }
 
-/// Points of the CDF for a picture: at most `most` of (length, share of samples that are not longer), the last ones
-/// always.
+/// Points of the CDF for a picture: about `most` pairs of (length, share of samples that are not longer), with the longest
+/// lengths.
 pub fn distribution(lengths_ns: &[f64], most: usize) -> Vec<(f64, f64)> {
     let mut sorted = lengths_ns.to_vec();
     sorted.sort_by(f64::total_cmp);
     let count = sorted.len();
-    // Ever closer towards the end: the tail is what one looks at.
+    // The points become denser towards the end: the tail matters most.
     let mut ranks: Vec<usize> = (0..=most)
         .map(|step| count as f64 * (1.0 - (1.0 / count.max(1) as f64).powf(step as f64 / most.max(1) as f64)))
         .map(|rank| (rank as usize).min(count.saturating_sub(1)))
@@ -54,7 +55,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_quantile_is_what_its_share_says(lengths in prop::collection::vec(0.0f64..1e9, 1..3000)) {
+        fn a_quantile_matches_its_share(lengths in prop::collection::vec(0.0f64..1e9, 1..3000)) {
             for (share, value) in tail(&lengths).0 {
                 let not_longer = lengths.iter().filter(|length| **length <= value).count() as f64;
                 let shorter = lengths.iter().filter(|length| **length < value).count() as f64;

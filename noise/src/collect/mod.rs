@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Runs of the MPI program (noise/mpi) become one record: the samples of their worst nodes as rows, the noise of all
-//! cores as one histogram.
+//! Combines runs of the MPI program (noise/mpi) into one record: the samples of their worst nodes as rows, the noise of
+//! all cores as one histogram.
 
 mod ranks;
 mod run;
@@ -15,7 +15,7 @@ use crate::Result;
 use crate::record::across::{Across, Histogram, Place, Run};
 use crate::record::{About, Counters, Method, Record, SCHEMA, Samples};
 
-/// Reads the runs. They must have done the same: mode, kernel and quantum.
+/// Reads the runs. All must have the same mode, kernel and quantum.
 pub fn read_runs(paths: &[PathBuf]) -> Result<Vec<RunFile>> {
     let mut runs: Vec<RunFile> = Vec::new();
     for path in paths {
@@ -24,7 +24,7 @@ pub fn read_runs(paths: &[PathBuf]) -> Result<Vec<RunFile>> {
             comparable(path, &run, first)?;
         }
         if runs.iter().any(|other| other.checksum == run.checksum) {
-            return Err(format!("{}: this run was given already: its noise would count twice", path.display()).into());
+            return Err(format!("{}: this run was given twice: its noise would count twice", path.display()).into());
         }
         runs.push(run);
     }
@@ -32,7 +32,7 @@ pub fn read_runs(paths: &[PathBuf]) -> Result<Vec<RunFile>> {
 }
 
 fn comparable(path: &Path, run: &RunFile, first: &RunFile) -> Result<()> {
-    // Where the units were asked for, they are the quantum.
+    // If the user gave units, they define the quantum.
     let quantum = |run: &RunFile| (run.quantum_ns, if run.quantum_ns == 0 { run.units } else { 0 });
     let other = if run.mode != first.mode {
         "mode"
@@ -43,11 +43,11 @@ fn comparable(path: &Path, run: &RunFile, first: &RunFile) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(format!("{}: another {other} than that of the first run: collect runs that did the same", path.display())
+    Err(format!("{}: its {other} differs from that of the first run: collect runs of the same work", path.display())
         .into())
 }
 
-/// The record of at least one run; `label` instead of the first run's.
+/// Makes a record of at least one run. A `label` replaces that of the first run.
 pub fn collect(runs: &[RunFile], label: Option<String>) -> Result<Record> {
     let first = runs.first().ok_or("no run")?;
     let [version, own_label, host, kernel_release, kernel_arguments, processor, time_source] = first.facts.clone();
@@ -66,7 +66,7 @@ pub fn collect(runs: &[RunFile], label: Option<String>) -> Result<Record> {
         method: Method::Fwq,
         kernel: first.kernel,
         cpus: (0..across.places.len() as u32).collect(),
-        // Where units were asked for, no time was: the quantum is then what it took at best.
+        // If the user gave units and no time, the quantum is the shortest time that it took.
         quantum_ns: if first.quantum_ns > 0 { first.quantum_ns as f64 } else { across.shortest_ns.max(1) as f64 },
         units: first.units,
         time_source,
@@ -81,7 +81,7 @@ pub fn collect(runs: &[RunFile], label: Option<String>) -> Result<Record> {
     Ok(Record { about, samples })
 }
 
-/// What is stored of each core, core by core.
+/// The samples, position and counters of each stored core, core by core.
 fn rows_of(runs: &[RunFile]) -> (Samples, Vec<Place>, Vec<Counters>) {
     let (mut samples, mut places, mut counters) = (Samples::default(), Vec::new(), Vec::new());
     for (number, run) in runs.iter().enumerate() {
@@ -106,7 +106,7 @@ fn rows_of(runs: &[RunFile]) -> (Samples, Vec<Place>, Vec<Counters>) {
     (samples, places, counters)
 }
 
-/// What all cores have together.
+/// The statistics of all cores together.
 fn across_of(runs: &[RunFile], places: Vec<Place>) -> Result<Across> {
     let first = runs.first().ok_or("no run")?;
     let all = || runs.iter().enumerate().flat_map(|(number, run)| run.rows.iter().map(move |row| (number, run, row)));
@@ -128,7 +128,7 @@ fn across_of(runs: &[RunFile], places: Vec<Place>) -> Result<Across> {
 }
 
 impl Row {
-    /// The sum of its T_i, by what the noise rate is.
+    /// The sum of its T_i, which follows from the definition of the noise rate.
     fn in_quanta_ns(&self, samples: u64) -> f64 {
         samples as f64 * self.shortest_ns as f64 * (1.0 + self.noise_rate)
     }

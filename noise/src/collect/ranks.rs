@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The table of all ranks, beside the record: a row for each rank of each run, a run to a row group.
+//! The table of all ranks, a file beside the record: a row for each rank of each run, a row group for each run.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,12 +15,12 @@ use super::{Row, RunFile};
 use crate::Result;
 use crate::record::whole_or_nothing;
 
-/// `run`, `rank` and `node` are those of the record.
+/// `run`, `rank` and `node` have the same meaning as in the record.
 const INTEGERS: [&str; 8] =
     ["run", "rank", "node", "cpu", "voluntary_switches", "involuntary_switches", "minor_faults", "major_faults"];
 const LONGS: [&str; 4] = ["shortest_ns", "longest_ns", "max_noise_ns", "run_ns"];
 
-/// Writes it, whole or not at all.
+/// Writes the table completely or not at all.
 pub fn write_ranks(runs: &[RunFile], path: &Path) -> Result<()> {
     whole_or_nothing(path, |partial| {
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();

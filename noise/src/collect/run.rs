@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The file of one run, as rank 0 of the MPI program wrote it: noise/mpi/format.h is its description.
+//! Reads the file of one run, which rank 0 of the MPI program wrote; noise/mpi/format.h describes it.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -12,15 +12,15 @@ use crate::record::across::{BUCKETS, Histogram, Mode};
 
 const MAGIC: &[u8; 8] = b"TACETFWQ";
 const FORMAT: u64 = 1;
-/// Of one rank, as noise/mpi/fwq.h.
+/// The most samples of one rank, as in noise/mpi/fwq.h.
 const SAMPLES_LIMIT: u64 = 1 << 26;
 const NODE_BYTES: u64 = 72;
 const RANK_BYTES: u64 = 72;
 
-/// The index of a row, and beginning and length of each sample.
+/// The index of a row, and the beginning and length of each sample.
 pub type Stored = (usize, Vec<(u64, u64)>);
 
-/// A run.
+/// The contents of a run's file.
 pub struct RunFile {
     pub mode: Mode,
     pub kernel: Kernel,
@@ -37,12 +37,12 @@ pub struct RunFile {
     pub arguments: Vec<String>,
     pub histogram: Histogram,
     pub rows: Vec<Row>,
-    /// Of some rows, in their order.
+    /// The samples of some rows, in the order of the rows.
     pub stored: Vec<Stored>,
     pub checksum: u64,
 }
 
-/// What is known of each rank.
+/// The results of one rank.
 #[derive(Debug, Clone)]
 pub struct Row {
     pub node: u32,
@@ -72,11 +72,11 @@ impl RunFile {
 
 fn read<R: Read>(mut source: Source<R>) -> Result<RunFile> {
     if source.bytes()? != *MAGIC {
-        return Err("it does not begin as one".into());
+        return Err("it begins with other bytes".into());
     }
     let format = source.u64()?;
     if format != FORMAT {
-        return Err(format!("its format is {format}, known is {FORMAT}").into());
+        return Err(format!("its format is {format}, this program reads {FORMAT}").into());
     }
     let mode = *pick(source.u64()?, &[Mode::StartSync, Mode::StepSync])?;
     let kernel = *pick(source.u64()?, &[Kernel::Register, Kernel::Daxpy])?;
@@ -87,10 +87,10 @@ fn read<R: Read>(mut source: Source<R>) -> Result<RunFile> {
     let text_bytes = source.u64()?;
     let mut facts = source.strings(text_bytes)?;
     if facts.len() < 7 || units > i64::MAX as u64 || samples > SAMPLES_LIMIT {
-        return Err("what it says of itself cannot be".into());
+        return Err("its header is not valid".into());
     }
     let arguments = facts.split_off(7);
-    let facts = <[String; 7]>::try_from(facts).map_err(|_| "what it says of itself cannot be")?;
+    let facts = <[String; 7]>::try_from(facts).map_err(|_| "its header is not valid")?;
     let histogram = histogram(&mut source, ranks.checked_mul(samples))?;
     let rows = table(&mut source, nodes, ranks)?;
     let stored = samples_of(&mut source, &rows, samples, stored_nodes)?;
@@ -127,12 +127,12 @@ fn histogram<R: Read>(source: &mut Source<R>, total: Option<u64>) -> Result<Hist
         histogram.add(bucket, count);
     }
     if sum.is_none() || sum != total || sum == Some(0) {
-        return Err("its histogram is not of all its samples".into());
+        return Err("its histogram does not match the number of its samples".into());
     }
     Ok(histogram)
 }
 
-/// Node by node the rows of its ranks; each rank once.
+/// The rows of the ranks, node by node; each rank has one row.
 fn table<R: Read>(source: &mut Source<R>, nodes: u64, ranks: u64) -> Result<Vec<Row>> {
     source.need(nodes, NODE_BYTES)?;
     source.need(ranks, RANK_BYTES)?;
@@ -140,7 +140,7 @@ fn table<R: Read>(source: &mut Source<R>, nodes: u64, ranks: u64) -> Result<Vec<
     let mut seen = vec![false; usize::try_from(ranks)?];
     for node in 0..u32::try_from(nodes)? {
         let host: [u8; 64] = source.bytes()?;
-        let end = host.iter().position(|byte| *byte == 0).ok_or("a host's name has no end")?;
+        let end = host.iter().position(|byte| *byte == 0).ok_or("the name of a host has no end")?;
         let host = String::from_utf8_lossy(&host[..end]).into_owned();
         let count = source.u64()?;
         source.need(count, RANK_BYTES)?;
@@ -148,13 +148,13 @@ fn table<R: Read>(source: &mut Source<R>, nodes: u64, ranks: u64) -> Result<Vec<
             let row = row(source, node, &host)?;
             match seen.get_mut(row.rank as usize) {
                 Some(seen) if !*seen => *seen = true,
-                _ => return Err("its table is not that of its ranks".into()),
+                _ => return Err("its table does not match its ranks".into()),
             }
             rows.push(row);
         }
     }
     if rows.len() as u64 != ranks {
-        return Err("its table is not that of its ranks".into());
+        return Err("its table does not match its ranks".into());
     }
     Ok(rows)
 }
@@ -184,14 +184,14 @@ fn row<R: Read>(source: &mut Source<R>, node: u32, host: &str) -> Result<Row> {
         && row.noise_rate >= 0.0
         && row.ticks_per_second.is_finite()
         && row.ticks_per_second > 0.0;
-    if sound { Ok(row) } else { Err(format!("rank {rank} has times that cannot be").into()) }
+    if sound { Ok(row) } else { Err(format!("rank {rank} has impossible times").into()) }
 }
 
 fn samples_of<R: Read>(source: &mut Source<R>, rows: &[Row], samples: u64, stored_nodes: u64) -> Result<Vec<Stored>> {
     let mut nodes: Vec<u32> = rows.iter().filter(|row| row.stored_bytes > 0).map(|row| row.node).collect();
     nodes.dedup();
     if nodes.len() as u64 != stored_nodes {
-        return Err("its samples are not those of its worst nodes".into());
+        return Err("its samples do not match its worst nodes".into());
     }
     let mut stored = Vec::new();
     for (index, row) in rows.iter().enumerate().filter(|(_, row)| row.stored_bytes > 0) {
@@ -202,7 +202,7 @@ fn samples_of<R: Read>(source: &mut Source<R>, rows: &[Row], samples: u64, store
             || lengths().max() != Some(row.longest_ns)
             || end != Some(row.run_ns)
         {
-            return Err(format!("the samples of rank {} are not those of its table", row.rank).into());
+            return Err(format!("the samples of rank {} do not match its row in the table", row.rank).into());
         }
         stored.push((index, found));
     }

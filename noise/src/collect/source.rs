@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reads numbers, strings and samples from the file of a run, and keeps its checksum. Nothing is believed: no size is
-//! allocated that the file could not hold.
+//! Reads numbers, strings and samples from the file of a run, and computes its checksum. Trusts nothing: never allocates
+//! more than the file can contain.
 
 use std::io::Read;
 
 use crate::Result;
 
-/// FNV-1a, 64 bits, as noise/mpi/file.c.
+/// FNV-1a, 64 bits, as in noise/mpi/file.c.
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0100_0000_01b3;
 
 pub struct Source<R> {
     from: R,
-    /// Bytes that are left.
+    /// Bytes not yet read.
     left: u64,
     checksum: u64,
 }
@@ -30,7 +30,7 @@ impl<R: Read> Source<R> {
         Ok(())
     }
 
-    /// So many things of so many bytes are still there.
+    /// Checks that `count` items of `bytes_each` bytes are left.
     pub fn need(&self, count: u64, bytes_each: u64) -> Result<()> {
         if count.checked_mul(bytes_each).is_none_or(|bytes| bytes > self.left) {
             return Err("it ends early".into());
@@ -67,7 +67,7 @@ impl<R: Read> Source<R> {
 
     /// Beginning and length of `count` samples in exactly `bytes` bytes (noise/mpi/samples.h).
     pub fn samples(&mut self, count: u64, bytes: u64, shortest_ns: u64) -> Result<Vec<(u64, u64)>> {
-        let wrong = || "its samples are not as many bytes as it says";
+        let wrong = || "its samples do not have the number of bytes in its table";
         self.need(1, bytes)?;
         if count > bytes / 2 {
             return Err(wrong().into());
@@ -86,7 +86,7 @@ impl<R: Read> Source<R> {
         if self.left == end { Ok(samples) } else { Err(wrong().into()) }
     }
 
-    /// Seven bits to a byte, the lowest first.
+    /// A number with seven bits in each byte, the lowest first.
     fn number(&mut self) -> Result<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
@@ -103,14 +103,14 @@ impl<R: Read> Source<R> {
         Err("it has a number of more than 64 bits".into())
     }
 
-    /// The file's last eight bytes are the checksum of all others; returns it.
+    /// Checks that the file's last eight bytes are the checksum of all others, and returns it.
     pub fn end(mut self) -> Result<u64> {
         let expected = self.checksum;
         if self.u64()? != expected {
             return Err("its checksum is wrong".into());
         }
         if self.left > 0 {
-            return Err("it goes on behind its end".into());
+            return Err("it has bytes after its end".into());
         }
         Ok(expected)
     }
@@ -120,7 +120,7 @@ impl<R: Read> Source<R> {
 mod tests {
     use super::*;
 
-    /// The bytes of noise/mpi/test.c.
+    /// The same bytes as in noise/mpi/test.c.
     #[test]
     fn samples_by_hand() {
         let bytes = [0, 0, 1, 0, 2, 200, 1];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The folder that a measurement shares with its node, which sees it at the same path.
 //!
-//! Owns its name and its life. A measurement that repeats itself must see the same path each time, so its folder is
-//! named by its seed and held by a lock on the folder itself: a second one waits, and what a killed one left is taken
-//! over. Must never remove what another user owns, nor follow a link there.
+//! Owns the folder's name and lifetime. A reproducible measurement must see the same path each time, so its folder is
+//! named after its seed and locked. A second measurement with the same seed waits; a folder that a killed measurement
+//! left behind is emptied and used again. Must never remove files of another user, nor follow a link.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{Error, ErrorKind, Result};
@@ -17,12 +17,12 @@ const PREFIX: &str = "tacet-exact-";
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// Of a seed's folder; released last, when it is gone.
+    /// The lock on a seed's folder; released after the folder is removed.
     _lock: Option<File>,
 }
 
 impl Folder {
-    /// Empty, the caller's alone, in `parent`; `busy` is called once before waiting for another measurement's end.
+    /// An empty folder in `parent` for the caller alone. Calls `busy` once before it waits for another measurement.
     pub fn new(parent: &Path, seed: Option<u64>, busy: impl FnOnce(&Path)) -> Result<Folder> {
         let Some(seed) = seed else {
             let any = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
@@ -40,7 +40,7 @@ impl Folder {
                     lock.lock()?;
                 }
             }
-            // Its last holder removes it before the lock is free: then this is no longer the folder of that name.
+            // The last holder removes the folder before it releases the lock; then the name is free or is another folder's.
             if fs::symlink_metadata(&path).is_ok_and(|now| lock.metadata().is_ok_and(|held| held.ino() == now.ino())) {
                 empty(&path)?;
                 return Ok(Folder { path, _lock: Some(lock) });
@@ -59,7 +59,7 @@ impl Drop for Folder {
     }
 }
 
-/// The folder, made if there is none; refused where another user was first.
+/// Opens the folder, and makes it if there is none. Refuses one that belongs to another user.
 fn opened(path: &Path) -> Result<File> {
     loop {
         match DirBuilder::new().mode(0o700).create(path) {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_measurement_left_is_taken_over() {
+    fn the_folder_of_a_killed_measurement_is_used_again() {
         let parent = tempfile::tempdir().expect("a folder");
         let left = parent.path().join("tacet-exact-7");
         fs::create_dir_all(left.join("deep")).expect("made");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What goes into the emulator and into the node: the plugin, the program of fixed quanta, the script that runs it.
+//! The files for the emulator and for the node: the plugin, the program of fixed quanta, the script that runs it.
 //!
-//! Owns their names as files. They were compiled with this library (build.rs); for x86-64 only, as the nodes are.
+//! Owns the names of these files. build.rs compiles them with this library; for x86-64 only, as the nodes are.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,22 +18,22 @@ const FILES: [(&str, &[u8], u32); 3] = [
 #[cfg(not(target_arch = "x86_64"))]
 const FILES: [(&str, &[u8], u32); 0] = [];
 
-/// For the emulator.
+/// The emulator's plugin.
 pub const PLUGIN: &str = "count.so";
-/// For the measured CPU: `tacet-quanta QUANTA ROUNDS [CPU]`, two instructions a round.
+/// Runs on the measured CPU: `tacet-quanta QUANTA ROUNDS [CPU]`, two instructions a round.
 pub const PROGRAM: &str = "tacet-quanta";
-/// Runs the program beside a load.
+/// Runs the program together with a load.
 pub const SCRIPT: &str = "measure.sh";
 
-/// Where they were written.
+/// The folder that contains the files.
 #[derive(Debug, Clone)]
 pub struct Instruments(PathBuf);
 
 impl Instruments {
-    /// Writes them; a file that is in use keeps its content.
+    /// Writes the files. A process that uses an older version keeps it.
     pub fn write(folder: &Path) -> Result<Instruments> {
         if FILES.is_empty() {
-            return Err("exact: its nodes are x86-64, and so must be this machine".into());
+            return Err("exact: works on x86-64 only, as the emulated nodes are x86-64".into());
         }
         for (name, content, mode) in FILES {
             let (path, new) = (folder.join(name), folder.join(format!("{name}.new")));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reads what the plugin wrote; `exact/plugin/record.c` owns the words.
+//! Reads the plugin's log; `exact/plugin/record.c` defines its format.
 
 use crate::Result;
 
-/// The plugin counts a translated block as it begins; one that is interrupted there begins, and counts, again.
+/// The most instructions of a translated block. The plugin counts a block when it begins; if it is interrupted there, it
+/// begins again and is counted twice.
 const BLOCK: u64 = 64;
 
 /// The quanta of one measured CPU.
@@ -13,30 +14,30 @@ pub struct Quanta {
     pub quanta: u64,
     /// Instructions of the program in each quantum that is not in `hits`.
     pub user: u64,
-    /// Quanta in which something else happened.
+    /// Quanta in which the CPU executed other code too.
     pub hits: Vec<Hit>,
-    /// Kernel code executed on that CPU while it was measured.
+    /// Kernel code that this CPU executed while it was measured.
     pub sites: Vec<Site>,
-    /// Where the kernel was entered.
+    /// The entries into the kernel.
     pub entries: Vec<Entry>,
-    /// The other programs that ran.
+    /// Other programs that ran.
     pub others: Vec<Other>,
 }
 
-/// A quantum that was not only the program's.
+/// A quantum in which the CPU executed code besides the program's.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Hit {
     pub index: u64,
     /// Instructions of the program.
     pub user: u64,
-    /// Of other programs.
+    /// Instructions of other programs.
     pub other: u64,
-    /// Outside user mode.
+    /// Instructions outside user mode.
     pub kernel: u64,
     pub entries: u64,
     pub interrupts: u64,
     pub exceptions: u64,
-    /// Where kernel code was entered first.
+    /// Address of the first entry into the kernel.
     pub first: u64,
 }
 
@@ -48,27 +49,27 @@ pub struct Site {
     pub instructions: u64,
 }
 
-/// A way into the kernel.
+/// An entry point of the kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     pub address: u64,
     pub times: u64,
-    /// Everything that the kernel executed from there until it left for user mode.
+    /// Instructions of the kernel from this entry until it returned to user mode.
     pub instructions: u64,
 }
 
-/// A program that is not the measured one.
+/// A program other than the measured one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Other {
-    /// None if the emulator does not tell.
+    /// None if the emulator cannot tell.
     pub name: Option<String>,
     pub pid: u32,
-    /// How often the CPU came to it from the kernel.
+    /// How often the kernel switched the CPU to it.
     pub turns: u64,
     pub instructions: u64,
 }
 
-/// What one CPU executed in a region.
+/// Instructions and interrupts of one CPU in a region.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Counts {
     pub user: u64,
@@ -76,10 +77,10 @@ pub struct Counts {
     pub interrupts: u64,
 }
 
-/// Everything in a log, in order.
+/// The contents of a log, in order.
 #[derive(Debug, Default, PartialEq)]
 pub struct Log {
-    /// The version of the plugin interface that the emulator speaks.
+    /// The emulator's version of the plugin interface.
     pub interface: u64,
     /// Whether this emulator reports interrupts; entries from user mode are counted in any case.
     pub sees_interrupts: bool,
@@ -89,20 +90,20 @@ pub struct Log {
 }
 
 impl Quanta {
-    /// Whether this is the record of so many quanta of at least so many instructions on that CPU, each of them the same
-    /// work: what was not counted cannot pass.
+    /// Fails unless the log has this number of quanta on this CPU, each with the same work of at least this many
+    /// instructions: a plugin that failed to count must not pass.
     pub fn check(&self, quanta: u64, instructions: u64, cpu: u32) -> Result<()> {
         if self.quanta != quanta || self.cpu != cpu {
             return Err(format!("the plugin saw {} quanta on cpu {}", self.quanta, self.cpu).into());
         }
         if self.user < instructions {
-            return Err(format!("a quantum of {} instructions cannot be", self.user).into());
+            return Err(format!("the plugin counted only {} instructions in a quantum", self.user).into());
         }
         let recounted = |hit: &Hit| hit.user.checked_sub(self.user).is_some_and(|more| more <= BLOCK * hit.entries);
         match self.hits.iter().find(|hit| !recounted(hit) || hit.index >= quanta) {
             Some(hit) => {
                 let (index, user) = (hit.index, hit.user);
-                Err(format!("quantum {index} executed {user} instructions of its own, not {}", self.user).into())
+                Err(format!("quantum {index} executed {user} instructions of the program, not {}", self.user).into())
             }
             None => Ok(()),
         }
@@ -110,7 +111,7 @@ impl Quanta {
 }
 
 impl Log {
-    /// Lines that are none of the plugin's are skipped: the emulator may log too.
+    /// Skips lines that are not from the plugin: the emulator may log too.
     pub fn parse(text: &str) -> Log {
         let mut log = Log::default();
         let mut open: Option<Quanta> = None;
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_without_its_end_is_none() {
+    fn a_record_without_its_end_is_skipped() {
         assert!(Log::parse("fwq 3 0 quanta 10 user 4\nhit 2 user 4 kernel 1\n").quanta.is_empty());
     }
 }

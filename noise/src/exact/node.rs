@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One exact measurement: a node is booted by `tacet node`, a process of its own, with the plugin in its emulator.
+//! One exact measurement: runs `tacet node` as a process, which boots a node with the plugin in its emulator.
 //!
-//! Owns the words that go there and those that come back (`exact/measure.sh`). Must never return what was not measured:
-//! the number of quanta, the CPU and the program's own instructions are checked.
+//! Owns the arguments to the node and the reading of its output (`exact/measure.sh`). Must never return a result that was
+//! not measured: it checks the number of quanta, the CPU and the program's own instructions.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,22 +16,22 @@ use super::symbols::Symbols;
 use crate::Result;
 use crate::measure::machine;
 
-/// Of the node; an emulator that repeats itself on a busy host is slow.
+/// Time limit of the node; a reproducible emulator is slow on a busy host.
 const TIMEOUT_SECONDS: &str = "3600";
 
-/// What to measure.
+/// A description of the measurement.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub label: String,
-    /// As `tacet node` calls it.
+    /// A kernel's name in `tacet node`.
     pub kernel: String,
     pub cpus: u32,
     pub measured_cpu: u32,
     pub quanta: u64,
-    /// Instructions of the program in one.
+    /// Instructions of the program in a quantum.
     pub quantum_instructions: u64,
     pub boot_arguments: String,
-    /// A shell's command for the other CPUs; none leaves them idle.
+    /// A shell command to run on the other CPUs; `None` leaves them idle.
     pub load: Option<String>,
     /// Directories that the load needs.
     pub shares: Vec<PathBuf>,
@@ -69,12 +69,12 @@ impl Plan {
 
     fn folder(&self) -> Result<Folder> {
         let parent = std::env::temp_dir();
-        let wait = |path: &Path| eprintln!("{}: another measurement with this seed runs: waiting", path.display());
-        let failed = |error| format!("{}: no folder for the node: {error}", parent.display());
+        let wait = |path: &Path| eprintln!("{}: waiting for another measurement with this seed", path.display());
+        let failed = |error| format!("{}: cannot make a folder for the node: {error}", parent.display());
         Ok(Folder::new(&parent, self.seed, wait).map_err(failed)?)
     }
 
-    /// QUANTA ROUNDS CPU OTHERS LOAD.
+    /// The script's arguments: QUANTA ROUNDS CPU OTHERS LOAD.
     fn script_words(&self) -> [String; 5] {
         let others = (0..self.cpus).filter(|cpu| *cpu != self.measured_cpu).fold(0u64, |mask, cpu| mask | 1 << cpu);
         [
@@ -87,10 +87,10 @@ impl Plan {
     }
 
     fn record(self, said: &str, log: &str) -> Result<Record> {
-        let (facts, symbols) = said.split_once("\nsymbols\n").ok_or("the node said nothing of its kernel")?;
+        let (facts, symbols) = said.split_once("\nsymbols\n").ok_or("the node did not print its kernel's symbols")?;
         let fact = |name: &str| facts.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         if fact("quanta") != Some(&format!("{} cpu {}", self.quanta, self.measured_cpu)) {
-            return Err("the program did not finish its quanta on its cpu".into());
+            return Err("the program did not finish its quanta on the measured cpu".into());
         }
         let log = Log::parse(log);
         let quanta = log.quanta.last().ok_or("the plugin saw no markers")?;
@@ -122,7 +122,7 @@ impl Plan {
     }
 }
 
-/// The command that boots nodes: the one beside this program, else any.
+/// The command that boots nodes: the one beside this program, otherwise the one in the PATH.
 fn tacet() -> PathBuf {
     let beside = std::env::current_exe().ok().and_then(|here| Some(here.parent()?.join("tacet")));
     beside.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from("tacet"))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An exact record: one row a quantum, in instructions, and what is needed to understand it later.
+//! An exact record: one row per quantum, in instructions, and the facts that explain it later.
 //!
-//! Parquet as other records, but with its own columns and, in its footer under the key [`KEY`], [`About`] as JSON: a
-//! number of instructions must not be taken for a time.
+//! Parquet like other records, but with its own columns and its own key [`KEY`] for the [`About`] in its footer, so that
+//! no reader treats a number of instructions as a time.
 
 use std::fs::File;
 use std::path::Path;
@@ -20,11 +20,11 @@ use serde::{Deserialize, Serialize};
 use super::log::Hit;
 use super::summary::Culprits;
 use crate::Result;
-use crate::record::{column, places_are_inside, read_whole, whole_or_nothing};
+use crate::record::{column, offsets_are_inside, read_whole, whole_or_nothing};
 
-/// Where the footer keeps [`About`].
+/// The key of [`About`] in the footer.
 pub const KEY: &str = "tacet.noise.exact";
-/// Of the schema; a file with another one is refused.
+/// Version of the schema; a file with another version is refused.
 pub const SCHEMA: u32 = 1;
 /// More quanta than this in one file are not read.
 const ROWS_LIMIT: i64 = 1 << 28;
@@ -39,31 +39,31 @@ const COLUMNS: [&str; 7] = [
     "exceptions",
 ];
 
-/// What the measured CPU executed in one quantum.
+/// The instructions of the measured CPU in one quantum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Quantum {
-    /// The program's; more than in other quanta where an interrupted block counted twice.
+    /// Of the program; more than in other quanta if an interrupted block was counted twice.
     pub program: u64,
     pub kernel: u64,
-    /// Other programs', in user mode.
+    /// Of other programs, in user mode.
     pub other: u64,
-    /// From user mode, the program's or another's.
+    /// Entries into the kernel from user mode, of the program or of another one.
     pub entries: u64,
     /// 0 if the emulator does not report them.
     pub interrupts: u64,
     pub exceptions: u64,
 }
 
-/// What a record says of itself.
+/// The description of a record, in its footer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct About {
     pub schema: u32,
-    /// Of the tool that measured.
+    /// Version of the tool that measured.
     pub version: String,
     pub label: String,
-    /// Where the emulator ran.
+    /// The host on which the emulator ran.
     pub host: String,
-    /// Of the emulated node.
+    /// The kernel of the emulated node.
     pub kernel_release: String,
     pub kernel_arguments: String,
     pub arguments: Vec<String>,
@@ -71,9 +71,9 @@ pub struct About {
     pub began_unix_s: u64,
     pub cpus: u32,
     pub measured_cpu: u32,
-    /// On the other CPUs; none if they were idle.
+    /// The load on the other CPUs; none if they were idle.
     pub load: Option<String>,
-    /// Of a run that can be repeated to the last instruction.
+    /// The seed of a run that can be repeated to the last instruction.
     pub seed: Option<u64>,
     /// The version of the emulator's plugin interface.
     pub plugin_interface: u64,
@@ -102,7 +102,7 @@ impl From<&Hit> for Quantum {
 }
 
 impl Quantum {
-    /// What was not the program's.
+    /// Instructions that are not the program's.
     pub fn stolen(&self) -> u64 {
         self.kernel.saturating_add(self.other)
     }
@@ -114,7 +114,7 @@ impl Quantum {
 }
 
 impl Record {
-    /// Writes it to `path`, whole or not at all.
+    /// Writes the record to `path`, completely or not at all.
     pub fn write(&self, path: &Path) -> Result<()> {
         whole_or_nothing(path, |path| self.write_to(path))
     }
@@ -144,7 +144,7 @@ impl Record {
         Ok(file.sync_all()?)
     }
 
-    /// The file may come from anywhere: what is wrong with it is one line that names it.
+    /// Reads a file from any origin. An error is one line that names the file.
     pub fn read(path: &Path) -> Result<Record> {
         read_whole(path, &format!("exact record of schema {SCHEMA}"), read)
     }
@@ -166,12 +166,12 @@ fn read(file: File) -> Result<Record> {
             column.name() == name && column.physical_type() == Physical::INT64 && column.max_def_level() == 0
         });
     if !expected {
-        return Err("its columns are others".into());
+        return Err("it has other columns".into());
     }
     if !(1..=ROWS_LIMIT).contains(&metadata.num_rows()) {
         return Err(format!("it has {} rows", metadata.num_rows()).into());
     }
-    places_are_inside(reader.metadata().row_groups(), bytes)?;
+    offsets_are_inside(reader.metadata().row_groups(), bytes)?;
     let mut quanta = Vec::new();
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group)?;
@@ -183,7 +183,7 @@ fn read(file: File) -> Result<Record> {
 
 fn append(columns: &[Vec<i64>], quanta: &mut Vec<Quantum>) -> Result<()> {
     let [index, program, kernel, other, entries, interrupts, exceptions] = columns else {
-        return Err("its columns are others".into());
+        return Err("it has other columns".into());
     };
     let count = |column: &[i64], row: usize| column.get(row).and_then(|value| u64::try_from(*value).ok());
     for row in 0..index.len() {
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read() {
+    fn a_written_record_can_be_read() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.parquet");
         let record = examples::record();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an exact measurement comes to: how much was stolen, by the kernel and by other programs, and by what of them.
+//! The result of an exact measurement: how much the kernel and other programs stole, and which part of them did it.
 //!
-//! Pure. Called by `commands/exact.rs` and by whoever shows exact records.
+//! Pure. Called by `commands/exact.rs` and by all code that shows exact records.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::symbols::Symbols;
 /// Shares of quanta for the tail.
 const SHARES: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0];
 
-/// Who executed what was stolen, from the first quantum to the last, most first.
+/// The code that stole instructions between the first quantum and the last, the largest part first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Culprits {
     pub entries: Vec<Entry>,
@@ -23,12 +23,12 @@ pub struct Culprits {
     pub programs: Vec<Program>,
 }
 
-/// A way from user mode into the kernel.
+/// An entry point of the kernel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     pub name: String,
     pub times: u64,
-    /// Everything that the kernel executed from there until it left for user mode.
+    /// Instructions of the kernel from this entry until it returned to user mode.
     pub instructions: u64,
 }
 
@@ -38,19 +38,19 @@ pub struct Function {
     pub name: String,
     /// How often its first instruction was executed.
     pub calls: u64,
-    /// Its own, without those of what it calls.
+    /// Its own instructions, without those of functions that it calls.
     pub instructions: u64,
 }
 
 /// Another program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Program {
-    /// None if the emulator does not tell.
+    /// None if the emulator cannot tell.
     pub name: Option<String>,
     pub pid: u32,
-    /// How often the CPU came to it from the kernel.
+    /// How often the kernel switched the CPU to it.
     pub turns: u64,
-    /// In user mode.
+    /// Instructions in user mode.
     pub instructions: u64,
 }
 
@@ -65,15 +65,15 @@ pub struct Summary {
     pub load: Option<String>,
     pub seed: Option<u64>,
     pub quanta: usize,
-    /// Of the program itself, in each quantum.
+    /// Instructions of the program in each quantum.
     pub program_instructions: u64,
     /// Kernel and other programs together.
     pub stolen: Stolen,
     pub kernel: Stolen,
     pub other_user: Stolen,
-    /// Into the kernel, from user mode.
+    /// Entries into the kernel from user mode.
     pub entries: u64,
-    /// None where the emulator does not report them.
+    /// None if the emulator does not report them.
     pub interrupts: Option<u64>,
     pub exceptions: Option<u64>,
     pub culprits: Culprits,
@@ -85,10 +85,10 @@ pub struct Summary {
 pub struct Stolen {
     pub instructions: u64,
     pub quanta_hit: usize,
-    /// Of a quantum.
+    /// The most in one quantum.
     pub max: u64,
     pub mean: f64,
-    /// A share of the quanta, and what none of them exceeds.
+    /// Pairs of a share of the quanta and the number that none of them exceeds.
     pub tail: Vec<(f64, u64)>,
 }
 
@@ -136,7 +136,7 @@ impl Stolen {
 }
 
 impl Culprits {
-    /// Names what the plugin saw.
+    /// Names the code that the plugin saw.
     pub fn of(seen: &Quanta, symbols: &Symbols) -> Culprits {
         let mut functions: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         for site in &seen.sites {

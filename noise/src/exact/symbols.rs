@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Names for addresses, so that a stolen instruction has a culprit.
+//! Names of functions for addresses, to identify the code that stole instructions.
 //!
-//! Reads what `nm` and /proc/kallsyms print; an address without a name stays an address.
+//! Reads the output of `nm` and /proc/kallsyms. An address without a name is shown as a number.
 
 /// Symbols of a kernel, by address.
 #[derive(Debug, Default)]
 pub struct Symbols(Vec<(u64, String)>);
 
 impl Symbols {
-    /// Lines of `ADDRESS TYPE NAME`, with a module's name in brackets behind; others are skipped.
+    /// Reads lines of `ADDRESS TYPE NAME`, optionally followed by a module's name in brackets; skips other lines.
     pub fn parse(text: &str) -> Symbols {
         let mut symbols: Vec<(u64, String)> = text.lines().filter_map(symbol).collect();
-        // the first of several names for one address
+        // keep the first of several names for one address
         symbols.sort_by_key(|(address, _)| *address);
         symbols.dedup_by_key(|(address, _)| *address);
         Symbols(symbols)
@@ -21,7 +21,7 @@ impl Symbols {
         self.0.is_empty()
     }
 
-    /// The symbol that begins at or before the address, and where; nothing lies behind the last one.
+    /// The symbol that begins at or before the address, and its start. Addresses at or after the last symbol have none.
     pub fn symbol(&self, address: u64) -> Option<(u64, &str)> {
         let after = self.0.partition_point(|(start, _)| *start <= address);
         let (start, name) = self.0.get(after.checked_sub(1)?)?;

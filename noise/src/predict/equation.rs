@@ -4,7 +4,7 @@
 
 use super::Noise;
 
-/// The delay as a share of the program's own time, and which noise it is due to.
+/// The delay as a share of the program's own time, and the index of the noise that causes it.
 pub fn slowdown(noise: &[Noise], threads: u64, interval_ns: f64) -> (f64, Option<usize>) {
     let each = noise.iter().map(|noise| hit(noise, threads, interval_ns) * noise.length_ns / interval_ns);
     let worst = each.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
@@ -52,7 +52,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the formula as it stands, where floating point can follow it.
+        /// Compares with the plain formula where floating point is precise enough for it.
         #[test]
         fn as_the_formula_says(length in 1.0f64..1e7, interval in 1e6f64..1e9, sync in 1e3f64..1e6, threads in 1u64..1000) {
             let by_formula = (1.0 - (1.0 - sync / interval).powi(threads as i32)) * length / sync;

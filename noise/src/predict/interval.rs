@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The noise that one thread meets in one synchronisation interval, as a distribution.
 //!
-//! Noises come independently of each other (a Poisson process) with the lengths that were given or measured; their sum in
-//! an interval is compound Poisson. It is computed on a grid by Panjer's recursion (ASTIN Bulletin 12, 1981), whose terms
-//! are all positive, so that probabilities far below those of floating-point noise stay right: with millions of threads
-//! they are the ones that matter.
+//! Noises come independently of each other (a Poisson process) with given or measured lengths; their sum in an interval is
+//! compound Poisson. It is computed on a grid by Panjer's recursion (ASTIN Bulletin 12, 1981). All terms of the recursion
+//! are positive, so even tiny probabilities keep their precision; with millions of threads these matter most.
 
 use super::Noise;
 use crate::Result;
 
 const BINS: usize = 16384;
-/// Noise beyond the grid has less than this probability, in one interval of one thread.
+/// Noise beyond the grid has less than this probability in one interval of one thread.
 const BEYOND: f64 = 1e-16;
-/// More noises in an interval than this are reached by doubling: the recursion begins with exp(-count).
+/// The recursion begins with exp(-count), so an interval with more noises than this is computed by doubling a shorter one.
 const COUNT_LIMIT: f64 = 500.0;
 const DOUBLINGS_LIMIT: u32 = 12;
 
-/// Of the sum of noise in an interval, which is a whole number of bins.
+/// The distribution of the sum of noise in an interval, in whole bins.
 #[derive(Debug, Clone)]
 pub struct IntervalNoise {
     bin_ns: f64,
-    /// The probability of more than so many bins.
+    /// By number of bins: the probability of more.
     above: Vec<f64>,
 }
 
 impl IntervalNoise {
-    /// Of an interval of program time.
+    /// The distribution for an interval of program time.
     pub fn new(noise: &[Noise], interval_ns: f64) -> Result<IntervalNoise> {
         let count: f64 = noise.iter().map(|noise| interval_ns / noise.interval_ns).sum();
         let bin_ns = reach(noise, interval_ns, count) / (BINS - 1) as f64;
@@ -35,7 +34,7 @@ impl IntervalNoise {
         let doublings = (count / COUNT_LIMIT).log2().ceil().max(0.0) as u32;
         if doublings > DOUBLINGS_LIMIT {
             return Err(format!(
-                "{count:.0} noises in an interval on each thread: no program would synchronise so rarely"
+                "{count:.0} noises in an interval on each thread: too many, choose a shorter interval"
             )
             .into());
         }
@@ -44,7 +43,7 @@ impl IntervalNoise {
         for _ in 0..doublings {
             probability = doubled(&probability);
         }
-        // From the end, where the terms are small: no digit of the tail is lost.
+        // Sums from the end, where the terms are small, so the tail keeps its precision.
         let mut above = vec![0.0; BINS];
         for bin in (0..BINS - 1).rev() {
             above[bin] = above[bin + 1] + probability[bin + 1];
@@ -65,12 +64,12 @@ impl IntervalNoise {
         self.above.first().copied().unwrap_or(0.0)
     }
 
-    /// The least number of bins that is exceeded with no more than this probability.
+    /// The smallest number of bins that is exceeded with at most this probability.
     pub fn exceeded_with(&self, probability: f64) -> usize {
         self.above.partition_point(|above| *above > probability)
     }
 
-    /// The mean of the longest of `threads` independent ones: sum over x of 1 - F(x)^N.
+    /// The mean of the longest noise of `threads` independent threads: the sum over x of 1 - F(x)^N.
     pub fn expected_longest_ns(&self, threads: u64) -> f64 {
         let exceeded = |above: &f64| -(threads as f64 * (-above).ln_1p()).exp_m1();
         self.bin_ns * self.above.iter().map(exceeded).sum::<f64>()
@@ -90,7 +89,7 @@ fn reach(noise: &[Noise], interval_ns: f64, count: f64) -> f64 {
     if count > 0.0 && least.is_finite() { longest * least.max(1.0) } else { 0.0 }
 }
 
-/// How many noises of each number of bins an interval has on average; the mean length is kept.
+/// The average number of noises in an interval by their length in bins. Keeps the mean length.
 fn spread(noise: &[Noise], interval_ns: f64, bin_ns: f64) -> Vec<f64> {
     let mut counts = vec![0.0; BINS];
     for noise in noise {
@@ -103,7 +102,7 @@ fn spread(noise: &[Noise], interval_ns: f64, bin_ns: f64) -> Vec<f64> {
     counts
 }
 
-/// P(sum = n) from the mean counts of each length, all times `scale`.
+/// P(sum = n) from the mean counts of each length, each multiplied by `scale`.
 fn panjer(counts: &[f64], scale: f64) -> Vec<f64> {
     let lengths: Vec<(usize, f64)> = counts
         .iter()
@@ -122,7 +121,7 @@ fn panjer(counts: &[f64], scale: f64) -> Vec<f64> {
     probability
 }
 
-/// Of the sum of two.
+/// The distribution of the sum of two independent values.
 fn doubled(one: &[f64]) -> Vec<f64> {
     let used: Vec<(usize, f64)> = one.iter().copied().enumerate().filter(|(_, p)| *p > 1e-300).collect();
     let mut both = vec![0.0; one.len()];
@@ -171,7 +170,7 @@ mod tests {
         assert!(IntervalNoise::new(&[once(1.0, 1.0)], 1e12).is_err());
     }
 
-    /// Where two noises never fall into one interval, Eq. 1 is exact.
+    /// Eq. 1 is exact if two noises never fall into one interval.
     #[test]
     fn rare_noise_is_equation_1() {
         let noise = [once(1e6, 500e9)];
@@ -191,7 +190,7 @@ mod tests {
         let lengths = (0..count).map(|i| -mean * (1.0 - (f64::from(i) + 0.5) / f64::from(count)).ln());
         let noise: Vec<Noise> = lengths.map(|length| once(length, 1e9 * f64::from(count))).collect();
         let distribution = IntervalNoise::new(&noise, 1e6).expect("a distribution");
-        // The number of noises is Poisson with mean 40: average H_n over it.
+        // The number of noises is Poisson with mean 40: the mean of H_n under this distribution.
         let (mut expected, mut probability, mut harmonic) = (0.0, (-40f64).exp(), 0.0);
         for n in 1..200 {
             harmonic += 1.0 / f64::from(n);

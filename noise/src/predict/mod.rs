@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What noise costs a bulk-synchronous program at scale.
+//! Predicts the slowdown of a bulk-synchronous program at scale from its noise.
 
 pub mod equation;
 pub mod interval;
@@ -19,11 +19,11 @@ pub struct Prediction {
     pub threads: u64,
     pub interval_ns: f64,
     pub slowdown: f64,
-    /// The noise that it is due to, as an index into `noise`.
+    /// The noise that causes it, as an index into `noise`.
     pub due_to: Option<usize>,
     pub noise: Vec<Noise>,
     pub by_threads: Vec<(u64, f64)>,
-    /// By interval in nanoseconds.
+    /// Pairs of an interval in nanoseconds and the slowdown.
     pub by_interval: Vec<(f64, f64)>,
     pub simulation: Option<Simulation>,
 }
@@ -40,7 +40,7 @@ impl From<Recurring> for Noise {
     }
 }
 
-/// Of a measured group, the mean length: Eq. 1 knows one length for a group.
+/// A measured group becomes noise of its mean length: Eq. 1 has one length for a group.
 impl From<&Group> for Noise {
     fn from(group: &Group) -> Noise {
         Noise { length_ns: group.mean_ns, interval_ns: group.interval_ns }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn curves_end_at_what_was_asked() {
+    fn curves_end_at_the_requested_size() {
         let noise = [Noise { length_ns: 1e6, interval_ns: 500e9 }];
         let prediction = predict(&noise, 100_000, Nanoseconds(250e3));
         assert_eq!(prediction.by_threads.last(), Some(&(100_000, prediction.slowdown)));

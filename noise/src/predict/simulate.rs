@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A bulk-synchronous program under noise, interval by interval.
+//! Simulates a bulk-synchronous program under noise, interval by interval.
 //!
-//! Global synchronisation waits for the slowest of N threads: one draw of the longest of N (order statistics) is one
-//! interval, whatever N is. A stencil waits for its two neighbours only: there every thread is simulated. Random numbers
-//! belong to a piece of the work, not to a processor: a seed gives one result on any machine.
+//! With global synchronisation all wait for the slowest of N threads: an interval takes one draw of the longest of N
+//! (order statistics), for any N. In a stencil each thread waits only for its two neighbours, so every thread is
+//! simulated. Each piece of the work has its own stream of random numbers: a seed gives the same result on any machine.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -13,31 +13,31 @@ use serde::Serialize;
 use super::interval::IntervalNoise;
 use crate::Result;
 
-/// Intervals or threads of one piece.
+/// Intervals or threads in one piece of the work.
 const PIECE: u64 = 1 << 14;
-/// Threads of a stencil: each has a place in memory.
+/// The most threads of a stencil: each one takes memory.
 const STENCIL_LIMIT: u64 = 1 << 24;
 
 /// How threads wait for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Synchronisation {
-    /// All wait for all, at once
+    /// All wait for all, in one step
     Barrier,
-    /// All wait for all, in log2(N) steps of the network's latency, which noise delays too
+    /// All wait for all, in log2(N) steps of the network's latency; noise delays these steps too
     Allreduce,
     /// Each waits for its two neighbours on a ring
     Stencil,
 }
 
-/// The program and where it runs.
+/// The program and the machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Program {
     pub threads: u64,
     pub interval_ns: f64,
     pub intervals: u64,
     pub synchronisation: Synchronisation,
-    /// Of one step of an allreduce.
+    /// Latency of one step of an allreduce.
     pub latency_ns: f64,
     /// Noise comes to all threads at once.
     pub co_scheduled: bool,
@@ -52,21 +52,21 @@ pub struct Simulation {
     pub intervals: u64,
     /// Delay over the program's own time.
     pub slowdown: f64,
-    /// The same, as computed without a draw; global synchronisation only.
+    /// The slowdown computed from the distribution, without random draws; global synchronisation only.
     pub slowdown_expected: Option<f64>,
-    /// Shares of intervals and the delay that they do not exceed; global synchronisation only.
+    /// Pairs of a share of intervals and the delay that they do not exceed; global synchronisation only.
     pub delay_ns: Vec<(f64, f64)>,
 }
 
 impl Program {
-    /// Time of an interval in which noise counts: an allreduce's steps are part of it.
+    /// The part of an interval in which noise counts: it includes the steps of an allreduce.
     pub fn exposed_ns(&self) -> f64 {
         let steps = (u64::BITS - self.threads.saturating_sub(1).leading_zeros()) as f64;
         self.interval_ns
             + if self.synchronisation == Synchronisation::Allreduce { steps * self.latency_ns } else { 0.0 }
     }
 
-    /// `progress` is called with the share that is done, from any thread.
+    /// Calls `progress`, from any thread, with the share of the work that was done since the last call.
     pub fn simulate(&self, noise: &IntervalNoise, progress: impl Fn(f64) + Sync) -> Result<Simulation> {
         match self.synchronisation {
             Synchronisation::Stencil if !self.co_scheduled => self.stencil(noise, progress),
@@ -74,7 +74,7 @@ impl Program {
         }
     }
 
-    /// Noise that all meet at once is the noise of one.
+    /// Noise that hits all threads at once is simulated as the noise of one thread.
     fn global(&self, noise: &IntervalNoise, progress: impl Fn(f64) + Sync) -> Simulation {
         let threads = if self.co_scheduled { 1 } else { self.threads };
         let pieces = self.intervals.div_ceil(PIECE);
@@ -103,9 +103,11 @@ impl Program {
 
     fn stencil(&self, noise: &IntervalNoise, progress: impl Fn(f64) + Sync) -> Result<Simulation> {
         if self.threads > STENCIL_LIMIT {
-            return Err(
-                format!("a stencil of {} threads: at most {STENCIL_LIMIT}, each is simulated", self.threads).into()
-            );
+            return Err(format!(
+                "a stencil of {} threads: at most {STENCIL_LIMIT}, since each one is simulated",
+                self.threads
+            )
+            .into());
         }
         let count = self.threads as usize;
         let (mut before, mut after) = (vec![0f64; count], vec![0f64; count]);
@@ -151,17 +153,17 @@ impl Program {
     }
 }
 
-/// Uniform in (0, 1), never either.
+/// A uniform number in (0, 1), without both ends.
 fn uniform(random: &mut ChaCha8Rng) -> f64 {
     ((random.next_u64() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
 }
 
-/// Bins of the longest of `threads`: the least x with F(x)^N >= u, that is with P(> x) <= 1 - u^(1/N).
+/// Draws the longest noise of `threads`, in bins: the least x with F(x)^N >= u, that is with P(> x) <= 1 - u^(1/N).
 fn longest(noise: &IntervalNoise, threads: u64, random: &mut ChaCha8Rng) -> usize {
     noise.exceeded_with(-(uniform(random).ln() / threads as f64).exp_m1())
 }
 
-/// Adds noise to those threads that meet any. From one to the next it is a geometric distance: silence costs nothing.
+/// Adds noise to the threads that meet any. The distance from one to the next is geometric, so quiet threads take no time.
 fn hit(delays: &mut [f64], noise: &IntervalNoise, random: &mut ChaCha8Rng) {
     let any = noise.any();
     if any <= 0.0 {
@@ -219,7 +221,7 @@ mod tests {
         program.simulate(&noise, |_| ()).expect("a simulation").slowdown
     }
 
-    /// Every thread of every interval on its own, as the definition says.
+    /// Simulates every thread in every interval, as the definition says.
     fn direct(program: Program, noise: &IntervalNoise) -> f64 {
         let mut random = program.random(1 << 40);
         let mut delays = vec![0.0; program.threads as usize];
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn order_statistics_are_direct_simulation() {
+    fn order_statistics_agree_with_direct_simulation() {
         for threads in [100, 1000, 100_000] {
             let intervals = (40_000_000 / threads).min(4000);
             let program = Program { intervals, ..program(threads, Synchronisation::Barrier) };
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_is_a_result() {
+    fn a_seed_gives_one_result() {
         for synchronisation in [Synchronisation::Barrier, Synchronisation::Stencil] {
             let one = Program { intervals: 60, ..program(40_000, synchronisation) };
             let with_one_cpu = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
@@ -255,10 +257,10 @@ mod tests {
         }
     }
 
-    /// Waiting for neighbours costs no more than waiting for all, and no less than the noise of one; co-scheduled noise
-    /// costs what it costs one; an allreduce is exposed for longer than a barrier.
+    /// Waiting for neighbours costs less than waiting for all, and more than the noise of one thread. Co-scheduled noise
+    /// costs about as much as the noise of one thread. An allreduce is exposed to noise for longer than a barrier.
     #[test]
-    fn who_waits_for_whom() {
+    fn kinds_of_synchronisation_differ() {
         let stencil = slowdown(Program { intervals: 1000, ..program(5000, Synchronisation::Stencil) });
         let barrier = slowdown(Program { intervals: 1000, ..program(5000, Synchronisation::Barrier) });
         let own = IntervalNoise::new(&NOISE, 1e6).expect("a distribution").expected_longest_ns(1) / 1e6;
@@ -272,8 +274,8 @@ mod tests {
         assert!(exposed.expected_longest_ns(5000) > barrier.expected_longest_ns(5000));
     }
 
-    /// Resonance (Petrini et al., SC '03): noise as fine as the synchronisation hurts it most; the same share of time in
-    /// rare long noises is shared by many short intervals only once they are many threads.
+    /// Resonance (Petrini et al., SC '03): the same noise costs a program with fine synchronisation much more than one
+    /// with coarse synchronisation.
     #[test]
     fn fine_noise_hurts_fine_synchronisation() {
         let share = |length: f64, interval_ns: f64, threads| {
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_delays_nobody() {
+    fn without_noise_there_is_no_delay() {
         let silent = IntervalNoise::new(&[], 1e6).expect("nothing");
         for synchronisation in [Synchronisation::Barrier, Synchronisation::Stencil] {
             let program = Program { intervals: 100, ..program(1000, synchronisation) };

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a record of many nodes has besides its samples: samples are those of the worst nodes only, so the noise of all
-//! cores is here as a histogram, and where each stored core is.
+//! The additional part of a record from many nodes. Its samples are only those of the worst nodes, so this part has the
+//! noise of all cores as a histogram, and the position of each stored core.
 //!
-//! `collect` fills it from runs of the MPI program (noise/mpi); everything that judges such a record reads it.
+//! `collect` fills it from runs of the MPI program (noise/mpi); all code that evaluates such a record reads it.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Of one or more runs together.
+/// Data of one or more runs together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Across {
     pub mode: Mode,
     pub runs: Vec<Run>,
-    /// Of the cores whose samples are stored; in memory, `Samples::cpu` and `About::cpus` are indices into it.
+    /// The cores whose samples are stored. In memory, `Samples::cpu` and `About::cpus` are indices into this list.
     pub places: Vec<Place>,
     /// Noise lengths of all samples of all cores.
     pub histogram: Histogram,
@@ -23,7 +23,7 @@ pub struct Across {
     pub noise_rate: f64,
     /// The least T_min of a core.
     pub shortest_ns: u64,
-    /// In quanta, of all cores together: the time in which noise was seen. Waiting at barriers is not part of it.
+    /// The time in quanta, summed over all cores, without the time at barriers.
     pub measured_ns: u64,
 }
 
@@ -44,15 +44,15 @@ pub struct Run {
     pub ranks: u64,
     pub nodes: u64,
     pub stored_nodes: u64,
-    /// Of each rank.
+    /// Samples of each rank.
     pub samples: u64,
     pub units: u64,
-    /// The least and the longest run time of a rank: the figures of merit of paper 003.
+    /// The shortest and the longest run time of a rank: the figures of merit of paper 003.
     pub min_run_ns: u64,
     pub max_run_ns: u64,
 }
 
-/// One core in one run.
+/// The position of one core in one run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
     /// Index of the run.
@@ -65,12 +65,12 @@ pub struct Place {
 }
 
 /// Counts of lengths in log-linear buckets: lengths below 128 ns have one each, longer ones 64 in each power of two, so
-/// a bucket is at most 1/64 of its lengths wide. The sum of two is that of the union.
+/// a bucket is at most 1/64 of its lengths wide. The sum of two histograms is the histogram of both sets of samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Histogram(BTreeMap<u16, u64>);
 
-/// So many hold every length.
+/// The number of buckets for all lengths of 64 bits.
 pub const BUCKETS: u16 = 3776;
 
 impl Histogram {
@@ -88,12 +88,12 @@ impl Histogram {
         self.0.values().sum()
     }
 
-    /// Buckets that hold something, in order, with their counts.
+    /// The buckets that are not empty, in order, with their counts.
     pub fn counts(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
         self.0.iter().map(|(bucket, count)| (*bucket, *count))
     }
 
-    /// Every bucket exists, and the sum of the counts is a number.
+    /// Whether every bucket exists and the sum of the counts fits in 64 bits.
     pub fn is_sound(&self) -> bool {
         self.0.keys().all(|bucket| *bucket < BUCKETS)
             && self.0.values().try_fold(0u64, |a, b| a.checked_add(*b)).is_some()
@@ -130,7 +130,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn buckets_part_all_lengths() {
+    fn buckets_partition_all_lengths() {
         let mut next = 0;
         for bucket in 0..BUCKETS {
             let (first, last) = bounds_of(bucket);
@@ -143,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_sum_is_of_the_union(a in prop::collection::vec(any::<u64>(), 0..200), b in prop::collection::vec(0u64..5000, 0..200)) {
+        fn a_sum_is_the_histogram_of_both(a in prop::collection::vec(any::<u64>(), 0..200), b in prop::collection::vec(0u64..5000, 0..200)) {
             let of = |lengths: &[u64]| {
                 let mut histogram = Histogram::default();
                 lengths.iter().for_each(|length| histogram.add(bucket_of(*length), 1));

@@ -1,85 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A record: what was measured, as columns, and everything that is needed to understand it later.
+//! A record: the samples as columns, and all facts that explain them later.
 //!
 //! The file is Parquet with the columns of [`Samples`] and, in its footer under the key [`KEY`], [`About`] as JSON.
-//! A record that was collected from many nodes has three more columns, `run`, `rank` and `node` (see [`across`]).
-//! Units are in the names. `read.rs` and `write.rs` are the only ones who know the file.
+//! A record from many nodes has three more columns, `run`, `rank` and `node` (see [`across`]).
+//! Units are in the names. Only `read.rs` and `write.rs` know the file format.
 
 pub mod across;
 mod read;
 pub mod thieves;
 mod write;
 
-pub(crate) use read::{column, places_are_inside, read_whole};
+pub(crate) use read::{column, offsets_are_inside, read_whole};
 pub(crate) use write::whole_or_nothing;
 
 use serde::{Deserialize, Serialize};
 
-/// Where the footer keeps [`About`].
+/// The key of [`About`] in the footer.
 pub const KEY: &str = "tacet.noise";
-/// Of the schema; a file with another one is refused.
+/// Version of the schema; a file with another version is refused.
 pub const SCHEMA: u32 = 1;
 
-/// How noise shows itself.
+/// How noise is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
-    /// Fixed work: the same work again and again; how long did each take?
+    /// Fixed work: repeats the same work and measures how long each repetition takes
     Fwq,
-    /// Fixed time: how much work was done in each interval?
+    /// Fixed time: counts the work done in each interval
     Ftq,
-    /// Selfish detour: where does a loop that only reads the time jump?
+    /// Selfish detour: reads the time in a loop and records the jumps
     Selfish,
 }
 
-/// What the measuring loop works on.
+/// The work of the measuring loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Kernel {
-    /// Dependent integer arithmetic: no memory at all.
+    /// Dependent integer arithmetic, without memory accesses
     Register,
-    /// y = a x + y over 256 elements that lie in the level-1 cache.
+    /// y = a x + y over 256 elements that fit in the level-1 cache
     Daxpy,
 }
 
-/// One row a sample, rows of a CPU together and in order of time.
+/// One row per sample; the rows of a CPU are together and in order of time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Samples {
-    /// Of a record from many nodes the index into `Across::places`; the file has the CPU's own number.
+    /// The CPU's number. In a record from many nodes the index into `Across::places`; its file has the CPU's number.
     pub cpu: Vec<u32>,
-    /// Since the beginning of the first sample of all; of many nodes of the first one of the same rank, for nodes have
-    /// no common clock.
+    /// Since the beginning of the record's first sample. In a record from many nodes, since the first sample of the same
+    /// rank, because nodes have no common clock.
     pub start_ns: Vec<u64>,
-    /// Of the quantum (fixed work), the interval (fixed time) or the detour.
+    /// Length of the quantum (fixed work), the interval (fixed time) or the detour.
     pub length_ns: Vec<u64>,
-    /// Units of work done in it; 0 for a detour.
+    /// Units of work in the sample; 0 for a detour.
     pub work_units: Vec<u64>,
 }
 
-/// What happened to one measuring thread while it measured; `None` where the machine does not tell.
+/// Counters of one measuring thread during its measurement; `None` if the machine does not provide them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counters {
     pub cpu: u32,
-    /// From the first sample's beginning to the last one's end.
+    /// From the beginning of the first sample to the end of the last.
     pub measured_ns: u64,
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
     pub minor_faults: u64,
     pub major_faults: u64,
     pub migrations: Option<u64>,
-    /// Of the thread, in user mode.
+    /// Instructions of the thread in user mode.
     pub instructions: Option<u64>,
-    /// Selfish detour only: detours for which there was no room any more.
+    /// Selfish detour only: detours that were not stored for lack of room.
     pub lost: u64,
-    /// Selfish detour only: the least distance of two readings of the time.
+    /// Selfish detour only: the least distance between two readings of the time.
     pub shortest_ns: u64,
 }
 
-/// What a record says of itself.
+/// The description of a record, in its footer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct About {
     pub schema: u32,
-    /// Of the tool that measured.
+    /// Version of the tool that measured.
     pub version: String,
     pub label: String,
     pub host: String,
@@ -92,9 +92,9 @@ pub struct About {
     pub method: Method,
     pub kernel: Kernel,
     pub cpus: Vec<u32>,
-    /// What was asked for: the quantum, the interval, or the least detour.
+    /// As requested: the quantum, the interval, or the shortest detour.
     pub quantum_ns: f64,
-    /// Units of work in a quantum; 0 where the time is fixed.
+    /// Units of work in a quantum; 0 unless the method is fixed work.
     pub units: u64,
     pub time_source: String,
     pub ticks_per_second: f64,
@@ -102,10 +102,10 @@ pub struct About {
     pub huge_pages: bool,
     pub realtime_priority: Option<u8>,
     pub counters: Vec<Counters>,
-    /// Of a record that was traced.
+    /// Only in a traced record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thieves: Option<thieves::Thieves>,
-    /// Of a record that was collected from many nodes.
+    /// Only in a record from many nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub across: Option<across::Across>,
 }
@@ -126,7 +126,7 @@ impl Samples {
         self.cpu.is_empty()
     }
 
-    /// The rows of each CPU: its number and where they are.
+    /// For each CPU its number and the range of its rows.
     pub fn by_cpu(&self) -> Vec<(u32, std::ops::Range<usize>)> {
         let mut runs: Vec<(u32, std::ops::Range<usize>)> = Vec::new();
         for (row, &cpu) in self.cpu.iter().enumerate() {
@@ -154,7 +154,7 @@ pub mod examples {
     use super::thieves::{Event, Kind, Source, Stopped, Thieves};
     use super::*;
 
-    /// A record of the given lengths, all on CPU 0, one after the other.
+    /// A record with samples of the given lengths, all on CPU 0, one after the other.
     pub fn fixed_work(lengths_ns: &[u64]) -> Record {
         let starts = lengths_ns.iter().scan(0, |at, length| {
             *at += length;
@@ -196,7 +196,7 @@ pub mod examples {
         }
     }
 
-    /// A trace of 8 ms of noise that knows of all but 1 ms; one of its programs has a hostile name.
+    /// A trace of 8 ms of noise that explains all but 1 ms; one of its programs has a hostile name.
     pub fn thieves() -> Thieves {
         let source = |kind, name: &str, explained_ns: f64| Source {
             kind,

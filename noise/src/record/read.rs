@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reads a record. The file may come from anywhere: nothing in it is believed before it was checked, and what is wrong
-//! is one line that names the file.
+//! Reads a record. The file may come from anywhere: all of it is checked before it is used, and an error is one line that
+//! names the file.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -27,7 +27,7 @@ impl Record {
     }
 }
 
-/// What `read` makes of a file; an error is one line that names the file and what it should have been.
+/// Opens a file and calls `read`. An error is one line that names the file and the expected content (`what`).
 pub(crate) fn read_whole<T>(path: &Path, what: &str, read: impl FnOnce(File) -> Result<T>) -> Result<T> {
     let file = File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
     guarded(|| read(file)).map_err(|error| {
@@ -37,7 +37,7 @@ pub(crate) fn read_whole<T>(path: &Path, what: &str, read: impl FnOnce(File) -> 
     })
 }
 
-/// The library panics on pages that contradict themselves: to the caller that is an error like any other.
+/// Turns a panic of the library, which happens on pages that contradict themselves, into an error.
 fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     thread_local!(static GUARDED: Cell<bool> = const { Cell::new(false) });
     static SILENCE: Once = Once::new();
@@ -69,7 +69,7 @@ fn read(file: File) -> Result<Record> {
     })?;
     let schema = serde_json::from_str::<serde_json::Value>(text)?.get("schema").and_then(|schema| schema.as_u64());
     if schema != Some(u64::from(SCHEMA)) {
-        return Err(format!("its schema is {}", schema.map_or("not said".into(), |schema| schema.to_string())).into());
+        return Err(format!("its schema is {}", schema.map_or("missing".into(), |schema| schema.to_string())).into());
     }
     let about: About = serde_json::from_str(text)?;
     let columns = metadata.schema_descr().columns();
@@ -79,12 +79,12 @@ fn read(file: File) -> Result<Record> {
             column.name() == name && column.physical_type() == physical && column.max_def_level() == 0
         });
     if !expected {
-        return Err("its columns are others".into());
+        return Err("it has other columns".into());
     }
     if !(0..=ROWS_LIMIT).contains(&metadata.num_rows()) {
         return Err(format!("it has {} rows", metadata.num_rows()).into());
     }
-    places_are_inside(reader.metadata().row_groups(), bytes)?;
+    offsets_are_inside(reader.metadata().row_groups(), bytes)?;
     let mut samples = Samples::default();
     for group in 0..reader.num_row_groups() {
         read_rows(&*reader.get_row_group(group)?, about.across.as_ref(), &mut samples)?;
@@ -93,15 +93,15 @@ fn read(file: File) -> Result<Record> {
     Ok(Record { about, samples })
 }
 
-/// The library trusts the footer to name places within the file, and as many values as there are rows.
-pub(crate) fn places_are_inside(groups: &[RowGroupMetaData], bytes: i64) -> Result<()> {
+/// Checks that the footer names offsets within the file, and as many values as rows: the library trusts both.
+pub(crate) fn offsets_are_inside(groups: &[RowGroupMetaData], bytes: i64) -> Result<()> {
     for group in groups {
         for column in group.columns() {
             let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
             let end = begin.checked_add(column.compressed_size());
             let inside = begin >= 0 && column.compressed_size() >= 0 && end.is_some_and(|end| end <= bytes);
             if !inside || column.data_page_offset() < begin || column.num_values() != group.num_rows() {
-                return Err("its footer points outside of it".into());
+                return Err("its footer does not fit the file".into());
             }
         }
     }
@@ -120,7 +120,7 @@ fn read_rows(group: &dyn RowGroupReader, across: Option<&Across>, samples: &mut 
     Ok(())
 }
 
-/// Of rows from many nodes the index of their place: a row group is one core.
+/// Replaces the CPU of rows from many nodes by the index of their place. A row group is one core.
 fn placed(group: &dyn RowGroupReader, across: &Across, cpus: Vec<i64>) -> Result<Vec<i64>> {
     let [runs, ranks, nodes] = [column(group, 4)?, column(group, 5)?, column(group, 6)?];
     let Some(first) = cpus.first() else { return Ok(Vec::new()) };
@@ -128,7 +128,7 @@ fn placed(group: &dyn RowGroupReader, across: &Across, cpus: Vec<i64>) -> Result
     let of_first = |place: &super::across::Place| {
         [place.cpu, place.run, place.rank, place.node].map(i64::from).iter().map(Some).eq(said)
     };
-    let index = across.places.iter().position(of_first).ok_or("it has rows of a core that it does not name")?;
+    let index = across.places.iter().position(of_first).ok_or("it has rows of an unknown core")?;
     let same = |column: &[i64]| column.len() == cpus.len() && column.iter().all(|value| Some(value) == column.first());
     if ![&cpus, &runs, &ranks, &nodes].iter().all(|column| same(column)) {
         return Err("it has rows of several cores in one group".into());
@@ -149,12 +149,12 @@ pub(crate) fn column(group: &dyn RowGroupReader, index: usize) -> Result<Vec<i64
         ColumnReader::Int64ColumnReader(mut reader) => {
             while reader.read_records(BATCH, None, None, &mut values)?.0 > 0 {}
         }
-        _ => return Err("a column of another type".into()),
+        _ => return Err("a column has another type".into()),
     }
     Ok(values)
 }
 
-/// What the statistics rely on.
+/// Checks everything on which the statistics rely.
 fn check(about: &About, samples: &Samples) -> Result<()> {
     let rows = samples.cpu.len();
     if [&samples.start_ns, &samples.length_ns, &samples.work_units].iter().any(|column| column.len() != rows) {
@@ -165,7 +165,7 @@ fn check(about: &About, samples: &Samples) -> Result<()> {
     cpus.sort_unstable();
     cpus.dedup();
     if cpus.len() != runs.len() || cpus.iter().any(|cpu| !about.cpus.contains(cpu)) {
-        return Err("its rows are not those of the CPUs that it names".into());
+        return Err("its rows do not match its list of CPUs".into());
     }
     let limit = i64::MAX as u64;
     if samples.start_ns.iter().chain(&samples.length_ns).chain(&samples.work_units).any(|value| *value > limit) {
@@ -173,10 +173,10 @@ fn check(about: &About, samples: &Samples) -> Result<()> {
     }
     let positive = |value: f64| value.is_finite() && value > 0.0;
     if !positive(about.ticks_per_second) || !positive(about.quantum_ns) || about.counters.len() != about.cpus.len() {
-        return Err("what it says of itself cannot be".into());
+        return Err("its description is not valid".into());
     }
     match &about.across {
-        Some(across) if !is_sound(across, &about.cpus) => Err("what it says of its nodes cannot be".into()),
+        Some(across) if !is_sound(across, &about.cpus) => Err("its description of the nodes is not valid".into()),
         _ => Ok(()),
     }
 }
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read() {
+    fn a_written_record_can_be_read() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.parquet");
         let mut record = fixed_work(&[1_000_000, 1_000_003, 1_020_000]);

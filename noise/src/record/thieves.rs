@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a trace found: which parts of the kernel, and which other programs, ran on the measured CPUs while they were
-//! measured, and how much of the noise each of them explains. Part of a record that was traced.
+//! The results of a trace: the thieves, that is the parts of the kernel and the other programs that ran on the measured
+//! CPUs, and how much of the noise each of them explains. Part of a traced record.
 //!
-//! `trace` fills it; everything that shows or judges records reads it. Facts only: nothing here measures.
+//! `trace` fills it; all code that shows or evaluates records reads it. Only data: nothing here measures.
 
 use serde::{Deserialize, Serialize};
 
-/// What a trace found during a measurement.
+/// The results of a trace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Thieves {
-    /// In the order of the noise that they explain, then of the time they took.
+    /// Ordered by the noise that they explain, then by the time that they took.
     pub sources: Vec<Source>,
-    /// Samples with noise of so much or more are detours.
+    /// Samples with at least this much noise are detours.
     pub detour_threshold_ns: f64,
     pub detours: u64,
     /// The noise of all detours together.
     pub detour_ns: f64,
-    /// The part of it in which a source ran.
+    /// The part of `detour_ns` in which a source ran.
     pub explained_ns: f64,
     /// Detours during which no source ran at all.
     pub unexplained_detours: u64,
     pub events: u64,
-    /// Events for which there was no room: with any, counts are too low.
+    /// Events that were lost for lack of room: if there are any, counts are too low.
     pub events_lost: u64,
-    /// The first detour that ended the measurement, if it was to end there.
+    /// The detour that ended the measurement, if it was to end at a long detour.
     pub stopped: Option<Stopped>,
-    /// What could not be observed on this kernel, one sentence each.
+    /// Events that could not be observed on this kernel, one sentence each.
     pub unobserved: Vec<String>,
 }
 
@@ -33,25 +33,25 @@ pub struct Thieves {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     pub kind: Kind,
-    /// As the kernel calls it: an interrupt's device, a work function, a program.
+    /// Its name in the kernel: an interrupt's device, a work function, a program.
     pub name: String,
-    /// Who sent it, or the unit that it belongs to.
+    /// The sender, or the unit to which it belongs.
     pub origin: Option<String>,
     /// The measured CPUs on which it ran.
     pub cpus: Vec<u32>,
     pub count: u64,
-    /// Net of what interrupted it; 0 where the kernel tells only that it happened.
+    /// Without the time of its interruptions; 0 if the kernel reports only that it happened.
     pub total_ns: u64,
     pub longest_ns: u64,
-    /// The noise of detours in which it ran, as much of it as it ran.
+    /// The part of the detours' noise during which it ran.
     pub explained_ns: f64,
     /// The same as a share of all detours' noise.
     pub share: f64,
-    /// What stops it, in one line.
+    /// How to stop it, in one line.
     pub remedy: String,
 }
 
-/// What sort of thing a source is.
+/// The kind of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -63,39 +63,39 @@ pub enum Kind {
     Ipi,
     /// Not maskable: watchdog, performance counters.
     Nmi,
-    /// Work that an interrupt left for its end.
+    /// Deferred work of an interrupt.
     Softirq,
-    /// A kernel worker, by the function it worked on.
+    /// A kernel worker, by the function that it executed.
     Kworker,
     /// Another thread of the kernel.
     KernelThread,
     /// Another program.
     Task,
-    /// Of the measured program.
+    /// A page fault of the measured program.
     PageFault,
-    /// A thread came or went.
+    /// A thread moved to the CPU.
     Migration,
     /// Machine checks and firmware, where the hardware counts them.
     Hardware,
 }
 
-/// Why and where a measurement ended before its time.
+/// The detour that ended a measurement early.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stopped {
     pub cpu: u32,
-    /// Of the detour, since the record's beginning.
+    /// Start of the detour, since the record's beginning.
     pub start_ns: u64,
     pub noise_ns: u64,
-    /// What ran on that CPU around it, in order of time.
+    /// Events on that CPU around the detour, in order of time.
     pub events: Vec<Event>,
 }
 
-/// One thing that ran.
+/// One run of a source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// Since the record's beginning; negative before it.
     pub start_ns: i64,
-    /// From its beginning to its end, with what interrupted it.
+    /// From its beginning to its end, including interruptions.
     pub length_ns: u64,
     pub kind: Kind,
     pub name: String,
@@ -103,7 +103,7 @@ pub struct Event {
 }
 
 impl Kind {
-    /// In words, for tables.
+    /// A name for tables.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Timer => "timer",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Writes a record; a file that is there already stays as it was until the new one is whole.
+//! Writes a record. An existing file stays unchanged until the new one is complete.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -22,7 +22,7 @@ pub const COLUMNS: [(&str, Physical); 4] = [
     ("work_units", Physical::INT64),
 ];
 
-/// Of a record from many nodes, after [`COLUMNS`].
+/// Additional columns of a record from many nodes, after [`COLUMNS`].
 pub const ACROSS_COLUMNS: [(&str, Physical); 3] =
     [("run", Physical::INT32), ("rank", Physical::INT32), ("node", Physical::INT32)];
 
@@ -39,7 +39,7 @@ pub fn schema(across: bool) -> Result<Type> {
     Ok(Type::group_type_builder("samples").with_fields(fields).build()?)
 }
 
-/// Writes a file beside the old one and then puts it in its place.
+/// Writes a file beside the old one and then renames it over the old one.
 pub(crate) fn whole_or_nothing(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
@@ -51,7 +51,7 @@ pub(crate) fn whole_or_nothing(path: &Path, write: impl FnOnce(&Path) -> Result<
 }
 
 impl Record {
-    /// Writes it to `path`, whole or not at all.
+    /// Writes the record to `path`, completely or not at all.
     pub fn write(&self, path: &Path) -> Result<()> {
         whole_or_nothing(path, |path| self.write_to(path))
     }
@@ -79,7 +79,7 @@ impl Record {
         Ok(file.sync_all()?)
     }
 
-    /// One CPU is one row group.
+    /// Writes the rows of one CPU, which are one row group.
     fn write_rows(
         &self,
         mut group: SerializedRowGroupWriter<'_, &File>,
@@ -88,7 +88,7 @@ impl Record {
     ) -> Result<()> {
         let samples = &self.samples;
         let place = match &self.about.across {
-            Some(across) => Some(across.places.get(cpu as usize).ok_or("a core that has no place")?),
+            Some(across) => Some(across.places.get(cpu as usize).ok_or("a core has no entry in the list of places")?),
             None => None,
         };
         constant(&mut group, place.map_or(cpu, |place| place.cpu), rows.len())?;
@@ -108,7 +108,7 @@ impl Record {
     }
 }
 
-/// A column that says the same of each row.
+/// Writes a column with the same number in each row.
 fn constant(group: &mut SerializedRowGroupWriter<'_, &File>, number: u32, rows: usize) -> Result<()> {
     let mut column = group.next_column()?.ok_or("no column")?;
     column.typed::<Int32Type>().write_batch(&vec![number as i32; rows], None, None)?;
