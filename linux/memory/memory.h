@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Programs' memory of the partition, as Linux sees it: a range for each process, and what
- * the files memory/*.c offer each other and the rest of the module.
+ * the files of memory/ offer each other and the rest of the module.
  *
  * Lock order: a range's mutex > mmap lock > the lock of asking (mutex) > the locks of a
  * range's pieces, which cores take too; here never two of them.
