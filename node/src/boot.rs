@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Boots a node from its description: finds the files, connects the sockets, starts the emulator, waits for the agent.
 //!
-//! Called by `node.rs` and `once.rs`, which give the node different commands. A failure must not leave a process behind:
-//! each process is owned by a value that kills it when dropped.
+//! Called by `node.rs` and `once.rs`, which give the node different commands. A failure must not leave a process
+//! behind: each process is owned by a value that kills it when dropped.
 
 use std::io::ErrorKind;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -76,7 +76,8 @@ impl Prepared {
         script
     }
 
-    /// Starts the emulator and waits for the agent. The events belong to the command that the node was given at boot, if any.
+    /// Starts the emulator and waits for the agent. The events belong to the command that the node was given at boot,
+    /// if any.
     pub fn start(self, spec: &NodeSpec) -> Result<(Node, Receiver<Event>)> {
         let Prepared { wiring, run, kernel, emulator, execution, servers } = self;
         let listener = UnixListener::bind(&wiring.agent).on(&wiring.agent)?;

@@ -25,13 +25,13 @@ impl Error {
     }
 
     /// The same error, with the knowledge whether the emulator caused it.
-    pub(crate) fn of_the_emulator(mut self, emulator: bool) -> Error {
+    pub(crate) fn caused_by_emulator(mut self, emulator: bool) -> Error {
         self.emulator = emulator;
         self
     }
 
     /// Did a known mistake of the emulator cause it ([`crate::stale_breakpoint`])? Then another attempt may succeed.
-    pub fn is_the_emulator_s(&self) -> bool {
+    pub fn is_emulator_fault(&self) -> bool {
         self.emulator
     }
 

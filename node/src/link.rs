@@ -40,8 +40,8 @@ struct Jobs {
 }
 
 impl Link {
-    /// Takes over a connection on which the agent has reported that it is ready. The events belong to job 0, which exists
-    /// only in a node that was given its command at boot.
+    /// Takes over a connection on which the agent has reported that it is ready. The events belong to job 0, which
+    /// exists only in a node that was given its command at boot.
     pub fn new(stream: UnixStream) -> std::io::Result<(Link, Receiver<Event>)> {
         let reader = stream.try_clone()?;
         let (sender, first) = mpsc::channel();

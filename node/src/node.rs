@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A running node: boot it once, run many commands in it, drop it.
 //!
-//! Owns the emulator process, the shares and the run directory. Used by tests, benches and `tacet node`. Dropping a node
-//! kills it; a node that died leaves its console log in the cache.
+//! Owns the emulator process, the shares and the run directory. Used by tests, benches and `tacet node`. Dropping a
+//! node kills it; a node that died leaves its console log in the cache.
 
 use std::fs;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ impl Node {
         }
         for _ in 1..BOOTS {
             match Node::boot_once(cache, spec) {
-                Err(error) if error.is_the_emulator_s() => {
+                Err(error) if error.is_emulator_fault() => {
                     eprintln!("booting again: the emulator executed a breakpoint that was gone from memory: {error}");
                 }
                 result => return result,
@@ -67,7 +67,8 @@ impl Node {
         Err(node.run.died(&format!("its shares cannot be mounted: {}", output.error_text())))
     }
 
-    /// Runs a command to its end. A command that fails still gives an [`Output`]; an error means that there is no result.
+    /// Runs a command to its end. A command that fails still gives an [`Output`]; an error means that there is no
+    /// result.
     pub fn run(&self, command: &Command) -> Result<Output> {
         self.start(command)?.wait()
     }

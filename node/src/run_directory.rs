@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The scratch directory of one running node: sockets, console log, copies.
 //!
-//! Owns its creation and removal. It is kept if the node died, so that the error can name the console log. Directories of
-//! processes that no longer exist are removed after a day.
+//! Owns its creation and removal. It is kept if the node died, so that the error can name the console log. Directories
+//! of processes that no longer exist are removed after a day.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ impl RunDirectory {
         let emulator = fs::read_to_string(self.path.join("qemu.log")).unwrap_or_default();
         let said = telling(&emulator).or_else(|| telling(&self.console())).unwrap_or_default();
         let remedy = format!("see {}", self.path.join("console.log").display());
-        Error::new("node", format!("{cause} ({said})"), remedy).of_the_emulator(stale_breakpoint(&self.console()))
+        Error::new("node", format!("{cause} ({said})"), remedy).caused_by_emulator(stale_breakpoint(&self.console()))
     }
 }
 

@@ -21,8 +21,8 @@ use crate::wire::{self, Kind};
 const WINDOW: Duration = Duration::from_millis(500);
 
 impl Node {
-    /// Connects this process's terminal with a program in the node until the program ends. Call this last: the thread that
-    /// reads standard input stays blocked until this process ends.
+    /// Connects this process's terminal with a program in the node until the program ends. Call this last: the thread
+    /// that reads standard input stays blocked until this process ends.
     pub fn interact(&self, command: &Command) -> Result<Status> {
         let terminal = std::env::var("TERM").unwrap_or_else(|_| "dumb".to_owned());
         let command = command.clone().env("TERM", &terminal);

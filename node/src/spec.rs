@@ -34,8 +34,8 @@ pub struct NodeSpec {
     /// execute the same instructions, at a third of the speed. Such a node has no disk: its root holds busybox and the
     /// copied shares, so programs must be static. For [`crate::Node::run_once`] only.
     pub reproducible: Option<u64>,
-    /// While the node computes, its clock counts instructions, one CPU after the other, so other work of the host does not
-    /// make its time pass. While it idles, it waits in real time. In all else it is an ordinary node.
+    /// While the node computes, its clock counts instructions, one CPU after the other, so other work of the host does
+    /// not make its time pass. While it idles, it waits in real time. In all else it is an ordinary node.
     pub counted_time: bool,
     /// Host directories visible inside at the same path.
     pub shares: Vec<Share>,
@@ -78,8 +78,8 @@ pub enum Accelerator {
 pub enum Emulator {
     /// The emulator for everything except counting instructions per CPU.
     Standard,
-    /// QEMU 7.2, the only version that counts instructions for the right CPU with [`NodeSpec::reproducible`] and several
-    /// CPUs. Its multi-threaded TCG is not reliable.
+    /// QEMU 7.2, the only version that counts instructions for the right CPU with [`NodeSpec::reproducible`] and
+    /// several CPUs. Its multi-threaded TCG is not reliable.
     Counting,
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Makes the node what all claims together want: the one way in which anything is changed or given back.
+//! Brings the node into the state that all claims together want. All changes and all restorations go through here.
 //!
-//! Called when a claim comes or goes. First what nobody wants any more is put back, the last change first; then what is
-//! wanted and not in force is changed, one countermeasure after the other. Each object's value is in the journal, on the
-//! disk, before the object is written. What the kernel refuses is reported and does not stop the rest.
+//! Called when a claim comes or goes. First, objects that no claim wants any more are restored, the last change first.
+//! Then wanted changes that are not in force are made, one countermeasure after the other. Each object's value is in
+//! the journal, on the disk, before the object is written. A refusal by the kernel is reported and does not stop the
+//! rest.
 
 use serde::Serialize;
 
@@ -18,17 +19,17 @@ use crate::plan::{Part, Plan, Step};
 use crate::split::Change;
 use crate::undo;
 
-/// What was done.
+/// The result: all changes, restorations and failures.
 #[derive(Debug, Default, Serialize)]
 pub struct Done {
     pub changed: Vec<Event>,
     pub refused: Vec<Event>,
-    /// Refused too, as was to be expected of some objects of their kind: managed interrupts.
+    /// Also refused, but expected for some objects of this kind: managed interrupts.
     pub kept: Vec<Event>,
     pub restored: Vec<Event>,
-    /// Not put back, because it is not there any more.
+    /// Not restored, because the object no longer exists.
     pub gone: Vec<Event>,
-    /// Put back, but it does not show what it showed; or not to be put back.
+    /// Restored, but the object does not show its old value; or impossible to restore.
     pub not_restored: Vec<Event>,
     /// Changes of an earlier boot, which ended with it.
     pub gone_with_boot: usize,
@@ -39,7 +40,7 @@ pub struct Event {
     pub measure: String,
     #[serde(flatten)]
     pub object: Object,
-    /// The new value, or what was wrong.
+    /// The new value, or the error.
     pub text: String,
 }
 
@@ -54,7 +55,7 @@ pub fn reconcile(node: &dyn Node, mut journal: Journal, claims: &[Claim]) -> Res
     let plan = Plan::make(node, &journal.state, claims)?;
     journal.claim(claims)?;
     let released = journal.state.entries.iter().filter(|entry| !plan.wants(&entry.object)).cloned();
-    // threads last: none may go back to a CPU that a partition has, or that is offline
+    // threads last: the kernel does not let a thread back to a CPU that is in a partition or offline
     let (threads, others): (Vec<Entry>, Vec<Entry>) =
         released.partition(|entry| matches!(entry.object, Object::Affinity { .. }));
     for entry in others.iter().rev() {
@@ -74,7 +75,8 @@ pub fn reconcile(node: &dyn Node, mut journal: Journal, claims: &[Claim]) -> Res
     Ok(done)
 }
 
-/// CPUs to which no thread outside can go back before their partition has ended: until then it stays in the journal.
+/// CPUs of partitions that stay. No other thread can return to them before the partition ends, so such threads stay in
+/// the journal until then.
 fn partitioned(journal: &Journal, claims: &[Claim]) -> Cpus {
     if !journal.state.entries.iter().any(|entry| entry.measure == PARTITION) {
         return Cpus::default();
@@ -83,12 +85,13 @@ fn partitioned(journal: &Journal, claims: &[Claim]) -> Cpus {
     theirs.fold(Cpus::default(), |all, claim| all.union(&claim.cpus))
 }
 
-/// It did so before it was bound.
+/// Could the thread run on these CPUs before it was bound?
 fn may_run_on(entry: &Entry, cpus: &Cpus) -> bool {
     entry.original.as_deref().is_some_and(|shown| cpus_of(shown).overlaps(cpus))
 }
 
-/// Linux binds some of its own threads anew when a CPU goes (RCU's workers of expedited grace periods, seen on 6.12).
+/// Binds kernel threads again. Linux resets the affinity of some of its threads when a CPU goes offline (RCU's workers
+/// of expedited grace periods, seen on 6.12).
 fn bind_again(node: &dyn Node, journal: &mut Journal, claims: &[Claim], done: &mut Done) -> Result<()> {
     for mut part in Plan::make(node, &journal.state, claims)?.parts {
         let refused = &journal.state.refused;
@@ -103,7 +106,7 @@ fn bind_again(node: &dyn Node, journal: &mut Journal, claims: &[Claim], done: &m
 fn apply(node: &dyn Node, journal: &mut Journal, part: &Part, done: &mut Done) -> Result<()> {
     let entries: Vec<Entry> =
         part.changes.iter().filter_map(|step| due(node, journal, part, &step.change, done)).collect();
-    // what was in force once and cannot be repaired stays: programs may be in it
+    // only new entries are taken back: an object that was changed earlier and drifted stays, programs may be in it
     let fresh: Vec<Entry> =
         entries.iter().filter(|entry| journal.state.entry(&entry.object).is_none()).cloned().collect();
     journal.change(entries.clone())?;
@@ -118,7 +121,8 @@ fn apply(node: &dyn Node, journal: &mut Journal, part: &Part, done: &mut Done) -
             take_back(node, journal, part, &fresh, done)?;
             return journal.refuse(&entry.object);
         }
-        // what was refused may have been changed by half; or never, by one who was killed after writing it down
+        // a refused object may be half changed; or unchanged, if an earlier process was killed after it wrote the
+        // journal
         let untouched = entry.object.read(node).is_ok_and(|now| now == entry.original);
         if untouched || fresh.contains(entry) {
             undo::restore_silently(node, journal, entry)?;
@@ -128,7 +132,7 @@ fn apply(node: &dyn Node, journal: &mut Journal, part: &Part, done: &mut Done) -
     Ok(())
 }
 
-/// The record of a change that is to be made; none if the object is as it should be, or cannot be read.
+/// The record of a change that must be made; None if the object is as it should be, or cannot be read.
 fn due(node: &dyn Node, journal: &Journal, part: &Part, change: &Change, done: &mut Done) -> Option<Entry> {
     let Change { object, form, wanted, .. } = change;
     let now = match object.read(node) {
@@ -147,7 +151,7 @@ fn due(node: &dyn Node, journal: &Journal, part: &Part, change: &Change, done: &
     Some(Entry { measure, object, form: *form, original, wanted })
 }
 
-/// Why it did not come to show what is wanted; `None` if it does.
+/// Writes the object; returns why it does not show the wanted value, or None if it does.
 fn attempt(node: &dyn Node, entry: &Entry) -> Option<String> {
     let Entry { object, form, wanted, .. } = entry;
     let before = object.read(node).ok().flatten().and_then(|shown| form.before(&shown));
@@ -162,7 +166,7 @@ fn attempt(node: &dyn Node, entry: &Entry) -> Option<String> {
     }
 }
 
-/// A countermeasure that is whole or nothing, and cannot be whole.
+/// Undoes a countermeasure that works only as a whole, after a part of it was refused.
 fn take_back(node: &dyn Node, journal: &mut Journal, part: &Part, entries: &[Entry], done: &mut Done) -> Result<()> {
     done.changed.retain(|event| event.measure != part.measure);
     for entry in entries.iter().rev() {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who wants which CPUs quiet, by which countermeasures: the site for the node, or a job for its time.
+//! Claims. A claim says which CPUs its owner wants quiet, and by which countermeasures. The owner is the node (its
+//! site) or a job.
 //!
-//! What is changed follows from all claims together, so jobs may begin and end in any order. Owns the rules for names
-//! and for claims that meet. A job's name comes from outside: it becomes part of a path, so nothing odd passes.
+//! All claims together determine the changes, so jobs may begin and end in any order. Owns the rules for names and for
+//! claims that overlap. A job's name comes from outside and becomes part of a path, so it is checked strictly.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,7 +33,7 @@ pub struct Claim {
 }
 
 impl Owner {
-    /// The cgroup and resctrl group of its programs.
+    /// The name of the cgroup and resctrl group of its programs.
     pub fn group(&self) -> String {
         match self {
             Owner::Node => "tacet".to_owned(),
@@ -44,7 +45,7 @@ impl Owner {
 impl FromStr for Owner {
     type Err = String;
 
-    /// A job's id.
+    /// Parses a job's id.
     fn from_str(id: &str) -> std::result::Result<Owner, String> {
         let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if id.is_empty() || id.len() > 64 || !id.chars().all(fits) || id.starts_with(['.', '-']) {
@@ -65,7 +66,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// The usual countermeasures, or just those of `only`; with those of `with`, without those of `without`.
+/// The usual countermeasures, or those of `only`; plus those of `with`, minus those of `without`.
 pub fn choose(only: &[String], with: &[String], without: &[String]) -> Result<Chosen> {
     let mut chosen = Chosen::new();
     if only.is_empty() {
@@ -100,7 +101,7 @@ fn parse(word: &str) -> Result<(String, Option<u64>)> {
     Ok((about.name.to_owned(), number))
 }
 
-/// Adds a claim in the place of its owner's earlier one, if the others allow it.
+/// Adds a claim, which replaces its owner's earlier claim, if it does not conflict with the others.
 pub fn join(claims: &[Claim], new: Claim, online: &Cpus) -> Result<Vec<Claim>> {
     let object = format!("{} of {}", new.cpus.named(), new.owner);
     let absent = new.cpus.without(online);

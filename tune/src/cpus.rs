@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A set of CPUs (or memory nodes), and the two forms in which the kernel writes one: the list `0-3,8` and the mask `00000000,0000010f`.
+//! A set of CPUs (or NUMA nodes), and its two forms in kernel files: the list `0-3,8` and the mask `00000000,0000010f`.
 //!
-//! Owns both forms. Must never let a number through that no kernel has.
+//! Owns both forms. Must reject numbers that no kernel has.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -58,7 +58,7 @@ impl Cpus {
         format!("{} {self}", if self.len() == 1 { "CPU" } else { "CPUs" })
     }
 
-    /// Hexadecimal words of 32 bits, the highest first, as `/sys` takes and gives them.
+    /// Hexadecimal words of 32 bits, the highest first, as in `/sys`.
     pub fn mask(&self) -> String {
         let words = self.0.last().map_or(1, |last| last / WORD_BITS + 1);
         let word =
@@ -67,7 +67,7 @@ impl Cpus {
         format!("{highest:x}{}", rest.collect::<String>())
     }
 
-    /// Of a mask as the kernel writes it; `None` if it is not one.
+    /// Reads a mask as the kernel writes it; `None` if it is not one.
     pub fn from_mask(text: &str) -> Option<Cpus> {
         let mut cpus = BTreeSet::new();
         for (at, word) in text.trim().rsplit(',').enumerate() {
@@ -77,7 +77,7 @@ impl Cpus {
         Some(Cpus(cpus))
     }
 
-    /// Of a list as the kernel writes it, an empty one included; `None` if it is not one.
+    /// Reads a list as the kernel writes it, also an empty one; `None` if it is not one.
     pub fn from_list(text: &str) -> Option<Cpus> {
         match text.trim() {
             "" | "(null)" => Some(Cpus::default()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A failure in one line: the object, what was wrong, what would be right.
+//! An error in one line: the object, what was wrong, what would be right.
 
 use std::fmt;
 use std::io;

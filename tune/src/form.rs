@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How a kernel file speaks of its value: what it shows is often not what it takes.
+//! The forms of kernel files: the text that a file shows is often not the text that it accepts.
 //!
-//! Owns the difference. Without it an undo would write all of `always [madvise] never`, or a reason for a partition.
+//! Owns the difference. Without it an undo would write all of `always [madvise] never`, or write back the reason why a
+//! partition is invalid.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,24 +11,24 @@ use crate::cpus::Cpus;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
-    /// Shown as taken, but for white space around it.
+    /// Shown as written, except for white space around it.
     Text,
     /// CPUs or nodes as a list.
     List,
     /// CPUs as hexadecimal words.
     Mask,
-    /// All that may be chosen, with the chosen one in brackets.
+    /// Shows all choices, with the chosen one in brackets.
     Choice,
-    /// A word, and behind it the reason why it is not in force.
+    /// Shows a word and, after it, the reason why it is not in force.
     Partition,
-    /// Controllers of a cgroup's children: all are shown, one is taken, with its sign.
+    /// Controllers for a cgroup's children: the file shows all, and accepts single ones with a sign.
     Controllers,
-    /// One line for each resource; lines that are wanted are among those that are shown.
+    /// One line for each resource; the wanted lines must be among the shown lines.
     Schemata,
 }
 
 impl Form {
-    /// Whether a file that shows this holds that.
+    /// Does a file that shows `shown` hold `wanted`?
     pub fn shows(self, shown: &str, wanted: &str) -> bool {
         let (shown, wanted) = (shown.trim(), wanted.trim());
         match self {
@@ -44,13 +45,13 @@ impl Form {
         }
     }
 
-    /// What must be written before anything else is taken: Linux 6.1 leaves a partition that became invalid as it is until
-    /// it is none at all.
+    /// A value that must be written first: Linux 6.1 accepts no other value for an invalid partition until it has
+    /// become an ordinary cgroup.
     pub fn before(self, shown: &str) -> Option<&'static str> {
         (self == Form::Partition && shown.contains(" invalid")).then_some("member")
     }
 
-    /// What to write so that the file shows `shown` again; it was changed to `wanted`.
+    /// The text to write so that the file, which was changed to `wanted`, shows `shown` again.
     pub fn writable(self, shown: &str, wanted: &str) -> String {
         match self {
             Form::Text | Form::List | Form::Mask => shown.to_owned(),
@@ -65,7 +66,7 @@ impl Form {
         }
     }
 
-    /// For people: the value, without what may be chosen instead.
+    /// The value for people, without the other choices.
     pub fn brief(self, shown: &str) -> String {
         let text = match self {
             Form::Choice => chosen(shown).unwrap_or(shown),
@@ -79,7 +80,7 @@ impl Form {
     }
 }
 
-/// A line of a schemata file without what the kernel fills up with: `MB:0= 50` and `L3:0=00f` are `MB:0=50` and `L3:0=f`.
+/// A line of a schemata file without the kernel's padding: `MB:0= 50` and `L3:0=00f` are `MB:0=50` and `L3:0=f`.
 fn plain(line: &str) -> Option<(&str, Vec<(&str, &str)>)> {
     let (resource, domains) = line.trim().split_once(':')?;
     Some((resource, domains.split(';').map(domain).collect::<Option<_>>()?))

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What was there before: written and on the disk before anything is changed, so that a kill at any instant loses nothing.
+//! The journal keeps the original value of each changed object. A record is on the disk before its object is changed,
+//! so that a kill at any instant loses nothing.
 //!
-//! A file of lines, one record each, only ever appended to or replaced as a whole. A last line without its end is what
-//! a crash left of a record whose change was not begun: it does not count. Owns the file's format. One writer at a
-//! time, by a lock. Nothing that is recorded outlives a boot of the node, so the journal of an earlier boot has nothing to
-//! give back.
+//! The file has one record a line. It is only appended to, or replaced as a whole. A crash can leave a last line
+//! without its end; the change of that record has not begun, so the line is ignored. Owns the file's format. A lock
+//! admits one writer at a time. No change outlives a boot of the node, so the journal of an earlier boot has nothing to
+//! restore.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,20 +20,20 @@ pub const JOURNAL: &str = "/var/lib/tacet/tune/journal";
 const VERSION: u32 = 1;
 const REMEDY: &str = "run it as root";
 
-/// One object that was changed, or is about to be.
+/// An object that was changed, or is about to be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub measure: String,
     #[serde(flatten)]
     pub object: Object,
     pub form: Form,
-    /// What it showed before the first change; nothing if it was not there.
+    /// The value that it showed before the first change; None if it did not exist.
     #[serde(deserialize_with = "present")]
     pub original: Option<String>,
     pub wanted: String,
 }
 
-/// A line that lost this field is damaged, and does not mean that there was nothing.
+/// Requires the field: a line without it is damaged, and must not mean that the object did not exist.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<String>, D::Error> {
     Option::deserialize(deserializer)
 }
@@ -48,14 +49,14 @@ enum Record {
     Refuse { object: Object },
 }
 
-/// What the records add up to.
+/// The sum of all records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct State {
     pub boot: String,
     pub claims: Vec<Claim>,
     /// In the order of the first change.
     pub entries: Vec<Entry>,
-    /// What the kernel did not let change when it was tried last.
+    /// Objects that the kernel refused to change at the last attempt.
     pub refused: Vec<Object>,
 }
 
@@ -64,7 +65,7 @@ impl State {
         self.entries.iter().find(|entry| entry.object == *object)
     }
 
-    /// CPUs that a countermeasure took offline: what is theirs in /sys is away until they come back.
+    /// CPUs that a countermeasure took offline: their files in /sys do not exist until they are online again.
     pub fn offline(&self) -> Cpus {
         let number = |entry: &Entry| match &entry.object {
             Object::File { path } => {
@@ -103,7 +104,8 @@ impl State {
     }
 }
 
-/// Reads it; nothing was done if there is none. The flag says whether it must be written anew before it is appended to.
+/// Reads the journal; without a file the state is empty. The flag says whether the file must be rewritten before the
+/// next append.
 fn parse(node: &dyn Node) -> Result<(State, bool)> {
     let text = match node.read(JOURNAL) {
         Ok(text) => text,
@@ -116,7 +118,7 @@ fn parse(node: &dyn Node) -> Result<(State, bool)> {
     for (number, line) in whole.lines().enumerate() {
         let damaged = |cause: &dyn std::fmt::Display| {
             let place = format!("{JOURNAL} line {}", number + 1);
-            Error::new(place, cause, "nothing was changed; repair the line, or give back by hand what the lines name")
+            Error::new(place, cause, "nothing was changed; repair the line, or restore by hand what the lines name")
         };
         let record = serde_json::from_str(line).map_err(|error| damaged(&error))?;
         match record {
@@ -132,7 +134,7 @@ fn parse(node: &dyn Node) -> Result<(State, bool)> {
     Ok((state, torn || long || lines == 0))
 }
 
-/// Of this boot or an earlier one; for those who only look.
+/// Reads the journal of this boot or an earlier one, without the lock.
 pub fn read(node: &dyn Node) -> Result<State> {
     parse(node).map(|(state, _)| state)
 }
@@ -141,7 +143,7 @@ pub fn read(node: &dyn Node) -> Result<State> {
 pub struct Journal<'a> {
     node: &'a dyn Node,
     pub state: State,
-    /// Changes of an earlier boot, which ended with it.
+    /// The number of changes of an earlier boot, which ended with it.
     pub gone_with_boot: usize,
     _lock: crate::node::Lock,
 }
@@ -172,17 +174,17 @@ impl<'a> Journal<'a> {
         self.append(released.into_iter().chain(new.collect::<Vec<_>>()).collect())
     }
 
-    /// Before the objects are written.
+    /// Call this before the objects are written.
     pub fn change(&mut self, entries: Vec<Entry>) -> Result<()> {
         self.append(entries.into_iter().map(Record::Change).collect())
     }
 
-    /// After the objects were put back, or were not changed after all.
+    /// Call this after the objects were restored, or were not changed after all.
     pub fn forget(&mut self, objects: &[Object]) -> Result<()> {
         self.append(objects.iter().cloned().map(|object| Record::Forget { object }).collect())
     }
 
-    /// The kernel did not let it change; it is as it was.
+    /// Records that the kernel refused the change and the object is unchanged.
     pub fn refuse(&mut self, object: &Object) -> Result<()> {
         self.append(vec![Record::Refuse { object: object.clone() }])
     }
@@ -197,7 +199,7 @@ impl<'a> Journal<'a> {
         Ok(())
     }
 
-    /// Nobody claims anything and nothing is changed: no journal.
+    /// Removes the journal if there are no claims and no changes.
     pub fn close(self) -> Result<()> {
         if self.state.claims.is_empty() && self.state.entries.is_empty() {
             self.node.remove_file(JOURNAL).map_err(|error| Error::io(JOURNAL, &error, REMEDY))?;

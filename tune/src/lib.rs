@@ -2,8 +2,8 @@
 //! Quiet Linux: the noise countermeasures of Fugaku's Linux (Gerofi et al., SC '21, section 4) for any node, as plan,
 //! apply, verify and undo.
 //!
-//! A claim says which CPUs are to be quiet; the countermeasures propose; a journal keeps what was there before. It
-//! depends on no other part of Tacet, and a plain Linux node profits from it without any of them.
+//! A claim says which CPUs must be quiet; the countermeasures propose changes; a journal keeps the original values.
+//! This crate depends on no other part of Tacet: it serves a plain Linux node by itself.
 
 pub mod ablate;
 pub mod apply;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The node that is tuned: every access to its files, threads and services goes through here.
+//! The tuned node: every access to its files, threads and services goes through here.
 //!
-//! A trait, so that tests give a directory that plays the part of /proc and /sys and may stop after any step. [`Linux`]
-//! is the machine itself. Paths are the node's own (`/proc/...`). Nothing here decides anything.
+//! It is a trait, so that tests can use a directory in place of /proc and /sys and can stop after any step. [`Linux`]
+//! is the machine itself. Paths are those of the node (`/proc/...`). This file decides nothing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -19,28 +19,28 @@ pub trait Node {
     fn list(&self, path: &str) -> io::Result<Vec<String>>;
     fn exists(&self, path: &str) -> bool;
 
-    /// Writes an existing file in one go, as kernel files want it.
+    /// Writes an existing file in one call, as kernel files need it.
     fn write(&self, path: &str, text: &str) -> io::Result<()>;
     fn make_directory(&self, path: &str) -> io::Result<()>;
-    /// An empty one, or one of the kernel's, whose files go with it.
+    /// Removes an empty directory, or a kernel's directory with its files.
     fn remove_directory(&self, path: &str) -> io::Result<()>;
-    /// Nothing happens if it is not there.
+    /// Does nothing if the file does not exist.
     fn remove_file(&self, path: &str) -> io::Result<()>;
     fn set_affinity(&self, thread: u32, cpus: &Cpus) -> io::Result<()>;
-    /// `systemctl WORDS`: what it printed.
+    /// Runs `systemctl WORDS` and returns its output.
     fn systemctl(&self, words: &[&str]) -> io::Result<String>;
 
-    /// Appends, creating file and directories, and returns when it is on the disk.
+    /// Appends, creating file and directories, and returns when the data is on the disk.
     fn append(&self, path: &str, text: &str) -> io::Result<()>;
-    /// Waits until nobody else holds the lock of this file, and holds it while the answer lives.
+    /// Takes the lock of this file, and waits for it. Dropping the value releases the lock.
     fn lock(&self, path: &str) -> io::Result<Lock>;
-    /// Puts a whole file in the place of another, or of none, and returns when that is on the disk.
+    /// Replaces a file atomically, or creates it, and returns when that is on the disk.
     fn replace(&self, path: &str, text: &str) -> io::Result<()>;
 }
 
 pub struct Lock(#[expect(dead_code, reason = "held, not looked at")] Flock<File>);
 
-/// Linux below a directory: `/`, or what looks like it.
+/// Linux below a directory: `/`, or a directory that looks like it.
 pub struct Linux {
     root: PathBuf,
 }
@@ -54,7 +54,7 @@ impl Linux {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    /// Threads and services are of the running machine only.
+    /// Threads and services exist only on the running machine.
     fn running(&self) -> io::Result<()> {
         let here = self.root == Path::new("/");
         if here { Ok(()) } else { Err(io::Error::new(io::ErrorKind::Unsupported, "not the running machine")) }
@@ -85,7 +85,7 @@ impl Node for Linux {
 
     fn write(&self, path: &str, text: &str) -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).truncate(true).open(self.path(path))?;
-        // a kernel file takes what one call brings, and an empty value needs a line
+        // a kernel file takes the bytes of one call, and an empty value needs at least a newline
         let text = if text.is_empty() { "\n" } else { text };
         match file.write(text.as_bytes())? {
             n if n == text.len() => Ok(()),
@@ -160,19 +160,19 @@ impl Node for Linux {
     }
 }
 
-/// A name is on the disk when its directory is.
+/// A file's name is on the disk only after its directory is.
 fn sync_directory(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
 }
 
-/// `major.minor` of the running kernel; 0.0 if it does not say.
+/// `major.minor` of the running kernel; 0.0 if unknown.
 pub fn kernel_version(node: &dyn Node) -> (u32, u32) {
     let release = node.read("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = release.trim().split(|c: char| !c.is_ascii_digit()).map(|digits| digits.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
-/// What differs after each boot.
+/// The boot id, which differs after each boot.
 pub fn boot(node: &dyn Node) -> io::Result<String> {
     Ok(node.read("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a countermeasure changes: a file of the kernel, a directory of ours, a thread's affinity, a unit's property.
+//! The objects that countermeasures change: a file of the kernel, a directory of ours, a thread's affinity, a unit's
+//! property.
 //!
-//! Owns reading, writing and putting back each of them. `None` is an object that is not there. Whoever writes has
-//! written into the journal before.
+//! Owns reading, writing and restoring each of them. The value `None` means that the object does not exist. The caller
+//! must write the journal before it writes an object.
 
 use std::fmt;
 use std::io;
@@ -20,11 +21,11 @@ pub enum Object {
     File {
         path: String,
     },
-    /// One that a countermeasure makes: a cgroup or a resctrl group. Its value is nothing but that it is there.
+    /// A directory that a countermeasure creates: a cgroup or a resctrl group. Its only value is that it exists.
     Directory {
         path: String,
     },
-    /// The CPUs that a thread may run on; it is that thread only while its start time is that one.
+    /// The CPUs on which a thread may run. The start time identifies the thread, because its number can be reused.
     Affinity {
         thread: u32,
         started: u64,
@@ -37,7 +38,7 @@ pub enum Object {
     },
 }
 
-/// What a directory's value is.
+/// The value of a directory that exists.
 pub const THERE: &str = "there";
 
 impl Object {
@@ -58,7 +59,7 @@ impl Object {
         };
         match value {
             Ok(value) => Ok(Some(value)),
-            // ENODEV: the device or CPU behind the file has gone
+            // ENODEV: the device or CPU behind the file no longer exists
             Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(19) => Ok(None),
             Err(error) => Err(error),
         }
@@ -68,7 +69,7 @@ impl Object {
         match self {
             Object::File { path } => node.write(path, wanted),
             Object::Directory { path } => match node.make_directory(path) {
-                // ours, from before a crash
+                // we created it before a crash
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
                 other => other,
             },
@@ -80,13 +81,13 @@ impl Object {
         }
     }
 
-    /// Gives back what was there before `wanted`. An object that has gone needs nothing.
+    /// Restores the value before `wanted`. An object that no longer exists needs nothing.
     pub fn restore(&self, node: &dyn Node, form: Form, original: Option<&str>, wanted: &str) -> io::Result<()> {
         match (self, original) {
             (Object::Directory { path }, None) => remove_group(node, path),
-            // at once: what a directory's removal ends, it ends some time later
+            // end the partition at once: the removal of its directory would end it some time later
             (Object::File { path }, None) if form == Form::Partition && node.exists(path) => node.write(path, "member"),
-            // a file of a directory of ours goes with it
+            // a file in a directory of ours disappears with the directory
             (Object::File { .. } | Object::Affinity { .. }, None) => Ok(()),
             (Object::Unit { unit, property }, original) => systemd::restore(node, unit, property, original),
             (Object::Affinity { .. }, Some(original)) => self.write(node, original),
@@ -94,17 +95,17 @@ impl Object {
         }
     }
 
-    /// A file that was not there before is one of a directory that we made.
+    /// Did the file not exist before? Then it is in a directory that we created.
     pub fn goes_with_its_directory(&self) -> bool {
         matches!(self, Object::File { .. })
     }
 
-    /// Whether it puts a CPU on or off line.
+    /// Does it take a CPU online or offline?
     pub fn is_a_cpu(&self) -> bool {
         matches!(self, Object::File { path } if path.starts_with("/sys/devices/system/cpu/cpu") && path.ends_with("/online"))
     }
 
-    /// Whether a value that was read is the wanted one.
+    /// Is a value that was read the wanted one?
     pub fn holds(&self, form: Form, shown: Option<&str>, wanted: &str) -> bool {
         match (self, shown) {
             (Object::Unit { .. }, Some(shown)) => systemd::shows(shown, wanted),
@@ -113,7 +114,7 @@ impl Object {
         }
     }
 
-    /// Of a value that was read, for people.
+    /// A value that was read, as text for people.
     pub fn brief(&self, form: Form, shown: Option<&str>) -> String {
         match (self, shown) {
             (_, None) => "absent".to_owned(),
@@ -123,7 +124,8 @@ impl Object {
     }
 }
 
-/// What still runs in it goes to the group above, as the kernel would have it after `rmdir` of a resctrl group.
+/// Moves the processes of a group to the group above, then removes it, as the kernel does for `rmdir` of a resctrl
+/// group.
 fn remove_group(node: &dyn Node, path: &str) -> io::Result<()> {
     if !node.exists(path) {
         return Ok(());
@@ -150,7 +152,7 @@ impl fmt::Display for Object {
     }
 }
 
-/// A thread's allowed CPUs as a set, for those who compare.
+/// A thread's allowed CPUs as a set, for comparison.
 pub fn cpus_of(value: &str) -> Cpus {
     Cpus::from_list(value).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The flags and their help; nothing here does anything.
+//! The flags and their help, nothing else.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,15 +9,16 @@ use clap::{Args, Parser, Subcommand};
 use crate::claim::Owner;
 use crate::cpus::Cpus;
 
-/// Quiet Linux: shows, applies, checks and takes back what keeps Linux's own work away from the CPUs of an application.
+/// Quiet Linux: shows, applies, checks and undoes countermeasures that keep Linux's own work away from an application's
+/// CPUs.
 ///
-/// What was there before is kept in /var/lib/tacet/tune before anything is changed, so that `undo` gives it back even
-/// after a crash. Nothing outlives a boot. Exit status: 0 done; 1 done, but something was refused, drifted or did not
-/// come back; 2 not done, and nothing changed.
+/// Old values are saved in /var/lib/tacet/tune before anything is changed, so `undo` restores them even after a crash.
+/// No change outlives a boot. Exit status: 0 done; 1 done, but something was refused, drifted or could not be restored;
+/// 2 not done, and nothing changed.
 #[derive(Debug, Parser)]
 #[command(name = "tacet tune", bin_name = "tacet tune", version, max_term_width = 100)]
 pub struct Options {
-    /// Print facts as JSON, with names that stay
+    /// Print results as JSON, whose field names do not change
     #[arg(long, global = true)]
     pub json: bool,
     /// Take /proc, /sys and /var from below DIR (for tests)
@@ -33,37 +34,37 @@ pub enum Command {
     Plan {
         #[command(flatten)]
         claim: Wanted,
-        /// Show each object, not one line for those that are alike
+        /// Show each object instead of one line for similar objects
         #[arg(long)]
         all: bool,
     },
-    /// Change it, for this node, until undo or the next boot
+    /// Apply the plan to this node, until `undo` or the next boot
     Apply {
         #[command(flatten)]
         claim: Wanted,
     },
-    /// Check that what was applied is in force, and name what drifted, what has gone and what is new
+    /// Check that all changes are in force, and name objects that drifted, are gone or are new
     Verify,
-    /// Give back what was there before, for the node and all jobs
+    /// Restore the old values, for the node and all jobs
     Undo,
-    /// Say what is applied, for whom and since which boot
+    /// Show what is applied, for which owner, and since which boot
     Status,
-    /// List the countermeasures, or tell all of one
+    /// List the countermeasures, or describe one in full
     List {
-        /// The countermeasure to tell all of
+        /// The countermeasure to describe
         #[arg(value_name = "COUNTERMEASURE")]
         name: Option<String>,
     },
-    /// Apply for one job, and take back at its end
+    /// Apply for one job, and undo at its end
     Job {
         #[command(subcommand)]
         command: Job,
     },
     /// Measure what each countermeasure is worth on this node
     ///
-    /// All are applied, then one after the other is switched off, and fixed work is measured on the application's CPUs
-    /// each time (Gerofi et al., SC '21, Table 2). Begins and ends with a node where nothing is applied; after a kill,
-    /// `tacet tune undo` ends it. Needs root and the noise laboratory.
+    /// All are applied, then one at a time is switched off, and fixed work on the application's CPUs is measured each
+    /// time (Gerofi et al., SC '21, Table 2). Nothing may be applied before, and nothing is applied afterwards. If the
+    /// command was killed, clean up with `tacet tune undo`. Needs root and the noise laboratory.
     Ablate {
         #[command(flatten)]
         claim: Wanted,
@@ -74,15 +75,15 @@ pub enum Command {
     Export {
         #[arg(value_enum)]
         format: Format,
-        /// Write below DIR, for example /etc, instead of showing
+        /// Write the files below DIR, for example /etc, instead of printing them
         #[arg(long, short, value_name = "DIR")]
         output: Option<PathBuf>,
         #[command(flatten)]
         claim: Wanted,
     },
-    /// Run a program on the CPUs that were applied for
+    /// Run a program on the quiet CPUs
     Run {
-        /// On the CPUs of this job, not on the node's
+        /// Use the CPUs of this job instead of the node's
         #[arg(long, value_name = "ID")]
         job: Option<Owner>,
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
@@ -105,9 +106,9 @@ pub enum Command {
 
 #[derive(Debug, Subcommand)]
 pub enum Job {
-    /// For a prologue: apply for the CPUs of this job, beside the node's and other jobs'
+    /// For a prologue: apply to the CPUs of this job, beside those of the node and of other jobs
     Begin {
-        /// The job's: letters, digits, `.`, `_`, `-`
+        /// The job's id: letters, digits, `.`, `_`, `-`
         id: Owner,
         /// Move this process, and what it starts later, to the job's CPUs
         #[arg(long, value_name = "PID")]
@@ -115,7 +116,7 @@ pub enum Job {
         #[command(flatten)]
         claim: Wanted,
     },
-    /// For an epilogue: take back what only this job wanted
+    /// For an epilogue: undo what only this job wanted
     End { id: Owner },
 }
 
@@ -127,19 +128,19 @@ pub enum Format {
     Systemd,
 }
 
-/// Which CPUs are to be quiet, by which countermeasures.
+/// The CPUs that must be quiet, and the countermeasures.
 #[derive(Debug, Args)]
 pub struct Wanted {
     /// The application's CPUs: 2-7,10 [default: whole cores, all but the first]
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<Cpus>,
-    /// Just these countermeasures, instead of the usual ones
+    /// Only these countermeasures, instead of the usual ones
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// These countermeasures too, NAME or NAME=NUMBER
+    /// Add these countermeasures, NAME or NAME=NUMBER
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub with: Vec<String>,
-    /// Not these countermeasures
+    /// Leave out these countermeasures
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub without: Vec<String>,
 }
@@ -147,22 +148,22 @@ pub struct Wanted {
 /// How an ablation is measured.
 #[derive(Debug, Args)]
 pub struct Ablation {
-    /// How often each countermeasure is switched off; every other round goes backwards
+    /// How often each countermeasure is switched off; every other round has the reverse order
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     pub rounds: u16,
-    /// How long each measurement takes
+    /// Duration of each measurement
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub duration: String,
     /// The fixed work
     #[arg(long, value_name = "TIME", default_value = "6.5ms", value_parser = duration)]
     pub quantum: String,
-    /// Measure although the processor does not say that its time source is invariant, as many virtual machines do not
+    /// Measure even if the processor does not report an invariant time source, as in many virtual machines
     #[arg(long)]
     pub trust_clock: bool,
-    /// Do not trace who ran there: half of the time, and no thieves
+    /// Do not trace: takes half of the time, but names no thieves
     #[arg(long)]
     pub no_trace: bool,
-    /// Draw it too, as SVG
+    /// Also draw the table, as SVG
     #[arg(long, value_name = "FILE")]
     pub picture: Option<PathBuf>,
     /// The noise laboratory's program
@@ -170,7 +171,7 @@ pub struct Ablation {
     pub laboratory: Option<PathBuf>,
 }
 
-/// As the laboratory reads one, which is asked only after something was applied.
+/// Checks a duration as the laboratory does, which would report it only after something was applied.
 fn duration(text: &str) -> Result<String, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let known = ["ns", "us", "ms", "s", "min", "h"].contains(&text.get(digits.len()..).unwrap_or_default());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What would be changed: the proposals of all countermeasures that somebody claims, beside what the node shows now.
+//! A plan: the proposals of all claimed countermeasures, with the node's current values.
 //!
-//! Reads only, and needs no root. `apply.rs` does what a plan says; `verify.rs` asks for one to find what is new.
+//! Reads only, and needs no root. `apply.rs` executes a plan; `verify.rs` makes one to find new objects.
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ pub struct Plan {
     pub parts: Vec<Part>,
     /// The words to add to the kernel's command line, merged.
     pub boot_line: String,
-    /// What nobody asked for, and would change something or was found to matter here.
+    /// Countermeasures that no claim wants, but that would change something or have a finding on this node.
     pub left_out: Vec<Part>,
 }
 
@@ -46,7 +46,7 @@ struct Rest {
     boot: Vec<String>,
 }
 
-/// A change, and what the object shows now.
+/// A change, and the object's current value.
 #[derive(Debug, Serialize)]
 pub struct Step {
     #[serde(flatten)]
@@ -56,7 +56,7 @@ pub struct Step {
 }
 
 impl Part {
-    /// Nothing if no claim wants it.
+    /// None if no claim wants the countermeasure.
     fn make(node: &dyn Node, state: &State, online: &Cpus, claims: &[Claim], measure: &dyn Measure) -> Option<Part> {
         let about = measure.about();
         let split = Split::new(node, state, online, claims, about.name)?;
@@ -79,7 +79,7 @@ impl Part {
         &self.rest.boot
     }
 
-    /// What is not yet as it should be.
+    /// The changes that are not in force yet.
     pub fn open(&self) -> impl Iterator<Item = &Step> {
         self.changes.iter().filter(|step| !step.in_force)
     }
@@ -98,7 +98,7 @@ impl Plan {
         Ok(Plan { application, system, parts, boot_line, left_out })
     }
 
-    /// With what the last claim leaves out; but nothing that was refused by name.
+    /// Adds the countermeasures that the last claim leaves out, except those that the user excluded by name.
     pub fn with_left_out(self, node: &dyn Node, state: &State, claims: &[Claim], refused: &[String]) -> Result<Plan> {
         let online = online(node, state)?;
         let mut left_out = Vec::new();
@@ -108,7 +108,7 @@ impl Plan {
             if about.usual || asked_for || refused.iter().any(|name| name == about.name) {
                 continue;
             }
-            // each beside what was asked for, not beside the others: some share their objects
+            // each is added to the claims alone, without the others left out: some share their objects
             let mut claims = claims.to_vec();
             if let Some(claim) = claims.last_mut() {
                 claim.measures.insert(about.name.to_owned(), about.number.map(|number| number.usual));
@@ -140,7 +140,7 @@ pub fn online(node: &dyn Node, state: &State) -> Result<Cpus> {
     Ok(now.union(&state.offline()))
 }
 
-/// Words that the running kernel was not booted with, each key once.
+/// The words that the running kernel's command line lacks, each key once.
 fn boot_line<'a>(node: &dyn Node, words: impl Iterator<Item = &'a String>) -> String {
     let booted = node.read("/proc/cmdline").unwrap_or_default();
     let mut line: Vec<&str> = Vec::new();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a countermeasure is asked: the node as it was before any change, and how its CPUs are to be split.
+//! The input of a countermeasure: the node as it was before any change, and how its CPUs are split. And its output: a
+//! proposal.
 //!
-//! And what it answers: a proposal. Nothing here writes.
+//! Nothing here writes.
 
 use std::io;
 
@@ -19,19 +20,19 @@ use crate::threads::{self, Thread};
 #[derive(Clone)]
 pub struct Split<'a> {
     pub node: &'a dyn Node,
-    /// What was changed is seen as it was before.
+    /// The journal's state, through which changed objects still show their old values.
     pub state: &'a State,
     pub online: Cpus,
     pub kernel: (u32, u32),
-    /// Those who want this countermeasure; never nobody.
+    /// The claims that want this countermeasure; at least one.
     pub claims: Vec<&'a Claim>,
-    /// Those who want any.
+    /// All claims.
     pub all_claims: &'a [Claim],
-    /// Their CPUs.
+    /// The CPUs of `claims`.
     pub application: Cpus,
-    /// All others that are online.
+    /// All other online CPUs.
     pub system: Cpus,
-    /// Of the countermeasure, if it takes one: the largest that was wanted.
+    /// The countermeasure's number, if it takes one: the largest that a claim wants.
     pub number: Option<u64>,
 }
 
@@ -54,7 +55,7 @@ impl<'a> Split<'a> {
         Some(Split { node, state, online: online.clone(), kernel, claims, all_claims, application, system, number })
     }
 
-    /// As it was before the first change; `None` if it was not there.
+    /// The object's value before the first change; `None` if it did not exist.
     pub fn original(&self, object: &Object) -> io::Result<Option<String>> {
         match self.state.entry(object) {
             Some(entry) => Ok(entry.original.clone()),
@@ -70,20 +71,20 @@ impl<'a> Split<'a> {
         self.node.list(path).unwrap_or_default()
     }
 
-    /// The same, for the CPUs of all who want this countermeasure or that other one.
+    /// The same split, for all claims that want this countermeasure or the other one.
     pub fn joined_by(self, other: &str) -> Split<'a> {
         let also = self.all_claims.iter().filter(|claim| claim.measures.contains_key(other));
         let application = also.fold(self.application, |all, claim| all.union(&claim.cpus));
         Split { system: self.online.without(&application), application, ..self }
     }
 
-    /// The CPUs that are allowed in `shown` without the application's; the system's if none would be left.
+    /// The CPUs of `shown` without the application's; if none are left, the system's.
     pub fn leave(&self, shown: &Cpus) -> Cpus {
         let left = shown.without(&self.application);
         if left.overlaps(&self.online) { left } else { self.system.clone() }
     }
 
-    /// Threads of the kernel that may be bound and may run on the application's CPUs, with the CPUs they leave for.
+    /// Kernel threads that may be bound and may run on the application's CPUs, each with its new CPUs.
     pub fn kernel_threads(&self, fits: impl Fn(&Thread) -> bool) -> Vec<(Thread, Cpus)> {
         let threads = threads::all(self.node).into_iter().filter(|thread| thread.may_be_bound() && fits(thread));
         let with_original = threads.filter_map(|thread| {
@@ -99,7 +100,7 @@ pub fn affinity_of(thread: &Thread) -> Object {
     Object::Affinity { thread: thread.id, started: thread.started, name: thread.name.clone() }
 }
 
-/// One object that should be otherwise.
+/// A change of one object.
 #[derive(Debug, Clone, Serialize)]
 pub struct Change {
     #[serde(flatten)]
@@ -109,29 +110,29 @@ pub struct Change {
     pub wanted: String,
 }
 
-/// What a person should know and no change can show.
+/// A remark for a person that is not a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Note {
-    /// Not there on this node: a path, or what stands for several.
+    /// This does not exist on this node: a path, or a pattern for several.
     Missing(String),
-    /// Something that this tool does not do, or cannot.
+    /// Something that this tool does not or cannot do.
     Told(String),
-    /// Something on this node that a person should know of even if the countermeasure is not asked for.
+    /// A finding on this node that a person should know even if the countermeasure is not wanted.
     Found(String),
 }
 
-/// The answer of a countermeasure.
+/// The output of a countermeasure.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Proposal {
     pub changes: Vec<Change>,
     pub notes: Vec<Note>,
-    /// Words of the kernel's command line that would do it, or do it better; offered, never written.
+    /// Words of the kernel's command line that would do the same, or do it better; offered, never written.
     pub boot: Vec<String>,
 }
 
 impl Proposal {
-    /// The object should hold this. One that is not there, or cannot be read, is reported and left.
+    /// Proposes a value. An object that does not exist or cannot be read is reported and left out.
     pub fn want(&mut self, split: &Split, object: Object, form: Form, wanted: impl Into<String>) {
         let wanted = wanted.into();
         match split.original(&object) {
@@ -146,7 +147,7 @@ impl Proposal {
         self.want(split, Object::file(path), form, wanted);
     }
 
-    /// The CPUs in this file lose the application's.
+    /// Proposes to remove the application's CPUs from this file.
     pub fn leave(&mut self, split: &Split, path: impl Into<String>, form: Form) {
         let path = path.into();
         let shown = split.read(&path);
@@ -162,7 +163,7 @@ impl Proposal {
         }
     }
 
-    /// A directory of ours, or a file in one, which is not there yet.
+    /// Proposes a new directory of ours, or a file in one.
     pub fn make(&mut self, object: Object, form: Form, wanted: impl Into<String>) {
         self.changes.push(Change { object, form, original: None, wanted: wanted.into() });
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Properties of systemd's units until the next boot, put back to the byte.
+//! Properties of systemd's units until the next boot, restored to the byte.
 //!
-//! `systemctl set-property --runtime` keeps a property in a file below /run and in systemd's memory. The value that this
-//! file reads and restores is both: what systemd says, and the bytes of that file or that there was none.
+//! `systemctl set-property --runtime` keeps a property in a file below /run and in systemd's memory. The value that
+//! this file reads and restores has both: the property as systemd shows it, and the bytes of that file or its absence.
 
 use std::io;
 
@@ -14,17 +14,17 @@ use crate::node::Node;
 const CONTROL: &str = "/run/systemd/system.control";
 const STALE: &str = "NeedDaemonReload";
 
-/// All that an undo has to bring back.
+/// Everything that an undo must restore.
 #[derive(Serialize, Deserialize)]
 struct Value {
     /// As `systemctl show` prints it.
     property: String,
     /// The file that `set-property --runtime` writes.
     file: Option<String>,
-    /// Whether its directory is there, and whether the one above is there with nothing in it: units share that.
+    /// Did the file's directory exist, and did the directory above exist although it was empty? Units share the latter.
     directory: bool,
     control_is_empty: bool,
-    /// Whether files differ from what systemd remembers.
+    /// Do files differ from systemd's memory?
     stale: bool,
 }
 
@@ -58,7 +58,7 @@ pub fn set(node: &dyn Node, unit: &str, property: &str, value: &str) -> io::Resu
     node.systemctl(&["set-property", "--runtime", "--", unit, &format!("{property}={value}")]).map(|_| ())
 }
 
-/// The property first, then the file, then systemd reads its files again: it must not remember one that has gone.
+/// Restores the property, then the file, then lets systemd read its files again, so that it forgets removed files.
 pub fn restore(node: &dyn Node, unit: &str, property: &str, original: Option<&str>) -> io::Result<()> {
     let Some(original) = original else { return Ok(()) };
     let Value { property: before, file, directory, control_is_empty, .. } =
@@ -84,8 +84,8 @@ fn is_empty(node: &dyn Node, path: &str) -> bool {
     node.list(path).is_ok_and(|names| names.is_empty())
 }
 
-/// systemd leaves the old CPUs in the cgroup when a property becomes empty, and so does the kernel while programs are in
-/// it: then all CPUs mean the same, until the controller goes.
+/// If a property becomes empty, systemd leaves the old CPUs in the cgroup, and the kernel keeps them too while programs
+/// are in it. So this sets all CPUs, which means the same until the controller is switched off.
 fn clear(node: &dyn Node, unit: &str, property: &str) -> io::Result<()> {
     let path = format!("/sys/fs/cgroup/{unit}/cpuset.cpus");
     if property != "AllowedCPUs" || !node.exists(&path) {
@@ -95,7 +95,7 @@ fn clear(node: &dyn Node, unit: &str, property: &str) -> io::Result<()> {
     node.write(&path, "").or_else(|_| node.write(&path, &all))
 }
 
-/// Whether a value that was read is that of CPUs, which systemd writes with blanks.
+/// Is a value that was read the wanted list of CPUs? systemd separates its items by blanks.
 pub fn shows(value: &str, wanted: &str) -> bool {
     let Ok(value) = serde_json::from_str::<Value>(value) else { return false };
     let shown: Option<Cpus> = Cpus::from_list(&value.property.split_whitespace().collect::<Vec<_>>().join(","));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Processes and kernel threads as `/proc` tells of them. Reads only.
+//! Processes and kernel threads, as `/proc` shows them. Reads only.
 
 use crate::cpus::Cpus;
 use crate::node::Node;
 
-/// Of `include/linux/sched.h`: a thread of the kernel, and one that nobody may bind elsewhere.
+/// Flags of `include/linux/sched.h`: a kernel thread, and a thread whose affinity nobody may change.
 const KERNEL_THREAD: u32 = 0x0020_0000;
 const NOT_TO_BE_BOUND: u32 = 0x0400_0000;
 
@@ -31,10 +31,10 @@ impl Thread {
 /// `None` if it has ended, or `/proc` is not as expected.
 pub fn thread(node: &dyn Node, id: u32) -> Option<Thread> {
     let stat = node.read(&format!("/proc/{id}/stat")).ok()?;
-    // the name may hold anything, parentheses too
+    // the name may hold any character, even parentheses
     let (head, tail) = stat.rsplit_once(") ")?;
     let name = head.split_once('(')?.1.to_owned();
-    // proc(5) counts from 1; the state, which is the third, comes first here
+    // proc(5) counts from 1; the first field here is the third, the state
     let field = |number: usize| tail.split_whitespace().nth(number - 3);
     let (flags, started) = (field(9)?.parse().ok()?, field(22)?.parse().ok()?);
     let status = node.read(&format!("/proc/{id}/status")).ok()?;
@@ -42,7 +42,7 @@ pub fn thread(node: &dyn Node, id: u32) -> Option<Thread> {
     Some(Thread { id, name, started, allowed: Cpus::from_list(allowed)?, flags })
 }
 
-/// All processes; each kernel thread is one.
+/// All processes; each kernel thread counts as one.
 pub fn all(node: &dyn Node) -> Vec<Thread> {
     let names = node.list("/proc").unwrap_or_default();
     names.iter().filter_map(|name| name.parse().ok()).filter_map(|id| thread(node, id)).collect()

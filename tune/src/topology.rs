@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which CPUs to give to the application, if nobody says.
+//! Chooses the application's CPUs if the user does not.
 //!
-//! From /sys: whole cores only, because the threads of a core share all that matters; CPU 0's core stays with the
-//! system, because work that the kernel ties to a CPU goes there first. Reads only.
+//! It reads /sys and takes whole cores only, because the threads of a core share all that matters. CPU 0's core stays
+//! with the system, because work that the kernel ties to a CPU is often there. Reads only.
 
 use crate::cpus::Cpus;
 use crate::error::{Error, Result};
@@ -10,24 +10,25 @@ use crate::journal::State;
 use crate::node::Node;
 use crate::plan;
 
-/// Fugaku gives 2 cores of 50 to the system; a large node of several memory nodes gets a system core in the first only.
+/// Fugaku gives 2 cores of 50 to the system. On a large machine with several NUMA nodes, all system cores are in the
+/// first.
 const CORES_FOR_A_SYSTEM_CORE: usize = 32;
 
-/// The hardware threads of a CPU's core, itself among them.
+/// The hardware threads of a CPU's core, including the CPU itself.
 pub fn siblings(node: &dyn Node, cpu: u32) -> Cpus {
     let text = node.read(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"));
     let siblings = text.ok().and_then(|text| Cpus::from_list(&text)).unwrap_or_default();
     siblings.union(&[cpu].into_iter().collect())
 }
 
-/// Memory nodes with memory, and the CPUs of each.
+/// NUMA nodes with memory, and the CPUs of each.
 pub fn memory_nodes(node: &dyn Node) -> Vec<(u32, Cpus)> {
     let list = |path: &str| node.read(path).ok().and_then(|text| Cpus::from_list(&text)).unwrap_or_default();
     let nodes = list("/sys/devices/system/node/has_memory");
     nodes.iter().map(|number| (number, list(&format!("/sys/devices/system/node/node{number}/cpulist")))).collect()
 }
 
-/// The CPUs to propose for the application: all but the first cores, one for each 32.
+/// The CPUs to propose for the application: all cores except the first ones, one for each 32 cores.
 pub fn propose(node: &dyn Node, state: &State) -> Result<Cpus> {
     let online = plan::online(node, state)?;
     let mut cores: Vec<Cpus> = Vec::new();
@@ -37,7 +38,7 @@ pub fn propose(node: &dyn Node, state: &State) -> Result<Cpus> {
         }
     }
     let kept = cores.len().div_ceil(CORES_FOR_A_SYSTEM_CORE);
-    // one that was taken offline looks like a core of its own, and is not among the first
+    // an offline sibling looks like a core of its own, but is not among the first cores
     let rest = cores.iter().skip(kept).fold(Cpus::default(), |all, core| all.union(core));
     if rest.is_empty() {
         return Err(Error::new(
@@ -49,7 +50,7 @@ pub fn propose(node: &dyn Node, state: &State) -> Result<Cpus> {
     Ok(rest)
 }
 
-/// What is unwise about a choice, in sentences.
+/// Warnings about a choice of CPUs, in sentences.
 pub fn objections(node: &dyn Node, application: &Cpus) -> Vec<String> {
     let mut said = Vec::new();
     if application.contains(0) {

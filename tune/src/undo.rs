@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Gives back what was there before, to the byte.
+//! Restores old values, to the byte.
 //!
-//! Called by `apply.rs` for what nobody wants any more, which after `tacet tune undo` is everything. Safe to repeat: an
-//! object that shows its original value is not written, and only then does the journal forget it.
+//! Called by `apply.rs` for objects that no claim wants any more; after `tacet tune undo` that is all of them. Safe to
+//! repeat: an object that shows its original value is not written, and the journal forgets an object only then.
 
 use crate::apply::{Done, Event};
 use crate::error::{Result, reason};
@@ -11,13 +11,13 @@ use crate::node::Node;
 
 enum Outcome {
     Back,
-    /// A thread that ended, a device that was unplugged: nothing is left to be put back.
+    /// The thread has ended or the device was unplugged: there is nothing to restore.
     Gone,
-    /// Nothing more can be done.
+    /// The old value cannot be restored, and another attempt would not help.
     Otherwise(String),
 }
 
-/// Puts an object back and forgets it. What cannot be put back stays in the journal, for the next attempt.
+/// Restores an object and removes it from the journal. If that fails, it stays in the journal for the next attempt.
 pub fn restore(node: &dyn Node, journal: &mut Journal, entry: &Entry, done: &mut Done) -> Result<()> {
     let event = |text: String| Event::new(&entry.measure, &entry.object, text);
     match attempt(node, entry) {
@@ -34,12 +34,12 @@ pub fn restore(node: &dyn Node, journal: &mut Journal, entry: &Entry, done: &mut
     journal.forget(std::slice::from_ref(&entry.object))
 }
 
-/// After a refusal, which has been reported already.
+/// The same after a refusal, which has been reported already.
 pub fn restore_silently(node: &dyn Node, journal: &mut Journal, entry: &Entry) -> Result<()> {
     restore(node, journal, entry, &mut Done::default())
 }
 
-/// An error can be tried again.
+/// After an error, another attempt may succeed.
 fn attempt(node: &dyn Node, entry: &Entry) -> std::result::Result<Outcome, String> {
     let Entry { object, form, original, wanted, .. } = entry;
     let fail = |error: std::io::Error| reason(&error);

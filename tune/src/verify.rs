@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether what was applied is still in force: what drifted, what has gone, what is new.
+//! Checks whether all changes are still in force: finds objects that drifted, are gone or are new.
 //!
-//! Reads only. What is new is what a plan would change today and no journal knows: a disk that was plugged in, a daemon
-//! that was started again.
+//! Reads only. An object is new if a plan would change it now and the journal does not have it: a disk that was plugged
+//! in, a daemon that was restarted.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ pub struct Verdict {
     pub drifted: Vec<Event>,
     pub gone: Vec<Event>,
     pub new: Vec<Event>,
-    /// What the kernel would not let change.
+    /// Objects that the kernel refused to change.
     pub refused: Vec<Event>,
 }
 
@@ -29,7 +29,7 @@ impl Verdict {
     }
 }
 
-/// The state to be verified, of this boot.
+/// The state to verify, from this boot.
 pub fn applied(node: &dyn Node) -> Result<State> {
     let state = journal::read(node)?;
     if state.claims.is_empty() && state.entries.is_empty() {
@@ -37,7 +37,7 @@ pub fn applied(node: &dyn Node) -> Result<State> {
     }
     let boot = node::boot(node).map_err(|error| Error::io("boot id", &error, "/proc must be mounted"))?;
     if boot != state.boot {
-        let cause = format!("it was booted since, and {} changes ended with that", state.entries.len());
+        let cause = format!("it has rebooted since, which ended {} changes", state.entries.len());
         return Err(Error::new("node", cause, "`tacet tune apply` applies again"));
     }
     Ok(state)
@@ -62,7 +62,7 @@ pub fn verify(node: &dyn Node, state: &State) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// `away`: directories of CPUs that are offline on purpose.
+/// `away` has the directories of CPUs that are offline on purpose.
 fn look(node: &dyn Node, entry: &Entry, away: &[String], verdict: &mut Verdict) {
     let Entry { measure, object, form, wanted, .. } = entry;
     match object.read(node) {
@@ -70,7 +70,7 @@ fn look(node: &dyn Node, entry: &Entry, away: &[String], verdict: &mut Verdict) 
         Ok(None) if away.iter().any(|directory| object.to_string().starts_with(directory.as_str())) => {
             verdict.in_force += 1
         }
-        // Linux ends its own threads when their work is done: that one runs nowhere.
+        // Linux ends its own threads when their work is done: this is no fault.
         Ok(None) if matches!(object, Object::Affinity { .. }) => {}
         Ok(None) => verdict.gone.push(Event::new(measure, object, "it has gone")),
         Ok(now) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The series of an ablation: its order, its verdict, and that the node is as it was however it ends.
+//! The series of an ablation: its order, its verdict, and that the node is restored however it ends.
 
 mod fake;
 
@@ -13,13 +13,13 @@ use tacet_tune::error::{Error, Result};
 use tacet_tune::journal::Journal;
 use tacet_tune::node::Node;
 
-/// On this node there is noise exactly if the kernel collects its statistics each second.
+/// This node has noise exactly if the kernel collects its statistics each second.
 const NOISY: (&str, &str) = ("/proc/sys/vm/stat_interval", "1\n");
 const SWAP: (&str, &str) = ("/proc/sys/vm/swappiness", "60\n");
 
 struct Fakes<'a> {
     node: &'a Fake,
-    /// For each measurement: whether the noisy one and the other are switched off.
+    /// For each measurement: was the noisy countermeasure off, and was the other one off?
     seen: Vec<(bool, bool)>,
     fails_at: usize,
     traces: std::result::Result<(), String>,
@@ -44,7 +44,7 @@ impl Laboratory for Fakes<'_> {
         }
         let off = |(path, value): (&str, &str)| self.node.get(path) == value;
         self.seen.push((off(NOISY), off(SWAP)));
-        // it drifts, by more than the one countermeasure is worth in its first measurement
+        // the host drifts, by more than the effect of that countermeasure in the first measurement
         let drift = (self.seen.len() % 7) as f64;
         Ok(Reading { max_noise_ns: if off(NOISY) { 500.0 } else { 10.0 } + drift, noise_rate: 1e-6 })
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What plan, apply, verify and undo do with refusals, strangers' hands, reboots and damage.
+//! Plan, apply, verify and undo in the face of refusals, changes by others, reboots and damage.
 
 mod fake;
 
@@ -55,7 +55,7 @@ fn a_plan_writes_nothing_and_is_what_is_done() {
     assert!(node.get("/proc/4/status").contains("0-7"), "a thread that is tied to its CPU");
 }
 
-/// The mask of a queue's workers is made once: a partition comes too late, and before 6.10 isolation did not count.
+/// The mask of a queue's workers is set once: a partition comes too late, and before 6.10 isolation had no effect.
 #[test]
 fn queues_that_keep_their_workers_are_named() {
     let node = Fake::node();
@@ -116,7 +116,7 @@ fn a_refusal_is_reported_and_the_rest_goes_on() {
 #[test]
 fn a_countermeasure_that_cannot_be_whole_leaves_nothing() {
     let node = Fake::node();
-    // the kernel knows the word and shows why it is not in force
+    // the kernel accepts the word and shows why it is not in force
     let mut claim = everything(Owner::Node, "4-7");
     claim.measures.retain(|name, _| name == "partition");
     claim.cpus = "".parse().unwrap_or_default();
@@ -147,7 +147,7 @@ fn what_others_do_is_named() {
 #[test]
 fn a_reboot_leaves_nothing_to_give_back() {
     let node = applied();
-    // the kernel begins anew, with another idea of one value, and an interrupt's number is another device's
+    // after the boot one value has another default, and an interrupt's number belongs to another device
     let rebooted = Fake::node();
     for (path, text) in
         [("/proc/sys/kernel/random/boot_id", "second\n"), (STAT, "5\n"), ("/proc/irq/25/smp_affinity_list", "7\n")]
@@ -186,7 +186,7 @@ fn a_partition_that_became_invalid_is_made_anew() {
     assert_eq!(node.differs(&Fake::node().snapshot()), None);
 }
 
-/// A memory node's thread belongs on CPUs that the partition has until it has gone.
+/// The thread of a NUMA node belongs on CPUs that are in the partition until that has ended.
 #[test]
 fn threads_go_back_when_their_cpus_are_free() {
     let node = Fake::node();
@@ -201,7 +201,8 @@ fn threads_go_back_when_their_cpus_are_free() {
     assert_eq!(node.differs(&before), None);
 }
 
-/// What bound them is not wanted any more, while Linux lets nobody back to a partition's CPUs.
+/// The countermeasure that bound the threads is not wanted any more, but Linux does not let them back to a partition's
+/// CPUs.
 #[test]
 fn threads_wait_for_their_partition_to_end() {
     let node = Fake::node();
@@ -217,7 +218,7 @@ fn threads_wait_for_their_partition_to_end() {
     assert_eq!(node.differs(&before), None);
 }
 
-/// Linux ends its own threads when their work is done: nothing is amiss then.
+/// Linux ends its own threads when their work is done: that is no fault.
 #[test]
 fn a_thread_that_has_ended_has_not_drifted() {
     let node = Fake::node();
@@ -232,7 +233,7 @@ fn a_thread_that_has_ended_has_not_drifted() {
     assert!(after.holds() && after.in_force == before.in_force - 1, "{after:?}");
 }
 
-/// Two countermeasures change the same files; a job that ends takes only its own from them.
+/// Two countermeasures change the same files; the end of a job undoes only its own.
 #[test]
 fn what_two_share_goes_with_the_last() {
     const SCHEMATA: &str = "/sys/fs/resctrl/schemata";

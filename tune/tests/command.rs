@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The command as a person uses it, on a directory that plays the node: statuses, one-line mistakes, JSON, exports.
+//! The command as a person uses it, on a directory in place of a node: exit statuses, one-line errors, JSON, exports.
 
 mod fake;
 
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use fake::Fake;
 
-/// Countermeasures that need neither systemd nor other threads, which a directory cannot have.
+/// Countermeasures that need neither systemd nor other threads; a directory has none.
 const FILES: &str = "workqueues,writeback,vmstat,compaction";
 
 fn tune(node: &Fake, words: &[&str]) -> Output {
@@ -53,11 +53,11 @@ fn mistakes_are_one_line_and_change_nothing() {
         (&["apply", "--with", "vmstat=3"], "it takes no number"),
         (&["plan", "--with", "cache=x"], "ways for the system is a number"),
         (&["list", "nonsense"], "unknown"),
-        (&["job", "begin", "a"], "its CPUs are not named"),
+        (&["job", "begin", "a"], "its CPUs are missing"),
         (&["run", "true"], "nothing is applied for it"),
         (&["verify"], "nothing is applied"),
         (&["ablate", "--laboratory", "/nowhere/tacet-noise"], "no such file"),
-        (&["ablate", "--laboratory", "true", "--picture", "/nowhere/x.svg"], "no file can be there"),
+        (&["ablate", "--laboratory", "true", "--picture", "/nowhere/x.svg"], "no file can be created there"),
     ];
     for (words, said) in mistakes {
         let output = tune(&node, words);
@@ -91,7 +91,7 @@ fn the_proposal_leaves_the_first_core() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("one core"));
 }
 
-/// Samplers are found and named even if nobody wants them to be frozen.
+/// Samplers are found and named even if the user does not ask to freeze them.
 #[test]
 fn what_is_left_out_is_named() {
     let node = Fake::node();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Killed after every single step of apply, of undo and of jobs that come and go: undo gives back every byte.
+//! Kills after every single step of apply, of undo, and of jobs that begin and end: undo restores every byte.
 
 mod fake;
 
@@ -32,7 +32,7 @@ fn whole_node() -> Claim {
     everything(Owner::Node, "4-7")
 }
 
-/// Every byte, and nothing left over.
+/// Checks that every byte is as before and nothing is left over.
 fn is_as_before(node: &Fake, before: &Snapshot, when: &str) {
     node.go_on();
     let done = to(node, &[]).unwrap();
@@ -41,7 +41,7 @@ fn is_as_before(node: &Fake, before: &Snapshot, when: &str) {
     assert!(!node.has_journal(), "{when}");
 }
 
-/// Runs `act` with a stop after each number of steps until it needs no more; says how many it needs.
+/// Runs `act` with a stop after 1, 2, 3 ... steps until it completes; returns the number of steps it needs.
 fn after_each_step(prepare: impl Fn(&Fake), act: impl Fn(&Fake), check: impl Fn(&Fake, &str)) -> u32 {
     for steps in 0.. {
         let node = Fake::node();

@@ -92,11 +92,13 @@ fn processor(line: &mut Line, spec: &NodeSpec, how: Execution, version: (u32, u3
         model.push_str(",cx16=off");
     }
     if how != Execution::Kvm && (spec.topology.threads > 1 || spec.topology.dies > 1) {
-        // for AMD, old kernels detect a core's threads, and all kernels detect dies, by features that the emulator lacks
+        // for AMD, old kernels detect a core's threads, and all kernels detect dies, by features that the emulator
+        // lacks
         model.push_str(",vendor=GenuineIntel");
     }
     if spec.topology.dies > 1 {
-        // QEMU 11.1 dies by an assertion if a guest reads all of leaf 0x1f, as Linux 7 does; caches describe the dies as well
+        // QEMU 11.1 dies by an assertion if a guest reads all of leaf 0x1f, as Linux 7 does; caches describe the dies
+        // as well
         model.push_str(",level=0x1e");
     }
     if spec.reproducible.is_some() {

@@ -134,7 +134,7 @@ fn figures(metrics: &mut Metrics, settings: &Settings, [default, isolated, tacet
     metrics.add("quanta_hit_default_linux", default.hit() as f64, "quanta", None, &on(default));
     metrics.add("interrupts", tacet.interrupts as f64, "interrupts", Some(isolated.interrupts as f64), &against);
     metrics.add("interrupts_default_linux", default.interrupts as f64, "interrupts", None, &on(default));
-    let own = tacet.range_count.unwrap_or(0) as f64;
+    let own = tacet.own_count.unwrap_or(0) as f64;
     metrics.add("interrupts_own_count", own, "interrupts", None, "doorbells in user mode and foreign interrupts that the co-kernel counted, the program's start and end included");
     metrics.add("quanta", settings.quanta as f64, "quanta", None, &how);
 }

@@ -82,7 +82,7 @@ mod tests {
             interrupts: 1,
             entries: 1,
             exceptions: 0,
-            range_count: None,
+            own_count: None,
             sites: Vec::new(),
             hits: Vec::new(),
             load: Default::default(),

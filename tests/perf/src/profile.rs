@@ -30,7 +30,7 @@ pub struct Profile {
     /// Faults and traps taken during the quanta, where the emulator reports them.
     pub exceptions: u64,
     /// Interrupts and doorbells that the co-kernel itself counted; none on Linux.
-    pub range_count: Option<u64>,
+    pub own_count: Option<u64>,
     /// Those of the kernel by the address of their code, most first.
     pub sites: Vec<Site>,
     /// The quanta that were hit.
@@ -82,9 +82,9 @@ pub fn profile(node: &Node, configuration: Configuration, settings: &Settings, p
     if said.get("quanta") != Some(&(settings.quanta as f64)) {
         return Err(format!("{}: the program did not finish its quanta", configuration.name()).into());
     }
-    let range_count = before.zip(after).map(|(before, after)| after - before);
+    let own_count = before.zip(after).map(|(before, after)| after - before);
     let log = Log::parse(&fs::read_to_string(node.plugin_log())?);
-    judge(configuration, settings, &log, load, range_count)
+    judge(configuration, settings, &log, load, own_count)
 }
 
 /// Interrupts that the measured core says it took while it ran user code.
@@ -99,7 +99,7 @@ fn judge(
     settings: &Settings,
     log: &Log,
     load: Numbers,
-    range_count: Option<u64>,
+    own_count: Option<u64>,
 ) -> Result<Profile> {
     let name = configuration.name();
     let record = log.quanta.last().ok_or_else(|| format!("{name}: the plugin saw no markers"))?;
@@ -127,7 +127,7 @@ fn judge(
         interrupts,
         entries,
         exceptions,
-        range_count,
+        own_count,
         sites,
         hits: record.hits.clone(),
         load,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The rank of this process among the ranks of its parallel job on this node, from the launcher's environment variables.
+//! The rank of this process among the ranks of its parallel job on this node, from the launcher's environment
+//! variables.
 //!
 //! Called by `tacet run`. It must not guess: inconsistent variables are an error that names them.
 
@@ -55,8 +56,8 @@ impl Rank {
         self.count <= count
     }
 
-    /// This rank's part of `all`, in order. The parts are as equal as possible. None is empty: if there are more ranks than
-    /// `all.len()`, some share.
+    /// This rank's part of `all`, in order. The parts are as equal as possible. None is empty: if there are more ranks
+    /// than `all.len()`, some share.
     pub fn part<'a, T>(&self, all: &'a [T]) -> &'a [T] {
         let at = |number: usize| all.len() * number / self.count;
         let first = at(self.number);

@@ -2,8 +2,8 @@
 //! The only file of the tools with `unsafe`: the ioctl calls, `fork`, and the state that this process inherited before
 //! Rust's start-up code changed it.
 //!
-//! Called by `device.rs` (ioctls), `log.rs`, `run.rs` and `attend.rs`. Only this file may build a request that carries an
-//! address; it borrows the buffer for as long as the call lasts.
+//! Called by `device.rs` (ioctls), `log.rs`, `run.rs` and `attend.rs`. Only this file may build a request that carries
+//! an address; it borrows the buffer for as long as the call lasts.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
@@ -137,8 +137,8 @@ fn send<R: private::Sealed>(device: &File, request: &mut R) -> Result<(), Errno>
 static CLOSED: AtomicI32 = AtomicI32::new(0);
 static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 
-/// Rust's start-up opens closed standard streams and ignores SIGPIPE. A program that replaces this one must find both as
-/// the parent left them, so this function records them; the C library calls it before Rust's start-up.
+/// Rust's start-up opens closed standard streams and ignores SIGPIPE. A program that replaces this one must find both
+/// as the parent left them, so this function records them; the C library calls it before Rust's start-up.
 // SAFETY: `.init_array` holds functions of this type, called once, before `main`, single-threaded.
 #[used]
 #[unsafe(link_section = ".init_array")]

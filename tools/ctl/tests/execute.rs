@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A program started by `execute` inherits what it would inherit without it: every test compares it with the same program
-//! started directly.
+//! A program started by `execute` inherits what it would inherit without it: every test compares it with the same
+//! program started directly.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The noise laboratory, a program of its own beside this one: the judge links no accused, and the accused no judge.
+//! The noise laboratory, a separate program beside this one: the program that measures and the program that is measured
+//! do not link each other.
 //!
-//! Owns the words that go to `tacet-noise` and what is read from its JSON. Each run is started by `tacet-tune bound`,
-//! which gets a program onto the measured CPUs whether they are a partition or not.
+//! Owns the arguments of `tacet-noise` and the reading of its JSON. Each run is started by `tacet-tune bound`, which
+//! gets a program onto the measured CPUs whether they are a partition or not.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -18,18 +19,18 @@ use tempfile::TempDir;
 use crate::cpus::Cpus;
 use crate::error::{Error, Result};
 
-/// How often a measurement is asked whether it has ended; by a CPU of the system's.
+/// How often this process, on a CPU of the system, checks whether a measurement has ended.
 const POLL: Duration = Duration::from_millis(100);
 const REMEDY: &str = "it is part of the same package; install it beside tacet-tune";
 
-/// What fixed work on the application's CPUs came to.
+/// The noise that fixed work met on the application's CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
     pub max_noise_ns: f64,
     pub noise_rate: f64,
 }
 
-/// Who ran there besides the program.
+/// A thief: something that ran on those CPUs besides the program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     pub kind: String,
@@ -42,11 +43,11 @@ pub struct Source {
 
 pub trait Laboratory {
     fn measure(&mut self, cpus: &Cpus) -> Result<Reading>;
-    /// Who ran on the CPUs, or why that cannot be told on this node.
+    /// The thieves on the CPUs; an inner error says why this node cannot name them.
     fn trace(&mut self, cpus: &Cpus) -> Result<std::result::Result<Vec<Source>, String>>;
 }
 
-/// How to measure, in the laboratory's own words.
+/// How to measure, as arguments of the laboratory.
 #[derive(Debug, Clone)]
 pub struct Words {
     pub duration: String,
@@ -55,11 +56,11 @@ pub struct Words {
     pub trace: bool,
 }
 
-/// `tacet-noise`, the one beside this program or else any.
+/// `tacet-noise`: the one beside this program; if there is none, the one in PATH.
 pub struct Program {
     program: PathBuf,
     words: Words,
-    /// Set when the series is to end.
+    /// Set when the user asks to stop.
     stop: Arc<AtomicBool>,
     folder: TempDir,
 }
@@ -75,7 +76,8 @@ struct Thieves {
 }
 
 impl Program {
-    /// Tries it once, on a CPU of the caller's, so that wrong words are refused before anything is applied.
+    /// Runs the laboratory once, on one of the caller's CPUs, so that wrong arguments are refused before anything is
+    /// applied.
     pub fn open(given: Option<&Path>, words: Words, stop: Arc<AtomicBool>) -> Result<Program> {
         let beside = std::env::current_exe().ok().and_then(|here| Some(here.parent()?.join("tacet-noise")));
         let beside = beside.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from("tacet-noise"));
@@ -87,7 +89,7 @@ impl Program {
         laboratory.finish(once).map(|_| laboratory)
     }
 
-    /// In the order that `measure` and `trace` share.
+    /// The arguments common to `measure` and `trace`.
     fn common(&self) -> Vec<String> {
         let mut words = ["--json", "--quantum", &self.words.quantum, "--output"].map(str::to_owned).to_vec();
         words.push(self.folder.path().join("record.parquet").display().to_string());
@@ -106,7 +108,7 @@ impl Program {
         self.finish(bound)
     }
 
-    /// What it printed, once it has ended well.
+    /// Waits for its end and returns its output.
     fn finish(&self, mut command: Command) -> Result<String> {
         let path = |name: &str| self.folder.path().join(name);
         let failed = |error: std::io::Error| Error::io(self.program.display(), &error, REMEDY);
@@ -131,7 +133,7 @@ impl Program {
                 if ended.is_none() {
                     child.kill().and_then(|()| child.wait()).map_err(failed)?;
                 }
-                return Err(Error::new("ablation", "it was interrupted", "no table is made of a part"));
+                return Err(Error::new("ablation", "it was interrupted", "a part of the measurements gives no table"));
             }
             match ended {
                 Some(status) => return Ok(status.success()),

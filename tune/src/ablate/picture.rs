@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The table as a picture: a row for each countermeasure that was switched off, each reading a dot, the middle one a bar
-//! from the baseline's; grey is what the node varies by itself. Two panels, one for each figure, with logarithmic axes.
+//! The table as a picture. Each countermeasure that was switched off has a row: a dot for each reading, and a bar from
+//! the baseline's median to the row's. Grey marks how much the node varies by itself. There are two panels, one for
+//! each figure, with logarithmic axes.
 //!
-//! Owns nothing but the look: Okabe and Ito's colours, which colour-blind people tell apart, as in the laboratory's report.
+//! Owns only the look. The colours are Okabe and Ito's, which colour-blind people can tell apart, as in the
+//! laboratory's report.
 
 use std::path::Path;
 
@@ -86,7 +88,7 @@ fn panel(area: &Area, table: &Table, figure: &Figure) -> Drawn {
         .x_labels(5)
         .x_label_formatter(&said)
         .draw()?;
-    // a log scale has no place for 0
+    // a logarithmic axis cannot show 0
     let place = |value: f64| value.max(least);
     let base = &table.baseline;
     let (from, to) = (place((figure.of)(&base.least)), place((figure.of)(&base.most)));
@@ -111,7 +113,7 @@ fn colour(effect: Effect) -> RGBColor {
     }
 }
 
-/// Of all readings that a logarithmic axis can show, with some room.
+/// The range of all readings that a logarithmic axis can show, with some margin.
 fn range(table: &Table, figure: &Figure) -> Option<(f64, f64)> {
     let spreads = std::iter::once(&table.baseline).chain(table.rows.iter().map(|row| &row.spread));
     let values = spreads.flat_map(|spread: &Spread| spread.readings.iter()).map(figure.of).filter(|value| *value > 0.0);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Switches countermeasures off and on and has each state measured.
+//! Switches countermeasures off and on, and measures each state.
 //!
-//! A host drifts. So before each measurement without a countermeasure there is one with all of them, and every other
-//! round goes backwards. Each switch is an `apply` like any other, so the journal knows at every instant what is to be
-//! given back. Must never leave anything applied, whatever fails.
+//! A host slowly changes its speed. So a measurement with all countermeasures precedes each measurement without one,
+//! and every other round has the reverse order. Each switch is an ordinary `apply`, so the journal knows at every
+//! instant what must be undone. Nothing may stay applied, whatever fails.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use crate::plan::{self, Plan, Step};
 /// The name of the row without any countermeasure.
 const ALL: &str = "all of them";
 
-/// Measures, and gives everything back. Nothing may be applied before; `say` hears each step.
+/// Measures, then undoes everything. Nothing may be applied at the start. Calls `say` before each step.
 pub fn series(
     node: &dyn Node,
     laboratory: &mut dyn Laboratory,
@@ -56,7 +56,7 @@ fn measured(
     series.refused = series.switch(claim)?.refused.into_iter().map(|event| event.object).collect();
     let state = journal::read(node)?;
     series.cpus = claim.cpus.without(&state.offline());
-    // an object that two share is in the journal under the name of one
+    // if two countermeasures share an object, the journal has it under the name of one of them
     let parts = Plan::make(node, &state, std::slice::from_ref(claim))?.parts;
     let known = |step: &Step| state.entry(&step.change.object).is_some();
     let in_force = |name: &&String| parts.iter().any(|part| part.measure == **name && part.changes.iter().any(known));
@@ -98,16 +98,16 @@ struct Series<'a> {
     node: &'a dyn Node,
     laboratory: &'a mut dyn Laboratory,
     claim: &'a Claim,
-    /// Those that are measured: the application's, without the siblings that were taken offline.
+    /// The measured CPUs: the application's, without the siblings that were taken offline.
     cpus: Cpus,
-    /// What the kernel did not let change in the first place.
+    /// Objects that the kernel refused to change at the start.
     refused: Vec<Object>,
-    /// Why no thief is named.
+    /// Why no thieves are known.
     untraced: Option<String>,
 }
 
 impl Series<'_> {
-    /// Switches it off, measures, switches it on again.
+    /// Switches one countermeasure off, measures, switches it on again.
     fn without(&mut self, off: &mut Off, usual: &[Source], trace: bool) -> Result<()> {
         let done = if off.measure == ALL { without_us(self.node, self.claim)? } else { self.switch(&self.rest(off))? };
         if let Some(event) = done.not_restored.first() {
@@ -131,7 +131,7 @@ impl Series<'_> {
         rest
     }
 
-    /// Beside whatever jobs have begun meanwhile.
+    /// Applies this claim beside the claims of jobs that began meanwhile.
     fn switch(&self, to: &Claim) -> Result<Done> {
         let journal = Journal::open(self.node)?;
         let online = plan::online(self.node, &journal.state)?;
@@ -141,7 +141,7 @@ impl Series<'_> {
         }
     }
 
-    /// Nothing, once the laboratory has said why it cannot.
+    /// Empty after the laboratory has once said why it cannot trace.
     fn trace(&mut self) -> Result<Vec<Source>> {
         if self.untraced.is_some() {
             return Ok(Vec::new());
@@ -162,7 +162,7 @@ fn without_us(node: &dyn Node, claim: &Claim) -> Result<Done> {
     reconcile(node, journal, &others)
 }
 
-/// Whose share of the noise grew most.
+/// The source whose share of the noise grew most.
 fn thief(now: &[Source], usual: &[Source]) -> Option<Source> {
     let key = |source: &Source| (source.kind.clone(), source.name.clone(), source.origin.clone());
     let before: BTreeMap<_, f64> = usual.iter().map(|source| (key(source), source.explained_ns)).collect();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From readings to a verdict: which countermeasure's absence is seen beyond what the node varies by itself.
+//! Turns readings into a verdict: does the absence of a countermeasure show beyond the node's own variation?
 //!
-//! Pure. A row is the middle of its readings. The readings with all countermeasures, which are many more, say how far the
-//! node goes by itself: what lies within is no effect that was seen, however large the ratio.
+//! Pure. A row is the median of its readings. The readings with all countermeasures, which are many more, show how much
+//! the node varies by itself. A row within their range shows no effect, however large its ratio.
 
 use serde::Serialize;
 
@@ -11,17 +11,18 @@ use crate::cpus::Cpus;
 
 #[derive(Debug, Serialize)]
 pub struct Table {
-    /// The CPUs that were measured.
+    /// The measured CPUs.
     pub application: Cpus,
     pub system: Cpus,
     pub rounds: usize,
     /// With all countermeasures in force.
     pub baseline: Spread,
-    /// With one of them switched off; those whose absence is seen first, the largest effect first.
+    /// With one of them switched off; rows that show an effect first, the largest effect first.
     pub rows: Vec<Row>,
-    /// Chosen, but they changed nothing: not on this node, or another countermeasure does it too.
+    /// Countermeasures that were chosen but changed nothing: they do not apply to this node, or another one does the
+    /// same.
     pub nothing_to_switch_off: Vec<String>,
-    /// Why no thief is named.
+    /// Why no thieves are known.
     pub untraced: Option<String>,
 }
 
@@ -39,28 +40,28 @@ pub struct Row {
     pub measure: String,
     pub stops: &'static str,
     pub effect: Effect,
-    /// Of the middle readings; none where the baseline is 0.
+    /// The ratio of the medians; None if the baseline is 0.
     pub max_noise_ratio: Option<f64>,
     pub noise_rate_ratio: Option<f64>,
     #[serde(flatten)]
     pub spread: Spread,
     pub thief: Option<Source>,
-    /// It could not be switched off whole, or not on again.
+    /// Why it could not be switched off completely, or not on again.
     pub complaint: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Longer noise, or more of it, than in any measurement with all countermeasures.
+    /// Longer noise, or more noise, than in any measurement with all countermeasures.
     MoreNoise,
-    /// Within what these vary.
+    /// Within the range of those measurements.
     NoneSeen,
-    /// Less than in any of these, by one figure, and not more by the other.
+    /// By one figure less noise than in any of those measurements, and not more by the other.
     LessNoise,
 }
 
-/// What was measured without one countermeasure.
+/// The measurements without one countermeasure.
 #[derive(Debug)]
 pub struct Off {
     pub measure: String,
@@ -111,14 +112,14 @@ impl Row {
         }
     }
 
-    /// The larger one, for the order.
+    /// The larger of the two ratios, for sorting.
     fn ratio(&self) -> f64 {
         [self.max_noise_ratio, self.noise_rate_ratio].into_iter().flatten().fold(0.0, f64::max)
     }
 }
 
 impl Spread {
-    /// Each figure for itself: the longest noise and the highest rate need not be of one reading.
+    /// The spread of each figure by itself: the longest noise and the highest rate may come from different readings.
     pub fn of(readings: Vec<Reading>) -> Spread {
         let sorted = |of: fn(&Reading) -> f64| {
             let mut values: Vec<f64> = readings.iter().map(of).collect();
@@ -131,7 +132,7 @@ impl Spread {
             noise_rate: rates.get(index).copied().unwrap_or(0.0),
         };
         let last = readings.len().saturating_sub(1);
-        // of an even number the lower one: no effect is made larger
+        // the lower median of an even number, which never exaggerates an effect
         Spread { least: at(0), middle: at(last / 2), most: at(last), readings }
     }
 
@@ -152,7 +153,7 @@ impl Spread {
 }
 
 impl Effect {
-    /// For tables.
+    /// The text for tables.
     pub fn said(self) -> &'static str {
         match self {
             Effect::MoreNoise => "more noise without it",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `ablate`: the table, the picture; Ctrl-C ends it with everything given back.
+//! `ablate`: prints the table and draws the picture. After Ctrl-C everything is undone.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -41,16 +41,16 @@ pub fn ablate(node: &dyn Node, wanted: &Wanted, how: &Ablation, json: bool) -> R
     Ok(ExitCode::SUCCESS)
 }
 
-/// Before an hour of measuring, not after.
+/// Checks the path before an hour of measurements, not after it.
 fn can_be_written(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if folder.is_dir() && !path.is_dir() {
         return Ok(());
     }
-    Err(Error::new(path.display(), "no file can be there", "name one in a directory that exists"))
+    Err(Error::new(path.display(), "no file can be created there", "name a file in a directory that exists"))
 }
 
-/// Ctrl-C and an end that is asked for set it.
+/// A flag that Ctrl-C, SIGTERM and SIGHUP set.
 fn interrupted() -> Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);

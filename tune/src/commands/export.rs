@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Writes a plan in the words of another tool into a directory, or shows it.
+//! Writes a plan, in the format of another tool, into a directory, or prints it.
 
 use std::fs;
 use std::path::Path;

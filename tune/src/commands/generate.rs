@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Man pages and shell completions, from the description of the flags; `packaging/install.sh` asks for them.
+//! Man pages and shell completions, from the description of the flags; `packaging/install.sh` generates them.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::print;
 use crate::error::{Error, Result};
 use crate::options::Options;
 
-/// Under the name of the program, which is also that of its pages.
+/// The command under the program's name, which is also the name of its man pages.
 fn command() -> Command {
     Options::command().name("tacet-tune").bin_name("tacet-tune")
 }

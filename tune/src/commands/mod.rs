@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One function for each command: asks the library, prints, says how it went.
+//! One function for each command: calls the library, prints the result, returns the exit status.
 
 mod ablate;
 mod export;
@@ -20,7 +20,7 @@ use crate::options::{Command, Job, Options, Wanted};
 use crate::plan::{self, Plan};
 use crate::{measures, show, topology, verify};
 
-/// Done, but not all of it.
+/// Exit status: done in part.
 const PARTLY: u8 = 1;
 
 pub fn run(options: Options) -> Result<ExitCode> {
@@ -64,7 +64,7 @@ fn plan(node: &dyn Node, wanted: &Wanted, all: bool, json: bool) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// As if nothing were applied, for a node like this one.
+/// The plan for a node like this one where nothing is applied.
 fn alone(node: &dyn Node, wanted: &Wanted) -> Result<Plan> {
     let state = state_of_this_boot(node)?;
     let claims = claim::join(&[], claim(node, &state, Owner::Node, wanted)?, &plan::online(node, &state)?)?;
@@ -91,7 +91,7 @@ fn apply(node: &dyn Node, owner: Owner, wanted: &Wanted, json: bool) -> Result<E
     }
 }
 
-/// The claims of the journal, with this one.
+/// The claims of the journal and this one.
 fn joined(node: &dyn Node, state: &State, owner: Owner, wanted: &Wanted) -> Result<Vec<Claim>> {
     let new = claim(node, state, owner, wanted)?;
     warn(node, &new);
@@ -114,7 +114,7 @@ fn report(done: &Done, json: bool) -> Result<ExitCode> {
 
 fn begin(node: &dyn Node, id: Owner, pid: Option<u32>, wanted: &Wanted, json: bool) -> Result<ExitCode> {
     if wanted.cpus.is_none() {
-        return Err(Error::new(id, "its CPUs are not named", "give them by --cpus"));
+        return Err(Error::new(id, "its CPUs are missing", "give them with --cpus"));
     }
     let status = apply(node, id.clone(), wanted, json)?;
     if let Some(pid) = pid {
@@ -125,7 +125,7 @@ fn begin(node: &dyn Node, id: Owner, pid: Option<u32>, wanted: &Wanted, json: bo
 
 fn end(node: &dyn Node, id: &Owner, json: bool) -> Result<ExitCode> {
     let journal = Journal::open(node)?;
-    // an epilogue may run twice, or after a reboot
+    // no claim of this job is no error: an epilogue may run twice, or after a reboot
     let rest: Vec<Claim> = journal.state.claims.iter().filter(|claim| claim.owner != *id).cloned().collect();
     report(&apply::reconcile(node, journal, &rest)?, json)
 }
@@ -177,7 +177,7 @@ fn print_json(value: &impl Serialize) -> Result<()> {
     print(&(text + "\n"))
 }
 
-/// A reader that went away ends the command quietly.
+/// Prints. If the reader has gone away, the command ends quietly.
 fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Programs get to the quiet CPUs by the cgroup of their claim.
+//! Gets programs onto the quiet CPUs, through the cgroup of their claim.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -12,13 +12,14 @@ use crate::journal;
 use crate::measures::partition;
 use crate::node::Node;
 
-/// Becomes the program; returns only if that fails.
+/// Replaces this process by the program; returns only if that fails.
 pub fn run(node: &dyn Node, owner: Owner, command: &[OsString]) -> Result<ExitCode> {
     enter(node, &owner, std::process::id())?;
     execute(command)
 }
 
-/// Onto these CPUs wherever the kernel lets a program there: in the node's partition, or else outside of all slices.
+/// Gets this process onto these CPUs, then executes the program. The process enters the node's partition; if there is
+/// none, the root cgroup, outside of all slices.
 pub fn bound(node: &dyn Node, cpus: &Cpus, command: &[OsString]) -> Result<ExitCode> {
     let own = std::process::id();
     let failed =
@@ -32,16 +33,17 @@ pub fn bound(node: &dyn Node, cpus: &Cpus, command: &[OsString]) -> Result<ExitC
     execute(command)
 }
 
-/// Returns only if it fails.
+/// Returns only if the program cannot be executed.
 fn execute(command: &[OsString]) -> Result<ExitCode> {
     let Some((program, arguments)) = command.split_first() else {
-        return Err(Error::new("command", "none is named", ""));
+        return Err(Error::new("command", "none is given", ""));
     };
     let failed = Command::new(program).args(arguments).exec();
     Err(Error::io(program.display(), &failed, "name a program that can be executed"))
 }
 
-/// Into the claim's cgroup, and onto its CPUs: a job's cgroup is the node's where the node claims its CPUs too.
+/// Moves a process into the claim's cgroup and onto its CPUs. If the node claims a job's CPUs too, the job has no
+/// cgroup of its own and uses the node's.
 pub fn enter(node: &dyn Node, owner: &Owner, pid: u32) -> Result<()> {
     let state = journal::read(node)?;
     let Some(claim) = state.claims.iter().find(|claim| claim.owner == *owner) else {
@@ -49,7 +51,7 @@ pub fn enter(node: &dyn Node, owner: &Owner, pid: u32) -> Result<()> {
     };
     let groups = [partition::group(owner), partition::group(&Owner::Node)];
     let Some(group) = groups.iter().find(|group| node.exists(group)) else {
-        return Err(Error::new(owner, "its CPUs are no partition", "apply again with `--with partition`"));
+        return Err(Error::new(owner, "its CPUs are not a partition", "apply again with `--with partition`"));
     };
     let failed = |error: std::io::Error| Error::io(format!("process {pid} into {group}"), &error, "run it as root");
     node.write(&format!("{group}/cgroup.procs"), &pid.to_string()).map_err(failed)?;

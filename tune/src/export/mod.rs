@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A plan in the words of other tools, for sites that deploy those: a TuneD profile, systemd drop-ins.
+//! A plan in the format of other tools, for sites that deploy those: a TuneD profile, systemd drop-ins.
 //!
-//! Called by the command. A format says what it cannot express; nothing is left out in silence. Reads only.
+//! Called by the command. A comment in the output lists what the format cannot express. Reads only.
 
 mod systemd;
 mod tuned;
@@ -13,14 +13,14 @@ use crate::form::Form;
 use crate::object::Object;
 use crate::plan::{Plan, Step};
 
-/// A file below the directory that the caller names.
+/// A file below a directory that the caller names.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Exported {
     pub path: String,
     pub text: String,
 }
 
-/// All changes of a plan, whether they are in force here or not, each object once.
+/// All changes of a plan, in force here or not, each object once.
 fn steps(plan: &Plan) -> Vec<&Step> {
     let mut steps: Vec<&Step> = Vec::new();
     for step in plan.parts.iter().flat_map(|part| &part.changes) {
@@ -31,14 +31,14 @@ fn steps(plan: &Plan) -> Vec<&Step> {
     steps
 }
 
-/// `vm.stat_interval` of a file below /proc/sys.
+/// The name of a file below /proc/sys, like `vm.stat_interval`, and the value.
 fn sysctl(step: &Step) -> Option<(String, &str)> {
     let Object::File { path } = &step.change.object else { return None };
     let name = path.strip_prefix("/proc/sys/")?;
     Some((name.replace('/', "."), &step.change.wanted))
 }
 
-/// A plain value in a file of sysfs that is there after each boot; cgroups are not, and have their own tools.
+/// A plain value in a file of sysfs that exists after each boot. Cgroups do not, and have their own tools.
 fn sysfs(step: &Step) -> Option<(&str, &str)> {
     let Object::File { path } = &step.change.object else { return None };
     let plain = step.change.original.is_some() && matches!(step.change.form, Form::Text | Form::Mask | Form::List);
@@ -46,7 +46,7 @@ fn sysfs(step: &Step) -> Option<(&str, &str)> {
     (plain && there).then_some((path, &step.change.wanted))
 }
 
-/// What was not written, by its countermeasure, for a comment.
+/// The countermeasures that are not, or not completely, in the output, for a comment.
 fn left_out(plan: &Plan, written: impl Fn(&Step) -> bool) -> Vec<String> {
     let lost = |part: &&crate::plan::Part| part.changes.iter().any(|step| !written(step));
     plan.parts.iter().filter(lost).map(|part| part.measure.to_owned()).collect()

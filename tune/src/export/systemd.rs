@@ -14,7 +14,7 @@ pub fn systemd(plan: &Plan) -> Vec<Exported> {
         if let Some((name, value)) = sysctl(step) {
             values += &format!("{name} = {value}\n");
         } else if let Some((path, value)) = sysfs(step) {
-            // w writes a file that is there; none is made
+            // `w` writes an existing file and creates none
             files += &format!("w {path} - - - - {value}\n");
         }
     }

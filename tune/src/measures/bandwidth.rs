@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The system's share of the memory bandwidth is limited, where the processor can.
+//! Limits the system's share of the memory bandwidth, if the processor can.
 
 use super::{About, Measure, Number, resctrl};
 use crate::split::{Proposal, Split};
@@ -10,8 +10,8 @@ impl Measure for Bandwidth {
     fn about(&self) -> &'static About {
         &About {
             name: resctrl::BANDWIDTH,
-            does: "lets the system have no more than this share of the memory bandwidth",
-            stops: "slower work beside a system CPU that copies much memory (no thief is to be seen)",
+            does: "limits the system to this share of the memory bandwidth",
+            stops: "slower work beside a system CPU that copies much memory (no thief is visible)",
             cost: "daemons, and the kernel's copying for input and output, are slower; the limit is per core and coarse",
             applied: "MB of /sys/fs/resctrl/schemata; a group /sys/fs/resctrl/tacet with the application's CPUs keeps all",
             kernels: "where the processor has memory bandwidth allocation in percent (RDT, MPAM) and resctrl is mounted",

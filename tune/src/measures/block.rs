@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Block I/O: requests are completed where the device's interrupt arrives, and the queues whose workers run on the
-//! application's CPUs are named, because no file moves them.
+//! Block I/O: completes requests on the CPU that gets the device's interrupt, and names the queues whose workers run on
+//! the application's CPUs, because no file can move those.
 
 use super::{About, Measure};
 use crate::cpus::Cpus;
@@ -10,10 +10,10 @@ use crate::split::{Proposal, Split};
 pub struct Block;
 
 const BLOCK: &str = "/sys/block";
-/// From here on blk_mq_map_swqueue() leaves out CPUs that are isolated at that moment, at boot or by a
-/// cpuset partition: for most disks that moment is the boot's.
+/// Since this version blk_mq_map_swqueue() leaves out CPUs that are isolated (at boot or by a cpuset partition) when it
+/// runs; for most disks it runs at boot.
 const LEAVES_ISOLATED_CPUS: (u32, u32) = (6, 10);
-/// What the boot parameter `isolcpus=domain,LIST` named.
+/// The CPUs of the boot parameter `isolcpus=domain,LIST`.
 const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
 
 impl Measure for Block {
@@ -37,7 +37,7 @@ impl Measure for Block {
         let mut proposal = Proposal::default();
         for disk in split.list(BLOCK) {
             let path = format!("{BLOCK}/{disk}/queue/rq_affinity");
-            // without a request queue, or one that refuses: loop and ram disks
+            // loop and ram disks have no request queue, or one that refuses
             if split.node.exists(&format!("{BLOCK}/{disk}/mq")) && split.node.exists(&path) {
                 proposal.want_file(split, path, Form::Text, "0");
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The last-level cache is split between application and system, where the processor can: the commodity form of A64FX's
+//! Splits the last-level cache between application and system, if the processor can: the commodity form of A64FX's
 //! sector cache.
 
 use super::{About, Measure, Number, resctrl};
@@ -11,8 +11,8 @@ impl Measure for Cache {
     fn about(&self) -> &'static About {
         &About {
             name: resctrl::CACHE,
-            does: "gives the system so many ways of the last-level cache, and the application all others",
-            stops: "slower work beside a busy system CPU (no thief is to be seen)",
+            does: "gives the system this many ways of the last-level cache, and the application all others",
+            stops: "slower work beside a busy system CPU (no thief is visible)",
             cost: "the application loses those ways of the cache too",
             applied: "a group /sys/fs/resctrl/tacet with the application's CPUs; schemata of both groups",
             kernels: "where the processor has cache allocation (RDT, PQoS, MPAM) and resctrl is mounted",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The clock's watchdog, which visits each CPU in turn, ends only by a boot parameter.
+//! The clock's watchdog, which visits each CPU in turn: only a boot parameter ends it.
 
 use super::{About, Measure};
 use crate::split::{Proposal, Split};
@@ -33,7 +33,7 @@ impl Measure for Clocksource {
             {
                 proposal.boot.push("tsc=reliable".to_owned());
             }
-            // the processor's own counter on other architectures has no watchdog
+            // TSC, or the counter of arm64, which has no watchdog
             Some("tsc" | "arch_sys_counter") => (),
             Some(other) => {
                 proposal.told(format!("the clock is {other}: each reading of the time costs a system call or worse"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory is compacted only for those who ask.
+//! Memory is compacted only on request.
 
 use super::{About, Measure};
 use crate::form::Form;

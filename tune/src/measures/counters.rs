@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Sampling by performance counters is slowed down as far as the kernel lets one.
+//! Slows down sampling by performance counters as far as the kernel allows.
 
 use super::{About, Measure};
 use crate::form::Form;
@@ -13,7 +13,7 @@ impl Measure for Counters {
     fn about(&self) -> &'static About {
         &About {
             name: "counters",
-            does: "lets nobody sample by performance counters more often than once a second",
+            does: "limits sampling by performance counters to once a second",
             stops: "NMI, timer perf_, function call interrupts of perf",
             cost: "profilers do not work, the application's own included",
             applied: "kernel.perf_event_max_sample_rate, kernel.perf_cpu_time_max_percent",
@@ -26,7 +26,7 @@ impl Measure for Counters {
 
     fn propose(&self, split: &Split) -> Proposal {
         let mut proposal = Proposal::default();
-        // the rate first: it is refused where the percentage is 0 or 100
+        // the rate first: the kernel refuses it if the percentage is 0 or 100
         proposal.want_file(split, format!("{KERNEL}/perf_event_max_sample_rate"), Form::Text, "1");
         proposal.want_file(split, format!("{KERNEL}/perf_cpu_time_max_percent"), Form::Text, "1");
         proposal

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The deadline server, which since 6.12 keeps real-time threads from starving others, is off on the application's CPUs.
+//! Switches off the deadline server on the application's CPUs. Since 6.12 it keeps real-time threads from starving
+//! others.
 
 use super::{About, Measure};
 use crate::form::Form;
@@ -9,7 +10,8 @@ pub struct DeadlineServer;
 
 const SERVERS: &str = "/sys/kernel/debug/sched/fair_server";
 const BEGAN: (u32, u32) = (6, 12);
-/// Before, a change while the server runs makes the kernel warn (`dl_rq->running_bw > old`) and lose its books: seen on 6.12.117.
+/// Before this version, a change while the server runs corrupts the kernel's bandwidth accounting, and the kernel warns
+/// (`dl_rq->running_bw > old`): seen on 6.12.117.
 const SOUND: (u32, u32) = (7, 0);
 
 impl Measure for DeadlineServer {
@@ -32,7 +34,7 @@ impl Measure for DeadlineServer {
         if split.kernel < SOUND {
             if split.kernel >= BEGAN {
                 proposal
-                    .told("this kernel has a deadline server, and loses its books when that is changed: left alone");
+                    .told("this kernel has a deadline server, and a change of it corrupts its accounting: left alone");
             }
             return proposal;
         }

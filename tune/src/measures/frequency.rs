@@ -14,10 +14,10 @@ impl Measure for Frequency {
         &About {
             name: "frequency",
             does: "chooses the governor `performance` for the application's CPUs; names limits",
-            stops: "kernel thread sugov, longer work after a change of frequency (no thief is to be seen)",
+            stops: "kernel thread sugov, longer work after a change of frequency (no thief is visible)",
             cost: "power",
             applied: "/sys/devices/system/cpu/cpuN/cpufreq/scaling_governor",
-            kernels: "where a cpufreq driver is",
+            kernels: "with a cpufreq driver",
             source: "Documentation/admin-guide/pm/cpufreq.rst",
             ..About::COMMON
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! khugepaged stops joining pages under running programs.
+//! Keeps khugepaged from joining pages of running programs.
 
 use super::{About, Measure};
 use crate::form::Form;
@@ -11,7 +11,7 @@ impl Measure for HugePageDaemon {
     fn about(&self) -> &'static About {
         &About {
             name: "huge-page-daemon",
-            does: "lets khugepaged look once an hour, and compact nothing",
+            does: "lets khugepaged scan once an hour, and compact nothing",
             stops: "kernel thread khugepaged, function call interrupts of tlb and lru_add_drain",
             cost: "memory that was first touched in small pages stays in small pages; huge pages at the first touch are not affected",
             applied: "/sys/kernel/mm/transparent_hugepage/khugepaged/{scan_sleep_millisecs,defrag}",

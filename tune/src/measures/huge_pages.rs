@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Huge pages by overcommit, without a pool that is set aside.
+//! Huge pages by overcommit, without a reserved pool.
 
 use super::{About, Measure, Number, partition};
 use crate::form::Form;
@@ -16,7 +16,7 @@ impl Measure for HugePages {
     fn about(&self) -> &'static About {
         &About {
             name: "huge-pages",
-            does: "lets programs take so many huge pages of 2 MiB when they ask, without setting memory aside",
+            does: "lets programs allocate this many huge pages of 2 MiB on demand, without reserving memory",
             stops: "page fault",
             cost: "whoever may use hugetlbfs may take that much memory; before 6.6 no memory cgroup is charged for it",
             applied: "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages; hugetlb.2MB.max of the claim's cgroup, \
@@ -40,12 +40,12 @@ impl Measure for HugePages {
         if !charged {
             proposal.told("the job's limit of memory counts them only where cgroup2 is mounted with memory_hugetlb_accounting (6.6)");
         }
-        proposal.told("whether they are there at once or at the first touch is the program's choice: MAP_POPULATE");
+        proposal.told("the program chooses whether they are allocated at once (MAP_POPULATE) or at the first touch");
         proposal
     }
 }
 
-/// Each claim's pages are booked on its own cgroup, and end there at its own number.
+/// Charges each claim's pages to its own cgroup, limited to its own number.
 fn charge(split: &Split, name: &str, proposal: &mut Proposal) {
     if !partition::controls(split, partition::HUGETLB) {
         proposal.told("no cgroup is charged for them: cgroup v2 has no hugetlb controller here");

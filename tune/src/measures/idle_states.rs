@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The application's CPUs do not sleep so deeply that waking takes long.
+//! Keeps the application's CPUs out of idle states that take long to leave.
 
 use super::{About, Measure, Number};
 use crate::form::Form;
@@ -12,10 +12,10 @@ impl Measure for IdleStates {
         &About {
             name: "idle-states",
             does: "forbids idle states that take longer than this to leave",
-            stops: "a late start after a barrier or a message (no thief is to be seen)",
+            stops: "a late start after a barrier or a message (no thief is visible)",
             cost: "power; other cores may reach a lower turbo frequency",
             applied: "/sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us",
-            kernels: "where a cpuidle driver is",
+            kernels: "with a cpuidle driver",
             source: "Documentation/admin-guide/pm/cpuidle.rst",
             usual: false,
             number: Some(Number { what: "the latency in us, 0 for none at all", usual: 10, largest: 1_000_000 }),
@@ -25,7 +25,7 @@ impl Measure for IdleStates {
 
     fn propose(&self, split: &Split) -> Proposal {
         let mut proposal = Proposal::default();
-        // in this file 0 is no limit, and n/a no latency at all
+        // in this file 0 means no limit, and n/a means no latency at all
         let wanted =
             split.claims.iter().filter_map(|claim| claim.measures.get(self.about().name).copied().flatten()).min();
         let wanted = match wanted {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Device interrupts leave the application's CPUs, those of devices to come included.
+//! Moves device interrupts, also of future devices, away from the application's CPUs.
 
 use super::{About, Measure};
 use crate::form::Form;
@@ -17,9 +17,9 @@ impl Measure for Interrupts {
             name: "interrupts",
             does: "steers device interrupts to the system's CPUs",
             stops: "interrupt, softirq NET_RX, softirq BLOCK",
-            cost: "the system's CPUs serve all devices; irqbalance steers back unless it is stopped (samplers)",
+            cost: "the system's CPUs serve all devices; irqbalance moves interrupts back unless it is stopped (samplers)",
             applied: "/proc/irq/N/smp_affinity_list and /proc/irq/default_smp_affinity; refused (EIO, EPERM) for managed interrupts",
-            boot: "isolcpus=managed_irq,LIST for managed interrupts, which the kernel alone places",
+            boot: "isolcpus=managed_irq,LIST for managed interrupts, which only the kernel places",
             source: "Gerofi et al., SC '21, section 4.2; proc(5); Documentation/core-api/irq/irq-affinity.rst",
             refusable: true,
             ..About::COMMON
@@ -31,7 +31,7 @@ impl Measure for Interrupts {
         proposal.leave(split, format!("{IRQ}/default_smp_affinity"), Form::Mask);
         for number in split.list(IRQ).iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
             let path = format!("{IRQ}/{number}/smp_affinity_list");
-            // one that can go nowhere else, such as the timer's, has no such file
+            // an interrupt that cannot move, such as the timer's, has no such file
             if split.node.exists(&path) {
                 proposal.leave(split, path, Form::List);
             }
@@ -41,13 +41,13 @@ impl Measure for Interrupts {
     }
 }
 
-/// Which ones the kernel manages no file tells: it refuses to move them.
+/// Reports managed interrupts. No file lists them; the kernel refuses to move them.
 fn managed(split: &Split, proposal: &mut Proposal) {
     let of_devices = |object: &&Object| matches!(object, Object::File { path } if path.starts_with(IRQ));
     let kept = split.state.refused.iter().filter(of_devices).count();
     let heeded = split.read("/proc/cmdline").is_some_and(|line| line.contains(MANAGED));
     if kept > 0 && !heeded {
-        proposal.told(format!("{kept} of the interrupts are managed: the kernel alone places them, at boot"));
+        proposal.told(format!("{kept} of the interrupts are managed: only the kernel places them, at boot"));
         proposal.boot.push(format!("isolcpus={MANAGED},{}", split.application));
     }
 }

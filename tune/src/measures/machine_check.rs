@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The kernel does not poll the machine-check banks.
+//! Stops the polling of the machine-check banks.
 
 use super::{About, Measure};
 use crate::form::Form;
@@ -26,7 +26,7 @@ impl Measure for MachineCheck {
 
     fn propose(&self, split: &Split) -> Proposal {
         let mut proposal = Proposal::default();
-        // every file is the same variable; one that belongs to a CPU of the system stays when others go offline
+        // all files show one variable; the file of a system CPU stays when other CPUs go offline
         let names = split.list(BANKS);
         match names.iter().find(|name| name.starts_with("machinecheck")) {
             Some(first) => proposal.want_file(split, format!("{BANKS}/{first}/check_interval"), Form::Text, "0"),

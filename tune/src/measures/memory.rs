@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where memory nodes belong to one side alone, each side takes its memory from its own.
+//! If each NUMA node belongs to one side only, each side takes its memory from its own nodes.
 
 use super::{About, Measure, partition};
 use crate::claim::Claim;
@@ -17,7 +17,7 @@ impl Measure for Memory {
             name: "memory",
             does: "binds the application's memory to the nodes of its CPUs",
             stops: "page fault of a remote node, kernel threads kswapd and kcompactd of the application's nodes",
-            cost: "an allocation that its nodes cannot serve fails (out of memory), while others have free pages",
+            cost: "an allocation that its nodes cannot serve fails (out of memory), even if other nodes have free pages",
             applied: "cpuset.mems of the claim's cgroup; the system's side is bound by AllowedMemoryNodes=, which is only offered",
             kernels: "as partition, which it needs",
             source: "Gerofi et al., SC '21, sections 4.1.2 and 4.2",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The application's memory is the last to be reclaimed, up to so much of it: the split for nodes whose memory is one.
+//! Protects this much of the application's memory from reclaim: the split of memory for machines with one NUMA node.
 
 use super::partition;
 use super::{About, Measure, Number};
@@ -15,9 +15,9 @@ impl Measure for MemoryReserve {
     fn about(&self) -> &'static About {
         &About {
             name: "memory-reserve",
-            does: "keeps so much memory of the application's from being reclaimed while the system has any that could be",
+            does: "protects this much memory of the application from reclaim while the system has memory to reclaim",
             stops: "page fault after reclaim, kernel thread kswapd, function call interrupts of tlb",
-            cost: "daemons and file caches lose their memory first; nothing is set aside, and nobody is killed for it",
+            cost: "daemons and file caches lose their memory first; nothing is reserved, and nothing is killed for it",
             applied: "memory.low of the claim's cgroup; the memory controller for the cgroups below the root",
             kernels: "as partition, which it needs; cgroup v2 with the memory controller",
             source: "Gerofi et al., SC '21, section 4.2, on memory for system and application; \

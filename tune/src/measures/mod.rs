@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The countermeasures: one file each, one trait, one table.
 //!
-//! A countermeasure only proposes. How its objects are changed, checked and put back is the same for all: `apply.rs`,
-//! `verify.rs`, `undo.rs`. To add one: a file here, a row in [`ALL`].
+//! A countermeasure only proposes. The code that changes, checks and restores objects is the same for all: `apply.rs`,
+//! `verify.rs`, `undo.rs`. A new countermeasure needs a file here and a row in [`ALL`].
 
 mod bandwidth;
 mod block;
@@ -43,7 +43,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::split::{Proposal, Split};
 
-/// What others have to know of: the application's CPUs are nobody else's then.
+/// The name of the countermeasure that other code depends on: with it, only the application runs on its CPUs.
 pub const PARTITION: &str = "partition";
 
 pub trait Measure: Sync {
@@ -51,31 +51,31 @@ pub trait Measure: Sync {
     fn propose(&self, split: &Split) -> Proposal;
 }
 
-/// What a person decides by.
+/// The information for a person's decision.
 #[derive(Debug, Serialize)]
 pub struct About {
     pub name: &'static str,
     pub does: &'static str,
-    /// The thief that it stops, as `tacet noise trace` names him.
+    /// The thieves that it stops, as `tacet noise trace` names them.
     pub stops: &'static str,
     pub cost: &'static str,
-    /// How it is applied and undone: which objects.
+    /// The objects by which it is applied and undone.
     pub applied: &'static str,
-    /// What `verify` looks at, where that is more than the objects' values.
+    /// What `verify` checks, if that is more than the objects' values.
     pub checked: &'static str,
     pub kernels: &'static str,
     pub boot: &'static str,
     pub source: &'static str,
-    /// Whether it is applied unless it was named to be left out.
+    /// Is it applied unless the user leaves it out?
     pub usual: bool,
-    /// All of its changes or none: half of them would be worse than nothing.
+    /// Does it need all of its changes? Then a part of them would be worse than nothing.
     pub whole: bool,
-    /// The kernel keeps some of its objects to itself: a refusal is to be expected, and no failure.
+    /// Does the kernel always refuse some of its objects? Then a refusal is not a failure.
     pub refusable: bool,
     pub number: Option<Number>,
 }
 
-/// What a countermeasure's number is.
+/// The number that some countermeasures take.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Number {
     pub what: &'static str,
@@ -84,7 +84,7 @@ pub struct Number {
 }
 
 impl About {
-    /// What most have.
+    /// The values that most countermeasures have.
     pub const COMMON: About = About {
         name: "",
         does: "",
@@ -101,7 +101,7 @@ impl About {
         number: None,
     };
 
-    /// As it is written on the command line.
+    /// The word for the command line.
     pub fn written(&self) -> String {
         self.number.map_or(self.name.to_owned(), |number| format!("{} or {}={}", self.name, self.name, number.usual))
     }
@@ -109,12 +109,12 @@ impl About {
 
 /// In the order in which they are applied; they are undone in the reverse order.
 pub const ALL: &[&dyn Measure] = &[
-    // refused (EBUSY) once the CPUs are isolated
+    // refused (EBUSY) after the CPUs are isolated
     &deadline_server::DeadlineServer,
-    // a partition moves them too, and forgets where they were
+    // before the partition, which moves them too and does not restore them
     &rcu::Rcu,
     &kernel_threads::KernelThreads,
-    // a partition is not valid beside slices that have its CPUs
+    // before the partition, which is invalid while slices have its CPUs
     &slices::Slices,
     &partition::Partition,
     &memory::Memory,

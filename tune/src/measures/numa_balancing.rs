@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Pages are not unmapped to see who touches them.
+//! Keeps the kernel from unmapping pages to find out which CPU uses them.
 
 use super::{About, Measure};
 use crate::form::Form;

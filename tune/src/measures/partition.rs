@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The application's CPUs become an isolated cpuset partition: nothing else may run there.
+//! Makes the application's CPUs an isolated cpuset partition: nothing else may run there.
 
 use super::{About, Measure, PARTITION, workqueues};
 use crate::claim::{Claim, Owner};
@@ -65,7 +65,7 @@ impl Measure for Partition {
     }
 }
 
-/// Of a job within the node's partition nothing more is to be isolated.
+/// Does the claim have a cgroup of its own? A job within the node's partition does not.
 pub fn has_group(split: &Split, claim: &Claim) -> bool {
     let mut of_the_node = split.claims.iter().filter(|other| other.owner == Owner::Node);
     claim.owner == Owner::Node || !of_the_node.any(|other| claim.cpus.is_subset(&other.cpus))
@@ -84,13 +84,14 @@ pub fn group(owner: &Owner) -> String {
     format!("{BASE}/{}", owner.group())
 }
 
-/// Whether cgroups have this controller here.
+/// Does this node have this cgroup controller?
 pub fn controls(split: &Split, controller: &str) -> bool {
     split.read(CONTROLLERS).is_some_and(|all| all.split_whitespace().any(|one| one == controller))
 }
 
-/// For the cgroups below the root, all that any claim needs: one file has them all, so each countermeasure proposes the same.
-/// One that a job needed stays until nobody needs any, because what the file showed before is given back as a whole.
+/// Proposes the controllers that any claim needs for the cgroups below the root. One file has them all, so each
+/// countermeasure proposes the same value. A controller stays on until no claim needs any, because the file's old value
+/// is restored as a whole.
 pub fn want_controllers(split: &Split, proposal: &mut Proposal) {
     let object = Object::file(format!("{BASE}/cgroup.subtree_control"));
     let had = split.state.entry(&object).map(|entry| entry.wanted.clone()).unwrap_or_default();
@@ -110,7 +111,8 @@ pub fn with_groups<'a>(split: &Split<'a>, measure: &str, proposal: &mut Proposal
     let mut found = Vec::new();
     for claim in split.claims.iter().filter(|claim| has_group(split, claim)) {
         if !claim.measures.contains_key(PARTITION) {
-            proposal.told(format!("the CPUs of {} are no partition: it has no cgroup of ours", claim.owner));
+            proposal
+                .told(format!("the CPUs of {} are not a partition: the claim has no cgroup of its own", claim.owner));
         } else if let Some(number) = claim.measures.get(measure).copied().flatten() {
             found.push((*claim, number));
         }
@@ -118,7 +120,7 @@ pub fn with_groups<'a>(split: &Split<'a>, measure: &str, proposal: &mut Proposal
     found
 }
 
-/// The largest that anybody wants of this countermeasure; nothing if nobody wants it.
+/// The largest number that any claim wants for this countermeasure; None if no claim wants it.
 pub fn wanted_number(split: &Split, measure: &str) -> Option<u64> {
     split.all_claims.iter().filter_map(|claim| claim.measures.get(measure).copied().flatten()).max()
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Read-copy-update: its threads leave the application's CPUs, and nobody hurries it by interrupting all CPUs.
+//! Moves the threads of read-copy-update away from the application's CPUs, and turns off expedited grace periods, which
+//! interrupt all CPUs.
 
 use super::{About, Measure};
 use crate::form::Form;
@@ -18,7 +19,7 @@ impl Measure for Rcu {
             stops: "kernel threads rcu, function call interrupts of rcu_exp_handler",
             cost: "what waits for a grace period (new network devices, cgroups, tracing) waits some ms longer",
             applied: "affinity of rcu threads that may be bound; /sys/kernel/rcu_normal = 1",
-            checked: "the threads' affinity and the value; threads that were born since are new",
+            checked: "the threads' affinity and the value; threads created since are new",
             boot: "rcu_nocbs=LIST (implied by nohz_full=LIST) moves the callbacks themselves to such threads",
             source: "Documentation/admin-guide/kernel-per-CPU-kthreads.rst",
             ..About::COMMON

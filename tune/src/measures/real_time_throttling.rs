@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Real-time threads are not stopped for a twentieth of each second.
+//! Keeps the kernel from stopping real-time threads for a twentieth of each second.
 
 use super::{About, Measure};
 use crate::form::Form;

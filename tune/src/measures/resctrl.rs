@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `cache` and `bandwidth` share: one resctrl group with the application's CPUs, and the lines of both groups.
+//! The common part of `cache` and `bandwidth`: one resctrl group with the application's CPUs, and the lines of both
+//! groups.
 //!
-//! Both change the same two files, so each proposes the whole of them: a resource that nobody wants to be split keeps its
-//! line, and one that is not wanted any more gets it back while the other stays.
+//! Both change the same two files, so each proposes their whole content. A resource that no claim wants to split keeps
+//! its line; one that is no longer wanted gets its old line back while the other stays split.
 
 use super::partition::wanted_number;
 use crate::form::Form;
@@ -13,13 +14,13 @@ pub const CACHE: &str = "cache";
 pub const BANDWIDTH: &str = "bandwidth";
 
 const RESCTRL: &str = "/sys/fs/resctrl";
-/// Without a limit, where shares are percent. Processors that count in bytes show another number.
+/// The share without a limit, if shares are percent. Processors that count in bytes show another number.
 const ALL_OF_IT: u64 = 100;
 
-/// What a resource's line becomes for the system and for the application.
+/// The new line of a resource, for the system and for the application.
 type Halves = (String, String);
 
-/// The changes of whoever asks; `refused` is said where this processor cannot do that one's part.
+/// The changes for the countermeasure `asks`; `refused` is the remark if this processor cannot do its part.
 pub fn propose(split: &Split, asks: &str, refused: &str) -> Proposal {
     let mut proposal = Proposal::default();
     let Some(schemata) = split.read(&format!("{RESCTRL}/schemata")) else {
@@ -68,7 +69,7 @@ fn halves_of_cache(split: &Split, line: &str) -> Option<Halves> {
     Some((everywhere(line, &format!("{system:x}")), everywhere(line, &format!("{application:x}"))))
 }
 
-/// The application keeps all: what the system may not use is its own.
+/// Limits the system; the application keeps the whole bandwidth.
 fn halves_of_bandwidth(split: &Split, line: &str) -> Option<Halves> {
     let Some(share) = wanted_number(split, BANDWIDTH) else { return Some((line.to_owned(), line.to_owned())) };
     let number = |name: &str| split.read(&format!("{RESCTRL}/info/MB/{name}"))?.trim().parse::<u64>().ok();
@@ -77,12 +78,12 @@ fn halves_of_bandwidth(split: &Split, line: &str) -> Option<Halves> {
     percent.then(|| (everywhere(line, &possible(share, least, step).to_string()), line.to_owned()))
 }
 
-/// The share that the kernel would make of this one, which shows what it made.
+/// Rounds a share as the kernel does, because the file then shows the rounded value.
 fn possible(share: u64, least: u64, step: u64) -> u64 {
     share.max(least).next_multiple_of(step.max(1)).min(ALL_OF_IT)
 }
 
-/// The lowest ways for the system, the others for the application; `None` if one would have none.
+/// The lowest ways for the system, the others for the application; `None` if one side would have none.
 fn divide(mask: u64, ways: u64) -> Option<(u64, u64)> {
     let system = mask & (1u64.checked_shl(u32::try_from(ways).ok()?)?.checked_sub(1)?);
     let application = mask & !system;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Kernel samepage merging stops looking.
+//! Stops the scan of kernel samepage merging.
 
 use super::{About, Measure};
 use crate::form::Form;
@@ -11,7 +11,7 @@ impl Measure for SamePageMerging {
     fn about(&self) -> &'static About {
         &About {
             name: "same-page-merging",
-            does: "stops the search for equal pages; those that were merged stay merged",
+            does: "stops the search for equal pages; merged pages stay merged",
             stops: "kernel thread ksmd, page fault, function call interrupts of tlb",
             cost: "virtual machines that rely on it use more memory",
             applied: "/sys/kernel/mm/ksm/run = 0, if it is 1",
@@ -25,7 +25,7 @@ impl Measure for SamePageMerging {
         const RUN: &str = "/sys/kernel/mm/ksm/run";
         match split.read(RUN).as_deref().map(str::trim) {
             Some("1") => proposal.want_file(split, RUN, Form::Text, "0"),
-            // 2 separates merged pages, which ends by itself
+            // 2 means that the kernel separates merged pages, which ends by itself
             Some(_) => (),
             None => proposal.missing(RUN),
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Programs that look at every CPU again and again are found by name, and their units are frozen.
+//! Finds programs that periodically sample every CPU by their names, and freezes their units.
 
 use super::{About, Measure};
 use crate::form::Form;
@@ -10,7 +10,7 @@ pub struct Samplers;
 
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// As the kernel has them: 15 letters at most.
+/// Names as the kernel keeps them: at most 15 characters.
 const NAMES: &[&str] = &[
     "atop",
     "atopacctd",
@@ -53,7 +53,7 @@ impl Measure for Samplers {
             stops: "function call interrupts of perf and aperfmperf, NMI; interrupts steered back",
             cost: "monitoring has a gap as long as it is applied; a health check may miss its daemon",
             applied: "cgroup.freeze of the sampler's own service; one that shares its cgroup is only named",
-            checked: "cgroup.freeze; samplers that were started since are new",
+            checked: "cgroup.freeze; samplers started since are new",
             kernels: "5.2 or later, cgroup v2",
             source: "Gerofi et al., SC '21, section 4.2.1: a command that stops counter reads for a job; \
                      Documentation/admin-guide/cgroup-v2.rst, cgroup.freeze",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One hardware thread for each of the application's cores: the others are taken offline.
+//! Leaves one hardware thread online in each of the application's cores.
 
 use super::{About, Measure};
 use crate::cpus::Cpus;
@@ -14,9 +14,9 @@ impl Measure for Siblings {
         &About {
             name: "siblings",
             does: "takes all but the first hardware thread of each application core offline",
-            stops: "slower work beside a busy sibling (no thief is to be seen)",
+            stops: "slower work beside a busy sibling (no thief is visible)",
             cost: "programs that gain from simultaneous multithreading lose it; the scheduler's domains are built anew",
-            applied: "/sys/devices/system/cpu/cpuN/online = 0, last of all, when nothing is left on that CPU",
+            applied: "/sys/devices/system/cpu/cpuN/online = 0, as the last change, when nothing is left on that CPU",
             kernels: "where cores have several threads and CPUs can be taken offline",
             source: "Gioiosa et al., CLUSTER '10, on siblings of the POWER6; Documentation/core-api/cpu_hotplug.rst",
             usual: false,
@@ -26,7 +26,7 @@ impl Measure for Siblings {
 
     fn propose(&self, split: &Split) -> Proposal {
         let mut proposal = Proposal::default();
-        // one that is offline has no siblings to be seen any more
+        // an offline CPU does not show its siblings
         let taken = split.state.offline();
         let mut seen = Cpus::default();
         for cpu in split.application.iter() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Daemons and user sessions are bound to the system's CPUs by their cgroups: systemd's slices, or whatever groups
-//! there are.
+//! Binds daemons and user sessions to the system's CPUs by their cgroups: systemd's slices, or the groups of another
+//! manager.
 
 use super::{About, Measure, partition};
 use crate::form::Form;
@@ -19,7 +19,7 @@ impl Measure for Slices {
             name: "slices",
             does: "binds the cgroups of daemons, user sessions and machines to the system's CPUs",
             stops: "task",
-            cost: "a job manager that starts its jobs below system.slice loses the application's CPUs: then leave this out",
+            cost: "a job manager that starts its jobs below system.slice loses the application's CPUs: leave this out there",
             applied: "AllowedCPUs= of systemd's slices (systemctl set-property --runtime); without systemd cpuset.cpus of all \
                       cgroups below the root",
             checked: "systemd's property, or the file",
@@ -45,7 +45,7 @@ impl Measure for Slices {
             let group = format!("{BASE}/{name}");
             let ours = name == "tacet" || name.starts_with("tacet-job-");
             if !ours && split.node.exists(&format!("{group}/cgroup.procs")) {
-                // the file comes with the controller
+                // the file exists only with the controller
                 let object = Object::file(format!("{group}/cpuset.cpus"));
                 match split.original(&object) {
                     Ok(Some(_)) => proposal.want(split, object, Form::List, system.clone()),

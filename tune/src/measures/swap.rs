@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where there is swap, the kernel is asked not to use it.
+//! Asks the kernel not to use swap, if there is any.
 
 use super::{About, Measure};
 use crate::form::Form;
@@ -11,7 +11,7 @@ impl Measure for Swap {
     fn about(&self) -> &'static About {
         &About {
             name: "swap",
-            does: "lets the kernel swap only to avoid running out of memory; names what swap there is",
+            does: "lets the kernel swap only to avoid running out of memory; names the swap devices",
             stops: "page fault, kernel thread kswapd, function call interrupts of tlb",
             cost: "file pages are given up earlier instead",
             applied: "vm.swappiness = 0, where /proc/swaps names a device",

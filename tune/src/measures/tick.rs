@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The timer tick: only a boot parameter stops it, so it is offered; timers that may move, do.
+//! The timer tick: only a boot parameter stops it, so that is offered. Timers that may move are moved.
 
 use super::{About, Measure};
 use crate::form::Form;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Flushes of other CPUs' translations: nothing can be set, so it is told who sends them on this machine.
+//! TLB flushes across CPUs: no setting avoids them, so this only says how this machine sends them.
 
 use super::{About, Measure};
 use crate::split::{Proposal, Split};
@@ -36,13 +36,13 @@ impl Measure for Translation {
     }
 }
 
-/// Red Hat took the patch of the paper's reference 1 into RHEL 8.2; no file of a kernel tells whether it has the like.
+/// Red Hat took the patch of the paper's reference 1 into RHEL 8.2. No file shows whether another kernel has it.
 fn arm(split: &Split) -> String {
     let release = split.read("/proc/sys/kernel/osrelease").unwrap_or_default();
     let known = if release.contains(".el8") {
-        "this kernel is of RHEL 8, which has the fix since 8.2"
+        "this is a kernel of RHEL 8, which has the fix since 8.2"
     } else {
-        "whether this kernel has the like of RHEL 8.2's fix, no file tells"
+        "no file shows whether this kernel has RHEL 8.2's fix"
     };
     format!(
         "flushes are broadcast to all CPUs by one instruction here, about 200 ns each on A64FX; the fix spares \

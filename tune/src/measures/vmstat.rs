@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Each CPU's memory statistics are folded into the node's rarely.
+//! Rarely adds each CPU's memory statistics to the node's.
 
 use super::{About, Measure};
 use crate::form::Form;
@@ -11,7 +11,7 @@ impl Measure for Vmstat {
     fn about(&self) -> &'static About {
         &About {
             name: "vmstat",
-            does: "folds memory statistics of each CPU once an hour instead of once a second",
+            does: "collects the memory statistics of each CPU once an hour instead of once a second",
             stops: "kworker vmstat_, timer delayed_work_timer_fn",
             cost: "/proc/vmstat and /proc/meminfo may be off by what a CPU holds back (some MiB on a large node), \
                    for up to an hour after undo too: the kernel reads the interval when the last one is over",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The kernel's own watchdogs: the one that reads a performance counter, and the one that looks for soft lockups.
+//! The kernel's own watchdogs: one uses a performance counter to find hard lockups, the other finds soft lockups.
 
 use super::{About, Measure};
 use crate::form::Form;
@@ -27,7 +27,7 @@ impl Measure for Watchdogs {
     fn propose(&self, split: &Split) -> Proposal {
         let mut proposal = Proposal::default();
         proposal.want_file(split, COUNTER, Form::Text, "0");
-        // unlike others of its kind it shows and takes a list
+        // unlike other masks, this file has the form of a list
         proposal.leave(split, MASK, Form::List);
         proposal
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Workers of the kernel that are bound to no CPU leave the application's.
+//! Moves the kernel's unbound workers away from the application's CPUs.
 
 use super::{About, Measure, PARTITION};
 use crate::form::Form;
@@ -37,14 +37,15 @@ impl Measure for Workqueues {
     }
 }
 
-/// Whether the kernel keeps the workers from CPUs that are isolated.
+/// Does the kernel keep the workers away from isolated CPUs?
 fn moved_by_partitions(split: &Split) -> bool {
     split.read("/sys/devices/virtual/workqueue/cpumask_isolated").is_some()
 }
 
-/// For a partition, before it is made: the kernel then finds the mask as it would make it itself, and again when the
-/// partition goes. To change it, it makes threads, which fails in a process that is being killed, with a warning and
-/// without another attempt (`workqueue_unbound_exclude_cpumask`, Linux 6.12). The journal has the mask, whoever is killed.
+/// Sets the mask before a partition is created, to the value that the kernel itself would set, now and when the
+/// partition ends. If the kernel changes the mask, it creates threads. In a process that is being killed this fails
+/// with a warning, and the kernel does not try again (`workqueue_unbound_exclude_cpumask`, Linux 6.12). With this
+/// change the journal has the mask, so it is restored even then.
 pub fn before_a_partition(split: &Split, proposal: &mut Proposal) {
     if moved_by_partitions(split) {
         proposal.leave(&split.clone().joined_by("workqueues"), MASK, Form::Mask);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The workqueues that have a mask of their own, writeback first among them, leave the application's CPUs.
+//! Moves the workqueues that have a mask of their own, writeback above all, away from the application's CPUs.
 
 use super::{About, Measure};
 use crate::form::Form;
@@ -29,7 +29,7 @@ impl Measure for Writeback {
         }
         for name in split.list(QUEUES) {
             let path = format!("{QUEUES}/{name}/cpumask");
-            // those that are bound to CPUs have none
+            // workqueues bound to CPUs have no mask
             if split.node.exists(&path) {
                 proposal.leave(split, path, Form::Mask);
             }

@@ -8,7 +8,7 @@ use crate::ablate::laboratory::Source;
 use crate::ablate::{Row, Table};
 
 const HEAD: [&str; 7] = ["switched off", "longest noise", "", "noise rate", "", "effect", "thief"];
-/// Left are words, right are numbers.
+/// The columns of numbers, which are aligned right.
 const NUMBERS: std::ops::RangeInclusive<usize> = 1..=4;
 
 pub fn ablation(table: &Table) -> String {
@@ -62,13 +62,13 @@ fn thief(source: &Source) -> String {
 }
 
 fn notes(table: &Table) -> String {
-    let mut text = "\n'no effect seen': within what the node varies by itself with all of them in force\n".to_owned();
+    let mut text = "\n'no effect seen': within the node's own variation with all of them in force\n".to_owned();
     if let Some(why) = &table.untraced {
-        text += &format!("no thief is named: {why}\n");
+        text += &format!("no thieves are known: {why}\n");
     }
     if !table.nothing_to_switch_off.is_empty() {
         let names = table.nothing_to_switch_off.join(", ");
-        text += &format!("changed nothing here, or nothing that another does not change too: {names}\n");
+        text += &format!("changed nothing here, or only what another one changes too: {names}\n");
     }
     for (row, complaint) in table.rows.iter().filter_map(|row| Some((row, row.complaint.as_ref()?))) {
         text += &format!("{}: {complaint}\n", row.measure);

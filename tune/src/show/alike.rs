@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Many objects in one line: forty interrupts that go the same way are one sentence to a person.
+//! Similar objects in one line: forty interrupts with the same change are one line for a person.
 
 use crate::cpus::Cpus;
 use crate::object::Object;
 
-/// Objects that are alike, in the order in which the first of each kind came; `key` says what else must be equal.
+/// Groups similar objects, in the order of the first of each group; `key` is what else must be equal.
 pub fn lines<T>(items: &[T], object: impl Fn(&T) -> &Object, key: impl Fn(&T) -> String) -> Vec<(String, String)> {
     let mut groups: Vec<(String, String, Vec<&Object>)> = Vec::new();
     for item in items {
@@ -17,7 +17,7 @@ pub fn lines<T>(items: &[T], object: impl Fn(&T) -> &Object, key: impl Fn(&T) ->
     groups.into_iter().map(|(kind, key, members)| (name(&kind, &members), key)).collect()
 }
 
-/// A path with its numbers blotted out.
+/// A path with `#` in place of its numbers.
 fn kind(object: &Object) -> String {
     match object {
         Object::File { path } | Object::Directory { path } => blot(path),
@@ -70,7 +70,7 @@ fn named<'a>(head: &str, names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// `/proc/irq/{24-31}/smp_affinity_list`, where just one number differs.
+/// `/proc/irq/{24-31}/smp_affinity_list`, if exactly one number differs.
 fn numbered(members: &[&Object]) -> Option<String> {
     let split: Vec<Vec<String>> = members.iter().map(|object| runs(&object.to_string())).collect();
     let first = split.first()?;
@@ -83,7 +83,7 @@ fn numbered(members: &[&Object]) -> Option<String> {
     Some(first.iter().enumerate().map(text).collect())
 }
 
-/// Digits and other text in turn.
+/// Splits a text into runs of digits and of other characters.
 fn runs(text: &str) -> Vec<String> {
     let mut runs: Vec<String> = Vec::new();
     for c in text.chars() {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_line_for_those_that_go_the_same_way() {
+    fn one_line_for_objects_with_the_same_change() {
         let irq = |n| Object::file(format!("/proc/irq/{n}/smp_affinity_list"));
         let thread = |n: u32| Object::Affinity { thread: n, started: 1, name: format!("t{n}") };
         let objects =

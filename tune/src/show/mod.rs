@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a person reads.
+//! The output for people.
 
 mod ablation;
 mod alike;
@@ -17,7 +17,7 @@ pub fn count(number: usize, one: &str) -> String {
     format!("{number} {one}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Columns without lines.
+/// A table without rules.
 fn table(indent: usize, rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
@@ -29,7 +29,7 @@ fn table(indent: usize, rows: impl IntoIterator<Item = Vec<String>>) -> String {
     table.lines().map(|line| format!("{indent}{}\n", line.trim_end())).collect()
 }
 
-/// All that a countermeasure tells of itself.
+/// The full description of a countermeasure.
 pub fn about(about: &crate::measures::About) -> String {
     let usual = if about.usual { "yes" } else { "no: ask for it by --with" };
     let number = about.number.map(|n| format!("{}; {} unless given, up to {}", n.what, n.usual, n.largest));
@@ -42,9 +42,9 @@ pub fn about(about: &crate::measures::About) -> String {
         (
             "undone",
             if about.whole {
-                "what was there is written back, or removed; all or nothing"
+                "the old value is written back, or the object removed; all or nothing"
             } else {
-                "what was there is written back"
+                "the old value is written back"
             },
         ),
         ("kernels", about.kernels),
@@ -58,7 +58,7 @@ pub fn about(about: &crate::measures::About) -> String {
     format!("{}\n{}", about.name, wide.collect::<String>())
 }
 
-/// All countermeasures, a line each.
+/// All countermeasures, one line each.
 pub fn list() -> String {
     let row = |measure: &&dyn crate::measures::Measure| {
         let about = measure.about();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What was done, what is in force, what is applied.
+//! The output of apply and undo, of verify, and of status.
 
 use super::{alike, count, table};
 use crate::apply::{Done, Event};
@@ -27,7 +27,7 @@ pub fn verdict(verdict: &Verdict) -> String {
     text += &events("NEW: to be changed, but not there when it was applied", &verdict.new);
     text += &events("the kernel did not let it change when it was applied", &verdict.refused);
     if !verdict.holds() {
-        text += "`tacet tune apply` (or job begin) with the same words puts it right\n";
+        text += "`tacet tune apply` (or `job begin`) with the same arguments repairs it\n";
     }
     text
 }
@@ -71,7 +71,7 @@ pub fn status(state: &State, this_boot: bool) -> String {
     let counts: Vec<String> = counts.iter().map(|(name, number)| format!("{name} {number}")).collect();
     text += &format!("{}: {}\n", count(state.entries.len(), "change"), counts.join(", "));
     if !this_boot {
-        text += "all of an earlier boot: none of it is in force\n";
+        text += "all from an earlier boot: none of it is in force\n";
     }
     text
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A plan as a diff of the node, to be read in a minute.
+//! A plan as a diff of the node, short enough to read in a minute.
 
 use super::{alike, count, table};
 use crate::plan::{Part, Plan, Step};
 use crate::split::{Change, Note};
 
-/// `all`: each object on a line of its own.
+/// With `all`, each object has its own line.
 pub fn plan(plan: &Plan, all: bool) -> String {
     let mut text =
         format!("{} for the application, {} for the system\n", plan.application.named(), plan.system.named());
@@ -49,7 +49,7 @@ fn diff(part: &Part, all: bool) -> String {
     table(4, lines.into_iter().map(|(object, values)| vec![object, values]))
 }
 
-/// What no change can show.
+/// Remarks that are not changes.
 fn remarks(plan: &Plan) -> String {
     let mut text = String::new();
     for part in &plan.parts {
@@ -64,7 +64,7 @@ fn remarks(plan: &Plan) -> String {
     if text.is_empty() { text } else { format!("\nto know:\n{text}") }
 }
 
-/// What a person may ask for, and whom he would stop by it.
+/// Countermeasures that a person may add, and what they would stop.
 fn left_out(plan: &Plan, all: bool) -> String {
     let mut text = String::new();
     for part in &plan.left_out {
@@ -82,6 +82,6 @@ fn left_out(plan: &Plan, all: bool) -> String {
         return text;
     }
     format!(
-        "\nleft out, for not every site wants them; `tacet tune list NAME` tells all of one, `--with NAME` adds it:\n{text}"
+        "\nleft out, because not every site wants them; `tacet tune list NAME` describes one, `--with NAME` adds it:\n{text}"
     )
 }

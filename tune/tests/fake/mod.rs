@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A node that is a directory: it answers as the kernel and systemd do, and it can stop after any step, as after kill -9.
+//! A directory in place of a node: it answers as the kernel and systemd do, and can stop after any step, as after kill
+//! -9.
 //!
-//! What it models are the places where what is written is not what is shown, where one file changes another, and where
-//! the kernel refuses.
+//! It models files that do not show what was written, files that change other files, and refusals of the kernel.
 #![allow(dead_code, reason = "each test uses a part")]
 
 mod tree;
@@ -20,9 +20,9 @@ use tacet_tune::node::{Linux, Lock, Node};
 pub struct Fake {
     linux: Linux,
     directory: tempfile::TempDir,
-    /// How many more changes happen; without one, no end.
+    /// How many more changes take effect; None: all.
     left: Cell<Option<u32>>,
-    /// What threads were bound to.
+    /// The CPUs to which threads were bound.
     bound: RefCell<BTreeMap<u32, Cpus>>,
 }
 
@@ -43,13 +43,13 @@ fn errno(number: i32) -> io::Error {
 impl Fake {
     /// Eight CPUs, two threads a core, two memory nodes; Linux 7.3 with systemd.
     pub fn node() -> Fake {
-        // thousands of small files that are made and removed: in memory where that is possible
+        // the test creates and removes thousands of small files: in memory if possible
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         tree::grow(directory.path());
         Fake { linux: Linux::at(directory.path()), directory, left: Cell::new(None), bound: RefCell::default() }
     }
 
-    /// All changes from the given one on do not happen.
+    /// After this many steps, no further change takes effect.
     pub fn stop_after(&self, steps: u32) {
         self.left.set(Some(steps));
     }
@@ -66,7 +66,7 @@ impl Fake {
         self.directory.path()
     }
 
-    /// Somebody else's hand: no step of ours.
+    /// A change by somebody else; it does not count as a step.
     pub fn set(&self, path: &str, text: &str) {
         let path = self.linux.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -77,7 +77,7 @@ impl Fake {
         self.linux.read(path).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// Every file and directory but the journal's.
+    /// All files and directories except the journal's.
     pub fn snapshot(&self) -> Snapshot {
         let mut found = BTreeMap::new();
         collect(self.root(), self.root(), &mut found);
@@ -85,7 +85,7 @@ impl Fake {
         found
     }
 
-    /// The first difference from what another node was.
+    /// The first difference from another node's snapshot.
     pub fn differs(&self, theirs: &Snapshot) -> Option<String> {
         let ours = self.snapshot();
         let path = ours.keys().chain(theirs.keys()).find(|path| ours.get(*path) != theirs.get(*path))?;
@@ -119,8 +119,9 @@ impl Fake {
         groups.iter().filter_map(of).fold(Cpus::default(), |all, cpus| all.union(&cpus))
     }
 
-    /// From 6.7 the mask of unbound workers becomes what was asked for without isolated CPUs when these change. Who is
-    /// killed in the step that changes it leaves it as it is: the kernel could not make a thread for it.
+    /// Since 6.7, when the isolated CPUs change, the kernel sets the mask of unbound workers to the requested mask
+    /// without isolated CPUs. If the process is killed in this step, the mask stays as it is, because the kernel cannot
+    /// create a thread for it.
     fn show_workers(&self) {
         if self.has_stopped() {
             return;
@@ -129,7 +130,7 @@ impl Fake {
         self.set("/sys/devices/virtual/workqueue/cpumask", &mask(&asked.without(&self.isolated())));
     }
 
-    /// Threads have what they were bound to without isolated CPUs, or all of it if nothing else is left.
+    /// Threads may run on the CPUs they were bound to without isolated CPUs; on all of those if no other is left.
     fn show_affinities(&self) {
         for (thread, wanted) in self.bound.borrow().iter() {
             let allowed = wanted.without(&self.isolated());
@@ -140,7 +141,7 @@ impl Fake {
         }
     }
 
-    /// A CPU that is offline is nobody's sibling.
+    /// An offline CPU is not listed as a sibling.
     fn show_topology(&self) {
         let on = |cpu: &u32| self.get(&format!("/sys/devices/system/cpu/cpu{cpu}/online")) == "1\n";
         let online: Cpus = (0..8).filter(on).collect();
@@ -163,7 +164,7 @@ impl Fake {
             "smp_affinity_list" | "watchdog_cpumask" | "cpuset.cpus" | "cpuset.mems" | "cpus_list" => list(),
             "cpumask" | "default_smp_affinity" | "rps_cpus" => Ok(mask(&Cpus::from_mask(text).ok_or(errno(EINVAL))?)),
             "scaling_governor" if !["performance", "powersave"].contains(&text) => Err(errno(EINVAL)),
-            // as Linux 6.1 has it
+            // as on Linux 6.1
             "cpuset.cpus.partition" if text != "member" && self.get(path).contains("invalid") => Ok(self.get(path)),
             "cpuset.cpus.partition" => match text {
                 "isolated" if self.get(&path.replace(".partition", "")).trim().is_empty() => {
@@ -192,7 +193,7 @@ impl Fake {
                 now.push(name);
             }
         }
-        // the kernel has an order of its own
+        // the kernel shows its own order
         now.sort_unstable();
         self.set(PATH, &format!("{}\n", now.join(" ")));
         for group in self
@@ -206,7 +207,7 @@ impl Fake {
         Ok(())
     }
 
-    /// A cgroup has the files of those controllers that are on above it.
+    /// A cgroup has the files of the controllers that its parent enables.
     fn controlled(&self, group: &str) {
         let on = self.get("/sys/fs/cgroup/cgroup.subtree_control");
         for (name, text) in [
@@ -243,7 +244,7 @@ pub fn mask(cpus: &Cpus) -> String {
     format!("{:0>8}\n", cpus.mask())
 }
 
-/// The lines of a schemata file, with those of the same resource replaced, filled up as kernels do.
+/// The lines of a schemata file, with those of the same resource replaced, padded as kernels do.
 fn merged(now: &str, written: &str) -> String {
     let key = |line: &str| line.trim().split(':').next().unwrap_or_default().to_owned();
     let filled = |line: &str| {
@@ -292,7 +293,7 @@ impl Node for Fake {
         }
         let shown = self.kernel_takes(path, text)?;
         if path == "/sys/devices/virtual/workqueue/cpumask" {
-            // whoever writes it means it, isolated CPUs or not
+            // an explicit write sets the mask, isolated CPUs or not
             if !self.has_stopped() {
                 self.set("/fake/workqueue_requested", &shown);
                 self.linux.write(path, &shown)?;
@@ -387,7 +388,7 @@ impl Node for Fake {
         }
     }
 
-    // written without waiting for a disk, which no kill of a process needs
+    // no wait for the disk: a kill of the process does not lose written data
 
     fn append(&self, path: &str, text: &str) -> io::Result<()> {
         let whole = self.linux.read(path)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The files of a fake node before anybody touched it.
+//! The files of a fake node before any change.
 
 use std::fs;
 use std::path::Path;
@@ -73,7 +73,7 @@ const FILES: &[(&str, &str)] = &[
     ("fake/systemd/user.slice", "\n"),
 ];
 
-/// A thread that the kernel binds anew when CPUs go or come.
+/// A thread whose affinity the kernel resets when CPUs go offline or online.
 pub const BOUND_ANEW: u32 = 7;
 
 /// Number, name, flags as the kernel has them, start time.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Translates the border's structures into facts.
 //!
-//! Called by `device.rs` and `log.rs`. A number that the border does not define becomes `Unknown`. Text loses its control
-//! characters, so that it cannot move a terminal's cursor.
+//! Called by `device.rs` and `log.rs`. A number that the border does not define becomes `Unknown`. Text loses its
+//! control characters, so that it cannot move a terminal's cursor.
 
 use tacet_abi as abi;
 

@@ -69,8 +69,8 @@ pub struct RunArgs {
     /// Fault in the program's memory when it is touched, not ahead
     #[arg(long)]
     pub no_populate: bool,
-    /// Where the program's anonymous memory comes from: `own` (the partition), `linux`, or `all` (the partition, also for
-    /// .data and .bss if the program is position-independent) [default: own]
+    /// Where the program's anonymous memory comes from: `own` (the partition), `linux`, or `all` (the partition, also
+    /// for .data and .bss if the program is position-independent) [default: own]
     #[arg(long, value_name = "WHOSE")]
     pub memory: Option<Memory>,
     /// Bind each thread to one CPU: `compact` (neighbours first), `scatter` (cores first, their second hardware threads

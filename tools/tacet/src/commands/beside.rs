@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `tacet noise`, `tacet tune` and `tacet sched`: separate programs, installed beside this one. The program that measures
-//! noise must not link the code that it measures, and all three work on a plain Linux without the rest of Tacet.
+//! `tacet noise`, `tacet tune` and `tacet sched`: separate programs, installed beside this one. The program that
+//! measures noise must not link the code that it measures, and all three work on a plain Linux without the rest of
+//! Tacet.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;

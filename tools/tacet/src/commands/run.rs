@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `tacet run`: replace this process by a program on the partition.
 //!
-//! Nothing of the command is left when the program runs: no parent process, no descriptor, no environment variable. With
-//! a profile a parent stays, and writes the profile after the program has ended.
+//! Nothing of the command is left when the program runs: no parent process, no descriptor, no environment variable.
+//! With a profile a parent stays, and writes the profile after the program has ended.
 
 use tacet_ctl::seats::{self, Bind, Seat};
 use tacet_ctl::{Attended, CpuSet, Device, Error, HostOptions, PartitionState, Rank, Result, Status, attend, execute};

@@ -45,8 +45,8 @@ impl Processes {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Runs a command to its end, or kills it when the user asks to stop. Its output goes to files, not pipes: a process
-    /// that it leaves behind cannot keep us waiting for the end of a pipe.
+    /// Runs a command to its end, or kills it when the user asks to stop. Its output goes to files, not pipes: a
+    /// process that it leaves behind cannot keep us waiting for the end of a pipe.
     pub fn run(&self, words: &[OsString]) -> Result<Ended> {
         self.wait(words, || self.stopped())
     }
@@ -68,8 +68,8 @@ impl Processes {
         command.stdout(said.try_clone().map_err(failed)?).stderr(complained.try_clone().map_err(failed)?);
         let begin = Instant::now();
         let mut child = command.spawn().map_err(failed)?;
-        // The main thread sees the end with WNOWAIT and reaps the child only after the killer thread has ended: until then
-        // the child's number cannot belong to another process.
+        // The main thread sees the end with WNOWAIT and reaps the child only after the killer thread has ended: until
+        // then the child's number cannot belong to another process.
         let done = AtomicBool::new(false);
         let id = Pid::from_raw(child.id().cast_signed());
         std::thread::scope(|scope| {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The turns. In each turn, every rung is entered, the program runs once, and the rung is left. Every other turn has the
-//! reverse order, so that a host that slowly changes speed does not look like a difference between rungs. The first turn
-//! also measures the noise of each rung.
+//! The turns. In each turn, every rung is entered, the program runs once, and the rung is left. Every other turn has
+//! the reverse order, so that a host that slowly changes speed does not look like a difference between rungs. The first
+//! turn also measures the noise of each rung.
 //!
 //! A rung that cannot be entered on this node is left out, with the reason. This code must never return while a rung is
 //! in force.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The verdict: it claims no more than the times show.
 //!
-//! Pure. A rung pays over another only if each of its runs was faster than each run of the other. By chance this happens
-//! once in `(2n)! / (n! n!)` comparisons: 1 in 70 for four runs each, 1 in 252 for five. Fewer than four runs give no
-//! verdict.
+//! Pure. A rung pays over another only if each of its runs was faster than each run of the other. By chance this
+//! happens once in `(2n)! / (n! n!)` comparisons: 1 in 70 for four runs each, 1 in 252 for five. Fewer than four runs
+//! give no verdict.
 
 use serde::Serialize;
 
