@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Noise on purpose: threads that take CPUs away for a while, again and again.
+//! Deliberate noise: threads that repeatedly occupy CPUs for a short time.
 //!
-//! Nothing of the machine is changed but that threads of this process run on it: when the process ends, however it ends,
-//! the noise ends.
+//! Changes no setting of the machine, only runs threads of this process: when the process ends in any way, the noise ends.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,15 +13,15 @@ use serde::Serialize;
 use crate::Result;
 use crate::measure::{be_realtime, machine};
 
-/// How lengths vary about their mean. Intervals do not vary: what varies is the effect, not the plan.
+/// How lengths vary around their mean. Intervals do not vary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
-    /// All of one length
+    /// All have the same length
     Fixed,
-    /// From nothing to twice the mean
+    /// Lengths from 0 to twice the mean
     Uniform,
-    /// Many short ones, few long ones
+    /// Many short lengths, few long ones
     Exponential,
 }
 
@@ -37,16 +36,16 @@ pub struct Injection {
     pub seed: u64,
 }
 
-/// What one CPU was given.
+/// The noise that was added to one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Injected {
     pub cpu: u32,
     pub count: u64,
-    /// That began when the one before it had only just ended.
+    /// Noises that began late because the one before had not ended in time.
     pub late: u64,
-    /// The sum of the lengths that were asked for.
+    /// The sum of the requested lengths.
     pub asked_ns: f64,
-    /// From the beginning of each to its end: longer where others ran meanwhile.
+    /// The sum of the times from begin to end: longer than requested if other programs ran too.
     pub took_ns: u64,
     pub longest_ns: u64,
 }
@@ -55,7 +54,7 @@ impl Injection {
     /// Returns when the last noise has ended.
     pub fn run(&self) -> Result<Vec<Injected>> {
         if self.length_ns > self.interval_ns {
-            return Err("--length: longer than --interval: that is no noise but a program".into());
+            return Err("--noise: the length is longer than the interval".into());
         }
         let begin = Instant::now() + Duration::from_millis(20);
         thread::scope(|scope| {
@@ -94,7 +93,7 @@ impl Injection {
         Ok(injected)
     }
 
-    /// How many noises each CPU is given.
+    /// The number of noises on each CPU.
     fn count(&self) -> u64 {
         ((self.duration_ns / self.interval_ns) as u64).max(1)
     }
@@ -110,7 +109,7 @@ impl Injection {
     }
 }
 
-/// Computes for at least so long; how long it took, in nanoseconds.
+/// Computes for at least this long. Returns the time that it took in nanoseconds.
 fn spin(length: Duration) -> u64 {
     let begin = Instant::now();
     while begin.elapsed() < length {
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_as_asked_for_and_not_shorter() {
+    fn count_and_lengths_are_as_requested() {
         let plan = injection(Distribution::Fixed);
         let injected = plan.run().expect("noise");
         assert_eq!(injected.iter().map(|one| one.cpu).collect::<Vec<_>>(), plan.cpus);
@@ -162,9 +161,9 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn impossible_injections_are_refused() {
         let plan = Injection { length_ns: 2e6, ..injection(Distribution::Fixed) };
-        assert!(plan.run().is_err_and(|error| error.to_string().starts_with("--length")));
+        assert!(plan.run().is_err_and(|error| error.to_string().starts_with("--noise")));
         let absent = Injection { cpus: vec![1023], ..injection(Distribution::Fixed) };
         assert!(absent.run().is_err_and(|error| error.to_string().contains("1023")));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The flags and their help; nothing here does anything.
+//! The flags and their help texts; no code that uses them.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::predict::simulate::Synchronisation;
 use crate::record::{Kernel, Method};
 use crate::units::{Nanoseconds, Recurring};
 
-/// Measures operating-system noise, says what it costs at scale, and gates on it.
+/// Measures operating-system noise, predicts its cost at scale, and checks it against limits.
 ///
 /// Only `trace` needs root. The output is for people; --json is for programs.
 #[derive(Debug, Parser)]
@@ -45,22 +45,22 @@ pub enum Command {
     },
 }
 
-/// Measure noise on CPUs of this machine and keep a record.
+/// Measure noise on CPUs of this machine and write a record.
 #[derive(Debug, Args)]
 pub struct Measure {
-    /// How noise shows itself
+    /// How to measure
     #[arg(long, value_enum, default_value_t = Method::Fwq)]
     pub method: Method,
-    /// What the measuring loop works on
+    /// The work of the measuring loop
     #[arg(long, value_enum, default_value_t = Kernel::Register)]
     pub kernel: Kernel,
     /// The CPUs to measure, all at once: 0-3,8 [default: all that this process may use]
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
     pub cpus: Option<CpuList>,
-    /// The quantum (fwq), the interval (ftq) or the least detour (selfish) [default: 6.5ms, 1ms, 1us]
+    /// The quantum (fwq), the interval (ftq) or the shortest detour (selfish) [default: 6.5ms, 1ms, 1us]
     #[arg(long, value_name = "TIME")]
     pub quantum: Option<Nanoseconds>,
-    /// Units of work in a quantum (fwq), instead of as many as the quantum takes
+    /// Units of work in a quantum (fwq), instead of a length
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub units: Option<u64>,
     /// How long to measure
@@ -72,13 +72,13 @@ pub struct Measure {
     /// Measure with this real-time priority (SCHED_FIFO), 1 to 99
     #[arg(long, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99))]
     pub realtime: Option<u8>,
-    /// Measure although the processor does not say that its time source is invariant, as many virtual machines do not
+    /// Measure even if the processor does not report an invariant time source; many virtual machines do not
     #[arg(long)]
     pub trust_clock: bool,
-    /// What to call the record in tables and pictures [default: the host's name]
+    /// Name of the record in tables and pictures [default: the host's name]
     #[arg(long)]
     pub label: Option<String>,
-    /// Where to write it
+    /// File for the record
     #[arg(long, short, value_name = "FILE", default_value = "noise.parquet")]
     pub output: PathBuf,
     /// Print facts as JSON
@@ -86,26 +86,26 @@ pub struct Measure {
     pub json: bool,
 }
 
-/// Measure, and name what took the time: what the kernel ran meanwhile, and what stops it. Needs root.
-/// Ctrl-C ends it early and keeps what was found (fwq).
+/// Measure, and name the sources of the noise and how to stop them. Needs root.
+/// Ctrl-C ends the measurement early and keeps its results (fwq).
 #[derive(Debug, Args)]
 pub struct Trace {
     #[command(flatten)]
     pub measure: Measure,
-    /// End at the first noise this long, and tell what happened around it (fwq)
+    /// End at the first noise this long, and show the events around it (fwq)
     #[arg(long, value_name = "TIME")]
     pub until: Option<Nanoseconds>,
-    /// The least noise that is a detour, to be explained
+    /// The shortest noise that counts as a detour and is explained
     #[arg(long, value_name = "TIME", default_value = "1us")]
     pub threshold: Nanoseconds,
 }
 
-/// Statistics of a record: noise length, rate, tail, groups, and of fixed time the spectrum.
+/// Show the statistics of records: noise length, rate, tail, groups; for fixed time also the spectrum.
 #[derive(Debug, Args)]
 pub struct Analyse {
     #[arg(required = true, value_name = "RECORD")]
     pub records: Vec<PathBuf>,
-    /// The least noise that is a detour
+    /// The shortest noise that counts as a detour
     #[arg(long, value_name = "TIME", default_value = "1us")]
     pub threshold: Nanoseconds,
     /// Print facts as JSON
@@ -113,7 +113,7 @@ pub struct Analyse {
     pub json: bool,
 }
 
-/// Compare records with the first one, without an assumption about how noise is distributed.
+/// Compare records with the first one, by tests that assume nothing about the distribution of noise.
 #[derive(Debug, Args)]
 pub struct Compare {
     #[arg(required = true, num_args = 2.., value_name = "RECORD")]
@@ -123,10 +123,10 @@ pub struct Compare {
     pub json: bool,
 }
 
-/// Predict what noise costs a bulk-synchronous program (Eq. 1 of Gerofi et al., SC '21).
+/// Predict how much noise slows down a bulk-synchronous program (Eq. 1 of Gerofi et al., SC '21).
 #[derive(Debug, Args)]
 pub struct Predict {
-    /// Threads that synchronise
+    /// Number of threads that synchronise
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub threads: u64,
     /// The program's own time between two synchronisations
@@ -135,25 +135,25 @@ pub struct Predict {
     /// Noise on each thread: LENGTH@INTERVAL, for example 1ms@500s; may be given several times
     #[arg(long, value_name = "NOISE", required_unless_present = "record")]
     pub noise: Vec<Recurring>,
-    /// Take the noise groups of this record
+    /// Use the noise groups of this record
     #[arg(long, value_name = "RECORD", conflicts_with = "noise")]
     pub record: Option<PathBuf>,
-    /// The least noise of the record that counts
+    /// The shortest noise of the record that counts
     #[arg(long, value_name = "TIME", default_value = "1us")]
     pub threshold: Nanoseconds,
-    /// Simulate a program that computes for so long on each thread: with a record, every noise that it holds
+    /// Also simulate a program that computes this long on each thread; with a record, uses every noise in it
     #[arg(long, value_name = "TIME")]
     pub simulate: Option<Nanoseconds>,
     /// How the simulated threads wait for each other
     #[arg(long, value_enum, default_value_t = Synchronisation::Barrier, requires = "simulate")]
     pub synchronise: Synchronisation,
-    /// One step of a simulated allreduce
+    /// Latency of one step of a simulated allreduce
     #[arg(long, value_name = "TIME", default_value = "1us", requires = "simulate")]
     pub latency: Nanoseconds,
-    /// Simulated noise comes to all threads at once
+    /// Simulate noise that hits all threads at the same time
     #[arg(long, requires = "simulate")]
     pub co_scheduled: bool,
-    /// Of the simulation: the same seed, the same result
+    /// Seed of the simulation: the same seed gives the same result
     #[arg(long, default_value_t = 1, requires = "simulate")]
     pub seed: u64,
     /// Print facts as JSON
@@ -161,25 +161,25 @@ pub struct Predict {
     pub json: bool,
 }
 
-/// Picture records: one HTML page that works offline, and the figures as files.
+/// Draw records: one HTML page that works offline, and the figures as files.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Up to seven, side by side
+    /// Up to seven records, shown side by side
     #[arg(required = true, value_name = "RECORD")]
     pub records: Vec<PathBuf>,
-    /// Where to write the page
+    /// File for the page
     #[arg(long, short, value_name = "FILE", default_value = "noise.html")]
     pub output: PathBuf,
-    /// Write each figure as a file into this folder too
+    /// Also write each figure as a file into this folder
     #[arg(long, value_name = "FOLDER")]
     pub figures: Option<PathBuf>,
-    /// What files
+    /// Format of these files
     #[arg(long, value_enum, default_value_t = Format::Both, requires = "figures")]
     pub format: Format,
-    /// Of the predicted program: its own time between two synchronisations
+    /// The predicted program's own time between two synchronisations
     #[arg(long, value_name = "TIME", default_value = "250us")]
     pub interval: Nanoseconds,
-    /// The least noise that is a detour
+    /// The shortest noise that counts as a detour
     #[arg(long, value_name = "TIME", default_value = "1us")]
     pub threshold: Nanoseconds,
     /// Print facts as JSON
@@ -187,7 +187,7 @@ pub struct Report {
     pub json: bool,
 }
 
-/// Of a figure's file.
+/// The format of a figure's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     Svg,
@@ -195,7 +195,7 @@ pub enum Format {
     Both,
 }
 
-/// Judge this machine, or a record, by limits: exit status 0 if it keeps them, 1 if not, 2 if that cannot be said.
+/// Check this machine, or a record, against limits: exit status 0 if it is within them, 1 if not, 2 on an error.
 #[derive(Debug, Args)]
 pub struct Check {
     /// The longest noise that is accepted
@@ -204,7 +204,7 @@ pub struct Check {
     /// The highest noise rate that is accepted, for example 1e-5
     #[arg(long, value_name = "RATE")]
     pub rate: Option<f64>,
-    /// Judge this record instead of measuring
+    /// Check this record instead of measuring
     #[arg(long, value_name = "FILE", conflicts_with_all = ["cpus", "duration"])]
     pub record: Option<PathBuf>,
     /// The CPUs to measure [default: all that this process may use]
@@ -213,7 +213,7 @@ pub struct Check {
     /// How long to measure
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub duration: Nanoseconds,
-    /// Measure although the processor does not say that its time source is invariant
+    /// Measure even if the processor does not report an invariant time source
     #[arg(long)]
     pub trust_clock: bool,
     /// Print facts as JSON
@@ -221,25 +221,25 @@ pub struct Check {
     pub json: bool,
 }
 
-/// Add noise to CPUs of this machine, to see how a program bears it; it ends by itself.
+/// Add noise to CPUs of this machine for a limited time, to find out how sensitive a program is to noise.
 #[derive(Debug, Args)]
 pub struct Inject {
     /// LENGTH@INTERVAL on each CPU, for example 100us@10ms
     #[arg(long, value_name = "NOISE")]
     pub noise: Recurring,
-    /// How lengths vary about their mean
+    /// How lengths vary around their mean
     #[arg(long, value_enum, default_value_t = Distribution::Fixed)]
     pub distribution: Distribution,
     /// The CPUs [default: all that this process may use]
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
     pub cpus: Option<CpuList>,
-    /// How long
+    /// How long to add noise
     #[arg(long, value_name = "TIME", default_value = "10s")]
     pub duration: Nanoseconds,
-    /// Go first: real-time priority (SCHED_FIFO), 1 to 99; without it the scheduler shares the CPU
+    /// Run with this real-time priority (SCHED_FIFO), 1 to 99; without it the scheduler shares the CPU
     #[arg(long, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99))]
     pub realtime: Option<u8>,
-    /// Of the lengths that vary
+    /// Seed of the varying lengths
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Print facts as JSON
@@ -247,18 +247,18 @@ pub struct Inject {
     pub json: bool,
 }
 
-/// Make one record of runs of the MPI program (tacet-mpi-fwq), one or several that did the same.
+/// Combine runs of the MPI program (tacet-mpi-fwq) into one record. All runs must have done the same work.
 ///
-/// Samples are those of the worst nodes; the noise of all cores is in the record as a histogram, and in a second file
-/// beside it (.ranks.parquet) each rank has a row.
+/// The record has the samples of the worst nodes, and the noise of all cores as a histogram. A second file beside it
+/// (.ranks.parquet) has a row for each rank.
 #[derive(Debug, Args)]
 pub struct Collect {
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
-    /// What to call the record in tables and pictures [default: as the first run]
+    /// Name of the record in tables and pictures [default: as the first run]
     #[arg(long)]
     pub label: Option<String>,
-    /// Where to write it
+    /// File for the record
     #[arg(long, short, value_name = "FILE", default_value = "noise.parquet")]
     pub output: PathBuf,
     /// Print facts as JSON
@@ -266,11 +266,11 @@ pub struct Collect {
     pub json: bool,
 }
 
-/// Count, in an emulated node, the instructions on a CPU that are not the program's: exact on the busiest host.
+/// Count, in an emulated node, the instructions on a CPU that are not the program's; exact even on a busy host.
 ///
-/// A node is booted by `tacet node run` with a counting plugin in its emulator. One CPU executes quanta of the same
-/// instructions while the others carry a load; what else that CPU executes is booked to the kernel, by function and by
-/// the way into it, or to other programs, by name. Instructions, never time.
+/// `tacet node run` boots a node with a counting plugin in its emulator. One CPU executes quanta of the same
+/// instructions while the others run a load. All other instructions of that CPU are attributed to the kernel, by
+/// function and by entry, or to other programs, by name. The results are numbers of instructions, not times.
 #[derive(Debug, Args)]
 pub struct Exact {
     /// Show this record instead of measuring
@@ -279,34 +279,34 @@ pub struct Exact {
     /// The node's kernel: 6.1, 6.12 or 7
     #[arg(long, value_name = "VERSION", default_value = "6.12")]
     pub kernel: String,
-    /// Words for its command line, for example 'nohz_full=3 isolcpus=3 rcu_nocbs=3'
+    /// Words for the kernel's command line, for example 'nohz_full=3 isolcpus=3 rcu_nocbs=3'
     #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
     pub boot_arguments: String,
-    /// The node's CPUs
+    /// Number of the node's CPUs
     #[arg(long, value_name = "COUNT", default_value_t = 4)]
     pub cpus: u32,
     /// The CPU that executes the quanta [default: the last one]
     #[arg(long, value_name = "CPU")]
     pub measured: Option<u32>,
-    /// How many quanta
+    /// Number of quanta
     #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub quanta: u64,
     /// Instructions of the program in a quantum
     #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
     pub quantum: u64,
-    /// A shell command for the other CPUs, ended with the measurement; '' for none [default: forks, pipes, files]
+    /// A shell command that loads the other CPUs during the measurement; '' for none [default: forks, pipes, files]
     #[arg(long, value_name = "COMMAND")]
     pub load: Option<String>,
     /// A directory that the load needs, at the same path in the node; may be given several times
     #[arg(long, value_name = "DIRECTORY")]
     pub share: Vec<PathBuf>,
-    /// Repeatable to the last instruction under this seed: slower, on busybox instead of Debian; names no programs
+    /// Repeat exactly, to the last instruction, with this seed: slower, busybox instead of Debian, no program names
     #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "1")]
     pub reproducible: Option<u64>,
-    /// What to call the record in tables and pictures [default: the kernel]
+    /// Name of the record in tables and pictures [default: the kernel]
     #[arg(long)]
     pub label: Option<String>,
-    /// Where to write it
+    /// File for the record
     #[arg(long, short, value_name = "FILE", default_value = "exact.parquet")]
     pub output: PathBuf,
     /// Print facts as JSON

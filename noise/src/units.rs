@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Durations and what is made of them, as a person writes and reads them.
+//! Durations, and noise described by durations, in the form in which a person writes and reads them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -46,7 +46,7 @@ impl fmt::Display for Nanoseconds {
     }
 }
 
-/// Noise of one length that comes once in an interval, on each thread: `1ms@500s`.
+/// Noise of one length that occurs once per interval on each thread: `1ms@500s`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Recurring {
     pub length: Nanoseconds,
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_a_person_writes() {
+    fn durations_are_parsed() {
         for (text, ns) in
             [("250us", 250e3), ("6.5ms", 6.5e6), ("1ns", 1.0), ("2µs", 2e3), ("1h", 3600e9), ("3min", 180e9)]
         {
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_what_a_person_reads() {
+    fn durations_are_readable() {
         for (ns, text) in
             [(0.0, "0 ns"), (999.0, "999 ns"), (50_440.0, "50.44 us"), (6.5e6, "6.5 ms"), (180e9, "180 s")]
         {

@@ -14,7 +14,7 @@ use tacet_noise::record::Record;
 
 const HOSTILE: &str = "<script>document.title='taken'</script>";
 
-/// What the page asked for and what the browser complained of.
+/// The page's requests and the browser's complaints.
 type Seen = Arc<Mutex<Vec<String>>>;
 
 #[test]
@@ -63,9 +63,9 @@ fn the_page_in_a_browser() {
     assert_eq!(seen.lock().expect("seen").len(), 1, "{seen:?}");
 }
 
-/// A page that misbehaves is found out: otherwise the silence of the other one would say nothing.
+/// The watcher notices a page that misbehaves; without this the other test would prove nothing.
 #[test]
-fn the_watcher_sees() {
+fn the_watcher_notices_a_bad_page() {
     let browser = browser();
     let folder = tempfile::tempdir().expect("a folder");
     let page = folder.path().join("bad.html");
@@ -122,7 +122,7 @@ fn browser() -> Browser {
         .unwrap_or_else(|_| panic!("no browser: `apt-get install chromium` (`make setup` does it)"));
     let options = LaunchOptions {
         path: Some(path),
-        // Root has no sandbox; the page is our own.
+        // The sandbox does not work for root; the page is our own.
         sandbox: false,
         idle_browser_timeout: Duration::from_secs(300),
         args: vec!["--disable-dev-shm-usage".as_ref()],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The command as a person uses it: statuses, one-line errors, JSON, and nothing left behind by what failed.
+//! The command as a person uses it: exit statuses, errors of one line, JSON, and no files left behind by failed commands.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -31,11 +31,11 @@ fn from_measuring_to_a_verdict() {
         let words = ["measure", "--method", method, "--quantum", quantum, "--duration", "50ms", "-o", &file, "--json"];
         let measured = facts(&words, at);
         assert_eq!(measured["method"], method);
-        assert_eq!(facts(&["analyse", "--json", &file], at)[0], measured, "a record says what was measured");
+        assert_eq!(facts(&["analyse", "--json", &file], at)[0], measured, "the record contains the measurement");
         let accepts = ["check", "--record", &file, "--max-noise", "1h", "--rate", "1e9"];
         assert_eq!(noise(&accepts, at).status.code(), Some(0), "{method}");
     }
-    // No machine does the same work fifty times in the same nanosecond.
+    // No machine repeats work without a difference of more than a nanosecond.
     let strict = noise(&["check", "--record", "fwq.parquet", "--max-noise", "1ns"], at);
     assert_eq!(strict.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&strict.stdout).contains("NOISY"));
@@ -71,7 +71,7 @@ fn mistakes_are_one_line_and_change_nothing() {
     let mistakes: [(&[&str], &str); 11] = [
         (&["analyse", "absent"], "absent: No such file"),
         (&["analyse", "foreign"], "foreign: not a whole noise record"),
-        (&["compare", "w.parquet", "f.parquet"], "compare like with like"),
+        (&["compare", "w.parquet", "f.parquet"], "compare records of the same method"),
         (&["measure", "--cpus", "60000", "--samples", "1", "-o", "x"], "cpu 60000"),
         (&["measure", "--samples", "1", "--quantum", "50us", "-o", "no/such/folder"], "no/such/folder: cannot write"),
         (&["measure", "--method", "selfish", "--samples", "1", "-o", "x"], "--duration"),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Exact measuring against noise that is known: a second program on the measured CPU must be found, told from the
-//! kernel, named and counted; the same run twice must be the same.
+//! Tests exact measuring with known noise: it must find a second program on the measured CPU, distinguish it from the
+//! kernel, name it and count its instructions. With a seed two runs must give the same result.
 //!
-//! What boots a node is ignored by a bare `cargo test` and needs `cargo xtask build`; `cargo xtask test` runs it for each
-//! kernel line (`TACET_TEST_KERNEL`).
+//! Tests that boot a node need `cargo xtask build`, and a bare `cargo test` ignores them; `cargo xtask test` runs them for
+//! each kernel line (`TACET_TEST_KERNEL`).
 #![cfg(target_arch = "x86_64")]
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tacet_noise::exact::instruments::{Instruments, PROGRAM};
 
-/// The intruder's work: instructions of its loop in all.
+/// The intruder's work; `KNOWN` is the number of instructions in its loop.
 const WAKES: u64 = 20;
 const ROUNDS: u64 = 1_000_000;
 const KNOWN: u64 = WAKES * ROUNDS * 2;
@@ -55,7 +55,7 @@ fn named<'a>(list: &'a Value, name: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("{name} is not in {list:#}"))
 }
 
-/// An interrupted block of its loop counts twice: no more than one part in a hundred.
+/// Whether this is the known number, or up to one percent more: an interrupted block of the loop counts twice.
 fn is_known(instructions: u64) -> bool {
     (KNOWN..=KNOWN + KNOWN / 100).contains(&instructions)
 }
@@ -98,7 +98,7 @@ fn mistakes_are_one_line_and_change_nothing() {
 
 #[test]
 #[ignore = "boots a node"]
-fn a_second_program_is_told_from_the_kernel_and_named() {
+fn a_second_program_is_found_and_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let summary = measured(folder.path(), &["--quanta", "2000"]);
     let culprits = &summary["culprits"];
@@ -116,7 +116,7 @@ fn a_second_program_is_told_from_the_kernel_and_named() {
     assert_eq!(
         serde_json::from_slice::<Value>(&again.stdout).expect("JSON"),
         summary,
-        "a record says what was measured"
+        "the record contains the measurement"
     );
 }
 

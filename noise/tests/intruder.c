@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Noise on purpose: a second program on the measured CPU, with a known number of instructions each time it wakes.
+ * Deliberate noise: a second program on the measured CPU, with a known number of instructions each time it wakes.
  *
  * usage: tacet-intruder CPU WAKES ROUNDS
- * Sleeps a millisecond and executes 2 * ROUNDS instructions of loop, WAKES times. Built and run by tests/exact.rs.
+ * Sleeps a millisecond, then executes 2 * ROUNDS instructions in a loop; repeats this WAKES times. Built and run by
+ * tests/exact.rs.
  */
 #include "calls.h"
 

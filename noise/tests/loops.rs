@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is measured is the loop and nothing else: the object code that is linked here, which is the object code
-//! everywhere, calls nothing and so allocates nothing.
+//! Only the loop is measured: its object code, which is the same in every program, calls nothing and so allocates nothing.
 
 use std::process::Command;
 
@@ -33,7 +32,7 @@ fn calls(instruction: &str) -> bool {
 
 #[test]
 fn loops_call_nothing() {
-    // The linker keeps what is used.
+    // The linker keeps only functions that are used.
     sampling::fixed_work(&mut [0; 2], 1, None);
     sampling::fixed_work_until(&mut [0; 2], 1, None, &sampling::Watch::new(0));
     sampling::fixed_time(&mut [0; 2], 0, 1, None);
@@ -48,9 +47,9 @@ fn loops_call_nothing() {
     }
 }
 
-/// The test above can fail: a function of Rust that formats calls.
+/// The test above recognises calls.
 #[test]
-fn calls_are_seen() {
+fn calls_are_recognised() {
     assert!(calls("call   1234 <malloc>") && calls("callq  *%rax") && calls("bl\tfoo") && calls("syscall"));
     assert!(!calls("imul   %rdx,%rax") && !calls("jne    12") && !calls("b.ne 12"));
 }

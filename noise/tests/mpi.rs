@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The MPI program with every MPI that is here, on 2, 4 and 8 ranks of one machine, and what `collect` makes of its runs.
-//! Ranks share CPUs, so nothing here is about how long anything took: what is asserted is exact.
+//! The MPI program with both MPIs on 2, 4 and 8 ranks of one machine, and `collect` on its runs. Ranks share CPUs, so no
+//! test looks at times: all assertions are exact.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ fn make(words: &[&str]) {
 fn launch(mpi: &'static str, ranks: u32, words: &[&str], folder: &Path) -> Output {
     let mut command = Command::new(format!("mpirun.{mpi}"));
     if mpi == "openmpi" {
-        // It refuses root, and more ranks than CPUs, unless it is told.
+        // By default it refuses root, and more ranks than CPUs.
         command.arg("--oversubscribe").envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
         command.env("OMPI_MCA_mpi_yield_when_idle", "1");
     }
@@ -60,7 +60,7 @@ fn of_samples(record: &Record) -> Histogram {
 }
 
 #[test]
-fn decisions_are_as_by_hand() {
+fn decisions_agree_with_hand_computed_ones() {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("check");
     make(&["-B", "check", &format!("OUT={}", out.display())]);
 }
@@ -79,7 +79,7 @@ fn every_rank_has_its_samples() {
                 assert_eq!(across.histogram.total(), u64::from(ranks) * SAMPLES);
                 assert_eq!(of_samples(&record), across.histogram, "{mpi} {ranks} {mode}");
                 assert!(across.runs[0].min_run_ns <= across.runs[0].max_run_ns && across.runs[0].min_run_ns > 0);
-                // What the program says of all is what its samples say.
+                // The program's summary agrees with its samples.
                 let noise = record.noise();
                 let longest = noise.length_ns.iter().copied().fold(0.0, f64::max);
                 assert_eq!(longest, across.max_noise_ns as f64);
@@ -117,7 +117,7 @@ fn only_the_worst_nodes_are_stored() {
     assert!(summary.samples == 40 && summary.per_cpu.is_empty() && summary.shortest_ns > Some(0));
 }
 
-/// From runs to a record that every command reads.
+/// Combines runs into a record that every command can read.
 #[test]
 fn runs_become_one_record() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -155,15 +155,15 @@ fn runs_become_one_record() {
         Some(0)
     );
     let text = noise(&["analyse", "noise.parquet"], folder.path());
-    assert!(String::from_utf8_lossy(&text.stdout).contains("of the histogram of all cores"), "{text:?}");
+    assert!(String::from_utf8_lossy(&text.stdout).contains("from the histogram of all cores"), "{text:?}");
 }
 
 fn noise(words: &[&str], folder: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tacet-noise")).args(words).current_dir(folder).output().expect("it runs")
 }
 
-/// Each shorter version of a run, and each byte of it changed, is refused in one line. Of the histogram, which is
-/// most of a small file, every 31st byte: each place within a number comes up.
+/// Each truncated version of a run, and each version with a changed byte, is refused in one line. The histogram is most of
+/// a small file, so only every 31st of its bytes is changed: this covers each position within a number.
 #[test]
 fn damaged_runs_are_one_line() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -177,9 +177,9 @@ fn damaged_runs_are_one_line() {
     };
     let text = u64::from_le_bytes(whole[104..112].try_into().expect("eight bytes")) as usize;
     let histogram = 112 + text + 8..112 + text + 8 * usize::from(BUCKETS) - 8;
-    let places: Vec<usize> = (0..whole.len()).filter(|at| !histogram.contains(at) || at % 31 == 0).collect();
-    places.iter().for_each(|length| refused(&whole[..*length]));
-    for at in places {
+    let positions: Vec<usize> = (0..whole.len()).filter(|at| !histogram.contains(at) || at % 31 == 0).collect();
+    positions.iter().for_each(|length| refused(&whole[..*length]));
+    for at in positions {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x55;
         refused(&bytes);
@@ -211,14 +211,14 @@ fn mistakes_are_one_line_and_leave_nothing() {
 }
 
 #[test]
-fn runs_that_did_something_else_are_not_mixed() {
+fn runs_of_different_work_are_not_mixed() {
     let folder = tempfile::tempdir().expect("a folder");
     let names = [("a.run", "register"), ("b.run", "daxpy")];
     for (name, kernel) in names.iter().rev() {
         run("mpich", 2, &["--kernel", kernel], folder.path());
         std::fs::rename(folder.path().join("a.run"), folder.path().join(name)).expect("renamed");
     }
-    for (words, said) in [(["a.run", "b.run"], "another kernel"), (["a.run", "a.run"], "given already")] {
+    for (words, said) in [(["a.run", "b.run"], "its kernel differs"), (["a.run", "a.run"], "given twice")] {
         let output = noise(&[&["collect"], &words[..]].concat(), folder.path());
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && text.contains(said) && text.lines().count() == 1, "{text}");
@@ -226,9 +226,9 @@ fn runs_that_did_something_else_are_not_mixed() {
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 2, "no record is left");
 }
 
-/// Both programs measure by the same instructions.
+/// Both programs measure with the same instructions.
 #[test]
-fn the_loops_are_those_of_the_tool() {
+fn the_loops_are_the_same_as_in_the_tool() {
     let code = |path: &Path, function: &str| {
         let mut objdump = Command::new("objdump");
         objdump.args(["--no-show-raw-insn", &format!("--disassemble={function}")]);

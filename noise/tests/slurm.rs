@@ -12,7 +12,7 @@ use tacet_noise::collect::RunFile;
 
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/mpi");
 
-/// Its daemons end with it.
+/// A running cluster; its daemons end when it is dropped.
 struct Cluster {
     folder: tempfile::TempDir,
     daemons: Vec<Child>,
@@ -26,7 +26,7 @@ impl Cluster {
         fs::create_dir(at.join("spool")).expect("a folder");
         let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
         fs::write(at.join("slurm.conf"), configuration(host.trim(), &at.display().to_string())).expect("written");
-        // Slurm 22.05 refuses a mixture of both; what is mounted decides.
+        // Slurm 22.05 refuses a mixture of both cgroup versions; use the mounted one.
         let second = Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
         let plugin = if second { "v2\nIgnoreSystemd=yes" } else { "v1\nCgroupMountpoint=/sys/fs/cgroup" };
         fs::write(at.join("cgroup.conf"), format!("CgroupPlugin=cgroup/{plugin}\n")).expect("written");
@@ -44,7 +44,7 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         for daemon in &mut self.daemons {
-            // Not SIGKILL: slurmd ends what it started.
+            // Not SIGKILL, so that slurmd ends the processes that it started.
             let _ = Command::new("kill").arg(daemon.id().to_string()).status();
             let _ = daemon.wait();
         }
@@ -87,7 +87,7 @@ fn srun_starts_it_with_either_mpi() {
         let file = at.join(format!("{mpi}.run"));
         let mut srun = Command::new("timeout");
         srun.args(["300", "srun", "-n", "2", &format!("--mpi={manager}")]).arg(program(mpi));
-        // Where two ranks have no two CPUs, too.
+        // Allows machines with fewer than two CPUs.
         srun.args(["--oversubscribe", "--mode", "step", "--units", "2000", "--samples", "7", "-o"]).arg(&file);
         let output = srun.env("SLURM_CONF", at.join("slurm.conf")).current_dir(at).output().expect("srun");
         assert!(output.status.success(), "{mpi}: {output:?}");

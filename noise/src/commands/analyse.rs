@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `analyse` and `compare`: what records say, alone and beside each other.
+//! `analyse` and `compare`: print the statistics of records, and compare records.
 
 use std::process::ExitCode;
 
@@ -24,7 +24,7 @@ pub fn compare_all(options: Compare) -> Result<ExitCode> {
     if let Some(other) = others.iter().find(|other| other.about.method != base.about.method) {
         let (here, there) = (other.about.method.name(), base.about.method.name());
         return Err(format!(
-            "{}: measured by {here}, the first one by {there}: compare like with like",
+            "{}: measured by {here}, the first one by {there}: compare records of the same method",
             other.about.label
         )
         .into());

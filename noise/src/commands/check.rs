@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `check`: a verdict for a job scheduler's prologue, a health check or CI.
+//! `check`: a verdict for a job scheduler's prologue, a health check, or CI.
 
 use std::process::ExitCode;
 
@@ -18,7 +18,7 @@ use crate::{show, trace};
 #[derive(Debug, Serialize)]
 struct Thief {
     name: String,
-    /// Of the detours' noise.
+    /// Share of the detours' noise.
     share: f64,
     remedy: String,
 }
@@ -32,16 +32,16 @@ struct Verdict {
     noise_rate_limit: Option<f64>,
     /// The CPU with the longest noise.
     worst_cpu: Option<u32>,
-    /// If limits are broken: the source that explains most of the noise, and what stops it.
+    /// If a limit is exceeded: the source that explains most of the noise, and how to stop it.
     thief: Option<Thief>,
-    /// Why there is no thief.
+    /// Why the thief is unknown.
     thief_unknown: Option<String>,
     host: String,
 }
 
 pub fn run(options: Check) -> Result<ExitCode> {
     if options.rate.is_some_and(|rate| !rate.is_finite() || rate < 0.0) {
-        return Err("--rate: a share of time, for example 1e-5".into());
+        return Err("--rate: must be a share of time, for example 1e-5".into());
     }
     let plan = match &options.record {
         Some(_) => None,
@@ -53,7 +53,7 @@ pub fn run(options: Check) -> Result<ExitCode> {
         (None, None) => return Err("neither a record nor a plan".into()),
     };
     if record.samples.is_empty() && record.about.method != Method::Selfish && record.about.across.is_none() {
-        return Err("the record has no sample: it says nothing".into());
+        return Err("the record has no sample, so there is nothing to check".into());
     }
     let mut verdict = judge(&record.summary(THRESHOLD_NS), options.max_noise, options.rate);
     if !verdict.passed {
@@ -86,13 +86,13 @@ fn plan(options: &Check) -> Result<Plan> {
     })
 }
 
-/// Who is to blame: from the record, if it was traced, or else by measuring once more, traced. The verdict stands before:
-/// tracing takes time itself.
+/// The main source of the noise: from the record, if it was traced; otherwise by measuring again with a trace. The verdict
+/// comes from the first measurement, because tracing itself takes time.
 fn thief(record: &Record, plan: Option<&Plan>) -> Result<Thief> {
     let traced;
     let record = match (&record.about.thieves, plan) {
         (None, None) => {
-            return Err("the record was not traced: `tacet noise trace` makes one that names the thief".into());
+            return Err("the record was not traced: use `tacet noise trace` to make one that names the thief".into());
         }
         (None, Some(plan)) => {
             traced = measure::with_bar(|arguments, progress| trace::trace(plan, arguments, THRESHOLD_NS, progress))?;
@@ -102,7 +102,7 @@ fn thief(record: &Record, plan: Option<&Plan>) -> Result<Thief> {
     };
     let worst = record.about.thieves.as_ref().and_then(|thieves| thieves.sources.first());
     let worst =
-        worst.filter(|source| source.explained_ns > 0.0).ok_or("nothing that the kernel ran explains the noise")?;
+        worst.filter(|source| source.explained_ns > 0.0).ok_or("no source that the trace saw explains the noise")?;
     Ok(Thief { name: show::title(worst), share: worst.share, remedy: worst.remedy.clone() })
 }
 
@@ -154,7 +154,7 @@ mod tests {
     use crate::record::examples::fixed_work;
 
     #[test]
-    fn limits_are_kept_up_to_themselves() {
+    fn a_value_equal_to_its_limit_passes() {
         let summary = fixed_work(&[100_000, 100_000, 160_000]).summary(1.0);
         let verdict = |ns: f64, rate: f64| judge(&summary, Some(Nanoseconds(ns)), Some(rate)).passed;
         assert!(verdict(60_000.0, 0.2) && !verdict(59_999.0, 1.0) && !verdict(1e9, 0.19));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `collect`: runs of the MPI program become one record and a table of ranks, and its summary on the terminal.
+//! `collect`: combines runs of the MPI program into one record and a table of ranks, and prints the summary.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `exact`: a record of instructions from an emulated node, or one that is there, and its summary.
+//! `exact`: makes a record of instructions in an emulated node, or reads one, and prints its summary.
 
 use std::process::ExitCode;
 
@@ -12,12 +12,12 @@ use crate::exact::record::Record;
 use crate::options::Exact;
 use crate::show;
 
-/// Forks, executes, pipes, file writes and what follows from them, with what a node without a disk has, too.
+/// The default load: forks, executions, pipes and file writes, with programs that even a node without a disk has.
 const LOAD: &str =
     "while :; do ls -lR /proc/self >/tmp/load-1; cat /tmp/load-1 | sort >/tmp/load-2; rm /tmp/load-?; done";
-/// CPUs of the plugin and of the script's mask.
+/// The most CPUs in the plugin and in the script's mask.
 const CPUS_LIMIT: u32 = 64;
-/// The fewest instructions that hide what the markers between quanta cost.
+/// The shortest quantum: compared with it, the markers between quanta cost little.
 const QUANTUM_LEAST: u64 = 1000;
 
 pub fn run(options: Exact) -> Result<ExitCode> {
@@ -25,7 +25,7 @@ pub fn run(options: Exact) -> Result<ExitCode> {
         Some(path) => (Record::read(path)?, None),
         None => {
             let plan = plan(&options)?;
-            let bar = ProgressBar::new_spinner().with_message("a node boots and counts");
+            let bar = ProgressBar::new_spinner().with_message("booting a node and counting");
             bar.enable_steady_tick(std::time::Duration::from_millis(200));
             let record = plan.measure();
             bar.finish_and_clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `inject`: noise on purpose, and what each CPU was given.
+//! `inject`: adds noise and prints how much each CPU got.
 
 use std::process::ExitCode;
 

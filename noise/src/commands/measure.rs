@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `measure`: a record, and its summary on the terminal.
+//! `measure`: makes a record and prints its summary.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use crate::record::{Method, Record};
 use crate::show;
 use crate::units::Nanoseconds;
 
-/// The least detour of summaries.
+/// The shortest noise that counts as a detour in summaries.
 pub const THRESHOLD_NS: f64 = 1000.0;
 
 pub fn run(options: Measure) -> Result<ExitCode> {
@@ -47,8 +47,8 @@ pub fn plan(options: &Measure, until: Option<Nanoseconds>) -> Result<Plan> {
     })
 }
 
-pub fn cpus(asked: Option<CpuList>) -> Result<Vec<u32>> {
-    asked.map_or_else(machine::allowed_cpus, |list| Ok(list.0))
+pub fn cpus(given: Option<CpuList>) -> Result<Vec<u32>> {
+    given.map_or_else(machine::allowed_cpus, |list| Ok(list.0))
 }
 
 fn default_quantum(method: Method) -> Nanoseconds {
@@ -59,10 +59,10 @@ fn default_quantum(method: Method) -> Nanoseconds {
     })
 }
 
-/// What a reader of the table should know of how the record was made.
+/// Warns the reader of the table about conditions that affect the record.
 pub fn warn(record: &Record) {
     if !record.about.memory_locked {
-        eprintln!("note: memory could not be locked (ulimit -l): a page fault could be measured as noise");
+        eprintln!("note: cannot lock memory (ulimit -l): page faults may appear as noise");
     }
 }
 
@@ -70,7 +70,8 @@ pub fn measure(plan: &Plan) -> Result<Record> {
     Ok(with_bar(|arguments, progress| plan.measure(arguments, progress))?.record)
 }
 
-/// Does it with the command line and a progress bar, if standard error is a terminal and a CPU is left to draw on.
+/// Runs `work` with the command line and a progress bar. The bar appears only if standard error is a terminal and a CPU
+/// is not measured.
 pub fn with_bar<T>(work: impl FnOnce(&[String], &mut dyn FnMut(Progress)) -> Result<T>) -> Result<T> {
     let style = ProgressStyle::with_template("measuring {bar:40} {percent} %, {eta} left")?;
     let bar = ProgressBar::new(1000).with_style(style);

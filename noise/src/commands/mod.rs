@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What each command does: reads or makes records, prints a table or JSON.
+//! The commands: each reads or makes records, and prints a table or JSON.
 
 mod analyse;
 mod check;
@@ -22,7 +22,7 @@ use crate::Result;
 use crate::options::Command;
 use crate::record::Record;
 
-/// The exit status, unless something went wrong.
+/// Executes the command. Returns the exit status, or an error.
 pub fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Measure(options) => measure::run(options),
@@ -44,7 +44,7 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<Record>> {
     paths.iter().map(|path| Record::read(path)).collect()
 }
 
-/// To standard output. Who reads no further has what he wanted.
+/// Prints to standard output. A reader that closes the pipe early is not an error.
 fn print(text: &str) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `predict`: Eq. 1, and on request a simulation, of noise that was named or of what a record holds.
+//! `predict`: evaluates Eq. 1, and on request a simulation, for given noise or for the noise of a record.
 
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use crate::predict::{Noise, predict};
 use crate::record::Record;
 use crate::show;
 
-/// A year of intervals of 250 us is more.
+/// The most simulated intervals; less than a year of intervals of 250 us.
 const INTERVALS_LIMIT: f64 = 1e11;
 
 pub fn run(options: Predict) -> Result<ExitCode> {
@@ -35,7 +35,7 @@ pub fn run(options: Predict) -> Result<ExitCode> {
     print(&show::prediction(&prediction))
 }
 
-/// The groups for Eq. 1; for the simulation every noise, which each thread meets once in the measured time.
+/// The groups for Eq. 1, and for the simulation every noise, which each thread meets once in the measured time.
 fn of_record(record: &Record, threshold_ns: f64) -> (Vec<Noise>, Vec<Noise>) {
     let groups = record.summary(threshold_ns).groups.iter().map(Noise::from).collect();
     if let Some(across) = &record.about.across {

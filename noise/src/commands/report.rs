@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `report`: a page about one or several records, their figures as files, and the table on the terminal.
+//! `report`: writes a page about one or several records and their figures as files, and prints the table.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ struct Facts {
 pub fn run(options: Report) -> Result<ExitCode> {
     if options.records.len() > RECORDS_LIMIT {
         return Err(format!(
-            "{} records: at most {RECORDS_LIMIT} on a page, more colours cannot be told apart",
+            "{} records: at most {RECORDS_LIMIT} on a page, since more colours cannot be distinguished",
             options.records.len()
         )
         .into());
@@ -39,9 +39,10 @@ pub fn run(options: Report) -> Result<ExitCode> {
         Some(folder) => files(folder, options.format, &figures)?,
         None => Vec::new(),
     };
-    // Nothing is written before everything is drawn.
+    // Draws everything before it writes anything.
     if let Some(folder) = &options.figures {
-        fs::create_dir_all(folder).map_err(|error| format!("{}: no folder for figures: {error}", folder.display()))?;
+        let failed = |error| format!("{}: cannot make the folder for figures: {error}", folder.display());
+        fs::create_dir_all(folder).map_err(failed)?;
     }
     files.iter().try_for_each(|(path, bytes)| write(path, bytes))?;
     write(&options.output, page.as_bytes())?;
@@ -58,7 +59,7 @@ pub fn run(options: Report) -> Result<ExitCode> {
     print(&format!("{}{figures}page: {}\n", show::summaries(&facts.records), facts.page.display()))
 }
 
-/// Each figure's name in `folder` and its bytes.
+/// The path and the contents of each figure's file.
 fn files(folder: &Path, format: Format, figures: &[Figure<'_>]) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut files = Vec::new();
     for figure in figures {
@@ -73,7 +74,7 @@ fn files(folder: &Path, format: Format, figures: &[Figure<'_>]) -> Result<Vec<(P
     Ok(files)
 }
 
-/// Whole or not at all; a file that is there already stays as it was until then.
+/// Writes the file completely or not at all; an existing file stays unchanged until the new one is complete.
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `trace`: a record with its thieves, and both on the terminal.
+//! `trace`: makes a record with its thieves, and prints both.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub fn run(options: Trace) -> Result<ExitCode> {
     let threshold_ns = options.threshold.0;
     let record = with_bar(|arguments, progress| trace::trace(&plan, arguments, threshold_ns, progress))?;
     record.write(&options.measure.output)?;
-    let Some(thieves) = &record.about.thieves else { return Err("the trace left no findings".into()) };
+    let Some(thieves) = &record.about.thieves else { return Err("the trace has no results".into()) };
     let summary = record.summary(threshold_ns);
     if options.measure.json {
         return print_json(&Facts { summary, thieves });
@@ -40,7 +40,7 @@ pub fn run(options: Trace) -> Result<ExitCode> {
     print(&format!("{summary}{thieves}record: {}\n", options.measure.output.display()))
 }
 
-/// Ctrl-C sets it: who waits for a thief ends when he has seen enough, and keeps what was found.
+/// A flag that Ctrl-C sets: the user may end the trace at any time and keeps its results.
 fn interrupted() -> Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);

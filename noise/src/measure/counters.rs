@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What happened to a thread between two moments: the events that paper 001 (section III) sets against run time.
+//! Counts a thread's events between two moments: those that paper 001 (section III) compares with run time.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use perf_event::events::Hardware;
@@ -8,7 +8,7 @@ use perf_event::{Builder, Counter};
 use super::machine::line_of;
 use crate::record::Counters;
 
-/// Begun in the measuring thread, ended in it.
+/// Must begin and end in the measuring thread.
 pub struct Watch {
     before: Counters,
     instructions: Option<Counter>,
@@ -57,7 +57,7 @@ fn now() -> Counters {
     }
 }
 
-/// Kernels with scheduler statistics only.
+/// Migrations of the thread; known only on kernels with scheduler statistics.
 fn migrations(sched: &str) -> Option<u64> {
     let line = sched.lines().find(|line| line.starts_with("se.nr_migrations"))?;
     line.rsplit(' ').next()?.parse().ok()
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn migrations_where_the_kernel_tells() {
+    fn migrations_are_read_if_the_kernel_has_them() {
         assert_eq!(migrations("x (1, #threads: 1)\nse.nr_migrations        :                   42\n"), Some(42));
         assert_eq!(migrations(""), None);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the machine says of itself, and whether its time can be trusted.
+//! Facts about the machine, and whether its time source can be trusted.
 
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,7 +20,7 @@ pub fn host() -> String {
     gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_else(|| "unknown".into())
 }
 
-/// Since 1970.
+/// Seconds since 1970.
 pub fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -39,7 +39,7 @@ pub fn processor() -> String {
     processor_fields().0
 }
 
-/// The name of the processor's time source; an error if it does not say that it is invariant, unless it is trusted.
+/// The name of the processor's time source. Fails if the processor does not report it as invariant, unless `trusted`.
 pub fn time_source(trusted: bool) -> Result<String> {
     if cfg!(target_arch = "aarch64") {
         return Ok("cntvct_el0 (architectural, invariant)".into());
@@ -54,8 +54,8 @@ pub fn time_source(trusted: bool) -> Result<String> {
             Ok(format!("tsc (trusted, not known to be invariant: no {without}; the kernel itself uses {linux})"))
         } else {
             Err(format!(
-                "time source: this processor does not say that its time-stamp counter is invariant (no {without}): \
-                 --trust-clock measures with it all the same"
+                "time source: this processor does not report that its time-stamp counter is invariant (no {without}): \
+                 use --trust-clock to measure anyway"
             )
             .into())
         };
@@ -63,7 +63,7 @@ pub fn time_source(trusted: bool) -> Result<String> {
     Ok(format!("tsc (invariant; the kernel itself uses {linux})"))
 }
 
-/// One moment on both clocks: ticks, and nanoseconds that no time protocol bends.
+/// One moment on two clocks: ticks, and nanoseconds of the raw clock, which NTP does not adjust.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     ticks: u64,
@@ -71,7 +71,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Of several readings the one that took the shortest.
+    /// The fastest of several readings.
     pub fn now() -> Result<Moment> {
         let mut best: Option<(u64, Moment)> = None;
         for _ in 0..16 {
@@ -87,7 +87,7 @@ impl Moment {
         best.map(|(_, moment)| moment).ok_or_else(|| "no clock".into())
     }
 
-    /// Ticks in a second, as they passed between two moments.
+    /// Ticks per second between two moments.
     pub fn rate_since(self, earlier: Moment) -> f64 {
         (self.ticks - earlier.ticks) as f64 * 1e9 / (self.raw_ns - earlier.raw_ns)
     }
@@ -103,13 +103,13 @@ pub fn allowed_cpus() -> Result<Vec<u32>> {
 pub fn pin(cpus: &[u32]) -> Result<()> {
     let mut set = CpuSet::new();
     for cpu in cpus {
-        set.set(*cpu as usize).map_err(|_| format!("cpu {cpu}: there is none"))?;
+        set.set(*cpu as usize).map_err(|_| format!("cpu {cpu}: there is no such CPU"))?;
     }
     sched_setaffinity(Pid::from_raw(0), &set)
         .map_err(|error| format!("cpus {cpus:?}: cannot run there: {error}").into())
 }
 
-/// `0-3,8`: CPUs in order, none twice.
+/// Parses a list like `0-3,8`. Returns the CPUs in order and without duplicates.
 pub fn parse_cpus(text: &str) -> std::result::Result<Vec<u32>, String> {
     let wrong = || format!("`{text}` is not a list of CPUs: write it as 0-3,8");
     let mut cpus = Vec::new();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Measures: one thread on each CPU, all at once, and a record of what they saw.
+//! Measures with one thread on each CPU, all at the same time, and makes a record of their samples.
 //!
-//! The caller's thread stays off the measured CPUs where there are others, and only there it shows progress.
+//! If the process may use other CPUs, the caller's thread stays off the measured ones and reports progress.
 
 mod counters;
 pub mod machine;
@@ -24,44 +24,44 @@ use crate::units::Nanoseconds;
 
 /// Room for detours on each CPU; more are counted, not stored.
 const DETOURS_LIMIT: usize = 1 << 20;
-/// Samples on one CPU: 18 hours of 1 ms; with what is made of them they take 4 GiB.
+/// The most samples on one CPU: 18 hours of 1 ms quanta. With the record they take 4 GiB.
 const SAMPLES_LIMIT: f64 = (1u64 << 26) as f64;
 
-/// A processor has its clock frequency by then; a twentieth of the measurement if that is shorter.
+/// Time for the processor to reach its clock frequency; a twentieth of the measurement if that is shorter.
 const WARM_UP_NS: f64 = 1e9;
 
-/// What to measure.
+/// A description of the measurement.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub method: Method,
     pub kernel: Kernel,
     pub cpus: Vec<u32>,
-    /// The quantum, the interval or the least detour.
+    /// The quantum, the interval or the shortest detour.
     pub quantum: Nanoseconds,
     /// Units of work in a quantum, instead of calibrating them.
     pub units: Option<u64>,
     pub amount: Amount,
     pub realtime_priority: Option<u8>,
     pub label: String,
-    /// Noise that ends the measurement, of fixed work.
+    /// Fixed work only: noise this long ends the measurement.
     pub until: Option<Nanoseconds>,
-    /// Set by anybody to end the measurement of fixed work early, with what it has.
+    /// Fixed work only: any thread may set it to end the measurement early and keep the samples so far.
     pub stop: Option<Arc<AtomicBool>>,
-    /// Measure although the time source is not known to be invariant.
+    /// Measure even if the time source is not known to be invariant.
     pub trust_clock: bool,
 }
 
-/// A record, and where on the time source it began.
+/// A record, and the reading of the time source at its beginning.
 pub struct Measured {
     pub record: Record,
     pub origin_ticks: u64,
 }
 
-/// What is told to the caller while threads measure, on his own thread.
+/// A progress report to the caller, on its own thread, while other threads measure.
 pub struct Progress {
-    /// Of the measurement that is done.
+    /// The share of the measurement that is done.
     pub share: f64,
-    /// Whether the caller's thread has a CPU that is not measured, so that it may do more than it must.
+    /// Whether the caller's thread runs on a CPU that is not measured, so that it may draw.
     pub aside: bool,
 }
 
@@ -73,12 +73,12 @@ pub enum Amount {
 }
 
 impl Plan {
-    /// The record. `progress` is called a few times a second.
+    /// Makes the record. Calls `progress` a few times a second.
     pub fn measure(&self, arguments: &[String], progress: &mut dyn FnMut(Progress)) -> Result<Measured> {
         let time_source = machine::time_source(self.trust_clock)?;
         let allowed = machine::allowed_cpus()?;
         if let Some(cpu) = self.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
-            return Err(format!("cpu {cpu}: this process may not run there: allowed are {allowed:?}").into());
+            return Err(format!("cpu {cpu}: this process may not run there, only on {allowed:?}").into());
         }
         let spare: Vec<u32> = allowed.iter().copied().filter(|cpu| !self.cpus.contains(cpu)).collect();
         let began_unix_s = machine::unix_seconds();
@@ -128,7 +128,7 @@ impl Plan {
         Ok(Measured { record, origin_ticks })
     }
 
-    /// The plan in ticks. Calibrated on the first CPU, so that all do the same work.
+    /// Converts the plan to ticks. Calibrates on the first CPU, so that all CPUs do the same work.
     fn work(&self, ticks_per_second: f64) -> Result<Work> {
         let quantum_ticks = self.quantum.seconds() * ticks_per_second;
         let duration_ns = match self.amount {
@@ -137,7 +137,7 @@ impl Plan {
         };
         let samples = match (self.method, self.amount) {
             (Method::Selfish, Amount::Samples(_)) => {
-                return Err("selfish detour: give a --duration: how many detours there are is what it finds".into());
+                return Err("selfish detour: needs a --duration: the number of detours is its result".into());
             }
             (Method::Selfish, _) => DETOURS_LIMIT as f64,
             (_, Amount::Samples(count)) => count as f64,
@@ -175,14 +175,14 @@ impl Plan {
     }
 }
 
-/// Ticks in a second, well enough to choose a quantum.
+/// Ticks in a second, precise enough to choose a quantum.
 fn rough_rate() -> Result<f64> {
     let before = Moment::now()?;
     thread::sleep(Duration::from_millis(20));
     Ok(Moment::now()?.rate_since(before))
 }
 
-/// `progress` tells whether to end now.
+/// Runs the threads. `progress` returns whether to end now.
 fn run_all(work: &Work, cpus: &[u32], rate: f64, mut progress: impl FnMut(f64) -> bool) -> Result<Vec<Found>> {
     let ready = Barrier::new(cpus.len() + 1);
     let watch = sampling::Watch::new(work.limit_ticks.unwrap_or(u64::MAX));
@@ -212,7 +212,7 @@ fn run_all(work: &Work, cpus: &[u32], rate: f64, mut progress: impl FnMut(f64) -
     })
 }
 
-/// Ticks become nanoseconds since the first sample's beginning.
+/// Converts ticks to nanoseconds since the beginning of the first sample.
 fn assemble(found: &[Found], origin: u64, ticks_per_second: f64) -> (Samples, Vec<crate::record::Counters>) {
     let ns = |ticks: u64| (ticks as f64 * 1e9 / ticks_per_second).round() as u64;
     let (mut samples, mut counters) = (Samples::default(), Vec::new());
@@ -270,14 +270,14 @@ mod tests {
     }
 
     #[test]
-    fn units_are_what_was_asked_for() {
+    fn units_can_be_given() {
         let plan = Plan { units: Some(12), ..plan(Method::Fwq, Amount::Samples(5)) };
         let record = plan.measure(&[], &mut |_| ()).expect("a record").record;
         assert!(record.about.units == 12 && record.samples.work_units.iter().all(|units| *units == 12));
     }
 
     #[test]
-    fn noise_ends_it() {
+    fn long_noise_ends_the_measurement() {
         let shortest = Some(Nanoseconds(1.0));
         let plan = Plan { until: shortest, ..plan(Method::Fwq, Amount::Samples(100_000)) };
         let record = plan.measure(&[], &mut |_| ()).expect("a record").record;
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_when_told() {
+    fn the_stop_flag_ends_the_measurement() {
         let stop = Arc::new(AtomicBool::new(false));
         let plan = Plan { stop: Some(Arc::clone(&stop)), ..plan(Method::Fwq, Amount::For(Nanoseconds(600e9))) };
         let record = plan.measure(&[], &mut |_| stop.store(true, Ordering::Relaxed)).expect("a record").record;
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn selfish_finds_at_least_itself() {
+    fn selfish_measures_its_own_pace() {
         let record =
             plan(Method::Selfish, Amount::For(Nanoseconds(5e6))).measure(&[], &mut |_| ()).expect("a record").record;
         assert!(
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_one_line() {
+    fn impossible_plans_are_refused_in_one_line() {
         let error = |plan: Plan| plan.measure(&[], &mut |_| ()).map(|_| ()).expect_err("refused").to_string();
         let absent = Plan { cpus: vec![1023], ..plan(Method::Fwq, Amount::Samples(1)) };
         assert!(error(absent).contains("cpu 1023"));

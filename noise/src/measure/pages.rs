@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Pages for samples: there before the first sample is stored, so that storing one is never a page fault.
+//! Pages for samples, populated before the measurement, so that storing a sample never causes a page fault.
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 
 use crate::Result;
 
-/// Of the huge pages that are asked for.
+/// Size of the requested huge pages: 2 MiB.
 const HUGE_BITS: u8 = 21;
 
 /// Numbers in populated memory of their own.
@@ -27,7 +27,7 @@ impl Pages {
             Err(_) => {
                 let plain = MmapOptions::new().len(huge_bytes).map_anon();
                 let map = plain.map_err(|error| format!("no memory for {count} samples: {error}"))?;
-                // Where the kernel has transparent ones; the next loop takes either.
+                // Uses transparent huge pages if the kernel has them.
                 let _ = map.advise(Advice::HugePage);
                 (map, false)
             }

@@ -19,9 +19,9 @@ impl Default for Vectors {
 /// Ends a measurement on all CPUs at once; the layout is that of `struct noise_watch`.
 #[repr(C)]
 pub struct Watch {
-    /// Ticks of a quantum that end it.
+    /// A quantum of so many ticks or more ends the measurement.
     limit: u64,
-    /// Set by the first loop that saw such a quantum, or by `end`; read by all loops.
+    /// Set by the first loop with such a quantum, or by `end`; read by all loops.
     stop: AtomicU32,
 }
 
@@ -30,7 +30,7 @@ impl Watch {
         Watch { limit: limit_ticks, stop: AtomicU32::new(0) }
     }
 
-    /// The loops end after the quantum they are in.
+    /// Makes each loop end after its current quantum.
     pub fn end(&self) {
         self.stop.store(1, Ordering::Relaxed);
     }
@@ -57,16 +57,16 @@ unsafe extern "C" {
     safe fn noise_ticks() -> u64;
 }
 
-/// The time source, now.
+/// Reads the time source.
 pub fn ticks() -> u64 {
     noise_ticks()
 }
 
-/// Fills `times` with the beginning and the ends of `times.len() - 1` quanta. Work on `vectors`, or in registers.
+/// Fills `times` with the beginning and the ends of `times.len() - 1` quanta. Works on `vectors`, or in registers.
 pub fn fixed_work(times: &mut [u64], units: u64, vectors: Option<&mut Vectors>) {
     let Some(quanta) = times.len().checked_sub(1) else { return };
     let (times, quanta) = (times.as_mut_ptr(), quanta as u64);
-    // SAFETY: the loop writes quanta + 1 numbers, which is the slice's length, and the vectors, which are ours alone.
+    // SAFETY: the loop writes quanta + 1 numbers, which is the slice's length, and the vectors, borrowed exclusively.
     unsafe {
         match vectors {
             Some(vectors) => noise_fwq_daxpy(times, quanta, units, vectors),
@@ -75,11 +75,11 @@ pub fn fixed_work(times: &mut [u64], units: u64, vectors: Option<&mut Vectors>) 
     }
 }
 
-/// The same until a quantum takes as long as the watch says, here or on another CPU. How many quanta were done.
+/// The same until a quantum reaches the watch's limit, here or on another CPU. Returns the number of quanta done.
 pub fn fixed_work_until(times: &mut [u64], units: u64, vectors: Option<&mut Vectors>, watch: &Watch) -> usize {
     let Some(quanta) = times.len().checked_sub(1) else { return 0 };
     let (times, quanta) = (times.as_mut_ptr(), quanta as u64);
-    // SAFETY: as above; of the watch the loop reads the limit and loads and stores the flag atomically.
+    // SAFETY: as above; the loop reads the watch's limit, and loads and stores its flag atomically.
     let done = unsafe {
         match vectors {
             Some(vectors) => noise_fwq_daxpy_until(times, quanta, units, vectors, watch),
@@ -101,19 +101,19 @@ pub fn fixed_time(counts: &mut [u64], origin: u64, interval: u64, vectors: Optio
     }
 }
 
-/// What the selfish loop found.
+/// The results of the selfish loop.
 #[derive(Debug, Clone, Copy)]
 pub struct Detours {
-    /// How many; only as many as there was room for are stored.
+    /// The number of detours, including those for which there was no room.
     pub found: u64,
-    /// The least distance of two readings, in ticks.
+    /// The least distance between two readings, in ticks.
     pub shortest: u64,
 }
 
-/// Reads the time until `end`; stores where and by how much it jumped by `threshold` or more.
+/// Reads the time until `end`; stores the time and length of each jump of `threshold` or more.
 pub fn selfish(pairs: &mut [u64], end: u64, threshold: u64) -> Detours {
     let mut shortest = 0;
-    // SAFETY: the loop stores at most `room` pairs, which the slice holds, and one number.
+    // SAFETY: the loop stores at most `room` pairs, which fit in the slice, and one number.
     let found = unsafe { noise_selfish(pairs.as_mut_ptr(), pairs.len() as u64 / 2, end, threshold, &raw mut shortest) };
     Detours { found, shortest }
 }
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_sample_is_written_and_none_beside() {
+    fn only_the_samples_are_written() {
         let mut times = [u64::MAX; 12];
         fixed_work(&mut times[1..11], 10, None);
         assert_eq!((times[0], times[11]), (u64::MAX, u64::MAX));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn detours_beyond_the_room_are_counted_only() {
+    fn detours_beyond_the_room_are_only_counted() {
         let mut pairs = [u64::MAX; 6];
         let detours = selfish(&mut pairs[..4], ticks() + 2_000_000, 0);
         assert!(detours.found > 2 && detours.shortest > 0);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn daxpy_is_what_its_name_says() {
+    fn daxpy_computes_a_x_plus_y() {
         let mut vectors = Vectors::default();
         fixed_work(&mut [0; 4], 5, Some(&mut vectors));
         let sum: f64 = (0..15).fold(0.0, |y, _| y + 1e-9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One measuring thread: bound to its CPU, ready before it begins, and then nothing but the loop.
+//! One measuring thread: binds itself to its CPU, prepares everything, and then executes only the loop.
 
 use std::ffi::CStr;
 use std::sync::Barrier;
@@ -18,30 +18,30 @@ use super::sampling::{self, Vectors};
 use crate::Result;
 use crate::record::{Counters, Kernel, Method};
 
-/// The name of the threads that measure, once they do; by it a trace tells them from others of this process.
+/// The name of a thread while it measures; a trace recognises the measuring threads of this process by it.
 const MEASURING: &CStr = c"measuring";
 
-/// What every thread does; times in ticks.
+/// The work of every thread; times in ticks.
 #[derive(Debug, Clone, Copy)]
 pub struct Work {
     pub method: Method,
     pub kernel: Kernel,
-    /// Of a quantum of fixed work.
+    /// Units in a quantum of fixed work.
     pub units: u64,
-    /// The interval of fixed time, or the least detour.
+    /// The interval of fixed time, or the shortest detour.
     pub ticks: u64,
-    /// Samples, or for selfish detour the room for them.
+    /// Number of samples; for selfish detour the room for them.
     pub samples: usize,
-    /// Of the whole measurement.
+    /// Duration of the whole measurement.
     pub duration_ticks: u64,
-    /// Before it.
+    /// Duration of the warm-up before it.
     pub warm_up_ticks: u64,
     pub realtime_priority: Option<u8>,
-    /// Of fixed work: a quantum that takes so long ends the measurement on all CPUs.
+    /// Only for fixed work: a quantum this long ends the measurement on all CPUs.
     pub limit_ticks: Option<u64>,
 }
 
-/// What one thread found; times in ticks.
+/// The results of one thread; times in ticks.
 pub struct Found {
     pub cpu: u32,
     /// Beginning, length and work of each sample.
@@ -66,13 +66,13 @@ impl Work {
         times.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(0)
     }
 
-    /// How many units a quantum of so many ticks has on the calling thread's CPU.
+    /// The number of units in a quantum of this many ticks, on the calling thread's CPU.
     pub fn calibrate(&self, quantum_ticks: f64) -> u64 {
         let mut units = 16;
         while (self.shortest_quantum(units) as f64) < quantum_ticks / 16.0 && units < 1 << 40 {
             units *= 2;
         }
-        // Twice: the second time at the clock frequency that the first one brought about.
+        // Twice: the first time brings the clock to the frequency at which the second one measures.
         for _ in 0..2 {
             let took = self.shortest_quantum(units).max(1) as f64;
             units = ((units as f64 * quantum_ticks / took).round() as u64).max(1);
@@ -80,7 +80,7 @@ impl Work {
         units
     }
 
-    /// In a thread of its own. `ready` is passed twice: when all are, and when all have ended.
+    /// Runs in a thread of its own. Waits at `ready` twice: until all threads are ready, and until all have ended.
     pub fn measure(&self, cpu: u32, ready: &Barrier, watch: &sampling::Watch) -> Result<Found> {
         let prepared = self.prepare(cpu);
         ready.wait();
@@ -105,7 +105,7 @@ impl Work {
         Ok((pages, locked))
     }
 
-    /// The code, the operands and the clock frequency.
+    /// Warms up the code, the operands and the clock frequency.
     fn warm_up(&self) {
         let until = sampling::ticks() + self.warm_up_ticks;
         while sampling::ticks() < until {
@@ -116,7 +116,7 @@ impl Work {
     fn run(&self, cpu: u32, mut pages: Pages, memory_locked: bool, watch: &sampling::Watch) -> Found {
         let (mut vectors, huge_pages) = (self.vectors(), pages.huge);
         let (mut numbers, vectors) = (pages.numbers(), vectors.as_deref_mut());
-        // it fails for names that are too long only
+        // fails only for names that are too long
         set_name(MEASURING).ok();
         let counting = Watch::begin();
         let begin = sampling::ticks();
@@ -152,7 +152,7 @@ impl Work {
     }
 }
 
-/// Of the calling thread.
+/// Gives the calling thread a real-time priority.
 pub fn be_realtime(priority: u8) -> Result<()> {
     let wrong = |why: String| format!("real-time priority {priority}: {why}; it needs 1 to 99 and CAP_SYS_NICE");
     let value = ThreadPriorityValue::try_from(priority).map_err(|why| wrong(why.to_string()))?;

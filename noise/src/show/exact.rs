@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The table of an exact measurement; what the numbers mean comes with them.
+//! The table of an exact measurement, with an explanation of its numbers.
 
 use std::fmt::Write;
 
 use super::{row, table};
 use crate::exact::summary::{Stolen, Summary};
 
-/// Of each list of culprits.
+/// Lines in each list of culprits.
 const LINES: usize = 20;
-/// Of the meaning.
+/// Width of the explanation.
 const WIDTH: usize = 100;
 
 pub fn exact(summary: &Summary) -> String {
@@ -40,8 +40,7 @@ pub fn exact(summary: &Summary) -> String {
 }
 
 fn stolen(summary: &Summary) -> String {
-    let mut table =
-        table(&["instructions not the program's", "in all", "quanta hit", "worst", "mean", "99 %", "99.9 %"]);
+    let mut table = table(&["stolen instructions of", "in all", "quanta hit", "worst", "mean", "99 %", "99.9 %"]);
     let at = |stolen: &Stolen, share: f64| {
         let found = stolen.tail.iter().find(|(of, _)| *of == share);
         found.map_or_else(String::new, |(_, length)| length.to_string())
@@ -59,7 +58,7 @@ fn stolen(summary: &Summary) -> String {
 fn culprits(summary: &Summary, text: &mut String) {
     let culprits = &summary.culprits;
     if !culprits.entries.is_empty() {
-        let mut entries = table(&["way into the kernel", "times", "kernel instructions"]);
+        let mut entries = table(&["entry into the kernel", "times", "kernel instructions"]);
         for entry in culprits.entries.iter().take(LINES) {
             row(&mut entries, vec![entry.name.clone(), entry.times.to_string(), entry.instructions.to_string()]);
         }
@@ -68,7 +67,7 @@ fn culprits(summary: &Summary, text: &mut String) {
     if !culprits.programs.is_empty() {
         let mut programs = table(&["other program", "pid", "turns", "instructions"]);
         for program in culprits.programs.iter().take(LINES) {
-            let name = program.name.clone().unwrap_or_else(|| "unknown: this emulator does not tell".into());
+            let name = program.name.clone().unwrap_or_else(|| "unknown: this emulator cannot tell".into());
             let pid = if program.name.is_some() { program.pid.to_string() } else { "-".into() };
             row(&mut programs, vec![name, pid, program.turns.to_string(), program.instructions.to_string()]);
         }
@@ -77,7 +76,7 @@ fn culprits(summary: &Summary, text: &mut String) {
     if !culprits.functions.is_empty() {
         let all: u64 = culprits.functions.iter().map(|function| function.instructions).sum();
         let percent = |instructions: u64| format!("{:.1} %", 100.0 * instructions as f64 / all.max(1) as f64);
-        let mut functions = table(&["kernel function", "calls", "its instructions", "share"]);
+        let mut functions = table(&["kernel function", "calls", "own instructions", "share"]);
         for function in culprits.functions.iter().take(LINES) {
             let counts = [function.calls.to_string(), function.instructions.to_string()];
             let share = percent(function.instructions);
@@ -93,7 +92,7 @@ fn culprits(summary: &Summary, text: &mut String) {
     }
 }
 
-/// At spaces.
+/// Breaks lines at spaces.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -112,7 +111,7 @@ mod tests {
     use crate::exact::record::examples::record;
 
     #[test]
-    fn the_table_names_culprits_and_says_what_it_means() {
+    fn the_table_names_culprits_and_explains_itself() {
         let text = exact(&record().summary());
         for word in ["asm_sysvec_apic_timer_interrupt", "daemon", "tick [m]", "70.0 %", "no caches", "37.5"] {
             assert!(text.contains(word), "{word} is not in {text}");

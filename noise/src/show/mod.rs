@@ -18,7 +18,7 @@ use crate::predict::simulate::Simulation;
 use crate::record::across::Place;
 use crate::units::Nanoseconds;
 
-/// CPUs of many nodes that a table shows.
+/// The number of CPUs that a table shows for a record from many nodes.
 const NOISIEST: usize = 20;
 
 fn table(head: &[&str]) -> Table {
@@ -38,7 +38,7 @@ fn ns(value: f64) -> String {
     Nanoseconds(value).to_string()
 }
 
-/// One after the other: the whole, each CPU, the tail, the groups, the spectrum.
+/// The summaries, each with the whole, each CPU, the tail, the groups and the spectrum.
 pub fn summaries(summaries: &[Summary]) -> String {
     summaries.iter().map(summary).collect::<Vec<_>>().join("\n")
 }
@@ -92,7 +92,7 @@ fn summary(summary: &Summary) -> String {
     text
 }
 
-/// What the figures of a record from many nodes are of.
+/// The runs of a record from many nodes, and the origin of its numbers.
 fn of_all(across: &OfAll) -> String {
     let mut text = String::new();
     for (index, run) in across.runs.iter().enumerate() {
@@ -113,8 +113,8 @@ fn of_all(across: &OfAll) -> String {
     );
     let _ = writeln!(
         text,
-        "of the histogram of all cores: longest noise, rate, detours, tail (to 1/64), groups; of the samples of the {} \
-         worst nodes only: CPUs, time series",
+        "from the histogram of all cores: longest noise, rate, detours, tail (to 1/64), groups; only from the samples of \
+         the {} worst nodes: CPUs, time series",
         across.stored_nodes
     );
     text
@@ -124,7 +124,7 @@ fn placed(place: &Place) -> String {
     format!("{}, {} (rank {} of run {})", place.cpu, place.host, place.rank, place.run)
 }
 
-/// All CPUs of one machine; of many nodes the noisiest.
+/// All CPUs of one machine, or the noisiest CPUs of many nodes.
 fn noisiest(summary: &Summary) -> Vec<&PerCpu> {
     let mut cpus: Vec<&PerCpu> = summary.per_cpu.iter().collect();
     if summary.across.is_some() {
@@ -252,7 +252,7 @@ mod tests {
     use crate::record::examples::fixed_work;
 
     #[test]
-    fn a_table_says_what_was_found() {
+    fn a_table_contains_the_statistics() {
         let text = summaries(&[fixed_work(&[1_000_000, 1_000_000, 1_050_440]).summary(1000.0)]);
         for word in ["fixed work", "50.44 us", "1.681e-2", "1 detours of 1 us or more", "100.0 %"] {
             assert!(text.contains(word), "{word} is not in {text}");

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The table of what a trace found.
+//! The table of a trace's results.
 
 use std::fmt::Write;
 
 use super::{ns, row, table};
 use crate::record::thieves::{Source, Stopped, Thieves};
 
-/// The most guilty; a node at work has hundreds of sources.
+/// The number of sources in the table, those that explain most; a busy node has hundreds.
 const SHOWN: usize = 25;
 
 pub fn thieves(thieves: &Thieves) -> String {
     let share = if thieves.detour_ns > 0.0 { thieves.explained_ns / thieves.detour_ns * 100.0 } else { 0.0 };
     let mut text = format!(
-        "\nwhat ran meanwhile explains {share:.1} % of {} detours' {}; {} of them are unexplained\n",
-        thieves.detours,
+        "\nthe sources explain {share:.1} % of the {} in {} detours; {} detours are unexplained\n",
         ns(thieves.detour_ns),
+        thieves.detours,
         thieves.unexplained_detours,
     );
     if thieves.events_lost > 0 {
@@ -31,7 +31,7 @@ pub fn thieves(thieves: &Thieves) -> String {
         if thieves.sources.len() > SHOWN {
             let _ = writeln!(text, "and {} more, in the record and with --json", thieves.sources.len() - SHOWN);
         }
-        let _ = writeln!(text, "\nwhat stops them (LIST: the measured CPUs, REST: all others)");
+        let _ = writeln!(text, "\nhow to stop them (LIST: the measured CPUs, REST: all others)");
         for (remedy, names) in remedies(&thieves.sources) {
             let _ = writeln!(text, "  {remedy}\n      {}", names.join(", "));
         }
@@ -45,7 +45,7 @@ pub fn thieves(thieves: &Thieves) -> String {
     text + "\n"
 }
 
-/// Each remedy once, with what it stops, in the order of their guilt.
+/// Each remedy once with the sources that it stops, in the order of the sources.
 fn remedies(sources: &[Source]) -> Vec<(&str, Vec<String>)> {
     let mut remedies: Vec<(&str, Vec<String>)> = Vec::new();
     for source in sources.iter().take(SHOWN) {
@@ -57,7 +57,7 @@ fn remedies(sources: &[Source]) -> Vec<(&str, Vec<String>)> {
     remedies
 }
 
-/// The source on one line: kind, name, and who is behind it.
+/// The source on one line: kind, name and origin.
 pub fn title(source: &Source) -> String {
     match &source.origin {
         Some(origin) => format!("{} {} ({origin})", source.kind.name(), source.name),
@@ -67,7 +67,7 @@ pub fn title(source: &Source) -> String {
 
 fn around(stopped: &Stopped) -> String {
     let mut text = format!(
-        "\nended by noise of {} on cpu {}, {} after the beginning; around it:\n",
+        "\nended by noise of {} on cpu {}, {} after the beginning; events around it:\n",
         ns(stopped.noise_ns as f64),
         stopped.cpu,
         ns(stopped.start_ns as f64)
@@ -132,7 +132,7 @@ mod tests {
             ..Thieves::default()
         });
         for part in [
-            "45.0 % of 4 detours' 10 us; 1 of them",
+            "45.0 % of the 10 us in 4 detours; 1 detours",
             "7 events were lost",
             "IPI function call (stress: flush_tlb_mm_range)",
             "0-2,5",
