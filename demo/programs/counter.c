@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Computes until it is told to end, for a debugger to look at. debug.sh writes `seen` through the debugger; at the end
- * the program says whether it made rounds after that.
+ * Computes until it is told to end, as the target of a debugger. debug.sh writes `seen` through the debugger; at the
+ * end the program says whether it made rounds after that.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static void tell(int signal)
 	told = 1;
 }
 
-/* Where the breakpoint goes. */
+/* The breakpoint is here. */
 __attribute__((noinline)) static void make_round(unsigned long number)
 {
 	for (unsigned long i = 0; i < 200000; i++)

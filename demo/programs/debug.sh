@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# debug.sh COMMAND...: starts it, attaches gdb while it computes, prints a variable, stops it at a breakpoint, detaches,
-# and lets it go on. Standard error tells whether the co-kernel has the program after that.
+# debug.sh COMMAND...: starts the command, attaches gdb while it computes, prints a variable, stops it at a breakpoint,
+# detaches, and lets it continue. Standard error tells whether the co-kernel hosts the program after that.
 export DEBUGINFOD_URLS=
 "$@" ./counter >counter.out &
 pid=$!

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# A matrix product and a Fourier transform of it. Prints digests of all their bits, so that equal means equal.
+# A matrix product and its Fourier transform. Prints digests of all bits, so that equal output means equal results.
 import hashlib
 
 import numpy as np

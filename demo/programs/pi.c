@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Pi by the midpoint rule, the intervals dealt out to the ranks and summed up by allreduce, some rounds of it.
- * The result goes to standard output, and where the ranks ran to standard error.
+ * Pi by the midpoint rule, in several rounds: the ranks divide the intervals and add up by allreduce. Prints the result
+ * to standard output, and the CPUs of the ranks to standard error.
  */
 #define _GNU_SOURCE
 #include <math.h>

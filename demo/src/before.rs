@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The state of the node that a partition changes while it is up and must leave as it was.
+//! The part of the node's state that a partition changes while it is up, and must restore.
 
 use crate::Result;
 use crate::site::Site;
 
-/// Free memory moves a little by itself; a lost partition would be sixteen times this.
+/// Free memory varies a little by itself; a lost partition would be sixteen times this.
 const LEEWAY_KIB: u64 = 16 << 10;
 
-/// What is looked at.
+/// The state of the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     pub online: String,
     pub present: String,
     /// Pages that the kernel's allocator manages.
     pub managed: u64,
-    /// With the caches dropped, and what programs left in memory file systems counted as free.
+    /// Free memory with caches dropped; files that programs left in memory file systems count as free.
     pub free_kib: u64,
-    /// Whether the module is loaded.
+    /// Is the module loaded?
     pub module: bool,
-    /// Kernel messages of level warning and worse.
+    /// Kernel messages of level warning or worse.
     pub complaints: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ awk '/^(MemFree|Shmem):/ { n += $2 } END { print "free", n }' /proc/meminfo
 [ ! -d /sys/module/tacet ] || echo "module tacet"
 dmesg --notime --level=emerg,alert,crit,err,warn | sed 's/^/said /'"#;
 
-/// What the kernel says of every module that is not its own, and of an emulator on a busy host.
+/// Messages that the kernel prints for every out-of-tree module, and for an emulator on a busy host.
 const EXPECTED: [&str; 3] = ["taints kernel", "tainting kernel", "hrtimer: interrupt took"];
 
 impl Snapshot {
@@ -38,7 +38,7 @@ impl Snapshot {
         Snapshot::parse(&site.shell(LOOK)?).ok_or_else(|| "the node: no CPUs or no memory".into())
     }
 
-    /// What is not as it was; empty when all is.
+    /// The differences; empty if the state was restored.
     pub fn differences(&self, after: &Snapshot) -> Vec<String> {
         let mut differences = Vec::new();
         let mut compare = |what: &str, before: &str, after: &str| {
@@ -57,7 +57,7 @@ impl Snapshot {
         differences
     }
 
-    /// What the kernel complained of between the two.
+    /// The kernel's complaints between the two snapshots.
     pub fn new_complaints<'a>(&self, after: &'a Snapshot) -> impl Iterator<Item = &'a String> {
         let new = after.complaints.iter().skip(self.complaints.len());
         new.filter(|line| !EXPECTED.iter().any(|expected| line.contains(expected)))

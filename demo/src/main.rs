@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `make demo`: one node, the same programs on Linux and on Tacet, a table, a picture, and the node as it was before.
+//! `make demo`: runs the same programs on Linux and on Tacet in one node, prints a table, draws a picture, and checks
+//! that the node is as before.
 //!
 //! Owns the order of the steps and the exit status, which is 0 only if everything was as expected. Called by
 //! `cargo xtask demo`, which builds first. Must never print a result that was not measured in this run.
@@ -28,7 +29,7 @@ use crate::progress::Progress;
 use crate::row::Row;
 use crate::site::Site;
 
-/// What everything here returns; the text is one line.
+/// The result type of this crate; an error's text is one line.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// Show in a node the same programs on Linux and on Tacet
@@ -43,7 +44,7 @@ struct Arguments {
     quanta: u64,
 }
 
-/// What one place made of everything.
+/// All results of one place.
 struct Results {
     noise: Result<Noise>,
     runs: Vec<Result<Run>>,
@@ -95,7 +96,7 @@ fn demo(arguments: &Arguments) -> Result<bool> {
     Ok(drawn.is_ok() && rows.iter().all(Row::is_as_expected))
 }
 
-/// The noise profile and every program, at one place. What fails is a result too, and the others still run.
+/// Takes the noise profile and runs every program, at one place. A failure is a result too; the others still run.
 fn everything(site: &Site, place: Place, quanta: u64, progress: &mut Progress) -> Results {
     let name = format!("{place}: noise, {quanta} quanta on CPU 3, a load on CPUs 0-1");
     let noise = progress.step(&name, || site.noise(place, quanta));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The noise on CPU 3: fixed work quanta there, a load on CPUs 0-1, and what the emulator's plugin counted.
 //!
-//! Called through `site.rs`. Must never return a profile that is not of this run: the program's own words, the number
-//! of quanta, the CPU and the load are checked.
+//! Called through `site.rs`. Must never return a profile of another run: it checks the program's output, the number of
+//! quanta, the CPU and the load.
 
 use crate::Result;
 use crate::place::Place;
@@ -12,13 +12,13 @@ use tacet_bench::Log;
 pub const ITERATIONS: u64 = 20_000;
 /// The CPU that executes the quanta.
 const CPU: u64 = 3;
-/// An interrupted block of code is counted twice; more than this is other work.
+/// The plugin counts an interrupted block of code twice; a difference beyond this is other work.
 const RESTARTED: u64 = 64;
 
-/// What one place did to the program.
+/// The noise that the program met at one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Noise {
-    /// For each quantum: instructions executed on its CPU that were not the program's.
+    /// For each quantum: instructions executed on its CPU that did not belong to the program.
     pub stolen: Vec<u64>,
     /// The program's own instructions in each quantum.
     pub user: u64,
@@ -41,13 +41,13 @@ impl Noise {
         self.total() as f64 / self.stolen.len().max(1) as f64
     }
 
-    /// Whether both did the same work.
+    /// Did both do the same work?
     pub fn is_comparable(&self, other: &Noise) -> bool {
         self.stolen.len() == other.stolen.len() && self.user.abs_diff(other.user) <= RESTARTED
     }
 }
 
-/// A script that runs the quanta at a place while the load works. The load needs a module that nobody uses.
+/// A script that runs the quanta at a place while the load works. The load needs an unused module.
 pub fn script(place: Place, quanta: u64, programs: &str) -> String {
     let prefix = match place {
         Place::Linux => format!("taskset -c {CPU}"),
@@ -64,7 +64,7 @@ pub fn script(place: Place, quanta: u64, programs: &str) -> String {
     )
 }
 
-/// The profile, from what the script printed and the last complete record in the plugin's log.
+/// The profile, from the script's output and the last complete record in the plugin's log.
 pub fn read(said: &str, log: &str, quanta: u64) -> Result<Noise> {
     if !said.contains(&format!("quanta {quanta} cpu {CPU}")) {
         return Err(format!("the quanta did not end on CPU {CPU}").into());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `build/demo/noise.png`: both noise profiles, one above the other, with the same axes.
 //!
-//! Owns nothing but the look. Every quantum that was hit is a needle; a panel without needles says so in words.
+//! Owns only the look. Every quantum that was hit is a needle; a panel without needles says so in words.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ const HEAD: u32 = 88;
 const INK: RGBColor = RGBColor(40, 40, 40);
 const LINUX: RGBColor = RGBColor(190, 70, 30);
 const TACET: RGBColor = RGBColor(20, 100, 150);
-/// Where needles begin: below one instruction.
+/// The lower end of the needles: below one instruction.
 const FLOOR: f64 = 0.7;
 
 type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
 
-/// Draws what was measured; both profiles must be there.
+/// Draws the profiles; both must exist.
 pub fn write(linux: &Result<Noise>, tacet: &Result<Noise>, release: &str) -> Result<PathBuf> {
     let (Ok(linux), Ok(tacet)) = (linux, tacet) else { return Err("a noise profile is missing".into()) };
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../build/demo/noise.png");
@@ -96,7 +96,7 @@ fn title(name: &str, noise: &Noise) -> String {
     format!("{name}: {hit} of {all} quanta hit; stolen instructions at worst {worst}, on average {mean:.1}")
 }
 
-/// Thousands apart.
+/// A number with its thousands separated.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The two places where the same command runs, on the same two CPUs.
+//! The two places: the same command runs on Linux and on the co-kernel, on the same two CPUs.
 
 use std::fmt;
 
-/// Who has CPUs 2 and 3.
+/// The kernel that runs CPUs 2 and 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// Linux as it is installed.
@@ -13,7 +13,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// What a person writes before a command to run it there.
+    /// The words before a command that run it at this place.
     pub fn prefix(self) -> &'static str {
         match self {
             Place::Linux => "taskset -c 2-3",

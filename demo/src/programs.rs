@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The programs that are shown beside the noise, and what a run of one of them left.
+//! The programs that the demo runs besides the noise measurement, and the result of a run.
 
 use crate::place::Place;
 
-/// A program that anyone might run.
+/// An ordinary program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
     Python,
@@ -11,23 +11,23 @@ pub enum Program {
     Debugger,
 }
 
-/// What a run left.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// Its standard output: must be the same on both sides.
+    /// Its standard output, which must be the same on both sides.
     pub output: String,
     /// Its standard error: remarks about the place, such as CPU numbers.
     pub remarks: String,
-    /// Whether it returned 0.
+    /// Did it exit with status 0?
     pub success: bool,
-    /// How often the cores turned to Linux meanwhile, for a call or a fault; nothing on Linux.
+    /// How often the cores forwarded a call or a fault to Linux meanwhile; None on Linux.
     pub hand_overs: Option<u64>,
 }
 
 impl Program {
     pub const ALL: [Program; 3] = [Program::Python, Program::Mpi, Program::Debugger];
 
-    /// Where the sources are; `Site` copies them into the node.
+    /// The sources; `Site` copies them into the node.
     pub const SOURCES: [(&str, &str); 4] = [
         ("numeric.py", include_str!("../programs/numeric.py")),
         ("pi.c", include_str!("../programs/pi.c")),
@@ -35,10 +35,10 @@ impl Program {
         ("debug.sh", include_str!("../programs/debug.sh")),
     ];
 
-    /// Makes what needs a compiler, in the node, as a user of the node would.
+    /// Compiles the programs in the node, as a user of the node would.
     pub const COMPILE: &str = "mpicc -O2 -o pi pi.c -lm && gcc -g -O1 -static -o counter counter.c";
 
-    /// The line to type. The ranks talk through shared memory, told so that MPI does not look for network cards first.
+    /// The command line. It tells MPI to use shared memory, so that MPI does not look for network cards first.
     pub fn command(self, place: Place) -> String {
         let prefix = place.prefix();
         match self {
@@ -48,7 +48,7 @@ impl Program {
         }
     }
 
-    /// For the table.
+    /// The title in the table.
     pub fn title(self) -> &'static str {
         match self {
             Program::Python => "Python with numpy",
@@ -57,7 +57,7 @@ impl Program {
         }
     }
 
-    /// Whether a run says all that this program says when it is well, beside the output.
+    /// Does the output of a run show that the program worked, besides being the same on both sides?
     pub fn is_well(self, place: Place, run: &Run) -> bool {
         let said = match self {
             Program::Python => run.output.contains("gives the product: True"),
@@ -74,7 +74,7 @@ impl Program {
     }
 }
 
-/// The CPUs that the ranks name, in ascending order.
+/// The CPUs that the ranks reported, in ascending order.
 fn cpus(remarks: &str) -> Vec<u32> {
     let line = remarks.lines().find_map(|line| line.strip_prefix("cpus")).unwrap_or_default();
     let mut cpus: Vec<u32> = line.split_whitespace().flat_map(str::parse).collect();

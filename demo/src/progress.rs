@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One line for each step, with its number, and its time when it is done: plain text, so that a log can keep it.
+//! Prints one line for each step, with its number and, at its end, its time: plain text, so that a log can keep it.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ impl Progress {
         Progress { done: 0, all }
     }
 
-    /// Does one step. Its error is shown here and returned.
+    /// Does one step. Prints its error and returns it.
     pub fn step<T, E: Display>(&mut self, name: &str, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         self.done += 1;
         print!("[{:>2}/{}] {name:<76} ", self.done, self.all);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The table: what was run, what came out on each side, and whether that was as expected.
+//! The table: what was run, the result on each side, and whether that is as expected.
 //!
-//! Owns the judgement of each row and the words under the table that say what the numbers are.
+//! Owns the judgement of each row, and the text under the table that explains the numbers.
 
 use comfy_table::{ContentArrangement, Table, presets};
 
@@ -11,7 +11,7 @@ use crate::noise::Noise;
 use crate::place::Place;
 use crate::programs::{Program, Run};
 
-/// Under multi-threaded emulation counts vary: only an order of magnitude is asserted.
+/// Under multi-threaded emulation counts vary, so only an order of magnitude is asserted.
 const QUIETER: f64 = 10.0;
 
 /// One line of the table.
@@ -25,7 +25,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// Same work, an order of magnitude less noise; noise on Linux is the control that shows that counting works.
+    /// Expects the same work with an order of magnitude less noise. Noise on Linux is the control that the counting
+    /// works.
     pub fn noise(linux: &Result<Noise>, tacet: &Result<Noise>) -> Row {
         let (verdict, as_expected) = match (linux, tacet) {
             (Ok(linux), Ok(tacet)) if linux.max() == 0 || !linux.is_comparable(tacet) => {
@@ -46,7 +47,7 @@ impl Row {
         Row { what, linux, tacet, verdict, hand_overs: String::new(), as_expected }
     }
 
-    /// The same output, and everything that this program says when it is well.
+    /// Expects the same output on both sides, and the signs that the program worked.
     pub fn program(program: Program, linux: &Result<Run>, tacet: &Result<Run>) -> Row {
         let as_expected = match (linux, tacet) {
             (Ok(left), Ok(right)) => {
@@ -72,7 +73,7 @@ impl Row {
         }
     }
 
-    /// The node before the partition and after it.
+    /// Compares the node before the partition and after it.
     pub fn node(before: &Snapshot, after: &Snapshot) -> Row {
         let differences = before.differences(after);
         let show = |when, snapshot: &Snapshot, complaints| {
@@ -97,7 +98,7 @@ impl Row {
     }
 }
 
-/// The table and what its numbers are.
+/// The table and the explanation of its numbers.
 pub fn report(rows: &[Row], release: &str) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL).set_content_arrangement(ContentArrangement::Dynamic).set_width(118);

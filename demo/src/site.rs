@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The node of the demo: what is put into it, the partition, and running things at a place.
+//! The node of the demo: its files, the partition, and running commands at a place.
 //!
 //! Owns `build/demo`, which the node sees at the same path. Called by `main.rs` and `before.rs`.
 
@@ -16,7 +16,7 @@ use crate::place::Place;
 use crate::programs::{Program, Run};
 use crate::progress::Progress;
 
-/// For one program; an emulator on a busy host is slow.
+/// The limit for one program; an emulator on a busy host is slow.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// A booted node with the programs in it.
@@ -27,7 +27,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Builds the programs, boots, compiles inside.
+    /// Builds the measuring programs, boots the node, compiles the demo's programs inside.
     pub fn open(cache: &Cache, settings: &Settings, progress: &mut Progress) -> Result<Site> {
         provision::ensure(cache)?;
         let programs = progress.step("build what measures", || Programs::build(cache))?;
@@ -55,7 +55,7 @@ impl Site {
         Ok(Run { output: text(stdout), remarks: text(stderr), success: status.success(), hand_overs })
     }
 
-    /// Runs a script that must return 0; what it printed.
+    /// Runs a script that must exit with status 0, and returns its output.
     pub fn shell(&self, script: &str) -> Result<String> {
         let output = self.node.run(&self.command(script))?;
         if output.status.success() {
@@ -78,19 +78,19 @@ impl Site {
         self.shell("tacet up --cpus 2-3 --memory 256M").map(drop)
     }
 
-    /// Stops it, and the module goes too.
+    /// Stops the partition and unloads the module.
     pub fn down(&self) -> Result<()> {
         self.shell("tacet down && rmmod tacet").map(drop)
     }
 
-    /// Powers off; which Linux it was.
+    /// Powers the node off, and returns the release of its kernel.
     pub fn close(self) -> Result<String> {
         let release = self.node.release().to_owned();
         self.node.power_off()?;
         Ok(release)
     }
 
-    /// How often the cores have turned to Linux since the partition started.
+    /// How often the cores have forwarded to Linux since the partition started.
     fn hand_overs(&self, place: Place) -> Result<Option<u64>> {
         if place == Place::Linux {
             return Ok(None);

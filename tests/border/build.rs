@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Compiles the C end of the border, as the module sees it.
+//! Compiles the C end of the border, with the headers that the module uses.
 
 fn main() {
     println!("cargo:rerun-if-changed=src/ends.c");

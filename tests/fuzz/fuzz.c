@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * fuzz IMAGE CASES SEED [UID]: hostile requests to the module from four threads at
- * once, as root or as UID, about programs that are hosted, on Linux, ended or
- * somebody else's. The same seed makes the same cases in each thread; how they
- * interleave is the machine's. Every answer must be success or an errno; that
- * the node is well afterwards is for the runner to say.
+ * fuzz IMAGE CASES SEED [UID]: sends hostile requests to the module from four
+ * threads at once, as root or as UID. Their subjects are programs that are
+ * hosted, on Linux, ended, or another user's. The same seed makes the same cases
+ * in each thread; the interleaving depends on the machine. Every answer must be
+ * success or an errno; the caller checks the node's health afterwards.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ static long cases_each;
 static uint64_t seed;
 static unsigned long answers[THREADS][4096];
 
-/* A program to be sent about: it computes, calls, or has several threads. */
+/* A program as the subject of requests: it computes, makes calls, or has several threads. */
 static void *on_and_on(void *calls)
 {
 	volatile unsigned long count = 0;
@@ -53,7 +53,7 @@ static pid_t target(int kind)
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* It must not starve the fuzzer of Linux's CPUs. */
+	/* It must leave Linux's CPUs to the fuzzer. */
 	if (nice(19) == -1 && errno)
 		_exit(1);
 	if (kind == 2)
@@ -118,7 +118,7 @@ static void report(void)
 		for (int i = 0; i < THREADS; i++)
 			sum += answers[i][answer];
 		all += sum;
-		/* Outside what user space may see: 512 and more. */
+		/* User space must not see errnos from 512 on. */
 		if (sum && answer >= 512)
 			printf("\nfail: %lu answers %d", sum, answer);
 		else if (sum)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the parts of the fuzzer share: numbers from a seed, and the sum of what
- * was tried. Included by each of them.
+ * The common part of the fuzzer's files: numbers from a seed, and the counts of
+ * answers.
  */
 #ifndef TACET_TESTS_FUZZ_HOSTILE_H
 #define TACET_TESTS_FUZZ_HOSTILE_H
@@ -31,7 +31,7 @@ static inline int one_in(struct source *source, uint64_t n)
 	return below(source, n) == 0;
 }
 
-/* A number that somebody may have got wrong. */
+/* A number that code may handle wrongly. */
 static inline uint64_t nasty(struct source *source)
 {
 	static const uint64_t numbers[] = {
@@ -50,12 +50,12 @@ static inline uint64_t nasty(struct source *source)
 	}
 }
 
-/* Whom requests may be about; written before the threads start. */
+/* The possible subjects of requests; written before the threads start. */
 #define MAX_TARGETS 16
 extern pid_t targets[MAX_TARGETS];
 extern int target_count;
 
-/* The co-kernel, for requests that mean it; written before the threads start. */
+/* The co-kernel's image, for requests that start a partition; written before the threads start. */
 extern char image[1 << 20];
 extern size_t image_bytes;
 

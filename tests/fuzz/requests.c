@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Hostile ioctls: a valid request of a random kind, some of its words made
- * wrong, given at a good or a bad address. Called by fuzz.c from many threads.
- * It must never ask for a fault on purpose: TACET_TEST only with numbers that
- * are none. A partition's start and end are rare, or nothing would be hosted.
+ * Hostile ioctls: a valid request of a random kind, in which some words are then
+ * damaged, at a good or a bad address. Called by fuzz.c from many threads. It
+ * must never request a failure on purpose: it uses TACET_TEST only with invalid
+ * numbers. It seldom starts or ends a partition, or nothing would be hosted.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -39,7 +39,7 @@ static const unsigned long numbers[] = {
 	TACET_RECOUPLE, TACET_LIST, TACET_LOG_READ, TACET_TEST, TACET_PROFILE,
 };
 
-/* Where answers go: readable, and as large as any. */
+/* The buffer for answers, large enough for all. */
 static __thread char answers[1 << 16];
 
 static int32_t some_pid(struct source *source)
@@ -54,7 +54,7 @@ static uint64_t some_address(struct source *source)
 	return one_in(source, 3) ? nasty(source) : (uintptr_t)answers;
 }
 
-/* Small counts mostly: the answers must fit where they go. */
+/* Mostly small counts: the answers must fit into the buffer. */
 static uint32_t some_count(struct source *source)
 {
 	return below(source, 8) ? below(source, 64) : nasty(source);
@@ -114,7 +114,7 @@ static void fill(struct source *source, union any *any, unsigned long number_)
 	}
 }
 
-/* Some words of it wrong; never a fault on purpose out of one that was none. */
+/* Damages some words of a request, but never turns it into a failure on purpose. */
 static void damage(struct source *source, union any *any, unsigned long number_)
 {
 	size_t size = _IOC_SIZE(number_), words = size / 4;
@@ -131,7 +131,7 @@ static void damage(struct source *source, union any *any, unsigned long number_)
 		any->up.fail_step %= 8;
 }
 
-/* Answers longer than `answers` would go over what is behind it. */
+/* Limits a request's answer: one longer than `answers` would overwrite the memory behind it. */
 static void contain(union any *any, unsigned long number_)
 {
 	if (number_ == TACET_LIST && any->list.address == (uintptr_t)answers &&
@@ -146,7 +146,7 @@ static void contain(union any *any, unsigned long number_)
 		any->profile.capacity = 4;
 }
 
-/* The request itself: in good memory, across the end of it, or nowhere. */
+/* Puts the request into valid memory, across its end, or at an invalid address. */
 static void *place(struct source *source, union any *any, size_t size)
 {
 	static __thread char *pages;
@@ -172,7 +172,7 @@ int hostile_request(struct source *source, int door)
 
 	if ((number_ == TACET_UP && !one_in(source, 500)) || (number_ == TACET_DOWN && !one_in(source, 2000)))
 		number_ = TACET_STATUS;
-	/* Hosting ourselves is for now and then: everything is slower there. */
+	/* Host ourselves only seldom: everything is slower there. */
 	if (number_ == TACET_HOST_SELF && !one_in(source, 50))
 		number_ = TACET_LIST;
 	fill(source, &any, number_);
@@ -180,7 +180,7 @@ int hostile_request(struct source *source, int door)
 		damage(source, &any, number_);
 	contain(&any, number_);
 	if (one_in(source, 30)) {
-		/* Any number, but none whose answer is longer than our memory. */
+		/* Any number, except those whose answer is longer than our memory. */
 		unsigned long other = _IOC(below(source, 4), one_in(source, 2) ? TACET_IOCTL_MAGIC : below(source, 256),
 					   below(source, 16), below(source, 4096));
 		result = other == TACET_TEST ? 0 : ioctl(door, other, &any);

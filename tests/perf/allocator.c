@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Memory that is allocated and freed on T threads at once, N times on each.
+ * Allocates and frees memory on T threads at once, N times on each.
  *
  * usage: allocator malloc|map N T [FIRST_CPU]
- * malloc: the C library's; each thread keeps SLOTS pieces of 16 bytes to 4 KiB, one in 16 of up to 512 KiB, and replaces
- * one after the other. map: each time 16 to 512 KiB are mapped, touched and unmapped. With FIRST_CPU, thread i pins itself
- * to FIRST_CPU + i: on Linux; hosted threads are placed by their host. All start together and wait for the last; region
- * 1 lies between. Prints `call_ns`: the time from first to last divided by N, so the same on all T where nobody waits
- * for another.
+ * malloc: the C library's. Each thread keeps SLOTS pieces of 16 bytes to 4 KiB, one in 16 of up to 512 KiB, and replaces
+ * them one after the other. map: each round maps, touches and unmaps 16 to 512 KiB. With FIRST_CPU, thread i pins itself
+ * to FIRST_CPU + i; this is for Linux, since the co-kernel places hosted threads. All threads start together and wait for
+ * the last; region 1 covers this time. Prints `call_ns`: the time from the first start to the last end, divided by N. So
+ * it does not depend on T if no thread waits for another.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -92,7 +92,7 @@ static void *caller(void *index)
 	return NULL;
 }
 
-/* The first thread measures and takes part. */
+/* The first thread takes part, and measures. */
 static uint64_t measured(void)
 {
 	unsigned long state = 1;

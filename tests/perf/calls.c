@@ -4,7 +4,7 @@
  *
  * usage: calls KIND N [CPU]
  * KIND: getpid, getcpu, sched_yield, futex_wake (nobody waits), futex_wait (the word has changed).
- * With CPU it pins itself there. Region 1 lies around the calls. Prints `call_ns`.
+ * With CPU it pins itself there. Region 1 covers the calls. Prints `call_ns`.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>

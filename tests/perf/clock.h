@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Ticks into nanoseconds: the rate is taken over the whole life of the program that measures.
+ * Converts ticks into nanoseconds, with the rate measured over the whole life of the program.
  *
- * Owns: nothing. Included by the guest programs that report a time.
+ * Included by the guest programs that report a time.
  */
 #ifndef TACET_PERF_CLOCK_H
 #define TACET_PERF_CLOCK_H
@@ -30,7 +30,7 @@ static inline void clock_start(struct clock *clock)
 	clock->ticks = ticks();
 }
 
-/* At least 50 ms after the start, so that reading the two clocks one after the other costs no precision. */
+/* Waits until 50 ms after the start, so that reading the two clocks one after the other costs no precision. */
 static inline void clock_stop(struct clock *clock)
 {
 	double elapsed;

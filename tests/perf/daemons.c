@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Daemons: normal processes that sleep and compute in turns, always the same work; pauses are random, from a half to one
- * and a half of PERIOD_MS, or they would keep step with jobs that begin in regular intervals. The load of the bench
- * `sched`. They may run on every CPU.
+ * Daemons: normal processes that alternately sleep and do a fixed amount of work. Pauses are random, from 0.5 to 1.5
+ * times PERIOD_MS; otherwise the daemons could keep step with jobs that begin in regular intervals. They are the load
+ * of the bench `sched`. They may run on every CPU.
  *
  * usage: daemons COUNT PERIOD_MS ROUNDS
- * ROUNDS of a small loop are one turn's work. Runs until it is killed, and takes its children with it.
+ * ROUNDS of a small loop are the work between two pauses. Runs until it is killed; then its children die too.
  */
 #include <signal.h>
 #include <stdio.h>

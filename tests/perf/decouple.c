@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * How long a running program takes to get to a core of the partition, and back.
+ * Measures how long a running program takes to get to a core of the partition, and back.
  *
  * usage: decouple CPU ROUNDS LINUX_CPU OTHER_LINUX_CPU
- * A child spins and notes the tick at which it finds itself on another CPU. The parent asks, and takes the time from
- * its request to that tick. Prints `decouple_ns` and `recouple_ns`, and `migrate_ns`: the same between two CPUs of
- * Linux by sched_setaffinity, to compare with. Must never leave the child behind.
+ * A child spins and notes the tick at which it finds itself on another CPU. The parent requests the move, and measures
+ * the time from its request to that tick. Prints `decouple_ns` and `recouple_ns`, and for comparison `migrate_ns`: the
+ * same between two CPUs of Linux, by sched_setaffinity. Must never leave the child behind.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

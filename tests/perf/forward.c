@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The cheapest system call, N times on each of T threads at once: native or forwarded, whichever way it is started.
+ * Makes the cheapest system call, N times on each of T threads at once. The call is native if the program runs on
+ * Linux, and forwarded if it is hosted.
  *
  * usage: forward CALLS THREADS [FIRST_CPU]
- * With FIRST_CPU, thread i pins itself to FIRST_CPU + i: on Linux; hosted threads are placed by their host. All start
- * together and wait for the last; region 1 lies between. Prints `call_ns` (what one caller waits for one call, the
- * middle of the threads), `elapsed_ns` and `distinct_cpus`: threads that share a CPU measure something else.
+ * With FIRST_CPU, thread i pins itself to FIRST_CPU + i; this is for Linux, since the co-kernel places hosted threads.
+ * All threads start together and wait for the last; region 1 covers this time. Prints `call_ns` (a caller's time for one
+ * call, the median of the threads), `elapsed_ns` and `distinct_cpus`: the result is invalid if threads share a CPU.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

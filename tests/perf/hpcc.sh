@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# HPC Challenge (Debian's hpcc): its input, and whether its results are right. Runs in the node, called by src/jobs.rs
-# for the bench `sched`, and by tests/user/real/hpcc.sh.
+# HPC Challenge (Debian's hpcc): writes its input and checks its results. Runs in the node, called by src/jobs.rs for
+# the bench `sched`, and by tests/user/real/hpcc.sh.
 #
 # usage: hpcc.sh prepare ORDER ROWS COLUMNS   makes the directory that hpcc runs in, with its input
 #        hpcc.sh check                        fails unless the last run's results were right
-# ORDER: of the system of equations, from which hpcc takes the size of all its programs. ROWS x COLUMNS ranks.
+# ORDER: of the system of equations; hpcc derives the sizes of all its programs from it. ROWS x COLUMNS ranks.
 set -eu
 directory=${HPCC_DIRECTORY:-/tmp/hpcc}
 
 prepare() { # order rows columns
 	rm -rf $directory
 	mkdir $directory
-	# hpcc counts lines: two of title, then those of HPL.dat, a separator, and none of its own for PTRANS
+	# hpcc counts lines: two title lines, the lines of HPL.dat, a separator, and no further lines for PTRANS
 	cat >$directory/hpccinf.txt <<-END
 		HPL input
 		HPL

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# LAMMPS (Debian's): a melting crystal, and its energies. Runs in the node, called by src/jobs.rs for the bench `sched`,
+# LAMMPS (Debian's): a melting crystal and its energies. Runs in the node, called by src/jobs.rs for the bench `sched`,
 # and by tests/user/real/lammps.sh.
 #
 # usage: lammps.sh prepare CELLS STEPS   makes the directory that lmp runs in, with its input, in.melt
 #        lammps.sh energies              the rows of the last run's table, in out.melt: step, atoms, temperature,
 #                                        energies of the pairs and of all, pressure
 #        lammps.sh check ROW             fails unless this is the last of them
-# CELLS: of the crystal in each direction, with four atoms each. STEPS: of 0.005 units of time.
+# CELLS: cells of the crystal in each direction, with four atoms each. STEPS: steps of 0.005 units of time.
 set -eu
 directory=${LAMMPS_DIRECTORY:-/tmp/lammps}
 
@@ -33,7 +33,7 @@ prepare() { # cells steps
 	END
 }
 
-# As exact as they are in every order of adding up.
+# Rounded so that the order of additions does not matter.
 energies() {
 	awk '/^ *Step/ { on = 1; next } /^Loop/ { on = 0 } on { printf "%d %d %.5f %.5f %.5f %.4f\n", $1, $2, $3, $4, $5, $6 }' \
 		"$directory/out.melt"

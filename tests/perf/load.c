@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Background load for Linux's CPUs: everything that is known to disturb other CPUs.
+ * Background load for Linux's CPUs: all activities that are known to disturb other CPUs.
  *
  * usage: load CPUS SECONDS DIRECTORY MODULE [KIND...]
  * CPUS as in 0-1; MODULE a file DIRECTORY/MODULE.ko. Ends early when DIRECTORY/stop appears.
- * With KINDs, only those: to find what disturbs. Each disturbance is a process of its own that repeats until the time is over: address space changes
- * of many threads, membarrier, fork and exec, file writes, timers, module load and unload, tracepoint (static key and
- * code patching) toggles, work on every CPU (stat_refresh), reclaim, compaction. At the end it prints how often
- * each was done: a disturbance that was done 0 times is named, so that a quiet load is not taken for a quiet core.
+ * With KINDs, runs only those, to find which disturbs. Each disturbance is a process that repeats it until the time is
+ * over: address space changes of many threads, membarrier, fork and exec, file writes, timers, module load and unload,
+ * tracepoint toggles (static keys and code patching), work on every CPU (stat_refresh), reclaim, compaction. At the end
+ * it prints how often each was done, also if 0 times, so that a load that did nothing is not mistaken for a quiet core.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -28,7 +28,7 @@ static pid_t workers[32];
 
 static const struct {
 	const char *name;
-	bool (*once)(void);	/* false: not possible here */
+	bool (*once)(void);	/* one round; false: not possible on this machine */
 	unsigned pause_us;
 } disturbances[] = {
 	{ "mmap_threads", mmap_threads, 5000 },

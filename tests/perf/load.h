@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The disturbances of load.c: each does one round, and says false where this machine does not have it.
+ * The disturbances of load.c. Each function does one round, or returns false if this machine does not support it.
  */
 #ifndef TACET_PERF_LOAD_H
 #define TACET_PERF_LOAD_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 extern const char *load_directory;	/* files are written here */
-extern const char *load_module;		/* loaded and unloaded: a module that nobody uses */
+extern const char *load_module;		/* an unused module, to load and unload */
 
 bool mmap_threads(void);
 bool membarrier_all(void);
@@ -21,7 +21,7 @@ bool all_cpus_work(void);
 bool drop_caches(void);
 bool compaction(void);
 
-/* Undoes what a killed round may have left: the tracepoint, the module. */
+/* Undoes the effects of a killed round: the tracepoint, the module. */
 void load_restore(void);
 
 #endif

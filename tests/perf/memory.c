@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Anonymous memory, N times: mapped, touched and unmapped, or only touched, or the break moved.
+ * Anonymous memory, N times: maps, touches and unmaps it, or only touches it, or moves the break.
  *
  * usage: memory KIND N [CPU]
  * KIND: map_unmap_4k, map_unmap_2m, map_unmap_1g (every page is touched), touch_2m (mapped before), heap (the break
- * grows by 1 MiB, whose pages are touched, and shrinks again). With CPU it pins itself there. Region 1 lies around it.
- * Prints `call_ns`, of one round.
+ * grows by 1 MiB, whose pages are touched, and shrinks again). With CPU it pins itself there. Region 1 covers all rounds.
+ * Prints `call_ns`, the time of one round.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * First touches of anonymous 4 KiB pages, each a fault that Linux serves: native or handed off.
+ * First touches of anonymous 4 KiB pages. Linux serves each fault: directly, or forwarded by a core.
  *
  * usage: pagefault PAGES ROUNDS [CPU]
- * Region 2 lies around the touches of the last round. Prints `fault_ns`, the middle of the rounds.
+ * Region 2 covers the touches of the last round. Prints `fault_ns`, the median of the rounds.
  */
 #define _GNU_SOURCE
 #include <sched.h>

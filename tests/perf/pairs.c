@@ -3,9 +3,9 @@
  * Two MPI ranks that wait for each other, N rounds.
  *
  * usage: mpiexec -n 2 pairs ping_pong|allreduce N [CPU CPU]
- * ping_pong: 8 bytes there and back. allreduce: the sum of a number of each, checked. With CPUs the ranks pin themselves
- * there: on Linux; hosted ranks are placed by their host. Region 1 lies around the rounds of the first rank, which
- * prints `call_ns`, of a round. Built with the MPI of the node.
+ * ping_pong: 8 bytes there and back. allreduce: the sum of one number of each rank, checked. With CPUs the ranks pin
+ * themselves there; this is for Linux, since the co-kernel places hosted ranks. Region 1 covers the rounds of the first
+ * rank, which prints `call_ns`, the time of a round. Built with the MPI of the node.
  */
 #define _GNU_SOURCE
 #include <mpi.h>

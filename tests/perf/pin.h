@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A thread on a CPU of Linux. Hosted threads are placed by their host, so programs are given no CPUs there.
+ * Pins a thread to a CPU of Linux. The co-kernel places hosted threads, so hosted programs get no CPUs as arguments.
  *
- * Owns: nothing. Included by the guest programs that compare one CPU with one core.
+ * Included by the guest programs that compare one CPU with one core.
  */
 #ifndef TACET_PERF_PIN_H
 #define TACET_PERF_PIN_H
@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <stdio.h>
 
-/* A negative number is none: then nothing is done. */
+/* Does nothing if the number is negative. */
 static inline void pin(int cpu)
 {
 	cpu_set_t set;

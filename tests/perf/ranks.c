@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Two MPI programs in the manner of the NAS benchmarks, whose results are checked: `ep` computes alone and adds up at
- * the end; `cg` solves a system of equations, with two sums over all ranks and an exchange with both neighbours in
- * each round.
+ * Two MPI programs like those of the NAS benchmarks, with checked results. In `ep`, each rank computes alone, and the
+ * ranks add up their results at the end. `cg` solves a system of equations, with two sums over all ranks and an
+ * exchange with both neighbours in each round.
  *
  * usage: mpiexec -n RANKS ranks ep|cg SIZE
- * SIZE: thousands of random pairs, or rounds, of each rank. The first rank prints `seconds`, from barrier to barrier,
- * so without the start of the job. Built with the MPI of the node.
+ * SIZE: thousands of random pairs, or rounds, of each rank. The first rank prints `seconds`, from barrier to barrier, so
+ * without the start of the job. Built with the MPI of the node.
  */
 #include <math.h>
 #include <mpi.h>
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Unknowns of each rank: a round is short. */
+/* Unknowns of each rank; few, so that a round is short. */
 #define ROWS 512
 #define DIAGONAL 2.5
 
@@ -28,7 +28,7 @@ static void check(int ok, const char *what)
 	MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Asks again and again, however the library itself would wait: waiting takes instructions, and so time. */
+/* Polls, however the library itself would wait: polling executes instructions, so it takes time in the node's clock. */
 static void wait_for(MPI_Request request)
 {
 	for (int done = 0; !done;)
@@ -79,7 +79,7 @@ static void ep(long thousands)
 	check(fabs(mean) < 0.02, "the mean of the deviates");
 }
 
-/* What the neighbours have beside this rank's rows: [0] and [ROWS + 1]. */
+/* Fetches the neighbours' adjacent rows into [0] and [ROWS + 1]. */
 static void exchange(double *v)
 {
 	int before = rank ? rank - 1 : MPI_PROC_NULL, behind = rank + 1 < size ? rank + 1 : MPI_PROC_NULL;
@@ -102,7 +102,7 @@ static double dot(const double *a, const double *b)
 	return sum_over_ranks(mine);
 }
 
-/* Conjugate gradients on a tridiagonal system whose solution is 1 everywhere. Begins anew every 25 rounds. */
+/* Conjugate gradients on a tridiagonal system whose solution is 1 everywhere. Starts again every 25 rounds. */
 static void cg(long rounds)
 {
 	static double x[ROWS + 2], r[ROWS + 2], p[ROWS + 2], q[ROWS + 2];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Preloaded into HPC Challenge: time() gives the same second always. It draws by it, for each run anew, which rank computes
- * alone and the rings in which messages go, and the latter take 0.94 to 1.01 s of a job of 1.1 s on an idle node: no
- * scheduler could make such runs alike. What it measures it measures by other clocks.
+ * Preloaded into HPC Challenge: time() always returns the same second. HPC Challenge seeds its random numbers with it,
+ * and these choose in each run which rank computes alone and in which rings messages travel. The rings alone take 0.94
+ * to 1.01 s of a job of 1.1 s on an idle node, so no scheduler could make such runs equal. HPC Challenge measures with
+ * other clocks.
  */
 #include <time.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A computation in time steps that allocates its arrays anew in each, as Lulesh does: few large ones, some very large
- * ones, many whose size differs from region to region and from step to step, so that the heap grows and shrinks; and
- * one that it maps itself.
+ * A computation in time steps that allocates its arrays anew in each step, as Lulesh does: few large ones, some very
+ * large ones, many whose sizes differ between regions and steps, so that the heap grows and shrinks; and one that it
+ * maps itself.
  *
  * usage: steps STEPS EDGE [CPU]
  * EDGE: elements of each side of the cube. STEPS may be 0: then it only starts and ends. With CPU it pins itself there.
- * Region 1 lies around the steps. Prints `call_ns`, of a step, `faults` (page faults that Linux counted from the first
- * step to the last) and `sum`, which is the same wherever it runs.
+ * Region 1 covers the steps. Prints `call_ns`, the time of a step, `faults` (page faults that Linux counted from the
+ * first step to the last) and `sum`, which is the same on every kernel.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -23,7 +23,7 @@
 #define MOST 32
 
 static size_t elements;
-/* What lives as long as the program. */
+/* Arrays that live as long as the program. */
 static double *energy;
 
 static void fail(const char *what)
@@ -32,8 +32,8 @@ static void fail(const char *what)
 	exit(1);
 }
 
-/* `count` arrays of `length` numbers: made, filled from each other, added to the energies, freed in the order in which
- * they were made. */
+/* Allocates `count` arrays of `length` numbers, fills them from each other, adds them to the energies, and frees them in
+ * the order of allocation. */
 static void phase(size_t count, size_t length)
 {
 	double *arrays[MOST];

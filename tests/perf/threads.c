@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What threads cost each other, N rounds: by system calls, or by what the C library makes of them.
+ * Synchronisation of threads, N rounds: by system calls, or by functions of the C library.
  *
  * usage: threads KIND N [CPU CPU]
  * KIND:
  *   ping_pong         two threads wake each other by a private futex, there and back; on two CPUs, or on one: a
  *                     context switch each way
- *   yield             the same on one CPU, by sched_yield until it is one's turn
- *   wake              from the wake-up to the first instruction of a thread that has waited for a while, its CPU idle
- *   mutex             a mutex that nobody else wants is taken and given back
- *   contended_mutex   one that another thread takes all the time
+ *   yield             the same on one CPU, by sched_yield until it is the thread's turn
+ *   wake              from the wake-up to the first instruction of a thread that has waited so long that its CPU idles
+ *   mutex             lock and unlock a mutex without contention
+ *   contended_mutex   the same, while another thread locks it all the time
  *   barrier           two threads meet
- *   thread            a thread is made, does nothing, and is joined
- * With CPUs the threads pin themselves there: on Linux; hosted threads are placed by their host. Region 1 lies around
- * the rounds. Prints `call_ns`, of a round; for `wake` the middle of them.
+ *   thread            create a thread that does nothing, and join it
+ * With CPUs the threads pin themselves there; this is for Linux, since the co-kernel places hosted threads. Region 1
+ * covers the rounds. Prints `call_ns`, the time of a round; for `wake`, the median.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -29,19 +29,19 @@
 #include "pin.h"
 
 #define WARM 20
-/* Long enough for a waiter to have gone to sleep: 0.3 to 1 ms, as fast as time stamps count. */
+/* Long enough for a waiter to go to sleep: 0.3 to 1 ms, depending on the rate of the time stamp counter. */
 #define PAUSE_TICKS 1000000
-/* Inside of the mutex, and outside. */
+/* The work inside the mutex, and outside. */
 #define WORK 100
 
 struct kind {
 	const char *name;
 	void (*round)(void);
-	void (*answer)(void);	/* what the other thread does in each round; none if there is no other */
+	void (*answer)(void);	/* the other thread's part of a round; NULL: there is no other thread */
 	bool endless;		/* the other thread does not count rounds */
 };
 
-static unsigned long rounds;	/* with those that warm up */
+static unsigned long rounds;	/* including warm-up rounds */
 static int cpus[2] = { -1, -1 };
 static const struct kind *kind;
 static atomic_bool ended;
@@ -51,7 +51,7 @@ static long futex(atomic_uint *at, int op, unsigned int value)
 	return syscall(SYS_futex, at, op, value, NULL, NULL, 0);
 }
 
-/* Whose turn it is: 0 or 1. */
+/* The thread whose turn it is: 0 or 1. */
 static atomic_uint turn;
 
 static void await_turn(unsigned int mine)
@@ -80,7 +80,7 @@ static void yield_until(unsigned int mine)
 static void yield_ping(void) { atomic_store(&turn, 1); yield_until(0); }
 static void yield_pong(void) { yield_until(1); atomic_store(&turn, 0); }
 
-/* Rounds that the waiter has begun, was woken for, and has ended; when it was woken, and when it ran. */
+/* The last round that the waiter began, was woken for, and finished; when it was woken, and when it ran. */
 static atomic_uint begun, woken_for, finished;
 static uint64_t woken_at, ran_at, *latencies;
 static size_t latency_count;
@@ -97,7 +97,7 @@ static void wake(void)
 	woken_at = ticks();
 	atomic_store(&woken_for, round);
 	if (futex(&woken_for, FUTEX_WAKE_PRIVATE, 1) != 1)
-		woken_at = 0;	/* it did not wait yet */
+		woken_at = 0;	/* the waiter did not wait yet */
 	while (atomic_load(&finished) != round)
 		;
 	if (woken_at && round > WARM)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The time stamp counter, and the middle of a set of measurements.
+ * The time stamp counter, and the median of a set of measurements.
  *
- * Owns: nothing. Included by the guest programs. Ticks are never converted to seconds here: they are compared with
- * ticks of the same run.
+ * Included by the guest programs. Ticks are not converted to seconds here: they are compared with ticks of the same
+ * run.
  */
 #ifndef TACET_PERF_TICKS_H
 #define TACET_PERF_TICKS_H
@@ -19,7 +19,7 @@ static inline uint64_t ticks(void)
 	return (uint64_t)high << 32 | low;
 }
 
-/* The same, with the CPU that executes it: Linux and the co-kernel keep its number in TSC_AUX. */
+/* The same, with the number of the executing CPU: Linux and the co-kernel keep it in TSC_AUX. */
 static inline uint64_t ticks_on(uint32_t *cpu)
 {
 	uint32_t low, high, aux;
@@ -36,7 +36,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts. */
+/* The median; sorts the values. */
 static inline uint64_t middle(uint64_t *values, size_t n)
 {
 	qsort(values, n, sizeof(*values), ascending);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Preloaded into the ranks of an MPI program (MPI's profiling interface: MPI 4.1, chapter 15). The first rank says how
- * long it took from a barrier after MPI_Init to the beginning of MPI_Finalize, as `inside SECONDS`, and writes 1 before
- * and 0 after that to the file that TIMED names: the switch of busy_idle. The barrier, because the launcher may let ranks
- * out of MPI_Init long after the first one. Works with MPICH's and Open MPI's binaries, so needs no header.
+ * Preloaded into the ranks of an MPI program (MPI's profiling interface: MPI 4.1, chapter 15). The first rank prints
+ * the time from a barrier after MPI_Init to the beginning of MPI_Finalize, as `inside SECONDS`. It writes 1 before and
+ * 0 after that time to the file that TIMED names: the switch of busy_idle. The barrier is needed because ranks may
+ * return from MPI_Init long after the first one. Works with the binary interfaces of MPICH and Open MPI, so it needs no
+ * header.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,18 +14,18 @@
 
 int PMPI_Init(int *argc, char ***argv);
 int PMPI_Finalize(void);
-/* A communicator is a number in MPICH's binary interface, an address in Open MPI's: either in the same register. */
+/* A communicator is a number in MPICH's binary interface and an address in Open MPI's; both use the same register. */
 int PMPI_Barrier(const void *communicator);
 int MPI_Init(int *argc, char ***argv);
 int MPI_Finalize(void);
 
-/* What MPI_COMM_WORLD is: the address of this, if it is there, or the number. */
+/* MPI_COMM_WORLD: the address of this symbol, if it exists, else the number. */
 extern const char ompi_mpi_comm_world __attribute__((weak));
 #define MPICH_COMM_WORLD ((const void *)0x44000000)
 
 static struct timespec begin;
 
-/* MPICH's launcher says so, or Open MPI's. */
+/* Is this the first rank, by the variable of MPICH's or Open MPI's launcher? */
 static int first(void)
 {
 	const char *rank = getenv("PMI_RANK");

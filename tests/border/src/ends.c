@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The C end, callable: the inline functions of ring.h, and what C thinks of sizes. */
+/* The C end as callable functions: the inline functions of ring.h, and the sizes of structures in C. */
 #include <tacet/context.h>
 #include <tacet/cpu.h>
 #include <tacet/image.h>

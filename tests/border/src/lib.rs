@@ -12,18 +12,18 @@ unsafe extern "C" {
     fn c_size(which: i32) -> u64;
 }
 
-/// What C says of size number `which`, in the order of `ends.c`.
+/// The size, in C, of structure number `which` in the order of `ends.c`.
 pub fn size_in_c(which: i32) -> u64 {
-    // SAFETY: the function bounds its argument from above and is not called with a negative one.
+    // SAFETY: the function checks its argument's upper bound, and the argument is not negative.
     unsafe { c_size(which.max(0)) }
 }
 
-/// A ring in memory of its own, with counters that start anywhere.
+/// A ring in its own memory, whose counters can start anywhere.
 pub struct Shared(NonNull<tacet_ring>);
 
 // SAFETY: both ends access the ring atomically; each test has one producer and one consumer.
 unsafe impl Sync for Shared {}
-// SAFETY: as above; the memory belongs to the value.
+// SAFETY: as above, and the value owns the memory.
 unsafe impl Send for Shared {}
 
 impl Shared {
@@ -46,13 +46,13 @@ impl Shared {
         unsafe { tacet_abi::ring::Ring::new(self.0) }
     }
 
-    /// As `tacet_ring_push`.
+    /// Calls `tacet_ring_push`.
     pub fn push_in_c(&self, value: u32) -> i32 {
         // SAFETY: the ring is valid.
         unsafe { c_ring_push(self.0.as_ptr(), value) }
     }
 
-    /// As `tacet_ring_pop`, with the value.
+    /// Calls `tacet_ring_pop`; returns its result and the value.
     pub fn pop_in_c(&self) -> (i32, u32) {
         let mut value = 0;
         // SAFETY: the ring is valid, and so is the place for the value.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What C and Rust think of the shared structures: the same.
+//! C and Rust must agree on the layout of the shared structures.
 
 use std::mem::offset_of;
 

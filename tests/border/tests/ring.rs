@@ -67,7 +67,7 @@ fn both_ends_agree_with_a_queue_over_random_histories() {
     for step in 0..200_000u32 {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let full = model.len() == TACET_RING_ENTRIES as usize;
-        // bursts, so that the ring is full and empty now and then
+        // bursts, so that the ring is sometimes full and sometimes empty
         match (seed >> 33) % 4 + u64::from(step / 500 % 2) {
             0 | 1 if full => assert_eq!(shared.push_in_c(step), -1),
             0 => assert_eq!((shared.push_in_c(step), model.push_back(step)), (0, ())),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every system call has its row in abi/syscalls.tbl.
+//! Every system call must have a row in abi/syscalls.tbl.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An idle loop that executes instructions. For benches in an emulated node whose clock counts the instructions of all
- * CPUs, one after the other: a halted CPU, or one that says PAUSE, takes none of that time, and the others would pass
- * theirs as much faster. With this loop every CPU passes the same time, whether it has something to do or not.
+ * An idle loop that executes instructions. It is for benches in an emulated node whose clock counts the instructions of
+ * all CPUs, one after the other. There a CPU that halts or executes PAUSE uses none of the common time, so the other
+ * CPUs would get more done in the same time. With this loop every CPU uses the same time, busy or idle.
  *
- * busy=1 begins it, busy=0 (default) and unloading end it. Must never be loaded on a machine of somebody's.
+ * busy=1 starts the loop; busy=0 (default) or unloading ends it. Must never be loaded on a real machine.
  */
 #include <linux/cpuidle.h>
 #include <linux/module.h>
@@ -12,12 +12,12 @@
 
 static bool busy;
 
-/* Called with interrupts off, and returns so (Documentation/driver-api/pm/cpuidle.rst). */
+/* Called with interrupts off, and returns with interrupts off (Documentation/driver-api/pm/cpuidle.rst). */
 static __cpuidle int wait_busily(struct cpuidle_device *device, struct cpuidle_driver *driver, int index)
 {
 	if (!current_set_polling_and_test()) {
 		raw_local_irq_enable();
-		/* not cpu_relax(): the emulator takes PAUSE as the end of a CPU's turn */
+		/* not cpu_relax(): PAUSE ends a CPU's turn in the emulator */
 		while (!need_resched())
 			barrier();
 		raw_local_irq_disable();

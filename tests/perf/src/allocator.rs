@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory that is allocated and freed on 1 to 8 cores at once. Called by the bench `memory`.
+//! Measures allocating and freeing memory on 1 to 8 cores at once. Called by the bench `memory`.
 //!
-//! Ten emulated CPUs share what the host has: the times compare only runs with the same number of threads. Whether a round
-//! costs more when more cores take part is seen in the instructions.
+//! Ten emulated CPUs share the host's CPUs, so times can be compared only between runs with the same number of threads.
+//! The instructions show whether a round costs more if more cores take part.
 
 use tacet_node::{Cache, Node, NodeSpec};
 
@@ -19,10 +19,10 @@ const CPUS: u32 = 10;
 const NODE_MIB: u32 = 6144;
 const ALL: Partition = Partition { cpus: "2-9", memory: "2G" };
 const AT_ONCE: [usize; 4] = [1, 2, 4, 8];
-/// Of each thread.
+/// The kinds, with the rounds of each thread.
 const KINDS: [(&str, usize); 2] = [("malloc", 500), ("map", 200)];
 
-/// Adds what a round costs.
+/// Adds the instructions of a round.
 pub fn instructions(cache: &Cache, settings: &Settings, programs: &Programs, metrics: &mut Metrics) -> Result<()> {
     let lines = lines();
     let node = Node::boot(cache, &larger(counted_node(settings.kernel, CPUS, programs)))?;
@@ -33,7 +33,7 @@ pub fn instructions(cache: &Cache, settings: &Settings, programs: &Programs, met
     node.power_off().map(drop).map_err(Into::into)
 }
 
-/// Adds what time it takes.
+/// Adds the time of a round.
 pub fn times(cache: &Cache, settings: &Settings, programs: &Programs, metrics: &mut Metrics) -> Result<()> {
     let lines = lines();
     let node = Node::boot(cache, &larger(timed_node(settings.kernel, CPUS, programs)))?;
@@ -53,7 +53,7 @@ fn lines() -> Vec<Line> {
     KINDS.iter().flat_map(|(kind, rounds)| AT_ONCE.map(|threads| line(kind, *rounds, threads))).collect()
 }
 
-/// A round is one replacement on every thread: its cost is divided by their number.
+/// A round is one replacement on every thread; its cost is divided by the number of threads.
 fn line(kind: &str, rounds: usize, threads: usize) -> Line {
     Line {
         name: format!("allocator_{kind}_{threads}"),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The idle loop that executes instructions, for a node whose clock counts those of all CPUs: with it idle CPUs take as
-//! much time as the others, and a job whose ranks wait for one of them takes as long as it would on CPUs of their own.
+//! The idle loop that executes instructions, for a node whose clock counts the instructions of all CPUs. With it, idle
+//! CPUs use as much time as busy ones, so a job whose ranks wait for one of them takes as long as on real CPUs.
 //!
-//! Owns the module's build and its switch, which `timed.c` turns. Must be on only while something is timed: it costs the
-//! host.
+//! Owns the module's build and its switch; `timed.c` operates the switch. The loop must be on only during a
+//! measurement, because it loads the host.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,10 @@ use crate::Result;
 use crate::guest::Guest;
 use crate::programs::Programs;
 
-/// Takes 1 and 0; whoever times something turns it.
+/// The switch accepts 1 and 0; the measuring program operates it.
 pub const SWITCH: &str = "/sys/module/busy_idle/parameters/busy";
 
-/// Builds the module; nodes see it under the same path.
+/// Builds the module; nodes see it at the same path.
 pub fn build(cache: &Cache, line: KernelLine, programs: &Programs) -> Result<PathBuf> {
     let kernel = Kernel::installed(cache, line)?;
     let out = programs.build_directory().join("tests/perf/idle").join(&kernel.release);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The bench `calls`: what calls cost that a core answers itself, and what threads and MPI ranks cost each other, against
-//! the same on Linux in the same node. Writes `build/bench/calls.json`.
+//! The bench `calls`: the cost of calls that a core answers itself, and of synchronisation between threads and between
+//! MPI ranks, compared with Linux in the same node. Writes `build/bench/calls.json`.
 //!
-//! Owns what is compared; `versus.rs` measures.
+//! Owns the list of comparisons; `versus.rs` measures.
 
 use std::fs;
 
@@ -17,11 +17,11 @@ use crate::provenance::place;
 use crate::versus::{Line, Partition, Side, counted, timed};
 
 const SIDES: [Side; 2] = [Side::Linux, Side::Partition];
-/// Linux keeps the CPUs before these.
+/// The partition; Linux keeps the CPUs before these.
 const PARTITION: Partition = Partition { cpus: "2-3", memory: "64M" };
 
-/// Metric, program, its word, rounds, CPUs on Linux, flags of `tacet run`. Where no CPU is named, threads go where either
-/// side likes.
+/// Metric, program, its argument, rounds, CPUs on Linux, flags of `tacet run`. Without CPUs, each kernel places the
+/// threads.
 type Row = (&'static str, &'static str, &'static str, usize, &'static [u32], &'static [&'static str]);
 
 const ROWS: [Row; 15] = [

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The ways to keep a CPU for a program, and the nodes that have them.
+//! The ways to reserve a CPU for a program, and the nodes for each way.
 //!
-//! Owns the settings of a noise measurement: which CPUs, how many quanta, which kernel arguments.
+//! Owns the settings of a noise measurement: the CPUs, the number of quanta, the kernel arguments.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ pub const KEPT: &str = "2-3";
 /// The CPUs that carry the load.
 pub const LOADED: &str = "0-1";
 
-/// Who has the measured CPU.
+/// The system on the measured CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Configuration {
     /// Linux as it is installed.
     DefaultLinux,
-    /// Linux told at boot to leave the CPU alone as far as it can.
+    /// Linux with boot parameters that isolate the CPU as far as possible.
     IsolatedLinux,
     /// Linux with the countermeasures of `tacet tune`, which the bench of that name applies.
     TunedLinux,
@@ -29,33 +29,33 @@ pub enum Configuration {
     Tacet,
 }
 
-/// How a profile is taken.
+/// The settings of a measurement.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Which kernel the node runs.
+    /// The node's kernel.
     pub kernel: KernelLine,
     /// How many quanta.
     pub quanta: u64,
     /// Rounds of the quantum's loop of two instructions.
     pub iterations: u64,
-    /// The disturbances of the load; none named means all.
+    /// The disturbances of the load; empty: all.
     pub disturbances: Vec<String>,
     /// How often each job runs under each scheduler.
     pub runs: usize,
-    /// The jobs by name; none named means all.
+    /// The jobs by name; empty: all.
     pub jobs: Vec<String>,
-    /// Without daemons beside the jobs: what the schedulers themselves cost.
+    /// Run the jobs without daemons beside them, to measure the cost of the schedulers themselves.
     pub undisturbed: bool,
-    /// Go on with the runs of jobs that an earlier bench kept.
+    /// Continue an earlier bench: use the runs that it kept.
     pub resume: bool,
 }
 
 impl Configuration {
-    /// In the order of the table; the countermeasures have one of their own.
+    /// The configurations in the order of the table. The countermeasures have a table of their own.
     pub const ALL: [Configuration; 3] =
         [Configuration::DefaultLinux, Configuration::IsolatedLinux, Configuration::Tacet];
 
-    /// What people call it.
+    /// The name for people.
     pub fn name(self) -> &'static str {
         match self {
             Configuration::DefaultLinux => "default Linux",
@@ -82,7 +82,7 @@ impl Configuration {
 }
 
 impl Settings {
-    /// What `make bench` uses.
+    /// The settings of `make bench`.
     pub fn full(kernel: KernelLine) -> Settings {
         Settings {
             kernel,
@@ -101,7 +101,7 @@ impl Settings {
         Settings { quanta: 10_000, ..Settings::full(KernelLine::V6_12) }
     }
 
-    /// For the `method` of a metric.
+    /// The text for the `method` of a metric.
     pub fn describe(&self) -> String {
         let load = if self.disturbances.is_empty() { "all".to_owned() } else { self.disturbances.join(",") };
         format!(
@@ -118,7 +118,7 @@ pub fn counted_node(kernel: KernelLine, cpus: u32, programs: &Programs) -> NodeS
     spec
 }
 
-/// A node without instruments.
+/// A node without a plugin, for times.
 pub fn timed_node(kernel: KernelLine, cpus: u32, programs: &Programs) -> NodeSpec {
     let mut spec = NodeSpec::new(kernel).share(programs.build_directory());
     spec.topology = Topology::flat(cpus);

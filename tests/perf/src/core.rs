@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The bench `core`: silence, forwarding, moving, up and down, sizes. Writes `build/bench/core.json` and `core.svg`.
 //!
-//! Boots one node after the other: on a small host two nodes would measure each other. A profile of default Linux
-//! without a stolen instruction means that nothing was counted: then there is no result.
+//! Boots one node after the other: on a small host two nodes would disturb each other. A profile of default Linux
+//! without a stolen instruction means that the plugin did not count; then there is no result.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,7 +23,7 @@ use crate::provenance::place;
 use crate::sizes::sizes;
 use crate::times::times;
 
-/// CPUs of the nodes that forward.
+/// CPUs of the nodes that measure forwarding.
 const MANY: u32 = 10;
 
 /// Measures everything.
@@ -50,7 +50,7 @@ pub fn core(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     Ok(metrics)
 }
 
-/// One disturbance after the other on Tacet alone: which of them reaches the core.
+/// Tests one disturbance after the other on Tacet alone, to find those that reach the core.
 pub fn attribute(cache: &Cache, settings: &Settings) -> Result<()> {
     const KINDS: [&str; 10] = [
         "mmap_threads",
@@ -79,7 +79,7 @@ pub fn attribute(cache: &Cache, settings: &Settings) -> Result<()> {
     node.power_off().map(drop).map_err(Into::into)
 }
 
-/// Tacet's profile alone, with what was stolen and by whom.
+/// Takes Tacet's profile alone, and names the thieves.
 pub fn one(cache: &Cache, settings: &Settings) -> Result<()> {
     let programs = Programs::build(cache)?;
     let node = Node::boot(cache, &Configuration::Tacet.node(settings, &programs))?;
@@ -139,7 +139,7 @@ fn figures(metrics: &mut Metrics, settings: &Settings, [default, isolated, tacet
     metrics.add("quanta", settings.quanta as f64, "quanta", None, &how);
 }
 
-/// The co-kernel's symbols, by `nm` and the image that `cargo xtask build` linked, where they are.
+/// The co-kernel's symbols, from `nm` and the image that `cargo xtask build` linked, if they exist.
 fn co_kernel(top: &Path) -> Symbols {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top.join("target"), Into::into);
     let image = target.join("x86_64-unknown-none/release/tacet-image");

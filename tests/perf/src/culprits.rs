@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Says aloud who stole: each way in which quanta were hit, and the kernel's code that ran meanwhile, by name.
+//! Prints the thieves: each way in which quanta were hit, and the names of the kernel functions that ran meanwhile.
 //!
 //! Called by the benches that measure a profile.
 
@@ -9,10 +9,10 @@ use tacet_noise::exact::symbols::Symbols;
 
 use crate::profile::Profile;
 
-/// Of each list; most first.
+/// The length of each list; the largest entries come first.
 const MANY_LINES: usize = 40;
 
-/// Names what was stolen, if anything was: the most useful thing to know.
+/// Prints the thieves, if there are any.
 pub fn culprits(profile: &Profile, symbols: &Symbols) {
     let mut ways = BTreeMap::new();
     for hit in &profile.hits {

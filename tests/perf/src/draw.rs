@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The picture of noise profiles: one panel for each configuration, the same axes, so that silence shows as silence.
+//! The picture of noise profiles: one panel for each configuration, with the same axes, so that silence shows as
+//! silence.
 //!
-//! Owns nothing but the look. A column of the picture is the worst of the quanta that fall into it.
+//! Owns only the look. A column of the picture shows the worst of its quanta.
 
 use std::path::Path;
 
@@ -54,7 +55,7 @@ fn title(profile: &Profile) -> String {
     }
 }
 
-/// Where there is something: the first quantum of the column, and its worst.
+/// The columns that are not empty: the first quantum, and the worst value.
 fn columns(stolen: &[u64]) -> impl Iterator<Item = (usize, u64)> {
     let width = stolen.len().div_ceil(COLUMNS).max(1);
     let worst = move |(column, quanta): (usize, &[u64])| (column * width, quanta.iter().copied().max().unwrap_or(0));

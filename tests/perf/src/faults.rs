@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Page faults of a program that computes in time steps and allocates in each: how many there are after its start.
-//! Called by the bench `memory`, which also has what a step costs.
+//! Counts the page faults, after its start, of a program that computes in time steps and allocates in each. Called by
+//! the bench `memory`, which also measures the cost of a step.
 //!
-//! Counted exactly, so that neither kernel's are missed. Those that Linux resolves Linux counts, for the program from its
-//! first step to its last, also where a core forwards them. Those that a core resolves are in the profile, of which a run
-//! without steps has the part of the start.
+//! The count is exact and has the faults of both kernels. Linux counts the faults that it resolves, also forwarded
+//! ones; the program reads that count at its first and its last step. The faults that a core resolves are in the
+//! profile; a run without steps gives the faults of the start, which are subtracted.
 
 use serde::Deserialize;
 
@@ -13,13 +13,13 @@ use crate::guest::{Guest, Numbers};
 use crate::metric::Metrics;
 use crate::versus::{Partition, Side, on};
 
-/// Of the computation.
+/// The steps of the computation.
 pub const STEPS: usize = 20;
-/// Of its cube.
+/// The edge of its cube.
 pub const EDGE: &str = "30";
 const CPU: &str = "2";
 
-/// What `tacet run --profile-to` wrote, as far as it matters here.
+/// The output of `tacet run --profile-to`, as far as it is used here.
 #[derive(Deserialize)]
 struct Profile {
     costs: Vec<Cost>,
@@ -67,7 +67,7 @@ fn native(guest: &Guest) -> Result<Numbers> {
     guest.native("steps", &[words(STEPS), vec![CPU.to_owned()]].concat())
 }
 
-/// The page faults of a run from its start to its end, and what the program said.
+/// The page faults of a whole run, and the program's output.
 fn profiled(guest: &Guest, steps: usize) -> Result<(Faults, Numbers)> {
     const FILE: &str = "/tmp/steps.profile";
     let said = guest.hosted(&["--memory", "own", "--profile-to", FILE], "steps", &words(steps))?;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One node during a measurement: commands that must succeed, programs that print numbers, the partition, the load.
+//! A node during a measurement: runs commands that must succeed and programs that print numbers; controls the partition
+//! and the load.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::programs::Programs;
 /// The lines `name value` that a program printed.
 pub type Numbers = BTreeMap<String, f64>;
 
-/// A node and what there is to run in it.
+/// A node and the programs in it.
 pub struct Guest<'a> {
     pub node: &'a Node,
     pub programs: &'a Programs,
@@ -23,7 +24,7 @@ pub struct Guest<'a> {
 /// The running load.
 pub struct Load(Job);
 
-/// What `tacet status --json` says, as far as it matters here.
+/// The output of `tacet status --json`, as far as it is used here.
 #[derive(Deserialize)]
 pub struct Status {
     pub up_ns: u64,
@@ -47,7 +48,7 @@ pub struct Foreign {
 }
 
 impl Guest<'_> {
-    /// Runs a command that must return 0.
+    /// Runs a command that must exit with status 0.
     pub fn run<S: AsRef<str>>(&self, argv: &[S]) -> Result<String> {
         let argv: Vec<&str> = argv.iter().map(AsRef::as_ref).collect();
         let output = self.node.run(&Command::new(&argv))?;
@@ -58,7 +59,7 @@ impl Guest<'_> {
         Err(format!("in the node: `{}`: {:?}: {said}", argv.join(" "), output.status).into())
     }
 
-    /// Runs a script that must return 0.
+    /// Runs a script that must exit with status 0.
     pub fn shell(&self, script: &str) -> Result<String> {
         self.run(&["bash", "-ec", script])
     }
@@ -87,7 +88,7 @@ impl Guest<'_> {
         self.numbers(&argv)
     }
 
-    /// Runs a command that must return 0, and takes the numbers that it printed.
+    /// Runs a command that must exit with status 0, and returns the numbers that it printed.
     pub fn numbers<S: AsRef<str>>(&self, argv: &[S]) -> Result<Numbers> {
         Ok(numbers(&self.run(argv)?))
     }
@@ -97,7 +98,7 @@ impl Guest<'_> {
         self.up_with(cpus, "64M")
     }
 
-    /// Starts the partition. Linux may refuse a CPU while somebody else changes CPUs: said aloud, and tried again.
+    /// Starts the partition. Linux may refuse a CPU while other code changes CPUs: this is reported, and tried again.
     pub fn up_with(&self, cpus: &str, memory: &str) -> Result<()> {
         let up = self.tacet(&["up", "--cpus", cpus, "--memory", memory]);
         for _ in 0..5 {
@@ -110,17 +111,17 @@ impl Guest<'_> {
         self.run(&up).map(drop)
     }
 
-    /// Stops it.
+    /// Stops the partition.
     pub fn down(&self) -> Result<()> {
         self.run(&self.tacet(&["down"])).map(drop)
     }
 
-    /// What it did so far.
+    /// The partition's counters so far.
     pub fn status(&self) -> Result<Status> {
         Ok(serde_json::from_str(&self.run(&self.tacet(&["--json", "status"]))?)?)
     }
 
-    /// Starts the load and waits until it works.
+    /// Starts the load and waits until it is active.
     pub fn load(&self, disturbances: &[String]) -> Result<Load> {
         self.shell(PREPARE_LOAD)?;
         let mut argv = vec![self.programs.program("load")];
@@ -131,7 +132,7 @@ impl Guest<'_> {
         Ok(Load(job))
     }
 
-    /// Stops the load; how many rounds of each disturbance there were.
+    /// Stops the load; returns the rounds of each disturbance.
     pub fn unload(&self, load: Load) -> Result<Numbers> {
         self.run(&["touch", "/tmp/load/stop"])?;
         let text = load.0.wait()?.text();
@@ -154,7 +155,7 @@ const PREPARE_LOAD: &str = r#"
         *) cp "$module" /tmp/load/cordic.ko;;
     esac"#;
 
-/// The lines that are a name and a number; others are for people.
+/// Reads the lines that are a name and a number; other lines are for people.
 fn numbers(text: &str) -> Numbers {
     let pair = |line: &str| {
         let (name, value) = line.trim().split_once(' ')?;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a forwarded call costs in instructions, on each side, and whether it costs more when more CPUs forward.
+//! Measures the instructions of a forwarded call, on each side, and whether they grow if more CPUs forward.
 //!
-//! One node of ten CPUs: two for Linux, eight for the co-kernel. Counted by the plugin: repeatable within the ticks and
-//! background work of Linux, which are included.
+//! The node has ten CPUs: two for Linux, eight for the co-kernel. The plugin counts. The counts are repeatable except
+//! for Linux's ticks and background work, which they include.
 
 use std::fs;
 

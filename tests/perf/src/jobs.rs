@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One MPI job under one of three schedulers, and what the kernel counted meanwhile on the whole node.
+//! Runs an MPI job under one of three schedulers, and reads the kernel's counters of the whole node meanwhile.
 //!
-//! Owns how a job is started and what is read of it. `sched.rs` says which jobs, how often, and what follows.
+//! Owns how a job is started and which of its output is read. `sched.rs` chooses the jobs and the number of runs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::Result;
 use crate::busy_idle;
 use crate::guest::Guest;
 
-/// Who schedules.
+/// The scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheduler {
     /// Linux's own.
@@ -24,12 +24,13 @@ pub enum Scheduler {
     Hpl,
 }
 
-/// What the ranks execute.
+/// The program of the ranks.
 #[derive(Debug, Clone, Copy)]
 pub enum Program {
     /// One of `ranks`, with its size. Timed from barrier to barrier.
     Ranks(&'static str, u32),
-    /// HPC Challenge under Open MPI, with the order of its equations. Timed from a barrier after MPI_Init to MPI_Finalize.
+    /// HPC Challenge under Open MPI, with the order of its equations. Timed from a barrier after MPI_Init to
+    /// MPI_Finalize.
     Challenge(u32),
     /// LAMMPS under Open MPI: the crystal of `lammps.sh`. Timed as HPC Challenge is.
     Crystal,
@@ -37,34 +38,34 @@ pub enum Program {
 
 /// The crystal's cells in each direction, and its steps.
 const CRYSTAL: [u32; 2] = [8, 100];
-/// Its last row, computed by one rank.
+/// The last row of its table, computed by one rank.
 const MOLTEN: &str = "100 2048 1.64329 -4.74507 -2.28134 5.8505";
 
-/// A program on so many ranks.
+/// A program with a number of ranks.
 #[derive(Debug, Clone, Copy)]
 pub struct Job {
-    /// As the paper names its own: what, how much, how many ranks.
+    /// The name in the manner of the paper: program, size, number of ranks.
     pub name: &'static str,
     pub program: Program,
     pub ranks: u32,
 }
 
-/// What one run gave.
+/// The result of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// As [`Program`] says.
+    /// The time, from and to the points that [`Program`] names.
     pub seconds: f64,
-    /// Of every task of the node.
+    /// Migrations of all tasks of the node.
     pub migrations: f64,
-    /// Of the job's tasks, which only under HPL have a class to themselves; without `rebound`.
+    /// Migrations of the job's tasks, without `rebound`. Only under HPL the job has a class of its own to count.
     pub job_migrations: Option<f64>,
-    /// Migrations of the job's tasks because their allowed CPUs had changed: by their own libraries, nobody else binds them.
+    /// Migrations of the job's tasks because their allowed CPUs had changed. Only their own libraries change these.
     pub rebound: Option<f64>,
-    /// To every task but the idle ones.
+    /// Switches to any task except the idle tasks.
     pub switches: f64,
 }
 
-/// What `tacet sched count` says.
+/// The output of `tacet sched count`.
 #[derive(Deserialize)]
 struct Counted {
     status: Option<i32>,
@@ -83,7 +84,7 @@ impl Scheduler {
         }
     }
 
-    /// What stands before a program.
+    /// The words before a program.
     fn words(self, tacet_sched: &str) -> Vec<String> {
         let words = match self {
             Scheduler::Standard => Vec::new(),
@@ -94,7 +95,7 @@ impl Scheduler {
     }
 }
 
-/// What `tacet sched status` says since it was loaded.
+/// The output of `tacet sched status`: the counts since the scheduler was loaded.
 #[derive(Deserialize)]
 struct Status {
     state: String,
@@ -106,12 +107,12 @@ struct Rebound {
     rebound: u64,
 }
 
-/// The command that the class under test has; not `tacet sched`, whose start is one more.
+/// The class's own command. `tacet sched` would add the start of one more process.
 pub fn tacet_sched(guest: &Guest) -> String {
     format!("{}-sched", guest.programs.tacet().display())
 }
 
-/// Runs a program under a scheduler, which is loaded for it and taken away again.
+/// Runs a program under a scheduler, which is loaded before and removed afterwards.
 pub fn under<T>(guest: &Guest, scheduler: Scheduler, action: impl FnOnce(Vec<String>) -> Result<T>) -> Result<T> {
     let tacet_sched = tacet_sched(guest);
     if scheduler == Scheduler::Hpl {
@@ -125,12 +126,14 @@ pub fn under<T>(guest: &Guest, scheduler: Scheduler, action: impl FnOnce(Vec<Str
 }
 
 impl Program {
-    /// The launcher, the preloaded clock, the program. HPC Challenge's random numbers are those of the same second always.
+    /// The command line: the launcher, the preloaded clock, the program. The clock makes HPC Challenge's random numbers
+    /// the same in all runs.
     fn words(self, guest: &Guest, ranks: u32) -> Vec<String> {
         let launcher: &[&str] = match self {
             Program::Ranks(..) => &["mpiexec"],
-            // who schedules is told neither by the launcher, which would bind the ranks, nor by the library that looks
-            // at each CPU by going there; and there are as many ranks as CPUs, so no rank has further threads that compute
+            // The scheduler must place the ranks. So the launcher must not bind them, and the library that finds out
+            // the topology by visiting each CPU is off. There are as many ranks as CPUs, so libraries must add no
+            // threads.
             Program::Challenge(_) | Program::Crystal => &[
                 "env",
                 "OPENBLAS_NUM_THREADS=1",
@@ -165,14 +168,14 @@ impl Program {
 }
 
 impl Job {
-    /// Whether it can be waited for. HPC Challenge in the real-time class, on as many CPUs as ranks, did not end within an
-    /// hour: its ranks ask for messages all the time, and what of the launcher's and the kernel's work does not go before
-    /// them waits, while the daemons have their long turns. LAMMPS asks for messages in the same way, and was not tried.
+    /// Does the job end under this scheduler? HPC Challenge in the real-time class, on as many CPUs as ranks, did not
+    /// end within an hour: its ranks poll for messages all the time, so the launcher's and the kernel's work of lower
+    /// priority waits, while the daemons have their long turns. LAMMPS polls in the same way, and was not tried.
     pub fn ends_under(&self, scheduler: Scheduler) -> bool {
         !matches!((self.program, scheduler), (Program::Challenge(_) | Program::Crystal, Scheduler::Fifo))
     }
 
-    /// Once.
+    /// Runs the job once.
     pub fn run(&self, guest: &Guest, scheduler: Scheduler) -> Result<Run> {
         let around = self.around(guest);
         if let Some([prepare, _]) = &around {
@@ -195,7 +198,8 @@ impl Job {
         Ok(run)
     }
 
-    /// What makes its directory, and what fails unless its results were right; for a program that does not check itself.
+    /// For a program that does not check itself: the command that prepares its directory, and the command that fails
+    /// unless its results are right.
     fn around(&self, guest: &Guest) -> Option<[Vec<String>; 2]> {
         let (script, size, right) = match self.program {
             Program::Ranks(..) => return None,
@@ -212,7 +216,7 @@ impl Job {
     }
 }
 
-/// The program's word, then the count; and under HPL what it counted itself.
+/// Reads the program's output and the counts; under HPL also HPL's own counts.
 fn read(said: &str, status: Option<&str>) -> Result<Run> {
     let timed = |word: &str| said.lines().find_map(|line| line.strip_prefix(word));
     let seconds = timed("seconds ").or_else(|| timed("inside ")).ok_or("no time")?.trim().parse()?;
@@ -239,7 +243,7 @@ fn read(said: &str, status: Option<&str>) -> Result<Run> {
     })
 }
 
-/// Background daemons, until they are dropped with their node.
+/// Starts daemons, which run until they are dropped with their node.
 pub fn daemons(guest: &Guest, count: u32, period_ms: u32, rounds: u32) -> Result<Running> {
     let argv = [guest.programs.program("daemons"), count.to_string(), period_ms.to_string(), rounds.to_string()];
     let forever = Duration::from_secs(30 * 24 * 3600);

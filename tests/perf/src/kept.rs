@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Runs of the bench `sched`, kept one by one: it takes hours, and what ends it halfway must not cost what it has.
+//! Keeps the runs of the bench `sched` one by one: the bench takes hours, and an early end must not lose its runs.
 //!
-//! Owns `build/bench/sched_runs.jsonl` (or `sched_JOBS_runs.jsonl`), a line for each run. `sched.rs` calls it, from one
-//! thread for each node. Must never mix runs of two kernels, emulators or commits.
+//! Owns `build/bench/sched_runs.jsonl` (or `sched_JOBS_runs.jsonl`), with a line for each run. Called by `sched.rs`,
+//! from one thread for each node. Must never mix runs of two kernels, emulators or commits.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -24,14 +24,14 @@ pub struct Kept {
 struct Line {
     job: String,
     scheduler: String,
-    /// As [`crate::provenance::counted`] says.
+    /// The text of [`crate::provenance::counted`].
     place: String,
-    /// None: it did not end.
+    /// None if it did not end.
     run: Option<Run>,
 }
 
 impl Kept {
-    /// With what is there already if the bench goes on, else empty.
+    /// Opens the file; empties it unless the bench resumes.
     pub fn open(path: PathBuf, resume: bool) -> Result<Kept> {
         let removed = if resume { Ok(()) } else { fs::remove_file(&path) };
         match removed {
@@ -40,7 +40,7 @@ impl Kept {
         }
     }
 
-    /// What there is of these jobs, all of it from `place`, and which of them are not to be tried again.
+    /// The kept runs of these jobs, which must all be from `place`, and the jobs that are not tried again.
     pub fn runs(&self, jobs: &[Job], place: &str) -> Result<(Runs, Endless)> {
         let text = match fs::read_to_string(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -75,7 +75,7 @@ impl Kept {
         let line = Line { job: job.name.into(), scheduler: scheduler.name().into(), place: place.into(), run };
         let line = serde_json::to_string(&line)? + "\n";
         let failed = |error| format!("{}: {error}", Path::display(&self.path));
-        // in one write: the other node's thread adds as well
+        // in one write, because the other node's thread appends too
         let mut file = OpenOptions::new().create(true).append(true).open(&self.path).map_err(failed)?;
         Ok(file.write_all(line.as_bytes()).map_err(failed)?)
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Measures what interrupts a computing core, and what Tacet costs.
 //!
-//! Two methods, never mixed: instructions are counted by a plugin of the emulator and may be asserted; times are only
-//! compared with times of the same run. Called by `cargo xtask bench` through `main.rs`, and by the demo:
+//! There are two methods, which are never mixed. A plugin of the emulator counts instructions; these may be asserted.
+//! Times are compared only with times of the same run. Called by `cargo xtask bench` through `main.rs`, and by the
+//! demo:
 //!
 //! ```no_run
 //! use tacet_bench::{Configuration, Programs, Settings, draw, profile};
@@ -49,5 +50,5 @@ pub use profile::{Profile, profile};
 pub use programs::Programs;
 pub use tacet_noise::exact::log::Log;
 
-/// What everything here returns; the text is one line.
+/// The result type of this crate; an error's text is one line.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

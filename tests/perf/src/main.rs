@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `make bench BENCH=core|calls|memory|noise|tune|sched`: runs the benches and prints one table. Words only; the library
-//! measures.
+//! `make bench BENCH=core|calls|memory|noise|tune|sched`: runs the benches and prints one table. Only arguments and
+//! output are here; the library measures.
 //!
 //! usage: tacet-bench [NAME] [--kernel 6.1|6.12|7] [--quanta N] [--iterations N] [--load KIND,...] [--runs N]
 //!        [--jobs NAME,...] [--undisturbed] [--resume]
-//! NAME: `core` (default, or $BENCH); `calls`: what cores answer themselves, and what threads and ranks cost each other;
-//! `memory`: anonymous memory from the partition; `noise`: the laboratory itself; `tune`: the countermeasures; `sched`:
-//! MPI jobs under three schedulers, on the newest kernel, beside daemons (`--undisturbed`: alone), which takes hours and
-//! goes on where it was ended with `--resume`; `profile`: Tacet's profile alone; `attribute`: which disturbance reaches the core.
+//! NAME: `core` (default, or $BENCH); `calls`: calls that cores answer themselves, and synchronisation of threads and
+//! ranks; `memory`: anonymous memory from the partition; `noise`: the laboratory itself; `tune`: the countermeasures;
+//! `sched`: MPI jobs under three schedulers, on the newest kernel, beside daemons (`--undisturbed`: alone), which takes
+//! hours and continues an earlier bench with `--resume`; `profile`: Tacet's profile alone; `attribute`: which
+//! disturbance reaches the core.
 
 use std::process::ExitCode;
 
@@ -48,7 +49,7 @@ fn run() -> Result<()> {
         print!("{}", table(&noise::noise()?));
         return Ok(());
     }
-    // sched_ext is there only; and 6.12's deadline server cannot be taken off a CPU that is to be quiet
+    // only 7 has sched_ext, and 6.12's deadline server cannot be switched off on a quiet CPU
     let usual = if matches!(name.as_str(), "sched" | "tune") { KernelLine::V7 } else { KernelLine::V6_12 };
     settings.kernel = kernel.unwrap_or(usual);
     let cache = Cache::open()?;

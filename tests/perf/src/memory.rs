@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The bench `memory`: what anonymous memory costs that comes from the partition, against Linux's in the same node, as
-//! it was booted and with large pages. Writes `build/bench/memory.json`.
+//! The bench `memory`: the cost of anonymous memory from the partition, compared with Linux's in the same node, as
+//! booted and with large pages. Writes `build/bench/memory.json`.
 //!
-//! Owns what is compared on one core; `versus.rs` measures, `faults.rs` counts page faults, `allocator.rs` has more
+//! Owns the comparisons on one core; `versus.rs` measures, `faults.rs` counts page faults, `allocator.rs` uses more
 //! cores.
 
 use tacet_node::{Cache, Node};
@@ -20,7 +20,7 @@ use crate::{allocator, faults};
 pub const SIDES: [Side; 3] = [Side::Linux, Side::HugePages, Side::Partition];
 const KINDS: [(&str, usize); 5] =
     [("map_unmap_4k", 200), ("map_unmap_2m", 200), ("map_unmap_1g", 1), ("touch_2m", 200), ("heap", 200)];
-/// Linux keeps the CPUs before these. A GiB that begins where a page of that size can, and the rest of the partition.
+/// The partition; Linux keeps the CPUs before these. The memory has room for an aligned page of 1 GiB besides the rest.
 const PARTITION: Partition = Partition { cpus: "2-3", memory: "2560M" };
 const NODE_MIB: u32 = 6144;
 
@@ -53,7 +53,7 @@ pub fn memory(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
         add_times(&mut metrics, line, &times)?;
     }
     node.power_off()?;
-    // what comes last takes longest: the rest is not lost with it
+    // the allocators come last because they take longest: if they fail, the other results are kept
     let mut metrics = metrics.into_vec();
     for part in [allocator::instructions, allocator::times] {
         write(&metrics, &file)?;
@@ -79,7 +79,7 @@ fn lines() -> Vec<Line> {
     memory.chain([line("step", "steps", [&STEPS.to_string(), EDGE], STEPS)]).collect()
 }
 
-/// Linux's, with large pages, and the partition's.
+/// Adds the instructions on Linux as booted, on Linux with large pages, and on the partition.
 pub fn add_instructions(metrics: &mut Metrics, line: &Line, costs: &[Cost]) -> Result<()> {
     let [linux, huge, own] = costs else { return Err("memory: a side is missing".into()) };
     let name = &line.name;
@@ -95,7 +95,7 @@ pub fn add_instructions(metrics: &mut Metrics, line: &Line, costs: &[Cost]) -> R
     Ok(())
 }
 
-/// The same of times; ratios are Linux's over the partition's.
+/// Adds the times; ratios are Linux's time over the partition's.
 pub fn add_times(metrics: &mut Metrics, line: &Line, times: &[f64]) -> Result<()> {
     let [linux, huge, own] = times else { return Err("memory: a side is missing".into()) };
     let name = &line.name;

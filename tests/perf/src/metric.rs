@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One figure with everything that is needed to believe it, and the table of them.
+//! A figure with everything that makes it credible, and the table of figures.
 //!
-//! Owns the shape of `build/bench/NAME.json`. Must never hold a figure without its method.
+//! Owns the format of `build/bench/NAME.json`. There must be no figure without its method.
 
 use std::fs;
 use std::path::Path;
@@ -16,15 +16,15 @@ pub struct Metric {
     pub metric: String,
     pub value: f64,
     pub unit: &'static str,
-    /// How it was measured, against what, and on what.
+    /// How it was measured, compared with what, and where.
     pub method: String,
-    /// The same of what it is compared with.
+    /// The value of the baseline.
     pub baseline: Option<f64>,
-    /// `value / baseline`; none without a baseline, or if that is 0.
+    /// `value / baseline`; none without a baseline, or if the baseline is 0.
     pub ratio: Option<f64>,
 }
 
-/// Collects metrics that share where they were measured.
+/// Collects metrics that were measured at the same place.
 #[derive(Debug, Default)]
 pub struct Metrics {
     place: String,
@@ -32,7 +32,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// `place` names host, kernel, emulator and commit, and ends every method.
+    /// `place` names host, kernel, emulator and commit; it is appended to every method.
     pub fn at(place: &str) -> Metrics {
         Metrics { place: place.to_owned(), metrics: Vec::new() }
     }
@@ -44,7 +44,7 @@ impl Metrics {
         self.metrics.push(Metric { metric: metric.to_owned(), value, unit, method, baseline, ratio });
     }
 
-    /// Adds those that were measured elsewhere.
+    /// Adds metrics that were measured elsewhere.
     pub fn append(&mut self, other: Metrics) {
         self.metrics.extend(other.metrics);
     }
@@ -55,7 +55,7 @@ impl Metrics {
     }
 }
 
-/// Writes the list; the file is whole or the old one.
+/// Writes the list atomically: the file has the old or the new content.
 pub fn write(metrics: &[Metric], path: &Path) -> Result<()> {
     let new = path.with_extension("new");
     fs::create_dir_all(path.parent().unwrap_or(path))?;
@@ -63,7 +63,7 @@ pub fn write(metrics: &[Metric], path: &Path) -> Result<()> {
     Ok(fs::rename(new, path)?)
 }
 
-/// The table that a person reads; methods are in the file.
+/// The table for a person; methods are in the file.
 pub fn table(metrics: &[Metric]) -> String {
     let mut text = format!("{:<40}{:>14} {:<13}{:>14}{:>10}\n", "metric", "value", "unit", "baseline", "ratio");
     for m in metrics {

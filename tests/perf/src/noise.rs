@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The bench `noise`: what the noise laboratory itself costs, on this machine. Writes `build/bench/noise.json`.
+//! The bench `noise`: the cost of the noise laboratory itself, on this machine. Writes `build/bench/noise.json`.
 //!
-//! Runs the command as a person does, one run after the other; ratios are of runs that were taken turn by turn.
+//! Runs the command as a person does, one run after the other; ratios compare alternating runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::metric::{Metric, Metrics, write};
 use crate::provenance::here;
 use crate::times::middle;
 
-/// Fugaku's threads (Gerofi et al., SC '21).
+/// The number of Fugaku's threads (Gerofi et al., SC '21).
 const FULL_SCALE: u64 = 7_630_848;
 const STENCIL_THREADS: u64 = 1_000_000;
 /// One second of intervals of 250 us.
@@ -29,7 +29,7 @@ struct Laboratory {
     folder: tempfile::TempDir,
 }
 
-/// A command that ended well.
+/// A command that ended with status 0.
 struct Done {
     seconds: f64,
     /// The largest resident set.
@@ -123,7 +123,8 @@ impl Laboratory {
         Ok(())
     }
 
-    /// Noise with and without the trace, turn by turn; on a machine whose noise others make, the ratio tells little.
+    /// Noise with and without the trace, in alternating runs. If other work makes noise on the machine, the ratio says
+    /// little.
     fn tracing(&self, metrics: &mut Metrics) -> Result<()> {
         step("tracing");
         let (mut plain, mut traced) = (Vec::new(), Vec::new());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The noise profile of one configuration: how many instructions that were not the program's each quantum met.
+//! The noise profile of one configuration: for each quantum, the instructions that did not belong to the program.
 //!
-//! Called by the bench and by the demo. Must never return a profile that was not measured: the number of quanta, the
-//! constancy of the program's own instructions and the load are checked here.
+//! Called by the bench and by the demo. Must never return a profile that was not measured: this file checks the number
+//! of quanta, that the program's own instructions are constant, and the load.
 
 use std::fs;
 
@@ -15,23 +15,23 @@ use crate::configuration::{Configuration, KEPT, MEASURED, Settings};
 use crate::guest::{Guest, Numbers};
 use crate::programs::Programs;
 
-/// What one configuration did to the program.
+/// The noise that the program met in one configuration.
 #[derive(Debug, Clone)]
 pub struct Profile {
     pub configuration: Configuration,
-    /// For each quantum: instructions executed on its CPU that were not the program's.
+    /// For each quantum: instructions executed on its CPU that did not belong to the program.
     pub stolen: Vec<u64>,
     /// The program's own instructions in each quantum.
     pub user: u64,
-    /// Interrupts taken during the quanta; entries into kernel code where the emulator does not report them.
+    /// Interrupts taken during the quanta; if the emulator does not report them, entries into kernel code.
     pub interrupts: u64,
     /// Entries into kernel code, whatever caused them.
     pub entries: u64,
-    /// Faults and traps taken during the quanta, where the emulator reports them.
+    /// Faults and traps taken during the quanta, if the emulator reports them.
     pub exceptions: u64,
     /// Interrupts and doorbells that the co-kernel itself counted; none on Linux.
     pub own_count: Option<u64>,
-    /// Those of the kernel by the address of their code, most first.
+    /// The kernel's instructions by the address of their code, the largest count first.
     pub sites: Vec<Site>,
     /// The quanta that were hit.
     pub hits: Vec<Hit>,
@@ -50,14 +50,14 @@ impl Profile {
         self.stolen.iter().filter(|s| **s > 0).count()
     }
 
-    /// Over all quanta.
+    /// The mean over all quanta.
     pub fn mean(&self) -> f64 {
         self.stolen.iter().sum::<u64>() as f64 / self.stolen.len().max(1) as f64
     }
 }
 
-/// Takes the profile of a node that was booted from [`Configuration::node`]. For Tacet the partition is brought up,
-/// unless it is, and left up.
+/// Takes the profile of a node that was booted from [`Configuration::node`]. For Tacet, starts the partition unless it
+/// is up, and leaves it up.
 pub fn profile(node: &Node, configuration: Configuration, settings: &Settings, programs: &Programs) -> Result<Profile> {
     let guest = Guest { node, programs };
     let tacet = configuration == Configuration::Tacet;
@@ -87,7 +87,7 @@ pub fn profile(node: &Node, configuration: Configuration, settings: &Settings, p
     judge(configuration, settings, &log, load, own_count)
 }
 
-/// Interrupts that the measured core says it took while it ran user code.
+/// Interrupts that the measured core counted while it ran user code.
 fn taken(guest: &Guest) -> Result<u64> {
     let status = guest.status()?;
     let core = status.cores.iter().find(|c| c.cpu == MEASURED).ok_or("the measured cpu is not in the partition")?;

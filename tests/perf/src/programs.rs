@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What runs in the nodes and in the emulator: the C programs of this directory, the noise laboratory's plugin and
-//! quanta, and Tacet itself.
+//! The programs for the nodes and the emulator: the C programs of this directory, the noise laboratory's plugin and its
+//! program of quanta, and Tacet itself.
 //!
-//! Owns `build/tests/perf`. Must never build Tacet: `cargo xtask build` does, and what is measured is what it left.
+//! Owns `build/tests/perf`. Must never build Tacet: the benches measure the result of `cargo xtask build`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Compiles the programs with the nodes' compiler, and takes the laboratory's instruments.
+    /// Compiles the programs with the nodes' compiler, and finds the laboratory's instruments.
     pub fn build(cache: &Cache) -> Result<Programs> {
         let source = Path::new(env!("CARGO_MANIFEST_DIR"));
         let top = source.join("../..").canonicalize()?;
@@ -44,7 +44,7 @@ impl Programs {
         &self.top
     }
 
-    /// What nodes see.
+    /// The build directory, which the nodes see.
     pub fn build_directory(&self) -> PathBuf {
         self.top.join("build")
     }

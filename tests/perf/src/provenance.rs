@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where a figure was measured: host, kernel, emulator, commit.
+//! The place of a measurement: host, kernel, emulator, commit.
 //!
-//! The host is named by its processor and kernel, not by its name. What cannot be found out is called unknown.
+//! The host is described by its processor and kernel, not by its name. A part that cannot be found out is "unknown".
 
 use std::fs;
 use std::path::Path;
@@ -9,19 +9,19 @@ use std::process::Command;
 
 use tacet_node::Node;
 
-/// One clause for the end of a method.
+/// The text for the end of a method.
 pub fn place(node: &Node, top: &Path) -> String {
     let (release, emulator) = (node.release(), emulator(node));
     format!("kernel {release}, {emulator}, host {}, commit {}, load {}", host(), commit(top), load())
 }
 
-/// What is the same for two measurements of HPL that may be put together: by counted instructions, so on whatever host.
-/// The commit is the last that changed anything that runs in the node.
+/// The part of the place that two measurements of HPL must share to be combined. They count instructions, so the host
+/// does not matter. The commit is the last one that changed files that run in the node.
 pub fn counted(node: &Node, top: &Path) -> String {
     format!("kernel {}, {}, commit {}", node.release(), emulator(node), last_change(top, &["sched/hpl", "tests/perf"]))
 }
 
-/// As [`place`], of what runs on the host itself.
+/// Like [`place`], for a measurement on the host itself.
 pub fn here(top: &Path) -> String {
     format!("{}, commit {}, load {}", host(), commit(top), load())
 }
@@ -31,7 +31,8 @@ fn load() -> String {
     load.split(' ').next().unwrap_or("unknown").to_owned()
 }
 
-/// Asks the program that runs the node; what comes before its first option of a machine starts it.
+/// The emulator's version. Runs the node's emulator again with the words of its command line before its first machine
+/// option, which are the words that start it.
 fn emulator(node: &Node) -> String {
     let line = fs::read(format!("/proc/{}/cmdline", node.pid())).unwrap_or_default();
     let words: Vec<String> = line
@@ -67,7 +68,7 @@ fn last_change(top: &Path, folders: &[&str]) -> String {
     named(top, &[&["log", "-1", "--abbrev=12", "--format=%h", "--"], folders].concat(), folders)
 }
 
-/// The commit that `question` to git answers with, and whether a file of `folders` is not as in it.
+/// The commit that git answers to `question`, and whether a file of `folders` differs from it.
 fn named(top: &Path, question: &[&str], folders: &[&str]) -> String {
     let git = |arguments: &[&str]| said(Command::new("git").arg("-C").arg(top).args(arguments));
     let changed = git(&[&["status", "--porcelain", "--"], folders].concat()).is_some_and(|text| !text.is_empty());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The bench `sched`: tables I and II of the HPL paper in nodes: MPI jobs under Linux's scheduler, its real-time class
-//! and HPL, in turns, beside daemons. Before them, unless jobs are named, what a switch costs under each. Writes
-//! `build/bench/sched.json`, or `sched_JOBS.json`, and each run, when it is over, to `sched_runs.jsonl` (`kept.rs`); runs
-//! without daemons to `sched_undisturbed` and so on.
+//! The bench `sched`: tables I and II of the HPL paper, in nodes. Runs MPI jobs under Linux's scheduler, its real-time
+//! class and HPL, in turns, beside daemons. Before them, unless jobs are named, measures the cost of a switch under
+//! each scheduler. Writes `build/bench/sched.json`, or `sched_JOBS.json`, and each finished run to `sched_runs.jsonl`
+//! (`kept.rs`); runs without daemons go to `sched_undisturbed` and so on.
 //!
-//! Times are of nodes whose clock counts the instructions of all CPUs, one after the other, idle ones included
-//! (`busy_idle.rs`): they pass as on CPUs of their own to some percent (CAVEATS), and the host's other work is no part of
-//! them. Counts are the kernel's, exact.
+//! The nodes' clock counts the instructions of all CPUs, one after the other, including idle ones (`busy_idle.rs`). So
+//! times equal those of real CPUs to some percent (CAVEATS), and the host's other work does not affect them. Counts
+//! come from the kernel and are exact.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ use crate::provenance::{counted, place};
 use crate::variation::{Endless, Runs, tables, targets};
 use crate::{Result, busy_idle};
 
-/// The paper's names: class B is twice the work.
+/// The jobs, with the paper's names; class B is twice the work.
 pub const JOBS: [Job; 9] = [
     Job { name: "ep_a_8", program: Program::Ranks("ep", 200), ranks: 8 },
     Job { name: "ep_b_8", program: Program::Ranks("ep", 400), ranks: 8 },
@@ -38,26 +38,27 @@ pub const JOBS: [Job; 9] = [
     Job { name: "hpcc_2", program: Program::Challenge(128), ranks: 2 },
     Job { name: "lammps_2", program: Program::Crystal, ranks: 2 },
 ];
-/// Two packages of two cores of two threads, and two CPUs: as many as a job has ranks.
+/// Two packages of two cores of two threads, and two CPUs: as many CPUs as a job has ranks.
 const SHAPES: [Topology; 2] =
     [Topology { sockets: 2, dies: 1, cores: 2, threads: 2, numa_nodes: 1 }, Topology::flat(2)];
-/// One daemon for each CPU: on average one CPU's work in sixteen, whatever the number of CPUs. As daemons do, they sleep
-/// for seconds, and then work for longer than most of the jobs: some runs meet one, others none.
+/// There is one daemon for each CPU, which works a sixteenth of the time on average. Like real daemons, they sleep for
+/// seconds and then work for longer than most jobs take, so some runs meet a daemon and others none.
 const PERIOD_MS: u32 = 6_400;
 const ROUNDS: u32 = 128_000_000;
-/// There and back, so two switches each.
+/// Round trips, with two switches each.
 const PAIRS: usize = 2000;
-/// For a node to boot.
+/// The limit for a node to boot.
 const PATIENCE: Duration = Duration::from_secs(900);
-/// Ten times what the longest job takes: in the real-time class one that goes on for longer has shut out whom it waits for.
+/// The limit for a job, ten times the time of the longest. In the real-time class, a job that takes longer has starved
+/// the task that it waits for.
 const LIMIT: Duration = Duration::from_secs(1200);
-/// Where two threads wake each other.
+/// The CPU on which two threads wake each other.
 const ONE_CPU: usize = 3;
 
 /// Measures everything, or the jobs that are named, each `settings.runs` times under each scheduler.
 pub fn sched(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     if settings.runs < 2 {
-        return Err(format!("--runs {}: of fewer than 2 nothing can vary", settings.runs).into());
+        return Err(format!("--runs {}: variation needs at least 2", settings.runs).into());
     }
     let programs = Programs::build(cache)?;
     let out = programs.build_directory().join("bench");
@@ -65,7 +66,7 @@ pub fn sched(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     let named = |job: &Job| settings.jobs.iter().any(|name| name == job.name);
     let jobs: Vec<Job> = JOBS.into_iter().filter(|job| settings.jobs.is_empty() || named(job)).collect();
     if jobs.is_empty() || jobs.len() < settings.jobs.len() {
-        return Err(format!("--jobs: one is none of these: {}", JOBS.map(|job| job.name).join(", ")).into());
+        return Err(format!("--jobs: a name is unknown; use {}", JOBS.map(|job| job.name).join(", ")).into());
     }
     let whole = settings.jobs.is_empty() && !settings.undisturbed;
     let mut name = vec!["sched"];
@@ -76,7 +77,7 @@ pub fn sched(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     let costs = if whole { cost(cache, settings, &programs)? } else { Metrics::default() };
     let module = busy_idle::build(cache, settings.kernel, &programs)?;
     let (mut metrics, mut runs, mut endless) = (Metrics::default(), Runs::new(), Endless::new());
-    // each in an emulator of its own: neither clock hears of the other
+    // each node has its own emulator, so the clocks are independent
     let both = thread::scope(|scope| {
         let shapes = SHAPES.map(|shape| {
             let here: Vec<Job> = jobs.iter().filter(|job| job.ranks == shape.cpus()).copied().collect();
@@ -101,7 +102,7 @@ pub fn sched(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     Ok(metrics)
 }
 
-/// All runs on nodes of this shape, if there are jobs for it, and what such a node is.
+/// All runs on nodes of this shape, if it has jobs, and the place of such a node.
 fn on(
     cache: &Cache,
     settings: &Settings,
@@ -121,7 +122,7 @@ fn on(
         let (mut runs, endless) = kept.runs(jobs, &same)?;
         busy_idle::load(&guest, module)?;
         if !turns(&guest, settings, jobs, &mut runs, &endless, kept, &same)? {
-            // who shut the others out is still there
+            // the job that starved the others still runs in this node: boot another
             continue;
         }
         let place = place(&node, programs.top());
@@ -135,15 +136,15 @@ fn node(settings: &Settings, programs: &Programs, topology: Topology) -> NodeSpe
     spec.topology = topology;
     spec.accelerator = Accelerator::TcgSingle;
     spec.counted_time = true;
-    // with these, copies are made by an instruction that counts as one for each byte
+    // with these features, Linux copies with an instruction that the clock counts once for each byte
     spec.features.extend(["erms", "fsrm"].map(|feature| (feature.to_owned(), false)));
-    // its time passes slowly where the host has other work
+    // the node's time passes slowly if the host has other work
     (spec.boot_timeout, spec.command_timeout) = (PATIENCE, LIMIT);
     spec
 }
 
-/// Each job under each scheduler, one after the other, again and again: what changes meanwhile changes all of them.
-/// Those that are there count; each further one is kept. Whether all ended: the node is of no use after one that did not.
+/// Runs each job under each scheduler, in turns, so that a change over time affects all of them. Runs that were kept
+/// count; each new one is kept. Returns whether all ended: the node is useless after a run that did not end.
 fn turns(
     guest: &Guest,
     settings: &Settings,
@@ -182,7 +183,8 @@ fn turns(
     Ok(true)
 }
 
-/// Two threads of one program wake each other on one CPU: each time one sleeps, the other is woken and switched to.
+/// Measures two threads of one program that wake each other on one CPU: each time one sleeps, the CPU switches to the
+/// other.
 fn cost(cache: &Cache, settings: &Settings, programs: &Programs) -> Result<Metrics> {
     let mut spec = counted_node(settings.kernel, 4, programs);
     spec.boot_timeout = PATIENCE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How big Tacet is: the image, what the module puts into memory, and the lines that people read.
+//! The size of Tacet: of the image, of the module in memory, and of the source code.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::Result;
 use crate::metric::Metrics;
 use crate::programs::Programs;
 
-/// What is counted as the system: both ends and the border, without tools, tests and nodes.
+/// The folders that count: both kernels' parts and the border, without tools, tests and nodes.
 const SOURCES: [&str; 3] = ["abi", "kernel", "linux"];
 
 /// Adds the figures.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What Tacet costs in time: calls, faults, moving there and back, up and down. Ratios of times of one node, taken
-//! turn by turn; an emulator's microseconds are not a machine's.
+//! Measures Tacet's cost in time: calls, faults, moves there and back, up and down. Only ratios of times in one node,
+//! from alternating runs, have a meaning: an emulator's microseconds are not a machine's.
 
 use crate::Result;
 use crate::guest::{Guest, Numbers};
@@ -11,7 +11,7 @@ const CALLS: usize = 1000;
 const PAGES: usize = 1000;
 const TURNS: usize = 5;
 const MOVES: usize = 40;
-/// A CPU of Linux for what runs natively, and the one beside it.
+/// A CPU of Linux for native runs, and the one beside it.
 const LINUX_CPU: usize = 1;
 
 /// Adds the figures. The node has no plugin and no partition.
@@ -72,7 +72,7 @@ fn faults(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
     Ok(())
 }
 
-/// The middles of a number that a program prints: native, hosted.
+/// The medians of a number that a program prints: native, hosted.
 fn in_turns(guest: &Guest, program: &str, number: &str, words: &[String]) -> Result<(f64, f64)> {
     let (mut native, mut hosted) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
@@ -108,7 +108,7 @@ fn scaling(guest: &Guest, metrics: &mut Metrics, native: &[f64]) -> Result<()> {
     Ok(())
 }
 
-/// Nanoseconds a call, all threads' calls together; the middle of three.
+/// Nanoseconds for each call of all threads; the median of three runs.
 fn at_once(guest: &Guest, threads: usize, hosted: bool) -> Result<f64> {
     let words = [CALLS.to_string(), threads.to_string()];
     let mut turns = Vec::new();

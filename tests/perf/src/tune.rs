@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The bench `tune`: what the countermeasures take off an application CPU, all of them and each alone, as Table 2 of
-//! Gerofi et al. (SC '21) has it. Writes `build/bench/tune.json`.
+//! The bench `tune`: the noise that the countermeasures remove from an application CPU, all together and each alone, as
+//! in Table 2 of Gerofi et al. (SC '21). Writes `build/bench/tune.json`.
 //!
-//! In the node instructions are counted; on this machine `tacet tune ablate` measures time, and only ratios of one run
-//! are told. Daemons that nobody has bound are part of the load: they are what the countermeasures move.
+//! In the node instructions are counted. On this machine `tacet tune ablate` measures time, and only ratios within one
+//! run are reported. Unbound daemons are part of the load: the countermeasures are to move them.
 
 use std::process::Command as Program;
 use std::time::Duration;
@@ -25,15 +25,15 @@ use crate::provenance::place;
 const DAEMONS: usize = 4;
 /// A load that interrupts no other CPU: no code is patched, no work is queued on every CPU.
 const POLITE: [&str; 3] = ["fork_exec", "file_writes", "timers"];
-/// The ablation has one profile for each countermeasure: shorter ones.
+/// The ablation takes one profile for each countermeasure, so these are shorter by this factor.
 const ABLATION_SHARE: u64 = 10;
-/// What `tacet tune ablate` calls the row with nothing applied.
+/// The name that `tacet tune ablate` gives the row without any countermeasure.
 const ALL_OFF: &str = "all of them";
 /// The countermeasure that gives programs their CPUs.
 const PARTITION: &str = "partition";
 const SIGKILL: i32 = 9;
 
-/// What `tacet tune --json plan` says, as far as it matters here.
+/// The output of `tacet tune --json plan`, as far as it is used here.
 #[derive(Deserialize)]
 struct Plan {
     boot_line: String,
@@ -46,7 +46,7 @@ struct Part {
     changes: Vec<serde_json::Value>,
 }
 
-/// What `tacet tune --json ablate` says.
+/// The output of `tacet tune --json ablate`.
 #[derive(Deserialize)]
 struct Ablation {
     rows: Vec<Row>,
@@ -74,7 +74,7 @@ pub fn tune(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     Ok(metrics)
 }
 
-/// Linux as it is installed; and what would be changed on it.
+/// The profile of default Linux, and the plan of changes for it.
 fn default_linux(cache: &Cache, settings: &Settings, programs: &Programs) -> Result<(Profile, Plan)> {
     step("default Linux");
     let node = Node::boot(cache, &counted_node(settings.kernel, 4, programs))?;
@@ -98,7 +98,7 @@ fn tuned_linux(
     metrics: &mut Metrics,
 ) -> Result<()> {
     let taken = |settings: &Settings| profile(guest.node, Configuration::TunedLinux, settings, guest.programs);
-    // `tacet tune run` has nowhere to start a program then
+    // without it, `tacet tune run` has no CPUs to start a program on
     let unled = |settings: &Settings| profile(guest.node, Configuration::DefaultLinux, settings, guest.programs);
     let daemons = daemons(guest)?;
     let here = self::plan(guest)?;
@@ -139,7 +139,7 @@ fn figures(metrics: &mut Metrics, how: &str, default: &Profile, tuned: &Profile)
     metrics.add("quanta_hit_tuned", tuned.hit() as f64, "quanta", Some(default.hit() as f64), &against);
 }
 
-/// A row of the table.
+/// Adds a row of the table.
 fn ablated(metrics: &mut Metrics, short: &Settings, measure: &str, without: &Profile, tuned: &Profile) {
     let how = format!("{}; all countermeasures but {measure}; baseline: all", short.describe());
     let name = measure.replace('-', "_");
@@ -158,7 +158,7 @@ fn ablated(metrics: &mut Metrics, short: &Settings, measure: &str, without: &Pro
     metrics.add(&format!("interrupts_per_quantum_without_{name}"), value, "interrupts", Some(all), &how);
 }
 
-/// The same table in time, on this machine; nothing, said aloud, where it does not let itself be tuned.
+/// Adds the same table in time, on this machine; if the machine cannot be tuned, only prints why.
 fn natively(programs: &Programs, metrics: &mut Metrics) -> Result<()> {
     step("this machine");
     let words = ["--json", "ablate", "--quantum", "1ms", "--duration", "1s", "--rounds", "3", "--trust-clock"];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What follows from all runs of the bench `sched`: the paper's tables, and the targets.
+//! The paper's tables and the targets, computed from all runs of the bench `sched`.
 //!
-//! Owns no measurement: runs come from `sched.rs`.
+//! Measures nothing: the runs come from `sched.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use crate::configuration::Settings;
 use crate::jobs::{Job, Program, Run, Scheduler};
 use crate::metric::Metrics;
 
-/// Whose switches are compared with those of twice the work.
+/// Two jobs whose switches are compared; the second does twice the work.
 const SIZES: [&str; 2] = ["ep_a_8", "ep_b_8"];
 
-/// Of each job under each scheduler.
+/// The runs of each job under each scheduler.
 pub type Runs = BTreeMap<(&'static str, &'static str), Vec<Run>>;
 
-/// Jobs of which one run did not end under a scheduler, and no further one was tried.
+/// Jobs of which one run did not end under a scheduler, so that no further run was tried.
 pub type Endless = BTreeSet<(&'static str, &'static str)>;
 
 /// Minimum, average, maximum.
@@ -33,7 +33,7 @@ impl Spread {
         Some(Spread { min, mean: values.iter().sum::<f64>() / values.len() as f64, max })
     }
 
-    /// As the paper has it.
+    /// The paper's definition of variation.
     fn variation(&self) -> f64 {
         (self.max - self.min) / self.min
     }
@@ -131,7 +131,7 @@ pub fn targets(metrics: &mut Metrics, runs: &Runs, settings: &Settings, jobs: &[
     let beside = if settings.undisturbed { "without daemons" } else { "beside the same daemons" };
     let how =
         format!("HPL over Linux's own scheduler {beside}, the worst of {} jobs, {count} runs of each", jobs.len());
-    // what varies without daemons is the clock
+    // without daemons only the clock varies
     let (name, of, what): (_, fn(&Spread) -> f64, _) = if settings.undisturbed {
         ("mean_time_ratio", |time| time.mean, format!("mean run times, {how}"))
     } else {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The same program on Linux and on the partition of one node: how it is started on each, and what one of its rounds
-//! costs there. Called by the benches `calls` and `memory`, which say what is compared.
+//! Runs the same program on Linux and on the partition of one node, and measures the cost of a round on each. Called by
+//! the benches `calls` and `memory`, which choose the comparisons.
 //!
-//! Instructions are those of the kernels, counted by the plugin. Times are the middle of turns taken one after the other
-//! in one node.
+//! The plugin counts the instructions of the kernels. Times are the median of alternating runs in one node.
 
 use tacet_noise::exact::log::Counts;
 
@@ -12,33 +11,33 @@ use crate::guest::Guest;
 use crate::instructions::{FIRST, region};
 use crate::times::middle;
 
-/// How often each is timed.
+/// How often each line is timed on each side.
 const TURNS: usize = 3;
 
-/// Who executes the program.
+/// The side that executes the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// Linux as it was booted.
     Linux,
-    /// Linux that takes large pages wherever it can.
+    /// Linux that uses large pages wherever it can.
     HugePages,
     /// The co-kernel.
     Partition,
 }
 
-/// A program of which one round is compared.
+/// A program whose rounds are compared.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// Of its metrics.
+    /// The name of its metrics.
     pub name: String,
     pub program: &'static str,
     pub words: Vec<String>,
     pub rounds: usize,
-    /// Given to the program on Linux, to pin itself.
+    /// CPUs as arguments of the program on Linux, to pin itself.
     pub cpus: Vec<String>,
-    /// Of `tacet run`.
+    /// Flags of `tacet run`.
     pub flags: Vec<&'static str>,
-    /// Two MPI ranks of it.
+    /// Run two MPI ranks of it?
     pub ranks: bool,
 }
 
@@ -49,18 +48,18 @@ pub struct Partition {
     pub memory: &'static str,
 }
 
-/// Of one round.
+/// The cost of one round.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cost {
     pub ns: f64,
     /// Kernel instructions on all CPUs: ticks and background work of Linux are included.
     pub node: f64,
-    /// Those on the CPUs that the partition has, or had.
+    /// Kernel instructions on the CPUs of the partition, also while it is down.
     pub kept: f64,
 }
 
 impl Line {
-    /// As a shell would have it.
+    /// The command line.
     fn words(&self, guest: &Guest, side: Side) -> Vec<String> {
         let mut words: Vec<String> =
             if self.ranks { ["mpiexec", "-n", "2"].map(str::to_owned).to_vec() } else { Vec::new() };
@@ -98,7 +97,7 @@ pub fn timed(guest: &Guest, lines: &[Line], sides: &[Side], partition: Partition
     Ok((0..lines.len()).map(|line| (0..sides.len()).map(|side| of(line, side)).collect()).collect())
 }
 
-/// Every line on every side; `cost` is asked after each run, with the program's own time of a round.
+/// Runs every line on every side; calls `cost` after each run, with the program's own time of a round.
 fn turn(
     guest: &Guest,
     lines: &[Line],
@@ -120,7 +119,7 @@ fn turn(
     Ok(costs)
 }
 
-/// Does something while the node is as `side` says.
+/// Does something while the node is in the state of `side`.
 pub fn on<T>(guest: &Guest, side: Side, partition: Partition, action: impl FnOnce() -> Result<T>) -> Result<T> {
     match side {
         Side::Linux => action(),
