@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Compiles the scheduler for the kernel, with the BTF by which it is fitted to one. It is the same in every profile.
+//! Compiles the scheduler for the kernel, with the BTF by which libbpf fits it to the running kernel. The result is the
+//! same in every profile.
 
 use std::env;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::process::Command;
 fn main() {
     println!("cargo::rerun-if-changed=bpf");
     let variable = |name: &str| env::var(name).unwrap_or_else(|_| panic!("{name} is not set: build with cargo"));
-    // as bpf_tracing.h spells it
+    // in the spelling of bpf_tracing.h
     let architecture = match variable("CARGO_CFG_TARGET_ARCH").as_str() {
         "aarch64" => "arm64".to_owned(),
         "x86_64" => "x86".to_owned(),

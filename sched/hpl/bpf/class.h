@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Who is what: HPC, normal, or a thread of the kernel that gets through. Asked whenever
- * a task becomes runnable, so that a change counts from the next time on.
+ * The class of a task: HPC, normal, or a kernel thread that runs before HPC tasks. The
+ * scheduler asks whenever a task becomes runnable, so a change takes effect at the next time.
  */
 #ifndef TACET_HPL_CLASS_H
 #define TACET_HPL_CLASS_H
@@ -55,8 +55,8 @@ static __always_inline bool is_pinned_kernel_thread(struct task_struct *p)
 }
 
 /*
- * Without RCU's threads no grace period ends, and with it no CPU goes offline and no
- * scheduler is unloaded: they are not made to wait for a trickle.
+ * Without RCU's threads no grace period ends, and then no CPU goes offline and no
+ * scheduler is unloaded. So these threads do not wait for a trickle.
  */
 static __always_inline bool is_rcu(struct task_struct *p)
 {
@@ -68,7 +68,7 @@ static __always_inline bool is_process(struct task_struct *p)
 	return p->pid == p->tgid;
 }
 
-/* The program that asks disables migration itself while it runs in the task's context. */
+/* The BPF program itself disables migration while it runs in the task's context: this does not count. */
 static __always_inline bool migration_is_disabled(struct task_struct *p)
 {
 	return p->migration_disabled > (p == bpf_get_current_task_btf());
@@ -90,7 +90,7 @@ static __always_inline u32 class_of(struct task_struct *p)
 	if (is_pinned_kernel_thread(p) || is_rcu(p))
 		return CLASS_KERNEL;
 	task = task_of(p);
-	/* Without the scheduler nobody has a state: the counts alone are at work. */
+	/* Without the scheduler no task has a state: only the counting programs are loaded. */
 	if (task ? task->hpc : p->policy == POLICY_EXT)
 		return CLASS_HPC;
 	return CLASS_NORMAL;

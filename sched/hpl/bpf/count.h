@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counts, exactly: every switch and every migration of the node, by class and CPU. Works
- * without the scheduler, too: then HPC tasks are those with its policy.
+ * Counts exactly every switch and every migration of the node, by class and CPU. Also works
+ * without the scheduler: then tasks with the policy SCHED_EXT count as HPC tasks.
  */
 #ifndef TACET_HPL_COUNT_H
 #define TACET_HPL_COUNT_H
@@ -55,14 +55,14 @@ int BPF_PROG(count_migrations, struct task_struct *p, int to)
 	return 0;
 }
 
-/* Who ends makes room at once: his parent may create the next one when he is told. */
+/* A task that ends makes room at once, since its parent may create the next one as soon as it learns of the end. */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(leave_early, struct task_struct *p)
 {
 	struct task_state *task = task_of(p);
 	s32 process = p->tgid;
 
-	/* The next process of this number is another one. */
+	/* The next process with this number is a different one. */
 	if (is_process(p))
 		bpf_map_delete_elem(&daemons, &process);
 	if (task)

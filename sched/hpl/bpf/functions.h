@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel's functions that BPF programs may call (kfuncs), by the names that they
- * have had since Linux 6.13; hpl.bpf.c has a flag that is younger. Included once, by maps.h.
+ * The kernel's functions that BPF programs may call (kfuncs), under their names since
+ * Linux 6.13. hpl.bpf.c uses a flag that is newer. Included once, by maps.h.
  */
 #ifndef TACET_HPL_FUNCTIONS_H
 #define TACET_HPL_FUNCTIONS_H
@@ -33,10 +33,10 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
 extern int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq, u64 flags) __ksym;
 extern struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
 extern void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
-/* Linux 6.19; before, slices are written directly. */
+/* Since Linux 6.19; older kernels let the program write the slice directly. */
 extern bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
 
-/* The CPUs that take tasks: narrower than online while one goes away. */
+/* The CPUs that accept tasks: one that goes offline leaves this mask before the online mask. */
 extern const void __cpu_active_mask __ksym __weak;
 
 /* The iterator of the bpf_for_each() around it. */

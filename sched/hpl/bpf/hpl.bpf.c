@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * HPL: the HPC scheduling class of Gioiosa, McKee and Valero (CLUSTER '10), for
- * sched_ext. All tasks below real-time are in its hands. On a CPU with a runnable HPC
- * task no normal task runs; HPC tasks take turns; they are placed when they are created
- * and stay; while they run nothing is balanced.
+ * sched_ext. It schedules all tasks below real-time. On a CPU with a runnable HPC task no
+ * normal task runs. HPC tasks take turns. They are placed when they are created, and stay.
+ * While they run, there is no load balancing.
  *
- * Loaded by src/scheduler.rs and gone with it. The kernel calls the functions below with
- * the run queue locked, unless said otherwise. None may wait.
+ * Loaded by src/scheduler.rs and unloaded with it. The kernel calls the functions below
+ * with the run queue locked, unless a comment says otherwise. None may wait.
  */
 #include "count.h"
 #include "turn.h"
@@ -27,7 +27,7 @@ s32 BPF_PROG(hpl_select_cpu, struct task_struct *p, s32 prev, u64 wake_flags)
 	return home(p, prev, wake_flags);
 }
 
-/* A class is begun and left here: a change of policy takes a task off and on. */
+/* A task joins and leaves the class here: a change of policy dequeues and enqueues it. */
 SEC("struct_ops/runnable")
 void BPF_PROG(hpl_runnable, struct task_struct *p, u64 enq_flags)
 {
@@ -57,7 +57,10 @@ void BPF_PROG(hpl_quiescent, struct task_struct *p, u64 deq_flags)
 		begin_wait(p, task);
 }
 
-/* Who goes first begins, and who arrives beside a task that has no end of turn: that one gets one. */
+/*
+ * Preempts the target for a task that goes first, and for one that joins a task with an endless
+ * turn: that turn must end now.
+ */
 static __always_inline void announce(struct task_struct *p, s32 cpu, s32 target, u64 enq_flags)
 {
 	struct cpu_state *state = state_of(target);
@@ -82,7 +85,7 @@ static __always_inline void insert_hpc(struct task_struct *p, struct task_state 
 	if (target != cpu && cannot_migrate(p)) {
 		target = cpu;
 	} else if (target != cpu && !task->joining) {
-		/* The kernel took it from its CPU, because that one goes or is forbidden. */
+		/* The kernel moved it because its CPU goes offline or is no longer allowed. */
 		uncount_runnable(task);
 		if (!may_run_on(p, target))
 			place(p, task, cpu);
@@ -100,9 +103,10 @@ static __always_inline void insert_hpc(struct task_struct *p, struct task_state 
 }
 
 /*
- * Other CPUs are allowed: the place is chosen anew among them, as if it joined. Programs go to
- * each CPU to look at it (hwloc does) and come back together: who stayed would be beside others
- * for ever. It is in no queue now. A short refusal to move is no such change.
+ * The allowed CPUs changed: places the task again among them, as if it joined. Some programs bind
+ * themselves to each CPU in turn to examine it (hwloc does), and all return at once; without a new
+ * choice tasks would share a CPU permanently. The task is in no queue now. Disabling migration for
+ * a short time is not such a change.
  */
 SEC("struct_ops/set_cpumask")
 void BPF_PROG(hpl_set_cpumask, struct task_struct *p, const struct cpumask *allowed)
@@ -134,15 +138,15 @@ void BPF_PROG(hpl_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 }
 
-/* What is to run next; whoever ran goes on if nobody is taken and his time is renewed. */
+/* Chooses the task to run next. The previous task continues if no other is taken and its slice is renewed. */
 SEC("struct_ops/dispatch")
 void BPF_PROG(hpl_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct cpu_state *state = state_of(cpu);
 	struct task_state *task = prev ? task_of(prev) : NULL;
 	struct hpl_options *chosen = the_options();
-	bool goes_on = prev && (prev->scx.flags & SCX_TASK_QUEUED);
-	bool is_hpc = goes_on && task && task->hpc && task->cpu == cpu;
+	bool is_runnable = prev && (prev->scx.flags & SCX_TASK_QUEUED);
+	bool is_hpc = is_runnable && task && task->hpc && task->cpu == cpu;
 
 	if (!state || !chosen)
 		return;
@@ -151,14 +155,14 @@ void BPF_PROG(hpl_dispatch, s32 cpu, struct task_struct *prev)
 			state->through = 1;
 			return;
 		}
-		if (goes_on && !is_hpc) {
+		if (is_runnable && !is_hpc) {
 			set_slice(prev, SCX_SLICE_DFL);
 			return;
 		}
 	}
 	if (scx_bpf_dsq_move_to_local(hpc_queue(cpu)))
 		return;
-	/* Who was beside it is gone: it comes back through running(), and needs no tick then. */
+	/* The other task has left: prev comes back through running(), which then stops its tick. */
 	if (is_hpc && state->runnable <= 1 && !state->endless)
 		return;
 	if (is_hpc) {
@@ -167,12 +171,12 @@ void BPF_PROG(hpl_dispatch, s32 cpu, struct task_struct *prev)
 		set_slice(prev, chosen->quantum_ns);
 		return;
 	}
-	/* An HPC task is on its way here, or from here to its place: nobody comes between. */
-	if (state->runnable > 0 || (goes_on && task && task->hpc))
+	/* An HPC task is about to arrive here, or to move to its own CPU: no normal task may run in between. */
+	if (state->runnable > 0 || (is_runnable && task && task->hpc))
 		return;
 	if (take_normal(cpu))
 		return;
-	if (goes_on)
+	if (is_runnable)
 		set_slice(prev, normal_slice_ns(state));
 }
 
@@ -189,7 +193,7 @@ void BPF_PROG(hpl_running, struct task_struct *p)
 	if (going >= 0)
 		prod(going);
 	if (!task->hpc || task->cpu < 0) {
-		/* It left a class above or HPC's while it ran, and no queue has seen it. */
+		/* It left the HPC class or a higher one while it ran, so it came through no queue. */
 		if (state->runnable > 0 && !state->through && class_of(p) == CLASS_NORMAL)
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 		else if (lends(state) && class_of(p) == CLASS_NORMAL)
@@ -203,7 +207,7 @@ void BPF_PROG(hpl_running, struct task_struct *p)
 	}
 	task->joining = task->rebound = false;
 	begin_turn(task, state, task->turn_ns ? task->turn_ns : chosen->quantum_ns);
-	/* Alone it needs no tick. */
+	/* A task that is alone needs no tick. */
 	state->endless = state->runnable <= 1;
 	set_slice(p, state->endless ? SCX_SLICE_INF : task->turn_ns);
 }
@@ -222,7 +226,7 @@ void BPF_PROG(hpl_stopping, struct task_struct *p, bool runnable)
 		task->turn_ns = 0;
 }
 
-/* Whatever its turn has left. */
+/* The task gives up the rest of its turn. */
 SEC("struct_ops/yield")
 bool BPF_PROG(hpl_yield, struct task_struct *from, struct task_struct *to)
 {
@@ -234,7 +238,7 @@ bool BPF_PROG(hpl_yield, struct task_struct *from, struct task_struct *to)
 	return false;
 }
 
-/* What was taken for this CPU must not run before HPC tasks that come meanwhile. */
+/* Tasks already moved to this CPU must not run before HPC tasks that arrive in the meantime. */
 SEC("struct_ops/cpu_release")
 void BPF_PROG(hpl_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
@@ -264,7 +268,7 @@ void BPF_PROG(hpl_exit_task, struct task_struct *p, struct scx_exit_task_args *a
 	unplace(p, task);
 }
 
-/* It goes to a class above, where nobody is told when it wakes. */
+/* The task goes to a higher class, in which this scheduler does not see its wake-ups. */
 SEC("struct_ops/disable")
 void BPF_PROG(hpl_disable, struct task_struct *p)
 {
@@ -274,7 +278,7 @@ void BPF_PROG(hpl_disable, struct task_struct *p)
 		end_wait(task);
 }
 
-/* Nothing is locked in these two. */
+/* These two run without a lock. */
 SEC("struct_ops/cpu_online")
 void BPF_PROG(hpl_cpu_online, s32 cpu)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the scheduler in the kernel and its loader tell each other, through maps that
- * maps.h describes. src/layout.rs spells the same structures for the loader.
+ * The data that the scheduler in the kernel and its loader share, in the maps of maps.h.
+ * src/layout.rs has the same structures for the loader.
  */
 #ifndef TACET_HPL_HPL_H
 #define TACET_HPL_HPL_H
 
-/* CPUs that the maps have room for. */
+/* The number of CPUs in the maps. */
 #define CPUS 4096
 
-/* Who runs. Order matters to nobody but src/layout.rs. */
+/* Classes of tasks, in the order of src/layout.rs. */
 enum hpl_class {
 	CLASS_IDLE,
 	CLASS_NORMAL,
@@ -21,22 +21,22 @@ enum hpl_class {
 	CLASSES,
 };
 
-/* Where a CPU is: numbers without gaps. Written by the loader before the start. */
+/* A CPU's position in the machine, as numbers without gaps. Written by the loader before the start. */
 struct hpl_place {
 	__u32 package;
 	__u32 core;
 	__u32 cache;
-	/* 0: nobody said where it is, and no HPC task is placed there */
+	/* 0: the position is unknown, and no HPC task is placed there */
 	__u32 known;
 };
 
-/* HPC tasks that were placed somewhere and have not left. */
+/* HPC tasks that were placed on a CPU, core, package or cache, and have not left. */
 struct hpl_load {
 	/* threads that lead a process */
 	__u32 processes;
 	/* all threads */
 	__u32 tasks;
-	/* processes with living HPC children; `processes` and `tasks` hold them, too */
+	/* processes with living HPC children; also counted in `processes` and `tasks` */
 	__u32 launchers;
 };
 
@@ -46,32 +46,32 @@ struct hpl_options {
 	__u64 trickle_ns;
 	__u64 trickle_period_ns;
 	__u32 trickle_cpu;
-	/* how many control groups are named */
+	/* number of named control groups */
 	__u32 groups;
 };
 
-/* Counts of one CPU; added to by any. */
+/* Counts of one CPU; any CPU may add. */
 struct hpl_counts {
-	/* by class of who is switched to */
+	/* by class of the task that begins to run */
 	__u64 switches[CLASSES];
-	/* by class of who moved here */
+	/* by class of the task that moved here */
 	__u64 migrations[CLASSES];
-	/* HPC tasks placed here, and those of them that had been placed before */
+	/* HPC tasks placed here, and HPC tasks of this CPU that were placed again */
 	__u64 placed;
 	__u64 placed_again;
-	/* normal tasks that had to wait or go elsewhere, for an HPC task */
+	/* normal tasks that had to wait or to run elsewhere because of an HPC task */
 	__u64 kept_off;
-	/* normal tasks switched to beside a runnable HPC task, without a trickle */
+	/* normal tasks that began to run while an HPC task was runnable, without a trickle */
 	__u64 intrusions;
 	__u64 trickles;
 	__u64 trickle_ns;
-	/* of the HPC tasks that moved here: those whose allowed CPUs had changed */
+	/* migrations of HPC tasks to here because their allowed CPUs had changed */
 	__u64 rebound;
-	/* normal tasks let run here while an HPC task of this CPU waited for the kernel */
+	/* normal tasks that ran here while an HPC task of this CPU waited for the kernel */
 	__u64 lent;
 };
 
-/* Why the scheduler ended. Written once, when it does. */
+/* Why the scheduler ended. Written once, at the end. */
 struct hpl_end {
 	__s64 code;
 	__s32 kind;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The few types, constants and functions of the kernel that the scheduler uses. Places
- * of fields are looked up in the running kernel's BTF when it is loaded (CO-RE); names
- * and types must agree, and so are numbers that changed; the others sched_ext has had since Linux 6.13.
+ * The few types and constants of the kernel that the scheduler uses. libbpf looks up the
+ * offsets of fields in the running kernel's BTF when it loads the scheduler (CO-RE); names
+ * and types must agree. Constants that changed are looked up in the same way; all others
+ * are the same since Linux 6.13.
  */
 #ifndef TACET_HPL_KERNEL_H
 #define TACET_HPL_KERNEL_H
@@ -64,7 +65,7 @@ typedef _Bool bool;
 #define SCX_OPS_ENQ_EXITING (1ULL << 2)
 #define SCX_OPS_ENQ_MIGRATION_DISABLED (1ULL << 4)
 
-/* 1 << 4 up to Linux 6.18 */
+/* up to Linux 6.18 the value is 1 << 4 */
 enum scx_enq_flags {
 	SCX_ENQ_HEAD = 1 << 16,
 };
@@ -136,7 +137,7 @@ struct scx_exit_info {
 
 struct scx_cpu_release_args;
 
-/* Names and order are the kernel's; what is left out it does itself. */
+/* Names and order are the kernel's. The kernel has a default for each operation that is left out. */
 struct sched_ext_ops {
 	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
 	void (*enqueue)(struct task_struct *p, u64 enq_flags);

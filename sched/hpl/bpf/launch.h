@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Who launches and who computes, and how many of both there are where. A launcher is an
- * HPC process with living HPC children: mpiexec, its proxies, a shell. It waits while its
- * children compute, so it must not keep a rank from a core. It is one from the birth of
- * the first such child to the end of the last; that a program merely forked once says
- * nothing about it for ever. A daemon that was named for the class counts as one, always.
+ * Distinguishes launchers from tasks that compute, and counts both on each CPU, core, package
+ * and cache. A launcher is an HPC process with living HPC children: mpiexec, its proxies, a
+ * shell. It waits while its children compute, so it must never occupy a rank's core. A process
+ * is a launcher from the birth of its first such child to the end of the last; one early fork
+ * does not make it a launcher permanently. A daemon named for the class is always a launcher.
  *
- * Called by place.h. Children are born and end on any CPU, without their parent's rq lock:
- * whoever makes a process a launcher looks afterwards whether that still holds.
+ * Called by place.h. Children are born and end on any CPU, without their parent's rq lock. So
+ * the code that makes a process a launcher checks afterwards whether this is still right.
  */
 #ifndef TACET_HPL_LAUNCH_H
 #define TACET_HPL_LAUNCH_H
@@ -43,7 +43,7 @@ static __always_inline void change(u32 level, u32 number, bool process, u32 more
 		__sync_fetch_and_add(&load->processes, more);
 }
 
-/* One HPC task more (1) or less (-1) on a CPU. */
+/* Adds (1) or removes (-1) one HPC task on a CPU. */
 static __always_inline void change_all(s32 cpu, bool process, u32 more)
 {
 	struct hpl_place *place = place_of(cpu);
@@ -76,7 +76,7 @@ static __always_inline void change_launchers(s32 cpu, u32 more)
 	change_launchers_in(LEVEL_CACHE, place->cache, more);
 }
 
-/* It is no launcher, or not where it was. */
+/* Removes the task from the counts of launchers: it is no launcher any more, or no longer on that CPU. */
 static __always_inline void retract(struct task_state *task)
 {
 	s32 cpu = __sync_lock_test_and_set(&task->launches_at, NO_CPU);
@@ -85,13 +85,13 @@ static __always_inline void retract(struct task_state *task)
 		change_launchers(cpu, -1);
 }
 
-/* A process in the books too: who executed as a thread is still booked as one. */
+/* Only a task that is counted as a process: a thread that executed a program is still counted as a thread. */
 static __always_inline bool launches(struct task_state *task)
 {
 	return NOW(task->process) && (NOW(task->children) || NOW(task->daemon));
 }
 
-/* It is a launcher if it has a place. Pairs with itself and with leave(). */
+/* Counts the task as a launcher if it is one and has a CPU. Pairs with itself and with leave(). */
 static __always_inline void recognise(struct task_state *task)
 {
 	s32 cpu = NOW(task->cpu);
@@ -105,7 +105,7 @@ static __always_inline void recognise(struct task_state *task)
 		retract(task);
 }
 
-/* An HPC process was born or joined: its parent has a child more, HPC task or not. */
+/* An HPC process was born or joined: its parent has one more child, even if the parent is not an HPC task. */
 static __always_inline void tell_birth(struct task_struct *p, struct task_state *task)
 {
 	struct task_struct *parent = p->real_parent->group_leader;
@@ -122,8 +122,8 @@ static __always_inline void tell_birth(struct task_struct *p, struct task_state 
 }
 
 /*
- * Whether that was the last. A thread that executed a program leads the process now, and knows
- * nothing of the children that the process had before.
+ * Returns whether that was the last child. The count may be 0 already: after a thread executed a
+ * program, it leads the process, and its count lacks the children that the process had before.
  */
 static __always_inline bool lose_child(struct task_state *task)
 {
@@ -140,7 +140,7 @@ static __always_inline bool lose_child(struct task_state *task)
 	return false;
 }
 
-/* It ended or left the class. If its parent ended before, somebody else is its parent now. */
+/* The task ended or left the class. If its parent ended before, it has another parent now, which did not count it. */
 static __always_inline void forget_birth(struct task_struct *p, struct task_state *task)
 {
 	struct task_struct *parent = p->real_parent->group_leader;
@@ -152,7 +152,7 @@ static __always_inline void forget_birth(struct task_struct *p, struct task_stat
 		launcher = task_of(parent);
 		if (launcher && lose_child(launcher)) {
 			retract(launcher);
-			/* the next child may have come in between */
+			/* another child may have been born in between */
 			recognise(launcher);
 		}
 	}

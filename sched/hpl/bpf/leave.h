@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A CPU that goes: where the tasks that wait for it wait from now on, and that the kernel hears
- * when the last of them is gone. Called by hpl.bpf.c and trickle.h; Linux takes CPUs away one at a time.
+ * A CPU that goes offline: moves the tasks that wait for it to other queues, and makes the kernel
+ * look again when the last of them has gone. Called by hpl.bpf.c and trickle.h. Linux takes CPUs
+ * offline one at a time.
  */
 #ifndef TACET_HPL_LEAVE_H
 #define TACET_HPL_LEAVE_H
@@ -9,8 +10,8 @@
 #include "normal.h"
 
 /*
- * Its new place, or NO_CPU. For the verifier a function of its own, which it follows once, not
- * in each round of the loop below.
+ * Places the task again; returns its new CPU, or NO_CPU. Not inline, so that the verifier follows
+ * it once, not in each round of the loop below.
  */
 __noinline s32 send_away(struct task_struct *p __arg_trusted, s32 cpu)
 {
@@ -25,10 +26,10 @@ __noinline s32 send_away(struct task_struct *p __arg_trusted, s32 cpu)
 }
 
 /*
- * Normal tasks that wait in this queue and are counted for the CPU that goes: Linux sends away what
- * would run there next (balance_push() in kernel/sched/core.c), and they come back by enqueue(). In
- * another queue they would keep the CPU from going until a trickle takes them. Others waited for it
- * because it had no HPC task.
+ * Normal tasks in this queue that Linux still assigns to the CPU move to its local queue: Linux then
+ * pushes each one away when it is next to run (balance_push() in kernel/sched/core.c), and it comes
+ * back by enqueue(). In another queue such tasks would delay the CPU until a trickle takes them. Other
+ * tasks in the CPU's own queue, which waited there because it had no HPC task, move to another CPU.
  */
 __noinline s32 sweep(u64 queue, s32 cpu)
 {
@@ -52,7 +53,7 @@ __noinline s32 sweep(u64 queue, s32 cpu)
 	return 0;
 }
 
-/* What waits for this CPU would wait for ever: the kernel asks for no more of it. */
+/* Moves all tasks that wait for this CPU: they would wait forever, since the kernel no longer dispatches there. */
 static __always_inline void send_all_away(s32 cpu)
 {
 	s32 cpus = scx_bpf_nr_cpu_ids(), other;
@@ -71,14 +72,14 @@ static __always_inline void send_all_away(s32 cpu)
 		sweep(normal_queue(other), cpu);
 }
 
-/* Told that it goes, and perhaps not gone. Written by cpu_offline(), cpu_online() and prod(). */
+/* The CPU that was announced to go offline and may still be online. Written by cpu_offline(), cpu_online(), prod(). */
 static s32 going = NO_CPU;
 
 /*
- * A task begins to run, perhaps one that waited elsewhere and was still counted for the CPU that
- * goes. Linux waits until none is, and looks when that CPU has nothing left to run (balance_push()
- * again): idle already, it would not look. Called with each trickle as well: a real-time task may
- * keep who was taken from running.
+ * Called when a task begins to run: it may have waited elsewhere while Linux still assigned it to the
+ * CPU that goes offline. Linux waits until no such task is left, and checks when that CPU runs out of
+ * tasks (balance_push() again). A CPU that is idle already does not check, so wake it. Also called
+ * with each trickle, because a real-time task may delay a task that was moved.
  */
 static __always_inline void prod(s32 cpu)
 {

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What an HPC task does for whom it waits. One of the normal tasks that wait behind HPC tasks
- * (normal.h) may hold what it needs: a page, a lock of the kernel. A trickle would give that
- * one a millisecond now and then, and the HPC task, with all that compute beside it, would
- * wait for seconds. So an HPC task that sleeps until the kernel has done something lends its
- * CPU to all normal tasks that wait anywhere, in short turns: who holds it is among them, or
- * sleeps himself.
+ * Lending avoids a kind of priority inversion. A normal task that waits behind HPC tasks (normal.h)
+ * may hold something that an HPC task needs: a page, a lock of the kernel. With trickles alone the
+ * holder would get a millisecond now and then, and the HPC task, and all tasks that compute with it,
+ * would wait for seconds. So an HPC task that sleeps uninterruptibly in the kernel lends its CPU, in
+ * short turns, to all normal tasks that wait anywhere. The holder is one of them, or sleeps itself.
  */
 #ifndef TACET_HPL_LEND_H
 #define TACET_HPL_LEND_H
 
 #include "place.h"
 
-/* It sleeps until the kernel has done something for it: what a signal does not wake (`D` of ps). */
+/* The task begins to wait for the kernel, if its sleep is uninterruptible (state `D` in ps). */
 static __always_inline void begin_wait(struct task_struct *p, struct task_state *task)
 {
 	struct cpu_state *state = state_of(task->cpu);
@@ -35,7 +34,7 @@ static __always_inline void end_wait(struct task_state *task)
 	task->waits_at = NO_CPU;
 }
 
-/* So that who holds the lock has a turn soon; ends with a tick. */
+/* Short, so that the holder gets its turn soon; ends at a tick. */
 #define LENT_SLICE_NS (1000 * 1000ULL)
 
 static __always_inline bool lends(struct cpu_state *state)
@@ -48,7 +47,7 @@ static __always_inline u64 normal_slice_ns(struct cpu_state *state)
 	return lends(state) ? LENT_SLICE_NS : SCX_SLICE_DFL;
 }
 
-/* Somebody waits who was not there when the lenders looked. */
+/* A normal task begins to wait: wakes the CPUs that lend, which did not see it when they last looked. */
 static __always_inline void tell_lenders(void)
 {
 	s32 cpus = scx_bpf_nr_cpu_ids(), cpu;

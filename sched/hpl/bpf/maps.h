@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the scheduler keeps in the kernel. src/scheduler.rs writes `places`, `options`,
- * `groups` and `daemons` before the start and reads `counts`, `loads` and `ends` under
- * these names.
+ * The scheduler's data in the kernel. src/scheduler.rs writes `places`, `options`,
+ * `groups` and `daemons` before the start, and the loader reads `counts`, `loads` and `ends`,
+ * all by these names.
  */
 #ifndef TACET_HPL_MAPS_H
 #define TACET_HPL_MAPS_H
@@ -10,7 +10,7 @@
 #include "functions.h"
 #include "hpl.h"
 
-/* One of each CPU, with rq lock held where not said otherwise. */
+/* The state of a CPU. Changed with its rq lock held, unless a field says otherwise. */
 struct cpu_state {
 	/* enum hpl_class; written at each switch */
 	u32 running;
@@ -19,55 +19,55 @@ struct cpu_state {
 	/* HPC tasks placed here that wait for the kernel (lend.h); changed by any CPU */
 	s32 waiting;
 	u32 online;
-	/* a trickle is let through; written by the timer */
+	/* a trickle's window is open; written by the timer */
 	u32 window;
-	/* the HPC task that runs has no end of turn */
+	/* the running HPC task has an endless turn */
 	u32 endless;
-	/* of the queues of normal tasks, which one is asked first */
+	/* a counter whose lowest bit chooses the queue of normal tasks that is asked first */
 	u32 normal_turns;
-	/* a normal task was let through it: the window may have closed before that one runs */
+	/* a normal task was taken through the window, which may close before that task runs */
 	u32 through;
-	/* it runs, since when */
+	/* when that task began to run, or 0 */
 	u64 trickle_since_ns;
-	/* the HPC task that runs does so, since when */
+	/* when the running HPC task began its turn */
 	u64 since_ns;
 };
 
-/* One of each task. Changed with its rq lock held, where not said otherwise: also when its CPU goes, or it ends. */
+/* The state of a task. Changed with its rq lock held, unless a field says otherwise; also when its CPU goes, or it ends. */
 struct task_state {
-	/* where it was placed, or -1 */
+	/* the CPU on which it was placed, or -1 */
 	s32 cpu;
-	/* whose `runnable` counts it, or -1 */
+	/* the CPU whose `runnable` counts it, or -1 */
 	s32 counted;
-	/* whose `waiting` counts it, or -1 */
+	/* the CPU whose `waiting` counts it, or -1 */
 	s32 waits_at;
 	bool hpc;
-	/* it runs elsewhere than it was placed, and moves there now */
+	/* it is not yet on the CPU on which it was placed, and moves there now */
 	bool joining;
-	/* its allowed CPUs changed, and it has not run at its place since */
+	/* its allowed CPUs changed, and it has not run on its new CPU since */
 	bool rebound;
 	/* its exit has begun: it is not counted as load */
 	bool left;
-	/* it was placed as a process: a thread that executes a program becomes one */
+	/* it was a process when it was placed; a thread that executes a program becomes one later */
 	bool process;
 	/* a process that was named for the class: it mostly waits */
 	bool daemon;
-	/* the process among whose children it is counted, or 0 */
+	/* the process that counts it as a child, or 0 */
 	s32 parent;
-	/* of a process: living HPC children; changed by any CPU */
+	/* the process's living HPC children; changed by any CPU */
 	u32 children;
-	/* where it is counted as a launcher, or -1; changed by any CPU */
+	/* the CPU on which it is counted as a launcher, or -1; changed by any CPU */
 	s32 launches_at;
-	/* what its turn has left; 0 if it has none, and waits for one */
+	/* the rest of its turn; 0 if it waits for one */
 	u64 turn_ns;
-	/* how long it ran, since when (turn.h) */
+	/* its running time since `counted_since_ns` (turn.h) */
 	u64 ran_ns;
 	u64 counted_since_ns;
 };
 
 #define NO_CPU (-1)
 
-/* Of what hpl_load there is one each. */
+/* There is one hpl_load for each CPU, core, package and cache. */
 enum level { LEVEL_CPU, LEVEL_CORE, LEVEL_PACKAGE, LEVEL_CACHE, LEVELS };
 
 struct timer_state {
@@ -125,7 +125,7 @@ static s32 hpc_runnable;
 /* HPC tasks that wait for the kernel, on all CPUs. */
 static s32 hpc_waiting;
 
-/* The CPU that the trickle is let through on: the named one, or where the timer went when that one went. */
+/* The trickle's CPU at present: the named one, or the one to which the timer moved when that went offline. */
 static s32 door;
 
 /* Tasks wait in queues (DSQs): two for each CPU, and one for all. */

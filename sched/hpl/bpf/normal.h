@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where normal tasks run. While no HPC task wants to run, as the kernel's default says.
- * Otherwise on CPUs without HPC tasks, and each stays on the one it has; where there is
- * none, it waits behind the HPC tasks of its own CPU, for their sleep or for a trickle.
+ * Chooses where normal tasks run. While no HPC task wants to run, the kernel's default decides.
+ * Otherwise normal tasks run on CPUs without HPC tasks, and each stays on its CPU. If there is
+ * no such CPU, the task waits behind the HPC tasks of its own CPU, until they sleep or a trickle
+ * comes.
  */
 #ifndef TACET_HPL_NORMAL_H
 #define TACET_HPL_NORMAL_H
 
 #include "lend.h"
 
-/* Whether no HPC task lives there, be it asleep. */
+/* Whether no HPC task, not even a sleeping one, is placed on the CPU. */
 static __always_inline bool is_free(s32 cpu)
 {
 	struct hpl_load *load = load_at(LEVEL_CPU, cpu);
@@ -25,7 +26,7 @@ static __always_inline bool hpc_wants(s32 cpu)
 	return state && state->runnable > 0;
 }
 
-/* A CPU without HPC tasks: an idle one, or that with the shortest queue. */
+/* A CPU without HPC tasks: an idle one, otherwise the one with the shortest queue. */
 __noinline s32 find_free(struct task_struct *p __arg_trusted)
 {
 	s32 cpus = scx_bpf_nr_cpu_ids(), cpu, best = NO_CPU, shortest = 0;
@@ -46,7 +47,7 @@ __noinline s32 find_free(struct task_struct *p __arg_trusted)
 	return best;
 }
 
-/* The trickle's CPU: the named one, or else `here`, or else any. */
+/* Chooses the trickle's CPU: the named one, otherwise `here`, otherwise any usable one. */
 static __always_inline void choose_door(s32 here)
 {
 	struct hpl_options *chosen = the_options();
@@ -67,7 +68,7 @@ static __always_inline void choose_door(s32 here)
 	door = any;
 }
 
-/* For a task that wakes. */
+/* Chooses a CPU for a normal task that wakes. */
 static __always_inline s32 home(struct task_struct *p, s32 prev, u64 wake_flags)
 {
 	bool is_idle = false;
@@ -89,15 +90,15 @@ static __always_inline s32 home(struct task_struct *p, s32 prev, u64 wake_flags)
 	return cpu;
 }
 
-/* The task gets through at once, before HPC tasks. */
+/* The task runs at once, before HPC tasks. */
 static __always_inline void insert_kernel(struct task_struct *p, s32 cpu, u64 enq_flags)
 {
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | (u64)cpu, SCX_SLICE_DFL, enq_flags | ENQ_HEAD | SCX_ENQ_PREEMPT);
 }
 
 /*
- * Where a thread of RCU's runs: not beside HPC tasks if it may run on the trickle's CPU. While that one
- * goes, and before another is chosen, it runs where it is: the going itself waits for a grace period.
+ * The CPU for one of RCU's threads: the trickle's CPU, if HPC tasks want its own CPU and it may move. It
+ * stays where it is while the trickle's CPU goes offline, because that waits for a grace period itself.
  */
 static __always_inline s32 rcu_home(struct task_struct *p, s32 cpu)
 {
@@ -111,7 +112,7 @@ static __always_inline void insert_normal(struct task_struct *p, s32 cpu, u64 en
 
 	if (hpc_runnable <= 0 && !bound) {
 		scx_bpf_dsq_insert(p, SHARED_QUEUE, SCX_SLICE_DFL, enq_flags);
-		/* nobody else may be about to look */
+		/* perhaps no CPU is about to look into this queue */
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 		return;
 	}
@@ -128,7 +129,7 @@ static __always_inline void insert_normal(struct task_struct *p, s32 cpu, u64 en
 		tell_lenders();
 }
 
-/* In turns: whoever waits in the queue that is asked last would wait for ever. */
+/* Alternates, since tasks in a queue that is always asked last would wait forever. */
 static __always_inline bool shared_first(s32 cpu)
 {
 	struct cpu_state *state = state_of(cpu);
@@ -136,9 +137,10 @@ static __always_inline bool shared_first(s32 cpu)
 	return state && state->normal_turns++ & 1;
 }
 
-/* What waits behind the HPC tasks of other CPUs, one queue after the other. */
+/* The queue at which take_waiting() begins next. */
 static s32 next_queue;
 
+/* Takes a normal task that waits behind HPC tasks on any CPU, from one queue after the other. */
 static __always_inline bool take_waiting(s32 cpu)
 {
 	s32 count = scx_bpf_nr_cpu_ids(), first = next_queue;
@@ -159,7 +161,7 @@ static __always_inline bool take_waiting(s32 cpu)
 	return scx_bpf_dsq_move_to_local(SHARED_QUEUE);
 }
 
-/* On a CPU whose HPC tasks sleep, if it has any. */
+/* Takes a normal task for a CPU on which no HPC task is runnable. */
 static __always_inline bool take_normal(s32 cpu)
 {
 	u64 first = normal_queue(cpu), second = SHARED_QUEUE;

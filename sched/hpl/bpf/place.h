@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where an HPC task runs: decided when it is created or joins, and kept.
+ * Chooses the CPU of an HPC task when the task is created or joins; the task stays there.
  *
  * The best CPU has the fewest tasks itself, then on its core, then in its package, then
- * at its last-level cache. So every core has one before any has two, packages are filled
- * evenly, and the second thread of a core is taken last. A process is placed among
- * processes and a thread among all tasks, because the helper threads of an MPI library
- * sleep: they must not keep a rank from a CPU. Launchers (launch.h) do not either: only
- * among CPUs that are equal without them, the best has the fewest of them.
+ * at its last-level cache. So every core gets one task before any gets two, packages are
+ * filled evenly, and the second hardware thread of a core is used last. The choice for a
+ * process counts only processes, the choice for a thread counts all tasks: the helper threads
+ * of an MPI library sleep and must never occupy a rank's CPU. Launchers (launch.h) must not
+ * either: they are compared only between CPUs that are otherwise equal.
  */
 #ifndef TACET_HPL_PLACE_H
 #define TACET_HPL_PLACE_H
 
 #include "launch.h"
 
-/* Odd while somebody places. */
+/* A sequence number for claim(): odd while a CPU places a task. */
 static u64 turn;
 
 static __always_inline bool is_usable(s32 cpu)
@@ -36,7 +36,7 @@ static __always_inline u64 workers_in(u32 level, u32 number, bool process)
 	struct hpl_load *load = load_at(level, number);
 	u32 all = !load ? 0 : process ? load->processes : load->tasks, launchers = load ? load->launchers : 0;
 
-	/* a launcher that comes or goes meanwhile may be counted on one side only */
+	/* a launcher that comes or goes at this moment may be counted in only one of the two */
 	if (all <= launchers)
 		return 0;
 	return all - launchers < 0xffff ? all - launchers : 0xffff;
@@ -51,9 +51,8 @@ static __always_inline u64 launchers_in(u32 level, u32 number)
 }
 
 /*
- * How busy a CPU is: 16 bits for each level, the first one highest. Functions of their
- * own for the verifier, which follows each way through them once, not in each round of
- * the loop that calls them.
+ * How busy a CPU is: 16 bits for each level, the CPU's own in the highest bits. Not inline, so
+ * that the verifier follows each function once, not in each round of the loop that calls it.
  */
 __noinline u64 workers_at(s32 cpu, bool process)
 {
@@ -76,7 +75,7 @@ __noinline u64 launchers_at(s32 cpu)
 	       launchers_in(LEVEL_PACKAGE, place->package) << 16 | launchers_in(LEVEL_CACHE, place->cache);
 }
 
-/* NO_CPU: none is allowed. Followed once as well, however many loops it is called in. */
+/* The best CPU; NO_CPU if none is allowed. Not inline, for the same reason. */
 __noinline s32 choose(struct task_struct *p __arg_trusted, s32 prev)
 {
 	u64 least_workers = ~0ULL, least_launchers = ~0ULL;
@@ -111,10 +110,11 @@ static __always_inline void unplace(struct task_struct *p, struct task_state *ta
 }
 
 /*
- * A CPU of the task's own choice, counted unless it has `left`; one placer at a time: who finds
- * another one at work chooses again. A holder is not interrupted, but if it runs on a virtual
- * CPU its host may stop that for longer than the tries take: then better a place that somebody
- * else takes as well than none, because a task that computes is not asked again.
+ * Chooses a CPU, and counts the task there unless it has `left`. Only one CPU places at a time;
+ * one that finds another at work chooses again. The placing CPU is not interrupted, but the host
+ * may stop a virtual CPU for longer than all tries take. In that case this function chooses without
+ * the lock: two tasks on one CPU are better than a task without a CPU, because a task that computes
+ * is not placed again.
  */
 __noinline s32 claim(struct task_struct *p __arg_trusted, s32 prev, bool left)
 {
@@ -157,7 +157,7 @@ static __always_inline void place(struct task_struct *p, struct task_state *task
 	COUNT(cpu, placed);
 }
 
-/* It ends: it makes room at once, though it still runs for a while. */
+/* The task ends: it makes room at once, though it still runs for a while. */
 static __always_inline void leave(struct task_struct *p, struct task_state *task)
 {
 	if (task->left)
@@ -174,7 +174,7 @@ static __always_inline bool may_run_on(struct task_struct *p, s32 cpu)
 	return cpu >= 0 && is_usable(cpu) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
 }
 
-/* A task's `runnable` follows it. */
+/* Counts a runnable task on its CPU and in total. */
 static __always_inline void count_runnable(struct task_state *task)
 {
 	struct cpu_state *state = state_of(task->cpu);
@@ -197,7 +197,7 @@ static __always_inline void uncount_runnable(struct task_state *task)
 	task->counted = -1;
 }
 
-/* Whether it is an HPC task now; it has a place if it is, and none if not. */
+/* Whether the task is an HPC task now. Places it if it is and has no usable CPU; unplaces it if it is not. */
 static __always_inline bool is_hpc(struct task_struct *p, struct task_state *task, s32 prev)
 {
 	task->hpc = wants_hpc(p);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Normal tasks never starve for ever: where every CPU that they may use computes, a
- * timer on the trickle's CPU lets them through for a bounded time in each period, on that
- * CPU; tasks that may not run there, on their own. Many that wait share the time in
- * shorter windows, so that each has its turn before the kernel's watchdog asks (30 s).
+ * Keeps normal tasks from starving. If HPC tasks occupy every CPU that normal tasks may use, a
+ * timer on the trickle's CPU lets normal tasks run there for a bounded time in each period. Tasks
+ * whose affinity excludes that CPU run on their own CPU. If many tasks wait, the time is divided
+ * into shorter windows, so that each gets its turn before the kernel's watchdog acts (30 s).
  */
 #ifndef TACET_HPL_TRICKLE_H
 #define TACET_HPL_TRICKLE_H
 
 #include "leave.h"
 
-/* Of one period. */
+/* The most windows in one period. */
 #define MOST_WINDOWS 64
-/* Of a period of up to a second, one window more for so many waiting tasks; of a longer one, as many in each second. */
+/* One more window in a period for so many waiting tasks; in a period above 1 s, one more for each second of it. */
 #define WAITING_EACH 8
 #define SECOND_NS (1000 * 1000 * 1000ULL)
 
@@ -23,10 +23,10 @@ static __always_inline u32 windows_for(u32 count, u64 period_ns)
 	return most < MOST_WINDOWS ? most : MOST_WINDOWS;
 }
 
-/* Windows of the period that has begun. */
+/* The number of windows in the current period. */
 static u32 windows;
 
-/* Also where all HPC tasks sleep: who waits behind those of other CPUs is taken by nobody else. */
+/* Also opens on a CPU whose HPC tasks all sleep: tasks that wait behind those of other CPUs have no other way. */
 static __always_inline void open_window(s32 cpu)
 {
 	struct cpu_state *state = state_of(cpu);
@@ -39,11 +39,11 @@ static __always_inline void open_window(s32 cpu)
 }
 
 /*
- * What the timer saw. In memory, because the verifier would follow each value that a
- * local variable can have through the loops.
+ * The timer's findings: the number of waiting tasks. Global, because the verifier would follow
+ * each possible value of a local variable through the loops.
  */
 u32 waiting;
-/* Some may run on the trickle's CPU; some may not, and wait on the CPU looked at. */
+/* Some task may run on the trickle's CPU; some task on the examined CPU may not. */
 u32 waits_for_door, is_confined;
 
 static __always_inline void look_at(s32 cpu)
@@ -59,7 +59,10 @@ static __always_inline void look_at(s32 cpu)
 	}
 }
 
-/* What was queued for all when no HPC task ran; who may not run on the trickle's CPU waits on its own from now on. */
+/*
+ * Examines the tasks that were queued for all CPUs while no HPC task ran. A task that may not run on
+ * the trickle's CPU moves to the queue of its own CPU.
+ */
 static __always_inline void look_at_shared(void)
 {
 	struct task_struct *p;
@@ -92,7 +95,7 @@ static void open_windows(void)
 	}
 	if (waits_for_door)
 		open_window(door);
-	/* an HPC task began to wait while somebody was on his way into a queue */
+	/* an HPC task may have begun to wait while a normal task was on its way into a queue */
 	tell_lenders();
 }
 
@@ -110,7 +113,7 @@ static void close_windows(void)
 	}
 }
 
-/* In softirq of the trickle's CPU: opens, and the next time closes. */
+/* Runs in softirq on the trickle's CPU: opens the windows, and closes them the next time. */
 static int on_timer(void *map, u32 *key, struct timer_state *state)
 {
 	struct hpl_options *chosen = the_options();
@@ -124,7 +127,7 @@ static int on_timer(void *map, u32 *key, struct timer_state *state)
 	if (going >= 0)
 		prod(going);
 	if (!state->open) {
-		/* up to Linux 6.17 the verifier takes this for a place that may sleep, as begin_trickle() may */
+		/* up to Linux 6.17 the verifier treats the callback as sleepable, because begin_trickle() is */
 		bpf_rcu_read_lock();
 		open_windows();
 		bpf_rcu_read_unlock();
@@ -139,7 +142,7 @@ static int on_timer(void *map, u32 *key, struct timer_state *state)
 	return 0;
 }
 
-/* Run once by the loader, on the trickle's CPU. */
+/* The loader runs it once, on the trickle's CPU. */
 SEC("syscall")
 int begin_trickle(void *context)
 {

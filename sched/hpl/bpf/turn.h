@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Turns. HPC tasks that compute have one quantum each, in a circle. Who wakes goes first:
- * a launcher that is asked, and the helper threads of a library, answer before the turn of
- * the rank that waits for them ends. All that go first on a CPU have half of its time at
- * most (but for what passes until the next tick), each an equal share of that; who has run
- * for longer lately waits in the circle, like everybody else. Who is interrupted goes on
- * with what his turn has left, before those who wait for theirs.
+ * Turns. HPC tasks that compute get one quantum each, in round-robin order. A task that wakes
+ * goes first: a launcher, or a helper thread of a library, must answer before the turn of the
+ * rank that waits for it ends. All tasks that go first on a CPU together get at most half of its
+ * time (plus the time to the next tick), each an equal share. A task that used up its share of
+ * the current quantum waits in round-robin order like all others. An interrupted task continues
+ * with the rest of its turn, before tasks that wait for theirs.
  */
 #ifndef TACET_HPL_TURN_H
 #define TACET_HPL_TURN_H
 
 #include "launch.h"
 
-/* A turn to begin with, of a task that wakes; 0 if it has had its share of this quantum. */
+/* The first turn of a task that wakes; 0 if it used up its share of this quantum. */
 static __always_inline u64 first_turn(struct task_state *task, u64 quantum_ns)
 {
 	struct hpl_load *load = load_at(LEVEL_CPU, task->cpu);
@@ -31,7 +31,7 @@ static __always_inline void begin_turn(struct task_state *task, struct cpu_state
 	state->since_ns = bpf_ktime_get_ns();
 }
 
-/* It runs no longer, or begins a turn anew. */
+/* The task stops running, or begins a new turn. */
 static __always_inline void end_turn(struct task_state *task, struct cpu_state *state)
 {
 	u64 ran_ns = bpf_ktime_get_ns() - state->since_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the scheduler did, as numbers: read from its maps, subtracted, added up, named.
+//! The scheduler's counts: reads them from its maps, subtracts, sums up and names them.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use serde::Serialize;
 use crate::Result;
 use crate::layout::{CLASSES, Counts, Load};
 
-/// Of one CPU, or of all.
+/// The counts of one CPU, or of all, with their public names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Figures {
-    /// by class of who was switched to
+    /// by class of the task that began to run
     pub switches: BTreeMap<&'static str, u64>,
-    /// by class of who moved here
+    /// by class of the task that moved here
     pub migrations: BTreeMap<&'static str, u64>,
     pub placed: u64,
     pub placed_again: u64,
@@ -24,19 +24,19 @@ pub struct Figures {
     pub trickle_ns: u64,
     /// migrations of HPC tasks because their allowed CPUs had changed
     pub rebound: u64,
-    /// normal tasks let run while an HPC task of the CPU waited for the kernel
+    /// normal tasks that ran while an HPC task of the CPU waited for the kernel
     pub lent: u64,
 }
 
-/// Of each CPU that has any.
+/// Counts by CPU.
 pub type ByCpu = BTreeMap<u32, Counts>;
 
-/// The counts of these CPUs now.
+/// The current counts of these CPUs.
 pub fn counts(map: &MapHandle, cpus: &[u32]) -> Result<ByCpu> {
     each(map, cpus)
 }
 
-/// How many HPC tasks each of these CPUs has.
+/// The number of HPC tasks on each of these CPUs.
 pub fn loads(map: &MapHandle, cpus: &[u32]) -> Result<BTreeMap<u32, Load>> {
     each(map, cpus)
 }
@@ -52,13 +52,13 @@ fn each<T: bytemuck::AnyBitPattern>(map: &MapHandle, cpus: &[u32]) -> Result<BTr
     Ok(found)
 }
 
-/// What was added since.
+/// The increase between `then` and `now`.
 pub fn since(now: &ByCpu, then: &ByCpu) -> ByCpu {
     let less = |cpu: &u32, counts: &Counts| subtract(counts, &then.get(cpu).copied().unwrap_or_default());
     now.iter().map(|(cpu, counts)| (*cpu, less(cpu, counts))).collect()
 }
 
-/// All CPUs together.
+/// The sum over all CPUs.
 pub fn sum(counts: &ByCpu) -> Counts {
     counts.values().fold(Counts::default(), |sum, one| combine(&sum, one, u64::wrapping_add))
 }
@@ -67,7 +67,7 @@ fn subtract(now: &Counts, then: &Counts) -> Counts {
     combine(now, then, u64::wrapping_sub)
 }
 
-/// They are numbers from end to end.
+/// Combines two sets of counts number by number: the structure consists only of `u64`.
 fn combine(left: &Counts, right: &Counts, with: impl Fn(u64, u64) -> u64) -> Counts {
     let mut result = *left;
     let words: &mut [u64] = bytemuck::cast_slice_mut(std::slice::from_mut(&mut result));
@@ -127,7 +127,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_came_since_and_what_was_make_what_is(before: [u8; 3], (a, b) in (any_counts(), any_counts())) {
+        fn the_old_counts_and_the_increase_add_up(before: [u8; 3], (a, b) in (any_counts(), any_counts())) {
             let cpus = before.map(u32::from);
             let then: ByCpu = cpus.into_iter().map(|cpu| (cpu, a)).collect();
             let now: ByCpu = cpus.into_iter().map(|cpu| (cpu, combine(&a, &b, u64::wrapping_add))).collect();

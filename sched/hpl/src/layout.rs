@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the scheduler in the kernel and its loader tell each other: the structures of `bpf/hpl.h`, field by field.
+//! The data that the scheduler in the kernel and its loader share: the structures of `bpf/hpl.h`, field by field.
 
 use bytemuck::{Pod, Zeroable};
 
-/// CPUs that the scheduler's maps have room for.
+/// The number of CPUs in the scheduler's maps.
 pub const CPUS: u32 = 4096;
 /// `enum hpl_class`, by name.
 pub const CLASSES: [&str; 5] = ["idle", "normal", "kernel", "hpc", "above"];
-/// The place of a class in arrays.
+/// The index of a class in arrays.
 pub const NORMAL: usize = 1;
 pub const HPC: usize = 3;
 
-/// Where a CPU is: numbers without gaps.
+/// A CPU's position in the machine, as numbers without gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Place {
     pub package: u32,
     pub core: u32,
     pub cache: u32,
-    /// 0: unknown, and no HPC task is placed there
+    /// 0: the position is unknown, and no HPC task is placed there
     pub known: u32,
 }
 
-/// HPC tasks that were placed somewhere.
+/// The number of HPC tasks that were placed on a CPU, core, package or cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Load {
@@ -69,7 +69,7 @@ pub struct End {
     pub message: [u8; 256],
 }
 
-/// C text in a field.
+/// The text of a field that ends with a zero byte.
 pub fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! HPL: an HPC scheduling class between real-time and normal, loaded into a running kernel and taken away again.
+//! HPL: an HPC scheduling class between real-time and normal, which can be loaded into a running kernel and unloaded.
 //!
-//! The scheduler itself is in `bpf/`; this is what loads it (`scheduler`), stays with it (`resident`), tells the commands
-//! where it is (`record`), and says what it did (`figures`). `topology` reads how the machine's CPUs are arranged.
+//! The scheduler itself is in `bpf/`. This crate loads it (`scheduler`), keeps a process with it (`resident`), records its
+//! state for the commands (`record`), and reads its counts (`figures`). `topology` reads the arrangement of the CPUs.
 
 pub mod commands;
 pub mod figures;
@@ -14,5 +14,5 @@ pub mod scheduler;
 pub mod support;
 pub mod topology;
 
-/// What everything here returns; the text is one line.
+/// The result of all functions that can fail; an error's text is one line.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

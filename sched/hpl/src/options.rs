@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The flags and their help; nothing here does anything.
+//! The flags and their help texts; no code that uses them, except checks of their values.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,8 +12,8 @@ use crate::Result;
 
 /// Puts HPC programs into a scheduling class of their own, between real-time and normal.
 ///
-/// On a CPU with a runnable HPC task no normal task runs; HPC tasks are placed once, by the machine's topology, and
-/// stay. Needs a kernel with sched_ext and, but for `run`, root.
+/// On a CPU with a runnable HPC task no normal task runs. HPC tasks are placed once, by the machine's topology, and
+/// stay there. Needs a kernel with sched_ext and, except for `run`, root.
 #[derive(Debug, Parser)]
 #[command(name = "tacet sched", bin_name = "tacet sched", version, max_term_width = 100)]
 pub struct Options {
@@ -24,13 +24,13 @@ pub struct Options {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Start(Start),
-    /// Take the scheduler out of the kernel: every task goes back to Linux's own
+    /// Unload the scheduler: all tasks return to Linux's own scheduler
     Stop,
     Status(Show),
     Top(Top),
     Run(Run),
     Count(Count),
-    /// Stay with the scheduler until told to end
+    /// Load the scheduler and stay with it until a signal comes
     #[command(hide = true)]
     Stay(Start),
     /// Write the man pages
@@ -47,27 +47,27 @@ pub enum Command {
 
 /// Load the scheduler into the kernel.
 ///
-/// A small process stays with it; if it dies, however, Linux's own scheduler takes over. A program is in the HPC class
-/// if it has the policy SCHED_EXT (`tacet sched run`, `chrt --ext 0`, sched_setscheduler), or is in a group named
-/// here, or is a daemon named here. Children inherit the policy and the group.
+/// A small process stays with it; if this process dies in any way, Linux's own scheduler takes over. A program is in the
+/// HPC class if it has the policy SCHED_EXT (`tacet sched run`, `chrt --ext 0`, sched_setscheduler), or is in a group
+/// named here, or is a daemon named here. Children inherit the policy and the group.
 #[derive(Debug, Clone, Args, Serialize, Deserialize)]
 pub struct Start {
-    /// A control group whose tasks are HPC tasks, with the groups in it: a directory, or its path below /sys/fs/cgroup
+    /// A control group whose tasks, and those in its subgroups, are HPC tasks: a directory, or a path below /sys/fs/cgroup
     #[arg(long = "group", value_name = "GROUP")]
     pub groups: Vec<PathBuf>,
-    /// A running daemon, by the name of its process, that is to be in the HPC class (not what it starts later)
+    /// Put a running daemon, by the name of its process, into the HPC class (not the processes that it starts later)
     #[arg(long = "daemon", value_name = "NAME")]
     pub daemons: Vec<String>,
-    /// Time of normal tasks in each period, where every CPU that they may use has HPC tasks
+    /// Time that normal tasks get in each period if every CPU that they may use has HPC tasks
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = humantime::parse_duration)]
     pub trickle: Duration,
-    /// The period
+    /// Length of this period
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
     pub trickle_period: Duration,
-    /// The CPU where they run then [default: the first one]
+    /// CPU on which normal tasks get this time [default: the first one]
     #[arg(long, value_name = "CPU")]
     pub trickle_cpu: Option<u32>,
-    /// The turn of an HPC task that is not alone on its CPU; one that wakes goes first, for its share of half of one
+    /// Turn of an HPC task that is not alone on its CPU; tasks that wake go first and share half of this time
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = humantime::parse_duration)]
     pub quantum: Duration,
     /// Stay in the foreground (for a service manager)
@@ -75,21 +75,21 @@ pub struct Start {
     pub foreground: bool,
 }
 
-/// Say whether HPL schedules, and what it did.
+/// Show whether HPL schedules, and its counts.
 #[derive(Debug, Args)]
 pub struct Show {
-    /// Print facts as JSON, with names that stay
+    /// Print facts as JSON, with stable names
     #[arg(long)]
     pub json: bool,
 }
 
-/// Print what it does each second, until Ctrl-C.
+/// Print the increase of the counts each second, until Ctrl-C.
 #[derive(Debug, Args)]
 pub struct Top {
-    /// End after so many
+    /// End after this number of tables
     #[arg(long, short = 'n', value_name = "NUMBER")]
     pub iterations: Option<u64>,
-    /// From one to the next
+    /// Time between two tables
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
     pub interval: Duration,
     /// Print facts as JSON, one line each
@@ -106,7 +106,7 @@ pub struct Run {
     pub command: Vec<OsString>,
 }
 
-/// Count switches and migrations of the whole node while a program runs, whatever schedules; prints JSON.
+/// Count switches and migrations of the whole node while a program runs, with any scheduler; prints JSON.
 #[derive(Debug, Args)]
 pub struct Count {
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
@@ -114,13 +114,13 @@ pub struct Count {
 }
 
 const SHORTEST: Duration = Duration::from_micros(100);
-/// The kernel ends a scheduler that lets a task wait for 30 s, or its watchdog's own work for 15 s. Each normal task has its
-/// turn within 8 s, unless hundreds wait (`bpf/trickle.h`), and each of up to 14 HPC tasks of one CPU within their turns.
+/// The kernel ends a scheduler that lets a task wait for 30 s, or the watchdog's own work for 15 s. With these limits each
+/// normal task gets its turn within 8 s, unless hundreds wait (`bpf/trickle.h`), and up to 14 HPC tasks can share a CPU.
 const LONGEST_PERIOD: Duration = Duration::from_secs(3);
 const LONGEST_QUANTUM: Duration = Duration::from_secs(2);
 
 impl Start {
-    /// Says what is wrong with the choice, before anything is done.
+    /// Checks the values before anything is changed.
     pub fn check(&self) -> Result<()> {
         if self.trickle < SHORTEST {
             return Err(format!("--trickle {}: less than 100us starves the node", time(self.trickle)).into());
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_starves_or_overruns_is_refused() {
+    fn bad_times_are_refused() {
         assert!(start("").is_ok());
         assert!(start("--trickle 20ms --trickle-period 100ms --quantum 10ms").is_ok());
         for wrong in ["--trickle 1us", "--trickle 600ms", "--trickle-period 20s", "--quantum 1us", "--quantum 1h"] {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the loader leaves for the other commands: a file that says what is loaded, and a lock that is held while it is.
-//!
-//! The lock tells the living from the dead: the kernel releases it however the loader ends.
+//! The loader's information for the other commands: a file that describes the loaded scheduler, and a lock that the loader
+//! holds while it lives. The kernel releases the lock in whatever way the loader ends, so the lock shows whether it lives.
 
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
@@ -15,7 +14,7 @@ use crate::options::Start;
 
 const DIRECTORY: &str = "/run/tacet";
 
-/// What is, or was, loaded.
+/// The scheduler that is, or was, loaded.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
     /// the loader
@@ -23,7 +22,7 @@ pub struct Record {
     pub since: SystemTime,
     pub options: Start,
     pub trickle_cpu: u32,
-    /// where its counts are: maps of the kernel, by number
+    /// the kernel's numbers of the maps with its counts
     pub counts_map: u32,
     pub loads_map: u32,
     pub programs: Vec<Program>,
@@ -31,7 +30,7 @@ pub struct Record {
     pub end: Option<End>,
 }
 
-/// What the verifier went through to accept a program; its limit is one million.
+/// The number of instructions that the verifier processed to accept a program; its limit is one million.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Program {
     pub name: String,
@@ -41,10 +40,10 @@ pub struct Program {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     pub at: SystemTime,
-    /// the kernel's words
+    /// the kernel's text
     pub reason: String,
     pub message: String,
-    /// it was asked to
+    /// the loader ended it on request
     pub asked: bool,
 }
 
@@ -52,7 +51,7 @@ fn path(name: &str) -> PathBuf {
     Path::new(DIRECTORY).join(name)
 }
 
-/// Taken by the loader for its life.
+/// Takes the lock, which the loader holds until it ends.
 pub fn lock() -> Result<File> {
     fs::create_dir_all(DIRECTORY).map_err(|error| format!("{DIRECTORY}: {error}"))?;
     let name = path("sched.lock");
@@ -64,7 +63,7 @@ pub fn lock() -> Result<File> {
     }
 }
 
-/// Whether a loader lives.
+/// Whether a loader is running.
 pub fn is_held() -> bool {
     let held = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     File::open(path("sched.lock")).is_ok_and(held)
@@ -80,7 +79,7 @@ impl Record {
         }
     }
 
-    /// Replaces the last one.
+    /// Writes the record in place of the last one.
     pub fn write(&self) -> Result<()> {
         let (name, new) = (path("sched.json"), path("sched.json.new"));
         let failed = |error| format!("{}: {error}", name.display());

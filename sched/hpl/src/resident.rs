@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The small process that stays with the scheduler. Nothing is pinned: the scheduler is this process's, so that the kernel
-//! takes it away whatever becomes of the process, and a machine never keeps a scheduler that nobody answers for.
+//! The small process that stays with the scheduler. It pins nothing in the BPF file system, so the kernel unloads the
+//! scheduler in whatever way this process ends, and no scheduler is left without a process that controls it.
 //!
-//! It sleeps without a timeout until it is told to end or the kernel ends the scheduler: a loader must not be noise.
+//! It sleeps without a timeout until a signal comes or the kernel ends the scheduler: a loader must not cause noise.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -24,13 +24,14 @@ use crate::scheduler::Scheduler;
 use crate::support;
 use crate::topology::{CPU_DIRECTORY, Topology};
 
-/// SCX_EXIT_UNREG: the loader took it away.
+/// SCX_EXIT_UNREG: the loader ended it.
 const KIND_ASKED: i32 = 64;
 
-/// The word that says to whoever waits that it schedules.
+/// Tells the waiting parent process that the scheduler is active.
 pub const READY: &str = "ready";
 
-/// Loads, says so on standard output, stays, and says how it ended: well if somebody asked for it.
+/// Loads the scheduler, reports this on standard output, stays until the end, and reports the reason. The exit status is
+/// success only if a signal asked for the end.
 pub fn stay(start: &Start) -> Result<ExitCode> {
     start.check()?;
     support::check()?;
@@ -38,7 +39,7 @@ pub fn stay(start: &Start) -> Result<ExitCode> {
     let topology = Topology::read(Path::new(CPU_DIRECTORY))?;
     let trickle_cpu = start.trickle_cpu.unwrap_or(topology.first());
     if !topology.places.contains_key(&trickle_cpu) {
-        return Err(format!("--trickle-cpu {trickle_cpu}: not online; choose one of those that are").into());
+        return Err(format!("--trickle-cpu {trickle_cpu}: not online; choose an online CPU").into());
     }
     let signals = block_signals()?;
     urgent();
@@ -71,7 +72,7 @@ pub fn stay(start: &Start) -> Result<ExitCode> {
     Ok(code)
 }
 
-/// Who started it may be gone, and nobody listen.
+/// Writes to standard error; ignores failures, since the starter may have closed it.
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "tacet sched: {text}");
 }
@@ -81,10 +82,11 @@ fn with(message: &str) -> String {
 }
 
 fn unknown() -> End {
-    End { at: SystemTime::now(), reason: "the kernel did not say why".into(), message: String::new(), asked: false }
+    End { at: SystemTime::now(), reason: "the kernel gave no reason".into(), message: String::new(), asked: false }
 }
 
-/// From here on they are read from a file; SIGHUP ends a process in the foreground, and Linux's scheduler takes over.
+/// Blocks SIGTERM and SIGINT, which are then read from a file. SIGHUP still ends a process in the foreground, and Linux's
+/// scheduler takes over.
 fn block_signals() -> Result<SignalFd> {
     let mut set = SigSet::empty();
     set.add(Signal::SIGTERM);
@@ -93,15 +95,16 @@ fn block_signals() -> Result<SignalFd> {
     Ok(SignalFd::new(&set)?)
 }
 
-/// Real-time, so that it can end the scheduler when every CPU computes. It sleeps: nobody waits for it.
+/// Gives this process a real-time priority, so that it can end the scheduler while every CPU computes. It only sleeps, so
+/// it disturbs no other task.
 fn urgent() {
     let parameters = uapi::c::sched_param { sched_priority: 1 };
     if let Err(error) = uapi::sched_setscheduler(0, uapi::c::SCHED_FIFO, &parameters) {
-        say(&format!("no real-time priority: {error}: ending may take as long as the trickle lets it"));
+        say(&format!("no real-time priority: {error}: ending may have to wait for the trickle"));
     }
 }
 
-/// The kernel's last words go to `ended`.
+/// Stores the kernel's final message in `ended`.
 fn listen(map: &MapHandle, ended: &Rc<RefCell<Option<End>>>) -> Result<RingBuffer<'static>> {
     let ended = Rc::clone(ended);
     let mut builder = RingBufferBuilder::new();
@@ -124,7 +127,7 @@ fn number(map: &MapHandle) -> Result<u32> {
     Ok(map.info()?.info.id)
 }
 
-/// Until a signal or the scheduler's end.
+/// Waits for a signal or for the scheduler's end.
 fn wait(signals: &SignalFd, ends: &RingBuffer<'_>) -> Result<()> {
     let watched = |fd| uapi::c::pollfd { fd, events: uapi::c::POLLIN, revents: 0 };
     let mut files = [watched(signals.as_raw_fd()), watched(ends.epoll_fd())];

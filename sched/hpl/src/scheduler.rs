@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The scheduler in the kernel: loaded, told what to do, attached. Everything goes with this object: when it is dropped,
-//! or its process ends in whatever way, the kernel takes the scheduler away and every task goes back to Linux's own.
+//! Loads, configures and attaches the scheduler in the kernel. When this object is dropped, or its process ends in any
+//! way, the kernel unloads the scheduler, and all tasks return to Linux's own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,20 +21,21 @@ use crate::record::Program;
 use crate::topology::Topology;
 
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hpl.bpf.o"));
-/// The map that is the scheduler.
+/// The struct_ops map that defines the scheduler.
 const SCHEDULER: &str = "tacet_hpl";
 const GROUPS: &str = "/sys/fs/cgroup";
-/// What the kernel's verifier may follow of one program: it gives up at a million, and each costs time at the start.
+/// The most instructions that the kernel's verifier may process for one program. It gives up at a million, and each one
+/// costs time at the start.
 pub const VERIFIED_INSTRUCTIONS_LIMIT: u32 = 20_000;
 
-/// Loaded; scheduling once `attach` has been called.
+/// The loaded scheduler; it schedules after `attach`.
 pub struct Scheduler {
     object: Object,
     links: Vec<Link>,
 }
 
 impl Scheduler {
-    /// Loads everything, or what counts alone.
+    /// Loads all programs, or only those that count.
     pub fn load(with_scheduler: bool) -> Result<Scheduler> {
         libbpf_rs::set_print(Some((PrintLevel::Warn, remember)));
         let mut open = ObjectBuilder::default().open_memory(PROGRAMS)?;
@@ -58,7 +59,7 @@ impl Scheduler {
         Ok(Scheduler { object, links: Vec::new() })
     }
 
-    /// Says where CPUs are, and what was chosen. Before `attach`.
+    /// Writes the CPUs' positions and the user's choices to the maps. Must be called before `attach`.
     pub fn choose(&self, topology: &Topology, start: &Start) -> Result<()> {
         let places = self.map("places")?;
         for (cpu, place) in &topology.places {
@@ -91,7 +92,7 @@ impl Scheduler {
             self.object.progs_mut().filter(|program| program.section().to_string_lossy().starts_with("tp_btf"))
         {
             let section = program.section().to_string_lossy().into_owned();
-            let link = program.attach().map_err(|error| format!("{section}: cannot be attached: {error}"))?;
+            let link = program.attach().map_err(|error| format!("{section}: cannot attach the program: {error}"))?;
             self.links.push(link);
         }
         Ok(())
@@ -102,7 +103,7 @@ impl Scheduler {
         let found = self.object.maps_mut().find(|map| map.name() == SCHEDULER).map(|mut map| map.attach_struct_ops());
         let link =
             found.ok_or("the scheduler is not in its object")?.map_err(|error| match crate::support::loaded() {
-                Some(other) => format!("another scheduler is loaded: {other}; end that first"),
+                Some(other) => format!("another scheduler is loaded: {other}; end it first"),
                 None => format!("the kernel refuses the scheduler: {error}: {}", last_words()),
             })?;
         self.links.push(link);
@@ -113,7 +114,7 @@ impl Scheduler {
         })
     }
 
-    /// The kernel gives the tasks back; returns when it has.
+    /// Unloads the scheduler. Returns when all tasks are back with Linux's own.
     pub fn detach(&mut self) {
         self.links.clear();
     }
@@ -123,7 +124,7 @@ impl Scheduler {
         Ok(MapHandle::try_from(&found)?)
     }
 
-    /// What the verifier made of each program.
+    /// The verifier's work on each program.
     pub fn programs(&self) -> Vec<Program> {
         let ours: BTreeMap<u32, String> = self
             .object
@@ -141,12 +142,12 @@ impl Scheduler {
     }
 }
 
-/// Does something with this thread on one CPU.
+/// Runs an action with this thread bound to one CPU.
 fn on_cpu(cpu: u32, action: impl FnOnce() -> Result<()>) -> Result<()> {
     let before = sched_getaffinity(Pid::from_raw(0))?;
     let mut one = CpuSet::new();
     let refused =
-        |error| format!("cpu {cpu}: the trickle cannot be there: {error}; name an online CPU that root may use");
+        |error| format!("cpu {cpu}: the trickle cannot run there: {error}; name an online CPU that root may use");
     one.set(cpu as usize).map_err(refused)?;
     sched_setaffinity(Pid::from_raw(0), &one).map_err(refused)?;
     let result = action();
@@ -185,7 +186,7 @@ fn processes(name: &str) -> Result<Vec<i32>> {
     Ok(found)
 }
 
-/// What libbpf complained of.
+/// libbpf's warnings.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
 fn remember(_: PrintLevel, text: String) {
@@ -193,7 +194,7 @@ fn remember(_: PrintLevel, text: String) {
     said.push_str(&text);
 }
 
-/// In one line: the end of it, where the reason is.
+/// The end of libbpf's warnings, which has the reason, in one line.
 fn last_words() -> String {
     let said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

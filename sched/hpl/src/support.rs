@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether this kernel takes schedulers at run time, and what is nearest if not.
+//! Checks whether this kernel can load schedulers at run time, and suggests the nearest alternative if not.
 
 use std::fs;
 use std::path::Path;
@@ -11,14 +11,14 @@ const DIRECTORY: &str = "/sys/kernel/sched_ext";
 /// The name under which the kernel shows our scheduler.
 pub const NAME: &str = "tacet_hpl";
 
-/// One line if it cannot be.
+/// Fails with one line if this kernel cannot run HPL.
 pub fn check() -> Result<()> {
     let release = nix::sys::utsname::uname().map(|name| name.release().to_string_lossy().into_owned());
     let release = release.unwrap_or_default();
     if !Path::new(DIRECTORY).exists() {
         return Err(format!(
             "Linux {release} has no sched_ext, which HPL needs (tried on Linux 6.14 to 7.3; CONFIG_SCHED_CLASS_EXT); \
-             nearest here: the real-time class and bound ranks, `chrt --fifo 1 mpiexec --bind-to core ...`"
+             the nearest alternative is the real-time class with bound ranks: `chrt --fifo 1 mpiexec --bind-to core ...`"
         )
         .into());
     }
@@ -28,7 +28,7 @@ pub fn check() -> Result<()> {
     Ok(())
 }
 
-/// One line for who may not load it.
+/// Fails with one line without root.
 pub fn check_root() -> Result<()> {
     if nix::unistd::geteuid().is_root() {
         return Ok(());
@@ -36,7 +36,7 @@ pub fn check_root() -> Result<()> {
     Err("not permitted: loading and ending a scheduler needs root".into())
 }
 
-/// The scheduler that the kernel has loaded, by its name; `None` is Linux's own.
+/// The name of the scheduler that the kernel has loaded; `None` for Linux's own.
 pub fn loaded() -> Option<String> {
     let name = fs::read_to_string(Path::new(DIRECTORY).join("root/ops")).ok()?;
     let state = fs::read_to_string(Path::new(DIRECTORY).join("state")).unwrap_or_default();

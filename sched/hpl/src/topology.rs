@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How the machine's CPUs are arranged, from `/sys`: packages, cores, last-level caches, as numbers without gaps.
+//! Reads the arrangement of the machine's CPUs from `/sys`: packages, cores, last-level caches, as numbers without gaps.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,13 +11,13 @@ use crate::layout::{CPUS, Place};
 /// The usual place of `/sys/devices/system/cpu`.
 pub const CPU_DIRECTORY: &str = "/sys/devices/system/cpu";
 
-/// Online CPUs and where they are.
+/// The online CPUs and their positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     pub places: BTreeMap<u32, Place>,
 }
 
-/// CPUs that are or may come, whose counts add up to the total: one that is offline now has done what it did.
+/// All CPUs that may ever be online. The total is the sum of their counts: it includes CPUs that are offline now.
 pub fn possible(directory: &Path) -> Result<Vec<u32>> {
     Ok(list(&directory.join("possible"))?.into_iter().filter(|&cpu| cpu < CPUS).collect())
 }
@@ -28,13 +28,13 @@ fn list(file: &Path) -> Result<Vec<u32>> {
 }
 
 impl Topology {
-    /// Reads it; only online CPUs tell where they are.
+    /// Reads the topology of the online CPUs; `/sys` does not show the others' positions.
     pub fn read(directory: &Path) -> Result<Topology> {
         let mut numbers = Numbers::default();
         let mut places = BTreeMap::new();
         for cpu in list(&directory.join("online"))? {
             if cpu >= CPUS {
-                return Err(format!("cpu {cpu}: HPL knows CPUs below {CPUS}").into());
+                return Err(format!("cpu {cpu}: HPL supports only CPUs below {CPUS}").into());
             }
             places.insert(cpu, numbers.place(&directory.join(format!("cpu{cpu}")), cpu)?);
         }
@@ -46,7 +46,7 @@ impl Topology {
     }
 }
 
-/// Names that were seen, and the numbers they got.
+/// The numbers given to names so far.
 #[derive(Default)]
 struct Numbers {
     packages: BTreeMap<String, u32>,
@@ -59,7 +59,7 @@ impl Numbers {
         let read = |name: &str| fs::read_to_string(directory.join(name)).map(|text| text.trim().to_owned());
         let said = |name: &str| read(name).map_err(|error| format!("{}/{name}: {error}", directory.display()));
         let package = said("topology/physical_package_id")?;
-        // cores have numbers in their package only; the list of their CPUs is theirs alone
+        // a core's number is unique only in its package; its list of CPUs is unique in the machine
         let core = said("topology/thread_siblings_list")?;
         let cache = last_cache(directory).unwrap_or_else(|| format!("of cpu {cpu}"));
         Ok(Place {
@@ -76,7 +76,7 @@ fn number(names: &mut BTreeMap<String, u32>, name: String) -> u32 {
     *names.entry(name).or_insert(next)
 }
 
-/// The CPUs that share the cache of the highest level, as a list.
+/// The list of CPUs that share the cache of the highest level.
 fn last_cache(directory: &Path) -> Option<String> {
     let indices = fs::read_dir(directory.join("cache")).ok()?.flatten();
     let caches = indices.filter_map(|index| {
@@ -87,7 +87,7 @@ fn last_cache(directory: &Path) -> Option<String> {
     caches.max().map(|(_, shared)| shared)
 }
 
-/// `0-3,8`; `None` if it is not such a list.
+/// Parses a list like `0-3,8`; `None` if it is not such a list.
 pub fn parse_list(text: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',') {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_read_and_nonsense_is_not() {
+    fn lists_are_parsed_and_nonsense_is_refused() {
         assert_eq!(parse_list("0-2,5\n"), Some(vec![0, 1, 2, 5]));
         for wrong in ["", "x", "3-1", "1-", "0-99999999"] {
             assert_eq!(parse_list(wrong), None, "{wrong}");

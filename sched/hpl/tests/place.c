@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The scheduler's placement (bpf/place.h and launch.h, as they are) on machines that are
- * made up: tasks come, have children, go and are forbidden CPUs at random, and each must
- * go where a model says that counts the living tasks anew each time. tests/place.rs
- * compiles and runs it.
+ * Tests the scheduler's placement (bpf/place.h and launch.h, unchanged) on random machines:
+ * tasks come, have children, go and have random allowed CPUs. The placement of each task must
+ * agree with a model that counts the living tasks again each time. tests/place.rs compiles
+ * and runs it.
  *
  * usage: place SEED ROUNDS
  */
@@ -17,7 +17,7 @@ typedef unsigned long long __u64, u64;
 typedef int __s32, s32;
 typedef long long __s64;
 
-/* What place.h has from the headers that are for the kernel. */
+/* Replacements for the definitions that place.h gets from the kernel's headers. */
 #define TACET_HPL_CLASS_H
 #define __ksym
 #define __noinline __attribute__((noinline))
@@ -74,12 +74,12 @@ static struct {
 	struct task_state state;
 	struct cpumask mask;
 	bool alive;
-	/* when it was placed: a thread that executes a program is a process from then on */
+	/* whether it was a process when it was placed; a thread that executes a program becomes one later */
 	bool process;
-	/* index of the process that it was born to, while that one lives; or -1 */
+	/* index of its original parent while that lives, or -1 */
 	int parent;
 } tasks[TASKS];
-/* Whose children the others are: no HPC task. */
+/* The parent of all other tasks; not an HPC task. */
 static struct task_struct init = { .pid = -2, .tgid = -2, .real_parent = &init, .group_leader = &init };
 
 static struct task_state *task_of(struct task_struct *p)
@@ -118,7 +118,7 @@ static bool is_launcher(int of)
 	return tasks[of].process && more;
 }
 
-/* How many living tasks, launchers or others, count beside this CPU. */
+/* The number of living tasks, launchers or others, that count for this CPU at this level. */
 static int beside(enum level level, s32 cpu, bool process, bool launchers, const bool *launch)
 {
 	int count = 0;
@@ -130,7 +130,7 @@ static int beside(enum level level, s32 cpu, bool process, bool launchers, const
 	return count;
 }
 
-/* The rule, word by word: negative if `one` is better. */
+/* The rule of place.h in its words: negative if `one` is better. */
 static int compare(s32 one, s32 other, bool process, const bool *launch)
 {
 	static const enum level order[] = { LEVEL_CPU, LEVEL_CORE, LEVEL_PACKAGE, LEVEL_CACHE };
@@ -152,7 +152,7 @@ static void wrong(const char *what, int task)
 	exit(1);
 }
 
-/* A child of a living process, or of one that is no HPC task. */
+/* Makes the task a child of a living process, or of `init`. */
 static void be_born(int i)
 {
 	int parent = chance(TASKS);
@@ -193,7 +193,7 @@ static void come(int i)
 		if (possible && compare(cpu, chosen, process, launch) < 0)
 			wrong("a better CPU was there", i);
 		if (possible && cpu == prev && chosen != prev && !compare(prev, chosen, process, launch))
-			wrong("moved for nothing", i);
+			wrong("moved without need", i);
 	}
 	if (chosen >= 0 && !may_run_on(&tasks[i].task, chosen))
 		wrong("a forbidden CPU", i);
@@ -205,7 +205,7 @@ static void execute(int i)
 	tasks[i].task.tgid = tasks[i].task.pid;
 }
 
-/* It ends, perhaps as another process than it came, or leaves the class and then ends. */
+/* The task ends. It may have executed a program before, and may have left the class. */
 static void go(int i)
 {
 	if (chance(2))

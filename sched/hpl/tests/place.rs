@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The scheduler's placement, as it is compiled for the kernel, against a model: random machines, random tasks.
+//! Compares the scheduler's placement, with the code that is compiled for the kernel, with a model: random machines,
+//! random tasks.
 
 use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn each_task_goes_where_the_model_says() {
+fn placement_agrees_with_the_model() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("place");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/place.c");

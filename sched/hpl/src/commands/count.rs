@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `count`: what the whole node does while a program runs, whatever schedules: for comparisons.
+//! `count`: counts switches and migrations of the whole node while a program runs, with any scheduler, for comparisons.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};

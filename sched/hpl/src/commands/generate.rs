@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Man pages and shell completions, from the description of the flags; `packaging/install.sh` asks for them.
+//! Generates man pages and shell completions from the description of the flags; called by `packaging/install.sh`.
 
 use std::fs;
 use std::path::Path;
@@ -11,13 +11,13 @@ use super::print;
 use crate::Result;
 use crate::options::Options;
 
-/// Under the name of the program, which is also that of its pages.
+/// The description of the flags, under the name of the program and of its man pages.
 fn command() -> Command {
     Options::command().name("tacet-sched").bin_name("tacet-sched")
 }
 
 pub fn man(directory: &Path) -> Result<ExitCode> {
-    let failed = |error| format!("{}: {error}: name a directory that can be written", directory.display());
+    let failed = |error| format!("{}: {error}: name a writable directory", directory.display());
     fs::create_dir_all(directory).map_err(failed)?;
     clap_mangen::generate_to(command(), directory).map_err(failed)?;
     Ok(ExitCode::SUCCESS)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What each command does.
+//! The commands.
 
 mod count;
 mod generate;
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use crate::options::Command;
 use crate::{Result, resident};
 
-/// The exit status, unless something went wrong.
+/// Executes the command. Returns the exit status, or an error.
 pub fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Start(options) => start::run(&options),
@@ -30,7 +30,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
     }
 }
 
-/// To standard output. Who reads no further has what he wanted.
+/// Prints to standard output. A reader that closes the pipe early is not an error.
 fn print(text: &str) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -20,6 +20,6 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     uapi::sched_setscheduler(0, POLICY, &parameters).map_err(|error| format!("the HPC class: {error}"))?;
     let error = Command::new(program).args(arguments).exec();
     eprintln!("tacet sched: {}: {error}", program.display());
-    // as shells say it
+    // the same statuses as a shell's
     Ok(ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }))
 }

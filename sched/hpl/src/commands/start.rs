@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `start`: checks, then leaves a process of its own behind that loads the scheduler and stays with it.
+//! `start`: checks, then starts a background process that loads the scheduler and stays with it.
 
 use std::env;
 use std::io::{BufRead, BufReader, Read};
@@ -25,7 +25,7 @@ pub fn run(options: &Start) -> Result<ExitCode> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // not of this terminal's job, so that its Ctrl-C does not end it
+        // not in the terminal's job, so that Ctrl-C does not end it
         .process_group(0)
         .spawn()?;
     let mut word = String::new();
@@ -40,9 +40,9 @@ pub fn run(options: &Start) -> Result<ExitCode> {
         child.wait()?;
         return Err(said.trim().trim_start_matches("tacet sched: ").into());
     }
-    let record = Record::read()?.ok_or("it started and left no record")?;
+    let record = Record::read()?.ok_or("the scheduler started but left no record")?;
     print(&format!(
-        "HPL schedules (process {} stays with it); where every CPU has HPC tasks, other programs have {} in {} on cpu {}\n",
+        "HPL schedules (process {} stays with it); if every CPU has HPC tasks, other programs get {} in each {} on cpu {}\n",
         record.process,
         humantime::format_duration(options.trickle),
         humantime::format_duration(options.trickle_period),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `status`: whether HPL schedules, how it ended if not, and what it did.
+//! `status`: shows whether HPL schedules, how it ended if not, and its counts.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -17,28 +17,28 @@ use crate::scheduler::VERIFIED_INSTRUCTIONS_LIMIT;
 use crate::topology::{self, CPU_DIRECTORY, Topology};
 use crate::{Result, support};
 
-/// Who schedules, in a word that stays.
+/// The state of HPL; programs rely on these words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// HPL does
+    /// HPL schedules
     Loaded,
     NeverLoaded,
-    /// it was asked to end, or the kernel ended it
+    /// the user or the kernel ended it
     Ended,
-    /// the process that stayed with it died, and with it the scheduler
+    /// the process that stayed with it died, and the scheduler with it
     Died,
 }
 
 #[derive(Debug, Serialize)]
 struct Facts {
     state: State,
-    /// what the kernel says schedules; nothing is Linux's own
+    /// the kernel's name of the current scheduler; none for Linux's own
     scheduler: Option<String>,
     end: Option<End>,
     process: Option<u32>,
     trickle_cpu: Option<u32>,
-    /// of each program, kept by a test
+    /// for each program; a test checks it
     verified_instructions_limit: u32,
     programs: Vec<Program>,
     total: Option<Figures>,
@@ -94,7 +94,7 @@ fn state(record: Option<&Record>, is_held: bool) -> State {
 
 type Row = (u32, Counts, Load);
 
-/// What its maps say of each online CPU, and of all together.
+/// The counts of each online CPU, and of all together, from the scheduler's maps.
 fn live(record: &Record) -> Result<(Vec<Row>, Counts)> {
     let directory = Path::new(CPU_DIRECTORY);
     let cpus: Vec<u32> = Topology::read(directory)?.places.into_keys().collect();
@@ -105,10 +105,10 @@ fn live(record: &Record) -> Result<(Vec<Row>, Counts)> {
     Ok((loads.into_iter().map(|(cpu, load)| (cpu, of(cpu), load)).collect(), total))
 }
 
-/// Those of the running scheduler.
+/// The maps of the running scheduler with counts and loads.
 pub fn maps(record: &Record) -> Result<(MapHandle, MapHandle)> {
     let open = |number| {
-        MapHandle::from_map_id(number).map_err(|error| format!("its counts cannot be read: {error}: they need root"))
+        MapHandle::from_map_id(number).map_err(|error| format!("cannot read HPL's counts: {error}: this needs root"))
     };
     Ok((open(record.counts_map)?, open(record.loads_map)?))
 }
@@ -135,8 +135,8 @@ fn headline(facts: &Facts) -> String {
             let cpu = facts.trickle_cpu.map(|cpu| format!(", trickle on cpu {cpu}")).unwrap_or_default();
             format!("HPL schedules (process {}{cpu})", facts.process.unwrap_or_default())
         }
-        State::NeverLoaded => format!("HPL was not loaded since the boot: {linux}"),
-        State::Died => format!("the process that stayed with HPL died, and the kernel took HPL away: {linux}"),
+        State::NeverLoaded => format!("HPL has not been loaded since boot: {linux}"),
+        State::Died => format!("the process that stayed with HPL died, and the kernel unloaded HPL: {linux}"),
         State::Ended => {
             let end = facts.end.as_ref();
             let reason = end.map(|end| end.reason.clone()).unwrap_or_default();

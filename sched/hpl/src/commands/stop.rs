@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `stop`: tells the process that stays with the scheduler to end, and waits until it has.
+//! `stop`: tells the process that stays with the scheduler to end, and waits for its end.
 
 use std::process::ExitCode;
 use std::thread::sleep;
@@ -19,15 +19,15 @@ pub fn run() -> Result<ExitCode> {
         return Err("HPL is not loaded: Linux's own scheduler schedules".into());
     };
     let process = record.process;
-    let failed = |error| format!("process {process}: it cannot be told: {error}: stopping needs root");
+    let failed = |error| format!("process {process}: cannot send it a signal: {error}: stopping needs root");
     kill(Pid::from_raw(process.cast_signed()), Signal::SIGTERM).map_err(failed)?;
     let begin = Instant::now();
     while record::is_held() {
         if begin.elapsed() > PATIENCE {
-            return Err(format!("process {process}: still there after {} s", PATIENCE.as_secs()).into());
+            return Err(format!("process {process}: has not ended after {} s", PATIENCE.as_secs()).into());
         }
         sleep(Duration::from_millis(20));
     }
-    let end = Record::read()?.and_then(|record| record.end).ok_or("it ended and did not say how")?;
+    let end = Record::read()?.and_then(|record| record.end).ok_or("the scheduler ended without a reason")?;
     print(&format!("Linux's own scheduler schedules again ({})\n", end.reason))
 }

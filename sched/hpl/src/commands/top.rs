@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `top`: what was added to the counts, again and again.
+//! `top`: prints the increase of the counts periodically.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,14 +15,14 @@ use crate::topology::{CPU_DIRECTORY, Topology};
 
 pub fn run(options: &Top) -> Result<ExitCode> {
     let record = Record::read()?.filter(|_| record::is_held());
-    let record = record.ok_or("HPL is not loaded; `tacet sched status` says how it ended")?;
+    let record = record.ok_or("HPL is not loaded; `tacet sched status` shows how it ended")?;
     let (counts, loads) = maps(&record)?;
     let cpus: Vec<u32> = Topology::read(Path::new(CPU_DIRECTORY))?.places.into_keys().collect();
     let mut then = figures::counts(&counts, &cpus)?;
     for _ in 0..options.iterations.unwrap_or(u64::MAX) {
         sleep(options.interval);
         if !record::is_held() {
-            return Err("HPL ended; `tacet sched status` says how".into());
+            return Err("HPL ended; `tacet sched status` shows how".into());
         }
         let now = figures::counts(&counts, &cpus)?;
         let new = figures::since(&now, &then);
