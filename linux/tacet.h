@@ -99,7 +99,7 @@ struct tacet_partition {
 	struct tacet_space_shared *spaces;	/* as many as contexts */
 	unsigned long *spaces_taken;	/* bits; border/space.c's lock */
 	struct tacet_memory *memory;	/* NULL: none for programs */
-	struct tacet_range_shared *owns;		/* as many as contexts */
+	struct tacet_range_shared *ranges;		/* as many as contexts */
 	struct tacet_frame *frames;	/* their records */
 	void *private;
 	void *tables;			/* struct tacet_tables of arch */
@@ -191,7 +191,7 @@ struct tacet_hosted {
 	unsigned long advised;		/* by the call in progress, when replaced */
 	bool advice_replaced;
 	bool call_seen;			/* it is making a call that a core or memory/calls.c has seen */
-	const struct tacet_spoiling *spoiling;	/* of the call in progress, or NULL; memory/native.c */
+	const struct tacet_spoiling *spoiling;	/* of the call in progress, or NULL; memory/send_back.c */
 	unsigned long spoilt;		/* its argument */
 	unsigned int sent_back;		/* calls to be made on a core, since it was on one */
 	u64 fault_address, fault_ip;	/* the last page fault, to notice a repetition */

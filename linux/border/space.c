@@ -27,12 +27,12 @@ static DEFINE_HASHTABLE(spaces, 8);	/* by mm; RCU readers */
 static DEFINE_SPINLOCK(spaces_lock);	/* writers, and the entries that are taken */
 static atomic_t undiscarded = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(discarded);
-static const struct tacet_space_operations *operations;
+static const struct tacet_space_operations *memory_operations;
 
 /* Called once, before there is any space. */
 void tacet_space_use(const struct tacet_space_operations *memory)
 {
-	operations = memory;
+	memory_operations = memory;
 }
 
 /* What the cores are to find at @index. */
@@ -42,7 +42,7 @@ static u64 entry_for(struct tacet_space *space, unsigned int index)
 	unsigned long base;
 
 	lockdep_assert_held(&space->lock);
-	if (!space->range || !operations->range_tables(space->range, &base, &frame) ||
+	if (!space->range || !memory_operations->range_tables(space->range, &base, &frame) ||
 	    index != tacet_tables_index(base))
 		return entry;
 	return tacet_tables_with_range(space->fourth, entry, base,
@@ -176,7 +176,7 @@ static void leave_cores(struct tacet_space *space, bool ends)
 }
 
 /* The mm ends: all its threads have left their cores. */
-static void release(struct mmu_notifier *notifier, struct mm_struct *mm)
+static void mm_ends(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
 	struct tacet_space *space = container_of(notifier, struct tacet_space, notifier);
 
@@ -234,11 +234,11 @@ static struct mmu_notifier *allocate(struct mm_struct *mm)
 		kfree(space);
 		return ERR_PTR(-ENOMEM);
 	}
-	space->range = operations->get_range(mm);
+	space->range = memory_operations->get_range(mm);
 	if (space->range)
 		space->fourth = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	if (space->range && !space->fourth) {
-		operations->put_range(space->range);
+		memory_operations->put_range(space->range);
 		__free_page(space->root);
 		kfree(space);
 		return ERR_PTR(-ENOMEM);
@@ -260,7 +260,7 @@ static void discard(struct mmu_notifier *notifier)
 	__free_page(space->root);
 	if (space->range) {
 		__free_page(space->fourth);
-		operations->put_range(space->range);
+		memory_operations->put_range(space->range);
 	}
 	kfree_rcu(space, rcu);
 	if (atomic_dec_and_test(&undiscarded))
@@ -280,8 +280,8 @@ void tacet_space_settle(void)
 	synchronize_rcu();
 }
 
-static const struct mmu_notifier_ops space_operations = {
-	.release = release,
+static const struct mmu_notifier_ops notifier_operations = {
+	.release = mm_ends,
 	TACET_INVALIDATE_SECONDARY = invalidate,
 	.alloc_notifier = allocate,
 	.free_notifier = discard,
@@ -290,7 +290,7 @@ static const struct mmu_notifier_ops space_operations = {
 /* The space of @mm, made if need be; for one thread's use. Takes the mmap lock. */
 struct tacet_space *tacet_space_get(struct mm_struct *mm)
 {
-	struct mmu_notifier *notifier = mmu_notifier_get(&space_operations, mm);
+	struct mmu_notifier *notifier = mmu_notifier_get(&notifier_operations, mm);
 	struct tacet_space *space;
 
 	if (IS_ERR(notifier))

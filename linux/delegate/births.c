@@ -28,9 +28,9 @@ static void memory_of_child(struct task_struct *parent, struct task_struct *chil
 	if (!range || (tacet_hosted_of(child) && !READ_ONCE(range->lost)))
 		return;
 	if (child->mm != parent->mm)
-		tacet_range_leave_soon(range, child);
+		tacet_handover_on_return(range, child);
 	else if (child->tgid == parent->tgid)
-		tacet_range_leave_elsewhere(range, child);
+		tacet_handover_queue(range, child);
 }
 
 /* A child exists and has not run yet. */

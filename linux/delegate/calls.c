@@ -95,7 +95,7 @@ void tacet_on_call_enter(void *data, struct pt_regs *regs, long number)
 	tacet_futex_before_call(hosted, regs, number);
 	if (hosted) {
 		hosted->call = TACET_CALL_BEGUN;
-		tacet_native_before_call(hosted, regs, number);
+		tacet_send_back_before_call(hosted, regs, number);
 		if (number == __NR_madvise)
 			tacet_advice_before_call(hosted, regs);
 		if (number == __NR_exit && !in_ia32_syscall())
@@ -119,7 +119,7 @@ void tacet_on_call_exit(void *data, struct pt_regs *regs, long result)
 	if (hosted) {
 		tacet_paths_after_call(hosted, regs);
 		tacet_advice_after_call(hosted, regs);
-		tacet_native_after_call(hosted, regs);
+		tacet_send_back_after_call(hosted, regs);
 		tacet_view_after_call(hosted, regs, result);
 		hosted->call = TACET_CALL_DONE;
 		tacet_range_forked(hosted);

@@ -52,7 +52,7 @@ int tacet_fault(struct tacet_hosted *hosted, unsigned long address, u64 error)
 
 	if (address >= TASK_SIZE_MAX || error & PF_NOT_OURS)
 		return -EFAULT;
-	if (range && READ_ONCE(range->state) != TACET_RANGE_HANDED_OVER &&
+	if (range && READ_ONCE(range->visibility) != TACET_RANGE_HANDED_OVER &&
 	    tacet_range_covers(range, address, 1))
 		return tacet_range_fault(hosted, address, error);
 	if (write)

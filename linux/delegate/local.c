@@ -47,7 +47,7 @@ void tacet_local_prepare(struct tacet_hosted *hosted)
 		context->local |= TACET_LOCAL_SLEEPS;
 	if (READ_ONCE(hosted->bound) || cpumask_weight(&hosted->cpus) == 1)
 		context->local |= TACET_LOCAL_STAYS;
-	if (space->range && READ_ONCE(space->range->state) != TACET_RANGE_HANDED_OVER && !space->range->lost) {
+	if (space->range && READ_ONCE(space->range->visibility) != TACET_RANGE_HANDED_OVER && !space->range->lost) {
 		context->range = space->range->number;
 		context->local |= TACET_LOCAL_MEMORY;
 	}

@@ -262,7 +262,7 @@ static void own_memory(struct tacet_hosted *hosted, struct pt_regs *regs)
 	if (tacet_looked_at())
 		return;
 	if (hosted->process->flags & TACET_HOST_DATA_IN_RANGE)
-		tacet_image_host(eager, regs);
+		tacet_program_begin(eager, regs);
 	else
 		tacet_range_create(eager, NULL);
 }
@@ -270,7 +270,7 @@ static void own_memory(struct tacet_hosted *hosted, struct pt_regs *regs)
 /* It stays on Linux, who knows how long, and its calls about memory are Linux's. */
 static enum outcome stay(void)
 {
-	tacet_range_leave_mine();
+	tacet_handover_mine();
 	return OUTCOME_SOON;
 }
 
@@ -349,11 +349,11 @@ static void park(struct callback_head *work)
 		if (outcome == OUTCOME_TICK)
 			tacet_arm_soon(hosted, 3);
 		if (outcome == OUTCOME_DROP || READ_ONCE(hosted->leaving) ||
-		    tacet_native_for_long(hosted))
-			tacet_range_leave_mine();	/* it goes on without us: so does that */
+		    tacet_sent_back_too_often(hosted))
+			tacet_handover_mine();	/* it goes on without us: so does that */
 		tacet_end(hosted, outcome == OUTCOME_DROP);
 	} else {
-		tacet_range_leave_mine();
+		tacet_handover_mine();
 	}
 	tacet_hosted_put(hosted);
 }

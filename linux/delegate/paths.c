@@ -8,7 +8,7 @@
  *	mask the machine then looks as it does to a program bound to some CPUs by taskset(1).
  *
  *	/proc/self/maps has one mapping for all that the process has of the partition's
- *	memory; /proc/tacet/maps has what is there (memory/maps.c).
+ *	memory; /proc/tacet/maps has what is there (doors/maps.c).
  *
  * Called by delegate/park.c in the thread's own context, before Linux executes the
  * call; undone at the call's end by delegate/calls.c. The path lies in a page of the

@@ -5,7 +5,7 @@
  *
  * Called by delegate/park.c and delegate/fault.c in the thread's own context. A call that Linux
  * performs never sees part of a range as anything but mapped memory: one that is
- * about the mapping itself finds ordinary memory there instead (memory/leave.c).
+ * about the mapping itself finds ordinary memory there instead (memory/handover.c).
  */
 #include <linux/delay.h>
 #include <linux/mman.h>
@@ -107,14 +107,14 @@ static bool about_mappings(const struct tacet_range *range, const struct pt_regs
 }
 
 /* The program gets no more of the partition's memory: a user may want to know why. */
-static void leave(struct tacet_range *range, unsigned long number)
+static void hand_over_for_call(struct tacet_range *range, unsigned long number)
 {
 	static DEFINE_RATELIMIT_STATE(reports, 5 * HZ, 10);
 
-	if (READ_ONCE(range->state) != TACET_RANGE_HANDED_OVER && __ratelimit(&reports))
+	if (READ_ONCE(range->visibility) != TACET_RANGE_HANDED_OVER && __ratelimit(&reports))
 		tacet_report(TACET_LOG_INFO, "process %d (%s): its memory becomes Linux's, for system call %lu",
 			     current->tgid, current->comm, number);
-	tacet_range_leave(range);
+	tacet_handover(range);
 }
 
 /* Waits until whoever has paused the range is done. */
@@ -155,7 +155,7 @@ static bool serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range
 		/* Some of it may be what Linux writes whenever the thread goes to a core. */
 		if (refused_again(hosted))
 			break;
-		tacet_range_retire(range, context->refused_start, context->refused_end);
+		tacet_range_unmirror(range, context->refused_start, context->refused_end);
 		return true;
 	case TACET_REFUSAL_CLOSED:
 		await_others(range);
@@ -163,14 +163,14 @@ static bool serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range
 	case TACET_REFUSAL_RIGHTS:
 		if (refused_again(hosted))
 			break;
-		tacet_range_grant(range, context->refused_start & ALL_RIGHTS);
+		tacet_mapping_grant(range, context->refused_start & ALL_RIGHTS);
 		return true;
 	case TACET_REFUSAL_BEYOND:
 		break;
 	default:
 		return false;
 	}
-	leave(range, number);
+	hand_over_for_call(range, number);
 	return false;
 }
 
@@ -180,16 +180,16 @@ bool tacet_range_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	struct tacet_range *range = hosted->space->range;
 
-	if (!range || READ_ONCE(range->state) == TACET_RANGE_HANDED_OVER)
+	if (!range || READ_ONCE(range->visibility) == TACET_RANGE_HANDED_OVER)
 		return false;
 	if (serve_refusal(hosted, range, regs->ax))
 		return true;
 	hosted->range_repeats = 0;
 	/* A child copies what is whole: the range, or what Linux has of it in the end. */
-	if (copies_process(regs) && READ_ONCE(range->state) == TACET_RANGE_HIDDEN)
+	if (copies_process(regs) && READ_ONCE(range->visibility) == TACET_RANGE_HIDDEN)
 		await_others(range);
 	if (about_mappings(range, regs) || (copies_process(regs) && copy_would_fail(range)))
-		leave(range, regs->ax);
+		hand_over_for_call(range, regs->ax);
 	return false;
 }
 
@@ -199,29 +199,9 @@ void tacet_range_before_post(struct tacet_hosted *hosted, bool looked_at)
 {
 	struct tacet_range *range = hosted->space->range;
 
-	if (range && READ_ONCE(range->state) != TACET_RANGE_HANDED_OVER &&
+	if (range && READ_ONCE(range->visibility) != TACET_RANGE_HANDED_OVER &&
 	    (looked_at || !tacet_range_unlimited()))
-		tacet_range_leave(range);
-}
-
-/* As Linux signals an access that a mapping does not allow; it sees none such here. */
-void tacet_range_signal(unsigned long address, u64 error)
-{
-	struct kernel_siginfo info;
-	bool refused = sigismember(&current->blocked, SIGSEGV) ||
-		       current->sighand->action[SIGSEGV - 1].sa.sa_handler == SIG_IGN;
-
-	clear_siginfo(&info);
-	info.si_signo = SIGSEGV;
-	info.si_code = SEGV_ACCERR;
-	info.si_addr = (void __user *)address;
-	current->thread.cr2 = address;
-	current->thread.error_code = error | X86_PF_USER;
-	current->thread.trap_nr = X86_TRAP_PF;
-	if (refused)
-		force_sig(SIGSEGV);
-	else
-		send_sig_info(SIGSEGV, &info, current);
+		tacet_handover(range);
 }
 
 /* A core's page fault in the range, which it could not resolve itself. 0: it is to try
@@ -238,7 +218,7 @@ int tacet_range_fault(struct tacet_hosted *hosted, unsigned long address, u64 er
 		serve_refusal(hosted, range, -1);
 		return 0;
 	}
-	if (READ_ONCE(range->state) == TACET_RANGE_HIDDEN || atomic_read(&range->forks)) {
+	if (READ_ONCE(range->visibility) == TACET_RANGE_HIDDEN || atomic_read(&range->forks)) {
 		await_others(range);
 		return 0;
 	}

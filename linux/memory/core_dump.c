@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A process that is about to leave a core file: its range becomes Linux's first, so
- * that the file has all of its memory (memory/leave.c). Linux leaves the range's mapping
+ * that the file has all of its memory (memory/handover.c). Linux leaves the range's mapping
  * out of core files: most of it was never touched, and a dump looks at every page.
  *
  * Called by delegate/park.c in the thread's own context. The signal itself stays Linux's.
@@ -41,7 +41,7 @@ static bool dump_pending(void)
 void tacet_range_before_signals(void)
 {
 	if (tacet_range_count() && signal_pending(current) && dump_pending())
-		tacet_range_leave_mine();
+		tacet_handover_mine();
 }
 
 static int signal_of(unsigned int vector)
@@ -73,5 +73,5 @@ void tacet_range_before_exception(unsigned int vector)
 	found = dumps(signal_of(vector));
 	spin_unlock_irq(&current->sighand->siglock);
 	if (found)
-		tacet_range_leave_mine();
+		tacet_handover_mine();
 }

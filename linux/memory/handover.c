@@ -1,182 +1,174 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A range's content on its way into ordinary memory: mapped as Linux maps a private file,
- * so that whoever touches it at any instant finds what was there, and Linux's own copy
- * on write makes the copies. When every page is a copy the mappings become anonymous, as
- * a private mapping of /dev/zero is, under whose name maps show them.
+ * A range becomes Linux's: all that the process has there goes into ordinary
+ * anonymous memory at the same addresses (memory/handover.c), and the frames go back.
+ * Whatever the program then asks for is Linux's to do; the cores follow Linux's tables
+ * there as everywhere.
  *
- * Called by memory/leave.c for a range that is closed: its tables do not change, and its
- * frames stay until the mappings have become anonymous. Sleeps.
+ * Done when a thread of the process goes on without us, when somebody watches or
+ * filters its calls, and before a call that only Linux can serve. Meanwhile cores
+ * find nothing at these addresses, and who touches them on Linux waits until they are
+ * handed over.
  */
-#include <linux/anon_inodes.h>
-#include <linux/file.h>
-#include <linux/fs.h>
+#include <linux/kthread.h>
 #include <linux/mman.h>
-#include <linux/module.h>
-#include <linux/shmem_fs.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
 
 #include "compat.h"
 #include "memory/memory.h"
 #include "tacet.h"
 
-/* A first touch may be under way: the entry has a frame that is not zeroed yet. */
-static bool has_frame(const struct tacet_leaf *leaf)
-{
-	u64 frame = (leaf->value & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
+#define RANGE_PAGES (TACET_RANGE_BYTES >> PAGE_SHIFT)
 
-	return leaf->value & (TACET_ENTRY_PRESENT | TACET_ENTRY_HELD) &&
-	       !(leaf->value & TACET_ENTRY_RESERVED) && tacet_frames_have(frame, leaf->pages);
+/* What is not mapped goes first, piece by piece: others may map there at once. */
+static int give_addresses(struct tacet_range *range, unsigned long page, unsigned long end)
+{
+	return page == end ? 0 : vm_munmap(range->base + (page << PAGE_SHIFT),
+					   (end - page) << PAGE_SHIFT);
 }
 
-/* What is at the address, to be read or copied: the partition's page, or one of zeros. */
-static vm_fault_t fault(struct vm_fault *vmf)
+static int move_all(struct tacet_range *range)
 {
-	struct tacet_range *range = vmf->vma->vm_private_data;
-	unsigned long page = vmf->pgoff - (range->base >> PAGE_SHIFT);
-	struct tacet_leaf leaf;
+	struct tacet_handover_map handover = { .range = range };
+	int error = tacet_handover_map_begin(&handover);
+	unsigned long page = 0;
+	struct tacet_run run;
 
-	if (READ_ONCE(range->lost) || READ_ONCE(range->dead))
-		return VM_FAULT_SIGBUS;
-	leaf = tacet_range_leaf(range, page);
-	vmf->page = range->blank;
-	if (has_frame(&leaf)) {
-		/* Who holds it longer than we do is found by that. */
-		WRITE_ONCE(*leaf.entry, leaf.value | TACET_ENTRY_MIRRORED);
-		vmf->page = pfn_to_page(((leaf.value & TACET_ENTRY_FRAME) >> PAGE_SHIFT) + (page - leaf.page));
-	}
-	get_page(vmf->page);
-	return 0;
-}
-
-static int may_move(struct vm_area_struct *area)
-{
-	return -EINVAL;
-}
-
-/* Pieces count as pieces of the range; one that a fork makes is the child's, who has lost
- * its memory. */
-static const struct vm_operations_struct operations = {
-	.open = tacet_range_open_area,
-	.close = tacet_range_close_area,
-	.mremap = may_move,
-	.fault = fault,
-};
-
-static int map_file(struct file *file, struct vm_area_struct *area)
-{
-	struct tacet_handover *handover = file->private_data;
-
-	vma_set_file(area, handover->zeros);
-	/* Files without a name may not be executed; this is no file's content. */
-	tacet_vma_set_flags(area, VM_MAYEXEC | (handover->protection & PROT_EXEC ? VM_EXEC : 0));
-	area->vm_ops = &operations;
-	area->vm_private_data = handover->range;
-	atomic_inc(&handover->range->areas);
-	return 0;
-}
-
-static const struct file_operations file_operations = {
-	.owner = THIS_MODULE,
-	.mmap = map_file,
-};
-
-/* @handover->range is closed. */
-int tacet_handover_begin(struct tacet_handover *handover)
-{
-	struct tacet_range *range = handover->range;
-
-	range->blank = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	if (!range->blank)
-		return -ENOMEM;
-	handover->zeros = tacet_shmem_file("dev/zero");
-	if (IS_ERR(handover->zeros)) {
-		put_page(range->blank);
-		return PTR_ERR(handover->zeros);
-	}
-	handover->file = anon_inode_getfile("[tacet]", &file_operations, handover, O_RDWR);
-	if (IS_ERR(handover->file)) {
-		fput(handover->zeros);
-		put_page(range->blank);
-		return PTR_ERR(handover->file);
-	}
-	return 0;
-}
-
-/* Makes Linux's copy of the page at @address, if it is still ours. */
-static int copy_page_at(struct mm_struct *mm, unsigned long address)
-{
-	const struct vm_area_struct *area;
-	struct page *page = NULL;
-	long got = 1;
-
-	mmap_read_lock(mm);
-	area = vma_lookup(mm, address);
-	if (area && area->vm_ops == &operations)
-		got = tacet_get_user_page(mm, address, FOLL_WRITE | FOLL_FORCE, &page);
-	mmap_read_unlock(mm);
-	if (got != 1)
-		return got < 0 ? got : -EFAULT;
-	if (page)
-		put_page(page);
-	return 0;
-}
-
-/* Maps the run and copies it. */
-int tacet_handover_run(struct tacet_handover *handover, const struct tacet_run *run)
-{
-	struct tacet_range *range = handover->range;
-	unsigned long start = range->base + (run->page << PAGE_SHIFT);
-	unsigned long page = run->page, i, at;
-	int error = 0;
-
-	handover->protection = run->protection;
-	/* The offset is what an anonymous mapping has there. */
-	at = vm_mmap(handover->file, start, run->pages << PAGE_SHIFT, run->protection & ~PROT_EXEC,
-		     MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, start);
-	if (at != start)
-		return IS_ERR_VALUE(at) ? (int)at : -EINVAL;
-	while (page < run->page + run->pages && !error) {
-		struct tacet_leaf leaf = tacet_range_leaf(range, page);
-
-		for (i = 0; has_frame(&leaf) && i < leaf.pages && !error; i++) {
-			error = copy_page_at(range->mm, range->base + ((leaf.page + i) << PAGE_SHIFT));
-			cond_resched();
-		}
-		page = leaf.page + leaf.pages;
-	}
+	if (error)
+		return error;
+	do {
+		run = tacet_range_run(range, page);
+		error = give_addresses(range, page, run.pages ? run.page : RANGE_PAGES);
+		if (!error && run.pages)
+			error = tacet_handover_map_run(&handover, &run);
+		page = run.page + run.pages;
+	} while (run.pages && !error);
+	tacet_handover_map_end(&handover, !error);
 	return error;
 }
 
-static void make_anonymous(struct tacet_range *range)
+/* The program's break goes on where it is. */
+static void move_break(struct tacet_range *range)
 {
-	struct vm_area_struct *area;
-	VMA_ITERATOR(iterator, range->mm, range->base);
+	struct mm_struct *mm = range->mm;
 
-	for_each_vma_range(iterator, area, range->base + TACET_RANGE_BYTES) {
-		if (area->vm_ops != &operations)
-			continue;
-		tacet_vma_set_flags(area, 0);	/* faults that do without the mmap lock are over */
-		area->vm_ops = NULL;
-		area->vm_private_data = NULL;
-		tacet_range_area_gone(range);
-	}
+	mmap_write_lock(mm);
+	spin_lock(&mm->arg_lock);
+	mm->start_brk = range->shared->break_start;
+	mm->brk = range->shared->break_end;
+	spin_unlock(&mm->arg_lock);
+	mmap_write_unlock(mm);
 }
 
-/* Nobody finds a frame of the range any more. If not @all is copied, nobody finds anything:
- * the pieces stay what they are until the process has ended. */
-void tacet_handover_end(struct tacet_handover *handover, bool all)
+/* No core serves anything about it any more, nor finds it; Linux maps none of it. */
+static void close_range_to_all(struct tacet_range *range)
 {
-	struct tacet_range *range = handover->range;
-
+	WRITE_ONCE(range->shared->state, TACET_RANGE_CLOSED);
+	tacet_range_settle(range);
+	/* Faults of Linux that have begun end first, and a fork: they hold the lock. */
 	mmap_write_lock(range->mm);
-	if (all)
-		make_anonymous(range);
-	else
-		WRITE_ONCE(range->lost, true);
-	/* What was only read is found again as zeros: no frame of the range among it. */
-	unmap_mapping_range(handover->zeros->f_mapping, range->base, TACET_RANGE_BYTES, 0);
+	tacet_range_set_visibility(range, TACET_RANGE_HIDDEN);
+	unmap_mapping_range(range->mapping, 0, 0, 1);
 	mmap_write_unlock(range->mm);
-	fput(handover->file);
-	fput(handover->zeros);
-	put_page(range->blank);
+}
+
+/* Whoever has the range's memory has lost it. */
+static void kill_all(struct tacet_range *range, int error)
+{
+	struct task_struct *process, *task;
+
+	tacet_report(TACET_LOG_WARNING, "process %d: no room on Linux for its memory (error %d): killed",
+		     range->handover_task ? range->handover_task->tgid : current->tgid, error);
+	mmap_write_lock(range->mm);
+	WRITE_ONCE(range->lost, true);
+	mmap_write_unlock(range->mm);
+	rcu_read_lock();
+	for_each_process_thread(process, task)
+		if (READ_ONCE(task->mm) == range->mm && !(task->flags & PF_KTHREAD))
+			send_sig(SIGKILL, task, 1);
+	rcu_read_unlock();
+}
+
+/* current->mm is the range's. Returns when all is Linux's, whoever does it. */
+void tacet_handover(struct tacet_range *range)
+{
+	int error;
+
+	mutex_lock(&range->lock);
+	if (!range->partition_gone && !range->lost && range->shared->state == TACET_RANGE_OPEN) {
+		atomic_inc(&range->mappings);
+		range->handing_over = current;
+		close_range_to_all(range);
+		tacet_handover_restart_waits(range);
+		error = move_all(range);
+		if (error)
+			kill_all(range, error);
+		move_break(range);
+		range->handing_over = NULL;
+		tacet_range_set_visibility(range, TACET_RANGE_HANDED_OVER);
+		tacet_range_mapping_gone(range);
+	}
+	mutex_unlock(&range->lock);
+}
+
+/* What the calling thread's process has, if it has any. */
+void tacet_handover_mine(void)
+{
+	struct tacet_range *range = current->mm ? tacet_range_get(current->mm) : NULL;
+
+	if (!range)
+		return;
+	tacet_handover(range);
+	tacet_range_put(range);
+}
+
+static void hand_over_queued(struct work_struct *work)
+{
+	struct tacet_range *range = container_of(work, struct tacet_range, handover_work);
+
+	if (mmget_not_zero(range->mm)) {
+		kthread_use_mm(range->mm);
+		tacet_handover(range);
+		kthread_unuse_mm(range->mm);
+		mmput(range->mm);
+	}
+	put_task_struct(range->handover_task);
+	range->handover_task = NULL;
+	atomic_set(&range->handover_queued, 0);
+	tacet_range_put(range);
+}
+
+/* The same, from any context: @task, a thread of the process, goes on without us. */
+void tacet_handover_queue(struct tacet_range *range, struct task_struct *task)
+{
+	if (atomic_xchg(&range->handover_queued, 1))
+		return;
+	kref_get(&range->references);
+	range->handover_task = get_task_struct(task);
+	INIT_WORK(&range->handover_work, hand_over_queued);
+	queue_work(tacet_workqueue, &range->handover_work);
+}
+
+static void hand_over_returning(struct callback_head *work)
+{
+	struct tacet_range *range = container_of(work, struct tacet_range, return_work);
+
+	if (range->lost)
+		send_sig(SIGKILL, current, 1);
+	else if (current->mm == range->mm)
+		tacet_handover(range);
+	tacet_range_put(range);
+}
+
+/* The same, by @task itself before it is next in user mode; nobody else asks for it. */
+void tacet_handover_on_return(struct tacet_range *range, struct task_struct *task)
+{
+	kref_get(&range->references);
+	init_task_work(&range->return_work, hand_over_returning);
+	if (task_work_add(task, &range->return_work, TWA_RESUME))
+		tacet_range_put(range);
 }

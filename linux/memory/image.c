@@ -28,10 +28,9 @@
 
 #define MOST_HEADERS 64
 #define MOST_BYTES (32ull << 30)	/* of text, and of data: the break comes behind */
-#define STEP_BYTES (64u << 10)
-#define MOST_WORDS (1u << 20)		/* of arguments and environment */
 
-static u64 auxiliary(u64 type)
+/* A value of the calling process's auxiliary vector; 0: it has none. */
+u64 tacet_auxiliary(u64 type)
 {
 	const unsigned long *word = current->mm->saved_auxv;
 	unsigned int i;
@@ -56,12 +55,12 @@ static struct file *file_at(unsigned long address)
 	return file;
 }
 
-static bool read_all(struct file *file, void *to, size_t bytes, loff_t from)
+bool tacet_image_read(struct file *file, void *to, size_t bytes, loff_t from)
 {
 	return kernel_read(file, to, bytes, &from) == bytes;
 }
 
-static bool may_write(const struct elf_phdr *segment)
+bool tacet_segment_writable(const struct elf_phdr *segment)
 {
 	return segment->p_flags & PF_W;
 }
@@ -78,13 +77,13 @@ static const char *add_segment(struct tacet_image *image, const struct elf_phdr 
 		return "its segments are not in order";
 	if (!image->end)
 		image->text = first;
-	if (may_write(segment) && !image->data)
+	if (tacet_segment_writable(segment) && !image->data)
 		image->data = first;
-	if (may_write(segment) && segment->p_flags & PF_X)
+	if (tacet_segment_writable(segment) && segment->p_flags & PF_X)
 		return "it is to be executed too";
-	if (!may_write(segment) && image->data)
+	if (!tacet_segment_writable(segment) && image->data)
 		return "behind it is what is only to be read";
-	if (!may_write(segment) && segment->p_memsz != segment->p_filesz)
+	if (!tacet_segment_writable(segment) && segment->p_memsz != segment->p_filesz)
 		return "what is only to be read is not all in the file";
 	image->end = PAGE_ALIGN(end);
 	image->alignment = max_t(u64, image->alignment, segment->p_align);
@@ -117,7 +116,7 @@ static const char *read_headers(struct tacet_image *image, struct elfhdr *header
 {
 	size_t bytes;
 
-	if (!read_all(image->file, header, sizeof(*header), 0) ||
+	if (!tacet_image_read(image->file, header, sizeof(*header), 0) ||
 	    memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
 	    header->e_phentsize != sizeof(struct elf_phdr))
 		return "it is no 64-bit ELF file";
@@ -128,7 +127,7 @@ static const char *read_headers(struct tacet_image *image, struct elfhdr *header
 	bytes = header->e_phnum * sizeof(struct elf_phdr);
 	image->header_count = header->e_phnum;
 	image->headers = kmalloc(bytes, GFP_KERNEL);
-	if (!image->headers || !read_all(image->file, image->headers, bytes, header->e_phoff))
+	if (!image->headers || !tacet_image_read(image->file, image->headers, bytes, header->e_phoff))
 		return "its segments cannot be read";
 	return add_segments(image);
 }
@@ -137,27 +136,27 @@ static const char *read_headers(struct tacet_image *image, struct elfhdr *header
 static const char *check_place(struct tacet_image *image, const struct elfhdr *header,
 			       const struct pt_regs *regs)
 {
-	u64 entry = auxiliary(AT_ENTRY);
+	u64 entry = tacet_auxiliary(AT_ENTRY);
 
 	image->bias = entry - header->e_entry;
 	if (header->e_entry < image->text || header->e_entry >= image->end)
 		return "it begins outside itself";
 	if (offset_in_page(image->bias) || image->bias > TASK_SIZE_MAX ||
-	    auxiliary(AT_PHDR) - image->bias >= image->end)
+	    tacet_auxiliary(AT_PHDR) - image->bias >= image->end)
 		return "it is not where its file says";
-	if (regs->sp != current->mm->start_stack || (!auxiliary(AT_BASE) && regs->ip != entry))
+	if (regs->sp != current->mm->start_stack || (!tacet_auxiliary(AT_BASE) && regs->ip != entry))
 		return "it has begun";
 	return NULL;
 }
 
 /* The calling thread's new program, about to begin. NULL, or why its data stay Linux's;
  * what @image has is to be released in any case. */
-static const char *find(struct tacet_image *image, const struct pt_regs *regs)
+const char *tacet_image_find(struct tacet_image *image, const struct pt_regs *regs)
 {
 	struct elfhdr header;
 	const char *reason;
 
-	image->file = file_at(auxiliary(AT_PHDR));
+	image->file = file_at(tacet_auxiliary(AT_PHDR));
 	if (!image->file)
 		return "it has no file";
 	reason = read_headers(image, &header);
@@ -174,14 +173,14 @@ static u64 bias_at(const struct tacet_image *image, u64 base)
 	for (i = 0; i < image->header_count; i++) {
 		const struct elf_phdr *segment = &image->headers[i];
 
-		if (segment->p_type == PT_LOAD && !may_write(segment) &&
+		if (segment->p_type == PT_LOAD && !tacet_segment_writable(segment) &&
 		    PAGE_ALIGN(bias + segment->p_vaddr + segment->p_memsz) > base)
 			return 0;
 	}
 	return bias;
 }
 
-static unsigned long protection_of(const struct elf_phdr *segment)
+static unsigned long segment_protection(const struct elf_phdr *segment)
 {
 	return (segment->p_flags & PF_R ? PROT_READ : 0) | (segment->p_flags & PF_X ? PROT_EXEC : 0);
 }
@@ -191,7 +190,7 @@ static int map_segment(struct tacet_image *image, u64 bias, const struct elf_phd
 	unsigned long start = bias + (segment->p_vaddr & PAGE_MASK), at;
 
 	at = vm_mmap(image->file, start, PAGE_ALIGN(bias + segment->p_vaddr + segment->p_memsz) - start,
-		     protection_of(segment), MAP_PRIVATE | MAP_FIXED_NOREPLACE,
+		     segment_protection(segment), MAP_PRIVATE | MAP_FIXED_NOREPLACE,
 		     segment->p_offset & PAGE_MASK);
 	return at == start ? 0 : IS_ERR_VALUE(at) ? (int)at : -EINVAL;
 }
@@ -208,7 +207,7 @@ int tacet_image_map_text(struct tacet_image *image, u64 base)
 	for (i = 0; i < image->header_count && !error; i++) {
 		const struct elf_phdr *segment = &image->headers[i];
 
-		if (segment->p_type != PT_LOAD || !segment->p_memsz || may_write(segment))
+		if (segment->p_type != PT_LOAD || !segment->p_memsz || tacet_segment_writable(segment))
 			continue;
 		error = map_segment(image, image->wanted, segment);
 		if (error)
@@ -229,7 +228,7 @@ void tacet_image_unmap_text(struct tacet_image *image)
 		const struct elf_phdr *segment = &image->headers[i];
 		u64 start = segment->p_vaddr & PAGE_MASK;
 
-		if (segment->p_type == PT_LOAD && segment->p_memsz && !may_write(segment) &&
+		if (segment->p_type == PT_LOAD && segment->p_memsz && !tacet_segment_writable(segment) &&
 		    start < image->mapped)
 			vm_munmap(image->wanted + start,
 				  PAGE_ALIGN(segment->p_vaddr + segment->p_memsz) - start);
@@ -241,138 +240,4 @@ void tacet_image_unmap_text(struct tacet_image *image)
 u64 tacet_image_pages(const struct tacet_image *image, u64 base)
 {
 	return (image->wanted + image->end - base) >> PAGE_SHIFT;
-}
-
-/* As the kernel's mapping has it: all of the first page, and zeros behind the end. */
-static bool read_segment(struct tacet_image *image, const struct elf_phdr *segment, void *buffer)
-{
-	unsigned int lead = offset_in_page(segment->p_vaddr);
-	u64 to = image->wanted + segment->p_vaddr - lead, left = segment->p_filesz + lead;
-	loff_t from = segment->p_offset - lead;
-
-	while (segment->p_filesz && left) {
-		size_t bytes = min_t(u64, left, STEP_BYTES);
-
-		if (!read_all(image->file, buffer, bytes, from) ||
-		    copy_to_user((void __user *)to, buffer, bytes))
-			return false;
-		from += bytes;
-		to += bytes;
-		left -= bytes;
-		cond_resched();
-	}
-	return true;
-}
-
-static bool read_data(struct tacet_image *image)
-{
-	void *buffer = kvmalloc(STEP_BYTES, GFP_KERNEL);
-	bool all = buffer;
-	unsigned int i;
-
-	for (i = 0; i < image->header_count && all; i++)
-		if (image->headers[i].p_type == PT_LOAD && may_write(&image->headers[i]))
-			all = read_segment(image, &image->headers[i], buffer);
-	kvfree(buffer);
-	return all;
-}
-
-/* The auxiliary vector on the new program's stack: behind its arguments and environment. */
-static u64 __user *vector_on_stack(void)
-{
-	u64 __user *word = (u64 __user *)current->mm->start_stack;
-	unsigned int ends = 0, words;
-	u64 value;
-
-	word++;	/* how many arguments */
-	for (words = 0; words < MOST_WORDS && ends < 2; words++, word++) {
-		if (get_user(value, word))
-			return NULL;
-		ends += !value;
-	}
-	return ends == 2 ? word : NULL;
-}
-
-/* Both places that name the program's say the new ones, or none does. */
-static bool tell_vector(u64 shift)
-{
-	unsigned long *saved = current->mm->saved_auxv;
-	u64 __user *word = vector_on_stack();
-	u64 pair[2];
-	unsigned int i;
-
-	for (i = 0; word && i + 1 < AT_VECTOR_SIZE; i += 2) {
-		if (copy_from_user(pair, word + i, sizeof(pair)) || pair[0] != saved[i] ||
-		    (pair[0] != AT_NULL && pair[1] != saved[i + 1]))
-			return false;
-		if (pair[0] == AT_NULL)
-			break;
-		if (pair[0] != AT_PHDR && pair[0] != AT_ENTRY)
-			continue;
-		/* It was read a moment ago: nobody but us has this memory. */
-		if (put_user(pair[1] + shift, word + i + 1))
-			return false;
-		saved[i + 1] += shift;
-	}
-	return word;
-}
-
-static void tell_linux(u64 shift)
-{
-	struct mm_struct *mm = current->mm;
-
-	spin_lock(&mm->arg_lock);
-	mm->start_code += shift;
-	mm->end_code += shift;
-	mm->start_data += shift;
-	mm->end_data += shift;
-	spin_unlock(&mm->arg_lock);
-}
-
-/* The range has them, and nothing of the program is where it was. NULL, or why not. */
-static const char *move(struct tacet_image *image, struct tacet_range *range, struct pt_regs *regs)
-{
-	u64 start = image->wanted + image->data, end = image->wanted + image->end;
-	u64 shift = image->wanted - image->bias;
-
-	if (tacet_ask_map(range->number, (start - range->base) >> PAGE_SHIFT,
-			  (end - start) >> PAGE_SHIFT, tacet_policy_mine(), tacet_nodes_allowed())) {
-		tacet_image_unmap_text(image);
-		return "the partition has no room";
-	}
-	if (!read_data(image) || !tell_vector(shift)) {
-		tacet_image_unmap_text(image);
-		vm_munmap(range->base, TACET_RANGE_BYTES);
-		return "they cannot be read, nor all its memory be the partition's";
-	}
-	tacet_range_retire(range, start, end);
-	tell_linux(shift);
-	if (!auxiliary(AT_BASE))
-		regs->ip += shift;
-	vm_munmap(image->bias + image->text, image->end - image->text);
-	return NULL;
-}
-
-/* Gives the calling thread's new program a range, and its data into it if that can be. */
-void tacet_image_host(bool eager, struct pt_regs *regs)
-{
-	static DEFINE_RATELIMIT_STATE(reports, 5 * HZ, 10);
-	struct tacet_image image = {};
-	struct tacet_range *range = NULL;
-	const char *reason = find(&image, regs);
-
-	if (tacet_range_create(eager, reason ? NULL : &image))
-		reason = "it gets no memory of the partition";
-	if (!reason)
-		range = tacet_range_get(current->mm);
-	if (range) {
-		reason = move(&image, range, regs);
-		tacet_range_put(range);
-	}
-	if (reason && __ratelimit(&reports))
-		tacet_report(TACET_LOG_INFO, "process %d (%s): its data are Linux's: %s",
-			     current->tgid, current->comm, reason);
-	kfree(image.headers);
-	if (image.file)
-		fput(image.file);
 }

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Programs' memory of the partition, as Linux sees it: a range for each process, and what
- * the files of memory/ offer each other and the rest of the module.
+ * Programs' memory of the partition, as Linux sees it: a range for each process. Calls
+ * border/, arch/ and base/ only; process/ and everything above it may call it.
  *
- * Lock order: a range's mutex > mmap lock > the lock of asking (mutex) > the locks of a
- * range's pieces, which cores take too; here never two of them.
+ * The files in the order of calls:
+ *
+ *	calls.c, send_back.c, core_dump.c	what concerns a range and comes to Linux
+ *	program.c > create.c > image.c		a new program gets a range, and its data into it
+ *	handover.c > handover_map.c, handover_waits.c	a range becomes ordinary Linux memory
+ *	mapping.c > fork.c, mirror.c		the range's mapping on Linux, and its faults
+ *	policy.c				where memory comes from
+ *	release.c > held.c > walk.c > range.c	ranges, their locks and their tables
+ *
+ * Locks: locks.h.
  */
 #ifndef TACET_MEMORY_MEMORY_H
 #define TACET_MEMORY_MEMORY_H
@@ -12,90 +20,86 @@
 #include "border/border.h"
 #include "tacet.h"
 
-/* Where a core's own entry of a range points, and why not. */
+struct tacet_spoiling;
+
+/* What cores find at a range's addresses. */
 enum tacet_range_visibility {
-	TACET_RANGE_VISIBLE,
-	TACET_RANGE_HIDDEN,		/* cores find nothing: it is being copied or given up */
-	TACET_RANGE_HANDED_OVER,		/* its addresses are Linux's like all others */
+	TACET_RANGE_VISIBLE,		/* the range's own tables */
+	TACET_RANGE_HIDDEN,		/* nothing: the range is being handed over */
+	TACET_RANGE_HANDED_OVER,	/* Linux's tables, as everywhere */
 };
 
 /* The addresses at which a process has memory of the partition, as Linux sees them:
- * one mapping of a file, whose pages are the partition's. memory/range.c */
+ * one mapping of a file, whose pages are the partition's. */
 struct tacet_range {
-	struct hlist_node link;		/* by mm; memory/range.c's lock, RCU readers */
+	/* range.c; ranges_lock */
+	struct hlist_node link;		/* by mm; RCU readers */
+	bool listed;
 	struct kref references;
 	struct rcu_head rcu;
-	struct mm_struct *mm;		/* its structure is held, not its memory */
-	struct address_space *mapping;
-	unsigned long base;
+	struct mm_struct *mm;		/* the structure is referenced, not the memory */
 	unsigned int number;		/* of shared */
 	struct tacet_range_shared *shared;
-	u64 serial;			/* of all ranges there ever were */
-	enum tacet_range_visibility state;
-	struct mutex lock;		/* leaving, retiring */
-	atomic_t forks;			/* under way: cores find nothing */
-	atomic_t areas;			/* pieces of the mapping, and who leaves */
-	bool listed;			/* memory/range.c's lock */
-	bool dead;			/* the partition is gone; mmap lock, to write */
-	bool lost;			/* a fork's copy failed */
-	struct task_struct *leaver;	/* who gives it up */
-	struct page *blank;		/* while it is handed over: what has no frame */
-	atomic_t leave_queued;
-	struct callback_head leave_soon;
-	struct work_struct leave_work;
-	struct task_struct *leave_task;	/* of leave_work: a thread of it, referenced */
+	u64 serial;			/* among all ranges there ever were */
+	unsigned long base;		/* written before anybody maps it */
+	bool partition_gone;		/* mmap lock, for writing */
+	atomic_t mappings;		/* pieces of the mapping; one more while it is handed over */
+
+	enum tacet_range_visibility visibility;	/* range mutex */
+	struct mutex lock;		/* the range mutex: hand-over, unmirroring, rights */
+
+	/* mapping.c, fork.c */
+	struct address_space *mapping;	/* of the range's file; a child has its parent's */
+	atomic_t forks;			/* in progress: cores find nothing meanwhile */
+	bool lost;			/* the content is lost: a fork's copy or a hand-over failed */
+
+	/* handover.c; range mutex */
+	struct task_struct *handing_over;	/* the thread that does it */
+	struct page *zero_page;		/* content of the pages without a frame */
+	struct callback_head return_work;	/* hands over when a task returns to user mode */
+	atomic_t handover_queued;	/* the next two are in use */
+	struct work_struct handover_work;
+	struct task_struct *handover_task;	/* a thread of the process, referenced */
 };
 
-/* A program whose data are to be in a range, by the addresses of its file, in whole pages. memory/image.c */
+/* A program whose data go into a range. Addresses are those of its file, in whole pages. */
 struct tacet_image {
 	struct file *file;
 	struct elf64_phdr *headers;
 	unsigned int header_count;
-	u64 text, data, end;		/* where it begins, what it may write begins, it ends */
+	u64 text, data, end;		/* its beginning, the first writable page, its end */
 	u64 alignment;
-	u64 bias;			/* is added to them where it is, */
-	u64 wanted;			/* and where it is to be */
+	u64 bias;			/* added to these addresses where the program is now, */
+	u64 wanted;			/* and where it goes */
 	u64 mapped;			/* there: up to here */
 };
 
-/* memory/range.c */
+/* range.c: any context, but for _begin, which sleeps with the control lock held. _find: in
+ * an RCU read section. */
 void tacet_memory_init(void);
-int tacet_range_init(void);
-void tacet_range_exit(void);
+int tacet_ranges_begin(void);
+void tacet_ranges_end(void);
 unsigned int tacet_range_count(void);
-int tacet_range_create(bool eager, struct tacet_image *image);
-bool tacet_range_unlimited(void);	/* the calling process */
-struct tacet_range *tacet_range_new(struct mm_struct *mm);
+struct tacet_range *tacet_range_new(struct mm_struct *mm);	/* sleeps */
 void tacet_range_publish(struct tacet_range *range);
-struct tacet_range *tacet_range_find(struct mm_struct *mm);	/* RCU */
+void tacet_range_unlist(struct tacet_range *range, bool partition_gone);
+struct tacet_range *tacet_range_find(struct mm_struct *mm);
 struct tacet_range *tacet_range_get(struct mm_struct *mm);
+struct tacet_range *tacet_range_any(void);
 void tacet_range_put(struct tacet_range *range);
-void tacet_range_set_state(struct tacet_range *range, enum tacet_range_visibility state);
+bool tacet_range_covers(const struct tacet_range *range, u64 start, u64 bytes);
+bool tacet_range_unlimited(void);	/* the calling process */
+void tacet_range_set_visibility(struct tacet_range *range, enum tacet_range_visibility visibility);
 void tacet_range_sync(struct tacet_range *range);
-void tacet_range_area_gone(struct tacet_range *range);
+
+/* The lock of a page's piece, which cores take too. _lock and _settle sleep; a holder is not
+ * preempted and does not sleep. */
 bool tacet_range_lock(struct tacet_range *range, unsigned long page);
 void tacet_range_unlock(struct tacet_range *range, unsigned long page);
 void tacet_range_settle(struct tacet_range *range);
-bool tacet_range_covers(const struct tacet_range *range, u64 start, u64 bytes);
 
-/* memory/image.c: the context of a thread whose program is about to begin; sleep */
-int tacet_image_map_text(struct tacet_image *image, u64 base);
-void tacet_image_unmap_text(struct tacet_image *image);
-u64 tacet_image_pages(const struct tacet_image *image, u64 base);
-void tacet_image_host(bool eager, struct pt_regs *regs);
-
-/* memory/mirror.c: the mmap lock held */
-vm_fault_t tacet_mirror(struct vm_fault *vmf);
-vm_fault_t tacet_mirror_to_write(struct vm_fault *vmf);
-
-/* memory/area.c */
-struct file *tacet_range_open_file(struct tacet_range *range);
-void tacet_range_open_area(struct vm_area_struct *area);	/* a piece more, or a child's */
-void tacet_range_close_area(struct vm_area_struct *area);
-void tacet_range_forked(struct tacet_hosted *hosted);	/* any context */
-void tacet_range_grant(struct tacet_range *range, u32 rights);	/* sleeps */
-
-/* memory/tables.c: a range's tables; under its lock, or closed */
+/* walk.c: a range's tables. _leaf: with the piece's lock, or the range is closed; the other
+ * two take it, and sleep. */
 struct tacet_leaf {
 	u64 *entry;
 	u64 value;
@@ -111,53 +115,78 @@ struct tacet_run tacet_range_run(struct tacet_range *range, unsigned long from);
 unsigned long tacet_range_populated(struct tacet_range *range);
 bool tacet_frames_have(u64 frame, unsigned long count);
 
-/* memory/leave.c: sleep */
-void tacet_range_leave(struct tacet_range *range);
-void tacet_range_leave_mine(void);
-void tacet_range_leave_soon(struct tacet_range *range, struct task_struct *task);
-void tacet_range_leave_elsewhere(struct tacet_range *range, struct task_struct *task);
+/* held.c: sleep */
+void tacet_range_unmirror(struct tacet_range *range, u64 start, u64 end);
+void tacet_held_mark(struct tacet_range *range, unsigned long page, unsigned long pages);
+void tacet_held_exit(void);
 
-/* memory/handover.c: sleep */
-struct tacet_handover {
-	struct tacet_range *range;
-	unsigned long protection;	/* of the run that is being mapped, PROT_* */
-	struct file *file;		/* what is mapped at first */
-	struct file *zeros;		/* what the mappings have in the end */
-};
-int tacet_handover_begin(struct tacet_handover *handover);
-int tacet_handover_run(struct tacet_handover *handover, const struct tacet_run *run);
-void tacet_handover_end(struct tacet_handover *handover, bool all);
+/* release.c: sleep; _end with the control lock held */
+void tacet_range_mapping_gone(struct tacet_range *range);
+void tacet_memory_end(void);
 
-/* memory/policy.c: the thread's own context; the last one before the cores start */
+/* policy.c: the context of the thread that wants memory; _describe before the cores start */
 struct tacet_policy tacet_policy_mine(void);
 u32 tacet_nodes_allowed(void);
 bool tacet_policy_excludes(void);
 void tacet_policy_describe(struct tacet_memory *memory);
 
-/* memory/maps.c */
-int tacet_maps_init(void);
-void tacet_maps_exit(void);
+/* mirror.c: faults, with the mmap lock held; _signal: a thread of the process */
+vm_fault_t tacet_mirror(struct vm_fault *vmf);
+vm_fault_t tacet_mirror_to_write(struct vm_fault *vmf);
+void tacet_range_signal(unsigned long address, u64 error);
 
-/* memory/waits.c: sleeps */
-void tacet_range_wait_anew(struct tacet_range *range);
+/* fork.c: _fork inside fork(), with both mmap locks; _forked: any context */
+void tacet_range_fork(struct vm_area_struct *area, struct tacet_range *from);
+void tacet_range_forked(struct tacet_hosted *hosted);
 
-/* memory/kept.c: sleep */
-void tacet_range_retire(struct tacet_range *range, u64 start, u64 end);
-void tacet_range_keep(struct tacet_range *range, unsigned long page, unsigned long pages);
-void tacet_kept_exit(void);
+/* mapping.c: sleep; _opened and _closed with the mmap lock held */
+struct file *tacet_mapping_open_file(struct tacet_range *range);
+void tacet_mapping_opened(struct vm_area_struct *area);	/* one more piece, or a child's */
+void tacet_mapping_closed(struct vm_area_struct *area);
+void tacet_mapping_grant(struct tacet_range *range, u32 rights);
 
-/* memory/calls.c: the thread's own context */
+/* handover_waits.c: sleeps */
+void tacet_handover_restart_waits(struct tacet_range *range);
+
+/* handover_map.c: sleep; the range is closed */
+struct tacet_handover_map {
+	struct tacet_range *range;
+	unsigned long protection;	/* of the run that is being mapped, PROT_* */
+	struct file *file;		/* what is mapped at first */
+	struct file *zeros;		/* what the mappings have in the end */
+};
+int tacet_handover_map_begin(struct tacet_handover_map *handover);
+int tacet_handover_map_run(struct tacet_handover_map *handover, const struct tacet_run *run);
+void tacet_handover_map_end(struct tacet_handover_map *handover, bool all);
+
+/* handover.c: the first two sleep, in a thread of the process; the other two: any context */
+void tacet_handover(struct tacet_range *range);
+void tacet_handover_mine(void);
+void tacet_handover_queue(struct tacet_range *range, struct task_struct *task);
+void tacet_handover_on_return(struct tacet_range *range, struct task_struct *task);
+
+/* image.c, create.c, program.c: a thread whose program is about to begin; sleep */
+u64 tacet_auxiliary(u64 type);
+bool tacet_image_read(struct file *file, void *to, size_t bytes, loff_t from);
+bool tacet_segment_writable(const struct elf64_phdr *segment);
+const char *tacet_image_find(struct tacet_image *image, const struct pt_regs *regs);
+int tacet_image_map_text(struct tacet_image *image, u64 base);
+void tacet_image_unmap_text(struct tacet_image *image);
+u64 tacet_image_pages(const struct tacet_image *image, u64 base);
+int tacet_range_create(bool eager, struct tacet_image *image);
+void tacet_program_begin(bool eager, struct pt_regs *regs);
+
+/* calls.c: the thread's own context; sleep */
 bool tacet_range_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 void tacet_range_before_post(struct tacet_hosted *hosted, bool looked_at);
-void tacet_range_signal(unsigned long address, u64 error);
 int tacet_range_fault(struct tacet_hosted *hosted, unsigned long address, u64 error);
 
-/* memory/native.c: around a call on Linux; RCU */
-void tacet_native_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number);
-void tacet_native_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
-bool tacet_native_for_long(const struct tacet_hosted *hosted);	/* the thread's own context */
+/* send_back.c: around a call on Linux; in an RCU read section */
+void tacet_send_back_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number);
+void tacet_send_back_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
+bool tacet_sent_back_too_often(const struct tacet_hosted *hosted);
 
-/* memory/core_dump.c: the thread's own context */
+/* core_dump.c: the thread's own context; sleep */
 void tacet_range_before_signals(void);
 void tacet_range_before_exception(unsigned int vector);
 

@@ -4,13 +4,15 @@
  * moment, touches a page of the partition, which is mapped there from then on
  * ("mirrored").
  *
- * Called through the range's mapping (memory/area.c), with the mmap lock held: Linux
+ * Called through the range's mapping (memory/mapping.c), with the mmap lock held: Linux
  * calls it without only when told that it may. What is mirrored is marked in the
  * co-kernel's tables, under the range's lock, so that the co-kernel takes none of it
- * away, nor any right, before Linux has unmapped it (memory/kept.c).
+ * away, nor any right, before Linux has unmapped it (memory/held.c).
  */
 #include <linux/pagemap.h>
+#include <linux/sched/signal.h>
 #include <asm/trap_pf.h>
+#include <asm/trapnr.h>
 
 #include "border/border.h"
 #include "compat.h"
@@ -18,6 +20,26 @@
 #include "tacet.h"
 
 #define FAULT_TRIES 64
+
+/* As Linux signals an access that a mapping does not allow; it sees none such here. */
+void tacet_range_signal(unsigned long address, u64 error)
+{
+	struct kernel_siginfo info;
+	bool refused = sigismember(&current->blocked, SIGSEGV) ||
+		       current->sighand->action[SIGSEGV - 1].sa.sa_handler == SIG_IGN;
+
+	clear_siginfo(&info);
+	info.si_signo = SIGSEGV;
+	info.si_code = SEGV_ACCERR;
+	info.si_addr = (void __user *)address;
+	current->thread.cr2 = address;
+	current->thread.error_code = error | X86_PF_USER;
+	current->thread.trap_nr = X86_TRAP_PF;
+	if (refused)
+		force_sig(SIGSEGV);
+	else
+		send_sig_info(SIGSEGV, &info, current);
+}
 
 /* A thread that is on Linux for a moment is signalled as on a core; who comes on its
  * behalf is told that it cannot be. */
@@ -80,7 +102,7 @@ vm_fault_t tacet_mirror(struct vm_fault *vmf)
 	struct tacet_range *range = vmf->vma->vm_private_data;
 	unsigned int tries;
 
-	if (!range || READ_ONCE(range->dead) || READ_ONCE(range->lost))
+	if (!range || READ_ONCE(range->partition_gone) || READ_ONCE(range->lost))
 		return VM_FAULT_SIGBUS;
 	for (tries = 0; tries < FAULT_TRIES; tries++) {
 		struct tacet_leaf leaf = {};
@@ -121,7 +143,7 @@ vm_fault_t tacet_mirror_to_write(struct vm_fault *vmf)
 	struct tacet_range *range = vmf->vma->vm_private_data;
 	struct tacet_leaf leaf;
 
-	if (!range || READ_ONCE(range->dead) || !tacet_range_lock(range, vmf->pgoff))
+	if (!range || READ_ONCE(range->partition_gone) || !tacet_range_lock(range, vmf->pgoff))
 		return VM_FAULT_SIGBUS;
 	leaf = tacet_range_leaf(range, vmf->pgoff);
 	tacet_range_unlock(range, vmf->pgoff);

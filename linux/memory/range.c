@@ -8,12 +8,8 @@
  * last piece of the mapping, when all memory goes back.
  */
 #include <linux/bitmap.h>
-#include <linux/file.h>
 #include <linux/hashtable.h>
-#include <linux/mman.h>
 #include <linux/module.h>
-#include <linux/personality.h>
-#include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -23,20 +19,10 @@
 #include "tacet.h"
 
 #define RANGE_PAGES (TACET_RANGE_BYTES >> PAGE_SHIFT)
-/*
- * Slots for it lie where Linux itself places programs: from two thirds of the addresses up
- * (ELF_ET_DYN_BASE in arch/x86/include/asm/elf.h), on 16 TiB, as with the most random bits
- * that it takes (vm.mmap_rnd_bits). Who wants memory at one address in several programs
- * looks for it in the middle of what one of them has free (hwloc, PMIx), and sanitizers have
- * theirs at fixed addresses: neither expects a program elsewhere.
- */
-#define FIRST_SLOT 171
-#define SLOTS 32
-#define TRIES 64
 
 static DEFINE_HASHTABLE(ranges, 8);	/* by mm; RCU readers */
-static DEFINE_SPINLOCK(ranges_lock);	/* writers, and the numbers that are taken */
-static unsigned long *taken;		/* numbers */
+static DEFINE_SPINLOCK(ranges_lock);	/* writers, and the numbers that are numbers */
+static unsigned long *numbers;		/* that are taken, in the partition */
 static unsigned int range_count;
 static atomic64_t serials;
 
@@ -86,14 +72,14 @@ void tacet_range_put(struct tacet_range *range)
 
 static bool tables_for_cores(const struct tacet_range *range, unsigned long *base, u64 *frame)
 {
-	enum tacet_range_visibility state = READ_ONCE(range->state);
+	enum tacet_range_visibility state = READ_ONCE(range->visibility);
 
 	*base = range->base;
 	*frame = state == TACET_RANGE_VISIBLE && !atomic_read(&range->forks) ? range->shared->root : 0;
 	return state != TACET_RANGE_HANDED_OVER;
 }
 
-static const struct tacet_space_operations space_operations = {
+static const struct tacet_space_operations range_in_space = {
 	.get_range = tacet_range_get,
 	.put_range = tacet_range_put,
 	.range_tables = tables_for_cores,
@@ -101,7 +87,7 @@ static const struct tacet_space_operations space_operations = {
 
 void tacet_memory_init(void)
 {
-	tacet_space_use(&space_operations);
+	tacet_space_use(&range_in_space);
 }
 
 /* Any of [start, start + bytes) is in it. */
@@ -174,50 +160,29 @@ void tacet_range_sync(struct tacet_range *range)
 	rcu_read_unlock();
 }
 
-void tacet_range_set_state(struct tacet_range *range, enum tacet_range_visibility state)
+void tacet_range_set_visibility(struct tacet_range *range, enum tacet_range_visibility state)
 {
-	WRITE_ONCE(range->state, state);
+	WRITE_ONCE(range->visibility, state);
 	tacet_range_sync(range);
 }
 
-/* Nobody finds it any more; @dead: the partition, and its number with it, is gone. */
-static void unlist(struct tacet_range *range, bool dead)
+/* Nobody finds it any more. @partition_gone: and its number with it. */
+void tacet_range_unlist(struct tacet_range *range, bool partition_gone)
 {
 	spin_lock(&ranges_lock);
 	if (range->listed) {
 		hash_del_rcu(&range->link);
 		WRITE_ONCE(range_count, range_count - 1);
 		range->listed = false;
-		if (!dead)
-			__clear_bit(range->number, taken);
+		if (!partition_gone)
+			__clear_bit(range->number, numbers);
 	}
-	if (dead)
-		WRITE_ONCE(range->dead, true);
+	if (partition_gone)
+		WRITE_ONCE(range->partition_gone, true);
 	spin_unlock(&ranges_lock);
 }
 
-static void forget(struct tacet_range *range)
-{
-	unlist(range, false);
-	tacet_range_put(range);
-}
-
-/* One piece of the mapping less. With the last all memory goes back: nothing of it is
- * mapped on Linux any more, and no core has the address space, or finds it there. */
-void tacet_range_area_gone(struct tacet_range *range)
-{
-	if (!atomic_dec_and_test(&range->areas))
-		return;
-	if (!range->dead) {
-		tacet_range_keep(range, 0, RANGE_PAGES);
-		range->shared->state = TACET_RANGE_NONE;
-		tacet_ask(TACET_ASK_CLEAR, range->number, 0);
-	}
-	WRITE_ONCE(range->state, TACET_RANGE_HANDED_OVER);
-	forget(range);
-}
-
-/* For @mm, with one area; nobody finds it before it is published. */
+/* For @mm, with one mapping; nobody finds it before it is published. */
 struct tacet_range *tacet_range_new(struct mm_struct *mm)
 {
 	struct tacet_range *range = kzalloc(sizeof(*range), GFP_KERNEL);
@@ -227,14 +192,14 @@ struct tacet_range *tacet_range_new(struct mm_struct *mm)
 		return NULL;
 	kref_init(&range->references);
 	mutex_init(&range->lock);
-	atomic_set(&range->areas, 1);
+	atomic_set(&range->mappings, 1);
 	range->serial = atomic64_inc_return(&serials);
 	range->mm = mm;
 	spin_lock(&ranges_lock);
-	if (taken)
-		number = find_first_zero_bit(taken, tacet_partition.context_count);
+	if (numbers)
+		number = find_first_zero_bit(numbers, tacet_partition.context_count);
 	if (number < tacet_partition.context_count)
-		__set_bit(number, taken);
+		__set_bit(number, numbers);
 	spin_unlock(&ranges_lock);
 	if (number >= tacet_partition.context_count) {
 		kfree(range);
@@ -242,7 +207,7 @@ struct tacet_range *tacet_range_new(struct mm_struct *mm)
 	}
 	mmgrab(mm);
 	range->number = number;
-	range->shared = &tacet_partition.owns[number];
+	range->shared = &tacet_partition.ranges[number];
 	memset(range->shared, 0, sizeof(*range->shared));
 	range->shared->policy_count = 1;
 	return range;
@@ -257,106 +222,28 @@ void tacet_range_publish(struct tacet_range *range)
 	spin_unlock(&ranges_lock);
 }
 
-/* Maps it at its base, and what there is of @image below it: both or none. */
-static int map_there(struct tacet_range *range, struct file *file, struct tacet_image *image)
-{
-	int error = image ? tacet_image_map_text(image, range->base) : 0;
-	unsigned long address;
-
-	if (error)
-		return error;
-	address = vm_mmap(file, range->base, TACET_RANGE_BYTES, PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, 0);
-	if (address == range->base)
-		return 0;
-	if (image)
-		tacet_image_unmap_text(image);
-	return IS_ERR_VALUE(address) ? (int)address : -EINVAL;
-}
-
-/* Maps it in a slot of its own, a random one unless the program asked for none. */
-static int map_range(struct tacet_range *range, struct file *file, struct tacet_image *image)
-{
-	bool random = !(current->personality & ADDR_NO_RANDOMIZE);
-	unsigned int tries, slot;
-	int error = -EEXIST;
-
-	for (tries = 0; tries < TRIES && error == -EEXIST; tries++) {
-		slot = FIRST_SLOT + (random ? get_random_u32() : tries) % SLOTS;
-		range->base = (u64)slot << TACET_RANGE_SHIFT;
-		error = map_there(range, file, image);
-	}
-	return error;
-}
-
 /* Limits on address space or data would count all of the range, or none of it. */
 bool tacet_range_unlimited(void)
 {
 	return rlimit(RLIMIT_AS) == RLIM_INFINITY && rlimit(RLIMIT_DATA) == RLIM_INFINITY;
 }
 
-/* Where things are in a new range: its first @pages are taken. */
-static void lay_out(struct tacet_range *range, u64 pages)
+/* The partition begins: it has room for as many ranges as contexts. */
+int tacet_ranges_begin(void)
 {
-	bool random = !(current->personality & ADDR_NO_RANDOMIZE);
-	struct tacet_range_shared *shared = range->shared;
-
-	shared->base = range->base;
-	shared->top = RANGE_PAGES - 1;
-	if (random)
-		shared->top -= get_random_u32() % (RANGE_PAGES / 4);
-	shared->break_start = range->base + ALIGN(pages << PAGE_SHIFT, PMD_SIZE) + PMD_SIZE;
-	if (random)
-		shared->break_start += (u64)(get_random_u32() % TACET_RANGE_BREAK_PAGES / 2) << PAGE_SHIFT;
-	shared->break_end = shared->break_start;
+	numbers = bitmap_zalloc(tacet_partition.context_count, GFP_KERNEL);
+	return numbers ? 0 : -ENOMEM;
 }
 
-/* Gives the calling thread's new program a range, with room in front for @image if there is
- * one; no core has its address space. */
-int tacet_range_create(bool eager, struct tacet_image *image)
-{
-	struct tacet_range *range;
-	struct tacet_range_shared *shared;
-	struct file *file;
-	int error;
-
-	if (!tacet_partition.memory || !tacet_range_unlimited() || tacet_policy_excludes() ||
-	    current->personality & READ_IMPLIES_EXEC)
-		return -EOPNOTSUPP;
-	range = tacet_range_new(current->mm);
-	if (!range)
-		return -ENOMEM;
-	shared = range->shared;
-	tacet_range_publish(range);
-	file = tacet_range_open_file(range);
-	error = PTR_ERR_OR_ZERO(file);
-	error = error ?: tacet_ask(TACET_ASK_OPEN, range->number, 0);
-	error = error ?: map_range(range, file, image);
-	lay_out(range, image ? tacet_image_pages(image, range->base) : 0);
-	shared->eager = eager;
-	if (!error)
-		smp_store_release(&shared->state, TACET_RANGE_OPEN);
-	else
-		tacet_range_area_gone(range);
-	if (!IS_ERR(file))
-		fput(file);
-	return error;
-}
-
-int tacet_range_init(void)
-{
-	taken = bitmap_zalloc(tacet_partition.context_count, GFP_KERNEL);
-	return taken ? 0 : -ENOMEM;
-}
-
-static struct tacet_range *any_range(void)
+/* One that still has its partition, with a reference; NULL: there is none. */
+struct tacet_range *tacet_range_any(void)
 {
 	struct tacet_range *range, *found = NULL;
 	unsigned int bucket;
 
 	rcu_read_lock();
 	hash_for_each_rcu(ranges, bucket, range, link)
-		if (!READ_ONCE(range->dead) && kref_get_unless_zero(&range->references)) {
+		if (!READ_ONCE(range->partition_gone) && kref_get_unless_zero(&range->references)) {
 			found = range;
 			break;
 		}
@@ -364,24 +251,11 @@ static struct tacet_range *any_range(void)
 	return found;
 }
 
-/* The cores are gone. Whoever still has a range, after a failure, loses what is there. */
-void tacet_range_exit(void)
+/* The partition ends: no range has it any more. */
+void tacet_ranges_end(void)
 {
-	struct tacet_range *range;
-
-	while (taken && (range = any_range())) {
-		mutex_lock(&range->lock);
-		mmap_write_lock(range->mm);
-		if (range->mapping)
-			unmap_mapping_range(range->mapping, 0, 0, 1);
-		unlist(range, true);
-		mmap_write_unlock(range->mm);
-		mutex_unlock(&range->lock);
-		tacet_range_put(range);
-	}
-	tacet_kept_exit();
 	spin_lock(&ranges_lock);
-	bitmap_free(taken);
-	taken = NULL;
+	bitmap_free(numbers);
+	numbers = NULL;
 	spin_unlock(&ranges_lock);
 }

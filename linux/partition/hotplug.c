@@ -6,9 +6,9 @@
  * and the state of cpu_present_mask. Called by partition/partition.c with the control
  * lock held.
  *
- * Linux sends broadcasts by APIC shorthand, which reaches taken cores too,
+ * Linux sends broadcasts by APIC shorthand, which reaches taken_cpus cores too,
  * whenever every present CPU has been booted once. It decides that at the end
- * of each hotplug operation. So a taken CPU is absent while one is in progress
+ * of each hotplug operation. So a taken_cpus CPU is absent while one is in progress
  * and present again right after: Linux then neither uses the shorthand nor
  * sees a smaller machine.
  */
@@ -25,7 +25,7 @@
 #define BUSY_PAUSE_MS 10
 
 static enum cpuhp_state hotplug_state;
-static struct cpumask taken;	/* written under the control lock, by take and give */
+static struct cpumask taken_cpus;	/* written under the control lock, by take and give */
 
 static void restore_present(struct work_struct *work)
 {
@@ -33,7 +33,7 @@ static void restore_present(struct work_struct *work)
 
 	/* Waits for the operation in progress, including its last step. */
 	cpu_hotplug_disable();
-	for_each_cpu(cpu, &taken)
+	for_each_cpu(cpu, &taken_cpus)
 		set_cpu_present(cpu, true);
 	cpu_hotplug_enable();
 }
@@ -43,7 +43,7 @@ static void hide_taken(void)
 {
 	unsigned int cpu;
 
-	for_each_cpu(cpu, &taken)
+	for_each_cpu(cpu, &taken_cpus)
 		set_cpu_present(cpu, false);
 	schedule_work(&present_work);
 }
@@ -52,7 +52,7 @@ static void hide_taken(void)
 static int prepare_up(unsigned int cpu)
 {
 	hide_taken();
-	if (!cpumask_test_cpu(cpu, &taken))
+	if (!cpumask_test_cpu(cpu, &taken_cpus))
 		return 0;
 	tacet_report(TACET_LOG_WARNING,
 		     "cpu %u: online refused: it belongs to the partition; 'tacet down' gives it back",
@@ -116,10 +116,10 @@ static int patiently(int (*operation)(unsigned int cpu), unsigned int cpu)
 }
 
 /* Nobody hides it any more, also not one who has begun to. */
-static void release(unsigned int cpu)
+static void unhide(unsigned int cpu)
 {
 	cpu_hotplug_disable();
-	cpumask_clear_cpu(cpu, &taken);
+	cpumask_clear_cpu(cpu, &taken_cpus);
 	set_cpu_present(cpu, true);
 	cpu_hotplug_enable();
 }
@@ -128,10 +128,10 @@ int tacet_hotplug_take(struct tacet_core *core)
 {
 	int error;
 
-	cpumask_set_cpu(core->cpu, &taken);
+	cpumask_set_cpu(core->cpu, &taken_cpus);
 	error = patiently(remove_cpu, core->cpu);
 	if (error < 0) {
-		release(core->cpu);
+		unhide(core->cpu);
 		return error;
 	}
 	core->taken = true;
@@ -145,7 +145,7 @@ int tacet_hotplug_give(struct tacet_core *core)
 
 	if (!core->taken)
 		return 0;
-	release(core->cpu);
+	unhide(core->cpu);
 	error = patiently(add_cpu, core->cpu);
 	if (error < 0)
 		tacet_report(TACET_LOG_WARNING, "cpu %u: Linux does not take it back: error %d",

@@ -169,17 +169,17 @@ static int lay_out_frames(void)
 	if (slots >= U32_MAX || carved + bytes >= first->pages << PAGE_SHIFT)
 		return 0;
 	memory = tacet_blocks_carve(partition, &carved, sizeof(*memory));
-	partition->owns = tacet_blocks_carve(partition, &carved, owns);
+	partition->ranges = tacet_blocks_carve(partition, &carved, owns);
 	partition->frames = tacet_blocks_carve(partition, &carved, slots * sizeof(struct tacet_frame));
 	memory->slot_count = slots;
 	memory->range_count = partition->context_count;
 	memory->largest_order = tacet_arch_largest_page() - PAGE_SHIFT;
-	memory->ranges_base = TACET_DIRECT_BASE + __pa(partition->owns);
+	memory->ranges_base = TACET_DIRECT_BASE + __pa(partition->ranges);
 	memory->records_base = TACET_DIRECT_BASE + __pa(partition->frames);
 	describe_frames(memory);
 	tacet_policy_describe(memory);
 	partition->memory = memory;
-	return tacet_range_init();
+	return tacet_ranges_begin();
 }
 
 int tacet_layout_cores(struct tacet_up *request)
@@ -218,7 +218,7 @@ void tacet_layout_end(void)
 {
 	struct tacet_partition *partition = &tacet_partition;
 
-	tacet_range_exit();
+	tacet_memory_end();
 	partition->memory = NULL;
 	tacet_log_capture(partition);
 	partition->core_count = 0;

@@ -150,9 +150,9 @@ static void unlink(struct tacet_hosted *hosted)
 
 	space = hosted->space;
 	/* In case its thread waits in a call; it waits for this before it goes on. */
-	if (space && space->range && READ_ONCE(space->range->state) != TACET_RANGE_HANDED_OVER &&
+	if (space && space->range && READ_ONCE(space->range->visibility) != TACET_RANGE_HANDED_OVER &&
 	    !(hosted->task->flags & PF_EXITING)) {
-		tacet_range_leave_elsewhere(space->range, hosted->task);
+		tacet_handover_queue(space->range, hosted->task);
 		tacet_arm(hosted);
 	}
 	WRITE_ONCE(hosted->space, NULL);

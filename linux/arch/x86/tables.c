@@ -52,7 +52,7 @@ static int map_page(struct tacet_tables *tables, u64 address, u64 physical, u64 
 	return 0;
 }
 
-static int map_range(struct tacet_tables *tables, u64 address, void *memory, size_t bytes, u64 flags)
+static int map_bytes(struct tacet_tables *tables, u64 address, void *memory, size_t bytes, u64 flags)
 {
 	size_t done;
 	int error = 0;
@@ -70,13 +70,13 @@ static int map_image(struct tacet_partition *partition, struct tacet_tables *tab
 	u64 data = _PAGE_PRESENT | _PAGE_ACCESSED | _PAGE_NX;
 	int error;
 
-	error = map_range(tables, TACET_IMAGE_BASE, partition->image, text,
+	error = map_bytes(tables, TACET_IMAGE_BASE, partition->image, text,
 			  _PAGE_PRESENT | _PAGE_ACCESSED);
 	if (!error)
-		error = map_range(tables, TACET_IMAGE_BASE + text, partition->image + text, rodata,
+		error = map_bytes(tables, TACET_IMAGE_BASE + text, partition->image + text, rodata,
 				  data);
 	if (!error)
-		error = map_range(tables, TACET_IMAGE_BASE + text + rodata,
+		error = map_bytes(tables, TACET_IMAGE_BASE + text + rodata,
 				  partition->image + text + rodata, rest,
 				  data | _PAGE_RW | _PAGE_DIRTY);
 	return error;
@@ -177,12 +177,12 @@ static int map_everything(struct tacet_partition *partition, struct tacet_tables
 
 	error = map_image(partition, tables);
 	if (!error)
-		error = map_range(tables, TACET_SHARED_BASE, partition->cpu_pages, cpu_bytes, shared);
+		error = map_bytes(tables, TACET_SHARED_BASE, partition->cpu_pages, cpu_bytes, shared);
 	if (!error)
-		error = map_range(tables, TACET_SHARED_BASE + cpu_bytes, partition->contexts,
+		error = map_bytes(tables, TACET_SHARED_BASE + cpu_bytes, partition->contexts,
 				  (size_t)partition->context_count * TACET_CONTEXT_BYTES, shared);
 	if (!error)
-		error = map_range(tables, tacet_tables_spaces(partition), partition->spaces,
+		error = map_bytes(tables, tacet_tables_spaces(partition), partition->spaces,
 				  PAGE_ALIGN(partition->context_count * sizeof(*partition->spaces)),
 				  shared);
 	if (!error)

@@ -28,8 +28,8 @@ struct kept {
 static LIST_HEAD(kept_frames);
 static DEFINE_MUTEX(kept_lock);
 
-static void look(struct work_struct *work);
-static DECLARE_DELAYED_WORK(look_work, look);
+static void free_released(struct work_struct *work);
+static DECLARE_DELAYED_WORK(release_work, free_released);
 
 static u32 *held_of(u64 frame)
 {
@@ -60,7 +60,7 @@ static void keep(u64 frame)
 	mutex_lock(&kept_lock);
 	list_add(&kept->link, &kept_frames);
 	mutex_unlock(&kept_lock);
-	queue_delayed_work(tacet_workqueue, &look_work, msecs_to_jiffies(LOOK_AGAIN_MS));
+	queue_delayed_work(tacet_workqueue, &release_work, msecs_to_jiffies(LOOK_AGAIN_MS));
 }
 
 /* Whether @kept is done with. */
@@ -77,7 +77,7 @@ static bool let_go(const struct kept *kept)
 	return true;
 }
 
-static void look(struct work_struct *work)
+static void free_released(struct work_struct *work)
 {
 	struct kept *kept, *next;
 
@@ -89,16 +89,16 @@ static void look(struct work_struct *work)
 		kfree(kept);
 	}
 	if (!list_empty(&kept_frames))
-		queue_delayed_work(tacet_workqueue, &look_work, msecs_to_jiffies(LOOK_AGAIN_MS));
+		queue_delayed_work(tacet_workqueue, &release_work, msecs_to_jiffies(LOOK_AGAIN_MS));
 	mutex_unlock(&kept_lock);
 }
 
 /* The partition ends: the pages are Linux's, who holds one frees it at last. */
-void tacet_kept_exit(void)
+void tacet_held_exit(void)
 {
 	struct kept *kept, *next;
 
-	cancel_delayed_work_sync(&look_work);
+	cancel_delayed_work_sync(&release_work);
 	list_for_each_entry_safe(kept, next, &kept_frames, link) {
 		list_del(&kept->link);
 		kfree(kept);
@@ -151,7 +151,7 @@ static bool next_mirrored(struct tacet_range *range, unsigned long *page, unsign
 }
 
 /* Linux maps nothing of these pages, and will not. */
-void tacet_range_keep(struct tacet_range *range, unsigned long page, unsigned long pages)
+void tacet_held_mark(struct tacet_range *range, unsigned long page, unsigned long pages)
 {
 	unsigned long end = page + pages;
 	unsigned int moments = MOMENTS;
@@ -164,7 +164,7 @@ void tacet_range_keep(struct tacet_range *range, unsigned long page, unsigned lo
 }
 
 /* Unmaps on Linux what it has mapped of [start, end), so that a core may change it. */
-void tacet_range_retire(struct tacet_range *range, u64 start, u64 end)
+void tacet_range_unmirror(struct tacet_range *range, u64 start, u64 end)
 {
 	unsigned long page = (start - range->base) >> PAGE_SHIFT;
 	unsigned long last = (end - range->base) >> PAGE_SHIFT;
@@ -175,7 +175,7 @@ void tacet_range_retire(struct tacet_range *range, u64 start, u64 end)
 		return;
 	mutex_lock(&range->lock);
 	mmap_write_lock(range->mm);
-	if (range->dead || range->state != TACET_RANGE_VISIBLE)
+	if (range->partition_gone || range->visibility != TACET_RANGE_VISIBLE)
 		goto out;
 	while (next_mirrored(range, &page, last, &leaf)) {
 		unmap_mapping_range(range->mapping, (loff_t)leaf.page << PAGE_SHIFT,

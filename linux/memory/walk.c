@@ -61,7 +61,7 @@ static bool mapped(const struct tacet_leaf *leaf)
 	return leaf->value & (TACET_ENTRY_PRESENT | TACET_ENTRY_RESERVED | TACET_ENTRY_HELD);
 }
 
-static unsigned long protection_of(const struct tacet_leaf *leaf)
+static unsigned long leaf_protection(const struct tacet_leaf *leaf)
 {
 	return (leaf->value & TACET_ENTRY_READABLE ? PROT_READ : 0) |
 	       (leaf->value & TACET_ENTRY_WRITABLE ? PROT_WRITE : 0) |
@@ -77,7 +77,7 @@ struct tacet_run tacet_range_run(struct tacet_range *range, unsigned long from)
 	while (from < RANGE_PAGES) {
 		bool locked = tacet_range_lock(range, from);
 		struct tacet_leaf leaf = tacet_range_leaf(range, from);
-		unsigned long protection = protection_of(&leaf);
+		unsigned long protection = leaf_protection(&leaf);
 
 		if (locked)
 			tacet_range_unlock(range, from);

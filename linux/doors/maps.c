@@ -18,6 +18,7 @@
 #include <linux/uio.h>
 
 #include "compat.h"
+#include "doors/doors.h"
 #include "memory/memory.h"
 #include "tacet.h"
 
@@ -180,10 +181,10 @@ static int write_maps(struct text *text)
 
 	if (!range)
 		return read_linux(text);
-	if (READ_ONCE(range->state) == TACET_RANGE_VISIBLE) {
+	if (READ_ONCE(range->visibility) == TACET_RANGE_VISIBLE) {
 		error = read_linux(&linux_text);
 		mutex_lock(&range->lock);
-		open = READ_ONCE(range->state) == TACET_RANGE_VISIBLE && !range->dead && !range->lost;
+		open = READ_ONCE(range->visibility) == TACET_RANGE_VISIBLE && !range->partition_gone && !range->lost;
 		if (open && !error)
 			error = merge(text, &linux_text, range);
 		mutex_unlock(&range->lock);

@@ -5,7 +5,7 @@
  * the page, not by the address: once the memory is Linux's own, who wakes looks for them
  * elsewhere.
  *
- * Called by memory/leave.c when no thread finds the old pages any more. Each wait is
+ * Called by memory/handover.c when no thread finds the old pages any more. Each wait is
  * interrupted as by a signal without a handler: Linux starts it again, with the pages
  * there are then, and it looks at the word once more.
  */
@@ -49,7 +49,7 @@ static bool waits_in(struct task_struct *task, const struct tacet_range *range)
 }
 
 /* False: no memory. RCU. */
-static bool interrupt(struct task_struct *task)
+static bool interrupt_wait(struct task_struct *task)
 {
 	struct callback_head *work = kmalloc(sizeof(*work), GFP_ATOMIC | __GFP_NOWARN);
 
@@ -63,7 +63,7 @@ static bool interrupt(struct task_struct *task)
 }
 
 /* Sleeps. Twice does no harm. */
-void tacet_range_wait_anew(struct tacet_range *range)
+void tacet_handover_restart_waits(struct tacet_range *range)
 {
 	struct task_struct *process, *task;
 	bool done;
@@ -74,7 +74,7 @@ void tacet_range_wait_anew(struct tacet_range *range)
 		for_each_process_thread(process, task)
 			if (READ_ONCE(task->mm) == range->mm && task != current &&
 			    !(task->flags & PF_KTHREAD) && waits_in(task, range))
-				done &= interrupt(task);
+				done &= interrupt_wait(task);
 		rcu_read_unlock();
 		if (done)
 			return;

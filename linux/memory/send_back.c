@@ -68,7 +68,7 @@ static unsigned long *spoiled(struct pt_regs *regs, const struct tacet_spoiling 
 }
 
 /* A call begins. RCU read section. */
-void tacet_native_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number)
+void tacet_send_back_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number)
 {
 	const struct tacet_range *range;
 	bool seen = hosted->call_seen;
@@ -81,7 +81,7 @@ void tacet_native_before_call(struct tacet_hosted *hosted, struct pt_regs *regs,
 		if (spoilings[i].number == number)
 			break;
 	range = i < ARRAY_SIZE(spoilings) && current->mm ? tacet_range_find(current->mm) : NULL;
-	if (!range || READ_ONCE(range->state) == TACET_RANGE_HANDED_OVER)
+	if (!range || READ_ONCE(range->visibility) == TACET_RANGE_HANDED_OVER)
 		return;
 	hosted->spoilt = *spoiled(regs, &spoilings[i]);
 	*spoiled(regs, &spoilings[i]) = spoilings[i].value;
@@ -89,7 +89,7 @@ void tacet_native_before_call(struct tacet_hosted *hosted, struct pt_regs *regs,
 }
 
 /* And ends: the thread is where it was before, about to make the call. */
-void tacet_native_after_call(struct tacet_hosted *hosted, struct pt_regs *regs)
+void tacet_send_back_after_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	if (!hosted->spoiling)
 		return;
@@ -101,7 +101,7 @@ void tacet_native_after_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 }
 
 /* A thread that goes on on Linux has to have its memory there. */
-bool tacet_native_for_long(const struct tacet_hosted *hosted)
+bool tacet_sent_back_too_often(const struct tacet_hosted *hosted)
 {
 	return hosted->sent_back > SENT_BACK_LIMIT;
 }

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A process with a range forks: the child gets a range of its own with a copy of all.
+ *
+ * Called by memory/mapping.c inside fork(), with both mmap locks held; the end of the fork
+ * is told by delegate/, in any context.
+ */
+#include "border/border.h"
+#include "compat.h"
+#include "memory/memory.h"
+#include "tacet.h"
+
+/* Not RCU: the mm is a child's in the making, whose pieces keep the range. */
+static struct tacet_range *range_in_the_making(struct mm_struct *mm)
+{
+	struct tacet_range *range;
+
+	rcu_read_lock();
+	range = tacet_range_find(mm);
+	rcu_read_unlock();
+	return range;
+}
+
+/*
+ * The calling thread forks: cores find nothing of the range until its other memory is
+ * copied too (true: tacet_range_forked() ends that). A child whose memory is of two
+ * moments has lists that lead nowhere; on Linux the moments are closer than a core can
+ * write.
+ */
+static bool hold_for_fork(struct tacet_range *range)
+{
+	struct tacet_hosted *hosted;
+	bool held = false;
+
+	atomic_inc(&range->forks);
+	tacet_range_sync(range);
+	rcu_read_lock();
+	hosted = tacet_hosted_of(current);
+	if (hosted && !hosted->copied) {
+		kref_get(&range->references);
+		hosted->copied = range;
+		held = true;
+	}
+	rcu_read_unlock();
+	return held;
+}
+
+static void end_fork(struct tacet_range *range)
+{
+	if (atomic_dec_and_test(&range->forks))
+		tacet_range_sync(range);
+}
+
+/* @hosted, which is the calling thread or nobody's any more, has forked, or could not. */
+void tacet_range_forked(struct tacet_hosted *hosted)
+{
+	struct tacet_range *range = READ_ONCE(hosted->copied) ? xchg(&hosted->copied, NULL) : NULL;
+
+	if (!range)
+		return;
+	end_fork(range);
+	tacet_range_put(range);
+}
+
+/*
+ * In fork(): @area is the child's, of the parent's range @from. Copies all that the
+ * parent has now; its threads on cores wait for the mmap lock if they touch it. Fork
+ * cannot fail here: a child without its memory is killed before it runs.
+ */
+void tacet_range_fork(struct vm_area_struct *area, struct tacet_range *from)
+{
+	struct tacet_range *range = range_in_the_making(area->vm_mm);
+	const struct tacet_range_shared *old = from->shared;
+	bool held;
+
+	if (range) {	/* another piece of what is half Linux's already */
+		atomic_inc(&range->mappings);
+		area->vm_private_data = range;
+		return;
+	}
+	if (!from->partition_gone)
+		range = tacet_range_new(area->vm_mm);
+	area->vm_private_data = range;
+	if (!range)
+		return;
+	range->base = from->base;
+	range->mapping = from->mapping;
+	range->shared->base = old->base;
+	range->shared->top = old->top;
+	range->shared->eager = old->eager;
+	range->shared->rights = old->rights;
+	range->shared->break_start = old->break_start;
+	if (from->lost || old->state != TACET_RANGE_OPEN) {
+		range->lost = true;
+		tacet_range_publish(range);
+		return;
+	}
+	held = hold_for_fork(from);
+	unmap_mapping_range(from->mapping, 0, 0, 1);
+	if (tacet_ask(TACET_ASK_COPY, from->number, range->number))
+		range->lost = true;
+	else
+		range->shared->state = TACET_RANGE_OPEN;
+	if (!held)
+		end_fork(from);
+	tacet_range_publish(range);
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A range's content on its way into ordinary memory: mapped as Linux maps a private file,
+ * so that whoever touches it at any instant finds what was there, and Linux's own copy
+ * on write makes the copies. When every page is a copy the mappings become anonymous, as
+ * a private mapping of /dev/zero is, under whose name maps show them.
+ *
+ * Called by memory/handover.c for a range that is closed: its tables do not change, and its
+ * frames stay until the mappings have become anonymous. Sleeps.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mman.h>
+#include <linux/module.h>
+#include <linux/shmem_fs.h>
+
+#include "compat.h"
+#include "memory/memory.h"
+#include "tacet.h"
+
+/* A first touch may be under way: the entry has a frame that is not zeroed yet. */
+static bool has_frame(const struct tacet_leaf *leaf)
+{
+	u64 frame = (leaf->value & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
+
+	return leaf->value & (TACET_ENTRY_PRESENT | TACET_ENTRY_HELD) &&
+	       !(leaf->value & TACET_ENTRY_RESERVED) && tacet_frames_have(frame, leaf->pages);
+}
+
+/* What is at the address, to be read or copied: the partition's page, or one of zeros. */
+static vm_fault_t find_content(struct vm_fault *vmf)
+{
+	struct tacet_range *range = vmf->vma->vm_private_data;
+	unsigned long page = vmf->pgoff - (range->base >> PAGE_SHIFT);
+	struct tacet_leaf leaf;
+
+	if (READ_ONCE(range->lost) || READ_ONCE(range->partition_gone))
+		return VM_FAULT_SIGBUS;
+	leaf = tacet_range_leaf(range, page);
+	vmf->page = range->zero_page;
+	if (has_frame(&leaf)) {
+		/* Who holds it longer than we do is found by that. */
+		WRITE_ONCE(*leaf.entry, leaf.value | TACET_ENTRY_MIRRORED);
+		vmf->page = pfn_to_page(((leaf.value & TACET_ENTRY_FRAME) >> PAGE_SHIFT) + (page - leaf.page));
+	}
+	get_page(vmf->page);
+	return 0;
+}
+
+static int refuse_move(struct vm_area_struct *area)
+{
+	return -EINVAL;
+}
+
+/* Pieces count as pieces of the range; one that a fork makes is the child's, who has lost
+ * its memory. */
+static const struct vm_operations_struct run_operations = {
+	.open = tacet_mapping_opened,
+	.close = tacet_mapping_closed,
+	.mremap = refuse_move,
+	.fault = find_content,
+};
+
+static int map_run_of_file(struct file *file, struct vm_area_struct *area)
+{
+	struct tacet_handover_map *handover = file->private_data;
+
+	vma_set_file(area, handover->zeros);
+	/* Files without a name may not be executed; this is no file's content. */
+	tacet_vma_set_flags(area, VM_MAYEXEC | (handover->protection & PROT_EXEC ? VM_EXEC : 0));
+	area->vm_ops = &run_operations;
+	area->vm_private_data = handover->range;
+	atomic_inc(&handover->range->mappings);
+	return 0;
+}
+
+static const struct file_operations run_file_operations = {
+	.owner = THIS_MODULE,
+	.mmap = map_run_of_file,
+};
+
+/* @handover->range is closed. */
+int tacet_handover_map_begin(struct tacet_handover_map *handover)
+{
+	struct tacet_range *range = handover->range;
+
+	range->zero_page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!range->zero_page)
+		return -ENOMEM;
+	handover->zeros = tacet_shmem_file("dev/zero");
+	if (IS_ERR(handover->zeros)) {
+		put_page(range->zero_page);
+		return PTR_ERR(handover->zeros);
+	}
+	handover->file = anon_inode_getfile("[tacet]", &run_file_operations, handover, O_RDWR);
+	if (IS_ERR(handover->file)) {
+		fput(handover->zeros);
+		put_page(range->zero_page);
+		return PTR_ERR(handover->file);
+	}
+	return 0;
+}
+
+/* Makes Linux's copy of the page at @address, if it is still ours. */
+static int copy_page_at(struct mm_struct *mm, unsigned long address)
+{
+	const struct vm_area_struct *area;
+	struct page *page = NULL;
+	long got = 1;
+
+	mmap_read_lock(mm);
+	area = vma_lookup(mm, address);
+	if (area && area->vm_ops == &run_operations)
+		got = tacet_get_user_page(mm, address, FOLL_WRITE | FOLL_FORCE, &page);
+	mmap_read_unlock(mm);
+	if (got != 1)
+		return got < 0 ? got : -EFAULT;
+	if (page)
+		put_page(page);
+	return 0;
+}
+
+/* Maps the run and copies it. */
+int tacet_handover_map_run(struct tacet_handover_map *handover, const struct tacet_run *run)
+{
+	struct tacet_range *range = handover->range;
+	unsigned long start = range->base + (run->page << PAGE_SHIFT);
+	unsigned long page = run->page, i, at;
+	int error = 0;
+
+	handover->protection = run->protection;
+	/* The offset is what an anonymous mapping has there. */
+	at = vm_mmap(handover->file, start, run->pages << PAGE_SHIFT, run->protection & ~PROT_EXEC,
+		     MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, start);
+	if (at != start)
+		return IS_ERR_VALUE(at) ? (int)at : -EINVAL;
+	while (page < run->page + run->pages && !error) {
+		struct tacet_leaf leaf = tacet_range_leaf(range, page);
+
+		for (i = 0; has_frame(&leaf) && i < leaf.pages && !error; i++) {
+			error = copy_page_at(range->mm, range->base + ((leaf.page + i) << PAGE_SHIFT));
+			cond_resched();
+		}
+		page = leaf.page + leaf.pages;
+	}
+	return error;
+}
+
+static void make_anonymous(struct tacet_range *range)
+{
+	struct vm_area_struct *area;
+	VMA_ITERATOR(iterator, range->mm, range->base);
+
+	for_each_vma_range(iterator, area, range->base + TACET_RANGE_BYTES) {
+		if (area->vm_ops != &run_operations)
+			continue;
+		tacet_vma_set_flags(area, 0);	/* faults that do without the mmap lock are over */
+		area->vm_ops = NULL;
+		area->vm_private_data = NULL;
+		tacet_range_mapping_gone(range);
+	}
+}
+
+/* Nobody finds a frame of the range any more. If not @all is copied, nobody finds anything:
+ * the pieces stay what they are until the process has ended. */
+void tacet_handover_map_end(struct tacet_handover_map *handover, bool all)
+{
+	struct tacet_range *range = handover->range;
+
+	mmap_write_lock(range->mm);
+	if (all)
+		make_anonymous(range);
+	else
+		WRITE_ONCE(range->lost, true);
+	/* What was only read is found again as zeros: no frame of the range among it. */
+	unmap_mapping_range(handover->zeros->f_mapping, range->base, TACET_RANGE_BYTES, 0);
+	mmap_write_unlock(range->mm);
+	fput(handover->file);
+	fput(handover->zeros);
+	put_page(range->zero_page);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The end of a range: with the last piece of its mapping, when a process ends or its memory
+ * has become Linux's, or with the partition.
+ *
+ * Sleeps.
+ */
+#include "border/border.h"
+#include "compat.h"
+#include "memory/memory.h"
+#include "tacet.h"
+
+#define RANGE_PAGES (TACET_RANGE_BYTES >> PAGE_SHIFT)
+
+/* One piece of the mapping less. With the last all memory goes back: nothing of it is
+ * mapped on Linux any more, and no core has the address space, or finds it there. */
+void tacet_range_mapping_gone(struct tacet_range *range)
+{
+	if (!atomic_dec_and_test(&range->mappings))
+		return;
+	if (!range->partition_gone) {
+		tacet_held_mark(range, 0, RANGE_PAGES);
+		range->shared->state = TACET_RANGE_NONE;
+		tacet_ask(TACET_ASK_CLEAR, range->number, 0);
+	}
+	WRITE_ONCE(range->visibility, TACET_RANGE_HANDED_OVER);
+	tacet_range_unlist(range, false);
+	tacet_range_put(range);
+}
+
+/* The cores are gone. Whoever still has a range, after a failure, loses what is there. */
+void tacet_memory_end(void)
+{
+	struct tacet_range *range;
+
+	while ((range = tacet_range_any())) {
+		mutex_lock(&range->lock);
+		mmap_write_lock(range->mm);
+		if (range->mapping)
+			unmap_mapping_range(range->mapping, 0, 0, 1);
+		tacet_range_unlist(range, true);
+		mmap_write_unlock(range->mm);
+		mutex_unlock(&range->lock);
+		tacet_range_put(range);
+	}
+	tacet_held_exit();
+	tacet_ranges_end();
+}
