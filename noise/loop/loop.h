@@ -34,7 +34,7 @@ void noise_fwq_daxpy(uint64_t *times, uint64_t quanta, uint64_t units, struct no
 
 /* Ends a measurement on all CPUs at once. */
 struct noise_watch {
-	/* A quantum of so many ticks or more ends the measurement. Written by the caller before. */
+	/* A quantum of this many ticks or more ends the measurement. Written by the caller before. */
 	uint64_t limit;
 	/* Set by the first loop with such a quantum, or by the caller; read by all loops after each quantum. */
 	uint32_t stop;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Deliberate noise: threads that repeatedly occupy CPUs for a short time.
 //!
-//! Changes no setting of the machine, only runs threads of this process: when the process ends in any way, the noise ends.
+//! Changes no setting of the machine, only runs threads of this process: when the process ends in any way, the noise
+//! ends.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -2,13 +2,14 @@
 //! The noise laboratory: measures how an operating system disturbs a program that only computes, and predicts what this
 //! costs at scale.
 //!
-//! It links no other part of this project, so it can judge them fairly. All parts work on a record (`record`): `measure`
-//! makes one, `analyse` computes its statistics, `predict` extrapolates, `report` draws figures, `show` prints tables.
+//! It links no other part of this project, so it can judge them fairly. All parts work on a record (`record`):
+//! `measure` makes one, `analyse` computes its statistics, `predict` extrapolates, `report` draws figures, `show`
+//! prints tables.
 //!
 //! Words, as in the literature: *noise* is time that the operating system takes from a program; a *detour* is one
 //! interruption, or a sample with noise above a threshold; *FWQ* (fixed work quanta) repeats the same work and measures
-//! the time of each *quantum*; *FTQ* (fixed time quanta) counts the work done in each interval; the *selfish* method reads
-//! the time in a loop and records the jumps; a *thief* is a source of noise that a trace found.
+//! the time of each *quantum*; *FTQ* (fixed time quanta) counts the work done in each interval; the *selfish* method
+//! reads the time in a loop and records the jumps; a *thief* is a source of noise that a trace found.
 
 pub mod analyse;
 pub mod collect;

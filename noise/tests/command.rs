@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The command as a person uses it: exit statuses, errors of one line, JSON, and no files left behind by failed commands.
+//! The command as a person uses it: exit statuses, errors of one line, JSON, and no files left behind by failed
+//! commands.
 
 use std::path::Path;
 use std::process::{Command, Output};

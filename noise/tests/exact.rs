@@ -2,8 +2,8 @@
 //! Tests exact measuring with known noise: it must find a second program on the measured CPU, distinguish it from the
 //! kernel, name it and count its instructions. With a seed two runs must give the same result.
 //!
-//! Tests that boot a node need `cargo xtask build`, and a bare `cargo test` ignores them; `cargo xtask test` runs them for
-//! each kernel line (`TACET_TEST_KERNEL`).
+//! Tests that boot a node need `cargo xtask build`, and a bare `cargo test` ignores them; `cargo xtask test` runs them
+//! for each kernel line (`TACET_TEST_KERNEL`).
 #![cfg(target_arch = "x86_64")]
 
 use std::path::{Path, PathBuf};

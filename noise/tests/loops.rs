@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Only the loop is measured: its object code, which is the same in every program, calls nothing and so allocates nothing.
+//! Only the loop is measured: its object code, which is the same in every program, calls nothing and so allocates
+//! nothing.
 
 use std::process::Command;
 

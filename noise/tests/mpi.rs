@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The MPI program with both MPIs on 2, 4 and 8 ranks of one machine, and `collect` on its runs. Ranks share CPUs, so no
-//! test looks at times: all assertions are exact.
+//! The MPI program with both MPIs on 2, 4 and 8 ranks of one machine, and `collect` on its runs. Ranks share CPUs, so
+//! no test looks at times: all assertions are exact.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -162,8 +162,8 @@ fn noise(words: &[&str], folder: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tacet-noise")).args(words).current_dir(folder).output().expect("it runs")
 }
 
-/// Each truncated version of a run, and each version with a changed byte, is refused in one line. The histogram is most of
-/// a small file, so only every 31st of its bytes is changed: this covers each position within a number.
+/// Each truncated version of a run, and each version with a changed byte, is refused in one line. The histogram is most
+/// of a small file, so only every 31st of its bytes is changed: this covers each position within a number.
 #[test]
 fn damaged_runs_are_one_line() {
     let folder = tempfile::tempdir().expect("a folder");

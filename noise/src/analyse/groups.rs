@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Noise groups (paper 000, section 2): noises of about the same length, with their frequency and their share of all noise.
+//! Noise groups (paper 000, section 2): noises of about the same length, with their frequency and their share of all
+//! noise.
 
 use serde::Serialize;
 

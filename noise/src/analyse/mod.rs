@@ -21,11 +21,12 @@ use crate::record::{Method, Record};
 /// Noise of a record, sample by sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Noise {
-    /// L_i. Fixed work: T_i - T_min with the T_min of its CPU. Fixed time: the length of the interval times the share of
-    /// work that is missing against the best interval of its CPU. Selfish detour: its length less the loop's own pace.
+    /// L_i. Fixed work: T_i - T_min with the T_min of its CPU. Fixed time: the length of the interval times the share
+    /// of work that is missing against the best interval of its CPU. Selfish detour: its length less the loop's own
+    /// pace.
     pub length_ns: Vec<f64>,
-    /// Fixed work: Eq. 2 of paper 000, the mean of (T_i - T_min) / T_min over all samples. Fixed time: the mean share of
-    /// an interval. Selfish detour: the sum of detours over the measured time.
+    /// Fixed work: Eq. 2 of paper 000, the mean of (T_i - T_min) / T_min over all samples. Fixed time: the mean share
+    /// of an interval. Selfish detour: the sum of detours over the measured time.
     pub rate: f64,
     /// Sum over all CPUs.
     pub measured_ns: f64,

@@ -25,8 +25,8 @@ pub(super) fn rank(share: f64, count: usize) -> Option<usize> {
     ((share * count as f64 - 1e-6).ceil() as usize).max(1).checked_sub(1).filter(|rank| *rank < count)
 }
 
-/// Points of the CDF for a picture: about `most` pairs of (length, share of samples that are not longer), with the longest
-/// lengths.
+/// Points of the CDF for a picture: about `most` pairs of (length, share of samples that are not longer), with the
+/// longest lengths.
 pub fn distribution(lengths_ns: &[f64], most: usize) -> Vec<(f64, f64)> {
     let mut sorted = lengths_ns.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reads numbers, strings and samples from the file of a run, and computes its checksum. Trusts nothing: never allocates
-//! more than the file can contain.
+//! Reads numbers, strings and samples from the file of a run, and computes its checksum. Trusts nothing: never
+//! allocates more than the file can contain.
 
 use std::io::Read;
 

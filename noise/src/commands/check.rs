@@ -86,8 +86,8 @@ fn plan(options: &Check) -> Result<Plan> {
     })
 }
 
-/// The main source of the noise: from the record, if it was traced; otherwise by measuring again with a trace. The verdict
-/// comes from the first measurement, because tracing itself takes time.
+/// The main source of the noise: from the record, if it was traced; otherwise by measuring again with a trace. The
+/// verdict comes from the first measurement, because tracing itself takes time.
 fn thief(record: &Record, plan: Option<&Plan>) -> Result<Thief> {
     let traced;
     let record = match (&record.about.thieves, plan) {

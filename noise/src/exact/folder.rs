@@ -40,7 +40,8 @@ impl Folder {
                     lock.lock()?;
                 }
             }
-            // The last holder removes the folder before it releases the lock; then the name is free or is another folder's.
+            // The last holder removes the folder before it releases the lock; then the name is free or belongs to another
+            // folder.
             if fs::symlink_metadata(&path).is_ok_and(|now| lock.metadata().is_ok_and(|held| held.ino() == now.ino())) {
                 empty(&path)?;
                 return Ok(Folder { path, _lock: Some(lock) });

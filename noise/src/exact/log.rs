@@ -3,8 +3,8 @@
 
 use crate::Result;
 
-/// The most instructions of a translated block. The plugin counts a block when it begins; if it is interrupted there, it
-/// begins again and is counted twice.
+/// The most instructions of a translated block. The plugin counts a block when it begins; if it is interrupted there,
+/// it begins again and is counted twice.
 const BLOCK: u64 = 64;
 
 /// The quanta of one measured CPU.

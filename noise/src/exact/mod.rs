@@ -2,10 +2,10 @@
 //! Instruction-exact measuring: counts, quantum by quantum, the instructions that a CPU of an emulated node executed
 //! besides the program's.
 //!
-//! A plugin of the emulator counts (`instruments` contains it, its sources are in `exact/`). `node` boots and measures in
-//! a `folder`, `log` reads the plugin's log, `symbols` names addresses, `summary` computes the result, `record` is its
-//! file. A busy host changes when the emulator's clock interrupts, but not the counting itself; with a seed it does not
-//! change even the interrupts.
+//! A plugin of the emulator counts (`instruments` contains it, its sources are in `exact/`). `node` boots and measures
+//! in a `folder`, `log` reads the plugin's log, `symbols` names addresses, `summary` computes the result, `record` is
+//! its file. A busy host changes when the emulator's clock interrupts, but not the counting itself; with a seed it does
+//! not change even the interrupts.
 
 mod folder;
 pub mod instruments;

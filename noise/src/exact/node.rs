@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One exact measurement: runs `tacet node` as a process, which boots a node with the plugin in its emulator.
 //!
-//! Owns the arguments to the node and the reading of its output (`exact/measure.sh`). Must never return a result that was
-//! not measured: it checks the number of quanta, the CPU and the program's own instructions.
+//! Owns the arguments to the node and the reading of its output (`exact/measure.sh`). Must never return a result that
+//! was not measured: it checks the number of quanta, the CPU and the program's own instructions.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An exact record: one row per quantum, in instructions, and the facts that explain it later.
 //!
-//! Parquet like other records, but with its own columns and its own key [`KEY`] for the [`About`] in its footer, so that
-//! no reader treats a number of instructions as a time.
+//! Parquet like other records, but with its own columns and its own key [`KEY`] for the [`About`] in its footer, so
+//! that no reader treats a number of instructions as a time.
 
 use std::fs::File;
 use std::path::Path;

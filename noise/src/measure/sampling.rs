@@ -19,7 +19,7 @@ impl Default for Vectors {
 /// Ends a measurement on all CPUs at once; the layout is that of `struct noise_watch`.
 #[repr(C)]
 pub struct Watch {
-    /// A quantum of so many ticks or more ends the measurement.
+    /// A quantum of this many ticks or more ends the measurement.
     limit: u64,
     /// Set by the first loop with such a quantum, or by `end`; read by all loops.
     stop: AtomicU32,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The noise that one thread meets in one synchronisation interval, as a distribution.
 //!
-//! Noises come independently of each other (a Poisson process) with given or measured lengths; their sum in an interval is
-//! compound Poisson. It is computed on a grid by Panjer's recursion (ASTIN Bulletin 12, 1981). All terms of the recursion
-//! are positive, so even tiny probabilities keep their precision; with millions of threads these matter most.
+//! Noises come independently of each other (a Poisson process) with given or measured lengths; their sum in an interval
+//! is compound Poisson. It is computed on a grid by Panjer's recursion (ASTIN Bulletin 12, 1981). All terms of the
+//! recursion are positive, so even tiny probabilities keep their precision; with millions of threads these matter most.
 
 use super::Noise;
 use crate::Result;
@@ -11,7 +11,8 @@ use crate::Result;
 const BINS: usize = 16384;
 /// Noise beyond the grid has less than this probability in one interval of one thread.
 const BEYOND: f64 = 1e-16;
-/// The recursion begins with exp(-count), so an interval with more noises than this is computed by doubling a shorter one.
+/// The recursion begins with exp(-count), so an interval with more noises than this is computed by doubling a shorter
+/// one.
 const COUNT_LIMIT: f64 = 500.0;
 const DOUBLINGS_LIMIT: u32 = 12;
 

@@ -163,7 +163,8 @@ fn longest(noise: &IntervalNoise, threads: u64, random: &mut ChaCha8Rng) -> usiz
     noise.exceeded_with(-(uniform(random).ln() / threads as f64).exp_m1())
 }
 
-/// Adds noise to the threads that meet any. The distance from one to the next is geometric, so quiet threads take no time.
+/// Adds noise to the threads that meet any. The distance from one to the next is geometric, so quiet threads take no
+/// time.
 fn hit(delays: &mut [f64], noise: &IntervalNoise, random: &mut ChaCha8Rng) {
     let any = noise.any();
     if any <= 0.0 {
@@ -257,8 +258,9 @@ mod tests {
         }
     }
 
-    /// Waiting for neighbours costs less than waiting for all, and more than the noise of one thread. Co-scheduled noise
-    /// costs about as much as the noise of one thread. An allreduce is exposed to noise for longer than a barrier.
+    /// Waiting for neighbours costs less than waiting for all, and more than the noise of one thread. Co-scheduled
+    /// noise costs about as much as the noise of one thread. An allreduce is exposed to noise for longer than a
+    /// barrier.
     #[test]
     fn kinds_of_synchronisation_differ() {
         let stencil = slowdown(Program { intervals: 1000, ..program(5000, Synchronisation::Stencil) });

@@ -47,8 +47,8 @@ pub enum Kernel {
 pub struct Samples {
     /// The CPU's number. In a record from many nodes the index into `Across::places`; its file has the CPU's number.
     pub cpu: Vec<u32>,
-    /// Since the beginning of the record's first sample. In a record from many nodes, since the first sample of the same
-    /// rank, because nodes have no common clock.
+    /// Since the beginning of the record's first sample. In a record from many nodes, since the first sample of the
+    /// same rank, because nodes have no common clock.
     pub start_ns: Vec<u64>,
     /// Length of the quantum (fixed work), the interval (fixed time) or the detour.
     pub length_ns: Vec<u64>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reads a record. The file may come from anywhere: all of it is checked before it is used, and an error is one line that
-//! names the file.
+//! Reads a record. The file may come from anywhere: all of it is checked before it is used, and an error is one line
+//! that names the file.
 
 use std::cell::Cell;
 use std::fs::File;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Renders a figure as SVG for the page, as an SVG file, or as a PNG file. A file contains the text of the page's caption.
+//! Renders a figure as SVG for the page, as an SVG file, or as a PNG file. A file contains the text of the page's
+//! caption.
 
 use std::sync::Arc;
 

@@ -131,7 +131,7 @@ fn conditions<'a>() -> Vec<Row<'a>> {
         row("its command line", Box::new(|one| one.about.kernel_arguments.clone())),
         row("measured by", Box::new(|one| command(one.about))),
         row("on CPUs", Box::new(|one| cpu_list(&one.about.cpus))),
-        row("quantum asked for", Box::new(|one| duration(one.about.quantum_ns))),
+        row("requested quantum", Box::new(|one| duration(one.about.quantum_ns))),
         row("time source", Box::new(|one| one.about.time_source.clone())),
         row("ticks in a second", Box::new(|one| format!("{:.0}", one.about.ticks_per_second))),
         row("memory locked", Box::new(move |one| yes(one.about.memory_locked))),

@@ -113,8 +113,8 @@ fn of_all(across: &OfAll) -> String {
     );
     let _ = writeln!(
         text,
-        "from the histogram of all cores: longest noise, rate, detours, tail (to 1/64), groups; only from the samples of \
-         the {} worst nodes: CPUs, time series",
+        "from the histogram of all cores: longest noise, rate, detours, tail (to 1/64), groups; only from the samples \
+         of the {} worst nodes: CPUs, time series",
         across.stored_nodes
     );
     text
@@ -186,7 +186,7 @@ pub fn comparisons(comparisons: &[Comparison]) -> String {
 }
 
 pub fn injected(injected: &[Injected]) -> String {
-    let mut table = table(&["cpu", "noises", "late", "asked for", "took", "longest"]);
+    let mut table = table(&["cpu", "noises", "late", "requested", "took", "longest"]);
     for one in injected {
         let lengths = [one.asked_ns, one.took_ns as f64, one.longest_ns as f64].map(ns);
         row(

@@ -219,7 +219,8 @@ mod tests {
 
     #[test]
     fn each_source_explains_its_own_time() {
-        // The daemon runs 250 us, interrupted for 50 us; nothing runs in the fifth quantum; one event is before the record.
+        // The daemon runs 250 us, interrupted for 50 us; nothing runs in the fifth quantum; one event is before the
+        // record.
         let events = vec![ran(0, 2500, 250, 200), ran(1, 2600, 50, 50), ran(1, -500, 10, 10)];
         let thieves = attribute(&record(), &[source("daemon"), source("interrupt")], events, 1000.0, None);
         assert_eq!((thieves.detours, thieves.unexplained_detours, thieves.events), (2, 1, 2));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Converts between two clocks. The kernel reports times of its monotonic clock; the measuring loops read the time source
-//! directly. Several times a second both are read together, and times between two such points are interpolated: time
-//! protocols change the rate of the monotonic clock, but only slowly.
+//! Converts between two clocks. The kernel reports times of its monotonic clock; the measuring loops read the time
+//! source directly. Several times a second both are read together, and times between two such points are interpolated:
+//! time protocols change the rate of the monotonic clock, but only slowly.
 
 use nix::time::{ClockId, clock_gettime};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Counts events that take a CPU away from the kernel itself: firmware (system management interrupts) and machine checks.
-//! The kernel sees neither their begin nor their end; some hardware counts them, but does not measure their length.
+//! Counts events that take a CPU away from the kernel itself: firmware (system management interrupts) and machine
+//! checks. The kernel sees neither their begin nor their end; some hardware counts them, but does not measure their
+//! length.
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Loads and attaches the BPF programs, and fetches their events. When the tracer is dropped, or its process ends in any
-//! way, the kernel removes the programs.
+//! Loads and attaches the BPF programs, and fetches their events. When the tracer is dropped, or its process ends in
+//! any way, the kernel removes the programs.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -110,7 +110,8 @@ impl Tracer {
         Ok(())
     }
 
-    /// Ends the trace. Returns the runs, in nanoseconds since `origin_ticks`, their sources, and the number of lost events.
+    /// Ends the trace. Returns the runs, in nanoseconds since `origin_ticks`, their sources, and the number of lost
+    /// events.
     pub fn end(mut self, origin_ticks: u64, ticks_per_second: f64) -> Result<(Vec<Ran>, Vec<Identity>, u64)> {
         self.links.clear();
         self.fetch()?;

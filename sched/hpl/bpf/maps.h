@@ -33,7 +33,10 @@ struct cpu_state {
 	u64 since_ns;
 };
 
-/* The state of a task. Changed with its rq lock held, unless a field says otherwise; also when its CPU goes, or it ends. */
+/*
+ * The state of a task. Changed with its rq lock held, unless a field says otherwise; this includes
+ * changes when its CPU goes offline or the task ends.
+ */
 struct task_state {
 	/* the CPU on which it was placed, or -1 */
 	s32 cpu;

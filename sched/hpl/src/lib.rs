@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! HPL: an HPC scheduling class between real-time and normal, which can be loaded into a running kernel and unloaded.
 //!
-//! The scheduler itself is in `bpf/`. This crate loads it (`scheduler`), keeps a process with it (`resident`), records its
-//! state for the commands (`record`), and reads its counts (`figures`). `topology` reads the arrangement of the CPUs.
+//! The scheduler itself is in `bpf/`. This crate loads it (`scheduler`), keeps a process with it (`resident`), records
+//! its state for the commands (`record`), and reads its counts (`figures`). `topology` reads the arrangement of the
+//! CPUs.
 
 pub mod commands;
 pub mod figures;

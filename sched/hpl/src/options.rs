@@ -47,12 +47,13 @@ pub enum Command {
 
 /// Load the scheduler into the kernel.
 ///
-/// A small process stays with it; if this process dies in any way, Linux's own scheduler takes over. A program is in the
-/// HPC class if it has the policy SCHED_EXT (`tacet sched run`, `chrt --ext 0`, sched_setscheduler), or is in a group
-/// named here, or is a daemon named here. Children inherit the policy and the group.
+/// A small process stays with it; if this process dies in any way, Linux's own scheduler takes over. A program is in
+/// the HPC class if it has the policy SCHED_EXT (`tacet sched run`, `chrt --ext 0`, sched_setscheduler), or is in a
+/// group named here, or is a daemon named here. Children inherit the policy and the group.
 #[derive(Debug, Clone, Args, Serialize, Deserialize)]
 pub struct Start {
-    /// A control group whose tasks, and those in its subgroups, are HPC tasks: a directory, or a path below /sys/fs/cgroup
+    /// A control group whose tasks, and those in its subgroups, are HPC tasks: a directory, or a path below
+    /// /sys/fs/cgroup
     #[arg(long = "group", value_name = "GROUP")]
     pub groups: Vec<PathBuf>,
     /// Put a running daemon, by the name of its process, into the HPC class (not the processes that it starts later)
@@ -114,8 +115,9 @@ pub struct Count {
 }
 
 const SHORTEST: Duration = Duration::from_micros(100);
-/// The kernel ends a scheduler that lets a task wait for 30 s, or the watchdog's own work for 15 s. With these limits each
-/// normal task gets its turn within 8 s, unless hundreds wait (`bpf/trickle.h`), and up to 14 HPC tasks can share a CPU.
+/// The kernel ends a scheduler that lets a task wait for 30 s, or the watchdog's own work for 15 s. With these limits
+/// each normal task gets its turn within 8 s, unless hundreds wait (`bpf/trickle.h`), and up to 14 HPC tasks can share
+/// a CPU.
 const LONGEST_PERIOD: Duration = Duration::from_secs(3);
 const LONGEST_QUANTUM: Duration = Duration::from_secs(2);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The loader's information for the other commands: a file that describes the loaded scheduler, and a lock that the loader
-//! holds while it lives. The kernel releases the lock in whatever way the loader ends, so the lock shows whether it lives.
+//! The loader's information for the other commands: a file that describes the loaded scheduler, and a lock that the
+//! loader holds while it lives. The kernel releases the lock in whatever way the loader ends, so the lock shows whether
+//! it lives.
 
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;

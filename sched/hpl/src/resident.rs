@@ -30,8 +30,8 @@ const KIND_ASKED: i32 = 64;
 /// Tells the waiting parent process that the scheduler is active.
 pub const READY: &str = "ready";
 
-/// Loads the scheduler, reports this on standard output, stays until the end, and reports the reason. The exit status is
-/// success only if a signal asked for the end.
+/// Loads the scheduler, reports this on standard output, stays until the end, and reports the reason. The exit status
+/// is success only if a signal asked for the end.
 pub fn stay(start: &Start) -> Result<ExitCode> {
     start.check()?;
     support::check()?;
@@ -85,8 +85,8 @@ fn unknown() -> End {
     End { at: SystemTime::now(), reason: "the kernel gave no reason".into(), message: String::new(), asked: false }
 }
 
-/// Blocks SIGTERM and SIGINT, which are then read from a file. SIGHUP still ends a process in the foreground, and Linux's
-/// scheduler takes over.
+/// Blocks SIGTERM and SIGINT, which are then read from a file. SIGHUP still ends a process in the foreground, and
+/// Linux's scheduler takes over.
 fn block_signals() -> Result<SignalFd> {
     let mut set = SigSet::empty();
     set.add(Signal::SIGTERM);
@@ -95,8 +95,8 @@ fn block_signals() -> Result<SignalFd> {
     Ok(SignalFd::new(&set)?)
 }
 
-/// Gives this process a real-time priority, so that it can end the scheduler while every CPU computes. It only sleeps, so
-/// it disturbs no other task.
+/// Gives this process a real-time priority, so that it can end the scheduler while every CPU computes. It only sleeps,
+/// so it disturbs no other task.
 fn urgent() {
     let parameters = uapi::c::sched_param { sched_priority: 1 };
     if let Err(error) = uapi::sched_setscheduler(0, uapi::c::SCHED_FIFO, &parameters) {

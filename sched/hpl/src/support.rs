@@ -18,7 +18,8 @@ pub fn check() -> Result<()> {
     if !Path::new(DIRECTORY).exists() {
         return Err(format!(
             "Linux {release} has no sched_ext, which HPL needs (tried on Linux 6.14 to 7.3; CONFIG_SCHED_CLASS_EXT); \
-             the nearest alternative is the real-time class with bound ranks: `chrt --fifo 1 mpiexec --bind-to core ...`"
+             the nearest alternative is the real-time class with bound ranks, \
+             `chrt --fifo 1 mpiexec --bind-to core ...`"
         )
         .into());
     }

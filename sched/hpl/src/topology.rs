@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reads the arrangement of the machine's CPUs from `/sys`: packages, cores, last-level caches, as numbers without gaps.
+//! Reads the arrangement of the machine's CPUs from `/sys`: packages, cores, last-level caches, as numbers without
+//! gaps.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The distribution of noise lengths, as in Fig. 4 of paper 000, but with the share of longer ones on a logarithmic axis:
-//! each further nine of the distribution (99 %, 99.9 %, ...) takes the same room.
+//! The distribution of noise lengths, as in Fig. 4 of paper 000, but with the share of longer ones on a logarithmic
+//! axis: each further nine of the distribution (99 %, 99.9 %, ...) takes the same room.
 
 use super::Figure;
 use super::frame::{Area, absent, chart, legend, legend_height, line};

@@ -25,8 +25,8 @@ pub fn figure<'a>(material: &'a Material<'a>) -> Option<Figure<'a>> {
         name: "spectrum",
         title: "Periodic noise",
         reading: "The amplitude of each frequency of the noise, as a share of an interval; each column shows the \
-                  strongest of its frequencies on any CPU. Peaks that stand out are labelled: a timer tick shows at its \
-                  frequency and at multiples of it."
+                  strongest of its frequencies on any CPU. Peaks that stand out are labelled: a timer tick shows at \
+                  its frequency and at multiples of it."
             .into(),
         records: records.clone(),
         height: Box::new(move |_| (PANEL + ROW) * count),
@@ -52,8 +52,8 @@ fn draw(area: &Area<'_>, width: Width, records: &[&Pictured<'_>]) -> Result<()> 
     Ok(())
 }
 
-/// The strongest amplitude in each column, over all CPUs. Skips the first frequencies, over which the window spreads the
-/// mean.
+/// The strongest amplitude in each column, over all CPUs. Skips the first frequencies, over which the window spreads
+/// the mean.
 fn strongest(record: &Pictured<'_>, high: f64, count: usize) -> Vec<Option<f64>> {
     let points = record.spectra.iter().flat_map(|one| {
         one.amplitudes.iter().enumerate().skip(3).map(|(bin, amplitude)| (bin as f64 / one.span_s, *amplitude))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The results of a trace: each traced record has a bar for each source, whose length is the share of the noise that the
-//! source explains, and one bar for unexplained noise.
+//! The results of a trace: each traced record has a bar for each source, whose length is the share of the noise that
+//! the source explains, and one bar for unexplained noise.
 
 use plotters::element::{Rectangle, Text};
 use plotters::prelude::Color;
@@ -27,8 +27,8 @@ pub fn figure<'a>(material: &'a Material<'a>) -> Option<Figure<'a>> {
         name: "thieves",
         title: "What took the time",
         reading: format!(
-            "The share of the noise of all detours that each source explains. The figure shows the first {BARS} sources, \
-             the table all of them. Noise that no source explains has a bar of its own."
+            "The share of the noise of all detours that each source explains. The figure shows the first {BARS} \
+             sources, the table all of them. Noise that no source explains has a bar of its own."
         ),
         records: traced.iter().map(|(record, _)| *record).collect(),
         height: Box::new(move |_| height),

@@ -42,7 +42,7 @@ pub fn run(options: &Start) -> Result<ExitCode> {
     }
     let record = Record::read()?.ok_or("the scheduler started but left no record")?;
     print(&format!(
-        "HPL schedules (process {} stays with it); if every CPU has HPC tasks, other programs get {} in each {} on cpu {}\n",
+        "HPL schedules (process {} stays with it); if every CPU has HPC tasks, other programs get {} in {} on cpu {}\n",
         record.process,
         humantime::format_duration(options.trickle),
         humantime::format_duration(options.trickle_period),
