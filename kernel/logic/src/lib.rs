@@ -4,9 +4,11 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+pub mod atomic;
 pub mod deadlines;
 pub mod frames;
 pub mod futex;
+pub mod handshake;
 pub mod lock;
 pub mod paging;
 pub mod ranges;

@@ -2,29 +2,37 @@
 //! The threads that other cores have woken for one core, which takes them all at
 //! once. A thread is on one such list at most: it is woken once for each wait.
 
+use crate::atomic::Atomic32;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// In a link: nobody. Else the thread plus one, so that zeroed memory is empty lists.
 const END: u32 = 0;
 
 /// What links the threads of all lists: `next` of each thread.
-pub struct Links<const THREADS: usize> {
-    next: [AtomicU32; THREADS],
+pub struct Links<const THREADS: usize, A = AtomicU32> {
+    next: [A; THREADS],
 }
 
 /// One core's list, on a cache line of its own.
 #[repr(align(64))]
-pub struct Woken {
-    newest: AtomicU32,
+pub struct Woken<A = AtomicU32> {
+    newest: A,
 }
 
 impl<const THREADS: usize> Links<THREADS> {
     pub const fn new() -> Self {
         Self { next: [const { AtomicU32::new(END) }; THREADS] }
     }
+}
+
+impl<const THREADS: usize, A: Atomic32> Links<THREADS, A> {
+    /// Made of zeroes.
+    pub fn of_zeroes(next: [A; THREADS]) -> Self {
+        Self { next }
+    }
 
     /// What `link` leads to.
-    fn of(&self, link: u32) -> Option<&AtomicU32> {
+    fn of(&self, link: u32) -> Option<&A> {
         self.next.get(link.checked_sub(1)? as usize)
     }
 }
@@ -40,9 +48,16 @@ impl Woken {
     pub const fn new() -> Self {
         Self { newest: AtomicU32::new(END) }
     }
+}
+
+impl<A: Atomic32> Woken<A> {
+    /// Made of a zero: nobody was woken.
+    pub fn of_zero(newest: A) -> Self {
+        Self { newest }
+    }
 
     /// Adds a thread; any core.
-    pub fn push<const THREADS: usize>(&self, links: &Links<THREADS>, thread: u32) {
+    pub fn push<const THREADS: usize>(&self, links: &Links<THREADS, A>, thread: u32) {
         let link = thread.wrapping_add(1);
         let Some(next) = links.of(link) else { return };
         let mut newest = self.newest.load(Ordering::Relaxed);
@@ -63,7 +78,7 @@ impl Woken {
     }
 
     /// Takes all and hands them to `deliver`, first woken first. The core itself.
-    pub fn take_all<const THREADS: usize>(&self, links: &Links<THREADS>, mut deliver: impl FnMut(u32)) {
+    pub fn take_all<const THREADS: usize>(&self, links: &Links<THREADS, A>, mut deliver: impl FnMut(u32)) {
         let mut link = self.newest.swap(END, Ordering::AcqRel);
         let mut reversed = END;
         while let Some(next) = links.of(link) {

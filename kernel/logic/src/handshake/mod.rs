@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The protocols between cores, and between Linux and a core, that have no lock: who writes what, and then looks at what.
+//!
+//! - [`doorbell`]: a core is asked to look.
+//! - [`idle`]: a core that has nothing to run is not rung while it looks anyway.
+//! - [`flush`]: a core is asked to forget translations, and says that it has.
+//! - [`counters`]: a futex wake-up finds waiting threads on the other side.
+//! - [`crate::woken`]: the list of threads that others have woken for a core.
+//!
+//! Each is the host's memory and this module's order of accesses. In all of them one side writes A and then looks at B, the
+//! other writes B and then looks at A, and one of them at least must see what the other wrote. `tests/handshakes` tries
+//! every interleaving, with the other side's code as a model where it is C or assembly.
+
+pub mod counters;
+pub mod doorbell;
+pub mod flush;
+
+pub mod idle;
