@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# ablation.sh: for each countermeasure the noise that it is to stop, made on purpose. With it nothing of that noise comes
-# to the application's CPUs; without it, some does. Counted by the kernel's own tables and events, never timed. Called
-# by the runner with the name of a function; needs a node whose CPUs run in turn, because the kernel changes its code.
+# ablation.sh: makes, for each countermeasure, the noise that it is to stop. With the countermeasure none of that noise
+# may reach the application's CPUs; without it, some must. Uses the kernel's own tables and events, never times. Called
+# by the runner with the name of a function. Needs a node whose CPUs run in turn, because the kernel changes its code.
 #
-# What the kernel's settings cause is in settings.sh. Nowhere, because an emulated node has no such source: the NMI watchdog
-# and hardware counters (no performance counters), frequency, idle states, cache allocation, the clocksource watchdog.
+# Noise that the kernel's settings cause is in settings.sh. Not tested, because an emulated node has no such source: the
+# NMI watchdog and hardware counters (no performance counters), frequency, idle states, cache allocation, the
+# clocksource watchdog.
 
 . "$F/lib.sh"
 . "$F/counted.sh"
 
 # --- the sources
 
-daemon() { # it counts where it finds itself
+daemon() { # a daemon that counts the CPUs on which it finds itself
 	local rounds
 	on partition
 	rounds=$($F/source busy 8 40 | awk '$1 >= 2 { sum += $2 } END { print sum + 0 }')
@@ -21,7 +22,7 @@ daemon() { # it counts where it finds itself
 	some "a busy daemon" "$($F/source busy 8 40 | awk '$1 >= 2 { sum += $2 } END { print sum + 0 }')"
 }
 
-device() { # ttyS0, whose interrupt somebody steered to the application
+device() { # ttyS0, whose interrupt is steered to the application
 	local number before others
 	exec 6>/dev/ttyS0
 	number=$(sed -n 's/^ *\([0-9]*\):.*ttyS0.*/\1/p' /proc/interrupts)
@@ -29,7 +30,7 @@ device() { # ttyS0, whose interrupt somebody steered to the application
 	affinity=$(cat /proc/irq/$number/smp_affinity_list)
 	echo 3 >/proc/irq/$number/smp_affinity_list || fail "the interrupt cannot be steered"
 	on interrupts
-	print_lines # a line of the I/O APIC moves when it interrupts next: that one still comes to where it was
+	print_lines # an interrupt of the I/O APIC moves only after its next delivery, which still goes to the old CPU
 	before=$(table /proc/interrupts $number $application)
 	others=$(table /proc/interrupts $number $system)
 	print_lines
@@ -75,7 +76,7 @@ sampler() {
 	some "a sampler's timer" "$($F/source sample 3 20)"
 }
 
-grace_periods() { # RCU's thread, which somebody bound to the application's CPU
+grace_periods() { # RCU's thread, bound to the application's CPU
 	local thread=$(pgrep -x rcu_preempt || pgrep -x rcu_sched) before
 	before=$(taskset -cp $thread | sed 's/.*: //')
 	taskset -cp 3 $thread >/dev/null || fail "RCU's thread cannot be bound"
@@ -107,14 +108,14 @@ network_devices() {
 	done
 }
 
-merging() { # ksmd, which somebody bound to the application's CPU
+merging() { # ksmd, bound to the application's CPU
 	local thread=$(pgrep -x ksmd) merger
 	$F/source merge 64 >ready &
 	merger=$!
 	until_true "pages are offered" [ -s ready ]
 	taskset -cp 3 $thread >/dev/null || fail "ksmd cannot be bound"
 	echo 1 >/sys/kernel/mm/ksm/run
-	# stopped, it does not come at all; bound elsewhere, it does
+	# it must not run at all when stopped; bound elsewhere, it must still run
 	on same-page-merging
 	sleep 0.1
 	struck_while sched/sched_switch 'next_comm=ksmd' sleep 2
@@ -128,7 +129,7 @@ merging() { # ksmd, which somebody bound to the application's CPU
 	wait $merger
 }
 
-watchdog() { # the timer of each CPU that looks for soft lockups, every 4 s by Linux's own setting
+watchdog() { # each CPU's timer that looks for soft lockups, every 4 s by default
 	local ours
 	ours=$(cat /proc/sys/kernel/watchdog_thresh)
 	echo 10 >/proc/sys/kernel/watchdog_thresh
@@ -136,8 +137,8 @@ watchdog() { # the timer of each CPU that looks for soft lockups, every 4 s by L
 	echo "$ours" >/proc/sys/kernel/watchdog_thresh
 }
 
-# Of a disk with one queue, which all CPUs' requests go through and which takes one at a time: the next is a worker's.
-# A queue leaves CPUs out when it is made.
+# The workers of a disk. The disk has one queue for all CPUs and takes one request at a time, so a worker submits the
+# next request. Which CPUs a queue's workers may use is fixed when the queue is created.
 queues() {
 	if ! newer_than 6.9; then
 		note "before Linux 6.10 nothing keeps a disk's workers from the application: not counted"
@@ -181,13 +182,13 @@ write_back() {
 dirty_a_disk() {
 	local cpu
 	for cpu in 0 1 2 3; do
-		# whoever closes a disk writes what is dirty himself
+		# a process that closes a disk writes its dirty pages itself
 		taskset -c $cpu sh -c 'exec 7>/dev/ram0; head -c 64k /dev/zero >&7; sync' || fail "a disk in memory"
 	done
 }
 
-# A neighbour's: it has threads on all CPUs that it may use. The application computes, so that its CPUs do not idle in
-# the neighbour's memory, which is told of its changes then.
+# TLB flushes of a neighbour, which has threads on all CPUs that it may use. The application computes, so that its CPUs
+# do not idle with the neighbour's address space loaded, because then they would get its flushes.
 flushes() {
 	local before others
 	on partition
@@ -206,8 +207,8 @@ flushes() {
 	compute_no_more
 }
 
-# What a CPU has counted of its memory, folded into the node's. Last, because the interval is read when it is over: what
-# undo restores counts only then.
+# A CPU's memory statistics, added to the node's. This comes last: the kernel reads the interval only when the old one
+# is over, so an undo takes effect only then.
 statistics() {
 	at_last workqueue/workqueue_execute_start 'function vmstat_update' "a fold of statistics" use_memory
 	on vmstat
@@ -217,7 +218,7 @@ statistics() {
 	none "a fold of statistics" "$struck"
 }
 
-use_memory() { # on the application's CPU, which does not sleep through what is due
+use_memory() { # on the application's CPU; a CPU that sleeps would skip the work
 	taskset -c 3 timeout 3 bash -c 'while :; do head -c 4M /dev/zero >/dev/shm/noise; done'
 	rm -f /dev/shm/noise
 }
@@ -232,15 +233,15 @@ vanish() {
 	note "without countermeasures:$counted"
 }
 
-# Its countermeasure is a word at boot: this node has it for the application's CPUs.
+# The tick. Its countermeasure is a boot parameter, which this node has for the application's CPUs.
 tick() {
 	local spinner tries valid=
 	[ "$(cat /sys/devices/system/cpu/nohz_full)" = 2-3 ] || fail "the node was not booted with nohz_full=2-3"
 	taskset -c 1 $F/source spin &
 	spinner=$!
 	compute_on_application
-	# what went before may ask for a timer's interrupt or two: not in every window; nor is it a window if the host
-	# stopped the emulator
+	# earlier work may cause a timer interrupt or two, so one window without them is enough; a window does not count
+	# if the host stopped the emulator meanwhile
 	for tries in $(seq 20); do
 		struck_while timer/hrtimer_expire_entry 'function=tick_' sleep 2
 		[ "$elsewhere" -gt 100 ] || continue

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * bound THREADS: on which CPUs the first thread and THREADS further ones are that are
- * made one after the other, then one that is made after the second has ended; and where
- * all of them may go. Each looks after it has computed and waited beside the others.
+ * bound THREADS: prints the CPUs of the first thread and of THREADS further ones, created
+ * one after the other; then the CPU of a thread created after the second has ended; and
+ * the CPUs that all may use. Each looks after it has computed and waited beside the others.
  *
  *	may 2-3 on 3 2 3 again 2
  */
@@ -18,7 +18,7 @@ static int cpus[MOST + 1], ended;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
 
-/* Where the caller is, at each of some instants between which others had their turns. */
+/* The caller's CPU, the same at several instants between which other threads had turns. */
 static int where(void)
 {
 	int cpu = sched_getcpu();
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 		threads[i] = start(look, i);
 	cpus[0] = where();
 	if (number_of_threads) {
-		/* The place of one that ends is the next one's. */
+		/* A new thread gets the place of one that has ended. */
 		end(1);
 		pthread_join(threads[1], NULL);
 		pthread_join(start(only_look, MOST), NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * churn ROUNDS SEED: processes with a few threads come and go quickly while two
- * others decouple, move and recouple them, by process and by thread, also just
- * as they end. Only answers that may be are accepted; that nothing stays hosted
- * is for the script to say.
+ * churn ROUNDS SEED: creates processes with a few threads that end quickly, while
+ * two other processes decouple, move and recouple them, by process and by thread,
+ * also just as they end. Fails on an answer that is not allowed. The script checks
+ * that nothing stays hosted.
  */
 #include "door.h"
 
@@ -48,7 +48,7 @@ static void move_for_ever(uint64_t state)
 
 		if (!pid)
 			continue;
-		/* A thread's number is often one more than its process's. */
+		/* A thread's number is often its process's number plus one. */
 		pid += next_random(&state) % 4 == 0;
 		switch (next_random(&state) % 3) {
 		case 0: result = recouple(door, pid, alone); break;

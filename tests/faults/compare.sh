@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# compare.sh: `tacet compare` where there is every rung. Called by the runner with the name of a function.
+# compare.sh: `tacet compare` on a node with all rungs. Called by the runner with the name of a function.
 
 . "$F/lib.sh"
 
@@ -39,7 +39,7 @@ rungs() {
 	kill -TERM $comparison
 	wait $comparison && fail "an interrupted comparison ends well"
 	nothing_left "an interruption"
-	! pgrep -fx 'sleep 1000' || fail "the program goes on"
+	! pgrep -fx 'sleep 1000' || fail "the program continues"
 	tune apply --cpus 2-3 --only vmstat
 	refused "countermeasures are applied" $T compare -- true
 	tune undo

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# complaints.sh: the lines of the kernel's log, since it was cleared, that no
-# scenario may cause. Called by the runner; prints nothing when all is well.
+# complaints.sh: prints the lines of the kernel's log, since it was cleared, that
+# no scenario may cause. Called by the runner; prints nothing if there are none.
 
 dmesg | grep -E 'WARNING:|BUG:|Oops|blocked for more than|rcu.*(stall|detected)|soft lockup|hard LOCKUP|unable to handle|general protection fault, |refcount_t|Bad page|double fault|list_(add|del) corruption|stack guard|scheduling while atomic|sleeping function|Kernel panic' |
 	grep -v 'traps: ' | head -5

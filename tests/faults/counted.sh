@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# counted.sh: what ablation.sh and settings.sh share: a countermeasure on and off, the kernel's own tables and events, and
-# the verdicts on them. Sourced after lib.sh. Counts, and never times.
+# counted.sh: functions for ablation.sh and settings.sh: they switch a countermeasure on and off, read the kernel's own
+# tables and events, and judge the counts. Sourced after lib.sh. Counts, and never times.
 
 application="2 3"
 system="0 1"
 instance=/sys/kernel/tracing/instances/ablation
 
-on() { # COUNTERMEASURE: it alone
+on() { # COUNTERMEASURE: applies it alone
 	tune apply --cpus 2-3 --only "$1"
 }
 
@@ -15,7 +15,7 @@ off() {
 	tune undo
 }
 
-# --- what the kernel counts
+# --- the kernel's counts
 
 table() { # FILE ROW CPU...: the sum of these CPUs' columns, of /proc/interrupts
 	local file=$1 row=$2
@@ -25,13 +25,13 @@ table() { # FILE ROW CPU...: the sum of these CPUs' columns, of /proc/interrupts
 		END { print sum + 0 }' "$file"
 }
 
-watch() { # EVENT: from here
+watch() { # EVENT: starts to count it
 	mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
 	mkdir $instance || fail "no tracing"
 	echo 1 >"$instance/events/$1/enable" || fail "no event $1"
 }
 
-events() { # PATTERN CPU...: so many since watch
+events() { # PATTERN CPU...: how many since watch
 	local pattern=$1 cpu sum=0
 	shift
 	for cpu; do
@@ -46,7 +46,7 @@ forget() {
 	rmdir $instance || fail "tracing stays"
 }
 
-small_again() { # older kernels make the buffers of the whole node large as well, at the first event, and leave them so
+small_again() { # at the first event, older kernels also enlarge the buffers of the whole node, permanently
 	echo 4 >/sys/kernel/tracing/buffer_size_kb
 }
 
@@ -59,7 +59,7 @@ some() { # WHAT COUNT
 	counted="$counted $1 $2;"
 }
 
-struck_while() { # EVENT PATTERN COMMAND...: so many while it runs, on the application's CPUs and on others
+struck_while() { # EVENT PATTERN COMMAND...: how many while it runs, on the application's CPUs and on others
 	local event=$1 pattern=$2
 	shift 2
 	watch "$event"
@@ -69,7 +69,7 @@ struck_while() { # EVENT PATTERN COMMAND...: so many while it runs, on the appli
 	forget
 }
 
-vanishes() { # EVENT PATTERN WHAT COUNTERMEASURE COMMAND...: none with it, though others see some; some without it, at last
+vanishes() { # EVENT PATTERN WHAT COUNTERMEASURE COMMAND...: with it only other CPUs see some, without it also these
 	local event=$1 pattern=$2 what=$3 countermeasure=$4
 	shift 4
 	on "$countermeasure"
@@ -80,7 +80,7 @@ vanishes() { # EVENT PATTERN WHAT COUNTERMEASURE COMMAND...: none with it, thoug
 	at_last "$event" "$pattern" "$what" "$@"
 }
 
-at_last() { # EVENT PATTERN WHAT COMMAND...: where and when Linux does what is bound to nothing is its own choice
+at_last() { # EVENT PATTERN WHAT COMMAND...: tries several times, because Linux chooses where and when unbound work runs
 	local event=$1 pattern=$2 what=$3 tries
 	shift 3
 	for tries in $(seq 20); do
@@ -90,7 +90,7 @@ at_last() { # EVENT PATTERN WHAT COMMAND...: where and when Linux does what is b
 	some "$what" "$struck"
 }
 
-# --- who computes, and where
+# --- programs that compute, and their CPUs
 
 newer_than() { # VERSION
 	[ "$(printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1)" = "$1" ]
@@ -106,7 +106,7 @@ compute_on_application() { # WORDS before the command
 	done
 }
 
-computes() { # PID: it is our program, and has had CPU time
+computes() { # PID: is it our program, and has it had CPU time?
 	[ "$(cat /proc/$1/comm)" = source ] && [ "$(cut -d' ' -f14 /proc/$1/stat)" -gt 0 ]
 }
 

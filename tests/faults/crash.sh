@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# crash.sh DAMAGE: the co-kernel dies of it under running programs. They are
-# killed, its last words are told, its CPUs come back, and the next partition works. And what it does not die of.
+# crash.sh DAMAGE: the co-kernel dies of the damage while programs run. The programs must be killed, its last message
+# reported, its CPUs returned, and the next partition must work. Also damage from which it must not die.
 
 . "$F/lib.sh"
 
@@ -34,7 +34,7 @@ hang() { crash hang 'hangs'; }
 corrupt_index() { crash outbox 'corrupted its outbox'; }
 bogus_entry() { crash entry 'context that does not exist'; }
 
-# Again and again, each time another way.
+# Several deaths, each in another way.
 repeated() {
 	for damage in panic outbox fault entry panic; do
 		up
@@ -47,7 +47,8 @@ repeated() {
 	down
 }
 
-# Linux has not taken its interrupts for long: no death. The core waits for room in its outbox, and nothing is lost.
+# Linux does not serve its interrupts for long. The core must not die: it waits for room in its outbox, and nothing is
+# lost.
 full_outbox() {
 	local round
 	up

@@ -2,9 +2,9 @@
 /*
  * crowd THREADS [spin|beside]: more threads than cores. They yield, block on a
  * mutex and a condition, pass a byte around in pipes and meet at barriers; at the
- * end every count is exact. With "spin" they only wait for each other's stores,
- * without one call: no turn comes unless somebody else takes the core away. With
- * "beside" the first one computes until the others have made CALLS calls each.
+ * end every count must be exact. With "spin" they only wait for each other's
+ * stores, without any call: a thread gets a turn only if the core preempts another.
+ * With "beside" the first one computes until the others have made CALLS calls each.
  */
 #include "door.h"
 

@@ -29,7 +29,7 @@ debugger() {
 	finish
 }
 
-hosted_on() { # NUMBER of threads that are on a core now
+hosted_on() { # NUMBER: so many threads are on a core now
 	[ "$($F/door list | awk '$4 != 0' | wc -l)" = "$1" ]
 }
 
@@ -77,7 +77,7 @@ more_ticks() { # NUMBER
 	[ "$(ticks)" -gt "$1" ]
 }
 
-# SIGQUIT's core file has the state of the core.
+# A core file after SIGQUIT has the registers from the core.
 core_file() {
 	up
 	ulimit -c unlimited

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# diagnose.sh: everything that may explain a failed scenario, for a person.
+# diagnose.sh: prints everything that may explain a failed scenario, for a person.
 # Called by the runner, which keeps it in build/tests/failures.
 
 echo "--- script"; tail -n 25 /tmp/trace

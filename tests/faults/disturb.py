@@ -47,7 +47,7 @@ def disturb_each(entries):
             was = shown(entry)
             disturb(entry)
             changed = shown(entry) != was
-        # some the kernel lets nobody change once the CPUs are isolated
+        # the kernel refuses to change some objects after the CPUs are isolated
         except OSError:
             continue
         if changed:

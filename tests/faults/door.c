@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * door: one request to the module, and the name of the errno it answered.
- * Called by the scripts here; prints "ok" or the name, status 0 or 1.
+ * door: sends one request to the module, and prints "ok" or the name of the errno;
+ * exit status 0 or 1. Called by the scripts here.
  *
  *   door status                    STATE HOSTED-THREADS PROCESSES UPS
  *   door decouple PID [CPU]        door recouple PID     door move TID CPU

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The requests to the module that the fault programs make themselves, where
- * the tacet command would be too slow or too polite. Included by each of them.
+ * Requests to the module for the fault programs, which need to be faster or ruder
+ * than the tacet command. Included by each of them.
  */
 #ifndef TACET_TESTS_FAULTS_DOOR_H
 #define TACET_TESTS_FAULTS_DOOR_H
@@ -23,7 +23,7 @@
 
 #define TOLD __attribute__((format(printf, 1, 2), noreturn))
 
-/* What is wrong, for the runner to show; never returns. */
+/* Prints what is wrong, for the runner, and exits. */
 static inline TOLD void fail(const char *format, ...)
 {
 	va_list arguments;
@@ -64,7 +64,7 @@ static inline int recouple(int door, pid_t pid, uint32_t flags)
 	return ioctl(door, TACET_RECOUPLE, &request);
 }
 
-/* Numbers from a seed, so that a run can be repeated. */
+/* Random numbers from a seed, so that a run can be repeated. */
 static inline uint64_t next_random(uint64_t *state)
 {
 	*state ^= *state << 13;

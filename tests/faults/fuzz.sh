@@ -8,11 +8,11 @@
 
 seed=${SEED:-$((RANDOM * RANDOM + 1))}
 
-# Starts and ends of partitions are among the requests: what is left is ended.
+# The requests also start and end partitions; a partition that is left is ended.
 fuzz() { # CASES [UID]
 	state 1 || up
 	$Z/fuzz $D/lib/tacet/kernel.bin "$1" "$seed" $2 || fail "the fuzzer ended with $? (seed $seed)"
-	# Also the shell and init, by root's own request.
+	# --force, because root's requests may also have hosted the shell and init.
 	! state 1 || down --force
 	until_true "nothing is hosted" hosted 0
 	[ "$(cat $cpus/online)" = 0-3 ] || fail "online: $(cat $cpus/online)"

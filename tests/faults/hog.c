@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* hog: one thread computes, one takes memory and keeps it, until it is killed. */
+/* hog: one thread computes, another allocates memory and keeps it, until it is killed. */
 #include "door.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# hotplug.sh: CPUs that others want or move, suspend, and the module's unloading,
-# with a partition up. Called by the runner with the name of a function.
+# hotplug.sh: with a partition up, takes CPUs on and off line, suspends, and unloads
+# the module. Called by the runner with the name of a function.
 
 . "$F/lib.sh"
 
@@ -21,7 +21,7 @@ foreign() {
 	down
 }
 
-# Linux's own other CPUs go and come while programs compute, fault and fork.
+# CPUs of Linux go offline and come back while programs compute, fault and fork.
 others() {
 	local i
 	up --cpus 3
@@ -82,7 +82,7 @@ unused() {
 	[ "$(cat /sys/module/tacet/refcnt)" = 0 ]
 }
 
-# The machine goes down under running programs; the runner sees whether it does.
+# The machine powers off while programs run; the runner checks that it does.
 power_off() {
 	running_programs
 	busybox poweroff -f

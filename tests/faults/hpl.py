@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# hpl.py: what sched.py and launch.py share: the command, the model of placement, tasks that
-# compute. Never prints but what fails a scenario.
+# hpl.py: the common part of sched.py and launch.py: the command, the model of placement, tasks that
+# compute. Prints only failures.
 
 import json, os, signal, socket, subprocess, sys, time
 
@@ -14,7 +14,7 @@ children = set()
 
 
 def fail(reason):
-    """Says it, and leaves nobody behind who computes for ever."""
+    """Prints the failure and kills all tasks, since they would compute for ever."""
     print(f"fail: {reason}", flush=True)
     for pid in children:
         os.kill(pid, signal.SIGKILL)
@@ -50,7 +50,7 @@ def until(what, truth, patience=120):
 
 
 def first():
-    """This process and its commands are to be served before HPC tasks, or they would wait for the trickle."""
+    """Gives this process and its commands priority over HPC tasks; otherwise they would wait for the trickle."""
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
 
 
@@ -109,7 +109,7 @@ class Model:
 
 
 def child(begin):
-    """A process that does this and then computes for ever."""
+    """Starts a process that does this and then computes for ever."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -123,7 +123,7 @@ def child(begin):
 
 
 def spin(join=True, to=None):
-    """A child that computes for ever, in the HPC class or a normal one, perhaps bound to a CPU."""
+    """Starts a child that computes for ever, HPC or normal, perhaps bound to a CPU."""
 
     def begin():
         if to is not None:
@@ -134,14 +134,14 @@ def spin(join=True, to=None):
 
 
 class Launcher:
-    """An HPC process that waits, and has a child that computes for ever whenever it is told to."""
+    """An HPC process that waits, and on request creates a child that computes for ever."""
 
     def __init__(self):
         self.line, theirs = socket.socketpair()
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                # its children are nobody's to wait for
+                # nobody waits for its children
                 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
                 os.sched_setscheduler(0, POLICY, os.sched_param(0))
                 while theirs.recv(1):
@@ -161,7 +161,7 @@ class Launcher:
 
 
 def end(*pids):
-    """Ends tasks that this process or a launcher made."""
+    """Ends tasks that this process or a launcher created."""
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     for pid in pids:
@@ -182,7 +182,7 @@ def runs_on(pid):
 
 
 def placed(model, before, pid, waits=False):
-    """Waits until one process more is placed; the model must have chosen alike. One that waits may not have moved yet."""
+    """Waits until one more process is placed, as the model says. A process that waits may not have moved yet."""
     now = {}
 
     def one_more():
@@ -199,11 +199,11 @@ def placed(model, before, pid, waits=False):
 
 
 class Family:
-    """Tasks that come and go one after the other, some of them each other's children, and what the model says of them."""
+    """Tasks that begin and end one after the other, some as children of others, with the model's placement of them."""
 
     def __init__(self):
         self.model, self.seen = Model(), processes()
-        # of each living task; the children of each living launcher
+        # the CPU of each living task; the children of each living launcher
         self.cpu, self.launchers, self.children = {}, {}, {}
 
     def come(self, launcher=False):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# images.py COUNT SEED PROGRAM PREFIX...: damages PROGRAM's headers in COUNT ways and executes each result as it is and
-# under PREFIX, with the same words: it must end alike, whatever Linux makes of it. Called by memory.sh; prints
-# "fail: REASON" lines and how many results could be executed.
+# images.py COUNT SEED PROGRAM PREFIX...: damages PROGRAM's headers in COUNT ways and executes each result with and
+# without PREFIX, with the same arguments: both must end alike, whatever Linux does with the damage. Called by
+# memory.sh; prints "fail: REASON" lines and how many results could be executed.
 
 import os, random, struct, subprocess, sys
 
@@ -13,7 +13,7 @@ HEADER = {"type": (16, "H"), "entry": (24, "Q"), "phoff": (32, "Q"), "phnum": (5
 
 
 def other(random, value, width):
-    """Near what it was, or at an edge of what fits."""
+    """A value near the old one, or at the limit of the field."""
     bits = {"H": 16, "I": 32, "Q": 64}[width]
     near = [value + step for step in (-4096, -4095, -1, 1, 4095, 4096, 1 << 21)] + [value ^ 1 << random.randrange(bits)]
     edge = [0, 1, 4095, 4096, 1 << 30, (32 << 30) + 4096, (1 << 47) - 4096, (1 << 47) - 1, (1 << bits) - 4096, (1 << bits) - 1]
@@ -21,7 +21,7 @@ def other(random, value, width):
 
 
 def damage(random, image):
-    """What was changed, one to three fields of the header or of a segment."""
+    """Changes one to three fields of the header or of a segment; returns the changes."""
     changes = []
     count = struct.unpack_from("<H", image, 56)[0]
     for _ in range(random.choice((1, 1, 2, 3))):
@@ -42,7 +42,7 @@ def damage(random, image):
 
 
 def ends(command):
-    """How it ends, and what it says; None: it cannot be executed."""
+    """The exit status and the output; None: it cannot be executed."""
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
     except OSError:
@@ -65,7 +65,7 @@ def main(count, seed, program, *prefix):
         os.chmod(path, 0o755)
         linux, hosted = ends([path, *WORDS]), ends([*prefix, path, *WORDS])
         executed += linux is not None
-        # what Linux cannot execute the command tries as a script, like a shell
+        # a file that Linux cannot execute is tried as a script by the command, like by a shell
         if linux != hosted if linux else hosted.startswith("0"):
             print(f"fail: {os.path.basename(program)}, seed {seed}, {number}: {changes}: {linux} on Linux, hosted {hosted}")
     print(f"note: {executed} of {count} executed")

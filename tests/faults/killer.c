@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * killer COUNT SEED VICTIM [process|thread|launcher|any [own|all]]: starts the victim on
- * the partition in each of its ways and kills it at a random instant, COUNT
- * times: the process, one of its threads, or the launcher before it executed.
- * Each must be gone, killed by SIGKILL and by nothing else; at the end nothing
- * is hosted. With `own` its memory is the partition's, with `all` its data too. A wait that never ends is for the runner's timeout.
+ * killer COUNT SEED VICTIM [process|thread|launcher|any [own|all]]: starts the
+ * victim on the partition in each of its ways and kills it at a random instant,
+ * COUNT times: the process, one of its threads, or the launcher before it has
+ * executed the victim. Each must end by SIGKILL and by nothing else; at the end
+ * nothing may be hosted. With `own` its memory is in a range, with `all` its data
+ * too. The runner's timeout ends a wait that never ends.
  */
 #include "door.h"
 
 #include <dirent.h>
 
 static const char *const ways[] = { "compute", "calls", "faults", "forks", "threads", "signals" };
-/* Threads of the victim, in any of its ways, that do not end, and are older than those that do. */
+/* The number of threads of the victim, in any of its ways, that do not end; they are older than those that do. */
 enum { LASTING = 6 };
 
 static uint64_t random_state;
@@ -22,7 +23,7 @@ static uint64_t below(uint64_t limit)
 	return next_random(&random_state) % limit;
 }
 
-/* The child becomes the victim; @early: killed around the request already. */
+/* The child becomes the victim. @early: it may be killed already around its request. */
 static pid_t start(const char *victim, uint32_t flags)
 {
 	const char *way = ways[below(6)];
@@ -38,8 +39,8 @@ static pid_t start(const char *victim, uint32_t flags)
 	_exit(99);
 }
 
-/* Some thread of @pid, or @pid itself if it has none any more. Of the oldest: those that come and go may have begun
- * to exit, and such a one takes a signal that then does nothing. */
+/* Some thread of @pid, or @pid itself if it has none left. Chooses among the oldest: a short-lived thread may already
+ * exit, and a signal that an exiting thread takes has no effect. */
 static pid_t some_thread(pid_t pid)
 {
 	pid_t chosen = pid;
@@ -66,7 +67,7 @@ static void kill_one(pid_t pid, const char *whom)
 	sleep_us(choice == 2 ? below(8000) : below(60000));
 	if (choice == 1 && !syscall(SYS_tgkill, pid, some_thread(pid), SIGKILL))
 		return;
-	/* A thread that has just ended leaves the process for the signal. */
+	/* If the thread has just ended, the signal goes to the process. */
 	if (kill(pid, SIGKILL))
 		fail("kill %d: %s", pid, strerror(errno));
 }
@@ -100,7 +101,7 @@ int main(int count, char **words)
 				     pids[i], result, left);
 		}
 	}
-	/* The children of killed parents end by themselves. */
+	/* Children of killed parents end by themselves. */
 	do
 		sleep_us(10000);
 	while (!ioctl(door, TACET_STATUS, &status) && status.hosted_threads && ++waited < 3000);

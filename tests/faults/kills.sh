@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# kills.sh: SIGKILL at random instants, a thousand times over the three kernels. Called by the runner with the name of a function.
+# kills.sh: SIGKILL at random instants, a thousand times over the three kernels. Called by the runner with the name of a
+# function.
 
 . "$F/lib.sh"
 

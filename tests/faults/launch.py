@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# launch.py: what HPL promises to MPI jobs, on CPUs without a tick, and about its own size.
+# launch.py: tests HPL's promises to MPI jobs, on CPUs without a tick, and about its own size.
 # Called by sched.sh with the name of a function; prints "fail: REASON" lines, or nothing.
 
 import os, subprocess, sys, time
@@ -11,7 +11,7 @@ CORES = "topology/thread_siblings_list"
 
 
 def job(ranks, command):
-    """A job of mpiexec whose ranks write their process numbers and then compute for ever."""
+    """Starts a job of mpiexec whose ranks write their process numbers and then compute for ever."""
     if os.path.exists("ranks"):
         os.remove("ranks")
     program = subprocess.Popen([f"{TACET}-sched", "run", "--", "mpiexec", "-n", str(ranks), "sh", "-c", command])
@@ -28,7 +28,7 @@ def job(ranks, command):
 
 
 def mpi():
-    """mpiexec, its proxy and shells between them and the ranks keep no rank from a core, or a CPU, of its own."""
+    """mpiexec, its proxy, and shells between them and the ranks never occupy a rank's core or CPU."""
     start()
     first()
     cores = {cpu: read(cpu, CORES) for cpu in online()}
@@ -53,7 +53,7 @@ def mpi():
 
 
 def budget():
-    """The kernel's verifier follows no more instructions than this program's limit."""
+    """The kernel's verifier visits at most as many instructions as the limit given here."""
     start()
     said = status()
     tacet("stop")
@@ -64,7 +64,7 @@ def budget():
 
 
 def timer_interrupts(seconds):
-    """Interrupts of each CPU's own timer in this time: ticks, and whatever else is timed there."""
+    """Interrupts of each CPU's own timer in this time: ticks and other timers."""
 
     def now():
         with open("/proc/interrupts") as file:
@@ -78,7 +78,7 @@ def timer_interrupts(seconds):
 
 
 def widened():
-    """Tasks that were bound to one CPU get one each when all are allowed again, and stay when that says nothing new."""
+    """Tasks bound to one CPU get one CPU each when all CPUs are allowed again, and stay when the same CPUs are set once more."""
     start()
     first()
     cpus = online()
@@ -102,7 +102,7 @@ def widened():
 
 
 def tickless():
-    """With nohz_full, an HPC task that is alone on its CPU has no tick; with a second one there is."""
+    """With nohz_full, an HPC task that is alone on its CPU gets no tick; two tasks get one."""
     with open("/sys/devices/system/cpu/nohz_full") as file:
         quiet = list(numbers(file.read()))
     check(quiet, "the node was not booted with nohz_full")
@@ -115,7 +115,7 @@ def tickless():
     windows = []
 
     def silent():
-        """What went before may ask for a timer's interrupt or two: not in every window."""
+        """Earlier work may cause a timer interrupt or two, so one window without them is enough."""
         windows.append(timer_interrupts(5))
         return not any(windows[-1][cpu] for cpu in quiet)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# lib.sh: what the scenario scripts share. Each script sources it, defines one
-# function for each scenario and ends with `scenario "$@"`. The runner gives T
+# lib.sh: common functions of the scenario scripts. Each script sources it, defines
+# one function for each scenario and ends with `scenario "$@"`. The runner sets T
 # (the tacet command), F (our programs), U (the user programs), FULL.
 # "fail: REASON" on the output fails a scenario; "note: TEXT" is printed with it.
 
@@ -16,11 +16,11 @@ note() {
 	echo "note: $*"
 }
 
-full() { # NORMAL LONG: how many times
+full() { # NORMAL LONG: the number of rounds
 	if [ "$FULL" = 1 ]; then echo "$2"; else echo "$1"; fi
 }
 
-up() { # [ARGUMENTS]: a partition, CPUs 2 and 3 unless said otherwise
+up() { # [ARGUMENTS]: starts a partition, on CPUs 2 and 3 by default
 	case " $* " in *" --cpus "*) ;; *) set -- --cpus 2-3 "$@" ;; esac
 	case " $* " in *" --memory "*) ;; *) set -- --memory 64M "$@" ;; esac
 	$T up --test-hooks "$@" >/dev/null 2>.up-said || fail "up $*: $(cat .up-said)"
@@ -30,18 +30,18 @@ down() { # [--force]
 	$T down "$@" >/dev/null 2>.down-said || fail "down $*: $(cat .down-said)"
 }
 
-tune() { # WORDS: and it went well
+tune() { # WORDS: runs the command, which must succeed
 	"$T-tune" "$@" >said 2>&1 || fail "tune $*: $(grep -A4 '^[A-Z]' said | tr '\n' ';')"
 }
 
-refused() { # WORD COMMAND...: it fails, and says WORD
+refused() { # WORD COMMAND...: the command must fail, with WORD in its message
 	local word=$1 said
 	shift
 	said=$("$@" 2>&1) && fail "$* was not refused"
 	case $said in *"$word"*) ;; *) fail "$*: said '$said', not '$word'" ;; esac
 }
 
-victim() { # WAY [tacet run's arguments]: pid in $victim, and it has begun to count its rounds
+victim() { # WAY [tacet run's arguments]: starts the victim, sets $victim to its pid, waits until it counts its rounds
 	local way=$1 file=rounds.$RANDOM$RANDOM
 	shift
 	$T run --no-populate "$@" -- $F/victim "$way" $file &
@@ -57,17 +57,17 @@ rounds() { # FILE
 	od -An -tu8 -N8 "$1" | tr -d ' '
 }
 
-alive() { # FILE: its rounds go on
+alive() { # FILE: the victim's rounds must grow
 	local before
 	before=$(rounds "$1")
-	until_true "$1 goes on" more_than "$before" "$1"
+	until_true "$1 continues" more_than "$before" "$1"
 }
 
 more_than() { # NUMBER FILE
 	[ "$(rounds "$2")" -gt "$1" ]
 }
 
-until_true() { # WHAT COMMAND...: waits; two minutes without it is a failure
+until_true() { # WHAT COMMAND...: waits until the command succeeds; fails after two minutes
 	local what=$1 tries=1200
 	shift
 	while [ $tries -gt 0 ]; do
@@ -78,11 +78,11 @@ until_true() { # WHAT COMMAND...: waits; two minutes without it is a failure
 	fail "never: $what; hosted: $($F/door list | tr '\n' ';')"
 }
 
-given_back() { # no program has memory of the partition
+given_back() { # does no program have memory of the partition?
 	$T status --json | grep -q '"own_bytes": 0,*$'
 }
 
-hosted() { # NUMBER: so many threads are hosted
+hosted() { # NUMBER: are so many threads hosted?
 	set -- "$1" $($F/door status)
 	[ "$3" = "$1" ]
 }
@@ -92,11 +92,11 @@ state() { # NUMBER of enum tacet_partition_state
 	[ "$2" = "$1" ]
 }
 
-hosted_as() { # PID CPU: it is hosted there
+hosted_as() { # PID CPU: is it hosted there?
 	$F/door list | grep -q "^$1 $1 $2 "
 }
 
-ended() { # PID STATUS: our child ends so
+ended() { # PID STATUS: waits for our child, which must end so
 	local status
 	wait "$1"
 	status=$?

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# memory.sh: programs whose anonymous memory is the partition's, which gets all of it
-# back however they end. Called by the runner with the name of a function.
+# memory.sh: programs whose anonymous memory comes from the partition. The partition must
+# get all of it back, however they end. Called by the runner with the name of a function.
 
 . "$F/lib.sh"
 
@@ -11,8 +11,8 @@ finish() {
 	down
 }
 
-# Populated when mapped, touched later, and (populated, as each fault of memory that
-# has become Linux's takes its time) more than there is.
+# The suite's program with memory populated when mapped, with memory touched later, and with more memory than the
+# partition has (populated, because faults in memory handed over to Linux are slow).
 anonymous() {
 	as_on_linux 64M --follow
 	as_on_linux 64M --follow --no-populate
@@ -25,12 +25,13 @@ as_on_linux() { # MEMORY [tacet run's arguments]
 	TACET_CPUS=2-3 TEST_ONLY='anonymous*' TEST_TIMEOUT=120 \
 		bash $U/run.sh $T run "$@" -- >suite.out 2>&1 ||
 		fail "$*: $(grep '^not ok' suite.out)"
-	# a policy that its memory meets has cost no program its memory
+	# a policy that the range already satisfies must not cause a hand-over
 	$T log | grep "(anonymous): its memory becomes Linux's, for system call 237" && fail "$*: mbind"
 	finish
 }
 
-# Pages to read and to execute are the partition's like others: until the program locks some, nothing is Linux's.
+# Read-only and executable pages stay in the range like others; only when the program locks some, the range is handed
+# over.
 rights() {
 	up
 	rights_left >before	# another scenario may have run it on this node
@@ -41,11 +42,11 @@ rights() {
 	finish
 }
 
-# .data and .bss are the partition's where that is asked for and can be, and given back however the program ends.
+# .data and .bss are in the range if requested and possible, and are given back however the program ends.
 data() {
 	local before seed=$((RANDOM * RANDOM + 1))
 	up --memory 512M
-	# what a hosted program is given its data from must not be what an earlier one left
+	# a hosted program must get its data from its file, not from what an earlier program left
 	for program in data data-static-pie data-static; do
 		for how in '' --no-populate; do
 			# shellcheck disable=SC2086  # may be nothing
@@ -71,7 +72,7 @@ data() {
 	finish
 }
 
-# Programs whose headers say what they should not: what Linux makes of them, or refuses.
+# Programs with damaged headers: the result must be the same as on Linux.
 images() {
 	local program seed=$((RANDOM * RANDOM + 1))
 	up --memory 512M
@@ -85,7 +86,7 @@ images() {
 	note "seed $seed"
 }
 
-# Holds it, and looks how many MiB of its data the partition has; of other memory it has less than 16 MiB.
+# Stops the program, and checks how many MiB of its data the partition has; it has less than 16 MiB of its other memory.
 taken_by() { # PROGRAM WHOSE MIB
 	local mebibytes
 	rm -f orders answers
@@ -105,7 +106,7 @@ data_stay() { # PROGRAM REASON
 	$T log | grep -q "($1): its data are Linux's: $2" || fail "$1: the log does not say: $2"
 }
 
-# Memory of two nodes: policies are kept with it, on every core, and none of it becomes Linux's.
+# Memory of two NUMA nodes: policies hold for it on every core, and no range is handed over.
 nodes() {
 	local cpu
 	up --cpus 1,3 --memory 256M
@@ -118,7 +119,7 @@ nodes() {
 	finish
 }
 
-# Stacks that are given back one after the other: each was Linux's to write, none makes the rest Linux's.
+# Stacks that are given back one after the other. Linux has written to each; none may cause a hand-over of the rest.
 stacks() {
 	up
 	for _ in 1 2 3; do
@@ -133,7 +134,7 @@ rights_left() {
 	$T log | grep "(rights): its memory becomes Linux's" | sort
 }
 
-# The largest page that fits: 1 GiB at once takes not even a table more.
+# The largest page that fits: 1 GiB at once does not even need a page table.
 largest_page() {
 	local before after
 	up --memory 3G	# of which Linux may not have given each in one piece
@@ -150,7 +151,7 @@ largest_page() {
 	finish
 }
 
-ask() { # BYTES: mapped, and all zero
+ask() { # BYTES: maps them; they must be zero
 	local answer
 	echo "$1" >&7
 	read -r answer <&8
@@ -170,7 +171,7 @@ killed() {
 	note "$count kills" "seed $seed"
 }
 
-# A program goes on with its memory when it goes back to Linux, by name or with all.
+# A program keeps its memory when it goes back to Linux, by itself or with all others.
 left() {
 	local way
 	for way in keeps faults forks threads; do
@@ -190,7 +191,7 @@ left() {
 	done
 }
 
-# A core file has what the program had in the partition's memory, whatever ended it.
+# A core file has the contents of the program's range, whatever ended the program.
 core_files() {
 	local way
 	up

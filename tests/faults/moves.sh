@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# moves.sh: programs that go to the partition and back, stop and go on, have
-# children, execute others, or are many. Called by the runner with the name of a function.
+# moves.sh: programs that move to the partition and back, stop and continue, have
+# children, execute other programs, or are many. Called by the runner with the name of a function.
 
 . "$F/lib.sh"
 
@@ -40,7 +40,7 @@ many_threads() {
 	finish
 }
 
-at_least() { # NUMBER of hosted threads
+at_least() { # NUMBER: are at least so many threads hosted?
 	set -- "$1" $($F/door status)
 	[ "$3" -ge "$1" ]
 }
@@ -54,7 +54,7 @@ stop_and_go_on() {
 			until_true "$way stops" stopped $victim
 			before=$(rounds $rounds_file)
 			sleep 0.5
-			[ "$(rounds $rounds_file)" = "$before" ] || fail "$way goes on while stopped"
+			[ "$(rounds $rounds_file)" = "$before" ] || fail "$way continues while stopped"
 			kill -CONT $victim
 			alive $rounds_file
 		done
@@ -121,7 +121,7 @@ files() {
 	finish
 }
 
-# Requests about processes that are just being born or ending.
+# Requests about processes that are just being created or are ending.
 births_and_deaths() {
 	local seed=$((RANDOM * RANDOM + 1))
 	up
@@ -132,7 +132,7 @@ births_and_deaths() {
 	note "seed $seed"
 }
 
-# The files of a process that ends, read and written while the partition goes.
+# The files of a process that ends, read and written while the partition ends.
 files_going() {
 	local writer i
 	(while :; do for f in /sys/kernel/tacet/[0-9]*/cpu; do echo 2 >$f; cat $f; done; done) >/dev/null 2>&1 &
@@ -163,7 +163,7 @@ crowd() {
 	down
 }
 
-on() { # EXPECTED COMMAND...: where its threads were
+on() { # EXPECTED COMMAND...: checks the CPUs of its threads
 	local expected=$1 said
 	shift
 	said=$("$@" 2>&1)
@@ -179,10 +179,10 @@ bound() {
 	on "may 2,3 on 3 2 3 2 again 2" $T run --bind 3,2 -- $F/bound 3
 	on "may 2,3 on 2 3 2 3 again 3" $T run --bind compact -- $F/bound 3
 	on "may 2,3 on 2 3 2 again 3" $T run --bind scatter -- $F/bound 2
-	# A CPU that idles does not tempt who is bound elsewhere.
+	# An idle CPU must not attract threads that are bound elsewhere.
 	on "may 3 on 3 3 3 3 again 3" $T run --bind 3 -- $F/bound 3
 	on "may 2,3 on 2 2 3 again 2" $T run --bind 2,2,3 -- $F/bound 2
-	# Its children's order goes on where it is.
+	# A child gets the next CPU of its parent's order.
 	on "may 2,3 on 2" $T run --follow --bind 3,2 -- sh -c "$F/bound 0; :"
 	refused "--bind: CPU 1" $T run --bind 2,1 -- true
 	refused "--bind: CPU 2" $T run --cpus 3 --bind 2 -- true

@@ -1,34 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# noise.sh: the noise laboratory's trace, against noise that is made on purpose.
+# noise.sh: tests the noise laboratory's trace with noise made on purpose.
 # Called by the runner with the name of a function.
 
 . "$F/lib.sh"
 
 cpu=3 # the measured one
 
-trace() { # [ARGUMENTS]: in the background; waits until the thread measures. Its findings go to found.json
+trace() { # [ARGUMENTS]: starts a trace in the background and waits until its thread measures. Its findings go to found.json
 	$T-noise trace --cpus $cpu --method fwq --quantum 1ms --trust-clock "$@" --json -o found.parquet >found.json 2>found.err &
 	tracer=$!
 	until_true "it measures" measuring
 	sleep 2 # from the name to the first quantum
 }
 
-measuring() { # or it has ended already, well: noise may come before we look
+measuring() { # does the thread measure? Or has the trace already ended with status 0? Noise may come before we look
 	grep -qx measuring /proc/$tracer/task/*/comm 2>/dev/null && return
 	[ ! -d /proc/$tracer ] && traced
 }
 
-traced() { # it ends by itself, and well
+traced() { # waits for the trace, which must end by itself with status 0
 	wait $tracer || fail "trace: $(cat found.err)"
 }
 
-traced_enough() { # what was to be traced has happened: on a slow machine nobody knows when
+traced_enough() { # ends the trace after the noise has happened: on a slow machine its duration is unknown
 	kill -INT $tracer
 	traced
 }
 
-finds() { # PYTHON: an expression over count(kind, name, origin), which sums the sources that fit
+finds() { # PYTHON: an expression with count(kind, name, origin), which sums the matching sources
 	local answer
 	answer=$(python3 - "$1" <<-'END' 2>&1
 		import json, sys
@@ -70,7 +70,7 @@ no_thief() {
 	rmdir /sys/fs/cgroup/thief.service
 }
 
-# A daemon with its unit, who woke it, and a thread that comes and goes.
+# A daemon with its unit, the process that woke it, and a short-lived thread.
 daemon() {
 	thief
 	trace --duration 600s
@@ -87,8 +87,8 @@ daemon() {
 	finds 'sources("task", "thief")[0]["longest_ns"] >= 300e3'
 }
 
-# Exactly as often as it came to the CPU, which is as often as it had left it: who is given his next order while he
-# still hands in the last one does both in one go.
+# The count must be exactly how often the thief came to the CPU, which is how often it had left the CPU. If the thief
+# gets the next order while it still reports the last one, it does both in one visit.
 exactly() {
 	local before after
 	thief
@@ -102,11 +102,11 @@ exactly() {
 	finds "count('task', 'thief', 'thief.service') == $((after - before))"
 }
 
-switches() { # how often the thief has left a CPU; where the measured thread runs, he has
+switches() { # how often the thief has left a CPU; when the measured thread runs, the thief has left
 	awk '/ctxt_switches/ { sum += $2 } END { print sum }' /proc/$thief/status
 }
 
-# A kernel worker, by the function it works on: Linux runs one on each CPU for each write.
+# A kernel worker, by the function that it executes: Linux runs one on each CPU for each write.
 kworker() {
 	local times=25
 	trace --duration 600s
@@ -115,7 +115,7 @@ kworker() {
 	finds "count('kworker', 'refresh_vm_stats', 'bound worker') == $times"
 }
 
-# A device's interrupt, as often as the kernel's own table says.
+# A device's interrupt, as often as in the kernel's own table.
 interrupt() {
 	local before after number
 	exec 6>/dev/ttyS0
@@ -135,11 +135,11 @@ interrupt() {
 	finds "count('interrupt', 'ttyS0 (irq $number)') == $((after - before))"
 }
 
-interrupts() { # NUMBER: so far, on the measured CPU
+interrupts() { # NUMBER: its count so far on the measured CPU
 	awk -v line="$1:" -v column=$((cpu + 2)) '$1 == line { print $column }' /proc/interrupts
 }
 
-# The tick by its function, no more often than the CPU's timer interrupted.
+# The tick, by its function, at most as often as the CPU's timer interrupted.
 tick() {
 	local before after
 	before=$(awk -v column=$((cpu + 2)) '$1 == "LOC:" { print $column }' /proc/interrupts)
@@ -151,11 +151,11 @@ tick() {
 	finds 'all("nohz_full" in s["remedy"] for s in sources("timer", "tick_"))'
 }
 
-# The first long noise ends it, and is told with what was around it.
+# The first long noise ends the trace, which reports it with the events around it.
 until_noise() {
 	local tries
 	thief
-	# a host that keeps the node waiting for so long ends it as well: then once more
+	# if the host delays the node for as long, that ends the trace too: then try once more
 	for tries in $(seq 12); do
 		trace --duration 600s --until 400ms
 		steal l 1
@@ -167,7 +167,7 @@ until_noise() {
 	finds 'any(e["name"] == "thief" and e["length_ns"] >= 400e6 for e in found["stopped"]["events"])'
 }
 
-# Users are told in one line; a killed tracer leaves nothing in the kernel.
+# Refusals are one line; a killed tracer leaves nothing in the kernel.
 refusals() {
 	local programs
 	refused "needs root" setpriv --reuid=1000 --clear-groups $T-noise trace --trust-clock --duration 1s -o none.parquet
@@ -181,7 +181,7 @@ refusals() {
 	until_true "the kernel took the programs away" no_more_than "$programs"
 }
 
-attached() { # programs for tracing that are loaded
+attached() { # the number of loaded tracing programs
 	grep -l '^prog_type:.26$' /proc/[0-9]*/fdinfo/* 2>/dev/null | wc -l
 }
 
@@ -197,7 +197,7 @@ one_by_one() { # FUNCTION...
 	done
 }
 
-# What kernels tell in different ways; and what they do not.
+# Tests whose events differ between kernels, and tests whose events do not.
 named() { one_by_one daemon exactly kworker; }
 more_named() { one_by_one interrupt tick until_noise refusals; }
 

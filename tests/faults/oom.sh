@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# oom.sh: hosted programs that Linux kills for the memory they take. Called by
-# the runner with the name of a function.
+# oom.sh: hosted programs that Linux kills for lack of memory. Called by the
+# runner with the name of a function.
 
 . "$F/lib.sh"
 
-# More than its control group may have.
+# More memory than the control group may have.
 group() {
 	local group=cgroup/hungry
 	mkdir cgroup
@@ -29,7 +29,7 @@ group() {
 	umount cgroup
 }
 
-# More than the node has.
+# More memory than the node has.
 node() {
 	up
 	bash -c "echo 1000 >/proc/self/oom_score_adj; exec $T run --memory linux --no-populate -- $F/hog" &

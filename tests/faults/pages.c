@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * pages: for memory.sh. Maps as many bytes as each line of its input says, keeps them
- * all, and answers "zero" if that is what they are, in one page of 4 KiB of each 64.
+ * pages: for memory.sh. Reads a number of bytes from each line of its input, maps and
+ * keeps them, and answers "zero" if one page of 4 KiB in each 64 pages is zero.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ int main(void)
 {
 	char line[32];
 
-	/* Without the C library's buffers, which would be memory too. */
+	/* Without the C library's buffers, which would use memory too. */
 	setvbuf(stdin, NULL, _IONBF, 0);
 	while (fgets(line, sizeof(line), stdin)) {
 		size_t size = strtoull(line, NULL, 10);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# partition.sh: taking and giving back. Called by the runner with the name of a function.
+# partition.sh: taking CPUs and memory, and giving them back. Called by the runner with the name of a function.
 
 . "$F/lib.sh"
 
@@ -28,7 +28,7 @@ steps() {
 	down
 }
 
-# An image whose first instructions stop the CPU, or keep it for ever.
+# An image whose first instructions stop the CPU, or loop for ever.
 silent() {
 	local code
 	for code in f4ebfd ebfe; do
@@ -64,7 +64,7 @@ refusals() {
 	[ "$($F/door down)" = ENODEV ] || fail "a second down: $($F/door down)"
 }
 
-# As much as there is, of which the kernel itself is a part; and more than a quarter of it.
+# As much memory as the node has, which must fail; and more than a quarter of it.
 memory() {
 	local all
 	all=$(($(sed -n 's/MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 2048 * 2))M
@@ -78,7 +78,7 @@ memory() {
 	down
 }
 
-# Up and down with Linux busy and a program each time.
+# Starts and ends partitions while Linux is busy, and runs a program each time.
 cycles() {
 	local i pids
 	for i in 1 2; do

@@ -2,9 +2,9 @@
 /*
  * pattern FILE MIB [SECONDS]: writes a stamp into every page of private, shared,
  * file and mergeable memory and reads it back, round after round, while Linux
- * moves, drops, swaps, merges and splits those pages underneath. A stale
- * translation shows an old stamp: "fail:". A second thread asks Linux for it
- * with madvise. Ends by SIGTERM with status 0; FILE counts rounds.
+ * moves, drops, swaps, merges and splits those pages underneath. A second thread
+ * requests this with madvise. A stale translation shows an old stamp: "fail:".
+ * Ends on SIGTERM with status 0; FILE counts rounds.
  */
 #include "door.h"
 
@@ -35,7 +35,7 @@ static uint64_t *stamp(struct area *area, size_t page)
 	return (uint64_t *)(area->memory + page * PAGE + page * 8 % PAGE);
 }
 
-/* Even and odd rounds of mergeable memory are the same on all pages: food for KSM. */
+/* All pages of mergeable memory have the same content, so that KSM can merge them. */
 static uint64_t expected(struct area *area, size_t page, uint64_t round)
 {
 	return area == &areas[3] ? round | 1 : round << 24 | page;
@@ -63,7 +63,7 @@ static void *mapped(int flags, int file)
 	return memory;
 }
 
-/* Asks for what makes Linux change the tables. Refusals are its right. */
+/* Makes requests that let Linux change the page tables. Linux may refuse them. */
 static void *disturb(void *argument)
 {
 	static const int advice[] = { MADV_PAGEOUT, MADV_COLD, MADV_HUGEPAGE, MADV_NOHUGEPAGE,
@@ -89,7 +89,7 @@ static void *disturb(void *argument)
 
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
-	/* Read-only for a moment, by our own hand. */
+	/* Read-only for a moment, by our own request. */
 	(void)signal, (void)info, (void)context;
 }
 

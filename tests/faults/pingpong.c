@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * pingpong COUNT SEED CPU CPU PID...: sends the processes to the partition, to
- * one CPU or the other, and back, in any order; nothing of it may be refused.
- * In the end all are on Linux.
+ * pingpong COUNT SEED CPU CPU PID...: moves the processes to the partition, to
+ * one CPU or the other, and back, in any order; no move may be refused. At the
+ * end all are on Linux.
  */
 #include "door.h"
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# profile.sh: what `tacet run --profile` and `tacet top` tell of a program whose calls
-# are known. Called by the runner with the name of a function.
+# profile.sh: checks the output of `tacet run --profile` and `tacet top` for a program whose
+# calls are known. Called by the runner with the name of a function.
 
 . "$F/lib.sh"
 
-check() { # FILE PROGRAMS: the profile of so many of spends
+check() { # FILE PROGRAMS: checks the profile of so many runs of `spends`
 	python3 - "$1" "$2" <<'PYTHON' || exit
 import json, sys
 profile, programs = json.load(open(sys.argv[1])), int(sys.argv[2])
@@ -21,7 +21,7 @@ def spent(on, name, count, least_ns):
 each = 2 * programs
 spent("forwarded-call", "getpriority", 1000 * each, 1)
 spent("local-call", "gettid", 500 * each, 1)
-# a core that has others to run leaves its threads' sleeps to Linux
+# a core with other threads to run leaves its threads' sleeps to Linux
 if programs == 1:
     spent("local-wait", "clock_nanosleep", 30 * each, 30 * each * 50_000)
     spent("forwarded-call", "clock_nanosleep", 5 * each, 5 * each * 2_000_000)
@@ -38,17 +38,17 @@ at_end() {
 	$T run --no-populate --profile-to p1 -- $F/spends
 	[ $? = 7 ] || fail "its exit status is lost"
 	check p1 1
-	# what ended its sleeps, and nothing else
+	# the interrupts that ended its sleeps, and no others
 	$T status --json | python3 -c 'import json, sys
 cores = json.load(sys.stdin)["cores"]
 sys.exit(not any(core["alarms"] for core in cores) or any(core["foreign_interrupts"] for core in cores))' ||
 		fail "what interrupted the cores: $($T status)"
-	# of its children those that are hosted
+	# the profile has its hosted children only
 	$T run --no-populate --profile-to p2 -- sh -c "$F/spends; :"
 	python3 -c 'import json; assert not [c for c in json.load(open("p2"))["costs"] if c["name"] == "getpriority"]' || fail "a child on Linux is counted"
 	$T run --no-populate --follow --profile-to p3 -- sh -c "$F/spends; $F/spends & wait"
 	check p3 2
-	# what it makes for one it makes for no other
+	# the account of one program must not have counts of an earlier one
 	$T run --no-populate --profile -- $F/spends 2>table
 	grep -qE '^forwarded-call +getpriority +2000 ' table || fail "the table: $(cat table)"
 	$T run --profile -- sh -c 'kill -9 $$' 2>table
@@ -74,7 +74,7 @@ while_it_runs() {
 	$F/door decouple $victim >/dev/null
 	refused "keeps no account" $T top $victim --iterations 1 --interval 1
 	kill -9 $victim
-	# who ends the parent ends the program, and has the profile
+	# a signal that ends the parent ends the program, and the profile is written
 	kill -TERM $attendant
 	wait $attendant
 	[ $? = 143 ] || fail "SIGTERM did not reach it"
@@ -83,7 +83,7 @@ while_it_runs() {
 	down
 }
 
-slept() { # both threads, to the last time
+slept() { # have both threads finished all their sleeps?
 	local pid
 	pid=$(pidof spends) && $T --json top "$pid" --iterations 1 --interval 1 2>/dev/null >line &&
 		python3 -c 'import json, sys

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# sched.py: what HPL promises, against itself: placement against a model, counts that are
-# exact, CPUs that go, a loader that dies. Called by sched.sh with the name of a function;
-# prints "fail: REASON" lines, or nothing. What launchers and ticks are about is in launch.py.
+# sched.py: tests HPL's promises: placement as in a model, exact counts, CPUs that go offline,
+# a loader that dies. Called by sched.sh with the name of a function; prints "fail: REASON"
+# lines, or nothing. Tests of launchers and ticks are in launch.py.
 
 import json, os, random, signal, subprocess, sys, time
 
@@ -10,7 +10,7 @@ from hpl import *
 
 
 def exact(then, what, joined=0):
-    """Since `then`: HPC tasks moved at most when they joined, and no normal task ran beside one."""
+    """Checks that since `then` HPC tasks moved only when they joined, and no normal task ran beside one."""
     now = status()["total"]
     moved = now["migrations"]["hpc"] - then["migrations"]["hpc"]
     check(moved <= joined, f"{what}: HPC tasks moved {moved} times")
@@ -20,7 +20,7 @@ def exact(then, what, joined=0):
 
 
 def placement():
-    """Every number of tasks from 1 to twice the CPUs, one after the other; then none moves."""
+    """Starts from 1 to twice as many tasks as CPUs, one after the other; afterwards none moves."""
     start()
     first()
     model, before, tasks = Model(), processes(), []
@@ -39,7 +39,7 @@ def placement():
 
 
 def placement_at_caches():
-    """The same where a package has several last-level caches: of cores that are equal, those at another cache come first."""
+    """The same on packages with several last-level caches: among equal cores, those at another cache come first."""
     packages = {read(cpu, "topology/physical_package_id") for cpu in online()}
     caches = {last_cache(cpu) for cpu in online()}
     check(len(caches) > len(packages), f"{len(packages)} packages have only the caches {sorted(caches)}")
@@ -47,7 +47,7 @@ def placement_at_caches():
 
 
 def randomly():
-    """Tasks come, have children and go by a random schedule; each comes where the model says."""
+    """Tasks begin, have children and end by a random schedule; each is placed as the model says."""
     seed = int(os.environ.get("SEED", "0")) or random.randrange(1 << 32)
     print(f"note: seed {seed}", flush=True)
     chance = random.Random(seed)
@@ -70,7 +70,7 @@ def randomly():
 
 
 def inheritance():
-    """Children and threads of a program that was run in the class are in it; others are not."""
+    """Children and threads of a program run in the class are in it; others are not."""
     start()
     first()
     script = (
@@ -93,7 +93,7 @@ def inheritance():
 
 
 def group():
-    """What is in a named group is HPC, and no longer when it leaves."""
+    """A process in a named group is HPC until it leaves the group."""
     folder = "/sys/fs/cgroup/hpl.test"
     os.makedirs(f"{folder}/inner", exist_ok=True)
     start("--group", "hpl.test")
@@ -114,7 +114,7 @@ def group():
 
 
 def daemon():
-    """A named daemon is an HPC task; what it starts is not."""
+    """A named daemon is an HPC task; processes that it starts are not."""
     with open("hpl-daemon", "w") as file:
         file.write("#!/bin/bash\nwhile sleep 0.2; do :; done\n")
     os.chmod("hpl-daemon", 0o755)
@@ -136,7 +136,7 @@ def set_online(cpu, value):
 
 
 def hotplug():
-    """A CPU goes while every CPU computes, and comes back; its task goes elsewhere, the others stay."""
+    """A CPU goes offline while every CPU computes, and comes back; its task moves, the others stay."""
     start()
     first()
     cpus = online()
@@ -169,10 +169,10 @@ def hotplug():
 
 
 def confined():
-    """The trickle's CPU goes, on which wait normal tasks and HPC tasks, some of which may run nowhere else."""
+    """The trickle's CPU goes offline. Normal tasks and HPC tasks wait on it, some of which may run nowhere else."""
     cpus = online()
     gone = cpus[-1]
-    # one in which nobody's turn comes soon: what the kernel does for a CPU to go is not to wait for it
+    # a trickle with rare turns: the kernel's own work to take a CPU offline must not wait for it
     start("--trickle-cpu", str(gone), "--trickle-period", "3s")
     first()
     tasks = [spin() for _ in cpus]
@@ -188,7 +188,7 @@ def confined():
     took = time.monotonic() - begin
     print(f"note: the trickle's cpu went in {took:.2f} s", flush=True)
     trickles = status()["total"]["trickles"] - then
-    # of one period: two windows, on each CPU that has one
+    # one period has at most two windows on each CPU
     check(trickles <= 2 * len(cpus), f"the trickle's cpu went after {trickles} trickles")
     before = {pid: progress(pid) for pid in [*tasks, *normal]}
     for pid in before:
@@ -200,7 +200,7 @@ def confined():
 
 
 def spare():
-    """The only CPU goes on which no HPC task computes: who waited for it has turns elsewhere."""
+    """The only CPU without a computing HPC task goes offline: tasks that waited for it get turns elsewhere."""
     start()
     first()
     cpus = online()
@@ -225,12 +225,12 @@ def spare():
 
 
 def spares():
-    """Of two free CPUs one goes: who waited for it waits for the other, and not for a trickle."""
+    """One of two free CPUs goes offline: tasks that waited for it wait for the other, not for a trickle."""
     start()
     first()
     cpus = online()
     gone = cpus[-1]
-    # each waits so long for its turn that those whom HPC tasks have sent to the free CPUs are still waiting
+    # so many that those sent to the free CPUs by HPC tasks are still waiting for their turn
     normal = [spin(join=False) for _ in range(16 * len(cpus))]
     time.sleep(1)
     tasks = [spin(to=cpu) for cpu in cpus[:-2]]
@@ -250,7 +250,7 @@ def spares():
 
 
 def killed():
-    """The loader is killed under load: Linux's own scheduler takes over, and it is said so."""
+    """The loader is killed under load: Linux's own scheduler takes over, and `status` reports it."""
     start()
     first()
     tasks = [spin() for _ in online()]
@@ -276,7 +276,7 @@ def killed():
     check(said["reason"] and said["asked"], f"it was stopped, and it is said that {said}")
     before = {pid: progress(pid) for pid in tasks}
     for pid in tasks:
-        until(f"process {pid} goes on without it", lambda: progress(pid) > before[pid])
+        until(f"process {pid} continues without it", lambda: progress(pid) > before[pid])
     end(*tasks)
 
 
@@ -286,25 +286,25 @@ def progress(pid):
 
 
 def trickle():
-    """Every CPU computes for longer than the kernel's watchdog waits (30 s): all that wait have their turns."""
+    """Every CPU computes for longer than the kernel's watchdog waits (30 s): all waiting tasks get turns."""
     had_ns, most_ns = let_through(40, period_s=3)
-    # how late a window closes is the host's to say, too, where it emulates several CPUs at once
+    # the host also affects how late a window closes, if it emulates several CPUs at once
     print(f"note: trickles of {had_ns / 1e6:.0f} ms, at most {most_ns / 1e6:.0f} ms are due", flush=True)
 
 
 def trickle_in_time():
-    """For a node whose clock counts instructions: the trickle takes no more than it was given."""
+    """For a node whose clock counts instructions: the trickle uses at most its share."""
     had_ns, most_ns = let_through(10)
     check(had_ns <= most_ns, f"trickles of {had_ns / 1e6:.0f} ms, at most {most_ns / 1e6:.0f} ms are due")
 
 
 def let_through(seconds, period_s=1):
-    """Normal tasks that wait on CPUs that compute; how long they had in the end, and the most they were to have."""
+    """Normal tasks wait on busy CPUs; returns the time they got, and the most they should get."""
     cpus = online()
     door, share_ns = cpus[1], 5_000_000
     start("--trickle", f"{share_ns}ns", "--trickle-cpu", str(door), "--trickle-period", f"{period_s}s")
     first()
-    # some that wait for any CPU already, one of which may not use the trickle's; some that come later
+    # some tasks already wait for any CPU, one of them may not use the trickle's; others come later
     normal = [spin(join=False) for _ in range(3 * len(cpus))] + [spin(join=False, to=cpu) for cpu in cpus]
     os.sched_setaffinity(normal[0], {cpus[0], cpus[-1]})
     tasks = [spin() for _ in cpus]
@@ -329,7 +329,7 @@ def let_through(seconds, period_s=1):
 
 
 def storm():
-    """Normal and HPC processes are born and end by the hundred; nothing is lost and nothing left."""
+    """Hundreds of normal and HPC processes begin and end; none is lost and none is left."""
     start()
     model = Model()
     then = status()["total"]
@@ -348,7 +348,7 @@ def storm():
 
 
 def real_time():
-    """A real-time task on an HPC task's CPU is served at once, and the HPC task goes on afterwards."""
+    """A real-time task on an HPC task's CPU runs at once, and the HPC task continues afterwards."""
     start()
     first()
     task = spin()
@@ -368,7 +368,7 @@ def real_time():
     served = row(status()["cpus"]) - row(above)
     check(served >= 100, f"the real-time task was switched to {served} times in 100")
     before = progress(task)
-    until("the HPC task goes on", lambda: progress(task) > before)
+    until("the HPC task continues", lambda: progress(task) > before)
     check(runs_on(task) == cpu, "the HPC task moved")
     end(task)
     tacet("stop")
@@ -413,7 +413,7 @@ def asleep():
 
 
 def behind():
-    """The HPC tasks of the trickle's CPU sleep, the others compute: normal tasks that wait behind these get on."""
+    """The HPC tasks of the trickle's CPU sleep, the others compute: normal tasks that wait behind these make progress."""
     cpus = online()
     door, *others = cpus
     start("--trickle-cpu", str(door))

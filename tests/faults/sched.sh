@@ -28,7 +28,7 @@ budget() { promise launch budget; }
 tickless() { promise launch tickless; }
 turns() { promise turns asked restless owed; }
 
-# Bad choices are refused in one line, with nothing changed.
+# Invalid options are refused in one line, and nothing changes.
 choices() {
 	refused "half of the period" $T sched start --trickle 600ms
 	refused "more than 3s" $T sched start --trickle-period 4s
@@ -46,7 +46,7 @@ choices() {
 	$T sched status | grep -q "Linux's own scheduler schedules" || fail "$($T sched status)"
 }
 
-# A kernel without sched_ext says so, and what is nearest.
+# On a kernel without sched_ext the command says so, and names the nearest alternative.
 unsupported() {
 	local command
 	for command in start "run -- true"; do

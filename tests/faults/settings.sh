@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# settings.sh: as ablation.sh, for noise that Linux makes by what it was set to: steered packets, pages that it joins or
-# watches or swaps, polled machine checks, pauses of real-time threads. And daemons in cgroups. Called by the runner.
+# settings.sh: like ablation.sh, for noise that Linux's settings cause: steered packets, pages that Linux joins, watches
+# or swaps, polled machine checks, pauses of real-time threads. Also daemons in cgroups. Called by the runner.
 
 . "$F/lib.sh"
 . "$F/counted.sh"
@@ -18,7 +18,7 @@ slices() { # a daemon in a cgroup of its own
 	rmdir $groups/noise
 }
 
-in_the_group() { # how often it found itself on the application's CPUs
+in_the_group() { # how often the daemon found itself on the application's CPUs
 	bash -c "echo \$\$ >$groups/noise/cgroup.procs && exec $F/source busy 8 40" | awk '$1 >= 2 { sum += $2 } END { print sum + 0 }'
 }
 
@@ -37,20 +37,20 @@ send_packets() {
 	done
 }
 
-# A daemon of the kernel's that stops, wherever it is bound: with its countermeasure nobody sees it.
+# A kernel daemon that its countermeasure stops: with it, no CPU sees the daemon, wherever it is bound.
 stops() { # EVENT PATTERN WHAT COUNTERMEASURE COMMAND...
 	local event=$1 pattern=$2 what=$3 countermeasure=$4
 	shift 4
 	at_last "$event" "$pattern" "$what" "$@"
 	on "$countermeasure"
-	"$@" # what was due
+	"$@" # first do the work that was already due
 	struck_while "$event" "$pattern" "$@"
 	off
 	none "$what" "$struck"
 	at_last "$event" "$pattern" "$what again" "$@"
 }
 
-joining() { # khugepaged, which somebody bound to the application's CPU
+joining() { # khugepaged, bound to the application's CPU
 	local thread=$(pgrep -x khugepaged) scan=/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs
 	local usual=$(cat $scan) offerer
 	[ "$thread" ] || fail "there is no khugepaged"
@@ -66,7 +66,7 @@ joining() { # khugepaged, which somebody bound to the application's CPU
 	wait $offerer
 }
 
-compacting() { # ahead of need, by a thread that somebody bound to the application's CPU
+compacting() { # ahead of need, by a thread bound to the application's CPU
 	local thread=$(pgrep -x kcompactd0) proactiveness=/proc/sys/vm/compaction_proactiveness usual
 	if ! newer_than 7.0; then
 		note "before Linux 7.0 nothing here makes it compact ahead of need: not counted"
@@ -81,7 +81,7 @@ compacting() { # ahead of need, by a thread that somebody bound to the applicati
 	taskset -cp 0-3 "$thread" >/dev/null
 }
 
-in_pieces() { # free memory, for as long as the thread needs to look at it twice
+in_pieces() { # fragments free memory, for as long as the thread needs to check it twice
 	python3 - <<-'END'
 		import mmap, time
 		memory = mmap.mmap(-1, 400 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -94,7 +94,7 @@ in_pieces() { # free memory, for as long as the thread needs to look at it twice
 	END
 }
 
-watching() { # whose memory is where: pages are unmapped to see who touches them
+watching() { # NUMA balancing: the kernel unmaps pages to see which CPU touches them
 	local toucher usual=$(cat /proc/sys/kernel/numa_balancing)
 	echo 1 >/proc/sys/kernel/numa_balancing || fail "no balancing between memory nodes"
 	taskset -c 3 $F/source touch 1024 >ready &
@@ -106,7 +106,7 @@ watching() { # whose memory is where: pages are unmapped to see who touches them
 	echo "$usual" >/proc/sys/kernel/numa_balancing
 }
 
-swapping() { # memory of an application whose group is asked to make do with less, and then touched
+swapping() { # an application touches its memory after its group has had to give up some
 	local group=$groups/noise holder
 	modprobe brd rd_nr=1 rd_size=131072 || fail "no memory to swap to"
 	mkswap -q /dev/ram0 && swapon /dev/ram0 || fail "no swap"
@@ -130,16 +130,16 @@ swapping() { # memory of an application whose group is asked to make do with les
 	swapoff /dev/ram0 && modprobe -r brd || fail "swap stays"
 }
 
-swapped_in() { # in $swapped, how many pages come from swap while the application touches its memory
+swapped_in() { # sets $swapped: how many pages come from swap while the application touches its memory
 	local before
-	echo 30M 2>/dev/null >$group/memory.reclaim # in vain where nothing may be swapped
+	echo 30M 2>/dev/null >$group/memory.reclaim # has no effect if nothing may be swapped
 	before=$(sed -n 's/^pswpin //p' /proc/vmstat)
 	echo >&8
 	read -r _ <&9
 	swapped=$(($(sed -n 's/^pswpin //p' /proc/vmstat) - before))
 }
 
-polling() { # of machine-check banks
+polling() { # machine-check banks
 	local interval=/sys/devices/system/machinecheck/machinecheck0/check_interval usual
 	if [ ! -e $interval ]; then
 		note "this node has no machine-check banks: not counted"
@@ -158,7 +158,7 @@ pauses() { # the timer by which older kernels pause real-time threads
 	fi
 	at_last timer/hrtimer_expire_entry 'function=sched_rt_period_timer' "the pause of real-time threads" in_real_time
 	on real-time-throttling
-	sleep 2 # the timer of a pause that was possible before comes once more
+	sleep 2 # the timer of an earlier pause may still come once
 	struck_while timer/hrtimer_expire_entry 'function=sched_rt_period_timer' in_real_time
 	off
 	none "the pause of real-time threads" "$struck"
@@ -173,7 +173,7 @@ in_real_time() { # a thread that never sleeps, for a while
 	wait $thread
 }
 
-serving() { # of ordinary threads beside one that never sleeps: by the deadline server
+serving() { # ordinary threads beside a real-time thread that never sleeps: by the deadline server
 	local starved turns
 	if ! newer_than 7.0; then
 		note "before Linux 7.0 the deadline server is left alone: not counted"
@@ -193,7 +193,7 @@ serving() { # of ordinary threads beside one that never sleeps: by the deadline 
 	wait $starved
 }
 
-beside_real_time() { # PID: in $turns, how often it had the CPU of a thread that never sleeps
+beside_real_time() { # PID: sets $turns: how often it got the CPU of a thread that never sleeps
 	local thread before
 	taskset -c 3 chrt --fifo 1 $F/source spin &
 	thread=$!

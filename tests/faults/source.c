@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * source KIND ...: a source of noise on purpose, for ablation.sh and settings.sh, which count where it strikes.
+ * source KIND ...: makes noise on purpose, for ablation.sh and settings.sh, which count the CPUs that it disturbs.
  *   busy THREADS ROUNDS   a busy daemon: threads that compute; prints `CPU ROUNDS` for each CPU where one found itself
  *   modules ROUNDS        asks ROUNDS times for a protocol that does not exist, so that the kernel looks for a module
  *   grace ROUNDS          waits for ROUNDS grace periods of RCU
@@ -10,7 +10,7 @@
  *                         each CPU with one of them is told each time
  *   merge PAGES           offers equal pages for merging, says `ready`, and stays until it is killed
  *   join PAGES            offers small pages that may be joined to huge ones, says `ready`, and stays
- *   touch PAGES           says `ready` and touches its pages again and again, a second thread beside it
+ *   touch PAGES           says `ready` and touches its pages repeatedly, with a second thread beside it
  *   hold PAGES            says `touched` when it has touched all its pages: once, and for each line that it reads
  *   spin                  computes until it is killed, and enters no kernel
  */
@@ -211,7 +211,7 @@ static void *stay(void *unused)
 	return unused;
 }
 
-/* Of a process with one thread the kernel knows where its memory belongs. */
+/* With a second thread, because the kernel knows where the memory of a process with one thread belongs. */
 static int touch(long pages)
 {
 	char *memory = anonymous(pages);
@@ -228,7 +228,7 @@ static int touch(long pages)
 			memory[page * PAGE]++;
 }
 
-/* An application with memory that it does not always need. */
+/* An application with memory that it does not need all the time. */
 static int hold(long pages)
 {
 	char *memory = anonymous(pages), *line = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * spends [wait]: makes so many calls and faults of each kind, in two threads, that a
- * profile of it can be checked to the last one. With `wait` it then waits for a signal.
+ * spends [wait]: makes a known number of calls and faults of each kind, in two threads, so
+ * that its profile can be checked exactly. With `wait` it then waits for a signal.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void *spend(void *unused)
 		abort();
 	for (int i = 0; i < PAGES; i++)
 		pages[i * 4096] = 1;
-	/* such as no shell makes */
+	/* a call that no shell makes */
 	for (int i = 0; i < FORWARDED; i++)
 		getpriority(PRIO_PROCESS, 0);
 	for (int i = 0; i < LOCAL; i++)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# state.sh: what must be the same after a scenario as before it, for the runner's
-# state.rs: lines of NAME: VALUE, then /proc/zoneinfo. Changes nothing.
+# state.sh: prints the state that must be the same before and after a scenario, for the
+# runner's state.rs: lines of NAME: VALUE, then /proc/zoneinfo. Changes nothing.
 
 cpus=/sys/devices/system/cpu
-settle() { # until what ended processes leave behind is gone too
+settle() { # waits until the kernel has cleaned up after ended processes
 	for _ in $(seq 100); do
 		[ "$(ls /sys/kernel/tacet | grep -c '^[0-9]')" = 0 ] && [ "$(cat /sys/module/tacet/refcnt)" = 0 ] && return
 		sleep 0.1

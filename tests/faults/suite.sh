@@ -33,16 +33,16 @@ verdict() {
 	grep -q '^ok' suite.out && ! grep -q '^not ok' suite.out || exit 1
 }
 
-# As on Linux in every respect, in the partition's memory and in Linux's.
+# All programs, exactly as on Linux, in the partition's memory and in Linux's.
 exact() { suite '' --follow --no-populate; }
 in_own_memory() { suite '' --memory all --follow --no-populate; }
 in_linux_memory() { suite '' --memory linux --follow --no-populate; }
 
-# Children run on Linux, where what they see of the CPUs is Linux's; and what was said of the place of memory that
-# becomes Linux's for them is not known there.
+# Children run on Linux, so they see Linux's view of the CPUs. Their parent's range is handed over to Linux, where NUMA
+# policies of the range are not known.
 alone() { suite 'cpuview* policy*' --no-populate; }
 
-# In locked memory some calls behave otherwise, on Linux as here: a page is there
+# In locked memory some calls behave differently, on Linux too: a page exists
 # before it is touched (userfault, procfs), and MADV_REMOVE is refused (memory).
 locked() { suite 'userfault* procfs* memory*' --follow; }
 
@@ -50,7 +50,7 @@ programs() { real bash busybox coreutils gcc gdb mpi python strace; }
 computing() { real allocators go hpcc java lammps openmp; }
 stress() { real stress; }
 
-# One of Python's own tests, or with FULL=1 all ten that are here: four minutes each.
+# One of Python's own tests, or with FULL=1 all ten: four minutes each.
 python() {
 	full "python-threading" 'python-*' >names
 	set -f

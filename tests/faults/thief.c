@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * thief CPU: noise on purpose, for noise.sh. Goes to CPU with a real-time priority and
- * does what each byte of its input says, then waits for the next:
+ * thief CPU: makes noise on purpose, for noise.sh. Goes to CPU with a real-time priority
+ * and obeys each byte of its input:
  *   w  computes for a while
  *   l  computes for long (some 500 ms, which no host should keep a node waiting)
  *   m  goes to CPU 0 and back
- * Writes one byte for each byte that is done. So a trace of CPU must find it there once
- * for each w and l, and have it come once for each m.
+ * Writes one byte for each obeyed byte. So a trace of CPU must find it there once for
+ * each w and l, and see it arrive once for each m.
  */
 #include <sched.h>
 #include <stdio.h>

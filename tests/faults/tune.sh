@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# tune.sh: countermeasures on a real kernel: applied, checked, disturbed, killed, given back. Called by the runner with
-# the name of a function.
+# tune.sh: countermeasures on a real kernel: applied, verified, disturbed, killed halfway, undone. Called by the runner
+# with the name of a function.
 
 . "$F/lib.sh"
 
 groups=/sys/fs/cgroup
 
-# Every object of the node that a countermeasure touches, found without its help.
+# Prints every object of the node that a countermeasure changes, found without the tool's help.
 objects() {
 	local file pid
 	for file in /proc/sys/kernel/{nmi_watchdog,watchdog_cpumask,timer_migration,numa_balancing,sched_rt_runtime_us} \
@@ -23,26 +23,27 @@ objects() {
 		[ ! -e "$file" ] || echo "$file $(cat "$file" 2>&1)"
 	done
 	find $groups -type d
-	# not the rescuers of workqueues (rcu_gp): nobody may bind them, and Linux 6.1 lets them run anywhere after a partition
+	# not the rescuers of workqueues (rcu_gp): nobody may bind them, and Linux 6.1 lets them run anywhere after a
+	# partition
 	for pid in $(pgrep -x 'kthreadd|kcompactd.*|khugepaged|rcu_preempt|rcu_tasks.*|ksmd|systemd'); do
 		echo "$(cat /proc/$pid/comm) $(grep Cpus_allowed_list /proc/$pid/status)"
 	done
 	ls -A /var/lib/tacet/tune 2>/dev/null | grep -v lock
 }
 
-same() { # WHEN: nothing differs from the beginning
+same() { # WHEN: the objects must be as at the beginning
 	objects >after
 	diff before after >difference || fail "$1: $(head -4 difference | tr '\n' ';')"
 }
 
-drifted() { # WORDS: verify fails, and says them
+drifted() { # WORDS: verify must fail, with WORDS in its output
 	local said
 	said=$("$T-tune" verify 2>&1) && fail "verify did not see: $*"
 	case $said in *"$*"*) ;; *) fail "verify does not say '$*': $said" ;; esac
 }
 
 all=counters,samplers,deadline-server,real-time-throttling,idle-states,huge-pages=8,memory,memory-reserve=64,cache,bandwidth,slices
-claim() { # the most that this kernel has
+claim() { # all countermeasures that this kernel supports
 	echo --cpus 2-3 --with $all
 }
 
@@ -80,7 +81,7 @@ everything() {
 	same "undo"
 }
 
-charged() { # a huge page, to the cgroup of the program that has it
+charged() { # a huge page must be charged to the cgroup of its program
 	local book=$groups/tacet/hugetlb.2MB
 	[ "$(cat $book.max)" = $((8 << 21)) ] || fail "of huge pages may be had: $(cat $book.max)"
 	# MAP_PRIVATE, MAP_ANONYMOUS, MAP_HUGETLB
@@ -93,7 +94,7 @@ charged() { # a huge page, to the cgroup of the program that has it
 	[ "$(cat booked)" = $((1 << 21)) ] || fail "of a huge page was booked: $(cat booked)"
 }
 
-# Each countermeasure that is in force, by one of its objects; a second apply puts all right.
+# Disturbs one object of each countermeasure that is in force; a second apply repairs all.
 disturbed() {
 	"$T-tune" --json status >status.json
 	python3 $F/disturb.py status.json >touched || fail "nothing can be disturbed"
@@ -105,7 +106,7 @@ disturbed() {
 	note "disturbed and put right: $(cut -d' ' -f1 touched | tr '\n' ' ')"
 }
 
-plugged() { # a disk that comes and goes
+plugged() { # a disk that is plugged in and removed
 	local affinity=/sys/block/nullb0/queue/rq_affinity
 	modprobe null_blk nr_devices=1 queue_mode=2 || fail "null_blk"
 	drifted " $affinity"
@@ -116,10 +117,10 @@ plugged() { # a disk that comes and goes
 	drifted "GONE"
 }
 
-# Killed on entering any of its calls that change something, and then its undo.
+# An apply is killed at the entry of each system call that changes something; an undo too.
 calls=write,mkdir,rmdir,unlink,rename,fsync,sched_setaffinity
 
-killed_at() { # CALL WORDS: whether it was
+killed_at() { # CALL WORDS: was it killed there?
 	local call=$1
 	shift
 	strace -qq -o /dev/null -e trace=$calls -e inject=$calls:signal=KILL:when="$call" "$T-tune" "$@" >/dev/null 2>&1
@@ -133,7 +134,7 @@ stepped() {
 	strace -qq -o made -e trace=$calls "$T-tune" apply $(claim) >/dev/null || fail "apply"
 	tune undo
 	same "undo"
-	# each kind of call is counted by itself
+	# each kind of call is counted separately
 	last=$(sed 's/(.*//' made | sort | uniq -c | sort -n | awk 'END { print $1 }')
 	[ "$last" -gt 50 ] || fail "an apply makes $last calls of a kind"
 	stride=$(full 50 9)
@@ -145,7 +146,7 @@ stepped() {
 	done
 }
 
-# Where cores have two threads and each socket its memory.
+# On a node with two threads a core and memory on each socket.
 shaped() {
 	objects >before
 	tune apply --cpus 4-7 --with memory,siblings
@@ -161,7 +162,7 @@ shaped() {
 	tune verify
 	tune undo
 	! grep -q '^NOT' said || fail "undo: $(cat said)"
-	# a partition's end gives a memory node's own thread all CPUs
+	# at a partition's end, the kernel gives a NUMA node's thread all CPUs
 	sed -i /^kcompactd/d before
 	objects | sed /^kcompactd/d >after
 	diff before after >difference || fail "undo: $(head -4 difference | tr '\n' ';')"
@@ -189,7 +190,7 @@ killed() {
 	done
 }
 
-# What systemd keeps, on disk, in memory and in cgroups.
+# Prints systemd's state on disk, in memory and in cgroups.
 kept() {
 	objects
 	find /run/systemd/system.control 2>/dev/null
@@ -218,7 +219,7 @@ systemd() {
 	tune verify
 	systemctl daemon-reload
 	systemctl restart later || fail "no restart"
-	# a thread of the kernel that systemd caused (psimon) may be new
+	# a new kernel thread (psimon), which systemd causes, may appear
 	"$T-tune" verify >said
 	! grep -q '^DRIFTED\|^GONE' said || fail "after a reload: $(cat said)"
 	systemctl set-property --runtime system.slice AllowedCPUs=0-3
@@ -234,7 +235,7 @@ systemd() {
 	systemctl stop sampler
 }
 
-# systemd takes the files that are exported for it, and they put right what drifted.
+# systemd accepts the exported files, and they repair what drifted.
 exported() {
 	local file
 	"$T-tune" export systemd --cpus 2-3 --output /etc >files || fail "no export"
@@ -251,7 +252,7 @@ exported() {
 	systemctl daemon-reload
 }
 
-# Two jobs, in each order of ending; odd names; a job that begins twice.
+# Two jobs that end in either order; invalid names; a job that begins twice.
 two_jobs() {
 	local first
 	objects >before
@@ -282,7 +283,7 @@ two_jobs() {
 	same "a process that was left"
 }
 
-# The table of three, whole; then ended by a signal and by a kill in the midst of another.
+# A complete ablation of three countermeasures; then one that a signal ends, and one that is killed.
 ablation() {
 	local signal ablation
 	chosen="--cpus 2-3 --only partition,vmstat,rcu --quantum 1ms --trust-clock --no-trace"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# turns.py: in what order HPL lets tasks run that share a CPU. Called by sched.sh with the name
+# turns.py: the order in which HPL runs tasks that share a CPU. Called by sched.sh with the name
 # of a function; prints "fail: REASON" lines, or nothing.
 
 import os, select, sys, time
@@ -8,9 +8,9 @@ import os, select, sys, time
 from hpl import *
 
 ROUNDS = 125
-# far longer than what fits into one of them here
+# far longer than any task computes here at a time
 QUANTUM = "2s"
-# the file's lock is held while all of it is written
+# the kernel holds the file's lock during the whole write
 PIECE = 64 << 20
 
 
@@ -26,7 +26,7 @@ def ran(pid):
 
 
 def heard(pipe):
-    """Whether the word that all is done has come."""
+    """Has the rank reported that it is done?"""
     os.set_blocking(pipe, False)
     try:
         return os.read(pipe, 1) == b"."
@@ -35,7 +35,7 @@ def heard(pipe):
 
 
 def ask(question, answer, done):
-    """A rank: it computes while it waits for the answers, and then until its launcher ends."""
+    """A rank that computes while it waits for the answers, and then until its launcher ends."""
     launcher = os.getppid()
     os.set_blocking(answer, False)
     os.write(question, b"?")
@@ -56,7 +56,7 @@ def reply(question, answer):
 
 
 def asked():
-    """A launcher that is asked by a rank answers at once, though another rank waits for its turn on this CPU."""
+    """A launcher answers a rank's question at once, even if another rank waits for its turn on this CPU."""
     start("--quantum", QUANTUM)
     first()
     cpu = online()[-1]
@@ -72,7 +72,7 @@ def asked():
     until("another rank computes", lambda: ran(other) > 0.1)
     begin = time.monotonic()
     pid = child(launcher)
-    # with a turn of the other rank's before each, they would take more than twice as long as `until` waits
+    # if the other rank had a turn before each answer, they would take more than twice as long as `until` waits
     until(f"{ROUNDS} answers", lambda: heard(result))
     print(f"note: {ROUNDS} answers in {time.monotonic() - begin:.2f} s", flush=True)
     end(pid, other)
@@ -80,7 +80,7 @@ def asked():
 
 
 def restless():
-    """Who wakes all the time, and computes, leaves a rank at least the half of their CPU."""
+    """A task that wakes often, and computes, leaves a rank at least half of their CPU."""
     start()
     first()
     cpu = online()[-1]
@@ -105,7 +105,7 @@ def restless():
 
 
 def owed():
-    """A normal task holds a lock that an HPC task waits for: it has that one's CPU until it lets go."""
+    """A normal task holds a lock that an HPC task waits for: it gets that task's CPU until it releases the lock."""
     door, cpu = online()
     with open("/tmp/owed", "wb") as file:
         file.truncate(PIECE)
@@ -121,7 +121,7 @@ def owed():
     def waits(report):
         join(cpu)
         for _ in range(5):
-            # long enough for the writer to be stopped in the middle
+            # long enough to stop the writer in the middle
             end = time.thread_time() + 0.5
             while time.thread_time() < end:
                 pass
@@ -130,7 +130,7 @@ def owed():
             os.write(report, b".")
         os._exit(0)
 
-    # a trickle that would not do
+    # a trickle too small to be the reason
     start("--trickle", "100us", "--trickle-period", "3s", "--trickle-cpu", str(door))
     first()
     normal = [child(writes), *(spin(join=False, to=door) for _ in range(2))]

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# users.sh: what a user may do who is not root, and may not do to others.
+# users.sh: the rights of a user who is not root, and their limits towards others.
 # Called by the runner with the name of a function.
 
 . "$F/lib.sh"
 
-become() { # USER COMMAND...: with no group but its own and 500. In the background, $! is the command.
+become() { # USER COMMAND...: replaces the shell; the only groups are its own and 500. In the background, $! is the command.
 	local user=$1
 	shift
 	exec setpriv --reuid="$user" --regid="$user" --groups 500 "$@"
 }
 
-as() { # the same, waited for
+as() { # the same, and waits
 	(become "$@")
 }
 
@@ -22,7 +22,7 @@ says() { # ANSWER COMMAND...
 	[ "$said" = "$want" ] || fail "$*: $said, not $want"
 }
 
-user_victim() { # USER: $victim of that user, on Linux
+user_victim() { # USER: starts a victim of that user on Linux, sets $victim
 	become "$1" $F/victim calls "$2" &
 	victim=$!
 	until_true "it begins" counted "$2"
@@ -42,7 +42,7 @@ closed_again() {
 	down
 }
 
-# Closed to all but root, then open to a group.
+# The device is closed to all except root, then open to a group.
 door() {
 	up
 	[ "$(stat -c %a /dev/tacet)" = 600 ] || fail "the device's mode is $(stat -c %a /dev/tacet)"
@@ -58,7 +58,7 @@ door() {
 	closed_again
 }
 
-# What others run is not to be seen, moved or brought back.
+# A user must not see, move or bring back programs of others.
 others() {
 	local mine
 	up
@@ -82,7 +82,7 @@ others() {
 	closed_again
 }
 
-# Root's programs, those that changed their user, and those that may not be looked into.
+# Root's programs, programs that changed their user, and programs that may not be traced.
 guarded() {
 	up
 	opened
@@ -111,7 +111,7 @@ runs() { # NAME
 	pgrep -x "$1" >/dev/null
 }
 
-# In containers, pids are the container's.
+# In a container, pids are those of the container.
 namespaces() {
 	up
 	unshare --pid --fork --mount-proc bash -c "$F/victim compute n.rounds & echo \$! >inner
@@ -130,7 +130,8 @@ namespaces() {
 	[ "$(xargs <said)" = "file 2 pipe 2 device 2 ourselves 2 nothing 2" ] || fail "another /proc: $(cat said)"
 }
 
-# The file that shows the caller's maps reads Linux's, by a name that means something else in the caller's own tree.
+# /proc/tacet/maps reads Linux's /proc/self/maps by name. It must fail if that name means another file in the caller's
+# mount tree.
 another_proc() {
 	unshare --user --map-root-user --mount python3 - <<-'PYTHON'
 		import os, subprocess

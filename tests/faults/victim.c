@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * victim [compute|calls|faults|keeps|forks|threads|signals] [FILE]: a program that
- * goes on for ever in one way, until something ends it. `compute` never lets go
- * of its core: on the partition, whoever shares it never runs. With FILE, the first
- * eight bytes of it count its rounds, for those who watch whether it lives.
- * Whatever it sees, it checks: a wrong value ends it with status 3.
+ * runs for ever in one way, until something ends it. `compute` never yields its
+ * core. With FILE, the first eight bytes of the file count its rounds, to show that
+ * it lives. It checks every value that it reads: a wrong one ends it with status 3.
  */
 #include "door.h"
 
@@ -30,7 +29,7 @@ static void compute(void)
 	check(sum == 50000ull * 50001 * 100001 / 6);
 }
 
-/* As a thread that shares its core should: nothing else makes the core switch. */
+/* Yields, so that threads that share its core get turns. */
 static void compute_and_yield(void)
 {
 	compute();
@@ -57,7 +56,7 @@ static void faults(void)
 	check(!munmap((void *)memory, 16 << 12));
 }
 
-/* What it has written stays, whoever has the memory; an odd size, and a hole. */
+/* Checks that its data stay, whichever kernel has the memory; with an odd size and a hole. */
 static void keeps(void)
 {
 	static volatile uint64_t *memory;
