@@ -9,42 +9,43 @@
 use crate::atomic::Atomic32;
 use core::sync::atomic::Ordering;
 
-/// What the host's memory calls a core's modes.
-#[derive(Clone, Copy, Debug)]
-pub struct Modes {
-    /// Has nothing to run, and looks at its list all the time.
-    pub looking: u32,
-    /// Has nothing to run, and must be rung.
-    pub idle: u32,
-    /// Does something else, and must be rung.
-    pub busy: u32,
+/// What a core that has nothing to run tells others, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// It looks at its list all the time: nobody need ring.
+    Looks,
+    /// It is about to look a last time, and then sleeps: it must be rung.
+    Sleeps,
+    /// It does something else, and must be rung.
+    Ends,
 }
 
-/// A core finds what its list has without being rung. To be asked when the list has it.
+/// Tells others. `value` is what the mode is called in the memory that cores share.
 #[inline]
-pub fn looks_anyway<A: Atomic32>(mode: &A, modes: Modes) -> bool {
-    mode.load(Ordering::SeqCst) == modes.looking
+pub fn announce<A: Atomic32>(mode: &A, rest: Rest, value: u32) {
+    let order = if rest == Rest::Ends { Ordering::Relaxed } else { Ordering::SeqCst };
+    mode.store(value, order);
+}
+
+/// A core whose mode has the value `looks` finds what its list has without being rung. To be asked when the list has it.
+#[inline]
+pub fn looks_anyway<A: Atomic32>(mode: &A, looks: u32) -> bool {
+    mode.load(Ordering::SeqCst) == looks
 }
 
 /// Rests: `look`s for a while, if there is something to look for, then sleeps unless `is_over`, which looks at the list.
 ///
-/// `sleep` returns at once if the core [is wanted](super::doorbell::is_wanted), or rung.
+/// `say` [`announce`]s. `sleep` returns at once if the core [is wanted](super::doorbell::is_wanted), or rung.
 #[inline(always)]
-pub fn rest<A: Atomic32>(
-    mode: &A,
-    modes: Modes,
-    look: Option<impl FnOnce()>,
-    is_over: impl FnOnce() -> bool,
-    sleep: impl FnOnce(),
-) {
+pub fn rest(say: impl Fn(Rest), look: Option<impl FnOnce()>, is_over: impl FnOnce() -> bool, sleep: impl FnOnce()) {
     if let Some(look) = look {
-        mode.store(modes.looking, Ordering::SeqCst);
+        say(Rest::Looks);
         look();
     }
-    mode.store(modes.idle, Ordering::SeqCst);
-    // Who wakes a thread from here on rings.
+    say(Rest::Sleeps);
+    // A core that wakes a thread from here on rings.
     if !is_over() {
         sleep();
     }
-    mode.store(modes.busy, Ordering::Relaxed);
+    say(Rest::Ends);
 }

@@ -11,7 +11,10 @@ use tacet_logic::woken::{Links, Woken};
 use crate::atomics::{After, Before, Bell, NoTotalOrder, Strength, U32};
 use crate::explore;
 
-const MODES: idle::Modes = idle::Modes { looking: 7, idle: 8, busy: 9 };
+/// The modes' values.
+const LOOKS: u32 = 7;
+const SLEEPS: u32 = 8;
+const BUSY: u32 = 9;
 const WOKEN: u32 = 1;
 
 struct Core<S> {
@@ -24,7 +27,7 @@ struct Core<S> {
 
 impl<S: Strength> Core<S> {
     fn new() -> Self {
-        let (mode, attention) = (U32::new(MODES.busy), U32::new(0));
+        let (mode, attention) = (U32::new(BUSY), U32::new(0));
         let links = Links::of_zeroes([U32::new(0), U32::new(0)]);
         Self { mode, attention, bell: Bell::new(), links, woken: Woken::of_zero(U32::new(0)) }
     }
@@ -32,14 +35,14 @@ impl<S: Strength> Core<S> {
     /// Another core's.
     fn wake(&self, thread: u32, rings: bool) {
         self.woken.push(&self.links, thread);
-        if rings && !idle::looks_anyway(&self.mode, MODES) {
+        if rings && !idle::looks_anyway(&self.mode, LOOKS) {
             doorbell::request(&self.attention, WOKEN);
             self.bell.ring();
         }
     }
 
     /// The core's: whether it sleeps. As `idle_begin` to the halt, see `doorbell.rs`.
-    fn rest(&self, looks: bool) -> bool {
+    fn rest(&self) -> bool {
         let sleeps = Cell::new(false);
         let look = || {
             // Once stands for any number of times.
@@ -49,7 +52,15 @@ impl<S: Strength> Core<S> {
             self.bell.take();
             sleeps.set(!doorbell::is_wanted(&self.attention));
         };
-        idle::rest(&self.mode, MODES, looks.then_some(look), || !self.woken.is_empty(), sleep);
+        let say = |rest| {
+            let value = match rest {
+                idle::Rest::Looks => LOOKS,
+                idle::Rest::Sleeps => SLEEPS,
+                idle::Rest::Ends => BUSY,
+            };
+            idle::announce(&self.mode, rest, value);
+        };
+        idle::rest(say, Some(look), || !self.woken.is_empty(), sleep);
         sleeps.get()
     }
 
@@ -72,7 +83,7 @@ fn nobody_is_slept_through<S: Strength>(wakers: u32, rings: bool) {
         let mut served = 0;
         let mut sleeps = false;
         while served < wakers && !sleeps {
-            sleeps = core.rest(true);
+            sleeps = core.rest();
             if !sleeps {
                 core.serve(&mut served);
             }
