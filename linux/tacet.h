@@ -19,11 +19,7 @@
  *	arch/		the processor
  *	base/		what all share: the partition, the table of hosted threads, reports
  *
- * Lock order: tacet_control_lock (mutex: one change of the partition at a time)
- * > tacet_hosted_lock (spinlock: who is hosted where) > a core's inbox lock.
- * Those of programs' memory: memory/memory.h. A space's lock and a core's bell lock are innermost
- * and taken with interrupts off. The path of a forwarded call takes only the inbox and
- * bell locks of the thread's own core.
+ * The order of locks: locks.h.
  */
 #ifndef TACET_H
 #define TACET_H
@@ -46,6 +42,8 @@
 #include <tacet/ioctl.h>
 #include <tacet/memory.h>
 #include <tacet/space.h>
+
+#include "locks.h"
 
 #define TACET_MAX_BLOCKS 256
 #define TACET_CONTEXTS_PER_CPU 64
@@ -203,8 +201,6 @@ struct tacet_hosted {
 };
 
 extern struct tacet_partition tacet_partition;
-extern struct mutex tacet_control_lock;
-extern spinlock_t tacet_hosted_lock;
 extern bool tacet_test_hooks;
 extern struct workqueue_struct *tacet_workqueue;
 

@@ -73,6 +73,7 @@ void tacet_range_fork(struct vm_area_struct *area, struct tacet_range *from)
 	const struct tacet_range_shared *old = from->shared;
 	bool held;
 
+	lockdep_assert_held_write(&area->vm_mm->mmap_lock);
 	if (range) {	/* another piece of what is half Linux's already */
 		atomic_inc(&range->mappings);
 		area->vm_private_data = range;

@@ -38,6 +38,7 @@ static int move_all(struct tacet_range *range)
 	unsigned long page = 0;
 	struct tacet_run run;
 
+	lockdep_assert_held(&range->lock);
 	if (error)
 		return error;
 	do {
@@ -67,6 +68,7 @@ static void move_break(struct tacet_range *range)
 /* No core serves anything about it any more, nor finds it; Linux maps none of it. */
 static void close_range_to_all(struct tacet_range *range)
 {
+	lockdep_assert_held(&range->lock);
 	WRITE_ONCE(range->shared->state, TACET_RANGE_CLOSED);
 	tacet_range_settle(range);
 	/* Faults of Linux that have begun end first, and a fork: they hold the lock. */

@@ -85,6 +85,7 @@ int tacet_handover_map_begin(struct tacet_handover_map *handover)
 {
 	struct tacet_range *range = handover->range;
 
+	lockdep_assert_held(&range->lock);
 	range->zero_page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!range->zero_page)
 		return -ENOMEM;
@@ -152,6 +153,7 @@ static void make_anonymous(struct tacet_range *range)
 	struct vm_area_struct *area;
 	VMA_ITERATOR(iterator, range->mm, range->base);
 
+	lockdep_assert_held_write(&range->mm->mmap_lock);
 	for_each_vma_range(iterator, area, range->base + TACET_RANGE_BYTES) {
 		if (area->vm_ops != &run_operations)
 			continue;
@@ -168,6 +170,7 @@ void tacet_handover_map_end(struct tacet_handover_map *handover, bool all)
 {
 	struct tacet_range *range = handover->range;
 
+	lockdep_assert_held(&range->lock);
 	mmap_write_lock(range->mm);
 	if (all)
 		make_anonymous(range);

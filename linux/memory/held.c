@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What Linux has mapped of a range, and lets go of: before the co-kernel takes the
- * frames away, Linux unmaps them. What the kernel still holds then (in a pipe, for a
- * device) is marked, and the co-kernel keeps it until the kernel has let go.
+ * Mirrors go, and held frames. Before the co-kernel takes a frame away from a program,
+ * Linux unmaps the page here. If the kernel still uses the frame then (a pipe, a device), it
+ * is held: the co-kernel does not hand it out again until the kernel has let go of it.
  *
- * Called in contexts that sleep. Nobody mirrors meanwhile: the mmap lock is held, or
+ * Called in contexts that sleep. No page is mirrored meanwhile: the mmap lock is held, or
  * the process has ended.
  */
 #include <linux/delay.h>
@@ -20,18 +20,19 @@
 #define LOOK_AGAIN_MS 20
 #define MOMENTS 200			/* of 50 us or more, for all pages of a call */
 
-struct kept {
+struct held_frame {
 	struct list_head link;
-	u64 frame;
+	u64 number;
 };
 
-static LIST_HEAD(kept_frames);
-static DEFINE_MUTEX(kept_lock);
+static LIST_HEAD(held_frames);
+static DEFINE_MUTEX(held_lock);
 
 static void free_released(struct work_struct *work);
 static DECLARE_DELAYED_WORK(release_work, free_released);
 
-static u32 *held_of(u64 frame)
+/* In the co-kernel's record of frame @number: enum tacet_held. NULL: no such frame. */
+static u32 *held_state(u64 number)
 {
 	struct tacet_memory *memory = tacet_partition.memory;
 	unsigned int i;
@@ -39,101 +40,102 @@ static u32 *held_of(u64 frame)
 	for (i = 0; i < memory->block_count; i++) {
 		const struct tacet_frames *frames = &memory->blocks[i];
 
-		if (frame >= frames->first && frame - frames->first < frames->count)
-			return &tacet_partition.frames[frames->slot + frame - frames->first].held;
+		if (number >= frames->first && number - frames->first < frames->count)
+			return &tacet_partition.frames[frames->slot + number - frames->first].held;
 	}
 	return NULL;
 }
 
-/* The kernel holds @frame: it is not to be handed out again. */
-static void keep(u64 frame)
+/* The kernel uses the frame: the co-kernel must not hand it out again. */
+static void hold(u64 number)
 {
-	struct kept *kept = kmalloc(sizeof(*kept), GFP_KERNEL | __GFP_NOFAIL);
-	u32 *held = held_of(frame);
+	struct held_frame *frame = kmalloc(sizeof(*frame), GFP_KERNEL | __GFP_NOFAIL);
+	u32 *state = held_state(number);
 
-	if (!held || cmpxchg(held, TACET_HELD_NOT, TACET_HELD_BY_LINUX) != TACET_HELD_NOT) {
-		kfree(kept);	/* it is on the list already */
+	if (!state || cmpxchg(state, TACET_HELD_NOT, TACET_HELD_BY_LINUX) != TACET_HELD_NOT) {
+		kfree(frame);	/* it is on the list already */
 		return;
 	}
 	__atomic_add_fetch(&tacet_partition.memory->held_count, 1, __ATOMIC_SEQ_CST);
-	kept->frame = frame;
-	mutex_lock(&kept_lock);
-	list_add(&kept->link, &kept_frames);
-	mutex_unlock(&kept_lock);
+	frame->number = number;
+	mutex_lock(&held_lock);
+	list_add(&frame->link, &held_frames);
+	mutex_unlock(&held_lock);
 	queue_delayed_work(tacet_workqueue, &release_work, msecs_to_jiffies(LOOK_AGAIN_MS));
 }
 
-/* Whether @kept is done with. */
-static bool let_go(const struct kept *kept)
+/* True if the kernel has let go of the frame: then it is held no more. */
+static bool release_frame(const struct held_frame *frame)
 {
-	u32 *held = held_of(kept->frame);
+	u32 *state = held_state(frame->number);
 
-	if (page_count(pfn_to_page(kept->frame)) != 1)
+	lockdep_assert_held(&held_lock);
+	if (page_count(pfn_to_page(frame->number)) != 1)
 		return false;
-	/* Either a program still has it, or nobody: then the co-kernel left it to us. */
-	if (cmpxchg(held, TACET_HELD_BY_LINUX, TACET_HELD_NOT) != TACET_HELD_BY_LINUX)
-		tacet_ask(TACET_ASK_FREE, kept->frame, 0);
+	/* If a program has freed it meanwhile, the co-kernel has left it to us. */
+	if (cmpxchg(state, TACET_HELD_BY_LINUX, TACET_HELD_NOT) != TACET_HELD_BY_LINUX)
+		tacet_ask(TACET_ASK_FREE, frame->number, 0);
 	__atomic_sub_fetch(&tacet_partition.memory->held_count, 1, __ATOMIC_SEQ_CST);
 	return true;
 }
 
 static void free_released(struct work_struct *work)
 {
-	struct kept *kept, *next;
+	struct held_frame *frame, *next;
 
-	mutex_lock(&kept_lock);
-	list_for_each_entry_safe(kept, next, &kept_frames, link) {
-		if (!let_go(kept))
+	mutex_lock(&held_lock);
+	list_for_each_entry_safe(frame, next, &held_frames, link) {
+		if (!release_frame(frame))
 			continue;
-		list_del(&kept->link);
-		kfree(kept);
+		list_del(&frame->link);
+		kfree(frame);
 	}
-	if (!list_empty(&kept_frames))
+	if (!list_empty(&held_frames))
 		queue_delayed_work(tacet_workqueue, &release_work, msecs_to_jiffies(LOOK_AGAIN_MS));
-	mutex_unlock(&kept_lock);
+	mutex_unlock(&held_lock);
 }
 
-/* The partition ends: the pages are Linux's, who holds one frees it at last. */
+/* The partition ends and its pages are Linux's: the last user of a held page frees it. */
 void tacet_held_exit(void)
 {
-	struct kept *kept, *next;
+	struct held_frame *frame, *next;
 
 	cancel_delayed_work_sync(&release_work);
-	list_for_each_entry_safe(kept, next, &kept_frames, link) {
-		list_del(&kept->link);
-		kfree(kept);
+	list_for_each_entry_safe(frame, next, &held_frames, link) {
+		list_del(&frame->link);
+		kfree(frame);
 	}
 }
 
-/* Who looks for a futex holds its page for a moment, in which it wants to know whose
- * page that is; others hold theirs for as long as they like. */
+/* A futex call holds a page for a moment, to learn whose page it is. Other users hold
+ * theirs for as long as they like. */
 static void await_momentary(const struct folio *folio, unsigned int *moments)
 {
 	for (; folio_ref_count(folio) != 1 && *moments; --*moments)
 		usleep_range(50, 100);
 }
 
-/* The frames of a leaf are no file's any more; those that the kernel holds are kept. */
+/* Takes the frames of a leaf out of the range's file; holds those that the kernel uses. */
 static void part_from(const struct tacet_leaf *leaf, unsigned int *moments)
 {
-	u64 frame = (leaf->value & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
+	u64 first = (leaf->value & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
 	unsigned long i;
 
-	if (!tacet_frames_have(frame, leaf->pages))
+	if (!tacet_frames_have(first, leaf->pages))
 		return;
 	for (i = 0; i < leaf->pages; i++) {
-		struct folio *folio = page_folio(pfn_to_page(frame + i));
+		struct folio *folio = page_folio(pfn_to_page(first + i));
 
 		if (!folio->mapping && folio_ref_count(folio) == 1)
-			continue;	/* nobody on Linux has it */
+			continue;	/* Linux has no mirror of it */
 		await_momentary(folio, moments);
 		folio->mapping = NULL;
 		if (folio_ref_count(folio) != 1)
-			keep(frame + i);
+			hold(first + i);
 	}
 }
 
-/* The next mirrored leaf from *@page on; moves *@page behind it. */
+/* Finds the next mirrored leaf from *@page on, and moves *@page behind it. */
 static bool next_mirrored(struct tacet_range *range, unsigned long *page, unsigned long end,
 			  struct tacet_leaf *leaf)
 {
@@ -150,7 +152,7 @@ static bool next_mirrored(struct tacet_range *range, unsigned long *page, unsign
 	return false;
 }
 
-/* Linux maps nothing of these pages, and will not. */
+/* For pages that Linux does not map any more, and will not. */
 void tacet_held_mark(struct tacet_range *range, unsigned long page, unsigned long pages)
 {
 	unsigned long end = page + pages;
@@ -163,7 +165,7 @@ void tacet_held_mark(struct tacet_range *range, unsigned long page, unsigned lon
 	}
 }
 
-/* Unmaps on Linux what it has mapped of [start, end), so that a core may change it. */
+/* Removes the mirrors of [start, end), so that a core may change these pages. */
 void tacet_range_unmirror(struct tacet_range *range, u64 start, u64 end)
 {
 	unsigned long page = (start - range->base) >> PAGE_SHIFT;
@@ -183,7 +185,7 @@ void tacet_range_unmirror(struct tacet_range *range, u64 start, u64 end)
 		part_from(&leaf, &moments);
 		if (!tacet_range_lock(range, leaf.page))
 			break;
-		/* A mirrored leaf is nobody's but Linux's to change. */
+		/* Only Linux changes a leaf that is mirrored. */
 		WRITE_ONCE(*leaf.entry, *leaf.entry & ~TACET_ENTRY_MIRRORED);
 		tacet_range_unlock(range, leaf.page);
 	}

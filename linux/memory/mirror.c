@@ -102,6 +102,7 @@ vm_fault_t tacet_mirror(struct vm_fault *vmf)
 	struct tacet_range *range = vmf->vma->vm_private_data;
 	unsigned int tries;
 
+	lockdep_assert_held(&vmf->vma->vm_mm->mmap_lock);
 	if (!range || READ_ONCE(range->partition_gone) || READ_ONCE(range->lost))
 		return VM_FAULT_SIGBUS;
 	for (tries = 0; tries < FAULT_TRIES; tries++) {

@@ -162,6 +162,7 @@ void tacet_range_sync(struct tacet_range *range)
 
 void tacet_range_set_visibility(struct tacet_range *range, enum tacet_range_visibility state)
 {
+	lockdep_assert_held(&range->lock);
 	WRITE_ONCE(range->visibility, state);
 	tacet_range_sync(range);
 }
@@ -231,6 +232,7 @@ bool tacet_range_unlimited(void)
 /* The partition begins: it has room for as many ranges as contexts. */
 int tacet_ranges_begin(void)
 {
+	lockdep_assert_held(&tacet_control_lock);
 	numbers = bitmap_zalloc(tacet_partition.context_count, GFP_KERNEL);
 	return numbers ? 0 : -ENOMEM;
 }

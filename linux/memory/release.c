@@ -33,6 +33,7 @@ void tacet_memory_end(void)
 {
 	struct tacet_range *range;
 
+	lockdep_assert_held(&tacet_control_lock);
 	while ((range = tacet_range_any())) {
 		mutex_lock(&range->lock);
 		mmap_write_lock(range->mm);

@@ -78,6 +78,7 @@ int tacet_blocks_take(struct tacet_partition *partition, const struct tacet_node
 	unsigned long chunk = min(rounddown_pow_of_two(left), LARGEST_PAGES);
 	int error = 0;
 
+	lockdep_assert_held(&tacet_control_lock);
 	for (; left && chunk >= UNIT_PAGES && !error; chunk /= 2)
 		error = take_chunks(partition, node->node, chunk, &left);
 	if (error)
@@ -123,6 +124,7 @@ static void give_pages(unsigned long pfn, unsigned long pages)
 
 void tacet_blocks_give(struct tacet_partition *partition)
 {
+	lockdep_assert_held(&tacet_control_lock);
 	while (partition->block_count) {
 		struct tacet_block *block = &partition->blocks[--partition->block_count];
 

@@ -27,6 +27,7 @@ static void report_death(const char *reason)
 	struct tacet_partition *partition = &tacet_partition;
 	unsigned int i;
 
+	lockdep_assert_held(&tacet_control_lock);
 	strscpy(partition->message, reason, sizeof(partition->message));
 	tacet_report(TACET_LOG_FATAL, "the co-kernel failed: %s", reason);
 	for (i = 0; i < partition->core_count; i++) {

@@ -128,6 +128,7 @@ int tacet_hotplug_take(struct tacet_core *core)
 {
 	int error;
 
+	lockdep_assert_held(&tacet_control_lock);
 	cpumask_set_cpu(core->cpu, &taken_cpus);
 	error = patiently(remove_cpu, core->cpu);
 	if (error < 0) {
@@ -143,6 +144,7 @@ int tacet_hotplug_give(struct tacet_core *core)
 {
 	int error;
 
+	lockdep_assert_held(&tacet_control_lock);
 	if (!core->taken)
 		return 0;
 	unhide(core->cpu);

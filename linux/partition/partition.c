@@ -114,6 +114,7 @@ int tacet_partition_up(struct tacet_up *request)
 	u64 begin = ktime_get_ns();
 	int i, error;
 
+	lockdep_assert_held(&tacet_control_lock);
 	if (partition->state != TACET_PARTITION_NONE && partition->state != TACET_PARTITION_FAILED)
 		return tacet_complain(request->message, -EBUSY, "partition: one is up already");
 	error = tacet_arch_check(request->message, sizeof(request->message));
@@ -164,6 +165,7 @@ static int recouple_all(void)
 /* Ends a partition that hosts nothing. Control lock held. */
 void tacet_partition_end(enum tacet_partition_state after)
 {
+	lockdep_assert_held(&tacet_control_lock);
 	tacet_watch_stop();
 	tacet_tracepoints_enable(false);
 	tacet_space_settle();
@@ -176,6 +178,7 @@ int tacet_partition_down(struct tacet_down *request)
 	struct tacet_partition *partition = &tacet_partition;
 	u64 begin = ktime_get_ns();
 
+	lockdep_assert_held(&tacet_control_lock);
 	if (partition->state == TACET_PARTITION_FAILED && !partition->core_count) {
 		WRITE_ONCE(partition->state, TACET_PARTITION_NONE);
 		return 0;

@@ -197,6 +197,7 @@ struct tacet_arch_start *tacet_arch_start_begin(struct tacet_partition *partitio
 	struct tacet_arch_start *start = kmalloc(struct_size(start, saved, PAGE_SIZE), GFP_KERNEL);
 	int error;
 
+	lockdep_assert_held(&tacet_control_lock);
 	if (!start)
 		return ERR_PTR(-ENOMEM);
 	error = low_tables_build(partition, &start->low);
@@ -277,7 +278,9 @@ int tacet_arch_notify_open(struct tacet_core *core, irq_handler_t handler)
 		return error;
 	}
 	core->virq = virq;
+	spin_lock(&core->inbox_lock);
 	tacet_arch_notify_target(core);
+	spin_unlock(&core->inbox_lock);
 	return 0;
 }
 
@@ -296,6 +299,7 @@ void tacet_arch_notify_target(struct tacet_core *core)
 	struct irq_cfg *config = irqd_cfg(irq_get_irq_data(core->virq));
 	u32 command = config->vector | (apic->dest_mode_logical ? APIC_DEST_LOGICAL : 0);
 
+	lockdep_assert_held(&core->inbox_lock);
 	WRITE_ONCE(core->shared->notify_destination, config->dest_apicid);
 	smp_store_release(&core->shared->notify_command, command);
 }
