@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! When threads that wait on one core are to go on: Linux's CLOCK_MONOTONIC, told by the
-//! time-stamp counter.
+//! When the threads that wait on one core continue: by Linux's CLOCK_MONOTONIC, told by the
+//! processor's counter of cycles.
 //!
 //! Linux reads both together now and then; between two readings the clock may run faster or
 //! slower than the counter says, by [`DRIFT`] at most (adjtimex(2) steers it by half of that).
-//! A thread never goes on too early, and too late by no more than that makes necessary.
+//! A thread never continues too early, and too late by no more than that makes necessary.
 
 /// One part in so many: twice what Linux steers its clock by (500 ppm).
 pub const DRIFT: u64 = 1024;
@@ -14,7 +14,7 @@ pub const READING_NS: u64 = 5_000;
 /// A reading of both clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
-    /// The time-stamp counter, read right after the other one.
+    /// The processor's counter, read right after the other one.
     pub tsc: u64,
     pub monotonic_ns: u64,
     /// What the counter does in a millisecond.
@@ -108,12 +108,12 @@ pub struct Deadlines<const N: usize> {
 pub struct Full;
 
 impl<const N: usize> Deadlines<N> {
-    /// Nobody waits.
+    /// No thread waits.
     pub const fn new() -> Self {
         Self { entries: [(0, Deadline { monotonic_ns: 0, tsc: 0 }); N], length: 0 }
     }
 
-    /// Nobody waits.
+    /// No thread waits.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -136,19 +136,19 @@ impl<const N: usize> Deadlines<N> {
         self.take(at).map(|(_, deadline)| deadline)
     }
 
-    /// Somebody, whoever it is, waits no more.
+    /// Any one thread waits no more.
     pub fn take_any(&mut self) -> Option<(u32, Deadline)> {
         self.take(self.length.checked_sub(1)?)
     }
 
-    /// Somebody whose time has come waits no more: whoever's came first.
+    /// The thread whose time came first, if it has come, waits no more.
     pub fn take_over(&mut self, clock: &Clock, now: u64) -> Option<u32> {
         let over = self.waiting().iter().enumerate().filter(|(_, (_, deadline))| deadline.is_over(clock, now));
         let (at, _) = over.min_by_key(|(_, (_, deadline))| deadline.monotonic_ns)?;
         self.take(at).map(|(thread, _)| thread)
     }
 
-    /// How long to sleep before it is worth looking; None: nobody waits.
+    /// How long to sleep before it is worth looking; None: no thread waits.
     pub fn ticks_left(&self, clock: &Clock, now: u64) -> Option<u64> {
         self.waiting().iter().map(|(_, deadline)| deadline.ticks_left(clock, now)).min()
     }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who waits for which futex, on the cores (futex(2), private futexes).
+//! Threads that wait for futexes on the cores (futex(2), private futexes).
 //!
 //! One table for the partition, used by all its cores at once; a lock for each
 //! bucket. A thread is a number below the table's size and waits for one futex
-//! at a time. Whoever takes it out of the table, a waker on any core or its own
-//! core when Linux calls it back, takes it once; under the bucket's lock, so that
-//! a core which finds its thread gone finds it among the woken ones.
+//! at a time. It is taken out of the table once, under the bucket's lock: by a waker
+//! on any core, or by its own core when it is recalled. So a core that finds its
+//! thread gone finds it among the woken ones.
 //!
 //! Must never touch user memory: the caller compares, while the bucket is held.
 
 use crate::lock::{Held, Lock};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// In a link: nobody. Else the thread plus one, so that a table of zeroes is empty.
+/// In a link: no thread. Else the thread plus one, so that a table of zeroes is empty.
 const NOBODY: u32 = 0;
 
 /// A futex: the address space by its root, and the word's address in it.
@@ -134,8 +134,8 @@ impl<const BUCKETS: usize, const THREADS: usize> Table<BUCKETS, THREADS> {
             return Err(Refusal::Changed);
         }
         let woken = self.take(source, &held, from, u32::MAX, wake_count, &mut deliver);
-        // Moved one by one behind the others: first out, then in, so that the
-        // walk never meets whom it moved, also when both are one bucket.
+        // Moved one by one behind the others: first all out, then in, so that the
+        // walk never meets a thread that it moved, also when both are one bucket.
         let (mut first, mut last) = (NOBODY, NOBODY);
         let moved = self.take(source, &held, from, u32::MAX, move_count, &mut |thread| {
             if let Some(waiter) = self.waiter(thread) {
@@ -157,8 +157,8 @@ impl<const BUCKETS: usize, const THREADS: usize> Table<BUCKETS, THREADS> {
         Ok((woken, moved))
     }
 
-    /// Takes `thread` out if it still waits; false: somebody has woken it. Only by
-    /// the thread's own core.
+    /// Takes `thread` out if it still waits; false: it was woken before. Only the
+    /// thread's own core does this.
     pub fn cancel(&self, thread: u32) -> bool {
         let Some(waiter) = self.waiter(thread) else { return false };
         loop {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the co-kernel decides, apart from any machine: host-tested, no unsafe.
+//! What the co-kernel decides, apart from any processor and any host: pure data structures, host-tested, no unsafe.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]

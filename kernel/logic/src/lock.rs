@@ -26,7 +26,7 @@ impl Lock {
     /// Waits for the lock.
     pub fn hold(&self) -> Held<'_> {
         while self.held.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            // Reading leaves the line with everyone who waits.
+            // Reading leaves the line with all that wait.
             while self.held.load(Ordering::Relaxed) {
                 spin_loop();
             }

@@ -5,7 +5,7 @@
 use crate::atomic::Atomic32;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// In a link: nobody. Else the thread plus one, so that zeroed memory is empty lists.
+/// In a link: no thread. Else the thread plus one, so that zeroed memory is empty lists.
 const END: u32 = 0;
 
 /// What links the threads of all lists: `next` of each thread.
@@ -51,7 +51,7 @@ impl Woken {
 }
 
 impl<A: Atomic32> Woken<A> {
-    /// Made of a zero: nobody was woken.
+    /// Made of a zero: no thread was woken.
     pub fn of_zero(newest: A) -> Self {
         Self { newest }
     }
@@ -72,7 +72,7 @@ impl<A: Atomic32> Woken<A> {
         }
     }
 
-    /// Whether somebody was woken.
+    /// No thread was woken.
     pub fn is_empty(&self) -> bool {
         self.newest.load(Ordering::SeqCst) == END
     }

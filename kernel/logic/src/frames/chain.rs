@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Frames on their way back: unmapped, but perhaps still in a TLB or in Linux's tables.
+//! Frames on their way back: unmapped, but a TLB or Linux's tables may still have them.
 //!
 //! Unmapping puts frames here, one for each leaf, through their own records, so
 //! that any number needs no storage. When every core has flushed and Linux has
@@ -10,7 +10,7 @@ use super::cache::{Cache, Guard};
 use super::pool::{FreeError, Pool};
 use super::records::{Links, NONE, Records, State};
 
-/// Runs of frames that nobody may have yet.
+/// Runs of frames that must not be used yet.
 pub struct Chain {
     head: u32,
     frames: u64,

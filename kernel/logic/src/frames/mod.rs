@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The frames of the partition: who has which.
+//! The frames of the partition: which are free, and which are in use.
 //!
 //! A frame is 4 KiB of physical memory, named by its physical frame number. A
 //! binary buddy system (Knowlton 1965) hands out runs of 2^order frames,
@@ -18,15 +18,15 @@
 //! content. A frame that is not the pool's, is free already or was handed out
 //! with another order is an error of the caller, and changes nothing.
 //!
-//! # Who may touch what
+//! # Rights
 //!
 //! - `Lists`, the links of free frames, and every change from or to
-//!   [`State::Free`]: whoever holds the lock.
-//! - The record of any other frame: whoever was given the frame. A change away
+//!   [`State::Free`]: the holder of the lock.
+//! - The record of any other frame: the owner of the frame. A change away
 //!   from [`State::Used`] is one compare-and-exchange, so of two cores that free the
 //!   same frame one gets the error.
 //! - Coalescing reads the tag of a neighbour without owning it. It acts only on
-//!   `Free`, which nobody writes outside the lock.
+//!   `Free`, which is written under the lock only.
 //!
 //! ```
 //! use tacet_logic::frames::{Cache, Guard, Pool, Records};

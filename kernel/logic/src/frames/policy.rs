@@ -13,7 +13,7 @@ pub const PREFERRED_MANY: u32 = 5;
 pub const WEIGHTED_INTERLEAVE: u32 = 6;
 const FLAGS: u32 = 0xe000;
 
-/// What somebody has asked for. Nodes are bits.
+/// What a program has asked for. Nodes are bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     /// As mbind(2) has it, with its flags.
@@ -30,7 +30,7 @@ pub struct Order {
 }
 
 impl Policy {
-    /// Nobody said anything: as near as possible.
+    /// The program has asked for nothing: as near as possible.
     pub const NONE: Self = Self { mode: LOCAL, nodes: 0 };
 
     /// Page by page from one node after the other.

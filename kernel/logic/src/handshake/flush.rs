@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Translations that are not so any more, taken out of another core's TLB.
 //!
-//! The core [`announce`]s the root of an address space, then loads it; it leaves one in the opposite order. Who has
-//! changed the tables below a root [`request`]s a flush of each core, then waits until all that were asked have
-//! acknowledged it. Either the core finds the new tables, or its announcement is found. Linux does the same (`flush_cores`).
+//! The core [`announce`]s the root of an address space, then loads it; it leaves one in the opposite order. A core
+//! that has changed the tables below a root [requests](Flushes::request) a flush of each other core, then waits until all
+//! that it asked have acknowledged. Either a core finds the new tables, or its announcement is found. Linux does the same (`flush_cores`).
 //!
 //! The core answers in its bell's interrupt, in whatever it is: reads `requested`, forgets everything of the loaded
 //! address space, writes what it has read to `acknowledged`, with release ordering. A request that comes after the

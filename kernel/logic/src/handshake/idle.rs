@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A core that has nothing to run first looks for a while whether a thread of its is woken, then sleeps. While it looks,
-//! whoever wakes a thread saves the bell.
+//! A core that has nothing to run first looks for a while whether one of its threads is woken, then sleeps. While it
+//! looks, a waker need not ring.
 //!
 //! The waker puts the thread on the core's list, then reads the core's mode ([`looks_anyway`]). The core says that it
 //! does not look any more, then looks a last time. All four accesses are sequentially consistent: either the core
@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering;
 /// What a core that has nothing to run tells others, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// It looks at its list all the time: nobody need ring.
+    /// It looks at its list all the time: no waker need ring.
     Looks,
     /// It is about to look a last time, and then sleeps: it must be rung.
     Sleeps,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The protocols between cores, and between Linux and a core, that have no lock: who writes what, and then looks at what.
+//! The protocols between cores, and between Linux and a core, that have no lock: each side's order of accesses to words that both know.
 //!
 //! - [`doorbell`]: a core is asked to look.
 //! - [`idle`]: a core that has nothing to run is not rung while it looks anyway.
@@ -7,7 +7,7 @@
 //! - [`counters`]: a futex wake-up finds waiting threads on the other side.
 //! - [`crate::woken`]: the list of threads that others have woken for a core.
 //!
-//! Each is the host's memory and this module's order of accesses. In all of them one side writes A and then looks at B, the
+//! The words are the host's; the order is this module's. In all of them one side writes A and then looks at B, the
 //! other writes B and then looks at A, and one of them at least must see what the other wrote. `tests/handshakes` tries
 //! every interleaving, with the other side's code as a model where it is C or assembly.
 

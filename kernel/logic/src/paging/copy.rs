@@ -10,8 +10,8 @@ use super::span::{PAGES, PageSize, Span};
 impl<M: Memory> AddressSpace<'_, M> {
     /// Copies everything that is mapped into the empty range of `root`, with frames of its own.
     ///
-    /// The threads that could write are stopped by the caller, and nobody else knows `root` yet. After a failure it
-    /// is empty again. A large page that cannot be had as one is copied into smaller ones. O(entries), besides the
+    /// The caller has stopped the threads that could write, and is the only one that knows `root`. After a failure it
+    /// is empty again. If there is no large frame for a large page, it is copied into smaller ones. O(entries), besides the
     /// copying.
     pub fn copy_to(&mut self, root: u64) -> Result<(), Error> {
         let mut page = 0;
@@ -47,7 +47,7 @@ impl<M: Memory> AddressSpace<'_, M> {
         Ok(())
     }
 
-    /// Empties a range that nobody has ever used.
+    /// Empties a range that no program has ever used.
     fn abandon(&mut self) {
         let mut page = 0;
         while page < PAGES {

@@ -2,7 +2,7 @@
 //! Taking address space and putting frames behind it.
 //!
 //! Populating has two passes. The first finds a frame for every page and
-//! marks it pending, which nobody else acts on: if one cannot be had, the marks
+//! marks it pending, which readers treat as reserved. If a frame is missing, the marks
 //! are taken back and no time was lost on zeroing. The second zeroes each frame
 //! and then makes its entry valid.
 

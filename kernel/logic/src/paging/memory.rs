@@ -14,7 +14,7 @@ pub trait Tables {
     /// Reads an entry: one access, with acquire ordering.
     fn load(&self, table: u64, index: u16) -> u64;
 
-    /// Writes an entry: one access, with release ordering. What was written before is seen by who reads the entry.
+    /// Writes an entry: one access, with release ordering. A reader of the entry sees what was written before.
     fn store(&self, table: u64, index: u16, entry: u64);
 
     /// Writes `new` if the entry is `current`, and says whether it was. One access, with acquire and release ordering.

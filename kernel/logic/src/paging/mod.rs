@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The address space of one process's own range: 512 GiB below one top-level entry.
+//! The address space of one process's range: 512 GiB below one top-level entry.
 //!
 //! The page table is the only truth. There is no list of mappings beside it:
 //! what is reserved but not yet populated, its protection and its NUMA policy
@@ -20,9 +20,8 @@
 //!
 //! # Rights
 //!
-//! The range has 512 *pieces* of 1 GiB, one for each entry of the root. Whoever
-//! calls an operation that changes something holds the right (a lock, given by
-//! the caller) to every piece that its spans touch, [`Span::pieces`], taken in
+//! The range has 512 *pieces* of 1 GiB, one for each entry of the root. The caller
+//! of an operation that changes something holds the right (a lock of its own) to every piece that its spans touch, [`Span::pieces`], taken in
 //! ascending order; `copy_to` and `clear` need all. Two cores in different pieces share
 //! nothing but the root's cache lines: the root is never freed, each of its
 //! entries belongs to its piece. [`crate::ranges`] gives each core pieces of its own.
@@ -33,7 +32,7 @@
 //! TLBs flushed, and what was mirrored unmapped by Linux. Otherwise a sibling
 //! could put a new frame at an address where Linux still has the old one.
 //!
-//! # Who else reads the tables
+//! # The other readers of the tables
 //!
 //! **The processor**, at any time. Entries are made with the accessed and dirty
 //! bits set, so it never writes one. It may keep what it has read: until the
@@ -47,7 +46,7 @@
 //!   valid at an address from which it, or one before it in the same [`AddressSpace`], has taken something valid.
 //!
 //! **Linux**, when a forwarded call touches the range. It takes the right to the piece too, and what
-//! follows does not lean on that, except where it clears the one bit that it writes, after it has
+//! follows does not depend on that, except where it clears the one bit that it writes, after it has
 //! unmapped what it had mapped. A walk of Linux is:
 //!
 //! 1. Announce the walk of this process, with a full barrier behind it.
@@ -84,8 +83,8 @@
 //!   step; `MIRRORED` set by the co-kernel, except in the parts of a leaf that had it.
 //!
 //! An entry that was removed and came back exactly as it was, between steps 2
-//! and 3, is no harm: an entry says all there is to know, so what Linux then maps
-//! is what is mapped.
+//! and 3, does no harm: an entry says all there is to know, so Linux maps
+//! what is mapped.
 //!
 //! # Example
 //!

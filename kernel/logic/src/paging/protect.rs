@@ -12,7 +12,7 @@ use super::unmap::Removed;
 impl<M: Memory> AddressSpace<'_, M> {
     /// Gives all of `span` the same protection (`mprotect`).
     ///
-    /// Eager reservations that nobody could touch so far get their frames now, if they may be touched from now on. All of `span` must be
+    /// Eager reservations that could not be touched so far, and now may be, get their frames. All of `span` must be
     /// mapped: a caller that does as Linux does changes up to [`Self::hole`] and then reports `ENOMEM`. All or nothing,
     /// but that pages which were to be executed may stay divided.
     ///

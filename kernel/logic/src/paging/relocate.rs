@@ -13,8 +13,8 @@ impl<M: Memory> AddressSpace<'_, M> {
     /// Says how many had to stay where they were, for want of such frames, in units of 4 KiB.
     ///
     /// No entry crosses an edge of `span`, as after [`Self::advise`], and Linux maps none of it. The program may run:
-    /// pages that move are taken from it first, then `flush` is called, if there are any, after which no TLB has them.
-    /// What nobody names any more goes to `retire`. O(entries), besides the copying.
+    /// pages that move are taken from it first. If there are any, `flush` is called; after that no TLB has them.
+    /// Frames that are no longer mapped go to `retire`. O(entries), besides the copying.
     pub fn relocate(&mut self, span: Span, flush: impl FnOnce(), mut retire: impl FnMut(Retired)) -> u32 {
         if !self.take_misplaced(span) {
             return 0;
@@ -38,7 +38,7 @@ impl<M: Memory> AddressSpace<'_, M> {
         stayed
     }
 
-    /// Makes what is to move pending: nobody can touch it. Whether there is any.
+    /// Makes the pages that are to move pending, so that no program can touch them. Whether there are any.
     fn take_misplaced(&mut self, span: Span) -> bool {
         let (mut page, mut any) = (span.first(), false);
         while page < span.end() {

@@ -21,7 +21,7 @@ impl<M: Memory> AddressSpace<'_, M> {
     /// Moves all pages of `from`, with and without frame, to `to` and behind.
     ///
     /// All of `from` must be mapped, all of the new place free. A large page stays one if the new address is aligned
-    /// for it. All tables are had before the first page moves: all or nothing. The TLBs are flushed and Linux is
+    /// for it. All tables are allocated before the first page moves: all or nothing. The TLBs are flushed and Linux is
     /// asked for `from`. O(entries), no content is touched.
     pub fn shift(&mut self, from: Span, to: u32) -> Result<Removed, Error> {
         let target = Span::new(to, from.pages()).ok_or(Error::Outside)?;

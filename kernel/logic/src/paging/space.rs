@@ -9,9 +9,9 @@ use super::memory::{Memory, Placement, Tables};
 use super::span::{PAGES, PIECE_PAGES, PageSize, Span};
 use core::cell::Cell;
 
-/// One process's own range, for the time of one operation.
+/// One process's range, for the time of one operation.
 ///
-/// Made on the spot by whoever has the right to the pieces that the operation touches.
+/// Made on the spot by a caller that has the right to the pieces that the operation touches.
 pub struct AddressSpace<'m, M: Tables> {
     pub(super) root: u64,
     pub(super) memory: &'m mut M,
@@ -52,7 +52,7 @@ impl Slot {
     }
 }
 
-/// Tables for the edges of an operation, had before anything is changed.
+/// Tables for the edges of an operation, allocated before anything is changed.
 pub(super) struct Spares {
     tables: [Option<u64>; 4],
 }
@@ -281,8 +281,8 @@ impl<'m, M: Memory> AddressSpace<'m, M> {
 
     /// Frees the tables around `page` that have become empty by an operation on `span`. O(1): at most 1,024 loads.
     ///
-    /// The table of a piece of which only a part was unmapped stays: who maps and unmaps in turn would make it anew
-    /// each time. [`Self::vacate`] frees it where it is in the way.
+    /// If only a part of a piece was unmapped, the piece's table stays: a program that maps and unmaps in turn would
+    /// need a new one each time. [`Self::vacate`] frees it where it is in the way.
     pub(super) fn prune(&mut self, page: u32, span: Span) {
         let piece = page & !(PIECE_PAGES - 1);
         let whole = span.first() <= piece && span.end() >= piece + PIECE_PAGES;

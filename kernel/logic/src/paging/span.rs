@@ -118,7 +118,7 @@ impl Span {
         self.first < other.end && other.first < self.end
     }
 
-    /// The pieces that it touches: whoever changes it has the right to all of them.
+    /// The pieces that it touches: a change needs the right to all of them.
     pub const fn pieces(self) -> Range<u32> {
         self.first / PIECE_PAGES..(self.end - 1) / PIECE_PAGES + 1
     }

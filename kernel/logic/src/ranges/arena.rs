@@ -16,7 +16,7 @@ const ENTRIES: u32 = 8 * 512;
 
 /// Which core has which piece of a process's range: 512 numbers, all 0 at first, shared by its cores.
 pub trait Pieces {
-    /// Who has the piece: a number that is not 0 for each core, or 0 for nobody. Relaxed ordering is enough.
+    /// The core that has the piece, by a number that is not 0; 0: none has it. Relaxed ordering is enough.
     fn owner(&self, piece: u32) -> u16;
     /// Writes `new` if `current` has it; says whether it had. Relaxed ordering is enough: rights protect what matters.
     fn exchange(&self, piece: u32, current: u16, new: u16) -> bool;
@@ -44,7 +44,7 @@ pub struct Arena {
     owner: u16,
     limits: Span,
     current: Option<u32>,
-    /// Where to go on looking in the current piece, downwards.
+    /// Where to continue in the current piece, downwards.
     cursor: u32,
     /// The largest free run that was passed over above the cursor.
     skipped: u32,
@@ -61,7 +61,7 @@ impl Arena {
         self.limits == limits
     }
 
-    /// What to try for a request: the current piece, two others of the core, pieces that nobody has, the whole range.
+    /// What to try for a request: the current piece, two others of the core, pieces that no core has, the whole range.
     pub fn plan(&self, request: Request) -> Plan {
         let needed = request.pages.div_ceil(PIECE_PAGES).max(1);
         Plan { owner: self.owner, limits: self.limits, current: self.current, needed, stage: Stage::Current }

@@ -6,7 +6,7 @@ use crate::paging::Span;
 
 const KNOWN: usize = 8;
 
-/// Owned by the core. What it forgets it finds again by who has which piece.
+/// Owned by the core. What it forgets it finds again by the pieces that it has.
 pub struct Arenas {
     known: [Option<(u32, Arena)>; KNOWN],
     oldest: usize,

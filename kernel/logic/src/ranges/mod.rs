@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Finding free addresses in a process's own range.
+//! Finding free addresses in a process's range.
 //!
 //! The search reads the page table; there is no index of free addresses. An
 //! index would be a second truth, would need memory that can run out, and would
 //! have to be kept right by every operation and its undo; a page table whose
 //! entries stand for up to 1 GiB, and which has no empty tables, is skipped over
 //! quickly. What it costs is that a table full of 4 KiB pages is read entry by
-//! entry; so the search goes on where the last one ended ([`Arena`]), has a bound, and
+//! entry; so the search continues where the last one ended ([`Arena`]), has a bound, and
 //! a core whose piece is too crowded takes a new one.
 //!
 //! - [`Arena`]: one core's view, what to try in which order, from the top down. Each core has

@@ -36,7 +36,7 @@ pub(super) enum Stage {
         look: u32,
         tries: u32,
     },
-    /// Pieces below this one that nobody has.
+    /// Pieces below this one that no core has.
     Unowned {
         below: u32,
     },
@@ -88,7 +88,7 @@ impl Plan {
         if own { self.window(next, 1) } else { None }
     }
 
-    /// Takes as many neighbouring pieces as are needed, the highest that nobody has.
+    /// Takes as many neighbouring pieces as are needed, the highest that no core has.
     fn unowned<P: Pieces>(&mut self, pieces: &P, below: u32) -> Option<Window> {
         let (mut free, mut piece) = (0, below);
         while piece > self.limits.pieces().start {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Nobody's request is slept through, and what it is about is seen.
+//! No request is slept through, and what it is about is seen.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
@@ -12,7 +12,7 @@ use crate::explore;
 struct Page<S> {
     attention: U32<S>,
     bell: Bell,
-    /// What the requests are about, one for each who asks.
+    /// What the requests are about, one for each asking thread.
     posted: [AtomicU32; 2],
 }
 

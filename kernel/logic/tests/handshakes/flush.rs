@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! No frame is used again while a core may reach it by a translation that it has cached.
 //!
-//! Whoever has taken a frame away says so in it once the flush is done; the core must never find that, by whatever it has
-//! cached. The core's answer is assembly (`tacet_nmi` in `entry.S`): modelled step by step.
+//! The side that has taken a frame away marks it once the flush is done. The core must never find that mark by a
+//! translation that it has cached. The core's answer is assembly (`tacet_nmi` in `entry.S`): modelled step by step.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering, fence};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A core that rests is rung by whoever wakes one of its threads, or finds the thread itself.
+//! A core that rests is rung by a waker of one of its threads, or finds the thread itself.
 
 use std::cell::Cell;
 

@@ -28,7 +28,7 @@ const ATTRIBUTES: Attributes = Attributes { protection: Protection::READ_WRITE, 
 struct Shared {
     watched: Vec<[AtomicU64; 2]>,
     others: Mutex<BTreeMap<(u64, u16), u64>>,
-    /// Tables that have been reused: nobody may be at them.
+    /// Tables that have been reused: no walk may be at them.
     reused: Mutex<BTreeSet<u64>>,
     walking: AtomicBool,
 }
@@ -68,7 +68,7 @@ impl Core {
         Self { shared, next_table: ROOT + 1, next_frame: 1 << 18, quarantine: RefCell::default(), blind: false }
     }
 
-    /// What the trait asks of its implementor: tables are reused when no walk that may be at them goes on.
+    /// What the trait asks of its implementor: tables are reused when every walk that may be at them has ended.
     fn end_of_operation(&self) {
         fence(Ordering::SeqCst);
         if !self.shared.walking.load(Ordering::Acquire) {
@@ -288,7 +288,7 @@ fn moving_a_page_away() {
 
 #[test]
 fn taking_the_right_to_write() {
-    // Whoever mapped it with the right to write before is reported by `protect`, and only then.
+    // `protect` reports the page if Linux has mapped it with the right to write, and only then.
     let reported = |space: &mut AddressSpace<Core>, retired: &mut Vec<Retired>| {
         let Some(Entry::Leaf(leaf)) = space.view(PAGE).map(|view| view.entry) else { panic!("mapped") };
         let lost = space.protect(span(PAGE, 1), Protection::READ).unwrap();

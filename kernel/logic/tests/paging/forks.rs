@@ -24,7 +24,7 @@ fn fork(machine: &mut Machine, parent: u64, failing: Failing) -> (u64, Result<()
     (child, result)
 }
 
-/// Forks with every failure, then for good, and looks at both.
+/// Forks with every failure, then without one, and looks at both.
 fn check_fork(world: &mut World) {
     let mut dry = world.machine.picture();
     let _ = fork(&mut dry, world.root, Failing::None);

@@ -31,7 +31,7 @@ impl World {
         Self { machine, root, model: Model::default() }
     }
 
-    /// Performs an operation, first on pictures in which allocations fail, then for good. True: it succeeded.
+    /// Performs an operation, first on pictures in which allocations fail, then really. True: it succeeded.
     pub fn step(&mut self, operation: &Operation, failures: Failures) -> bool {
         let expected = operation.expect(&self.model, &self.machine, self.root);
         for failing in self.failing(operation, failures) {

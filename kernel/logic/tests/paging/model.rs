@@ -84,7 +84,7 @@ impl Model {
     }
 }
 
-/// As the manual pages say it: none forbids all, and whoever may write or execute may read.
+/// As the manual pages say it: none forbids all, and a page that may be written or executed may be read.
 pub fn loses(old: Protection, new: Protection) -> bool {
     let none = Protection::NONE;
     (old != none && new == none) || (old.write && !new.write) || (old.execute && !new.execute)
