@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Integers that cores, and Linux, change at once, as the protocols of [`crate::handshake`] and [`crate::woken`] use them.
+//! Integers that cores, and Linux, change at once, as the protocols of [`crate::handshake`] and [`crate::woken`] use
+//! them.
 //!
 //! In the co-kernel they are `core`'s, and a protocol compiles to what it would be if it named these. In the tests they
 //! are `loom`'s, which tries every interleaving, and weaker ones, with which a protocol must be found to fail.

@@ -19,14 +19,14 @@
 //! | 58 | program may read | the same |
 //! | 59-63 | NUMA policy, an index into the process's own list | the same |
 //!
-//! Not valid: as on x86-64, zero is absent, `RESERVED` alone is a reservation, `HELD` alone is a page of `PROT_NONE`, and
-//! both are a page that is pending.
+//! Not valid: as on x86-64, zero is absent, `RESERVED` alone is a reservation, `HELD` alone is a page of `PROT_NONE`,
+//! and both are a page that is pending.
 //!
-//! Bits 55-58 are software's. Nothing else is, whatever the configuration; the policy needs more. Bits 59-62 are ignored
-//! unless TCR_EL1.HWU059-HWU062 give them to the hardware (PBHA) or TCR2_EL1.POE makes 60-62 the overlay index; bit 63 is
-//! ignored in this regime. Only co-kernel cores walk these tables, and these registers of theirs are the co-kernel's: it
-//! leaves all of that off. So an entry can tell 32 policies apart, where x86-64 has room for 64: as many as the border
-//! keeps for a process.
+//! Bits 55-58 are software's. Nothing else is, whatever the configuration; the policy needs more. Bits 59-62 are
+//! ignored unless TCR_EL1.HWU059-HWU062 give them to the hardware (PBHA) or TCR2_EL1.POE makes 60-62 the overlay index;
+//! bit 63 is ignored in this regime. Only co-kernel cores walk these tables, and these registers of theirs are the
+//! co-kernel's: it leaves all of that off. So an entry can tell 32 policies apart, where x86-64 has room for 64: as
+//! many as the border keeps for a process.
 //!
 //! AF is set from the beginning and DBM never, so that the processor never writes an entry. An entry that is not valid
 //! may hold anything: processors do not use its frame, and a reservation needs none.

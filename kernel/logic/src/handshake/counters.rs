@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Counters of an address space's waiting threads, by which a wake-up on one side finds those of the other.
 //!
-//! A thread that is about to wait is counted, then the word is compared. A waker has changed the word before it looks at
-//! the counters. So one finds the other. The comparison is a sequentially consistent load: an ordinary one where updates are
-//! full barriers, which is what Linux, too, makes of its side (`linux/delegate/futex.c`).
+//! A thread that is about to wait is counted, then the word is compared. A waker has changed the word before it looks
+//! at the counters. So one finds the other. The comparison is a sequentially consistent load: an ordinary one where
+//! updates are full barriers, which is what Linux, too, makes of its side (`linux/delegate/futex.c`).
 
 use crate::atomic::Atomic32;
 use core::sync::atomic::Ordering;

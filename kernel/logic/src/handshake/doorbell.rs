@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A core's attention: a word of bits that say why it is to look, and a bell that interrupts it.
 //!
-//! The asking side writes what the request is about, then [`request`]s, then rings. Linux does the same (`tacet_attention`).
-//! The core [`take`]s all bits at once before it looks at what they are about. Before it runs a program or sleeps it
-//! asks once more whether it [`is_wanted`], in code in which a bell that rings has the same effect as a bit that is
-//! set (the entry code): so no request is older than the program's next instruction, or the sleep.
+//! The asking side writes what the request is about, then [`request`]s, then rings. Linux does the same
+//! (`tacet_attention`). The core [`take`]s all bits at once before it looks at what they are about. Before it runs a
+//! program or sleeps it asks once more whether it [`is_wanted`], in code in which a bell that rings has the same effect
+//! as a bit that is set (the entry code): so no request is older than the program's next instruction, or the sleep.
 
 use crate::atomic::Atomic32;
 use core::sync::atomic::Ordering;

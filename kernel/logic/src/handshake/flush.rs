@@ -2,8 +2,9 @@
 //! Translations that are not so any more, taken out of another core's TLB.
 //!
 //! The core [`announce`]s the root of an address space, then loads it; it leaves one in the opposite order. A core
-//! that has changed the tables below a root [requests](Flushes::request) a flush of each other core, then waits until all
-//! that it asked have acknowledged. Either a core finds the new tables, or its announcement is found. Linux does the same (`flush_cores`).
+//! that has changed the tables below a root [requests](Flushes::request) a flush of each other core, then waits until
+//! all that it asked have acknowledged. Either a core finds the new tables, or its announcement is found. Linux does
+//! the same (`flush_cores`).
 //!
 //! The core answers in its bell's interrupt, in whatever it is: reads `requested`, forgets everything of the loaded
 //! address space, writes what it has read to `acknowledged`, with release ordering. A request that comes after the
@@ -30,8 +31,8 @@ pub fn announce<A: Atomic64>(active_root: &A, root: u64) {
 }
 
 impl<A: Atomic64> Flushes<'_, A> {
-    /// Asks for a flush of the address space `root` (0: of any), which is changed already. None: the core has nothing of it,
-    /// or is `silent` and will be stopped; else what to wait for.
+    /// Asks for a flush of the address space `root` (0: of any), which is changed already. None: the core has nothing
+    /// of it, or is `silent` and will be stopped; else what to wait for.
     #[inline]
     pub fn request(&self, root: u64, silent: impl FnOnce() -> bool, ring: impl FnOnce()) -> Option<u64> {
         A::fence(Ordering::SeqCst);

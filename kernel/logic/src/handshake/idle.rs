@@ -27,13 +27,15 @@ pub fn announce<A: Atomic32>(mode: &A, rest: Rest, value: u32) {
     mode.store(value, order);
 }
 
-/// A core whose mode has the value `looks` finds what its list has without being rung. To be asked when the list has it.
+/// A core whose mode has the value `looks` finds what its list has without being rung. To be asked when the list has
+/// it.
 #[inline]
 pub fn looks_anyway<A: Atomic32>(mode: &A, looks: u32) -> bool {
     mode.load(Ordering::SeqCst) == looks
 }
 
-/// Rests: `look`s for a while, if there is something to look for, then sleeps unless `is_over`, which looks at the list.
+/// Rests: `look`s for a while, if there is something to look for, then sleeps unless `is_over`, which looks at the
+/// list.
 ///
 /// `say` [`announce`]s. `sleep` returns at once if the core [is wanted](super::doorbell::is_wanted), or rung.
 #[inline(always)]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The protocols between cores, and between Linux and a core, that have no lock: each side's order of accesses to words that both know.
+//! The protocols between cores, and between Linux and a core, that have no lock: each side's order of accesses to words
+//! that both know.
 //!
 //! - [`doorbell`]: a core is asked to look.
 //! - [`idle`]: a core that has nothing to run is not rung while it looks anyway.

@@ -11,8 +11,8 @@ impl<M: Memory> AddressSpace<'_, M> {
     /// Copies everything that is mapped into the empty range of `root`, with frames of its own.
     ///
     /// The caller has stopped the threads that could write, and is the only one that knows `root`. After a failure it
-    /// is empty again. If there is no large frame for a large page, it is copied into smaller ones. O(entries), besides the
-    /// copying.
+    /// is empty again. If there is no large frame for a large page, it is copied into smaller ones. O(entries), besides
+    /// the copying.
     pub fn copy_to(&mut self, root: u64) -> Result<(), Error> {
         let mut page = 0;
         while page < PAGES {

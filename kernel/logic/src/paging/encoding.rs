@@ -14,7 +14,8 @@ pub trait Encoding {
     /// NUMA policies that an entry can tell apart, a power of two: what an entry has no bits for is not remembered.
     const POLICIES: u8;
 
-    /// Code may be in large pages. If not, executable pages are small, and a large page is divided before it may be executed.
+    /// Code may be in large pages. If not, executable pages are small, and a large page is divided before it may be
+    /// executed.
     const LARGE_PAGES_MAY_BE_EXECUTABLE: bool;
 
     /// The bit of [`Leaf::mirrored`](super::Leaf::mirrored), at every size. Linux sets it by compare-and-exchange.

@@ -26,7 +26,8 @@ pub trait Tables {
         (1..512).all(|n| self.load(table, (from + n) & 511) == first).then_some(first)
     }
 
-    /// How many of the `most` entries from `from` on are the same as that one, at least 1. `from + most` is at most 512.
+    /// How many of the `most` entries from `from` on are the same as that one, at least 1. `from + most` is at most
+    /// 512.
     fn same(&self, table: u64, from: u16, most: u16) -> u16 {
         let first = self.load(table, from);
         (1..most).find(|&n| self.load(table, from + n) != first).unwrap_or(most)
@@ -45,7 +46,8 @@ pub trait Tables {
 
     /// Returns when no TLB has anything of this address space that is not so any more.
     ///
-    /// Called only for an encoding that wants a valid entry broken before it is made anew, in the middle of an operation.
+    /// Called only for an encoding that wants a valid entry broken before it is made anew, in the middle of an
+    /// operation.
     fn flush(&self) {}
 }
 

@@ -21,10 +21,10 @@
 //! # Rights
 //!
 //! The range has 512 *pieces* of 1 GiB, one for each entry of the root. The caller
-//! of an operation that changes something holds the right (a lock of its own) to every piece that its spans touch, [`Span::pieces`], taken in
-//! ascending order; `copy_to` and `clear` need all. Two cores in different pieces share
-//! nothing but the root's cache lines: the root is never freed, each of its
-//! entries belongs to its piece. [`crate::ranges`] gives each core pieces of its own.
+//! of an operation that changes something holds the right (a lock of its own) to every piece that its spans touch,
+//! [`Span::pieces`], taken in ascending order; `copy_to` and `clear` need all. Two cores in different pieces share
+//! nothing but the root's cache lines: the root is never freed, each of its entries belongs to its piece.
+//! [`crate::ranges`] gives each core pieces of its own.
 //!
 //! Reading needs the right too, because a table may go away under the reader.
 //!

@@ -38,9 +38,9 @@ impl<M: Memory> AddressSpace<'_, M> {
     /// Unmaps whatever is in `span`, and calls `retire` with each frame.
     ///
     /// Large pages are divided at the edges only, tables that become empty are
-    /// freed, those of pieces only if all of the piece is in `span`. Fails only for want of a table, and then before anything is
-    /// changed. O(entries): one step for each page of the size in which it was
-    /// mapped; no content is touched.
+    /// freed, those of pieces only if all of the piece is in `span`. Fails only for want of a table, and then before
+    /// anything is changed. O(entries): one step for each page of the size in which it was mapped; no content is
+    /// touched.
     pub fn unmap(&mut self, span: Span, retire: impl FnMut(Retired)) -> Result<Removed, Error> {
         let spares = self.spares(span, false)?;
         self.cut(span, false, spares);

@@ -51,7 +51,8 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// For the core that is `owner`, not 0. Only addresses within `limits` are used: the end is the process's random base.
+    /// For the core that is `owner`, not 0. Only addresses within `limits` are used: the end is the process's random
+    /// base.
     pub const fn new(owner: u16, limits: Span) -> Self {
         Self { owner, limits, current: None, cursor: 0, skipped: 0 }
     }

@@ -124,7 +124,8 @@ macro_rules! implement {
 implement!(U32, u32, Atomic32, atomic::AtomicU32);
 implement!(U64, u64, Atomic64, atomic::AtomicU64);
 
-/// A core's bell: an interrupt that is on its way until the core takes it. What was written before it rang is seen then.
+/// A core's bell: an interrupt that is on its way until the core takes it. What was written before it rang is seen
+/// then.
 pub struct Bell(atomic::AtomicBool);
 
 impl Bell {

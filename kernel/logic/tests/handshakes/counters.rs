@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! No thread waits for a futex that was woken when it had begun to, whichever side it is on and whichever side wakes.
 //!
-//! Each side's table is one flag under its bucket's lock. Linux's side is modelled: its own futex code compares and wakes
-//! under its bucket's lock, `linux/delegate/futex.c` counts before and looks after it.
+//! Each side's table is one flag under its bucket's lock. Linux's side is modelled: its own futex code compares and
+//! wakes under its bucket's lock, `linux/delegate/futex.c` counts before and looks after it.
 
 use loom::sync::atomic::{Ordering, fence};
 use loom::sync::{Arc, Mutex};

@@ -23,8 +23,8 @@ enum Asks {
     AfterItRang,
 }
 
-/// The end of a core's loop, `enter_begin` to the program's first instruction or `idle_begin` to the halt: a bell that has
-/// rung before is over, one that rings from there on ends it. True: it runs or sleeps until the bell rings.
+/// The end of a core's loop, `enter_begin` to the program's first instruction or `idle_begin` to the halt: a bell that
+/// has rung before is over, one that rings from there on ends it. True: it runs or sleeps until the bell rings.
 fn is_away<S: Strength>(page: &Page<S>) -> bool {
     page.bell.take();
     !doorbell::is_wanted(&page.attention)

@@ -55,7 +55,8 @@ impl<S: Strength> Machine<S> {
         Flushes { active_root: &self.active_root, requested: &self.requested, acknowledged: &self.acknowledged }
     }
 
-    /// Linux, or another core: takes page `n` away, and uses its frame for something else. What it waits for, if it does.
+    /// Linux, or another core: takes page `n` away, and uses its frame for something else. What it waits for, if it
+    /// does.
     fn unmap(&self, n: usize) -> Option<u64> {
         self.entries[n].store(NOTHING, Ordering::Release);
         let generation = self.flushes().request(ROOT, || false, || self.bell.ring());
@@ -72,8 +73,8 @@ impl<S: Strength> Machine<S> {
 struct Core {
     /// The TLB: what is cached of each page. The processor fills it whenever that likes.
     cached: [Option<u64>; 2],
-    /// What it has written to `acknowledged` last: nobody else writes there. (If it read it there, `loom` would forget that
-    /// others have read it before.)
+    /// What it has written to `acknowledged` last: nobody else writes there. (If it read it there, `loom` would forget
+    /// that others have read it before.)
     acknowledged: u64,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What puts something valid in the place of something else, under the eyes of a processor that wants break before make.
-//! Each says how often that was flushed on the way.
+//! What puts something valid in the place of something else, under the eyes of a processor that wants break before
+//! make. Each says how often that was flushed on the way.
 
 use tacet_logic::paging::{AddressSpace, Attributes, Error, PIECE_PAGES, Protection, Span, Tables};
 

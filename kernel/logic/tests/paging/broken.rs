@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whatever is done, nothing valid comes where something else has not been broken first; and what needs no flush has none.
+//! Whatever is done, nothing valid comes where something else has not been broken first; and what needs no flush has
+//! none.
 
 use proptest::prelude::*;
 use tacet_logic::paging::{Entry, PageSize, Protection, Tables};
@@ -35,7 +36,8 @@ fn large_pages_may_be_executed() {
     assert_eq!(flushes, 0);
 }
 
-/// A history in which some of what is unmapped is mapped anew before the flush, and pages move where a policy wants them.
+/// A history in which some of what is unmapped is mapped anew before the flush, and pages move where a policy wants
+/// them.
 fn run(history: &[(Operation, bool)]) {
     let mut machine = Machine::new(false);
     let root = machine.root();
