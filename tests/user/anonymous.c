@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Anonymous private memory as a program may have it from somebody else than Linux:
- * what every call does to it, seen by the program, by the kernel and by others.
+ * Anonymous private memory, which may come from another kernel than Linux: the effect
+ * of every call on it, as seen by the program, by the kernel and by other processes.
  */
 #include "check.h"
 
@@ -26,7 +26,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	siglongjmp(faulted, 1);
 }
 
-/* The si_code of touching p, or 0 when it may be touched. */
+/* Touches p; returns the signal's si_code, or 0 if the access is allowed. */
 static int touch(volatile char *p, int write)
 {
 	if (sigsetjmp(faulted, 1)) {
@@ -48,13 +48,13 @@ static char *map(size_t size, int flags)
 	return p;
 }
 
-/* Of large memory one page in sixteen is looked at: each may cost a page fault. */
+/* Checks only one page in sixteen of large memory, because each may cost a page fault. */
 static int looked_at(size_t address, size_t size)
 {
 	return size <= 64 * PAGE || address / PAGE % 16 == 3;
 }
 
-/* Words say where they are; also the first two pages', however large it is. */
+/* Writes words that contain their own address; in large memory also in the first two pages. */
 static void fill(char *p, size_t size)
 {
 	for (size_t i = 0; i < size; i += 512)
@@ -165,7 +165,7 @@ static void moves(void)
 	CHECK(filled(wall + PAGE, HUGE, p) && filled(wall, PAGE, wall) && touch(q, 0) == SEGV_MAPERR);
 	CHECK_ERRNO(mremap(q, PAGE, 2 * PAGE, MREMAP_MAYMOVE), EFAULT);
 	CHECK_ERRNO(mremap(wall + 1, PAGE, PAGE, 0), EINVAL);
-	/* Two mappings do not grow as one. */
+	/* Two mappings cannot grow as one. */
 	CHECK(mprotect(wall, PAGE, PROT_READ) == 0);
 	CHECK_ERRNO(mremap(wall, 2 * PAGE, 3 * HUGE, MREMAP_MAYMOVE), EFAULT);
 	CHECK_ERRNO(syscall(SYS_mmap, NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 1ul), EINVAL);
@@ -197,8 +197,8 @@ static void kernel(void)
 	say("kernel\n");
 }
 
-/* What the kernel knew of an address is forgotten when it is mapped anew; nobody sees
- * what was there, nor what another had. */
+/* When an address is mapped anew, the kernel must forget its old page: nobody may see the old
+ * contents, or those of another process. */
 static void stale(void)
 {
 	int ends[2];
@@ -224,7 +224,7 @@ static void stale(void)
 	say("stale\n");
 }
 
-/* A pipe holds pages that are unmapped and mapped anew meanwhile. */
+/* A pipe holds pages while they are unmapped and their addresses are mapped anew. */
 static void held(void)
 {
 	static char got[4 * PAGE];
@@ -270,7 +270,7 @@ static void forks(void)
 	say("forks\n");
 }
 
-/* Threads map, fill, look and unmap beside each other. */
+/* Threads map, fill, check and unmap memory in parallel. */
 static void *churn(void *seed)
 {
 	unsigned state = (unsigned)(size_t)seed * 2654435761u + 1;
@@ -302,7 +302,7 @@ static void threads(void)
 	say("threads\n");
 }
 
-/* The break grows, shrinks and begins with zeros again; a child has its own. */
+/* The break grows and shrinks; memory that it gains again is zero. A child has its own break. */
 static char *heap;
 
 static void shrink(void)
@@ -327,7 +327,7 @@ static void the_break(void)
 	say("the break\n");
 }
 
-/* More than there is fails at the call, unless Linux is told to promise everything. */
+/* A mapping larger than memory fails at the call, unless Linux is set to overcommit. */
 static void too_much(void)
 {
 	const size_t bytes = 96ul << 30;
@@ -344,7 +344,7 @@ static void too_much(void)
 	say("too much\n");
 }
 
-/* Where it is to be: errors as they are, and its content stays. linux/mempolicy.h */
+/* NUMA policies: errors as on Linux, and the contents stay. See linux/mempolicy.h */
 static long bind_memory(void *at, size_t bytes, int mode, const unsigned long *nodes, unsigned int flags)
 {
 	return syscall(SYS_mbind, at, bytes, mode, nodes, nodes ? 64ul : 0ul, flags);
@@ -369,7 +369,7 @@ static void policy(void)
 	say("policy\n");
 }
 
-/* What only Linux can do with it is done all the same, and its content stays. */
+/* Calls that only Linux can serve work too, and the contents stay. */
 static void borders(void)
 {
 	int fd = memfd_create("borders", 0);
@@ -389,7 +389,7 @@ static void borders(void)
 	CHECK(zero(p, HUGE) && munmap(p + PAGE, PAGE) == 0);
 	CHECK_ERRNO(bind_memory(p, 3 * PAGE, 1, NULL, 0), EFAULT);
 	CHECK(munmap(p, HUGE) == 0);
-	/* the break is still there, and goes on */
+	/* the break still works */
 	CHECK(filled(heap, 50 * PAGE, heap) && syscall(SYS_brk, heap + 70 * PAGE) == (long)heap + 70 * PAGE);
 	CHECK(zero(heap + 64 * PAGE, 6 * PAGE) && syscall(SYS_brk, heap) == (long)heap && touch(heap, 0) == SEGV_MAPERR);
 	say("borders\n");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Anonymous memory of which something happens to one part, while the kernel writes what
- * others send into the rest, or while a pipe holds some: not a byte of it is missed or
- * comes back.
+ * Changes to one part of anonymous memory, while the kernel writes received messages into
+ * the rest, or while a pipe holds some of it: no byte may be lost, and no old byte may
+ * come back.
  */
 #include "check.h"
 
@@ -15,14 +15,14 @@
 enum { THREADS = 3, ROUNDS = 10, BEFORE = 4000, HELD = 8, WORDS = PAGE / sizeof(uint32_t) };
 
 static int received[THREADS], pipes[THREADS][2];
-static char *memory;	/* what is received comes last, whatever is done to all before it */
+static char *memory;	/* the received messages are at the end; the memory before it is changed */
 
 static uint32_t word_of(uint32_t number, int i)
 {
 	return number * 2654435761u + i;
 }
 
-/* One message after the other to each thread, at any instant of what is done. */
+/* Sends message after message to each thread, at any instant of the changes. */
 static void send_all(void)
 {
 	uint32_t message[WORDS];
@@ -79,7 +79,7 @@ static void one_round(void)
 	for (int i = 0; i < THREADS; i++)
 		CHECK(!pthread_create(&threads[i], NULL, receive, &received[i]));
 	until_received(2);
-	/* What nobody but Linux does for a program: a file in the middle of its memory. */
+	/* A request that only Linux can serve: a file in the middle of the memory. */
 	CHECK(mmap(memory, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == memory);
 	until_received(4);
 	CHECK(kill(sender, SIGKILL) == 0 && waitpid(sender, NULL, 0) == sender);
@@ -89,7 +89,7 @@ static void one_round(void)
 		CHECK(memory[i * PAGE] == (char)i);
 }
 
-/* Pages that a pipe holds when this is done are the pipe's until it is read, whatever memory is mapped afterwards. */
+/* Pages that a pipe holds must keep their contents until the pipe is read, whatever is mapped afterwards. */
 static void held_meanwhile(void)
 {
 	int fd = memfd_create("between", 0);

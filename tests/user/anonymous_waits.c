@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Futexes that are not private, in private memory: Linux finds who waits by the page.
- * Whatever becomes of the page meanwhile, who waits is woken.
+ * Futexes that are not private, in private memory: Linux finds the waiters by the page.
+ * Whatever happens to the page meanwhile, the waiters must be woken.
  */
 #include "check.h"
 
@@ -57,7 +57,7 @@ static void *for_the_owner(void *unused)
 	return unused;
 }
 
-/* Its call, as the kernel says while it waits there. */
+/* The system call in which a thread waits, as the kernel shows it. */
 static void until_waiting(const int *tid)
 {
 	char path[64], call[8];
@@ -73,7 +73,7 @@ static void until_waiting(const int *tid)
 	} while (strncmp(call, "202 ", 4) && strncmp(call, "449 ", 4));
 }
 
-/* What nobody but Linux does for a program: a file in the middle of its memory. */
+/* A request that only Linux can serve: a file in the middle of the memory. */
 static void put_a_file(char *at)
 {
 	int fd = memfd_create("waits", 0);
@@ -95,7 +95,7 @@ int main(void)
 	for (int i = 0; i < (int)ARRAY_LENGTH(ways); i++)
 		until_waiting(&tids[i]);
 	put_a_file(memory + 4 * PAGE);
-	/* Nobody has changed a word: who has begun to wait again is found. */
+	/* No word has changed, so threads that waited again are found. */
 	for (int i = 0; i < 3; i++) {
 		while (futex(i, FUTEX_WAKE, 1, NULL) == 0)
 			sched_yield();

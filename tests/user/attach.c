@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A debugger that comes later: to spinning threads, and along with forks, clones, execs and signals. */
+/* A debugger that attaches to running programs: to spinning threads, and across forks, clones, execs and signals. */
 #include "check.h"
 
 #include <pthread.h>
@@ -45,7 +45,7 @@ static void let_it_run(void)
 		sleep_ms(1);
 }
 
-/* Count in a register too, so that a debugger can change what the loop does. */
+/* Counts in a register too, so that a debugger can change the loop. */
 static void spin(void)
 {
 	asm volatile("mov %0, %%r13\n xor %%ebx, %%ebx\n1: incq (%%r13)\n test %%rbx, %%rbx\n jz 1b" : : "r"(shared) : "rbx", "r13", "memory", "cc");
@@ -159,7 +159,7 @@ static void all_events(void)
 	if (vfork() == 0)
 		_exit(2);
 	wait(NULL);
-	raise(SIGUSR1);		/* the debugger keeps it from arriving */
+	raise(SIGUSR1);		/* the debugger suppresses it */
 	execl("/bin/sh", "sh", "-c", "exit 52", NULL);
 }
 
@@ -204,7 +204,7 @@ static void spin_with_handler(void)
 	spin();
 }
 
-/* A signal for a traced, spinning process shows to the debugger first. */
+/* A signal for a traced, spinning process reaches the debugger first. */
 static void signals(void)
 {
 	pid_t pid = spawn(spin_with_handler);
@@ -214,7 +214,7 @@ static void signals(void)
 	CHECK(ptrace(PTRACE_SEIZE, pid, 0, 0) == 0 && sigqueue(pid, SIGUSR2, (union sigval){ .sival_int = 5 }) == 0);
 	CHECK(stop_of(wait_status(pid)) == SIGUSR2);
 	CHECK(ptrace(PTRACE_GETSIGINFO, pid, 0, &info) == 0 && info.si_int == 5 && info.si_pid == getpid());
-	CHECK(ptrace(PTRACE_CONT, pid, 0, SIGUSR1) == 0);	/* which is ignored */
+	CHECK(ptrace(PTRACE_CONT, pid, 0, SIGUSR1) == 0);	/* the child ignores SIGUSR1 */
 	let_it_run();
 	CHECK(kill(pid, SIGTERM) == 0 && stop_of(wait_status(pid)) == SIGTERM && ptrace(PTRACE_CONT, pid, 0, SIGTERM) == 0);
 	CHECK(killed_by(wait_status(pid), SIGTERM));

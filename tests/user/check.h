@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What every test program shares. A program states facts with CHECK and says
- * one fixed line per fact group; the lines are compared with NAME.expected.
+ * The common part of all test programs. A program checks facts with CHECK and
+ * prints one fixed line for each group; the lines are compared with NAME.expected.
  * Output goes straight to the descriptor, so nothing is printed twice after
  * a fork and nothing is lost when a child dies.
  *
- * No wait here has a limit of its own: what never happens is a hang, and the
- * runner's timeout turns a hang into a failure.
+ * No wait here has a time limit: if an event never comes, the program hangs, and
+ * the runner's timeout turns this into a failure.
  */
 #ifndef TACET_TESTS_USER_CHECK_H
 #define TACET_TESTS_USER_CHECK_H
@@ -28,7 +28,7 @@
 #define CHECK(cond) \
 	do { if (!(cond)) check_failed(__FILE__, __LINE__, #cond); } while (0)
 
-/* A call that must fail, and how. */
+/* A call that must fail with this errno. */
 #define CHECK_ERRNO(call, want) \
 	do { errno = 0; CHECK((long)(call) == -1); CHECK(errno == (want)); } while (0)
 
@@ -44,7 +44,7 @@ static inline void check_failed(const char *file, int line, const char *cond)
 	_exit(1);
 }
 
-/* Run fn in a child that does not outlive us; its wait status. */
+/* Run fn in a child that does not outlive us; returns its wait status. */
 static inline int child_status(void (*fn)(void))
 {
 	int status;
@@ -110,7 +110,7 @@ static inline char *private_pages(size_t pages)
 	return p;
 }
 
-/* An address that the compiler knows nothing about. */
+/* An address about which the compiler can assume nothing. */
 static inline void *wild(uintptr_t address)
 {
 	asm("" : "+r"(address));
@@ -121,12 +121,12 @@ static inline void *wild(uintptr_t address)
 #define store(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
 #define add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST)
 
-/* Wait for another thread: it may need this CPU, so give way. */
+/* Wait for another thread; yield, because it may need this CPU. */
 #define wait_until(cond) do { while (!(cond)) sched_yield(); } while (0)
 
 /*
- * How many threads may spin without ever giving way while this one works:
- * one CPU is left over where there are two, and never more than max.
+ * How many threads may spin without yielding while this one works: one less
+ * than the CPUs if there are at least two, and never more than max.
  */
 static inline int spinners(int max)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Clocks: real time as the vDSO and the kernel tell it, and CPU time that grows while spinning. */
+/* Clocks: real time from the vDSO and from the kernel, and CPU time that grows while a thread spins. */
 #include "check.h"
 
 #include <pthread.h>
@@ -26,7 +26,7 @@ static int64_t kernel_ns(clockid_t clock)
 	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
 }
 
-/* The vDSO and the system call tell one time. */
+/* The vDSO and the system call give the same time. */
 static void one_time(void)
 {
 	static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_TAI };
@@ -50,7 +50,7 @@ static void one_time(void)
 	say("one time\n");
 }
 
-/* Nor does it run backwards from one thread (one CPU) to another. */
+/* Time does not run backwards from one thread (one CPU) to another. */
 static int64_t latest;
 
 static void *never_backwards(void *unused)
@@ -84,8 +84,8 @@ static int64_t user_ns(int who)
 	return (r.ru_utime.tv_sec * 1000000LL + r.ru_utime.tv_usec) * 1000;
 }
 
-/* All accounts of CPU time grow while nothing but user code runs. At most two CPUs work for a thread at any
- * instant, the one where its code runs and the one that takes or serves its call, so twice real time bounds them. */
+/* All accounts of CPU time grow while only user code runs. At most two CPUs work for a thread at any instant, the one
+ * that runs its code and the one that serves its call, so they grow at most twice as fast as real time. */
 static void cpu_time(void)
 {
 	int64_t real = now_ns(CLOCK_MONOTONIC), user = user_ns(RUSAGE_SELF), least = INT64_MAX;
@@ -104,8 +104,8 @@ static void cpu_time(void)
 	thread = now_ns(CLOCK_THREAD_CPUTIME_ID) - thread;
 	real = now_ns(CLOCK_MONOTONIC) - real;
 	CHECK(process >= 40000000 && thread <= 2 * real);
-	/* A CPU that its host stops just before or after a sleep counts that as the thread's; a clock that goes on in sleep
-	 * does in each. */
+	/* If the host stops a CPU just before or after a sleep, that time counts as the thread's. A wrong clock that runs in
+	 * sleep shows it in each sleep. */
 	for (int i = 0; i < 5; i++) {
 		int64_t slept = now_ns(CLOCK_THREAD_CPUTIME_ID);
 
@@ -165,7 +165,7 @@ static void ring(int sig, siginfo_t *info, void *context)
 	rang = 1;
 }
 
-/* Timers that count CPU time end a loop that makes no call. */
+/* Timers of CPU time interrupt a loop that makes no call. */
 static void cpu_timers(void)
 {
 	static const struct { int which, sig; } timers[] = { { ITIMER_VIRTUAL, SIGVTALRM }, { ITIMER_PROF, SIGPROF } };

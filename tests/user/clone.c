@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The raw call: what clone shares, where it writes ids, whom it wakes at the end. */
+/* The raw call: what clone shares, where it writes ids, and whom the end of the child wakes. */
 #include "check.h"
 
 #include <linux/futex.h>
@@ -48,7 +48,7 @@ static int leave(void *argument)
 	return 0;
 }
 
-/* A child that is no thread but clears its id and wakes whoever waits for it. */
+/* A child that is not a thread, but clears its id and wakes a waiter at its end. */
 static void ids_written(void)
 {
 	int value = 9, status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What one thread does to the address space, another sees at once, though it
- * never enters the kernel: a stale translation would show an old page.
+ * A thread's changes of the address space must be visible at once to another
+ * thread that never enters the kernel: a stale translation would show an old page.
  */
 #include "check.h"
 
@@ -34,7 +34,7 @@ static pthread_t start_reader(void (*look)(void))
 	return thread;
 }
 
-/* The reader has looked at least once, from beginning to end, since this call. */
+/* Waits until the reader has made a complete look that began after this call. */
 static void let_it_look(void)
 {
 	uint64_t since = load(&looks);
@@ -77,7 +77,7 @@ static void remapped(void)
 	say("a page mapped over another is seen\n");
 }
 
-/* Even epoch: the page was given back and reads as zero. Odd: anything may be there. */
+/* Even epoch: the page was given back and must read as zero. Odd: it may have any content. */
 static void look_for_zero(void)
 {
 	uint64_t before = load(&epoch), value = *page;
@@ -106,7 +106,7 @@ static void discarded(void)
 	say("a page given back reads as zero\n");
 }
 
-/* Two arenas change places with a third: the reader must see the one that is there. */
+/* A new page is filled, then moved over the reader's page: the reader must see the new one. */
 static void moved(void)
 {
 	char *arena = private_pages(3), *a = arena, *b = arena + PAGE;
@@ -158,7 +158,7 @@ static void code_replaced(void)
 	say("code mapped over other code is run\n");
 }
 
-/* A frame that was unmapped must be beyond the reach of everyone before it is used again. */
+/* No thread may reach an unmapped frame after it is used again. */
 static volatile uint64_t *window;
 
 static void look_through_window(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A core dump holds the registers of every thread, also of those that computed elsewhere. */
+/* A core dump has the registers of every thread, also of threads that computed on a core. */
 #include "check.h"
 
 #include <elf.h>
@@ -39,7 +39,7 @@ static void crash(void)
 	asm volatile("mov %0, %%r12\n movl $1, (%1)" : : "r"(MARK), "r"(8L) : "r12", "memory");
 }
 
-/* Which of the three marks are in r12 of a thread, and the signal of the first. */
+/* Returns which of the three marks are in r12 of a thread, and the signal of the first thread. */
 static int marks(int fd, int *sig)
 {
 	static char notes[1 << 20];
@@ -78,7 +78,7 @@ int main(void)
 	status = child_status(crash);
 	CHECK(killed_by(status, SIGSEGV));
 	say("killed\n");
-	/* only where dumps are plain files in the directory of the program can they be looked at */
+	/* the dump can be read only if dumps are plain files in the program's directory */
 	fd = open("/proc/sys/kernel/core_uses_pid", O_RDONLY);
 	CHECK(fd < 0 || (read(fd, &uses_pid, 1) == 1 && close(fd) == 0));
 	if (!strcmp(pattern, "core\n") && uses_pid != '1') {

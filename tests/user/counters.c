@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Performance events that count what this program does: of itself, of a child that inherits them, and of a child that
- * computes already when somebody begins to count. Page faults are counted, one by one, in memory of a file.
+ * Performance events: of this program, of a child that inherits them, and of a child that already computes when the
+ * counting begins. They count page faults exactly, in the memory of a file.
  */
 #include "check.h"
 
@@ -42,7 +42,7 @@ static uint64_t value(int event)
 	return value;
 }
 
-/* As many faults as there are pages. */
+/* There are as many faults as pages. */
 static char *map(void)
 {
 	int file = memfd_create("counters", 0);
@@ -106,7 +106,7 @@ static void computes(void)
 		shared->rounds++;
 }
 
-/* Time that it computed on a CPU where nobody counts would be missing. */
+/* If it computed on a CPU that does not count, this time would be missing. */
 static void who_computes(void)
 {
 	pid_t child = fork();
@@ -122,7 +122,7 @@ static void who_computes(void)
 		sched_yield();
 	event = count_faults(child, 0);
 	clock = open_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, child, 0);
-	/* Wherever it is, it is called to where it counts. */
+	/* Wherever the child runs, it must move to a CPU that counts. */
 	before = value(clock);
 	while (value(clock) - before < 300000000)
 		usleep(10000);
@@ -130,7 +130,7 @@ static void who_computes(void)
 	shared->counted = 1;
 	while (!shared->touched)
 		usleep(1000);
-	/* A stack, say, that it had not touched there. */
+	/* for example of a stack page that it had not touched there */
 	before = value(event) - before;
 	CHECK(before >= PAGES && before < PAGES + 10);
 	CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
@@ -141,7 +141,7 @@ static void who_computes(void)
 int main(void)
 {
 	shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	/* Who started it may have asked for populated memory. */
+	/* its memory may have been populated at its start */
 	CHECK(shared != MAP_FAILED && munlockall() == 0);
 	itself();
 	children();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Things of the CPU that the kernel grants, refuses or imitates per process: TSC, cpuid, UMIP, ports, vsyscall. */
+/* CPU features that the kernel grants, refuses or emulates per process: TSC, cpuid, UMIP, ports, vsyscall. */
 #include "check.h"
 
 #include <asm/prctl.h>
@@ -41,7 +41,7 @@ static uint64_t read_tsc(void)
 	return __rdtscp(&aux);
 }
 
-/* The cycle counter: everyone's, unless a process gives it up. */
+/* The cycle counter is readable unless a process turns it off for itself. */
 static void cycle_counter(void)
 {
 	uint64_t before = __rdtsc();
@@ -84,7 +84,7 @@ static void store_tables(void)
 	asm volatile("sgdt %0\n sidt %1\n smsw %2" : "=m"(tables[0]), "=m"(tables[1]), "=r"(machine_word));
 }
 
-/* Where UMIP keeps the addresses of the kernel's tables secret, made-up ones are shown. */
+/* With UMIP, the kernel hides the addresses of its tables and returns dummy ones. */
 static void system_tables(void)
 {
 	unsigned max = 0, ebx;
@@ -124,7 +124,7 @@ static void ports(void)
 	say("ports\n");
 }
 
-/* The page at a fixed address runs three calls, if the kernel has it, and shows itself to nobody. */
+/* The vsyscall page at a fixed address, if the kernel has it, runs three calls and is not readable. */
 static void vsyscall(void)
 {
 	struct timeval tv = { 0, 0 };

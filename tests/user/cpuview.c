@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which CPU a program thinks it runs on. TACET_CPUS, set only when it is
- * hosted, lists those that it must see; else they are those of its affinity.
+ * The CPU on which a program believes to run. TACET_CPUS, set only if it is
+ * hosted, lists the CPUs that it must see; otherwise they are those of its affinity.
  */
 #include "check.h"
 
@@ -41,7 +41,7 @@ static int has_rdtscp(void)
 
 enum { LIBRARY, CALL, VDSO, RSEQ, TSC_AUX, VIEWS };
 
-/* All views of one moment: taken again if the thread was moved meanwhile. */
+/* Takes all views of one moment; repeats if the thread was moved meanwhile. */
 static void look(int *views)
 {
 	volatile struct rseq *rseq = rseq_self();
@@ -83,7 +83,7 @@ static void check_here(void)
 	for (int i = 0; i < 100; i++) {
 		int tries = 0;
 
-		/* It may have been moved there and back between the first and the last. */
+		/* it may have moved away and back between the first and the last view */
 		do
 			look(views);
 		while (!agree(views) && ++tries < 5);
@@ -104,7 +104,7 @@ static void *in_a_thread(void *unused)
 	return unused;
 }
 
-/* Bound to one CPU after the other, which is then the one that is seen. */
+/* Binds itself to one CPU after the other, and must see that CPU. */
 static void bound(void)
 {
 	cpu_set_t one, got;

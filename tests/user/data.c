@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A program's own data: what the file says is there, what it does not say is zero, and all of it is the program's to
- * change, to share with the kernel and to copy to children; wherever it lies.
+ * A program's static data, wherever they lie: they have the contents of the file, the rest is zero, and the program can
+ * change all of them, share them with the kernel, and copy them to children.
  *
- * data: tests that; data hold: says "held" and waits for the end of its input; data again N: executes itself N times.
+ * data: tests this; data hold: says "held" and waits for the end of its input; data again N: executes itself N times.
  */
 #include "check.h"
 
@@ -16,7 +16,7 @@
 
 enum { WORDS = 1 << 16, PAGE = 4096, BIG_BYTES = 64 << 20 };
 
-static const char *const names[] = { "one", "two", "three" };	/* relocated, then only to be read */
+static const char *const names[] = { "one", "two", "three" };	/* relocated, then read-only */
 static ssize_t (*volatile call)(int, const void *, size_t) = write;
 static uint64_t filled[WORDS] = { [0] = 1, [WORDS / 2] = 2, [WORDS - 1] = 3 };
 static int middle = 77, *points_there = &middle;
@@ -34,7 +34,7 @@ static void on_segv(int signal, siginfo_t *info, void *context)
 	siglongjmp(back, 1);
 }
 
-/* A write there is signalled, with that address. */
+/* A write there gives a signal with that address. */
 static int write_fails(volatile const void *there)
 {
 	failed_at = 0;
@@ -62,7 +62,7 @@ static void contents(void)
 	say("contents\n");
 }
 
-/* What the loader, the kernel and the program say of where it is agrees. */
+/* The loader, the kernel and the program agree on the addresses of the data. */
 static void place(void)
 {
 	const Elf64_Phdr *headers = (const void *)getauxval(AT_PHDR), *header;
@@ -83,7 +83,7 @@ static void place(void)
 		found += text >= first && text < first + header->p_memsz && header->p_flags & PF_X;
 		found += getauxval(AT_ENTRY) >= first && getauxval(AT_ENTRY) < first + header->p_memsz;
 	}
-	/* without a loader nobody says where the headers are */
+	/* without a loader there is no source for the address of the headers */
 	CHECK(found == 3 || !bias);
 	maps = fopen("/proc/self/maps", "r");
 	CHECK(maps);
@@ -138,7 +138,7 @@ static void shared_with_kernel(void)
 	say("shared with the kernel\n");
 }
 
-/* Not in the data's way, wherever it is. */
+/* The heap must not grow into the data, wherever they are. */
 static void heap(void)
 {
 	char *start = sbrk(1 << 20);

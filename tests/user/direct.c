@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Anonymous memory that others reach by its pages: a disk without the page cache, and another process. */
+/* Anonymous memory that others access by its pages: a disk without the page cache, and another process. */
 #include "check.h"
 
 #include <fcntl.h>
@@ -26,14 +26,14 @@ static void disk(void)
 	int fd = open("direct", O_RDWR | O_CREAT | O_TRUNC | O_DIRECT, 0600);
 	char *from = map(), *to = map();
 
-	/* memory is no such disk before Linux 6.6 */
+	/* before Linux 6.6, tmpfs does not support this */
 	if (fd < 0 && errno == EINVAL)
 		fd = open("direct", O_RDWR | O_CREAT | O_TRUNC, 0600);
 	CHECK(fd >= 0);
 	memset(from, 'd', BYTES);
 	CHECK(pwrite(fd, from, BYTES, 0) == BYTES);
 	CHECK(pread(fd, to, BYTES, 0) == BYTES && is_filled(to, BYTES, 'd'));
-	/* its pages are others by now, and only some of them were ever touched */
+	/* the memory has other pages by now, and only some were ever touched */
 	CHECK(munmap(to, BYTES) == 0);
 	to = map();
 	CHECK(to[3 * PAGE] == 0);
@@ -45,7 +45,7 @@ static void disk(void)
 	say("a disk\n");
 }
 
-/* The child tells where its memory is, waits, and looks at what its parent has written there. */
+/* The child tells the address of its memory, waits, and checks what its parent has written there. */
 static void told(int tells, int asks)
 {
 	char *p = map(), byte;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Descriptors that stand for events: eventfd, timerfd, signalfd, inotify, pidfd, memfd. */
+/* Descriptors for events: eventfd, timerfd, signalfd, inotify, pidfd, memfd. */
 #include "check.h"
 
 #include <fcntl.h>

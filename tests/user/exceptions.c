@@ -24,7 +24,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 
 /*
  * Each case is a piece of code that starts at its label; the signal's address
- * is where the CPU stopped: at, or after, that label, or nothing.
+ * is where the CPU stopped: at the label, after it, or zero.
  */
 enum where { AT, AFTER, NONE };
 
@@ -114,7 +114,7 @@ static const struct {
 	{ "single step", case_single_step, SIGTRAP, TRAP_TRACE, AFTER, 1 },
 };
 
-/* QEMU's own translation does not raise all of them; only there may one be missing. */
+/* QEMU's TCG does not raise all of them; only there may one be missing. */
 static int under_tcg(void)
 {
 	char name[13] = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* execve from the main thread, from others, with siblings running; what survives and what does not. */
+/* execve from the main thread and from others, while siblings run; what survives it and what does not. */
 #include "check.h"
 
 #include <fcntl.h>
@@ -176,7 +176,7 @@ static void refused(void)
 	CHECK_ERRNO(execv("./text/x", argv), ENOTDIR);
 }
 
-/* What the program does when it is the new one; the exit code says which part ran. */
+/* The part of the new program; the exit code says which part ran. */
 static int as_new_program(int argc, char **argv)
 {
 	if (!strcmp(argv[1], "pid"))

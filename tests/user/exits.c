@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* How threads and processes end while others compute, block or wait for them. */
+/* Ends of threads and processes while others compute, block or wait for them. */
 #include "check.h"
 
 #include <fcntl.h>
@@ -151,7 +151,7 @@ static void all_exit_at_once(void)
 	_exit(8);
 }
 
-/* After the process is reaped nothing of it runs any more. */
+/* After a process is reaped, none of its threads runs any more. */
 static void gone(void)
 {
 	uint64_t last = load(alive);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Page faults: right signal, right code, right address; stacks that grow; what is no fault at all. */
+/* Page faults: the right signal, code and address; stacks that grow; accesses that must not fault. */
 #include "check.h"
 
 #include <fcntl.h>
@@ -41,7 +41,7 @@ static void access_as(volatile char *p, enum how how)
 	}
 }
 
-/* Do it, and expect sig with code at exactly that address; error as the CPU says it. */
+/* Does it, and expects the signal with this code at exactly this address, and the CPU's error code. */
 static void expect(volatile char *p, enum how how, int sig, int code)
 {
 	seen.si_signo = 0;
@@ -87,7 +87,7 @@ static void nowhere(void)
 	for (unsigned i = 0; i < ARRAY_LENGTH(places); i++) {
 		int code = SEGV_MAPERR;
 
-		/* whatever is mapped there is not said: the kernel's half is always "not mapped" */
+		/* the kernel's half is always "not mapped", so that it does not reveal its mappings */
 		expect(wild(places[i]), READ, SIGSEGV, code);
 		expect(wild(places[i]), WRITE, SIGSEGV, code);
 		expect(wild(places[i]), RUN, SIGSEGV, code);
@@ -95,7 +95,7 @@ static void nowhere(void)
 	say("nowhere\n");
 }
 
-/* No page fault but a protection fault, which tells no address. */
+/* A protection fault, not a page fault; it has no address. */
 static void not_canonical(void)
 {
 	static enum how how;
@@ -152,7 +152,7 @@ static void stacks(void)
 	say("stacks\n");
 }
 
-/* The page that is running is taken away: the next instruction is nowhere. */
+/* The running page is unmapped: the fetch of the next instruction faults. */
 static void own_code(void)
 {
 	static const unsigned char text[] = { 0x0f, 0x05, 0xc3 };	/* syscall; ret */
@@ -170,7 +170,7 @@ static void own_code(void)
 	say("own code taken away\n");
 }
 
-/* An access over two pages tells the byte that failed. */
+/* An access across two pages reports the byte that failed. */
 static void straddling(void)
 {
 	char *p = private_pages(2);

@@ -78,7 +78,7 @@ static void memories(void)
 	say("memories\n");
 }
 
-/* A child of a child of a child ..., each with two at every third level. */
+/* A chain of children of children, with two children at every third level. */
 static int tree(int level)
 {
 	int count = 1, status;
@@ -140,7 +140,7 @@ static void spawns(void)
 	say("spawn\n");
 }
 
-/* Several threads fork at once; a child has one thread only and can make its own. */
+/* Several threads fork at once; a child has only one thread and can create others. */
 static int stop;
 
 static void *trivial(void *argument)

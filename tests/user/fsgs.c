@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The FS and GS bases: by call, by instruction, per thread, across everything. */
+/* The FS and GS bases: set by call or by instruction, per thread, kept across all events. */
 #include "check.h"
 
 #include <asm/prctl.h>
@@ -36,7 +36,7 @@ static void ring(int sig, siginfo_t *info, void *context)
 
 	(void)sig, (void)info, (void)context;
 	rang++;
-	if (!cell)	/* through FS: the thread's own data is there in a handler too */
+	if (!cell)	/* through FS: the thread's own data are accessible in a handler too */
 		_exit(1);
 	CHECK(syscall(SYS_arch_prctl, ARCH_GET_GS, &mine) == 0 && mine != 0xaaaa);
 }
@@ -57,7 +57,7 @@ static void by_call(void)
 	say("by call\n");
 }
 
-static void *ranges_base(void *seed)
+static void *own_base(void *seed)
 {
 	uint64_t here[2] = { (uint64_t)seed, 0 };
 
@@ -75,7 +75,7 @@ static void per_thread(void)
 	pthread_t threads[10];
 
 	for (long i = 0; i < 10; i++)
-		CHECK(!pthread_create(&threads[i], NULL, ranges_base, (void *)(i + 1)));
+		CHECK(!pthread_create(&threads[i], NULL, own_base, (void *)(i + 1)));
 	for (int i = 0; i < 10; i++)
 		CHECK(!pthread_join(threads[i], NULL));
 	CHECK(cell == 0x1111);
@@ -100,7 +100,7 @@ static void in_child(void)
 	CHECK(load_gs() == 5 && cell == 0x1111 && base_of(ARCH_GET_FS) == (uint64_t)pthread_self());
 }
 
-/* Written by the instruction, which the kernel does not see being done. */
+/* Written by the instruction, which the kernel does not notice. */
 __attribute__((target("fsgsbase"))) static void by_instruction(void)
 {
 	uint64_t here[2] = { 123, 456 }, fs;
@@ -131,7 +131,7 @@ __attribute__((target("fsgsbase"))) static void by_instruction(void)
 	__builtin_ia32_wrgsbase64(0);
 }
 
-/* Loading a selector: the null one, and the flat one, change the base for good. */
+/* Loading a selector, the null or the flat one, changes the base permanently. */
 static void selectors(void)
 {
 	uint16_t null = 0, got;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Futexes: wait and wake, requeue, timeouts, priority inheritance, robust owners that die. */
+/* Futexes: wait and wake, requeue, timeouts, priority inheritance, the death of robust owners. */
 #include "check.h"
 
 #include <linux/futex.h>
@@ -21,7 +21,7 @@ static void *wait_once(void *unused)
 	return unused;
 }
 
-/* Wake or requeue until n threads were found waiting. */
+/* Wakes or requeues until it has found n waiting threads. */
 static void until_found(int n, long (*find)(void))
 {
 	for (long found = 0; found < n; found += find())
@@ -38,7 +38,7 @@ static long requeue_one(void)
 	return futex(&word, FUTEX_CMP_REQUEUE_PRIVATE, 0, (void *)1, &other, 0);
 }
 
-/* Of two that wait one is woken and one is moved: both are counted, by either call. */
+/* Of two waiting threads, one is woken and one is requeued: both calls count both. */
 static void wake_and_move(void)
 {
 	pthread_t threads[2];
@@ -65,7 +65,7 @@ static void wait_and_wake(void)
 	CHECK(now_ns(CLOCK_MONOTONIC) - before >= 5000000);
 	CHECK_ERRNO(futex(&word, FUTEX_WAIT_BITSET_PRIVATE, 0, &past, NULL, 1), ETIMEDOUT);
 	CHECK_ERRNO(futex((uint32_t *)((char *)&word + 1), FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0), EINVAL);
-	/* A clock is named, where none may be, or for nothing. */
+	/* A clock flag where none is allowed, or without effect; empty bit masks. */
 	CHECK_ERRNO(futex(&word, FUTEX_WAIT_PRIVATE | FUTEX_CLOCK_REALTIME, 0, NULL, NULL, 0), ENOSYS);
 	CHECK_ERRNO(futex(&word, FUTEX_WAKE_PRIVATE | FUTEX_CLOCK_REALTIME, 1, NULL, NULL, 0), ENOSYS);
 	CHECK_ERRNO(futex(&word, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME, 1, NULL, NULL, 1), EAGAIN);

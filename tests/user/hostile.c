@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Programs that do their worst, each in a child. Whatever they do, the child ends as on Linux and we go on. */
+/* Hostile programs, each in a child. Whatever they do, the child ends as on Linux and this program continues. */
 #include "check.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ static void close_everything(void)
 	_exit(5);
 }
 
-/* No instruction is left to run after this call, and no stack for a handler. */
+/* After this call there is no instruction to run, and no stack for a handler. */
 static void unmap_everything(void)
 {
 	munmap(NULL, 0x7ffffffff000);
@@ -130,7 +130,7 @@ static void garbage_sigreturn(void)
 	asm volatile("mov %0, %%rsp\n mov $15, %%eax\n syscall\n hlt" : : "r"(frame + 20) : "memory");
 }
 
-/* Calls with arguments that make no sense, and numbers that are no call. */
+/* Calls with invalid arguments, and invalid call numbers. */
 static void garbage_calls(void)
 {
 	static const int calls[] = { SYS_open, SYS_stat, SYS_fstat, SYS_lseek, SYS_mmap, SYS_rt_sigaction, SYS_pread64, SYS_pwrite64, SYS_access,
@@ -235,7 +235,7 @@ int main(void)
 		CHECK(cases[i].sig ? killed_by(status, cases[i].sig) : exited_with(status, cases[i].code));
 		say("%s\n", cases[i].what);
 	}
-	/* a stack of no size kills at exec or just after: either is an end */
+	/* a stack limit of 0 kills the child in exec or just after it; both are right */
 	CHECK(!exited_with(child_status(exec_nothing_left), 1));
 	say("a program without a stack\n");
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Who a process is: ids, credentials, sessions, names, personality, capabilities. */
+/* A process's identity: ids, credentials, sessions, names, personality, capabilities. */
 #include "check.h"
 
 #include <fcntl.h>
@@ -48,7 +48,7 @@ static void *ids_of_thread(void *unused)
 	return unused;
 }
 
-/* glibc changes the ids of every thread by signalling it: they must all follow. */
+/* glibc signals every thread to change its ids: all must do it. */
 static int begin;
 
 static void *wait_then_check(void *unused)

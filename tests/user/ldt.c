@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Segments of the process's own, in its local descriptor table and in the thread's slots. */
+/* The process's own segments, in its local descriptor table and in the thread's slots. */
 #include "check.h"
 
 #include <asm/ldt.h>

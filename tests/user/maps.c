@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The mappings that a process is shown as its own, whoever's memory they are. */
+/* The mappings that a process sees as its own, whichever kernel backs them. */
 #include "check.h"
 
 #include <elf.h>
@@ -27,7 +27,7 @@ int main(void)
 	Elf64_auxv_t *aux;
 
 	p[0] = 1;
-	CHECK(sbrk(4096) != (void *)-1);	/* from then on there is a heap */
+	CHECK(sbrk(4096) != (void *)-1);	/* now a heap exists */
 	CHECK(mprotect(p + 4096, 4096, PROT_READ | PROT_EXEC) == 0 && mprotect(p + 8192, 4096, PROT_NONE) == 0);
 	read_file("/proc/self/maps");
 	snprintf(line, sizeof(line), "%lx-%lx r-xp", (long)p + 4096, (long)p + 8192);

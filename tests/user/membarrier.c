@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A barrier on behalf of others. The worker only stores and loads, in user
- * mode, and may see its load done before its store; the barrier of the main
- * thread must make that impossible to observe (store buffering).
+ * A memory barrier for other threads. The worker only stores and loads, in user
+ * mode, and the CPU may do its load before its store; the main thread's barrier
+ * must make this impossible to observe (store buffering).
  */
 #include "check.h"
 #include "sequence.h"
@@ -11,15 +11,15 @@
 #include <linux/membarrier.h>
 #include <pthread.h>
 
-#define ROUNDS 20000	/* or what a third of a second allows, but not fewer than: */
+#define ROUNDS 20000	/* or as many as a third of a second allows, but at least: */
 #define ROUNDS_AT_LEAST 200
 
 static struct { volatile int x; char a[60]; volatile int y; char b[60]; volatile int seen; char c[60]; int turn; char d[60]; int done; } s __attribute__((aligned(64)));
 
 /*
- * Lines that both write, so that the worker's stores queue up behind each other
- * and the one that matters is late: without a barrier that is seen within
- * some thousand rounds.
+ * Cache lines that both threads write, so that the worker's stores queue up and
+ * the tested one is late: without a barrier this shows within some thousand
+ * rounds.
  */
 #define LINES 48
 
@@ -51,7 +51,7 @@ static void *worker(void *unused)
 	return unused;
 }
 
-/* Neither saw the other's store: each load must have come first, past the barrier. */
+/* Neither saw the other's store: both loads came before the stores, in spite of the barrier. */
 static long both_missed(int command)
 {
 	pthread_t thread;
@@ -84,7 +84,7 @@ static void unregistered(void)
 	CHECK_ERRNO(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED), EPERM);
 }
 
-/* The two ends of the border: a thread that spins on what the barrier must order for it. */
+/* A reader spins, and a writer makes the barrier between two stores: the reader must see both in order. */
 static int data, ready, stop;
 
 static void *spin_on_data(void *unused)
@@ -113,9 +113,9 @@ static void spinning(void)
 }
 
 /*
- * A restartable sequence that never ends by itself: it stores the generation
- * that it read at its beginning, again and again. Once the barrier is done no
- * older generation may be stored.
+ * A restartable sequence that never ends by itself: it repeatedly stores the
+ * generation that it read at its beginning. After the barrier, no older
+ * generation may be stored.
  */
 static volatile long generation = 1, stored, over;
 

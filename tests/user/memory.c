@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Mappings of one thread: map, unmap, move, protect, advise, the break, bad pointers. */
+/* Mappings, with one thread: map, unmap, move, protect, advise, the break, bad pointers. */
 #include "check.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	siglongjmp(faulted, 1);
 }
 
-/* The si_code of touching p, or 0 when it may be touched. */
+/* Touches p; returns the signal's si_code, or 0 if the access is allowed. */
 static int touch(volatile char *p, int write)
 {
 	if (sigsetjmp(faulted, 1)) {
@@ -118,7 +118,7 @@ static void big_and_huge(void)
 	madvise(p, size, MADV_HUGEPAGE);
 	for (size_t i = 0; i < size; i += PAGE)
 		*(size_t *)(p + i) = i;
-	/* holes in what may be large pages */
+	/* holes in memory that may have large pages */
 	for (size_t i = 0; i < size; i += 64 * PAGE)
 		CHECK(munmap(p + i, PAGE) == 0);
 	for (size_t i = 0; i < size; i += PAGE)

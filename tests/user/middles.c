@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What one program has free in the middle, others have free there, too. Libraries rely on it to have
- * memory of several programs at one address (hwloc, PMIx): one looks into its own maps, the others
- * take what it found.
+ * A free address in the middle of one program's address space is free in others too. Libraries rely
+ * on this to map memory of several programs at one address (hwloc, PMIx): one program finds a free
+ * address in its own maps, and the others use it.
  *
  * usage: middles [look|take ADDRESS...]
  */
@@ -13,7 +13,7 @@
 #define SEGMENT_BYTES (8ul << 20)
 #define ALIGNMENT (64ul << 20)
 
-/* Whether the address was free and is given to who only asks for it. */
+/* Was the address free, and does mmap return it if it is only a hint? */
 static int take(uintptr_t address)
 {
 	void *got = mmap((void *)address, SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -46,7 +46,7 @@ static uintptr_t middle(void)
 	return (best + biggest / 2 + ALIGNMENT) & ~(ALIGNMENT - 1);
 }
 
-/* One segment after the other: each lies in a hole that those before it leave. */
+/* Maps segment after segment, each in a hole that the earlier ones leave. */
 static void look(void)
 {
 	for (int i = 0; i < SEGMENTS; i++) {
@@ -57,7 +57,7 @@ static void look(void)
 	}
 }
 
-/* How many are free, each for itself: two of them may be the same. */
+/* Counts the free addresses, each tested separately: two may be the same. */
 static void take_each(char **addresses)
 {
 	int taken = 0;
@@ -73,7 +73,7 @@ static void take_each(char **addresses)
 	say("%d", taken);
 }
 
-/* Runs this program again; what it says goes behind what is in @said. */
+/* Runs this program again and appends its output to @said. */
 static void again(const char *self, const char *words, char *said, size_t size)
 {
 	size_t length = strlen(said);

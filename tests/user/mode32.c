@@ -12,7 +12,7 @@
 static volatile int signals, seen_sig, seen_trap, seen_cs;
 static volatile uint64_t resume_ip;
 
-/* Go on in 64-bit mode at resume_ip. */
+/* Continue in 64-bit mode at resume_ip. */
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
 	greg_t *g = ((ucontext_t *)context)->uc_mcontext.gregs;
@@ -33,14 +33,14 @@ static void on_alarm(int sig, siginfo_t *info, void *context)
 
 	(void)sig, (void)info;
 	if ((uint16_t)g[REG_CSGSFS] != USER32_CS)
-		return;		/* before it got there, or after: another one comes */
+		return;		/* too early or too late: another signal will come */
 	signals++;
 	*(volatile int *)g[REG_RDI] = 1;
 }
 
 /*
  * Jump to code below 4 GiB in a 32-bit segment. Flat data segments
- * must be loaded first. It comes back by the handler; its edi is an argument, its eax a result.
+ * must be loaded first. The handler returns from it; edi is its argument, eax its result.
  */
 static uint32_t run32(void *code, void *argument)
 {
@@ -83,7 +83,7 @@ static void exceptions(char *low)
 	}
 }
 
-/* A signal returns to 32-bit code. */
+/* The return from a signal goes to 32-bit code. */
 static void interrupted(char *low)
 {
 	static const unsigned char spin[] = { 0x83, 0x3f, 0x00, 0x74, 0xfb,	/* 1: cmpl $0,(%edi); je 1b */
@@ -99,7 +99,7 @@ static void interrupted(char *low)
 	CHECK(setitimer(ITIMER_REAL, &off, NULL) == 0);
 }
 
-/* The other table of calls, from 64-bit code and from 32-bit code. */
+/* The 32-bit system calls, from 64-bit code and from 32-bit code. */
 static void calls(char *low)
 {
 	static const unsigned char getpid32[] = { 0xb8, 0x14, 0x00, 0x00, 0x00, 0xcd, 0x80, 0x0f, 0x0b };	/* mov $20,%eax; int $0x80; ud2 */
@@ -142,7 +142,7 @@ int main(void)
 	say("exceptions of 32-bit code\n");
 	interrupted(low);
 	say("32-bit code interrupted\n");
-	/* a kernel may be built or told to have no 32-bit calls: then int $0x80 is a protection fault */
+	/* a kernel may have no 32-bit calls, by its configuration or a boot parameter: then int $0x80 is a protection fault */
 	if (child_status(getpid_by_number) == 0)
 		calls(low);
 	say("32-bit calls\n");

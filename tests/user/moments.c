@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Calls about memory whose callers are moved about meanwhile: by a timer of CPU time, by events that begin and end to
- * count, and with a limit that another process sets. Each call has to see what the one before it has left.
+ * Memory calls whose callers are moved between kernels meanwhile: by a timer of CPU time, by performance events that
+ * are switched on and off, and by a limit that another process sets. Each call must see the result of the one before
+ * it.
  */
 #include "check.h"
 
@@ -30,7 +31,7 @@ static int is_zero(const char *p, size_t bytes)
 	return !bytes;
 }
 
-/* The kernel cannot read what is not mapped. */
+/* Tests whether a page is mapped: the kernel cannot read an unmapped one. */
 static int is_readable(const char *p)
 {
 	char byte;
@@ -43,7 +44,7 @@ static int is_readable(const char *p)
 	return 0;
 }
 
-/* What a core serves itself, so that a timer finds the program there, or between two such calls. */
+/* Calls that a core serves itself, so that a timer interrupts the program there or between two such calls. */
 static void discards(void)
 {
 	char *p = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Protection keys: rights in a register of each thread, of which the kernel is not told. */
+/* Protection keys: access rights in a register of each thread; the kernel does not notice changes of it. */
 #include "check.h"
 
 #include <pthread.h>
@@ -17,7 +17,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	CHECK(info->si_addr == page);
 	code = info->si_code;
 	fault_key = info->si_code == SEGV_PKUERR ? (int)info->si_pkey : -1;
-	/* not by a jump: the rights in a handler are not the rights outside */
+	/* return, do not jump: the rights in a handler differ from those outside */
 	uc->uc_mcontext.gregs[REG_RIP] += 2;
 }
 
@@ -38,7 +38,7 @@ static void *in_thread(void *unused)
 {
 	int ends[2];
 
-	/* a new thread starts with the rights of its maker */
+	/* a new thread starts with the rights of its creator */
 	CHECK(pkey_get(key) == PKEY_DISABLE_WRITE && touch(1) == SEGV_PKUERR);
 	CHECK(pkey_set(key, PKEY_DISABLE_ACCESS) == 0);
 	for (int i = 0; i < 50; i++) {
@@ -46,7 +46,7 @@ static void *in_thread(void *unused)
 		CHECK(pkey_get(key) == PKEY_DISABLE_ACCESS);
 	}
 	CHECK(touch(0) == SEGV_PKUERR && pipe(ends) == 0);
-	/* the kernel, working for this thread, keeps to its rights */
+	/* the kernel respects this thread's rights when it works for it */
 	CHECK_ERRNO(write(ends[1], page, 1), EFAULT);
 	return unused;
 }
@@ -69,7 +69,7 @@ static void with_keys(void)
 	other = pkey_alloc(0, PKEY_DISABLE_ACCESS);
 	CHECK(other > 0 && other != key && pkey_get(other) == PKEY_DISABLE_ACCESS && pkey_free(other) == 0);
 	CHECK_ERRNO(pkey_mprotect(page, 4096, PROT_READ, 15), EINVAL);
-	/* execute-only memory is made with a key where there are keys */
+	/* execute-only memory uses a key if the CPU has keys */
 	CHECK(mprotect(page, 4096, PROT_EXEC) == 0);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * NUMA policies of anonymous memory: where it comes from, where it goes, what is said of it. On a machine with
- * one node all of it is there; with several, every page is looked at.
+ * NUMA policies of anonymous memory: on which node it is allocated, where it moves, and what the kernel reports. On a
+ * machine with several nodes every page is checked.
  */
 #include "check.h"
 
@@ -59,7 +59,7 @@ static char *map(size_t bytes, int flags)
 	return p;
 }
 
-/* As a bit. */
+/* The node as a bit. */
 static unsigned long node_of(const void *at)
 {
 	int node = -1;
@@ -79,7 +79,7 @@ static int all_on(const char *p, size_t bytes, unsigned long nodes)
 	return 1;
 }
 
-/* The policy at an address is this one. */
+/* Checks that the address has this policy. */
 static int is(const void *at, int mode, unsigned long nodes)
 {
 	unsigned long mask[MOST / 64 + 1];
@@ -136,7 +136,7 @@ static void afterwards(void)
 	CHECK(bind_memory(p, 4 * HUGE, BIND, last, MOVE | STRICT) == 0);
 	CHECK(all_on(p, 4 * HUGE, last) && filled(p, 4 * HUGE));
 	CHECK(bind_memory(p + 3 * PAGE, HUGE + PAGE, BIND, first, MOVE | STRICT) == 0);
-	/* The rest of a large page may go with it. */
+	/* The rest of a large page may move with it. */
 	CHECK(all_on(p + 3 * PAGE, HUGE + PAGE, first) && all_on(p + 3 * HUGE, HUGE, last) && filled(p, 4 * HUGE));
 	CHECK(is(p, BIND, last) && is(p + 3 * PAGE, BIND, first) && is(p + HUGE + 4 * PAGE, BIND, last));
 	CHECK(bind_memory(p, 4 * HUGE, DEFAULT, 0, 0) == 0 && is(p + 3 * PAGE, DEFAULT, 0) && filled(p, 4 * HUGE));
@@ -155,7 +155,7 @@ static void in_turn(void)
 	fill(p, 16 * HUGE);
 	for (i = 0; i < pages; i++)
 		there += node_of(p + i * PAGE) == last;
-	/* Linux counts in large pages, from one address or another. */
+	/* Linux interleaves by large pages, with some offset. */
 	there *= (unsigned int)__builtin_popcountl(all);
 	CHECK(first == last ? there == pages : there >= pages / 2 && there <= 2 * pages);
 	CHECK(is(p, INTERLEAVE, all) && filled(p, 16 * HUGE) && munmap(p, 16 * HUGE) == 0);
@@ -184,7 +184,7 @@ static void of_a_thread(void)
 	lazy = map(HUGE, MAP_NORESERVE);
 	fill(p, 2 * HUGE);
 	CHECK(all_on(p, 2 * HUGE, last) && is(p, DEFAULT, 0));
-	/* What the kernel touches first comes from there, too. */
+	/* A page that the kernel touches first must come from there, too. */
 	CHECK(write(fds[1], "numa", 4) == 4 && read(fds[0], lazy + 5 * PAGE, 4) == 4);
 	CHECK(all_on(lazy + 5 * PAGE, PAGE, last) && memcmp(lazy + 5 * PAGE, "numa", 4) == 0);
 	CHECK(pthread_create(&thread, NULL, wants_another, &first) == 0 && pthread_join(thread, NULL) == 0);
@@ -199,7 +199,7 @@ static char *inherited;
 static void child(void)
 {
 	CHECK(is(inherited, BIND, last) && all_on(inherited, HUGE, last) && filled(inherited, 2 * HUGE));
-	/* What parent and child share stays until the child writes. */
+	/* Pages shared by parent and child stay until the child writes. */
 	CHECK(bind_memory(inherited, HUGE, BIND, first, MOVE) == 0);
 	fill(inherited, 2 * HUGE);
 	CHECK(all_on(inherited, HUGE, first) && is(inherited, BIND, first) && filled(inherited, 2 * HUGE) && is(inherited + HUGE, DEFAULT, 0));

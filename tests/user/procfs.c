@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What a process reads about itself and its relatives, and reads out of their memory. */
+/* A process reads about itself and its relatives, and reads their memory. */
 #include "check.h"
 
 #include <dirent.h>
@@ -61,12 +61,12 @@ static void own_memory(void)
 	CHECK(pwrite(fd, "visible", 8, (off_t)p) == 8 && !strcmp(p, "visible"));
 	CHECK(pread(fd, got, 8, (off_t)p) == 8 && !strcmp(got, "visible"));
 	CHECK(mprotect(p, 4096, PROT_READ) == 0);
-	/* even where it may not write itself, unless the kernel was built to refuse that */
+	/* even to read-only memory, unless the kernel is configured to refuse that */
 	if (pwrite(fd, "CHANGED", 8, (off_t)p) == 8)
 		CHECK(!strcmp(p, "CHANGED"));
 	else
 		CHECK(errno == EIO && !strcmp(p, "visible"));
-	CHECK(pread(fd, got, 8, (off_t)p) == 8);	/* whoever has the page, Linux has it now */
+	CHECK(pread(fd, got, 8, (off_t)p) == 8);	/* whichever kernel had the page, Linux has it now */
 	CHECK(pread(map, entries, 16, (off_t)p / 4096 * 8) == 16 && entries[0] >> 63 == 1 && entries[1] >> 63 == 0);
 	close(fd), close(map);
 	say("own memory\n");
@@ -102,7 +102,7 @@ static void threads(void)
 	say("threads\n");
 }
 
-/* A child that spins is read and written by its parent, page by page. */
+/* The parent reads and writes a spinning child's memory, page by page. */
 static void of_a_child(void)
 {
 	static char copy[sizeof(secret)];
@@ -128,9 +128,9 @@ static void of_a_child(void)
 	for (size_t i = 0; i < sizeof(copy); i++)
 		CHECK(copy[i] == 's');
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	/* on a core of its own it computes while Linux sees it sleep */
+	/* on a core it computes while Linux sees its proxy sleep */
 	CHECK(strchr("RS", strrchr(read_file(path), ')')[2]));
-	/* the byte it waits for comes last */
+	/* the byte that it waits for is written last */
 	memset(copy, 'w', sizeof(copy));
 	local = (struct iovec){ copy, 4999 }, remote = (struct iovec){ secret + 1, 4999 };
 	CHECK(process_vm_writev(pid, &local, 1, &remote, 1, 0) == 4999);
@@ -151,7 +151,7 @@ static char *layout(char *out)
 	return out;
 }
 
-/* Every new program is laid out anew, unless it asks not to be. */
+/* Every new program gets a random layout, unless it turns that off. */
 static void randomised(const char *self)
 {
 	char seen[2][64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Rights taken away from a thread that is using them in user mode: after the
- * call returns not one more store lands, and the fault tells the truth.
+ * Write access is removed while a thread stores in user mode: after the call
+ * returns no further store may succeed, and the fault must report the truth.
  */
 #include "check.h"
 
@@ -13,7 +13,7 @@
 static volatile uint64_t *page;
 static uint64_t stores;		/* by the worker, in its own memory */
 static int faults;		/* by the worker's handler, on entry */
-static int resume;		/* by main: the fault number that may return */
+static int resume;		/* by main: the handler of this fault may return */
 static int want_signal, want_code, wrong, stop;
 
 static void on_fault(int sig, siginfo_t *info, void *context)

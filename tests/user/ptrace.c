@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A debugger's view of one thread: calls, steps, registers, memory, breakpoints, watchpoints. */
+/* A debugger of one thread: calls, steps, registers, memory, breakpoints, watchpoints. */
 #include "check.h"
 
 #include <elf.h>
@@ -82,7 +82,7 @@ static void one_call(void)
 	_exit(syscall(SYS_getppid) == 777 && syscall(SYS_gettid, 1, 2, 3) == 888 ? 34 : 1);
 }
 
-/* Results and numbers of calls rewritten on the way. */
+/* The debugger changes numbers and results of calls. */
 static void change_calls(void)
 {
 	struct user_regs_struct regs;
@@ -94,7 +94,7 @@ static void change_calls(void)
 		CHECK(ptrace(PTRACE_GETREGS, pid, 0, &regs) == 0);
 		if (regs.orig_rax != SYS_getppid && regs.orig_rax != SYS_gettid)
 			continue;
-		regs.orig_rax = -1;	/* at the entry: do nothing */
+		regs.orig_rax = -1;	/* at the entry: skip the call */
 		CHECK(ptrace(PTRACE_SETREGS, pid, 0, &regs) == 0);
 		CHECK(ptrace(PTRACE_SYSCALL, pid, 0, 0) == 0 && wait_stop(pid) == (SIGTRAP | 0x80));
 		regs.rax = changed++ ? 888 : 777;
@@ -105,7 +105,7 @@ static void change_calls(void)
 	say("calls changed\n");
 }
 
-/* A thousand steps; in the loop each moves on by one instruction. */
+/* A thousand steps; in the loop each executes one instruction. */
 extern char loop_start[], loop_end[];
 
 static void counting_loop(void)
@@ -131,7 +131,7 @@ static void step(void)
 		if (!inside++)
 			first = regs.rax;
 	}
-	/* four instructions make one round */
+	/* a round has four instructions */
 	CHECK(regs.rax - first == 249 || regs.rax - first == 250);
 	regs.rax = 100000 - 1;
 	regs.rip = (uint64_t)loop_start;

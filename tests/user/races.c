@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Memory that changes while others are at it: the kernel writes where a thread moves it away, and processes are copied
- * while threads map. Whatever comes first, nobody's bytes come into another's memory.
+ * Memory that changes while others use it: the kernel writes to memory that a thread moves away, and processes fork
+ * while their threads map. Whatever comes first, no bytes may get into another's memory.
  */
 #include "check.h"
 
@@ -17,7 +17,7 @@
 #define KEPT 'k'
 #define WRITTEN 'w'
 
-static char *at;		/* where the kernel writes, and what is moved */
+static char *at;		/* the kernel writes here; this memory is moved */
 static volatile int over;
 
 static char *map_at(char *p)
@@ -36,7 +36,7 @@ static char *map(size_t bytes, int fill)
 	return memset(p, fill, bytes);
 }
 
-/* Only these two are in it. */
+/* The memory may contain only these two values. */
 static int consists_of(const char *p, size_t bytes, char one, char other)
 {
 	for (; bytes; p++, bytes--)
@@ -45,7 +45,7 @@ static int consists_of(const char *p, size_t bytes, char one, char other)
 	return 1;
 }
 
-/* It writes there again and again: all of it, a part, or nothing, if nothing may be written. */
+/* The kernel writes there repeatedly: the whole, a part, or nothing if the memory is not writable. */
 static void *writes(void *argument)
 {
 	static char data[BYTES];
@@ -62,14 +62,14 @@ static void *writes(void *argument)
 			had = read(ends[0], at, BYTES);
 		while (had > 0);
 		CHECK(had == -1 && (errno == EFAULT || errno == EAGAIN));
-		/* the rest, to somewhere else */
+		/* the rest goes elsewhere */
 		while (read(ends[0], data, BYTES) > 0)
 			;
 	}
 	return NULL;
 }
 
-/* What is moved takes with it what was written; what comes to its place may not be written, and is not. */
+/* Moved memory keeps what was written; the memory that replaces it is not writable and must not change. */
 static void moved(void)
 {
 	pthread_t writer;
@@ -98,7 +98,7 @@ static void moved(void)
 	say("moved\n");
 }
 
-/* A page is given back and mapped anew, while the kernel writes: what it wrote before is not there any more. */
+/* A page is unmapped and mapped anew while the kernel writes: its earlier bytes must be gone. */
 static void discarded(void)
 {
 	pthread_t writer;
@@ -110,7 +110,7 @@ static void discarded(void)
 	CHECK(!pthread_create(&writer, NULL, writes, NULL));
 	for (i = 0; i < ROUNDS; i++) {
 		CHECK(munmap(q, BYTES) == 0 && munmap(p, BYTES) == 0);
-		/* these may be its frames */
+		/* these may get its old frames */
 		memset(map_at(q), KEPT, BYTES);
 		usleep(i % 4 * 100);
 		CHECK(consists_of(q, BYTES, KEPT, KEPT));
@@ -122,7 +122,7 @@ static void discarded(void)
 	say("discarded\n");
 }
 
-/* Maps, fills with its own, and gives back; where its memory is, a child is told. */
+/* Maps memory, fills it with its own value, and unmaps it; a child learns the address. */
 static char *volatile mine[MAPPERS];
 
 static void *maps(void *argument)
@@ -149,7 +149,7 @@ static void look(const char *kept)
 
 	CHECK(consists_of(kept, BYTES, KEPT, KEPT));
 	for (i = 0; i < MAPPERS; i++) {
-		/* copied at some time between the first byte and the last */
+		/* the copy was taken at some time between the first byte and the last */
 		CHECK(!mine[i] || consists_of(mine[i], BYTES, 0, 'a' + (int)i));
 	}
 	p = map(BYTES, 'c');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* General registers and flags across calls, faults, signals; contexts returned to exactly. */
+/* General registers and flags across calls, faults and signals; exact returns to a context. */
 #include "check.h"
 
 #include <sys/time.h>
@@ -11,8 +11,8 @@ static volatile int rang;
 struct gprs { uint64_t r[15], flags; };
 
 /*
- * Fill every register but rsp, do what OP says, and store them all. The input
- * and output are found again through the stack.
+ * Fill every register except rsp, execute OP, and store all registers. The stack
+ * holds the addresses of input and output.
  */
 #define HOLD(name, OP) \
 void name(const struct gprs *in, struct gprs *out); \
@@ -37,7 +37,7 @@ HOLD(hold_spin, "1: cmpl $0, (%rdi)\n je 1b\n")
 HOLD(hold_breakpoint, "int3\n")
 
 #define FLAGS_FIXED 0x202	/* interrupts on, and the bit that is always set */
-#define FLAGS_SOME (FLAGS_FIXED | 0x8d5 | 0x400)	/* all arithmetic ones and direction */
+#define FLAGS_SOME (FLAGS_FIXED | 0x8d5 | 0x400)	/* all arithmetic flags and the direction flag */
 
 static void fill(struct gprs *g, uint64_t seed)
 {
@@ -110,7 +110,7 @@ static void across_signals(void)
 	say("across signals\n");
 }
 
-/* Return from a handler with every register changed, which only a full return can do. */
+/* Return from a handler with every register changed, which needs a return by IRET. */
 static struct gprs wanted;
 
 static void change_all(int sig, siginfo_t *info, void *context)
@@ -144,7 +144,7 @@ static void returned_to(void)
 	say("returned to as a handler says\n");
 }
 
-/* Below the stack pointer 128 bytes belong to the code that a signal interrupts. */
+/* The 128 bytes below the stack pointer belong to the interrupted code. */
 static void red_zone(void)
 {
 	struct itimerval often = { { 0, 500 }, { 0, 500 } }, off = { 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a call gives back is given back when the call has ended, not at some later
- * call: Linux releases a file on the way to user mode, and a program that then
- * only computes must not keep it.
+ * A call that releases something must have released it when it returns, not at some
+ * later call: Linux releases a file on the way to user mode, and a program that then
+ * only computes must not keep the file.
  */
 #include "check.h"
 
@@ -10,7 +10,7 @@
 
 static volatile int *released;
 
-/* The last writer is gone when the child reads the end of file, and tells so. */
+/* The child reads the end of file, and reports it, when the last writer is gone. */
 static pid_t reader(const int *ends)
 {
 	pid_t pid = fork();
@@ -26,7 +26,7 @@ static pid_t reader(const int *ends)
 	_exit(0);
 }
 
-/* @give_back drops the last use of the descriptor; not one call after it. */
+/* @give_back drops the last use of the descriptor; no call follows it. */
 static void released_by(const char *how, void (*give_back)(int))
 {
 	int ends[2], status;

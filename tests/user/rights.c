@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Memory that may only be read, or be executed: what the program itself may do with
- * it, what the kernel may on its behalf, and who is told when code that the program
- * made goes wrong.
+ * Read-only and executable memory: what the program may do with it, what the kernel
+ * may do for the program, and the signals of code that the program has generated.
  */
 #include "check.h"
 
@@ -29,7 +28,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	siglongjmp(faulted, 1);
 }
 
-/* The si_code of touching p, or 0 when it may be touched. */
+/* Touches p; returns the signal's si_code, or 0 if the access is allowed. */
 static int touch(volatile char *p, int write)
 {
 	if (sigsetjmp(faulted, 1)) {
@@ -51,7 +50,7 @@ static char *map(size_t size, int protection)
 	return p;
 }
 
-/* The kernel reads what the program does. */
+/* The kernel reads the same as the program. */
 static int kernel_reads(const char *p)
 {
 	char copy[64];
@@ -66,7 +65,7 @@ static int kernel_reads(const char *p)
 	return same;
 }
 
-/* The kernel writes it, in two ways that have to agree. */
+/* The kernel writes it, in two ways that must agree. */
 static int kernel_writes(char *p)
 {
 	char byte = p[5];
@@ -93,7 +92,7 @@ static void all_but_executed(char *p)
 	CHECK(touch(p, 1) == 0 && kernel_reads(p) && kernel_writes(p));
 }
 
-/* Whoever was there first, the program or the kernel, to read or to write. */
+/* The first access may come from the program or the kernel, as a read or a write. */
 static void read_only(void)
 {
 	char *p = map(4 * PAGE, READ_WRITE), *zeros = map(2 * PAGE, PROT_READ);
@@ -175,7 +174,7 @@ static void made_code(void)
 	say("code that the program made\n");
 }
 
-/* What is told of an instruction that fails, in code at p. */
+/* The signal of an instruction that fails, in code at p. */
 static int failing(char *p, const char *code, size_t size, void *argument, void *where)
 {
 	memcpy(p, code, size);
@@ -210,7 +209,7 @@ static void failing_code(void)
 	say("code that fails\n");
 }
 
-/* The si_code of executing what is at p. */
+/* Executes the code at p; returns the si_code. */
 static int executed(char *p)
 {
 	if (sigsetjmp(faulted, 1)) {
@@ -235,7 +234,7 @@ static void not_executed(void)
 	say("data is not executed\n");
 }
 
-static char *kept[3];	/* to read, to execute, to leave alone */
+static char *kept[3];	/* read-only, executable, without access */
 
 static void as_kept(void)
 {
@@ -245,7 +244,7 @@ static void as_kept(void)
 	CHECK(touch(kept[2], 0) == SEGV_ACCERR);
 }
 
-/* A child has the same rights; and so has memory that only Linux can go on with. */
+/* A child has the same rights; so has memory that was handed over to Linux. */
 static void elsewhere(void)
 {
 	for (int i = 0; i < 3; i++) {

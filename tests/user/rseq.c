@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Restartable sequences: counters of each CPU, added to without atomics. An
- * update is lost if two threads that run at once have one CPU number, if a
- * thread is moved, or if a signal falls into a sequence and it is not aborted.
+ * Restartable sequences: per-CPU counters without atomics. An update is lost if
+ * two threads that run at once see the same CPU number, or if a sequence is not
+ * aborted when its thread moves or gets a signal.
  */
 #include "check.h"
 #include "sequence.h"
@@ -18,8 +18,8 @@ static long expected, aborted;
 static __thread long own_aborts, from_handler;
 
 /*
- * Add one to the counter of the CPU that runs us, slowly: between the load and
- * the store lie some hundred instructions. 0 when done, -1 when aborted.
+ * Add one to the counter of the current CPU, slowly: between the load and the
+ * store are some hundred instructions. Returns 0 when done, -1 when aborted.
  */
 static int slow_add(void)
 {
@@ -58,7 +58,7 @@ static void *add_many(void *unused)
 	return unused;
 }
 
-/* The handler adds too: a sequence that went on after it would undo that. */
+/* The handler adds too: a sequence that continued after it would undo that. */
 static void on_signal_add(int sig, siginfo_t *info, void *context)
 {
 	(void)sig, (void)info, (void)context;
@@ -93,7 +93,7 @@ static void several_threads(void)
 	CHECK(total() == load(&expected));
 }
 
-/* Under a storm of signals, until some have fallen into a sequence. */
+/* Under many signals, until some have interrupted a sequence. */
 static void under_signals(void)
 {
 	struct itimerval often = { { 0, 300 }, { 0, 300 } }, off = { 0 };
@@ -112,12 +112,12 @@ static void under_signals(void)
 	CHECK(total() == load(&expected));
 }
 
-/* A system call within a sequence is no business of this test; a wrong descriptor is: SIGSEGV. */
+/* This test does not cover a system call within a sequence. A wrong descriptor gives SIGSEGV. */
 static void broken_descriptor(void)
 {
 	rseq_self()->rseq_cs = 0x7ffffffff000;
 	signal(SIGSEGV, SIG_DFL);
-	/* looked at when the kernel is about to return after it took the thread off, or signalled it */
+	/* the kernel checks it before it returns to a thread that was preempted or signalled */
 	for (;;) {
 		rseq_self()->rseq_cs = 0x7ffffffff000;
 		raise(SIGALRM);

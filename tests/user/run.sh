@@ -6,7 +6,7 @@
 #
 # TEST_BIN      where the programs are (default: beside this script)
 # TEST_ONLY     a shell pattern of names; real programs are real/NAME
-# TEST_EXCEPT   patterns of names that are left out
+# TEST_EXCEPT   patterns of names to leave out
 # TEST_TIMEOUT  seconds for one program (default 60; real programs get ten times that)
 # TEST_REQUIRE  1: a program that is not installed is a failure, not a skip
 # TEST_SHOW     1: show the difference of outputs that differ
@@ -42,7 +42,7 @@ selected() {
 	return 1
 }
 
-verdict() { # NAME REASON, which is empty when all is well
+verdict() { # NAME REASON; an empty reason means success
 	if [ -z "$2" ]; then
 		echo "ok $1"
 		passed=$((passed + 1))

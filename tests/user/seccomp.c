@@ -18,7 +18,7 @@
 static volatile int trapped;
 static volatile long trapped_number, trapped_value;
 
-/* One verdict for one call; all others are allowed. */
+/* A filter with one verdict for one call; all other calls are allowed. */
 static int filter(int number, uint32_t verdict, unsigned flags)
 {
 	struct sock_filter code[] = {
@@ -87,7 +87,7 @@ static void *die_alone(void *unused)
 	return unused;
 }
 
-/* Only the thread dies, and its id is cleared as at every end. */
+/* Only the thread dies, and its id is cleared as usual. */
 static void kill_thread(void)
 {
 	pthread_t thread;
@@ -117,11 +117,11 @@ static void *spin_then_call(void *unused)
 	while (!load(&filtered))
 		;
 	CHECK_ERRNO(syscall(SYS_getppid), 99);
-	CHECK_ERRNO(syscall(SYS_gettid), 98);	/* whoever answers it otherwise */
+	CHECK_ERRNO(syscall(SYS_gettid), 98);	/* even if a core answers this call otherwise */
 	return unused;
 }
 
-/* A filter put on all threads binds one that is not in the kernel to hear of it. */
+/* A filter for all threads applies to a thread that does not enter the kernel. */
 static void synchronised(void)
 {
 	pthread_t thread;

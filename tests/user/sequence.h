@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The frame of a restartable sequence (rseq(2)), for rseq.c and membarrier.c: its
- * descriptor, the store that begins it, and what stands before the place where an
- * aborted one goes on.
+ * descriptor, the store that begins it, and the signature before the abort handler.
  */
 #ifndef SEQUENCE_H
 #define SEQUENCE_H
@@ -26,7 +25,7 @@ static inline struct rseq *rseq_self(void)
 	"lea 3b(%%rip), %%rax\n"                                        \
 	"mov %%rax, (%0)\n"
 
-/* Out of it to @done; the signature in front of label 4 is ud1's displacement. */
+/* Leaves the sequence to @done; the signature before label 4 is ud1's displacement. */
 #define SEQUENCE_END(done, aborted)                                     \
 	"2: jmp %l[" #done "]\n"                                        \
 	".byte 0x0f, 0xb9, 0x3d\n"                                      \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A storm of signals over registers that must come out untouched, in several threads. */
+/* Many signals, in several threads whose registers must stay unchanged. */
 #include "check.h"
 #include "xregs.h"
 
@@ -52,7 +52,7 @@ static void from_a_timer(void)
 	say("registers under a storm of alarms\n");
 }
 
-/* Signals for certain threads, while these spin with their registers full. */
+/* Signals to certain threads, which spin with their registers filled. */
 static void from_a_thread(void)
 {
 	pthread_t threads[3];

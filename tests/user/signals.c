@@ -122,7 +122,7 @@ static void stacks(void)
 static int ends[2], waiting;
 static pthread_t target;
 
-/* Signal the thread that reads, three times, then end its wait. */
+/* Signals the reading thread three times, then ends its wait. */
 static void *disturb(void *unused)
 {
 	wait_until(load(&waiting));
@@ -136,7 +136,7 @@ static void *disturb(void *unused)
 	return unused;
 }
 
-/* Signal the thread until each of its three calls has ended. */
+/* Signals the thread until each of its three calls has ended. */
 static int ended;
 
 static void *interrupt(void *unused)
@@ -168,7 +168,7 @@ static void restarts(void)
 	CHECK_ERRNO(read(ends[0], &c, 1), EINTR);
 	add(&ended, 1);
 	CHECK_ERRNO(nanosleep(&hour, &left), EINTR);
-	/* Linux counts to the latest end, its slack of 50 us included. */
+	/* Linux computes the rest from the latest end, including its slack of 50 us. */
 	CHECK(left.tv_sec >= 3500 && left.tv_sec <= 3600);
 	CHECK(left.tv_sec < 3600 || left.tv_nsec <= 50000);
 	add(&ended, 1);
@@ -216,7 +216,7 @@ static void waits(void)
 	say("waiting for signals\n");
 }
 
-/* The handler decides where and with what the program goes on. */
+/* The handler decides where, and with which registers, the program continues. */
 static void change_context(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;

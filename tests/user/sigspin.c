@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Signals to code that never makes a system call: the loops below have no way
- * to notice but being interrupted.
+ * Signals to code that never makes a system call: the loops below notice them
+ * only if they are interrupted.
  */
 #include "check.h"
 
@@ -74,7 +74,7 @@ static void *spin_until_hit(void *me)
 	return NULL;
 }
 
-/* A signal for a certain thread reaches that one, once, and no other. */
+/* A signal for a certain thread reaches it once, and no other thread. */
 static void to_one_thread(void)
 {
 	pthread_t threads[4];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Waiting for a time, or for a futex until a time: never too short, interrupted by handlers
- * with what is left, by nothing else; and the calls that are refused.
+ * Sleeps, and waits for a futex with a time limit: they never end early, only handlers interrupt
+ * them, and then they report the remaining time; and calls that are refused.
  */
 #include "check.h"
 
@@ -85,7 +85,7 @@ static void count_signal(int sig, siginfo_t *info, void *context)
 	add(&handled, 1);
 }
 
-/* What an hour's sleep was interrupted to: less than an hour, more than none. */
+/* The remaining time of an interrupted sleep of an hour: less than an hour, more than zero. */
 static void check_left(struct timespec left)
 {
 	CHECK(left.tv_sec >= HOUR_S - 60 && left.tv_sec < HOUR_S && left.tv_nsec >= 0 && left.tv_nsec < 1000000000);
@@ -115,7 +115,7 @@ static void *sleep_interrupted(void *unused)
 	return unused;
 }
 
-/* Handlers interrupt each of these, whether calls are to be restarted or not. */
+/* Handlers interrupt each of these, with and without SA_RESTART. */
 static void interrupted(int flags)
 {
 	pthread_t thread;
@@ -133,7 +133,7 @@ static void interrupted(int flags)
 	CHECK(!pthread_join(thread, NULL));
 }
 
-/* Neither a stop nor another CPU ends a sleep. */
+/* Neither a stop nor a move to another CPU ends a sleep. */
 static void stopped(void)
 {
 	int *state = shared_memory(2 * sizeof(*state)), *stops_are_over = state + 1;
@@ -193,7 +193,7 @@ static void *sleep_often(void *number)
 	return NULL;
 }
 
-/* More threads than CPUs, one of them never asleep. */
+/* More threads than CPUs; one of them never sleeps. */
 static void together(void)
 {
 	pthread_t threads[12];
@@ -269,7 +269,7 @@ static void *sleep_bound(void *thread_id)
 	return NULL;
 }
 
-/* Called away without a signal. */
+/* A thread is called to Linux without a signal. */
 static void moved(void)
 {
 	cpu_set_t set, one;

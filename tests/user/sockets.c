@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* A small guest may have its loopback down. */
+/* In a small guest the loopback device may be down. */
 static void raise_loopback(void)
 {
 	struct ifreq request = { .ifr_name = "lo" };

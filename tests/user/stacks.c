@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Threads whose stacks are more than the C library keeps: it gives each back by itself, after
- * Linux has written to it at the thread's end. The memory stays what it was meanwhile.
+ * More threads than the C library caches stacks for: it frees each further stack, after Linux has
+ * written to it at the thread's end. The other memory must not change.
  */
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A terminal: keys that become signals for spinning programs, job control, hang-up. */
+/* A terminal: keys that send signals to spinning programs, job control, hang-up. */
 #include "check.h"
 
 #include <pty.h>
@@ -16,7 +16,7 @@ static void count(int sig, siginfo_t *info, void *context)
 		shared[1] = sig;
 }
 
-/* A child with a terminal of its own, in the foreground of it. */
+/* A child in the foreground of its own terminal. */
 static pid_t on_terminal(void (*fn)(void))
 {
 	int slave;
@@ -70,7 +70,7 @@ static void keys(void)
 	say("keys end a spinning program\n");
 }
 
-/* A session with one job, which is stopped by a key and continued, in the foreground and behind. */
+/* A session with one job, which a key stops and which is continued, in the foreground and in the background. */
 static void session(void)
 {
 	int status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* POSIX threads: many more than CPUs, their own data, every way to meet, and cancelling. */
+/* POSIX threads: many more than CPUs, thread-local data, all kinds of synchronisation, and cancellation. */
 #include "check.h"
 
 #include <pthread.h>
@@ -38,7 +38,7 @@ static void create_and_join(void)
 	for (long i = 0; i < MANY; i++)
 		CHECK(!pthread_join(threads[i], &result) && (long)result == i * i);
 	CHECK(total == MANY * (MANY - 1) / 2 && own == 41);
-	for (long i = 0; i < 100; i++)	/* one after the other: ids and stacks are used again */
+	for (long i = 0; i < 100; i++)	/* one after the other, so that ids and stacks are reused */
 		CHECK(!pthread_create(&threads[0], NULL, compute, (void *)i) && !pthread_join(threads[0], &result));
 	say("create and join\n");
 }
@@ -118,7 +118,7 @@ static void conditions(void)
 	soon.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&mutex);
 	while ((error = pthread_cond_timedwait(&not_empty, &mutex, &soon)) == 0)
-		;	/* woken without need, which is allowed */
+		;	/* a spurious wake-up, which is allowed */
 	CHECK(error == ETIMEDOUT);
 	pthread_mutex_unlock(&mutex);
 	say("conditions\n");

@@ -37,10 +37,10 @@ static void sleeping(void)
 	brief.tv_nsec = 1000000000;
 	CHECK_ERRNO(nanosleep(&brief, NULL), EINVAL);
 	on_signal(SIGALRM, on_timer, 0);
-	/* again and again: the first may come before we sleep */
+	/* periodic, because the first one may come before we sleep */
 	CHECK(ualarm(3000, 100000) == 0);
 	CHECK_ERRNO(nanosleep(&hour, &left), EINTR);
-	/* Linux counts to the latest end, its slack of 50 us included. */
+	/* Linux computes the rest from the latest end, including its slack of 50 us. */
 	CHECK(count >= 1 && left.tv_sec > 3000 && left.tv_sec <= 3600);
 	CHECK(left.tv_sec < 3600 || left.tv_nsec <= 50000);
 	count = 0;
@@ -114,7 +114,7 @@ static void to_a_thread(void)
 	say("a timer of one thread\n");
 }
 
-/* One that counts the CPU time of this thread, which it spends spinning. */
+/* A timer of this thread's CPU time, which the thread spends spinning. */
 static void of_cpu_time(void)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 3 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* io_uring through the plain calls: the kernel writes completions into memory we only read. */
+/* io_uring by its plain calls: the kernel writes completions into memory that we only read. */
 #include "check.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static void submit(uint8_t op, int fd, void *at, uint32_t size, uint64_t offset,
 	CHECK(syscall(SYS_io_uring_enter, ring, 1, 0, 0, NULL, 0) == 1);
 }
 
-/* Spin in user mode until the completion with this tag shows up; its result. */
+/* Spins in user mode until the completion with this tag appears; returns its result. */
 static int completed(uint64_t tag, int spin)
 {
 	uint32_t head = *field(params.cq_off.head);
@@ -44,14 +44,14 @@ static int completed(uint64_t tag, int spin)
 	return cqe->res;
 }
 
-/* Buffers whose pages the kernel takes once and keeps: what is in them when they are used counts. */
+/* Registered buffers, whose pages the kernel pins once: it must use their contents at the time of use. */
 static void registered(int fd)
 {
 	char *p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct iovec buffer = { p, 2 * PAGE };
 
 	CHECK(p != MAP_FAILED);
-	/* before Linux 6.5 not of a file's mapping, which this may be */
+	/* before Linux 6.5 a file's mapping cannot be registered, and this memory may be one */
 	if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, &buffer, 1) != 0) {
 		CHECK(errno == EOPNOTSUPP && munmap(p, 2 * PAGE) == 0);
 		return;
@@ -92,7 +92,7 @@ static void with_ring(void)
 	CHECK(completed(4, 0) == -ETIME);
 	registered(fd);
 	CHECK(pipe(ends) == 0);
-	submit(IORING_OP_READ, ends[0], buf, 4, 0, 5);	/* completes by work that this thread must be called in for */
+	submit(IORING_OP_READ, ends[0], buf, 4, 0, 5);	/* this thread must enter Linux for the completion */
 	if (fork() == 0) {
 		sleep_ms(5);
 		_exit(write(ends[1], "late", 4) != 4);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A page fault answered by another thread of the program (userfaultfd). */
+/* Another thread of the program serves a page fault (userfaultfd). */
 #include "check.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Find a function of the vDSO by name, without the C library's help. */
+/* Find a function of the vDSO by name, without the C library. */
 #ifndef TACET_TESTS_USER_VDSO_H
 #define TACET_TESTS_USER_VDSO_H
 
@@ -29,7 +29,7 @@ static inline void *vdso_symbol(const char *name)
 		if (dynamic->d_tag == DT_STRTAB)
 			names = base + dynamic->d_un.d_ptr;
 	}
-	/* the names follow the symbols: that is where these end */
+	/* the symbols end where the names begin */
 	for (; symbols && names && (const char *)symbols < names; symbols++)
 		if (symbols->st_shndx != SHN_UNDEF && !strcmp(names + symbols->st_name, name))
 			return (void *)(base + symbols->st_value);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Private futexes where waiter and waker are of different kinds: with and without a
- * time limit, interrupted, of a process that only shares the memory, woken by calls
- * that do more than wake; and the calls that a thread makes about itself.
+ * Private futexes with different kinds of waiters and wakers: with and without a time
+ * limit, interrupted, in a process that only shares the memory, woken by calls that do
+ * more than wake; and the calls that a thread makes about itself.
  */
 #include "check.h"
 
@@ -50,7 +50,7 @@ static long wake_one(void)
 	return futex(&word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* The first argument waits, the second wakes: exactly so many. */
+/* The first argument waits, the second wakes; the count must be exact. */
 static void mixed(void)
 {
 	void *(*kinds[])(void *) = { wait_plainly, wait_an_hour, wait_plainly, wait_an_hour, wait_plainly };
@@ -91,7 +91,7 @@ static void chosen(void)
 	say("by bits\n");
 }
 
-/* FUTEX_WAKE_OP adds 1 to the second word, and wakes there if it was 0. */
+/* FUTEX_WAKE_OP adds 1 to the second word, and wakes its waiters if it was 0. */
 static void *wait_for_other(void *unused)
 {
 	while (load(&other) == 0)
@@ -109,7 +109,7 @@ static void operated(void)
 	CHECK(!pthread_create(&second, NULL, wait_for_other, NULL));
 	wait_until(load(&waiting) == 1);
 	sleep_ms(20);
-	/* Again until the first does wait. The second is served by the first call, or not at all. */
+	/* Repeat until the first waits. Only the first call can wake the second. */
 	do {
 		CHECK(futex(&word, FUTEX_WAKE_OP_PRIVATE, 9, (void *)9, &other,
 			    FUTEX_OP(FUTEX_OP_ADD, 1, FUTEX_OP_CMP_EQ, 0)) >= 0);
@@ -160,7 +160,7 @@ static void signalled(void)
 	say("interrupted and restarted\n");
 }
 
-/* A process of its own in the same memory: Linux runs it, whoever runs us. */
+/* Another process with the same memory: Linux runs it, even if this one is hosted. */
 static int sharer(void *unused)
 {
 	(void)unused;
@@ -212,7 +212,7 @@ static void *identify(void *id)
 	return id;
 }
 
-/* What a thread asks about itself, and what it must not. */
+/* Allowed and forbidden calls of a thread about itself. */
 static void about_itself(void)
 {
 	struct timespec brief = { 0, 20000 }, wrong = { 0, -1 }, late = { 0, 1000000000 };

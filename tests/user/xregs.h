@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * All vector, mask and x87 registers of the CPU, as wide as it has them: load
- * them, let something happen while nothing but a few instructions of ours
- * runs, and read them back.
+ * All vector, mask and x87 registers of the CPU, in their full width: load
+ * them, let an event happen while only a few instructions of ours run, and
+ * read them back.
  */
 #ifndef TACET_TESTS_USER_XREGS_H
 #define TACET_TESTS_USER_XREGS_H
@@ -12,12 +12,12 @@
 #include <string.h>
 
 struct xregs {
-	uint8_t vector[32][64];	/* the first 16 or 32 bytes of the first 16 where the CPU has no more */
+	uint8_t vector[32][64];	/* without AVX-512, only the first 16 or 32 bytes of the first 16 are used */
 	uint64_t mask[8];
 	uint8_t x87[8][16];
 };
 
-/* What happens in between: spin until *flag is not 0, if there is a flag; then system call number, if it is not negative. */
+/* The event: spin until *flag is not 0, if there is a flag; then make system call `number`, if it is not negative. */
 struct xevent {
 	volatile int *flag;
 	long number, first, second;
@@ -29,7 +29,7 @@ long xregs_hold_avx512(const struct xregs *in, struct xregs *out, struct xevent 
 
 /*
  * rdi: in, rsi: out, rdx: event. The fields are at the offsets that the asserts
- * below state. A call may clobber rcx and r11; nothing else is left to chance.
+ * below state. A call may clobber rcx and r11; all other registers are defined.
  */
 asm(
 	".pushsection .text\n"
@@ -122,7 +122,7 @@ static inline int xregs_width(void)
 	return __builtin_cpu_supports("avx") ? 32 : 16;
 }
 
-/* A pattern that no other seed has in any register; the x87 ones are valid numbers. */
+/* A pattern that differs in every register from that of any other seed; the x87 values are valid numbers. */
 static inline void xregs_fill(struct xregs *x, unsigned seed)
 {
 	int width = xregs_width();

@@ -28,7 +28,7 @@ static void across_calls(void)
 	}
 	for (unsigned i = 0; i < 5; i++)
 		held(i, &(struct xevent){ NULL, SYS_nanosleep, (long)&brief, 0 });
-	/* a call that moves much data by the kernel's own vector code, if it has any */
+	/* a call for which the kernel may use its own vector code, because it moves much data */
 	CHECK(pipe(ends) == 0 && write(ends[1], "x", 1) == 1);
 	held(3, &(struct xevent){ NULL, SYS_close, ends[1], 0 });
 	CHECK(read(ends[0], &c, 1) == 1 && c == 'x');
@@ -72,7 +72,7 @@ static void across_fork(void)
 
 static volatile int *flag;
 
-/* The handler uses the registers for itself, then lets the loop end. */
+/* The handler changes the registers itself, then lets the loop end. */
 static void clobber(int sig, siginfo_t *info, void *context)
 {
 	struct xregs in, out;
@@ -89,7 +89,7 @@ static void across_faults(void)
 	flag = (int *)private_pages(1);
 	on_signal(SIGALRM, clobber, 0);
 	for (unsigned i = 0; i < 50; i++) {
-		/* the first look at the flag is a page fault, the last one follows a signal */
+		/* the first read of the flag is a page fault, the last one follows a signal */
 		CHECK(madvise((void *)flag, 4096, MADV_DONTNEED) == 0 && ualarm(1000, 0) == 0);
 		held(i, &(struct xevent){ flag, SYS_getppid, 0, 0 });
 	}
@@ -147,7 +147,7 @@ static void control_words(void)
 	say("control words\n");
 }
 
-/* What a handler writes into the saved state is what the program finds. */
+/* The program gets the state that a handler writes into its saved state. */
 static void edit_state(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Every rank says hello; sums over all ranks and a ring of messages come out right. */
+/* Every rank says hello; sums over all ranks and a ring of messages must be right. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

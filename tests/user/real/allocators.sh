@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Memory allocators that programs bring along, under one program that checks what it is given.
+# Memory allocators of programs, under one program that checks the memory that it gets.
 . "$(dirname "$0")/lib"
 need gcc
 gcc -O2 -pthread -o heap "$here/heap.c" || exit 1
@@ -10,6 +10,6 @@ for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.3; do
 	[ -e $libraries/$library ] || { echo "no $library"; exit 77; }
 	echo "$library: $(LD_PRELOAD=$libraries/$library ./heap)"
 done
-# Memory given back at once, arenas that come and go.
+# Memory that is returned at once, and arenas that are created and freed.
 echo "glibc, trimmed: $(MALLOC_TRIM_THRESHOLD_=0 MALLOC_MMAP_THRESHOLD_=4096 ./heap)"
 echo "jemalloc, purged: $(MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0,narenas:2 LD_PRELOAD=$libraries/libjemalloc.so.2 ./heap)"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * attached.so, preloaded: whose memory this process copied from or to by process_vm_readv(2) and process_vm_writev(2).
- * At its end, a line with each such process's id is added to the file that ATTACHED names. Copies that failed, or moved
- * nothing, are none. Not for programs that copy by several threads at once.
+ * attached.so, preloaded: records the processes whose memory this process read or wrote by process_vm_readv(2) and
+ * process_vm_writev(2). At its end it appends a line with each such process's id to the file that ATTACHED names.
+ * Copies that failed or moved nothing do not count. Not for programs in which several threads copy at once.
  */
 #include <dlfcn.h>
 #include <stdio.h>

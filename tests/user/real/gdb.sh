@@ -34,7 +34,7 @@ export DEBUGINFOD_URLS=
 ./spin &
 pid=$!
 while [ ! -e begun ]; do sleep 0.05; done
-# attach to the spinning program, look, change it, let it go on and end
+# attach to the spinning program, read and change variables, let it continue and end
 gdb -nx -q -batch -p $pid -ex 'set confirm off' \
 	-ex 'printf "answer is %d\n", answer' -ex 'thread apply all -q bt' \
 	-ex 'set var answer = 43' -ex 'detach' >attached 2>errors </dev/null

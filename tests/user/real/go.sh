@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Go's runtime, by a program of Debian's: goroutines on threads, a collector that runs often.
+# Go's runtime, in a program of Debian: goroutines on threads, a collector that runs often.
 . "$(dirname "$0")/lib"
 need fzf seq
 seq 60000 >numbers

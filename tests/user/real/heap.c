@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Threads take memory of all sizes, write it, pass it on to each other, and give back what
- * others took. Everybody looks whether what it got is as it was written, and zero where
- * that was promised.
+ * Threads allocate memory of all sizes, write it, pass it to each other, and free what others
+ * allocated. Each thread checks that the memory has the written contents, or is zero if that
+ * was promised.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -20,7 +20,7 @@ struct block {
 	unsigned char content[];
 };
 
-static struct block *slots[SLOTS];	/* exchanged atomically: who takes one, has it alone */
+static struct block *slots[SLOTS];	/* exchanged atomically: the thread that takes a block owns it */
 static unsigned long passed;
 
 static uint32_t next(uint32_t *state)
@@ -30,7 +30,7 @@ static uint32_t next(uint32_t *state)
 	return *state ^= *state << 5;
 }
 
-/* Small ones mostly, up to 2 MiB now and then. */
+/* Mostly small sizes, sometimes up to 2 MiB. */
 static size_t some_bytes(uint32_t *state)
 {
 	unsigned int order = next(state) % 64 ? next(state) % 12 : 12 + next(state) % 10;
@@ -38,7 +38,7 @@ static size_t some_bytes(uint32_t *state)
 	return (1ul << order) + next(state) % (1ul << order);
 }
 
-/* Some places of a block, the ends among them. */
+/* Some positions in a block, including both ends. */
 static void write_block(struct block *block)
 {
 	uint32_t state = block->seed;
@@ -96,7 +96,7 @@ static struct block *resize(struct block *block, uint32_t *state)
 	block = realloc(block, sizeof(*block) + bytes);
 	if (!block)
 		errx(1, "no memory");
-	/* its old last byte is at no special place of the new one */
+	/* the old last byte has no special position in the new block */
 	block->bytes = before;
 	check_block(block, before < bytes ? before : bytes);
 	block->bytes = bytes;
@@ -127,7 +127,7 @@ int main(void)
 {
 	pthread_t threads[THREADS];
 
-	/* Twice: the second time with what the first one's threads have left. */
+	/* Twice, the second time with memory that the first threads have left. */
 	for (int time = 0; time < 2; time++) {
 		for (uintptr_t i = 0; i < THREADS; i++)
 			if (pthread_create(&threads[i], NULL, work, (void *)i))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# HPC Challenge (Debian's hpcc) on two ranks: what its programs say of their own results, and that longer messages were
-# copied from one rank's memory to the other's by the kernel (cross-memory attach).
+# HPC Challenge (Debian's hpcc) on two ranks: its programs check their own results; and the kernel must have copied
+# longer messages from one rank's memory to the other's (cross-memory attach).
 . "$(dirname "$0")/lib"
 need gcc hpcc mpirun.openmpi
 gcc -O2 -shared -fPIC -o attached.so "$here/attached.c" -ldl || exit 1

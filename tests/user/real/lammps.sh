@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# LAMMPS (Debian's): a melting crystal, alone and on two ranks, by its energies.
+# LAMMPS (Debian's): the energies of a melting crystal, without MPI and on two ranks.
 . "$(dirname "$0")/lib"
 need lmp mpirun.openmpi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What an OpenMP runtime does with threads: regions, barriers, locks, tasks, schedules. */
+/* An OpenMP runtime's use of threads: regions, barriers, locks, tasks, schedules. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@ strace -c -f -o counts dd if=/dev/zero of=/dev/null bs=1 count=500 2>/dev/null
 awk '$NF == "write" || $NF == "read" { print $NF, ($4 >= 500) }' counts | sort
 strace -o trace -e trace=openat -e inject=openat:error=EACCES cat /etc/passwd 2>/dev/null
 echo "injected: $?"
-# to one that spins, and away again
+# attach to a spinning program, and detach
 sh -c 'trap "exit 9" USR1; : >begun; while :; do :; done' &
 pid=$!
 while [ ! -e begun ]; do sleep 0.05; done
