@@ -21,7 +21,7 @@ fn main() {
         writeln!(arms, "        {number} => {module}::{name}(call),").expect("a string takes all");
     }
     let dispatch = format!(
-        "fn dispatch(call: &Call<'_>) -> Served {{\n    match call.context.call_number() {{\n{arms}        _ => Served::Forward,\n    }}\n}}\n"
+        "#[inline(always)]\npub fn dispatch<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {{\n    match call.user.call_number() {{\n{arms}        _ => CallEnd::NOT_SERVED,\n    }}\n}}\n"
     );
     let out = env::var("OUT_DIR").expect("cargo gives it") + "/dispatch.rs";
     fs::write(&out, dispatch).unwrap_or_else(|error| panic!("{out}: {error}"));

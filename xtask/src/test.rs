@@ -13,8 +13,8 @@ use crate::setup::FREESTANDING;
 use crate::tally::Tally;
 use crate::{Result, build, kernels, miri, page, quality, top};
 
-/// Crates that exist only freestanding.
-const KERNEL: [&str; 3] = ["tacet-core", "tacet-image", "tacet-metal"];
+/// The co-kernel's crates: some exist only freestanding, others have parts that do.
+const KERNEL: [&str; 4] = ["tacet-arch", "tacet-core", "tacet-host-linux", "tacet-image"];
 
 /// The line on which reproducibility is tested: it costs minutes, and is the emulator's doing more than the kernel's.
 const REPRODUCED: KernelLine = KernelLine::V6_12;

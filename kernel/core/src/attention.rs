@@ -1,91 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the doorbell asked for.
 //!
-//! Called with no thread in user mode; the one that is loaded, if any, is not
-//! in the queue and is not touched. A space that Linux wants dropped runs no
-//! thread any more: if one is loaded, the space was left already.
+//! Called with no thread in user mode; the one that is loaded, if any, is not in the queue and is not touched. An address
+//! space that the host wants left runs no thread any more: if one is loaded, that space was left already.
 
+use crate::cpu::Cpu;
+use crate::escape::Escape;
+use crate::host::Host;
 use crate::memory;
-use crate::sched::Queue;
-use crate::syscall::futex;
-use crate::waits::Waits;
-use tacet_abi::{
-    TACET_ATTENTION_ASK, TACET_ATTENTION_DROP, TACET_ATTENTION_HALT, TACET_ATTENTION_INBOX, TACET_ATTENTION_RECALL,
-    TACET_ATTENTION_TEST, TACET_ATTENTION_WAKE, TACET_EVENT_RECALLED, TACET_EVENT_WOKEN, TACET_TEST_ENTRY,
-    TACET_TEST_FAULT, TACET_TEST_FULL, TACET_TEST_HANG, TACET_TEST_OUTBOX, TACET_TEST_PANIC,
-};
-use tacet_metal::{Core, Frames};
+use crate::place::{Event, Place};
+use tacet_arch::Processor;
 
-/// Serves every request that is pending.
-pub fn serve(core: &mut Core, queue: &mut Queue, frames: Option<&mut Frames>, waits: &mut Waits, loaded: bool) {
-    let requests = core.take_attention();
-    if requests & TACET_ATTENTION_INBOX != 0 {
-        receive(core, queue);
-    }
-    if requests & TACET_ATTENTION_WAKE != 0 {
-        futex::wake_for_linux(core);
-    }
-    if requests & TACET_ATTENTION_ASK != 0 {
-        memory::answer(core, frames);
-    }
-    // whatever rang: an idle core that looks is not rung for it
-    resume_woken(core, queue, waits, loaded);
-    // a recall may have been asked for before its context came
-    if requests & (TACET_ATTENTION_RECALL | TACET_ATTENTION_INBOX) != 0 {
-        recall_queued(core, queue);
-    }
-    if requests & TACET_ATTENTION_RECALL != 0 {
-        futex::return_recalled(core, waits);
-    }
-    if requests & TACET_ATTENTION_TEST != 0 {
-        test(core);
-    }
-    if requests & TACET_ATTENTION_HALT != 0 {
-        tacet_metal::halt(core);
-    }
-    if requests & TACET_ATTENTION_DROP != 0 && !loaded {
-        core.drop_space();
-    }
+/// Why the doorbell rang: bits that a host or another CPU sets.
+pub mod request {
+    /// A thread was handed over.
+    pub const POSTED: u32 = 1 << 0;
+    /// Some thread is recalled.
+    pub const RECALL: u32 = 1 << 1;
+    /// The CPU is to leave the address space that it has loaded.
+    pub const LEAVE_SPACE: u32 = 1 << 2;
+    /// The service ends.
+    pub const HALT: u32 = 1 << 3;
+    /// A test of the co-kernel.
+    pub const TEST: u32 = 1 << 4;
+    /// The host wants threads woken.
+    pub const WAKE: u32 = 1 << 5;
+    /// Another CPU has woken threads of this one.
+    pub const WOKEN: u32 = 1 << 6;
+    /// The host asks a question.
+    pub const ASK: u32 = 1 << 7;
 }
 
-fn receive(core: &Core, queue: &mut Queue) {
-    while let Some(thread) = core.receive() {
-        if core.context(thread).is_none() {
-            tacet_metal::die(format_args!("inbox: context {thread} is out of range or not posted"));
+impl<H: Host> Cpu<H> {
+    /// Serves every request that is pending. False: the host ends the service.
+    pub(crate) fn serve_requests(&mut self, loaded: bool) -> bool {
+        let requests = self.host.processor().take_attention();
+        if requests & request::POSTED != 0 {
+            self.receive();
         }
-        if queue.push(thread).is_err() {
-            tacet_metal::die(format_args!("inbox: more threads than contexts"));
+        if requests & request::WAKE != 0 {
+            self.wake_for_host();
+        }
+        if requests & request::ASK != 0 {
+            memory::answer(self);
+        }
+        // whatever rang: an idle CPU that looks is not rung for it
+        self.resume_woken(loaded);
+        if requests & request::RECALL != 0 {
+            self.return_recalled();
+        }
+        if requests & request::TEST != 0 {
+            self.host.test();
+        }
+        if requests & request::HALT != 0 {
+            return false;
+        }
+        if requests & request::LEAVE_SPACE != 0 && !loaded {
+            self.leave_space();
+        }
+        true
+    }
+
+    /// Takes the threads that the host hands over; one that it has recalled meanwhile goes back at once.
+    fn receive(&mut self) {
+        while let Some(number) = self.host.receive() {
+            match self.change_present(number, Event::Post) {
+                Place::Away => self.give_back(number, Escape::Recalled),
+                _ => self.enqueue(number),
+            }
         }
     }
-}
 
-/// Threads whose waits have ended go on here if the core is free, or if they have no other and
-/// were woken from it; else Linux looks for a better place, or makes this one.
-fn resume_woken(core: &mut Core, queue: &mut Queue, waits: &mut Waits, loaded: bool) {
-    futex::take_woken(core, waits, |core, thread, here| {
-        let free = here || !loaded && queue.is_empty();
-        if !free || queue.push(thread).is_err() {
-            core.give_back(thread, TACET_EVENT_WOKEN);
+    /// Threads whose waits have ended continue here if the CPU is free, or if they were told to; else their host looks for
+    /// a better CPU, or makes room on this one.
+    fn resume_woken(&mut self, loaded: bool) {
+        let mut woken = self.take_woken();
+        while let Some(number) = woken.pop(&self.common().next_woken) {
+            self.waits.get_mut().remove(number);
+            let room = self.room(loaded);
+            self.end_wait_and_proceed(number, Event::Resume(room), 0);
         }
-    });
-}
-
-fn recall_queued(core: &mut Core, queue: &mut Queue) {
-    while let Some(thread) = queue.take(|t| core.context(t).is_some_and(|context| context.recalled())) {
-        core.give_back(thread, TACET_EVENT_RECALLED);
     }
-}
 
-fn test(core: &Core) {
-    match core.test_request() {
-        TACET_TEST_PANIC => tacet_metal::die(format_args!("test: a failed check, on request")),
-        TACET_TEST_FAULT => core.wild_read(),
-        TACET_TEST_HANG => loop {
-            core::hint::spin_loop();
-        },
-        TACET_TEST_OUTBOX => core.corrupt_outbox(true),
-        TACET_TEST_ENTRY => core.corrupt_outbox(false),
-        TACET_TEST_FULL => core.fill_outbox(),
-        _ => {}
+    /// Gives back the queued and the waiting threads that the host has recalled. Those that were woken go back when they
+    /// are taken from their list.
+    fn return_recalled(&mut self) {
+        while let Some(number) = self.take_recalled() {
+            self.give_back(number, Escape::Recalled);
+        }
+        self.return_recalled_waits();
+    }
+
+    /// Takes a recalled thread out of the queue.
+    fn take_recalled(&mut self) -> Option<u32> {
+        let recalled = |&number: &u32| self.change_present(number, Event::Look) == Place::Away;
+        let number = self.queue.iter().find(recalled)?;
+        self.queue.take(|queued| queued == number)
     }
 }

@@ -1,74 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Threads that wait on this core until a time: asleep, or for a futex.
+//! Threads that wait on this CPU: until a time, for a futex, or both.
 //!
-//! Their time is kept only while the core has nothing to run: a program that computes is not
-//! interrupted for another thread's sake. When the core gets something to run, who waits so
-//! goes on waiting on Linux, and so does who is called back.
+//! Their time is kept only while the CPU has nothing to run: a program that computes is not interrupted for another
+//! thread's sake. When the CPU gets something to run, threads with a time continue to wait with their host, and so do
+//! threads that are recalled.
 
-use crate::sched::Queue;
-use crate::syscall::futex;
-use tacet_abi::{TACET_EVENT_WAITED, TACET_EVENT_WOKEN, TACET_RING_ENTRIES};
-use tacet_logic::deadlines::{Deadline, Deadlines};
-use tacet_metal::{Core, Exit};
+use crate::common::THREADS;
+use crate::cpu::Cpu;
+use crate::escape::Escape;
+use crate::host::{Host, Recall, Thread};
+use crate::place::{Event, Place, Wait};
+use tacet_arch::Processor;
+use tacet_logic::deadlines::{Clock, Deadline, Deadlines};
+use tacet_logic::woken::Taken;
 
-/// As many as can be posted to a core.
-pub type Waits = Deadlines<{ TACET_RING_ENTRIES as usize }>;
+/// As many as can be handed over to a CPU.
+pub type Waits = Deadlines<{ crate::cpu::QUEUE }>;
 
-/// Lets go on whose time has come; those whose end cannot be told go on waiting on Linux.
-pub fn end_over(core: &mut Core, queue: &mut Queue, waits: &mut Waits) {
-    if waits.is_empty() {
-        return;
+/// ETIMEDOUT, as a call gives it.
+const TIMED_OUT: u64 = -110i64 as u64;
+
+impl<H: Host> Cpu<H> {
+    /// Lets threads continue whose time has come. Where the end cannot be told, all continue to wait with the host.
+    pub(crate) fn end_waits_that_are_over(&mut self) {
+        if self.waits.get_mut().is_empty() {
+            return;
+        }
+        let Some(clock) = self.host.clock() else { return self.give_waits_away() };
+        loop {
+            let now = self.host.processor().cycles();
+            let Some(number) = self.waits.get_mut().take_over(&clock, now) else { return };
+            let result = match self.place(number) {
+                Place::Waiting(Wait::Time) => 0,
+                Place::Waiting(Wait::Futex) if self.common().futexes.cancel(number) => TIMED_OUT,
+                _ => continue, // it has just been woken
+            };
+            let room = self.room(false);
+            self.end_wait_and_proceed(number, Event::TimeUp(room), result);
+        }
     }
-    let Some(clock) = core.clock() else { return give_all(core, waits) };
-    while let Some(thread) = waits.take_over(&clock, core.now()) {
-        if futex::is_waiting(core, thread) {
-            // else somebody has just woken it
-            if !futex::time_out(core, thread) {
+
+    /// How long the CPU may halt at most; `None`: until somebody rings.
+    pub(crate) fn ticks_until_a_wait_ends(&mut self) -> Option<u64> {
+        if self.waits.get_mut().is_empty() {
+            return None;
+        }
+        let (clock, now) = (self.clock_or_counter(), self.host.processor().cycles());
+        self.waits.get_mut().ticks_left(&clock, now)
+    }
+
+    /// Gives the host all threads that wait until a time.
+    #[inline]
+    pub(crate) fn give_waits_away(&mut self) {
+        while let Some((number, deadline)) = self.waits.get_mut().take_any() {
+            self.give_wait_away(number, Some(deadline));
+        }
+    }
+
+    /// Gives the host the threads that wait here and that it has recalled: they continue to wait there.
+    pub(crate) fn return_recalled_waits(&mut self) {
+        if self.waiting() == 0 {
+            return;
+        }
+        let here = self.host.processor().index();
+        for number in 0..THREADS as u32 {
+            if !matches!(self.place(number), Place::Waiting(_)) {
                 continue;
             }
-        } else {
-            end_sleep(core, thread, Some(0));
+            let recalled = |thread: H::Thread<'_>| thread.home() == here && thread.recall() == Recall::Always;
+            if self.host.thread(number).is_some_and(recalled) {
+                let deadline = self.waits.get_mut().remove(number);
+                self.give_wait_away(number, deadline);
+            }
         }
-        if queue.push(thread).is_err() {
-            core.give_back(thread, TACET_EVENT_WOKEN);
-        }
     }
-}
 
-/// How long the core may halt at most; None: until somebody rings.
-pub fn ticks_left(core: &Core, waits: &Waits) -> Option<u64> {
-    if waits.is_empty() {
-        return None;
+    /// Gives the host a thread that waits, unless it has just been woken.
+    fn give_wait_away(&mut self, number: u32, deadline: Option<Deadline>) {
+        let left_ns = match self.place(number) {
+            Place::Waiting(Wait::Futex) if self.common().futexes.cancel(number) => None,
+            Place::Waiting(Wait::Time) => {
+                let (clock, now) = (self.clock_or_counter(), self.host.processor().cycles());
+                deadline.map(|deadline| deadline.ns_left(&clock, now))
+            }
+            _ => return,
+        };
+        self.end_wait(number, Event::Leave, None);
+        self.give_back(number, Escape::Waiting { left_ns });
     }
-    let clock = core.clock().unwrap_or(core.unread_clock());
-    waits.ticks_left(&clock, core.now())
-}
 
-/// Gives Linux all of them.
-pub fn give_all(core: &mut Core, waits: &mut Waits) {
-    while let Some((thread, deadline)) = waits.take_any() {
-        give(core, thread, deadline);
+    /// Whether another CPU has woken a thread of this one.
+    pub(crate) fn anybody_woken(&self) -> bool {
+        let here = self.host.processor().index() as usize;
+        self.common().woken.get(here).is_some_and(|list| !list.is_empty())
     }
-}
 
-/// Gives Linux a thread that waits until a time; who was woken meanwhile has its answer already.
-pub fn give(core: &mut Core, thread: u32, deadline: Deadline) {
-    if futex::is_waiting(core, thread) {
-        return futex::give(core, thread);
+    /// Takes the threads of this CPU that were woken.
+    #[inline]
+    pub(crate) fn take_woken(&self) -> Taken {
+        let here = self.host.processor().index() as usize;
+        let common = self.common();
+        common.woken.get(here).map_or(Taken::NONE, |list| list.take(&common.next_woken))
     }
-    let clock = core.clock().unwrap_or(core.unread_clock());
-    let left = deadline.ns_left(&clock, core.now());
-    end_sleep(core, thread, None);
-    if let Some(context) = core.context(thread) {
-        context.set_sleep_left(left);
-        context.count(Exit::Syscall);
-    }
-    core.give_back(thread, TACET_EVENT_WAITED);
-}
 
-fn end_sleep(core: &Core, thread: u32, result: Option<u64>) {
-    let Some(context) = core.context(thread) else {
-        tacet_metal::die(format_args!("context {thread}: sleeps, and is not posted"));
-    };
-    core.unblock(&context, result);
+    /// The host's clock, or, where it cannot be told, one of which only the counter is known.
+    fn clock_or_counter(&self) -> Clock {
+        let processor = self.host.processor();
+        self.host.clock().unwrap_or(Clock::unread(processor.cycles(), processor.cycles_per_ms()))
+    }
 }

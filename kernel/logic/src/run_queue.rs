@@ -53,6 +53,11 @@ impl<const N: usize> RunQueue<N> {
         Some(context)
     }
 
+    /// All threads, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        self.entries.get(..self.length).unwrap_or_default().iter().copied()
+    }
+
     /// How many threads wait.
     pub fn len(&self) -> usize {
         self.length

@@ -10,8 +10,6 @@ const LAYERS: [&str; 5] = ["logic", "arch", "core", "host", "image"];
 const KERNEL: &str = "kernel/";
 const BORDER: &str = "abi";
 const BORDERS_HOME: &str = "kernel/host/linux";
-/// Processor and host in one, until it is gone: it may depend on every layer, and no layer on it.
-const OLD: &str = "kernel/metal";
 
 pub fn layers(sources: &Sources) -> Count {
     let mut offenders = Vec::new();
@@ -29,9 +27,6 @@ pub fn layers(sources: &Sources) -> Count {
 fn allowed(from: &str, on: &str) -> bool {
     if on == BORDER {
         return from == BORDERS_HOME;
-    }
-    if from == OLD {
-        return true;
     }
     match (layer(from), layer(on)) {
         (Some(from), Some(on)) if from > on => true,

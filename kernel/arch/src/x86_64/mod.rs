@@ -1,4 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! x86-64.
+//! x86-64. References are to Intel's Software Developer's Manual (SDM).
 
 pub mod paging;
+
+macro_rules! machine {
+    ($($item:item)*) => { $(#[cfg(all(target_arch = "x86_64", target_os = "none"))] $item)* };
+}
+
+machine! {
+    mod apic;
+    mod boot;
+    mod cpu;
+    mod descriptor;
+    mod entry;
+    mod fatal;
+    mod halt;
+    mod registers;
+    mod user;
+
+    pub use apic::{APIC_PAGE, send as interrupt};
+    pub use boot::{Boot, PRIVATE_BYTES};
+    pub use cpu::Cpu;
+    pub use fatal::{Fatal, Trap, own_signals};
+    pub use registers::{stop, time_stamp as cycles, wild_read};
+    pub use user::{CALL_VECTOR, Features, SavedUser, User, UserRegisters};
+}

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Unmapping, protecting and advising; and the steps of which all changes are made.
 
-use super::{BAD_ADDRESS, INVALID, IO_ERROR, NO_MEMORY, Outcome, Range, Refusal, Work};
+use super::{BAD_ADDRESS, INVALID, IO_ERROR, Leaving, NO_MEMORY, Range, Refusal, Result, SharedRange, Work};
+use crate::host::Host;
+use tacet_arch::Processor;
 use tacet_logic::frames::Policy;
 use tacet_logic::paging::{Attributes, Protection, Span};
 
-impl Range<'_> {
+impl<H: Host> Range<'_, H> {
     /// mprotect(2)
-    pub fn protect(&mut self, span: Span, protection: Protection) -> Outcome {
+    pub fn protect(&mut self, span: Span, protection: Protection) -> Result<u64> {
         if protection.execute {
             self.change(span.pieces(), |work| {
                 let divided = work.space.divide_for_code(span);
@@ -32,7 +34,7 @@ impl Range<'_> {
     }
 
     /// The next touch of these pages finds zeros.
-    pub fn discard(&mut self, span: Span) -> Outcome {
+    pub fn discard(&mut self, span: Span) -> Result<u64> {
         self.change(span.pieces(), |work| {
             work.unmirrored(span)?;
             let (space, leaving) = (&mut work.space, &mut work.leaving);
@@ -42,7 +44,7 @@ impl Range<'_> {
     }
 
     /// Puts frames behind all pages, if they may be touched so.
-    pub fn populate(&mut self, span: Span, access: Protection) -> Outcome {
+    pub fn populate(&mut self, span: Span, access: Protection) -> Result<u64> {
         self.change(span.pieces(), |work| {
             let forbidden = if access.is_none() { None } else { work.space.forbidden(span, access) };
             if forbidden.is_some_and(|page| work.space.hole(span).is_none_or(|hole| page < hole)) {
@@ -54,65 +56,67 @@ impl Range<'_> {
 
     /// mbind(2): these pages are where `policy` wants them, as far as there is room, or that is an error if it is
     /// meant strictly.
-    pub fn bind(&mut self, span: Span, policy: Policy, strict: bool) -> Outcome {
-        let (core, root, own) = (self.core, self.root, self.own);
+    pub fn bind(&mut self, span: Span, policy: Policy, strict: bool) -> Result<u64> {
+        let (host, root, shared) = (&self.cpu.host, self.root, self.shared);
         self.change(span.pieces(), |work| {
             work.unmirrored(span)?;
             if let Err(error) = work.mapped(span) {
                 // Without a policy Linux does not mind.
                 return if policy == Policy::default() { Err(Refusal::Beyond) } else { Ok(error) };
             }
-            let number = if policy == Policy::default() { Some(0) } else { own.number_of(core, policy) };
-            let number = number.ok_or(Refusal::Beyond)?;
+            let number = match policy == Policy::default() {
+                true => 0,
+                false => shared.number_of(policy, || host.count_progress()).ok_or(Refusal::Beyond)?,
+            };
             work.space.advise(span, |old| Attributes { policy: number, ..old }).map_err(|_| Refusal::Beyond)?;
             let (space, leaving) = (&mut work.space, &mut work.leaving);
-            let stayed = space.relocate(span, || core.flush(root), |old| leaving.retire(old));
+            let stayed = space.relocate(span, || host.processor().flush(root), |old| leaving.retire(old));
             Ok(if strict && stayed != 0 { IO_ERROR } else { 0 })
         })
     }
 
     /// What these pages' own policy is; the default one if they have none.
-    pub fn policy(&mut self, page: Span) -> Result<Policy, Refusal> {
-        let own = self.own;
+    pub fn policy(&mut self, page: Span) -> Result<Policy> {
+        let shared = self.shared;
         self.change(page.pieces(), |work| {
             let attributes = work.space.view(page.first()).and_then(|view| view.entry.attributes());
             Ok(match attributes.ok_or(Refusal::Beyond)?.policy {
                 0 => Policy::default(),
-                number => own.policy(number),
+                number => shared.policy(number),
             })
         })
     }
 
     /// Changes what is remembered of these pages.
-    pub fn advise(&mut self, span: Span, change: impl Fn(Attributes) -> Attributes) -> Outcome {
+    pub fn advise(&mut self, span: Span, change: impl Fn(Attributes) -> Attributes) -> Result<u64> {
         self.change(span.pieces(), |work| {
             work.before_hole(span, |work, part| work.space.advise(part, change).map_err(|_| Refusal::Beyond))
         })
     }
 }
 
-impl Work<'_> {
+impl<H: Host> Work<'_, H> {
     /// Unmaps whatever is in `span`.
-    pub fn remove(&mut self, span: Span) -> Result<(), Refusal> {
+    pub fn remove(&mut self, span: Span) -> Result<()> {
         self.unmirrored(span)?;
         let leaving = &mut self.leaving;
         self.space.unmap(span, |old| leaving.retire(old)).map_err(|_| Refusal::Beyond)?;
         Ok(())
     }
 
-    /// Linux maps nothing of `span`, nor of a page that reaches into it. Linux maps
-    /// under the lock, so that this stays so while it is held.
-    pub fn unmirrored(&self, span: Span) -> Result<(), Refusal> {
+    /// The host maps nothing of `span`, nor of a page that reaches into it. The host maps under the lock, so this stays
+    /// so while the lock is held.
+    pub fn unmirrored(&self, span: Span) -> Result<()> {
         if self.space.mirrored(span) { Err(Refusal::Mirrored(span)) } else { Ok(()) }
     }
 
     /// All of `span` is mapped, or the error for it.
-    pub fn mapped(&self, span: Span) -> Result<(), u64> {
+    pub fn mapped(&self, span: Span) -> core::result::Result<(), u64> {
         self.space.hole(span).map_or(Ok(()), |_| Err(BAD_ADDRESS))
     }
 
     /// As Linux does: what is before a hole is changed, then the hole is an error.
-    fn before_hole(&mut self, span: Span, change: impl FnOnce(&mut Self, Span) -> Result<(), Refusal>) -> Outcome {
+    fn before_hole(&mut self, span: Span, change: impl FnOnce(&mut Self, Span) -> Result<()>) -> Result<u64> {
         let hole = self.space.hole(span);
         if let Some(part) = Span::new(span.first(), hole.unwrap_or(span.end()) - span.first()) {
             change(self, part)?;

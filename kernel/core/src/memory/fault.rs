@@ -1,61 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Page faults in a range: first touches.
 
-use super::{Range, Refusal};
-use tacet_logic::paging::{Error, PageSize, Protection};
-use tacet_metal::{Context, Core, Frames};
+use super::{Extent, Range, Refusal};
+use crate::cpu::Cpu;
+use crate::escape::Reason;
+use crate::host::Host;
+use tacet_arch::{Access, UserState};
+use tacet_logic::paging::{Error, Fault, PageSize, Protection};
 
-/// Bits of the processor's error code (SDM vol. 3, 4.7).
-const WRITE: u64 = 1 << 1;
-const FETCH: u64 = 1 << 4;
-const ORDINARY: u64 = 1 | WRITE | 1 << 2 | FETCH;
-
-/// A fault after which the page is there and may be touched, again and again: then
-/// something else is wrong, and Linux is to look.
+/// A fault after which the page is there and may be touched, again and again: then something else is wrong, and the host
+/// is to look.
 const REPEATS: u32 = 16;
 
-/// What becomes of a thread that faulted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
-    /// It tries again.
-    Again,
-    /// Linux has a look.
-    Linux,
-}
-
-/// Resolves a fault of `context` at `address`; `repeats` counts those in a row that
-/// found nothing to do.
-pub fn touch(core: &Core, frames: Option<&mut Frames>, context: &Context<'_>, address: u64, repeats: &mut u32) -> Fate {
-    let Some(mut range) = Range::of(core, frames, context) else { return Fate::Linux };
-    let error = context.fault_error();
-    let super::Extent::Inside(span) = range.extent(address & !4095, 1) else { return Fate::Linux };
-    if error & !ORDINARY != 0 {
-        return Fate::Linux;
-    }
-    let access = match (error & WRITE != 0, error & FETCH != 0) {
-        (true, _) => Protection::READ_WRITE,
-        (false, true) => Protection::READ_EXECUTE,
-        (false, false) => Protection::READ,
+/// Resolves the fault of a thread at `address`, which then tries again; `repeats` counts the faults in a row that found
+/// nothing to do. `Err`: the host must look.
+pub fn touch<H: Host>(cpu: &Cpu<H>, number: u32, address: u64, repeats: &mut u32) -> Result<(), Reason> {
+    let thread = cpu.present(number);
+    let mut memory = cpu.memory.borrow_mut();
+    let mut range = Range::of(cpu, memory.as_mut(), &thread).ok_or(Reason::NotServed)?;
+    let Extent::Inside(span) = range.extent(address & !4095, 1) else { return Err(Reason::NotServed) };
+    let access = match cpu.host.user(&thread).access().ok_or(Reason::NotServed)? {
+        Access::Write => Protection::READ_WRITE,
+        Access::Execute => Protection::READ_EXECUTE,
+        Access::Read => Protection::READ,
     };
     let touched = range.change(span.pieces(), |work| match work.space.fault(span.first(), access, PageSize::Mib2) {
-        Ok(tacet_logic::paging::Fault::Populated(_)) => Ok(Some(true)),
-        Ok(tacet_logic::paging::Fault::Already) => {
+        Ok(Fault::Populated(_)) => Ok(Some(true)),
+        Ok(Fault::Already) => {
             work.stale = true;
             Ok(Some(false))
         }
         Err(Error::NoFrame | Error::NoTable) => Err(Refusal::Beyond),
         Err(_) => Ok(None),
     });
-    match touched {
-        Ok(Some(populated)) => {
-            *repeats = if populated { 0 } else { *repeats + 1 };
-            if *repeats < REPEATS {
-                return Fate::Again;
-            }
-            *repeats = 0;
-        }
-        Ok(None) => {}
-        Err(refusal) => range.refuse(context, refusal),
-    }
-    Fate::Linux
+    let populated = touched.map_err(|refusal| range.reason(refusal))?.ok_or(Reason::NotServed)?;
+    *repeats = if populated { 0 } else { *repeats + 1 };
+    if *repeats < REPEATS { Ok(()) } else { Err(Reason::NotServed) }
 }

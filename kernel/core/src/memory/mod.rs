@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A process's own memory: anonymous memory from the partition, in a range of
-//! addresses that Linux set aside, served without Linux.
+//! A process's own memory: anonymous memory from the partition, in a range of addresses that the host set aside, served
+//! without the host.
 //!
-//! The range's page table is the only truth (`tacet_logic::paging`). One lock for
-//! each of its pieces lets one core at a time change that, and Linux read it. What a call takes
-//! away is gone from every TLB before the lock is free again. What Linux maps of it
-//! on its side ("mirrors", `linux/own.c`) is never changed here: the call goes to
-//! Linux first, which unmaps that and sends the thread to try again. What cannot be
-//! done here at all goes to Linux too, and then the memory becomes Linux's for good.
+//! The range's page table is the only truth (`tacet_logic::paging`). One lock for each of its pieces lets one CPU at a
+//! time change that, and the host read it. What a call takes away is gone from every TLB before the lock is free again.
+//! What the host maps of it on its side ("mirrors") is never changed here: the call goes to the host first, which unmaps
+//! that and sends the thread to try again. What cannot be done here at all goes to the host too, and then the whole range
+//! becomes the host's, permanently.
 
 mod change;
 mod fault;
-mod place;
+mod map;
+mod partition;
 mod question;
 
-pub use fault::{Fate, touch};
-pub use question::answer;
+pub(crate) use fault::touch;
+pub use partition::{BREAK_PAGES, HeldRange, Leaving, PartitionMemory, RANGE_BYTES, SharedRange, rights};
+pub(crate) use question::answer;
+pub use question::{Question, Source};
 
-use tacet_abi::{
-    TACET_RANGE_BREAK_PAGES, TACET_RANGE_BYTES, TACET_RANGE_EXECUTABLE, TACET_RANGE_INEXECUTABLE,
-    TACET_RANGE_READ_ONLY, TACET_REFUSAL_BEYOND, TACET_REFUSAL_CLOSED, TACET_REFUSAL_MIRRORED, TACET_REFUSAL_RIGHTS,
-};
+use crate::cpu::Cpu;
+use crate::escape::Reason;
+use crate::host::{Host, Thread};
+use tacet_arch::Processor;
 use tacet_logic::paging::{AddressSpace, Error, Protection, Span};
-use tacet_metal::{Context, Core, Frames, Leaving, Own, OwnHeld};
 
 /// Errors as a call gives them.
 const IO_ERROR: u64 = -5i64 as u64;
@@ -31,9 +32,9 @@ const BAD_ADDRESS: u64 = -14i64 as u64;
 const EXISTS: u64 = -17i64 as u64;
 const INVALID: u64 = -22i64 as u64;
 
-/// The pages of an address and what is behind it.
+/// The pages of an address and of some bytes behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub(crate) enum Extent {
     /// None is in the range.
     Outside,
     /// All are.
@@ -45,102 +46,104 @@ pub enum Extent {
 /// Pieces of a range, by number.
 type Pieces = core::ops::Range<u32>;
 
-/// Why a call goes to Linux.
+/// Why a call about the range is the host's.
 #[derive(Debug, Clone, Copy)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// It is nothing to do with the range.
     Elsewhere,
-    /// Linux maps some of these pages.
+    /// The host maps some of these pages.
     Mirrored(Span),
-    /// The range is on its way to Linux.
+    /// The range is being handed over.
     Closed,
-    /// The process may not have such pages yet (`TACET_RANGE_*`).
+    /// The process may not have such pages yet ([`rights`]).
     Rights(u32),
     /// It cannot be done here.
     Beyond,
 }
 
-/// What a call about the range comes to: its result, or why it is Linux's.
-pub type Outcome = Result<u64, Refusal>;
+/// The result of a call about the range, or why it is the host's.
+pub(crate) type Result<T> = core::result::Result<T, Refusal>;
 
-/// A process's range, seen from one core.
-pub struct Range<'a> {
-    core: &'a Core,
-    frames: &'a mut Frames,
-    own: Own,
+type RangeOf<H> = <<H as Host>::Memory as PartitionMemory>::Range;
+
+/// A process's range, seen from one CPU.
+pub(crate) struct Range<'a, H: Host> {
+    cpu: &'a Cpu<H>,
+    memory: &'a mut H::Memory,
+    shared: RangeOf<H>,
     /// Its number.
     number: u32,
-    /// The address space that cores load.
+    /// The address space that CPUs load.
     root: u64,
 }
 
 /// One operation on some pieces of a range, under their locks.
-struct Work<'w> {
-    held: &'w OwnHeld,
-    space: AddressSpace<'w, Frames>,
-    leaving: Leaving,
+struct Work<'w, H: Host> {
+    held: &'w <RangeOf<H> as SharedRange>::Held,
+    space: AddressSpace<'w, H::Memory>,
+    leaving: <H::Memory as PartitionMemory>::Leaving,
     /// A TLB may have what is not so any more, besides what leaves.
     stale: bool,
 }
 
-impl<'a> Range<'a> {
-    /// None: the process has none.
-    pub fn of(core: &'a Core, frames: Option<&'a mut Frames>, context: &Context<'_>) -> Option<Self> {
-        let frames = frames?;
-        let number = context.own()?;
-        let own = frames.own(number)?;
-        let (policy, allowed) = context.policy();
-        frames.begin(Some(own), policy, allowed);
-        Some(Self { core, frames, own, number, root: context.root() })
+impl<'a, H: Host> Range<'a, H> {
+    /// The range of a thread's process. `None`: it has none.
+    pub fn of(cpu: &'a Cpu<H>, memory: Option<&'a mut H::Memory>, thread: &H::Thread<'_>) -> Option<Self> {
+        let memory = memory?;
+        let number = thread.range()?;
+        let shared = memory.range(number)?;
+        let (policy, allowed) = thread.policy();
+        memory.begin(shared, policy, allowed);
+        Some(Self { cpu, memory, shared, number, root: thread.root() })
     }
 
     /// Where `bytes` bytes at `address` are; `bytes` is rounded up to pages, as Linux does.
     pub fn extent(&self, address: u64, bytes: u64) -> Extent {
-        let (first, end) = (self.own.base(), self.own.base() + TACET_RANGE_BYTES);
+        let (first, end) = (self.shared.base(), self.shared.base() + RANGE_BYTES);
         if address >= end || address.saturating_add(bytes) <= first || bytes == 0 {
             return Extent::Outside;
         }
         let Some(bytes) = bytes.checked_next_multiple_of(4096) else { return Extent::Across };
         match Span::of_bytes(first, address, bytes) {
             Ok(span) => Extent::Inside(span),
-            Err(Error::Misaligned) => Extent::Outside, // an error, which Linux finds first
+            Err(Error::Misaligned) => Extent::Outside, // an error, which the host finds first
             Err(_) => Extent::Across,
         }
     }
 
     /// The nodes of the partition's memory, as bits.
     pub fn nodes(&self) -> u32 {
-        self.frames.nodes()
+        self.memory.nodes()
     }
 
     /// The least number of nodes that get_mempolicy(2) wants room for.
     pub fn node_ids(&self) -> u32 {
-        self.frames.node_ids()
+        self.memory.node_ids()
     }
 
     /// More than all of the partition: what is promised so cannot be kept.
     pub fn is_too_much(&self, pages: u32) -> bool {
-        pages > self.frames.most()
+        pages > self.memory.most()
     }
 
     /// Pages come with the call that maps them.
     pub fn eager(&self) -> bool {
-        self.own.eager()
+        self.shared.is_eager()
     }
 
     /// Pages of the process may be so, at `extent`. What guards a heap from being executed
-    /// asks for more than an address: that is Linux's.
-    pub fn permits(&self, protection: Protection, extent: Extent) -> Result<(), Refusal> {
+    /// asks for more than an address: that is the host's.
+    pub fn permits(&self, protection: Protection, extent: Extent) -> Result<()> {
         let Protection { read, write, execute } = protection;
         let needed = match (read && !write, execute) {
-            (_, true) => TACET_RANGE_READ_ONLY | TACET_RANGE_EXECUTABLE,
-            (true, false) => TACET_RANGE_READ_ONLY,
+            (_, true) => rights::READ_ONLY | rights::EXECUTABLE,
+            (true, false) => rights::READ_ONLY,
             (false, false) => return Ok(()),
         };
-        let rights = self.own.rights();
-        let heap = matches!(extent, Extent::Inside(span) if span.first() < TACET_RANGE_BREAK_PAGES);
-        match needed & !rights {
-            _ if execute && (heap || rights & TACET_RANGE_INEXECUTABLE != 0) => Err(Refusal::Beyond),
+        let granted = self.shared.rights();
+        let heap = matches!(extent, Extent::Inside(span) if span.first() < BREAK_PAGES);
+        match needed & !granted {
+            _ if execute && (heap || granted & rights::INEXECUTABLE != 0) => Err(Refusal::Beyond),
             0 => Ok(()),
             missing => Err(Refusal::Rights(missing)),
         }
@@ -148,44 +151,41 @@ impl<'a> Range<'a> {
 
     /// Where a page of the range is.
     fn address(&self, page: u32) -> u64 {
-        self.own.base() + (u64::from(page) << 12)
+        self.shared.base() + (u64::from(page) << 12)
     }
 
     /// Does `work` on these pieces of the range while nobody else is at them.
-    fn change<T>(
-        &mut self,
-        pieces: Pieces,
-        work: impl FnOnce(&mut Work<'_>) -> Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
-        let held = self.own.hold(self.core, pieces);
+    fn change<T>(&mut self, pieces: Pieces, work: impl FnOnce(&mut Work<'_, H>) -> Result<T>) -> Result<T> {
+        let cpu = self.cpu;
+        let held = self.shared.hold(pieces, || cpu.host.count_progress());
         if !held.is_open() {
             return Err(Refusal::Closed);
         }
-        let leaving = self.frames.leaving();
-        let space = AddressSpace::new(self.own.root(), self.frames);
-        let mut work_on = Work { held: &held, space, leaving, stale: false };
+        let leaving = self.memory.leaving();
+        let space = AddressSpace::new(self.shared.root(), self.memory);
+        let mut work_on = Work::<H> { held: &held, space, leaving, stale: false };
         let done = work(&mut work_on);
         let Work { leaving, stale, .. } = work_on;
-        let tables = self.frames.tables_left();
+        let tables = self.memory.tables_left();
         if stale || tables || leaving.any() {
-            self.core.flush(self.root);
+            cpu.host.processor().flush(self.root);
         }
         if tables || leaving.any() {
-            self.frames.free_left(leaving);
+            self.memory.free_left(leaving);
         }
         done
     }
 
-    /// Tells Linux why it gets what the thread asked for.
-    pub fn refuse(&self, context: &Context<'_>, refusal: Refusal) {
+    /// The same, as the host is told.
+    pub fn reason(&self, refusal: Refusal) -> Reason {
         match refusal {
-            Refusal::Elsewhere => {}
+            Refusal::Elsewhere => Reason::NotServed,
             Refusal::Mirrored(span) => {
-                context.refuse(TACET_REFUSAL_MIRRORED, self.address(span.first()), self.address(span.end()));
+                Reason::Mirrored { start: self.address(span.first()), end: self.address(span.end()) }
             }
-            Refusal::Rights(rights) => context.refuse(TACET_REFUSAL_RIGHTS, u64::from(rights), 0),
-            Refusal::Closed => context.refuse(TACET_REFUSAL_CLOSED, 0, 0),
-            Refusal::Beyond => context.refuse(TACET_REFUSAL_BEYOND, 0, 0),
+            Refusal::Rights(rights) => Reason::Rights(rights),
+            Refusal::Closed => Reason::Closed,
+            Refusal::Beyond => Reason::Beyond,
         }
     }
 }

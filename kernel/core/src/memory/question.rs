@@ -1,125 +1,158 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What Linux asks about ranges and frames (`enum tacet_ask`); the other end is
-//! `linux/border/ask.c`. No thread of the process is at what is asked about, except for
-//! `TACET_ASK_TOUCH`.
+//! What a host asks about ranges and frames. No thread of the process is at what is asked about, except for `Touch`.
 
-use tacet_abi::{TACET_ASK_CLEAR, TACET_ASK_COPY, TACET_ASK_FREE, TACET_ASK_MAP, TACET_ASK_OPEN, TACET_ASK_TOUCH};
+use super::{Leaving, PartitionMemory, SharedRange};
+use crate::cpu::Cpu;
+use crate::host::Host;
+use tacet_arch::Processor;
 use tacet_logic::frames::Policy;
 use tacet_logic::paging::{AddressSpace, Attributes, Error, PageSize, Protection, Span, Tables};
-use tacet_metal::{Core, Frames, Own};
 
-/// Errors as Linux knows them.
+/// A question; a range is named by its number.
+#[derive(Debug, Clone, Copy)]
+pub enum Question {
+    /// Make a range's table.
+    Open { range: u32 },
+    /// Put a frame behind a page.
+    Touch { range: u32, page: u32, write: bool, from: Source },
+    /// Copy a range into one that has no table.
+    Copy { from: u32, to: u32 },
+    /// Unmap all of a range, and take its table away.
+    Clear { range: u32 },
+    /// Free a frame that was unmapped while the host used it.
+    Free { frame: u64 },
+    /// Map pages that are free, for a program's data.
+    Map { range: u32, first: u32, pages: u32, from: Source },
+    /// None that there is.
+    Unknown,
+}
+
+/// Where memory comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct Source {
+    pub policy: Policy,
+    /// Nodes, as bits.
+    pub allowed: u32,
+}
+
+/// For what no thread has asked for.
+const ANYWHERE: Source = Source { policy: Policy::NONE, allowed: u32::MAX };
+
+/// Errors as hosts know them.
 const NO_MEMORY: i32 = -12;
 const BAD_ADDRESS: i32 = -14;
 const INVALID: i32 = -22;
 
-/// For what no thread has asked for.
-const ANYWHERE: (Policy, u32) = (Policy::NONE, u32::MAX);
+type Answer = Result<(), i32>;
 
 /// Answers the question that is pending, if one is.
-pub fn answer(core: &Core, frames: Option<&mut Frames>) {
-    let Some(question) = core.question() else { return };
-    let result = frames.map_or(Err(INVALID), |frames| {
-        let [first, second, third, fourth] = question.arguments;
-        match question.kind {
-            TACET_ASK_OPEN => open(frames, first),
-            TACET_ASK_TOUCH => touch(core, frames, first, second, (third, fourth)),
-            TACET_ASK_COPY => copy(core, frames, first, second),
-            TACET_ASK_CLEAR => clear(core, frames, first),
-            TACET_ASK_FREE => frames.free_kept(first).then_some(()).ok_or(INVALID),
-            TACET_ASK_MAP => map(core, frames, first, second, (third, fourth)),
-            _ => Err(INVALID),
-        }
+pub fn answer<H: Host>(cpu: &mut Cpu<H>) {
+    let (host, memory) = (&cpu.host, cpu.memory.get_mut());
+    host.answer_question(|question| {
+        let Some(memory) = memory else { return INVALID };
+        let mut desk = Desk { host, memory };
+        let answer = match question {
+            Question::Open { range } => desk.open(range),
+            Question::Touch { range, page, write, from } => desk.touch(range, page, write, from),
+            Question::Copy { from, to } => desk.copy(from, to),
+            Question::Clear { range } => desk.clear(range),
+            Question::Free { frame } => desk.memory.free_held(frame).then_some(()).ok_or(INVALID),
+            Question::Map { range, first, pages, from } => desk.map(range, (first, pages), from),
+            Question::Unknown => Err(INVALID),
+        };
+        answer.err().unwrap_or(0)
     });
-    core.answer(&question, result.err().unwrap_or(0));
 }
 
-/// Range `number`, which the question is about: memory for it comes from where `policy` says, within nodes.
-fn range(frames: &mut Frames, number: u64, policy: (Policy, u32)) -> Result<Own, i32> {
-    let own = frames.own(u32::try_from(number).map_err(|_| INVALID)?).ok_or(INVALID)?;
-    frames.begin(Some(own), policy.0, policy.1);
-    Ok(own)
+/// With what questions are answered.
+struct Desk<'a, H: Host> {
+    host: &'a H,
+    memory: &'a mut H::Memory,
 }
 
-fn open(frames: &mut Frames, number: u64) -> Result<(), i32> {
-    let own = range(frames, number, ANYWHERE)?;
-    own.set_root(frames.allocate_table().ok_or(NO_MEMORY)?);
-    Ok(())
-}
+impl<H: Host> Desk<'_, H> {
+    /// The range that the question is about: memory for it comes from `from`.
+    fn range(&mut self, number: u32, from: Source) -> Result<<H::Memory as PartitionMemory>::Range, i32> {
+        let range = self.memory.range(number).ok_or(INVALID)?;
+        self.memory.begin(range, from.policy, from.allowed);
+        Ok(range)
+    }
 
-/// What a question's last two arguments say of where memory comes from.
-fn wanted(how: (u64, u64)) -> (Policy, u32) {
-    (Policy { mode: (how.0 >> 32) as u32, nodes: how.1 as u32 }, (how.1 >> 32) as u32)
-}
+    fn open(&mut self, number: u32) -> Answer {
+        let range = self.range(number, ANYWHERE)?;
+        range.set_root(self.memory.allocate_table().ok_or(NO_MEMORY)?);
+        Ok(())
+    }
 
-fn touch(core: &Core, frames: &mut Frames, number: u64, page: u64, how: (u64, u64)) -> Result<(), i32> {
-    let write = how.0 as u32 != 0;
-    let own = range(frames, number, wanted(how))?;
-    let page = u32::try_from(page).ok().and_then(|page| Span::new(page, 1)).ok_or(INVALID)?;
-    if own.root() == 0 {
-        return Err(INVALID);
+    fn touch(&mut self, number: u32, page: u32, write: bool, from: Source) -> Answer {
+        let range = self.range(number, from)?;
+        let page = Span::new(page, 1).ok_or(INVALID)?;
+        if range.root() == 0 {
+            return Err(INVALID);
+        }
+        let _held = range.hold(page.pieces(), || self.host.count_progress());
+        let access = if write { Protection::READ_WRITE } else { Protection::READ };
+        let touched = AddressSpace::new(range.root(), self.memory).fault(page.first(), access, PageSize::Mib2);
+        if self.memory.tables_left() {
+            self.host.processor().flush(0);
+            self.memory.free_left(self.memory.leaving());
+        }
+        match touched {
+            Ok(_) => Ok(()),
+            Err(Error::NoFrame | Error::NoTable) => Err(NO_MEMORY),
+            Err(_) => Err(BAD_ADDRESS),
+        }
     }
-    let _held = own.hold(core, page.pieces());
-    let access = if write { Protection::READ_WRITE } else { Protection::READ };
-    let touched = AddressSpace::new(own.root(), frames).fault(page.first(), access, PageSize::Mib2);
-    if frames.tables_left() {
-        core.flush(0);
-        frames.free_left(frames.leaving());
-    }
-    match touched {
-        Ok(_) => Ok(()),
-        Err(Error::NoFrame | Error::NoTable) => Err(NO_MEMORY),
-        Err(_) => Err(BAD_ADDRESS),
-    }
-}
 
-/// For a program's data; `pages` has the first, and how many. They are free.
-fn map(core: &Core, frames: &mut Frames, number: u64, pages: u64, how: (u64, u64)) -> Result<(), i32> {
-    let own = range(frames, number, wanted(how))?;
-    let span = Span::new(pages as u32, (pages >> 32) as u32).ok_or(INVALID)?;
-    if own.root() == 0 {
-        return Err(INVALID);
+    fn map(&mut self, number: u32, (first, pages): (u32, u32), from: Source) -> Answer {
+        let range = self.range(number, from)?;
+        let span = Span::new(first, pages).ok_or(INVALID)?;
+        if range.root() == 0 {
+            return Err(INVALID);
+        }
+        let _held = range.hold(span.pieces(), || self.host.count_progress());
+        let (protection, eager) = (Protection::READ_WRITE, range.is_eager());
+        let attributes = Attributes { protection, policy: 0, eager, small: false };
+        AddressSpace::new(range.root(), self.memory).map(span, attributes).map_err(|error| match error {
+            Error::NoFrame | Error::NoTable => NO_MEMORY,
+            _ => INVALID,
+        })
     }
-    let _held = own.hold(core, span.pieces());
-    let attributes = Attributes { protection: Protection::READ_WRITE, policy: 0, eager: own.eager(), small: false };
-    AddressSpace::new(own.root(), frames).map(span, attributes).map_err(|error| match error {
-        Error::NoFrame | Error::NoTable => NO_MEMORY,
-        _ => INVALID,
-    })
-}
 
-/// Nobody knows the copy yet, and nobody writes to what is copied.
-fn copy(core: &Core, frames: &mut Frames, from: u64, to: u64) -> Result<(), i32> {
-    if from == to {
-        return Err(INVALID);
+    /// Nobody knows the copy yet, and nobody writes to what is copied.
+    fn copy(&mut self, from: u32, to: u32) -> Answer {
+        if from == to {
+            return Err(INVALID);
+        }
+        let (from, to) = (self.range(from, ANYWHERE)?, self.range(to, ANYWHERE)?);
+        let waits = || self.host.count_progress();
+        let _held = (from.hold(Span::ALL.pieces(), waits), to.hold(Span::ALL.pieces(), waits));
+        let root = self.memory.allocate_table().ok_or(NO_MEMORY)?;
+        to.inherit(&from);
+        let copied = AddressSpace::new(from.root(), self.memory).copy_to(root);
+        let leaving = self.memory.leaving();
+        if copied.is_err() {
+            self.memory.free_table(root);
+            self.memory.free_left(leaving);
+            return Err(NO_MEMORY);
+        }
+        to.set_root(root);
+        Ok(())
     }
-    let (from, to) = (range(frames, from, ANYWHERE)?, range(frames, to, ANYWHERE)?);
-    let _held = (from.hold(core, Span::ALL.pieces()), to.hold(core, Span::ALL.pieces()));
-    let root = frames.allocate_table().ok_or(NO_MEMORY)?;
-    to.inherit(&from);
-    let copied = AddressSpace::new(from.root(), frames).copy_to(root);
-    let leaving = frames.leaving();
-    if copied.is_err() {
-        frames.free_table(root);
-        frames.free_left(leaving);
-        return Err(NO_MEMORY);
-    }
-    to.set_root(root);
-    Ok(())
-}
 
-/// No core has the address space loaded, and Linux maps nothing of it.
-fn clear(core: &Core, frames: &mut Frames, number: u64) -> Result<(), i32> {
-    let own = range(frames, number, ANYWHERE)?;
-    if own.root() == 0 {
-        return Err(INVALID);
+    /// No CPU has the address space loaded, and the host maps nothing of it.
+    fn clear(&mut self, number: u32) -> Answer {
+        let range = self.range(number, ANYWHERE)?;
+        if range.root() == 0 {
+            return Err(INVALID);
+        }
+        let _held = range.hold(Span::ALL.pieces(), || self.host.count_progress());
+        let mut leaving = self.memory.leaving();
+        AddressSpace::new(range.root(), self.memory).clear(|old| leaving.retire(old));
+        self.memory.free_table(range.root());
+        range.set_root(0);
+        self.memory.free_left(leaving);
+        self.memory.drain();
+        Ok(())
     }
-    let _held = own.hold(core, Span::ALL.pieces());
-    let mut leaving = frames.leaving();
-    AddressSpace::new(own.root(), frames).clear(|old| leaving.retire(old));
-    frames.free_table(own.root());
-    own.set_root(0);
-    frames.free_left(leaving);
-    frames.drain();
-    Ok(())
 }

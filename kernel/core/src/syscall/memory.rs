@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Anonymous private memory from the partition (`crate::memory`).
 //!
-//! A call that is not about the process's own range is Linux's as ever. One that is,
-//! and that cannot be served here, is Linux's after the range has become Linux's too.
+//! A call that is not about the process's range is the host's as ever. One that is, and that cannot be served here, is
+//! the host's after the range has been handed over.
 
 use super::Call;
-use crate::memory::{Extent, Outcome, Range, Refusal};
+use crate::escape::CallEnd;
+use crate::host::Host;
+use crate::memory::{Extent, Range, Refusal, Result};
+use tacet_arch::UserState;
 use tacet_logic::paging::{Attributes, PAGES, Protection, Span};
-use tacet_metal::Served;
 
 /// include/uapi/linux/mman.h and asm-generic/mman-common.h
 const PROT_READ: u64 = 1;
@@ -27,8 +29,8 @@ const MAP_ORDINARY: u64 =
 const MREMAP_MAYMOVE: u64 = 1;
 const MREMAP_FIXED: u64 = 2;
 
-pub fn mmap(call: &Call<'_>) -> Served {
-    let [address, bytes, protection, flags, _, offset] = call.context.arguments();
+pub fn mmap<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
+    let [address, bytes, protection, flags, _, offset] = call.user.arguments();
     serve(call, |range| {
         let ours = flags & !MAP_ORDINARY == 0 && flags & 0x2f == MAP_PRIVATE_ANONYMOUS && offset == 0;
         let wanted = wanted(protection);
@@ -67,8 +69,8 @@ pub fn mmap(call: &Call<'_>) -> Served {
     })
 }
 
-pub fn brk(call: &Call<'_>) -> Served {
-    let [wanted, ..] = call.context.arguments();
+pub fn brk<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
+    let [wanted, ..] = call.user.arguments();
     serve(call, |range| {
         let attributes =
             Attributes { protection: Protection::READ_WRITE, policy: 0, eager: range.eager(), small: false };
@@ -76,16 +78,16 @@ pub fn brk(call: &Call<'_>) -> Served {
     })
 }
 
-pub fn munmap(call: &Call<'_>) -> Served {
-    let [address, bytes, ..] = call.context.arguments();
+pub fn munmap<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
+    let [address, bytes, ..] = call.user.arguments();
     serve(call, |range| {
         let span = inside(range, address, bytes)?;
         range.unmap(span)
     })
 }
 
-pub fn mprotect(call: &Call<'_>) -> Served {
-    let [address, bytes, protection, ..] = call.context.arguments();
+pub fn mprotect<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
+    let [address, bytes, protection, ..] = call.user.arguments();
     serve(call, |range| {
         let span = inside(range, address, bytes)?;
         let protection = wanted(protection).ok_or(Refusal::Beyond)?;
@@ -94,8 +96,8 @@ pub fn mprotect(call: &Call<'_>) -> Served {
     })
 }
 
-pub fn madvise(call: &Call<'_>) -> Served {
-    let [address, bytes, advice, ..] = call.context.arguments();
+pub fn madvise<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
+    let [address, bytes, advice, ..] = call.user.arguments();
     serve(call, |range| {
         let span = inside(range, address, bytes)?;
         match advice as u32 {
@@ -117,8 +119,8 @@ pub fn madvise(call: &Call<'_>) -> Served {
     })
 }
 
-pub fn mremap(call: &Call<'_>) -> Served {
-    let [address, bytes, wanted, flags, to, _] = call.context.arguments();
+pub fn mremap<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
+    let [address, bytes, wanted, flags, to, _] = call.user.arguments();
     serve(call, |range| {
         if !address.is_multiple_of(4096) || wanted == 0 {
             return Err(Refusal::Elsewhere); // an error
@@ -155,7 +157,7 @@ fn pages(bytes: u64) -> Option<u32> {
 }
 
 /// The pages of a call that is about the range alone.
-fn inside(range: &Range<'_>, address: u64, bytes: u64) -> Result<Span, Refusal> {
+fn inside<H: Host>(range: &Range<'_, H>, address: u64, bytes: u64) -> Result<Span> {
     match range.extent(address, bytes) {
         Extent::Inside(span) => Ok(span),
         Extent::Outside => Err(Refusal::Elsewhere),
@@ -163,14 +165,12 @@ fn inside(range: &Range<'_>, address: u64, bytes: u64) -> Result<Span, Refusal> 
     }
 }
 
-pub(super) fn serve(call: &Call<'_>, work: impl FnOnce(&mut Range<'_>) -> Outcome) -> Served {
-    let mut frames = call.frames.borrow_mut();
-    let Some(mut range) = Range::of(call.core, frames.as_mut(), call.context) else { return Served::Forward };
+/// Answers a call about the calling process's range.
+pub(super) fn serve<H: Host>(call: &Call<'_, '_, H>, work: impl FnOnce(&mut Range<'_, H>) -> Result<u64>) -> CallEnd {
+    let mut memory = call.cpu.memory.borrow_mut();
+    let Some(mut range) = Range::of(call.cpu, memory.as_mut(), call.thread) else { return CallEnd::NOT_SERVED };
     match work(&mut range) {
-        Ok(result) => Served::Done(result),
-        Err(refusal) => {
-            range.refuse(call.context, refusal);
-            Served::Forward
-        }
+        Ok(result) => CallEnd::Done(result),
+        Err(refusal) => CallEnd::Escape(range.reason(refusal)),
     }
 }

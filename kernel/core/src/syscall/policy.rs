@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! NUMA policies of the partition's memory (mbind(2), get_mempolicy(2)). A thread's own
-//! policy is Linux's to keep; a core is told it with the thread.
+//! NUMA policies of the partition's memory (mbind(2), get_mempolicy(2)). The host keeps a thread's own policy and tells it
+//! with the thread.
 //!
-//! Pages go where a policy wants them when it is set, also without `MPOL_MF_MOVE`: they
-//! are there before anybody has touched them. What a policy wants that the partition has
-//! not is Linux's to give.
+//! Pages go where a policy wants them when it is set, also without `MPOL_MF_MOVE`: they are there before anybody has
+//! touched them. What a policy wants and the partition has not the host must give.
 
 use super::Call;
 use super::memory::serve;
-use crate::memory::{Extent, Range, Refusal};
+use crate::escape::CallEnd;
+use crate::host::{Host, Thread};
+use crate::memory::{Extent, Range, Refusal, Result};
+use tacet_arch::UserState;
 use tacet_logic::frames::{BIND, DEFAULT, INTERLEAVE, LOCAL, PREFERRED, PREFERRED_MANY, Policy, WEIGHTED_INTERLEAVE};
-use tacet_metal::Served;
 
 /// include/uapi/linux/mempolicy.h
 const MODE_FLAGS: u32 = 0xe000;
@@ -23,8 +24,8 @@ const OF_ADDRESS: u64 = 2;
 /// Nodes that a call may name.
 const MOST_NODES: u64 = 1024;
 
-pub fn mbind(call: &Call<'_>) -> Served {
-    let [address, bytes, mode, mask, bits, flags] = call.context.arguments();
+pub fn mbind<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
+    let [address, bytes, mode, mask, bits, flags] = call.user.arguments();
     serve(call, |range| {
         let span = match range.extent(address, bytes) {
             Extent::Inside(span) => span,
@@ -37,8 +38,8 @@ pub fn mbind(call: &Call<'_>) -> Served {
     })
 }
 
-pub fn get_mempolicy(call: &Call<'_>) -> Served {
-    let [mode, mask, bits, address, flags, _] = call.context.arguments();
+pub fn get_mempolicy<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
+    let [mode, mask, bits, address, flags, _] = call.user.arguments();
     serve(call, |range| {
         let Extent::Inside(page) = range.extent(address & !4095, 1) else { return Err(Refusal::Elsewhere) };
         let short = mask != 0 && (bits < range.node_ids().into() || bits > MOST_NODES + 1);
@@ -50,18 +51,18 @@ pub fn get_mempolicy(call: &Call<'_>) -> Served {
         if policy == Policy::default() {
             return Err(Refusal::Elsewhere);
         }
-        let stored = mode == 0 || call.core.user_store(mode, policy.mode).is_some();
+        let stored = mode == 0 || call.user_store(mode, policy.mode).is_some();
         let stored = stored && (mask == 0 || write_nodes(call, mask, bits, policy.nodes));
         if stored { Ok(0) } else { Err(Refusal::Beyond) }
     })
 }
 
 /// The policy that is asked for. What is an error goes to Linux as it is; what the partition cannot give, with the memory.
-fn wanted(call: &Call<'_>, range: &Range<'_>, mode: u64, nodes: u32, how: u64) -> Result<Policy, Refusal> {
+fn wanted<H: Host>(call: &Call<'_, '_, H>, range: &Range<'_, H>, mode: u64, nodes: u32, how: u64) -> Result<Policy> {
     let mode = mode as u32;
     let (plain, flags) = (mode & !MODE_FLAGS, mode & MODE_FLAGS);
     // As Linux: nodes that the thread may not have count for nothing, unless there are no others.
-    let (_, allowed) = call.context.policy();
+    let (_, allowed) = call.thread.policy();
     let (effective, ours) = (nodes & allowed, nodes & allowed & range.nodes());
     let nameless = matches!(plain, DEFAULT | LOCAL);
     let optional = nameless || plain == PREFERRED;
@@ -86,7 +87,7 @@ fn wanted(call: &Call<'_>, range: &Range<'_>, mode: u64, nodes: u32, how: u64) -
 }
 
 /// The nodes that a call names in `bits - 1` bits at `mask`. As on Linux, what is no node counts for nothing.
-fn read_nodes(call: &Call<'_>, range: &Range<'_>, mask: u64, bits: u64) -> Option<u32> {
+fn read_nodes<H: Host>(call: &Call<'_, '_, H>, range: &Range<'_, H>, mask: u64, bits: u64) -> Option<u32> {
     let bits = bits.wrapping_sub(1);
     if mask == 0 || bits == 0 {
         return Some(0);
@@ -97,7 +98,7 @@ fn read_nodes(call: &Call<'_>, range: &Range<'_>, mask: u64, bits: u64) -> Optio
     let mut nodes = 0;
     for word in 0..bits.div_ceil(32) {
         let within = bits - 32 * word;
-        let part = call.core.user_load(mask.wrapping_add(4 * word))? & if within < 32 { (1 << within) - 1 } else { !0 };
+        let part = call.user_load(mask.wrapping_add(4 * word))? & if within < 32 { (1 << within) - 1 } else { !0 };
         match word {
             0 => nodes = part,
             _ if part != 0 && range.node_ids() > u32::BITS => return None,
@@ -108,10 +109,10 @@ fn read_nodes(call: &Call<'_>, range: &Range<'_>, mask: u64, bits: u64) -> Optio
 }
 
 /// As Linux: whole longs, as many as `bits - 1` bits need. False: not there to be written.
-fn write_nodes(call: &Call<'_>, mask: u64, bits: u64, nodes: u32) -> bool {
+fn write_nodes<H: Host>(call: &Call<'_, '_, H>, mask: u64, bits: u64, nodes: u32) -> bool {
     let halves = 2 * (bits.wrapping_sub(1)).div_ceil(64);
     (0..halves).all(|half| {
         let value = if half == 0 { nodes } else { 0 };
-        call.core.user_store(mask.wrapping_add(4 * half), value).is_some()
+        call.user_store(mask.wrapping_add(4 * half), value).is_some()
     })
 }

@@ -8,7 +8,7 @@
 
 use super::cache::{Cache, Guard};
 use super::pool::{FreeError, Pool};
-use super::records::{Links, NONE, Records, State};
+use super::records::{NONE, Neighbours, Records, State};
 
 /// Runs of frames that must not be used yet.
 pub struct Chain {
@@ -32,7 +32,7 @@ impl Chain {
         let block = pool.layout.block(frame).ok_or(FreeError::Foreign)?;
         pool.change(block, frame, State::Used(order), State::Retired(order))?;
         let slot = block.slot_of(frame);
-        pool.records.set_links(slot, Links { next: self.head, previous: NONE });
+        pool.records.set_neighbours(slot, Neighbours { next: self.head, previous: NONE });
         self.head = slot;
         self.frames += 1 << order;
         Ok(())
@@ -46,7 +46,7 @@ impl Chain {
                 return Err(FreeError::NotUsed);
             };
             let frame = pool.layout.frame(slot).ok_or(FreeError::Foreign)?;
-            self.head = pool.records.links(slot).next;
+            self.head = pool.records.neighbours(slot).next;
             self.frames -= 1 << order;
             pool.records.set_tag(slot, State::Used(order).encode());
             cache.free(pool, lock, frame, order)?;

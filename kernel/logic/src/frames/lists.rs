@@ -3,7 +3,7 @@
 //!
 //! Changed only by the pool, under the caller's lock. Every step is O(1).
 
-use super::records::{Links, NODES, NONE, ORDERS, Records, State};
+use super::records::{NODES, NONE, Neighbours, ORDERS, Records, State};
 
 /// The heads of all lists. A clone is a picture of them, of use only with a picture of the records.
 #[derive(Clone)]
@@ -63,23 +63,23 @@ impl Lists {
         *runs += 1;
         *filled |= 1 << order;
         if next != NONE {
-            records.set_links(next, Links { previous: slot, ..records.links(next) });
+            records.set_neighbours(next, Neighbours { previous: slot, ..records.neighbours(next) });
         }
-        records.set_links(slot, Links { next, previous: NONE });
+        records.set_neighbours(slot, Neighbours { next, previous: NONE });
         records.set_tag(slot, State::Free(order).encode());
     }
 
     /// Takes a run out of the middle of its list. Its tag becomes `Inside`.
     pub(super) fn unlink<R: Records>(&mut self, records: &R, node: u8, slot: u32, order: u8) {
         let Some((filled, head, runs)) = self.list(node, order) else { return };
-        let Links { next, previous } = records.links(slot);
+        let Neighbours { next, previous } = records.neighbours(slot);
         if previous == NONE {
             *head = next;
         } else {
-            records.set_links(previous, Links { next, ..records.links(previous) });
+            records.set_neighbours(previous, Neighbours { next, ..records.neighbours(previous) });
         }
         if next != NONE {
-            records.set_links(next, Links { previous, ..records.links(next) });
+            records.set_neighbours(next, Neighbours { previous, ..records.neighbours(next) });
         }
         *runs -= 1;
         if *head == NONE {

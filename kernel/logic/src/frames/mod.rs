@@ -51,6 +51,6 @@ pub use cache::{Cache, Counts, Guard, HUGE_ORDER};
 pub use chain::Chain;
 pub use layout::{BadLayout, Block, Layout};
 pub use lists::{Lists, NodeStatistics};
-pub use policy::{BIND, DEFAULT, INTERLEAVE, LOCAL, Order, PREFERRED, PREFERRED_MANY, Policy, WEIGHTED_INTERLEAVE};
+pub use policy::{BIND, DEFAULT, INTERLEAVE, LOCAL, NodeOrder, PREFERRED, PREFERRED_MANY, Policy, WEIGHTED_INTERLEAVE};
 pub use pool::{FreeError, Pool};
-pub use records::{LARGEST_ORDER, Links, NODES, NONE, ORDERS, Records, State};
+pub use records::{LARGEST_ORDER, NODES, NONE, Neighbours, ORDERS, Records, State};

@@ -23,7 +23,7 @@ pub struct Policy {
 
 /// Nodes in the order in which they are asked: first those that are wanted, then where else memory may come from.
 #[derive(Clone, Copy, Debug)]
-pub struct Order {
+pub struct NodeOrder {
     nodes: [u8; NODES],
     wanted: usize,
     count: usize,
@@ -40,10 +40,10 @@ impl Policy {
 
     /// The order for the page number `turn` of those that interleave. `near` are the nodes that there are, the
     /// nearest first; `allowed`, as bits, those from which the thread may take memory. Weights count as 1.
-    pub fn order(self, near: &[u8], allowed: u32, turn: u32) -> Order {
+    pub fn order(self, near: &[u8], allowed: u32, turn: u32) -> NodeOrder {
         let among = |nodes: u32| near.iter().copied().filter(move |&node| nodes >> (node & 31) & 1 != 0);
         let mode = self.mode & !FLAGS;
-        let mut order = Order { nodes: [0; NODES], wanted: 0, count: 0 };
+        let mut order = NodeOrder { nodes: [0; NODES], wanted: 0, count: 0 };
         let wanted = self.nodes & allowed;
         match mode {
             PREFERRED | PREFERRED_MANY | BIND => among(wanted).for_each(|node| order.push(node)),
@@ -61,7 +61,7 @@ impl Policy {
     }
 }
 
-impl Order {
+impl NodeOrder {
     /// The nodes that are wanted.
     pub fn wanted(&self) -> &[u8] {
         self.nodes.get(..self.wanted).unwrap_or(&[])

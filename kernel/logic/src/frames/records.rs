@@ -28,14 +28,14 @@ pub trait Records {
     /// Writes `new` if the tag is `current`; says whether it was.
     fn exchange_tag(&self, slot: u32, current: u32, new: u32) -> bool;
     /// The links of a slot.
-    fn links(&self, slot: u32) -> Links;
+    fn neighbours(&self, slot: u32) -> Neighbours;
     /// Writes the links of a slot.
-    fn set_links(&self, slot: u32, links: Links);
+    fn set_neighbours(&self, slot: u32, links: Neighbours);
 }
 
 /// A record's place in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Links {
+pub struct Neighbours {
     pub next: u32,
     pub previous: u32,
 }

@@ -8,7 +8,7 @@
 //! so a program that maps and unmaps in turn gets the same addresses, and the same tables.
 
 use super::plan::{Plan, Stage, Window};
-use super::search::{Outcome, Search};
+use super::search::{Found, Search};
 use crate::paging::{AddressSpace, Entry, Memory, PIECE_PAGES, PageSize, Span, View};
 
 /// Entries that a search in one piece looks at: eight full tables.
@@ -70,7 +70,7 @@ impl Arena {
 
     /// Looks for free pages in a window of the plan. The caller has the right to its pieces and keeps it until
     /// the pages are reserved. At most 2 · 4,096 entries, except in the last window.
-    pub fn search<M: Memory>(&mut self, space: &AddressSpace<M>, window: Window, request: Request) -> Outcome {
+    pub fn search<M: Memory>(&mut self, space: &AddressSpace<M>, window: Window, request: Request) -> Found {
         let (bottom, top) = (window.span.first(), window.span.end());
         let Request { pages, alignment, random } = request;
         let search = Search { bottom, top, pages, alignment, entries: ENTRIES, skipped: 0 };
@@ -85,7 +85,7 @@ impl Arena {
             }
             None if !window.last => Search { ..search }.run(space),
             None => match (Search { entries: u32::MAX, ..search }).run(space) {
-                Outcome::Full => Search { entries: u32::MAX, alignment: 1, ..search }.run(space),
+                Found::Nowhere => Search { entries: u32::MAX, alignment: 1, ..search }.run(space),
                 outcome => outcome,
             },
         }
@@ -108,12 +108,12 @@ impl Arena {
     }
 
     /// From the cursor down, then from the top if that may help.
-    fn search_piece<M: Memory>(&mut self, space: &AddressSpace<M>, search: Search) -> Outcome {
+    fn search_piece<M: Memory>(&mut self, space: &AddressSpace<M>, search: Search) -> Found {
         let top = search.top;
         let mut first = Search { top: self.cursor.min(top), skipped: self.skipped, ..search };
-        let below = if search.pages > self.skipped { first.run(space) } else { Outcome::Full };
+        let below = if search.pages > self.skipped { first.run(space) } else { Found::Nowhere };
         let (used, outcome) = match below {
-            Outcome::Found(_) => (first, below),
+            Found::At(_) => (first, below),
             _ if search.pages > self.skipped && first.top == top => (first, below),
             _ => {
                 let mut again = search;
@@ -121,7 +121,7 @@ impl Arena {
                 (again, outcome)
             }
         };
-        if let Outcome::Found(span) = outcome {
+        if let Found::At(span) = outcome {
             self.cursor = span.first();
             self.skipped = used.skipped;
         }

@@ -20,7 +20,7 @@
 //!
 //! ```
 //! use tacet_logic::paging::{AddressSpace, Attributes, Error, Memory};
-//! use tacet_logic::ranges::{Arena, Outcome, Pieces, Request};
+//! use tacet_logic::ranges::{Arena, Found, Pieces, Request};
 //!
 //! fn map_anywhere<M: Memory, P: Pieces>(
 //!     arena: &mut Arena,
@@ -34,7 +34,7 @@
 //!     while let Some(window) = plan.next(pieces) {
 //!         // Here the handler takes the right to window.span.pieces().
 //!         let mut space = AddressSpace::new(root, memory);
-//!         if let Outcome::Found(span) = arena.search(&space, window, request) {
+//!         if let Found::At(span) = arena.search(&space, window, request) {
 //!             return space.map(span, attributes).map(|()| span.first());
 //!         }
 //!     }
@@ -50,4 +50,4 @@ mod search;
 pub use arena::{Arena, Pieces, Request};
 pub use arenas::Arenas;
 pub use plan::{Plan, Window};
-pub use search::{Outcome, Search};
+pub use search::{Found, Search};

@@ -3,12 +3,12 @@
 
 use crate::paging::{AddressSpace, Entry, Memory, Span};
 
-/// What a search came to.
+/// Where a search found a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    Found(Span),
+pub enum Found {
+    At(Span),
     /// There is no such run.
-    Full,
+    Nowhere,
     /// There may be one, but looking further would take too long.
     GaveUp,
 }
@@ -31,18 +31,18 @@ pub struct Search {
 
 impl Search {
     /// The highest run that is free, aligned and long enough. O(`entries`).
-    pub fn run<M: Memory>(&mut self, space: &AddressSpace<M>) -> Outcome {
+    pub fn run<M: Memory>(&mut self, space: &AddressSpace<M>) -> Found {
         // Pages from `at` to `end` are known to be free.
         let (mut at, mut end) = (self.top, self.top);
         while at > self.bottom {
-            let Some(entries) = self.entries.checked_sub(1) else { return Outcome::GaveUp };
+            let Some(entries) = self.entries.checked_sub(1) else { return Found::GaveUp };
             self.entries = entries;
-            let Some(view) = space.view(at - 1) else { return Outcome::Full };
+            let Some(view) = space.view(at - 1) else { return Found::Nowhere };
             let low = view.first.max(self.bottom);
             if view.entry == Entry::Absent {
                 if let Some(span) = self.fit(low, end) {
                     self.skip(end - span.end());
-                    return Outcome::Found(span);
+                    return Found::At(span);
                 }
             } else {
                 self.skip(end - at);
@@ -51,7 +51,7 @@ impl Search {
             at = low;
         }
         self.skip(end - at);
-        Outcome::Full
+        Found::Nowhere
     }
 
     /// The highest aligned run between two pages.

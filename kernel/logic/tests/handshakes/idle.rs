@@ -6,7 +6,7 @@ use std::cell::Cell;
 use loom::sync::Arc;
 use loom::thread;
 use tacet_logic::handshake::{doorbell, idle};
-use tacet_logic::woken::{Links, Woken};
+use tacet_logic::woken::{NextWoken, Woken};
 
 use crate::atomics::{After, Before, Bell, NoTotalOrder, Strength, U32};
 use crate::explore;
@@ -21,20 +21,20 @@ struct Core<S> {
     mode: U32<S>,
     attention: U32<S>,
     bell: Bell,
-    links: Links<2, U32<S>>,
+    next: NextWoken<2, U32<S>>,
     woken: Woken<U32<S>>,
 }
 
 impl<S: Strength> Core<S> {
     fn new() -> Self {
         let (mode, attention) = (U32::new(BUSY), U32::new(0));
-        let links = Links::of_zeroes([U32::new(0), U32::new(0)]);
-        Self { mode, attention, bell: Bell::new(), links, woken: Woken::of_zero(U32::new(0)) }
+        let next = NextWoken::of_zeroes([U32::new(0), U32::new(0)]);
+        Self { mode, attention, bell: Bell::new(), next, woken: Woken::of_zero(U32::new(0)) }
     }
 
     /// Another core's.
     fn wake(&self, thread: u32, rings: bool) {
-        self.woken.push(&self.links, thread);
+        self.woken.push(&self.next, thread);
         if rings && !idle::looks_anyway(&self.mode, LOOKS) {
             doorbell::request(&self.attention, WOKEN);
             self.bell.ring();
@@ -66,7 +66,10 @@ impl<S: Strength> Core<S> {
 
     fn serve(&self, served: &mut u32) {
         doorbell::take(&self.attention);
-        self.woken.take_all(&self.links, |_| *served += 1);
+        let mut taken = self.woken.take(&self.next);
+        while taken.pop(&self.next).is_some() {
+            *served += 1;
+        }
     }
 }
 

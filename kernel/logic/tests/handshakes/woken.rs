@@ -5,13 +5,13 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
-use tacet_logic::woken::{Links, Woken};
+use tacet_logic::woken::{NextWoken, Woken};
 
 use crate::atomics::{After, Before, NoOrder, Strength, U32};
 use crate::explore;
 
 struct List<S> {
-    links: Links<2, U32<S>>,
+    next: NextWoken<2, U32<S>>,
     woken: Woken<U32<S>>,
     /// What a waker writes of its thread, and its core reads.
     results: [UnsafeCell<u32>; 2],
@@ -25,11 +25,12 @@ impl<S: Strength> List<S> {
             // SAFETY: `loom` checks that nobody else is at it.
             unsafe { *result += 1 }
         });
-        self.woken.push(&self.links, thread as u32);
+        self.woken.push(&self.next, thread as u32);
     }
 
     fn take(&self, delivered: &mut [u32; 2]) {
-        self.woken.take_all(&self.links, |thread| {
+        let mut taken = self.woken.take(&self.next);
+        while let Some(thread) = taken.pop(&self.next) {
             let thread = thread as usize;
             delivered[thread] += 1;
             // SAFETY: as above.
@@ -38,14 +39,14 @@ impl<S: Strength> List<S> {
             if thread == 0 {
                 self.again.store(true, Ordering::Release);
             }
-        });
+        }
     }
 }
 
 fn each_is_delivered_once<S: Strength>() {
     explore(Some(3), || {
         let list = Arc::new(List::<S> {
-            links: Links::of_zeroes([U32::new(0), U32::new(0)]),
+            next: NextWoken::of_zeroes([U32::new(0), U32::new(0)]),
             woken: Woken::of_zero(U32::new(0)),
             results: [UnsafeCell::new(0), UnsafeCell::new(0)],
             again: AtomicBool::new(false),

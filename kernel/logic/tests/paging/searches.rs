@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use tacet_logic::paging::{AddressSpace, Attributes, PAGES, PIECE_PAGES, Protection, Span};
-use tacet_logic::ranges::{Arena, Arenas, Outcome, Pieces, Request};
+use tacet_logic::ranges::{Arena, Arenas, Found, Pieces, Request};
 
 use crate::machine::Machine;
 
@@ -68,7 +68,7 @@ impl Process {
         let mut plan = arena.plan(request);
         let mut space = AddressSpace::new(self.root, &mut self.machine);
         while let Some(window) = plan.next(&self.owners) {
-            if let Outcome::Found(span) = arena.search(&space, window, request) {
+            if let Found::At(span) = arena.search(&space, window, request) {
                 self.arenas[core].keep(RANGE, arena);
                 assert_eq!(span.pages(), pages);
                 assert!(window.span.first() <= span.first() && span.end() <= window.span.end());

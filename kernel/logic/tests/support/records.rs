@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use tacet_logic::frames::{Links, Records};
+use tacet_logic::frames::{Neighbours, Records};
 
-type Table = HashMap<u32, (u32, Option<Links>)>;
+type Table = HashMap<u32, (u32, Option<Neighbours>)>;
 
 /// A handle: clones see the same table.
 #[derive(Clone, Default)]
@@ -40,11 +40,11 @@ impl Records for MapRecords {
         same
     }
 
-    fn links(&self, slot: u32) -> Links {
+    fn neighbours(&self, slot: u32) -> Neighbours {
         self.records.borrow()[&slot].1.expect("links are written before they are read")
     }
 
-    fn set_links(&self, slot: u32, links: Links) {
+    fn set_neighbours(&self, slot: u32, links: Neighbours) {
         self.records.borrow_mut().entry(slot).or_default().1 = Some(links);
     }
 }

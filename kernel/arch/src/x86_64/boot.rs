@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From the bare long mode in which a host starts a CPU to one that can run programs.
+
+use super::cpu::{Cpu, CpuLocal};
+use super::descriptor::Stacks;
+use super::halt::Alarm;
+use super::registers::{self, write_msr};
+use super::user::Features;
+use super::{Fatal, apic, entry};
+use crate::signals::Signals;
+use core::arch::asm;
+use core::ptr::NonNull;
+
+/// A CPU's private region: so many bytes, aligned to them.
+pub const PRIVATE_BYTES: u64 = 65536;
+
+const PAGE_BYTES: u64 = 4096;
+
+/// Bits of RFLAGS that a system call clears: as Linux's, so that the co-kernel
+/// runs with interrupts, direction, trap, nested-task and AC flags off.
+const SYSCALL_MASK: u64 = 0x25_7fd5;
+
+/// Registers that a CPU loads once, and what it has. A host that shares the machine gives its own settings, so that a
+/// program finds the processor as that host would have set it.
+pub struct Boot {
+    pub cr0: u64,
+    pub cr4: u64,
+    pub efer: u64,
+    pub pat: u64,
+    pub star: u64,
+    pub xcr0: u64,
+    /// IA32_XSS; `None`: the processor has no XSAVES.
+    pub xss: Option<u64>,
+    /// IA32_SPEC_CTRL, if the processor has it.
+    pub spec_ctrl: Option<u64>,
+    /// The CPU's number, and its node from bit 12 on: what LSL of the CPU-number segment gives.
+    pub cpu_and_node: u64,
+    /// Whether the processor has IA32_TSC_AUX, which gives the same.
+    pub has_tsc_aux: bool,
+    pub has_cet: bool,
+    pub has_pku: bool,
+    pub has_xfd: bool,
+    pub has_smap: bool,
+    pub has_x2apic: bool,
+    /// The address space without a program.
+    pub idle_root: u64,
+    /// The private region.
+    pub private_base: u64,
+    pub tsc_khz: u64,
+}
+
+impl Cpu {
+    /// Takes possession of CPU number `index` of `all`. Called once per CPU, first. `fatal` is called for an exception in
+    /// the co-kernel.
+    ///
+    /// # Safety
+    /// Interrupts are off; the settings are those of this machine, without what the co-kernel does not serve (PCID,
+    /// FRED), and keep paging and long mode on; the private region is mapped, this CPU's alone, and zeroed; the stack is
+    /// in it.
+    pub unsafe fn start(boot: &Boot, all: &'static [Signals], index: u32, fatal: Fatal) -> Option<Self> {
+        let own = all.get(index as usize)?;
+        let local = NonNull::new(boot.private_base as *mut CpuLocal)?;
+        // SAFETY: (1) the settings are this machine's (caller); (2) the private
+        // region is mapped, this CPU's alone, and zeroed; (3) the stacks lie in it.
+        unsafe {
+            set_control(boot);
+            write_msr(registers::EFER, boot.efer);
+            write_msr(registers::PAT, boot.pat);
+            write_msr(registers::STAR, boot.star);
+            if boot.has_tsc_aux {
+                write_msr(registers::TSC_AUX, boot.cpu_and_node);
+            }
+            if let Some(xss) = boot.xss {
+                write_msr(registers::XSS, xss);
+            }
+            if let Some(spec_ctrl) = boot.spec_ctrl {
+                write_msr(registers::SPEC_CTRL, spec_ctrl);
+            }
+            if boot.has_cet {
+                write_msr(registers::S_CET, 0);
+            }
+            registers::load_root(boot.idle_root);
+            let at = local.as_ptr();
+            (*at).signals = &raw const *own as u64;
+            (&raw mut (*at).fatal).write(fatal);
+            let stacks = Stacks {
+                nmi: stack_with_owner(boot.private_base, 5),
+                double_fault: stack_with_owner(boot.private_base, 7),
+                machine_check: stack_with_owner(boot.private_base, 9),
+            };
+            (*at).tables.install(&stacks, boot.cpu_and_node);
+            write_msr(registers::GS_BASE, boot.private_base);
+            write_msr(registers::KERNEL_GS_BASE, 0);
+            write_msr(registers::LSTAR, entry::syscall_address());
+            write_msr(registers::FMASK, SYSCALL_MASK);
+            write_msr(registers::SYSENTER_CS, 0);
+        }
+        apic::silence(boot.has_x2apic);
+        let has =
+            Features { xsaves: boot.xss.is_some(), pku: boot.has_pku, xfd: boot.has_xfd, smap: boot.has_smap };
+        let (idle_root, tsc_khz) = (boot.idle_root, boot.tsc_khz);
+        Some(Self { local, own, all, index, has, idle_root, tsc_khz, alarm: Alarm::default() })
+    }
+}
+
+/// Control registers and extended features.
+///
+/// # Safety
+/// As for [`Cpu::start`].
+unsafe fn set_control(boot: &Boot) {
+    // SAFETY: the caller's.
+    unsafe {
+        asm!("mov cr0, {}", in(reg) boot.cr0, options(nostack));
+        asm!("mov cr4, {}", in(reg) boot.cr4, options(nostack));
+        asm!("xsetbv", in("ecx") 0, in("eax") boot.xcr0 as u32, in("edx") (boot.xcr0 >> 32) as u32, options(nostack));
+        asm!("fninit", options(nostack));
+    }
+}
+
+/// The top of the stack in page `page` of a private region; above it lies the
+/// region's address, which is that of the CPU's own structure.
+///
+/// # Safety
+/// The page is mapped and this CPU's alone.
+unsafe fn stack_with_owner(private_base: u64, page: u64) -> u64 {
+    let top = private_base + (page + 1) * PAGE_BYTES;
+    // SAFETY: the caller's.
+    unsafe { ((top - 8) as *mut u64).write(private_base) };
+    top - 16
+}
+
+// The pages of the region up to the first stack.
+const _: () = assert!(size_of::<CpuLocal>() <= 4 * PAGE_BYTES as usize);

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The assembly entries, and the only calls into them.
+
+use super::cpu::CpuLocal;
+use super::user::UserRegisters;
+use crate::signals::Signals;
+use core::arch::global_asm;
+use core::mem::offset_of;
+use core::ptr::NonNull;
+
+global_asm!(
+    include_str!("entry.S"),
+    KERNEL_STACK = const offset_of!(CpuLocal, kernel_stack),
+    REGISTERS_END = const offset_of!(CpuLocal, registers_end),
+    SCRATCH = const offset_of!(CpuLocal, scratch),
+    SIGNALS = const offset_of!(CpuLocal, signals),
+    NMI_FRAME = const offset_of!(CpuLocal, nmi_frame),
+    REGISTERS_BYTES = const size_of::<UserRegisters>(),
+    ATTENTION = const offset_of!(Signals, attention),
+    FLUSH_REQUESTED = const offset_of!(Signals, flush_requested),
+    FLUSH_ACKNOWLEDGED = const offset_of!(Signals, flush_acknowledged),
+    DOORBELLS_USER = const offset_of!(Signals, doorbells_user),
+    DOORBELLS_KERNEL = const offset_of!(Signals, doorbells_kernel),
+    DOORBELLS_EMPTY = const offset_of!(Signals, doorbells_empty),
+    BOOT_STACK = const offset_of!(Signals, stack_top),
+    options(att_syntax)
+);
+
+unsafe extern "C" {
+    static tacet_stubs: [u8; 4096];
+    static tacet_syscall: u8;
+    static tacet_nmi: u8;
+    static tacet_double_fault: u8;
+    static tacet_machine_check: u8;
+    fn tacet_enter_user(cpu: *mut CpuLocal, after_call: u32) -> u64;
+    fn tacet_idle(cpu: *mut CpuLocal);
+    fn tacet_doze(cpu: *mut CpuLocal) -> u64;
+    fn tacet_drain() -> u64;
+    fn tacet_user_load(address: u64) -> Access;
+    fn tacet_user_store(address: u64, value: u32) -> Access;
+}
+
+/// The answer of a routine that touches the program's memory.
+#[repr(C)]
+struct Access {
+    value: u64,
+    faulted: u64,
+}
+
+/// Where the processor goes for `vector`.
+pub fn vector_address(vector: usize) -> u64 {
+    match vector {
+        2 => &raw const tacet_nmi as u64,
+        8 => &raw const tacet_double_fault as u64,
+        18 => &raw const tacet_machine_check as u64,
+        _ => &raw const tacet_stubs as u64 + 16 * vector as u64,
+    }
+}
+
+/// Where SYSCALL goes.
+pub fn syscall_address() -> u64 {
+    &raw const tacet_syscall as u64
+}
+
+/// Runs user mode; true if the doorbell ended it, with the user's registers as
+/// they were. `after_call`: they are those of a system call that has its result.
+#[inline]
+pub fn enter_user(cpu: NonNull<CpuLocal>, after_call: bool) -> bool {
+    // SAFETY: (1) `cpu` is this CPU's own, and its entry stack points at
+    // a thread's saved registers (`Cpu::run`); (2) the routine keeps the callee-saved
+    // registers of the C convention; (3) user mode cannot reach our memory;
+    // (4) after a call the instruction pointer is behind a SYSCALL that the
+    // processor executed, hence canonical.
+    unsafe { tacet_enter_user(cpu.as_ptr(), after_call.into()) != 0 }
+}
+
+/// Reads the program's memory, as the program could; None: it would fault.
+/// `address` is checked by the caller to be the user's.
+pub fn user_load(address: u64) -> Option<u32> {
+    // SAFETY: a fault inside the routine comes back as an answer (entry.S).
+    let access = unsafe { tacet_user_load(address) };
+    (access.faulted == 0).then_some(access.value as u32)
+}
+
+/// Writes the program's memory, as the program could; None: it would fault.
+/// `address` is checked by the caller to be the user's.
+pub fn user_store(address: u64, value: u32) -> Option<()> {
+    // SAFETY: as in `user_load`.
+    let access = unsafe { tacet_user_store(address, value) };
+    (access.faulted == 0).then_some(())
+}
+
+/// Halts unless the doorbell has rung.
+pub fn idle(cpu: NonNull<CpuLocal>) {
+    // SAFETY: `cpu` is this CPU's own; the routine touches nothing else.
+    unsafe { tacet_idle(cpu.as_ptr()) }
+}
+
+/// Halts unless the doorbell has rung, and lets an interrupt end that. Returns its vector, 0 if there was none.
+pub fn doze(cpu: NonNull<CpuLocal>) -> u64 {
+    // SAFETY: (1) as in `idle`; (2) interrupts come back to the routine (trap_kernel), which turns them off
+    // again; (3) no thread is being saved or loaded meanwhile.
+    unsafe { tacet_doze(cpu.as_ptr()) }
+}
+
+/// Lets one pending interrupt in, if there is one. Returns its vector, or 0.
+pub fn drain() -> u64 {
+    // SAFETY: as in `doze`.
+    unsafe { tacet_drain() }
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A thread's user state in memory: what the entry code saves, and what is loaded and saved beside it.
+//!
+//! The registers come first, so that the processor itself pushes `ss` to `rip` and the entry code the rest, downwards,
+//! straight to their place. The rest lies where the host keeps it with the thread; a host that is another kernel checks
+//! these offsets against its own description.
+
+use super::registers::{self, FS_BASE, GS_BASE, KERNEL_GS_BASE, read_msr, write_msr};
+use crate::{Access, Exit, UserState};
+use core::arch::asm;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+/// `vector` of a system call.
+pub const CALL_VECTOR: u64 = 0x100;
+
+/// Bits of a page fault's error code (SDM vol. 3, 4.7).
+const WRITE: u64 = 1 << 1;
+const FETCH: u64 = 1 << 4;
+const ORDINARY: u64 = 1 | WRITE | 1 << 2 | FETCH;
+
+/// The general registers. `vector` is the exception's or [`CALL_VECTOR`], `error` the processor's error code.
+#[repr(C)]
+pub struct UserRegisters {
+    pub r15: u64,
+    pub r14: u64,
+    pub r13: u64,
+    pub r12: u64,
+    pub rbp: u64,
+    pub rbx: u64,
+    pub r11: u64,
+    pub r10: u64,
+    pub r9: u64,
+    pub r8: u64,
+    pub rax: u64,
+    pub rcx: u64,
+    pub rdx: u64,
+    pub rsi: u64,
+    pub rdi: u64,
+    pub vector: u64,
+    pub error: u64,
+    pub rip: u64,
+    pub cs: u64,
+    pub rflags: u64,
+    pub rsp: u64,
+    pub ss: u64,
+}
+
+/// All of a thread's user state, and gaps that are the host's.
+#[repr(C)]
+pub struct SavedUser {
+    pub registers: UserRegisters,
+    _host0: [u8; 16],
+    pub fs_base: u64,
+    pub gs_base: u64,
+    /// Requested-feature bitmaps for XSAVE, and for XRSTOR (without PKRU).
+    pub xstate_save_mask: u64,
+    pub xstate_restore_mask: u64,
+    pub ds: u16,
+    pub es: u16,
+    pub fs: u16,
+    pub gs: u16,
+    /// IA32_XFD: features whose first use faults.
+    pub xfd: u64,
+    pub pkru: u32,
+    _host1: [u8; 3852],
+    pub xstate: [u8; 12288],
+}
+
+/// What this processor has, of what user state depends on.
+#[derive(Clone, Copy)]
+pub struct Features {
+    pub xsaves: bool,
+    pub pku: bool,
+    pub xfd: bool,
+    pub smap: bool,
+}
+
+/// The user state of a thread that is at this CPU.
+pub struct User<'a> {
+    at: NonNull<SavedUser>,
+    thread: PhantomData<&'a SavedUser>,
+}
+
+macro_rules! read {
+    ($self:ident, $register:ident) => {{
+        // SAFETY: mapped and this CPU's (`new`); written by the host before, or by the entry code.
+        unsafe { (*$self.at.as_ptr()).registers.$register }
+    }};
+}
+
+impl User<'_> {
+    /// # Safety
+    /// `at` stays mapped and is this CPU's alone while the value lives, apart from the gaps. Selectors are null or of
+    /// segments that our GDT has, the bases are user addresses, and the extended state is in the format and size that
+    /// the processor restores from, as its host checked.
+    #[inline]
+    pub const unsafe fn new(at: NonNull<SavedUser>) -> Self {
+        Self { at, thread: PhantomData }
+    }
+
+    /// Where the processor begins to save: the end of the registers.
+    #[inline]
+    pub(super) fn registers_end(&self) -> u64 {
+        self.at.as_ptr() as u64 + size_of::<UserRegisters>() as u64
+    }
+
+    pub(super) fn load(&self, has: Features) {
+        let at = self.at.as_ptr();
+        // SAFETY: (1) mapped and ours (`new`); (2) the selectors are null or of segments that our GDT has (the host
+        // checked, or the program loaded them here), the bases are written after them, and our own GS base is put back
+        // before anything uses it; (3) the bases are user addresses; (4) the xstate area is 64-byte aligned, in the
+        // format and size that the processor restores from; (5) kernel code here uses no vector register.
+        unsafe {
+            let ours = read_msr(GS_BASE);
+            asm!(
+                "mov ds, {0:e}", "mov es, {1:e}", "mov fs, {2:e}", "mov gs, {3:e}",
+                in(reg) u32::from((*at).ds), in(reg) u32::from((*at).es),
+                in(reg) u32::from((*at).fs), in(reg) u32::from((*at).gs),
+                options(nostack)
+            );
+            write_msr(GS_BASE, ours);
+            write_msr(FS_BASE, (*at).fs_base);
+            write_msr(KERNEL_GS_BASE, (*at).gs_base);
+            if has.xfd {
+                write_msr(registers::XFD, (*at).xfd);
+            }
+            if has.pku {
+                asm!("wrpkru", in("eax") (*at).pkru, in("ecx") 0, in("edx") 0, options(nostack));
+            }
+            let (low, high) = halves((*at).xstate_restore_mask);
+            let area = &raw mut (*at).xstate;
+            if has.xsaves {
+                asm!("xrstors64 [{}]", in(reg) area, in("eax") low, in("edx") high, options(nostack));
+            } else {
+                asm!("xrstor64 [{}]", in(reg) area, in("eax") low, in("edx") high, options(nostack));
+            }
+        }
+    }
+
+    pub(super) fn store(&self, has: Features) {
+        let at = self.at.as_ptr();
+        // SAFETY: as in `load`.
+        unsafe {
+            let (ds, es, fs, gs): (u32, u32, u32, u32);
+            asm!("mov {0:e}, ds", "mov {1:e}, es", "mov {2:e}, fs", "mov {3:e}, gs",
+                out(reg) ds, out(reg) es, out(reg) fs, out(reg) gs, options(nostack, nomem));
+            ((*at).ds, (*at).es, (*at).fs, (*at).gs) = (ds as u16, es as u16, fs as u16, gs as u16);
+            (*at).fs_base = read_msr(FS_BASE);
+            (*at).gs_base = read_msr(KERNEL_GS_BASE);
+            if has.pku {
+                asm!("rdpkru", out("eax") (*at).pkru, out("edx") _, in("ecx") 0, options(nostack));
+            }
+            let (low, high) = halves((*at).xstate_save_mask);
+            let area = &raw mut (*at).xstate;
+            if has.xsaves {
+                asm!("xsaves64 [{}]", in(reg) area, in("eax") low, in("edx") high, options(nostack));
+            } else {
+                asm!("xsave64 [{}]", in(reg) area, in("eax") low, in("edx") high, options(nostack));
+            }
+        }
+    }
+}
+
+impl UserState for User<'_> {
+    #[inline]
+    fn is_call(&self) -> bool {
+        read!(self, vector) == CALL_VECTOR
+    }
+
+    #[inline]
+    fn call_number(&self) -> u64 {
+        read!(self, rax)
+    }
+
+    #[inline]
+    fn arguments(&self) -> [u64; 6] {
+        [read!(self, rdi), read!(self, rsi), read!(self, rdx), read!(self, r10), read!(self, r8), read!(self, r9)]
+    }
+
+    #[inline]
+    fn set_result(&self, result: u64) {
+        // SAFETY: mapped and ours (`new`).
+        unsafe { (*self.at.as_ptr()).registers.rax = result };
+    }
+
+    #[inline]
+    fn exit(&self) -> Exit {
+        match read!(self, vector) {
+            14 => Exit::PageFault(registers::fault_address()),
+            vector @ 0..32 => Exit::Exception(vector as u8),
+            vector @ 32..256 => Exit::Interrupt(vector as u8),
+            _ => Exit::Call,
+        }
+    }
+
+    #[inline]
+    fn access(&self) -> Option<Access> {
+        let error = read!(self, error);
+        if error & !ORDINARY != 0 {
+            return None;
+        }
+        Some(match (error & WRITE != 0, error & FETCH != 0) {
+            (true, _) => Access::Write,
+            (false, true) => Access::Execute,
+            (false, false) => Access::Read,
+        })
+    }
+}
+
+fn halves(mask: u64) -> (u32, u32) {
+    (mask as u32, (mask >> 32) as u32)
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What all CPUs of a partition share: where threads are, which threads wait for which futex, and which were woken for
+//! which CPU.
+
+use crate::place::Places;
+use tacet_logic::futex::Table;
+use tacet_logic::woken::{NextWoken, Woken};
+
+/// Threads are numbered below this.
+pub const THREADS: usize = 2048;
+
+/// CPUs are numbered below this.
+pub const CPUS: usize = 1024;
+
+/// One for each partition, in the co-kernel's own memory.
+pub struct Common {
+    pub(crate) places: Places,
+    pub(crate) futexes: Table<1024, THREADS>,
+    pub(crate) next_woken: NextWoken<THREADS>,
+    /// By CPU.
+    pub(crate) woken: [Woken; CPUS],
+}
+
+impl Common {
+    /// No thread is here.
+    pub const fn new() -> Self {
+        Self {
+            places: Places::new(),
+            futexes: Table::new(),
+            next_woken: NextWoken::new(),
+            woken: [const { Woken::new() }; CPUS],
+        }
+    }
+}
+
+impl Default for Common {
+    fn default() -> Self {
+        Self::new()
+    }
+}

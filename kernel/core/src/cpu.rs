@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One CPU of the partition and its threads: the only place where a thread moves.
+//!
+//! Owned by the CPU itself. Other CPUs reach its threads through [`Common`](crate::Common) alone, and only to wake them.
+
+use crate::common::Common;
+use crate::escape::Escape;
+use crate::host::{FutexCounters, Host, Recall, Thread};
+use crate::place::{Event, Place, Room, next};
+use crate::waits::Waits;
+use core::cell::{Cell, RefCell};
+use tacet_arch::{Processor, UserState};
+use tacet_logic::run_queue::RunQueue;
+
+/// As many threads as a host can take back at once.
+pub const QUEUE: usize = 256;
+
+/// The running CPU.
+pub struct Cpu<H: Host> {
+    pub(crate) host: H,
+    pub(crate) queue: RunQueue<QUEUE>,
+    /// Its way to the partition's memory, if programs get any.
+    pub(crate) memory: RefCell<Option<H::Memory>>,
+    /// Its threads that wait until a time.
+    pub(crate) waits: RefCell<Waits>,
+    /// The thread whose state is in the processor's registers, newer than in memory.
+    live: Option<u32>,
+    /// The thread that ran last.
+    current: Option<u32>,
+    /// How many of its threads wait in local calls.
+    waiting: Cell<u32>,
+}
+
+impl<H: Host> Cpu<H> {
+    /// Without a thread.
+    pub fn new(host: H) -> Self {
+        let memory = RefCell::new(host.open_memory());
+        let waits = RefCell::new(Waits::new());
+        Self { host, queue: RunQueue::new(), memory, waits, live: None, current: None, waiting: Cell::new(0) }
+    }
+
+    /// Whom it answers to.
+    pub fn host(&self) -> &H {
+        &self.host
+    }
+
+    #[inline]
+    pub(crate) fn common(&self) -> &Common {
+        self.host.common()
+    }
+
+    /// How many of its threads wait in local calls.
+    pub(crate) fn waiting(&self) -> u32 {
+        self.waiting.get()
+    }
+
+    /// Where a thread is.
+    pub(crate) fn place(&self, number: u32) -> Place {
+        self.common().places.get(number).unwrap_or(Place::Away)
+    }
+
+    /// Moves a thread: nothing else does. Where to depends on where it is and on whether its host has recalled it.
+    #[inline]
+    pub(crate) fn change(&self, number: u32, thread: &H::Thread<'_>, event: Event) -> Place {
+        let (from, to) = match self.common().places.change(number, event, thread.recall()) {
+            Ok(change) => change,
+            Err(place) => self.host.die(format_args!("thread {number}: {event:?}, but it is {place:?}")),
+        };
+        // A waker may be another CPU, to which this count does not belong: nor does it change then.
+        if from.is_wait() != to.is_wait() {
+            let count = self.waiting.get();
+            self.waiting.set(if to.is_wait() { count.wrapping_add(1) } else { count.wrapping_sub(1) });
+        }
+        self.host.moved(thread, from, to);
+        to
+    }
+
+    /// The same for a thread that must be here.
+    pub(crate) fn change_present(&self, number: u32, event: Event) -> Place {
+        self.change(number, &self.present(number), event)
+    }
+
+    /// A thread that must be here.
+    #[inline]
+    pub(crate) fn present(&self, number: u32) -> H::Thread<'_> {
+        match self.host.thread(number) {
+            Some(thread) => thread,
+            None => self.host.die(format_args!("thread {number}: it should be here, and was not handed over")),
+        }
+    }
+
+    /// Puts a thread whose place is `Queued` into the queue.
+    pub(crate) fn enqueue(&mut self, number: u32) {
+        if self.queue.push(number).is_err() {
+            self.host.die(format_args!("thread {number}: the queue is full"));
+        }
+    }
+
+    /// What this CPU offers to a thread that may continue; `loaded`: one is in the middle of its turn.
+    pub(crate) fn room(&self, loaded: bool) -> Room {
+        match self.queue.len() {
+            0 if !loaded => Room::Free,
+            QUEUE.. => Room::Full,
+            _ => Room::Shared,
+        }
+    }
+
+    /// A thread's wait has ended, and `event` says how. With a result its call has its answer; without, it is as if the
+    /// thread had just made the call.
+    pub(crate) fn end_wait(&self, number: u32, event: Event, result: Option<u64>) -> Place {
+        let thread = self.present(number);
+        if let Some(result) = result {
+            self.host.user(&thread).set_result(result);
+            thread.count_local_call();
+        }
+        let futex = self.place(number).is_futex_wait();
+        let to = self.change(number, &thread, event);
+        if futex && let Some(space) = self.host.space(&thread) {
+            space.end_wait();
+        }
+        to
+    }
+
+    /// The same, for a thread that continues: here, if its place says so.
+    pub(crate) fn end_wait_and_proceed(&mut self, number: u32, event: Event, result: u64) {
+        let unless_recalled = next(self.place(number), event, Recall::Not);
+        match self.end_wait(number, event, Some(result)) {
+            Place::Queued => self.enqueue(number),
+            _ if unless_recalled == Some(Place::Away) => self.give_back(number, Escape::Woken),
+            _ => self.give_back(number, Escape::Recalled),
+        }
+    }
+
+    /// A running thread leaves the CPU.
+    pub(crate) fn escape(&mut self, number: u32, escape: Escape) {
+        self.change_present(number, Event::Leave);
+        self.give_back(number, escape);
+    }
+
+    /// Hands a thread back whose place is `Away`.
+    pub(crate) fn give_back(&mut self, number: u32, escape: Escape) {
+        if self.live == Some(number) {
+            self.set_aside();
+        }
+        self.host.give_back(number, escape);
+    }
+
+    /// Makes `number` the thread that user mode runs, and loads its state.
+    pub(crate) fn load(&mut self, number: u32) {
+        if self.live != Some(number) {
+            self.set_aside();
+        }
+        let thread = self.present(number);
+        let processor = self.host.processor();
+        processor.load_space(thread.root());
+        if self.live != Some(number) {
+            processor.load_state(&self.host.user(&thread));
+        }
+        drop(thread);
+        self.live = Some(number);
+        if self.current != Some(number) {
+            self.current = Some(number);
+            self.host.switched_to(number);
+        }
+    }
+
+    /// Leaves the address space that is loaded, if any.
+    pub(crate) fn leave_space(&mut self) {
+        self.current = None;
+        self.host.processor().leave_space();
+    }
+
+    /// Puts the user state that is in the processor's registers back into memory. Until then the state of a thread that
+    /// left is not saved: alone on its CPU it will find everything as it was.
+    fn set_aside(&mut self) {
+        if let Some(number) = self.live.take()
+            && let Some(thread) = self.host.thread(number)
+        {
+            self.host.processor().store_state(&self.host.user(&thread));
+        }
+    }
+}

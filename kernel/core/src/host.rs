@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a CPU answers to: its host. Beside Linux that is Linux (`kernel/host/linux`); alone it is nobody but the node it
+//! ships its calls to.
+//!
+//! A host hands threads over (`receive`), each with a number below `THREADS` that names it for as long as it is here, and
+//! gets them back (`give_back`). Everything else that it wants it asks for through the requests of `attention.rs`.
+
+use crate::common::Common;
+use crate::escape::{Escape, Left};
+use crate::memory::{PartitionMemory, Question};
+use crate::place::Place;
+use core::fmt::Arguments;
+use tacet_arch::Processor;
+use tacet_logic::deadlines::Clock;
+use tacet_logic::frames::Policy;
+
+/// One CPU's host.
+pub trait Host {
+    type Processor: Processor;
+    type Thread<'a>: Thread
+    where
+        Self: 'a;
+    type Space: FutexCounters;
+    type Memory: PartitionMemory;
+
+    /// This CPU.
+    fn processor(&self) -> &Self::Processor;
+
+    /// What all CPUs of the partition share.
+    fn common(&self) -> &Common;
+
+    /// The number that programs know this CPU by.
+    fn cpu_number(&self) -> u32;
+
+    /// This CPU's NUMA node, as programs know it.
+    fn node(&self) -> u32;
+
+    /// This CPU's way to the partition's memory. `None`: programs get none. Called once.
+    fn open_memory(&self) -> Option<Self::Memory>;
+
+    /// The next thread that the host hands over to this CPU, if there is one.
+    fn receive(&self) -> Option<u32>;
+
+    /// The thread with this number. `None`: no CPU has it.
+    fn thread(&self, number: u32) -> Option<Self::Thread<'_>>;
+
+    /// The thread's user state.
+    fn user<'a>(&'a self, thread: &Self::Thread<'a>) -> <Self::Processor as Processor>::User<'a>;
+
+    /// Hands a thread back. It is the host's from here on.
+    fn give_back(&self, number: u32, escape: Escape);
+
+    /// The thread's place has changed. Called by the thread's own CPU, except for `Waiting` to `Woken`.
+    fn moved(&self, thread: &Self::Thread<'_>, from: Place, to: Place);
+
+    /// What is counted about the thread's address space.
+    fn space(&self, thread: &Self::Thread<'_>) -> Option<Self::Space>;
+
+    /// Another thread than before runs.
+    fn switched_to(&self, number: u32);
+
+    /// The CPU shows that it is alive: it came from user mode, or it waits for the work of another.
+    fn count_progress(&self);
+
+    /// The host's clock as last read, if the processor's counter tells it.
+    fn clock(&self) -> Option<Clock>;
+
+    /// Lets `wake` do what the host wants woken, if it wants anything; how many that were.
+    fn answer_wake(&self, wake: impl FnOnce(WakeRequest) -> u32);
+
+    /// Lets `work` answer the host's question, if there is one: 0 or a negative error number.
+    fn answer_question(&self, work: impl FnOnce(Question) -> i32);
+
+    /// Does what a test of the co-kernel asks for: mostly something fatal.
+    fn test(&self);
+
+    /// Writes a log record.
+    fn log(&self, text: &[u8]);
+
+    /// A check has failed: the end of this CPU.
+    fn die(&self, reason: Arguments<'_>) -> !;
+}
+
+/// A thread that a CPU has.
+pub trait Thread {
+    /// Whether the host wants it back. The host may change that at any time.
+    fn recall(&self) -> Recall;
+
+    /// What may be answered here.
+    fn permits(&self) -> Permits;
+
+    /// The index of the CPU that has it.
+    fn home(&self) -> u32;
+
+    /// Its address space's root.
+    fn root(&self) -> u64;
+
+    /// The number of the range in which it has memory of the partition, if it has one.
+    fn range(&self) -> Option<u32>;
+
+    /// As the thread itself sees it.
+    fn process_id(&self) -> i32;
+
+    /// As the thread itself sees it.
+    fn thread_id(&self) -> i32;
+
+    /// Where it may run.
+    fn affinity(&self) -> Affinity;
+
+    /// Where it wants its memory, and from which nodes it may take it.
+    fn policy(&self) -> (Policy, u32);
+
+    /// It enters user mode.
+    fn entered(&self);
+
+    /// It has left user mode.
+    fn left(&self, left: Left);
+
+    /// A call of it was answered here.
+    fn count_local_call(&self);
+
+    /// Whether somebody wants to know how long its calls take.
+    fn is_profiled(&self) -> bool;
+
+    /// A call of it was answered here, and that took so long.
+    fn spent_on_local_call(&self, number: u64, ticks: u64);
+}
+
+/// Whether a host wants a thread back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recall {
+    Not,
+    /// Whatever it does.
+    Always,
+    /// If it computes: others wait for its CPU.
+    Turn,
+}
+
+/// Which kinds of calls may be answered here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Permits(pub u32);
+
+impl Permits {
+    pub const CALLS: Self = Self(1 << 0);
+    pub const FUTEXES: Self = Self(1 << 1);
+    /// It has memory of the partition.
+    pub const MEMORY: Self = Self(1 << 2);
+    /// It may run on this CPU alone.
+    pub const STAYS: Self = Self(1 << 3);
+    /// Its clock is the host's.
+    pub const SLEEPS: Self = Self(1 << 4);
+
+    /// Nothing is.
+    #[inline]
+    pub fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    #[inline]
+    pub fn has(self, kind: Self) -> bool {
+        self.0 & kind.0 != 0
+    }
+}
+
+/// The CPUs where a thread may run, as sched_getaffinity(2) gives them.
+pub struct Affinity {
+    pub cpus: [u64; crate::CPUS / 64],
+    /// How many bytes the call gives at most, and takes at least.
+    pub bytes: u32,
+    pub least_bytes: u32,
+}
+
+/// Threads of one address space that wait for futexes, by where they wait.
+pub trait FutexCounters {
+    /// Whether a thread may be waiting with the host for a futex that counts as this one.
+    fn waited_for_with_host(&self, address: u64) -> bool;
+
+    /// Whether any thread of it waits on a CPU, or is about to compare. To be asked after `waited_for_with_host`, whose
+    /// barrier this needs too.
+    fn waited_for_on_cpus(&self) -> bool;
+
+    /// One more thread of it waits on a CPU; before it compares.
+    fn begin_wait(&self);
+
+    /// And one fewer.
+    fn end_wait(&self);
+}
+
+/// Threads that the host wants woken from local waits.
+#[derive(Debug, Clone, Copy)]
+pub struct WakeRequest {
+    pub root: u64,
+    pub address: u64,
+    pub bitset: u32,
+    /// At most so many wake; then at most `moved` others wait for `to`.
+    pub count: u32,
+    pub moved: u32,
+    pub to: u64,
+}

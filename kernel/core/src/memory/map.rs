@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Mapping: at an address that is asked for, or at one that is free.
+//!
+//! Each CPU looks for addresses in pieces of the range that it owns (`tacet_logic::ranges`), from the top downwards: CPUs
+//! that map do not meet. What is unmapped is found again first, so that a program which maps and unmaps in turn gets the
+//! same addresses.
+
+use super::{
+    BAD_ADDRESS, BREAK_PAGES, EXISTS, HeldRange, Leaving, NO_MEMORY, PartitionMemory, Range, Refusal, Result,
+    SharedRange, Work,
+};
+use crate::host::Host;
+use tacet_arch::Processor;
+use tacet_logic::paging::{Attributes, Error, Span};
+use tacet_logic::ranges::{Arena, Found, Request};
+
+/// What became of a mapping that was to be resized.
+enum Resized {
+    Done(u32),
+    Failed(u64),
+    /// Where it is there is no room.
+    Elsewhere,
+}
+
+impl<H: Host> Range<'_, H> {
+    /// Maps `pages` pages where there is room, at `hint` if that is free. What the
+    /// partition has no room for is the host's.
+    pub fn map(&mut self, pages: u32, hint: Option<Span>, attributes: Attributes) -> Result<u64> {
+        if let Some(span) = hint
+            && self.change(span.pieces(), |work| work.map_if_free(span, attributes, Refusal::Elsewhere))?
+        {
+            return Ok(self.address(span.first()));
+        }
+        let map = |work: &mut Work<'_, H>, span| {
+            work.space.map(span, attributes).map_err(|_| Refusal::Elsewhere)?;
+            Ok(span.first())
+        };
+        let first = self.anywhere(pages, None, map)?.ok_or(Refusal::Elsewhere)?;
+        Ok(self.address(first))
+    }
+
+    /// Maps `span`. What is there is unmapped if that is allowed.
+    pub fn map_at(&mut self, span: Span, replace: bool, attributes: Attributes) -> Result<u64> {
+        let mapped = self.change(span.pieces(), |work| {
+            if replace && !work.space.is_free(span) {
+                work.remove(span)?;
+            }
+            work.map_if_free(span, attributes, Refusal::Beyond)
+        })?;
+        Ok(if mapped { self.address(span.first()) } else { EXISTS })
+    }
+
+    /// brk(2): the break afterwards, which is where it was if it cannot be moved so.
+    pub fn set_break(&mut self, wanted: u64, attributes: Attributes) -> Result<u64> {
+        let base = self.shared.base();
+        let limit = base + (u64::from(BREAK_PAGES) << 12);
+        let page = |address: u64| ((address - base).div_ceil(4096)) as u32;
+        loop {
+            let (start, end) = self.shared.program_break();
+            if wanted < start || wanted > limit || self.is_too_much(page(wanted.max(end)) - page(end)) {
+                return Ok(end);
+            }
+            let heap = Span::new(page(start), page(wanted.max(end)) - page(start) + 1).ok_or(Refusal::Beyond)?;
+            let shared = self.shared;
+            let moved = self.change(heap.pieces(), |work| {
+                // Another CPU may have moved it before we had the lock.
+                let (_, now) = shared.program_break();
+                if now != end {
+                    Ok(None)
+                } else {
+                    work.move_break((page(end), page(wanted)), wanted, attributes).map(Some)
+                }
+            })?;
+            match moved {
+                Some(true) => return Ok(wanted),
+                Some(false) => return Ok(end),
+                None => {}
+            }
+        }
+    }
+
+    /// Resizes a mapping (mremap(2)), where it is if it can.
+    pub fn resize(&mut self, old: Span, pages: u32, may_move: bool) -> Result<u64> {
+        let grown = Span::new(old.first(), old.pages().max(pages)).unwrap_or(old);
+        let first = match self.change(grown.pieces(), |work| work.resize(old, pages))? {
+            Resized::Done(first) => first,
+            Resized::Failed(error) => return Ok(error),
+            Resized::Elsewhere if !may_move => return Ok(NO_MEMORY),
+            Resized::Elsewhere => {
+                let moved = self.anywhere(pages, Some(old), |work, to| {
+                    if let Err(error) = work.mapped(old) {
+                        return Ok(Err(error));
+                    }
+                    work.unmirrored(old)?;
+                    work.carry(old, to).map_err(|_| Refusal::Beyond)?;
+                    Ok(Ok(to.first()))
+                })?;
+                match moved.ok_or(Refusal::Beyond)? {
+                    Ok(first) => first,
+                    Err(error) => return Ok(error),
+                }
+            }
+        };
+        Ok(self.address(first))
+    }
+
+    /// Moves a mapping to `to`, resized to its size; what is there is unmapped.
+    pub fn move_to(&mut self, old: Span, to: Span) -> Result<u64> {
+        if old.overlaps(to) {
+            return Err(Refusal::Beyond); // an error, which the host knows best
+        }
+        let moved = self.change(both(old, to), |work| {
+            if let Err(error) = work.mapped(old) {
+                return Ok(Err(error));
+            }
+            work.unmirrored(old)?;
+            work.remove(to)?;
+            let kept = Span::new(old.first(), old.pages().min(to.pages())).ok_or(Refusal::Beyond)?;
+            if let Some(rest) = Span::new(kept.end(), old.pages() - kept.pages()) {
+                work.remove(rest)?;
+            }
+            work.carry(kept, to).map(Ok).map_err(|_| Refusal::Beyond)
+        })?;
+        Ok(moved.map_or_else(|error| error, |()| self.address(to.first())))
+    }
+
+    /// munmap(2)
+    pub fn unmap(&mut self, span: Span) -> Result<u64> {
+        let (shared, mut arena) = (self.shared, self.arena());
+        self.change(span.pieces(), |work| {
+            work.remove(span)?;
+            if let Some(arena) = &mut arena {
+                arena.freed(&work.space, &shared, span);
+            }
+            Ok(())
+        })?;
+        self.keep(arena);
+        Ok(0)
+    }
+
+    /// Finds free addresses and does `work` there, before anybody else can have them; with the right to `also`. None:
+    /// there are none.
+    fn anywhere<T>(
+        &mut self,
+        pages: u32,
+        also: Option<Span>,
+        mut work: impl FnMut(&mut Work<'_, H>, Span) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let Some(mut arena) = self.arena() else { return Ok(None) };
+        let (shared, request) = (self.shared, Request::new(pages, 0));
+        let mut plan = arena.plan(request);
+        let mut found = Ok(None);
+        while matches!(found, Ok(None)) {
+            // A window may be a piece that is taken for this.
+            let Some(window) = plan.next(&shared) else { break };
+            let pieces = also.map_or(window.span.pieces(), |also| both(also, window.span));
+            found = self.change(pieces, |held| match arena.search(&held.space, window, request) {
+                Found::At(span) => work(held, span).map(Some),
+                Found::Nowhere | Found::GaveUp => Ok(None),
+            });
+        }
+        self.keep(Some(arena));
+        found
+    }
+
+    /// Where this CPU looks for addresses in the range.
+    fn arena(&mut self) -> Option<Arena> {
+        let limits = Span::new(BREAK_PAGES, self.shared.top().checked_sub(BREAK_PAGES)?)?;
+        Some(self.memory.arenas().of(self.number, self.cpu.host.processor().index() as u16 + 1, limits))
+    }
+
+    fn keep(&mut self, arena: Option<Arena>) {
+        if let Some(arena) = arena {
+            self.memory.arenas().keep(self.number, arena);
+        }
+    }
+}
+
+/// The pieces of both, and what is between them.
+fn both(one: Span, other: Span) -> core::ops::Range<u32> {
+    let (one, other) = (one.pieces(), other.pieces());
+    one.start.min(other.start)..one.end.max(other.end)
+}
+
+impl<H: Host> Work<'_, H> {
+    /// Whether it was free, and is mapped.
+    fn map_if_free(&mut self, span: Span, attributes: Attributes, otherwise: Refusal) -> Result<bool> {
+        let free = self.space.is_free(span);
+        if free {
+            self.space.map(span, attributes).map_err(|_| otherwise)?;
+        }
+        Ok(free)
+    }
+
+    /// Moves the break from page `old` to page `new`, where it is `wanted`; false if something is in the way.
+    fn move_break(&mut self, (old, new): (u32, u32), wanted: u64, attributes: Attributes) -> Result<bool> {
+        if let Some(more) = Span::new(old, new.saturating_sub(old))
+            && !self.grow_break(more, attributes)?
+        {
+            return Ok(false);
+        }
+        if let Some(rest) = Span::new(new, old.saturating_sub(new)) {
+            self.remove(rest)?;
+        }
+        self.held.set_program_break(wanted);
+        Ok(true)
+    }
+
+    /// False: something is in the way, or there is no room.
+    fn grow_break(&mut self, more: Span, attributes: Attributes) -> Result<bool> {
+        match self.space.map(more, attributes) {
+            Ok(()) => Ok(true),
+            Err(Error::Occupied(_) | Error::NoFrame | Error::NoTable) => Ok(false),
+            Err(_) => Err(Refusal::Beyond),
+        }
+    }
+
+    fn resize(&mut self, old: Span, pages: u32) -> Result<Resized> {
+        if pages <= old.pages() {
+            if let Err(error) = self.mapped(old) {
+                return Ok(Resized::Failed(error));
+            }
+            if let Some(rest) = Span::new(old.first() + pages, old.pages() - pages) {
+                self.remove(rest)?;
+            }
+            return Ok(Resized::Done(old.first()));
+        }
+        if !self.space.is_one_mapping(old) {
+            return Ok(Resized::Failed(BAD_ADDRESS));
+        }
+        match self.space.grow(old, pages - old.pages()) {
+            Ok(()) => Ok(Resized::Done(old.first())),
+            Err(Error::Occupied(_) | Error::Outside) => Ok(Resized::Elsewhere),
+            Err(_) => Err(Refusal::Beyond),
+        }
+    }
+
+    /// Moves all of `from` to the beginning of `to`, which is free, and maps the rest of
+    /// it alike. The host maps nothing of `from`. All or nothing.
+    fn carry(&mut self, from: Span, to: Span) -> core::result::Result<(), Error> {
+        let rest = Span::new(to.first() + from.pages(), to.pages() - from.pages());
+        if let Some(rest) = rest {
+            let last = self.space.view(from.end() - 1).and_then(|view| view.entry.attributes());
+            self.space.map(rest, last.ok_or(Error::Unmapped(from.end() - 1))?)?;
+        }
+        let moved = self.space.shift(from, to.first()).inspect_err(|_| {
+            // it was free, and nobody has seen it
+            let leaving = &mut self.leaving;
+            let _ = rest.map(|rest| self.space.unmap(rest, |new| leaving.retire(new)));
+        })?;
+        self.stale |= moved.pages != 0;
+        Ok(())
+    }
+}

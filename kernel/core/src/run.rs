@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The loop of a CPU: tick-less, cooperative, round-robin.
+//!
+//! A thread keeps the CPU until it needs its host, waits, yields or is recalled. One thread per CPU is the normal case and
+//! costs nothing here.
+
+use crate::cpu::Cpu;
+use crate::escape::{CallEnd, Escape, Left};
+use crate::host::{Host, Thread};
+use crate::memory;
+use crate::place::{Event, Place};
+use crate::syscall;
+use core::ops::ControlFlow;
+use tacet_arch::{Mode, Processor, UserState};
+use tacet_logic::text::Text;
+
+impl<H: Host> Cpu<H> {
+    /// Serves until the host ends the service.
+    pub fn run(&mut self) {
+        let hello = Text::<64>::format(format_args!("cpu {} is up", self.host.cpu_number()));
+        self.host.log(hello.as_bytes());
+        while self.step() {}
+        self.leave_space();
+    }
+
+    /// One turn of the loop: looks at requests and times, then runs a thread, or rests. False: the host ends the service.
+    pub fn step(&mut self) -> bool {
+        if !self.serve_requests(false) {
+            return false;
+        }
+        self.end_waits_that_are_over();
+        match self.queue.pop() {
+            None => {
+                let ticks = self.ticks_until_a_wait_ends();
+                self.idle(ticks);
+                true
+            }
+            Some(number) => {
+                self.give_waits_away();
+                self.run_thread(number)
+            }
+        }
+    }
+
+    /// Runs a thread until it leaves the CPU. False: the host ends the service.
+    fn run_thread(&mut self, number: u32) -> bool {
+        if self.change_present(number, Event::Enter) == Place::Away {
+            self.give_back(number, Escape::Recalled);
+            return true;
+        }
+        self.load(number);
+        let mut repeats = 0;
+        loop {
+            match self.enter(number) {
+                Left::Interrupt(vector) => self.host.processor().foreign_interrupt(vector),
+                Left::Blocked => return true,
+                Left::Yielded => {
+                    match self.change_present(number, Event::Yield) {
+                        Place::Away => self.give_back(number, Escape::Recalled),
+                        _ => self.enqueue(number),
+                    }
+                    return true;
+                }
+                Left::Doorbell => {
+                    if !self.serve_requests(true) {
+                        return false;
+                    }
+                    if self.change_present(number, Event::Look) == Place::Away {
+                        self.give_back(number, Escape::Recalled);
+                        return true;
+                    }
+                }
+                Left::PageFault(address) => {
+                    if let Err(reason) = memory::touch(self, number, address, &mut repeats) {
+                        self.escape(number, Escape::PageFault(address, reason));
+                        return true;
+                    }
+                }
+                Left::Call(reason) => {
+                    self.escape(number, Escape::Call(reason));
+                    return true;
+                }
+                Left::Exception(vector) => {
+                    self.escape(number, Escape::Exception(vector));
+                    return true;
+                }
+            }
+        }
+    }
+
+    /// Runs the loaded thread in user mode until something ends it that is not answered on the spot. Answering counts as
+    /// the program's own time.
+    fn enter(&self, number: u32) -> Left {
+        let Some(thread) = self.host.thread(number) else { return Left::Doorbell };
+        let processor = self.host.processor();
+        let user = self.host.user(&thread);
+        let alone = self.queue.is_empty();
+        thread.entered();
+        processor.set_mode(Mode::User);
+        let ended = processor.run(&user, |user| {
+            if !user.is_call() || thread.permits().is_none() {
+                return ControlFlow::Break(user.exit().into());
+            }
+            let call = syscall::Call { cpu: self, thread: &thread, user, number, alone };
+            self.answer(&call)
+        });
+        let left = ended.unwrap_or(Left::Doorbell);
+        processor.set_mode(Mode::Kernel);
+        self.host.count_progress();
+        thread.left(left);
+        left
+    }
+
+    /// Answers a system call, if it is one that the CPU answers.
+    #[inline(always)]
+    fn answer(&self, call: &syscall::Call<'_, '_, H>) -> ControlFlow<Left> {
+        let processor = self.host.processor();
+        let began = call.thread.is_profiled().then(|| (call.user.call_number(), processor.cycles()));
+        match syscall::dispatch(call) {
+            CallEnd::Escape(reason) => return ControlFlow::Break(Left::Call(reason)),
+            CallEnd::Block => return ControlFlow::Break(Left::Blocked),
+            CallEnd::Done(result) => {
+                call.user.set_result(result);
+                if let Some((number, began)) = began {
+                    call.thread.spent_on_local_call(number, processor.cycles().wrapping_sub(began));
+                }
+            }
+            CallEnd::Yield(result) => {
+                call.user.set_result(result);
+                call.thread.count_local_call();
+                return ControlFlow::Break(Left::Yielded);
+            }
+        }
+        call.thread.count_local_call();
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Handing a thread back to its proxy, and showing Linux which threads wait. The other end is
+//! `linux/delegate/delegate.c`.
+
+use crate::context::Context;
+use crate::host::Linux;
+use tacet_abi::{
+    TACET_EVENT_EXCEPTION, TACET_EVENT_RECALLED, TACET_EVENT_SYSCALL, TACET_EVENT_WAITED, TACET_EVENT_WOKEN,
+    TACET_REFUSAL_BEYOND, TACET_REFUSAL_CLOSED, TACET_REFUSAL_MIRRORED, TACET_REFUSAL_RIGHTS,
+};
+use tacet_core::{Escape, Place, Reason, Then};
+
+impl Linux {
+    /// Hands a thread back with the event that its proxy must deal with, and interrupts Linux. The thread is Linux's from
+    /// here on.
+    pub(crate) fn hand_back(&self, number: u32, escape: Escape) {
+        let Some(context) = self.contexts.get(number) else {
+            crate::die(format_args!("context {number}: not ours to give back"));
+        };
+        context.release(context.describe(escape));
+        self.announce(number);
+    }
+
+    /// Shows Linux whether a thread waits: nothing else is to wait behind it.
+    #[inline]
+    pub(crate) fn show(&self, context: &Context<'_>, from: Place, to: Place) {
+        match to {
+            Place::Waiting(_) => {
+                context.set_blocked(1);
+                self.page.count_waiting(true);
+            }
+            // nobody needs to look for another CPU for it
+            Place::Woken(Then::Here) => context.set_blocked(2),
+            Place::Woken(Then::IfFree) => {}
+            _ if from.is_wait() => {
+                context.set_blocked(0);
+                self.page.count_waiting(false);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Context<'_> {
+    /// Writes into the context why the thread comes back, counts it, and says which event that is.
+    fn describe(&self, escape: Escape) -> u32 {
+        let at = self.at.as_ptr();
+        // SAFETY: mapped; ours; Linux only reads the counters meanwhile.
+        unsafe {
+            match escape {
+                Escape::Call(reason) => {
+                    count(&raw mut (*at).syscalls);
+                    self.refuse(reason);
+                    TACET_EVENT_SYSCALL
+                }
+                Escape::PageFault(address, reason) => {
+                    count(&raw mut (*at).faults);
+                    (*at).fault_address = address;
+                    self.refuse(reason);
+                    self.spends_on_linux();
+                    TACET_EVENT_EXCEPTION
+                }
+                Escape::Exception(_) => {
+                    count(&raw mut (*at).exceptions);
+                    TACET_EVENT_EXCEPTION
+                }
+                Escape::Waiting { left_ns } => {
+                    count(&raw mut (*at).syscalls);
+                    if let Some(left_ns) = left_ns {
+                        (*at).sleep_left_ns = left_ns;
+                    }
+                    TACET_EVENT_WAITED
+                }
+                Escape::Recalled => TACET_EVENT_RECALLED,
+                Escape::Woken => TACET_EVENT_WOKEN,
+            }
+        }
+    }
+
+    /// Says why Linux gets a call or a fault that is about the process's range, and about which addresses.
+    fn refuse(&self, reason: Reason) {
+        let (refusal, start, end) = match reason {
+            Reason::NotServed => return,
+            Reason::Mirrored { start, end } => (TACET_REFUSAL_MIRRORED, start, end),
+            Reason::Rights(rights) => (TACET_REFUSAL_RIGHTS, u64::from(rights), 0),
+            Reason::Closed => (TACET_REFUSAL_CLOSED, 0, 0),
+            Reason::Beyond => (TACET_REFUSAL_BEYOND, 0, 0),
+        };
+        let at = self.at.as_ptr();
+        // SAFETY: mapped; ours.
+        unsafe { ((*at).refusal, (*at).refused_start, (*at).refused_end) = (refusal, start, end) };
+    }
+}
+
+/// # Safety
+/// `counter` is mapped, and nobody else writes it.
+unsafe fn count(counter: *mut u64) {
+    // SAFETY: the caller's.
+    unsafe { counter.write_volatile(counter.read_volatile().wrapping_add(1)) };
+}

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The partition's memory as programs get it: one CPU's way to frames and to what is in them (`memory.h`).
+//!
+//! The pool is shared by all CPUs and made by the first that comes. A [`Frames`] is one CPU's: its cache, and what it has
+//! unmapped but not yet given back. Content is reached through the direct map, which has the partition's frames and nothing
+//! else.
+
+use crate::locked::Locked;
+use crate::policy::NodeChoice;
+use crate::range::LinuxRange;
+use crate::records::FrameRecords;
+use core::cell::{Cell, UnsafeCell};
+use core::mem::MaybeUninit;
+use core::ops::Range;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use tacet_abi::{
+    TACET_DIRECT_BASE, TACET_ENTRY_MIRRORED, TACET_MEMORY_BLOCKS, TACET_NODES, TACET_PAGE_BYTES, TACET_POLICIES,
+    tacet_memory,
+};
+use tacet_arch::native::paging::Entries;
+use tacet_core::memory::{Leaving, PartitionMemory};
+use tacet_logic::frames::{Block, Cache, Chain, FreeError, HUGE_ORDER, Layout, Lists, NODES, Policy, Pool};
+use tacet_logic::paging::{Encoding, Memory, Placement, Reach, Retired, Tables};
+use tacet_logic::ranges::Arenas;
+
+const _: () = assert!(Entries::MIRRORED == TACET_ENTRY_MIRRORED as u64 && NODES == TACET_NODES as usize);
+const _: () = assert!(TACET_POLICIES <= Entries::POLICIES as u32);
+
+/// What all CPUs share.
+struct Common {
+    /// 0: not made, 1: a CPU makes it, 2: made.
+    made: AtomicU32,
+    pool: UnsafeCell<MaybeUninit<Pool<'static, FrameRecords>>>,
+    blocks: UnsafeCell<[Block; TACET_MEMORY_BLOCKS as usize]>,
+    lists: Locked<Lists>,
+}
+
+// SAFETY: `made` says who may touch the cells: one CPU writes them between 0 and 2,
+// and afterwards nobody does.
+unsafe impl Sync for Common {}
+
+static COMMON: Common = Common {
+    made: AtomicU32::new(0),
+    pool: UnsafeCell::new(MaybeUninit::uninit()),
+    blocks: UnsafeCell::new([Block::new(0, 0, 0); TACET_MEMORY_BLOCKS as usize]),
+    lists: Locked::new(Lists::new()),
+};
+
+/// One CPU's way to the partition's memory.
+pub struct Frames {
+    memory: NonNull<tacet_memory>,
+    pool: &'static Pool<'static, FrameRecords>,
+    cache: Cache,
+    /// Tables to which no entry points any more.
+    tables: LeavingFrames,
+    /// Of the pages that processors know.
+    largest_order: u8,
+    nodes: NodeChoice,
+    /// Where this CPU looks for addresses, in the ranges in which it was at work last.
+    arenas: Arenas,
+    counters: [&'static AtomicU64; 3],
+    /// The block that was last found: most frames in a row are of one.
+    block: Cell<Block>,
+}
+
+/// What one operation unmaps: perhaps still in a TLB.
+pub struct LeavingFrames {
+    memory: NonNull<tacet_memory>,
+    pool: &'static Pool<'static, FrameRecords>,
+    records: FrameRecords,
+    chain: Chain,
+}
+
+impl Frames {
+    /// Of a CPU of `node`, to the memory that Linux describes at `memory`.
+    pub fn new(memory: NonNull<tacet_memory>, node: u32, counters: [&'static AtomicU64; 3]) -> Option<Self> {
+        // SAFETY: Linux filled it before it started the first CPU, and changes one
+        // counter only, which is not read through this reference.
+        let given = unsafe { memory.as_ref() };
+        let (records, largest_order) = (FrameRecords::new(given), given.largest_order as u8);
+        let pool = common_pool(memory, records)?;
+        let nodes = NodeChoice::new(node, given, pool.layout());
+        let mine = nodes.near().first().copied().unwrap_or(0);
+        let tables = LeavingFrames { memory, pool, records, chain: Chain::new() };
+        Some(Self {
+            memory,
+            pool,
+            cache: Cache::new(mine),
+            tables,
+            largest_order,
+            nodes,
+            arenas: Arenas::new(),
+            counters,
+            block: Cell::new(Block::new(0, 0, 0)),
+        })
+    }
+
+    /// A frame of the pool as memory. Dies rather than reach beyond the pool.
+    fn content(&self, frame: u64, order: u8) -> *mut u8 {
+        let inside = |block: &Block| frame >= block.first() && frame + (1 << order) <= block.end();
+        if !inside(&self.block.get())
+            && !self.pool.layout().block(frame).is_some_and(|block| {
+                self.block.set(*block);
+                inside(block)
+            })
+        {
+            crate::die(format_args!("frame {frame:#x} of order {order}: not the partition's"));
+        }
+        (TACET_DIRECT_BASE as u64 + (frame << 12)) as *mut u8
+    }
+
+    /// The first of these entries of a table that is not `wanted`, or the end of them. Eight at a time: whoever gives
+    /// back a large mapping of small pages waits for this.
+    fn run_of(&self, wanted: u64, table: u64, entries: Range<usize>) -> usize {
+        let table = self.content(table, 0).cast::<u64>();
+        let entries = entries.start..entries.end.min(512);
+        // SAFETY: as in `entry`.
+        let is_wanted = |index| unsafe { AtomicU64::from_ptr(table.add(index)) }.load(Ordering::Acquire) == wanted;
+        let mut index = entries.start;
+        while index + 8 <= entries.end && (0..8).all(|n| is_wanted(index + n)) {
+            index += 8;
+        }
+        while index < entries.end && is_wanted(index) {
+            index += 1;
+        }
+        index
+    }
+
+    /// Linux declares a CPU hung if it makes no progress for long.
+    fn count_filled(&self) {
+        count(self.counters.get(2), 1);
+    }
+
+    fn entry(&self, table: u64, index: u16) -> &AtomicU64 {
+        let table = self.content(table, 0).cast::<u64>();
+        // SAFETY: (1) a frame of the pool, mapped for as long as the CPU runs; (2) the
+        // index is below 512; (3) both sides access entries atomically.
+        unsafe { AtomicU64::from_ptr(table.add(usize::from(index & 511))) }
+    }
+}
+
+impl PartitionMemory for Frames {
+    type Range = LinuxRange;
+    type Leaving = LeavingFrames;
+
+    #[inline]
+    fn range(&self, number: u32) -> Option<LinuxRange> {
+        // SAFETY: as in `new`.
+        let memory = unsafe { self.memory.as_ref() };
+        // SAFETY: the number is below the count of ranges that Linux mapped.
+        (number < memory.range_count).then(|| unsafe { LinuxRange::new(memory.ranges_base, number) })
+    }
+
+    #[inline]
+    fn begin(&mut self, range: LinuxRange, thread: Policy, allowed: u32) {
+        self.nodes.begin(range, thread, allowed);
+    }
+
+    fn most(&self) -> u32 {
+        self.pool.layout().slots()
+    }
+
+    fn nodes(&self) -> u32 {
+        self.nodes.present()
+    }
+
+    fn node_ids(&self) -> u32 {
+        // SAFETY: as in `new`.
+        unsafe { self.memory.as_ref() }.node_ids
+    }
+
+    #[inline]
+    fn leaving(&self) -> LeavingFrames {
+        LeavingFrames { chain: Chain::new(), ..self.tables }
+    }
+
+    #[inline]
+    fn tables_left(&self) -> bool {
+        self.tables.any()
+    }
+
+    fn free_left(&mut self, mut leaving: LeavingFrames) {
+        for chain in [&mut leaving.chain, &mut self.tables.chain] {
+            let frames = chain.frames();
+            check(chain.free(self.pool, &COMMON.lists, &mut self.cache), frames, 0);
+            count(self.counters.get(1), frames);
+        }
+    }
+
+    fn free_held(&mut self, frame: u64) -> bool {
+        let slot = self.tables.slot(frame);
+        let left = slot.is_some_and(|slot| self.tables.records.take_from_linux(slot));
+        if left {
+            check(self.cache.free(self.pool, &COMMON.lists, frame, 0), frame, 0);
+            count(self.counters.get(1), 1);
+        }
+        left
+    }
+
+    fn drain(&mut self) {
+        self.cache.drain(self.pool, &COMMON.lists);
+    }
+
+    #[inline]
+    fn arenas(&mut self) -> &mut Arenas {
+        &mut self.arenas
+    }
+}
+
+impl Leaving for LeavingFrames {
+    fn retire(&mut self, old: Retired) {
+        if self.held_by_linux() == 0 {
+            return self.push(old.frame, old.order);
+        }
+        // Frame by frame: Linux may still use some of them.
+        check(self.pool.split(old.frame, old.order, 0), old.frame, old.order);
+        for frame in old.frame..old.frame + (1 << old.order) {
+            if !self.slot(frame).is_some_and(|slot| self.records.leave_to_linux(slot)) {
+                self.push(frame, 0);
+            }
+        }
+    }
+
+    #[inline]
+    fn any(&self) -> bool {
+        self.chain.frames() != 0
+    }
+}
+
+impl LeavingFrames {
+    fn held_by_linux(&self) -> u32 {
+        // SAFETY: mapped, aligned, always accessed atomically.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.memory.as_ptr()).held_count) }.load(Ordering::SeqCst)
+    }
+
+    fn push(&mut self, frame: u64, order: u8) {
+        check(self.chain.push(self.pool, frame, order), frame, order);
+    }
+
+    /// The frame's record.
+    fn slot(&self, frame: u64) -> Option<u32> {
+        // SAFETY: as in `Frames::new`.
+        let memory = unsafe { self.memory.as_ref() };
+        let blocks = memory.blocks.iter().take(memory.block_count as usize);
+        let block = blocks.rev().find(|block| block.first <= frame)?;
+        let offset = frame - block.first;
+        (offset < u64::from(block.count)).then(|| block.slot + offset as u32)
+    }
+}
+
+/// Only this CPU writes its counters.
+fn count(counter: Option<&&'static AtomicU64>, more: u64) {
+    if let Some(counter) = counter {
+        counter.store(counter.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+    }
+}
+
+/// The records say that this cannot be: something wrote into them.
+fn check(result: Result<(), FreeError>, frame: u64, order: u8) {
+    if let Err(error) = result {
+        crate::die(format_args!("frame {frame:#x} of order {order}: {error:?}"));
+    }
+}
+
+/// Made by the first CPU that comes; `None` if Linux described it wrongly.
+fn common_pool(memory: NonNull<tacet_memory>, records: FrameRecords) -> Option<&'static Pool<'static, FrameRecords>> {
+    if COMMON.made.compare_exchange(0, 1, Ordering::Acquire, Ordering::Acquire).is_ok() {
+        // SAFETY: (1) only the CPU that changed `made` from 0 comes here; (2) `memory`
+        // was filled before any CPU started.
+        let (blocks, memory) = unsafe { (&mut *COMMON.blocks.get(), memory.as_ref()) };
+        let count = memory.block_count.min(TACET_MEMORY_BLOCKS) as usize;
+        for (block, given) in blocks.iter_mut().zip(memory.blocks.iter()).take(count) {
+            *block = Block::new(given.first, given.count, given.node as u8);
+        }
+        let layout = match Layout::new(blocks.split_at_mut(count).0) {
+            Ok(layout) if layout.slots() <= memory.slot_count => layout,
+            _ => crate::die(format_args!("memory: Linux described its blocks wrongly")),
+        };
+        let pool = Pool::new(layout, records);
+        COMMON.lists.with(|lists| pool.fill(lists));
+        // SAFETY: as above.
+        unsafe { (*COMMON.pool.get()).write(pool) };
+        COMMON.made.store(2, Ordering::Release);
+    }
+    while COMMON.made.load(Ordering::Acquire) != 2 {
+        core::hint::spin_loop();
+    }
+    // SAFETY: it is made, and never changes again.
+    Some(unsafe { (*COMMON.pool.get()).assume_init_ref() })
+}
+
+impl Tables for Frames {
+    type Encoding = Entries;
+
+    fn load(&self, table: u64, index: u16) -> u64 {
+        self.entry(table, index).load(Ordering::Acquire)
+    }
+
+    fn store(&self, table: u64, index: u16, entry: u64) {
+        self.entry(table, index).store(entry, Ordering::Release);
+    }
+
+    fn all_same(&self, table: u64, from: u16) -> Option<u64> {
+        let (first, from) = (self.load(table, from), usize::from(from));
+        (self.run_of(first, table, from..512) == 512 && self.run_of(first, table, 0..from) == from).then_some(first)
+    }
+
+    fn same(&self, table: u64, from: u16, most: u16) -> u16 {
+        let end = usize::from(from + most);
+        (self.run_of(self.load(table, from), table, usize::from(from)..end) - usize::from(from)) as u16
+    }
+
+    fn compare_exchange(&self, table: u64, index: u16, current: u64, new: u64) -> bool {
+        self.entry(table, index).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    fn allocate_table(&mut self) -> Option<u64> {
+        let table = self.cache.allocate(self.pool, &COMMON.lists, 0, self.nodes.near())?;
+        count(self.counters.first(), 1);
+        self.zero(table, 0);
+        Some(table)
+    }
+
+    fn free_table(&mut self, table: u64) {
+        self.tables.push(table, 0);
+    }
+}
+
+impl Memory for Frames {
+    fn allocate(&mut self, order: u8, placement: Placement, reach: Reach) -> Option<u64> {
+        // Pages of 1 GiB take no turns.
+        let takes_turns = self.nodes.policy(placement.policy).interleaves();
+        if order > self.largest_order || takes_turns && order > HUGE_ORDER {
+            return None;
+        }
+        let nodes = self.nodes.order(placement.policy, placement.page >> order);
+        let nodes = if reach == Reach::Wanted { nodes.wanted() } else { nodes.all() };
+        let frame = self.cache.allocate(self.pool, &COMMON.lists, order, nodes)?;
+        count(self.counters.first(), 1 << order);
+        Some(frame)
+    }
+
+    fn suits(&self, frame: u64, order: u8, placement: Placement) -> bool {
+        let large = order > HUGE_ORDER && self.nodes.policy(placement.policy).interleaves();
+        let suits = |block: &Block| self.nodes.suits(block.node(), placement.policy, placement.page >> order);
+        self.pool.layout().block(frame).is_none_or(|block| !large && suits(block))
+    }
+
+    fn free(&mut self, frame: u64, order: u8) {
+        check(self.cache.free(self.pool, &COMMON.lists, frame, order), frame, order);
+        count(self.counters.get(1), 1 << order);
+    }
+
+    fn split(&mut self, frame: u64, order: u8, to: u8) {
+        check(self.pool.split(frame, order, to), frame, order);
+    }
+
+    fn zero(&mut self, frame: u64, order: u8) {
+        let content = self.content(frame, order);
+        // SAFETY: all of it is frames of the pool, which this CPU was handed.
+        unsafe { content.write_bytes(0, (TACET_PAGE_BYTES as usize) << order) };
+        self.count_filled();
+    }
+
+    fn copy(&mut self, from: u64, to: u64, order: u8) {
+        let (from, to) = (self.content(from, order), self.content(to, order));
+        // SAFETY: both are frames of the pool; `to` was just handed out, so they are not
+        // the same. A program may write `from` meanwhile: bytes are copied, not values.
+        unsafe { core::ptr::copy_nonoverlapping(from, to, (TACET_PAGE_BYTES as usize) << order) };
+        self.count_filled();
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The border's numbers and offsets are those that the layers below use: checked by the compiler.
+
+use core::mem::{offset_of, size_of};
+use tacet_abi as abi;
+use tacet_abi::{tacet_context, tacet_cpu, tacet_cpu_boot, tacet_registers};
+use tacet_arch::native::{APIC_PAGE, CALL_VECTOR, PRIVATE_BYTES, SavedUser, UserRegisters};
+use tacet_arch::signals::{ONLINE, Signals};
+use tacet_arch::{Mode, signals};
+use tacet_core::memory::{BREAK_PAGES, RANGE_BYTES, rights};
+use tacet_core::{CPUS, Permits, QUEUE, THREADS, request};
+
+macro_rules! same {
+    ($($ours:expr, $theirs:expr;)*) => { $(const _: () = assert!($ours as u64 == $theirs as u64);)* };
+}
+
+macro_rules! same_offsets {
+    ($ours:ty, $theirs:ty: $($our:tt as $their:tt)*) => {
+        $(const _: () = assert!(offset_of!($ours, $our) == offset_of!($theirs, $their));)*
+    };
+}
+
+// The page that a CPU shares with Linux.
+same_offsets!(Signals, tacet_cpu: flush_requested as flush_requested attention as attention audible as audible
+    flush_acknowledged as flush_acknowledged active_root as active_root state as state mode as mode
+    doorbells_user as doorbells_user doorbells_kernel as doorbells_kernel doorbells_empty as doorbells_empty
+    alarms as alarms foreign as foreign doorbells_from_cpus as doorbells_from_cores);
+same! {
+    size_of::<Signals>(), size_of::<tacet_cpu>();
+    signals::PAGE_BYTES, abi::TACET_CPU_BYTES;
+    offset_of!(Signals, stack_top), offset_of!(tacet_cpu, boot) + offset_of!(tacet_cpu_boot, stack_top);
+    offset_of!(Signals, identity), offset_of!(tacet_cpu, boot) + offset_of!(tacet_cpu_boot, apic_id);
+    ONLINE, abi::TACET_CPU_ONLINE;
+    Mode::Kernel, abi::TACET_MODE_KERNEL;
+    Mode::User, abi::TACET_MODE_USER;
+    Mode::Idle, abi::TACET_MODE_IDLE;
+    Mode::Spinning, abi::TACET_MODE_SPINNING;
+    request::POSTED, abi::TACET_ATTENTION_INBOX;
+    request::RECALL, abi::TACET_ATTENTION_RECALL;
+    request::LEAVE_SPACE, abi::TACET_ATTENTION_DROP;
+    request::HALT, abi::TACET_ATTENTION_HALT;
+    request::TEST, abi::TACET_ATTENTION_TEST;
+    request::WAKE, abi::TACET_ATTENTION_WAKE;
+    request::WOKEN, abi::TACET_ATTENTION_WOKEN;
+    request::ASK, abi::TACET_ATTENTION_ASK;
+}
+
+// A thread's user state.
+same_offsets!(UserRegisters, tacet_registers: r15 as r15 r14 as r14 r13 as r13 r12 as r12 rbp as rbp rbx as rbx r11 as r11
+    r10 as r10 r9 as r9 r8 as r8 rax as rax rcx as rcx rdx as rdx rsi as rsi rdi as rdi vector as vector error as error
+    rip as rip cs as cs rflags as rflags rsp as rsp ss as ss);
+same_offsets!(SavedUser, tacet_context: registers as registers fs_base as fs_base gs_base as gs_base
+    xstate_save_mask as xstate_save_mask xstate_restore_mask as xstate_restore_mask ds as ds es as es fs as fs gs as gs
+    xfd as xfd pkru as pkru xstate as xstate);
+same! {
+    size_of::<UserRegisters>(), size_of::<tacet_registers>();
+    size_of::<SavedUser>(), size_of::<tacet_context>();
+    size_of::<tacet_context>(), abi::TACET_CONTEXT_BYTES;
+    CALL_VECTOR, abi::TACET_VECTOR_SYSCALL;
+    Permits::CALLS.0, abi::TACET_LOCAL_CALLS;
+    Permits::FUTEXES.0, abi::TACET_LOCAL_FUTEXES;
+    Permits::MEMORY.0, abi::TACET_LOCAL_MEMORY;
+    Permits::STAYS.0, abi::TACET_LOCAL_STAYS;
+    Permits::SLEEPS.0, abi::TACET_LOCAL_SLEEPS;
+}
+
+// Limits and addresses.
+same! {
+    THREADS, abi::TACET_CONTEXTS_LIMIT;
+    CPUS, abi::TACET_MAX_CPUS;
+    CPUS / 64, abi::TACET_CPU_WORDS;
+    QUEUE, abi::TACET_RING_ENTRIES;
+    APIC_PAGE, abi::TACET_LAPIC_BASE;
+    PRIVATE_BYTES, abi::TACET_PRIVATE_BYTES;
+}
+
+// A process's range.
+same! {
+    RANGE_BYTES, abi::TACET_RANGE_BYTES;
+    BREAK_PAGES, abi::TACET_RANGE_BREAK_PAGES;
+    rights::READ_ONLY, abi::TACET_RANGE_READ_ONLY;
+    rights::EXECUTABLE, abi::TACET_RANGE_EXECUTABLE;
+    rights::INEXECUTABLE, abi::TACET_RANGE_INEXECUTABLE;
+}

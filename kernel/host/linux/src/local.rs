@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What local calls are answered from. The other end is `linux/delegate/local.c`, which writes it before each posting.
+
+use crate::context::Context;
+use core::sync::atomic::{AtomicU64, Ordering};
+use tacet_abi::TACET_LOCAL_MEMORY;
+use tacet_core::{Affinity, Left, Permits, Recall, Thread};
+use tacet_logic::frames::Policy;
+
+macro_rules! read {
+    ($self:ident, $($path:tt)+) => {{
+        // SAFETY: mapped; ours; written before it was posted.
+        unsafe { (*$self.at.as_ptr()).$($path)+ }
+    }};
+}
+
+impl Context<'_> {
+    /// The number of the address space's entry.
+    #[inline]
+    pub(crate) fn space(&self) -> u32 {
+        read!(self, space)
+    }
+}
+
+impl Thread for Context<'_> {
+    #[inline]
+    fn recall(&self) -> Recall {
+        self.read_recall()
+    }
+
+    #[inline]
+    fn permits(&self) -> Permits {
+        Permits(read!(self, local))
+    }
+
+    #[inline]
+    fn home(&self) -> u32 {
+        read!(self, core)
+    }
+
+    #[inline]
+    fn root(&self) -> u64 {
+        read!(self, root)
+    }
+
+    #[inline]
+    fn range(&self) -> Option<u32> {
+        (read!(self, local) & TACET_LOCAL_MEMORY != 0).then(|| read!(self, range))
+    }
+
+    #[inline]
+    fn process_id(&self) -> i32 {
+        read!(self, process_id)
+    }
+
+    #[inline]
+    fn thread_id(&self) -> i32 {
+        read!(self, thread_id)
+    }
+
+    fn affinity(&self) -> Affinity {
+        Affinity {
+            cpus: read!(self, affinity),
+            bytes: read!(self, affinity_bytes),
+            least_bytes: read!(self, affinity_least_bytes),
+        }
+    }
+
+    #[inline]
+    fn policy(&self) -> (Policy, u32) {
+        let policy = Policy { mode: read!(self, policy.mode), nodes: read!(self, policy.nodes) };
+        (policy, read!(self, nodes_allowed))
+    }
+
+    #[inline]
+    fn entered(&self) {
+        self.begin_user();
+    }
+
+    #[inline]
+    fn left(&self, left: Left) {
+        self.end_user(left);
+    }
+
+    #[inline]
+    fn count_local_call(&self) {
+        // SAFETY: mapped and aligned; ours; Linux only reads it.
+        let count = unsafe { AtomicU64::from_ptr(&raw mut (*self.at.as_ptr()).local_calls) };
+        count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn is_profiled(&self) -> bool {
+        self.profiled()
+    }
+
+    fn spent_on_local_call(&self, number: u64, ticks: u64) {
+        self.add_local_call(number, ticks);
+    }
+}

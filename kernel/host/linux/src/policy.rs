@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! NUMA placement: from which nodes one CPU takes memory for the operation at hand. Policies come from
+//! `linux/memory/policy.c`.
+
+use crate::range::LinuxRange;
+use tacet_abi::tacet_memory;
+use tacet_core::memory::SharedRange;
+use tacet_logic::frames::{Layout, NODES, NodeOrder, Policy};
+
+const ALL: u32 = u32::MAX;
+
+/// One CPU's. It means something only during an operation.
+pub(crate) struct NodeChoice {
+    /// The partition's nodes, the nearest first.
+    near: [u8; NODES],
+    count: usize,
+    /// What the thread wants for which nothing else is said, and what it may have.
+    thread: Policy,
+    allowed: u32,
+    /// The range that the operation is about.
+    range: Option<LinuxRange>,
+    /// The last order, and what it was made for.
+    order: NodeOrder,
+    made_for: (Policy, u32),
+}
+
+impl NodeChoice {
+    /// For a CPU of `node`.
+    pub fn new(node: u32, memory: &tacet_memory, layout: &Layout<'_>) -> Self {
+        let mut near = [0; NODES];
+        let mut count = 0;
+        for block in layout.blocks() {
+            if !near.iter().take(count).any(|&node| node == block.node())
+                && let Some(next) = near.get_mut(count)
+            {
+                *next = block.node();
+                count += 1;
+            }
+        }
+        let distances = memory.distances.get(node as usize);
+        let distance = |&node: &u8| distances.and_then(|from| from.get(usize::from(node))).copied();
+        if let Some(nodes) = near.get_mut(..count) {
+            nodes.sort_unstable_by_key(|node| (distance(node), *node));
+        }
+        let order = Policy::NONE.order(near.get(..count).unwrap_or(&[]), ALL, 0);
+        Self { near, count, thread: Policy::NONE, allowed: ALL, range: None, order, made_for: (Policy::NONE, ALL) }
+    }
+
+    /// The next operation is about `range`, for a thread that wants its memory as `thread` says, from `allowed`.
+    pub fn begin(&mut self, range: LinuxRange, thread: Policy, allowed: u32) {
+        (self.range, self.thread, self.allowed) = (Some(range), thread, allowed);
+    }
+
+    /// What entry number `number` of the range's list says.
+    pub fn policy(&self, number: u8) -> Policy {
+        match (number, &self.range) {
+            (1.., Some(range)) => range.policy(number),
+            _ => self.thread,
+        }
+    }
+
+    /// The nodes to ask for page number `turn` of its size, of policy `number`.
+    pub fn order(&mut self, number: u8, turn: u32) -> &NodeOrder {
+        let policy = self.policy(number);
+        if policy.interleaves() || self.made_for != (policy, self.allowed) {
+            self.order = policy.order(self.near(), self.allowed, turn);
+            self.made_for = (policy, self.allowed);
+        }
+        &self.order
+    }
+
+    /// Whether such a page is where it is wanted, on `node`. Without a policy it is, wherever it was touched first.
+    pub fn suits(&self, node: u8, number: u8, turn: u32) -> bool {
+        let policy = self.policy(number);
+        let order = policy.order(self.near(), self.allowed, turn);
+        policy.nodes == 0 || order.wanted().is_empty() || order.wanted().contains(&node)
+    }
+
+    /// All nodes, for memory that no thread asked for.
+    pub fn near(&self) -> &[u8] {
+        self.near.get(..self.count).unwrap_or(&[])
+    }
+
+    /// The nodes that there are, as bits.
+    pub fn present(&self) -> u32 {
+        self.near().iter().fold(0, |nodes, &node| nodes | 1 << (node & 31))
+    }
+}
