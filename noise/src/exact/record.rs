@@ -272,7 +272,7 @@ mod tests {
         assert!(error.contains("tacet noise exact --record") && error.lines().count() == 1, "{error}");
     }
 
-    /// Each shorter version of the file, and each byte of it changed, is refused in one line or is a record.
+    /// Truncated files are refused in one line; files with a changed byte are refused in one line or are records.
     #[test]
     fn damaged_files_are_one_line() {
         let folder = tempfile::tempdir().expect("a folder");

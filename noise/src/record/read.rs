@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 1, "nothing else is left");
     }
 
-    /// Each shorter version of the file, and each byte of it changed, is refused in one line or is a record.
+    /// Truncated files are refused in one line; files with a changed byte are refused in one line or are records.
     #[test]
     fn damaged_files_are_one_line() {
         let folder = tempfile::tempdir().expect("a folder");
