@@ -15,10 +15,10 @@ pub const READING_NS: u64 = 5_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
     /// The processor's counter, read right after the other one.
-    pub tsc: u64,
+    pub cycles: u64,
     pub monotonic_ns: u64,
     /// What the counter does in a millisecond.
-    pub tsc_khz: u64,
+    pub cycles_per_ms: u64,
 }
 
 /// An end of waiting.
@@ -26,39 +26,39 @@ pub struct Clock {
 pub struct Deadline {
     monotonic_ns: u64,
     /// By itself it ends the waiting too: of a short wait the counter alone knows the end better.
-    tsc: u64,
+    cycles: u64,
 }
 
 impl Clock {
     /// Where Linux has read nothing: only the counter is known, at `now`.
-    pub fn unread(now: u64, tsc_khz: u64) -> Self {
-        Self { tsc: now, monotonic_ns: 0, tsc_khz }
+    pub fn unread(now: u64, cycles_per_ms: u64) -> Self {
+        Self { cycles: now, monotonic_ns: 0, cycles_per_ms }
     }
 
     /// In `ticks` of the counter.
     fn ns(&self, ticks: u64) -> u64 {
-        narrow(u128::from(ticks) * 1_000_000 / u128::from(self.tsc_khz.max(1)))
+        narrow(u128::from(ticks) * 1_000_000 / u128::from(self.cycles_per_ms.max(1)))
     }
 
     /// Of the counter, in so many nanoseconds; rounded up.
     pub fn ticks(&self, ns: u64) -> u64 {
-        narrow(u128::from(ns) * u128::from(self.tsc_khz) / 1_000_000 + 1)
+        narrow(u128::from(ns) * u128::from(self.cycles_per_ms) / 1_000_000 + 1)
     }
 
-    /// The clock is not behind this when the counter is at `tsc`.
-    fn earliest_ns(&self, tsc: u64) -> u64 {
-        if tsc >= self.tsc {
-            let passed = self.ns(tsc - self.tsc);
+    /// The clock is not behind this when the counter is at `cycles`.
+    fn earliest_ns(&self, cycles: u64) -> u64 {
+        if cycles >= self.cycles {
+            let passed = self.ns(cycles - self.cycles);
             return self.monotonic_ns.saturating_add(passed - passed.div_ceil(DRIFT));
         }
-        let until = self.ns(self.tsc - tsc) + 1;
+        let until = self.ns(self.cycles - cycles) + 1;
         self.monotonic_ns.saturating_sub(until + until / DRIFT)
     }
 
     /// And not past this.
-    fn latest_ns(&self, tsc: u64) -> u64 {
+    fn latest_ns(&self, cycles: u64) -> u64 {
         let read = self.monotonic_ns.saturating_add(READING_NS);
-        let passed = self.ns(tsc.saturating_sub(self.tsc)) + 1;
+        let passed = self.ns(cycles.saturating_sub(self.cycles)) + 1;
         read.saturating_add(passed + passed.div_ceil(DRIFT))
     }
 }
@@ -66,18 +66,18 @@ impl Clock {
 impl Deadline {
     /// When the clock is there.
     pub fn at(monotonic_ns: u64) -> Self {
-        Self { monotonic_ns, tsc: u64::MAX }
+        Self { monotonic_ns, cycles: u64::MAX }
     }
 
     /// `ns` from `now`, the counter's.
     pub fn after(clock: &Clock, now: u64, ns: u64) -> Self {
         let ticks = clock.ticks(ns.saturating_add(ns.div_ceil(DRIFT - 1)));
-        Self { monotonic_ns: clock.latest_ns(now).saturating_add(ns), tsc: now.saturating_add(ticks) }
+        Self { monotonic_ns: clock.latest_ns(now).saturating_add(ns), cycles: now.saturating_add(ticks) }
     }
 
     /// Whether it has certainly come.
     pub fn is_over(&self, clock: &Clock, now: u64) -> bool {
-        now >= self.tsc || clock.earliest_ns(now) >= self.monotonic_ns
+        now >= self.cycles || clock.earliest_ns(now) >= self.monotonic_ns
     }
 
     /// How long to sleep before it is worth looking again, with newer readings; 0 if it is over.
@@ -86,12 +86,12 @@ impl Deadline {
             return 0;
         }
         let left = self.monotonic_ns.saturating_sub(clock.earliest_ns(now));
-        clock.ticks(left - left / (DRIFT / 2)).min(self.tsc.saturating_sub(now)).max(1)
+        clock.ticks(left - left / (DRIFT / 2)).min(self.cycles.saturating_sub(now)).max(1)
     }
 
     /// What is left to wait, never less than the truth.
     pub fn ns_left(&self, clock: &Clock, now: u64) -> u64 {
-        let by_counter = clock.ns(self.tsc.saturating_sub(now)).saturating_add(1);
+        let by_counter = clock.ns(self.cycles.saturating_sub(now)).saturating_add(1);
         let left = self.monotonic_ns.saturating_sub(clock.earliest_ns(now));
         left.min(by_counter.saturating_add(by_counter.div_ceil(DRIFT)))
     }
@@ -110,7 +110,7 @@ pub struct Full;
 impl<const N: usize> Deadlines<N> {
     /// No thread waits.
     pub const fn new() -> Self {
-        Self { entries: [(0, Deadline { monotonic_ns: 0, tsc: 0 }); N], length: 0 }
+        Self { entries: [(0, Deadline { monotonic_ns: 0, cycles: 0 }); N], length: 0 }
     }
 
     /// No thread waits.

@@ -33,7 +33,7 @@ impl Steered {
     /// What Linux last read at or before, its clock `behind` the counter's reading.
     fn reading(&self, counter_ns: u64, behind: u64) -> Clock {
         let read = counter_ns / PERIOD_NS * PERIOD_NS;
-        Clock { tsc: ticks(read), monotonic_ns: self.at(read) - behind, tsc_khz: KHZ }
+        Clock { cycles: ticks(read), monotonic_ns: self.at(read) - behind, cycles_per_ms: KHZ }
     }
 }
 
@@ -90,7 +90,7 @@ proptest! {
 
     #[test]
     fn a_list_of_threads(steps in prop::collection::vec((0..4u8, 0..6u32, 0..50u64), 0..60)) {
-        let clock = Clock { tsc: 0, monotonic_ns: 0, tsc_khz: 1_000_000 };
+        let clock = Clock { cycles: 0, monotonic_ns: 0, cycles_per_ms: 1_000_000 };
         let (mut waiting, mut model) = (Deadlines::<4>::new(), Vec::new());
         for (step, thread, time) in steps {
             match step {

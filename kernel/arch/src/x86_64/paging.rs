@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Entries of page tables. Linux reads them too: `TACET_ENTRY_*` in the border's `memory.h` are the same bits.
+//! Entries of page tables. Linux reads them too: `TACET_ENTRY_*` in the border's `memory.h` are the same bits, which
+//! the host checks.
 //!
 //! | bit | present (bit 0 set) | not present |
 //! |---|---|---|
@@ -28,21 +29,21 @@
 
 use tacet_logic::paging::{Attributes, Encoding, Entry, Leaf, PageSize, Protection, Unordered};
 
-const PRESENT: u64 = 1;
-const WRITE: u64 = 1 << 1;
+pub const PRESENT: u64 = 1;
+pub const WRITE: u64 = 1 << 1;
 const USER: u64 = 1 << 2;
-const RESERVED: u64 = 1 << 3;
-const HELD: u64 = 1 << 4;
+pub const RESERVED: u64 = 1 << 3;
+pub const HELD: u64 = 1 << 4;
 const ACCESSED: u64 = 1 << 5;
 const DIRTY: u64 = 1 << 6;
-const LEAF: u64 = 1 << 7;
-const MIRRORED: u64 = 1 << 9;
+pub const LEAF: u64 = 1 << 7;
+pub const MIRRORED: u64 = 1 << 9;
 const SMALL: u64 = 1 << 10;
 const EAGER: u64 = 1 << 11;
-const FRAME: u64 = ((1 << 40) - 1) << 12;
+pub const FRAME: u64 = ((1 << 40) - 1) << 12;
 const POLICY_SHIFT: u32 = 52;
-const READ: u64 = 1 << 58;
-const NO_EXECUTE: u64 = 1 << 63;
+pub const READ: u64 = 1 << 58;
+pub const NO_EXECUTE: u64 = 1 << 63;
 
 /// The encoding of this processor's page-table entries.
 #[derive(Debug)]

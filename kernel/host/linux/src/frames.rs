@@ -14,17 +14,14 @@ use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use tacet_abi::{
-    TACET_DIRECT_BASE, TACET_ENTRY_MIRRORED, TACET_MEMORY_BLOCKS, TACET_NODES, TACET_PAGE_BYTES, TACET_POLICIES,
-    tacet_memory,
-};
+use tacet_abi::{TACET_DIRECT_BASE, TACET_MEMORY_BLOCKS, TACET_NODES, TACET_PAGE_BYTES, TACET_POLICIES, tacet_memory};
 use tacet_arch::native::paging::Entries;
 use tacet_core::memory::{Leaving, PartitionMemory};
 use tacet_logic::frames::{Block, Cache, Chain, FreeError, HUGE_ORDER, Layout, Lists, NODES, Policy, Pool};
 use tacet_logic::paging::{Encoding, Memory, Placement, Reach, Retired, Tables};
 use tacet_logic::ranges::Arenas;
 
-const _: () = assert!(Entries::MIRRORED == TACET_ENTRY_MIRRORED as u64 && NODES == TACET_NODES as usize);
+const _: () = assert!(NODES == TACET_NODES as usize);
 const _: () = assert!(TACET_POLICIES <= Entries::POLICIES as u32);
 
 /// What all CPUs share.

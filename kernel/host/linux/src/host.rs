@@ -105,8 +105,8 @@ impl Host for Linux {
     }
 
     fn clock(&self) -> Option<Clock> {
-        let (tsc, monotonic_ns) = self.page.clock()?;
-        Some(Clock { tsc, monotonic_ns, tsc_khz: self.cpu.cycles_per_ms() })
+        let (cycles, monotonic_ns) = self.page.clock()?;
+        Some(Clock { cycles, monotonic_ns, cycles_per_ms: self.cpu.cycles_per_ms() })
     }
 
     fn answer_wake(&self, wake: impl FnOnce(WakeRequest) -> u32) {

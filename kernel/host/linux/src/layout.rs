@@ -4,7 +4,7 @@
 use core::mem::{offset_of, size_of};
 use tacet_abi as abi;
 use tacet_abi::{tacet_context, tacet_cpu, tacet_cpu_boot, tacet_registers};
-use tacet_arch::native::{APIC_PAGE, CALL_VECTOR, PRIVATE_BYTES, SavedUser, UserRegisters};
+use tacet_arch::native::{APIC_PAGE, CALL_VECTOR, PRIVATE_BYTES, SavedUser, UserRegisters, paging};
 use tacet_arch::signals::{ONLINE, Signals};
 use tacet_arch::{Mode, signals};
 use tacet_core::memory::{BREAK_PAGES, RANGE_BYTES, rights};
@@ -81,4 +81,17 @@ same! {
     rights::READ_ONLY, abi::TACET_RANGE_READ_ONLY;
     rights::EXECUTABLE, abi::TACET_RANGE_EXECUTABLE;
     rights::INEXECUTABLE, abi::TACET_RANGE_INEXECUTABLE;
+}
+
+// Entries of a range's page tables, which Linux reads.
+same! {
+    paging::PRESENT, abi::TACET_ENTRY_PRESENT;
+    paging::WRITE, abi::TACET_ENTRY_WRITABLE;
+    paging::RESERVED, abi::TACET_ENTRY_RESERVED;
+    paging::HELD, abi::TACET_ENTRY_HELD;
+    paging::LEAF, abi::TACET_ENTRY_LEAF;
+    paging::MIRRORED, abi::TACET_ENTRY_MIRRORED;
+    paging::READ, abi::TACET_ENTRY_READABLE;
+    paging::FRAME, abi::TACET_ENTRY_FRAME;
+    paging::NO_EXECUTE, abi::TACET_ENTRY_NO_EXECUTE;
 }

@@ -4,6 +4,7 @@
 //! The host implements both traits over its memory, the tests over vectors. A table, like a frame, is named by its
 //! physical frame number.
 
+use super::breaks::Breaks;
 use super::encoding::Encoding;
 
 /// Page tables: 512 entries of 64 bits.
@@ -48,7 +49,9 @@ pub trait Tables {
     ///
     /// Called only for an encoding that wants a valid entry broken before it is made anew, in the middle of an
     /// operation.
-    fn flush(&self) {}
+    fn flush(&self) {
+        const { assert!(!<Self::Encoding as Encoding>::Breaks::NEEDED, "this processor's host must flush") }
+    }
 }
 
 /// How far an allocation goes.
