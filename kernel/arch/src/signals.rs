@@ -5,8 +5,8 @@
 //! They lie in the page that each CPU shares with its host, at offsets that the entry code uses too; the rest of the
 //! page is the host's. A host that is another kernel checks these offsets against its own description of the page.
 //!
-//! The orders of accesses are those of `tacet_logic::handshake`. The handler of the bell (`entry.S`) answers flushes at any time,
-//! so two CPUs that flush at once do not wait for each other for ever.
+//! The orders of accesses are those of `tacet_logic::handshake`. The handler of the bell (`entry.S`) answers flushes
+//! at any time, so two CPUs that flush at once do not wait for each other for ever.
 
 use crate::Mode;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};

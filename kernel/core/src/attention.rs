@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the doorbell asked for.
 //!
-//! Called with no thread in user mode; the one that is loaded, if any, is not in the queue and is not touched. An address
-//! space that the host wants left runs no thread any more: if one is loaded, that space was left already.
+//! Called with no thread in user mode; the one that is loaded, if any, is not in the queue and is not touched. An
+//! address space that the host wants left runs no thread any more: if one is loaded, that space was left already.
 
 use crate::cpu::Cpu;
 use crate::escape::Escape;
@@ -71,8 +71,8 @@ impl<H: Host> Cpu<H> {
         }
     }
 
-    /// Threads whose waits have ended continue here if the CPU is free, or if they were told to; else their host looks for
-    /// a better CPU, or makes room on this one.
+    /// Threads whose waits have ended continue here if the CPU is free, or if they were told to; else their host
+    /// looks for a better CPU, or makes room on this one.
     fn resume_woken(&mut self, loaded: bool) {
         let mut woken = self.take_woken();
         while let Some(number) = woken.pop(&self.common().next_woken) {
@@ -82,8 +82,8 @@ impl<H: Host> Cpu<H> {
         }
     }
 
-    /// Gives back the queued and the waiting threads that the host has recalled. Those that were woken go back when they
-    /// are taken from their list.
+    /// Gives back the queued and the waiting threads that the host has recalled. Those that were woken go back when
+    /// they are taken from their list.
     fn return_recalled(&mut self) {
         while let Some(number) = self.take_recalled() {
             self.give_back(number, Escape::Recalled);

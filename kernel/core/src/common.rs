@@ -2,7 +2,7 @@
 //! What all CPUs of a partition share: where threads are, which threads wait for which futex, and which were woken for
 //! which CPU.
 
-use crate::place::Places;
+use crate::place::{Place, Places};
 use tacet_logic::futex::Table;
 use tacet_logic::woken::{NextWoken, Woken};
 
@@ -30,6 +30,11 @@ impl Common {
             next_woken: NextWoken::new(),
             woken: [const { Woken::new() }; CPUS],
         }
+    }
+
+    /// Where a thread is. `None`: there is no such thread. For those who watch: it may have moved by now.
+    pub fn place(&self, thread: u32) -> Option<Place> {
+        self.places.get(thread)
     }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One CPU of the partition and its threads: the only place where a thread moves.
 //!
-//! Owned by the CPU itself. Other CPUs reach its threads through [`Common`](crate::Common) alone, and only to wake them.
+//! Owned by the CPU itself. Other CPUs reach its threads through [`Common`](crate::Common) alone, and only to wake
+//! them.
 
 use crate::common::Common;
 use crate::escape::Escape;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Why threads leave: user mode, and the CPU. What it means that a thread leaves the CPU is its host's business: Linux's
-//! end is `kernel/host/linux/src/delegate.rs`.
+//! Why threads leave user mode, and why they leave the CPU. What a host does with a thread that left is its own
+//! business; for Linux see `kernel/host/linux/src/park.rs`.
 
 use tacet_arch::Exit;
 

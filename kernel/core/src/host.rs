@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a CPU answers to: its host. Beside Linux that is Linux (`kernel/host/linux`); alone it is nobody but the node it
-//! ships its calls to.
+//! What a CPU answers to: its host. Beside Linux that is Linux (`kernel/host/linux`); alone it is nobody but the node
+//! it ships its calls to.
 //!
-//! A host hands threads over (`receive`), each with a number below `THREADS` that names it for as long as it is here, and
-//! gets them back (`give_back`). Everything else that it wants it asks for through the requests of `attention.rs`.
+//! A host hands threads over (`receive`), each with a number below `THREADS` that names it for as long as it is here,
+//! and gets them back (`give_back`). Everything else that it wants it asks for through the requests of
+//! `attention.rs`.
 
 use crate::common::Common;
 use crate::escape::{Escape, Left};

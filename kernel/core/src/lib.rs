@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a CPU does with threads: it runs those that its host hands over in user mode, one at a time, answers system calls,
-//! and hands a thread back when it needs its host.
+//! What a CPU does with threads: it runs those that its host hands over in user mode, one at a time, answers system
+//! calls, and hands a thread back when it needs its host.
 //!
-//! Generic over the processor (`tacet_arch::Processor`) and over the host ([`Host`]): the same code runs beside Linux,
-//! alone, and in tests on fakes. No unsafe, no timer while a program runs; no lock but those of what CPUs share: waiting
-//! threads, and the memory of a process that runs on several. Otherwise a CPU decides alone.
+//! Generic over the processor (`tacet_arch::Processor`) and over the host ([`Host`]): the same code runs beside
+//! Linux, alone, and in tests on fakes. No unsafe, no timer while a program runs; no lock but those of what CPUs
+//! share: waiting threads, and the memory of a process that runs on several. Otherwise a CPU decides alone.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]

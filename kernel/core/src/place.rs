@@ -18,8 +18,8 @@
 //! thread goes back. So a recall is never lost, whatever happens between the bell that announced it and the look at it.
 //! `Look` follows such a bell, for a thread that is queued or running.
 //!
-//! A value has one writer at a time: the CPU at which the thread is; while the thread waits for a futex, whoever takes it
-//! out of the futex table under the bucket's lock. A thread that is woken is its own CPU's again.
+//! A value has one writer at a time: the CPU at which the thread is; while the thread waits for a futex, whoever
+//! takes it out of the futex table under the bucket's lock. A thread that is woken is its own CPU's again.
 
 use crate::common::THREADS;
 use crate::host::Recall;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The loop of a CPU: tick-less, cooperative, round-robin.
 //!
-//! A thread keeps the CPU until it needs its host, waits, yields or is recalled. One thread per CPU is the normal case and
-//! costs nothing here.
+//! A thread keeps the CPU until it needs its host, waits, yields or is recalled. One thread per CPU is the normal
+//! case and costs nothing here.
 
 use crate::cpu::Cpu;
 use crate::escape::{CallEnd, Escape, Left};
@@ -23,7 +23,8 @@ impl<H: Host> Cpu<H> {
         self.leave_space();
     }
 
-    /// One turn of the loop: looks at requests and times, then runs a thread, or rests. False: the host ends the service.
+    /// One turn of the loop: looks at requests and times, then runs a thread, or rests. False: the host ends the
+    /// service.
     pub fn step(&mut self) -> bool {
         if !self.serve_requests(false) {
             return false;
@@ -88,8 +89,8 @@ impl<H: Host> Cpu<H> {
         }
     }
 
-    /// Runs the loaded thread in user mode until something ends it that is not answered on the spot. Answering counts as
-    /// the program's own time.
+    /// Runs the loaded thread in user mode until something ends it that is not answered on the spot. Answering counts
+    /// as the program's own time.
     fn enter(&self, number: u32) -> Left {
         let Some(thread) = self.host.thread(number) else { return Left::Doorbell };
         let processor = self.host.processor();

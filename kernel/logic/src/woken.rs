@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The threads that other CPUs have woken for one CPU, which takes them all at once. A thread is on one such list at most:
-//! it is woken once for each wait.
+//! The threads that other CPUs have woken for one CPU, which takes them all at once. A thread is on one such list at
+//! most: it is woken once for each wait.
 
 use crate::atomic::Atomic32;
 use core::sync::atomic::{AtomicU32, Ordering};

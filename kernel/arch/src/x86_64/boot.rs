@@ -50,13 +50,12 @@ pub struct Boot {
 }
 
 impl Cpu {
-    /// Takes possession of CPU number `index` of `all`. Called once per CPU, first. `fatal` is called for an exception in
-    /// the co-kernel.
+    /// Takes possession of CPU number `index` of `all`. Called once per CPU, first. `fatal` is called for an
+    /// exception in the co-kernel.
     ///
-    /// # Safety
-    /// Interrupts are off; the settings are those of this machine, without what the co-kernel does not serve (PCID,
-    /// FRED), and keep paging and long mode on; the private region is mapped, this CPU's alone, and zeroed; the stack is
-    /// in it.
+    /// # Safety Interrupts are off; the settings are those of this machine, without what the co-kernel does not serve
+    /// (PCID, FRED), and keep paging and long mode on; the private region is mapped, this CPU's alone, and zeroed;
+    /// the stack is in it.
     pub unsafe fn start(boot: &Boot, all: &'static [Signals], index: u32, fatal: Fatal) -> Option<Self> {
         let own = all.get(index as usize)?;
         let local = NonNull::new(boot.private_base as *mut CpuLocal)?;

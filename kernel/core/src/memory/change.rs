@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Unmapping, protecting and advising; and the steps of which all changes are made.
+//! Unmapping, protecting and advising, and the steps that all changes consist of.
 
 use super::{BAD_ADDRESS, INVALID, IO_ERROR, Leaving, NO_MEMORY, Range, Refusal, Result, SharedRange, Work};
 use crate::host::Host;
@@ -21,7 +21,7 @@ impl<H: Host> Range<'_, H> {
             work.unmirrored(span)?;
             work.before_hole(span, |work, part| {
                 let protected = work.space.protect(part, protection).or_else(|_| {
-                    // Not all at once: as it is touched, there may be enough.
+                    // Page by page, as the program touches them, there may be enough frames.
                     let lazy = |attributes| Attributes { eager: false, ..attributes };
                     work.space.advise(part, lazy)?;
                     work.space.protect(part, protection)
@@ -43,7 +43,7 @@ impl<H: Host> Range<'_, H> {
         })
     }
 
-    /// Puts frames behind all pages, if they may be touched so.
+    /// Puts frames behind all pages, if `access` to them is allowed.
     pub fn populate(&mut self, span: Span, access: Protection) -> Result<u64> {
         self.change(span.pieces(), |work| {
             let forbidden = if access.is_none() { None } else { work.space.forbidden(span, access) };
@@ -54,14 +54,14 @@ impl<H: Host> Range<'_, H> {
         })
     }
 
-    /// mbind(2): these pages are where `policy` wants them, as far as there is room, or that is an error if it is
-    /// meant strictly.
+    /// mbind(2): moves these pages to where `policy` wants them, as far as there is room. If the call is strict, a page
+    /// that could not be moved is an error.
     pub fn bind(&mut self, span: Span, policy: Policy, strict: bool) -> Result<u64> {
         let (host, root, shared) = (&self.cpu.host, self.root, self.shared);
         self.change(span.pieces(), |work| {
             work.unmirrored(span)?;
             if let Err(error) = work.mapped(span) {
-                // Without a policy Linux does not mind.
+                // Without a policy, Linux accepts a hole.
                 return if policy == Policy::default() { Err(Refusal::Beyond) } else { Ok(error) };
             }
             let number = match policy == Policy::default() {
@@ -75,7 +75,7 @@ impl<H: Host> Range<'_, H> {
         })
     }
 
-    /// What these pages' own policy is; the default one if they have none.
+    /// These pages' own policy; the default one if they have none.
     pub fn policy(&mut self, page: Span) -> Result<Policy> {
         let shared = self.shared;
         self.change(page.pieces(), |work| {
@@ -87,7 +87,7 @@ impl<H: Host> Range<'_, H> {
         })
     }
 
-    /// Changes what is remembered of these pages.
+    /// Changes the attributes of these pages.
     pub fn advise(&mut self, span: Span, change: impl Fn(Attributes) -> Attributes) -> Result<u64> {
         self.change(span.pieces(), |work| {
             work.before_hole(span, |work, part| work.space.advise(part, change).map_err(|_| Refusal::Beyond))
@@ -115,7 +115,7 @@ impl<H: Host> Work<'_, H> {
         self.space.hole(span).map_or(Ok(()), |_| Err(BAD_ADDRESS))
     }
 
-    /// As Linux does: what is before a hole is changed, then the hole is an error.
+    /// As Linux does: changes the pages before a hole, then reports the hole as an error.
     fn before_hole(&mut self, span: Span, change: impl FnOnce(&mut Self, Span) -> Result<()>) -> Result<u64> {
         let hole = self.space.hole(span);
         if let Some(part) = Span::new(span.first(), hole.unwrap_or(span.end()) - span.first()) {

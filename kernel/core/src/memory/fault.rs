@@ -8,8 +8,8 @@ use crate::host::Host;
 use tacet_arch::{Access, UserState};
 use tacet_logic::paging::{Error, Fault, PageSize, Protection};
 
-/// A fault after which the page is there and may be touched, again and again: then something else is wrong, and the host
-/// is to look.
+/// So many faults in a row of a page that is there and may be touched: then something else is wrong, and the host must
+/// look.
 const REPEATS: u32 = 16;
 
 /// Resolves the fault of a thread at `address`, which then tries again; `repeats` counts the faults in a row that found

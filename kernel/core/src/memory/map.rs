@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Mapping: at an address that is asked for, or at one that is free.
 //!
-//! Each CPU looks for addresses in pieces of the range that it owns (`tacet_logic::ranges`), from the top downwards: CPUs
-//! that map do not meet. What is unmapped is found again first, so that a program which maps and unmaps in turn gets the
-//! same addresses.
+//! Each CPU looks for addresses in pieces of the range that it owns (`tacet_logic::ranges`), from the top downwards:
+//! CPUs that map do not meet. What is unmapped is found again first, so that a program which maps and unmaps in turn
+//! gets the same addresses.
 
 use super::{
     BAD_ADDRESS, BREAK_PAGES, EXISTS, HeldRange, Leaving, NO_MEMORY, PartitionMemory, Range, Refusal, Result,
@@ -14,11 +14,11 @@ use tacet_arch::Processor;
 use tacet_logic::paging::{Attributes, Error, Span};
 use tacet_logic::ranges::{Arena, Found, Request};
 
-/// What became of a mapping that was to be resized.
+/// How the resizing of a mapping ended.
 enum Resized {
     Done(u32),
     Failed(u64),
-    /// Where it is there is no room.
+    /// There is no room behind it.
     Elsewhere,
 }
 
@@ -50,7 +50,7 @@ impl<H: Host> Range<'_, H> {
         Ok(if mapped { self.address(span.first()) } else { EXISTS })
     }
 
-    /// brk(2): the break afterwards, which is where it was if it cannot be moved so.
+    /// brk(2): the break afterwards. If it cannot be moved to there, it stays.
     pub fn set_break(&mut self, wanted: u64, attributes: Attributes) -> Result<u64> {
         let base = self.shared.base();
         let limit = base + (u64::from(BREAK_PAGES) << 12);
@@ -138,7 +138,7 @@ impl<H: Host> Range<'_, H> {
         Ok(0)
     }
 
-    /// Finds free addresses and does `work` there, before anybody else can have them; with the right to `also`. None:
+    /// Finds free addresses and does `work` there, before another CPU can take them; with the right to `also`. `None`:
     /// there are none.
     fn anywhere<T>(
         &mut self,
@@ -151,7 +151,7 @@ impl<H: Host> Range<'_, H> {
         let mut plan = arena.plan(request);
         let mut found = Ok(None);
         while matches!(found, Ok(None)) {
-            // A window may be a piece that is taken for this.
+            // The plan may take a piece for this.
             let Some(window) = plan.next(&shared) else { break };
             let pieces = also.map_or(window.span.pieces(), |also| both(also, window.span));
             found = self.change(pieces, |held| match arena.search(&held.space, window, request) {
@@ -244,7 +244,7 @@ impl<H: Host> Work<'_, H> {
             self.space.map(rest, last.ok_or(Error::Unmapped(from.end() - 1))?)?;
         }
         let moved = self.space.shift(from, to.first()).inspect_err(|_| {
-            // it was free, and nobody has seen it
+            // it was free, and no thread has seen it
             let leaving = &mut self.leaving;
             let _ = rest.map(|rest| self.space.unmap(rest, |new| leaving.retire(new)));
         })?;

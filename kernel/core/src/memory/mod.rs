@@ -2,11 +2,11 @@
 //! A process's own memory: anonymous memory from the partition, in a range of addresses that the host set aside, served
 //! without the host.
 //!
-//! The range's page table is the only truth (`tacet_logic::paging`). One lock for each of its pieces lets one CPU at a
-//! time change that, and the host read it. What a call takes away is gone from every TLB before the lock is free again.
-//! What the host maps of it on its side ("mirrors") is never changed here: the call goes to the host first, which unmaps
-//! that and sends the thread to try again. What cannot be done here at all goes to the host too, and then the whole range
-//! becomes the host's, permanently.
+//! The range's page table is the only truth (`tacet_logic::paging`). One lock for each of its pieces lets one CPU at
+//! a time change that, and the host read it. What a call takes away is gone from every TLB before the lock is free
+//! again. What the host maps of it on its side ("mirrors") is never changed here: the call goes to the host first,
+//! which unmaps that and sends the thread to try again. What cannot be done here at all goes to the host too, and
+//! then the whole range becomes the host's, permanently.
 
 mod change;
 mod fault;
@@ -49,7 +49,7 @@ type Pieces = core::ops::Range<u32>;
 /// Why a call about the range is the host's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Refusal {
-    /// It is nothing to do with the range.
+    /// It has nothing to do with the range.
     Elsewhere,
     /// The host maps some of these pages.
     Mirrored(Span),
@@ -82,7 +82,7 @@ struct Work<'w, H: Host> {
     held: &'w <RangeOf<H> as SharedRange>::Held,
     space: AddressSpace<'w, H::Memory>,
     leaving: <H::Memory as PartitionMemory>::Leaving,
-    /// A TLB may have what is not so any more, besides what leaves.
+    /// A TLB may have old translations, besides those of frames that leave.
     stale: bool,
 }
 
@@ -121,7 +121,7 @@ impl<'a, H: Host> Range<'a, H> {
         self.memory.node_ids()
     }
 
-    /// More than all of the partition: what is promised so cannot be kept.
+    /// More than the partition has: such a promise could not be kept.
     pub fn is_too_much(&self, pages: u32) -> bool {
         pages > self.memory.most()
     }
@@ -131,8 +131,8 @@ impl<'a, H: Host> Range<'a, H> {
         self.shared.is_eager()
     }
 
-    /// Pages of the process may be so, at `extent`. What guards a heap from being executed
-    /// asks for more than an address: that is the host's.
+    /// Whether pages at `extent` may have this protection. Whether a heap may be executable depends on more than the
+    /// address: the host decides that.
     pub fn permits(&self, protection: Protection, extent: Extent) -> Result<()> {
         let Protection { read, write, execute } = protection;
         let needed = match (read && !write, execute) {
@@ -154,7 +154,7 @@ impl<'a, H: Host> Range<'a, H> {
         self.shared.base() + (u64::from(page) << 12)
     }
 
-    /// Does `work` on these pieces of the range while nobody else is at them.
+    /// Does `work` on these pieces of the range under their locks.
     fn change<T>(&mut self, pieces: Pieces, work: impl FnOnce(&mut Work<'_, H>) -> Result<T>) -> Result<T> {
         let cpu = self.cpu;
         let held = self.shared.hold(pieces, || cpu.host.count_progress());

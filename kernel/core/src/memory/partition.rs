@@ -14,7 +14,8 @@ pub trait PartitionMemory: Memory {
     /// The range with this number.
     fn range(&self, number: u32) -> Option<Self::Range>;
 
-    /// The next operation is about `range`, for a thread that wants its memory as `thread` says, from the nodes `allowed`.
+    /// The next operation is about `range`, for a thread that wants its memory as `thread` says, from the nodes
+    /// `allowed`.
     fn begin(&mut self, range: Self::Range, thread: Policy, allowed: u32);
 
     /// How many frames there are.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a host asks about ranges and frames. No thread of the process is at what is asked about, except for `Touch`.
+//! What a host asks a CPU to do about ranges and frames. Except for `Touch`, no thread of the process uses the memory
+//! meanwhile.
 
 use super::{Leaving, PartitionMemory, SharedRange};
 use crate::cpu::Cpu;
@@ -23,7 +24,7 @@ pub enum Question {
     Free { frame: u64 },
     /// Map pages that are free, for a program's data.
     Map { range: u32, first: u32, pages: u32, from: Source },
-    /// None that there is.
+    /// A question that this co-kernel does not know.
     Unknown,
 }
 
@@ -35,7 +36,7 @@ pub struct Source {
     pub allowed: u32,
 }
 
-/// For what no thread has asked for.
+/// For memory that no thread asked for.
 const ANYWHERE: Source = Source { policy: Policy::NONE, allowed: u32::MAX };
 
 /// Errors as hosts know them.
@@ -64,7 +65,7 @@ pub fn answer<H: Host>(cpu: &mut Cpu<H>) {
     });
 }
 
-/// With what questions are answered.
+/// What it takes to answer a question.
 struct Desk<'a, H: Host> {
     host: &'a H,
     memory: &'a mut H::Memory,
@@ -119,7 +120,7 @@ impl<H: Host> Desk<'_, H> {
         })
     }
 
-    /// Nobody knows the copy yet, and nobody writes to what is copied.
+    /// No thread has the copy yet, and none writes to the original.
     fn copy(&mut self, from: u32, to: u32) -> Answer {
         if from == to {
             return Err(INVALID);

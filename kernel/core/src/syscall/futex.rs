@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Private futexes (futex(2)): waiting, waking and requeueing without Linux.
+//! Private futexes (futex(2)): waiting, waking and requeueing without the host.
 //!
-//! Threads of one process may at the same time wait with the host for the same futex: one that is there for a moment, one
-//! whose CPU runs others. The host counts them before it compares ([`FutexCounters`]); a call that would wake finds any,
-//! and escapes. The other way round the host asks a CPU to wake. A waiting thread that is recalled continues to wait with
-//! the host, unless a signal interrupts the call: as on Linux.
+//! Other threads of the process may wait for the same futex with the host: a thread that is there for a moment, or
+//! one whose CPU runs others. The host counts its waiters before it compares ([`FutexCounters`]). If there are any, a
+//! call that wakes escapes. The other way round, the host asks a CPU to wake. A waiting thread that is recalled
+//! continues to wait with the host, unless a signal interrupts the call: as on Linux.
 
 use super::Call;
 use super::time::deadline;
@@ -38,7 +38,7 @@ pub fn futex<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
     if !unlocked || operation & PRIVATE_FLAG == 0 || !address.is_multiple_of(4) {
         return CallEnd::NOT_SERVED;
     }
-    // What every unlocking does that somebody might wait for.
+    // The common case: a lock is released that another thread may wait for.
     if operation == WAKE | PRIVATE_FLAG {
         return wake(call, address, value, MATCH_ANY);
     }
@@ -48,7 +48,7 @@ pub fn futex<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
     match if clockless { WAIT_BITSET } else { plain } {
         WAIT if timeout == 0 => wait(call, address, value, MATCH_ANY, None),
         WAIT_BITSET if timeout == 0 && third as u32 != 0 => wait(call, address, value, third as u32, None),
-        // by CLOCK_MONOTONIC, and not from now on: Linux can go on with it
+        // until a time of CLOCK_MONOTONIC: if it is interrupted, the host can continue the wait
         WAIT_BITSET if third as u32 != 0 => match deadline(call, timeout, true) {
             Some(until) => wait(call, address, value, third as u32, Some(until)),
             None => CallEnd::NOT_SERVED,
@@ -69,7 +69,7 @@ fn wait<H: Host>(call: &Call<'_, '_, H>, address: u64, value: u32, bitset: u32, 
         if call.user_load(address).ok_or(())? != value {
             return Ok(false);
         }
-        // Before a waker can find it. A thread that its host wants back waits there.
+        // Before a waker can find it. A recalled thread waits with its host.
         match call.cpu.change(call.number, call.thread, Event::Block(Wait::Futex)) {
             Place::Waiting(_) => Ok(true),
             _ => Err(()),
@@ -77,7 +77,7 @@ fn wait<H: Host>(call: &Call<'_, '_, H>, address: u64, value: u32, bitset: u32, 
     };
     let end = match call.cpu.common().futexes.wait(key, bitset, call.number, unchanged) {
         Ok(()) => {
-            // There was room for it. If the thread is woken already, this CPU takes it out again.
+            // `deadline` made sure that there is room. If the thread is woken already, this CPU removes it again.
             if let Some(until) = until {
                 let _ = call.cpu.waits.borrow_mut().add(call.number, until);
             }
@@ -92,8 +92,7 @@ fn wait<H: Host>(call: &Call<'_, '_, H>, address: u64, value: u32, bitset: u32, 
 
 fn wake<H: Host>(call: &Call<'_, '_, H>, address: u64, count: u32, bitset: u32) -> CallEnd {
     let Some(space) = call.cpu.host.space(call.thread) else { return CallEnd::NOT_SERVED };
-    // As on Linux, nobody asked for still wakes one. More than there can be is a
-    // negative number there.
+    // On Linux a count of 0, or a negative one, still wakes one thread.
     if count as i32 <= 0 || space.waited_for_with_host(address) {
         return CallEnd::NOT_SERVED;
     }
@@ -119,7 +118,7 @@ fn requeue<H: Host>(
     {
         return CallEnd::NOT_SERVED;
     }
-    // Linux finds out about the second address only if somebody is moved there.
+    // Linux notices a bad second address only if it moves a thread there.
     if call.user_load(to).is_none() {
         return CallEnd::NOT_SERVED;
     }
@@ -151,7 +150,7 @@ impl<H: Host> Cpu<H> {
         });
     }
 
-    /// Wakes and moves, and says how many in all, as Linux counts.
+    /// Wakes and moves threads. Returns how many in all, as Linux counts.
     fn requeue<E>(
         &self,
         keys: (Key, Key),
@@ -165,7 +164,7 @@ impl<H: Host> Cpu<H> {
         done.map(|(woken, moved)| woken + moved)
     }
 
-    /// Wakes, and says how many.
+    /// Wakes threads, and returns how many.
     fn wake(&self, key: Key, bitset: u32, count: u32, waker: Waker) -> u32 {
         let mut bell = Bell { waker, home: None };
         let woken = self.common().futexes.wake(key, bitset, count, |thread| bell.deliver(self, thread));
@@ -174,7 +173,7 @@ impl<H: Host> Cpu<H> {
     }
 }
 
-/// Who wakes.
+/// The waker.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waker {
     /// The thread that runs on this CPU.
@@ -182,8 +181,8 @@ enum Waker {
     Host,
 }
 
-/// A CPU that must still be told of threads that were woken. Mostly there is one, and it is told when the bucket's lock is
-/// free, which its thread may want at once.
+/// A CPU that must still be told of threads that were woken. Mostly there is one, and it is told when the bucket's
+/// lock is free, which its thread may want at once.
 struct Bell {
     waker: Waker,
     home: Option<u32>,

@@ -22,8 +22,8 @@ const MAP_NORESERVE: u64 = 0x4000;
 const MAP_POPULATE: u64 = 0x8000;
 const MAP_STACK: u64 = 0x2_0000;
 const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
-/// Those, and what says nothing: EXECUTABLE, NONBLOCK. Not DENYWRITE, which says nothing to Linux: the loader takes
-/// addresses with it that it is about to map a library to, and no other program is known to.
+/// Those, and flags without effect: EXECUTABLE, NONBLOCK. Not DENYWRITE, although Linux ignores it: only the loader is
+/// known to use it, for addresses at which it is about to map a library.
 const MAP_ORDINARY: u64 =
     MAP_PRIVATE_ANONYMOUS | MAP_FIXED | MAP_NORESERVE | MAP_POPULATE | MAP_STACK | MAP_FIXED_NOREPLACE | 0x1_1000;
 const MREMAP_MAYMOVE: u64 = 1;
@@ -37,21 +37,21 @@ pub fn mmap<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
         let fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) != 0;
         let extent = range.extent(address, bytes);
         let (Some(protection), true) = (wanted, ours) else {
-            // Somebody else's mapping, which may be meant to replace some of ours.
+            // A mapping that is not ours, but may replace some of ours.
             return Err(if fixed && extent != Extent::Outside { Refusal::Beyond } else { Refusal::Elsewhere });
         };
         match range.permits(protection, extent) {
             Err(Refusal::Beyond) if !fixed => return Err(Refusal::Elsewhere),
             permitted => permitted?,
         }
-        // Of address space that is taken in advance, and of a stack, little is used.
+        // Programs use little of a stack, and of address space that they reserve.
         let sparse = flags & (MAP_NORESERVE | MAP_STACK) != 0;
         let promised = !sparse && protection != Protection::NONE;
         if !fixed && promised && pages(bytes).is_some_and(|pages| range.is_too_much(pages)) {
             return Err(Refusal::Elsewhere);
         }
         let eager = range.eager() && !sparse || flags & MAP_POPULATE != 0;
-        // Linux writes where a thread's stack ends, whenever it goes to a core.
+        // The host writes to the end of a thread's stack whenever it hands the thread over.
         let attributes = Attributes { protection, policy: 0, eager, small: flags & MAP_STACK != 0 };
         match extent {
             Extent::Inside(span) if fixed => range.map_at(span, flags & MAP_FIXED_NOREPLACE == 0, attributes),
@@ -127,7 +127,7 @@ pub fn mremap<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
         }
         let fixed = flags & MREMAP_FIXED != 0;
         let target = if fixed { range.extent(to, wanted) } else { Extent::Outside };
-        // With a size of 0 it would be a second mapping of the same.
+        // With a size of 0 it would be a second mapping of the same pages.
         let old = match (range.extent(address, bytes), range.extent(address & !4095, 1)) {
             (Extent::Inside(span), _) => span,
             (Extent::Outside, Extent::Outside) if target == Extent::Outside => return Err(Refusal::Elsewhere),
@@ -142,8 +142,8 @@ pub fn mremap<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
     })
 }
 
-/// What a program may do: as on x86, who may write may read. What may only be executed
-/// takes a protection key, which Linux gives.
+/// What a program may do. Writable pages are readable, as Linux has it. Pages that may only be executed take a
+/// protection key, which only the host can give.
 fn wanted(protection: u64) -> Option<Protection> {
     let has = |bit| protection & bit != 0;
     let (read, write, execute) = (has(PROT_READ | PROT_WRITE), has(PROT_WRITE), has(PROT_EXEC));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! System calls that the CPU answers itself.
 //!
-//! Which these are, and why, says `abi/syscalls.tbl`: the dispatch is made from it (`build.rs`). A call is answered here
-//! only as Linux would answer it; whatever is not certain, every error included, escapes: the host's answer is always
-//! right.
+//! Which these are, and why, says `abi/syscalls.tbl`: the dispatch is made from it (`build.rs`). A call is answered
+//! here only as Linux would answer it; whatever is not certain, every error included, escapes: the host's answer is
+//! always right.
 
 pub mod futex;
 mod memory;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! NUMA policies of the partition's memory (mbind(2), get_mempolicy(2)). The host keeps a thread's own policy and tells it
-//! with the thread.
+//! NUMA policies of the partition's memory (mbind(2), get_mempolicy(2)). The host keeps a thread's own policy and
+//! tells it with the thread.
 //!
 //! Pages go where a policy wants them when it is set, also without `MPOL_MF_MOVE`: they are there before anybody has
-//! touched them. What a policy wants and the partition has not the host must give.
+//! touched them. What a policy wants and the partition does not have is the host's to give.
 
 use super::Call;
 use super::memory::serve;
@@ -21,7 +21,7 @@ const MOVE_ALL: u64 = 4;
 const MOVE_FLAGS: u64 = 7;
 const OF_ADDRESS: u64 = 2;
 
-/// Nodes that a call may name.
+/// How many nodes a call may name.
 const MOST_NODES: u64 = 1024;
 
 pub fn mbind<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
@@ -46,7 +46,7 @@ pub fn get_mempolicy<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
         if flags != OF_ADDRESS || short {
             return Err(Refusal::Elsewhere);
         }
-        // Without a policy of its own it is what Linux says of its mapping there.
+        // If the page has no policy of its own, the host's mapping there has one.
         let policy = range.policy(page)?;
         if policy == Policy::default() {
             return Err(Refusal::Elsewhere);
@@ -57,11 +57,12 @@ pub fn get_mempolicy<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
     })
 }
 
-/// The policy that is asked for. What is an error goes to Linux as it is; what the partition cannot give, with the memory.
+/// The policy that a call asks for. An error is the host's to report. If the partition cannot follow the policy, the
+/// host gets the range too.
 fn wanted<H: Host>(call: &Call<'_, '_, H>, range: &Range<'_, H>, mode: u64, nodes: u32, how: u64) -> Result<Policy> {
     let mode = mode as u32;
     let (plain, flags) = (mode & !MODE_FLAGS, mode & MODE_FLAGS);
-    // As Linux: nodes that the thread may not have count for nothing, unless there are no others.
+    // As Linux: nodes that the thread may not have are ignored, unless there are no others.
     let (_, allowed) = call.thread.policy();
     let (effective, ours) = (nodes & allowed, nodes & allowed & range.nodes());
     let nameless = matches!(plain, DEFAULT | LOCAL);
@@ -86,7 +87,7 @@ fn wanted<H: Host>(call: &Call<'_, '_, H>, range: &Range<'_, H>, mode: u64, node
     Ok(Policy { mode: mode | flags, nodes })
 }
 
-/// The nodes that a call names in `bits - 1` bits at `mask`. As on Linux, what is no node counts for nothing.
+/// The nodes that a call names in `bits - 1` bits at `mask`. As on Linux, bits of no node are ignored.
 fn read_nodes<H: Host>(call: &Call<'_, '_, H>, range: &Range<'_, H>, mask: u64, bits: u64) -> Option<u32> {
     let bits = bits.wrapping_sub(1);
     if mask == 0 || bits == 0 {
@@ -108,7 +109,7 @@ fn read_nodes<H: Host>(call: &Call<'_, '_, H>, range: &Range<'_, H>, mask: u64, 
     Some(nodes)
 }
 
-/// As Linux: whole longs, as many as `bits - 1` bits need. False: not there to be written.
+/// As Linux: whole longs, as many as `bits - 1` bits need. False: they cannot be written.
 fn write_nodes<H: Host>(call: &Call<'_, '_, H>, mask: u64, bits: u64, nodes: u32) -> bool {
     let halves = 2 * (bits.wrapping_sub(1)).div_ceil(64);
     (0..halves).all(|half| {

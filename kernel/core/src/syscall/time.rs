@@ -15,9 +15,9 @@ const CLOCK_REALTIME: u64 = 0;
 const CLOCK_MONOTONIC: u64 = 1;
 const TIMER_ABSTIME: u32 = 1;
 const NS_PER_S: u64 = 1_000_000_000;
-/// For a time. A signal that comes meanwhile finds the sleep done.
+/// The longest sleep for a time. A signal that comes meanwhile finds the sleep done.
 const LONGEST_NS: u64 = 100_000;
-/// More is the host's: 34 years, so that no sum overflows.
+/// The longest sleep until a time: 34 years, so that no sum overflows.
 const LONGEST_S: u64 = 1 << 30;
 
 pub fn nanosleep<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
@@ -28,7 +28,7 @@ pub fn nanosleep<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
 pub fn clock_nanosleep<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
     let [clock, flags, requested, ..] = call.user.arguments();
     match (u64::from(clock as u32), flags as u32) {
-        // a change of the time of day does not matter to it
+        // a change of the time of day does not affect it
         (CLOCK_REALTIME | CLOCK_MONOTONIC, 0) => sleep(call, requested, false),
         (CLOCK_MONOTONIC, TIMER_ABSTIME) => sleep(call, requested, true),
         _ => CallEnd::NOT_SERVED,

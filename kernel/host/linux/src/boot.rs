@@ -11,14 +11,14 @@ use tacet_arch::signals::Signals;
 
 /// Takes possession of the CPU. Called once per CPU, first.
 ///
-/// # Safety
-/// `page` is the page that the CPU shares with Linux, filled by Linux; interrupts are off; the stack is `boot.stack_top`.
+/// # Safety `page` is the page that the CPU shares with Linux, filled by Linux; interrupts are off; the stack is
+/// `boot.stack_top`.
 pub unsafe fn adopt(page: NonNull<Signals>) -> Linux {
     let page = page.cast::<tacet_cpu>();
     // SAFETY: Linux wrote the settings before it started the CPU, and does not write them again.
     let boot = unsafe { &(*page.as_ptr()).boot };
-    // SAFETY: (1) the pages of all CPUs are mapped for ever, in the order of their indices; (2) all of them are accessed
-    // atomically where Signals has a field, and the layouts agree (`layout.rs`).
+    // SAFETY: (1) the pages of all CPUs are mapped for ever, in the order of their indices; (2) all of them are
+    // accessed atomically where Signals has a field, and the layouts agree (`layout.rs`).
     let signals = unsafe {
         let first = page.as_ptr().cast::<Signals>().sub(boot.index as usize);
         core::slice::from_raw_parts(first, boot.core_count as usize)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The partition's memory as programs get it: one CPU's way to frames and to what is in them (`memory.h`).
 //!
-//! The pool is shared by all CPUs and made by the first that comes. A [`Frames`] is one CPU's: its cache, and what it has
-//! unmapped but not yet given back. Content is reached through the direct map, which has the partition's frames and nothing
-//! else.
+//! The pool is shared by all CPUs and made by the first that comes. A [`Frames`] is one CPU's: its cache, and what it
+//! has unmapped but not yet given back. Content is reached through the direct map, which has the partition's frames
+//! and nothing else.
 
 use crate::locked::Locked;
 use crate::policy::NodeChoice;
@@ -51,13 +51,13 @@ pub struct Frames {
     cache: Cache,
     /// Tables to which no entry points any more.
     tables: LeavingFrames,
-    /// Of the pages that processors know.
+    /// The order of the largest page that the processors have.
     largest_order: u8,
     nodes: NodeChoice,
     /// Where this CPU looks for addresses, in the ranges in which it was at work last.
     arenas: Arenas,
     counters: [&'static AtomicU64; 3],
-    /// The block that was last found: most frames in a row are of one.
+    /// The block that was found last: the next frame is mostly in the same.
     block: Cell<Block>,
 }
 
@@ -107,8 +107,8 @@ impl Frames {
         (TACET_DIRECT_BASE as u64 + (frame << 12)) as *mut u8
     }
 
-    /// The first of these entries of a table that is not `wanted`, or the end of them. Eight at a time: whoever gives
-    /// back a large mapping of small pages waits for this.
+    /// The first of these entries of a table that is not `wanted`, or the end of them. Eight at a time: a thread that
+    /// unmaps a large mapping of small pages waits for this.
     fn run_of(&self, wanted: u64, table: u64, entries: Range<usize>) -> usize {
         let table = self.content(table, 0).cast::<u64>();
         let entries = entries.start..entries.end.min(512);
@@ -124,7 +124,7 @@ impl Frames {
         index
     }
 
-    /// Linux declares a CPU hung if it makes no progress for long.
+    /// Shows Linux that the CPU makes progress: it would declare the CPU hung otherwise.
     fn count_filled(&self) {
         count(self.counters.get(2), 1);
     }

@@ -14,20 +14,20 @@ macro_rules! same {
     ($($ours:expr, $theirs:expr;)*) => { $(const _: () = assert!($ours as u64 == $theirs as u64);)* };
 }
 
+/// Fields of the same names.
 macro_rules! same_offsets {
-    ($ours:ty, $theirs:ty: $($our:tt as $their:tt)*) => {
-        $(const _: () = assert!(offset_of!($ours, $our) == offset_of!($theirs, $their));)*
+    ($ours:ty, $theirs:ty: $($field:tt)*) => {
+        $(const _: () = assert!(offset_of!($ours, $field) == offset_of!($theirs, $field));)*
     };
 }
 
 // The page that a CPU shares with Linux.
-same_offsets!(Signals, tacet_cpu: flush_requested as flush_requested attention as attention audible as audible
-    flush_acknowledged as flush_acknowledged active_root as active_root state as state mode as mode
-    doorbells_user as doorbells_user doorbells_kernel as doorbells_kernel doorbells_empty as doorbells_empty
-    alarms as alarms foreign as foreign doorbells_from_cpus as doorbells_from_cores);
+same_offsets!(Signals, tacet_cpu: flush_requested attention audible flush_acknowledged active_root state mode
+    doorbells_user doorbells_kernel doorbells_empty alarms foreign);
 same! {
     size_of::<Signals>(), size_of::<tacet_cpu>();
     signals::PAGE_BYTES, abi::TACET_CPU_BYTES;
+    offset_of!(Signals, doorbells_from_cpus), offset_of!(tacet_cpu, doorbells_from_cores);
     offset_of!(Signals, stack_top), offset_of!(tacet_cpu, boot) + offset_of!(tacet_cpu_boot, stack_top);
     offset_of!(Signals, identity), offset_of!(tacet_cpu, boot) + offset_of!(tacet_cpu_boot, apic_id);
     ONLINE, abi::TACET_CPU_ONLINE;
@@ -46,12 +46,10 @@ same! {
 }
 
 // A thread's user state.
-same_offsets!(UserRegisters, tacet_registers: r15 as r15 r14 as r14 r13 as r13 r12 as r12 rbp as rbp rbx as rbx r11 as r11
-    r10 as r10 r9 as r9 r8 as r8 rax as rax rcx as rcx rdx as rdx rsi as rsi rdi as rdi vector as vector error as error
-    rip as rip cs as cs rflags as rflags rsp as rsp ss as ss);
-same_offsets!(SavedUser, tacet_context: registers as registers fs_base as fs_base gs_base as gs_base
-    xstate_save_mask as xstate_save_mask xstate_restore_mask as xstate_restore_mask ds as ds es as es fs as fs gs as gs
-    xfd as xfd pkru as pkru xstate as xstate);
+same_offsets!(UserRegisters, tacet_registers: r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi vector error
+    rip cs rflags rsp ss);
+same_offsets!(SavedUser, tacet_context: registers fs_base gs_base xstate_save_mask xstate_restore_mask ds es fs gs xfd
+    pkru xstate);
 same! {
     size_of::<UserRegisters>(), size_of::<tacet_registers>();
     size_of::<SavedUser>(), size_of::<tacet_context>();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Linux as a CPU's host: the co-kernel's end of the border (`abi/`), which nothing else in the co-kernel uses.
 //!
-//! Files have the names of their other ends in `linux/`. Everything shared is read once, checked, then used; a corrupt
-//! index is Linux's fault and the end of the partition. Context of everything here: one CPU of the partition, interrupts
-//! off, in the CPU's own address space, from which nothing of Linux is reachable.
+//! Files have the names of their other ends in `linux/`. Everything shared is read once, checked, then used; a
+//! corrupt index is Linux's fault and the end of the partition. Context of everything here: one CPU of the partition,
+//! interrupts off, in the CPU's own address space, from which nothing of Linux is reachable.
 #![no_std]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
@@ -11,8 +11,8 @@
 
 mod ask;
 mod boot;
+mod clock;
 mod context;
-mod delegate;
 mod fail;
 mod frames;
 mod futex;
@@ -23,12 +23,12 @@ mod local;
 mod locked;
 mod log;
 mod page;
+mod park;
 mod policy;
 mod profile;
 mod range;
 mod records;
 mod rings;
-mod sleep;
 mod space;
 mod test;
 

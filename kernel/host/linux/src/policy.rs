@@ -14,12 +14,12 @@ pub(crate) struct NodeChoice {
     /// The partition's nodes, the nearest first.
     near: [u8; NODES],
     count: usize,
-    /// What the thread wants for which nothing else is said, and what it may have.
+    /// The thread's own policy, for pages without one, and the nodes that it may use.
     thread: Policy,
     allowed: u32,
     /// The range that the operation is about.
     range: Option<LinuxRange>,
-    /// The last order, and what it was made for.
+    /// The last order, and the policy and nodes that it was made for.
     order: NodeOrder,
     made_for: (Policy, u32),
 }

@@ -3,8 +3,8 @@
 //! `linux/process/profile.c`, which sums it up.
 //!
 //! The CPU that has the thread keeps it, for programs whose owner asked. It decides nothing. Each exit from user mode
-//! begins an entry, and the next entry into user mode ends it, whatever happened in between: so the account says what the
-//! program lost, not what either kernel did.
+//! begins an entry, and the next entry into user mode ends it, whatever happened in between: so the account says what
+//! the program lost, not what either kernel did.
 
 use crate::context::Context;
 use core::sync::atomic::{AtomicU16, Ordering};

@@ -22,9 +22,9 @@ impl Linux {
         }
     }
 
-    /// Tells Linux which thread came back. Its proxy may see that before Linux takes the interrupt, and post the thread
-    /// again: a Linux CPU that keeps interrupts off for long leaves the outbox full. This CPU then waits for it, and rings
-    /// again, because Linux may have moved its interrupts meanwhile.
+    /// Tells Linux which thread came back. Its proxy may see that before Linux takes the interrupt, and post the
+    /// thread again: a Linux CPU that keeps interrupts off for long leaves the outbox full. This CPU then waits for
+    /// it, and rings again, because Linux may have moved its interrupts meanwhile.
     pub(crate) fn announce(&self, number: u32) {
         loop {
             match self.page.outbox().push(number) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Handing a thread back to its proxy, and showing Linux which threads wait. The other end is
-//! `linux/delegate/delegate.c`.
+//! `linux/delegate/park.c`.
 
 use crate::context::Context;
 use crate::host::Linux;
@@ -11,8 +11,8 @@ use tacet_abi::{
 use tacet_core::{Escape, Place, Reason, Then};
 
 impl Linux {
-    /// Hands a thread back with the event that its proxy must deal with, and interrupts Linux. The thread is Linux's from
-    /// here on.
+    /// Hands a thread back with the event that its proxy must deal with, and interrupts Linux. The thread is Linux's
+    /// from here on.
     pub(crate) fn hand_back(&self, number: u32, escape: Escape) {
         let Some(context) = self.contexts.get(number) else {
             crate::die(format_args!("context {number}: not ours to give back"));

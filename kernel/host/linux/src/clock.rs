@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The clock by which CPUs end waits. The other end is `linux/delegate/sleep.c`.
+//! Linux's clock, by which CPUs end waits. The other end is `linux/border/clock.c`.
 
 use crate::page::{Page, field};
 use core::sync::atomic::{AtomicU64, Ordering};
