@@ -2,8 +2,8 @@
 /*
  * What differs between the kernels that the module builds on (6.1 to 7.x).
  *
- * The only file that knows a kernel version. Everything here has one name and
- * one meaning for the rest of the module.
+ * The only file that knows kernel versions. For the rest of the module everything here has
+ * one name and one meaning.
  */
 #ifndef TACET_COMPAT_H
 #define TACET_COMPAT_H
@@ -44,7 +44,7 @@ static inline struct fpu *tacet_fpu(struct task_struct *task)
 #endif
 }
 
-/* Physically contiguous pages at exactly [start, end). */
+/* Allocates the pages of exactly [start, end). */
 static inline int tacet_alloc_contig(unsigned long start, unsigned long end)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
@@ -56,17 +56,17 @@ static inline int tacet_alloc_contig(unsigned long start, unsigned long end)
 #endif
 }
 
-/* The tracepoint sched_process_exit says whether the group ends too. */
+/* The tracepoint sched_process_exit also tells whether the group ends. */
 #define TACET_EXIT_HAS_GROUP (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0))
 
-/* Declares the notifier method that says "secondary TLBs are stale". */
+/* The notifier's method that is told that secondary TLBs are stale. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
 #define TACET_INVALIDATE_SECONDARY .arch_invalidate_secondary_tlbs
 #else
 #define TACET_INVALIDATE_SECONDARY .invalidate_range
 #endif
 
-/* How many performance events a task has of its own. RCU read section. */
+/* The number of the task's own performance events. In an RCU read section. */
 static inline int tacet_perf_events(struct task_struct *task)
 {
 	int count = 0;
@@ -87,7 +87,7 @@ static inline int tacet_perf_events(struct task_struct *task)
 	return count;
 }
 
-/* The calling thread's own NUMA policy; false: it has none. */
+/* The calling thread's NUMA policy; false: it has none. */
 static inline bool tacet_task_policy(u32 *mode, nodemask_t *nodes)
 {
 #ifdef CONFIG_NUMA
@@ -100,7 +100,8 @@ static inline bool tacet_task_policy(u32 *mode, nodemask_t *nodes)
 	return false;
 }
 
-/* The calling thread's CLOCK_MONOTONIC is the kernel's (time_namespaces(7)). */
+/* The calling thread's CLOCK_MONOTONIC is the kernel's own, without a namespace's offset
+ * (time_namespaces(7)). */
 static inline bool tacet_clock_is_the_nodes(void)
 {
 #ifdef CONFIG_TIME_NS
@@ -112,7 +113,7 @@ static inline bool tacet_clock_is_the_nodes(void)
 #endif
 }
 
-/* Calls newer than the headers of the oldest kernel. */
+/* System calls that the oldest kernel's headers do not have. */
 #define NR_FUTEX_WAITV 449
 #define NR_SET_MEMPOLICY_HOME_NODE 450
 #define NR_MAP_SHADOW_STACK 453
@@ -140,7 +141,7 @@ static inline void tacet_vma_set_flags(struct vm_area_struct *vma, unsigned long
 #endif
 }
 
-/* A file of its own without content, of which private mappings are anonymous memory. */
+/* A new file without content; a private mapping of it is anonymous memory. */
 static inline struct file *tacet_shmem_file(const char *name)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
@@ -150,7 +151,8 @@ static inline struct file *tacet_shmem_file(const char *name)
 #endif
 }
 
-/* One page, referenced; the mmap lock is held. How many it got, or an error. */
+/* Gets one page, with a reference. Returns how many it got, or an error. The mmap lock is
+ * held. */
 static inline long tacet_get_user_page(struct mm_struct *mm, unsigned long address,
 				       unsigned int flags, struct page **page)
 {
@@ -161,7 +163,7 @@ static inline long tacet_get_user_page(struct mm_struct *mm, unsigned long addre
 #endif
 }
 
-/* Before a fault handler returns VM_FAULT_RETRY. */
+/* For a fault handler that is about to return VM_FAULT_RETRY. */
 static inline void tacet_release_fault_lock(struct vm_fault *vmf)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
@@ -171,7 +173,7 @@ static inline void tacet_release_fault_lock(struct vm_fault *vmf)
 #endif
 }
 
-/* The process may be looked into by its own user. RCU read section. */
+/* The process's own user may trace it. In an RCU read section. */
 static inline bool tacet_dumpable(struct task_struct *task)
 {
 #ifdef TACET_HAS_EXEC_STATE
@@ -185,7 +187,7 @@ static inline bool tacet_dumpable(struct task_struct *task)
 #endif
 }
 
-/* Restartable sequences: where the task registered, and its signature. */
+/* The area that the task registered for restartable sequences, and its signature. */
 static inline struct rseq __user *tacet_rseq_area(struct task_struct *task)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
@@ -204,13 +206,13 @@ static inline u32 tacet_rseq_signature(struct task_struct *task)
 #endif
 }
 
-/* Linux keeps a node and a concurrency number in the area. */
+/* The area has a node and a concurrency number. */
 #define TACET_RSEQ_HAS_NODE (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0))
 
 /*
- * The area now says @cpu, @node and @cid: make Linux know it where it keeps a
- * copy (it kills a task whose area differs), and make it write its own numbers
- * when the task returns to user mode on Linux.
+ * The area now has @cpu, @node and @cid. Updates Linux's copy, if it keeps one (it kills a
+ * task whose area differs), and makes Linux write its own numbers when the task returns to
+ * user mode on Linux.
  */
 static inline void tacet_rseq_written(u32 cpu, u32 node, u32 cid)
 {

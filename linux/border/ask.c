@@ -3,8 +3,8 @@
  * Questions to a core about ranges and frames (memory.h); the other end is
  * kernel/core/src/memory/question.rs.
  *
- * One question at a time, to a core that has nothing to do if there is one: it is
- * the co-kernel's books that are asked, not the core. Sleeps; called with a range's
+ * One question is open at a time. Any core can answer, since all cores share the
+ * co-kernel's books: an idle one is asked if there is one. Sleeps; called with a range's
  * mutex or the mmap lock held, never with a lock that cores take.
  */
 #include "border/border.h"
@@ -95,7 +95,7 @@ static u64 two(u32 high, u32 low)
 	return (u64)high << 32 | low;
 }
 
-/* Pages of range @number, which are free, are to be read and written. */
+/* Maps free pages of range @number, readable and writable. */
 int tacet_ask_map(u64 number, u64 first, u64 pages, struct tacet_policy policy, u32 nodes)
 {
 	const u64 arguments[] = { number, pages << 32 | first, two(policy.mode, 0),
@@ -104,7 +104,7 @@ int tacet_ask_map(u64 number, u64 first, u64 pages, struct tacet_policy policy, 
 	return ask(TACET_ASK_MAP, arguments);
 }
 
-/* Page @page of range @number gets a frame. A policy for that page goes before @policy. */
+/* Gives page @page of range @number a frame. A policy of that page overrides @policy. */
 int tacet_ask_touch(u64 number, u64 page, bool write, struct tacet_policy policy, u32 nodes)
 {
 	const u64 arguments[] = { number, page, two(policy.mode, write), two(nodes, policy.nodes) };

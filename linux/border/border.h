@@ -24,7 +24,7 @@ struct tacet_space {
 	struct rcu_head rcu;
 	struct tacet_range *range;	/* memory/'s, referenced; NULL: all its memory is Linux's */
 	struct page *fourth;		/* with a range: tacet_tables_with_range() */
-	bool locked;			/* delegate/fault.c: all its mappings, by us */
+	bool locked;			/* delegate/fault.c: we have locked all its mappings */
 	bool released;			/* the mm is going; under lock */
 };
 

@@ -22,13 +22,13 @@ static void call_follow(struct work_struct *work)
 }
 static DECLARE_WORK(follow_work, call_follow);
 
-/* No core executes anything any more, and nobody waits for one. */
+/* Stops all cores; every thread that waits for one looks again. */
 static void silence(void)
 {
 	unsigned int i, round;
 
-	/* The second time for a bell that a core rang just before its end, at one
-	 * that had ended already. */
+	/* Twice: a core may have rung another one, which was stopped already, just before
+	 * it was stopped itself. */
 	for (round = 0; round < 2; round++)
 		for (i = 0; i < tacet_partition.core_count; i++)
 			if (tacet_partition.cores[i].started)
@@ -37,8 +37,8 @@ static void silence(void)
 	tacet_hosted_wake_all();
 }
 
-/* True for the first one, which silences the cores without being preempted:
- * others spin until it has. */
+/* True for the first caller, which silences the cores with preemption off: other callers
+ * may spin until it has. */
 static bool begin_failure(void)
 {
 	preempt_disable();
@@ -48,7 +48,7 @@ static bool begin_failure(void)
 	return false;
 }
 
-/* The co-kernel cannot be trusted any more. Any context, any number of times. */
+/* @reason: a string that stays. Any context, any number of times. */
 void tacet_partition_fail(const char *reason)
 {
 	if (begin_failure()) {
@@ -59,7 +59,7 @@ void tacet_partition_fail(const char *reason)
 	}
 }
 
-/* The machine goes down or into another kernel: nothing of ours runs on. */
+/* The machine goes down or into another kernel: no core may run on. */
 static int on_reboot(struct notifier_block *block, unsigned long event, void *data)
 {
 	if (begin_failure()) {

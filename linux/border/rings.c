@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Messages between Linux and the cores: posted contexts one way, returned ones
- * the other, and the two bells.
+ * Messages between Linux and the cores: contexts posted to a core, contexts returned by
+ * it, and the two bells.
  *
  * Called by delegate/park.c (post, recall) and by a core's interrupt. The only lock
- * is the inbox lock of one core, taken by threads that live on that core. What
- * a core says is checked before it is used: an index that cannot be is the
- * core's terminal fault.
+ * is the inbox lock of one core, taken by the threads of that core. Everything that a core
+ * writes is checked before it is used: an invalid index is a failure of the co-kernel.
  */
 #include "arch/arch.h"
 #include "border/border.h"
 #include "compat.h"
 #include "tacet.h"
 
-/* Asks the core to look. Pairs with the core's exchange of `attention`. */
+/* Rings the core with @bits as the reason. Pairs with the core's exchange of `attention`. */
 void tacet_attention(struct tacet_core *core, u32 bits)
 {
 	__atomic_fetch_or(&core->shared->attention, bits, __ATOMIC_SEQ_CST);
 	tacet_arch_ring(core);
 }
 
-/* Hands the thread's context to @core. The context is written. -EAGAIN: threads
- * that have moved away still fill the inbox; -EIO: the core is not to be trusted. */
+/* Hands the thread's context, which is written, to @core. -EAGAIN: the inbox is full, since
+ * threads that moved away are still in it; -EIO: the core has corrupted it. */
 int tacet_post(struct tacet_core *core, struct tacet_hosted *hosted)
 {
 	struct tacet_context *context = hosted->context;
@@ -46,7 +45,7 @@ int tacet_post(struct tacet_core *core, struct tacet_hosted *hosted)
 	return 0;
 }
 
-/* Says where the core's bell is heard: Linux moves interrupts. */
+/* Linux may have moved the core's interrupt: tells the core where it is now. */
 void tacet_retarget(struct tacet_core *core)
 {
 	spin_lock(&core->inbox_lock);
@@ -54,15 +53,15 @@ void tacet_retarget(struct tacet_core *core)
 	spin_unlock(&core->inbox_lock);
 }
 
-/* Asks the core for a posted context; the answer comes as any other return. */
+/* Asks the core to give a posted context back; it comes as any other return. */
 void tacet_recall(struct tacet_core *core, struct tacet_hosted *hosted)
 {
 	smp_store_release(&hosted->context->recall, TACET_RECALL_ALWAYS);
 	tacet_attention(core, TACET_ATTENTION_RECALL);
 }
 
-/* Asks the core to end the turn of a posted context that computes; there may be no
- * answer. Whoever wants the thread wherever it is keeps wanting it. */
+/* Asks the core to end the turn of a posted context that computes; there may be no answer.
+ * A recall that is pending already stays: it is the stronger request. */
 void tacet_recall_turn(struct tacet_core *core, struct tacet_hosted *hosted)
 {
 	cmpxchg(&hosted->context->recall, TACET_RECALL_NOT, TACET_RECALL_TURN);
@@ -83,7 +82,7 @@ static bool wake_owner(u32 number)
 	return true;
 }
 
-/* A core rang: hard interrupt, on any Linux CPU. */
+/* A core has rung. Hard interrupt, on any Linux CPU. */
 irqreturn_t tacet_notified(int irq, void *data)
 {
 	struct tacet_core *core = data;

@@ -2,14 +2,13 @@
 /*
  * A hosted process's address space as a core sees it, and its coherence.
  *
- * Owns one root page per hosted mm: its user half repeats the top-level entries
- * of Linux's own root, its kernel half is the co-kernel's. Everything below the
- * top level is Linux's tables themselves, but for the process's own range (memory/range.c),
- * whose tables are the co-kernel's. When Linux invalidates, the notifier
- * repeats the entries and does not return before every core that may have
- * cached the old ones has said that it forgot them.
+ * Owns one root page per hosted mm. Its user half repeats the top-level entries of
+ * Linux's root, its kernel half is the co-kernel's. Cores use Linux's own tables below the
+ * top level, except for the process's range, whose tables are the co-kernel's.
  *
- * The notifier runs in any context, with page-table locks held: it never sleeps.
+ * When Linux invalidates, the notifier repeats the entries and waits until every core that
+ * may have cached the old ones has flushed them. The notifier runs in any context, with
+ * page-table locks held: it never sleeps.
  */
 #include <linux/hashtable.h>
 #include <linux/io.h>
@@ -24,8 +23,8 @@
 #define FLUSH_PATIENCE_NS (20 * NSEC_PER_SEC)
 
 static DEFINE_HASHTABLE(spaces, 8);	/* by mm; RCU readers */
-static DEFINE_SPINLOCK(spaces_lock);	/* writers, and the entries that are taken */
-static atomic_t undiscarded = ATOMIC_INIT(0);
+static DEFINE_SPINLOCK(spaces_lock);	/* writers, and partition->spaces_taken */
+static atomic_t undiscarded = ATOMIC_INIT(0);	/* spaces that still exist */
 static DECLARE_WAIT_QUEUE_HEAD(discarded);
 static const struct tacet_space_operations *memory_operations;
 
@@ -35,7 +34,7 @@ void tacet_space_use(const struct tacet_space_operations *memory)
 	memory_operations = memory;
 }
 
-/* What the cores are to find at @index. */
+/* The entry that cores find at @index. */
 static u64 entry_for(struct tacet_space *space, unsigned int index)
 {
 	u64 entry = tacet_tables_user_entry(space->notifier.mm, index), frame;
@@ -72,7 +71,7 @@ static int flushed(const struct tacet_wait *wait)
 	return (s64)(smp_load_acquire(&wait->core->shared->flush_acknowledged) - wait->wanted) >= 0;
 }
 
-/* A core that does not acknowledge is stopped with all others: what they cached is gone. */
+/* If a core does not acknowledge, all are stopped: nothing that they cached is used again. */
 static void await_flush(struct tacet_core *core, u64 generation)
 {
 	struct tacet_wait wait = {
@@ -88,13 +87,13 @@ static void await_flush(struct tacet_core *core, u64 generation)
 	tacet_await(&wait);
 }
 
-/* Every core that satisfies @root (0: all) forgets what it cached. */
+/* Flushes the TLB of each core that has @root loaded (0: of all). */
 static void flush_cores(u64 root)
 {
 	u64 generation[8];
 	unsigned int first, i, n = tacet_partition.core_count;
 
-	/* Pairs with the core: it announces a root, then loads it. */
+	/* Pairs with the core, which announces a root before it loads it. */
 	smp_mb();
 	for (first = 0; first < n; first += ARRAY_SIZE(generation)) {
 		unsigned int count = min_t(unsigned int, n - first, ARRAY_SIZE(generation));
@@ -124,8 +123,8 @@ static void invalidate(struct mmu_notifier *notifier, struct mm_struct *mm, unsi
 	flush_cores(space->root_address);
 }
 
-/* A full memory barrier and TLB flush on the cores that have @root loaded
- * (physical address; 0: on all). */
+/* Makes the cores that have @root loaded (physical address; 0: all) execute a full memory
+ * barrier and flush their TLBs. */
 void tacet_flush_cores(u64 root)
 {
 	flush_cores(root);
@@ -136,7 +135,7 @@ static bool has_loaded(const struct tacet_core *core, const struct tacet_space *
 	return READ_ONCE(core->shared->active_root) == space->root_address;
 }
 
-/* Or a thread has come to use the space anew, which ends it unless the mm itself ends. */
+/* A thread that uses the space again ends the wait too, unless the mm itself ends. */
 static int left_or_used(const struct tacet_wait *wait)
 {
 	const struct tacet_space *space = wait->subject;
@@ -146,8 +145,8 @@ static int left_or_used(const struct tacet_wait *wait)
 }
 
 /*
- * No core has @space loaded when this returns, unless a thread has come to use
- * it anew meanwhile (never when the mm itself @ends).
+ * Makes every core leave @space. When this returns no core has it loaded, unless a thread
+ * uses it again (never if the mm itself @ends).
  */
 static void leave_cores(struct tacet_space *space, bool ends)
 {
@@ -175,7 +174,7 @@ static void leave_cores(struct tacet_space *space, bool ends)
 	}
 }
 
-/* The mm ends: all its threads have left their cores. */
+/* The mm ends; its threads have left their cores. */
 static void mm_ends(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
 	struct tacet_space *space = container_of(notifier, struct tacet_space, notifier);
@@ -187,7 +186,7 @@ static void mm_ends(struct mmu_notifier *notifier, struct mm_struct *mm)
 	leave_cores(space, true);
 }
 
-/* RCU. NULL: no thread of @mm has been on a core. */
+/* NULL: no thread of @mm has been on a core. In an RCU read section. */
 struct tacet_space *tacet_space_find(struct mm_struct *mm)
 {
 	struct tacet_space *space;
@@ -268,10 +267,10 @@ static void discard(struct mmu_notifier *notifier)
 }
 
 /*
- * Nothing of any space is used when this returns; all have been put. Sleeps.
- * mmu_notifier_synchronize() alone does not wait for what other CPUs have yet to
- * discard: with many CPUs, or after contention, sleepable RCU keeps a queue for
- * each. discard() ends with bottom halves off, which RCU waits for.
+ * All spaces have been put: waits until nothing of them is used any more. Sleeps.
+ * mmu_notifier_synchronize() alone does not wait for the spaces that other CPUs have yet to
+ * discard: with many CPUs, or after contention, sleepable RCU keeps a queue for each CPU.
+ * discard() ends with bottom halves off, which RCU waits for.
  */
 void tacet_space_settle(void)
 {
@@ -287,7 +286,7 @@ static const struct mmu_notifier_ops notifier_operations = {
 	.free_notifier = discard,
 };
 
-/* The space of @mm, made if need be; for one thread's use. Takes the mmap lock. */
+/* The space of @mm for one more thread, made if there is none. Takes the mmap lock. */
 struct tacet_space *tacet_space_get(struct mm_struct *mm)
 {
 	struct mmu_notifier *notifier = mmu_notifier_get(&notifier_operations, mm);
@@ -301,8 +300,8 @@ struct tacet_space *tacet_space_get(struct mm_struct *mm)
 	return space;
 }
 
-/* A thread stops using @space. The last one takes the cores out of it first:
- * without the notifier nobody would tell them that its tables are freed. */
+/* A thread stops using @space. The last thread makes the cores leave it first: without the
+ * notifier they would not learn that its tables are freed. */
 void tacet_space_put(struct tacet_space *space)
 {
 	if (atomic_dec_and_test(&space->users))

@@ -2,9 +2,9 @@
 /*
  * The partition's memory: physically contiguous blocks taken from Linux.
  *
- * Owns partition->blocks. Called by partition/partition.c with the control lock held;
- * sleeps. Must never take a page that it does not record at once: what is
- * recorded is what is given back.
+ * Owns partition->blocks. Called by partition/layout.c and partition/partition.c with the
+ * control lock held; sleeps. Records every block at once: only recorded blocks are given
+ * back.
  */
 #include <linux/memory_hotplug.h>
 #include <linux/mmzone.h>
@@ -16,7 +16,7 @@
 #define UNIT_PAGES ((unsigned long)(SZ_2M >> PAGE_SHIFT))
 #define LARGEST_PAGES ((unsigned long)(SZ_1G >> PAGE_SHIFT))
 
-/* All of [pfn, pfn + pages) is online memory of one zone of @node. */
+/* [pfn, pfn + pages) is online memory of one zone of @node. */
 static bool range_usable(unsigned long pfn, unsigned long pages, int node)
 {
 	struct zone *zone = NULL;
@@ -47,9 +47,9 @@ static int record(struct tacet_partition *partition, unsigned long pfn, unsigned
 }
 
 /*
- * Takes blocks of exactly @chunk pages, aligned to that, until *@left is served: pages
- * of programs are as large as their frames are aligned. From the top of the node
- * downwards: low memory is scarce for devices.
+ * Takes blocks of exactly @chunk pages until *@left pages are taken. The blocks are aligned
+ * to their size, so that programs get large pages. From the top of the node downwards,
+ * because devices need low memory, which is scarce.
  */
 static int take_chunks(struct tacet_partition *partition, int node, unsigned long chunk,
 		       unsigned long *left)
@@ -71,7 +71,7 @@ static int take_chunks(struct tacet_partition *partition, int node, unsigned lon
 	return 0;
 }
 
-/* Takes node->bytes of memory of one NUMA node, in blocks as large as can be had. */
+/* Takes node->bytes of memory of one NUMA node, in the largest blocks that Linux can free. */
 int tacet_blocks_take(struct tacet_partition *partition, const struct tacet_node_memory *node)
 {
 	unsigned long left = node->bytes >> PAGE_SHIFT;
@@ -86,7 +86,7 @@ int tacet_blocks_take(struct tacet_partition *partition, const struct tacet_node
 	return left ? -ENOMEM : 0;
 }
 
-/* No page is a file's any more (memory/range.c); true if the kernel holds none of them. */
+/* Takes the pages out of their ranges' files; true if the kernel uses none of them. */
 static bool settle(unsigned long pfn)
 {
 	unsigned long i;
@@ -101,7 +101,7 @@ static bool settle(unsigned long pfn)
 	return free;
 }
 
-/* Whoever holds a page, in a pipe or for a device, frees it at last. */
+/* The kernel still uses some, in a pipe or for a device: the last user frees its page. */
 static void give_singly(unsigned long pfn)
 {
 	unsigned long i;
@@ -110,7 +110,7 @@ static void give_singly(unsigned long pfn)
 		__free_page(pfn_to_page(pfn + i));
 }
 
-/* A block has up to a quarter of a million pages: others run in between. */
+/* A block has up to a quarter of a million pages, so other threads run in between. */
 static void give_pages(unsigned long pfn, unsigned long pages)
 {
 	for (; pages; pfn += UNIT_PAGES, pages -= UNIT_PAGES) {
@@ -128,13 +128,14 @@ void tacet_blocks_give(struct tacet_partition *partition)
 	while (partition->block_count) {
 		struct tacet_block *block = &partition->blocks[--partition->block_count];
 
-		/* A program's registers and the co-kernel's stacks stay here. */
+		/* Nobody may find programs' registers and the co-kernel's stacks here. */
 		memset(pfn_to_kaddr(block->pfn), 0, min_t(size_t, block->pages << PAGE_SHIFT, SZ_64M));
 		give_pages(block->pfn, block->pages);
 	}
 }
 
-/* A zeroed piece of block 0, page-aligned; NULL if the block is too small. */
+/* Zeroed, page-aligned memory from block 0, of which *@used bytes are used. NULL: the block
+ * is too small. */
 void *tacet_blocks_carve(struct tacet_partition *partition, size_t *used, size_t bytes)
 {
 	struct tacet_block *block = &partition->blocks[0];

@@ -21,7 +21,7 @@ static void kill_one(struct tacet_hosted *hosted, void *data)
 	tacet_forget(hosted);
 }
 
-/* What the dead left: into the message and the log. */
+/* Reports the reason and the last words of dead cores: in the status and in the log. */
 static void report_death(const char *reason)
 {
 	struct tacet_partition *partition = &tacet_partition;
@@ -42,15 +42,15 @@ static void report_death(const char *reason)
 	}
 }
 
-/* The cores are stopped. Ends what they ran, takes them back. */
+/* The cores are stopped. Kills what they ran, and takes them back. */
 static void bury(const char *reason)
 {
 	mutex_lock(&tacet_control_lock);
-	/* Not one that has come up since. */
+	/* Not for another partition that has come up since. */
 	if (tacet_partition.state == TACET_PARTITION_UP && tacet_partition.failed) {
 		WRITE_ONCE(tacet_partition.state, TACET_PARTITION_CHANGING);
 		report_death(reason);
-		/* None runs on a core any more, and none waits but killably. */
+		/* No thread runs on a core any more, and each one that waits can be killed. */
 		while (tacet_hosted_count()) {
 			tacet_for_each_hosted(kill_one, NULL);
 			msleep(2);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cores are started and stopped, and the interrupt by which each is heard.
+ * Cores are started and stopped, and each gets an interrupt by which Linux hears it.
  *
- * Called by partition/partition.c, as steps, with the control lock held. What a processor
- * does for it is arch/'s; how long Linux waits is decided here.
+ * Called by partition/partition.c, as steps, with the control lock held. arch/ knows how a
+ * processor is started; how long Linux waits for it is decided here.
  */
 #include <linux/err.h>
 
@@ -94,7 +94,7 @@ static int halted(const struct tacet_wait *wait)
 	return smp_load_acquire(&wait->core->shared->state) == TACET_CPU_HALTED;
 }
 
-/* Asks each core to stop; one that does not is stopped by INIT. */
+/* Asks each core to halt. A core that does not is stopped by INIT. */
 void tacet_cores_stop(void)
 {
 	struct tacet_partition *partition = &tacet_partition;

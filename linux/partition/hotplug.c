@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPUs leave Linux and come back.
+ * CPUs leave Linux and come back. While a partition is up, nobody else brings its CPUs
+ * online, and the machine does not suspend.
  *
- * Owns the hotplug callbacks, the refusal of foreign onlining and of suspend,
- * and the state of cpu_present_mask. Called by partition/partition.c with the control
- * lock held.
+ * Called by partition/partition.c with the control lock held, and by Linux's hotplug.
  *
- * Linux sends broadcasts by APIC shorthand, which reaches taken_cpus cores too,
- * whenever every present CPU has been booted once. It decides that at the end
- * of each hotplug operation. So a taken_cpus CPU is absent while one is in progress
- * and present again right after: Linux then neither uses the shorthand nor
- * sees a smaller machine.
+ * When every present CPU has been booted once, Linux sends broadcasts by APIC shorthand,
+ * which also reach taken cores. Linux decides this at the end of each hotplug operation.
+ * A taken CPU is therefore absent from cpu_present_mask during each operation, and present
+ * again right after it: Linux does not use the shorthand, and still sees the whole machine.
  */
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
@@ -25,13 +23,13 @@
 #define BUSY_PAUSE_MS 10
 
 static enum cpuhp_state hotplug_state;
-static struct cpumask taken_cpus;	/* written under the control lock, by take and give */
+static struct cpumask taken_cpus;	/* control lock */
 
 static void restore_present(struct work_struct *work)
 {
 	unsigned int cpu;
 
-	/* Waits for the operation in progress, including its last step. */
+	/* Waits for the whole operation in progress. */
 	cpu_hotplug_disable();
 	for_each_cpu(cpu, &taken_cpus)
 		set_cpu_present(cpu, true);
@@ -48,7 +46,7 @@ static void hide_taken(void)
 	schedule_work(&present_work);
 }
 
-/* Any CPU is about to come up. */
+/* Linux's callback: any CPU is about to come up. */
 static int prepare_up(unsigned int cpu)
 {
 	hide_taken();
@@ -60,7 +58,7 @@ static int prepare_up(unsigned int cpu)
 	return -EBUSY;
 }
 
-/* Any CPU has gone down. */
+/* Linux's callback: any CPU has gone down. */
 static int finish_down(unsigned int cpu)
 {
 	hide_taken();
@@ -101,8 +99,8 @@ void tacet_hotplug_exit(void)
 	flush_work(&present_work);
 }
 
-/* Linux refuses while somebody has hot-plugging disabled, as we do ourselves for
- * a moment after each operation. */
+/* Linux refuses while hotplug is disabled, as restore_present() does for a moment after each
+ * operation. */
 static int patiently(int (*operation)(unsigned int cpu), unsigned int cpu)
 {
 	unsigned int tries = BUSY_TRIES;
@@ -115,7 +113,7 @@ static int patiently(int (*operation)(unsigned int cpu), unsigned int cpu)
 	return error;
 }
 
-/* Nobody hides it any more, also not one who has begun to. */
+/* No hotplug operation hides @cpu any more, nor does one in progress. */
 static void unhide(unsigned int cpu)
 {
 	cpu_hotplug_disable();
@@ -139,7 +137,7 @@ int tacet_hotplug_take(struct tacet_core *core)
 	return 0;
 }
 
-/* The core is stopped, or was never started. */
+/* The core is stopped or was never started. */
 int tacet_hotplug_give(struct tacet_core *core)
 {
 	int error;
@@ -150,13 +148,13 @@ int tacet_hotplug_give(struct tacet_core *core)
 	unhide(core->cpu);
 	error = patiently(add_cpu, core->cpu);
 	if (error < 0)
-		tacet_report(TACET_LOG_WARNING, "cpu %u: Linux does not take it back: error %d",
+		tacet_report(TACET_LOG_WARNING, "cpu %u: Linux cannot bring it online again: error %d",
 			     core->cpu, error);
 	core->taken = false;
 	return error < 0 ? error : 0;
 }
 
-/* Returns when cpu_present_mask is whole again. */
+/* Waits until cpu_present_mask has all CPUs again. */
 void tacet_hotplug_settle(void)
 {
 	flush_work(&present_work);

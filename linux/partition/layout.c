@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What lies in the partition's memory: the image, then each core's pages, the
- * contexts, what is shared of address spaces and the records of frames, all from the
- * first block; the rest is frames for programs.
+ * The layout of the partition's memory. The first block has the image, each core's pages,
+ * the contexts, the shared parts of address spaces and the records of frames; everything
+ * else is frames for programs.
  *
- * Called by partition/partition.c, as its first steps, with the control lock held. What
- * user space says of the image is checked here, after it was copied.
+ * Called by partition/partition.c, as its first steps, with the control lock held. The image
+ * is copied from user space, then checked here.
  */
 #include <linux/bitmap.h>
 #include <linux/cpu.h>
@@ -23,7 +23,7 @@
 
 static size_t carved;	/* of the first block, in bytes; control lock */
 
-/* Writes why a request is refused; returns @error. */
+/* Writes into @message why a request is refused; returns @error. */
 int tacet_complain(char *message, int error, const char *format, ...)
 {
 	va_list arguments;
@@ -67,7 +67,7 @@ int tacet_layout_memory(struct tacet_up *request)
 		error = tacet_blocks_take(&tacet_partition, &request->nodes[i]);
 		if (error)
 			return tacet_complain(request->message, error,
-					      "memory: node %u: %llu MiB of contiguous memory cannot be had",
+					      "memory: node %u: Linux cannot free %llu MiB of contiguous memory",
 					      request->nodes[i].node, request->nodes[i].bytes >> 20);
 	}
 	carved = 0;
@@ -123,7 +123,7 @@ static void describe_core(struct tacet_core *core, unsigned int cpu)
 	raw_spin_lock_init(&core->bell_lock);
 }
 
-/* Blocks come from the top of a node downwards; the cores want the lowest first. */
+/* Blocks were taken from the top of a node downwards; cores expect the lowest one first. */
 static int by_first(const void *a, const void *b)
 {
 	const struct tacet_frames *one = a, *other = b;
@@ -149,9 +149,9 @@ static void describe_frames(struct tacet_memory *memory)
 }
 
 /*
- * What is left of the memory is for programs: all blocks but the carved part of the
- * first, behind a table of records. Too little for the table itself is no error:
- * then programs get none.
+ * The rest of the memory is for programs: all blocks except the carved part of the first,
+ * which ends with a table of records. If the first block has no room for the table, programs
+ * get none; this is no error.
  */
 static int lay_out_frames(void)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The partition: taken, started, stopped and given back, step by step.
+ * The partition is taken, started, stopped and given back, step by step.
  *
  * Owns tacet_partition. Called by doors/device.c with the control lock held; the
  * failure path runs in a work item of its own. Each step's `give` undoes what
@@ -21,7 +21,7 @@
 
 #define LEAVE_PATIENCE_MS 30000
 
-/* The request's CPUs, checked. */
+/* Takes over the request's CPUs, if Linux can do without them. */
 static int check_cpus(struct tacet_up *request)
 {
 	struct tacet_partition *partition = &tacet_partition;
@@ -147,8 +147,8 @@ int tacet_partition_up(struct tacet_up *request)
 	return 0;
 }
 
-/* Every hosted thread goes back to Linux, and every process's memory. -ETIMEDOUT: one
- * does not. */
+/* Sends every hosted thread back to Linux, and every process's memory. -ETIMEDOUT: one
+ * does not come. */
 static int recouple_all(void)
 {
 	unsigned int waited_ms;
@@ -162,7 +162,7 @@ static int recouple_all(void)
 	return 0;
 }
 
-/* Ends a partition that hosts nothing. Control lock held. */
+/* Ends a partition that hosts nothing. */
 void tacet_partition_end(enum tacet_partition_state after)
 {
 	lockdep_assert_held(&tacet_control_lock);
@@ -201,7 +201,7 @@ int tacet_partition_down(struct tacet_down *request)
 	return 0;
 }
 
-/* The module goes: nothing is hosted (each hosted thread holds it). */
+/* The module goes. Nothing is hosted, since each hosted thread holds the module. */
 void tacet_partition_exit(void)
 {
 	struct tacet_down request = {};

@@ -4,9 +4,9 @@
  * APIC (SDM vol. 3, ch. 9.4 and 11.6), and the one interrupt by which a core
  * reaches Linux.
  *
- * Called by partition/partition.c (start, with the control lock held, sleeping) and by
- * everyone who rings (any context). Must never touch the low page but between
- * saving and restoring it.
+ * Called by partition/cores.c to start a core, with the control lock held, and by border/
+ * to ring and stop it, in any context. The low page is touched only between saving and
+ * restoring it.
  */
 #include <linux/delay.h>
 #include <linux/irq.h>
@@ -33,7 +33,6 @@ extern const char tacet_trampoline[], tacet_trampoline_end[], tacet_trampoline_g
 	tacet_trampoline_efer[], tacet_trampoline_cr0[], tacet_trampoline_far[],
 	tacet_trampoline_long[], tacet_trampoline_argument[], tacet_trampoline_entry[];
 
-/* Whether the machine has what a core needs. -EOPNOTSUPP with a message if not. */
 int tacet_arch_check(char *message, size_t size)
 {
 	const char *missing = NULL;
@@ -59,7 +58,7 @@ unsigned int tacet_arch_largest_page(void)
 	return boot_cpu_has(X86_FEATURE_GBPAGES) ? PUD_SHIFT : PMD_SHIFT;
 }
 
-/* Fills core->shared->boot with the settings of the CPU that runs this. */
+/* The core gets the settings of the CPU that runs this. */
 static void fill_boot(struct tacet_partition *partition, struct tacet_core *core)
 {
 	struct tacet_cpu_boot *boot = &core->shared->boot;
@@ -67,7 +66,7 @@ static void fill_boot(struct tacet_partition *partition, struct tacet_core *core
 
 	core->shared->revision = TACET_ABI_REVISION;
 	boot->cr0 = read_cr0();
-	/* TSD and PCE are the caller's own; PCID and FRED are not served. */
+	/* TSD and PCE belong to the calling thread; the co-kernel knows no PCID and no FRED. */
 	boot->cr4 = __read_cr4() & ~(X86_CR4_PCIDE | CR4_FRED | X86_CR4_TSD | X86_CR4_PCE);
 	rdmsrq(MSR_EFER, boot->efer);
 	rdmsrq(MSR_IA32_CR_PAT, boot->pat);
@@ -86,7 +85,7 @@ static void fill_boot(struct tacet_partition *partition, struct tacet_core *core
 	boot->has_spec_ctrl = boot_cpu_has(X86_FEATURE_MSR_SPEC_CTRL);
 	if (boot->has_spec_ctrl) {
 		rdmsrq(MSR_IA32_SPEC_CTRL, boot->spec_ctrl);
-		/* Without enhanced IBRS the bit is the kernel's, not the program's. */
+		/* Without enhanced IBRS the bit is for kernel mode only. */
 		if (!boot_cpu_has(X86_FEATURE_IBRS_ENHANCED))
 			boot->spec_ctrl &= ~SPEC_CTRL_IBRS;
 	}
@@ -109,7 +108,7 @@ static void fill_boot(struct tacet_partition *partition, struct tacet_core *core
 	boot->tsc_khz = tsc_khz;
 }
 
-/* Tables below 4 GiB: the first 2 MiB as they are, and the co-kernel's half. */
+/* Tables below 4 GiB: the first 2 MiB identity-mapped, and the co-kernel's half. */
 struct low_tables {
 	struct page *pages[4];
 	int count;
@@ -215,7 +214,7 @@ struct tacet_arch_start *tacet_arch_start_begin(struct tacet_partition *partitio
 	return start;
 }
 
-/* Once is enough for most cores, twice for all. */
+/* Most cores need it once, some twice. */
 void tacet_arch_start_send(struct tacet_core *core)
 {
 	send_command(APIC_DM_STARTUP | LOW_PAGE >> PAGE_SHIFT, core->apicid);
@@ -235,8 +234,8 @@ void tacet_arch_listen(struct tacet_core *core)
 	WRITE_ONCE(core->shared->audible, 1);
 }
 
-/* The core executes nothing from here on, whatever it did. It is not rung any
- * more: an NMI would meet a processor that waits for SIPI. */
+/* The core executes nothing from here on, whatever it did. It must not be rung any more: an
+ * NMI would reach a processor that waits for a SIPI. */
 void tacet_arch_kill(struct tacet_core *core)
 {
 	unsigned long flags;
@@ -248,7 +247,7 @@ void tacet_arch_kill(struct tacet_core *core)
 	raw_spin_unlock_irqrestore(&core->bell_lock, flags);
 }
 
-/* The doorbell: what it is about is already in memory. */
+/* The doorbell. The reason is in memory already. */
 void tacet_arch_ring(struct tacet_core *core)
 {
 	unsigned long flags;
@@ -262,7 +261,7 @@ void tacet_arch_ring(struct tacet_core *core)
 	raw_spin_unlock_irqrestore(&core->bell_lock, flags);
 }
 
-/* An interrupt of Linux's that the core can send, on some Linux CPU. */
+/* Allocates an interrupt that the core can send to a CPU of Linux. */
 int tacet_arch_notify_open(struct tacet_core *core, irq_handler_t handler)
 {
 	struct irq_alloc_info info = { .mask = cpu_online_mask };
@@ -293,7 +292,7 @@ void tacet_arch_notify_close(struct tacet_core *core)
 	core->virq = 0;
 }
 
-/* Linux may have moved the interrupt since: says where it is now. */
+/* Linux may have moved the interrupt: tells the core where it is now. */
 void tacet_arch_notify_target(struct tacet_core *core)
 {
 	struct irq_cfg *config = irqd_cfg(irq_get_irq_data(core->virq));

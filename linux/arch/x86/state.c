@@ -19,11 +19,10 @@
 #include "compat.h"
 #include "tacet.h"
 
-
 #define GENERAL_BYTES offsetof(struct pt_regs, orig_ax)
 static_assert(GENERAL_BYTES == offsetof(struct tacet_registers, vector));
 
-/* prctl(2) settings of the processor that a core does not repeat. */
+/* Processor settings of a thread, by prctl(2), that a core does not make. */
 #define OWN_PROCESSOR_SETTINGS (_TIF_NOTSC | _TIF_NOCPUID | _TIF_SSBD | _TIF_SPEC_IB)
 
 static void read_selectors(u16 *ds, u16 *es, u16 *fs, u16 *gs)
@@ -34,7 +33,7 @@ static void read_selectors(u16 *ds, u16 *es, u16 *fs, u16 *gs)
 	savesegment(gs, *gs);
 }
 
-/* Segments that both kernels' tables have: no local descriptors. */
+/* Both kernels' tables have the segment: it is no local descriptor. */
 static bool common_segment(u16 selector)
 {
 	return !selector || selector == __USER_DS;
@@ -60,8 +59,8 @@ static bool has_breakpoints(void)
 	return false;
 }
 
-/* Whether a core can run what @regs describe: ordinary 64-bit code without
- * single-stepping, debug registers, old segmentation or speculation controls. */
+/* A core can run the calling thread from @regs on: ordinary 64-bit code without
+ * single-stepping, debug registers, local segments or speculation controls. */
 bool tacet_state_hostable(struct pt_regs *regs)
 {
 	if (regs->cs != __USER_CS || regs->ss != __USER_DS)
@@ -81,7 +80,7 @@ static struct fpstate *settle_xstate(void)
 {
 	struct fpu *fpu = tacet_fpu(current);
 
-	/* The registers go to memory and are no longer valid on any CPU. */
+	/* Writes the registers to memory; they are no longer valid on any CPU. */
 	kernel_fpu_begin();
 	kernel_fpu_end();
 	fpu->last_cpu = -1;
@@ -116,7 +115,7 @@ void tacet_state_save(struct tacet_context *context, struct pt_regs *regs)
 	preempt_enable();
 }
 
-/* Loading one that cannot be loaded gives the null selector. */
+/* A selector that cannot be loaded becomes the null selector. */
 static void load_selectors(const struct tacet_context *context)
 {
 	loadsegment(ds, context->ds);
@@ -129,7 +128,7 @@ static void load_selectors(const struct tacet_context *context)
 	current->thread.gsindex = context->gs;
 }
 
-/* Writes the current thread from @context, whose values a program chose. */
+/* Writes the current thread from @context. A program chose the values. */
 void tacet_state_load(struct tacet_context *context, struct pt_regs *regs)
 {
 	struct fpstate *fpstate = settle_xstate();
@@ -154,16 +153,17 @@ void tacet_state_load(struct tacet_context *context, struct pt_regs *regs)
 	preempt_enable();
 }
 
-/* Makes the task execute the program's own SYSCALL instruction, natively. */
+/* Makes the task execute the program's SYSCALL instruction itself, on Linux. */
 void tacet_state_repeat_call(struct pt_regs *regs)
 {
 	regs->ip -= 2;
-	/* SYSCALL overwrites both: equal values let Linux return by SYSRET. */
+	/* SYSCALL overwrites both. With equal values Linux can return by SYSRET. */
 	regs->cx = regs->ip;
 	regs->r11 = regs->flags;
 }
 
-/* Traps report the address after the instruction; faults need nothing. */
+/* After a trap, goes back to the instruction before @regs->ip. A fault reports the
+ * instruction itself. */
 void tacet_state_repeat_exception(struct pt_regs *regs, u64 vector)
 {
 	u8 previous;

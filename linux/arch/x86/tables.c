@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel half of every root on a co-kernel core (image.h), and the reading
- * of Linux's own top-level entries.
+ * The kernel half of every root that a core loads (image.h), and Linux's top-level entries
+ * for its user half.
  *
- * Owns the tables of the upper half, under the last top-level entry: the image with its sections'
- * permissions, the APIC page, the shared and the private regions in 4 KiB
- * pages, and nothing else; and those of the partition's memory that programs get
- * (memory.h). A wild pointer in the co-kernel finds no Linux.
+ * Owns the tables of the kernel half. Below the last top-level entry they map the image
+ * with its sections' permissions, the APIC page, and the shared and the private regions in
+ * 4 KiB pages; elsewhere the memory that programs get (memory.h); and nothing else. A wild
+ * pointer in the co-kernel cannot reach Linux's memory.
  */
 #include <linux/slab.h>
 #include <asm/apic.h>
@@ -97,8 +97,8 @@ static int map_private(struct tacet_partition *partition, struct tacet_tables *t
 	return error;
 }
 
-/* The slot for @address in the tables below @table, whose entries have 1 << @shift
- * bytes, down to entries of 1 << @wanted; NULL without memory. */
+/* The slot for @address whose entry maps 1 << @wanted bytes. An entry of @table maps
+ * 1 << @shift bytes; tables that are missing are made. NULL: no memory. */
 static u64 *direct_slot(struct tacet_tables *tables, u64 *table, u64 address, unsigned int shift,
 			unsigned int wanted)
 {
@@ -117,7 +117,7 @@ static u64 *direct_slot(struct tacet_tables *tables, u64 *table, u64 address, un
 	}
 }
 
-/* The largest page that begins at @physical and ends by @end. */
+/* log2 of the largest page at @physical that does not reach beyond @end. */
 static unsigned int direct_shift(u64 physical, u64 end)
 {
 	if (boot_cpu_has(X86_FEATURE_GBPAGES) && !(physical % PUD_SIZE) && end - physical >= PUD_SIZE)
@@ -142,8 +142,8 @@ static int map_direct(struct tacet_tables *tables, u64 physical, u64 end)
 	return 0;
 }
 
-/* What programs get, and the books about it: all of the partition that lies behind
- * the contexts and spaces. */
+/* The memory of programs and its records: all of the partition behind the contexts and
+ * spaces. */
 static int map_memory(struct tacet_partition *partition, struct tacet_tables *tables)
 {
 	const struct tacet_memory *memory = partition->memory;
@@ -161,7 +161,7 @@ static int map_memory(struct tacet_partition *partition, struct tacet_tables *ta
 	return error;
 }
 
-/* Where the cores see partition->spaces: behind the contexts. */
+/* The address of partition->spaces for cores: behind the contexts. */
 u64 tacet_tables_spaces(const struct tacet_partition *partition)
 {
 	return TACET_SHARED_BASE + partition->core_count * (u64)TACET_CPU_BYTES +
@@ -240,7 +240,7 @@ void tacet_tables_free(struct tacet_partition *partition)
 	partition->tables = NULL;
 }
 
-/* Physical address of the root that maps no program. */
+/* The physical address of the root of a core that has no program. */
 u64 tacet_tables_root(struct tacet_partition *partition)
 {
 	struct tacet_tables *tables = partition->tables;
@@ -257,9 +257,9 @@ void tacet_tables_copy_kernel(struct tacet_partition *partition, struct page *ro
 }
 
 /*
- * The entry of a root whose part at @base is the process's range: @range, an entry
- * of the fourth level, in place of what Linux has there. With five levels the root's
- * entry comes to point to @fourth, which repeats Linux's table but for that.
+ * The top-level entry for cores where a process's range begins at @base: @entry is Linux's,
+ * @range the range's entry of the fourth level, which replaces Linux's there. With five
+ * levels the result points to @fourth, a copy of Linux's table with this one entry replaced.
  */
 u64 tacet_tables_with_range(struct page *fourth, u64 entry, unsigned long base, u64 range)
 {
@@ -279,13 +279,14 @@ u64 tacet_tables_with_range(struct page *fourth, u64 entry, unsigned long base, 
 	return page_to_phys(fourth) | ENTRY_FLAGS | _PAGE_USER;
 }
 
-/* An entry for a range's table. */
+/* The entry that points to a range's table in @frame. */
 u64 tacet_tables_range_entry(u64 frame)
 {
 	return PFN_PHYS(frame) | ENTRY_FLAGS | _PAGE_USER;
 }
 
-/* Linux marks its own copy of user entries no-execute under page-table isolation. */
+/* Linux's top-level entry. With page-table isolation Linux has marked it no-execute for
+ * itself. */
 u64 tacet_tables_user_entry(struct mm_struct *mm, unsigned int index)
 {
 	return pgd_val(READ_ONCE(mm->pgd[index])) & ~_PAGE_NX;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A core's first instructions, in a page below 1 MiB, from real mode to the
- * co-kernel's address space. Copied there and patched by start.c; data in
- * .rodata, because it never runs here.
+ * co-kernel's address space. start.c copies it there and patches it. It is data, in .rodata:
+ * it never runs here.
  */
 	.section .rodata
 	.balign 16
