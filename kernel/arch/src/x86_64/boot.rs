@@ -53,7 +53,8 @@ impl Cpu {
     /// Takes possession of CPU number `index` of `all`. Called once per CPU, first. `fatal` is called for an
     /// exception in the co-kernel.
     ///
-    /// # Safety Interrupts are off; the settings are those of this machine, without what the co-kernel does not serve
+    /// # Safety
+    /// Interrupts are off; the settings are those of this machine, without what the co-kernel does not serve
     /// (PCID, FRED), and keep paging and long mode on; the private region is mapped, this CPU's alone, and zeroed;
     /// the stack is in it.
     pub unsafe fn start(boot: &Boot, all: &'static [Signals], index: u32, fatal: Fatal) -> Option<Self> {

@@ -11,7 +11,8 @@ use tacet_arch::signals::Signals;
 
 /// Takes possession of the CPU. Called once per CPU, first.
 ///
-/// # Safety `page` is the page that the CPU shares with Linux, filled by Linux; interrupts are off; the stack is
+/// # Safety
+/// `page` is the page that the CPU shares with Linux, filled by Linux; interrupts are off; the stack is
 /// `boot.stack_top`.
 pub unsafe fn adopt(page: NonNull<Signals>) -> Linux {
     let page = page.cast::<tacet_cpu>();
