@@ -83,7 +83,7 @@ struct tacet_hosted *tacet_hosted_new(struct task_struct *task, gfp_t gfp)
 	hosted->task = get_task_struct(task);
 	spin_lock_init(&hosted->lock);
 	init_waitqueue_head(&hosted->wait);
-	atomic_set(&hosted->park_queued, 0);
+	atomic_set(&hosted->arming.queued, 0);
 	return hosted;
 }
 

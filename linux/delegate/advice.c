@@ -23,17 +23,17 @@ void tacet_advice_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 	if ((u32)regs->dx != MADV_DONTNEED || hosted->space_mm != current->mm || !space ||
 	    !READ_ONCE(space->locked))
 		return;
-	hosted->advised = regs->dx;
+	hosted->call.advice_asked = regs->dx;
 	regs->dx = MADV_DONTNEED_LOCKED;
-	hosted->advice_replaced = true;
+	WRITE_ONCE(hosted->call.advice_given, MADV_DONTNEED_LOCKED);
 }
 
 /* The call is done: its argument is again what the program passed. */
 void tacet_advice_after_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
-	if (!hosted->advice_replaced)
+	if (!hosted->call.advice_given)
 		return;
-	hosted->advice_replaced = false;
+	WRITE_ONCE(hosted->call.advice_given, 0);
 	if (regs->dx == MADV_DONTNEED_LOCKED)
-		regs->dx = hosted->advised;
+		regs->dx = hosted->call.advice_asked;
 }

@@ -47,7 +47,7 @@ void tacet_on_fork(void *data, struct task_struct *parent, struct task_struct *c
 	if (hosted)
 		tacet_range_forked(hosted);
 	process = hosted ? READ_ONCE(hosted->process) : NULL;
-	if (process && !READ_ONCE(hosted->leaving) && (thread || process->flags & TACET_HOST_FOLLOW)) {
+	if (process && !(atomic_read(&hosted->wanted) & TACET_WANT_LEAVE) && (thread || process->flags & TACET_HOST_FOLLOW)) {
 		struct tacet_terms terms = {
 			.cpus = &process->cpus,
 			.flags = process->flags,
@@ -73,7 +73,7 @@ void tacet_on_exec(void *data, struct task_struct *task, pid_t old_pid, struct l
 	rcu_read_lock();
 	hosted = tacet_hosted_of(task);
 	if (hosted)
-		hosted->executed = hosted->memory_due = true;	/* the end of the call parks it */
+		hosted->proxy.program = TACET_PROGRAM_NEW;	/* the end of the call parks it */
 	rcu_read_unlock();
 }
 
@@ -85,7 +85,7 @@ static void forget_exiting(struct task_struct *task)
 	if (!hosted)
 		return;
 	tacet_charge(hosted);
-	tacet_forget(hosted);
+	tacet_unhost_unparked(hosted);
 	tacet_hosted_put(hosted);
 }
 

@@ -73,6 +73,27 @@ static void filter_elsewhere(const struct pt_regs *regs)
 		tacet_hosted_interrupt(current->mm);
 }
 
+/* A core has handed a call over, which the calling thread is about to execute. */
+void tacet_call_forwarded(struct tacet_hosted *hosted)
+{
+	hosted->call.state = TACET_CALL_FORWARDED;
+}
+
+/* The calling thread is about to go to a core. */
+void tacet_call_none(struct tacet_hosted *hosted)
+{
+	hosted->call.state = TACET_CALL_NONE;
+}
+
+/* True: the call comes from a core. */
+static bool call_begins(struct tacet_hosted *hosted)
+{
+	bool forwarded = hosted->call.state == TACET_CALL_FORWARDED;
+
+	hosted->call.state = TACET_CALL_BEGUN;
+	return forwarded;
+}
+
 /* The thread calls exit(): its place is free before anybody who waits for its end can
  * make another thread. */
 static void give_place(struct tacet_hosted *hosted)
@@ -81,7 +102,7 @@ static void give_place(struct tacet_hosted *hosted)
 
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
 	if (hosted->process)
-		tacet_leave_place(hosted);
+		tacet_release_core(hosted);
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 }
 
@@ -94,8 +115,8 @@ void tacet_on_call_enter(void *data, struct pt_regs *regs, long number)
 	hosted = tacet_hosted_of(current);
 	tacet_futex_before_call(hosted, regs, number);
 	if (hosted) {
-		hosted->call = TACET_CALL_BEGUN;
-		tacet_send_back_before_call(hosted, regs, number);
+		if (!call_begins(hosted))
+			tacet_send_back_before_call(hosted, regs, number);
 		if (number == __NR_madvise)
 			tacet_advice_before_call(hosted, regs);
 		if (number == __NR_exit && !in_ia32_syscall())
@@ -121,7 +142,7 @@ void tacet_on_call_exit(void *data, struct pt_regs *regs, long result)
 		tacet_advice_after_call(hosted, regs);
 		tacet_send_back_after_call(hosted, regs);
 		tacet_view_after_call(hosted, regs, result);
-		hosted->call = TACET_CALL_DONE;
+		hosted->call.state = TACET_CALL_NONE;
 		tacet_range_forked(hosted);
 		tacet_arm(hosted);
 	}

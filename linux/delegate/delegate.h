@@ -26,6 +26,10 @@ void tacet_on_exec(void *data, struct task_struct *task, pid_t old_pid, struct l
 void tacet_on_exit(void *data, struct task_struct *task);
 void tacet_on_exit_group(void *data, struct task_struct *task, bool last);
 
+/* delegate/calls.c: the thread's own context */
+void tacet_call_forwarded(struct tacet_hosted *hosted);
+void tacet_call_none(struct tacet_hosted *hosted);
+
 /* delegate/park.c */
 void tacet_park_init(void);
 

@@ -22,7 +22,7 @@
 #define EVERYBODY 0x7fffffffu
 /* Of a counter: a thread that nobody keeps books about has waited there. */
 #define STICKY 0x80000000u
-/* In hosted->futex_wait: all counters. */
+/* In hosted->call.futex_wait: all counters. */
 #define ALL_COUNTERS (TACET_FUTEX_COUNTERS + 1)
 static unsigned int counter_of(unsigned long address)
 {
@@ -225,7 +225,7 @@ void tacet_futex_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, 
 	if (space && hosted->space_mm == current->mm) {
 		if (space->shared) {
 			count(space->shared, wait, 1);
-			hosted->futex_wait = wait;
+			hosted->call.futex_wait = wait;
 		}
 		return;
 	}
@@ -239,11 +239,11 @@ void tacet_futex_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, l
 {
 	struct tacet_space *space;
 
-	if (hosted && hosted->futex_wait) {
+	if (hosted && hosted->call.futex_wait) {
 		space = READ_ONCE(hosted->space);
 		if (space && space->shared)
-			count(space->shared, hosted->futex_wait, -1);
-		hosted->futex_wait = 0;
+			count(space->shared, hosted->call.futex_wait, -1);
+		hosted->call.futex_wait = 0;
 	}
 	if (result < 0 || !about_private_futexes(regs, regs->orig_ax))
 		return;

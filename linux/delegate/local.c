@@ -14,6 +14,7 @@
 #include "compat.h"
 #include "delegate/delegate.h"
 #include "memory/memory.h"
+#include "process/process.h"
 #include "tacet.h"
 
 /* By seccomp, ptrace, audit, system-call user dispatch, or who traces all system calls
@@ -38,14 +39,14 @@ void tacet_local_prepare(struct tacet_hosted *hosted)
 	context->thread_id = task_pid_vnr(current);
 	context->affinity_bytes = cpumask_size();
 	context->affinity_least_bytes = DIV_ROUND_UP(nr_cpu_ids, BITS_PER_BYTE);
-	memcpy(context->affinity, cpumask_bits(&hosted->cpus),
+	memcpy(context->affinity, cpumask_bits(&hosted->place.cpus),
 	       min_t(size_t, cpumask_size(), sizeof(context->affinity)));
 	context->policy = tacet_policy_mine();
 	context->nodes_allowed = tacet_nodes_allowed();
 	context->local = TACET_LOCAL_CALLS;
 	if (tacet_clock_is_the_nodes())
 		context->local |= TACET_LOCAL_SLEEPS;
-	if (READ_ONCE(hosted->bound) || cpumask_weight(&hosted->cpus) == 1)
+	if (READ_ONCE(hosted->place.state) == TACET_THREAD_BOUND || cpumask_weight(&hosted->place.cpus) == 1)
 		context->local |= TACET_LOCAL_STAYS;
 	if (space->range && READ_ONCE(space->range->visibility) != TACET_RANGE_HANDED_OVER && !space->range->lost) {
 		context->range = space->range->number;

@@ -58,6 +58,11 @@ static int enter_space(struct tacet_hosted *hosted)
 	return 0;
 }
 
+static bool wants(const struct tacet_hosted *hosted, enum tacet_want wanted)
+{
+	return atomic_read(&hosted->wanted) & wanted;
+}
+
 static bool returned(struct tacet_hosted *hosted)
 {
 	return smp_load_acquire(&hosted->context->state) == TACET_CONTEXT_RETURNED;
@@ -87,9 +92,7 @@ static int await_return(struct tacet_hosted *hosted, struct tacet_core *core)
 	};
 	int interrupted = wait_event_interruptible(hosted->wait,
 						   returned(hosted) || failed() ||
-						   READ_ONCE(hosted->leaving) ||
-						   READ_ONCE(hosted->kick) ||
-						   READ_ONCE(hosted->take_tick));
+						   atomic_read(&hosted->wanted));
 
 	if (returned(hosted))
 		return 0;
@@ -108,16 +111,16 @@ static enum outcome served_fault(struct tacet_hosted *hosted, struct pt_regs *re
 	if (signal_pending(current))
 		return OUTCOME_SOON;
 	/* Something that Linux thinks is in order: let it see for itself. */
-	if (address == hosted->fault_address && regs->ip == hosted->fault_ip) {
-		if (++hosted->fault_repeats > SAME_FAULT_LIMIT)
+	if (address == hosted->proxy.fault_address && regs->ip == hosted->proxy.fault_ip) {
+		if (++hosted->proxy.fault_repeats > SAME_FAULT_LIMIT)
 			return OUTCOME_SOON;
 	} else {
-		hosted->fault_address = address;
-		hosted->fault_ip = regs->ip;
-		hosted->fault_repeats = 0;
+		hosted->proxy.fault_address = address;
+		hosted->proxy.fault_ip = regs->ip;
+		hosted->proxy.fault_repeats = 0;
 	}
 	if (tacet_fault(hosted, address, context->registers.error)) {
-		hosted->fault_repeats = 0;	/* the next one may have been put in order */
+		hosted->proxy.fault_repeats = 0;	/* the next one may have been put in order */
 		tacet_range_before_exception(X86_TRAP_PF);
 		return OUTCOME_SOON;
 	}
@@ -132,7 +135,6 @@ static enum outcome serve_wait(struct tacet_hosted *hosted, struct pt_regs *regs
 	/* Until a time: no handler lets it go on. */
 	bool timed = regs->ax != __NR_futex || regs->r10;
 
-	hosted->calls++;
 	if (tacet_sleeps_for_a_time(regs)) {
 		tacet_sleep_out(hosted->context->sleep_left_ns);
 		regs->ax = 0;
@@ -141,11 +143,10 @@ static enum outcome serve_wait(struct tacet_hosted *hosted, struct pt_regs *regs
 	if (signal_pending(current)) {
 		regs->orig_ax = regs->ax;
 		regs->ax = timed ? -ERESTARTNOHAND : -ERESTARTSYS;
-		hosted->call = TACET_CALL_DONE;
 		return OUTCOME_LINUX;
 	}
 	tacet_state_repeat_call(regs);
-	hosted->call_seen = true;
+	tacet_call_forwarded(hosted);
 	return OUTCOME_LINUX;
 }
 
@@ -160,10 +161,9 @@ static enum outcome serve_event(struct tacet_hosted *hosted, struct pt_regs *reg
 			tacet_state_repeat_call(regs);
 			return OUTCOME_AGAIN;
 		}
-		hosted->calls++;
 		tacet_paths_before_call(hosted, regs);
 		tacet_state_repeat_call(regs);
-		hosted->call_seen = true;
+		tacet_call_forwarded(hosted);
 		return OUTCOME_LINUX;
 	case TACET_EVENT_WAITED:
 		return serve_wait(hosted, regs);
@@ -194,11 +194,12 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	struct tacet_core *core;
 	int error;
 
-	/* Before we choose: who changes the choice kicks after that. */
-	smp_store_mb(hosted->kick, false);
-	core = tacet_choose(hosted);
-	WRITE_ONCE(hosted->posted_at, jiffies);
-	hosted->call_seen = false;
+	/* Before the choice: whoever changes what it depends on wants a return after that. */
+	atomic_andnot(TACET_WANT_RETURN, &hosted->wanted);
+	smp_mb__after_atomic();
+	core = tacet_choose_core(hosted);
+	WRITE_ONCE(hosted->turn.posted_at, jiffies);
+	tacet_call_none(hosted);
 	tacet_rseq_enter(core);
 	tacet_state_save(hosted->context, regs);
 	hosted->context->root = hosted->space->root_address;
@@ -218,7 +219,7 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 		return OUTCOME_SOON;
 	if (error)
 		return lose();
-	hosted->sent_back = 0;
+	hosted->memory.sent_back = 0;
 	WRITE_ONCE(hosted->context->state, TACET_CONTEXT_LINUX);
 	tacet_charge(hosted);
 	tacet_count_turn(hosted, user_tsc);
@@ -244,18 +245,18 @@ static enum outcome at_boundary(struct tacet_hosted *hosted, struct pt_regs *reg
 	bool restarts = regs->ax >= (unsigned long)-ERESTART_RESTARTBLOCK &&
 			regs->ax <= (unsigned long)-ERESTARTSYS;
 
-	if (call && (hosted->call == TACET_CALL_BEGUN || restarts))
+	if (call && (hosted->call.state == TACET_CALL_BEGUN || restarts))
 		return OUTCOME_LINUX;	/* its end queues us again */
-	if (call && hosted->call == TACET_CALL_UNKNOWN)
+	if (call && hosted->call.state == TACET_CALL_UNKNOWN)
 		return OUTCOME_SOON;
 	if (call && !READ_ONCE(current->ptrace))
 		return OUTCOME_AGAIN;
 	return test_thread_flag(TIF_NOTIFY_RESUME) ? OUTCOME_SOON : OUTCOME_AGAIN;
 }
 
-/* A new program: from here on its anonymous memory is the partition's, or, if that
- * cannot be, Linux's as ever. It has asked for none yet: nor for its break. */
-static void own_memory(struct tacet_hosted *hosted, struct pt_regs *regs)
+/* From here on the new program's anonymous memory is the partition's, or, if that
+ * cannot be, Linux's as ever. It has asked for none yet, nor for its break. */
+static void give_range(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	bool eager = hosted->process->flags & TACET_HOST_POPULATE;
 
@@ -265,6 +266,33 @@ static void own_memory(struct tacet_hosted *hosted, struct pt_regs *regs)
 		tacet_program_begin(eager, regs);
 	else
 		tacet_range_create(eager, NULL);
+}
+
+/* The program has its first chance to go to a core: its only one to get a range. */
+static void program_begins(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	if (hosted->proxy.program != TACET_PROGRAM_NEW)
+		return;
+	if (hosted->process->flags & TACET_HOST_RANGE)
+		give_range(hosted, regs);
+	hosted->proxy.program = TACET_PROGRAM_UNPOPULATED;
+}
+
+/* The program executes on Linux before it next asks for a core. */
+static void program_runs_on_linux(struct tacet_hosted *hosted)
+{
+	if (hosted->proxy.program == TACET_PROGRAM_NEW)
+		hosted->proxy.program = TACET_PROGRAM_UNPOPULATED;
+}
+
+/* The cores know the program's address space. */
+static void program_ready(struct tacet_hosted *hosted)
+{
+	if (hosted->proxy.program == TACET_PROGRAM_READY)
+		return;
+	hosted->proxy.program = TACET_PROGRAM_READY;
+	if (hosted->process->flags & TACET_HOST_POPULATE)
+		tacet_populate(hosted->space);
 }
 
 /* It stays on Linux, who knows how long, and its calls about memory are Linux's. */
@@ -282,17 +310,15 @@ static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 		return OUTCOME_LINUX;
 	if (failed())
 		return lose();
-	if (READ_ONCE(hosted->leaving))
+	if (wants(hosted, TACET_WANT_LEAVE))
 		return OUTCOME_DROP;
-	if (hosted->memory_due && hosted->process->flags & TACET_HOST_RANGE)
-		own_memory(hosted, regs);
-	hosted->memory_due = false;
+	program_begins(hosted, regs);
 	if (signal_pending(current)) {
-		hosted->signals++;
+		hosted->proxy.signals++;
 		return OUTCOME_SOON;
 	}
-	if (READ_ONCE(hosted->take_tick)) {
-		WRITE_ONCE(hosted->take_tick, false);
+	if (wants(hosted, TACET_WANT_TICK)) {
+		atomic_andnot(TACET_WANT_TICK, &hosted->wanted);
 		return OUTCOME_TICK;
 	}
 	if (!tacet_state_hostable(regs))
@@ -304,11 +330,7 @@ static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 	error = enter_space(hosted);
 	if (error)	/* a signal came while the mm was being prepared? */
 		return error == -EINTR ? OUTCOME_SOON : OUTCOME_DROP;
-	if (hosted->executed) {
-		hosted->executed = false;
-		if (hosted->process->flags & TACET_HOST_POPULATE)
-			tacet_populate(hosted->space);
-	}
+	program_ready(hosted);
 	tacet_range_before_post(hosted, tacet_looked_at());
 	return run(hosted, regs);
 }
@@ -321,37 +343,37 @@ static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
  */
 static bool others_first(struct tacet_hosted *hosted, struct callback_head *work)
 {
-	return !READ_ONCE(hosted->unlinked) && (work->next || task_work_pending(current)) &&
+	return READ_ONCE(hosted->state) != TACET_HOSTED_GONE && (work->next || task_work_pending(current)) &&
 	       !task_work_add(current, work, TWA_NONE);
 }
 
 /* The thread's own context, about to return to user mode; sleeps. */
 static void park(struct callback_head *work)
 {
-	struct tacet_hosted *hosted = container_of(work, struct tacet_hosted, park);
+	struct tacet_hosted *hosted = container_of(work, struct tacet_hosted, arming.work);
 	struct pt_regs *regs = task_pt_regs(current);
 	enum outcome outcome;
 
 	if (others_first(hosted, work))
 		return;
-	atomic_set_release(&hosted->park_queued, 0);
+	atomic_set_release(&hosted->arming.queued, 0);
 	tacet_range_before_signals();
-	if (tacet_begin(hosted)) {
+	if (tacet_park_enter(hosted)) {
 		outcome = at_boundary(hosted, regs);
 		if (outcome == OUTCOME_AGAIN)
 			tacet_process_announce(hosted->process);
 		while (outcome == OUTCOME_AGAIN)
 			outcome = step(hosted, regs);
 		if (outcome == OUTCOME_SOON) {
-			hosted->memory_due = false;	/* it runs before it asks again */
+			program_runs_on_linux(hosted);
 			tacet_arm_soon(hosted, 1);
 		}
 		if (outcome == OUTCOME_TICK)
 			tacet_arm_soon(hosted, 3);
-		if (outcome == OUTCOME_DROP || READ_ONCE(hosted->leaving) ||
+		if (outcome == OUTCOME_DROP || wants(hosted, TACET_WANT_LEAVE) ||
 		    tacet_sent_back_too_often(hosted))
 			tacet_handover_mine();	/* it goes on without us: so does that */
-		tacet_end(hosted, outcome == OUTCOME_DROP);
+		tacet_park_leave(hosted, outcome == OUTCOME_DROP);
 	} else {
 		tacet_handover_mine();
 	}

@@ -110,19 +110,19 @@ void tacet_paths_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 	address = which == NOTHING ? 0 : place_given(hosted->space, which);
 	if (!address)
 		return;
-	hosted->path_asked = *argument;
-	hosted->path_given = address;
+	hosted->call.path_asked = *argument;
+	hosted->call.path_given = address;
 	*argument = address;
 }
 
 /* The call is done: its arguments are again what the program passed. */
 void tacet_paths_after_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
-	if (!hosted->path_given)
+	if (!hosted->call.path_given)
 		return;
-	if (regs->di == hosted->path_given)
-		regs->di = hosted->path_asked;
-	if (regs->si == hosted->path_given)
-		regs->si = hosted->path_asked;
-	hosted->path_given = 0;
+	if (regs->di == hosted->call.path_given)
+		regs->di = hosted->call.path_asked;
+	if (regs->si == hosted->call.path_given)
+		regs->si = hosted->call.path_asked;
+	hosted->call.path_given = 0;
 }

@@ -28,7 +28,7 @@ static struct tacet_hosted *named(struct tacet_hosted *self, pid_t pid)
 
 static void view_getcpu(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
-	unsigned int cpu = hosted->core->cpu, node = hosted->core->node;
+	unsigned int cpu = hosted->place.core->cpu, node = hosted->place.core->node;
 
 	if (regs->di)
 		copy_to_user_nofault((void __user *)regs->di, &cpu, sizeof(cpu));
@@ -41,7 +41,7 @@ static void view_getaffinity(struct tacet_hosted *self, struct pt_regs *regs, si
 	struct tacet_hosted *hosted = named(self, regs->di);
 
 	if (hosted && bytes <= cpumask_size())
-		copy_to_user_nofault((void __user *)regs->dx, cpumask_bits(&hosted->cpus),
+		copy_to_user_nofault((void __user *)regs->dx, cpumask_bits(&hosted->place.cpus),
 				     bytes);
 }
 

@@ -53,29 +53,29 @@ static int do_down(struct file *file, union request *request)
 
 static int do_status(struct file *file, union request *request)
 {
-	return tacet_status(&request->status);
+	return tacet_read_status(&request->status);
 }
 
 static int do_cpu_status(struct file *file, union request *request)
 {
-	return tacet_cpu_status(&request->cpu_status);
+	return tacet_read_cpu_status(&request->cpu_status);
 }
 
 static int do_log_read(struct file *file, union request *request)
 {
-	return tacet_log_read(&request->log_read);
+	return tacet_read_log(&request->log_read);
 }
 
 static int do_host_self(struct file *file, union request *request)
 {
-	return tacet_host_self(file, &request->host_self);
+	return tacet_request_host_self(file, &request->host_self);
 }
 
 static int do_decouple(struct file *file, union request *request)
 {
 	if (request->decouple.pid <= 0)
 		return -EINVAL;
-	return tacet_decouple(request->decouple.pid, request->decouple.cpu,
+	return tacet_request_decouple(request->decouple.pid, request->decouple.cpu,
 			      request->decouple.flags);
 }
 
@@ -83,17 +83,17 @@ static int do_recouple(struct file *file, union request *request)
 {
 	if (request->recouple.pid <= 0 || request->recouple.reserved)
 		return -EINVAL;
-	return tacet_recouple(request->recouple.pid, request->recouple.flags);
+	return tacet_request_recouple(request->recouple.pid, request->recouple.flags);
 }
 
 static int do_list(struct file *file, union request *request)
 {
-	return tacet_list(&request->list);
+	return tacet_read_list(&request->list);
 }
 
 static int do_profile(struct file *file, union request *request)
 {
-	return tacet_profile_read(file, &request->profile);
+	return tacet_read_profile(file, &request->profile);
 }
 
 static int do_test(struct file *file, union request *request)

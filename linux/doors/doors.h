@@ -20,16 +20,16 @@ int tacet_maps_init(void);
 void tacet_maps_exit(void);
 
 /* doors/requests.c: sleep */
-int tacet_host_self(struct file *file, const struct tacet_host_self *request);
-int tacet_decouple(pid_t pid, u32 cpu, u32 flags);
-int tacet_recouple(pid_t pid, u32 flags);
+int tacet_request_host_self(struct file *file, const struct tacet_host_self *request);
+int tacet_request_decouple(pid_t pid, u32 cpu, u32 flags);
+int tacet_request_recouple(pid_t pid, u32 flags);
 
 /* doors/status.c; the last two with the control lock held */
-int tacet_list(struct tacet_list *request);
-int tacet_status(struct tacet_status *request);
-int tacet_cpu_status(struct tacet_cpu_status *request);
+int tacet_read_list(struct tacet_list *request);
+int tacet_read_status(struct tacet_status *request);
+int tacet_read_cpu_status(struct tacet_cpu_status *request);
 
 /* doors/log.c: control lock held */
-int tacet_log_read(struct tacet_log_read *request);
+int tacet_read_log(struct tacet_log_read *request);
 
 #endif

@@ -62,7 +62,7 @@ static int copy_entries(struct tacet_log_read *request, const struct tacet_log *
 	return 0;
 }
 
-int tacet_log_read(struct tacet_log_read *request)
+int tacet_read_log(struct tacet_log_read *request)
 {
 	const struct tacet_log *log;
 

@@ -59,7 +59,7 @@ static int fill_terms(struct tacet_terms *terms, struct file *file,
 	return 0;
 }
 
-int tacet_host_self(struct file *file, const struct tacet_host_self *request)
+int tacet_request_host_self(struct file *file, const struct tacet_host_self *request)
 {
 	struct tacet_terms terms = { .flags = request->flags };
 	struct cpumask *cpus;
@@ -146,7 +146,7 @@ static int decouple_process(struct task_struct *task, u32 cpu, u32 flags)
 	return error;
 }
 
-int tacet_decouple(pid_t pid, u32 cpu, u32 flags)
+int tacet_request_decouple(pid_t pid, u32 cpu, u32 flags)
 {
 	u32 host_flags = flags & TACET_DECOUPLE_FOLLOW ? TACET_HOST_FOLLOW : 0;
 	struct task_struct *task;
@@ -186,9 +186,8 @@ static bool leave(struct task_struct *task)
 
 	if (!hosted)
 		return false;
-	WRITE_ONCE(hosted->leaving, true);
-	wake_up(&hosted->wait);
-	tacet_forget(hosted);
+	tacet_want(hosted, TACET_WANT_LEAVE);
+	tacet_unhost_unparked(hosted);
 	tacet_hosted_put(hosted);
 	return true;
 }
@@ -223,7 +222,7 @@ static bool leave_process(struct task_struct *task, bool whole)
 	return found;
 }
 
-int tacet_recouple(pid_t pid, u32 flags)
+int tacet_request_recouple(pid_t pid, u32 flags)
 {
 	bool whole = !(flags & TACET_DECOUPLE_THREAD);
 	struct task_struct *task;

@@ -42,19 +42,19 @@ static void list_one(struct tacet_hosted *hosted, void *data)
 	thread = &listing->threads[listing->count++];
 	thread->pid = task_pid_vnr(task);
 	thread->tgid = task_tgid_vnr(task);
-	thread->cpu = hosted->core->cpu;
+	thread->cpu = hosted->place.core->cpu;
 	thread->place = place_of(context);
 	thread->uid = from_kuid_munged(current_user_ns(), uid);
 	thread->forwarded_calls = READ_ONCE(context->syscalls);
 	thread->faults = READ_ONCE(context->faults);
 	thread->exceptions = READ_ONCE(context->exceptions);
-	thread->signals = READ_ONCE(hosted->signals);
+	thread->signals = READ_ONCE(hosted->proxy.signals);
 	thread->doorbells = READ_ONCE(context->doorbells);
 	thread->user_ns = tacet_user_ns(hosted);
 	strscpy(thread->name, task->comm, sizeof(thread->name));
 }
 
-int tacet_list(struct tacet_list *request)
+int tacet_read_list(struct tacet_list *request)
 {
 	struct listing listing = { .capacity = request->capacity };
 	int error = 0;
@@ -119,7 +119,7 @@ static void count_frames(struct tacet_status *status)
 }
 
 /* Control lock held. */
-int tacet_status(struct tacet_status *status)
+int tacet_read_status(struct tacet_status *status)
 {
 	struct tacet_partition *partition = &tacet_partition;
 	unsigned int i;
@@ -149,7 +149,7 @@ int tacet_status(struct tacet_status *status)
 }
 
 /* Control lock held. */
-int tacet_cpu_status(struct tacet_cpu_status *status)
+int tacet_read_cpu_status(struct tacet_cpu_status *status)
 {
 	struct tacet_core *core = tacet_core_of(status->cpu);
 	struct tacet_cpu *shared;

@@ -57,7 +57,7 @@ static ssize_t decouple_store(struct kobject *kobject, struct kobj_attribute *at
 
 	if (!error && pid <= 0)
 		error = -EINVAL;
-	error = error ?: tacet_decouple(pid, TACET_ANY_CPU, 0);
+	error = error ?: tacet_request_decouple(pid, TACET_ANY_CPU, 0);
 	return error ?: count;
 }
 static struct kobj_attribute decouple_attribute = __ATTR_RW_MODE(decouple, 0644);
@@ -96,7 +96,7 @@ static ssize_t cpu_show(struct kobject *kobject, struct kobj_attribute *attribut
 	if (hosted) {
 		spin_lock_irqsave(&tacet_hosted_lock, irq);
 		if (hosted->process)
-			cpu = hosted->core->cpu;
+			cpu = hosted->place.core->cpu;
 		spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 		tacet_hosted_put(hosted);
 	}
@@ -115,9 +115,9 @@ static ssize_t cpu_store(struct kobject *kobject, struct kobj_attribute *attribu
 	if (cpu < -1 || !pid)
 		return -EINVAL;
 	if (cpu == -1)
-		error = tacet_recouple(pid, 0);
+		error = tacet_request_recouple(pid, 0);
 	else
-		error = tacet_decouple(pid, cpu, TACET_DECOUPLE_THREAD);
+		error = tacet_request_decouple(pid, cpu, TACET_DECOUPLE_THREAD);
 	return error ?: count;
 }
 static struct kobj_attribute cpu_attribute = __ATTR_RW_MODE(cpu, 0644);

@@ -134,14 +134,14 @@ static bool refused_again(struct tacet_hosted *hosted)
 {
 	const struct tacet_context *context = hosted->context;
 
-	if (context->refused_start != hosted->range_refused_start ||
-	    context->refused_end != hosted->range_refused_end ||
-	    context->local_calls != hosted->range_local_calls)
-		hosted->range_repeats = 0;
-	hosted->range_refused_start = context->refused_start;
-	hosted->range_refused_end = context->refused_end;
-	hosted->range_local_calls = context->local_calls;
-	return ++hosted->range_repeats > SAME_CALL_LIMIT;
+	if (context->refused_start != hosted->memory.refused_start ||
+	    context->refused_end != hosted->memory.refused_end ||
+	    context->local_calls != hosted->memory.local_calls)
+		hosted->memory.repeats = 0;
+	hosted->memory.refused_start = context->refused_start;
+	hosted->memory.refused_end = context->refused_end;
+	hosted->memory.local_calls = context->local_calls;
+	return ++hosted->memory.repeats > SAME_CALL_LIMIT;
 }
 
 /* True: the core is to try again what the thread asked for. */
@@ -184,7 +184,7 @@ bool tacet_range_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 		return false;
 	if (serve_refusal(hosted, range, regs->ax))
 		return true;
-	hosted->range_repeats = 0;
+	hosted->memory.repeats = 0;
 	/* A child copies what is whole: the range, or what Linux has of it in the end. */
 	if (copies_process(regs) && READ_ONCE(range->visibility) == TACET_RANGE_HIDDEN)
 		await_others(range);

@@ -36,9 +36,9 @@ static bool hold_for_fork(struct tacet_range *range)
 	tacet_range_sync(range);
 	rcu_read_lock();
 	hosted = tacet_hosted_of(current);
-	if (hosted && !hosted->copied) {
+	if (hosted && !hosted->memory.copied) {
 		kref_get(&range->references);
-		hosted->copied = range;
+		hosted->memory.copied = range;
 		held = true;
 	}
 	rcu_read_unlock();
@@ -54,7 +54,7 @@ static void end_fork(struct tacet_range *range)
 /* @hosted, which is the calling thread or nobody's any more, has forked, or could not. */
 void tacet_range_forked(struct tacet_hosted *hosted)
 {
-	struct tacet_range *range = READ_ONCE(hosted->copied) ? xchg(&hosted->copied, NULL) : NULL;
+	struct tacet_range *range = READ_ONCE(hosted->memory.copied) ? xchg(&hosted->memory.copied, NULL) : NULL;
 
 	if (!range)
 		return;

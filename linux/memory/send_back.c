@@ -67,15 +67,13 @@ static unsigned long *spoiled(struct pt_regs *regs, const struct tacet_spoiling 
 	return (void *)regs + spoiling->offset;
 }
 
-/* A call begins. RCU read section. */
+/* A call begins that does not come from a core. RCU read section. */
 void tacet_send_back_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number)
 {
 	const struct tacet_range *range;
-	bool seen = hosted->call_seen;
 	unsigned int i;
 
-	hosted->call_seen = false;
-	if (seen || in_ia32_syscall())
+	if (in_ia32_syscall())
 		return;
 	for (i = 0; i < ARRAY_SIZE(spoilings); i++)
 		if (spoilings[i].number == number)
@@ -83,19 +81,19 @@ void tacet_send_back_before_call(struct tacet_hosted *hosted, struct pt_regs *re
 	range = i < ARRAY_SIZE(spoilings) && current->mm ? tacet_range_find(current->mm) : NULL;
 	if (!range || READ_ONCE(range->visibility) == TACET_RANGE_HANDED_OVER)
 		return;
-	hosted->spoilt = *spoiled(regs, &spoilings[i]);
+	hosted->memory.spoilt = *spoiled(regs, &spoilings[i]);
 	*spoiled(regs, &spoilings[i]) = spoilings[i].value;
-	WRITE_ONCE(hosted->spoiling, &spoilings[i]);
+	WRITE_ONCE(hosted->memory.spoiling, &spoilings[i]);
 }
 
 /* And ends: the thread is where it was before, about to make the call. */
 void tacet_send_back_after_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
-	if (!hosted->spoiling)
+	if (!hosted->memory.spoiling)
 		return;
-	*spoiled(regs, hosted->spoiling) = hosted->spoilt;
-	WRITE_ONCE(hosted->spoiling, NULL);
-	hosted->sent_back++;
+	*spoiled(regs, hosted->memory.spoiling) = hosted->memory.spoilt;
+	WRITE_ONCE(hosted->memory.spoiling, NULL);
+	hosted->memory.sent_back++;
 	regs->ax = regs->orig_ax;
 	tacet_state_repeat_call(regs);
 }
@@ -103,5 +101,5 @@ void tacet_send_back_after_call(struct tacet_hosted *hosted, struct pt_regs *reg
 /* A thread that goes on on Linux has to have its memory there. */
 bool tacet_sent_back_too_often(const struct tacet_hosted *hosted)
 {
-	return hosted->sent_back > SENT_BACK_LIMIT;
+	return hosted->memory.sent_back > SENT_BACK_LIMIT;
 }

@@ -18,7 +18,7 @@ static void kill_one(struct tacet_hosted *hosted, void *data)
 {
 	send_sig(SIGKILL, hosted->task, 1);
 	wake_up(&hosted->wait);
-	tacet_forget(hosted);
+	tacet_unhost_unparked(hosted);
 }
 
 /* Reports the reason and the last words of dead cores: in the status and in the log. */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Arming a proxy: queueing the callback in which the task of a hosted thread parks
- * (delegate/park.c registers it). Linux runs it when the task is next about to return to
- * user mode.
+ * Reaching a proxy from elsewhere.
  *
- * A queued callback holds a reference. Any context.
+ * A task on Linux is armed: the callback in which it parks is queued (delegate/park.c
+ * registers it), and Linux runs it when the task is next about to return to user mode. A
+ * queued callback holds a reference. A parked task is told what is wanted of it and woken.
+ * Any context.
  */
 #include <linux/task_work.h>
 
@@ -24,22 +25,22 @@ void tacet_arm_register(task_work_func_t callback)
  * in an RCU read section. */
 void tacet_arm(struct tacet_hosted *hosted)
 {
-	if (atomic_xchg(&hosted->park_queued, 1))
+	if (atomic_xchg(&hosted->arming.queued, 1))
 		return;
 	if (!kref_get_unless_zero(&hosted->references))
 		return;
-	init_task_work(&hosted->park, park);
-	if (task_work_add(hosted->task, &hosted->park, TWA_RESUME)) {
-		atomic_set(&hosted->park_queued, 0);
+	init_task_work(&hosted->arming.work, park);
+	if (task_work_add(hosted->task, &hosted->arming.work, TWA_RESUME)) {
+		atomic_set(&hosted->arming.queued, 0);
 		tacet_hosted_put(hosted);
 	}
 }
 
 static void rearm(struct work_struct *work)
 {
-	struct tacet_hosted *hosted = container_of(work, struct tacet_hosted, rearm.work);
+	struct tacet_hosted *hosted = container_of(work, struct tacet_hosted, arming.later.work);
 
-	if (!READ_ONCE(hosted->unlinked))
+	if (READ_ONCE(hosted->state) != TACET_HOSTED_GONE)
 		tacet_arm(hosted);
 	tacet_hosted_put(hosted);
 }
@@ -48,19 +49,26 @@ static void rearm(struct work_struct *work)
 void tacet_arm_soon(struct tacet_hosted *hosted, unsigned int ticks)
 {
 	kref_get(&hosted->references);
-	if (!queue_delayed_work(tacet_workqueue, &hosted->rearm, ticks))
+	if (!queue_delayed_work(tacet_workqueue, &hosted->arming.later, ticks))
 		tacet_hosted_put(hosted);
+}
+
+/* Tells the proxy what is @wanted of it. If its thread is on a core it recalls it. */
+void tacet_want(struct tacet_hosted *hosted, enum tacet_want wanted)
+{
+	atomic_or(wanted, &hosted->wanted);
+	wake_up(&hosted->wait);
 }
 
 /* For a new hosted thread. */
 void tacet_arm_init(struct tacet_hosted *hosted)
 {
-	INIT_DELAYED_WORK(&hosted->rearm, rearm);
+	INIT_DELAYED_WORK(&hosted->arming.later, rearm);
 }
 
 /* The thread is not hosted any more: it need not park again. */
 void tacet_disarm(struct tacet_hosted *hosted)
 {
-	if (cancel_delayed_work(&hosted->rearm))
+	if (cancel_delayed_work(&hosted->arming.later))
 		tacet_hosted_put(hosted);
 }

@@ -41,21 +41,22 @@ static int take_context(struct tacet_hosted *hosted)
 
 /* Where it goes first, and may go. As on Linux, a thread inherits where it may run from
  * the one that made it. Under the hosted lock. */
-static int place(struct tacet_hosted *hosted, const struct tacet_process *process,
-		 const struct tacet_hosted *relative)
+static int take_place(struct tacet_hosted *hosted, const struct tacet_process *process,
+		      const struct tacet_hosted *relative)
 {
-	struct tacet_order_place *place = NULL;
+	const struct tacet_core *near = relative ? relative->place.core : NULL;
+	struct tacet_place *place = &hosted->place;
+	struct tacet_order_slot *slot = NULL;
 
-	cpumask_copy(&hosted->cpus, relative ? &relative->cpus : &process->cpus);
+	cpumask_copy(&place->cpus, relative ? &relative->place.cpus : &process->cpus);
 	if (process->order)
-		place = tacet_order_next(process->order, &hosted->cpus);
-	if (place && place->core->threads >= TACET_THREADS_PER_CPU)
+		slot = tacet_order_next(process->order, &place->cpus);
+	if (slot && slot->core->threads >= TACET_THREADS_PER_CPU)
 		return -ENOSPC;
-	hosted->place = place;
-	hosted->bound = place;
-	hosted->core = place ? place->core :
-			       tacet_place(&hosted->cpus, relative ? relative->core : NULL);
-	return hosted->core ? 0 : -ENOSPC;
+	place->slot = slot;
+	place->state = slot ? TACET_THREAD_BOUND : TACET_THREAD_FREE;
+	place->core = slot ? slot->core : tacet_emptiest_core(&place->cpus, near);
+	return place->core ? 0 : -ENOSPC;
 }
 
 /* Puts @hosted where everyone finds it. @spare becomes its process if it has
@@ -72,7 +73,7 @@ static int link(struct tacet_hosted *hosted, struct tacet_process *spare,
 		return -EALREADY;
 	if (!process)
 		process = spare;
-	error = place(hosted, process, relative) ?: take_context(hosted);
+	error = take_place(hosted, process, relative) ?: take_context(hosted);
 	if (error)
 		return error;
 	if (process == spare) {
@@ -80,9 +81,9 @@ static int link(struct tacet_hosted *hosted, struct tacet_process *spare,
 		*spare_used = true;
 	}
 	tacet_process_join(process, hosted);
-	hosted->core->threads++;
-	if (hosted->place)
-		hosted->place->threads++;
+	hosted->place.core->threads++;
+	if (hosted->place.slot)
+		hosted->place.slot->threads++;
 	tacet_hosted_enter(hosted);
 	return 0;
 }
@@ -94,7 +95,7 @@ static void announce(struct tacet_hosted *hosted)
 	/* Pairs with the exit: it sets the flag, then looks into the table. */
 	smp_mb();
 	if (READ_ONCE(hosted->task->flags) & PF_EXITING)
-		tacet_forget(hosted);
+		tacet_unhost_unparked(hosted);
 }
 
 /*
@@ -143,7 +144,7 @@ static void unlink(struct tacet_hosted *hosted)
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
 	tacet_hosted_hide(hosted);
 	rcu_assign_pointer(tacet_partition.owners[hosted->number], NULL);
-	tacet_leave_place(hosted);
+	tacet_release_core(hosted);
 	tacet_profile_end(hosted);
 	process = tacet_process_leave(hosted);
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
@@ -169,19 +170,20 @@ static void unlink(struct tacet_hosted *hosted)
  * hosted until the call's end, which puts it back. */
 static bool replaced(const struct tacet_hosted *hosted)
 {
-	return READ_ONCE(hosted->path_given) || READ_ONCE(hosted->advice_replaced) ||
-	       READ_ONCE(hosted->spoiling);
+	return READ_ONCE(hosted->call.path_given) || READ_ONCE(hosted->call.advice_given) ||
+	       READ_ONCE(hosted->memory.spoiling);
 }
 
 /* Its thread enters tacet_park(). False: it is not hosted any more. */
-bool tacet_begin(struct tacet_hosted *hosted)
+bool tacet_park_enter(struct tacet_hosted *hosted)
 {
 	unsigned long irq;
 	bool go;
 
 	spin_lock_irqsave(&hosted->lock, irq);
-	go = !hosted->unlinked;
-	hosted->busy = go;
+	go = hosted->state != TACET_HOSTED_GONE;
+	if (go)
+		hosted->state = TACET_HOSTED_PARKED;
 	spin_unlock_irqrestore(&hosted->lock, irq);
 	return go;
 }
@@ -189,32 +191,30 @@ bool tacet_begin(struct tacet_hosted *hosted)
 /* Its thread leaves tacet_park(), for good if @drop, if asked to meanwhile, or if
  * it is exiting: nobody but announce() looks at it after its exit's tracepoint,
  * and that may have found it busy here. */
-void tacet_end(struct tacet_hosted *hosted, bool drop)
+void tacet_park_leave(struct tacet_hosted *hosted, bool drop)
 {
 	unsigned long irq;
 
 	spin_lock_irqsave(&hosted->lock, irq);
-	hosted->busy = false;
-	drop |= hosted->leaving && !replaced(hosted);
+	drop |= atomic_read(&hosted->wanted) & TACET_WANT_LEAVE && !replaced(hosted);
 	drop |= current->flags & PF_EXITING;
-	if (drop)
-		hosted->unlinked = true;
+	hosted->state = drop ? TACET_HOSTED_GONE : TACET_HOSTED_ON_LINUX;
 	spin_unlock_irqrestore(&hosted->lock, irq);
 	if (drop)
 		unlink(hosted);
 }
 
 /* Forgets a thread that is not on a core; does nothing if it may be. */
-void tacet_forget(struct tacet_hosted *hosted)
+void tacet_unhost_unparked(struct tacet_hosted *hosted)
 {
 	unsigned long irq;
 	bool mine;
 
 	spin_lock_irqsave(&hosted->lock, irq);
-	mine = !hosted->busy && !hosted->unlinked &&
+	mine = hosted->state == TACET_HOSTED_ON_LINUX &&
 	       (!replaced(hosted) || hosted->task->flags & PF_EXITING);
 	if (mine)
-		hosted->unlinked = true;
+		hosted->state = TACET_HOSTED_GONE;
 	spin_unlock_irqrestore(&hosted->lock, irq);
 	if (mine)
 		unlink(hosted);
@@ -222,9 +222,8 @@ void tacet_forget(struct tacet_hosted *hosted)
 
 static void leave_one(struct tacet_hosted *hosted, void *data)
 {
-	WRITE_ONCE(hosted->leaving, true);
-	wake_up(&hosted->wait);
-	tacet_forget(hosted);
+	tacet_want(hosted, TACET_WANT_LEAVE);
+	tacet_unhost_unparked(hosted);
 }
 
 void tacet_hosted_leave_all(void)

@@ -20,7 +20,7 @@ struct tacet_order *tacet_order_new(const struct tacet_host_self *request,
 
 	if (!request->order_count || request->order_count > TACET_MAX_CPUS)
 		return ERR_PTR(-EINVAL);
-	order = kzalloc(struct_size(order, places, request->order_count), GFP_KERNEL_ACCOUNT);
+	order = kzalloc(struct_size(order, slots, request->order_count), GFP_KERNEL_ACCOUNT);
 	if (!order)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&order->references);
@@ -32,7 +32,7 @@ struct tacet_order *tacet_order_new(const struct tacet_host_self *request,
 			kfree(order);
 			return ERR_PTR(-EINVAL);
 		}
-		order->places[i].core = tacet_core_of(cpu);
+		order->slots[i].core = tacet_core_of(cpu);
 	}
 	return order;
 }
@@ -49,19 +49,19 @@ void tacet_order_put(struct tacet_order *order)
 		kref_put(&order->references, free_order);
 }
 
-/* The place that the next thread gets, which may go to @cpus: the first of those with
+/* The slot of the next thread, which may go to @cpus: the first of those with
  * the fewest. NULL: none of them is there. Under the hosted lock. */
-struct tacet_order_place *tacet_order_next(struct tacet_order *order, const struct cpumask *cpus)
+struct tacet_order_slot *tacet_order_next(struct tacet_order *order, const struct cpumask *cpus)
 {
-	struct tacet_order_place *best = NULL;
+	struct tacet_order_slot *best = NULL;
 	unsigned int i;
 
 	for (i = 0; i < order->count; i++) {
-		struct tacet_order_place *place = &order->places[i];
+		struct tacet_order_slot *slot = &order->slots[i];
 
-		if (cpumask_test_cpu(place->core->cpu, cpus) &&
-		    (!best || place->threads < best->threads))
-			best = place;
+		if (cpumask_test_cpu(slot->core->cpu, cpus) &&
+		    (!best || slot->threads < best->threads))
+			best = slot;
 	}
 	return best;
 }

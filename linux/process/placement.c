@@ -27,7 +27,7 @@ static unsigned int crowding(const struct tacet_core *core, const struct tacet_c
 }
 
 /* Under the hosted lock. NULL: every allowed core is full. */
-struct tacet_core *tacet_place(const struct cpumask *cpus, const struct tacet_core *near)
+struct tacet_core *tacet_emptiest_core(const struct cpumask *cpus, const struct tacet_core *near)
 {
 	struct tacet_core *best = NULL;
 	unsigned int i, least = UINT_MAX;
@@ -49,22 +49,22 @@ struct tacet_core *tacet_place(const struct cpumask *cpus, const struct tacet_co
 /* Under the hosted lock. */
 static void rehome(struct tacet_hosted *hosted, struct tacet_core *core)
 {
-	if (!hosted->placeless) {
-		hosted->core->threads--;
+	if (hosted->place.state != TACET_THREAD_RELEASED) {
+		hosted->place.core->threads--;
 		core->threads++;
 	}
-	WRITE_ONCE(hosted->core, core);
+	WRITE_ONCE(hosted->place.core, core);
 }
 
 /* The thread is not counted on its core any more. Under the hosted lock. */
-void tacet_leave_place(struct tacet_hosted *hosted)
+void tacet_release_core(struct tacet_hosted *hosted)
 {
-	if (hosted->placeless)
+	if (hosted->place.state == TACET_THREAD_RELEASED)
 		return;
-	hosted->placeless = true;
-	hosted->core->threads--;
-	if (hosted->place)
-		hosted->place->threads--;
+	hosted->place.state = TACET_THREAD_RELEASED;
+	hosted->place.core->threads--;
+	if (hosted->place.slot)
+		hosted->place.slot->threads--;
 }
 
 /* Books a stay on @core if nobody computes there or is about to: who waits in a
@@ -96,13 +96,13 @@ static struct tacet_core *claim_idle(const struct cpumask *cpus)
  * was left long ago. */
 static struct tacet_core *liveliest(const struct tacet_hosted *hosted)
 {
-	struct tacet_core *best = hosted->core;
+	struct tacet_core *best = hosted->place.core;
 	unsigned int i;
 
 	for (i = 0; i < tacet_partition.core_count; i++) {
 		struct tacet_core *core = &tacet_partition.cores[i];
 
-		if (cpumask_test_cpu(core->cpu, &hosted->cpus) &&
+		if (cpumask_test_cpu(core->cpu, &hosted->place.cpus) &&
 		    core->threads < TACET_THREADS_PER_CPU &&
 		    READ_ONCE(core->last_return_ns) > READ_ONCE(best->last_return_ns))
 			best = core;
@@ -116,19 +116,21 @@ static struct tacet_core *liveliest(const struct tacet_hosted *hosted)
  * it waits until the watch rotates. The stay is booked in core->posted; the caller takes
  * it out at its end.
  */
-struct tacet_core *tacet_choose(struct tacet_hosted *hosted)
+struct tacet_core *tacet_choose_core(struct tacet_hosted *hosted)
 {
-	struct tacet_core *core = READ_ONCE(hosted->core), *idle;
+	struct tacet_core *core = READ_ONCE(hosted->place.core), *idle;
 	unsigned long irq;
+	bool bound;
 
 	if (claim(core))
 		return core;
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
-	idle = hosted->bound ? NULL : claim_idle(&hosted->cpus);
-	core = idle ?: hosted->bound ? hosted->core : liveliest(hosted);
+	bound = hosted->place.state == TACET_THREAD_BOUND;
+	idle = bound ? NULL : claim_idle(&hosted->place.cpus);
+	core = idle ?: bound ? hosted->place.core : liveliest(hosted);
 	if (!idle)
 		atomic_inc(&core->posted);
-	if (core != hosted->core)
+	if (core != hosted->place.core)
 		rehome(hosted, core);
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 	return core;
@@ -148,9 +150,9 @@ int tacet_move(struct tacet_hosted *hosted, unsigned int cpu)
 		spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 		return -ESRCH;
 	}
-	cpumask_clear(&hosted->cpus);
-	cpumask_set_cpu(cpu, &hosted->cpus);
-	if (hosted->core != core) {
+	cpumask_clear(&hosted->place.cpus);
+	cpumask_set_cpu(cpu, &hosted->place.cpus);
+	if (hosted->place.core != core) {
 		if (core->threads >= TACET_THREADS_PER_CPU) {
 			error = -ENOSPC;
 		} else {
@@ -158,10 +160,8 @@ int tacet_move(struct tacet_hosted *hosted, unsigned int cpu)
 		}
 	}
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
-	if (!error) {
-		WRITE_ONCE(hosted->kick, true);
-		wake_up(&hosted->wait);
-	}
+	if (!error)
+		tacet_want(hosted, TACET_WANT_RETURN);
 	return error;
 }
 
@@ -172,14 +172,14 @@ void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus)
 	unsigned long irq;
 
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
-	cpumask_copy(&hosted->cpus, cpus);
-	hosted->bound = false;
-	if (hosted->process && !cpumask_test_cpu(hosted->core->cpu, cpus)) {
-		core = tacet_place(cpus, hosted->core);
+	cpumask_copy(&hosted->place.cpus, cpus);
+	if (hosted->place.state == TACET_THREAD_BOUND)
+		hosted->place.state = TACET_THREAD_FREE;
+	if (hosted->process && !cpumask_test_cpu(hosted->place.core->cpu, cpus)) {
+		core = tacet_emptiest_core(cpus, hosted->place.core);
 		if (core)
 			rehome(hosted, core);
 	}
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
-	WRITE_ONCE(hosted->kick, true);
-	wake_up(&hosted->wait);
+	tacet_want(hosted, TACET_WANT_RETURN);
 }

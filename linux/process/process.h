@@ -7,6 +7,32 @@
 
 #include "tacet.h"
 
+/* A hosted process: where its threads may go. Reference-counted by them. */
+struct tacet_process {
+	struct list_head link;		/* hosted lock */
+	struct pid *tgid;
+	unsigned int threads;		/* hosted lock */
+	u32 flags;			/* TACET_HOST_* */
+	struct cpumask cpus;		/* of threads that come from elsewhere; hosted lock */
+	struct tacet_order *order;	/* in which its threads are bound, or NULL; referenced */
+	struct tacet_profile *profile;	/* what its threads spend, or NULL; referenced */
+	struct kobject *directory;	/* in sysfs, or NULL; doors/sysfs.c's mutex */
+	bool counted_told;		/* once; by any of its threads */
+	struct work_struct free;
+};
+
+/* A CPU for the threads of a job, and how many of them have it. */
+struct tacet_order_slot {
+	struct tacet_core *core;
+	unsigned int threads;		/* hosted lock */
+};
+
+struct tacet_order {
+	struct kref references;
+	unsigned int count;
+	struct tacet_order_slot slots[];
+};
+
 /* What a process is hosted with; of @order and @profile either may be NULL. */
 struct tacet_terms {
 	const struct cpumask *cpus;
@@ -18,9 +44,9 @@ struct tacet_terms {
 /* process/hosted.c */
 int tacet_host(struct task_struct *task, struct task_struct *parent,
 	       const struct tacet_terms *terms, gfp_t gfp);
-bool tacet_begin(struct tacet_hosted *hosted);
-void tacet_end(struct tacet_hosted *hosted, bool drop);
-void tacet_forget(struct tacet_hosted *hosted);
+bool tacet_park_enter(struct tacet_hosted *hosted);
+void tacet_park_leave(struct tacet_hosted *hosted, bool drop);
+void tacet_unhost_unparked(struct tacet_hosted *hosted);
 void tacet_hosted_leave_all(void);
 
 /* process/process.c; the last four under the hosted lock */
@@ -45,11 +71,12 @@ void tacet_arm_init(struct tacet_hosted *hosted);
 void tacet_arm(struct tacet_hosted *hosted);
 void tacet_arm_soon(struct tacet_hosted *hosted, unsigned int ticks);
 void tacet_disarm(struct tacet_hosted *hosted);
+void tacet_want(struct tacet_hosted *hosted, enum tacet_want wanted);
 
 /* process/placement.c: the first two under the hosted lock */
-struct tacet_core *tacet_place(const struct cpumask *cpus, const struct tacet_core *near);
-void tacet_leave_place(struct tacet_hosted *hosted);
-struct tacet_core *tacet_choose(struct tacet_hosted *hosted);
+struct tacet_core *tacet_emptiest_core(const struct cpumask *cpus, const struct tacet_core *near);
+void tacet_release_core(struct tacet_hosted *hosted);
+struct tacet_core *tacet_choose_core(struct tacet_hosted *hosted);
 int tacet_move(struct tacet_hosted *hosted, unsigned int cpu);
 void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus);
 
@@ -61,14 +88,14 @@ void tacet_count_turn(struct tacet_hosted *hosted, u64 user_tsc_before);
 struct tacet_order *tacet_order_new(const struct tacet_host_self *request,
 				    const struct cpumask *cpus);
 void tacet_order_put(struct tacet_order *order);
-struct tacet_order_place *tacet_order_next(struct tacet_order *order, const struct cpumask *cpus);
+struct tacet_order_slot *tacet_order_next(struct tacet_order *order, const struct cpumask *cpus);
 
 /* process/profile.c */
 void tacet_profile_get(struct tacet_profile *profile);
 void tacet_profile_put(struct tacet_profile *profile);
 struct tacet_profile *tacet_profile_of_file(struct file *file);
 void tacet_profile_end(struct tacet_hosted *hosted);	/* hosted lock */
-int tacet_profile_read(struct file *file, struct tacet_profile_read *request);
+int tacet_read_profile(struct file *file, struct tacet_profile_read *request);
 
 /* process/time.c: any context */
 u64 tacet_user_ns(struct tacet_hosted *hosted);

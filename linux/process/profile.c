@@ -210,7 +210,7 @@ static struct tacet_profile *profile_of_process(pid_t pid)
 	return profile;
 }
 
-int tacet_profile_read(struct file *file, struct tacet_profile_read *request)
+int tacet_read_profile(struct file *file, struct tacet_profile_read *request)
 {
 	struct tacet_profile *profile, *sum;
 	int error;

@@ -50,7 +50,7 @@ void tacet_charge(struct tacet_hosted *hosted)
 
 	spin_lock_irqsave(&hosted->lock, irq);
 	total = tacet_user_ns(hosted);
-	if (total > hosted->charged_ns && !hosted->unlinked) {
+	if (total > hosted->charged_ns && hosted->state != TACET_HOSTED_GONE) {
 		add_user_time(hosted->task, total - hosted->charged_ns);
 		hosted->charged_ns = total;
 	}

@@ -14,7 +14,7 @@
 /* How long @hosted has computed, or computed last, without leaving of itself. */
 static u64 turn_of(const struct tacet_hosted *hosted, u64 now)
 {
-	u64 before = READ_ONCE(hosted->turn_goes_on) ? READ_ONCE(hosted->turn_tsc) : 0;
+	u64 before = READ_ONCE(hosted->turn.continues) ? READ_ONCE(hosted->turn.tsc) : 0;
 	u64 entered = READ_ONCE(hosted->context->entered_tsc);
 
 	return before + (entered && now > entered ? now - entered : 0);
@@ -41,7 +41,7 @@ void tacet_claim_turn(struct tacet_core *core, struct tacet_hosted *hosted)
 	if (runner && runner != hosted && READ_ONCE(runner->context->cpu) == core->cpu &&
 	    smp_load_acquire(&runner->context->state) == TACET_CONTEXT_POSTED &&
 	    READ_ONCE(runner->context->entered_tsc) &&
-	    turn_of(runner, rdtsc_ordered()) > hosted->turn_tsc)
+	    turn_of(runner, rdtsc_ordered()) > hosted->turn.tsc)
 		tacet_recall_turn(core, runner);
 	rcu_read_unlock();
 }
@@ -51,6 +51,6 @@ void tacet_count_turn(struct tacet_hosted *hosted, u64 user_tsc_before)
 {
 	u64 stay = hosted->context->user_tsc - user_tsc_before;
 
-	WRITE_ONCE(hosted->turn_tsc, hosted->turn_goes_on ? hosted->turn_tsc + stay : stay);
-	WRITE_ONCE(hosted->turn_goes_on, hosted->context->event == TACET_EVENT_RECALLED);
+	WRITE_ONCE(hosted->turn.tsc, hosted->turn.continues ? hosted->turn.tsc + stay : stay);
+	WRITE_ONCE(hosted->turn.continues, hosted->context->event == TACET_EVENT_RECALLED);
 }

@@ -73,17 +73,13 @@ static void look_at_posted(struct tacet_hosted *hosted, void *data)
 	tacet_charge(hosted);
 	if (!READ_ONCE(hosted->context->entered_tsc) && !READ_ONCE(hosted->context->blocked)) {
 		somebody_waits = true;
-		if (time_after(jiffies, READ_ONCE(hosted->posted_at) + SLICE))
+		if (time_after(jiffies, READ_ONCE(hosted->turn.posted_at) + SLICE))
 			tacet_for_each_hosted(recall_runner, hosted);
 	}
-	if (tacet_counted(hosted->task)) {
-		WRITE_ONCE(hosted->kick, true);
-		wake_up(&hosted->wait);
-	}
-	if (tacet_cpu_timer_due(hosted->task)) {
-		WRITE_ONCE(hosted->take_tick, true);
-		wake_up(&hosted->wait);
-	}
+	if (tacet_counted(hosted->task))
+		tacet_want(hosted, TACET_WANT_RETURN);
+	if (tacet_cpu_timer_due(hosted->task))
+		tacet_want(hosted, TACET_WANT_TICK);
 }
 
 static void look(struct work_struct *work)
