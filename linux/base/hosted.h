@@ -188,8 +188,6 @@ struct tacet_hosted {
 	u64 space_root;			/* physical; 0: none. Read by others under RCU */
 };
 
-extern spinlock_t tacet_hosted_lock;
-
 /* base/hosted.c: any context */
 struct tacet_hosted *tacet_hosted_of(struct task_struct *task);	/* RCU */
 struct tacet_hosted *tacet_hosted_get(struct task_struct *task);
