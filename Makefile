@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# make demo | test | build | bench | miri | install | uninstall | setup | clean
+# make demo | test | build | bench | miri | quality | install | uninstall | setup | clean
 #
-# Every target is `cargo xtask` of the same name; this file only finds Cargo. ARGS=... is passed on.
+# Every target but the installing ones is `cargo xtask` of the same name; this file only finds Cargo. ARGS=... are its
+# arguments: make test ARGS=--quick. FULL=1 make test runs everything on every kernel.
 
 ARGS ?=
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-# setup is quick when nothing is missing
+# setup is quick if nothing is missing
 demo test build bench: rust
 	cargo xtask setup
 	cargo xtask $@ $(ARGS)

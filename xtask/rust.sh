@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Makes sure that there is a Cargo new enough for this tree, a linker for it and the co-kernel's target. Called by the
-# Makefile before every target. Quick when all is there; installs only with apt as root, or with a rustup that exists.
+# Makes sure that a Cargo new enough for this tree, a linker and the co-kernel's target are installed. The Makefile calls it
+# before every target. It is quick if nothing is missing; it installs only with apt as root, or with an existing rustup.
 set -eu
 wanted=88 # edition 2024 and let chains
 target=x86_64-unknown-none

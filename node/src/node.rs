@@ -5,6 +5,7 @@
 //! node kills it; a node that died leaves its console log in the cache.
 
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,6 +25,9 @@ use crate::wire::Kind;
 const POWER_OFF: Duration = Duration::from_secs(60);
 /// How often a boot is tried if the emulator breaks the guest's kernel.
 const BOOTS: u32 = 3;
+
+/// Names a file to which every repetition is added: a test run tells them at its end.
+const REPEATS: &str = "TACET_TEST_REPEATS";
 
 /// A booted node.
 pub struct Node {
@@ -48,7 +52,9 @@ impl Node {
         for _ in 1..BOOTS {
             match Node::boot_once(cache, spec) {
                 Err(error) if error.is_emulator_fault() => {
-                    eprintln!("booting again: the emulator executed a breakpoint that was gone from memory: {error}");
+                    tell(&format!(
+                        "booting again: the emulator executed a breakpoint that was gone from memory: {error}"
+                    ));
                 }
                 result => return result,
             }
@@ -124,5 +130,15 @@ impl Node {
             Some(status) => Err(self.run.died(&format!("the emulator ended with {status} at power-off"))),
             None => Err(self.run.died("it does not power off")),
         }
+    }
+}
+
+/// Says that something is repeated: aloud, and to the test run that wants to know.
+fn tell(what: &str) {
+    eprintln!("{what}");
+    let Some(path) = std::env::var_os(REPEATS) else { return };
+    let added = fs::File::options().create(true).append(true).open(path);
+    if let Err(error) = added.and_then(|mut file| writeln!(file, "{what}")) {
+        eprintln!("{REPEATS}: {error}");
     }
 }

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# other_kernel.sh RELEASE DIRECTORY PACKAGE.deb...: makes DIRECTORY a cache of nodes whose newest kernel is the one in
-# these packages: Debian's linux-image (or linux-binary and linux-modules) or Ubuntu's linux-image-unsigned and
-# linux-modules. Everything else in it is the usual cache's, by links: `make build` first. Scenarios that go without the
-# module, HPL's, then run on that kernel:
+# other_kernel.sh RELEASE DIRECTORY PACKAGE.deb...: makes a cache of nodes in DIRECTORY. Its newest kernel is the one of
+# these packages: Debian's linux-image (or linux-binary and linux-modules), or Ubuntu's linux-image-unsigned and
+# linux-modules. The rest of it are links to the usual cache, so run `make build` first. HPL's scenarios, which need no
+# module, then run on that kernel:
 #
 #   TACET_CACHE=DIRECTORY cargo test --package tacet-scenarios --test nodes -- 7 --full --only HPL
 set -eu
@@ -31,7 +31,7 @@ image=$(find "$work" -name 'vmlinuz*' -type f | head -n 1)
 base=${modules%/lib/modules/*}
 depmod -b "$base" "$release" 2>/dev/null
 
-# as node/src/provision/initramfs.sh does; a driver without a file is in the kernel
+# as node/src/provision/initramfs.sh does; a driver without a file is built into the kernel
 root=$work/initramfs
 mkdir -p "$root/bin" "$root/dev" "$root/proc" "$root/sys" "$root/modules" "$root/root" "$root/lower" "$root/upper"
 cp "$usual/tree/usr/bin/busybox" "$root/bin/busybox"

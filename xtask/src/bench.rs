@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The benches: the crate in tests/perf, with everything built first.
+//! Builds everything and runs the benches, the crate in tests/perf.
 
 use crate::command::{cargo, run};
 use crate::{Result, test, top};

@@ -2,7 +2,7 @@
 //! Builds everything into build/: `bin/tacet`, `bin/tacet-noise`, `bin/tacet-sched`, `bin/tacet-tune`, `lib/tacet/kernel.bin`,
 //! `lib/tacet/modules/<release>/tacet.ko`, `tests/user/*`.
 //!
-//! Owns the layout of build/, which `make install`, the `tacet` command and the node tests read.
+//! Owns the layout of build/: `make install`, the `tacet` command and the node tests rely on it.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,7 +14,7 @@ use crate::command::{cargo, program, run};
 use crate::setup::{FREESTANDING, on_path};
 use crate::{Result, kernels, top};
 
-/// What can be built by itself.
+/// The parts that can be built alone.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Part {
     /// `build/bin/tacet` and the programs that it executes
@@ -31,12 +31,12 @@ impl Part {
     const ALL: [Part; 4] = [Part::Command, Part::Cokernel, Part::Module, Part::Programs];
 }
 
-/// Everything.
+/// Builds everything.
 pub fn build() -> Result<()> {
     parts(&Part::ALL, &[])
 }
 
-/// The parts that were named, all if none was; the module for the kernel lines that were named.
+/// Builds the named parts, or all if none is named; the module for the named kernel lines, or for all.
 pub fn parts(named: &[Part], lines: &[String]) -> Result<()> {
     let named = if named.is_empty() { &Part::ALL } else { named };
     let cache = Cache::open()?;
@@ -62,7 +62,7 @@ fn modules(cache: &Cache, lines: &[String]) -> Result<()> {
     if lines.is_empty() { module_here() } else { Ok(()) }
 }
 
-/// `build/bin/tacet` and the programs that it executes.
+/// Builds `build/bin/tacet` and the programs that it executes.
 pub fn command() -> Result<()> {
     let packages = ["tacet-cli", "tacet-noise", "tacet-sched", "tacet-tune"]
         .into_iter()
@@ -74,7 +74,7 @@ pub fn command() -> Result<()> {
     Ok(())
 }
 
-/// `build/lib/tacet/kernel.bin`, a flat image.
+/// Builds `build/lib/tacet/kernel.bin`, a flat image.
 pub fn co_kernel() -> Result<()> {
     run(cargo().args(["build", "--release", "--package", "tacet-image", "--target", FREESTANDING]))?;
     let elf = target().join(FREESTANDING).join("release/tacet-image");
@@ -84,7 +84,7 @@ pub fn co_kernel() -> Result<()> {
     install(&flat, "lib/tacet/kernel.bin")
 }
 
-/// `build/lib/tacet/modules/<release>/tacet.ko` for a node's kernel; `arguments` go to make.
+/// Builds `build/lib/tacet/modules/<release>/tacet.ko` for a node's kernel; make gets `arguments`.
 pub fn module(cache: &Cache, kernel: &Kernel, arguments: &[&str]) -> Result<PathBuf> {
     let (source, out) = (top().join("linux"), objects(&kernel.release)?);
     eprintln!("+ module for {} {}", kernel.release, arguments.join(" "));
@@ -95,7 +95,7 @@ pub fn module(cache: &Cache, kernel: &Kernel, arguments: &[&str]) -> Result<Path
     Ok(out)
 }
 
-/// The same for the running kernel, with this host's compiler, if its headers are here.
+/// Builds the module for the running kernel, with this host's compiler, if its headers are installed.
 fn module_here() -> Result<()> {
     let Some(release) = kernels::running_with_headers() else {
         return Ok(());
@@ -107,7 +107,7 @@ fn module_here() -> Result<()> {
     install(&out.join("tacet.ko"), &format!("lib/tacet/modules/{release}/tacet.ko"))
 }
 
-/// `build/tests/user`, by the nodes' compiler: nodes run what it makes whatever this host's C library is.
+/// Builds `build/tests/user` with the nodes' compiler: its programs run in nodes whatever this host's C library is.
 pub fn user_programs() -> Result<()> {
     let (source, out) = (top().join("tests"), top().join("build/tests"));
     if !source.join("user/Makefile").exists() {
@@ -120,7 +120,7 @@ pub fn user_programs() -> Result<()> {
     Ok(provision::run_in_tree(&Cache::open()?, &[(&source, "source"), (&out, "out")], &make)?)
 }
 
-/// Where a release's objects are; the border's headers are beside the copy of the sources, as in the repository.
+/// The directory of a release's objects. The border's headers are beside the copy of the sources, as in the repository.
 fn objects(release: &str) -> Result<PathBuf> {
     let directory = top().join("build/modules").join(release);
     fs::create_dir_all(directory.join("linux"))?;
@@ -131,7 +131,7 @@ fn objects(release: &str) -> Result<PathBuf> {
     Ok(directory.join("linux"))
 }
 
-/// Replaces, never overwrites: a node may be running the old one, another build may install it too.
+/// Replaces a file and never overwrites it: a node may still run the old one, and another build may install it too.
 fn install(from: &Path, to: &str) -> Result<()> {
     let to = top().join("build").join(to);
     let parent = to.parent().unwrap_or(&to);

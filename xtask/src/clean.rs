@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Removes what was built, and only that.
+//! Removes what was built, and nothing else.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Commands of this repository: run at its top, echoed, a failure named in one line.
+//! Runs commands at the top of the repository, echoes them, and names a failure in one line.
 
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
@@ -20,7 +20,7 @@ pub fn program(name: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Runs it in the open.
+/// Runs it, with its output shown.
 pub fn run(command: &mut Command) -> Result<()> {
     let text = said(command);
     eprintln!("+ {text}");
@@ -28,7 +28,7 @@ pub fn run(command: &mut Command) -> Result<()> {
     if status.success() { Ok(()) } else { Err(format!("{text}: {status}").into()) }
 }
 
-/// What a person would have typed.
+/// The command as a person would type it.
 pub fn said(command: &Command) -> String {
     let name = command.get_program().to_string_lossy();
     let name = name.rsplit('/').next().unwrap_or_default().to_owned();

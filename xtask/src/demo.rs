@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The demo: the crate in demo/, with everything built first.
+//! Builds everything and runs the demo, the crate in demo/.
 
 use crate::command::{cargo, run};
 use crate::{Result, test};

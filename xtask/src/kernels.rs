@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The kernels that the nodes boot, and the one that runs here.
+//! The kernels that nodes boot, and the running kernel.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use tacet_node::{Cache, Kernel, KernelLine, provision};
 
 use crate::Result;
 
-/// The nodes' kernels that were asked for, provisioned; all when none was named.
+/// The named kernels for nodes, or all if none is named. They are provisioned.
 pub fn chosen(cache: &Cache, named: &[String]) -> Result<Vec<Kernel>> {
     let lines = match named {
         [] => KernelLine::ALL.to_vec(),

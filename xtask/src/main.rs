@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `cargo xtask`: the one door. What CI runs is what a person runs.
+//! `cargo xtask`: the one door. CI runs what a person runs.
 //!
-//! Words only; each command is a file. `make` and `.ci/run` call this and nothing else.
+//! This file has only the words; each command has a file. `make` and `.ci/run` call this and nothing else.
 
 mod bench;
 mod build;
@@ -12,6 +12,7 @@ mod kernels;
 mod miri;
 mod page;
 mod quality;
+mod ran;
 mod setup;
 mod tally;
 mod test;
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// What every command returns; the text is one line.
+/// The result of every command; an error's text is one line.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// Set up, build, test and measure Tacet.
@@ -36,7 +37,7 @@ struct Arguments {
 enum Door {
     /// Install what is missing: packages of the host, Rust targets, the nodes' tree, kernels and emulator
     Setup {
-        /// Take the newest packages and kernels again, from nothing
+        /// Install the newest packages and kernels again, from nothing
         #[arg(long)]
         refresh: bool,
     },
@@ -49,16 +50,16 @@ enum Door {
         #[arg(long, value_delimiter = ',')]
         kernels: Vec<String>,
     },
-    /// Check, and run every test; ends with `N passed, N failed`
+    /// Run the checks and tests, at most 30 minutes; with FULL=1 all of them. Ends with `N passed, N failed`
     Test {
-        /// Leave out everything that needs a node
+        /// Only what needs no node: checks, lints and unit tests, at most 3 minutes
         #[arg(long)]
         quick: bool,
         /// Kernel lines to test (default: all)
         #[arg(long, value_delimiter = ',')]
         kernels: Vec<String>,
     },
-    /// Run the tests of the co-kernel's pure half under Miri, which finds what Rust's rules forbid
+    /// Run the tests of the co-kernel's pure part under Miri, which finds what Rust's rules forbid
     Miri,
     /// Run the benches
     Bench {
@@ -72,7 +73,7 @@ enum Door {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Compare the counts that may only fall with quality.toml
+    /// Compare the counts that may only fall with their limits in quality.toml
     Quality {
         /// Write lower counts back; never higher ones
         #[arg(long)]
@@ -83,13 +84,13 @@ enum Door {
     },
     /// Write docs/system-calls.md from abi/syscalls.tbl
     Page {
-        /// Only say whether it is current
+        /// Only check that it is current
         #[arg(long)]
         check: bool,
     },
     /// Remove build/ and target/; with --cache also the nodes' trees and images
     Clean {
-        /// Also what was downloaded and built for nodes
+        /// Also remove what was downloaded and built for nodes
         #[arg(long)]
         cache: bool,
     },

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The co-kernel's pure half under Miri, which executes Rust by its rules and ends at the first access that breaks one:
-//! its tests, with less of each (they ask `cfg!(miri)`), because it takes a thousand times as long.
+//! Runs the tests of the co-kernel's pure part under Miri. Miri interprets Rust and stops at the first access that breaks
+//! its rules. It takes a thousand times as long, so the tests do less of each under it (`cfg!(miri)`).
 //!
-//! Called by `cargo xtask miri`, and by `test` where everything is asked for.
+//! Called by `cargo xtask miri`, and by `test` with `FULL=1`.
 
 use crate::Result;
 use crate::command::{program, run};
 use crate::setup::on_path;
 
-/// Of this day, so that what passes once passes again.
+/// Of one day, so that a newer toolchain cannot change the result.
 const TOOLCHAIN: &str = "nightly-2026-10-01";
 const PACKAGE: &str = "tacet-logic";
-/// Not `paging`, whose shortest history takes minutes so; not `mirrored`: what loom searches is executed by loom.
+/// Not `paging`: its shortest history takes minutes under Miri. Not `mirrored`: loom searches it.
 const TESTS: [&str; 2] = ["--lib", "--test=frames"];
 
 pub fn miri() -> Result<()> {
@@ -19,16 +19,17 @@ pub fn miri() -> Result<()> {
     let cargo = ["run", TOOLCHAIN, "cargo", "miri", "test", "--quiet", "--target-dir=target/miri"];
     let mut command = program("rustup");
     command.args(cargo).args(["--package", PACKAGE]).args(TESTS);
-    // of the host, tests ask the time, and where failures of earlier runs are kept; what is there from the boot to the end
-    // in a kernel they leak
+    // tests ask the host for the time and for the failures of earlier runs; they leak what a kernel keeps until it ends
     command.env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-ignore-leaks");
-    // what runs us is another toolchain's
+    // these name the toolchain that runs xtask, which is another one
     run(command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC"))
 }
 
 fn install() -> Result<()> {
     if !on_path("rustup") {
-        return Err(format!("miri: comes with Rust's {TOOLCHAIN} only: install rustup, see https://rustup.rs").into());
+        return Err(
+            format!("miri: it is part of Rust's {TOOLCHAIN} only: install rustup, see https://rustup.rs").into()
+        );
     }
     let toolchain = ["toolchain", "install", TOOLCHAIN, "--profile=minimal", "--component=miri,rust-src"];
     run(program("rustup").args(toolchain))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Installs what building and testing need: the host's packages where apt is, Rust's targets, everything of nodes.
+//! Installs what building and testing need: packages of the host where apt is installed, Rust's targets, and everything
+//! for nodes.
 //!
-//! Never runs sudo: without root it says the line to run.
+//! Never runs sudo: without root it prints the command to run.
 
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use tacet_node::{Cache, provision};
 use crate::Result;
 use crate::command::{program, run};
 
-/// Programs of the host that the build and its tests call, and the packages that bring them. `tacet-node` knows its own.
+/// Programs of the host that the build and the tests call, with their packages. `tacet-node` knows those for nodes.
 const BUILD: [(&str, &str); 6] = [
     ("cc", "gcc"),
     ("chromium", "chromium"),
@@ -19,16 +20,16 @@ const BUILD: [(&str, &str); 6] = [
     ("objcopy", "binutils"),
     ("pkg-config", "pkgconf"),
 ];
-/// Headers that libbpf is built with, and the packages that bring them.
+/// Headers that libbpf needs, with their packages.
 const HEADERS: [(&str, &str); 2] = [("/usr/include/libelf.h", "libelf-dev"), ("/usr/include/zlib.h", "zlib1g-dev")];
-/// What the laboratory's MPI program is tested with; Debian's names, of which `mpicc` may be either.
+/// For the tests of the laboratory's MPI program. Debian's names: plain `mpicc` may be either of the two.
 const MPI: [(&str, &str); 4] = [
     ("mpicc.mpich", "libmpich-dev"),
     ("mpirun.mpich", "mpich"),
     ("mpicc.openmpi", "libopenmpi-dev"),
     ("mpirun.openmpi", "openmpi-bin"),
 ];
-/// There on Debian and what comes from it.
+/// Exists on Debian and distributions made from it.
 const DEBIAN: &str = "/etc/debian_version";
 /// The co-kernel's target.
 pub const FREESTANDING: &str = "x86_64-unknown-none";
@@ -48,7 +49,7 @@ pub fn setup(refresh: bool) -> Result<()> {
     Ok(())
 }
 
-/// What is missing, by package; empty when all is there.
+/// The packages that are missing.
 fn missing_packages() -> Vec<&'static str> {
     let mut packages: Vec<&str> = provision::missing().iter().map(|missing| missing.package).collect();
     let debian = Path::new(DEBIAN).exists();

@@ -1,29 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Adds up what passed and what failed, of checks and of test runners alike.
+//! Adds up what passed and what failed, of checks and of test runners alike, and what each part took.
 //!
-//! A runner that ends badly without naming a failure counts as one: nothing that went wrong may disappear.
+//! A runner that ends badly without naming a failure counts as one: nothing that went wrong may disappear. A test that
+//! failed has failed; it runs once more, by its name, only to tell whether it is flaky. Times fail nothing.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::Result;
 use crate::command::said;
+use crate::ran::Ran;
+
+/// A part of the suite, and how many seconds it may take on two idle cores where everything was built before.
+pub struct Part {
+    pub name: &'static str,
+    pub usual: u64,
+    /// With `FULL=1`.
+    pub full: u64,
+}
 
 #[derive(Default)]
 pub struct Tally {
     pub passed: u32,
     pub failed: u32,
     failures: Vec<String>,
+    flaky: Vec<String>,
     /// What took long: seconds and name.
     long: Vec<(u64, String)>,
+    /// Seconds, budget and name.
+    parts: Vec<(u64, u64, &'static str)>,
 }
 
 /// Seconds that are worth telling at the end.
 const LONG: u64 = 20;
 
 impl Tally {
+    /// Some checks and runners together.
+    pub fn part(&mut self, part: &Part, full: bool, work: impl FnOnce(&mut Tally)) {
+        let budget = if full { part.full } else { part.usual };
+        println!("== {}: at most {budget} s", part.name);
+        let start = Instant::now();
+        work(self);
+        let seconds = start.elapsed().as_secs();
+        println!("== {}", row(seconds, budget, part.name));
+        self.parts.push((seconds, budget, part.name));
+    }
+
     /// One check, passed or failed.
     pub fn check(&mut self, name: &str, work: impl FnOnce() -> Result<()>) {
         let start = Instant::now();
@@ -42,7 +65,8 @@ impl Tally {
     pub fn runner(&mut self, command: &mut Command) {
         println!("+ {}", said(command));
         let ran = Ran::of(command, |line| println!("{line}"));
-        self.add(ran);
+        let flaky = ran.flaky(command);
+        self.add(ran, flaky);
     }
 
     /// Such commands, two at a time: each waits much. What each printed stays together.
@@ -56,9 +80,10 @@ impl Tally {
                     text.push_str(line);
                     text.push('\n');
                 });
+                let flaky = ran.flaky(&command);
                 let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
                 print!("{text}");
-                tally.add(ran);
+                tally.add(ran, flaky);
             }
         };
         std::thread::scope(|scope| {
@@ -67,28 +92,45 @@ impl Tally {
         });
     }
 
+    /// Something that was repeated.
+    pub fn flaky(&mut self, what: String) {
+        println!("flaky   {what}");
+        self.flaky.push(what);
+    }
+
     fn took(&mut self, seconds: u64, name: &str) {
         if seconds >= LONG {
             self.long.push((seconds, name.to_owned()));
         }
     }
 
-    fn add(&mut self, ran: Ran) {
+    fn add(&mut self, ran: Ran, flaky: Vec<String>) {
         self.took(ran.seconds, &ran.name);
         self.passed += ran.passed;
+        self.flaky.extend(flaky);
         match ran.failure {
             Some(why) => {
                 self.failed += ran.failed.max(1);
-                self.failures.push(format!("{}: {why}, {} failed", ran.name, ran.failed));
+                self.failures.push(format!("{}: {why}, {} failed {}", ran.name, ran.failed, ran.names.join(" ")));
             }
             None => println!("ok      {}: {} in {} s", ran.name, ran.passed, ran.seconds),
         }
     }
 
-    /// Prints what took long, the failures again and the last line that everything counts on.
+    /// Prints what took long, each part with its budget, what is flaky, the failures again and the last line that
+    /// everything counts on.
     pub fn end(self) -> Result<()> {
         for (seconds, name) in &self.long {
             println!("{seconds:5} s {name}");
+        }
+        println!("Parts, with their budgets for two idle cores:");
+        for (seconds, budget, name) in &self.parts {
+            println!("{}", row(*seconds, *budget, name));
+        }
+        let sum = |of: fn(&(u64, u64, &'static str)) -> u64| self.parts.iter().map(of).sum();
+        println!("{}", row(sum(|part| part.0), sum(|part| part.1), "all of it"));
+        for flaky in &self.flaky {
+            println!("FLAKY   {flaky}");
         }
         for failure in &self.failures {
             println!("FAILED  {failure}");
@@ -104,70 +146,27 @@ impl Tally {
     }
 }
 
-/// What a runner said.
-struct Ran {
-    name: String,
-    passed: u32,
-    failed: u32,
-    seconds: u64,
-    failure: Option<String>,
-}
-
-impl Ran {
-    /// Runs it; `echo` is given its lines.
-    fn of(command: &mut Command, mut echo: impl FnMut(&str)) -> Ran {
-        let (name, start) = (said(command), Instant::now());
-        let (mut passed, mut failed) = (0, 0);
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-        let status = child.and_then(|mut child| {
-            let output = child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines());
-            for line in output.map_while(std::result::Result::ok) {
-                echo(&line);
-                if let Some((p, f)) = counts(&line) {
-                    (passed, failed) = (passed + p, failed + f);
-                }
-            }
-            child.wait()
-        });
-        let failure = match status {
-            Ok(status) if status.success() && failed == 0 => None,
-            Ok(status) => Some(status.to_string()),
-            Err(error) => Some(error.to_string()),
-        };
-        Ran { name, passed, failed, seconds: start.elapsed().as_secs(), failure }
-    }
-}
-
-/// `test result: ok. 3 passed; 0 failed; …` of cargo, or a line that is `3 passed, 0 failed`.
-fn counts(line: &str) -> Option<(u32, u32)> {
-    let text = match line.strip_prefix("test result: ") {
-        Some(rest) => rest.split_once(". ")?.1.replace(';', ","),
-        None => line.to_owned(),
-    };
-    let mut parts = text.split(", ");
-    let passed = parts.next()?.strip_suffix(" passed")?.parse().ok()?;
-    let failed = parts.next()?.strip_suffix(" failed")?.parse().ok()?;
-    Some((passed, failed))
+fn row(seconds: u64, budget: u64, name: &str) -> String {
+    let warning = if seconds > budget { "  OVER BUDGET" } else { "" };
+    format!("{seconds:5} s of {budget:5} s  {name}{warning}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn reads_both_kinds_of_sum() {
-        assert_eq!(counts("test result: ok. 28 passed; 0 failed; 1 ignored; 0 measured"), Some((28, 0)));
-        assert_eq!(counts("test result: FAILED. 2 passed; 3 failed; 0 ignored"), Some((2, 3)));
-        assert_eq!(counts("40 passed, 2 failed"), Some((40, 2)));
-        assert_eq!(counts("it passed, nothing failed"), None);
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
     }
 
     #[test]
     fn a_runner_that_dies_silently_is_a_failure() {
         let mut tally = Tally::default();
-        tally.runner(Command::new("sh").args(["-c", "echo 2 passed, 0 failed; exit 3"]));
+        tally.runner(&mut shell("echo 2 passed, 0 failed; exit 3"));
         assert_eq!((tally.passed, tally.failed), (2, 1));
-        tally.runner(Command::new("sh").args(["-c", "echo 1 passed, 1 failed; exit 1"]));
+        tally.runner(&mut shell("echo 1 passed, 1 failed; exit 1"));
         assert_eq!((tally.passed, tally.failed), (3, 2));
         tally.runner(&mut Command::new("/nowhere"));
         assert_eq!((tally.passed, tally.failed), (3, 3));
@@ -176,16 +175,35 @@ mod tests {
     #[test]
     fn all_of_several_runners_count() {
         let mut tally = Tally::default();
-        let shell = |script: &str| {
-            let mut command = Command::new("sh");
-            command.args(["-c", script]);
-            command
-        };
         tally.runners(vec![
             shell("echo 2 passed, 0 failed"),
             shell("exit 1"),
             shell("echo 1 passed, 2 failed; exit 1"),
         ]);
         assert_eq!((tally.passed, tally.failed, tally.failures.len()), (3, 3, 2));
+    }
+
+    #[test]
+    fn a_flaky_test_is_named_and_has_failed() {
+        let mut tally = Tally::default();
+        let folder = std::env::temp_dir().join(format!("tacet-flaky-{}", std::process::id()));
+        let script = "if [ -e \"$FOLDER\" ]; then echo 1 passed, 0 failed; exit; fi; mkdir \"$FOLDER\"
+            printf 'failures:\\n    a::test\\n\\ntest result: FAILED. 3 passed; 1 failed; 0 ignored\\n'; exit 1";
+        tally.runner(shell(script).env("FOLDER", &folder));
+        std::fs::remove_dir(folder).expect("made at the first run");
+        assert_eq!((tally.passed, tally.failed), (3, 1));
+        assert_eq!(tally.flaky.len(), 1);
+        assert!(tally.flaky[0].starts_with("a::test"), "{}", tally.flaky[0]);
+    }
+
+    #[test]
+    fn what_takes_too_long_is_told_and_fails_nothing() {
+        assert_eq!(row(12, 10, "lints"), "   12 s of    10 s  lints  OVER BUDGET");
+        assert_eq!(row(10, 10, "lints"), "   10 s of    10 s  lints");
+        let mut tally = Tally::default();
+        let part = Part { name: "nothing", usual: 0, full: 5 };
+        tally.part(&part, true, |tally| tally.check("a check", || Ok(())));
+        assert_eq!(tally.parts, [(0, 5, "nothing")]);
+        assert!(tally.end().is_ok());
     }
 }

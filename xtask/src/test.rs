@@ -1,39 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every check and every test, in the order in which a mistake is cheapest to find.
+//! Every check and every test, in the order in which a mistake is cheapest to find: what needs no node first.
 //!
-//! The node library's tests run once for each kernel line, the scenarios of tests/node once for all of them; the lines
-//! are named to both in `TACET_TEST_KERNEL`.
+//! By default a test that boots a node runs on one kernel line, and `FULL=1` runs it on all. The lines are named to the
+//! tests in `TACET_TEST_KERNEL`. Each part has a budget; what takes longer is told and fails nothing.
 
+use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use tacet_node::{Cache, Kernel, KernelLine, provision};
 
 use crate::command::{cargo, program, run};
 use crate::setup::FREESTANDING;
-use crate::tally::Tally;
+use crate::tally::{Part, Tally};
 use crate::{Result, build, kernels, miri, page, quality, top};
 
 /// The co-kernel's crates: some exist only freestanding, others have parts that do.
 const KERNEL: [&str; 4] = ["tacet-arch", "tacet-core", "tacet-host-linux", "tacet-image"];
 
-/// The line on which reproducibility is tested: it costs minutes, and is the emulator's doing more than the kernel's.
+// Together at most 3 minutes: `--quick`.
+const CHECKS: Part = Part { name: "checks", usual: 10, full: 10 };
+const LINTS: Part = Part { name: "lints", usual: 40, full: 40 };
+const UNIT_TESTS: Part = Part { name: "unit tests", usual: 130, full: 130 };
+// With these at most 30 minutes.
+const BUILDS: Part = Part { name: "builds", usual: 120, full: 120 };
+const NODES: Part = Part { name: "node library and exact measuring", usual: 180, full: 600 };
+const SCENARIOS: Part = Part { name: "scenarios", usual: 1320, full: 5 * 3600 };
+const MIRI: Part = Part { name: "unit tests under Miri", usual: 0, full: 900 };
+
+/// The tests that boot nodes of their own: package, test, and the line that they run on by default. The newest kernel is
+/// the one whose names and entries are likeliest to surprise the measuring.
+const ON_NODES: [(&str, &str, KernelLine); 2] =
+    [("tacet-noise", "exact", KernelLine::V7), ("tacet-node", "node", KernelLine::V6_12)];
+/// The line on which reproducibility is tested: it costs minutes, and the emulator does more for it than the kernel.
 const REPRODUCED: KernelLine = KernelLine::V6_12;
+/// Where whoever repeats something on its own account says so: [`tacet_node::Node::boot`].
+const REPEATS: &str = "build/test-repeats";
 
 pub fn test(quick: bool, named: &[String]) -> Result<()> {
+    let full = std::env::var("FULL").is_ok_and(|value| value == "1");
     let mut tally = Tally::default();
+    tally.part(&CHECKS, full, checks);
+    tally.part(&LINTS, full, lints);
+    tally.part(&UNIT_TESTS, full, |tally| tally.runner(cargo().args(["test", "--quiet", "--no-fail-fast"])));
+    // another toolchain, and minutes
+    if full {
+        tally.part(&MIRI, full, |tally| tally.check("miri", miri::miri));
+    }
+    if !quick {
+        on_nodes(&mut tally, named, full)?;
+    }
+    tally.end()
+}
+
+fn checks(tally: &mut Tally) {
     tally.check("format", || run(cargo().args(["fmt", "--all", "--check"])));
     tally.check("quality", || quality::quality(false));
     tally.check("page", || page::page(true));
-    lints(&mut tally);
-    tally.runner(cargo().args(["test", "--quiet", "--no-fail-fast"]));
-    // minutes, and another toolchain
-    if std::env::var("FULL").is_ok_and(|value| value == "1") {
-        tally.check("miri", miri::miri);
-    }
-    if !quick {
-        on_nodes(&mut tally, named)?;
-    }
-    tally.end()
 }
 
 fn lints(tally: &mut Tally) {
@@ -44,45 +67,64 @@ fn lints(tally: &mut Tally) {
     tally.check("lints of the co-kernel", || run(cargo().args(freestanding).args(packages).args(deny)));
 }
 
-fn on_nodes(tally: &mut Tally, named: &[String]) -> Result<()> {
+fn on_nodes(tally: &mut Tally, named: &[String], full: bool) -> Result<()> {
     let cache = Cache::open()?;
     provision::ensure(&cache)?;
-    tally.check("command", build::command);
-    tally.check("co-kernel", build::co_kernel);
-    tally.check("test programs", build::user_programs);
     let kernels = kernels::chosen(&cache, named)?;
-    for kernel in &kernels {
-        let module = || build::module(&cache, kernel, &["W=1"]).and_then(without_warnings);
-        tally.check(&format!("module for {}", kernel.release), module);
+    tally.part(&BUILDS, full, |tally| builds(tally, &cache, &kernels));
+    let repeats = top().join(REPEATS);
+    if repeats.exists() {
+        fs::remove_file(&repeats)?;
     }
-    tally.runners(on_each(&kernels));
+    tally.part(&NODES, full, |tally| tally.runners(on_each(&kernels, full)));
     let lines: Vec<String> = kernels.iter().map(|kernel| kernel.line.to_string()).collect();
     let scenarios = ["test", "--quiet", "--package", "tacet-scenarios"];
-    tally.runner(cargo().args(scenarios).env("TACET_TEST_KERNEL", lines.join(",")));
+    tally.part(&SCENARIOS, full, |tally| {
+        tally.runner(repeats_to(&repeats, cargo().args(scenarios)).env("TACET_TEST_KERNEL", lines.join(",")));
+    });
+    for line in fs::read_to_string(&repeats).unwrap_or_default().lines() {
+        tally.flaky(line.to_owned());
+    }
     Ok(())
 }
 
-/// The tests that boot nodes of their own; the slow ones first.
-fn on_each(kernels: &[Kernel]) -> Vec<Command> {
+fn builds(tally: &mut Tally, cache: &Cache, kernels: &[Kernel]) {
+    tally.check("command", build::command);
+    tally.check("co-kernel", build::co_kernel);
+    tally.check("test programs", build::user_programs);
+    for kernel in kernels {
+        let module = || build::module(cache, kernel, &["W=1"]).and_then(without_warnings);
+        tally.check(&format!("module for {}", kernel.release), module);
+    }
+}
+
+/// The tests that boot nodes of their own, on their default line (or the first that was chosen), or on each.
+fn on_each(kernels: &[Kernel], full: bool) -> Vec<Command> {
     let mut commands = Vec::new();
-    for (package, test) in [("tacet-noise", "exact"), ("tacet-node", "node")] {
-        for kernel in kernels {
+    for (package, test, default) in ON_NODES {
+        let home = kernels.iter().position(|kernel| kernel.line == default).unwrap_or(0);
+        let (skipped, taken) = if full { (0, kernels.len()) } else { (home, 1) };
+        for kernel in kernels.iter().skip(skipped).take(taken) {
             let mut command = cargo();
             command.args(["test", "--quiet", "--package", package, "--test", test]);
             command.args(["--", "--include-ignored", "--test-threads=1"]);
             if kernel.line != REPRODUCED {
                 command.args(["--skip", "reproducible"]);
             }
-            command.env("TACET_TEST_KERNEL", kernel.line.to_string());
+            repeats_to(&top().join(REPEATS), &mut command).env("TACET_TEST_KERNEL", kernel.line.to_string());
             commands.push(command);
         }
     }
     commands
 }
 
+fn repeats_to<'a>(file: &PathBuf, command: &'a mut Command) -> &'a mut Command {
+    command.env("TACET_TEST_REPEATS", file)
+}
+
 /// The module builds without a word; what it said at the last full build counts until its source changes.
-fn without_warnings(objects: std::path::PathBuf) -> Result<()> {
-    let log = std::fs::read_to_string(objects.join("build.log"))?;
+fn without_warnings(objects: PathBuf) -> Result<()> {
+    let log = fs::read_to_string(objects.join("build.log"))?;
     match log.lines().find(|line| line.contains("warning:")) {
         Some(line) => Err(line.trim().to_owned().into()),
         None => Ok(()),

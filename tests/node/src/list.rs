@@ -1,122 +1,193 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! All scenarios, in the order in which a mistake is cheapest to find.
+//!
+//! The first word says on which kernel a scenario runs by default. Scenarios of one kind (the partition's start and end,
+//! CPUs that come and go, births and deaths of threads, crashes, tracing, faults and mirrors, stale translations,
+//! countermeasures) are spread so that each kernel sees each kind. Each kernel also runs the user programs, each with
+//! memory of another sort. With `FULL=1` every scenario runs on every kernel that can run it.
 
-use crate::scenario::Scenario;
+use tacet_node::KernelLine;
+
+use crate::scenario::{Place, Scenario};
+
+const fn oldest(name: &'static str, script: &'static str) -> Scenario {
+    Scenario::new(name, script, Place::One(KernelLine::V6_1))
+}
+
+const fn middle(name: &'static str, script: &'static str) -> Scenario {
+    Scenario::new(name, script, Place::One(KernelLine::V6_12))
+}
+
+const fn newest(name: &'static str, script: &'static str) -> Scenario {
+    Scenario::new(name, script, Place::One(KernelLine::V7))
+}
+
+const fn each(name: &'static str, script: &'static str) -> Scenario {
+    Scenario::new(name, script, Place::Each)
+}
+
+const fn rarely(name: &'static str, script: &'static str) -> Scenario {
+    Scenario::new(name, script, Place::Rare)
+}
 
 /// HPL works without any other part: also on kernels for which there is no module (`other_kernel.sh`).
 const fn hpl(name: &'static str, script: &'static str) -> Scenario {
-    Scenario::new(name, script).newest().without_module()
+    newest(name, script).only_newest().without_module()
+}
+
+const fn hpl_rarely(name: &'static str, script: &'static str) -> Scenario {
+    rarely(name, script).only_newest().without_module()
 }
 
 pub const SCENARIOS: &[Scenario] = &[
-    Scenario::new("up and down with every choice of CPUs", "partition.sh choices"),
-    Scenario::new("a start that fails at every step", "partition.sh steps"),
-    Scenario::new("a CPU that does not come up", "partition.sh silent"),
-    Scenario::new("requests that cannot be met", "partition.sh refusals").middle(),
-    Scenario::new("memory that cannot be had", "partition.sh memory"),
-    Scenario::new("others put a taken CPU online", "hotplug.sh foreign"),
-    Scenario::new("other CPUs go and come", "hotplug.sh others"),
-    Scenario::new("suspend", "hotplug.sh suspend"),
-    Scenario::new("the module unloaded", "hotplug.sh unload"),
-    Scenario::new("decoupled and recoupled under load", "moves.sh there_and_back"),
-    Scenario::new("decoupled with many threads", "moves.sh many_threads"),
-    Scenario::new("decoupled while born and while ending", "moves.sh births_and_deaths"),
-    Scenario::new("files of processes while the partition goes", "moves.sh files_going").middle(),
-    Scenario::new("stopped and continued", "moves.sh stop_and_go_on").middle(),
-    Scenario::new("children, with and without --follow", "moves.sh children"),
-    Scenario::new("hosted through execve", "moves.sh execute").middle(),
-    Scenario::new("the files of the Decoupled paper", "moves.sh files"),
-    Scenario::new("more threads than cores", "moves.sh crowd"),
-    Scenario::new("threads that are bound, and ranks that divide", "moves.sh bound").middle(),
-    Scenario::new("a profile of a program that has ended", "profile.sh at_end").newest(),
-    Scenario::new("a profile of a program that runs", "profile.sh while_it_runs").middle(),
-    Scenario::new("the co-kernel fails a check", "crash.sh panic"),
-    Scenario::new("the co-kernel uses a wild pointer", "crash.sh wild_pointer"),
-    Scenario::new("the co-kernel hangs", "crash.sh hang"),
-    Scenario::new("the co-kernel corrupts an index", "crash.sh corrupt_index"),
-    Scenario::new("the co-kernel names a context that is none", "crash.sh bogus_entry").middle(),
-    Scenario::new("a core whose outbox is full", "crash.sh full_outbox"),
-    Scenario::new("the co-kernel dies again and again", "crash.sh repeated").middle(),
-    Scenario::new("killed for its group's memory", "oom.sh group"),
-    Scenario::new("killed for the node's memory", "oom.sh node").middle(),
-    Scenario::new("the door, closed and opened to a group", "users.sh door"),
-    Scenario::new("other users' programs", "users.sh others"),
-    Scenario::new("guarded programs", "users.sh guarded"),
-    Scenario::new("a container's pids", "users.sh namespaces").middle(),
-    Scenario::new("gdb on a hosted program", "debug.sh debugger"),
-    Scenario::new("gdb on hosted threads", "debug.sh threads_debugged").middle(),
-    Scenario::new("strace on a hosted program", "debug.sh tracer"),
-    Scenario::new("CPU time as top shows it", "debug.sh times"),
-    Scenario::new("a core file", "debug.sh core_file").middle(),
-    Scenario::new("pages moved under a hosted program", "pressure.sh stale_translations").within(600),
-    Scenario::new("the user programs, hosted", "suite.sh exact").within(900),
-    Scenario::new("the user programs in the partition's memory alone", "suite.sh in_own_memory").middle().within(1500),
-    Scenario::new("the user programs in Linux's memory", "suite.sh in_linux_memory").middle().within(1500),
-    Scenario::new("the user programs without their children", "suite.sh alone").middle().rarely().within(1500),
-    Scenario::new("the user programs in locked memory", "suite.sh locked").middle().rarely().within(1500),
-    Scenario::new("anonymous memory from the partition", "memory.sh anonymous"),
-    Scenario::new("a program's data from the partition", "memory.sh data").within(900),
-    Scenario::new("damaged programs with data from the partition", "memory.sh images").middle().within(1200),
-    Scenario::new("the largest page of the partition's memory", "memory.sh largest_page").middle().with_memory(8192),
-    Scenario::new("rights of the partition's memory", "memory.sh rights"),
-    Scenario::new("stacks that are given back", "memory.sh stacks").middle(),
-    Scenario::new("NUMA policies of the partition's memory", "memory.sh nodes").on(2, 2, 1).with_memory_nodes(2),
-    Scenario::new("killed with memory of the partition", "memory.sh killed").middle().within(900),
-    Scenario::new("back to Linux with memory of the partition", "memory.sh left").middle(),
-    Scenario::new("a core file with memory of the partition", "memory.sh core_files").middle(),
-    Scenario::new("real programs", "suite.sh programs").middle().within(1500),
-    Scenario::new("allocators, runtimes and codes that programs bring along", "suite.sh computing")
-        .middle()
-        .within(1500),
-    Scenario::new("stress-ng verifies what it stresses", "suite.sh stress").middle().within(1500),
-    Scenario::new("Python's own tests", "suite.sh python").middle().within(1500),
-    Scenario::new("hostile input from root", "fuzz.sh root").within(900),
-    Scenario::new("hostile input from a user", "fuzz.sh user").within(900),
-    Scenario::new("up and down under load", "partition.sh cycles").within(1200),
-    Scenario::new("killed at random instants", "kills.sh random").within(1200),
-    Scenario::new("every countermeasure on and off", "tune.sh everything"),
-    Scenario::new("countermeasures killed halfway", "tune.sh killed").middle(),
-    Scenario::new("countermeasures killed at each call", "tune.sh stepped").middle().within(1200),
-    Scenario::new("countermeasures by sockets and cores", "tune.sh shaped").middle().on(2, 2, 2).with_memory_nodes(2),
-    Scenario::new("countermeasures for two jobs", "tune.sh two_jobs").middle(),
-    Scenario::new("countermeasures under systemd", "tune.sh systemd").middle().with_systemd(),
-    Scenario::new("countermeasures ablated", "tune.sh ablation").middle().rarely(),
-    Scenario::new("noise made on purpose vanishes", "ablation.sh vanish").rarely().in_turn(),
-    Scenario::new("noise of Linux's settings vanishes", "settings.sh vanish").rarely().in_turn(),
-    Scenario::new("no tick with its countermeasure", "ablation.sh tick")
-        .middle()
-        .rarely()
-        .booted_with("nohz_full=2-3")
-        .in_turn(),
-    Scenario::new("a program compared on each rung", "compare.sh rungs").newest().rarely().in_turn().within(900),
-    Scenario::new("noise named", "noise.sh named").outer().in_turn(),
-    Scenario::new("noise named, and more of it", "noise.sh more_named").middle().in_turn(),
-    Scenario::new("HPL on a kernel without sched_ext", "sched.sh unsupported").older(),
-    hpl("HPL refuses what cannot be", "sched.sh choices").in_turn(),
-    hpl("HPL places on 1 package, 1 core, 2 threads", "sched.sh placement").on(1, 1, 2).in_turn(),
-    hpl("HPL places on 1 package, 2 cores, 2 threads", "sched.sh placement").rarely().on(1, 2, 2),
-    hpl("HPL places on 4 packages, 1 core, 1 thread", "sched.sh placement").rarely().on(4, 1, 1),
-    hpl("HPL places on 2 packages, 2 cores, 2 threads", "sched.sh placement").rarely().on(2, 2, 2),
-    hpl("HPL places on 1 package, 2 cores, 4 threads", "sched.sh placement").rarely().on(1, 2, 4),
-    hpl("HPL places on 1 package, 2 caches, 2 cores at each", "sched.sh placement_at_caches")
-        .rarely()
-        .on(1, 2, 1)
+    middle("up and down with every choice of CPUs", "partition.sh choices"),
+    oldest("a start that fails at every step", "partition.sh steps"),
+    newest("a CPU that does not come up", "partition.sh silent"),
+    middle("requests that cannot be met", "partition.sh refusals"),
+    oldest("memory that Linux cannot give", "partition.sh memory"),
+    newest("another program puts a taken CPU online", "hotplug.sh foreign"),
+    oldest("other CPUs go offline and online", "hotplug.sh others"),
+    middle("suspend", "hotplug.sh suspend"),
+    newest("the module unloaded", "hotplug.sh unload"),
+    each("decoupled and recoupled under load", "moves.sh there_and_back"),
+    oldest("decoupled with many threads", "moves.sh many_threads"),
+    newest("decoupled while born and while ending", "moves.sh births_and_deaths"),
+    middle("files of processes while the partition goes", "moves.sh files_going"),
+    oldest("stopped and continued", "moves.sh stop_and_go_on"),
+    middle("children, with and without --follow", "moves.sh children"),
+    newest("hosted through execve", "moves.sh execute"),
+    newest("the files of the Decoupled paper", "moves.sh files"),
+    oldest("more threads than cores", "moves.sh crowd"),
+    middle("threads that are bound, and ranks that divide", "moves.sh bound"),
+    newest("a profile of a program that has ended", "profile.sh at_end").only_newest(),
+    middle("a profile of a program that runs", "profile.sh while_it_runs"),
+    oldest("the co-kernel fails a check", "crash.sh panic"),
+    newest("the co-kernel uses a wild pointer", "crash.sh wild_pointer"),
+    middle("the co-kernel hangs", "crash.sh hang"),
+    oldest("the co-kernel corrupts an index", "crash.sh corrupt_index"),
+    middle("the co-kernel names a context that does not exist", "crash.sh bogus_entry"),
+    newest("a core whose outbox is full", "crash.sh full_outbox"),
+    middle("the co-kernel dies again and again", "crash.sh repeated"),
+    oldest("killed for its group's memory", "oom.sh group"),
+    newest("killed for the node's memory", "oom.sh node"),
+    newest("the door, closed and opened to a group", "users.sh door"),
+    oldest("other users' programs", "users.sh others"),
+    middle("guarded programs", "users.sh guarded"),
+    middle("a container's pids", "users.sh namespaces"),
+    oldest("gdb on a hosted program", "debug.sh debugger"),
+    middle("gdb on hosted threads", "debug.sh threads_debugged"),
+    newest("strace on a hosted program", "debug.sh tracer"),
+    oldest("CPU time as top shows it", "debug.sh times"),
+    newest("a core file", "debug.sh core_file"),
+    oldest("pages moved under a hosted program", "pressure.sh stale_translations").within(600),
+    newest("the user programs, hosted", "suite.sh exact").within(900),
+    middle("the user programs in the partition's memory alone", "suite.sh in_own_memory").within(1500),
+    oldest("the user programs in Linux's memory", "suite.sh in_linux_memory").within(1500),
+    rarely("the user programs without their children", "suite.sh alone").within(1500),
+    rarely("the user programs in locked memory", "suite.sh locked").within(1500),
+    oldest("anonymous memory from the partition", "memory.sh anonymous"),
+    newest("a program's data from the partition", "memory.sh data").within(900),
+    middle("damaged programs with data from the partition", "memory.sh images").within(1200),
+    middle("the largest page of the partition's memory", "memory.sh largest_page").with_memory(8192),
+    newest("rights of the partition's memory", "memory.sh rights"),
+    middle("stacks that are given back", "memory.sh stacks"),
+    oldest("NUMA policies of the partition's memory", "memory.sh nodes").with_cpus(2, 2, 1).with_memory_nodes(2),
+    newest("killed with memory of the partition", "memory.sh killed").within(900),
+    oldest("back to Linux with memory of the partition", "memory.sh left"),
+    middle("a core file with memory of the partition", "memory.sh core_files"),
+    middle("real programs", "suite.sh programs").within(1500),
+    newest("allocators, runtimes and codes", "suite.sh computing").within(1500),
+    oldest("stress-ng verifies what it stresses", "suite.sh stress").within(1500),
+    middle("Python's own tests", "suite.sh python").within(1500),
+    newest("hostile input from root", "fuzz.sh root").within(900),
+    oldest("hostile input from a user", "fuzz.sh user").within(900),
+    middle("up and down under load", "partition.sh cycles").within(1200),
+    newest("killed at random instants", "kills.sh random").within(1200),
+    newest("every countermeasure on and off", "tune.sh everything"),
+    middle("countermeasures killed halfway", "tune.sh killed"),
+    oldest("countermeasures killed at each call", "tune.sh stepped").within(1200),
+    middle("countermeasures by sockets and cores", "tune.sh shaped").with_cpus(2, 2, 2).with_memory_nodes(2),
+    oldest("countermeasures for two jobs", "tune.sh two_jobs"),
+    middle("countermeasures under systemd", "tune.sh systemd").with_systemd(),
+    rarely("countermeasures ablated", "tune.sh ablation"),
+    rarely("noise made on purpose vanishes", "ablation.sh vanish").in_turn(),
+    rarely("noise of Linux's settings vanishes", "settings.sh vanish").in_turn(),
+    rarely("no tick with its countermeasure", "ablation.sh tick").booted_with("nohz_full=2-3").in_turn(),
+    rarely("a program compared on each rung", "compare.sh rungs").only_newest().in_turn().within(900),
+    newest("noise named", "noise.sh named").in_turn(),
+    middle("noise named: devices and the tick", "noise.sh more_named").in_turn(),
+    oldest("HPL on a kernel without sched_ext", "sched.sh unsupported").only_older(),
+    hpl("HPL refuses impossible choices", "sched.sh choices").in_turn(),
+    hpl("HPL's programs stay small for the verifier", "sched.sh budget").in_turn().after_others(),
+    hpl("HPL places on 1 package, 1 core, 2 threads", "sched.sh placement").with_cpus(1, 1, 2).in_turn(),
+    hpl("HPC tasks take turns, and a woken one runs first", "sched.sh turns")
+        .with_cpus(1, 1, 2)
+        .in_turn()
+        .after_others(),
+    hpl_rarely("HPL places on 1 package, 2 cores, 2 threads", "sched.sh placement").with_cpus(1, 2, 2),
+    hpl_rarely("HPL places on 4 packages, 1 core, 1 thread", "sched.sh placement").with_cpus(4, 1, 1),
+    hpl_rarely("HPL places on 2 packages, 2 cores, 2 threads", "sched.sh placement").with_cpus(2, 2, 2),
+    hpl_rarely("HPL places on 1 package, 2 cores, 4 threads", "sched.sh placement").with_cpus(1, 2, 4),
+    hpl_rarely("HPL places on 1 package, 2 caches, 2 cores at each", "sched.sh placement_at_caches")
+        .with_cpus(1, 2, 1)
         .with_dies(2),
-    hpl("HPL places by a random schedule", "sched.sh schedules").rarely().on(2, 1, 2),
-    hpl("HPL's members and their children", "sched.sh membership").rarely().on(2, 1, 2).in_turn(),
-    hpl("CPUs go while HPC tasks compute on all", "sched.sh hotplug").rarely().on(1, 2, 2),
-    hpl("HPL's loader killed", "sched.sh death").rarely().on(1, 2, 2),
-    hpl("HPL's trickle and the kernel's watchdog", "sched.sh trickle").rarely().on(1, 2, 2),
-    hpl("HPL's trickle takes no more than its time", "sched.sh trickle_in_time")
-        .rarely()
-        .on(1, 2, 2)
+    hpl_rarely("HPL places by a random schedule", "sched.sh schedules").with_cpus(2, 1, 2),
+    hpl_rarely("HPL's members and their children", "sched.sh membership").with_cpus(2, 1, 2).in_turn(),
+    hpl_rarely("CPUs go offline while HPC tasks compute on all", "sched.sh hotplug").with_cpus(1, 2, 2),
+    hpl_rarely("HPL's loader killed", "sched.sh death").with_cpus(1, 2, 2),
+    hpl_rarely("HPL's trickle and the kernel's watchdog", "sched.sh trickle").with_cpus(1, 2, 2),
+    hpl_rarely("HPL's trickle stays within its time", "sched.sh trickle_in_time")
+        .with_cpus(1, 2, 2)
         .counted()
         .within(900),
-    hpl("HPL in a storm of forks, and under real time", "sched.sh load").rarely().on(1, 2, 2),
-    hpl("HPL's programs stay small for the verifier", "sched.sh budget").in_turn(),
-    hpl("mpiexec keeps no rank from a core", "sched.sh launchers").rarely().on(2, 2, 2),
-    hpl("HPC tasks take turns; who wakes goes first", "sched.sh turns").on(1, 1, 2).in_turn(),
-    hpl("an HPC task on a CPU without a tick", "sched.sh tickless").rarely().booted_with("nohz_full=1-3"),
-    Scenario::new("power-off with programs running", "hotplug.sh power_off").powers_off(),
-    Scenario::new("reboot with programs running", "hotplug.sh restart").middle().powers_off(),
+    hpl_rarely("HPL in a storm of forks, and under real time", "sched.sh load").with_cpus(1, 2, 2),
+    hpl_rarely("mpiexec never occupies a rank's core", "sched.sh launchers").with_cpus(2, 2, 2),
+    hpl_rarely("an HPC task on a CPU without a tick", "sched.sh tickless").booted_with("nohz_full=1-3"),
+    oldest("power-off with programs running", "hotplug.sh power_off").powers_off(),
+    middle("reboot with programs running", "hotplug.sh restart").powers_off(),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(kernels: &[KernelLine], everything: bool) -> usize {
+        SCENARIOS.iter().map(|scenario| scenario.on(kernels, everything).len()).sum()
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), SCENARIOS.len());
+    }
+
+    #[test]
+    fn by_default_each_scenario_runs_on_one_kernel_and_some_on_each() {
+        let of = |place: fn(&Place) -> bool| SCENARIOS.iter().filter(|scenario| place(&scenario.place)).count();
+        let (one, each) = (of(|place| matches!(place, Place::One(_))), of(|place| *place == Place::Each));
+        assert!((1..=2).contains(&each), "{each} scenarios run on each kernel");
+        assert_eq!(count(&KernelLine::ALL, false), one + 3 * each);
+    }
+
+    #[test]
+    fn each_kernel_has_a_fair_share() {
+        let usual = SCENARIOS.iter().filter(|scenario| scenario.machine.module);
+        let shares = KernelLine::ALL.map(|kernel| {
+            usual.clone().filter(|scenario| scenario.on(&KernelLine::ALL, false).contains(&kernel)).count()
+        });
+        let (least, most) = (shares.iter().min(), shares.iter().max());
+        assert!(least.zip(most).is_some_and(|(least, most)| most - least <= 6), "{shares:?}");
+    }
+
+    #[test]
+    fn everything_is_every_kernel_that_can_run_it() {
+        let all = SCENARIOS.iter().map(|scenario| match scenario.kernels {
+            crate::scenario::Kernels::All => 3,
+            crate::scenario::Kernels::Older => 2,
+            crate::scenario::Kernels::Newest => 1,
+        });
+        assert_eq!(count(&KernelLine::ALL, true), all.sum::<usize>());
+    }
+}

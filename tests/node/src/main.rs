@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The runner as a command of its own; the same as the test `nodes`.
+//! The runner as a program; the test `nodes` does the same.
 
 use std::process::ExitCode;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How many pages the kernel holds without saying for what.
+//! Counts the pages that the kernel uses without naming their class.
 //!
-//! From `/proc/zoneinfo`, after the per-CPU counts were folded in: the managed pages less those that are free (also in
+//! It reads `/proc/zoneinfo` after the per-CPU counts were folded in: the managed pages, less those that are free (also in
 //! per-CPU lists), cached, anonymous, slab, page tables and stacks. A partition's blocks are such pages, so a block that
-//! is not given back stays visible here, whatever caches and programs do meanwhile.
+//! is not given back is visible here, whatever caches and programs do meanwhile.
 
-/// The classes that say what a page is for.
+/// The classes that name a page's use.
 const NAMED: [&str; 8] = [
     "nr_inactive_anon",
     "nr_active_anon",
@@ -17,7 +17,7 @@ const NAMED: [&str; 8] = [
     "nr_page_table_pages",
 ];
 
-/// Unnamed pages, or what is missing in the text.
+/// The number of unnamed pages, or what is missing in the text.
 pub fn unnamed_pages(zoneinfo: &str) -> Result<i64, String> {
     let (mut managed, mut named) = (0, 0);
     for line in zoneinfo.lines() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the caller chose: kernels, scenarios, how long.
+//! The caller's choice: which kernels, which scenarios, and whether everything.
 //!
-//! Words of the command line first, then `TACET_TEST_KERNEL`, `TACET_TEST_ONLY` and `FULL`. Words that are meant for
-//! cargo's own test runner are passed over.
+//! It reads the command line first, then `TACET_TEST_KERNEL`, `TACET_TEST_ONLY` and `FULL`. It ignores words that are meant
+//! for cargo's own test runner.
 
 use std::env;
 
@@ -11,13 +11,13 @@ use tacet_node::KernelLine;
 /// The choice; empty means all.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// Kernels to boot, one node each.
+    /// Kernels to boot.
     pub kernels: Vec<KernelLine>,
     /// Only scenarios whose name contains one of these.
     pub only: Vec<String>,
     /// Long counts, and every scenario on every kernel.
     pub full: bool,
-    /// Say what there is, run nothing.
+    /// List the scenarios and run none.
     pub list: bool,
 }
 

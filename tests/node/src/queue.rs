@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which scenario a lane runs next: one of the kernel that it has a node of, then one of a kernel that nobody runs yet,
-//! then it helps where most is left.
+//! Which scenario a lane runs next: one of the kernel that it has a node of, then one of a kernel that no lane has begun,
+//! then one of the kernel with the most work left.
 
 use std::collections::VecDeque;
 
@@ -13,21 +13,27 @@ use crate::scenario::Scenario;
 pub struct Queue {
     kernel: KernelLine,
     begun: bool,
-    left: VecDeque<&'static Scenario>,
+    /// With the seconds that each is likely to take.
+    left: VecDeque<(&'static Scenario, u64)>,
 }
 
 impl Queue {
-    pub fn new(kernel: KernelLine, left: VecDeque<&'static Scenario>) -> Queue {
-        Queue { kernel, begun: false, left }
+    pub fn new(kernel: KernelLine, left: impl Iterator<Item = (&'static Scenario, u64)>) -> Queue {
+        Queue { kernel, begun: false, left: left.collect() }
+    }
+
+    fn seconds(&self) -> u64 {
+        self.left.iter().map(|(_, seconds)| seconds).sum()
     }
 }
 
 /// The next of a lane that has a node of `kernel`.
 pub fn next(queues: &mut [Queue], kernel: Option<KernelLine>) -> Option<(KernelLine, &'static Scenario)> {
     let queues = queues.iter_mut().filter(|queue| !queue.left.is_empty());
-    let queue = queues.max_by_key(|queue| (Some(queue.kernel) == kernel, !queue.begun, queue.left.len()))?;
+    let queue = queues.max_by_key(|queue| (Some(queue.kernel) == kernel, !queue.begun, queue.seconds()))?;
     queue.begun = true;
-    Some((queue.kernel, queue.left.pop_front()?))
+    let (scenario, _) = queue.left.pop_front()?;
+    Some((queue.kernel, scenario))
 }
 
 #[cfg(test)]
@@ -37,7 +43,7 @@ mod tests {
 
     #[test]
     fn a_lane_keeps_its_kernel_begins_another_and_helps() {
-        let queue = |kernel, count| Queue::new(kernel, SCENARIOS.iter().take(count).collect());
+        let queue = |kernel, count| Queue::new(kernel, SCENARIOS.iter().take(count).map(|scenario| (scenario, 1)));
         let [old, middle, new] = KernelLine::ALL;
         let mut queues = [queue(old, 2), queue(middle, 4), queue(new, 3)];
         let mut take = |kernel| next(&mut queues, kernel).map(|(kernel, scenario)| (kernel, scenario.name));
@@ -52,5 +58,13 @@ mod tests {
         assert_eq!(take(Some(middle)), Some((middle, name(2))));
         assert_eq!(take(Some(middle)), Some((middle, name(3))));
         assert_eq!(take(Some(middle)), None);
+    }
+
+    #[test]
+    fn work_is_counted_in_seconds() {
+        let [old, middle, _] = KernelLine::ALL;
+        let few_long = Queue::new(old, SCENARIOS.iter().take(1).map(|scenario| (scenario, 300)));
+        let many_short = Queue::new(middle, SCENARIOS.iter().take(9).map(|scenario| (scenario, 2)));
+        assert_eq!(next(&mut [many_short, few_long], None).map(|(kernel, _)| kernel), Some(old));
     }
 }

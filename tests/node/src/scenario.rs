@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a scenario is.
+//! What a scenario is, on which kernels it runs, and which machine it needs.
 
 use std::time::Duration;
 
@@ -14,168 +14,209 @@ pub struct Scenario {
     pub script: &'static str,
     /// On which kernels it runs unless everything was asked for.
     pub place: Place,
-    /// Only if everything was asked for: minutes that repeat much of what another scenario shows.
-    pub rare: bool,
-    /// Whether the node survives it.
-    pub end: End,
-    /// The CPUs of a node of its own; others have four cores.
-    pub cpus: Topology,
-    /// The memory of a node of its own; others have 2 GiB.
-    pub memory_mib: u32,
-    /// Whether Tacet's module is loaded.
-    pub module: bool,
-    /// Words added to its kernel's command line.
-    pub arguments: &'static str,
-    /// Killed, and failed, after this long.
+    /// On which kernels it can run.
+    pub kernels: Kernels,
+    /// The machine that it runs on.
+    pub machine: Machine,
+    /// When the machine is booted.
+    pub boot: Boot,
+    /// The scenario switches its machine off.
+    pub powers_off: bool,
+    /// It is killed, and fails, after this time.
     pub limit: Duration,
 }
 
-/// Where a scenario runs.
+/// Where a scenario runs by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// On every kernel: what touches what kernels do differently.
-    Everywhere,
-    /// On the kernel in the middle of the matrix only.
-    Middle,
-    /// On the newest kernel, and on no other: what the older ones do not have.
-    Newest,
-    /// On all but the newest.
-    Older,
-    /// On all but the middle one, on which another scenario shows the same and more.
-    Outer,
+    /// On one kernel. Other scenarios of its kind run on the other kernels.
+    One(KernelLine),
+    /// On each kernel.
+    Each,
+    /// Nowhere: minutes that repeat much of what another scenario shows.
+    Rare,
 }
 
-/// What a scenario leaves.
+/// Where a scenario can run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// The node, as it was.
-    Node,
-    /// Nothing: the node switches itself off. It runs on a node of its own.
-    PoweredOff,
-    /// The node, which is not used again: its CPUs are arranged for this scenario.
-    Apart,
-    /// The node, which is not used again. It runs on one of its own whose emulator runs one CPU after the other: the
-    /// kernel changes its code while it runs, which emulators with a thread for each CPU do not always survive.
+pub enum Kernels {
+    All,
+    /// It needs what the older kernels do not have.
+    Newest,
+    /// It shows what is said where the newest kernel's features are missing.
+    Older,
+}
+
+/// How a node differs from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Machine {
+    pub cpus: Topology,
+    pub memory_mib: u32,
+    /// Tacet's module is loaded.
+    pub module: bool,
+    /// Words added to the kernel's command line.
+    pub arguments: &'static str,
+    pub emulation: Emulation,
+    /// It runs systemd and all that this starts.
+    pub systemd: bool,
+}
+
+/// How the emulator runs CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Emulation {
+    /// With a thread for each CPU.
+    Parallel,
+    /// One CPU after the other: some scenarios make the kernel change its code while it runs, and emulators with a
+    /// thread for each CPU do not always survive that.
     InTurn,
-    /// The same, and its clock counts instructions.
+    /// The same, and the clock counts instructions: other work on the host takes no time there.
     Counted,
-    /// The node, which is not used again. It runs on one of its own with systemd and all that this starts.
-    Systemd,
+}
+
+/// When a machine is booted for a scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Boot {
+    /// If there is none of its kind: it leaves the machine as it was, and others may have run on it before.
+    IfMissing,
+    /// For each scenario.
+    Always,
+}
+
+impl Machine {
+    /// Most scenarios share a node like this.
+    pub const USUAL: Machine = Machine {
+        cpus: Topology::flat(4),
+        memory_mib: 2048,
+        module: true,
+        arguments: "",
+        emulation: Emulation::Parallel,
+        systemd: false,
+    };
 }
 
 impl Scenario {
-    /// Runs everywhere, with the usual limit.
-    pub const fn new(name: &'static str, script: &'static str) -> Scenario {
-        let (place, end, cpus) = (Place::Everywhere, End::Node, Topology::flat(4));
+    /// On the usual machine, with the usual limit.
+    pub const fn new(name: &'static str, script: &'static str, place: Place) -> Scenario {
+        let (kernels, machine, boot) = (Kernels::All, Machine::USUAL, Boot::IfMissing);
         let limit = Duration::from_secs(600);
-        Scenario { name, script, place, rare: false, end, cpus, memory_mib: 2048, module: true, arguments: "", limit }
+        Scenario { name, script, place, kernels, machine, boot, powers_off: false, limit }
     }
 
-    /// Whether it runs on this kernel, with everything that runs there or without what one kernel stands for.
-    pub fn is_for(&self, kernel: KernelLine, everything: bool) -> bool {
-        let here = match self.place {
-            Place::Everywhere => true,
-            Place::Middle => everything || kernel == KernelLine::V6_12,
-            Place::Newest => kernel == KernelLine::V7,
-            Place::Outer => everything || kernel != KernelLine::V6_12,
-            Place::Older => kernel != KernelLine::V7,
-        };
-        here && (everything || !self.rare)
+    /// The kernels on which it runs, of those that were chosen. A scenario whose kernel was not chosen runs on the
+    /// first that was.
+    pub fn on(&self, chosen: &[KernelLine], everything: bool) -> Vec<KernelLine> {
+        let possible = chosen.iter().copied().filter(|kernel| self.can_run_on(*kernel));
+        match self.place {
+            _ if everything => possible.collect(),
+            Place::Each => possible.collect(),
+            Place::Rare => Vec::new(),
+            Place::One(home) => {
+                let possible: Vec<_> = possible.collect();
+                let at = possible.iter().position(|kernel| *kernel == home).unwrap_or(0);
+                possible.into_iter().skip(at).take(1).collect()
+            }
+        }
     }
 
-    /// On the middle kernel only.
-    pub const fn middle(mut self) -> Scenario {
-        self.place = Place::Middle;
-        self
+    fn can_run_on(&self, kernel: KernelLine) -> bool {
+        match self.kernels {
+            Kernels::All => true,
+            Kernels::Newest => kernel == KernelLine::V7,
+            Kernels::Older => kernel != KernelLine::V7,
+        }
+    }
+
+    /// The time after which it is called slow: on an idle host scenarios take a fraction of their limit.
+    pub fn budget(&self) -> Duration {
+        self.limit / 5
     }
 
     /// On the newest kernel only.
-    pub const fn newest(mut self) -> Scenario {
-        self.place = Place::Newest;
+    pub const fn only_newest(mut self) -> Scenario {
+        self.kernels = Kernels::Newest;
         self
     }
 
-    /// Only if everything was asked for.
-    pub const fn rarely(mut self) -> Scenario {
-        self.rare = true;
+    /// On the older kernels only.
+    pub const fn only_older(mut self) -> Scenario {
+        self.kernels = Kernels::Older;
         self
     }
 
-    /// On the others only.
-    pub const fn older(mut self) -> Scenario {
-        self.place = Place::Older;
-        self
+    /// On a machine with so many packages, cores in each and threads in each core.
+    pub const fn with_cpus(mut self, sockets: u32, cores: u32, threads: u32) -> Scenario {
+        self.machine.cpus = Topology { sockets, dies: 1, cores, threads, numa_nodes: 1 };
+        self.booted_anew()
     }
 
-    /// On all but the middle one.
-    pub const fn outer(mut self) -> Scenario {
-        self.place = Place::Outer;
-        self
-    }
-
-    /// On a node of its own with so many packages, cores in each and threads in each core.
-    pub const fn on(mut self, sockets: u32, cores: u32, threads: u32) -> Scenario {
-        (self.end, self.cpus) = (End::Apart, Topology { sockets, dies: 1, cores, threads, numa_nodes: 1 });
-        self
-    }
-
-    /// So many times the cores in each package, with a last-level cache for each part; after `on`.
+    /// So many times the cores in each package, with a last-level cache for each part; after `with_cpus`.
     pub const fn with_dies(mut self, count: u32) -> Scenario {
-        self.cpus.dies = count;
-        self
+        self.machine.cpus.dies = count;
+        self.booted_anew()
     }
 
-    /// With so much memory: on a node of its own.
+    /// With so much memory.
     pub const fn with_memory(mut self, mib: u32) -> Scenario {
-        (self.end, self.memory_mib) = (End::Apart, mib);
-        self
+        self.machine.memory_mib = mib;
+        self.booted_anew()
     }
 
-    /// Whose memory is in so many nodes; after `on`.
+    /// With memory in so many nodes; after `with_cpus`.
     pub const fn with_memory_nodes(mut self, count: u32) -> Scenario {
-        self.cpus.numa_nodes = count;
-        self
+        self.machine.cpus.numa_nodes = count;
+        self.booted_anew()
     }
 
-    /// Without Tacet's module: on a node of its own, so with `on` or `in_turn`.
+    /// Without Tacet's module.
     pub const fn without_module(mut self) -> Scenario {
-        (self.end, self.module) = (End::Apart, false);
-        self
+        self.machine.module = false;
+        self.booted_anew()
     }
 
-    /// With these words on the kernel's command line: on a node of its own, so after `on` or before `in_turn`.
+    /// With these words on the kernel's command line.
     pub const fn booted_with(mut self, arguments: &'static str) -> Scenario {
-        (self.end, self.arguments) = (End::Apart, arguments);
+        self.machine.arguments = arguments;
+        self.booted_anew()
+    }
+
+    /// On a machine whose CPUs run in turn.
+    pub const fn in_turn(mut self) -> Scenario {
+        self.machine.emulation = Emulation::InTurn;
+        self.booted_anew()
+    }
+
+    /// On a machine whose CPUs run in turn and whose clock counts instructions.
+    pub const fn counted(mut self) -> Scenario {
+        self.machine.emulation = Emulation::Counted;
+        self.booted_anew()
+    }
+
+    /// On a machine with a whole user land.
+    pub const fn with_systemd(mut self) -> Scenario {
+        self.machine.systemd = true;
+        self.booted_anew()
+    }
+
+    const fn booted_anew(mut self) -> Scenario {
+        self.boot = Boot::Always;
         self
     }
 
-    /// May take so many seconds.
+    /// On the machine that the scenario before it left, if that is of the same kind; last of all.
+    pub const fn after_others(mut self) -> Scenario {
+        self.boot = Boot::IfMissing;
+        self
+    }
+
+    /// It switches its machine off.
+    pub const fn powers_off(mut self) -> Scenario {
+        self.powers_off = true;
+        self
+    }
+
+    /// It may take so many seconds.
     pub const fn within(mut self, seconds: u64) -> Scenario {
         self.limit = Duration::from_secs(seconds);
-        self
-    }
-
-    /// On a node whose CPUs run in turn.
-    pub const fn in_turn(mut self) -> Scenario {
-        self.end = End::InTurn;
-        self
-    }
-
-    /// On a node whose CPUs run in turn and whose clock counts instructions: the host's other work takes no time there.
-    pub const fn counted(mut self) -> Scenario {
-        self.end = End::Counted;
-        self
-    }
-
-    /// On a node with a whole user land.
-    pub const fn with_systemd(mut self) -> Scenario {
-        self.end = End::Systemd;
-        self
-    }
-
-    /// Switches its node off.
-    pub const fn powers_off(mut self) -> Scenario {
-        self.end = End::PoweredOff;
         self
     }
 }
@@ -184,19 +225,36 @@ impl Scenario {
 mod tests {
     use super::*;
 
+    const ALL: [KernelLine; 3] = KernelLine::ALL;
+    const MIDDLE: Scenario = Scenario::new("", "", Place::One(KernelLine::V6_12));
+
     #[test]
-    fn a_scenario_runs_where_it_is_for() {
-        let where_ = |scenario: Scenario, all| KernelLine::ALL.map(|kernel| scenario.is_for(kernel, all));
-        let any = Scenario::new("", "");
-        assert_eq!(where_(any, false), [true, true, true]);
-        assert_eq!(where_(any.middle(), false), [false, true, false]);
-        assert_eq!(where_(any.middle(), true), [true, true, true]);
-        assert_eq!(where_(any.newest(), true), [false, false, true]);
-        assert_eq!(where_(any.older(), true), [true, true, false]);
-        assert_eq!(where_(any.outer(), false), [true, false, true]);
-        assert_eq!(where_(any.outer(), true), [true, true, true]);
-        assert_eq!(where_(any.newest().rarely(), true), [false, false, true]);
-        assert_eq!(where_(any.middle().rarely(), true), [true, true, true]);
-        assert_eq!(where_(any.rarely(), false), [false; 3]);
+    fn by_default_a_scenario_runs_on_its_kernel() {
+        assert_eq!(MIDDLE.on(&ALL, false), [KernelLine::V6_12]);
+        assert_eq!(Scenario::new("", "", Place::Each).on(&ALL, false), ALL);
+        assert_eq!(Scenario::new("", "", Place::Rare).on(&ALL, false), []);
+    }
+
+    #[test]
+    fn everything_is_every_kernel_that_can() {
+        let rare = Scenario::new("", "", Place::Rare);
+        assert_eq!(MIDDLE.on(&ALL, true), ALL);
+        assert_eq!(rare.on(&ALL, true), ALL);
+        assert_eq!(rare.only_newest().on(&ALL, true), [KernelLine::V7]);
+        assert_eq!(rare.only_older().on(&ALL, true), [KernelLine::V6_1, KernelLine::V6_12]);
+    }
+
+    #[test]
+    fn a_chosen_kernel_takes_the_scenarios_of_others() {
+        assert_eq!(MIDDLE.on(&[KernelLine::V7], false), [KernelLine::V7]);
+        assert_eq!(MIDDLE.on(&[KernelLine::V6_1, KernelLine::V7], false), [KernelLine::V6_1]);
+        assert_eq!(MIDDLE.only_older().on(&[KernelLine::V7], false), []);
+    }
+
+    #[test]
+    fn a_machine_of_its_own_is_booted_for_each() {
+        assert_eq!((MIDDLE.boot, MIDDLE.in_turn().boot), (Boot::IfMissing, Boot::Always));
+        assert_eq!(MIDDLE.in_turn().after_others().boot, Boot::IfMissing);
+        assert_eq!(MIDDLE.powers_off().machine, Machine::USUAL);
     }
 }

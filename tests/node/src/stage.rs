@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Makes a node ready: programs built, node booted, everything copied into it, module loaded with test hooks.
+//! Makes a node ready: builds the programs, boots the node, copies everything into it, loads the module with test hooks.
 //!
-//! Everything is copied, so that a scenario runs to its end with what it began with, whoever builds meanwhile.
+//! Everything is copied, so that a build meanwhile does not change what a scenario runs.
 
 use std::path::{Path, PathBuf};
 
-use crate::scenario::{End, Scenario};
+use crate::scenario::{Emulation, Machine};
 use tacet_node::{Accelerator, Cache, Command, KernelLine, Node, NodeSpec, Result, provision};
 
 /// Inside the node.
@@ -18,16 +18,16 @@ cd $TOP/build
 cp -r --parents bin/tacet bin/tacet-noise bin/tacet-sched bin/tacet-tune lib/tacet/kernel.bin $D
 cp -r $TOP/build/tests/* $D/tests
 dmesg -n 4
-# On a host with other work an emulated CPU was reported stuck after 22 s, in Linux's clearing of pages: a minute, not 20 s.
+# On a host with other work Linux called an emulated CPU stuck after 22 s, while it cleared pages: wait a minute, not 20 s.
 echo 60 > /sys/module/rcupdate/parameters/rcu_cpu_stall_timeout
 sysctl -q kernel.hung_task_timeout_secs=60 kernel.watchdog_thresh=30 kernel.core_pattern=core
-# Linux 6.12 to 6.16 take the deadline server for a task: a CPU that goes offline while its tasks are starved, as on a busy
-# host, is then \"not properly vacated\", with or without us (CAVEATS.md).
+# Linux 6.12 to 6.16 count the deadline server as a task: a CPU that goes offline while its tasks are starved, as on a busy
+# host, is then \"not properly vacated\", with or without Tacet (CAVEATS.md).
 debug=$(mktemp -d)
 mount -t debugfs none $debug
 case $(uname -r) in 6.12.*) for file in $debug/sched/fair_server/*/runtime; do echo 0 > $file; done ;; esac
 umount $debug
-# its 512 pages come with some read fault and belong to no class that can be counted
+# Some read fault brings its 512 pages, and they belong to no class that can be counted.
 echo 0 > /sys/kernel/mm/transparent_hugepage/use_zero_page
 ";
 
@@ -55,20 +55,22 @@ pub fn programs(cache: &Cache) -> Result<()> {
     Ok(())
 }
 
-/// A node with everything in it and, unless the scenario goes without, the module loaded.
-pub fn node(cache: &Cache, kernel: KernelLine, scenario: &Scenario) -> Result<Node> {
-    // As a kernel of 128 CPUs and more has it from boot: ended users of an address space are freed on any CPU, in any order.
+/// A node with everything in it and, unless the machine goes without, the module loaded.
+pub fn node(cache: &Cache, kernel: KernelLine, machine: &Machine) -> Result<Node> {
+    // Kernels of 128 CPUs and more have this from boot: a space's ended users are freed on any CPU, in any order.
     let always = "log_buf_len=4M srcutree.convert_to_big=1";
-    let mut spec = NodeSpec::new(kernel).share(top()).argument(always).argument(scenario.arguments);
-    (spec.topology, spec.memory_mib) = (scenario.cpus, scenario.memory_mib);
-    match scenario.end {
-        End::InTurn => spec.accelerator = Accelerator::TcgSingle,
-        End::Counted => (spec.accelerator, spec.counted_time) = (Accelerator::TcgSingle, true),
-        End::Systemd => spec = spec.with_systemd(),
-        End::Node | End::Apart | End::PoweredOff => (),
+    let mut spec = NodeSpec::new(kernel).share(top()).argument(always).argument(machine.arguments);
+    (spec.topology, spec.memory_mib) = (machine.cpus, machine.memory_mib);
+    if machine.systemd {
+        spec = spec.with_systemd();
+    }
+    match machine.emulation {
+        Emulation::Parallel => (),
+        Emulation::InTurn => spec.accelerator = Accelerator::TcgSingle,
+        Emulation::Counted => (spec.accelerator, spec.counted_time) = (Accelerator::TcgSingle, true),
     }
     let node = Node::boot(cache, &spec)?;
-    let scripts = if scenario.module { &[INSTALL, INSERT][..] } else { &[INSTALL] };
+    let scripts = if machine.module { &[INSTALL, INSERT][..] } else { &[INSTALL] };
     for script in scripts {
         let output = node.run(&shell(script))?;
         if !output.status.success() {
@@ -79,7 +81,8 @@ pub fn node(cache: &Cache, kernel: KernelLine, scenario: &Scenario) -> Result<No
     Ok(node)
 }
 
-/// A script with the names that every script here knows: T the command, F our programs, U the user programs.
+/// A script with the variables that every script here knows: T is the command, F the directory of our programs, Z that of
+/// the fuzzers, U that of the user programs.
 pub fn shell(script: &str) -> Command {
     Command::shell(script)
         .env("TOP", &top().display().to_string())

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What of a node must be the same after a scenario as before, and what must not be there at all.
+//! The facts about a node that every scenario must leave unchanged.
 //!
-//! Owns the measure of "nothing is left". [`State::read`] is taken before and after; [`State::compare`] says in one
-//! line each what is wrong.
+//! Defines "nothing is left". The runner calls [`State::read`] before and after a scenario; [`State::compare`] names each
+//! difference in one line.
 
 use tacet_node::Node;
 
 use crate::memory::unnamed_pages;
 use crate::stage::shell;
 
-/// Pages that the kernel may hold more than before without a name: less than the smallest block of a partition (512).
+/// So many more unnamed pages than before are no error: fewer than the smallest block of a partition has (512).
 const NOISE_PAGES: i64 = 400;
 
 /// The facts, as `state.sh` prints them.
@@ -20,7 +20,7 @@ pub struct State {
 }
 
 impl State {
-    /// Reads it, with counters folded.
+    /// Reads the facts; state.sh folds the counters first.
     pub fn read(node: &Node) -> Result<State, String> {
         let output = node.run(&shell("bash $F/state.sh")).map_err(|e| e.to_string())?;
         let text = output.text();
@@ -32,7 +32,7 @@ impl State {
         })
     }
 
-    /// What differs from `before`, and what must never be.
+    /// What differs from `before`.
     pub fn compare(&self, before: &State) -> Vec<String> {
         let mut wrong = Vec::new();
         for ((name, now), (_, then)) in self.facts.iter().zip(&before.facts) {
@@ -47,7 +47,7 @@ impl State {
         wrong
     }
 
-    /// Pages without a name now, more than `before`.
+    /// How many more unnamed pages there are than `before`.
     pub fn pages_more(&self, before: &State) -> i64 {
         self.unnamed_pages - before.unnamed_pages
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The scenarios as a test: lines of `ok` and `not ok`, then `N passed, N failed`.
+//! The scenarios as a test. It prints lines of `ok` and `not ok`, then `N passed, N failed`.
 
 use std::process::ExitCode;
 

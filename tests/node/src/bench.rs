@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The nodes of one kernel, and the verdict on a scenario that runs on one of them.
+//!
+//! A scenario is `ok` if its script said so, the kernel complained of nothing and the node is as before. A node on which
+//! a scenario failed is not used again.
+//!
+//! Nothing is repeated silently. If the emulator broke the kernel, the scenario runs again, and the last run counts. A
+//! scenario that failed for any other reason has failed; it runs once more only to tell whether it fails each time.
+
+use std::time::{Duration, Instant};
+
+use tacet_node::{Cache, KernelLine, Node, Output, stale_breakpoint};
+
+use crate::said;
+use crate::scenario::{Boot, Machine, Scenario};
+use crate::stage;
+use crate::state::State;
+use crate::times::{Took, cpu_seconds};
+
+/// How long a node may take to switch itself off.
+const POWER_OFF: Duration = Duration::from_secs(60);
+/// How often a scenario is run again because the emulator broke its kernel.
+const REPEATS: u32 = 2;
+/// Lines of a dead node's console that are told: an oops, and what led to it.
+const LAST_WORDS: usize = 100;
+
+/// The nodes of one kernel, each booted when needed.
+pub struct Bench<'a> {
+    cache: &'a Cache,
+    kernel: KernelLine,
+    long: bool,
+    /// The node that most scenarios share.
+    usual: Option<Node>,
+    /// A node of another kind, until the next scenario begins: only that one can use it.
+    other: Option<(Machine, Node)>,
+    /// What the scenario that runs took so far.
+    took: Took,
+}
+
+/// How a scenario went.
+pub struct Verdict {
+    pub kernel: KernelLine,
+    pub scenario: &'static Scenario,
+    pub took: Took,
+    /// What is worth telling, or why it failed.
+    pub said: Result<String, String>,
+    /// It failed once and passed once: how that came.
+    pub flaky: Option<String>,
+}
+
+struct Failure {
+    reason: String,
+    /// The emulator executed a breakpoint that was not in the kernel's memory any more.
+    emulator: bool,
+}
+
+impl From<String> for Failure {
+    fn from(reason: String) -> Failure {
+        Failure { reason, emulator: false }
+    }
+}
+
+impl<'a> Bench<'a> {
+    pub fn new(cache: &'a Cache, kernel: KernelLine, long: bool) -> Bench<'a> {
+        Bench { cache, kernel, long, usual: None, other: None, took: Took::default() }
+    }
+
+    pub fn kernel(&self) -> KernelLine {
+        self.kernel
+    }
+
+    /// Runs it, and again if the emulator broke its kernel, or if it failed and `may_repeat` says that there is time.
+    pub fn verdict(&mut self, scenario: &'static Scenario, may_repeat: impl FnOnce() -> bool) -> Verdict {
+        let start = Instant::now();
+        self.took = Took::default();
+        let (said, flaky) = self.repeated(scenario, may_repeat);
+        let took = Took { seconds: start.elapsed().as_secs(), ..self.took };
+        Verdict { kernel: self.kernel, scenario, took, said, flaky }
+    }
+
+    fn repeated(
+        &mut self,
+        scenario: &Scenario,
+        may_repeat: impl FnOnce() -> bool,
+    ) -> (Result<String, String>, Option<String>) {
+        let mut result = self.once(scenario);
+        let mut flaky = None;
+        for _ in 0..REPEATS {
+            let Err(Failure { emulator: true, reason }) = &result else { break };
+            let why = "the emulator executed a breakpoint that was gone from the kernel's memory";
+            println!("again {} {}: {why}: {reason}", self.kernel, scenario.name);
+            flaky = Some(why.to_owned());
+            result = self.once(scenario);
+        }
+        match result {
+            Ok(said) => (Ok(said), flaky),
+            Err(failure) if may_repeat() => {
+                let (kernel, name) = (self.kernel, scenario.name);
+                println!("again {kernel} {name}: it failed: {}", failure.reason.lines().next().unwrap_or_default());
+                match self.once(scenario) {
+                    Ok(_) => (Err(failure.reason), Some("it failed, and passed when repeated".to_owned())),
+                    Err(again) => (Err(format!("{}\nand when repeated: {}", failure.reason, again.reason)), None),
+                }
+            }
+            Err(failure) => (Err(failure.reason), None),
+        }
+    }
+
+    fn once(&mut self, scenario: &Scenario) -> Result<String, Failure> {
+        let node = self.node(scenario)?;
+        let before = cpu_seconds(node.pid());
+        let said = if scenario.powers_off { self.ended(&node, scenario) } else { self.judged(&node, scenario) };
+        self.took.cpu += cpu_seconds(node.pid()).saturating_sub(before);
+        match said {
+            Ok(said) => {
+                if !scenario.powers_off {
+                    self.keep(scenario.machine, node);
+                }
+                Ok(said)
+            }
+            Err(reason) => Err(Failure { reason, emulator: stale_breakpoint(&node.console()) }),
+        }
+    }
+
+    /// One that is there, or a new one.
+    fn node(&mut self, scenario: &Scenario) -> Result<Node, String> {
+        let other = self.other.take().filter(|(machine, _)| *machine == scenario.machine).map(|(_, node)| node);
+        let there = if scenario.machine == Machine::USUAL { self.usual.take() } else { other };
+        match there.filter(|node| scenario.boot == Boot::IfMissing && node.is_alive()) {
+            Some(node) => Ok(node),
+            None => self.boot(scenario),
+        }
+    }
+
+    fn boot(&mut self, scenario: &Scenario) -> Result<Node, String> {
+        let start = Instant::now();
+        let node = stage::node(self.cache, self.kernel, &scenario.machine).map_err(|e| e.to_string())?;
+        self.took.boot += start.elapsed().as_secs();
+        Ok(node)
+    }
+
+    fn keep(&mut self, machine: Machine, node: Node) {
+        if machine == Machine::USUAL {
+            self.usual = Some(node);
+        } else {
+            self.other = Some((machine, node));
+        }
+    }
+
+    fn judged(&self, node: &Node, scenario: &Scenario) -> Result<String, String> {
+        let before = State::read(node)?;
+        node.run(&stage::shell("dmesg -C")).map_err(|e| e.to_string())?;
+        self.lived_through(node, scenario, &before).map_err(|reason| {
+            let diagnosis = self.keep_diagnosis(node, scenario);
+            format!("{reason}; the script's last steps:\n{}\n", said::last_steps(&diagnosis))
+        })
+    }
+
+    fn lived_through(&self, node: &Node, scenario: &Scenario, before: &State) -> Result<String, String> {
+        let output = self.script(node, scenario)?;
+        let mut wrong = said::failures(&output);
+        let complaints = node.run(&stage::shell("bash $F/complaints.sh")).map_err(|e| e.to_string())?;
+        wrong.extend(complaints.text().lines().map(str::to_owned));
+        let after = State::read(node)?;
+        wrong.extend(after.compare(before));
+        if wrong.is_empty() {
+            Ok(format!("{:+} pages{}", after.pages_more(before), said::notes(&output)))
+        } else {
+            Err(wrong.join("; "))
+        }
+    }
+
+    /// What the node says about itself, and its console, in a file that a person can read.
+    fn keep_diagnosis(&self, node: &Node, scenario: &Scenario) -> String {
+        let directory = stage::top().join("build/tests/failures");
+        let name = format!("{}-{}.log", self.kernel, scenario.script.replace([' ', '.'], "-"));
+        let command = stage::shell("bash $F/diagnose.sh 2>&1").timeout(Duration::from_secs(60));
+        let said = node.run(&command).map_or_else(|e| e.to_string(), |output| output.text());
+        let text = format!("{said}\n--- console\n{}", node.console());
+        if let Err(error) =
+            std::fs::create_dir_all(&directory).and_then(|()| std::fs::write(directory.join(name), text))
+        {
+            eprintln!("{}: {error}", directory.display());
+        }
+        said
+    }
+
+    /// A machine that ends itself: how its script ended does not count, only that the machine ends, and without a
+    /// complaint that was not there before.
+    fn ended(&self, node: &Node, scenario: &Scenario) -> Result<String, String> {
+        let before = node.console().lines().count();
+        let said = self.script(node, scenario).map(|output| said::failures(&output));
+        node.wait_for_end(POWER_OFF).map_err(|e| format!("{e} ({said:?})"))?;
+        let bad = |line: &&str| ["WARNING:", "BUG:", "Oops", "panic"].iter().any(|word| line.contains(word));
+        match node.console().lines().skip(before).find(bad) {
+            Some(line) => Err(line.to_owned()),
+            None => Ok("it ended".to_owned()),
+        }
+    }
+
+    fn script(&self, node: &Node, scenario: &Scenario) -> Result<Output, String> {
+        let command = stage::shell(&format!("cd $(mktemp -d) && exec bash $F/{}", scenario.script));
+        let command = command.env("FULL", if self.long { "1" } else { "0" }).timeout(scenario.limit);
+        let last_words = || said::end_of(&node.console(), LAST_WORDS, "\n");
+        node.run(&command).map_err(|e| format!("{e}; the console:\n{}", last_words()))
+    }
+}
