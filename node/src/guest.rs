@@ -4,7 +4,7 @@
 
 /// Process 1 of a node.
 pub(crate) const AGENT: &str = include_str!("guest/agent.c");
-/// What the kernel runs first.
+/// The first program that the kernel runs.
 pub(crate) const INIT: &str = include_str!("guest/init.sh");
 /// Packs both with a kernel's drivers.
 pub(crate) const INITRAMFS: &str = include_str!("provision/initramfs.sh");

@@ -35,7 +35,7 @@ device() { # ttyS0, whose interrupt is steered to the application
 	others=$(table /proc/interrupts $number $system)
 	print_lines
 	none "a device's interrupt" $(($(table /proc/interrupts $number $application) - before))
-	[ "$(table /proc/interrupts $number $system)" -gt "$others" ] || fail "the device interrupted nobody"
+	[ "$(table /proc/interrupts $number $system)" -gt "$others" ] || fail "the device interrupted no CPU"
 	off
 	print_lines
 	before=$(table /proc/interrupts $number $application)
@@ -197,7 +197,7 @@ flushes() {
 	others=$(table /proc/interrupts TLB $system)
 	$F/source unmap 8 200
 	none "a neighbour's flush" $(($(table /proc/interrupts TLB $application) - before))
-	[ "$(table /proc/interrupts TLB $system)" -gt "$others" ] || fail "the neighbour flushed nobody's"
+	[ "$(table /proc/interrupts TLB $system)" -gt "$others" ] || fail "the neighbour caused no flush"
 	compute_no_more
 	off
 	compute_on_application

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Somebody else's hand on one object of each countermeasure that is in force: it gets back what it showed before.
+"""Changes, from outside, one object of each countermeasure that is in force: writes back the object's old value.
 
-Called by tune.sh: `disturb.py STATUS` writes, and prints COUNTERMEASURE OBJECT of each whose value is another now;
-`disturb.py STATUS VERDICT DISTURBED` says which of those the verdict of `tacet tune verify` does not name.
+Called by tune.sh. `disturb.py STATUS` does this, and prints COUNTERMEASURE OBJECT for each object whose value changed.
+`disturb.py STATUS VERDICT DISTURBED` prints those of them that the verdict of `tacet tune verify` does not name.
 """
 
 import json

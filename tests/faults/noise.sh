@@ -131,7 +131,7 @@ interrupt() {
 	after=$(interrupts $number)
 	traced_enough
 	exec 6>&-
-	[ $((after - before)) -gt 0 ] || fail "the device interrupted nobody"
+	[ $((after - before)) -gt 0 ] || fail "the device interrupted no CPU"
 	finds "count('interrupt', 'ttyS0 (irq $number)') == $((after - before))"
 }
 

@@ -25,7 +25,7 @@ group() {
 	kill -9 $victim
 	until_true "nothing is hosted" hosted 0
 	down
-	rmdir $group || fail "somebody stays in the group"
+	rmdir $group || fail "a process stays in the group"
 	umount cgroup
 }
 

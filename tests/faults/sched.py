@@ -192,7 +192,7 @@ def confined():
     check(trickles <= 2 * len(cpus), f"the trickle's cpu went after {trickles} trickles")
     before = {pid: progress(pid) for pid in [*tasks, *normal]}
     for pid in before:
-        until(f"process {pid} goes on", lambda: progress(pid) > before[pid])
+        until(f"process {pid} continues", lambda: progress(pid) > before[pid])
     check(status()["state"] == "loaded", f"HPL ended: {status()['end']}")
     set_online(gone, 1)
     end(*tasks, *normal)
@@ -215,7 +215,7 @@ def spare():
     print(f"note: the free cpu went in {took:.2f} s", flush=True)
     before = {pid: progress(pid) for pid in normal}
     for pid in normal:
-        until(f"process {pid} goes on", lambda: progress(pid) > before[pid])
+        until(f"process {pid} continues", lambda: progress(pid) > before[pid])
     for pid, home in homes.items():
         check(runs_on(pid) == home, f"a task of cpu {home} moved when cpu {gone} went")
     check(status()["state"] == "loaded", f"HPL ended: {status()['end']}")
@@ -237,7 +237,7 @@ def spares():
     set_online(gone, 0)
     before = {pid: progress(pid) for pid in normal}
     for pid in normal:
-        until(f"process {pid} goes on", lambda: progress(pid) > before[pid])
+        until(f"process {pid} continues", lambda: progress(pid) > before[pid])
     then = status()["total"]["trickles"]
     time.sleep(5)
     now = status()

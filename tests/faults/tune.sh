@@ -50,8 +50,8 @@ claim() { # all countermeasures that this kernel supports
 # shellcheck disable=SC2046  # these are words
 everything() {
 	objects >before
-	setpriv --reuid=65534 --regid=65534 --clear-groups "$T-tune" plan $(claim) >said 2>&1 || fail "a plan of nobody's: $(tail -1 said)"
-	grep -q '^CPUs 2-3 for the application' said || fail "a plan of nobody's: $(head -3 said)"
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$T-tune" plan $(claim) >said 2>&1 || fail "a plan without root: $(tail -1 said)"
+	grep -q '^CPUs 2-3 for the application' said || fail "a plan without root: $(head -3 said)"
 	tune plan $(claim)
 	same "a plan"
 	tune apply $(claim)

@@ -103,7 +103,7 @@ time.sleep(1000)' &
 	become 1000 ./asroot 1000 &
 	until_true "it executes" runs asroot
 	says EPERM as 1000 $F/door decouple $!
-	hosted 1 || fail "somebody else is hosted: $($F/door list)"
+	hosted 1 || fail "another program is hosted: $($F/door list)"
 	closed_again
 }
 

@@ -72,7 +72,7 @@ impl Machine {
         siblings
     }
 
-    /// Whether Linux can take the CPU offline.
+    /// Can Linux take the CPU offline?
     pub fn hotpluggable(&self, cpu: u32) -> bool {
         self.exists(&format!("sys/devices/system/cpu/cpu{cpu}/online"))
     }
