@@ -33,7 +33,9 @@ pub struct Cpu<H: Host> {
 }
 
 impl<H: Host> Cpu<H> {
-    /// Without a thread.
+    /// Without a thread. Not inlined: what it needs to make the value is gone from the stack, which is small, when the
+    /// value is made.
+    #[inline(never)]
     pub fn new(host: H) -> Self {
         let memory = RefCell::new(host.open_memory());
         let waits = RefCell::new(Waits::new());
