@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a processor must offer: the guide for whoever ports the co-kernel.
+//! What a processor must offer: the guide to a port of the co-kernel.
 //!
 //! A [`Processor`] is one CPU, as the code that runs on it sees it. Everything here runs with interrupts off, in the
 //! co-kernel's own address space; only the doorbell arrives, and it means "look at memory".
@@ -79,7 +79,7 @@ pub trait Processor {
     /// early.
     fn halt(&self, ticks: Option<u64>);
 
-    /// Counts an interrupt that nobody should have sent to a computing CPU, and ends it.
+    /// Counts an unexpected interrupt, and ends it.
     fn foreign_interrupt(&self, vector: u8);
 }
 

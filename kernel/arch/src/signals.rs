@@ -61,7 +61,7 @@ pub struct Signals {
     _host7: Hosts<32>,
     /// This CPU: its own timer ended its halt.
     pub alarms: AtomicU64,
-    /// This CPU: interrupts that nobody should have sent, by vector.
+    /// This CPU: unexpected interrupts, by vector.
     pub foreign: [AtomicU32; 256],
     _host8: Hosts<192>,
     /// Other CPUs: bells that they rang here.
@@ -108,7 +108,7 @@ impl Signals {
         self.active_root.load(Ordering::Relaxed)
     }
 
-    /// Counts an interrupt that nobody should have sent to this CPU.
+    /// Counts an unexpected interrupt.
     pub fn count_foreign(&self, vector: u8) {
         if let Some(counter) = self.foreign.get(usize::from(vector)) {
             counter.store(counter.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);

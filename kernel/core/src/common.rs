@@ -32,7 +32,7 @@ impl Common {
         }
     }
 
-    /// Where a thread is. `None`: there is no such thread. For those who watch: it may have moved by now.
+    /// Where a thread is. `None`: there is no such thread. It may have moved by now: for tests and for reports.
     pub fn place(&self, thread: u32) -> Option<Place> {
         self.places.get(thread)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a CPU answers to: its host. Beside Linux that is Linux (`kernel/host/linux`); alone it is nobody but the node
-//! it ships its calls to.
+//! What a CPU answers to: its host. Where Linux runs too, that is Linux (`kernel/host/linux`). Where the co-kernel runs
+//! alone, it is the co-kernel's own code that ships calls to another node (`kernel/host/standalone`).
 //!
 //! A host hands threads over (`receive`), each with a number below `THREADS` that names it for as long as it is here,
 //! and gets them back (`give_back`). Everything else that it wants it asks for through the requests of
@@ -120,7 +120,7 @@ pub trait Thread {
     /// A call of it was answered here.
     fn count_local_call(&self);
 
-    /// Whether somebody wants to know how long its calls take.
+    /// Whether its owner wants to know how long its calls take.
     fn is_profiled(&self) -> bool;
 
     /// A call of it was answered here, and that took so long.

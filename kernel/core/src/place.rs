@@ -18,8 +18,8 @@
 //! thread goes back. So a recall is never lost, whatever happens between the bell that announced it and the look at it.
 //! `Look` follows such a bell, for a thread that is queued or running.
 //!
-//! A value has one writer at a time: the CPU at which the thread is; while the thread waits for a futex, whoever
-//! takes it out of the futex table under the bucket's lock. A thread that is woken is its own CPU's again.
+//! A value has one writer at a time: the thread's CPU. While the thread waits for a futex, the writer is the CPU that
+//! takes the thread out of the futex table, under the bucket's lock; after that it is the thread's own CPU again.
 
 use crate::common::THREADS;
 use crate::host::Recall;
@@ -171,7 +171,7 @@ impl Places {
     /// Where a thread is. `None`: there is no such thread.
     #[inline]
     pub fn get(&self, thread: u32) -> Option<Place> {
-        // Pairs with the release of whoever woke it.
+        // Pairs with the release in `change` by the CPU that woke it.
         Some(Place::decode(self.places.get(thread as usize)?.0.load(Ordering::Acquire)))
     }
 

@@ -40,7 +40,7 @@ impl<H: Host> Cpu<H> {
         }
     }
 
-    /// How long the CPU may halt at most; `None`: until somebody rings.
+    /// How long the CPU may halt at most; `None`: until the bell rings.
     pub(crate) fn ticks_until_a_wait_ends(&mut self) -> Option<u64> {
         if self.waits.get_mut().is_empty() {
             return None;

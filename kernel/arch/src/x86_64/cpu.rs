@@ -139,8 +139,8 @@ impl Processor for Cpu {
         if root != self.own.own_root() {
             // The old root may be freed as soon as it is not announced any more.
             registers::load_root(self.idle_root);
-            // Announced before it is loaded: whoever invalidates in between
-            // either sees the announcement or is seen by the fresh load.
+            // Announced before it is loaded: a CPU that changes the tables in between
+            // either sees the announcement, or the load sees its change.
             self.own.set_active_root(root);
             registers::load_root(root);
         }

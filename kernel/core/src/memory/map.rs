@@ -115,11 +115,11 @@ impl<H: Host> Range<'_, H> {
             }
             work.unmirrored(old)?;
             work.remove(to)?;
-            let kept = Span::new(old.first(), old.pages().min(to.pages())).ok_or(Refusal::Beyond)?;
-            if let Some(rest) = Span::new(kept.end(), old.pages() - kept.pages()) {
+            let stays = Span::new(old.first(), old.pages().min(to.pages())).ok_or(Refusal::Beyond)?;
+            if let Some(rest) = Span::new(stays.end(), old.pages() - stays.pages()) {
                 work.remove(rest)?;
             }
-            work.carry(kept, to).map(Ok).map_err(|_| Refusal::Beyond)
+            work.carry(stays, to).map(Ok).map_err(|_| Refusal::Beyond)
         })?;
         Ok(moved.map_or_else(|error| error, |()| self.address(to.first())))
     }

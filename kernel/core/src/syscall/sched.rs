@@ -6,7 +6,7 @@ use crate::escape::CallEnd;
 use crate::host::{Affinity, Host, Thread};
 use tacet_arch::UserState;
 
-/// sched_yield(2): alone on its CPU, a thread has nobody to let go first.
+/// sched_yield(2). A thread that is alone on its CPU continues at once.
 pub fn sched_yield<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
     if call.alone { CallEnd::Done(0) } else { CallEnd::Yield(0) }
 }

@@ -34,7 +34,7 @@ struct Common {
 }
 
 // SAFETY: `made` says who may touch the cells: one CPU writes them between 0 and 2,
-// and afterwards nobody does.
+// and afterwards none does.
 unsafe impl Sync for Common {}
 
 static COMMON: Common = Common {

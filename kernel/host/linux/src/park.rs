@@ -29,7 +29,7 @@ impl Linux {
                 context.set_blocked(1);
                 self.page.count_waiting(true);
             }
-            // nobody needs to look for another CPU for it
+            // Linux need not look for another CPU for it
             Place::Woken(Then::Here) => context.set_blocked(2),
             Place::Woken(Then::IfFree) => {}
             _ if from.is_wait() => {
@@ -93,7 +93,7 @@ impl Context<'_> {
 }
 
 /// # Safety
-/// `counter` is mapped, and nobody else writes it.
+/// `counter` is mapped, and only this CPU writes it.
 unsafe fn count(counter: *mut u64) {
     // SAFETY: the caller's.
     unsafe { counter.write_volatile(counter.read_volatile().wrapping_add(1)) };

@@ -19,7 +19,7 @@ use tacet_core::Left;
 const ENTRIES: usize = TACET_SPENT_ENTRIES as usize;
 
 impl Context<'_> {
-    /// Whether somebody wants the account.
+    /// Whether the thread's owner wants the account.
     #[inline]
     pub(crate) fn profiled(&self) -> bool {
         // SAFETY: mapped; ours; written before it was posted.
@@ -37,7 +37,7 @@ impl Context<'_> {
             Left::Interrupt(_) | Left::Doorbell => (TACET_SPENT_CALLED_BACK, 0),
         };
         let at = self.at.as_ptr();
-        // SAFETY: mapped; ours; nobody else reads these three.
+        // SAFETY: mapped; ours; only this CPU reads these three.
         unsafe { ((*at).spending_on, (*at).spending_detail, (*at).left_tsc) = (on as u16, detail_of(detail), now) };
     }
 

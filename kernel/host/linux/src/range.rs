@@ -51,7 +51,7 @@ impl LinuxRange {
             return Some(known);
         }
         let at = self.policy_at(next)?;
-        // SAFETY: in the list; nobody reads it, as no entry has this number yet; the writer has the lock.
+        // SAFETY: in the list; no reader has it, as no entry has this number yet; the writer has the lock.
         unsafe { at.write(tacet_policy { mode: policy.mode, nodes: policy.nodes }) };
         count.store(u32::from(next) + 1, Ordering::Release);
         Some(next)
@@ -121,7 +121,7 @@ impl SharedRange for LinuxRange {
         let count = field!(parent, AtomicU32, policy_count).load(Ordering::Acquire);
         for number in 1..count.min(TACET_POLICIES) as u8 {
             if let (Some(to), Some(from)) = (self.policy_at(number), parent.policy_at(number)) {
-                // SAFETY: in the lists; nobody else is at either.
+                // SAFETY: in the lists; no other CPU uses either.
                 unsafe { to.write(from.read()) };
             }
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is known of each frame: a tag and two links, 12 bytes.
+//! What is known of each frame: a tag and two neighbours in a list, 12 bytes.
 //!
 //! Only the first frame of a run says anything; the others are [`State::Inside`].
 
@@ -27,13 +27,13 @@ pub trait Records {
     fn set_tag(&self, slot: u32, tag: u32);
     /// Writes `new` if the tag is `current`; says whether it was.
     fn exchange_tag(&self, slot: u32, current: u32, new: u32) -> bool;
-    /// The links of a slot.
+    /// The neighbours of a slot.
     fn neighbours(&self, slot: u32) -> Neighbours;
-    /// Writes the links of a slot.
-    fn set_neighbours(&self, slot: u32, links: Neighbours);
+    /// Writes the neighbours of a slot.
+    fn set_neighbours(&self, slot: u32, neighbours: Neighbours);
 }
 
-/// A record's place in a list.
+/// Slots beside a record in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbours {
     pub next: u32,

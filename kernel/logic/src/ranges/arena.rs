@@ -86,7 +86,7 @@ impl Arena {
             None if !window.last => Search { ..search }.run(space),
             None => match (Search { entries: u32::MAX, ..search }).run(space) {
                 Found::Nowhere => Search { entries: u32::MAX, alignment: 1, ..search }.run(space),
-                outcome => outcome,
+                found => found,
             },
         }
     }
@@ -112,19 +112,19 @@ impl Arena {
         let top = search.top;
         let mut first = Search { top: self.cursor.min(top), skipped: self.skipped, ..search };
         let below = if search.pages > self.skipped { first.run(space) } else { Found::Nowhere };
-        let (used, outcome) = match below {
+        let (used, found) = match below {
             Found::At(_) => (first, below),
             _ if search.pages > self.skipped && first.top == top => (first, below),
             _ => {
                 let mut again = search;
-                let outcome = again.run(space);
-                (again, outcome)
+                let found = again.run(space);
+                (again, found)
             }
         };
-        if let Found::At(span) = outcome {
+        if let Found::At(span) = found {
             self.cursor = span.first();
             self.skipped = used.skipped;
         }
-        outcome
+        found
     }
 }
