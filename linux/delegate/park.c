@@ -44,11 +44,7 @@ static int enter_space(struct tacet_hosted *hosted)
 
 	if (hosted->space && hosted->space_mm == current->mm)
 		return 0;
-	space = hosted->space;
-	WRITE_ONCE(hosted->space, NULL);
-	WRITE_ONCE(hosted->space_root, 0);
-	if (space)
-		tacet_space_put(space);
+	tacet_leave_space(hosted);
 	space = tacet_space_get(current->mm);
 	if (IS_ERR(space))
 		return PTR_ERR(space);

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who is hosted, and where.
+ * Hosting threads: how one becomes hosted and how that ends.
  *
- * Owns the table of hosted threads (by task), the processes, the contexts'
- * allocation; process/placement.c says which core. A hosted thread is made by someone
- * else's request or at its birth, and forgotten by itself: at its exit, or when
- * it was told to leave. From outside it is forgotten only while its thread is
- * not inside tacet_park().
+ * Owns hosted->state (drawn in base/hosted.h) and the allocation of contexts. A thread
+ * becomes hosted on request or at its birth. It ends that itself, at its exit or when it is
+ * told to leave. Others end it only while its task is not parked: a parked thread may be on
+ * a core.
  */
-#include <linux/hashtable.h>
-#include <linux/module.h>
-#include <linux/pid.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
-#include <linux/slab.h>
 
 #include "border/border.h"
 #include "compat.h"
@@ -22,11 +17,11 @@
 #include "process/process.h"
 #include "tacet.h"
 
-/* Under the hosted lock. */
 static int take_context(struct tacet_hosted *hosted)
 {
 	unsigned int i;
 
+	lockdep_assert_held(&tacet_hosted_lock);
 	for (i = 0; i < tacet_partition.context_count; i++) {
 		if (tacet_partition.owners[i])
 			continue;
@@ -39,30 +34,10 @@ static int take_context(struct tacet_hosted *hosted)
 	return -ENOSPC;
 }
 
-/* Where it goes first, and may go. As on Linux, a thread inherits where it may run from
- * the one that made it. Under the hosted lock. */
-static int take_place(struct tacet_hosted *hosted, const struct tacet_process *process,
-		      const struct tacet_hosted *relative)
-{
-	const struct tacet_core *near = relative ? relative->place.core : NULL;
-	struct tacet_place *place = &hosted->place;
-	struct tacet_order_slot *slot = NULL;
-
-	cpumask_copy(&place->cpus, relative ? &relative->place.cpus : &process->cpus);
-	if (process->order)
-		slot = tacet_order_next(process->order, &place->cpus);
-	if (slot && slot->core->threads >= TACET_THREADS_PER_CPU)
-		return -ENOSPC;
-	place->slot = slot;
-	place->state = slot ? TACET_THREAD_BOUND : TACET_THREAD_FREE;
-	place->core = slot ? slot->core : tacet_emptiest_core(&place->cpus, near);
-	return place->core ? 0 : -ENOSPC;
-}
-
-/* Puts @hosted where everyone finds it. @spare becomes its process if it has
- * none yet; returns whether it did. Under the hosted lock. */
-static int link(struct tacet_hosted *hosted, struct tacet_process *spare,
-		struct tacet_hosted *relative, bool *spare_used)
+/* Gives @hosted a place and a context and enters it into the table. If its process is not
+ * hosted yet, @spare becomes that, and *@spare_used is set. */
+static int enter(struct tacet_hosted *hosted, struct tacet_process *spare,
+		 struct tacet_hosted *relative, bool *spare_used)
 {
 	struct tacet_process *process = tacet_process_of(task_tgid(hosted->task));
 	int error;
@@ -73,7 +48,7 @@ static int link(struct tacet_hosted *hosted, struct tacet_process *spare,
 		return -EALREADY;
 	if (!process)
 		process = spare;
-	error = take_place(hosted, process, relative) ?: take_context(hosted);
+	error = tacet_take_place(hosted, process, relative) ?: take_context(hosted);
 	if (error)
 		return error;
 	if (process == spare) {
@@ -81,27 +56,25 @@ static int link(struct tacet_hosted *hosted, struct tacet_process *spare,
 		*spare_used = true;
 	}
 	tacet_process_join(process, hosted);
-	hosted->place.core->threads++;
-	if (hosted->place.slot)
-		hosted->place.slot->threads++;
+	tacet_count_place(hosted);
 	tacet_hosted_enter(hosted);
 	return 0;
 }
 
-/* It is in the table: have it parked, unless its task has begun to exit. */
+/* @hosted is in the table: its task parks, unless it has begun to exit. */
 static void announce(struct tacet_hosted *hosted)
 {
 	tacet_arm(hosted);
-	/* Pairs with the exit: it sets the flag, then looks into the table. */
+	/* Pairs with the exit: the task sets the flag, then looks into the table. */
 	smp_mb();
 	if (READ_ONCE(hosted->task->flags) & PF_EXITING)
 		tacet_unhost_unparked(hosted);
 }
 
 /*
- * Makes @task a hosted thread; it goes to a core when it next returns to user
- * mode. @parent: the hosted thread that made it, or NULL. @terms are for its process if
- * it is the first of that.
+ * Makes @task a hosted thread: it goes to a core when it next returns to user mode.
+ * @parent: the hosted thread that made it, or NULL. @terms: for its process, if no thread of
+ * that is hosted yet.
  */
 int tacet_host(struct task_struct *task, struct task_struct *parent,
 	       const struct tacet_terms *terms, gfp_t gfp)
@@ -123,7 +96,7 @@ int tacet_host(struct task_struct *task, struct task_struct *parent,
 	}
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
 	relative = parent ? tacet_hosted_of(parent) : NULL;
-	error = link(hosted, spare, relative, &spare_used);
+	error = enter(hosted, spare, relative, &spare_used);
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 	if (!spare_used)
 		tacet_process_discard(spare);
@@ -133,11 +106,30 @@ int tacet_host(struct task_struct *task, struct task_struct *parent,
 	return error;
 }
 
-/* Nobody finds it any more; its context is free. Not while it is posted. */
-static void unlink(struct tacet_hosted *hosted)
+/* The cores do not run the thread in its address space any more. Not while it is posted. */
+void tacet_leave_space(struct tacet_hosted *hosted)
+{
+	struct tacet_space *space = hosted->space;
+
+	WRITE_ONCE(hosted->space, NULL);
+	WRITE_ONCE(hosted->space_root, 0);
+	if (space)
+		tacet_space_put(space);
+}
+
+/* The process has a range, and this thread of it will run on Linux. */
+static bool needs_handover(const struct tacet_hosted *hosted)
+{
+	const struct tacet_space *space = hosted->space;
+
+	return space && space->range && READ_ONCE(space->range->visibility) != TACET_RANGE_HANDED_OVER &&
+	       !(hosted->task->flags & PF_EXITING);
+}
+
+/* The thread's state is GONE, by the caller: this ends what it has. It is not on a core. */
+static void unhost(struct tacet_hosted *hosted)
 {
 	struct tacet_process *process;
-	struct tacet_space *space;
 	unsigned long irq;
 
 	tacet_range_forked(hosted);
@@ -149,32 +141,27 @@ static void unlink(struct tacet_hosted *hosted)
 	process = tacet_process_leave(hosted);
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 
-	space = hosted->space;
-	/* In case its thread waits in a call; it waits for this before it goes on. */
-	if (space && space->range && READ_ONCE(space->range->visibility) != TACET_RANGE_HANDED_OVER &&
-	    !(hosted->task->flags & PF_EXITING)) {
-		tacet_handover_queue(space->range, hosted->task);
+	if (needs_handover(hosted)) {
+		tacet_handover_queue(hosted->space->range, hosted->task);
+		/* If the thread waits in a call, it waits for the hand-over after that. */
 		tacet_arm(hosted);
 	}
-	WRITE_ONCE(hosted->space, NULL);
-	WRITE_ONCE(hosted->space_root, 0);
-	if (space)
-		tacet_space_put(space);
+	tacet_leave_space(hosted);
 	if (process)
 		tacet_process_end(process);
 	tacet_disarm(hosted);
 	tacet_hosted_leave(hosted);
 }
 
-/* The call in progress has an argument that the program did not pass: it stays
- * hosted until the call's end, which puts it back. */
+/* The call in progress has an argument that the program did not pass. The thread stays
+ * hosted until the call's end, which puts the program's argument back. */
 static bool replaced(const struct tacet_hosted *hosted)
 {
 	return READ_ONCE(hosted->call.path_given) || READ_ONCE(hosted->call.advice_given) ||
 	       READ_ONCE(hosted->memory.spoiling);
 }
 
-/* Its thread enters tacet_park(). False: it is not hosted any more. */
+/* The thread parks. False: it is not hosted any more. */
 bool tacet_park_enter(struct tacet_hosted *hosted)
 {
 	unsigned long irq;
@@ -188,23 +175,24 @@ bool tacet_park_enter(struct tacet_hosted *hosted)
 	return go;
 }
 
-/* Its thread leaves tacet_park(), for good if @drop, if asked to meanwhile, or if
- * it is exiting: nobody but announce() looks at it after its exit's tracepoint,
- * and that may have found it busy here. */
-void tacet_park_leave(struct tacet_hosted *hosted, bool drop)
+/* The thread does not park any more; with @leaves, or if others wanted that meanwhile, it is
+ * not hosted any more either. Nor if it is exiting: after the tracepoint of its exit only
+ * announce() looks at it, and may have found it parked. */
+void tacet_park_leave(struct tacet_hosted *hosted, bool leaves)
 {
 	unsigned long irq;
 
 	spin_lock_irqsave(&hosted->lock, irq);
-	drop |= atomic_read(&hosted->wanted) & TACET_WANT_LEAVE && !replaced(hosted);
-	drop |= current->flags & PF_EXITING;
-	hosted->state = drop ? TACET_HOSTED_GONE : TACET_HOSTED_ON_LINUX;
+	leaves |= atomic_read(&hosted->wanted) & TACET_WANT_LEAVE && !replaced(hosted);
+	leaves |= current->flags & PF_EXITING;
+	hosted->state = leaves ? TACET_HOSTED_GONE : TACET_HOSTED_ON_LINUX;
 	spin_unlock_irqrestore(&hosted->lock, irq);
-	if (drop)
-		unlink(hosted);
+	if (leaves)
+		unhost(hosted);
 }
 
-/* Forgets a thread that is not on a core; does nothing if it may be. */
+/* @hosted is not hosted any more, unless it is parked or has to put an argument back: then
+ * this does nothing. */
 void tacet_unhost_unparked(struct tacet_hosted *hosted)
 {
 	unsigned long irq;
@@ -217,7 +205,7 @@ void tacet_unhost_unparked(struct tacet_hosted *hosted)
 		hosted->state = TACET_HOSTED_GONE;
 	spin_unlock_irqrestore(&hosted->lock, irq);
 	if (mine)
-		unlink(hosted);
+		unhost(hosted);
 }
 
 static void leave_one(struct tacet_hosted *hosted, void *data)
@@ -226,6 +214,7 @@ static void leave_one(struct tacet_hosted *hosted, void *data)
 	tacet_unhost_unparked(hosted);
 }
 
+/* Every hosted thread goes back to Linux, sooner or later. */
 void tacet_hosted_leave_all(void)
 {
 	tacet_for_each_hosted(leave_one, NULL);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which core a thread goes to: chosen by topology when it comes, changed when
- * somebody asks or when its core is taken while another one idles. Nothing else
- * balances: a thread that is alone on its core stays there.
+ * Which core a thread goes to.
+ *
+ * Owns hosted->place, core->threads and the bookings in core->posted. A core is chosen by
+ * topology when the thread is hosted. It changes on request, and when the core is taken
+ * while another one idles. Nothing else balances: a thread that is alone on its core stays
+ * there.
  */
 #include "compat.h"
 #include "process/process.h"
@@ -26,8 +29,8 @@ static unsigned int crowding(const struct tacet_core *core, const struct tacet_c
 	       (near && near->package != core->package ? 1 : 0);
 }
 
-/* Under the hosted lock. NULL: every allowed core is full. */
-struct tacet_core *tacet_emptiest_core(const struct cpumask *cpus, const struct tacet_core *near)
+/* NULL: every allowed core is full. */
+static struct tacet_core *emptiest_core(const struct cpumask *cpus, const struct tacet_core *near)
 {
 	struct tacet_core *best = NULL;
 	unsigned int i, least = UINT_MAX;
@@ -46,9 +49,39 @@ struct tacet_core *tacet_emptiest_core(const struct cpumask *cpus, const struct 
 	return best;
 }
 
-/* Under the hosted lock. */
+/* Decides where @hosted goes first and where it may go. As on Linux, a thread inherits that
+ * from the thread that made it, its @relative. -ENOSPC: all these cores are full. */
+int tacet_take_place(struct tacet_hosted *hosted, const struct tacet_process *process,
+		     const struct tacet_hosted *relative)
+{
+	const struct tacet_core *near = relative ? relative->place.core : NULL;
+	struct tacet_place *place = &hosted->place;
+	struct tacet_order_slot *slot = NULL;
+
+	lockdep_assert_held(&tacet_hosted_lock);
+	cpumask_copy(&place->cpus, relative ? &relative->place.cpus : &process->cpus);
+	if (process->order)
+		slot = tacet_order_next(process->order, &place->cpus);
+	if (slot && slot->core->threads >= TACET_THREADS_PER_CPU)
+		return -ENOSPC;
+	place->slot = slot;
+	place->state = slot ? TACET_THREAD_BOUND : TACET_THREAD_FREE;
+	place->core = slot ? slot->core : emptiest_core(&place->cpus, near);
+	return place->core ? 0 : -ENOSPC;
+}
+
+/* @hosted has taken its place: from here on it counts there. */
+void tacet_count_place(struct tacet_hosted *hosted)
+{
+	lockdep_assert_held(&tacet_hosted_lock);
+	hosted->place.core->threads++;
+	if (hosted->place.slot)
+		hosted->place.slot->threads++;
+}
+
 static void rehome(struct tacet_hosted *hosted, struct tacet_core *core)
 {
+	lockdep_assert_held(&tacet_hosted_lock);
 	if (hosted->place.state != TACET_THREAD_RELEASED) {
 		hosted->place.core->threads--;
 		core->threads++;
@@ -56,9 +89,10 @@ static void rehome(struct tacet_hosted *hosted, struct tacet_core *core)
 	WRITE_ONCE(hosted->place.core, core);
 }
 
-/* The thread is not counted on its core any more. Under the hosted lock. */
+/* @hosted does not count on its core any more. More than once does no harm. */
 void tacet_release_core(struct tacet_hosted *hosted)
 {
+	lockdep_assert_held(&tacet_hosted_lock);
 	if (hosted->place.state == TACET_THREAD_RELEASED)
 		return;
 	hosted->place.state = TACET_THREAD_RELEASED;
@@ -67,8 +101,8 @@ void tacet_release_core(struct tacet_hosted *hosted)
 		hosted->place.slot->threads--;
 }
 
-/* Books a stay on @core if nobody computes there or is about to: who waits in a
- * local call is in nobody's way. */
+/* Books a stay on @core if no thread computes there or is about to. A thread that waits in a
+ * local call does not count. */
 static bool claim(struct tacet_core *core)
 {
 	int posted = atomic_read(&core->posted);
@@ -82,6 +116,7 @@ static struct tacet_core *claim_idle(const struct cpumask *cpus)
 {
 	unsigned int i;
 
+	lockdep_assert_held(&tacet_hosted_lock);
 	for (i = 0; i < tacet_partition.core_count; i++) {
 		struct tacet_core *core = &tacet_partition.cores[i];
 
@@ -92,13 +127,13 @@ static struct tacet_core *claim_idle(const struct cpumask *cpus)
 	return NULL;
 }
 
-/* Under the hosted lock: the core that a thread left last. One whose thread spins
- * was left long ago. */
+/* The core that a thread left last. A core whose thread spins was left long ago. */
 static struct tacet_core *liveliest(const struct tacet_hosted *hosted)
 {
 	struct tacet_core *best = hosted->place.core;
 	unsigned int i;
 
+	lockdep_assert_held(&tacet_hosted_lock);
 	for (i = 0; i < tacet_partition.core_count; i++) {
 		struct tacet_core *core = &tacet_partition.cores[i];
 
@@ -111,10 +146,10 @@ static struct tacet_core *liveliest(const struct tacet_hosted *hosted)
 }
 
 /*
- * The core for the thread's next stay: its own if that is free or it is bound to it;
- * else one that idles; else the one where threads come and go: behind one that spins
- * it waits until the watch rotates. The stay is booked in core->posted; the caller takes
- * it out at its end.
+ * The core for the thread's next stay: its own if that is free or the thread is bound to it;
+ * else one that idles; else one where threads come and go, because behind a thread that
+ * spins this one would wait until the watch rotates. The stay is booked in core->posted; the
+ * caller ends the booking.
  */
 struct tacet_core *tacet_choose_core(struct tacet_hosted *hosted)
 {
@@ -136,7 +171,7 @@ struct tacet_core *tacet_choose_core(struct tacet_hosted *hosted)
 	return core;
 }
 
-/* Binds the thread to another core; it goes there at once. */
+/* The thread may go to @cpu only; it goes there at once. */
 int tacet_move(struct tacet_hosted *hosted, unsigned int cpu)
 {
 	struct tacet_core *core = tacet_core_of(cpu);
@@ -153,11 +188,10 @@ int tacet_move(struct tacet_hosted *hosted, unsigned int cpu)
 	cpumask_clear(&hosted->place.cpus);
 	cpumask_set_cpu(cpu, &hosted->place.cpus);
 	if (hosted->place.core != core) {
-		if (core->threads >= TACET_THREADS_PER_CPU) {
+		if (core->threads >= TACET_THREADS_PER_CPU)
 			error = -ENOSPC;
-		} else {
+		else
 			rehome(hosted, core);
-		}
 	}
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 	if (!error)
@@ -165,7 +199,7 @@ int tacet_move(struct tacet_hosted *hosted, unsigned int cpu)
 	return error;
 }
 
-/* The thread asked for @cpus, some of which are the partition's. */
+/* The thread asked for @cpus, all of the partition. */
 void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus)
 {
 	struct tacet_core *core;
@@ -176,7 +210,7 @@ void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus)
 	if (hosted->place.state == TACET_THREAD_BOUND)
 		hosted->place.state = TACET_THREAD_FREE;
 	if (hosted->process && !cpumask_test_cpu(hosted->place.core->cpu, cpus)) {
-		core = tacet_emptiest_core(cpus, hosted->place.core);
+		core = emptiest_core(cpus, hosted->place.core);
 		if (core)
 			rehome(hosted, core);
 	}

@@ -45,7 +45,8 @@ struct tacet_terms {
 int tacet_host(struct task_struct *task, struct task_struct *parent,
 	       const struct tacet_terms *terms, gfp_t gfp);
 bool tacet_park_enter(struct tacet_hosted *hosted);
-void tacet_park_leave(struct tacet_hosted *hosted, bool drop);
+void tacet_park_leave(struct tacet_hosted *hosted, bool leaves);
+void tacet_leave_space(struct tacet_hosted *hosted);
 void tacet_unhost_unparked(struct tacet_hosted *hosted);
 void tacet_hosted_leave_all(void);
 
@@ -73,8 +74,10 @@ void tacet_arm_soon(struct tacet_hosted *hosted, unsigned int ticks);
 void tacet_disarm(struct tacet_hosted *hosted);
 void tacet_want(struct tacet_hosted *hosted, enum tacet_want wanted);
 
-/* process/placement.c: the first two under the hosted lock */
-struct tacet_core *tacet_emptiest_core(const struct cpumask *cpus, const struct tacet_core *near);
+/* process/placement.c: the first three under the hosted lock */
+int tacet_take_place(struct tacet_hosted *hosted, const struct tacet_process *process,
+		     const struct tacet_hosted *relative);
+void tacet_count_place(struct tacet_hosted *hosted);
 void tacet_release_core(struct tacet_hosted *hosted);
 struct tacet_core *tacet_choose_core(struct tacet_hosted *hosted);
 int tacet_move(struct tacet_hosted *hosted, unsigned int cpu);

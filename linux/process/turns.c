@@ -11,7 +11,7 @@
 #include "process/process.h"
 #include "tacet.h"
 
-/* How long @hosted has computed, or computed last, without leaving of itself. */
+/* How long @hosted has computed, or computed last, until it left by itself. */
 static u64 turn_of(const struct tacet_hosted *hosted, u64 now)
 {
 	u64 before = READ_ONCE(hosted->turn.continues) ? READ_ONCE(hosted->turn.tsc) : 0;
@@ -21,10 +21,10 @@ static u64 turn_of(const struct tacet_hosted *hosted, u64 now)
 }
 
 /*
- * The thread was posted to @core. If another one runs there, and for longer than
- * we did before we last left of ourselves, it makes room now: a thread that calls
- * often need not wait for the watch behind one that computes. That one goes to the
- * queue's end, and its turn goes on, so it claims no place in its turn.
+ * @hosted was posted to @core. It preempts the running thread if it used less of its last
+ * turn than that one has used of this one: a thread that calls often does not wait for the
+ * watch behind one that computes. The preempted thread goes to the end of the queue and
+ * continues its turn, so it does not preempt in return.
  */
 void tacet_claim_turn(struct tacet_core *core, struct tacet_hosted *hosted)
 {
@@ -46,7 +46,7 @@ void tacet_claim_turn(struct tacet_core *core, struct tacet_hosted *hosted)
 	rcu_read_unlock();
 }
 
-/* A stay is over; the thread itself. */
+/* A stay is over. The thread itself. */
 void tacet_count_turn(struct tacet_hosted *hosted, u64 user_tsc_before)
 {
 	u64 stay = hosted->context->user_tsc - user_tsc_before;
