@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Questions to a core about ranges and frames (memory.h); the other end is
- * kernel/core/src/memory/question.rs.
+ * kernel/host/linux/src/ask.rs.
  *
  * One question is open at a time. Any core can answer, since all cores share the
  * co-kernel's books: an idle one is asked if there is one. Sleeps; called with a range's

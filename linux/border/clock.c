@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The clock by which cores end waits: a pair of Linux's time and the time-stamp counter,
- * told to every core ten times a second. The other end is kernel/core/src/waits.rs.
+ * told to every core ten times a second. The other end is kernel/host/linux/src/clock.rs.
  *
  * Called by process/watch.c only.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Private futexes of an address space whose threads wait partly on Linux and
- * partly on cores. The other end is kernel/core/src/syscall/futex.rs.
+ * partly on cores. The other end is kernel/host/linux/src/futex.rs.
  *
  * Called by delegate/calls.c at the beginning and the end of every task's futex calls;
  * may not sleep. Before a wait on Linux the space's counter says so, and a core

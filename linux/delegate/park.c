@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The proxy: what a hosted thread's Linux task does while its user code runs
- * on a core. The other end is kernel/core/src/delegate.rs.
+ * on a core. The other end is kernel/host/linux/src/park.rs.
  *
  * Everything happens in tacet_park(), a task-work callback: it runs in the
  * thread's own context just before the return to user mode, when
