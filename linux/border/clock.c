@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The clock by which cores end waits: a pair of Linux's time and the time-stamp counter,
+ * The clock by which cores end waits: Linux's time and the time-stamp counter at one moment,
  * told to every core ten times a second. The other end is kernel/host/linux/src/clock.rs.
  *
  * Called by process/watch.c only.
@@ -13,7 +13,8 @@
 #include "compat.h"
 #include "tacet.h"
 
-/* As kernel/logic/src/deadlines.rs: between two readings, and of the halves of one. */
+/* The same as in kernel/logic/src/deadlines.rs: how far the clocks may drift apart between two
+ * readings (a 1/DRIFT of the time), and how long one reading may take. */
 #define DRIFT 1024
 #define READING_NS 5000
 #define READING_TRIES 8
@@ -26,7 +27,7 @@ static u64 ns_of(u64 ticks)
 	return mul_u64_u64_div_u64(ticks, NSEC_PER_SEC / 1000, tsc_khz);
 }
 
-/* Both clocks at one moment; false: whoever interrupts us did, each time. */
+/* Reads both clocks at one moment. False: each try was interrupted. */
 static bool read_clock(u64 *tsc, u64 *ns)
 {
 	unsigned int try;
@@ -57,8 +58,8 @@ static void tell(struct tacet_core *core, u64 tsc, u64 ns)
 	local_irq_restore(irq);
 }
 
-/* Tells the cores the time, if the time-stamp counter has told it well since the last
- * time. Ten times a second. */
+/* Tells the cores the time, ten times a second. They get none if the time-stamp counter has
+ * not kept step with Linux's clock since the last reading. */
 void tacet_clock_tell(void)
 {
 	u64 tsc, ns, expected;

@@ -3,8 +3,8 @@
  * The co-kernel cannot be trusted any more: all its cores are stopped at once, and every
  * thread on Linux that waits for one looks again.
  *
- * tacet_partition_fail() is called by whoever notices, in any context. What follows is not
- * decided here: a work item calls what partition/ has registered.
+ * Called by every file that notices a failure, in any context. The end of the partition is
+ * not decided here: a work item calls the function that partition/ has registered.
  */
 #include <linux/reboot.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /proc/tacet/maps: the caller's mappings as /proc/self/maps has them, with what it has
- * of the partition's memory in the place of the one mapping that Linux knows of.
+ * /proc/tacet/maps: the caller's mappings as /proc/self/maps has them, but with the mappings
+ * in its range instead of the one mapping that Linux has there.
  *
- * A hosted program that opens its own maps gets this file (delegate/paths.c). All but the lines
- * of the range are Linux's own text. What a file shows is of the moment at which it was
- * opened, by whoever opened it.
+ * A hosted program that opens its own maps gets this file (delegate/paths.c). All lines but
+ * those of the range are Linux's own text. A file shows the mappings of the process that
+ * opened it, at that moment.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -62,8 +62,8 @@ static int append(struct text *text, const char *from, size_t bytes)
 	return 0;
 }
 
-/* The file in the caller's own tree, where anything may have that name: only a process's
- * file in proc is opened, of which all that are read so are sequences (this file is none). */
+/* Opens /proc/self/maps. In the caller's tree anything may have that name: only a regular file
+ * in proc is opened that is read as a sequence, which our own file is not. */
 static struct file *open_linux(void)
 {
 	struct file *file = ERR_PTR(-ENOENT);
@@ -85,7 +85,7 @@ static struct file *open_linux(void)
 	return file;
 }
 
-/* All that Linux says of the calling process. */
+/* Reads Linux's text about the calling process. */
 static int read_linux(struct text *text)
 {
 	struct file *file = open_linux();
@@ -114,7 +114,7 @@ static int read_linux(struct text *text)
 	return bytes;
 }
 
-/* A line as Linux has it for anonymous memory. */
+/* Appends a line like Linux's for anonymous memory. */
 static int append_run(struct text *text, const struct tacet_range *range, const struct tacet_run *run)
 {
 	u64 start = range->base + ((u64)run->page << PAGE_SHIFT);
@@ -148,7 +148,7 @@ static int append_range(struct text *text, struct tacet_range *range)
 	return error;
 }
 
-/* Linux's text, and the range's lines in the place of those that begin in it. */
+/* Copies Linux's text, with the range's lines instead of those that begin in the range. */
 static int merge(struct text *text, const struct text *linux_text, struct tacet_range *range)
 {
 	const char *line = linux_text->start, *end = line + linux_text->bytes;
@@ -171,7 +171,7 @@ static int merge(struct text *text, const struct text *linux_text, struct tacet_
 	return error;
 }
 
-/* Linux's text first, without a lock: it may take as long as others like. */
+/* Reads Linux's text first, without a lock: other processes can make this slow. */
 static int write_maps(struct text *text)
 {
 	struct tacet_range *range = current->mm ? tacet_range_get(current->mm) : NULL;

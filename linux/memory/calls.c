@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls and faults of hosted threads that concern their process's range and come to
- * Linux all the same: what has to be done first.
+ * Calls and faults that concern a hosted thread's range, but come to Linux: what Linux does
+ * before it performs them.
  *
- * Called by delegate/park.c and delegate/fault.c in the thread's own context. A call that Linux
- * performs never sees part of a range as anything but mapped memory: one that is
- * about the mapping itself finds ordinary memory there instead (memory/handover.c).
+ * Called by delegate/park.c and delegate/fault.c in the thread's own context. For a call that
+ * Linux performs a range is mapped memory and nothing more. Before a call that is about the
+ * mapping itself, the range is handed over (memory/handover.c).
  */
 #include <linux/delay.h>
 #include <linux/mman.h>
@@ -44,7 +44,7 @@ static bool copies_process(const struct pt_regs *regs)
 	return false;
 }
 
-/* The copy would not fit beside it. */
+/* The partition has no room for a copy of the range. */
 static bool copy_would_fail(struct tacet_range *range)
 {
 	const struct tacet_memory *memory = tacet_partition.memory;
@@ -58,17 +58,17 @@ static bool copy_would_fail(struct tacet_range *range)
 
 		used += READ_ONCE(shared->frames_taken) - READ_ONCE(shared->frames_returned);
 	}
-	/* An eighth for tables, and for what cores have in store. */
+	/* An eighth is for tables, and for the frames that each core keeps in store. */
 	return needed + frames / 8 > frames - min(used, frames);
 }
 
-/* A limit that would count all of the range, or should and would not. */
+/* Against such a limit Linux would count all of the range, or nothing of it. */
 static bool limits_space(unsigned int resource)
 {
 	return resource == RLIMIT_AS || resource == RLIMIT_DATA;
 }
 
-/* regs->ax is the number of a call that is about mappings, and here about the range's. */
+/* The call, whose number is in regs->ax, is about the range's mapping. */
 static bool about_mappings(const struct tacet_range *range, const struct pt_regs *regs)
 {
 	switch (regs->ax) {
@@ -94,9 +94,9 @@ static bool about_mappings(const struct tacet_range *range, const struct pt_regs
 		return true;
 	case __NR_personality:
 		return regs->di != U32_MAX && regs->di & READ_IMPLIES_EXEC;
-	case __NR_prctl:	/* no more pages to execute */
+	case __NR_prctl:	/* forbids executable pages */
 		return regs->di == PR_SET_MDWE;
-	case __NR_io_uring_register:	/* buffers held for good: not where writes are guarded */
+	case __NR_io_uring_register:	/* pins buffers: not possible where writes are guarded */
 		return READ_ONCE(range->shared->rights);
 	case __NR_setrlimit:
 		return limits_space(regs->di);
@@ -106,18 +106,18 @@ static bool about_mappings(const struct tacet_range *range, const struct pt_regs
 	return false;
 }
 
-/* The program gets no more of the partition's memory: a user may want to know why. */
+/* Hands the range over and says why: the program gets no memory of the partition any more. */
 static void hand_over_for_call(struct tacet_range *range, unsigned long number)
 {
 	static DEFINE_RATELIMIT_STATE(reports, 5 * HZ, 10);
 
 	if (READ_ONCE(range->visibility) != TACET_RANGE_HANDED_OVER && __ratelimit(&reports))
-		tacet_report(TACET_LOG_INFO, "process %d (%s): its memory becomes Linux's, for system call %lu",
+		tacet_report(TACET_LOG_INFO, "process %d (%s): its range becomes Linux's memory, for system call %lu",
 			     current->tgid, current->comm, number);
 	tacet_handover(range);
 }
 
-/* Waits until whoever has paused the range is done. */
+/* Waits until a hand-over or a fork of the range that is in progress is over. */
 static void await_others(struct tacet_range *range)
 {
 	mutex_lock(&range->lock);
@@ -128,8 +128,8 @@ static void await_others(struct tacet_range *range)
 		usleep_range(20, 100);
 }
 
-/* The same is refused again and again, whatever is done about it: and the core has served
- * nothing else of the thread meanwhile. */
+/* The core refuses the same again and again, whatever Linux does about it, and has served no
+ * other call of the thread meanwhile. */
 static bool refused_again(struct tacet_hosted *hosted)
 {
 	const struct tacet_context *context = hosted->context;
@@ -144,7 +144,8 @@ static bool refused_again(struct tacet_hosted *hosted)
 	return ++hosted->memory.repeats > SAME_CALL_LIMIT;
 }
 
-/* True: the core is to try again what the thread asked for. */
+/* Removes the reason for which a core has refused a call or fault of the thread, if possible.
+ * True: the core can try again. */
 static bool serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range,
 			  unsigned long number)
 {
@@ -152,7 +153,7 @@ static bool serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range
 
 	switch (READ_ONCE(context->refusal)) {
 	case TACET_REFUSAL_MIRRORED:
-		/* Some of it may be what Linux writes whenever the thread goes to a core. */
+		/* It may be a page that Linux writes whenever the thread goes to a core. */
 		if (refused_again(hosted))
 			break;
 		tacet_range_unmirror(range, context->refused_start, context->refused_end);
@@ -174,8 +175,8 @@ static bool serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range
 	return false;
 }
 
-/* Before Linux performs the call whose number is in regs->ax. True: not yet, the core
- * is to be asked again. */
+/* Before Linux performs the call whose number is in regs->ax. True: Linux does not perform it,
+ * the core tries it again. */
 bool tacet_range_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	struct tacet_range *range = hosted->space->range;
@@ -185,7 +186,7 @@ bool tacet_range_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 	if (serve_refusal(hosted, range, regs->ax))
 		return true;
 	hosted->memory.repeats = 0;
-	/* A child copies what is whole: the range, or what Linux has of it in the end. */
+	/* A child copies either the range, or what Linux has after the hand-over. */
 	if (copies_process(regs) && READ_ONCE(range->visibility) == TACET_RANGE_HIDDEN)
 		await_others(range);
 	if (about_mappings(range, regs) || (copies_process(regs) && copy_would_fail(range)))
@@ -193,8 +194,8 @@ bool tacet_range_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 	return false;
 }
 
-/* Before the thread goes to a core: whose calls all go to Linux, has Linux's memory, and so has whom somebody else has
- * limited. */
+/* Before the thread goes to a core. If somebody looks at its calls, all of them go to Linux, and
+ * its process needs ordinary memory; likewise if another process has limited its memory. */
 void tacet_range_before_post(struct tacet_hosted *hosted, bool looked_at)
 {
 	struct tacet_range *range = hosted->space->range;
@@ -204,8 +205,8 @@ void tacet_range_before_post(struct tacet_hosted *hosted, bool looked_at)
 		tacet_handover(range);
 }
 
-/* A core's page fault in the range, which it could not resolve itself. 0: it is to try
- * again; else Linux has a look at the instruction, or a signal is pending. */
+/* A page fault in the range that a core could not resolve. 0: the core tries again. Otherwise
+ * Linux executes the instruction, or a signal is pending. */
 int tacet_range_fault(struct tacet_hosted *hosted, unsigned long address, u64 error)
 {
 	struct tacet_range *range = hosted->space->range;
@@ -230,6 +231,6 @@ int tacet_range_fault(struct tacet_hosted *hosted, unsigned long address, u64 er
 		tacet_range_signal(address, error);
 		return -EFAULT;
 	}
-	/* What it met is over, a fork: who asks too often is not let go on. */
+	/* It met a fork, which is over. A thread that faults here too often does not try again. */
 	return leaf.value & (TACET_ENTRY_PRESENT | TACET_ENTRY_RESERVED) ? 0 : -EFAULT;
 }

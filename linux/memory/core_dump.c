@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A process that is about to leave a core file: its range becomes Linux's first, so
- * that the file has all of its memory (memory/handover.c). Linux leaves the range's mapping
- * out of core files: most of it was never touched, and a dump looks at every page.
+ * A process is about to leave a core file. Its range is handed over first, so that the file
+ * has all of its memory (memory/handover.c). Linux leaves the range's mapping out of core
+ * files, because a dump looks at every page, and most pages were never touched.
  *
- * Called by delegate/park.c in the thread's own context. The signal itself stays Linux's.
+ * Called by delegate/park.c in the thread's own context. Linux handles the signal itself.
  */
 #include <linux/resource.h>
 #include <linux/sched/signal.h>
@@ -14,14 +14,15 @@
 #include "memory/memory.h"
 #include "tacet.h"
 
-/* Under the lock of the signal handlers. Without a limit of 0 a dump may follow. */
+/* The signal may cause a dump: its action is the default and the limit is not 0. */
 static bool dumps(int signal)
 {
+	lockdep_assert_held(&current->sighand->siglock);
 	return sig_kernel_coredump(signal) && rlimit(RLIMIT_CORE) &&
 	       current->sighand->action[signal - 1].sa.sa_handler == SIG_DFL;
 }
 
-/* A signal that dumps is pending and may be taken. */
+/* A signal that may cause a dump is pending and not blocked. */
 static bool dump_pending(void)
 {
 	sigset_t pending;
@@ -37,7 +38,7 @@ static bool dump_pending(void)
 	return found;
 }
 
-/* Signals may be taken next. Sleeps. */
+/* Linux may deliver signals next. Sleeps. */
 void tacet_range_before_signals(void)
 {
 	if (tacet_range_count() && signal_pending(current) && dump_pending())
@@ -62,7 +63,7 @@ static int signal_of(unsigned int vector)
 	return SIGSEGV;
 }
 
-/* Linux raises the exception @vector of the thread next. Sleeps. */
+/* Linux raises the thread's exception @vector next. Sleeps. */
 void tacet_range_before_exception(unsigned int vector)
 {
 	bool found;

@@ -18,17 +18,18 @@
 
 #define RANGE_PAGES (TACET_RANGE_BYTES >> PAGE_SHIFT)
 /*
- * Slots for it lie where Linux itself places programs: from two thirds of the addresses up
- * (ELF_ET_DYN_BASE in arch/x86/include/asm/elf.h), on 16 TiB, as with the most random bits
- * that it takes (vm.mmap_rnd_bits). Who wants memory at one address in several programs
- * looks for it in the middle of what one of them has free (hwloc, PMIx), and sanitizers have
- * theirs at fixed addresses: neither expects a program elsewhere.
+ * A range goes into one of these slots, which are where Linux places programs: from two
+ * thirds of the addresses up (ELF_ET_DYN_BASE in arch/x86/include/asm/elf.h), over 16 TiB,
+ * as with the most random bits that Linux uses (vm.mmap_rnd_bits). Libraries that need the
+ * same address in several programs (hwloc, PMIx) look in the middle of one program's free
+ * addresses, and sanitizers use fixed addresses: neither expects a program elsewhere.
  */
 #define FIRST_SLOT 171
 #define SLOTS 32
 #define TRIES 64
 
-/* Maps it at its base, and what there is of @image below it: both or none. */
+/* Maps the range at its base, and the text of @image, if there is one, below it: both or
+ * none. */
 static int map_there(struct tacet_range *range, struct file *file, struct tacet_image *image)
 {
 	int error = image ? tacet_image_map_text(image, range->base) : 0;
@@ -45,7 +46,7 @@ static int map_there(struct tacet_range *range, struct file *file, struct tacet_
 	return IS_ERR_VALUE(address) ? (int)address : -EINVAL;
 }
 
-/* Maps it in a slot of its own, a random one unless the program asked for none. */
+/* Maps the range in a free slot, a random one unless the program has turned that off. */
 static int map_in_slot(struct tacet_range *range, struct file *file, struct tacet_image *image)
 {
 	bool random = !(current->personality & ADDR_NO_RANDOMIZE);
@@ -60,7 +61,7 @@ static int map_in_slot(struct tacet_range *range, struct file *file, struct tace
 	return error;
 }
 
-/* Where things are in a new range: its first @pages are taken. */
+/* Lays out a new range, whose first @pages are in use. */
 static void lay_out(struct tacet_range *range, u64 pages)
 {
 	bool random = !(current->personality & ADDR_NO_RANDOMIZE);
@@ -76,8 +77,8 @@ static void lay_out(struct tacet_range *range, u64 pages)
 	shared->break_end = shared->break_start;
 }
 
-/* Gives the calling thread's new program a range, with room in front for @image if there is
- * one; no core has its address space. */
+/* Gives the calling thread's new program a range, with room at its beginning for the data of
+ * @image, if there is one. */
 int tacet_range_create(bool eager, struct tacet_image *image)
 {
 	struct tacet_range *range;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A process with a range forks: the child gets a range of its own with a copy of all.
+ * A process with a range forks: the child gets a range of its own, with a copy of the
+ * content.
  *
- * Called by memory/mapping.c inside fork(), with both mmap locks held; the end of the fork
- * is told by delegate/, in any context.
+ * Called by memory/mapping.c inside fork(), with both mmap locks held, and by delegate/ when
+ * the fork is over, in any context.
  */
 #include "border/border.h"
 #include "compat.h"
 #include "memory/memory.h"
 #include "tacet.h"
 
-/* Not RCU: the mm is a child's in the making, whose pieces keep the range. */
+/* The mm is that of a child that does not run yet: its pieces keep the range, without RCU. */
 static struct tacet_range *range_in_the_making(struct mm_struct *mm)
 {
 	struct tacet_range *range;
@@ -22,10 +23,9 @@ static struct tacet_range *range_in_the_making(struct mm_struct *mm)
 }
 
 /*
- * The calling thread forks: cores find nothing of the range until its other memory is
- * copied too (true: tacet_range_forked() ends that). A child whose memory is of two
- * moments has lists that lead nowhere; on Linux the moments are closer than a core can
- * write.
+ * The calling thread forks: cores find nothing of the range until the process's other memory
+ * is copied too. True: tacet_range_forked() ends this. If a core could write in between,
+ * pointers from one part of the child's memory into the other could lead nowhere.
  */
 static bool hold_for_fork(struct tacet_range *range)
 {
@@ -51,7 +51,7 @@ static void end_fork(struct tacet_range *range)
 		tacet_range_sync(range);
 }
 
-/* @hosted, which is the calling thread or nobody's any more, has forked, or could not. */
+/* @hosted has forked, or could not. It is the calling thread, or no longer hosted. */
 void tacet_range_forked(struct tacet_hosted *hosted)
 {
 	struct tacet_range *range = READ_ONCE(hosted->memory.copied) ? xchg(&hosted->memory.copied, NULL) : NULL;
@@ -63,9 +63,9 @@ void tacet_range_forked(struct tacet_hosted *hosted)
 }
 
 /*
- * In fork(): @area is the child's, of the parent's range @from. Copies all that the
- * parent has now; its threads on cores wait for the mmap lock if they touch it. Fork
- * cannot fail here: a child without its memory is killed before it runs.
+ * In fork(): @area is the child's copy of a mapping of the parent's range @from. Copies the
+ * whole content; the parent's threads on cores wait for the mmap lock if they touch it. Fork
+ * cannot fail here: if the copy fails the child is killed before it runs.
  */
 void tacet_range_fork(struct vm_area_struct *area, struct tacet_range *from)
 {
@@ -74,7 +74,7 @@ void tacet_range_fork(struct vm_area_struct *area, struct tacet_range *from)
 	bool held;
 
 	lockdep_assert_held_write(&area->vm_mm->mmap_lock);
-	if (range) {	/* another piece of what is half Linux's already */
+	if (range) {	/* one more piece: the parent's range is being handed over */
 		atomic_inc(&range->mappings);
 		area->vm_private_data = range;
 		return;

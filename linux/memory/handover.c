@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A range becomes Linux's: all that the process has there goes into ordinary
- * anonymous memory at the same addresses (memory/handover.c), and the frames go back.
- * Whatever the program then asks for is Linux's to do; the cores follow Linux's tables
- * there as everywhere.
+ * The hand-over of a range: the whole range becomes ordinary anonymous memory at the same
+ * addresses, permanently (memory/handover_map.c), and its frames go back. From then on cores
+ * use Linux's tables there, as everywhere, and Linux performs all calls about this memory.
  *
- * Done when a thread of the process goes on without us, when somebody watches or
- * filters its calls, and before a call that only Linux can serve. Meanwhile cores
- * find nothing at these addresses, and who touches them on Linux waits until they are
- * handed over.
+ * A range is handed over when a thread of the process continues on Linux, when somebody
+ * watches or filters the process's calls, and before a call that only Linux can perform.
+ * Meanwhile cores find nothing at these addresses, and a thread that touches them on Linux
+ * waits until the hand-over is complete.
  */
 #include <linux/kthread.h>
 #include <linux/mman.h>
@@ -24,7 +23,7 @@
 
 #define RANGE_PAGES (TACET_RANGE_BYTES >> PAGE_SHIFT)
 
-/* What is not mapped goes first, piece by piece: others may map there at once. */
+/* Unmaps what is not in use: Linux may map something else there at once. */
 static int give_addresses(struct tacet_range *range, unsigned long page, unsigned long end)
 {
 	return page == end ? 0 : vm_munmap(range->base + (page << PAGE_SHIFT),
@@ -52,7 +51,7 @@ static int move_all(struct tacet_range *range)
 	return error;
 }
 
-/* The program's break goes on where it is. */
+/* Linux continues the program's break where it is. */
 static void move_break(struct tacet_range *range)
 {
 	struct mm_struct *mm = range->mm;
@@ -65,25 +64,25 @@ static void move_break(struct tacet_range *range)
 	mmap_write_unlock(mm);
 }
 
-/* No core serves anything about it any more, nor finds it; Linux maps none of it. */
+/* Cores refuse calls about the range and find nothing of it; Linux maps none of its pages. */
 static void close_range_to_all(struct tacet_range *range)
 {
 	lockdep_assert_held(&range->lock);
 	WRITE_ONCE(range->shared->state, TACET_RANGE_CLOSED);
 	tacet_range_settle(range);
-	/* Faults of Linux that have begun end first, and a fork: they hold the lock. */
+	/* Waits for faults and forks in progress: they hold the mmap lock. */
 	mmap_write_lock(range->mm);
 	tacet_range_set_visibility(range, TACET_RANGE_HIDDEN);
 	unmap_mapping_range(range->mapping, 0, 0, 1);
 	mmap_write_unlock(range->mm);
 }
 
-/* Whoever has the range's memory has lost it. */
+/* The content is lost: kills every process that has this memory. */
 static void kill_all(struct tacet_range *range, int error)
 {
 	struct task_struct *process, *task;
 
-	tacet_report(TACET_LOG_WARNING, "process %d: no room on Linux for its memory (error %d): killed",
+	tacet_report(TACET_LOG_WARNING, "process %d: killed: Linux has no room for its range (error %d)",
 		     range->handover_task ? range->handover_task->tgid : current->tgid, error);
 	mmap_write_lock(range->mm);
 	WRITE_ONCE(range->lost, true);
@@ -95,7 +94,8 @@ static void kill_all(struct tacet_range *range, int error)
 	rcu_read_unlock();
 }
 
-/* current->mm is the range's. Returns when all is Linux's, whoever does it. */
+/* By a thread of the process. When this returns the hand-over is complete, whichever thread
+ * has done it. */
 void tacet_handover(struct tacet_range *range)
 {
 	int error;
@@ -117,7 +117,7 @@ void tacet_handover(struct tacet_range *range)
 	mutex_unlock(&range->lock);
 }
 
-/* What the calling thread's process has, if it has any. */
+/* Hands over the range of the calling thread's process, if it has one. */
 void tacet_handover_mine(void)
 {
 	struct tacet_range *range = current->mm ? tacet_range_get(current->mm) : NULL;
@@ -144,7 +144,8 @@ static void hand_over_queued(struct work_struct *work)
 	tacet_range_put(range);
 }
 
-/* The same, from any context: @task, a thread of the process, goes on without us. */
+/* From any context: a work item does it, because @task, a thread of the process, continues on
+ * Linux. */
 void tacet_handover_queue(struct tacet_range *range, struct task_struct *task)
 {
 	if (atomic_xchg(&range->handover_queued, 1))
@@ -166,7 +167,8 @@ static void hand_over_returning(struct callback_head *work)
 	tacet_range_put(range);
 }
 
-/* The same, by @task itself before it is next in user mode; nobody else asks for it. */
+/* From any context: @task does it before it is next in user mode. It is the only thread of its
+ * process, and this is called once. */
 void tacet_handover_on_return(struct tacet_range *range, struct task_struct *task)
 {
 	kref_get(&range->references);

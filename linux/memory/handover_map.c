@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A range's content on its way into ordinary memory: mapped as Linux maps a private file,
- * so that whoever touches it at any instant finds what was there, and Linux's own copy
- * on write makes the copies. When every page is a copy the mappings become anonymous, as
- * a private mapping of /dev/zero is, under whose name maps show them.
+ * How a range's content becomes ordinary memory. It is mapped as a private file: a thread
+ * that touches it at any instant finds its content, and Linux's copy on write makes the
+ * copies. When every page is a copy the mappings become anonymous, like private mappings of
+ * /dev/zero, whose name they have in maps.
  *
  * Called by memory/handover.c for a range that is closed: its tables do not change, and its
- * frames stay until the mappings have become anonymous. Sleeps.
+ * frames stay until the mappings are anonymous. Sleeps.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -19,7 +19,7 @@
 #include "memory/memory.h"
 #include "tacet.h"
 
-/* A first touch may be under way: the entry has a frame that is not zeroed yet. */
+/* The page has content. An entry that is reserved may have a frame that is not zeroed yet. */
 static bool has_frame(const struct tacet_leaf *leaf)
 {
 	u64 frame = (leaf->value & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
@@ -28,7 +28,7 @@ static bool has_frame(const struct tacet_leaf *leaf)
 	       !(leaf->value & TACET_ENTRY_RESERVED) && tacet_frames_have(frame, leaf->pages);
 }
 
-/* What is at the address, to be read or copied: the partition's page, or one of zeros. */
+/* The page at the address, to be read or copied: the partition's, or the page of zeros. */
 static vm_fault_t find_content(struct vm_fault *vmf)
 {
 	struct tacet_range *range = vmf->vma->vm_private_data;
@@ -40,7 +40,7 @@ static vm_fault_t find_content(struct vm_fault *vmf)
 	leaf = tacet_range_leaf(range, page);
 	vmf->page = range->zero_page;
 	if (has_frame(&leaf)) {
-		/* Who holds it longer than we do is found by that. */
+		/* So the frame is held if the kernel uses it longer than we do. */
 		WRITE_ONCE(*leaf.entry, leaf.value | TACET_ENTRY_MIRRORED);
 		vmf->page = pfn_to_page(((leaf.value & TACET_ENTRY_FRAME) >> PAGE_SHIFT) + (page - leaf.page));
 	}
@@ -53,7 +53,7 @@ static int refuse_move(struct vm_area_struct *area)
 	return -EINVAL;
 }
 
-/* Pieces count as pieces of the range; one that a fork makes is the child's, who has lost
+/* Each piece counts as a piece of the range's mapping. If a fork copies one, the child has lost
  * its memory. */
 static const struct vm_operations_struct run_operations = {
 	.open = tacet_mapping_opened,
@@ -67,7 +67,7 @@ static int map_run_of_file(struct file *file, struct vm_area_struct *area)
 	struct tacet_handover_map *handover = file->private_data;
 
 	vma_set_file(area, handover->zeros);
-	/* Files without a name may not be executed; this is no file's content. */
+	/* Linux does not execute files without a name, but this is not a file's content. */
 	tacet_vma_set_flags(area, VM_MAYEXEC | (handover->protection & PROT_EXEC ? VM_EXEC : 0));
 	area->vm_ops = &run_operations;
 	area->vm_private_data = handover->range;
@@ -80,7 +80,6 @@ static const struct file_operations run_file_operations = {
 	.mmap = map_run_of_file,
 };
 
-/* @handover->range is closed. */
 int tacet_handover_map_begin(struct tacet_handover_map *handover)
 {
 	struct tacet_range *range = handover->range;
@@ -103,7 +102,7 @@ int tacet_handover_map_begin(struct tacet_handover_map *handover)
 	return 0;
 }
 
-/* Makes Linux's copy of the page at @address, if it is still ours. */
+/* Makes Linux copy the page at @address, if the mapping there is still ours. */
 static int copy_page_at(struct mm_struct *mm, unsigned long address)
 {
 	const struct vm_area_struct *area;
@@ -122,7 +121,7 @@ static int copy_page_at(struct mm_struct *mm, unsigned long address)
 	return 0;
 }
 
-/* Maps the run and copies it. */
+/* Maps the run and copies its pages. */
 int tacet_handover_map_run(struct tacet_handover_map *handover, const struct tacet_run *run)
 {
 	struct tacet_range *range = handover->range;
@@ -131,7 +130,7 @@ int tacet_handover_map_run(struct tacet_handover_map *handover, const struct tac
 	int error = 0;
 
 	handover->protection = run->protection;
-	/* The offset is what an anonymous mapping has there. */
+	/* With the offset that an anonymous mapping has there. */
 	at = vm_mmap(handover->file, start, run->pages << PAGE_SHIFT, run->protection & ~PROT_EXEC,
 		     MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, start);
 	if (at != start)
@@ -157,15 +156,15 @@ static void make_anonymous(struct tacet_range *range)
 	for_each_vma_range(iterator, area, range->base + TACET_RANGE_BYTES) {
 		if (area->vm_ops != &run_operations)
 			continue;
-		tacet_vma_set_flags(area, 0);	/* faults that do without the mmap lock are over */
+		tacet_vma_set_flags(area, 0);	/* waits for faults without the mmap lock */
 		area->vm_ops = NULL;
 		area->vm_private_data = NULL;
 		tacet_range_mapping_gone(range);
 	}
 }
 
-/* Nobody finds a frame of the range any more. If not @all is copied, nobody finds anything:
- * the pieces stay what they are until the process has ended. */
+/* After this no thread can reach a frame of the range. If not @all pages are copied the content
+ * is lost: the pieces stay as they are until the process has ended. */
 void tacet_handover_map_end(struct tacet_handover_map *handover, bool all)
 {
 	struct tacet_range *range = handover->range;
@@ -176,7 +175,7 @@ void tacet_handover_map_end(struct tacet_handover_map *handover, bool all)
 		make_anonymous(range);
 	else
 		WRITE_ONCE(range->lost, true);
-	/* What was only read is found again as zeros: no frame of the range among it. */
+	/* Pages that were only read are found again, as pages of zeros. */
 	unmap_mapping_range(handover->zeros->f_mapping, range->base, TACET_RANGE_BYTES, 0);
 	mmap_write_unlock(range->mm);
 	fput(handover->file);

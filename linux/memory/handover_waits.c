@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Threads that wait on Linux for a word of a range's by which processes could wait for
- * each other (a futex that is not private: pthread_join() has one). Linux finds those by
- * the page, not by the address: once the memory is Linux's own, who wakes looks for them
- * elsewhere.
+ * Threads that wait on Linux for a shared futex in a range (one that is not private:
+ * pthread_join() has one). Linux identifies such a futex by its page, not by its address:
+ * after the hand-over the page is another one, and a wake-up would not find them.
  *
- * Called by memory/handover.c when no thread finds the old pages any more. Each wait is
- * interrupted as by a signal without a handler: Linux starts it again, with the pages
- * there are then, and it looks at the word once more.
+ * Called by memory/handover.c when no thread can reach the old pages any more. Each wait is
+ * interrupted as by a signal without a handler: Linux restarts it with the new pages, and it
+ * reads the word again.
  */
 #include <linux/module.h>
 #include <linux/sched/signal.h>
@@ -28,15 +27,14 @@ static void interrupted(struct callback_head *work)
 	module_put(THIS_MODULE);
 }
 
-/* What it waits for may be in @range; other calls' arguments are not known well enough
- * to leave them out. */
+/* The task may wait for a futex in @range. */
 static bool waits_in(struct task_struct *task, const struct tacet_range *range)
 {
 	const struct pt_regs *regs = task_pt_regs(task);
 	u64 word = sizeof(u32);
 
 	switch (syscall_get_nr(task, task_pt_regs(task))) {
-	case __NR_futex:	/* the second one is where it is requeued to */
+	case __NR_futex:	/* it may have been moved to the second address */
 		return !(regs->si & FUTEX_PRIVATE_FLAG) &&
 		       (tacet_range_covers(range, regs->di, word) ||
 			tacet_range_covers(range, regs->r8, word));
@@ -48,7 +46,7 @@ static bool waits_in(struct task_struct *task, const struct tacet_range *range)
 	return false;
 }
 
-/* False: no memory. RCU. */
+/* False: no memory. In an RCU read section. */
 static bool interrupt_wait(struct task_struct *task)
 {
 	struct callback_head *work = kmalloc(sizeof(*work), GFP_ATOMIC | __GFP_NOWARN);
@@ -62,7 +60,7 @@ static bool interrupt_wait(struct task_struct *task)
 	return true;
 }
 
-/* Sleeps. Twice does no harm. */
+/* Sleeps. A second interruption does no harm. */
 void tacet_handover_restart_waits(struct tacet_range *range)
 {
 	struct task_struct *process, *task;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A new program's own data (.data and .bss) in its process's range: a program that may
- * be anywhere is moved before its first instruction, so that the first page it may write
- * is at the beginning of the range. What it may only read or execute stays a mapping of
- * its file, just below. Its loader and the program itself learn of the new place as of
- * any other, by the auxiliary vector.
+ * A new program's file: whether its data (.data and .bss) can be in the process's range, and
+ * the mapping of its text there.
  *
- * Called by delegate/park.c in the thread's own context, where no instruction of the program
- * was executed yet and nobody else has its memory. Whatever fails leaves the program
- * where Linux put it.
+ * A position-independent program is moved before its first instruction, so that its first
+ * writable page is at the beginning of the range. The pages that it may only read or execute
+ * stay a mapping of its file, just below. The auxiliary vector tells the program and its
+ * loader where it is, as always.
+ *
+ * Called by memory/program.c and memory/create.c.
  */
 #include <linux/binfmts.h>
 #include <linux/elf.h>
@@ -27,7 +27,7 @@
 #include "tacet.h"
 
 #define MOST_HEADERS 64
-#define MOST_BYTES (32ull << 30)	/* of text, and of data: the break comes behind */
+#define MOST_BYTES (32ull << 30)	/* of text, and of data; the break follows */
 
 /* A value of the calling process's auxiliary vector; 0: it has none. */
 u64 tacet_auxiliary(u64 type)
@@ -41,7 +41,7 @@ u64 tacet_auxiliary(u64 type)
 	return 0;
 }
 
-/* The file that the kernel mapped the program's headers from. */
+/* The file that Linux has mapped at @address, with a reference. */
 static struct file *file_at(unsigned long address)
 {
 	struct vm_area_struct *area;
@@ -65,7 +65,7 @@ bool tacet_segment_writable(const struct elf_phdr *segment)
 	return segment->p_flags & PF_W;
 }
 
-/* One segment after the other, by address: text, then data. */
+/* Adds the next segment, by address: text first, then data. NULL, or why that cannot be. */
 static const char *add_segment(struct tacet_image *image, const struct elf_phdr *segment)
 {
 	u64 first = segment->p_vaddr & PAGE_MASK;
@@ -80,11 +80,11 @@ static const char *add_segment(struct tacet_image *image, const struct elf_phdr 
 	if (tacet_segment_writable(segment) && !image->data)
 		image->data = first;
 	if (tacet_segment_writable(segment) && segment->p_flags & PF_X)
-		return "it is to be executed too";
+		return "it has a segment to write and execute";
 	if (!tacet_segment_writable(segment) && image->data)
-		return "behind it is what is only to be read";
+		return "a segment to read follows one to write";
 	if (!tacet_segment_writable(segment) && segment->p_memsz != segment->p_filesz)
-		return "what is only to be read is not all in the file";
+		return "a segment to read is not all in its file";
 	image->end = PAGE_ALIGN(end);
 	image->alignment = max_t(u64, image->alignment, segment->p_align);
 	return NULL;
@@ -101,17 +101,17 @@ static const char *add_segments(struct tacet_image *image)
 	if (reason)
 		return reason;
 	if (!image->data)
-		return "there are none";
+		return "it has no segment to write";
 	if (image->data == image->text)
-		return "nothing is before it";
+		return "its first segment is one to write";
 	if (!is_power_of_2(image->alignment) || image->alignment > TACET_RANGE_BYTES)
 		return "its alignment is no power of 2";
 	if (image->end - image->data > MOST_BYTES || image->data - image->text > MOST_BYTES)
-		return "they are larger than 32 GiB";
+		return "its text or its data are larger than 32 GiB";
 	return NULL;
 }
 
-/* What its file says. */
+/* Reads the program's headers from its file. */
 static const char *read_headers(struct tacet_image *image, struct elfhdr *header)
 {
 	size_t bytes;
@@ -119,7 +119,7 @@ static const char *read_headers(struct tacet_image *image, struct elfhdr *header
 	if (!tacet_image_read(image->file, header, sizeof(*header), 0) ||
 	    memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
 	    header->e_phentsize != sizeof(struct elf_phdr))
-		return "it is no 64-bit ELF file";
+		return "it is not a 64-bit ELF file";
 	if (header->e_type != ET_DYN)
 		return "it is not position-independent";
 	if (!header->e_phnum || header->e_phnum > MOST_HEADERS)
@@ -132,7 +132,7 @@ static const char *read_headers(struct tacet_image *image, struct elfhdr *header
 	return add_segments(image);
 }
 
-/* It is where the kernel has put it, and has not begun. */
+/* The program is where Linux has put it, and has not begun. */
 static const char *check_place(struct tacet_image *image, const struct elfhdr *header,
 			       const struct pt_regs *regs)
 {
@@ -140,17 +140,17 @@ static const char *check_place(struct tacet_image *image, const struct elfhdr *h
 
 	image->bias = entry - header->e_entry;
 	if (header->e_entry < image->text || header->e_entry >= image->end)
-		return "it begins outside itself";
+		return "its entry point is outside its segments";
 	if (offset_in_page(image->bias) || image->bias > TASK_SIZE_MAX ||
 	    tacet_auxiliary(AT_PHDR) - image->bias >= image->end)
 		return "it is not where its file says";
 	if (regs->sp != current->mm->start_stack || (!tacet_auxiliary(AT_BASE) && regs->ip != entry))
-		return "it has begun";
+		return "it has executed instructions";
 	return NULL;
 }
 
-/* The calling thread's new program, about to begin. NULL, or why its data stay Linux's;
- * what @image has is to be released in any case. */
+/* Reads the calling thread's new program, which is about to begin. NULL, or why its data cannot
+ * be in a range. The caller releases what @image has in any case. */
 const char *tacet_image_find(struct tacet_image *image, const struct pt_regs *regs)
 {
 	struct elfhdr header;
@@ -163,8 +163,8 @@ const char *tacet_image_find(struct tacet_image *image, const struct pt_regs *re
 	return reason ?: check_place(image, &header, regs);
 }
 
-/* What is added to the file's addresses where the data are in the range at @base; 0: there
- * is no such number. */
+/* The number to add to the file's addresses so that the data are in the range at @base; 0:
+ * there is none. */
 static u64 bias_at(const struct tacet_image *image, u64 base)
 {
 	u64 bias = round_up(base - image->data, max_t(u64, image->alignment, PAGE_SIZE));
@@ -195,7 +195,7 @@ static int map_segment(struct tacet_image *image, u64 bias, const struct elf_phd
 	return at == start ? 0 : IS_ERR_VALUE(at) ? (int)at : -EINVAL;
 }
 
-/* Maps what is only to be read below @base as well. -EEXIST: something is there. */
+/* Maps the text below @base as well. -EEXIST: something else is there. */
 int tacet_image_map_text(struct tacet_image *image, u64 base)
 {
 	unsigned int i;
@@ -219,7 +219,7 @@ int tacet_image_map_text(struct tacet_image *image, u64 base)
 	return error;
 }
 
-/* And takes it away again: the segments that were mapped, and no other mapping. */
+/* Undoes it: unmaps the segments that were mapped, and no other mapping. */
 void tacet_image_unmap_text(struct tacet_image *image)
 {
 	unsigned int i;
@@ -236,7 +236,7 @@ void tacet_image_unmap_text(struct tacet_image *image)
 	image->mapped = 0;
 }
 
-/* Pages of the range at @base that are in front of the break for it. */
+/* How many pages at the beginning of the range at @base are for the data. */
 u64 tacet_image_pages(const struct tacet_image *image, u64 base)
 {
 	return (image->wanted + image->end - base) >> PAGE_SHIFT;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A range's mapping: a file of 512 GiB whose pages are the partition's own, mapped on
- * demand (memory/mirror.c).
+ * A range's mapping on Linux: a file of 512 GiB whose pages are frames of the partition,
+ * mapped on demand (memory/mirror.c).
  *
- * The mapping allows everything; what a core made read-only is guarded page by page,
- * from the first such page on. Until then Linux may hold pages for as long as a device
- * wants to write them, which it may not where somebody asks at each first write.
+ * The mapping allows every access. Once a core has made a page read-only, Linux asks at the
+ * first write to each page, and from then on it may not pin pages for as long as a device
+ * writes them.
  *
- * Linux never splits or moves the mapping: what wants to is first made Linux's
- * (memory/handover.c). A fork copies.
+ * Linux never splits or moves the mapping: before a call that would, the range is handed
+ * over (memory/handover.c). A fork copies it (memory/fork.c).
  */
 #include <linux/anon_inodes.h>
 #include <linux/fs.h>
@@ -37,7 +37,7 @@ static struct file_system_type file_system = {
 	.kill_sb = kill_anon_super,
 };
 
-/* No part of it goes anywhere, but to Linux. */
+/* Only a hand-over may split the mapping. */
 static int may_split(struct vm_area_struct *area, unsigned long address)
 {
 	const struct tacet_range *range = area->vm_private_data;
@@ -76,7 +76,7 @@ static const struct vm_operations_struct area_operations = {
 	.fault = tacet_mirror,
 };
 
-/* The same; but what is mapped to be read cannot be written before we are asked. */
+/* The same, but Linux asks before the first write to a page that was mapped for reading. */
 static const struct vm_operations_struct guarded_operations = {
 	.open = tacet_mapping_opened,
 	.close = tacet_mapping_closed,
@@ -86,8 +86,8 @@ static const struct vm_operations_struct guarded_operations = {
 	.page_mkwrite = tacet_mirror_to_write,
 };
 
-/* Anonymous memory to write and execute: what the process may have of Linux, it may
- * have of us (SELinux, PR_SET_MDWE). */
+/* The process may map anonymous memory to write and execute on Linux (SELinux, PR_SET_MDWE):
+ * then it may have such memory in the range. */
 static bool may_execute(void)
 {
 	unsigned long address = vm_mmap(NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
@@ -100,9 +100,9 @@ static bool may_execute(void)
 }
 
 /*
- * Lets cores give the range's pages @rights, if the process may have such pages. The
- * instruction that faults in executable pages is executed on Linux again, to be
- * signalled: the mapping has to allow that. In the context of a thread of the process.
+ * Lets cores give @rights to pages of the range, if the process may have such pages. The
+ * mapping has to allow execution: an instruction that faults in an executable page is
+ * executed on Linux again, to be signalled there. Called by a thread of the process.
  */
 void tacet_mapping_grant(struct tacet_range *range, u32 rights)
 {
@@ -123,7 +123,7 @@ void tacet_mapping_grant(struct tacet_range *range, u32 rights)
 		goto out;
 	tacet_vma_set_flags(area, flags);
 	area->vm_ops = &guarded_operations;
-	/* As vma_set_page_prot(), which is not exported: no first write goes unnoticed. */
+	/* As vma_set_page_prot(), which is not exported: Linux notices each first write. */
 	area->vm_page_prot = vm_get_page_prot(area->vm_flags & ~VM_SHARED);
 	unmap_mapping_range(range->mapping, 0, 0, 1);
 	smp_store_release(&range->shared->rights, range->shared->rights | rights | TACET_RANGE_READ_ONLY);
@@ -155,8 +155,8 @@ static const struct file_operations range_file_operations = {
 	.release = release_range_file,
 };
 
-/* A file whose pages nobody else's are: with an inode of its own, as shared futexes
- * are named by it. */
+/* The range's file. It has an inode of its own, because Linux finds shared futexes by the
+ * inode. */
 struct file *tacet_mapping_open_file(struct tacet_range *range)
 {
 	struct inode *inode;

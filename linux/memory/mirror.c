@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page faults of Linux in a range: the kernel, or a thread that is on Linux for a
- * moment, touches a page of the partition, which is mapped there from then on
- * ("mirrored").
+ * Page faults of Linux in a range. The kernel, or a thread that is on Linux for a moment,
+ * touches a page of the range: Linux maps it from then on. The page is mirrored.
  *
- * Called through the range's mapping (memory/mapping.c), with the mmap lock held: Linux
- * calls it without only when told that it may. What is mirrored is marked in the
- * co-kernel's tables, under the range's lock, so that the co-kernel takes none of it
- * away, nor any right, before Linux has unmapped it (memory/held.c).
+ * Called through the range's mapping (memory/mapping.c), with the mmap lock held: it has no
+ * operation that Linux calls without. Under the piece's lock the page is marked as mirrored
+ * in the co-kernel's tables. The co-kernel takes neither the page nor a right away before
+ * Linux has unmapped it (memory/held.c).
  */
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
@@ -21,7 +20,8 @@
 
 #define FAULT_TRIES 64
 
-/* As Linux signals an access that a mapping does not allow; it sees none such here. */
+/* Signals an access that the page does not allow, as Linux does for its own mappings: this
+ * mapping allows all. */
 void tacet_range_signal(unsigned long address, u64 error)
 {
 	struct kernel_siginfo info;
@@ -41,8 +41,7 @@ void tacet_range_signal(unsigned long address, u64 error)
 		send_sig_info(SIGSEGV, &info, current);
 }
 
-/* A thread that is on Linux for a moment is signalled as on a core; who comes on its
- * behalf is told that it cannot be. */
+/* A thread in user mode on Linux is signalled as on a core. The kernel's own access fails. */
 static vm_fault_t forbidden(struct vm_fault *vmf)
 {
 	u64 error = (vmf->flags & FAULT_FLAG_WRITE ? X86_PF_WRITE : 0) |
@@ -60,7 +59,7 @@ static bool forbids(const struct tacet_leaf *leaf, const struct vm_fault *vmf)
 				  vmf->flags & FAULT_FLAG_INSTRUCTION);
 }
 
-/* Takes the frame at the fault's page, marked as mirrored. Under the range's lock. */
+/* Marks the fault's page as mirrored and takes its frame. Under the piece's lock. */
 static vm_fault_t take_page(struct tacet_range *range, struct vm_fault *vmf,
 			    const struct tacet_leaf *leaf)
 {
@@ -68,7 +67,7 @@ static vm_fault_t take_page(struct tacet_range *range, struct vm_fault *vmf,
 	struct folio *folio;
 
 	if (leaf->value & TACET_ENTRY_RESERVED)
-		return VM_FAULT_RETRY;	/* address space: a core is to populate it */
+		return VM_FAULT_RETRY;	/* no frame yet: a core has to populate it */
 	if (!(leaf->value & TACET_ENTRY_PRESENT) || !tacet_frames_have(frame, leaf->pages))
 		return VM_FAULT_SIGSEGV;
 	WRITE_ONCE(*leaf->entry, leaf->value | TACET_ENTRY_MIRRORED);
@@ -76,15 +75,15 @@ static vm_fault_t take_page(struct tacet_range *range, struct vm_fault *vmf,
 	folio = page_folio(vmf->page);
 	folio_get(folio);
 	if (!folio->mapping) {
-		/* Distinct for shared futexes of a parent and its child. */
+		/* A parent and its child must not share futexes. */
 		folio->index = range->serial << (TACET_RANGE_SHIFT - PAGE_SHIFT) | vmf->pgoff;
 		folio->mapping = range->mapping;
 	}
 	return 0;
 }
 
-/* The range is on its way to Linux: whoever touches it waits, without the mmap lock,
- * and finds the ordinary memory. */
+/* The range is being handed over: the thread waits, without the mmap lock, and then finds
+ * ordinary memory. */
 static vm_fault_t wait_for_linux(struct tacet_range *range, struct vm_fault *vmf)
 {
 	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY) || vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
@@ -137,8 +136,8 @@ vm_fault_t tacet_mirror(struct vm_fault *vmf)
 	return VM_FAULT_SIGBUS;
 }
 
-/* The first write to a page that was mapped to be read. What is mirrored stays as it is
- * until Linux has unmapped it, for which it waits for us. */
+/* The first write to a page that was mapped for reading. A mirrored page stays as it is until
+ * Linux has unmapped it, and Linux does not unmap it meanwhile. */
 vm_fault_t tacet_mirror_to_write(struct vm_fault *vmf)
 {
 	struct tacet_range *range = vmf->vma->vm_private_data;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where the memory of a thread is to come from, as a core is told with it: the thread's
- * own NUMA policy and the nodes of its cpuset. Policies of parts of the memory are the
- * cores' (kernel/core/src/syscall/policy.rs).
+ * Where a thread's memory comes from: its NUMA policy and the nodes of its cpuset, which a
+ * core gets with the thread. The cores themselves know the policies of parts of a range
+ * (kernel/core/src/syscall/policy.rs).
  *
- * Called in the context of the thread that wants the memory: nobody else changes its
- * policy. Nodes beyond those that memory.h tells apart are not there for anybody here.
+ * Called in the context of the thread that wants the memory: only it changes its policy.
+ * Nodes beyond TACET_NODES are ignored.
  */
 #include <linux/cpuset.h>
 #include <linux/mempolicy.h>
@@ -21,7 +21,7 @@ static u32 low_nodes(const nodemask_t *nodes)
 	return READ_ONCE(nodes->bits[0]);
 }
 
-/* Of the calling thread. */
+/* The calling thread's policy. */
 struct tacet_policy tacet_policy_mine(void)
 {
 	struct tacet_policy policy = { .mode = MPOL_LOCAL };
@@ -32,13 +32,13 @@ struct tacet_policy tacet_policy_mine(void)
 	return policy;
 }
 
-/* That have memory, and from which the calling thread may take it. */
+/* The nodes with memory that the calling thread may use. */
 u32 tacet_nodes_allowed(void)
 {
 	return low_nodes(&cpuset_current_mems_allowed) & low_nodes(&node_states[N_MEMORY]);
 }
 
-/* None of the partition's memory is where the calling thread wants all of its own. */
+/* The calling thread may use none of the nodes on which the partition has memory. */
 bool tacet_policy_excludes(void)
 {
 	struct tacet_policy policy = tacet_policy_mine();

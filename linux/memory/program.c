@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A new program gets a range, and, if that can be, its own data (.data and .bss) in it.
+ * A new program gets a range, and, if possible, its data (.data and .bss) go into it.
  *
- * Called by delegate/park.c in the thread's own context, where no instruction of the program
- * was executed yet and nobody else has its memory. Whatever fails leaves the program
- * where Linux put it.
+ * Called by delegate/park.c in the thread's own context, before the program's first
+ * instruction, when no other thread has its memory. If something fails the program stays
+ * where Linux has put it.
  */
 #include <linux/elf.h>
 #include <linux/file.h>
@@ -22,7 +22,7 @@
 #define STEP_BYTES (64u << 10)
 #define MOST_WORDS (1u << 20)		/* of arguments and environment */
 
-/* As the kernel's mapping has it: all of the first page, and zeros behind the end. */
+/* Reads a segment's content, as a mapping has it: all of the first page, zeros behind the end. */
 static bool read_segment(struct tacet_image *image, const struct elf_phdr *segment, void *buffer)
 {
 	unsigned int lead = offset_in_page(segment->p_vaddr);
@@ -56,14 +56,15 @@ static bool read_data(struct tacet_image *image)
 	return all;
 }
 
-/* The auxiliary vector on the new program's stack: behind its arguments and environment. */
+/* The auxiliary vector on the new program's stack: behind arguments and environment. NULL: it
+ * cannot be read. */
 static u64 __user *vector_on_stack(void)
 {
 	u64 __user *word = (u64 __user *)current->mm->start_stack;
 	unsigned int ends = 0, words;
 	u64 value;
 
-	word++;	/* how many arguments */
+	word++;	/* the number of arguments */
 	for (words = 0; words < MOST_WORDS && ends < 2; words++, word++) {
 		if (get_user(value, word))
 			return NULL;
@@ -72,7 +73,8 @@ static u64 __user *vector_on_stack(void)
 	return ends == 2 ? word : NULL;
 }
 
-/* Both places that name the program's say the new ones, or none does. */
+/* Changes the addresses in the vector on the stack and in the one that Linux keeps: in both, or
+ * in none. */
 static bool tell_vector(u64 shift)
 {
 	unsigned long *saved = current->mm->saved_auxv;
@@ -88,7 +90,7 @@ static bool tell_vector(u64 shift)
 			break;
 		if (pair[0] != AT_PHDR && pair[0] != AT_ENTRY)
 			continue;
-		/* It was read a moment ago: nobody but us has this memory. */
+		/* It was read a moment ago, and only we have this memory. */
 		if (put_user(pair[1] + shift, word + i + 1))
 			return false;
 		saved[i + 1] += shift;
@@ -108,7 +110,7 @@ static void tell_linux(u64 shift)
 	spin_unlock(&mm->arg_lock);
 }
 
-/* The range has them, and nothing of the program is where it was. NULL, or why not. */
+/* Moves the program: its data into the range, its text below. NULL, or why not. */
 static const char *move(struct tacet_image *image, struct tacet_range *range, struct pt_regs *regs)
 {
 	u64 start = image->wanted + image->data, end = image->wanted + image->end;
@@ -122,7 +124,7 @@ static const char *move(struct tacet_image *image, struct tacet_range *range, st
 	if (!read_data(image) || !tell_vector(shift)) {
 		tacet_image_unmap_text(image);
 		vm_munmap(range->base, TACET_RANGE_BYTES);
-		return "they cannot be read, nor all its memory be the partition's";
+		return "its data cannot be read: it gets no range";
 	}
 	tacet_range_unmirror(range, start, end);
 	tell_linux(shift);
@@ -132,7 +134,7 @@ static const char *move(struct tacet_image *image, struct tacet_range *range, st
 	return NULL;
 }
 
-/* Gives the calling thread's new program a range, and its data into it if that can be. */
+/* Gives the calling thread's new program a range, with its data in it if possible. */
 void tacet_program_begin(bool eager, struct pt_regs *regs)
 {
 	static DEFINE_RATELIMIT_STATE(reports, 5 * HZ, 10);
@@ -141,7 +143,7 @@ void tacet_program_begin(bool eager, struct pt_regs *regs)
 	const char *reason = tacet_image_find(&image, regs);
 
 	if (tacet_range_create(eager, reason ? NULL : &image))
-		reason = "it gets no memory of the partition";
+		reason = "it gets no range";
 	if (!reason)
 		range = tacet_range_get(current->mm);
 	if (range) {
@@ -149,7 +151,7 @@ void tacet_program_begin(bool eager, struct pt_regs *regs)
 		tacet_range_put(range);
 	}
 	if (reason && __ratelimit(&reports))
-		tacet_report(TACET_LOG_INFO, "process %d (%s): its data are Linux's: %s",
+		tacet_report(TACET_LOG_INFO, "process %d (%s): its data stay on Linux: %s",
 			     current->tgid, current->comm, reason);
 	kfree(image.headers);
 	if (image.file)

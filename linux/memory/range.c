@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The range of addresses in which a process has memory of the partition: one mapping
- * of 512 GiB for Linux (memory/mirror.c), tables of their own for the cores (border/space.c),
- * which the co-kernel writes.
+ * The range of a process: the addresses at which it has memory of the partition. Linux
+ * has one mapping of 512 GiB there (memory/mapping.c); cores have tables of their own
+ * (border/space.c), which the co-kernel writes.
  *
- * Owns struct tacet_range, from the start of a program or its fork to the end of the
- * last piece of the mapping, when all memory goes back.
+ * Owns struct tacet_range: who has a range, what cores find there, and the locks of its
+ * pieces. A range begins with a program or a fork and ends in memory/release.c.
  */
 #include <linux/bitmap.h>
 #include <linux/hashtable.h>
@@ -31,7 +31,7 @@ unsigned int tacet_range_count(void)
 	return READ_ONCE(range_count);
 }
 
-/* RCU. */
+/* In an RCU read section. */
 struct tacet_range *tacet_range_find(struct mm_struct *mm)
 {
 	struct tacet_range *range;
@@ -44,7 +44,7 @@ struct tacet_range *tacet_range_find(struct mm_struct *mm)
 	return NULL;
 }
 
-/* A reference, or NULL. Any context. */
+/* With a reference; NULL: @mm has no range. Any context. */
 struct tacet_range *tacet_range_get(struct mm_struct *mm)
 {
 	struct tacet_range *range;
@@ -90,7 +90,7 @@ void tacet_memory_init(void)
 	tacet_space_use(&range_in_space);
 }
 
-/* Any of [start, start + bytes) is in it. */
+/* The range has at least one byte of [start, start + bytes). */
 bool tacet_range_covers(const struct tacet_range *range, u64 start, u64 bytes)
 {
 	u64 end = start + bytes < start ? U64_MAX : start + bytes;
@@ -117,8 +117,8 @@ static int try_lock(const struct tacet_wait *wait)
 	return 0;
 }
 
-/* The lock of the piece of @page, which cores take as well: not to be preempted with it.
- * False: the cores are gone. */
+/* Takes the lock of the piece of @page, which cores take too: its holder is not preempted.
+ * False: the cores are gone. Sleeps. */
 bool tacet_range_lock(struct tacet_range *range, unsigned long page)
 {
 	struct tacet_wait wait = {
@@ -136,8 +136,8 @@ void tacet_range_unlock(struct tacet_range *range, unsigned long page)
 	preempt_enable();
 }
 
-/* Whoever had a lock of the range has given it back when this returns, and who takes one
- * now finds what was written before. */
+/* When this returns each piece's lock has been free once: a core that takes one now sees what
+ * was written before. */
 void tacet_range_settle(struct tacet_range *range)
 {
 	unsigned long page;
@@ -146,7 +146,8 @@ void tacet_range_settle(struct tacet_range *range)
 		tacet_range_unlock(range, page);
 }
 
-/* Every core finds the range as its state and forks say when this returns. Any context. */
+/* When this returns cores find at the range's addresses what range->visibility and
+ * range->forks say. Any context. */
 void tacet_range_sync(struct tacet_range *range)
 {
 	struct tacet_space *space;
@@ -167,7 +168,7 @@ void tacet_range_set_visibility(struct tacet_range *range, enum tacet_range_visi
 	tacet_range_sync(range);
 }
 
-/* Nobody finds it any more. @partition_gone: and its number with it. */
+/* Nobody finds the range any more. @partition_gone: its number is gone too. */
 void tacet_range_unlist(struct tacet_range *range, bool partition_gone)
 {
 	spin_lock(&ranges_lock);
@@ -183,7 +184,8 @@ void tacet_range_unlist(struct tacet_range *range, bool partition_gone)
 	spin_unlock(&ranges_lock);
 }
 
-/* For @mm, with one mapping; nobody finds it before it is published. */
+/* A range for @mm, with one mapping. Nobody finds it before it is published. NULL: no memory
+ * or no number. */
 struct tacet_range *tacet_range_new(struct mm_struct *mm)
 {
 	struct tacet_range *range = kzalloc(sizeof(*range), GFP_KERNEL);
@@ -223,13 +225,14 @@ void tacet_range_publish(struct tacet_range *range)
 	spin_unlock(&ranges_lock);
 }
 
-/* Limits on address space or data would count all of the range, or none of it. */
+/* The process has no limit on its address space or data. Linux would count all of the range
+ * against one, or none of it. */
 bool tacet_range_unlimited(void)
 {
 	return rlimit(RLIMIT_AS) == RLIM_INFINITY && rlimit(RLIMIT_DATA) == RLIM_INFINITY;
 }
 
-/* The partition begins: it has room for as many ranges as contexts. */
+/* A partition begins, with room for as many ranges as contexts. */
 int tacet_ranges_begin(void)
 {
 	lockdep_assert_held(&tacet_control_lock);
@@ -237,7 +240,7 @@ int tacet_ranges_begin(void)
 	return numbers ? 0 : -ENOMEM;
 }
 
-/* One that still has its partition, with a reference; NULL: there is none. */
+/* A range that still has its partition, with a reference; NULL: there is none. */
 struct tacet_range *tacet_range_any(void)
 {
 	struct tacet_range *range, *found = NULL;
@@ -253,7 +256,7 @@ struct tacet_range *tacet_range_any(void)
 	return found;
 }
 
-/* The partition ends: no range has it any more. */
+/* The partition ends; no range has memory of it any more. */
 void tacet_ranges_end(void)
 {
 	spin_lock(&ranges_lock);

@@ -12,8 +12,8 @@
 
 #define RANGE_PAGES (TACET_RANGE_BYTES >> PAGE_SHIFT)
 
-/* One piece of the mapping less. With the last all memory goes back: nothing of it is
- * mapped on Linux any more, and no core has the address space, or finds it there. */
+/* The mapping has one piece less. With the last piece all memory goes back to the co-kernel:
+ * Linux maps none of it any more, and no core can find it. */
 void tacet_range_mapping_gone(struct tacet_range *range)
 {
 	if (!atomic_dec_and_test(&range->mappings))
@@ -28,7 +28,7 @@ void tacet_range_mapping_gone(struct tacet_range *range)
 	tacet_range_put(range);
 }
 
-/* The cores are gone. Whoever still has a range, after a failure, loses what is there. */
+/* The cores are gone. A process that still has a range, after a failure, loses the content. */
 void tacet_memory_end(void)
 {
 	struct tacet_range *range;

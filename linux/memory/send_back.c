@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls about memory that a hosted thread makes of itself while it is on Linux for a
- * moment: until a tick has found it there, or its core has room. What is about the
- * process's range is a core's to do (memory/calls.c), so the call is made to fail at once,
- * by an argument that cannot be, and the thread makes it again: on the core.
+ * Calls about memory that a hosted thread makes while it is on Linux for a moment: until a
+ * tick has found it there, or its core has room. Only a core can perform them on the range
+ * (memory/calls.c). So the call is spoiled: it gets an invalid argument, Linux refuses it at
+ * once, and the thread makes it again, on its core.
  *
  * Called by delegate/calls.c around each call of a hosted thread: before Linux reads the
- * arguments, and when they are the program's again to see.
+ * arguments, and before the program sees them again.
  */
 #include <uapi/linux/sched.h>
 #include <asm/syscall.h>
@@ -17,10 +17,10 @@
 #include "memory/memory.h"
 #include "tacet.h"
 
-/* Whoever comes back so often finds no core. */
+/* A thread that is sent back so often gets no core. */
 #define SENT_BACK_LIMIT 64
 
-/* An argument with which nothing is done, whatever the others are. */
+/* With this argument the call has no effect, whatever its others are. */
 struct tacet_spoiling {
 	unsigned int number;
 	unsigned int offset;		/* in pt_regs */
@@ -67,7 +67,8 @@ static unsigned long *spoiled(struct pt_regs *regs, const struct tacet_spoiling 
 	return (void *)regs + spoiling->offset;
 }
 
-/* A call begins that does not come from a core. RCU read section. */
+/* A call begins that does not come from a core: spoils it if a core has to perform it. In an
+ * RCU read section. */
 void tacet_send_back_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number)
 {
 	const struct tacet_range *range;
@@ -86,7 +87,7 @@ void tacet_send_back_before_call(struct tacet_hosted *hosted, struct pt_regs *re
 	WRITE_ONCE(hosted->memory.spoiling, &spoilings[i]);
 }
 
-/* And ends: the thread is where it was before, about to make the call. */
+/* The call has ended. If it was spoiled, the thread is about to make it again. */
 void tacet_send_back_after_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	if (!hosted->memory.spoiling)
@@ -98,7 +99,7 @@ void tacet_send_back_after_call(struct tacet_hosted *hosted, struct pt_regs *reg
 	tacet_state_repeat_call(regs);
 }
 
-/* A thread that goes on on Linux has to have its memory there. */
+/* The thread has to continue on Linux, and so needs its memory there. */
 bool tacet_sent_back_too_often(const struct tacet_hosted *hosted)
 {
 	return hosted->memory.sent_back > SENT_BACK_LIMIT;

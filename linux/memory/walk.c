@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reading a range's page tables, which the co-kernel writes (memory.h).
+ * Walks a range's page tables, which the co-kernel writes (memory.h).
  *
  * The caller holds the lock of the page's piece, or the range is closed: then nobody changes
- * them. (tacet_range_run() takes it itself.) Whatever they say is checked before it is
- * used: a frame that is not the partition's is taken for none.
+ * the tables. Every entry is checked before it is used: a frame that is not the partition's
+ * is treated as none.
  */
 #include <linux/mman.h>
 
@@ -14,7 +14,7 @@
 
 #define RANGE_PAGES (TACET_RANGE_BYTES >> PAGE_SHIFT)
 
-/* [frame, frame + count) is the partition's, and for programs. */
+/* [frame, frame + count) are frames of the partition that programs may have. */
 bool tacet_frames_have(u64 frame, unsigned long count)
 {
 	const struct tacet_memory *memory = tacet_partition.memory;
@@ -29,7 +29,7 @@ bool tacet_frames_have(u64 frame, unsigned long count)
 	return false;
 }
 
-/* The entry that decides about @page; without any, entry is NULL. */
+/* The entry that maps @page, or would; its `entry` is NULL if a table is missing. */
 struct tacet_leaf tacet_range_leaf(const struct tacet_range *range, unsigned long page)
 {
 	u64 table = READ_ONCE(range->shared->root);
@@ -48,7 +48,7 @@ struct tacet_leaf tacet_range_leaf(const struct tacet_range *range, unsigned lon
 	}
 }
 
-/* The page is mapped, and not for that; Linux's own mapping allows everything. */
+/* The page is mapped, but its entry does not allow the access. */
 bool tacet_leaf_forbids(const struct tacet_leaf *leaf, bool write, bool execute)
 {
 	return leaf->value && (!(leaf->value & TACET_ENTRY_READABLE) ||
@@ -68,8 +68,8 @@ static unsigned long leaf_protection(const struct tacet_leaf *leaf)
 	       (leaf->value & TACET_ENTRY_NO_EXECUTE ? 0 : PROT_EXEC);
 }
 
-/* The first run at @from or behind it; pages is 0 if there is none. Takes the range's
- * lock for a moment each; without cores there is nobody to share it with. Sleeps. */
+/* The first run at @from or behind it; pages is 0 if there is none. Takes each piece's lock
+ * for a moment, unless the cores are gone. Sleeps. */
 struct tacet_run tacet_range_run(struct tacet_range *range, unsigned long from)
 {
 	struct tacet_run run = {};
@@ -93,7 +93,7 @@ struct tacet_run tacet_range_run(struct tacet_range *range, unsigned long from)
 	return run;
 }
 
-/* How many pages have frames. */
+/* How many pages of the range have frames. Sleeps. */
 unsigned long tacet_range_populated(struct tacet_range *range)
 {
 	unsigned long page = 0, populated = 0;

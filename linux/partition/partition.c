@@ -2,10 +2,9 @@
 /*
  * The partition is taken, started, stopped and given back, step by step.
  *
- * Owns tacet_partition. Called by doors/device.c with the control lock held; the
- * failure path runs in a work item of its own. Each step's `give` undoes what
- * its `take` did, wholly or in part, and may be called when it did nothing:
- * what is undone after a failure is what is undone at the end.
+ * Called by doors/device.c and by partition/burial.c, with the control lock held. Each
+ * step's `give` undoes what its `take` has done, completely or in part, and does nothing
+ * if `take` did nothing: so a failed start is undone as every other end is.
  */
 #include <linux/cpu.h>
 #include <linux/delay.h>

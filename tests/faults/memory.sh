@@ -26,7 +26,7 @@ as_on_linux() { # MEMORY [tacet run's arguments]
 		bash $U/run.sh $T run "$@" -- >suite.out 2>&1 ||
 		fail "$*: $(grep '^not ok' suite.out)"
 	# a policy that the range already satisfies must not cause a hand-over
-	$T log | grep "(anonymous): its memory becomes Linux's, for system call 237" && fail "$*: mbind"
+	$T log | grep "(anonymous): its range becomes Linux's memory, for system call 237" && fail "$*: mbind"
 	finish
 }
 
@@ -103,7 +103,7 @@ taken_by() { # PROGRAM WHOSE MIB
 }
 
 data_stay() { # PROGRAM REASON
-	$T log | grep -q "($1): its data are Linux's: $2" || fail "$1: the log does not say: $2"
+	$T log | grep -q "($1): its data stay on Linux: $2" || fail "$1: the log does not say: $2"
 }
 
 # Memory of two NUMA nodes: policies hold for it on every core, and no range is handed over.
@@ -115,7 +115,7 @@ nodes() {
 		$T run --follow --bind $cpu -- $U/policy >policy.out || fail "on CPU $cpu: $(tail -n 1 policy.out)"
 		cmp -s policy.out $U/policy.expected || fail "on CPU $cpu it said $(tr '\n' ';' <policy.out)"
 	done
-	said=$($T log | grep "(policy): its memory becomes Linux's") && fail "$said"
+	said=$($T log | grep "(policy): its range becomes Linux's memory") && fail "$said"
 	finish
 }
 
@@ -126,12 +126,12 @@ stacks() {
 		$T run --follow -- $U/stacks >stacks.out || fail "stacks: $(tail -n 1 stacks.out)"
 		cmp -s stacks.out $U/stacks.expected || fail "it said $(tr '\n' ';' <stacks.out)"
 	done
-	said=$($T log | grep "(stacks): its memory becomes Linux's") && fail "$said"
+	said=$($T log | grep "(stacks): its range becomes Linux's memory") && fail "$said"
 	finish
 }
 
 rights_left() {
-	$T log | grep "(rights): its memory becomes Linux's" | sort
+	$T log | grep "(rights): its range becomes Linux's memory" | sort
 }
 
 # The largest page that fits: 1 GiB at once does not even need a page table.
