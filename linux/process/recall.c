@@ -22,12 +22,23 @@ static bool stays(const struct tacet_hosted *hosted, const void *mm)
 	       smp_load_acquire(&context->state) == TACET_CONTEXT_POSTED;
 }
 
+/*
+ * The thread may be posted to another core meanwhile. tacet_post() clears the recall, then
+ * names the core. So if the name is still the old one after the recall and the full barrier
+ * in the bell, the new core finds the recall as soon as it takes the thread.
+ */
 static void recall_one(struct tacet_hosted *hosted, void *mm)
 {
-	struct tacet_core *core = tacet_core_of(READ_ONCE(hosted->context->cpu));
+	struct tacet_core *core;
 
-	if (core && stays(hosted, mm))
+	do {
+		if (!stays(hosted, mm))
+			return;
+		core = tacet_core_of(READ_ONCE(hosted->context->cpu));
+		if (!core)
+			return;
 		tacet_recall(core, hosted);
+	} while (core != tacet_core_of(READ_ONCE(hosted->context->cpu)));
 }
 
 /* The next stay begins with recall cleared. */
