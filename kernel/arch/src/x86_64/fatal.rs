@@ -44,7 +44,7 @@ extern "C" fn tacet_fatal_trap(frame: *const Frame) -> ! {
     fatal(&Trap { vector, error, instruction: rip, stack: rsp, fault_address: registers::fault_address() })
 }
 
-/// This CPU's words, found from any state. `None`: it has not been told of them yet.
+/// This CPU's words, found from any state once the CPU has loaded its own GDT ([`Cpu::start`](super::Cpu::start)).
 pub fn own_signals() -> Option<&'static Signals> {
     // SAFETY: the GDT lies in the CPU's private region, which starts with
     // CpuLocal; the address in it never changes and is mapped for ever.

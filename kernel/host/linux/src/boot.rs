@@ -26,7 +26,9 @@ pub unsafe fn adopt(page: NonNull<Signals>) -> Linux {
     };
     // SAFETY: the values are Linux's own for this machine; the private region is mapped, this CPU's alone, and zeroed.
     let Some(cpu) = (unsafe { Cpu::start(&settings(boot), signals, boot.index, fail::trapped) }) else {
-        fail::die(format_args!("cpu {}: Linux described it wrongly", boot.cpu));
+        // Linux described the CPU wrongly. Last words find the page by the CPU's own GDT, which it has not loaded yet:
+        // it is silent, and Linux gives up waiting for it.
+        native::stop();
     };
     // SAFETY: the caller's.
     let page = unsafe { Page::new(page) };
