@@ -15,7 +15,14 @@ use tacet_logic::handshake::flush::{self, Flushes};
 use tacet_logic::handshake::idle::{self, Rest};
 
 /// Bytes of the page that are the host's.
-type Hosts<const BYTES: usize> = [AtomicU8; BYTES];
+#[repr(transparent)]
+struct Hosts<const BYTES: usize>([AtomicU8; BYTES]);
+
+impl<const BYTES: usize> Hosts<BYTES> {
+    const fn zero() -> Self {
+        Self([const { AtomicU8::new(0) }; BYTES])
+    }
+}
 
 /// A page's size, and so the distance between the pages of two CPUs.
 pub const PAGE_BYTES: usize = 16384;
@@ -72,6 +79,37 @@ pub struct Signals {
 const _: () = assert!(size_of::<Signals>() == PAGE_BYTES);
 
 impl Signals {
+    /// Of a CPU that has not started.
+    pub const fn new() -> Self {
+        Self {
+            _host0: Hosts::zero(),
+            stack_top: AtomicU64::new(0),
+            _host1: Hosts::zero(),
+            identity: AtomicU32::new(0),
+            _host2: Hosts::zero(),
+            flush_requested: AtomicU64::new(0),
+            attention: AtomicU32::new(0),
+            _host3: Hosts::zero(),
+            audible: AtomicU32::new(0),
+            _host4: Hosts::zero(),
+            flush_acknowledged: AtomicU64::new(0),
+            active_root: AtomicU64::new(0),
+            _host5: Hosts::zero(),
+            state: AtomicU32::new(0),
+            mode: AtomicU32::new(0),
+            _host6: Hosts::zero(),
+            doorbells_user: AtomicU64::new(0),
+            doorbells_kernel: AtomicU64::new(0),
+            doorbells_empty: AtomicU64::new(0),
+            _host7: Hosts::zero(),
+            alarms: AtomicU64::new(0),
+            foreign: [const { AtomicU32::new(0) }; 256],
+            _host8: Hosts::zero(),
+            doorbells_from_cpus: AtomicU32::new(0),
+            _host9: Hosts::zero(),
+        }
+    }
+
     /// Asks this CPU to look, and rings unless it looks anyway. What `requests` are about is written already.
     #[inline]
     pub fn call(&self, requests: u32, ring: impl FnOnce(u32)) {
@@ -160,5 +198,89 @@ pub fn flush_others(cpus: &[Signals], own: u32, root: u64, ring: impl Fn(u32)) {
                 cpu.await_flush(generation);
             }
         }
+    }
+}
+
+impl Default for Signals {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    extern crate std;
+    use std::cell::RefCell;
+    use std::vec::Vec;
+
+    const ROOT: u64 = 0x5000;
+
+    /// CPUs that serve, named by their numbers, with these address spaces loaded.
+    fn cpus(roots: &[u64]) -> Vec<Signals> {
+        let cpu = |(number, &root): (u32, &u64)| {
+            let cpu = Signals::new();
+            cpu.identity.store(number, Ordering::Relaxed);
+            cpu.audible.store(1, Ordering::Relaxed);
+            cpu.state.store(ONLINE, Ordering::Relaxed);
+            cpu.set_active_root(root);
+            cpu
+        };
+        (0..).zip(roots).map(cpu).collect()
+    }
+
+    /// Flushes for CPU 0; the bell's handlers answer. Which CPUs were rung.
+    fn flushed(cpus: &[Signals], root: u64) -> Vec<u32> {
+        let rung = RefCell::new(Vec::new());
+        flush_others(cpus, 0, root, |identity| {
+            rung.borrow_mut().push(identity);
+            let cpu = &cpus[identity as usize];
+            cpu.flush_acknowledged.store(cpu.flush_requested.load(Ordering::Relaxed), Ordering::Relaxed);
+        });
+        rung.into_inner()
+    }
+
+    #[test]
+    fn only_cpus_that_have_the_address_space_are_asked() {
+        let cpus = cpus(&[ROOT, ROOT, 0, 0x6000, ROOT]);
+        assert_eq!(flushed(&cpus, ROOT), [1, 4]);
+        assert_eq!(flushed(&cpus, 0), [1, 3, 4]);
+        assert_eq!(cpus[4].doorbells_from_cpus.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn more_cpus_than_are_asked_at_once() {
+        let cpus = cpus(&[ROOT; 2 * ASKED_AT_ONCE + 3]);
+        assert_eq!(flushed(&cpus, ROOT), (1..2 * ASKED_AT_ONCE as u32 + 3).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn cpus_that_cannot_answer_are_not_waited_for() {
+        let cpus = cpus(&[ROOT, ROOT, ROOT]);
+        cpus[1].audible.store(0, Ordering::Relaxed);
+        cpus[2].state.store(3, Ordering::Relaxed);
+        assert_eq!(flushed(&cpus, ROOT), []);
+        // it dies between the question and the answer
+        cpus[1].audible.store(1, Ordering::Relaxed);
+        flush_others(&cpus, 0, ROOT, |_| cpus[1].state.store(3, Ordering::Relaxed));
+    }
+
+    #[test]
+    fn a_cpu_that_looks_anyway_is_not_rung() {
+        let cpu = &cpus(&[0])[0];
+        cpu.set_mode(Mode::Spinning);
+        cpu.call(4, |_| panic!("rung"));
+        cpu.set_mode(Mode::Idle);
+        let mut rung = 0;
+        cpu.call(4, |_| rung += 1);
+        assert_eq!((rung, doorbell::take(&cpu.attention)), (1, 4));
+    }
+
+    #[test]
+    fn a_cpu_without_a_bell_is_asked_all_the_same() {
+        let cpu = &cpus(&[0])[0];
+        cpu.audible.store(0, Ordering::Relaxed);
+        cpu.call(2, |_| panic!("rung"));
+        assert_eq!(doorbell::take(&cpu.attention), 2);
     }
 }
