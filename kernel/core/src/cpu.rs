@@ -52,8 +52,13 @@ impl<H: Host> Cpu<H> {
         self.host.common()
     }
 
+    /// Its threads whose turn is to come, oldest first.
+    pub fn queued(&self) -> impl Iterator<Item = u32> {
+        self.queue.iter()
+    }
+
     /// How many of its threads wait in local calls.
-    pub(crate) fn waiting(&self) -> u32 {
+    pub fn waiting(&self) -> u32 {
         self.waiting.get()
     }
 

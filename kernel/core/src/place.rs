@@ -26,7 +26,7 @@ use crate::host::Recall;
 use core::sync::atomic::{AtomicU8, Ordering};
 
 /// Where a thread is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
     /// With its host, or nowhere.
     Away,
@@ -41,7 +41,7 @@ pub enum Place {
 }
 
 /// What ends a wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Wait {
     /// A wake-up of a futex; a time too, if the CPU knows one for the thread.
     Futex,
@@ -50,7 +50,7 @@ pub enum Wait {
 }
 
 /// Where a woken thread continues.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Then {
     /// On its CPU if that is free; else its host looks for a better one.
     IfFree,
