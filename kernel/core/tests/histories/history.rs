@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Random histories of several CPUs, several threads of two processes, and Linux.
+
+use crate::machine::Machine;
+use crate::program::{Action, WORDS, programs};
+use crate::world::{SPACES, Sabotage, Seen, World};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{RngSeed, TestCaseError, TestError, TestRunner};
+use std::cell::Cell;
+use std::collections::HashSet;
+use tacet_core::{Common, Event, Permits, Place, Recall, Room, Then, Wait, next};
+
+/// What happens next.
+#[derive(Debug, Clone)]
+enum Step {
+    /// A CPU goes on to so many pauses.
+    Run(usize, u8),
+    /// The task of a thread does its next thing, and would post it to this CPU.
+    Proxy(u32, usize),
+    Ring(usize),
+    Recall(u32),
+    Turn(u32),
+    Kill(u32),
+    Wake(usize, usize, u32),
+    Ask(usize),
+    Drop(usize),
+    Time(u32),
+    /// Linux reads its clock, or loses it.
+    Clock(bool),
+}
+
+#[derive(Debug, Clone)]
+struct History {
+    cpus: usize,
+    threads: Vec<(usize, u32, Vec<Action>)>,
+    steps: Vec<Step>,
+}
+
+fn histories() -> impl Strategy<Value = History> {
+    (1..4usize, 1..6usize).prop_flat_map(|(cpus, threads)| {
+        let (cpu, thread) = (move || 0..cpus, move || 0..threads as u32);
+        let step = prop_oneof![
+            16 => (cpu(), 1..5u8).prop_map(|(cpu, pauses)| Step::Run(cpu, pauses)),
+            12 => (cpu(), 5..30u8).prop_map(|(cpu, pauses)| Step::Run(cpu, pauses)),
+            12 => (thread(), cpu()).prop_map(|(thread, cpu)| Step::Proxy(thread, cpu)),
+            8 => (0..4usize).prop_map(Step::Ring),
+            3 => thread().prop_map(Step::Recall),
+            2 => thread().prop_map(Step::Turn),
+            1 => thread().prop_map(Step::Kill),
+            1 => (0..SPACES, 0..WORDS, 1..4u32).prop_map(|(space, word, count)| Step::Wake(space, word, count)),
+            1 => cpu().prop_map(Step::Ask),
+            1 => (0..SPACES).prop_map(Step::Drop),
+            3 => (1_000..200_000u32).prop_map(Step::Time),
+            1 => any::<bool>().prop_map(Step::Clock),
+        ];
+        // most in one process, and allowed everything
+        let all = Permits::CALLS.0 | Permits::FUTEXES.0 | Permits::SLEEPS.0;
+        let permits =
+            prop_oneof![3 => Just(all), 3 => Just(all | Permits::STAYS.0), 1 => Just(Permits::CALLS.0), 1 => Just(0)];
+        let space = prop_oneof![3 => Just(0), 1 => Just(1)];
+        let threads = prop::collection::vec((space, permits, programs()), threads);
+        let steps = prop::collection::vec(step, 1..120);
+        (Just(cpus), threads, steps).prop_map(|(cpus, threads, steps)| History { cpus, threads, steps })
+    })
+}
+
+thread_local! {
+    /// As the last history left it: empty, but for what failed.
+    static COMMON: Cell<Option<Box<Common>>> = const { Cell::new(None) };
+}
+
+/// Panics where an invariant does not hold.
+fn perform(history: &History, sabotage: Sabotage) -> Seen {
+    let common = COMMON.take().unwrap_or_default();
+    let world = World::new(common, history.cpus, history.threads.clone());
+    world.sabotage.set(sabotage);
+    let mut machine = Machine::new(&world);
+    for step in &history.steps {
+        let linux = &mut machine.linux;
+        match *step {
+            Step::Run(cpu, pauses) => (0..pauses).for_each(|_| machine.run(cpu)),
+            Step::Proxy(thread, cpu) => linux.proxy(thread, cpu),
+            Step::Ring(which) => drop(linux.ring(which)),
+            Step::Recall(thread) => linux.recall(thread, Recall::Always),
+            Step::Turn(thread) => linux.recall(thread, Recall::Turn),
+            Step::Kill(thread) => linux.kill(thread),
+            Step::Wake(space, word, count) => linux.wake(space, word, count),
+            Step::Ask(cpu) => linux.ask(cpu),
+            Step::Drop(space) => linux.drop_space(space),
+            Step::Time(ns) => world.now.set(world.now.get() + u64::from(ns)),
+            Step::Clock(true) => world.read_clock(),
+            Step::Clock(false) => world.clock.set(None),
+        }
+    }
+    machine.end();
+    COMMON.set(Some(world.common));
+    world.seen.into_inner()
+}
+
+const CASES: u32 = 3000;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(CASES))]
+    #[test]
+    fn no_thread_is_lost_or_runs_twice_or_outlives_its_recall(history in histories()) {
+        perform(&history, Sabotage::None);
+    }
+}
+
+/// All but those of a CPU that has more threads than these histories.
+#[test]
+fn histories_reach_every_arrow_and_every_escape() {
+    let (all, mut runner) = (histories(), TestRunner::deterministic());
+    let mut seen = Seen::default();
+    for _ in 0..CASES / 4 {
+        let Seen { arrows, escapes } = perform(&all.new_tree(&mut runner).unwrap().current(), Sabotage::None);
+        seen.arrows.extend(arrows);
+        seen.escapes.extend(escapes);
+    }
+    let mut missing = arrows();
+    missing.retain(|arrow| !seen.arrows.contains(arrow));
+    assert!(missing.is_empty(), "{missing:?}");
+    assert_eq!(seen.escapes.len(), 6);
+}
+
+/// All that `place.rs` draws.
+fn arrows() -> HashSet<(Place, Place)> {
+    let waits = [Wait::Futex, Wait::Time];
+    let thens = [Then::IfFree, Then::Here];
+    let rooms = [Room::Free, Room::Shared];
+    let mut places = vec![Place::Away, Place::Queued, Place::Running];
+    let mut events = vec![Event::Post, Event::Enter, Event::Yield, Event::Look, Event::Leave];
+    places.extend(waits.map(Place::Waiting).into_iter().chain(thens.map(Place::Woken)));
+    events.extend(waits.map(Event::Block).into_iter().chain(thens.map(Event::Wake)));
+    events.extend(rooms.map(Event::Resume).into_iter().chain(rooms.map(Event::TimeUp)));
+    let recalls = [Recall::Not, Recall::Always, Recall::Turn];
+    let events = events.iter().flat_map(|&event| recalls.map(|recall| (event, recall)));
+    let arrow = |(from, (event, recall))| next(from, event, recall).map(|to| (from, to));
+    places.iter().flat_map(|&from| events.clone().map(move |event| (from, event))).filter_map(arrow).collect()
+}
+
+/// How many histories it takes until an invariant does not hold, with a fake that goes wrong once.
+fn found(of: fn(u32) -> Sabotage) -> u32 {
+    let config = ProptestConfig {
+        cases: CASES,
+        failure_persistence: None,
+        max_shrink_iters: 0,
+        rng_seed: RngSeed::Fixed(1),
+        ..Default::default()
+    };
+    let tried = Cell::new(0);
+    let result = TestRunner::new(config).run(&(histories(), 0..2u32), |(history, nth)| {
+        tried.set(tried.get() + 1);
+        let outcome = std::panic::catch_unwind(|| perform(&history, of(nth)));
+        outcome.map(drop).map_err(|_| TestCaseError::fail("found"))
+    });
+    assert!(matches!(result, Err(TestError::Fail(..))), "not found in {tried:?} histories");
+    tried.get()
+}
+
+#[test]
+fn a_recall_that_is_read_too_late_is_found() {
+    println!("after {} histories", found(Sabotage::StaleRecall));
+}
+
+#[test]
+fn a_bell_that_is_not_heard_is_found() {
+    println!("after {} histories", found(Sabotage::DropBell));
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Linux as a CPU sees it. What Linux does is in [`crate::linux`].
+
+use crate::futexes::Operation;
+use crate::no_memory::NoMemory;
+use crate::processor::{FakeProcessor, FakeUser, Seat};
+use crate::program::word_at;
+use crate::world::{Sabotage, SpaceState, ThreadState};
+use std::fmt::Arguments;
+use tacet_core::memory::Question;
+use tacet_core::{Affinity, Common, Escape, FutexCounters, Host, Left, Permits, Place, Recall, Thread, WakeRequest};
+use tacet_logic::deadlines::Clock;
+use tacet_logic::frames::Policy;
+
+pub struct FakeHost<'s> {
+    seat: Seat<'s>,
+    processor: FakeProcessor<'s>,
+}
+
+impl<'s> FakeHost<'s> {
+    pub fn new(seat: Seat<'s>) -> Self {
+        Self { seat, processor: FakeProcessor(seat) }
+    }
+}
+
+impl<'s> Host for FakeHost<'s> {
+    type Processor = FakeProcessor<'s>;
+    type Thread<'a>
+        = FakeThread<'a>
+    where
+        Self: 'a;
+    type Space = Counters<'s>;
+    type Memory = NoMemory;
+
+    fn processor(&self) -> &FakeProcessor<'s> {
+        &self.processor
+    }
+
+    fn common(&self) -> &Common {
+        &self.seat.world.common
+    }
+
+    fn cpu_number(&self) -> u32 {
+        self.seat.cpu as u32
+    }
+
+    fn node(&self) -> u32 {
+        0
+    }
+
+    fn open_memory(&self) -> Option<NoMemory> {
+        None
+    }
+
+    fn receive(&self) -> Option<u32> {
+        let number = self.seat.state().inbox.borrow_mut().pop_front();
+        self.seat.pause();
+        number
+    }
+
+    fn thread(&self, number: u32) -> Option<FakeThread<'_>> {
+        self.seat.world.thread(number).posted.get()?;
+        Some(FakeThread { seat: self.seat, number })
+    }
+
+    fn user<'a>(&'a self, thread: &FakeThread<'a>) -> FakeUser<'a> {
+        FakeUser { world: self.seat.world, number: thread.number }
+    }
+
+    fn give_back(&self, number: u32, escape: Escape) {
+        self.seat.pause();
+        self.seat.world.gives_back(self.seat.cpu, number, escape);
+        let thread = self.seat.world.thread(number);
+        thread.escape.set(Some(escape));
+        thread.posted.set(None);
+        self.seat.pause();
+    }
+
+    fn moved(&self, thread: &FakeThread<'_>, from: Place, to: Place) {
+        self.seat.world.moved(self.seat.cpu, thread.number, from, to);
+    }
+
+    fn space(&self, thread: &FakeThread<'_>) -> Option<Counters<'s>> {
+        Some(Counters { seat: self.seat, space: thread.state().space })
+    }
+
+    fn switched_to(&self, _: u32) {}
+
+    fn count_progress(&self) {}
+
+    fn clock(&self) -> Option<Clock> {
+        self.seat.world.clock.get()
+    }
+
+    fn answer_wake(&self, wake: impl FnOnce(WakeRequest) -> u32) {
+        let (world, cpu) = (self.seat.world, self.seat.cpu);
+        let Some(request) = self.seat.state().wake.get() else { return };
+        world.books.borrow_mut().futexes.begin(cpu, Operation::of_host(&request));
+        let woken = wake(request);
+        world.books.borrow_mut().futexes.finish(cpu, woken.into());
+        self.seat.state().wake.set(None);
+        self.seat.state().woken.set(Some(woken));
+        self.seat.pause();
+    }
+
+    fn answer_question(&self, work: impl FnOnce(Question) -> i32) {
+        if self.seat.state().asked.get() {
+            assert_eq!(work(Question::Open { range: 0 }), -22, "there is no memory");
+            self.seat.state().asked.set(false);
+        }
+    }
+
+    fn test(&self) {}
+
+    fn log(&self, _: &[u8]) {}
+
+    fn die(&self, reason: Arguments<'_>) -> ! {
+        panic!("CPU {}: {reason}", self.seat.cpu)
+    }
+}
+
+/// A thread, as a CPU that has it sees it.
+pub struct FakeThread<'a> {
+    seat: Seat<'a>,
+    number: u32,
+}
+
+impl FakeThread<'_> {
+    fn state(&self) -> &ThreadState {
+        self.seat.world.thread(self.number)
+    }
+}
+
+impl Thread for FakeThread<'_> {
+    /// Linux may change it as soon as it is read.
+    fn recall(&self) -> Recall {
+        let recall = self.state().recall.get();
+        self.seat.pause_locked();
+        let stale = recall == Recall::Always && self.seat.world.goes_wrong(Sabotage::StaleRecall);
+        let forgets = self.seat.world.sabotage.get() == Sabotage::ForgetsRecalls;
+        if stale || forgets && !self.seat.state().looks_at_recalls.get() { Recall::Not } else { recall }
+    }
+
+    fn permits(&self) -> Permits {
+        Permits(self.state().permits)
+    }
+
+    fn home(&self) -> u32 {
+        self.state().home.get() as u32
+    }
+
+    fn root(&self) -> u64 {
+        self.state().root.get()
+    }
+
+    fn range(&self) -> Option<u32> {
+        None
+    }
+
+    fn process_id(&self) -> i32 {
+        1
+    }
+
+    fn thread_id(&self) -> i32 {
+        self.number as i32
+    }
+
+    fn affinity(&self) -> Affinity {
+        Affinity { cpus: [0; _], bytes: 0, least_bytes: u32::MAX }
+    }
+
+    fn policy(&self) -> (Policy, u32) {
+        (Policy::default(), 0)
+    }
+
+    fn entered(&self) {}
+
+    fn left(&self, _: Left) {}
+
+    fn count_local_call(&self) {}
+
+    fn is_profiled(&self) -> bool {
+        false
+    }
+
+    fn spent_on_local_call(&self, _: u64, _: u64) {}
+}
+
+/// The counters of a space. Each access is one that others may come before or after.
+pub struct Counters<'s> {
+    seat: Seat<'s>,
+    space: usize,
+}
+
+impl Counters<'_> {
+    fn state(&self) -> &SpaceState {
+        &self.seat.world.spaces[self.space]
+    }
+}
+
+impl FutexCounters for Counters<'_> {
+    fn waited_for_with_host(&self, address: u64) -> bool {
+        let counter = self.state().on_linux[word_at(address).unwrap()].get();
+        self.seat.pause();
+        counter != 0
+    }
+
+    fn waited_for_on_cpus(&self) -> bool {
+        let counter = self.state().on_cpus.get();
+        if counter == 0 {
+            self.seat.world.wake_up_ends(self.seat.cpu);
+        }
+        self.seat.pause();
+        counter != 0
+    }
+
+    fn begin_wait(&self) {
+        self.state().on_cpus.set(self.state().on_cpus.get() + 1);
+        self.seat.pause();
+    }
+
+    fn end_wait(&self) {
+        self.state().on_cpus.set(self.state().on_cpus.get().checked_sub(1).expect("nobody waits"));
+        self.seat.pause();
+    }
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A fake Linux: it posts, recalls, kills, rings, and executes the calls that threads come back with
+//! (`linux/border/rings.c`, `linux/delegate/park.c`, `linux/delegate/futex.c`).
+//!
+//! What it writes and the bell that announces it are two steps: anything may happen in between.
+
+use crate::program::{WORDS, time_of, word_at};
+use crate::world::{STICKY, World};
+use std::collections::VecDeque;
+use tacet_core::{Escape, Place, Recall, WakeRequest, request};
+
+/// EAGAIN and ETIMEDOUT, as calls give them.
+const AGAIN: u64 = -11i64 as u64;
+const TIMED_OUT: u64 = -110i64 as u64;
+const FUTEX: u64 = 202;
+
+/// What the task of a thread does on Linux.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Proxy {
+    /// It may be posted, or is.
+    Ready,
+    /// It has counted itself as waiting, and compares next.
+    Counted,
+    Waits,
+    /// A CPU wakes others for it.
+    Wakes,
+    Dead,
+}
+
+/// A bell that is to be rung, about a stay of a thread.
+struct Bell {
+    cpu: usize,
+    requests: u32,
+    about: Option<(u32, u32)>,
+}
+
+struct Waiter {
+    thread: u32,
+    space: usize,
+    counted: usize,
+    word: usize,
+    bitset: u32,
+}
+
+/// A wake-up that a CPU is asked for.
+struct Errand {
+    request: WakeRequest,
+    woken: u32,
+    thread: Option<u32>,
+    cpu: Option<usize>,
+}
+
+pub struct Linux<'w> {
+    world: &'w World,
+    bells: Vec<Bell>,
+    proxies: Vec<Proxy>,
+    dying: Vec<bool>,
+    waiters: Vec<Waiter>,
+    /// One after the other.
+    errands: VecDeque<Errand>,
+}
+
+impl<'w> Linux<'w> {
+    pub fn new(world: &'w World) -> Self {
+        let threads = world.threads.len();
+        let (bells, waiters, errands) = (Vec::new(), Vec::new(), VecDeque::new());
+        Self { world, bells, proxies: vec![Proxy::Ready; threads], dying: vec![false; threads], waiters, errands }
+    }
+
+    /// The next thing that the thread's task does; if it posts the thread, to `cpu`.
+    pub fn proxy(&mut self, number: u32, cpu: usize) {
+        self.run_errands(cpu);
+        let (index, thread) = (number as usize, self.world.thread(number));
+        if thread.posted.get().is_some() || self.proxies[index] == Proxy::Wakes {
+            return;
+        }
+        if self.dying[index] {
+            return self.die(number);
+        }
+        match (self.proxies[index], thread.escape.take()) {
+            (Proxy::Dead, _) => {
+                thread.at.set(0);
+                self.proxies[index] = Proxy::Ready;
+            }
+            (Proxy::Counted, _) => self.compare(number),
+            (Proxy::Waits, _) => self.time_out(number),
+            (_, Some(Escape::Call(_) | Escape::Waiting { .. })) => self.perform(number),
+            (_, Some(Escape::PageFault(..) | Escape::Exception(_))) => thread.advance(),
+            (_, Some(Escape::Recalled | Escape::Woken)) => {}
+            (_, None) => self.post(number, cpu),
+        }
+    }
+
+    pub fn post(&mut self, number: u32, cpu: usize) {
+        let thread = self.world.thread(number);
+        let space = &self.world.spaces[thread.space];
+        if space.dropping.get() {
+            return;
+        }
+        thread.recall.set(Recall::Not);
+        thread.root.set(space.root.get());
+        thread.home.set(cpu);
+        thread.posted.set(Some(cpu));
+        thread.stays.set(thread.stays.get() + 1);
+        self.world.posted(number);
+        self.world.cpus[cpu].inbox.borrow_mut().push_back(number);
+        self.bells.push(Bell { cpu, requests: request::POSTED, about: None });
+    }
+
+    /// Wants the thread back, wherever it is on its CPU, or only if it computes.
+    pub fn recall(&mut self, number: u32, recall: Recall) {
+        let thread = self.world.thread(number);
+        let Some(cpu) = thread.posted.get() else { return };
+        if recall == Recall::Always || thread.recall.get() == Recall::Not {
+            thread.recall.set(recall);
+        }
+        self.bells.push(Bell { cpu, requests: request::RECALL, about: Some((number, thread.stays.get())) });
+    }
+
+    pub fn kill(&mut self, number: u32) {
+        self.dying[number as usize] = true;
+        self.recall(number, Recall::Always);
+    }
+
+    /// Rings the bell number `which` of those that are to be rung. False: none is.
+    pub fn ring(&mut self, which: usize) -> bool {
+        if self.bells.is_empty() {
+            return false;
+        }
+        let Bell { cpu, requests, about } = self.bells.remove(which % self.bells.len());
+        let attention = &self.world.cpus[cpu].attention;
+        attention.set(attention.get() | requests);
+        if let Some((number, stay)) = about
+            && self.world.thread(number).stays.get() == stay
+        {
+            self.world.rung(number);
+        }
+        true
+    }
+
+    /// Whether there is a bell to be rung.
+    pub fn has_bell(&self) -> bool {
+        !self.bells.is_empty()
+    }
+
+    pub fn ask(&mut self, cpu: usize) {
+        if !self.world.cpus[cpu].asked.replace(true) {
+            self.bells.push(Bell { cpu, requests: request::ASK, about: None });
+        }
+    }
+
+    /// A task that is not hosted wakes.
+    pub fn wake(&mut self, space: usize, word: usize, count: u32) {
+        let address = crate::program::address(word);
+        let root = self.world.spaces[space].root.get();
+        let request = WakeRequest { root, address, bitset: u32::MAX, count, moved: 0, to: 0 };
+        self.wake_here(space, None, request);
+    }
+
+    /// Takes the address space away if no thread needs it, or continues to: then no CPU may have it loaded.
+    pub fn drop_space(&mut self, number: usize) {
+        let space = &self.world.spaces[number];
+        let used = self.world.numbers().filter(|&n| self.world.thread(n).space == number).any(|n| {
+            let thread = self.world.thread(n);
+            let rests = matches!(self.proxies[n as usize], Proxy::Ready | Proxy::Dead);
+            thread.posted.get().is_some() || thread.escape.get().is_some() || !rests
+        });
+        let loaded = self.world.cpus.iter().filter(|cpu| cpu.root.get() == space.root.get());
+        if space.dropping.get() && loaded.clone().next().is_none() {
+            space.root.set(space.root.get() + (1 << 20));
+            (0..WORDS).for_each(|word| space.on_linux[word].set(0));
+            space.dropping.set(false);
+        } else if !space.dropping.get() && !used {
+            space.dropping.set(true);
+            loaded.for_each(|cpu| cpu.attention.set(cpu.attention.get() | request::LEAVE_SPACE));
+        }
+    }
+
+    /// Whether something is still to be done for a thread that has to die, or by a CPU.
+    pub fn is_busy(&self) -> bool {
+        let dead = self.proxies.iter().all(|&proxy| proxy == Proxy::Dead);
+        let asked = self.world.cpus.iter().any(|cpu| cpu.asked.get());
+        !dead || asked || !self.errands.is_empty() || self.has_bell()
+    }
+
+    /// Continues with what ends the thread, if it is to end.
+    pub fn bury(&mut self, number: u32) {
+        if self.dying[number as usize] {
+            self.proxy(number, 0);
+        }
+    }
+
+    /// The thread is back, and its task ends.
+    fn die(&mut self, number: u32) {
+        let thread = self.world.thread(number);
+        self.stop_waiting(number);
+        thread.calls.set(false);
+        thread.escape.set(None);
+        self.proxies[number as usize] = Proxy::Dead;
+        self.dying[number as usize] = false;
+    }
+
+    /// Performs the call that the thread came back with.
+    fn perform(&mut self, number: u32) {
+        let thread = self.world.thread(number);
+        let (call, [address, operation, value, take, to, third]) = thread.call.get();
+        let (Some(word), FUTEX) = (word_at(address), call) else { return thread.calls.set(false) };
+        let space = &self.world.spaces[thread.space];
+        let (root, moves) = (thread.root.get(), matches!(operation & 127, 3 | 4));
+        let bitset = if operation & 127 == 10 { third as u32 } else { u32::MAX };
+        let mut request = WakeRequest { root, address, bitset, count: value as u32, moved: 0, to: 0 };
+        if operation & 127 == 9 {
+            space.on_linux[word].set(space.on_linux[word].get() + 1);
+            self.waiters.push(Waiter {
+                thread: number,
+                space: thread.space,
+                counted: word,
+                word,
+                bitset: third as u32,
+            });
+            self.proxies[number as usize] = Proxy::Counted;
+            return;
+        }
+        if moves {
+            let target = &space.on_linux[word_at(to).unwrap()];
+            target.set(target.get() | STICKY);
+            (request.moved, request.to) = (take as u32, to);
+        }
+        if operation & 127 == 4 && space.words[word].get() != third as u32 {
+            return self.finish(number, AGAIN);
+        }
+        self.wake_here(thread.space, Some(number), request);
+    }
+
+    /// Wakes and moves threads that wait on Linux; if others wait on CPUs, one of these does the rest.
+    fn wake_here(&mut self, space: usize, thread: Option<u32>, mut request: WakeRequest) {
+        let word = word_at(request.address).unwrap();
+        let mut woken = 0;
+        while request.count > 0
+            && let Some(waiter) = self.waiting(space, word, request.bitset)
+        {
+            self.finish(waiter, 0);
+            (woken, request.count) = (woken + 1, request.count - 1);
+        }
+        let matching = |waiter: &&mut Waiter| (waiter.space, waiter.word) == (space, word);
+        let waits = |waiter: &&mut Waiter| self.proxies[waiter.thread as usize] == Proxy::Waits;
+        for waiter in self.waiters.iter_mut().filter(matching).filter(waits).take(request.moved as usize) {
+            waiter.word = word_at(request.to).unwrap();
+            (woken, request.moved) = (woken + 1, request.moved - 1);
+        }
+        if self.world.spaces[space].on_cpus.get() == 0 || request.count + request.moved == 0 {
+            return thread.into_iter().for_each(|number| self.finish(number, woken.into()));
+        }
+        thread.into_iter().for_each(|number| self.proxies[number as usize] = Proxy::Wakes);
+        self.errands.push_back(Errand { request, woken, thread, cpu: None });
+    }
+
+    /// Who waits longest on Linux.
+    fn waiting(&self, space: usize, word: usize, bitset: u32) -> Option<u32> {
+        let found = self.waiters.iter().find(|waiter| {
+            let waits = self.proxies[waiter.thread as usize] == Proxy::Waits;
+            waits && (waiter.space, waiter.word) == (space, word) && waiter.bitset & bitset != 0
+        });
+        found.map(|waiter| waiter.thread)
+    }
+
+    /// Asks `cpu` for the next wake-up, or looks whether the last one is done.
+    pub fn run_errands(&mut self, cpu: usize) {
+        let Some(errand) = self.errands.front_mut() else { return };
+        match errand.cpu {
+            None => {
+                errand.cpu = Some(cpu);
+                self.world.cpus[cpu].wake.set(Some(errand.request));
+                self.bells.push(Bell { cpu, requests: request::WAKE, about: None });
+            }
+            Some(cpu) => {
+                let Some(woken) = self.world.cpus[cpu].woken.take() else { return };
+                let (thread, woken) = (errand.thread, errand.woken + woken);
+                self.errands.pop_front();
+                thread.into_iter().for_each(|number| self.finish(number, woken.into()));
+            }
+        }
+    }
+
+    fn compare(&mut self, number: u32) {
+        let thread = self.world.thread(number);
+        let (_, [address, _, value, ..]) = thread.call.get();
+        match word_at(address) {
+            Some(word) if u64::from(self.world.spaces[thread.space].words[word].get()) == value => {
+                self.proxies[number as usize] = Proxy::Waits;
+            }
+            _ => self.finish(number, AGAIN),
+        }
+    }
+
+    fn time_out(&mut self, number: u32) {
+        let (_, [_, _, _, until, ..]) = self.world.thread(number).call.get();
+        if time_of(until).is_some_and(|until| until <= self.world.monotonic_ns()) {
+            self.finish(number, TIMED_OUT);
+        }
+    }
+
+    /// The thread's call has its result.
+    fn finish(&mut self, number: u32, result: u64) {
+        self.stop_waiting(number);
+        let thread = self.world.thread(number);
+        thread.calls.set(false);
+        thread.result.set(result);
+        self.proxies[number as usize] = Proxy::Ready;
+    }
+
+    fn stop_waiting(&mut self, number: u32) {
+        if let Some(at) = self.waiters.iter().position(|waiter| waiter.thread == number) {
+            let waiter = self.waiters.remove(at);
+            let counter = &self.world.spaces[waiter.space].on_linux[waiter.counted];
+            counter.set(counter.get() - 1);
+        }
+    }
+
+    /// No thread is anywhere.
+    pub fn check_empty(&self) {
+        assert!(self.world.numbers().all(|number| self.world.place(number) == Place::Away));
+        assert!(self.world.books.borrow().futexes.is_empty(), "a thread is still in the futex table");
+        for space in &self.world.spaces {
+            assert_eq!(space.on_cpus.get(), 0, "threads are counted as waiting on CPUs");
+            assert!(space.on_linux.iter().all(|counter| counter.get() & !STICKY == 0));
+        }
+        assert!(self.world.cpus.iter().all(|cpu| cpu.waiting.get() == 0 && cpu.inbox.borrow().is_empty()));
+    }
+}
