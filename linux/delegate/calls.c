@@ -20,7 +20,7 @@
 #include "process/process.h"
 #include "tacet.h"
 
-/* The process has registered for MEMBARRIER_CMD_GLOBAL_EXPEDITED. */
+/* The task's process has registered for MEMBARRIER_CMD_GLOBAL_EXPEDITED. */
 static bool expects_barriers(struct task_struct *task)
 {
 	bool expects;
@@ -42,7 +42,7 @@ static void barrier_if_expected(struct tacet_hosted *hosted, void *last_root)
 	}
 }
 
-/* A barrier that Linux has just made on its own CPUs. */
+/* Linux has made a barrier on its own CPUs: the cores make it too. */
 static void barrier_elsewhere(struct pt_regs *regs)
 {
 	u64 root = 0;
@@ -66,36 +66,15 @@ static void barrier_elsewhere(struct pt_regs *regs)
 	}
 }
 
-/* A filter for all threads of the process: from here on none answers itself. */
+/* All threads of the process have a filter: from here on no core answers their calls. */
 static void filter_elsewhere(const struct pt_regs *regs)
 {
 	if (regs->di == SECCOMP_SET_MODE_FILTER && regs->si & SECCOMP_FILTER_FLAG_TSYNC)
 		tacet_hosted_interrupt(current->mm);
 }
 
-/* A core has handed a call over, which the calling thread is about to execute. */
-void tacet_call_forwarded(struct tacet_hosted *hosted)
-{
-	hosted->call.state = TACET_CALL_FORWARDED;
-}
-
-/* The calling thread is about to go to a core. */
-void tacet_call_none(struct tacet_hosted *hosted)
-{
-	hosted->call.state = TACET_CALL_NONE;
-}
-
-/* True: the call comes from a core. */
-static bool call_begins(struct tacet_hosted *hosted)
-{
-	bool forwarded = hosted->call.state == TACET_CALL_FORWARDED;
-
-	hosted->call.state = TACET_CALL_BEGUN;
-	return forwarded;
-}
-
-/* The thread calls exit(): its place is free before anybody who waits for its end can
- * make another thread. */
+/* The thread calls exit(): its place is free before a thread that waits for its end can make
+ * another one. */
 static void give_place(struct tacet_hosted *hosted)
 {
 	unsigned long irq;
@@ -106,7 +85,7 @@ static void give_place(struct tacet_hosted *hosted)
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 }
 
-/* A system call is about to be executed. */
+/* A task is about to execute a system call. */
 void tacet_on_call_enter(void *data, struct pt_regs *regs, long number)
 {
 	struct tacet_hosted *hosted;
@@ -115,7 +94,7 @@ void tacet_on_call_enter(void *data, struct pt_regs *regs, long number)
 	hosted = tacet_hosted_of(current);
 	tacet_futex_before_call(hosted, regs, number);
 	if (hosted) {
-		if (!call_begins(hosted))
+		if (!tacet_call_begins(hosted))
 			tacet_send_back_before_call(hosted, regs, number);
 		if (number == __NR_madvise)
 			tacet_advice_before_call(hosted, regs);
@@ -125,7 +104,7 @@ void tacet_on_call_enter(void *data, struct pt_regs *regs, long number)
 	rcu_read_unlock();
 }
 
-/* A system call is done; @result is what the program will see. */
+/* A task has executed a system call; the program will see @result. */
 void tacet_on_call_exit(void *data, struct pt_regs *regs, long result)
 {
 	struct tacet_hosted *hosted;
@@ -142,14 +121,14 @@ void tacet_on_call_exit(void *data, struct pt_regs *regs, long result)
 		tacet_advice_after_call(hosted, regs);
 		tacet_send_back_after_call(hosted, regs);
 		tacet_view_after_call(hosted, regs, result);
-		hosted->call.state = TACET_CALL_NONE;
+		tacet_call_none(hosted);
 		tacet_range_forked(hosted);
 		tacet_arm(hosted);
 	}
 	rcu_read_unlock();
 }
 
-/* A signal is about to be delivered: its handler runs on the core. */
+/* Linux is about to deliver a signal: its handler runs on the core. */
 void tacet_on_signal(void *data, int signal, struct kernel_siginfo *info, struct k_sigaction *action)
 {
 	struct tacet_hosted *hosted;

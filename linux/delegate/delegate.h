@@ -26,12 +26,39 @@ void tacet_on_exec(void *data, struct task_struct *task, pid_t old_pid, struct l
 void tacet_on_exit(void *data, struct task_struct *task);
 void tacet_on_exit_group(void *data, struct task_struct *task, bool last);
 
-/* delegate/calls.c: the thread's own context */
-void tacet_call_forwarded(struct tacet_hosted *hosted);
-void tacet_call_none(struct tacet_hosted *hosted);
+/* A core has handed a call over, which the calling thread is about to execute. */
+static inline void tacet_call_forwarded(struct tacet_hosted *hosted)
+{
+	hosted->call.state = TACET_CALL_FORWARDED;
+}
+
+/* The calling thread goes to a core, or has ended a call. */
+static inline void tacet_call_none(struct tacet_hosted *hosted)
+{
+	hosted->call.state = TACET_CALL_NONE;
+}
+
+/* The calling thread begins a call. True: it comes from a core. */
+static inline bool tacet_call_begins(struct tacet_hosted *hosted)
+{
+	bool forwarded = hosted->call.state == TACET_CALL_FORWARDED;
+
+	hosted->call.state = TACET_CALL_BEGUN;
+	return forwarded;
+}
 
 /* delegate/park.c */
 void tacet_park_init(void);
+
+/* delegate/serve.c: sleeps. Where the thread goes next: */
+enum tacet_outcome {
+	TACET_OUTCOME_AGAIN,		/* to a core */
+	TACET_OUTCOME_LINUX,		/* to user mode on Linux; the end of its call arms it again */
+	TACET_OUTCOME_SOON,		/* to user mode on Linux, for a moment */
+	TACET_OUTCOME_TICK,		/* to user mode on Linux, until a tick has found it there */
+	TACET_OUTCOME_DROP,		/* to Linux, permanently */
+};
+enum tacet_outcome tacet_serve_event(struct tacet_hosted *hosted, struct pt_regs *regs);
 
 /* delegate/local.c */
 bool tacet_looked_at(void);

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The proxy: what a hosted thread's Linux task does while its user code runs
- * on a core. The other end is kernel/host/linux/src/park.rs.
+ * The proxy: the Linux task of a hosted thread, parked while the thread's user code runs on a
+ * core. The other end is kernel/host/linux/src/park.rs.
  *
- * Everything happens in tacet_park(), a task-work callback: it runs in the
- * thread's own context just before the return to user mode, when
- * task_pt_regs() is exactly what the program will see. To perform a call or to
- * take an exception the callback puts the registers back and returns: the task
- * executes the program's own instruction natively, so that seccomp, audit,
- * ptrace, restarts and signal frames are Linux's own. The end of the call
- * (delegate/calls.c) queues the callback again.
+ * park() is a task-work callback. It runs in the thread's own context just before the return
+ * to user mode, when task_pt_regs() is exactly what the program will see. To perform a call
+ * or to take an exception (delegate/serve.c) it puts the registers back and returns: the
+ * task executes the program's own instruction, so that seccomp, audit, ptrace, restarts and
+ * signal frames are Linux's own. The end of the call (delegate/calls.c) arms it again.
  */
 #include <linux/errno.h>
 #include <linux/resume_user_mode.h>
@@ -27,15 +25,6 @@
 #include "tacet.h"
 
 #define RETURN_PATIENCE_NS (20 * NSEC_PER_SEC)
-#define SAME_FAULT_LIMIT 16
-
-enum outcome {
-	OUTCOME_AGAIN,		/* to the core */
-	OUTCOME_LINUX,		/* to user mode on Linux; something queues us again */
-	OUTCOME_SOON,		/* the same, but nothing will: try again shortly */
-	OUTCOME_TICK,		/* the same, after a tick has found it on Linux */
-	OUTCOME_DROP,		/* to Linux, for good */
-};
 
 /* Makes sure that the cores know the current address space. */
 static int enter_space(struct tacet_hosted *hosted)
@@ -74,7 +63,8 @@ static int has_returned(const struct tacet_wait *wait)
 	return returned(wait->subject);
 }
 
-/* Waits until the core gives the context back. -EIO: it never will. */
+/* Waits until @core gives the context back, and asks it to if others want that. -EIO: it
+ * never will. */
 static int await_return(struct tacet_hosted *hosted, struct tacet_core *core)
 {
 	struct tacet_wait wait = {
@@ -99,98 +89,22 @@ static int await_return(struct tacet_hosted *hosted, struct tacet_core *core)
 	return returned(hosted) ? 0 : -EIO;
 }
 
-static enum outcome served_fault(struct tacet_hosted *hosted, struct pt_regs *regs)
-{
-	struct tacet_context *context = hosted->context;
-	u64 address = context->fault_address;
-
-	if (signal_pending(current))
-		return OUTCOME_SOON;
-	/* Something that Linux thinks is in order: let it see for itself. */
-	if (address == hosted->proxy.fault_address && regs->ip == hosted->proxy.fault_ip) {
-		if (++hosted->proxy.fault_repeats > SAME_FAULT_LIMIT)
-			return OUTCOME_SOON;
-	} else {
-		hosted->proxy.fault_address = address;
-		hosted->proxy.fault_ip = regs->ip;
-		hosted->proxy.fault_repeats = 0;
-	}
-	if (tacet_fault(hosted, address, context->registers.error)) {
-		hosted->proxy.fault_repeats = 0;	/* the next one may have been put in order */
-		tacet_range_before_exception(X86_TRAP_PF);
-		return OUTCOME_SOON;
-	}
-	tacet_rseq_abort(regs);
-	return OUTCOME_AGAIN;
-}
-
-/* It was called back from a wait on the core, and the call goes on here. For a signal: as
- * Linux leaves a wait that one has interrupted, so that Linux ends or restarts it. */
-static enum outcome serve_wait(struct tacet_hosted *hosted, struct pt_regs *regs)
-{
-	/* Until a time: no handler lets it go on. */
-	bool timed = regs->ax != __NR_futex || regs->r10;
-
-	if (tacet_sleeps_for_a_time(regs)) {
-		tacet_sleep_out(hosted->context->sleep_left_ns);
-		regs->ax = 0;
-		return OUTCOME_AGAIN;
-	}
-	if (signal_pending(current)) {
-		regs->orig_ax = regs->ax;
-		regs->ax = timed ? -ERESTARTNOHAND : -ERESTARTSYS;
-		return OUTCOME_LINUX;
-	}
-	tacet_state_repeat_call(regs);
-	tacet_call_forwarded(hosted);
-	return OUTCOME_LINUX;
-}
-
-/* The registers are the task's again. What now? */
-static enum outcome serve_event(struct tacet_hosted *hosted, struct pt_regs *regs)
-{
-	struct tacet_context *context = hosted->context;
-
-	switch (context->event) {
-	case TACET_EVENT_SYSCALL:
-		if (tacet_range_before_call(hosted, regs)) {
-			tacet_state_repeat_call(regs);
-			return OUTCOME_AGAIN;
-		}
-		tacet_paths_before_call(hosted, regs);
-		tacet_state_repeat_call(regs);
-		tacet_call_forwarded(hosted);
-		return OUTCOME_LINUX;
-	case TACET_EVENT_WAITED:
-		return serve_wait(hosted, regs);
-	case TACET_EVENT_EXCEPTION:
-		if (context->registers.vector == X86_TRAP_PF)
-			return served_fault(hosted, regs);
-		tacet_range_before_exception(context->registers.vector);
-		tacet_state_repeat_exception(regs, context->registers.vector);
-		return OUTCOME_SOON;
-	default:
-		tacet_rseq_abort(regs);
-		return OUTCOME_AGAIN;
-	}
-}
-
-/* The core died, and the registers with it if they were there. Who was not there
- * dies as well: what a co-kernel gone wrong has done to its memory nobody knows. */
-static enum outcome lose(void)
+/* The co-kernel failed. Threads whose registers a core held are lost. The others are killed
+ * too, since their memory cannot be trusted. */
+static enum tacet_outcome lose(void)
 {
 	send_sig(SIGKILL, current, 1);
-	return OUTCOME_DROP;
+	return TACET_OUTCOME_DROP;
 }
 
-/* One stay on the core. */
-static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
+/* One stay on a core. */
+static enum tacet_outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	u64 user_tsc = hosted->context->user_tsc;
 	struct tacet_core *core;
 	int error;
 
-	/* Before the choice: whoever changes what it depends on wants a return after that. */
+	/* Before the choice: others change what it depends on, then want a return. */
 	atomic_andnot(TACET_WANT_RETURN, &hosted->wanted);
 	smp_mb__after_atomic();
 	core = tacet_choose_core(hosted);
@@ -202,7 +116,7 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	hosted->context->core = core - tacet_partition.cores;
 	WRITE_ONCE(hosted->space->last_core, hosted->context->core);
 	tacet_local_prepare(hosted);
-	/* Who moves while it is posted counts elsewhere already. */
+	/* Threads that moved while they were posted count on other cores already. */
 	error = atomic_read(&core->posted) > TACET_THREADS_PER_CPU ? -EAGAIN :
 								     tacet_post(core, hosted);
 	if (!error) {
@@ -212,7 +126,7 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	WRITE_ONCE(core->last_return_ns, ktime_get_mono_fast_ns());
 	atomic_dec(&core->posted);
 	if (error == -EAGAIN)
-		return OUTCOME_SOON;
+		return TACET_OUTCOME_SOON;
 	if (error)
 		return lose();
 	hosted->memory.sent_back = 0;
@@ -220,38 +134,39 @@ static enum outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	tacet_charge(hosted);
 	tacet_count_turn(hosted, user_tsc);
 	tacet_state_load(hosted->context, regs);
-	return serve_event(hosted, regs);
+	return tacet_serve_event(hosted, regs);
 }
 
 /*
- * Task work runs not only at the boundary to user mode: also before a stop for
- * the tracer, while signals are taken, inside calls that wait. A call of KVM_RUN
- * goes to the boundary in its middle; registers of a call are those of user mode
- * only once it has ended, and when it is not to be restarted. After that there
- * is no other place than the boundary, unless a tracer wants to see the end.
+ * Whether the registers are those of user mode. Linux runs task work at the boundary to user
+ * mode, but also before a stop for the tracer, while it takes signals, and inside calls that
+ * wait. KVM_RUN reaches the boundary in the middle of a call.
  *
- * Without a call, or with a tracer: the way to user mode clears TIF_NOTIFY_RESUME
- * before it runs us, all others leave it set. If somebody set it again meanwhile
- * we come a tick later.
+ * In a call: the registers are those of user mode once the call has ended and is not to be
+ * restarted. After that task work runs at the boundary only, unless a tracer wants to see
+ * the call's end.
+ *
+ * Without a call, or with a tracer: the way to user mode clears TIF_NOTIFY_RESUME before it
+ * runs task work, all other ways leave it set. If it was set again meanwhile, the callback
+ * comes back a tick later.
  */
-static enum outcome at_boundary(struct tacet_hosted *hosted, struct pt_regs *regs)
+static enum tacet_outcome at_boundary(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	bool call = (long)regs->orig_ax >= 0;
-
 	bool restarts = regs->ax >= (unsigned long)-ERESTART_RESTARTBLOCK &&
 			regs->ax <= (unsigned long)-ERESTARTSYS;
 
 	if (call && (hosted->call.state == TACET_CALL_BEGUN || restarts))
-		return OUTCOME_LINUX;	/* its end queues us again */
+		return TACET_OUTCOME_LINUX;	/* its end arms the proxy again */
 	if (call && hosted->call.state == TACET_CALL_UNKNOWN)
-		return OUTCOME_SOON;
+		return TACET_OUTCOME_SOON;
 	if (call && !READ_ONCE(current->ptrace))
-		return OUTCOME_AGAIN;
-	return test_thread_flag(TIF_NOTIFY_RESUME) ? OUTCOME_SOON : OUTCOME_AGAIN;
+		return TACET_OUTCOME_AGAIN;
+	return test_thread_flag(TIF_NOTIFY_RESUME) ? TACET_OUTCOME_SOON : TACET_OUTCOME_AGAIN;
 }
 
-/* From here on the new program's anonymous memory is the partition's, or, if that
- * cannot be, Linux's as ever. It has asked for none yet, nor for its break. */
+/* From here on the new program's anonymous memory is the partition's. If that fails, it is
+ * Linux's as ever. The program has asked for none yet, nor for its break. */
 static void give_range(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	bool eager = hosted->process->flags & TACET_HOST_POPULATE;
@@ -264,7 +179,7 @@ static void give_range(struct tacet_hosted *hosted, struct pt_regs *regs)
 		tacet_range_create(eager, NULL);
 }
 
-/* The program has its first chance to go to a core: its only one to get a range. */
+/* The program has its first chance to go to a core, and its only one to get a range. */
 static void program_begins(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	if (hosted->proxy.program != TACET_PROGRAM_NEW)
@@ -291,31 +206,32 @@ static void program_ready(struct tacet_hosted *hosted)
 		tacet_populate(hosted->space);
 }
 
-/* It stays on Linux, who knows how long, and its calls about memory are Linux's. */
-static enum outcome stay(void)
+/* The thread stays on Linux for an unknown time: its calls about memory are Linux's. */
+static enum tacet_outcome stay(void)
 {
 	tacet_handover_mine();
-	return OUTCOME_SOON;
+	return TACET_OUTCOME_SOON;
 }
 
-static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
+/* One attempt to run the thread on a core. */
+static enum tacet_outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	int error;
 
 	if (current->flags & PF_EXITING)
-		return OUTCOME_LINUX;
+		return TACET_OUTCOME_LINUX;
 	if (failed())
 		return lose();
 	if (wants(hosted, TACET_WANT_LEAVE))
-		return OUTCOME_DROP;
+		return TACET_OUTCOME_DROP;
 	program_begins(hosted, regs);
 	if (signal_pending(current)) {
 		hosted->proxy.signals++;
-		return OUTCOME_SOON;
+		return TACET_OUTCOME_SOON;
 	}
 	if (wants(hosted, TACET_WANT_TICK)) {
 		atomic_andnot(TACET_WANT_TICK, &hosted->wanted);
-		return OUTCOME_TICK;
+		return TACET_OUTCOME_TICK;
 	}
 	if (!tacet_state_hostable(regs))
 		return stay();
@@ -324,18 +240,18 @@ static enum outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 		return stay();
 	}
 	error = enter_space(hosted);
-	if (error)	/* a signal came while the mm was being prepared? */
-		return error == -EINTR ? OUTCOME_SOON : OUTCOME_DROP;
+	if (error)	/* -EINTR: a signal came meanwhile */
+		return error == -EINTR ? TACET_OUTCOME_SOON : TACET_OUTCOME_DROP;
 	program_ready(hosted);
 	tacet_range_before_post(hosted, tacet_looked_at());
 	return run(hosted, regs);
 }
 
 /*
- * Linux runs what was queued last first: behind us may be the release of a file
- * that the call gave up, and running us may take hours. True: queued once more,
- * to be run as soon as the others are done. Not if nobody finds @hosted any more:
- * the others may be its successor, which waits for us.
+ * Linux runs first the task work that was queued last. Behind this callback may be the
+ * release of a file that the call closed, and this callback may take hours. True: it is
+ * queued once more and runs when the others are done. Not if the thread is not hosted any
+ * more: one of the others may be the callback of its successor, which waits for this one.
  */
 static bool others_first(struct tacet_hosted *hosted, struct callback_head *work)
 {
@@ -348,7 +264,7 @@ static void park(struct callback_head *work)
 {
 	struct tacet_hosted *hosted = container_of(work, struct tacet_hosted, arming.work);
 	struct pt_regs *regs = task_pt_regs(current);
-	enum outcome outcome;
+	enum tacet_outcome outcome;
 
 	if (others_first(hosted, work))
 		return;
@@ -356,26 +272,27 @@ static void park(struct callback_head *work)
 	tacet_range_before_signals();
 	if (tacet_park_enter(hosted)) {
 		outcome = at_boundary(hosted, regs);
-		if (outcome == OUTCOME_AGAIN)
+		if (outcome == TACET_OUTCOME_AGAIN)
 			tacet_process_announce(hosted->process);
-		while (outcome == OUTCOME_AGAIN)
+		while (outcome == TACET_OUTCOME_AGAIN)
 			outcome = step(hosted, regs);
-		if (outcome == OUTCOME_SOON) {
+		if (outcome == TACET_OUTCOME_SOON) {
 			program_runs_on_linux(hosted);
 			tacet_arm_soon(hosted, 1);
 		}
-		if (outcome == OUTCOME_TICK)
+		if (outcome == TACET_OUTCOME_TICK)
 			tacet_arm_soon(hosted, 3);
-		if (outcome == OUTCOME_DROP || wants(hosted, TACET_WANT_LEAVE) ||
+		if (outcome == TACET_OUTCOME_DROP || wants(hosted, TACET_WANT_LEAVE) ||
 		    tacet_sent_back_too_often(hosted))
-			tacet_handover_mine();	/* it goes on without us: so does that */
-		tacet_park_leave(hosted, outcome == OUTCOME_DROP);
+			tacet_handover_mine();	/* the thread continues on Linux: so does its memory */
+		tacet_park_leave(hosted, outcome == TACET_OUTCOME_DROP);
 	} else {
 		tacet_handover_mine();
 	}
 	tacet_hosted_put(hosted);
 }
 
+/* Before the first thread is hosted. */
 void tacet_park_init(void)
 {
 	tacet_arm_register(park);
