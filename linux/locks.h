@@ -19,7 +19,7 @@
  *
  *	tacet_hosted_lock	interrupts off; which threads are hosted, and where
  *		profile->lock	process/profile.c; below the hosted lock only
- *	hosted->lock		interrupts off; whether the thread is in tacet_park(), its CPU time
+ *	hosted->lock		interrupts off; whether the thread is hosted and parked, its CPU time
  *	core->wake_lock		the thread that asks shared->wake_*
  *	core->inbox_lock	producers of shared->inbox, and where the core's interrupt goes
  *	spaces_lock		border/space.c

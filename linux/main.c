@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The module's beginning and end. Loading it changes nothing on the node: CPUs
- * and memory are taken by `tacet up`. It can be unloaded whenever nothing is
- * hosted, also with a partition up.
+ * The module's beginning and end. Loading it changes nothing on the node: `tacet up` takes
+ * CPUs and memory. It can be unloaded whenever nothing is hosted, even if a partition is up.
  */
 #include <linux/module.h>
 #include <linux/rcupdate.h>
@@ -66,7 +65,7 @@ static void __exit tacet_exit(void)
 	destroy_workqueue(tacet_workqueue);
 	tacet_log_exit();
 	tacet_space_settle();
-	/* A thread may still be on its last instructions in tacet_park(). */
+	/* A task may still execute the last instructions of delegate/park.c. */
 	synchronize_rcu_tasks();
 	rcu_barrier();
 }

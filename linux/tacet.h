@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The module's own structures and the functions that its files offer each other.
+ * The order of the folders, and the structures that all of them share.
  *
  * The order of the folders is the order of calls:
  *
  *	main.c > doors/ > partition/ > delegate/ > process/ > memory/ > border/ > arch/ > base/
  *
  * A file calls files of its own folder and of those to the right, and no two files call each other in a
- * circle. What must go the other way goes through operations that the file to the left
- * registers.
+ * circle. A call in the other direction goes through operations that the file to the left registers.
  *
  *	doors/		what user space asks for: the device, sysfs, /proc
  *	partition/	up, down and the end after a failure: starts and stops all that is to the right
  *	delegate/	entries from Linux in a hosted thread's own context: its calls, faults, signals, births
- *	process/	who is hosted, where, for how long
+ *	process/	hosted processes and threads: which cores they go to, which time they use
  *	memory/		ranges
  *	border/		messages to and from cores, address spaces, failure
  *	arch/		the processor
- *	base/		what all share: the partition, the table of hosted threads, reports
+ *	base/		shared by all: the partition, the table of hosted threads, reports
  *
  * The order of locks: locks.h.
  */
@@ -108,7 +107,7 @@ struct tacet_partition {
 	char message[TACET_TEXT_BYTES];
 };
 
-/* Nobody may take back what a core has cached before it is silent. */
+/* Memory that a core may have cached is not reused before the core is silent. */
 enum tacet_failed {
 	TACET_FAILED_NOTICED = 1,
 	TACET_FAILED_SILENT,

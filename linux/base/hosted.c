@@ -2,8 +2,8 @@
 /*
  * The table of hosted threads: finding one, holding one, visiting all.
  *
- * Every folder uses it; process/hosted.c decides who enters and leaves. A reference keeps
- * the structure and its task; only the table keeps the thread hosted.
+ * Every folder uses it; process/hosted.c enters threads and takes them out. A reference keeps
+ * the structure and the task; it does not keep the thread hosted.
  */
 #include <linux/hashtable.h>
 #include <linux/module.h>
@@ -87,7 +87,7 @@ struct tacet_hosted *tacet_hosted_new(struct task_struct *task, gfp_t gfp)
 	return hosted;
 }
 
-/* From here on everybody finds @hosted. The table takes a reference. */
+/* Enters @hosted into the table, which takes a reference. */
 void tacet_hosted_enter(struct tacet_hosted *hosted)
 {
 	lockdep_assert_held(&tacet_hosted_lock);
@@ -96,7 +96,7 @@ void tacet_hosted_enter(struct tacet_hosted *hosted)
 	count++;
 }
 
-/* From here on nobody finds @hosted any more; it still counts. */
+/* Takes @hosted out of the table; it still counts. */
 void tacet_hosted_hide(struct tacet_hosted *hosted)
 {
 	lockdep_assert_held(&tacet_hosted_lock);
@@ -104,8 +104,8 @@ void tacet_hosted_hide(struct tacet_hosted *hosted)
 	list_add(&hosted->ending, &ending);
 }
 
-/* @hosted has let go of everything and counts no more. Puts the table's reference. Whoever
- * sees that nothing is hosted takes the cores and their tables away. */
+/* @hosted has given everything back, and does not count any more. This comes last: once
+ * nothing counts, the cores and their tables may be taken away. Puts the table's reference. */
 void tacet_hosted_leave(struct tacet_hosted *hosted)
 {
 	unsigned long irq;
@@ -148,7 +148,7 @@ static void wake_one(struct tacet_hosted *hosted, void *data)
 	wake_up(&hosted->wait);
 }
 
-/* Every proxy that waits for its core looks again. */
+/* Every parked proxy looks at its conditions again. */
 void tacet_hosted_wake_all(void)
 {
 	tacet_for_each_hosted(wake_one, NULL);

@@ -42,10 +42,10 @@ struct tacet_spoiling;
 enum tacet_hosted_state {
 	TACET_HOSTED_ON_LINUX,		/* its task executes the program, or a call of it */
 	TACET_HOSTED_PARKED,		/* its task is in the callback of delegate/park.c */
-	TACET_HOSTED_GONE,		/* nobody finds it any more */
+	TACET_HOSTED_GONE,		/* out of the table: not hosted any more */
 };
 
-/* What others want of a proxy. Bits; anybody sets them by tacet_want(). */
+/* What others want of a proxy. Bits, set by tacet_want(). */
 enum tacet_want {
 	TACET_WANT_RETURN = 1,		/* leave the core once, then continue; cleared when the thread is posted */
 	TACET_WANT_TICK = 2,		/* spend a tick on Linux, then continue; cleared before that */

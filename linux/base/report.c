@@ -2,7 +2,7 @@
 /*
  * The log's records: the module's own, and those of the cores.
  *
- * Everybody reports here, in any context. A core writes its records into its shared
+ * Every file reports here, in any context. A core writes its records into its shared
  * page; when the core goes, a copy stays here. doors/log.c reads both.
  */
 #include <linux/slab.h>

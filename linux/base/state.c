@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the whole module shares: the partition, the lock of its changes, and the
- * module's parameters. Calls nothing of the module's.
+ * The state that the whole module shares: the partition, the lock of its changes, the
+ * module's parameters. Calls no other file.
  */
 #include <linux/module.h>
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A program whose memory we have locked (delegate/fault.c: tacet_populate) may still give
- * pages back as it does when nobody locks them: its MADV_DONTNEED, which Linux
- * refuses on locked memory, becomes MADV_DONTNEED_LOCKED, the same without that
- * refusal. Allocators and language runtimes depend on it.
+ * MADV_DONTNEED in a program whose memory we have locked (delegate/populate.c). Linux refuses
+ * it on locked memory; allocators and language runtimes depend on it. So it becomes
+ * MADV_DONTNEED_LOCKED, which is the same without the refusal.
  *
  * Called by delegate/calls.c around each call of a hosted thread: after tracers and
  * seccomp filters have seen the call, before Linux reads its arguments.
@@ -15,7 +14,7 @@
 #include "delegate/delegate.h"
 #include "tacet.h"
 
-/* The call is madvise(). RCU read section: somebody may be recoupling us. */
+/* The call is madvise(). RCU read section: the thread may be recoupled meanwhile. */
 void tacet_advice_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	const struct tacet_space *space = READ_ONCE(hosted->space);
@@ -28,7 +27,7 @@ void tacet_advice_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 	WRITE_ONCE(hosted->call.advice_given, MADV_DONTNEED_LOCKED);
 }
 
-/* The call is done: its argument is again what the program passed. */
+/* The call is done: the program sees the argument that it passed. */
 void tacet_advice_after_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	if (!hosted->call.advice_given)

@@ -3,7 +3,7 @@
  * Births and deaths of hosted threads: what happens at fork, at exec and at exit.
  *
  * Called through delegate/tracepoints.c in the task's context; may not sleep. Most tasks
- * are not hosted: that is asked first.
+ * are not hosted, so each function asks that first.
  */
 #include <linux/ratelimit.h>
 #include <linux/sched/mm.h>
@@ -18,8 +18,8 @@
 static DEFINE_RATELIMIT_STATE(refusals, 5 * HZ, 3);
 
 /*
- * A child that runs on Linux, or whose copy failed, does not keep a range of its own;
- * nor does a process one of whose threads runs on Linux. RCU.
+ * Hands a range over that is no use: that of a child that runs on Linux or whose copy
+ * failed, and that of a process one of whose threads runs on Linux. RCU.
  */
 static void memory_of_child(struct task_struct *parent, struct task_struct *child)
 {
@@ -56,7 +56,7 @@ void tacet_on_fork(void *data, struct task_struct *parent, struct task_struct *c
 		};
 		int error = tacet_host(child, parent, &terms, GFP_ATOMIC);
 
-		/* -EALREADY: somebody decoupled it by name already */
+		/* -EALREADY: a request was faster */
 		if (error && error != -EALREADY && __ratelimit(&refusals))
 			tacet_report(TACET_LOG_WARNING, "thread %d stays on Linux: no room on the partition (error %d)",
 				     child->pid, error);
@@ -73,12 +73,12 @@ void tacet_on_exec(void *data, struct task_struct *task, pid_t old_pid, struct l
 	rcu_read_lock();
 	hosted = tacet_hosted_of(task);
 	if (hosted)
-		hosted->proxy.program = TACET_PROGRAM_NEW;	/* the end of the call parks it */
+		hosted->proxy.program = TACET_PROGRAM_NEW;	/* it parks at the end of the call */
 	rcu_read_unlock();
 }
 
-/* A task ends; it is not inside tacet_park(). */
-static void forget_exiting(struct task_struct *task)
+/* A task ends. It is not parked. */
+static void unhost_exiting(struct task_struct *task)
 {
 	struct tacet_hosted *hosted = tacet_hosted_get(task);
 
@@ -91,11 +91,11 @@ static void forget_exiting(struct task_struct *task)
 
 void tacet_on_exit(void *data, struct task_struct *task)
 {
-	forget_exiting(task);
+	unhost_exiting(task);
 }
 
 /* Later kernels pass whether it is the group's last. */
 void tacet_on_exit_group(void *data, struct task_struct *task, bool last)
 {
-	forget_exiting(task);
+	unhost_exiting(task);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a hosted thread does on Linux. Most of it runs in the thread's own context and is
- * entered from Linux, not from the rest of the module.
+ * Hosted threads on Linux: parked, in calls, in faults, at birth and at exit. Most of this runs
+ * in the thread's own context and is entered from Linux, not from the rest of the module.
  */
 #ifndef TACET_DELEGATE_DELEGATE_H
 #define TACET_DELEGATE_DELEGATE_H
@@ -64,7 +64,7 @@ enum tacet_outcome tacet_serve_event(struct tacet_hosted *hosted, struct pt_regs
 bool tacet_looked_at(void);
 void tacet_local_prepare(struct tacet_hosted *hosted);
 
-/* delegate/fault.c: sleep */
+/* delegate/fault.c, delegate/populate.c: sleep */
 int tacet_fault(struct tacet_hosted *hosted, unsigned long address, u64 error);
 void tacet_populate(struct tacet_space *space);
 

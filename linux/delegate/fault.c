@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A core's page fault, resolved in the context of the thread's Linux task; and
- * the populating of a new program's memory.
+ * A core's page fault, resolved in the context of the thread's Linux task.
  *
- * A fault that Linux would answer with a signal is not resolved here: the task
- * then executes the instruction itself, and Linux sees it first-hand.
+ * A fault that Linux would answer with a signal is not resolved here: the task executes the
+ * instruction itself, and Linux raises the fault.
  */
-#include <linux/capability.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
@@ -29,7 +27,7 @@ static bool executable(unsigned long address)
 	return area && area->vm_start <= address && area->vm_flags & VM_EXEC;
 }
 
-/* fixup_user_fault() does not grow the stack: a real access does. */
+/* fixup_user_fault() does not grow the stack; a real access does. */
 static int touch(unsigned long address, bool write)
 {
 	u32 __user *word = (u32 __user *)(address & ~3ul);
@@ -41,7 +39,7 @@ static int touch(unsigned long address, bool write)
 	return get_user(value, word);
 }
 
-/* 0: the core may try again. Sleeps. */
+/* 0: the core may repeat the instruction. Sleeps. */
 int tacet_fault(struct tacet_hosted *hosted, unsigned long address, u64 error)
 {
 	struct tacet_space *space = hosted->space;
@@ -66,71 +64,4 @@ int tacet_fault(struct tacet_hosted *hosted, unsigned long address, u64 error)
 	if (!result)
 		tacet_space_sync(space, address, address);
 	return result;
-}
-
-static bool ordinary(const struct vm_area_struct *area)
-{
-	return !(area->vm_flags & (VM_SPECIAL | VM_HUGETLB)) && area->vm_flags & (VM_READ | VM_WRITE);
-}
-
-/* As MCL_FUTURE, and the flag of MCL_CURRENT. */
-static bool lock_mappings(struct mm_struct *mm)
-{
-	struct vm_area_struct *area;
-	VMA_ITERATOR(iterator, mm, 0);
-
-	if (mmap_write_lock_killable(mm))
-		return false;
-	mm->def_flags |= VM_LOCKED;
-	for_each_vma(iterator, area) {
-		if (!ordinary(area) || area->vm_flags & VM_LOCKED)
-			continue;
-		tacet_vma_lock_flag(area);
-		mm->locked_vm += vma_pages(area);
-	}
-	mmap_write_unlock(mm);
-	return true;
-}
-
-/* Faults in the page at *@address or the next one there is, and moves on. */
-static bool prefault_next(struct mm_struct *mm, unsigned long *address)
-{
-	struct vm_area_struct *area;
-	unsigned int flags = FAULT_FLAG_ALLOW_RETRY | FAULT_FLAG_KILLABLE | FAULT_FLAG_USER;
-	bool unlocked = false;
-
-	mmap_read_lock(mm);
-	area = find_vma(mm, *address);
-	if (!area) {
-		mmap_read_unlock(mm);
-		return false;
-	}
-	*address = max(*address, area->vm_start);
-	if (!ordinary(area)) {
-		*address = area->vm_end;
-	} else {
-		if ((area->vm_flags & (VM_WRITE | VM_SHARED)) == VM_WRITE)
-			flags |= FAULT_FLAG_WRITE;
-		/* Beyond the end of a file there is nothing to fault in. */
-		if (fixup_user_fault(mm, *address, flags, &unlocked) && !unlocked)
-			*address = area->vm_end;
-		else
-			*address += PAGE_SIZE;
-	}
-	mmap_read_unlock(mm);
-	return !fatal_signal_pending(current);
-}
-
-/*
- * At a program's first instruction: as mlockall(MCL_CURRENT | MCL_FUTURE) for
- * those who may lock without limit; for others, a prefault of what is there.
- */
-void tacet_populate(struct tacet_space *space)
-{
-	unsigned long address = 0;
-
-	if (capable(CAP_IPC_LOCK) || rlimit(RLIMIT_MEMLOCK) == RLIM_INFINITY)
-		space->locked = lock_mappings(current->mm);
-	while (prefault_next(current->mm, &address))
-		cond_resched();
 }

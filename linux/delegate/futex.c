@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Private futexes of an address space whose threads wait partly on Linux and
- * partly on cores. The other end is kernel/host/linux/src/futex.rs.
+ * Private futexes of an address space some of whose threads wait on Linux and some on
+ * cores. The other end is kernel/host/linux/src/futex.rs.
  *
- * Called by delegate/calls.c at the beginning and the end of every task's futex calls;
- * may not sleep. Before a wait on Linux the space's counter says so, and a core
- * that wakes there forwards its call. After a wake-up on Linux a core wakes the
- * rest. Either side changes its books before it looks at the other's.
+ * Called by delegate/calls.c at the beginning and the end of every task's futex calls; may
+ * not sleep. Before a wait on Linux the space's counter says so, and a core that wakes
+ * threads there forwards its call. After a wake-up on Linux a core wakes the rest. Each side
+ * changes its own counts before it reads those of the other.
  */
 #include <linux/uaccess.h>
 #include <uapi/linux/futex.h>
@@ -19,17 +19,18 @@
 #include "tacet.h"
 
 #define WAKE_PATIENCE_NS (20 * NSEC_PER_SEC)
-#define EVERYBODY 0x7fffffffu
-/* Of a counter: a thread that nobody keeps books about has waited there. */
+#define EVERY_THREAD 0x7fffffffu
+/* In a counter: a thread has waited there whose end of waiting is not counted. */
 #define STICKY 0x80000000u
 /* In hosted->call.futex_wait: all counters. */
 #define ALL_COUNTERS (TACET_FUTEX_COUNTERS + 1)
+
 static unsigned int counter_of(unsigned long address)
 {
 	return address / 4 % TACET_FUTEX_COUNTERS;
 }
 
-/* What a call waits for: 0 nothing that a core could wake, else a counter + 1. */
+/* What a call waits for: a counter + 1, or 0: nothing that a core could wake. */
 static unsigned int waits_for(struct pt_regs *regs, long number)
 {
 	switch (number) {
@@ -69,12 +70,12 @@ static void mark(struct tacet_space_shared *shared, unsigned int wait)
 	smp_mb();
 }
 
-/* What a core is to do with threads that wait there. */
+/* What a core does with threads that wait at an address. */
 struct wake {
 	unsigned long address;
 	u32 bitset;
-	u32 woken, moved;		/* at most so many, in this order */
-	unsigned long to;		/* what the latter wait for from then on */
+	u32 woken, moved;		/* at most, in this order */
+	unsigned long to;		/* where the moved ones wait from then on */
 };
 
 static int has_woken(const struct tacet_wait *wait)
@@ -82,7 +83,7 @@ static int has_woken(const struct tacet_wait *wait)
 	return smp_load_acquire(&wait->core->shared->wake_answered) == wait->wanted;
 }
 
-/* How many of @space's threads a core has found to do @wake with. */
+/* How many of @space's threads a core has woken or moved. */
 static u32 wake_on_cores(struct tacet_space *space, const struct wake *wake)
 {
 	struct tacet_core *core = &tacet_partition.cores[READ_ONCE(space->last_core)];
@@ -116,12 +117,12 @@ static u32 wake_on_cores(struct tacet_space *space, const struct wake *wake)
 
 static u32 wake_all(struct tacet_space *space, unsigned long address)
 {
-	struct wake wake = { address, FUTEX_BITSET_MATCH_ANY, EVERYBODY };
+	struct wake wake = { address, FUTEX_BITSET_MATCH_ANY, EVERY_THREAD };
 
 	return wake_on_cores(space, &wake);
 }
 
-/* As Linux counts: nobody asked for is one, like a negative number. */
+/* How many are still to be woken. As on Linux, zero and negative numbers mean one. */
 static u32 rest(unsigned long asked, long woken)
 {
 	int most = max((int)asked, 1);
@@ -129,7 +130,7 @@ static u32 rest(unsigned long asked, long woken)
 	return most > woken ? most - woken : 0;
 }
 
-/* Whom a call that moves waiters wakes, and whom it moves. False: it is none. */
+/* What a call wakes and moves. False: it is not one that moves waiting threads. */
 static bool moves(const struct pt_regs *regs, long number, struct wake *wake)
 {
 	struct futex_waitv pair[2];
@@ -154,9 +155,9 @@ static bool moves(const struct pt_regs *regs, long number, struct wake *wake)
 }
 
 /*
- * Linux has woken or moved @result threads: the cores do the rest of the call. One that
- * wakes depending on what it writes wakes every waiting thread instead: waking without
- * need is allowed (futex(2)).
+ * Linux has woken or moved @result threads: the cores do the rest of the call. FUTEX_WAKE_OP,
+ * which wakes depending on what it writes, wakes every waiting thread instead: waking
+ * without need is allowed (futex(2)).
  */
 static void wake_rest(struct tacet_space *space, struct pt_regs *regs, long result)
 {
@@ -195,7 +196,7 @@ static bool about_private_futexes(const struct pt_regs *regs, long number)
 	       (number == __NR_futex && regs->si & FUTEX_PRIVATE_FLAG);
 }
 
-/* Whom Linux moves waits there, and counts elsewhere. RCU. */
+/* Linux may move threads to @wait, which it counts where they waited first. RCU. */
 static void expect_moved(unsigned int wait)
 {
 	struct tacet_space *space = tacet_space_find(current->mm);
@@ -215,12 +216,12 @@ void tacet_futex_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, 
 		if (about_private_futexes(regs, number) && moves(regs, number, &wake))
 			expect_moved(counter_of(wake.to) + 1);
 		else if (number == NR_FUTEX_REQUEUE)
-			expect_moved(ALL_COUNTERS);	/* where to cannot be read now */
+			expect_moved(ALL_COUNTERS);	/* the destination cannot be read now */
 		return;
 	}
-	/* Its space stays for as long as it is hosted: what is counted here is
-	 * taken back at the call's end, or stays for ever if it is not hosted by
-	 * then. Too many is only slower. */
+	/* The space stays for as long as the thread is hosted. The call's end takes the
+	 * count back. If the thread is not hosted by then, the count stays: that is only
+	 * slower. */
 	space = hosted ? READ_ONCE(hosted->space) : NULL;
 	if (space && hosted->space_mm == current->mm) {
 		if (space->shared) {

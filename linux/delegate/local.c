@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a core is told with a thread so that it can answer calls itself, and when
- * it may: not for a thread whose calls somebody watches, filters or redirects.
+ * What a core is told about a thread, so that it can answer calls itself. It may not if the
+ * thread's calls are watched, filtered or redirected.
  *
- * Called by delegate/park.c in the thread's own context, before it is posted. Must
- * never tell what could change before the thread is back on Linux, unless the
- * change calls the thread back.
+ * Called by delegate/park.c in the thread's own context, before the thread is posted. Must
+ * never tell what can change before the thread is back on Linux, unless the change recalls
+ * the thread.
  */
 #include <linux/pid.h>
 #include <linux/thread_info.h>
@@ -17,14 +17,15 @@
 #include "process/process.h"
 #include "tacet.h"
 
-/* By seccomp, ptrace, audit, system-call user dispatch, or who traces all system calls
- * and is to see those of hosted threads too. Our own probes aside. */
+/* The thread's calls are to be seen on Linux: by seccomp, ptrace, audit, system-call user
+ * dispatch, or a tracer of all system calls other than our own probes. */
 bool tacet_looked_at(void)
 {
 	return READ_ONCE(current->ptrace) || tacet_tracepoints_shared() ||
 	       READ_ONCE(current_thread_info()->syscall_work) & ~SYSCALL_WORK_SYSCALL_TRACEPOINT;
 }
 
+/* Writes it into the thread's context. */
 void tacet_local_prepare(struct tacet_hosted *hosted)
 {
 	struct tacet_context *context = hosted->context;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The files whose content would be wrong for a hosted program: a program that opens one
- * of them gets another instead.
+ * Files whose content would be wrong for a hosted program. A program that opens one of them
+ * gets another one instead:
  *
- *	/sys/devices/system/cpu/online says which CPUs Linux schedules on;
- *	/sys/kernel/tacet/online has the partition's as well: together with the affinity
- *	mask the machine then looks as it does to a program bound to some CPUs by taskset(1).
+ *	/sys/devices/system/cpu/online says which CPUs Linux schedules on.
+ *	/sys/kernel/tacet/online has those of the partition too. With the affinity mask,
+ *	the machine looks as to a program that taskset(1) has bound to some CPUs.
  *
  *	/proc/self/maps has one mapping for all that the process has of the partition's
  *	memory; /proc/tacet/maps has what is there (doors/maps.c).
  *
- * Called by delegate/park.c in the thread's own context, before Linux executes the
- * call; undone at the call's end by delegate/calls.c. The path lies in a page of the
- * program's own memory, made at the first need and checked at each use: a
- * program that writes there harms only itself.
+ * Called by delegate/serve.c in the thread's own context before Linux executes the call, and
+ * by delegate/calls.c at its end. The path lies in a page of the program's own memory, which
+ * is made at the first need and checked at each use. A program that writes there harms only
+ * itself.
  */
 #include <linux/mman.h>
 #include <linux/uaccess.h>
@@ -50,7 +50,7 @@ static bool read_path(char path[LONGEST], unsigned long address)
 	return length > 0 && length < LONGEST;
 }
 
-/* Which of `given` the program is to get for @path. */
+/* Which of `given` the program gets for @path. */
 static unsigned int instead_of(const char *path)
 {
 	char own[LONGEST];
@@ -65,7 +65,7 @@ static unsigned int instead_of(const char *path)
 	return NOTHING;
 }
 
-/* A page of the program's with all of `given`, 0 if it cannot be. */
+/* The address of a page of the program with all of `given`; 0: none can be made. */
 static unsigned long map_given(void)
 {
 	unsigned long page = vm_mmap(NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
@@ -80,7 +80,7 @@ static unsigned long map_given(void)
 	return page;
 }
 
-/* The address of given[@which] in the program's memory, 0 if it cannot be. */
+/* The address of given[@which] in the program's memory; 0: none. */
 static unsigned long place_given(struct tacet_space *space, unsigned int which)
 {
 	unsigned long page = READ_ONCE(space->path);
@@ -115,7 +115,7 @@ void tacet_paths_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 	*argument = address;
 }
 
-/* The call is done: its arguments are again what the program passed. */
+/* The call is done: the program sees the arguments that it passed. */
 void tacet_paths_after_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	if (!hosted->call.path_given)

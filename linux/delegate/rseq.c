@@ -2,10 +2,10 @@
 /*
  * Restartable sequences of a hosted thread (rseq(2)).
  *
- * The thread's own context; sleeps on faults. While the thread is on a core its
- * area says the core's CPU number, which no other running thread has. Whenever
- * it left user mode without a call of its own, another thread may have used the
- * core: a critical section it was in is aborted, as a preemption would.
+ * Called in the thread's own context; sleeps on faults. While the thread is on a core, its
+ * area has the core's CPU number, which no other running thread has. When it leaves user
+ * mode without a call of its own, another thread may use the core: its critical section is
+ * aborted, as by a preemption.
  */
 #include <linux/uaccess.h>
 #include <uapi/linux/rseq.h>
@@ -14,12 +14,12 @@
 #include "delegate/delegate.h"
 #include "tacet.h"
 
-/* About to be posted to @core. */
+/* The thread is about to be posted to @core. */
 void tacet_rseq_enter(struct tacet_core *core)
 {
 	struct rseq __user *area = tacet_rseq_area(current);
-	/* Linux numbers a process's running threads from 0; ours count from the
-	 * other end, so that no two threads that run have the same number. */
+	/* Linux numbers a process's running threads from 0. Cores count from the other
+	 * end, so that no two running threads have the same number. */
 	u32 concurrency = nr_cpu_ids - 1 - (core - tacet_partition.cores);
 
 	if (!area)
@@ -35,7 +35,7 @@ void tacet_rseq_enter(struct tacet_core *core)
 	tacet_rseq_written(core->cpu, core->node, concurrency);
 }
 
-/* @regs were interrupted: if inside a critical section, go to its abort handler. */
+/* @regs were interrupted. If that was in a critical section, they go to its abort handler. */
 void tacet_rseq_abort(struct pt_regs *regs)
 {
 	struct rseq __user *area = tacet_rseq_area(current);
@@ -51,7 +51,7 @@ void tacet_rseq_abort(struct pt_regs *regs)
 	if (regs->ip - section.start_ip >= section.post_commit_offset ||
 	    section.abort_ip >= TASK_SIZE_MAX || section.version)
 		return;
-	/* A wrong signature is the program's fault: Linux kills it for that. */
+	/* Linux kills a program whose signature is wrong. */
 	if (get_user(signature, (u32 __user *)(section.abort_ip - sizeof(u32))) ||
 	    signature != tacet_rseq_signature(current))
 		return;

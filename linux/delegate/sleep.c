@@ -15,17 +15,17 @@
 #include "delegate/delegate.h"
 #include "tacet.h"
 
-/* More than a core sleeps for a time, with all that is not known of the clock. */
+/* More than the longest sleep for a time on a core, with the error of its clock. */
 #define LONGEST_NS (200 * NSEC_PER_USEC)
 
-/* Whether the call that a thread waits in is a sleep for a time, not until one. */
+/* The call in which the thread waits is a sleep for a time, not until a time. */
 bool tacet_sleeps_for_a_time(const struct pt_regs *regs)
 {
 	return regs->ax == __NR_nanosleep ||
 	       (regs->ax == __NR_clock_nanosleep && !(regs->si & TIMER_ABSTIME));
 }
 
-/* Such a sleep has @left_ns to go. Its own thread. */
+/* Sleeps for the @left_ns that are left. The thread itself. */
 void tacet_sleep_out(u64 left_ns)
 {
 	unsigned long left_us = DIV_ROUND_UP_ULL(min_t(u64, left_ns, LONGEST_NS), NSEC_PER_USEC);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The CPUs as a hosted program sees them: answers of Linux that are about its
- * proxy's CPU are replaced by those about the core.
+ * The CPUs as a hosted program sees them: where Linux answers about the proxy's CPU, the
+ * program gets the answer about its core.
  *
- * Called at the end of a system call, in the task's context, not sleeping: the
- * call has just touched the same user memory, so it is there.
+ * Called by delegate/calls.c at the end of a system call, in the task's context; does not
+ * sleep. The call has just touched the same user memory, so the memory is there.
  */
 #include <linux/uaccess.h>
 #include <asm/syscall.h>
@@ -15,8 +15,8 @@
 #include "process/process.h"
 #include "tacet.h"
 
-/* The hosted thread that @pid names in the caller's namespace (0: itself). RCU. */
-static struct tacet_hosted *named(struct tacet_hosted *self, pid_t pid)
+/* The hosted thread @pid of the caller's namespace (0: itself). RCU. */
+static struct tacet_hosted *hosted_by_pid(struct tacet_hosted *self, pid_t pid)
 {
 	struct task_struct *task;
 
@@ -38,17 +38,17 @@ static void view_getcpu(struct tacet_hosted *hosted, struct pt_regs *regs)
 
 static void view_getaffinity(struct tacet_hosted *self, struct pt_regs *regs, size_t bytes)
 {
-	struct tacet_hosted *hosted = named(self, regs->di);
+	struct tacet_hosted *hosted = hosted_by_pid(self, regs->di);
 
 	if (hosted && bytes <= cpumask_size())
 		copy_to_user_nofault((void __user *)regs->dx, cpumask_bits(&hosted->place.cpus),
 				     bytes);
 }
 
-/* Linux said that no CPU of the mask is online, or moved only the proxy. */
+/* Linux has moved only the proxy, or said that no CPU of the mask is online. */
 static void view_setaffinity(struct tacet_hosted *self, struct pt_regs *regs)
 {
-	struct tacet_hosted *hosted = named(self, regs->di);
+	struct tacet_hosted *hosted = hosted_by_pid(self, regs->di);
 	size_t bytes = min_t(size_t, regs->si, cpumask_size());
 	struct cpumask cpus;
 

@@ -2,9 +2,9 @@
 /*
  * /dev/tacet: the ioctls of ioctl.h, and nothing else.
  *
- * Copies each request in once, checks its revision, calls the one function that
- * serves it, copies it back. Who may open the device may use the partition;
- * what changes the machine needs CAP_SYS_ADMIN as well.
+ * Copies each request in once, checks its revision, calls the function that serves it and
+ * copies it back. A user who may open the device may use the partition; a request that
+ * changes the machine needs CAP_SYS_ADMIN too.
  */
 #include <linux/capability.h>
 #include <linux/fs.h>
@@ -111,7 +111,7 @@ static int do_test(struct file *file, union request *request)
 	return 0;
 }
 
-/* `locked`: the control lock is taken around it; the others take it themselves. */
+/* `root`: needs CAP_SYS_ADMIN. `locked`: under the control lock; the others take it themselves. */
 static const struct call {
 	unsigned int number;
 	int (*serve)(struct file *file, union request *request);
@@ -175,7 +175,7 @@ out:
 	return result;
 }
 
-/* What is kept with an open file is its profile, if it has one. */
+/* An open file keeps its profile, if it has one. */
 static int open(struct inode *inode, struct file *file)
 {
 	file->private_data = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What user space asks for. Only main.c and the doors themselves call these.
+ * The requests of user space. Only main.c and the doors themselves call these functions.
  */
 #ifndef TACET_DOORS_DOORS_H
 #define TACET_DOORS_DOORS_H

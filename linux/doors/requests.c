@@ -2,7 +2,8 @@
 /*
  * Decoupling and recoupling on request: from the device and from sysfs.
  *
- * Checks who asks and for whom; then process/hosted.c does it. Process context.
+ * Checks whether the caller may do that to the thread or process; process/hosted.c does it.
+ * Process context.
  */
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
@@ -40,7 +41,7 @@ static int allowed_cpus(const u64 *words, struct cpumask *cpus)
 	return 0;
 }
 
-/* What else @request wants, besides CPUs. */
+/* Adds to @terms what @request asks for besides CPUs. */
 static int fill_terms(struct tacet_terms *terms, struct file *file,
 		      const struct tacet_host_self *request)
 {
@@ -94,7 +95,7 @@ int tacet_request_host_self(struct file *file, const struct tacet_host_self *req
 	return error;
 }
 
-/* One thread: hosts it, or moves it if it is hosted. */
+/* Hosts one thread, or moves it if it is hosted. */
 static int decouple_thread(struct task_struct *task, u32 cpu, u32 flags)
 {
 	struct tacet_terms terms = { .cpus = &tacet_partition.cpus, .flags = flags };
@@ -128,7 +129,7 @@ static struct task_struct *find_task(pid_t pid)
 	return task;
 }
 
-/* All threads of @task's process; those born meanwhile are caught at birth. */
+/* All threads of @task's process. Those that are born meanwhile are hosted at birth. */
 static int decouple_process(struct task_struct *task, u32 cpu, u32 flags)
 {
 	struct task_struct *thread;
@@ -179,8 +180,8 @@ int tacet_request_decouple(pid_t pid, u32 cpu, u32 flags)
 	return error;
 }
 
-/* Tells a hosted thread to go; true if it was hosted. */
-static bool leave(struct task_struct *task)
+/* Tells a hosted thread to go back to Linux. False: it is not hosted. */
+static bool recouple_thread(struct task_struct *task)
 {
 	struct tacet_hosted *hosted = tacet_hosted_get(task);
 
@@ -203,21 +204,21 @@ static bool still_hosted(struct task_struct *task, bool whole)
 		for_each_thread(task, thread)
 			found |= tacet_hosted_of(thread) != NULL;
 	rcu_read_unlock();
-	/* What comes next, `down` perhaps, is to find nothing of it. */
+	/* The next request, perhaps `down`, must find nothing of it. */
 	return found || tacet_hosted_ends(task, whole);
 }
 
-static bool leave_process(struct task_struct *task, bool whole)
+static bool recouple_process(struct task_struct *task, bool whole)
 {
 	struct task_struct *thread;
 	bool found;
 
 	if (!whole)
-		return leave(task);
-	found = leave(task);
+		return recouple_thread(task);
+	found = recouple_thread(task);
 	rcu_read_lock();
 	for_each_thread(task, thread)
-		found |= leave(thread);
+		found |= recouple_thread(thread);
 	rcu_read_unlock();
 	return found;
 }
@@ -236,16 +237,16 @@ int tacet_request_recouple(pid_t pid, u32 flags)
 		return -ESRCH;
 	if (!tacet_may_control(task))
 		error = -EPERM;
-	else if (!leave_process(task, whole))
+	else if (!recouple_process(task, whole))
 		error = -ESRCH;
-	/* The thread that asks leaves when it returns: it cannot be waited for. */
+	/* The calling thread itself leaves when this call ends: no wait for its process. */
 	while (!error && task->tgid != current->tgid && still_hosted(task, whole)) {
 		if (schedule_timeout_interruptible(msecs_to_jiffies(2)) && signal_pending(current))
 			error = -EINTR;
 		waited_ms += 2;
 		if (waited_ms > LEAVE_PATIENCE_MS)
 			error = -ETIMEDOUT;
-		leave_process(task, whole);
+		recouple_process(task, whole);
 	}
 	put_task_struct(task);
 	return error;

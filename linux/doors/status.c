@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is counted, and who may see it.
+ * Status and counts of the partition, of its CPUs and of hosted threads. A user sees his own
+ * threads only.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -102,7 +103,7 @@ static void count_process(struct tacet_hosted *hosted, void *data)
 		status->hosted_processes++;
 }
 
-/* Of the partition's memory: what programs have, and may have. */
+/* Of the partition's memory: how much programs have, and can have. */
 static void count_frames(struct tacet_status *status)
 {
 	const struct tacet_partition *partition = &tacet_partition;

@@ -2,13 +2,13 @@
 /*
  * /sys/kernel/tacet: the interface of the Decoupled paper (§3.5).
  *
- *   echo PID > decouple        host all threads of a process; reading lists them
+ *   echo PID > decouple        host all threads of a process; reading lists hosted processes
  *   echo CPU > PID/cpu         move its first thread; -1: back to Linux
- *   cat PID/cpu                where it is
+ *   cat PID/cpu                the CPU of its first thread; -1: it is not hosted
  *   cat online                 Linux's CPUs and the partition's (delegate/paths.c)
  *
- * Pids are those of the reader's and writer's own namespace. Writing is for
- * root by the files' mode, and checked as a tracer would be in any case.
+ * Pids are those of the caller's namespace. By the files' mode only root may write them; each
+ * write is checked by the rules for tracers too.
  */
 #include <linux/delay.h>
 #include <linux/kobject.h>
@@ -24,7 +24,7 @@
 static struct kobject *root;
 static DEFINE_MUTEX(directory_lock);
 
-static LIST_HEAD(directories);	/* that have a name now; the mutex */
+static LIST_HEAD(directories);	/* that exist now; the mutex */
 
 struct directory {
 	struct list_head link;
@@ -139,22 +139,22 @@ static const struct kobj_type directory_type = {
 	.default_groups = directory_groups,
 };
 
-/* Under the mutex. */
-static bool named(const struct pid *tgid)
+static bool directory_exists(const struct pid *tgid)
 {
 	struct directory *directory;
 
+	lockdep_assert_held(&directory_lock);
 	list_for_each_entry(directory, &directories, link)
 		if (directory->tgid == tgid)
 			return true;
 	return false;
 }
 
-/* Under the mutex. */
 static void add_directory(struct tacet_process *process)
 {
 	struct directory *directory = kzalloc(sizeof(*directory), GFP_KERNEL);
 
+	lockdep_assert_held(&directory_lock);
 	if (!directory)
 		return;
 	directory->tgid = get_pid(process->tgid);
@@ -168,8 +168,8 @@ static void add_directory(struct tacet_process *process)
 }
 
 /*
- * A process has come. Sleeps; the process is held by the caller's thread. If it
- * was here a moment ago its old directory may still be there: that goes first.
+ * A process is hosted. If it was hosted a moment ago, its old directory may still exist: that
+ * goes first. The calling thread holds the process. Sleeps.
  */
 static void process_came(struct tacet_process *process)
 {
@@ -179,13 +179,13 @@ static void process_came(struct tacet_process *process)
 		if (tries)
 			msleep(1);
 		mutex_lock(&directory_lock);
-		if (!process->directory && !named(process->tgid))
+		if (!process->directory && !directory_exists(process->tgid))
 			add_directory(process);
 		mutex_unlock(&directory_lock);
 	}
 }
 
-/* The last thread of it has gone. Sleeps. */
+/* No thread of the process is hosted any more. Sleeps. */
 static void process_gone(struct tacet_process *process)
 {
 	struct directory *directory;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who may host, recall and look into a process.
+ * Which users may host, recall and look into a process.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -11,8 +11,8 @@
 #include "process/process.h"
 #include "tacet.h"
 
-/* As for attaching a tracer, without the security modules' part: the same user
- * in every respect and a process that may be looked into, or CAP_SYS_PTRACE. */
+/* The caller may control @task, by the rules for attaching a tracer without those of security
+ * modules: the same user in every respect and a dumpable process, or CAP_SYS_PTRACE. */
 bool tacet_may_control(struct task_struct *task)
 {
 	const struct cred *mine = current_cred(), *theirs;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Performance events of a hosted thread (perf_event_open(2)): whoever has any runs on
- * Linux, where they count. A core's counters are not Linux's to program, and what it
- * counts for the proxy is not the program's.
+ * Performance events of hosted threads (perf_event_open(2)). A thread that has any runs on
+ * Linux, where they count: Linux cannot program a core's counters, and what it counts for the
+ * proxy is not what the program does.
  *
- * Called by delegate/park.c before a thread is posted, and by the watch for who got events
- * while it computes. Any context.
+ * Called by delegate/park.c before a thread is posted, and by the watch, since a thread may
+ * get events while it is on a core. Any context.
  */
 #include <linux/rcupdate.h>
 
@@ -13,8 +13,8 @@
 #include "process/process.h"
 #include "tacet.h"
 
-/* Whether @task has any, breakpoints of ptrace among them. What counts on a whole CPU is
- * not the task's. */
+/* Whether @task has any. Breakpoints of ptrace are events too; those of a whole CPU are not
+ * the task's. */
 bool tacet_counted(struct task_struct *task)
 {
 	bool counted;
@@ -25,7 +25,7 @@ bool tacet_counted(struct task_struct *task)
 	return counted;
 }
 
-/* A user may want to know why the program is not where it was sent. */
+/* Says once for each process why it is not on cores. The thread itself. */
 void tacet_counted_tell(struct tacet_hosted *hosted)
 {
 	if (!xchg(&hosted->process->counted_told, true))

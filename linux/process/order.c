@@ -2,16 +2,16 @@
 /*
  * The order in which the threads of a job are bound to CPUs (TACET_HOST_BIND).
  *
- * Owns struct tacet_order: made with the request, shared by the process and all that
- * it has hosted children for, gone with the last of them. Which CPUs, and why in this
- * order, is the caller's: the command knows the topology and what a person asked for.
+ * Owns struct tacet_order: made with the request, shared by the process and its hosted
+ * children, freed with the last of them. The request says which CPUs and in which order: the
+ * command knows the topology and what the user asked for.
  */
 #include <linux/slab.h>
 
 #include "process/process.h"
 #include "tacet.h"
 
-/* From a request that has been found to be in order. ERR_PTR: an argument, memory. */
+/* The order of a checked request. ERR_PTR: a wrong CPU, or no memory. */
 struct tacet_order *tacet_order_new(const struct tacet_host_self *request,
 				    const struct cpumask *cpus)
 {
@@ -49,8 +49,8 @@ void tacet_order_put(struct tacet_order *order)
 		kref_put(&order->references, free_order);
 }
 
-/* The slot of the next thread, which may go to @cpus: the first of those with
- * the fewest. NULL: none of them is there. Under the hosted lock. */
+/* The slot of the next thread, which may go to @cpus: the first of those with the fewest
+ * threads. NULL: @cpus has none of them. Under the hosted lock. */
 struct tacet_order_slot *tacet_order_next(struct tacet_order *order, const struct cpumask *cpus)
 {
 	struct tacet_order_slot *best = NULL;

@@ -2,8 +2,8 @@
 /*
  * Hosted processes: made with the first hosted thread, freed after the last.
  *
- * Owns the list of them and their lifetime. doors/sysfs.c registers what is to happen when
- * a process comes and goes.
+ * Owns the list of them and their lifetime. doors/sysfs.c registers operations for a process
+ * that comes and goes.
  */
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
@@ -22,7 +22,7 @@ void tacet_process_register(const struct tacet_process_operations *registered)
 	operations = registered;
 }
 
-/* @process was never entered, or nobody finds it any more. */
+/* @process was never entered, or is out of the list and has no readers. */
 void tacet_process_discard(struct tacet_process *process)
 {
 	tacet_order_put(process->order);
@@ -40,7 +40,7 @@ static void free_process(struct work_struct *work)
 	tacet_process_discard(process);
 }
 
-/* Nobody finds @process in the list any more. It is freed after its readers. */
+/* @process is out of the list. It is freed when its readers are done. */
 void tacet_process_end(struct tacet_process *process)
 {
 	queue_work(tacet_workqueue, &process->free);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Who is hosted, where and for how long.
+ * Hosted processes and threads: how they become hosted, which cores they go to, which time
+ * they use.
  */
 #ifndef TACET_PROCESS_PROCESS_H
 #define TACET_PROCESS_PROCESS_H
@@ -33,7 +34,7 @@ struct tacet_order {
 	struct tacet_order_slot slots[];
 };
 
-/* What a process is hosted with; of @order and @profile either may be NULL. */
+/* The terms on which a process is hosted; @order and @profile may be NULL. */
 struct tacet_terms {
 	const struct cpumask *cpus;
 	u32 flags;			/* TACET_HOST_* */
@@ -52,7 +53,7 @@ void tacet_hosted_leave_all(void);
 
 /* process/process.c; the last four under the hosted lock */
 struct tacet_process_operations {	/* both sleep */
-	void (*came)(struct tacet_process *process);	/* perhaps not for the first time */
+	void (*came)(struct tacet_process *process);	/* more than once */
 	void (*gone)(struct tacet_process *process);
 };
 void tacet_process_register(const struct tacet_process_operations *operations);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What hosted programs spend their time on, for who asked (TACET_HOST_PROFILE).
+ * What hosted programs spend their time on, if a request asked for that (TACET_HOST_PROFILE).
  *
- * Owns struct tacet_profile: made with the request, shared by the process and all that
- * it has hosted children for, kept by the open file through which it was asked for, so
- * that it can be read when they have ended. The cores keep each thread's account with
- * its context (profile.h); a thread that leaves adds its own here.
+ * Owns struct tacet_profile: made with the request and shared by the process and its hosted
+ * children. The open file of the request holds it too, so that it can be read after their
+ * end. The cores keep each thread's account in its context (profile.h); when a thread ends,
+ * its account is added here.
  */
 #include <linux/fs.h>
 #include <linux/math64.h>
@@ -41,7 +41,8 @@ void tacet_profile_get(struct tacet_profile *profile)
 		kref_get(&profile->references);
 }
 
-/* The last one is put where one may sleep: whoever is being born has its parent's. */
+/* @profile may be NULL. The last reference is put where the caller may sleep: a thread that is
+ * being born has its parent's. */
 void tacet_profile_put(struct tacet_profile *profile)
 {
 	if (profile)
@@ -59,7 +60,8 @@ static struct tacet_profile *new_profile(void)
 	return profile;
 }
 
-/* The profile of an open file, made if need be. The caller's reference, or NULL. */
+/* The profile of an open file, made if there is none. A reference for the caller; NULL: no
+ * memory. */
 struct tacet_profile *tacet_profile_of_file(struct file *file)
 {
 	struct tacet_profile *profile = READ_ONCE(file->private_data), *other;
@@ -98,7 +100,7 @@ static void add_entry(struct tacet_profile *profile, const struct tacet_spent *s
 					      READ_ONCE(spent->longest_ticks));
 }
 
-/* The core writes an entry's kind last. Under the profile's lock. */
+/* The core writes an entry's kind last. Under @profile's lock, unless nobody else has it. */
 static void add_account(struct tacet_profile *profile, struct tacet_hosted *hosted)
 {
 	const struct tacet_context *context = hosted->context;
@@ -111,11 +113,12 @@ static void add_account(struct tacet_profile *profile, struct tacet_hosted *host
 	profile->threads++;
 }
 
-/* The thread leaves; its process is @hosted->process for the last time. Hosted lock. */
+/* The thread ends; it still has its process. */
 void tacet_profile_end(struct tacet_hosted *hosted)
 {
 	struct tacet_profile *profile = hosted->process->profile;
 
+	lockdep_assert_held(&tacet_hosted_lock);
 	if (!profile)
 		return;
 	spin_lock(&profile->lock);
@@ -137,7 +140,7 @@ static void add_living(struct tacet_hosted *hosted, void *data)
 		add_account(living->sum, hosted);
 }
 
-/* What is known now: of the ended, and of those that live. ERR_PTR: no memory. */
+/* The account of all threads, those that have ended and those that live. ERR_PTR: no memory. */
 static struct tacet_profile *sum_up(struct tacet_profile *profile)
 {
 	struct tacet_profile *sum = new_profile();
@@ -146,7 +149,7 @@ static struct tacet_profile *sum_up(struct tacet_profile *profile)
 
 	if (!sum)
 		return ERR_PTR(-ENOMEM);
-	spin_lock_irqsave(&tacet_hosted_lock, irq);	/* nobody ends meanwhile */
+	spin_lock_irqsave(&tacet_hosted_lock, irq);	/* no thread ends meanwhile */
 	spin_lock(&profile->lock);
 	memcpy(sum->spent, profile->spent, profile->count * sizeof(profile->spent[0]));
 	sum->count = profile->count;
@@ -188,7 +191,7 @@ static int copy_out(struct tacet_profile_read *request, const struct tacet_profi
 	return 0;
 }
 
-/* The profile of process @pid, whom the caller may look into; a reference. */
+/* The profile of process @pid, if the caller may look into that; a reference, NULL: none. */
 static struct tacet_profile *profile_of_process(pid_t pid)
 {
 	struct tacet_profile *profile = ERR_PTR(-ESRCH);

@@ -41,7 +41,7 @@ static void recall_one(struct tacet_hosted *hosted, void *mm)
 	} while (core != tacet_core_of(READ_ONCE(hosted->context->cpu)));
 }
 
-/* The next stay begins with recall cleared. */
+/* The thread may be on a core again: a stay begins without a recall. */
 static int is_back(const struct tacet_wait *wait)
 {
 	const struct tacet_hosted *hosted = wait->subject;
@@ -63,9 +63,8 @@ static void await_one(struct tacet_hosted *hosted, void *mm)
 		tacet_await(&wait);
 }
 
-/* Every hosted thread of @mm that its core has comes back once: that ends its
- * restartable sequence, and it is posted anew with what holds then. Done when this
- * returns. Any context. */
+/* Recalls every hosted thread of @mm from its core and waits until all have left. That aborts
+ * their restartable sequences, and they are posted again with what holds then. Any context. */
 void tacet_hosted_interrupt(struct mm_struct *mm)
 {
 	tacet_for_each_hosted(recall_one, mm);

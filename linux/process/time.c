@@ -15,8 +15,8 @@
 #include "process/process.h"
 #include "tacet.h"
 
-/* Time in user mode on cores, including the stay in progress. Any context. The
- * time is read first: whatever the core does meanwhile, never too much. */
+/* Time in user mode on cores, including the stay in progress. The clock is read first: the
+ * result may be too little, never too much. */
 u64 tacet_user_ns(struct tacet_hosted *hosted)
 {
 	struct tacet_context *context = hosted->context;
@@ -42,7 +42,7 @@ static void add_user_time(struct task_struct *task, u64 ns)
 	}
 }
 
-/* Charges the task for what its thread has used since the last time. */
+/* Charges the task with what its thread has used since the last time. */
 void tacet_charge(struct tacet_hosted *hosted)
 {
 	unsigned long irq;
@@ -64,8 +64,8 @@ static bool timer_due(const struct posix_cputimers *timers, u64 user, u64 both, 
 	       run >= READ_ONCE(timers->bases[CPUCLOCK_SCHED].nextevt);
 }
 
-/* A CPU-time timer or limit of the thread or its process has run out, which
- * Linux looks at only on a tick that finds the thread on a CPU of its own. */
+/* A CPU-time timer or limit of the thread or its process has run out. Linux notices that only
+ * on a tick that finds the thread on one of its CPUs. */
 bool tacet_cpu_timer_due(struct task_struct *task)
 {
 	struct signal_struct *signal = task->signal;

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The watch over the cores: ten times a second, on Linux, without disturbing
- * them: it only reads what they write anyway.
+ * The watch: Linux's periodic look at the cores, ten times a second. It does not disturb
+ * them: it reads what they write anyway.
  *
- * Rotates: where a thread waits for a core that another one does not leave, it
- * calls that one back; it goes to the end of the queue or to a core that idles.
- * A thread that is alone on its core is never called.
- *
- * Tells the cores where Linux takes their bells now, and what time it is.
- *
- * Notices a core that died without being able to say so and one that hangs in
- * the co-kernel, and charges hosted threads for their CPU time, so that top(1)
- * and CPU-time timers see a thread that never enters the kernel. Calls back whom
- * somebody has begun to count.
+ * - If a thread waits for a core that another thread does not leave, it recalls that one,
+ *   which goes to the end of the queue or to a core that idles. A thread that is alone on
+ *   its core is never recalled for that.
+ * - It tells the cores which CPU of Linux takes their interrupts now, and what time it is.
+ * - It notices a core that died without a word, and one that hangs in the co-kernel.
+ * - It charges hosted threads for their CPU time, so that top(1) and CPU-time timers see a
+ *   thread that never enters the kernel.
+ * - It recalls threads that have got performance events.
  */
 #include "border/border.h"
 #include "compat.h"
@@ -23,12 +21,12 @@
 #define SLICE (HZ / 25 ?: 1)	/* the least that a thread gets while others wait */
 #define STUCK_PERIOD (5 * HZ)
 
-/* The watch's alone. Periods are counted, not time: a machine that was stopped
- * meanwhile has not hung. */
+/* Changed by the work item only. It counts periods, not time: a core of a machine that was
+ * stopped meanwhile has not hung. */
 static unsigned int period;
-static bool somebody_waits;
+static bool thread_waits;	/* for a core; the same */
 
-/* In the co-kernel, or deaf to the doorbell, round after round. */
+/* Round after round the core is in the co-kernel, or does not hear its doorbell. */
 static bool stuck(struct tacet_core *core)
 {
 	const struct tacet_cpu *shared = core->shared;
@@ -50,7 +48,7 @@ static bool runs(const struct tacet_hosted *hosted)
 	       READ_ONCE(hosted->context->entered_tsc);
 }
 
-/* Recalls whom the waiting thread @data waits for. */
+/* Recalls @hosted if the waiting thread @data waits for its core. */
 static void recall_runner(struct tacet_hosted *hosted, void *data)
 {
 	const struct tacet_hosted *waiting = data;
@@ -65,14 +63,14 @@ static void look_at_posted(struct tacet_hosted *hosted, void *data)
 {
 	u32 state = smp_load_acquire(&hosted->context->state);
 
-	/* The core's bell may have gone where Linux had just moved it away from. */
+	/* The core may have interrupted a CPU from which Linux had just moved its interrupt. */
 	if (state == TACET_CONTEXT_RETURNED)
 		wake_up(&hosted->wait);
 	if (state != TACET_CONTEXT_POSTED)
 		return;
 	tacet_charge(hosted);
 	if (!READ_ONCE(hosted->context->entered_tsc) && !READ_ONCE(hosted->context->blocked)) {
-		somebody_waits = true;
+		thread_waits = true;
 		if (time_after(jiffies, READ_ONCE(hosted->turn.posted_at) + SLICE))
 			tacet_for_each_hosted(recall_runner, hosted);
 	}
@@ -82,7 +80,7 @@ static void look_at_posted(struct tacet_hosted *hosted, void *data)
 		tacet_want(hosted, TACET_WANT_TICK);
 }
 
-static void look(struct work_struct *work)
+static void look_at_all(struct work_struct *work)
 {
 	unsigned int i;
 
@@ -98,12 +96,12 @@ static void look(struct work_struct *work)
 		tacet_retarget(core);
 	}
 	tacet_clock_tell();
-	somebody_waits = false;
+	thread_waits = false;
 	tacet_for_each_hosted(look_at_posted, NULL);
-	period = somebody_waits ? SLICE : PERIOD;
+	period = thread_waits ? SLICE : PERIOD;
 	schedule_delayed_work(to_delayed_work(work), period);
 }
-static DECLARE_DELAYED_WORK(watch, look);
+static DECLARE_DELAYED_WORK(watch, look_at_all);
 
 void tacet_watch_start(void)
 {

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Populating a new program's memory, if its process asked for that (TACET_HOST_POPULATE):
+ * then its threads do not fault on a core.
+ *
+ * Called by delegate/park.c in the thread's own context. Sleeps.
+ */
+#include <linux/capability.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+
+#include "border/border.h"
+#include "compat.h"
+#include "delegate/delegate.h"
+#include "tacet.h"
+
+static bool ordinary(const struct vm_area_struct *area)
+{
+	return !(area->vm_flags & (VM_SPECIAL | VM_HUGETLB)) && area->vm_flags & (VM_READ | VM_WRITE);
+}
+
+/* As mlockall(MCL_CURRENT | MCL_FUTURE), without faulting anything in. */
+static bool lock_mappings(struct mm_struct *mm)
+{
+	struct vm_area_struct *area;
+	VMA_ITERATOR(iterator, mm, 0);
+
+	if (mmap_write_lock_killable(mm))
+		return false;
+	mm->def_flags |= VM_LOCKED;
+	for_each_vma(iterator, area) {
+		if (!ordinary(area) || area->vm_flags & VM_LOCKED)
+			continue;
+		tacet_vma_lock_flag(area);
+		mm->locked_vm += vma_pages(area);
+	}
+	mmap_write_unlock(mm);
+	return true;
+}
+
+/* Faults in the page at *@address or the next one that exists, and advances. False: there is
+ * none, or a signal kills the thread. */
+static bool prefault_next(struct mm_struct *mm, unsigned long *address)
+{
+	struct vm_area_struct *area;
+	unsigned int flags = FAULT_FLAG_ALLOW_RETRY | FAULT_FLAG_KILLABLE | FAULT_FLAG_USER;
+	bool unlocked = false;
+
+	mmap_read_lock(mm);
+	area = find_vma(mm, *address);
+	if (!area) {
+		mmap_read_unlock(mm);
+		return false;
+	}
+	*address = max(*address, area->vm_start);
+	if (!ordinary(area)) {
+		*address = area->vm_end;
+	} else {
+		if ((area->vm_flags & (VM_WRITE | VM_SHARED)) == VM_WRITE)
+			flags |= FAULT_FLAG_WRITE;
+		/* A mapping may be longer than its file: nothing can be faulted in there. */
+		if (fixup_user_fault(mm, *address, flags, &unlocked) && !unlocked)
+			*address = area->vm_end;
+		else
+			*address += PAGE_SIZE;
+	}
+	mmap_read_unlock(mm);
+	return !fatal_signal_pending(current);
+}
+
+/*
+ * At a program's first instruction: locks its memory, now and in future, if it may lock
+ * without limit; faults in what is there in any case.
+ */
+void tacet_populate(struct tacet_space *space)
+{
+	unsigned long address = 0;
+
+	if (capable(CAP_IPC_LOCK) || rlimit(RLIMIT_MEMLOCK) == RLIM_INFINITY)
+		space->locked = lock_mappings(current->mm);
+	while (prefault_next(current->mm, &address))
+		cond_resched();
+}
