@@ -15,7 +15,8 @@
  *
  * doors/sysfs.c has a mutex of its own, which is held together with none of these.
  *
- * Spinlocks, below all mutexes. Of the first three no thread holds two:
+ * Spinlocks, below all mutexes. A thread holds one of them at a time; only profile->lock is
+ * taken under another one:
  *
  *	tacet_hosted_lock	interrupts off; which threads are hosted, and where
  *		profile->lock	process/profile.c; below the hosted lock only

@@ -67,13 +67,13 @@ struct tacet_core {
 	bool started;			/* it was sent into the co-kernel */
 	struct tacet_cpu *shared;
 	spinlock_t inbox_lock;		/* producers of shared->inbox */
-	raw_spinlock_t bell_lock;	/* the next one, and shared->doorbells_sent */
+	raw_spinlock_t bell_lock;	/* audible, and shared->doorbells_sent */
 	bool audible;			/* it runs the co-kernel: it may be rung */
 	int package, physical_core;	/* topology, read while it was online */
 	unsigned int threads;		/* hosted here; under tacet_hosted_lock */
-	atomic_t posted;		/* of them, handed over and not back */
-	u64 last_return_ns;		/* when one came back; by the threads */
-	spinlock_t wake_lock;		/* who asks shared->wake_* */
+	atomic_t posted;		/* of them, posted and not returned */
+	u64 last_return_ns;		/* when one returned; written by these threads */
+	spinlock_t wake_lock;		/* the thread that asks shared->wake_* */
 	/* the watch's memory, under the watch's work item only */
 	u64 watched_steps;
 	unsigned int stuck_jiffies;
@@ -96,9 +96,9 @@ struct tacet_partition {
 	unsigned int context_count;
 	struct tacet_space_shared *spaces;	/* as many as contexts */
 	unsigned long *spaces_taken;	/* bits; border/space.c's lock */
-	struct tacet_memory *memory;	/* NULL: none for programs */
-	struct tacet_range_shared *ranges;		/* as many as contexts */
-	struct tacet_frame *frames;	/* their records */
+	struct tacet_memory *memory;	/* NULL: programs get none */
+	struct tacet_range_shared *ranges;	/* as many as contexts */
+	struct tacet_frame *frames;	/* the records of frames */
 	void *private;
 	void *tables;			/* struct tacet_tables of arch */
 	struct tacet_hosted **owners;	/* by context number; hosted lock, RCU readers */
