@@ -5,7 +5,7 @@
 //! memory and its call either answered once or not at all. Once a recall has rung, no instruction of the thread is executed
 //! any more.
 
-use crate::futexes::{Futexes, Operation};
+use crate::futexes::Futexes;
 use crate::host::FakeHost;
 use crate::program::{Action, time_of};
 use crate::world::{ThreadState, World};
@@ -115,7 +115,7 @@ impl World {
         if action.exit() == Some(Exit::Call) {
             thread.call.set(action.call(self.monotonic_ns()));
             thread.calls.set(true);
-            books.futexes.begin(cpu, Operation::of_call(thread.root.get(), thread.call.get()));
+            books.futexes.begin_call(cpu, thread.root.get(), thread.call.get());
         }
         action.exit()
     }
@@ -134,7 +134,7 @@ impl World {
             (_, Place::Waiting(wait)) => {
                 waiting.set(waiting.get() + 1);
                 if wait == Wait::Futex {
-                    books.futexes.waits(number, thread.root.get(), thread.call.get());
+                    books.futexes.waits(cpu, number, thread.root.get(), thread.call.get());
                 }
             }
             (_, Place::Woken(_)) => {
@@ -184,7 +184,7 @@ impl World {
         let unanswered = matches!(escape, Escape::Call(_) | Escape::Waiting { .. });
         assert_eq!(thread.calls.get(), unanswered, "thread {number}: {escape:?}");
         if unanswered {
-            self.books.borrow_mut().futexes.begin(cpu, None);
+            self.books.borrow_mut().futexes.forward(cpu);
         }
         if let Escape::Waiting { left_ns: Some(left_ns) } = escape {
             assert!(self.now.get() + left_ns >= thread.slept_until.get(), "thread {number}: a sleep loses time");

@@ -14,6 +14,8 @@ enum Linux {
     Turn(u32),
     Ring,
     Time(u32),
+    /// A task that is not hosted wakes one thread.
+    Wake,
 }
 
 /// A place in the tree of all orders: at each fork, which branch of how many.
@@ -140,6 +142,7 @@ fn perform(machine: &mut Machine<'_>, step: Linux) {
         Linux::Recall(thread) => machine.linux.recall(thread, Recall::Always),
         Linux::Turn(thread) => machine.linux.recall(thread, Recall::Turn),
         Linux::Ring => drop(machine.linux.ring(0)),
+        Linux::Wake => machine.linux.wake(0, 0, 1),
         Linux::Time(ns) => machine.world.now.set(machine.world.now.get() + u64::from(ns)),
     }
 }
@@ -184,6 +187,14 @@ fn a_wait_meets_a_wake_up_its_time_and_a_recall() {
 fn two_threads_wait_for_each_other_while_one_is_recalled() {
     let programs: &[&[Action]] = &[&[WAIT, WAKE], &[CHANGE, WAKE, WAIT]];
     let linux = &[Linux::Recall(1), Linux::Ring];
+    let case = Case { programs, linux, switches: 1, sabotage: Sabotage::None };
+    println!("{} orders", case.search());
+}
+
+#[test]
+fn two_threads_wait_while_linux_wakes_and_one_is_recalled() {
+    let programs: &[&[Action]] = &[&[WAIT], &[WAIT]];
+    let linux = &[Linux::Wake, Linux::Recall(0), Linux::Ring];
     let case = Case { programs, linux, switches: 1, sabotage: Sabotage::None };
     println!("{} orders", case.search());
 }

@@ -32,11 +32,22 @@ pub struct Operation {
     result: Option<u32>,
 }
 
+/// A thread that is about to wait compares the word.
+#[derive(Clone, Copy)]
+struct Comparison {
+    key: Key,
+    value: u64,
+    /// It has, and the word was so.
+    holds: bool,
+}
+
 #[derive(Default)]
 pub struct Futexes {
     waiters: Vec<Waiter>,
     /// By CPU.
     operations: Vec<Option<Operation>>,
+    /// By CPU.
+    comparisons: Vec<Option<Comparison>>,
 }
 
 impl Operation {
@@ -64,14 +75,43 @@ impl Operation {
 
 impl Futexes {
     pub fn new(cpus: usize) -> Self {
-        Self { waiters: Vec::new(), operations: vec![None; cpus] }
+        Self { waiters: Vec::new(), operations: vec![None; cpus], comparisons: vec![None; cpus] }
     }
 
     pub fn is_empty(&self) -> bool {
         self.waiters.is_empty()
     }
 
-    pub fn waits(&mut self, thread: u32, root: u64, (number, arguments): Call) {
+    /// A thread of `cpu` makes a call.
+    pub fn begin_call(&mut self, cpu: usize, root: u64, call: Call) {
+        let (number, [address, operation, value, ..]) = call;
+        let compares = (number, operation & 127) == (202, 9);
+        let comparison = |word| Comparison { key: (root, word), value, holds: false };
+        self.operations[cpu] = Operation::of_call(root, call);
+        self.comparisons[cpu] = word_at(address).filter(|_| compares).map(comparison);
+    }
+
+    /// `cpu` has read a word.
+    pub fn loaded(&mut self, cpu: usize, key: Key, value: u32) {
+        if let Some(comparison) = self.comparisons[cpu].as_mut().filter(|comparison| comparison.key == key) {
+            comparison.holds = comparison.value == value.into();
+        }
+    }
+
+    /// The comparison of `cpu`'s thread, if it is at one, was for nothing.
+    pub fn does_not_wait(&mut self, cpu: usize) {
+        self.comparisons[cpu] = None;
+    }
+
+    /// The counter of the space says so to a waker, which does not look further.
+    pub fn nobody_waits(&self, root: u64) {
+        let compared = self.comparisons.iter().flatten().any(|comparison| comparison.key.0 == root && comparison.holds);
+        let waits = self.waiters.iter().any(|waiter| waiter.key.0 == root);
+        assert!(!compared && !waits, "a thread waits, or has compared, and is not counted");
+    }
+
+    pub fn waits(&mut self, cpu: usize, thread: u32, root: u64, (number, arguments): Call) {
+        self.comparisons[cpu] = None;
         assert_eq!((number, arguments[1] & 127), (202, 9), "thread {thread} waits in another call");
         let key = (root, word_at(arguments[0]).unwrap());
         self.waiters.push(Waiter { thread, key, bitset: arguments[5] as u32 });
@@ -83,8 +123,14 @@ impl Futexes {
         self.waiters.remove(at.unwrap_or_else(|| panic!("thread {thread}: waits nowhere")));
     }
 
+    /// `cpu` is to wake for Linux.
     pub fn begin(&mut self, cpu: usize, operation: Option<Operation>) {
         self.operations[cpu] = operation;
+    }
+
+    /// The call that `cpu` was at is Linux's.
+    pub fn forward(&mut self, cpu: usize) {
+        (self.operations[cpu], self.comparisons[cpu]) = (None, None);
     }
 
     /// It may hold a lock.
@@ -123,6 +169,7 @@ impl Futexes {
 
     /// The call of `cpu`'s thread, if it wakes, has this result.
     pub fn finish(&mut self, cpu: usize, result: u64) {
+        self.comparisons[cpu] = None;
         if result == AGAIN {
             let operation = self.operations[cpu].take();
             assert!(operation.is_none_or(|operation| operation.woken == 0), "{operation:?}: woke, and says it did not");

@@ -209,6 +209,7 @@ impl FutexCounters for Counters<'_> {
         let counter = self.state().on_cpus.get();
         if counter == 0 {
             self.seat.world.wake_up_ends(self.seat.cpu);
+            self.seat.world.books.borrow().futexes.nobody_waits(self.state().root.get());
         }
         self.seat.pause();
         counter != 0
@@ -220,6 +221,7 @@ impl FutexCounters for Counters<'_> {
     }
 
     fn end_wait(&self) {
+        self.seat.world.books.borrow_mut().futexes.does_not_wait(self.seat.cpu);
         self.state().on_cpus.set(self.state().on_cpus.get().checked_sub(1).expect("nobody waits"));
         self.seat.pause();
     }

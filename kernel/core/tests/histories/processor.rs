@@ -155,7 +155,9 @@ impl Processor for FakeProcessor<'_> {
         let space = self.0.world.spaces.iter().find(|space| space.root.get() == root).expect("no space is loaded");
         let Some(word) = word_at(address) else { return load_time(address) };
         self.0.pause_locked();
-        Some(space.words[word].get())
+        let value = space.words[word].get();
+        self.0.world.books.borrow_mut().futexes.loaded(self.0.cpu, (root, word), value);
+        Some(value)
     }
 
     fn user_store(&self, _: u64, _: u32) -> Option<()> {
