@@ -62,12 +62,13 @@ void tacet_report_read(u64 sequence, struct tacet_log_entry *entry)
 	spin_unlock_irqrestore(&own_lock, irq);
 }
 
-/* The records of the core on @cpu, of this partition or of the last one. Control lock held. */
+/* The records of the core on @cpu, of this partition or of the last one. */
 const struct tacet_log *tacet_log_of(u32 cpu)
 {
 	struct tacet_core *core = tacet_core_of(cpu);
 	unsigned int i;
 
+	lockdep_assert_held(&tacet_control_lock);
 	if (core)
 		return &core->shared->log;
 	for (i = 0; i < captured_count; i++)
@@ -76,11 +77,12 @@ const struct tacet_log *tacet_log_of(u32 cpu)
 	return NULL;
 }
 
-/* Copies what the cores said: their memory is about to go. Control lock held. */
+/* Copies what the cores said: their memory is about to go. */
 void tacet_log_capture(struct tacet_partition *partition)
 {
 	unsigned int i;
 
+	lockdep_assert_held(&tacet_control_lock);
 	if (!partition->core_count)
 		return;
 	kvfree(captured);

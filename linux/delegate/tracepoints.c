@@ -67,11 +67,12 @@ int tacet_tracepoints_init(void)
 	return 0;
 }
 
-/* Control lock held; sleeps. */
+/* Sleeps. */
 void tacet_tracepoints_enable(bool on)
 {
 	unsigned int i;
 
+	lockdep_assert_held(&tacet_control_lock);
 	if (enabled == on)
 		return;
 	for (i = 0; i < ARRAY_SIZE(probes); i++) {

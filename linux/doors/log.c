@@ -66,6 +66,7 @@ int tacet_read_log(struct tacet_log_read *request)
 {
 	const struct tacet_log *log;
 
+	lockdep_assert_held(&tacet_control_lock);
 	if (request->cpu == TACET_LOG_MODULE)
 		return copy_entries(request, NULL, tacet_report_count());
 	log = tacet_log_of(request->cpu);

@@ -119,12 +119,12 @@ static void count_frames(struct tacet_status *status)
 		status->own_bytes_limit += (u64)partition->memory->blocks[i].count << PAGE_SHIFT;
 }
 
-/* Control lock held. */
 int tacet_read_status(struct tacet_status *status)
 {
 	struct tacet_partition *partition = &tacet_partition;
 	unsigned int i;
 
+	lockdep_assert_held(&tacet_control_lock);
 	memset(status, 0, sizeof(*status));
 	status->revision = TACET_ABI_REVISION;
 	status->state = partition->state;
@@ -149,13 +149,13 @@ int tacet_read_status(struct tacet_status *status)
 	return 0;
 }
 
-/* Control lock held. */
 int tacet_read_cpu_status(struct tacet_cpu_status *status)
 {
 	struct tacet_core *core = tacet_core_of(status->cpu);
 	struct tacet_cpu *shared;
 	unsigned int vector;
 
+	lockdep_assert_held(&tacet_control_lock);
 	if (!core)
 		return -ENODEV;
 	shared = core->shared;

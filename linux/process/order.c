@@ -50,12 +50,13 @@ void tacet_order_put(struct tacet_order *order)
 }
 
 /* The slot of the next thread, which may go to @cpus: the first of those with the fewest
- * threads. NULL: @cpus has none of them. Under the hosted lock. */
+ * threads. NULL: @cpus has none of them. */
 struct tacet_order_slot *tacet_order_next(struct tacet_order *order, const struct cpumask *cpus)
 {
 	struct tacet_order_slot *best = NULL;
 	unsigned int i;
 
+	lockdep_assert_held(&tacet_hosted_lock);
 	for (i = 0; i < order->count; i++) {
 		struct tacet_order_slot *slot = &order->slots[i];
 

@@ -105,6 +105,7 @@ static DECLARE_DELAYED_WORK(watch, look_at_all);
 
 void tacet_watch_start(void)
 {
+	lockdep_assert_held(&tacet_control_lock);
 	period = PERIOD;
 	schedule_delayed_work(&watch, PERIOD);
 }
