@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The state of a thread between its Linux task and a context: registers,
- * segment bases, protection keys, extended state.
+ * Moves the state of a thread between its Linux task and a context: registers, segment
+ * bases, protection keys, extended state.
  *
- * Called by delegate/delegate.c in the thread's own context, at the boundary to user
- * mode, where task_pt_regs() is exactly what user mode will see.
+ * Called by delegate/ in the thread's own context, at the boundary to user mode, where
+ * task_pt_regs() is exactly what user mode will see.
  */
 #include <linux/hw_breakpoint.h>
 #include <asm/fpu/api.h>
