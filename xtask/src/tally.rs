@@ -12,16 +12,29 @@ use crate::Result;
 use crate::command::said;
 use crate::ran::Ran;
 
-/// A part of the suite, and how many seconds it may take on two idle cores where everything was built before.
+/// A part of the suite, and how many seconds it may take on two idle cores.
 pub struct Part {
     pub name: &'static str,
+    /// With `--quick`, where everything was built before.
+    pub quick: u64,
+    /// In a clone in which nothing was built.
     pub usual: u64,
-    /// With `FULL=1`.
+    /// The same, with `FULL=1`.
     pub full: u64,
+}
+
+/// Which of a part's budgets holds.
+#[derive(Clone, Copy, Default)]
+pub enum Budgets {
+    Quick,
+    #[default]
+    Usual,
+    Full,
 }
 
 #[derive(Default)]
 pub struct Tally {
+    budgets: Budgets,
     pub passed: u32,
     pub failed: u32,
     failures: Vec<String>,
@@ -36,9 +49,17 @@ pub struct Tally {
 const LONG: u64 = 20;
 
 impl Tally {
+    pub fn new(budgets: Budgets) -> Tally {
+        Tally { budgets, ..Tally::default() }
+    }
+
     /// Some checks and runners together.
-    pub fn part(&mut self, part: &Part, full: bool, work: impl FnOnce(&mut Tally)) {
-        let budget = if full { part.full } else { part.usual };
+    pub fn part(&mut self, part: &Part, work: impl FnOnce(&mut Tally)) {
+        let budget = match self.budgets {
+            Budgets::Quick => part.quick,
+            Budgets::Usual => part.usual,
+            Budgets::Full => part.full,
+        };
         println!("== {}: at most {budget} s", part.name);
         let start = Instant::now();
         work(self);
@@ -200,9 +221,9 @@ mod tests {
     fn what_takes_too_long_is_told_and_fails_nothing() {
         assert_eq!(row(12, 10, "lints"), "   12 s of    10 s  lints  OVER BUDGET");
         assert_eq!(row(10, 10, "lints"), "   10 s of    10 s  lints");
-        let mut tally = Tally::default();
-        let part = Part { name: "nothing", usual: 0, full: 5 };
-        tally.part(&part, true, |tally| tally.check("a check", || Ok(())));
+        let mut tally = Tally::new(Budgets::Full);
+        let part = Part { name: "nothing", quick: 0, usual: 0, full: 5 };
+        tally.part(&part, |tally| tally.check("a check", || Ok(())));
         assert_eq!(tally.parts, [(0, 5, "nothing")]);
         assert!(tally.end().is_ok());
     }

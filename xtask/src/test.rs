@@ -2,7 +2,9 @@
 //! Every check and every test, in the order in which a mistake is cheapest to find: what needs no node first.
 //!
 //! By default a test that boots a node runs on one kernel line, and `FULL=1` runs it on all. The lines are named to the
-//! tests in `TACET_TEST_KERNEL`. Each part has a budget; what takes longer is told and fails nothing.
+//! tests in `TACET_TEST_KERNEL`. Each part has a budget for two idle cores: together 30 minutes in a clone in which nothing
+//! was built, and with `--quick` 3 minutes in a tree in which everything was. A part that takes longer is named, and fails
+//! nothing.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,39 +14,44 @@ use tacet_node::{Cache, Kernel, KernelLine, provision};
 
 use crate::command::{cargo, program, run};
 use crate::setup::FREESTANDING;
-use crate::tally::{Part, Tally};
+use crate::tally::{Budgets, Part, Tally};
 use crate::{Result, build, kernels, miri, page, quality, top};
 
 /// The co-kernel's crates: some exist only freestanding, others have parts that do.
 const KERNEL: [&str; 4] = ["tacet-arch", "tacet-core", "tacet-host-linux", "tacet-image"];
 
-// Together at most 3 minutes: `--quick`.
-const CHECKS: Part = Part { name: "checks", usual: 10, full: 10 };
-const LINTS: Part = Part { name: "lints", usual: 40, full: 40 };
-const UNIT_TESTS: Part = Part { name: "unit tests", usual: 130, full: 130 };
-// With these at most 30 minutes.
-const BUILDS: Part = Part { name: "builds", usual: 120, full: 120 };
-const NODES: Part = Part { name: "node library and exact measuring", usual: 180, full: 600 };
-const SCENARIOS: Part = Part { name: "scenarios", usual: 1320, full: 5 * 3600 };
-const MIRI: Part = Part { name: "unit tests under Miri", usual: 0, full: 900 };
+const CHECKS: Part = Part { name: "checks", quick: 10, usual: 10, full: 10 };
+const LINTS: Part = Part { name: "lints", quick: 40, usual: 240, full: 240 };
+const UNIT_TESTS: Part = Part { name: "unit tests", quick: 130, usual: 240, full: 240 };
+const MIRI: Part = Part { name: "unit tests under Miri", quick: 0, usual: 0, full: 900 };
+const BUILDS: Part = Part { name: "builds", quick: 0, usual: 240, full: 240 };
+const NODES: Part = Part { name: "node library and exact measuring", quick: 0, usual: 150, full: 400 };
+const SCENARIOS: Part = Part { name: "scenarios", quick: 0, usual: 900, full: 4 * 3600 };
 
 /// The tests that boot nodes of their own: package and test.
 const ON_NODES: [(&str, &str); 2] = [("tacet-noise", "exact"), ("tacet-node", "node")];
 /// The line on which they run by default, and the only one on which reproducibility is tested: that costs minutes, and the
 /// emulator does more for it than the kernel.
 const REPRODUCED: KernelLine = KernelLine::V6_12;
+/// In the names of the tests of reproducibility.
+const REPRODUCIBLE: &str = "reproducible";
 /// [`tacet_node::Node::boot`] names each repeated boot in this file.
 const REPEATS: &str = "build/test-repeats";
 
 pub fn test(quick: bool, named: &[String]) -> Result<()> {
     let full = std::env::var("FULL").is_ok_and(|value| value == "1");
-    let mut tally = Tally::default();
-    tally.part(&CHECKS, full, checks);
-    tally.part(&LINTS, full, lints);
-    tally.part(&UNIT_TESTS, full, |tally| tally.runner(cargo().args(["test", "--quiet", "--no-fail-fast"])));
+    let budgets = match (quick, full) {
+        (true, _) => Budgets::Quick,
+        (false, true) => Budgets::Full,
+        (false, false) => Budgets::Usual,
+    };
+    let mut tally = Tally::new(budgets);
+    tally.part(&CHECKS, checks);
+    tally.part(&LINTS, lints);
+    tally.part(&UNIT_TESTS, |tally| tally.runner(cargo().args(["test", "--quiet", "--no-fail-fast"])));
     // another toolchain, and minutes
     if full {
-        tally.part(&MIRI, full, |tally| tally.check("miri", miri::miri));
+        tally.part(&MIRI, |tally| tally.check("miri", miri::miri));
     }
     if !quick {
         on_nodes(&mut tally, named, full)?;
@@ -70,15 +77,15 @@ fn on_nodes(tally: &mut Tally, named: &[String], full: bool) -> Result<()> {
     let cache = Cache::open()?;
     provision::ensure(&cache)?;
     let kernels = kernels::chosen(&cache, named)?;
-    tally.part(&BUILDS, full, |tally| builds(tally, &cache, &kernels));
+    tally.part(&BUILDS, |tally| builds(tally, &cache, &kernels));
     let repeats = top().join(REPEATS);
     if repeats.exists() {
         fs::remove_file(&repeats)?;
     }
-    tally.part(&NODES, full, |tally| tally.runners(on_each(&kernels, full)));
+    tally.part(&NODES, |tally| tally.runners(on_each(&kernels, full)));
     let lines: Vec<String> = kernels.iter().map(|kernel| kernel.line.to_string()).collect();
     let scenarios = ["test", "--quiet", "--package", "tacet-scenarios"];
-    tally.part(&SCENARIOS, full, |tally| {
+    tally.part(&SCENARIOS, |tally| {
         tally.runner(repeats_to(&repeats, cargo().args(scenarios)).env("TACET_TEST_KERNEL", lines.join(",")));
     });
     for line in fs::read_to_string(&repeats).unwrap_or_default().lines() {
@@ -97,24 +104,23 @@ fn builds(tally: &mut Tally, cache: &Cache, kernels: &[Kernel]) {
     }
 }
 
-/// The tests that boot nodes of their own, on their default line (or the first that was chosen), or on each line.
+/// The tests that boot nodes of their own, on their default line (or the first that was chosen), or on each line. Those of
+/// reproducibility are commands of their own, so that the two lanes end together.
 fn on_each(kernels: &[Kernel], full: bool) -> Vec<Command> {
-    let mut commands = Vec::new();
     let home = kernels.iter().position(|kernel| kernel.line == REPRODUCED).unwrap_or(0);
     let (skipped, taken) = if full { (0, kernels.len()) } else { (home, 1) };
-    for (package, test) in ON_NODES {
-        for kernel in kernels.iter().skip(skipped).take(taken) {
-            let mut command = cargo();
-            command.args(["test", "--quiet", "--package", package, "--test", test]);
-            command.args(["--", "--include-ignored", "--test-threads=1"]);
-            if kernel.line != REPRODUCED {
-                command.args(["--skip", "reproducible"]);
-            }
-            repeats_to(&top().join(REPEATS), &mut command).env("TACET_TEST_KERNEL", kernel.line.to_string());
-            commands.push(command);
-        }
-    }
-    commands
+    let lines = || kernels.iter().skip(skipped).take(taken).map(|kernel| kernel.line);
+    let of = |line, words: &'static [&str]| ON_NODES.map(|(package, test)| on_node(package, test, line, words));
+    let reproduced = lines().filter(|line| *line == REPRODUCED).flat_map(|line| of(line, &[REPRODUCIBLE]));
+    reproduced.chain(lines().flat_map(|line| of(line, &["--skip", REPRODUCIBLE]))).collect()
+}
+
+fn on_node(package: &str, test: &str, line: KernelLine, words: &[&str]) -> Command {
+    let mut command = cargo();
+    command.args(["test", "--quiet", "--package", package, "--test", test]);
+    command.args(["--", "--include-ignored", "--test-threads=1"]).args(words);
+    repeats_to(&top().join(REPEATS), &mut command).env("TACET_TEST_KERNEL", line.to_string());
+    command
 }
 
 fn repeats_to<'a>(file: &PathBuf, command: &'a mut Command) -> &'a mut Command {
