@@ -83,7 +83,7 @@ struct tacet_cpu_boot {
 	__u64 memory_base;		/* struct tacet_memory, virtual; 0: none for programs */
 };
 
-/* What killed a core. The core writes it before it releases TACET_CPU_DEAD. */
+/* The cause of a core's death. The core writes it before it releases TACET_CPU_DEAD. */
 struct tacet_last_words {
 	__u64 vector, error, rip, rsp, fault_address;
 	__u8 text[TACET_TEXT_BYTES];

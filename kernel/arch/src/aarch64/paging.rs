@@ -52,7 +52,7 @@ const EAGER: u64 = 1 << 57;
 const READ: u64 = 1 << 58;
 const POLICY_SHIFT: u32 = 59;
 
-/// What every page has that a program may touch.
+/// The bits of every page that a program may touch.
 const TOUCHABLE: u64 = VALID | USER | INNER_SHAREABLE | ACCESSED | NOT_GLOBAL | NO_PRIVILEGED_EXECUTE;
 
 /// The encoding of this processor's page-table entries.
