@@ -84,11 +84,11 @@ struct tacet_wait {
 	enum tacet_pause pause;
 	wait_queue_head_t *queue;	/* sleeps here instead; or NULL */
 	u64 patience_ns;		/* 0: without end */
-	bool renewed;			/* it counts anew from each frame that the core fills */
+	bool renewed;			/* it counts anew when the core makes progress */
 	bool while_online;		/* the core is lost once it is not online */
 	bool until_silent;		/* and not before it is silent, once the co-kernel has failed */
 	const char *failure;		/* why the co-kernel fails after the patience, or NULL */
-	u64 since_ns, filled;		/* border/wait.c's own; zero at first */
+	u64 since_ns, progress;		/* border/wait.c's own; zero at first */
 };
 int tacet_await(struct tacet_wait *wait);	/* the context: as @wait->pause says */
 

@@ -28,11 +28,11 @@ static bool lost(const struct tacet_wait *wait)
 
 static bool impatient(struct tacet_wait *wait, u64 now)
 {
-	u64 filled = wait->renewed ? READ_ONCE(wait->core->shared->frames_filled) : 0;
+	u64 progress = wait->renewed ? READ_ONCE(wait->core->shared->progress) : 0;
 
-	if (!wait->since_ns || filled != wait->filled) {
+	if (!wait->since_ns || progress != wait->progress) {
 		wait->since_ns = now;
-		wait->filled = filled;
+		wait->progress = progress;
 	}
 	return wait->patience_ns && now - wait->since_ns > wait->patience_ns;
 }

@@ -30,7 +30,7 @@ static bool thread_waits;	/* for a core; the same */
 static bool stuck(struct tacet_core *core)
 {
 	const struct tacet_cpu *shared = core->shared;
-	u64 steps = READ_ONCE(shared->kernel_entries) + READ_ONCE(shared->frames_filled);
+	u64 steps = READ_ONCE(shared->kernel_entries) + READ_ONCE(shared->progress);
 	bool suspicious = READ_ONCE(shared->mode) == TACET_MODE_KERNEL ||
 			  READ_ONCE(shared->attention);
 

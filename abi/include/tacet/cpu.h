@@ -121,8 +121,7 @@ struct tacet_cpu {
 	__u64 drops;			/* how often it obeyed TACET_ATTENTION_DROP */
 	__u32 state;			/* enum tacet_cpu_state, released after all else */
 	__u32 mode;			/* enum tacet_cpu_mode */
-	__u64 kernel_entries;		/* grows when a thread leaves user mode, and while the
-					   core waits for another core's work */
+	__u64 kernel_entries;		/* grows when a thread leaves user mode */
 	__u32 current_context;		/* number of the context that it last entered; a hint */
 	__u32 blocked;			/* posted contexts whose threads wait in local calls */
 	__u32 wake_woken;		/* threads woken or moved: valid once wake_answered ==
@@ -151,9 +150,10 @@ struct tacet_cpu {
 	 * where the two clocks do not keep step. */
 	__u64 clock_tsc;
 	__u64 clock_monotonic_ns;
-	/* Written by the core: grows with each run of frames that it zeroes or copies, so
-	 * that Linux sees progress during long work. */
-	__u64 frames_filled;
+	/* Written by this core alone: grows with each bounded portion of long work in the
+	 * co-kernel, and while the core waits for another core's work. Linux has patience
+	 * with a core for as long as this grows. */
+	__u64 progress;
 
 	/* offset 1920: written by other cores, atomically. */
 	__u32 doorbells_from_cores;

@@ -60,7 +60,11 @@ pub trait Host {
     /// Another thread than before runs.
     fn switched_to(&self, number: u32);
 
-    /// The CPU shows that it is alive: it came from user mode, or it waits for the work of another.
+    /// The CPU came from user mode.
+    fn count_entry(&self);
+
+    /// The CPU shows that it is alive: it has done a bounded portion of long work, or it waits for the work of another.
+    /// A host gives up a CPU that does not for long.
     fn count_progress(&self);
 
     /// The host's clock as last read, if the processor's counter tells it.

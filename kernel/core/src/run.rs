@@ -107,7 +107,7 @@ impl<H: Host> Cpu<H> {
         });
         let left = ended.unwrap_or(Left::Doorbell);
         processor.set_mode(Mode::Kernel);
-        self.host.count_progress();
+        self.host.count_entry();
         thread.left(left);
         left
     }

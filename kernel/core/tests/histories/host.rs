@@ -86,6 +86,8 @@ impl<'s> Host for FakeHost<'s> {
 
     fn switched_to(&self, _: u32) {}
 
+    fn count_entry(&self) {}
+
     fn count_progress(&self) {}
 
     fn clock(&self) -> Option<Clock> {

@@ -125,7 +125,7 @@ impl Frames {
     }
 
     /// Shows Linux that the CPU makes progress: it would declare the CPU hung otherwise.
-    fn count_filled(&self) {
+    fn count_progress(&self) {
         count(self.counters.get(2), 1);
     }
 
@@ -357,7 +357,7 @@ impl Memory for Frames {
         let content = self.content(frame, order);
         // SAFETY: all of it is frames of the pool, which this CPU was handed.
         unsafe { content.write_bytes(0, (TACET_PAGE_BYTES as usize) << order) };
-        self.count_filled();
+        self.count_progress();
     }
 
     fn copy(&mut self, from: u64, to: u64, order: u8) {
@@ -365,6 +365,6 @@ impl Memory for Frames {
         // SAFETY: both are frames of the pool; `to` was just handed out, so they are not
         // the same. A program may write `from` meanwhile: bytes are copied, not values.
         unsafe { core::ptr::copy_nonoverlapping(from, to, (TACET_PAGE_BYTES as usize) << order) };
-        self.count_filled();
+        self.count_progress();
     }
 }

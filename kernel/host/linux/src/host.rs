@@ -100,6 +100,11 @@ impl Host for Linux {
     }
 
     #[inline]
+    fn count_entry(&self) {
+        self.page.count_entry();
+    }
+
+    #[inline]
     fn count_progress(&self) {
         self.page.count_progress();
     }

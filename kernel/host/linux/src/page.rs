@@ -48,8 +48,13 @@ impl Page {
     }
 
     #[inline]
-    pub fn count_progress(&self) {
+    pub fn count_entry(&self) {
         bump(field!(self, AtomicU64, kernel_entries));
+    }
+
+    #[inline]
+    pub fn count_progress(&self) {
+        bump(field!(self, AtomicU64, progress));
     }
 
     pub fn count_notification(&self) {
@@ -61,12 +66,12 @@ impl Page {
         bump(field!(self, AtomicU64, switches));
     }
 
-    /// Where frames taken, returned and filled are counted.
+    /// Where frames taken and returned are counted, and progress.
     pub fn frame_counters(&self) -> [&'static AtomicU64; 3] {
         [
             field!(self, AtomicU64, frames_taken),
             field!(self, AtomicU64, frames_returned),
-            field!(self, AtomicU64, frames_filled),
+            field!(self, AtomicU64, progress),
         ]
     }
 }
