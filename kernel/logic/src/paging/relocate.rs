@@ -26,13 +26,14 @@ impl<M: Memory> AddressSpace<'_, M> {
             let slot = self.find(page);
             page = slot.end();
             if let Entry::Leaf(leaf @ Leaf { pending: true, .. }) = slot.entry {
-                match self.move_leaf(&slot, leaf, &mut retire) {
-                    Some(end) => page = end,
+                page = match self.move_leaf(&slot, leaf, &mut retire) {
+                    Some(end) => end,
                     None => {
-                        self.set(&slot, Entry::Leaf(Leaf { pending: false, ..leaf }));
-                        stayed += slot.size.pages();
+                        let left = self.leave(slot.first);
+                        stayed += left.size.pages();
+                        left.end()
                     }
-                }
+                };
             }
         }
         stayed
@@ -53,7 +54,18 @@ impl<M: Memory> AddressSpace<'_, M> {
         any
     }
 
-    /// Copies a page, or the first part of it that a frame can be had for, and says where that ends.
+    /// Gives the pending page at `page` back to the program where it is. It may be a part of the page that was to move:
+    /// that was divided, then there was no table to divide the part. The parts behind it are still pending.
+    fn leave(&mut self, page: u32) -> Slot {
+        let slot = self.find(page);
+        if let Entry::Leaf(leaf) = slot.entry {
+            self.set(&slot, Entry::Leaf(Leaf { pending: false, ..leaf }));
+        }
+        slot
+    }
+
+    /// Copies a page, or the first part of it that a frame can be had for, and says where that ends. On failure the page
+    /// may be divided.
     fn move_leaf(&mut self, slot: &Slot, leaf: Leaf, retire: &mut impl FnMut(Retired)) -> Option<u32> {
         let (frame, size) = self.frame_within(slot.size, slot.placement(leaf.attributes), Reach::Wanted)?;
         let there = match self.divide(slot.first, size) {

@@ -31,6 +31,11 @@ impl World {
         Self { machine, root, model: Model::default() }
     }
 
+    /// A picture of everything, to try something on.
+    pub fn picture(&self) -> Self {
+        Self { machine: self.machine.picture(), root: self.root, model: self.model.clone() }
+    }
+
     /// Performs an operation, first on pictures in which allocations fail, then really. True: it succeeded.
     pub fn step(&mut self, operation: &Operation, failures: Failures) -> bool {
         let expected = operation.expect(&self.model, &self.machine, self.root);

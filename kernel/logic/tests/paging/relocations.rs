@@ -2,7 +2,7 @@
 //! Pages that go where a policy wants them, with all that is in them.
 
 use proptest::prelude::*;
-use tacet_logic::paging::{Attributes, Entry, Memory, Placement, Protection, Span};
+use tacet_logic::paging::{Attributes, Entry, Memory, PIECE_PAGES, Placement, Protection, Span};
 
 use crate::histories::{Failures, World, operations};
 use crate::machine::{Failing, Machine};
@@ -63,6 +63,36 @@ fn a_large_page_goes_in_parts_where_there_is_no_large_one() {
                 assert_eq!(relocate(&mut world, span(0, 1024), failing), stayed);
             }
         }
+    }
+}
+
+/// A page of 1 GiB goes where at most 2 MiB, or only 4 KiB, are free in a run: two tables for one page that moves, and
+/// either may be missing.
+#[test]
+fn a_gigabyte_page_goes_in_parts_whatever_fails() {
+    let whole = span(PIECE_PAGES, PIECE_PAGES);
+    for taken in [0, 1900] {
+        let mut world = World::new(true);
+        assert!(world.step(&Operation::Map(whole, EAGER), Failures::None));
+        for (page, value) in [(0, 1), (511, 2), (512, 3), (1025, 4), (PIECE_PAGES - 1, 5)] {
+            assert!(world.step(&Operation::Write(PIECE_PAGES + page, value), Failures::None));
+        }
+        // The frames of node 1 that somebody else has.
+        if let Some(others) = Span::new(0, taken) {
+            assert!(world.step(&Operation::Map(others, Attributes { policy: 1, ..EAGER }), Failures::None));
+        }
+        assert!(world.step(&Operation::Advise(whole, 1, false), Failures::None));
+        let mut dry = world.picture();
+        relocate(&mut dry, whole, Failing::None);
+        let count = dry.machine.allocations;
+        for n in (0..count).filter(|&n| n < 40 || n % 97 == 0 || n + 3 >= count) {
+            for failing in [Failing::One(n), Failing::From(n)] {
+                let mut world = world.picture();
+                relocate(&mut world, whole, failing);
+                assert!(world.step(&Operation::Unmap(whole), Failures::None));
+            }
+        }
+        assert_eq!(dry.machine.allowed_frames(1), 0);
     }
 }
 
