@@ -34,7 +34,7 @@ impl<M: Memory> AddressSpace<'_, M> {
         let spares = self.spares(from, false)?;
         if let Err(error) = self.prepare(from, target) {
             self.give_back(spares);
-            self.prune_all(target);
+            self.prune_all(target, Span::ALL);
             return Err(error);
         }
         self.cut(from, false, spares);
@@ -79,10 +79,9 @@ impl<M: Memory> AddressSpace<'_, M> {
                 }
             }
             page = slot.end();
-            if slot.leaves_table(page, from.end()) {
-                self.prune(slot.first, from);
-            }
         }
+        // Not before: the tables of `target` are empty until their first page comes, and some may be those of `from`.
+        self.prune_all(from, from);
         removed
     }
 
@@ -112,11 +111,11 @@ impl<M: Memory> AddressSpace<'_, M> {
         }
     }
 
-    /// Frees every empty table in `span`.
-    fn prune_all(&mut self, span: Span) {
+    /// Frees every empty table in `span`; `of` is what the operation was about.
+    fn prune_all(&mut self, span: Span, of: Span) {
         let mut page = span.first();
         while page < span.end() {
-            self.prune(page, Span::ALL);
+            self.prune(page, of);
             let slot = self.find(page);
             // No table is smaller than 2 MiB.
             page = slot.end().max((page & !511) + 512);

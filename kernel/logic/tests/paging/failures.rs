@@ -54,6 +54,25 @@ fn a_gigabyte_page_moves_whole_or_in_parts() {
 }
 
 #[test]
+fn a_mapping_moves_next_to_itself() {
+    // Its first and its last part, old and new, are below one table, which is empty for a moment.
+    for attributes in [EAGER, LAZY, Attributes { small: true, ..EAGER }] {
+        for (from, to) in [(514, 0), (1, 515), (512 + 700, 512 + 186)] {
+            let history = [
+                Operation::Map(span(from, 514), attributes),
+                Operation::Write(from + 1, 1),
+                Operation::Write(from + 513, 2),
+                Operation::Shift(span(from, 514), to),
+                Operation::Map(span(from, 3), EAGER),
+                Operation::Unmap(span(from, 3)),
+                Operation::Shift(span(to, 514), from),
+            ];
+            all_must_succeed(false, &history);
+        }
+    }
+}
+
+#[test]
 fn what_is_to_be_executed_is_divided_first() {
     let history = [
         Operation::Map(span(512, 512), EAGER),

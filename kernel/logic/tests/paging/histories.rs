@@ -162,6 +162,11 @@ fn spans(lengths: Vec<u32>) -> impl Strategy<Value = Span> {
         .prop_filter_map("within the range", |(first, length)| Span::new(first, length))
 }
 
+/// Where the pages of `span` would lie next to themselves.
+fn beside(span: Span, down: bool) -> u32 {
+    if down { span.first().saturating_sub(span.pages()) } else { span.end() }
+}
+
 pub fn operations(lengths: Vec<u32>) -> impl Strategy<Value = Operation> {
     let span = || spans(lengths.clone());
     let sizes = prop::sample::select(vec![PageSize::Kib4, PageSize::Mib2, PageSize::Gib1]);
@@ -178,6 +183,7 @@ pub fn operations(lengths: Vec<u32>) -> impl Strategy<Value = Operation> {
         1 => (span(), 0..3u8, any::<bool>()).prop_map(|(span, policy, small)| Operation::Advise(span, policy, small)),
         2 => (span(), 1..600u32).prop_map(|(span, pages)| Operation::Grow(span, pages)),
         4 => (span(), pages()).prop_map(|(span, to)| Operation::Shift(span, to)),
+        2 => (span(), any::<bool>()).prop_map(|(span, down)| Operation::Shift(span, beside(span, down))),
     ]
 }
 

@@ -125,3 +125,22 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    #[test]
+    fn whatever_is_left_of_a_gigabyte_page_moves(
+        history in prop::collection::vec(operations(vec![1, 100, 513, PIECE_PAGES - 512]), 0..8),
+        policy in 1..3u8, first in 0..2000u32, less in 0..3000u32, failing in 0..1500usize, all in any::<bool>(),
+    ) {
+        let mut world = World::new(true);
+        assert!(world.step(&Operation::Map(span(PIECE_PAGES, PIECE_PAGES), EAGER), Failures::None));
+        for operation in history.iter().filter(|operation| !matches!(operation, Operation::Mirror(_))) {
+            world.step(operation, Failures::None);
+        }
+        let at = span(PIECE_PAGES + first, PIECE_PAGES - first - less);
+        if world.step(&Operation::Advise(at, policy, false), Failures::None) {
+            relocate(&mut world, at, if all { Failing::None } else { Failing::From(failing) });
+        }
+    }
+}
