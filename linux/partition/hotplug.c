@@ -6,14 +6,23 @@
  * Called by partition/partition.c with the control lock held, and by Linux's hotplug.
  *
  * When every present CPU has been booted once, Linux sends broadcasts by APIC shorthand,
- * which also reach taken cores. Linux decides this at the end of each hotplug operation.
- * A taken CPU is therefore absent from cpu_present_mask during each operation, and present
- * again right after it: Linux does not use the shorthand, and still sees the whole machine.
+ * which also reach taken cores. Linux decides this at the end of each hotplug operation,
+ * whether it succeeded or not (arch_smt_update()). A taken CPU is therefore absent from
+ * cpu_present_mask during each operation, and present again right after it: Linux does not
+ * use the shorthand, and still sees the whole machine. That matters: Linux refuses late
+ * microcode while a present CPU is offline.
+ *
+ * An operation may fail at its first step, far from our own state (the scheduler refuses to
+ * deactivate a CPU: -EBUSY), so our state's callbacks see too little. The tracepoint
+ * cpuhp_enter comes before the first step of every operation. (Only a step that root has
+ * told to fail by hotplug/fail, and that is the very first one of an onlining, comes without
+ * it; it is for debugging Linux.)
  */
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
 #include <linux/delay.h>
 #include <linux/suspend.h>
+#include <linux/tracepoint.h>
 
 #include "compat.h"
 #include "partition/partition.h"
@@ -24,6 +33,8 @@
 
 static enum cpuhp_state hotplug_state;
 static struct cpumask taken_cpus;	/* control lock */
+static struct tracepoint *steps;	/* cpuhp_enter; written once, at the load */
+static bool watched;			/* the probe is on; control lock */
 
 static void restore_present(struct work_struct *work)
 {
@@ -37,13 +48,34 @@ static void restore_present(struct work_struct *work)
 }
 static DECLARE_WORK(present_work, restore_present);
 
+/*
+ * A hotplug operation is in progress. Interrupts are on; preemption may be off. A CPU that is
+ * still online is on its way to us: it is hidden once it is off. The work is queued by the
+ * step that hides something, and waits for the end of the operation.
+ */
 static void hide_taken(void)
 {
+	bool hidden = false;
 	unsigned int cpu;
 
-	for_each_cpu(cpu, &taken_cpus)
+	for_each_cpu(cpu, &taken_cpus) {
+		if (cpu_online(cpu) || !cpu_present(cpu))
+			continue;
 		set_cpu_present(cpu, false);
-	schedule_work(&present_work);
+		hidden = true;
+	}
+	if (hidden)
+		schedule_work(&present_work);
+}
+
+/* The probe of cpuhp_enter: a step of any operation begins. The first step is executed with
+ * interrupts on; with interrupts off, a CPU that comes or goes executes some of its own, and
+ * must not queue work. */
+static void on_step(void *data, unsigned int cpu, int target, int step,
+		    int (*callback)(unsigned int cpu))
+{
+	if (!irqs_disabled())
+		hide_taken();
 }
 
 /* Linux's callback: any CPU is about to come up. */
@@ -67,7 +99,8 @@ static int finish_down(unsigned int cpu)
 
 static int suspend_event(struct notifier_block *block, unsigned long event, void *data)
 {
-	if (event != PM_SUSPEND_PREPARE && event != PM_HIBERNATION_PREPARE)
+	if (event != PM_SUSPEND_PREPARE && event != PM_HIBERNATION_PREPARE &&
+	    event != PM_RESTORE_PREPARE)
 		return NOTIFY_DONE;
 	if (READ_ONCE(tacet_partition.state) == TACET_PARTITION_NONE)
 		return NOTIFY_DONE;
@@ -77,12 +110,23 @@ static int suspend_event(struct notifier_block *block, unsigned long event, void
 }
 static struct notifier_block suspend_block = { .notifier_call = suspend_event };
 
+static void find_steps(struct tracepoint *point, void *data)
+{
+	if (!strcmp(point->name, "cpuhp_enter"))
+		steps = point;
+}
+
 int tacet_hotplug_init(void)
 {
-	int state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "tacet:taken", prepare_up,
-					      finish_down);
-	int error;
+	int state, error;
 
+	for_each_kernel_tracepoint(find_steps, NULL);
+	if (!steps) {
+		pr_err("tacet: this kernel has no tracepoint cpuhp_enter\n");
+		return -ENOENT;
+	}
+	state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "tacet:taken", prepare_up,
+					  finish_down);
 	if (state < 0)
 		return state;
 	hotplug_state = state;
@@ -97,6 +141,25 @@ void tacet_hotplug_exit(void)
 	unregister_pm_notifier(&suspend_block);
 	cpuhp_remove_state_nocalls(hotplug_state);
 	flush_work(&present_work);
+}
+
+/* On from before the first CPU goes until the last core is stopped: Linux patches its code to
+ * change a probe, and broadcasts. */
+static int watch_steps(bool on)
+{
+	int error = 0;
+
+	if (on == watched)
+		return 0;
+	if (on) {
+		error = tracepoint_probe_register(steps, on_step, NULL);
+	} else {
+		tracepoint_probe_unregister(steps, on_step, NULL);
+		tracepoint_synchronize_unregister();
+	}
+	if (!error)
+		watched = on;
+	return error;
 }
 
 /* Linux refuses while hotplug is disabled, as restore_present() does for a moment after each
@@ -120,6 +183,8 @@ static void unhide(unsigned int cpu)
 	cpumask_clear_cpu(cpu, &taken_cpus);
 	set_cpu_present(cpu, true);
 	cpu_hotplug_enable();
+	if (cpumask_empty(&taken_cpus))
+		watch_steps(false);
 }
 
 int tacet_hotplug_take(struct tacet_core *core)
@@ -127,6 +192,9 @@ int tacet_hotplug_take(struct tacet_core *core)
 	int error;
 
 	lockdep_assert_held(&tacet_control_lock);
+	error = watch_steps(true);
+	if (error)
+		return error;
 	cpumask_set_cpu(core->cpu, &taken_cpus);
 	error = patiently(remove_cpu, core->cpu);
 	if (error < 0) {

@@ -39,9 +39,72 @@ others() {
 		alive "$rounds_file"
 		alive linux.rounds
 	done
+	failing
 	kill -9 $(jobs -p)
 	until_true "nothing is hosted" hosted 0
 	down
+	broadcasts || fail "Linux broadcasts by shorthand no more: this test sees nothing"
+}
+
+# Operations that fail: the first and a late step of either direction, and the scheduler's own refusal.
+failing() {
+	local step i
+	silent_after "the beginning"
+	for step in sched:active workqueue:online workqueue:prepare; do
+		[ $step = workqueue:prepare ] && echo 0 >$cpus/cpu2/online
+		fails_at $step
+		[ "$(cat $cpus/cpu2/online)" = 1 ] && (echo 0 >$cpus/cpu2/online) 2>/dev/null && fail "CPU 2 went offline: $step"
+		[ "$(cat $cpus/cpu2/online)" = 0 ] && (echo 1 >$cpus/cpu2/online) 2>/dev/null && fail "CPU 2 came online: $step"
+		silent_after "a failure at $step"
+	done
+	echo -1 >$cpus/cpu2/hotplug/fail
+	echo 1 >$cpus/cpu2/online || fail "CPU 2 does not come online after failures"
+	silent_after "the successful onlining"
+	for i in 1 2 3; do
+		chrt -d -T 80000000 -D 100000000 -P 100000000 0 sleep 1000 &
+	done
+	until_true "three tasks have deadlines" deadlines 3
+	(echo 0 >$cpus/cpu2/online) 2>/dev/null && fail "CPU 2 went offline in spite of tasks with deadlines"
+	silent_after "the scheduler's refusal"
+}
+
+fails_at() { # STEP, by its name: the next operation of CPU 2
+	local number
+	number=$(sed -n "s/^ *\([0-9]*\): $1\$/\1/p" $cpus/hotplug/states)
+	[ -n "$number" ] || fail "no step $1"
+	echo "$number" >$cpus/cpu2/hotplug/fail || fail "step $1, number $number, cannot fail"
+}
+
+deadlines() { # NUMBER
+	local pid count=0
+	for pid in $(pidof sleep); do
+		chrt -p "$pid" | grep -q SCHED_DEADLINE && count=$((count + 1))
+	done
+	[ $count = "$1" ]
+}
+
+silent_after() { # WHAT: Linux does not use the shorthand, and has all CPUs again
+	broadcasts && fail "Linux broadcasts to cores after $1"
+	until_true "all CPUs are present after $1" all_present
+	broadcasts && fail "Linux broadcasts to cores a while after $1"
+	return 0
+}
+
+# Does Linux send interrupts for all CPUs by the shorthand, which reaches cores? Its own switch says so, a static key.
+broadcasts() {
+	local answer
+	answer=$(python3 -c "import struct
+at = next(int(line.split()[0], 16) for line in open('/proc/kallsyms') if line.split()[2] == 'apic_use_ipi_shorthand')
+core = open('/proc/kcore', 'rb', buffering=0)
+header = core.read(64)
+first, count = struct.unpack_from('<Q', header, 32)[0], struct.unpack_from('<H', header, 56)[0]
+core.seek(first)
+for entry in struct.iter_unpack('<IIQQQQQQ', core.read(56 * count)):
+    if entry[0] == 1 and entry[3] <= at < entry[3] + entry[5]:
+        core.seek(entry[2] + at - entry[3])
+        print(struct.unpack('<i', core.read(4))[0])
+        break") || fail "the switch of the shorthand is not readable"
+	[ "$answer" != 0 ]
 }
 
 all_present() {
