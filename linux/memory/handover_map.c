@@ -22,10 +22,8 @@
 /* The page has content. An entry that is reserved may have a frame that is not zeroed yet. */
 static bool has_frame(const struct tacet_leaf *leaf)
 {
-	u64 frame = (leaf->value & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
-
 	return leaf->value & (TACET_ENTRY_PRESENT | TACET_ENTRY_HELD) &&
-	       !(leaf->value & TACET_ENTRY_RESERVED) && tacet_frames_have(frame, leaf->pages);
+	       !(leaf->value & TACET_ENTRY_RESERVED) && tacet_frames_have(tacet_leaf_frame(leaf), leaf->pages);
 }
 
 /* The page at the address, to be read or copied: the partition's, or the page of zeros. */
@@ -42,7 +40,7 @@ static vm_fault_t find_content(struct vm_fault *vmf)
 	if (has_frame(&leaf)) {
 		/* So the frame is held if the kernel uses it longer than we do. */
 		WRITE_ONCE(*leaf.entry, leaf.value | TACET_ENTRY_MIRRORED);
-		vmf->page = pfn_to_page(((leaf.value & TACET_ENTRY_FRAME) >> PAGE_SHIFT) + (page - leaf.page));
+		vmf->page = pfn_to_page(tacet_leaf_frame(&leaf) + (page - leaf.page));
 	}
 	get_page(vmf->page);
 	return 0;

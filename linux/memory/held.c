@@ -118,7 +118,7 @@ static void await_momentary(const struct folio *folio, unsigned int *moments)
 /* Takes the frames of a leaf out of the range's file; holds those that the kernel uses. */
 static void part_from(const struct tacet_leaf *leaf, unsigned int *moments)
 {
-	u64 first = (leaf->value & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
+	u64 first = tacet_leaf_frame(leaf);
 	unsigned long i;
 
 	if (!tacet_frames_have(first, leaf->pages))

@@ -106,6 +106,7 @@ struct tacet_leaf {
 	unsigned long page, pages;	/* of the range */
 };
 struct tacet_leaf tacet_range_leaf(const struct tacet_range *range, unsigned long page);
+u64 tacet_leaf_frame(const struct tacet_leaf *leaf);	/* its first one, if it has frames */
 bool tacet_leaf_forbids(const struct tacet_leaf *leaf, bool write, bool execute);
 struct tacet_run {		/* neighbouring pages with one protection, PROT_* */
 	unsigned long page, pages;

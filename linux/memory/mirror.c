@@ -63,7 +63,7 @@ static bool forbids(const struct tacet_leaf *leaf, const struct vm_fault *vmf)
 static vm_fault_t take_page(struct tacet_range *range, struct vm_fault *vmf,
 			    const struct tacet_leaf *leaf)
 {
-	u64 frame = (leaf->value & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
+	u64 frame = tacet_leaf_frame(leaf);
 	struct folio *folio;
 
 	if (leaf->value & TACET_ENTRY_RESERVED)

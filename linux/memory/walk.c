@@ -48,6 +48,13 @@ struct tacet_leaf tacet_range_leaf(const struct tacet_range *range, unsigned lon
 	}
 }
 
+u64 tacet_leaf_frame(const struct tacet_leaf *leaf)
+{
+	u64 named = leaf->value & TACET_ENTRY_PRESENT ? leaf->value : ~leaf->value;
+
+	return (named & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
+}
+
 /* The page is mapped, but its entry does not allow the access. */
 bool tacet_leaf_forbids(const struct tacet_leaf *leaf, bool write, bool execute)
 {

@@ -156,7 +156,8 @@ enum tacet_ask {
 };
 
 /* Entries of a range's tables. Present, writable, leaf, frame and no-execute are the
- * processor's bits; the processor ignores the others. */
+ * processor's bits; the processor ignores the others. In an entry that is not present all
+ * bits of the frame are inverted: some processors read ahead from the frame of such an entry. */
 #define TACET_ENTRY_PRESENT (1ull << 0)
 #define TACET_ENTRY_WRITABLE (1ull << 1)
 #define TACET_ENTRY_RESERVED (1ull << 3)	/* mapped by the program, without a frame; not present */

@@ -7,6 +7,7 @@ const SIZES: [PageSize; 3] = [PageSize::Kib4, PageSize::Mib2, PageSize::Gib1];
 
 /// `valid` is the bit by which the processor knows a valid entry; frames have numbers of `frame_bits` bits.
 pub fn every_entry_is_read_as_it_was_written<E: Encoding>(frame_bits: u32, valid: u64) {
+    let all_frames = (1u64 << frame_bits) - 1;
     assert!(E::POLICIES.is_power_of_two() && E::MIRRORED.is_power_of_two());
     for bits in (0..1u32 << 12).step_by(if cfg!(miri) { 67 } else { 1 }) {
         let has = |bit: u32| bits >> bit & 1 == 1;
@@ -23,6 +24,9 @@ pub fn every_entry_is_read_as_it_was_written<E: Encoding>(frame_bits: u32, valid
                     assert_eq!(raw & E::MIRRORED != 0, mirrored);
                     assert_eq!(raw & valid != 0, leaf.is_valid());
                     assert_eq!(leaf.is_valid(), !pending && !protection.is_none());
+                    // What the processor must not use does not name the frame.
+                    let named = raw >> 12 & all_frames;
+                    assert!(leaf.is_valid() || named == frame ^ all_frames, "{leaf:?}");
                 }
             }
         }

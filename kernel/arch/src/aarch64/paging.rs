@@ -4,12 +4,12 @@
 //! | bit | valid (bit 0 set) | not valid |
 //! |---|---|---|
 //! | 1 | table, or page of 4 KiB; clear in a block of 2 MiB or 1 GiB | clear |
-//! | 2-4 | AttrIndx 0: ordinary memory | 3: `RESERVED`, 4: `HELD`, bits 12-47 name a frame |
+//! | 2-4 | AttrIndx 0: ordinary memory | 3: `RESERVED`, 4: `HELD`, bits 12-47 name a frame, inverted |
 //! | 5 | NS: clear | clear |
 //! | 6, 7 | AP: EL0 may access; 7 set: read only | 6 clear; 7 the same |
 //! | 8, 9 | SH: inner shareable | clear |
 //! | 10, 11 | AF, nG: always set | clear |
-//! | 12-47 | frame, or table | frame, or zero when only reserved |
+//! | 12-47 | frame, or table | frame with all bits inverted, or zero when only reserved |
 //! | 48-52 | GP, DBM, contiguous: clear | clear |
 //! | 53 | PXN: always set | clear |
 //! | 54 | UXN: no execution | the same |
@@ -29,7 +29,8 @@
 //! many as the border keeps for a process.
 //!
 //! AF is set from the beginning and DBM never, so that the processor never writes an entry. An entry that is not valid
-//! may hold anything: processors do not use its frame, and a reservation needs none.
+//! may hold anything: the architecture lets no processor use its frame. The frame is inverted all the same, as on x86-64,
+//! where some processors do; a reservation names none.
 
 use tacet_logic::paging::{Attributes, BreakBeforeMake, Encoding, Entry, Leaf, PageSize, Protection};
 
@@ -81,7 +82,8 @@ impl Encoding for Entries {
                     () if attributes.protection.is_none() => HELD,
                     () => TOUCHABLE | bit(size == PageSize::Kib4, PAGE_OR_TABLE),
                 };
-                encode(attributes) | frame << 12 | bit(mirrored, MIRRORED) | state
+                let named = if state & VALID != 0 { frame << 12 } else { !(frame << 12) & FRAME };
+                encode(attributes) | named | bit(mirrored, MIRRORED) | state
             }
         }
     }
@@ -97,7 +99,7 @@ impl Encoding for Entries {
             (false, false, false) => Entry::Absent,
             (false, false, true) => Entry::Reserved(attributes),
             (valid, _, reserved) => Entry::Leaf(Leaf {
-                frame: (raw & FRAME) >> 12,
+                frame: (if valid { raw & FRAME } else { !raw & FRAME }) >> 12,
                 attributes,
                 mirrored: has(MIRRORED),
                 pending: !valid && reserved,

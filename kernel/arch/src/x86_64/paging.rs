@@ -7,12 +7,12 @@
 //! | 1 | writable | program may write |
 //! | 2, 5, 6 | user, accessed, dirty: always set | clear |
 //! | 3 | clear | `RESERVED` |
-//! | 4 | clear | `HELD`: bits 12-51 name a frame |
+//! | 4 | clear | `HELD`: bits 12-51 name a frame, inverted |
 //! | 7 | leaf of 2 MiB or 1 GiB | clear |
 //! | 9 | `MIRRORED`: Linux may map the page | the same |
 //! | 10 | small pages only | the same |
 //! | 11 | eager: populated at map time | the same |
-//! | 12-51 | frame | frame, or all ones when only reserved |
+//! | 12-51 | frame | frame with all bits inverted, or all ones when only reserved |
 //! | 52-57 | NUMA policy, an index into the process's own list | the same |
 //! | 58 | program may read | the same |
 //! | 59-62 | protection key, always 0 | clear |
@@ -24,8 +24,11 @@
 //! everybody else is still a reservation.
 //!
 //! Accessed and dirty are set from the beginning so that the processor never
-//! writes an entry. A reservation names the highest frame there could be, so
-//! that no processor loads its cache from a frame 0 that an entry seems to name.
+//! writes an entry.
+//!
+//! Some processors (L1TF, CVE-2018-3620) read ahead from the frame that an entry names although it is not present: a
+//! program could learn what is in the cache of that frame. So such an entry never names a frame that exists: it has the
+//! inverted number, as Linux's entries do, and a reservation has the highest number there could be.
 
 use tacet_logic::paging::{Attributes, Encoding, Entry, Leaf, PageSize, Protection, Unordered};
 
@@ -73,7 +76,8 @@ impl Encoding for Entries {
                     () if attributes.protection.is_none() => HELD,
                     () => PRESENT | USER | ACCESSED | DIRTY | bit(size != PageSize::Kib4, LEAF),
                 };
-                encode(attributes) | frame << 12 | bit(mirrored, MIRRORED) | state
+                let named = if state & PRESENT != 0 { frame << 12 } else { !(frame << 12) & FRAME };
+                encode(attributes) | named | bit(mirrored, MIRRORED) | state
             }
         }
     }
@@ -81,7 +85,7 @@ impl Encoding for Entries {
     #[inline]
     fn decode(raw: u64, size: PageSize) -> Entry {
         let has = |bit| raw & bit != 0;
-        let frame = (raw & FRAME) >> 12;
+        let frame = (if has(PRESENT) { raw & FRAME } else { !raw & FRAME }) >> 12;
         match () {
             () if has(PRESENT) && size != PageSize::Kib4 && !has(LEAF) => Entry::Table(frame),
             () if has(PRESENT) || has(HELD) => Entry::Leaf(Leaf {
@@ -142,7 +146,7 @@ mod tests {
         assert_eq!(Entries::encode(Entry::Leaf(leaf), PageSize::Kib4), small);
         assert_eq!(Entries::encode(Entry::Leaf(leaf), PageSize::Mib2), small | 1 << 7);
         let none = Leaf { attributes: attributes.with(Protection::NONE), ..leaf };
-        let held = 0x8000_0000_1234_5000 | 0x2a << 52 | 0xe00 | 1 << 4;
+        let held = 0x800f_ffff_edcb_a000 | 0x2a << 52 | 0xe00 | 1 << 4;
         assert_eq!(Entries::encode(Entry::Leaf(none), PageSize::Kib4), held);
         let code = Entry::Reserved(attributes.with(Protection::READ_EXECUTE));
         assert_eq!(Entries::encode(code, PageSize::Gib1), 0x06af_ffff_ffff_fc08);

@@ -8,7 +8,8 @@ use super::span::PageSize;
 /// How entries are written in 64 bits, and what the processor asks of those who change them.
 ///
 /// Every [`Entry`] must be read as it was written, at each size that it can have: with its attributes whether it is
-/// valid or not. [`Entry::Absent`] is zero. The processor must see as valid exactly what [`Entry::is_valid`] says, and
+/// valid or not. [`Entry::Absent`] is zero. One that is not valid must not name its frame as it is: a processor may read
+/// ahead from there. The processor must see as valid exactly what [`Entry::is_valid`] says, and
 /// must never write an entry itself (accessed, dirty).
 pub trait Encoding {
     /// NUMA policies that an entry can tell apart, a power of two: what an entry has no bits for is not remembered.
