@@ -52,13 +52,16 @@ static void hold(u64 number)
 	struct held_frame *frame = kmalloc(sizeof(*frame), GFP_KERNEL | __GFP_NOFAIL);
 	u32 *state = held_state(number);
 
+	/* Under the lock: release_frame() may be about to let go of it, because nobody used it
+	 * when it looked. Either it looks again now, or we find the frame released. */
+	mutex_lock(&held_lock);
 	if (!state || cmpxchg(state, TACET_HELD_NOT, TACET_HELD_BY_LINUX) != TACET_HELD_NOT) {
+		mutex_unlock(&held_lock);
 		kfree(frame);	/* it is on the list already */
 		return;
 	}
 	__atomic_add_fetch(&tacet_partition.memory->held_count, 1, __ATOMIC_SEQ_CST);
 	frame->number = number;
-	mutex_lock(&held_lock);
 	list_add(&frame->link, &held_frames);
 	mutex_unlock(&held_lock);
 	queue_delayed_work(tacet_workqueue, &release_work, msecs_to_jiffies(LOOK_AGAIN_MS));

@@ -116,7 +116,49 @@ nodes() {
 		cmp -s policy.out $U/policy.expected || fail "on CPU $cpu it said $(tr '\n' ';' <policy.out)"
 	done
 	said=$($T log | grep "(policy): its range becomes Linux's memory") && fail "$said"
+	in_flight
+	none_is_movable
+	in_a_pipe
+}
+
+# A device may keep programs' pages: none lies in ZONE_MOVABLE, where Linux would have to move it first.
+none_is_movable() {
+	local before=$(movable_free)
+	[ "$before" -gt 50000 ] || fail "$before free pages in ZONE_MOVABLE"
+	$T run --follow -- $U/uring >uring.out || fail "registered buffers: $(tail -n 1 uring.out)"
 	finish
+	refused ZONE_MOVABLE $T up --cpus 1,3 --memory 1500M
+	up --cpus 1,3 --memory 256M
+	[ "$(movable_free)" -gt $((before - 10000)) ] || fail "ZONE_MOVABLE had $before free pages, now $(movable_free)"
+}
+
+movable_free() { # in pages
+	awk '/, zone /{ movable = $4 == "Movable" } movable && $1 == "nr_free_pages" { free += $2 } END { print free + 0 }' /proc/zoneinfo
+}
+
+# The kernel still has pages of a program in a pipe when the partition is given back: they keep their content.
+in_a_pipe() {
+	local pages
+	mkfifo pages
+	$T run --follow -- $F/inuse pipe hither >pages & pages=$!
+	exec 7<pages
+	ended $pages 0
+	until_true "nothing is hosted" hosted 0
+	down
+	tr -d '\0' <&7 >pages.out
+	exec 7<&-
+	for i in 0 1 2 3 4 5 6 7; do echo "hither $i"; done | cmp -s - pages.out ||
+		fail "the pipe had $(tr '\n' ';' <pages.out)"
+}
+
+# Devices write into the partition's memory while the program moves it, gives it back and forks.
+in_flight() {
+	modprobe -a brd dm-delay || fail "no disk that delays"
+	tr '\0' D </dev/zero | head -c 1048576 >/dev/ram0
+	$F/inuse disk /dev/ram0 >inuse.out || fail "on Linux: $(cat inuse.out)"
+	$T run --follow -- $F/inuse disk /dev/ram0 >inuse.out || fail "in flight: $(cat inuse.out)"
+	said=$($T log | grep "(inuse): its range becomes Linux's memory") && fail "$said"
+	modprobe -r dm-delay brd
 }
 
 # Stacks that are given back one after the other. Linux has written to each; none may cause a hand-over of the rest.

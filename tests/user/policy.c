@@ -5,7 +5,9 @@
  */
 #include "check.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/uio.h>
 
 #define PAGE 4096ul
 #define HUGE (2ul << 20)
@@ -162,6 +164,31 @@ static void in_turn(void)
 	say("in turn\n");
 }
 
+/* A page that is in a pipe stays where it is, and the pipe has what the page has when it is read. */
+static void in_a_pipe(void)
+{
+	char *p = map(4 * PAGE, 0), got[8] = "";
+	struct iovec part = { p + PAGE, 8 };
+	int fds[2];
+
+	CHECK(pipe(fds) == 0 && bind_memory(p, 4 * PAGE, BIND, first, MOVE | STRICT) == 0);
+	fill(p, 4 * PAGE);
+	CHECK(vmsplice(fds[1], &part, 1, 0) == 8);
+	if (first != last)
+		CHECK_ERRNO(bind_memory(p, 4 * PAGE, BIND, last, MOVE | STRICT), EIO);
+	CHECK(bind_memory(p, 4 * PAGE, BIND, last, MOVE) == 0 && filled(p, 4 * PAGE));
+	CHECK(all_on(p + PAGE, PAGE, first) && all_on(p, PAGE, last) && all_on(p + 2 * PAGE, 2 * PAGE, last));
+	CHECK(is(p, BIND, last) && is(p + PAGE, BIND, last));
+	memcpy(p + PAGE, "changed", 8);
+	CHECK(read(fds[0], got, 8) == 8 && memcmp(got, "changed", 8) == 0);
+	/* The kernel may notice a little later that the pipe is empty. */
+	while (bind_memory(p, 4 * PAGE, BIND, last, MOVE | STRICT) != 0)
+		CHECK(errno == EIO && usleep(1000) == 0);
+	CHECK(all_on(p, 4 * PAGE, last) && memcmp(p + PAGE, "changed", 8) == 0);
+	CHECK(munmap(p, 4 * PAGE) == 0 && close(fds[0]) == 0 && close(fds[1]) == 0);
+	say("in a pipe\n");
+}
+
 static void *wants_another(void *other)
 {
 	char *p;
@@ -244,6 +271,7 @@ int main(void)
 	before_it_is_touched();
 	afterwards();
 	in_turn();
+	in_a_pipe();
 	of_a_thread();
 	of_a_child();
 	errors();

@@ -91,7 +91,10 @@ pub const SCENARIOS: &[Scenario] = &[
     middle("the largest page of the partition's memory", "memory.sh largest_page").with_memory(8192),
     newest("rights of the partition's memory", "memory.sh rights"),
     middle("stacks that are given back", "memory.sh stacks"),
-    oldest("NUMA policies of the partition's memory", "memory.sh nodes").with_cpus(2, 2, 1).with_memory_nodes(2),
+    oldest("NUMA policies of the partition's memory", "memory.sh nodes")
+        .with_cpus(2, 2, 1)
+        .with_memory_nodes(2)
+        .booted_with("movablecore=600M"),
     newest("killed with memory of the partition", "memory.sh killed").within(900),
     oldest("back to Linux with memory of the partition", "memory.sh left"),
     middle("a core file with memory of the partition", "memory.sh core_files"),

@@ -54,6 +54,10 @@ impl Memory for NoMemory {
         match *self {}
     }
 
+    fn is_held(&self, _: u64, _: u8) -> bool {
+        match *self {}
+    }
+
     fn free(&mut self, _: u64, _: u8) {
         match *self {}
     }

@@ -344,6 +344,12 @@ impl Memory for Frames {
         self.pool.layout().block(frame).is_none_or(|block| !large && suits(block))
     }
 
+    fn is_held(&self, frame: u64, order: u8) -> bool {
+        // The records of a run are neighbours: it lies in one block.
+        let held = |slot| (slot..slot + (1 << order)).any(|slot| self.tables.records.is_held(slot));
+        self.tables.held_by_linux() != 0 && self.tables.slot(frame).is_some_and(held)
+    }
+
     fn free(&mut self, frame: u64, order: u8) {
         check(self.cache.free(self.pool, &COMMON.lists, frame, order), frame, order);
         count(self.counters.get(1), 1 << order);

@@ -34,6 +34,11 @@ impl FrameRecords {
         Self { base: memory.records_base as *mut tacet_frame, count: memory.slot_count }
     }
 
+    /// Whether Linux still uses the frame, which it does not map.
+    pub fn is_held(&self, slot: u32) -> bool {
+        field!(self, slot, held).load(Ordering::Acquire) != TACET_HELD_NOT
+    }
+
     /// Says that no entry points to the frame any more. True if Linux still uses it: then Linux gives it back.
     pub fn leave_to_linux(&self, slot: u32) -> bool {
         let held = field!(self, slot, held);

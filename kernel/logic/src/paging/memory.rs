@@ -80,6 +80,11 @@ pub trait Memory: Tables {
     /// Whether a run of 2^`order` frames is where the policy of `placement` wants it.
     fn suits(&self, frame: u64, order: u8, placement: Placement) -> bool;
 
+    /// Whether the host still uses a frame of the run that it does not map any more: a device may write into it, or a
+    /// pipe reads from it. Then the content must stay in this frame. Asked only for pages that the host does not map,
+    /// with the right to their piece: the answer does not become true meanwhile.
+    fn is_held(&self, frame: u64, order: u8) -> bool;
+
     /// Takes a run back that no program and no walk has ever seen: it may be reused at once.
     fn free(&mut self, frame: u64, order: u8);
 

@@ -10,18 +10,20 @@ use super::unmap::Retired;
 
 impl<M: Memory> AddressSpace<'_, M> {
     /// Gives the pages of `span` that are not where their policy wants them frames that are, with the same content.
-    /// Says how many had to stay where they were, for want of such frames, in units of 4 KiB.
+    /// Says how many had to stay where they were, for want of such frames or because the host still uses theirs, in
+    /// units of 4 KiB.
     ///
     /// No entry crosses an edge of `span`, as after [`Self::advise`], and Linux maps none of it. The program may run:
     /// pages that move are taken from it first. If there are any, `flush` is called; after that no TLB has them.
     /// Frames that are no longer mapped go to `retire`. O(entries), besides the copying.
     pub fn relocate(&mut self, span: Span, flush: impl FnOnce(), mut retire: impl FnMut(Retired)) -> u32 {
-        if !self.take_misplaced(span) {
-            return 0;
+        let (any, mut stayed) = self.take_misplaced(span);
+        if !any {
+            return stayed;
         }
         flush();
         self.breaks.flushed();
-        let (mut page, mut stayed) = (span.first(), 0);
+        let mut page = span.first();
         while page < span.end() {
             let slot = self.find(page);
             page = slot.end();
@@ -39,19 +41,24 @@ impl<M: Memory> AddressSpace<'_, M> {
         stayed
     }
 
-    /// Makes the pages that are to move pending, so that no program can touch them. Whether there are any.
-    fn take_misplaced(&mut self, span: Span) -> bool {
-        let (mut page, mut any) = (span.first(), false);
+    /// Makes the pages that are to move pending, so that no program can touch them. Whether there are any, and how many
+    /// may not move, in units of 4 KiB. As on Linux, a large page stays whole if any frame of it may not move.
+    fn take_misplaced(&mut self, span: Span) -> (bool, u32) {
+        let (mut page, mut any, mut held) = (span.first(), false, 0);
         while page < span.end() {
             let slot = self.find(page);
             page = slot.end();
             if let Entry::Leaf(leaf) = slot.entry
                 && !self.memory.suits(leaf.frame, slot.size.order(), slot.placement(leaf.attributes))
             {
-                any |= self.replace(&slot, |leaf| Entry::Leaf(Leaf { pending: true, ..leaf })).is_some();
+                if self.memory.is_held(leaf.frame, slot.size.order()) {
+                    held += slot.size.pages();
+                } else {
+                    any |= self.replace(&slot, |leaf| Entry::Leaf(Leaf { pending: true, ..leaf })).is_some();
+                }
             }
         }
-        any
+        (any, held)
     }
 
     /// Gives the pending page at `page` back to the program where it is. It may be a part of the page that was to move:

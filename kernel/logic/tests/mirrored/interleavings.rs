@@ -136,6 +136,10 @@ impl Memory for Core {
         true
     }
 
+    fn is_held(&self, _frame: u64, _order: u8) -> bool {
+        false
+    }
+
     fn free(&mut self, _frame: u64, _order: u8) {}
     fn split(&mut self, _frame: u64, _order: u8, _to: u8) {}
     fn zero(&mut self, _frame: u64, _order: u8) {}

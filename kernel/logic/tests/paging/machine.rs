@@ -49,6 +49,8 @@ pub struct Machine {
     pub failing: Failing,
     pub allocations: usize,
     pub refused: usize,
+    /// Frames that Linux uses without mapping them.
+    pub held: BTreeSet<u64>,
     /// Runs that were zeroed.
     pub zeroed: usize,
     /// Entries read.
@@ -64,7 +66,7 @@ impl Machine {
         let pool = Pool::new(layout, records.clone());
         let mut lists = Lists::new();
         pool.fill(&mut lists);
-        let (tables, content, garbage) = Default::default();
+        let (tables, content, garbage, held) = Default::default();
         let (failing, allocations, refused, zeroed, loads) = Default::default();
         let next_table = 1 << 30;
         Self {
@@ -78,6 +80,7 @@ impl Machine {
             failing,
             allocations,
             refused,
+            held,
             zeroed,
             loads,
             tlb: None,
@@ -94,6 +97,7 @@ impl Machine {
             lists: self.lists.clone(),
             content: self.content.clone(),
             garbage: self.garbage.clone(),
+            held: self.held.clone(),
             loads: self.loads.clone(),
             tlb: self.tlb.as_ref().map(|tlb| Rc::new(RefCell::new(tlb.borrow().clone()))),
             ..*self
@@ -285,6 +289,10 @@ impl Memory for Machine {
 
     fn suits(&self, frame: u64, _order: u8, placement: Placement) -> bool {
         self.pool.layout().block(frame).is_some_and(|block| nodes(placement.policy).first() == Some(&block.node()))
+    }
+
+    fn is_held(&self, frame: u64, order: u8) -> bool {
+        self.held.range(frame..frame + (1 << order)).next().is_some()
     }
 
     fn free(&mut self, frame: u64, order: u8) {
