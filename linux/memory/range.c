@@ -63,6 +63,7 @@ static void free_range(struct kref *references)
 
 	mmdrop(range->mm);
 	kfree_rcu(range, rcu);
+	module_put(THIS_MODULE);
 }
 
 void tacet_range_put(struct tacet_range *range)
@@ -184,7 +185,8 @@ void tacet_range_unlist(struct tacet_range *range, bool partition_gone)
 	spin_unlock(&ranges_lock);
 }
 
-/* A range for @mm, with one mapping. Nobody finds it before it is published. NULL: no memory
+/* A range for @mm, with one mapping. Holds the module until the last reference is gone: a
+ * process may have a range longer than threads that are hosted. Nobody finds it before it is published. NULL: no memory
  * or no number. */
 struct tacet_range *tacet_range_new(struct mm_struct *mm)
 {
@@ -193,6 +195,8 @@ struct tacet_range *tacet_range_new(struct mm_struct *mm)
 
 	if (!range)
 		return NULL;
+	/* The caller's thread is hosted, or its memory is a range: the module stays meanwhile. */
+	__module_get(THIS_MODULE);
 	kref_init(&range->references);
 	mutex_init(&range->lock);
 	atomic_set(&range->mappings, 1);
@@ -205,6 +209,7 @@ struct tacet_range *tacet_range_new(struct mm_struct *mm)
 		__set_bit(number, numbers);
 	spin_unlock(&ranges_lock);
 	if (number >= tacet_partition.context_count) {
+		module_put(THIS_MODULE);
 		kfree(range);
 		return NULL;
 	}

@@ -200,14 +200,21 @@ int tacet_partition_down(struct tacet_down *request)
 	return 0;
 }
 
-/* The module goes. Nothing is hosted, since each hosted thread holds the module. */
+/*
+ * The module goes; this cannot be refused any more. Nothing is hosted and no process has a
+ * range, since each of these holds the module: there is nothing to wait for, and the end of
+ * the partition cannot fail. The control lock was taken by whoever changed the partition
+ * before, so it is up, or there is none (a failed one may still wait for its burial, which
+ * then finds nothing to do).
+ */
 void tacet_partition_exit(void)
 {
-	struct tacet_down request = {};
-
 	mutex_lock(&tacet_control_lock);
-	if (tacet_partition.state == TACET_PARTITION_UP)
-		tacet_partition_down(&request);
+	WARN_ON(tacet_hosted_count() || tacet_range_count());
+	if (tacet_partition.state == TACET_PARTITION_UP) {
+		WRITE_ONCE(tacet_partition.state, TACET_PARTITION_CHANGING);
+		tacet_partition_end(TACET_PARTITION_NONE);
+	}
 	mutex_unlock(&tacet_control_lock);
 	tacet_fail_exit();
 }
