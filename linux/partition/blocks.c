@@ -16,7 +16,13 @@
 #define UNIT_PAGES ((unsigned long)(SZ_2M >> PAGE_SHIFT))
 #define LARGEST_PAGES ((unsigned long)(SZ_1G >> PAGE_SHIFT))
 
-/* [pfn, pfn + pages) is online memory of one zone of @node. */
+/*
+ * [pfn, pfn + pages) is online memory of one zone of @node, in which pages may stay where they
+ * are. Before a device gets a program's page permanently (FOLL_LONGTERM: RDMA, io_uring's
+ * buffers, vfio), Linux moves the page out of ZONE_MOVABLE and of areas for contiguous
+ * allocation (CMA), and ours cannot move. From CMA, tacet_alloc_contig() gets nothing: Linux
+ * gives that only to a caller that names it.
+ */
 static bool range_usable(unsigned long pfn, unsigned long pages, int node)
 {
 	struct zone *zone = NULL;
@@ -30,6 +36,8 @@ static bool range_usable(unsigned long pfn, unsigned long pages, int node)
 		if (zone && page_zone(page) != zone)
 			return false;
 		zone = page_zone(page);
+		if (zone_idx(zone) == ZONE_MOVABLE)
+			return false;
 	}
 	return true;
 }
@@ -71,6 +79,12 @@ static int take_chunks(struct tacet_partition *partition, int node, unsigned lon
 	return 0;
 }
 
+/* The node has memory that a partition cannot have, because its pages have to be movable. */
+bool tacet_blocks_some_movable(int node)
+{
+	return populated_zone(&NODE_DATA(node)->node_zones[ZONE_MOVABLE]);
+}
+
 /* Takes node->bytes of memory of one NUMA node, in the largest blocks that Linux can free. */
 int tacet_blocks_take(struct tacet_partition *partition, const struct tacet_node_memory *node)
 {
@@ -86,6 +100,11 @@ int tacet_blocks_take(struct tacet_partition *partition, const struct tacet_node
 	return left ? -ENOMEM : 0;
 }
 
+static bool in_use(unsigned long pfn)
+{
+	return folio_ref_count(page_folio(pfn_to_page(pfn))) != 1;
+}
+
 /* Takes the pages out of their ranges' files; true if the kernel uses none of them. */
 static bool settle(unsigned long pfn)
 {
@@ -96,28 +115,40 @@ static bool settle(unsigned long pfn)
 		struct folio *folio = page_folio(pfn_to_page(pfn + i));
 
 		folio->mapping = NULL;
-		free &= folio_ref_count(folio) == 1;
+		free &= !in_use(pfn + i);
 	}
 	return free;
 }
 
-/* The kernel still uses some, in a pipe or for a device: the last user frees its page. */
-static void give_singly(unsigned long pfn)
+/* The kernel still uses some, in a pipe or for a device: these keep their content, and the last
+ * user frees each. */
+static void give_singly(unsigned long pfn, bool wipe)
 {
 	unsigned long i;
 
-	for (i = 0; i < UNIT_PAGES; i++)
-		__free_page(pfn_to_page(pfn + i));
+	for (i = pfn; i < pfn + UNIT_PAGES; i++) {
+		if (wipe && !in_use(i))
+			clear_page(pfn_to_kaddr(i));
+		__free_page(pfn_to_page(i));
+	}
 }
 
-/* A block has up to a quarter of a million pages, so other threads run in between. */
-static void give_pages(unsigned long pfn, unsigned long pages)
+/* A block has up to a quarter of a million pages, so other threads run in between. Nobody may
+ * find programs' registers and the co-kernel's stacks in the first @wiped pages. */
+static void give_pages(unsigned long pfn, unsigned long pages, unsigned long wiped)
 {
-	for (; pages; pfn += UNIT_PAGES, pages -= UNIT_PAGES) {
-		if (settle(pfn))
+	unsigned long done;
+
+	for (done = 0; done < pages; done += UNIT_PAGES, pfn += UNIT_PAGES) {
+		bool wipe = done < wiped;
+
+		if (settle(pfn)) {
+			if (wipe)
+				memset(pfn_to_kaddr(pfn), 0, UNIT_PAGES << PAGE_SHIFT);
 			free_contig_range(pfn, UNIT_PAGES);
-		else
-			give_singly(pfn);
+		} else {
+			give_singly(pfn, wipe);
+		}
 		cond_resched();
 	}
 }
@@ -128,9 +159,7 @@ void tacet_blocks_give(struct tacet_partition *partition)
 	while (partition->block_count) {
 		struct tacet_block *block = &partition->blocks[--partition->block_count];
 
-		/* Nobody may find programs' registers and the co-kernel's stacks here. */
-		memset(pfn_to_kaddr(block->pfn), 0, min_t(size_t, block->pages << PAGE_SHIFT, SZ_64M));
-		give_pages(block->pfn, block->pages);
+		give_pages(block->pfn, block->pages, SZ_64M >> PAGE_SHIFT);
 	}
 }
 

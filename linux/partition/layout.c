@@ -67,8 +67,10 @@ int tacet_layout_memory(struct tacet_up *request)
 		error = tacet_blocks_take(&tacet_partition, &request->nodes[i]);
 		if (error)
 			return tacet_complain(request->message, error,
-					      "memory: node %u: Linux cannot free %llu MiB of contiguous memory",
-					      request->nodes[i].node, request->nodes[i].bytes >> 20);
+					      "memory: node %u: Linux cannot free %llu MiB of contiguous memory%s",
+					      request->nodes[i].node, request->nodes[i].bytes >> 20,
+					      tacet_blocks_some_movable(request->nodes[i].node) ?
+					      " outside ZONE_MOVABLE" : "");
 	}
 	carved = 0;
 	return 0;

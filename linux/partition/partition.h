@@ -35,6 +35,7 @@ void tacet_cores_stop(void);
 
 /* blocks.c */
 int tacet_blocks_take(struct tacet_partition *partition, const struct tacet_node_memory *node);
+bool tacet_blocks_some_movable(int node);
 void tacet_blocks_give(struct tacet_partition *partition);
 void *tacet_blocks_carve(struct tacet_partition *partition, size_t *used, size_t bytes);
 

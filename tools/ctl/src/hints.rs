@@ -122,7 +122,8 @@ fn explain_up(errno: Errno) -> (&'static str, &'static str) {
         Errno::EINVAL => ("an argument was refused", "see `tacet up --dry-run` and `lscpu -e`"),
         Errno::ENOMEM => (
             "Linux cannot free the memory in contiguous blocks",
-            "ask for less (--memory), or free memory first (`sync; sysctl vm.drop_caches=3 vm.compact_memory=1`)",
+            "ask for less (--memory), or free memory first (`sync; sysctl vm.drop_caches=3 vm.compact_memory=1`); \
+             what `movablecore=`, `kernelcore=` or onlining makes movable is never taken",
         ),
         Errno::EIO => ("a core did not start", "everything was given back; `dmesg` has the module's account"),
         Errno::ENOEXEC => {

@@ -34,7 +34,8 @@ fn contiguous(machine: &Machine) -> Check {
 
 /// Free bytes in blocks of at least 2 MiB, in the zones from which a partition can get memory.
 pub(super) fn large_blocks(buddyinfo: &str) -> u64 {
-    let zones = buddyinfo.lines().filter(|line| !line.contains("zone      DMA "));
+    let unusable = |line: &&str| line.contains("zone      DMA ") || line.contains("zone  Movable ");
+    let zones = buddyinfo.lines().filter(|line| !unusable(line));
     zones.map(zone_large_blocks).sum()
 }
 

@@ -114,6 +114,10 @@ fn small_memory_is_a_problem_only_when_nothing_helps() {
     let fake = Fake::good();
     fake.write("proc/buddyinfo", "Node 0, zone   Normal 900 1 1 1 1 1 1 1 1 0 0\n");
     assert_eq!(fake.verdict("memory"), Verdict::Warning);
+    // A partition takes nothing of it.
+    let movable = "Node 0, zone  Movable 1 1 1 1 1 1 1 1 1 20 300\n";
+    fake.write("proc/buddyinfo", &format!("Node 0, zone   Normal 900 1 1 1 1 1 1 1 1 0 0\n{movable}"));
+    assert_eq!(fake.verdict("memory"), Verdict::Warning);
     fake.write("proc/meminfo", "MemTotal: 80000 kB\nMemAvailable: 4000 kB\n");
     assert_eq!(fake.verdict("memory"), Verdict::Problem);
 }
