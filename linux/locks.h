@@ -10,6 +10,7 @@
  *	mm->mmap_lock		Linux's
  *	held_lock		memory/held.c: the list of held frames
  *	asking			border/ask.c: one question to a core at a time
+ *	profile->reading	process/profile.c: one sum of a profile is made at a time
  *	a piece's lock		memory/range.c, and the cores: 1 GiB of a range's tables. Its
  *				holder is not preempted, and never holds two
  *

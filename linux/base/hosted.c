@@ -143,6 +143,22 @@ void tacet_for_each_hosted(void (*visit)(struct tacet_hosted *, void *), void *d
 	rcu_read_unlock();
 }
 
+/* The same for long work: others run in between. A thread that comes or goes meanwhile may be
+ * left out. @visit does not sleep. */
+void tacet_for_each_hosted_calmly(void (*visit)(struct tacet_hosted *, void *), void *data)
+{
+	struct tacet_hosted *hosted;
+	unsigned int bucket;
+
+	for (bucket = 0; bucket < HASH_SIZE(table); bucket++) {
+		rcu_read_lock();
+		hlist_for_each_entry_rcu(hosted, &table[bucket], link)
+			visit(hosted, data);
+		rcu_read_unlock();
+		cond_resched();
+	}
+}
+
 static void wake_one(struct tacet_hosted *hosted, void *data)
 {
 	wake_up(&hosted->wait);

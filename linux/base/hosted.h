@@ -173,6 +173,8 @@ struct tacet_hosted {
 	enum tacet_hosted_state state;
 	u64 charged_ns;			/* of the context's user time, to the task; process/time.c */
 
+	u64 summed;			/* process/profile.c, under its profile's lock */
+
 	wait_queue_head_t wait;		/* the proxy, while its thread is on a core */
 	atomic_t wanted;		/* enum tacet_want */
 	struct tacet_arming arming;
@@ -200,5 +202,6 @@ bool tacet_hosted_ends(struct task_struct *task, bool whole);
 unsigned int tacet_hosted_count(void);
 void tacet_hosted_wake_all(void);
 void tacet_for_each_hosted(void (*visit)(struct tacet_hosted *, void *), void *data);
+void tacet_for_each_hosted_calmly(void (*visit)(struct tacet_hosted *, void *), void *data);	/* sleeps */
 
 #endif

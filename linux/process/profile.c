@@ -6,8 +6,12 @@
  * children. The open file of the request holds it too, so that it can be read after their
  * end. The cores keep each thread's account in its context (profile.h); when a thread ends,
  * its account is added here.
+ *
+ * No lock is held, and no interrupt is off, for longer than it takes to copy the entries of a
+ * profile once, or to add one thread's account: anybody may read a profile of many threads.
  */
 #include <linux/fs.h>
+#include <linux/hash.h>
 #include <linux/math64.h>
 #include <linux/pid.h>
 #include <linux/sched/task.h>
@@ -20,13 +24,22 @@
 #include "tacet.h"
 
 #define ENTRIES 4096u
+#define SLOT_BITS 13			/* twice as many slots as entries */
+/* In hosted->summed: its account is among those of the threads that have ended. */
+#define ENDED U64_MAX
+
+static atomic64_t rounds;
 
 struct tacet_profile {
 	struct kref references;
+	struct mutex reading;		/* one sum is made at a time */
 	spinlock_t lock;		/* all below */
+	struct tacet_profile *sum;	/* the one that is being made, or NULL */
+	u64 round;			/* of a sum: its number */
 	u64 user_ns;
 	u32 threads;
 	u32 count;
+	u16 slots[1 << SLOT_BITS];	/* by hash, then upwards: an entry + 1, or 0 */
 	struct tacet_spent spent[ENTRIES];
 };
 
@@ -55,6 +68,7 @@ static struct tacet_profile *new_profile(void)
 
 	if (profile) {
 		kref_init(&profile->references);
+		mutex_init(&profile->reading);
 		spin_lock_init(&profile->lock);
 	}
 	return profile;
@@ -80,24 +94,36 @@ struct tacet_profile *tacet_profile_of_file(struct file *file)
 	return profile;
 }
 
+/* The entry for this, made if there is none. NULL: no room. */
+static struct tacet_spent *entry_of(struct tacet_profile *profile, u32 on, u32 detail)
+{
+	u32 slot = hash_64((u64)on << 32 | detail, SLOT_BITS);
+	struct tacet_spent *entry;
+
+	/* It ends: half of the slots at least are free. */
+	for (; profile->slots[slot]; slot = (slot + 1) % ARRAY_SIZE(profile->slots)) {
+		entry = &profile->spent[profile->slots[slot] - 1];
+		if (entry->on == on && entry->detail == detail)
+			return entry;
+	}
+	if (profile->count == ENTRIES)
+		return NULL;
+	entry = &profile->spent[profile->count++];
+	profile->slots[slot] = profile->count;
+	entry->on = on;
+	entry->detail = detail;
+	return entry;
+}
+
 static void add_entry(struct tacet_profile *profile, const struct tacet_spent *spent)
 {
-	u32 i;
+	struct tacet_spent *entry = entry_of(profile, READ_ONCE(spent->on), READ_ONCE(spent->detail));
 
-	for (i = 0; i < profile->count; i++)
-		if (profile->spent[i].on == spent->on && profile->spent[i].detail == spent->detail)
-			break;
-	if (i == ENTRIES)
+	if (!entry)
 		return;
-	if (i == profile->count) {
-		profile->spent[i].on = spent->on;
-		profile->spent[i].detail = spent->detail;
-		profile->count++;
-	}
-	profile->spent[i].count += READ_ONCE(spent->count);
-	profile->spent[i].ticks += READ_ONCE(spent->ticks);
-	profile->spent[i].longest_ticks = max(profile->spent[i].longest_ticks,
-					      READ_ONCE(spent->longest_ticks));
+	entry->count += READ_ONCE(spent->count);
+	entry->ticks += READ_ONCE(spent->ticks);
+	entry->longest_ticks = max(entry->longest_ticks, READ_ONCE(spent->longest_ticks));
 }
 
 /* The core writes an entry's kind last. Under @profile's lock, unless nobody else has it. */
@@ -122,42 +148,73 @@ void tacet_profile_end(struct tacet_hosted *hosted)
 	if (!profile)
 		return;
 	spin_lock(&profile->lock);
+	if (profile->sum && hosted->summed < profile->sum->round)
+		add_account(profile->sum, hosted);
 	add_account(profile, hosted);
+	hosted->summed = ENDED;
 	spin_unlock(&profile->lock);
 }
 
-struct living {
-	const struct tacet_profile *of;
-	struct tacet_profile *sum;
-};
-
+/* Unless the sum has it already: with those that had ended, or as it ended meanwhile. */
 static void add_living(struct tacet_hosted *hosted, void *data)
 {
-	struct living *living = data;
+	struct tacet_profile *profile = data;
 	struct tacet_process *process = READ_ONCE(hosted->process);
-
-	if (process && process->profile == living->of)
-		add_account(living->sum, hosted);
-}
-
-/* The account of all threads, those that have ended and those that live. ERR_PTR: no memory. */
-static struct tacet_profile *sum_up(struct tacet_profile *profile)
-{
-	struct tacet_profile *sum = new_profile();
-	struct living living = { .of = profile, .sum = sum };
 	unsigned long irq;
 
-	if (!sum)
-		return ERR_PTR(-ENOMEM);
-	spin_lock_irqsave(&tacet_hosted_lock, irq);	/* no thread ends meanwhile */
-	spin_lock(&profile->lock);
+	if (!process || process->profile != profile)
+		return;
+	/* Under this lock a thread that has not ended has its context. */
+	spin_lock_irqsave(&profile->lock, irq);
+	if (hosted->summed < profile->sum->round) {
+		add_account(profile->sum, hosted);
+		hosted->summed = profile->sum->round;
+	}
+	spin_unlock_irqrestore(&profile->lock, irq);
+}
+
+/* @sum begins with the account of the threads that have ended; until @profile has no sum any
+ * more, those that end add themselves to both. */
+static void begin_sum(struct tacet_profile *profile, struct tacet_profile *sum)
+{
+	unsigned long irq;
+
+	sum->round = atomic64_inc_return(&rounds);
+	spin_lock_irqsave(&profile->lock, irq);
 	memcpy(sum->spent, profile->spent, profile->count * sizeof(profile->spent[0]));
+	memcpy(sum->slots, profile->slots, sizeof(sum->slots));
 	sum->count = profile->count;
 	sum->user_ns = profile->user_ns;
 	sum->threads = profile->threads;
-	spin_unlock(&profile->lock);
-	tacet_for_each_hosted(add_living, &living);
-	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+	profile->sum = sum;
+	spin_unlock_irqrestore(&profile->lock, irq);
+}
+
+static void end_sum(struct tacet_profile *profile)
+{
+	unsigned long irq;
+
+	spin_lock_irqsave(&profile->lock, irq);
+	profile->sum = NULL;
+	spin_unlock_irqrestore(&profile->lock, irq);
+}
+
+/* The account of all threads, those that have ended and those that live. ERR_PTR: no memory, or
+ * a fatal signal. Sleeps. */
+static struct tacet_profile *sum_up(struct tacet_profile *profile)
+{
+	struct tacet_profile *sum = new_profile();
+
+	if (!sum)
+		return ERR_PTR(-ENOMEM);
+	if (mutex_lock_killable(&profile->reading)) {
+		tacet_profile_put(sum);
+		return ERR_PTR(-EINTR);
+	}
+	begin_sum(profile, sum);
+	tacet_for_each_hosted_calmly(add_living, profile);
+	end_sum(profile);
+	mutex_unlock(&profile->reading);
 	return sum;
 }
 
