@@ -170,15 +170,15 @@ impl<const BUCKETS: usize, const THREADS: usize> Table<BUCKETS, THREADS> {
                 return false;
             }
             if waiter.key() == key {
-                return self.unlink(bucket, &held, |at, _| at == thread).is_some();
+                return self.unlink(&mut &bucket.first, &held, |at, _| at == thread).is_some();
             }
         }
     }
 
     /// Takes out and delivers; the bucket is held.
-    fn take(
-        &self,
-        bucket: &Bucket,
+    fn take<'a>(
+        &'a self,
+        bucket: &'a Bucket,
         held: &Held<'_>,
         key: Key,
         bitset: u32,
@@ -186,18 +186,24 @@ impl<const BUCKETS: usize, const THREADS: usize> Table<BUCKETS, THREADS> {
         deliver: &mut impl FnMut(u32),
     ) -> u32 {
         let wanted = |_, waiter: &Waiter| waiter.key() == key && waiter.bitset.load(Ordering::Relaxed) & bitset != 0;
-        let mut taken = 0;
+        let (mut taken, mut link) = (0, &bucket.first);
+        // One walk, whoever else waits here: other users' threads may want the bucket.
         while taken < count {
-            let Some(thread) = self.unlink(bucket, held, wanted) else { break };
+            let Some(thread) = self.unlink(&mut link, held, wanted) else { break };
             deliver(thread);
             taken += 1;
         }
         taken
     }
 
-    /// Takes out the first thread that is `wanted`; it does not wait any more.
-    fn unlink(&self, bucket: &Bucket, _: &Held<'_>, wanted: impl Fn(u32, &Waiter) -> bool) -> Option<u32> {
-        let mut link = &bucket.first;
+    /// Takes out the first thread from `link` on that is `wanted`; it does not wait any more. `link` then leads to what
+    /// was behind it.
+    fn unlink<'a>(
+        &'a self,
+        link: &mut &'a AtomicU32,
+        _: &Held<'_>,
+        wanted: impl Fn(u32, &Waiter) -> bool,
+    ) -> Option<u32> {
         loop {
             let (thread, waiter) = self.linked(link.load(Ordering::Relaxed))?;
             if wanted(thread, waiter) {
@@ -205,7 +211,7 @@ impl<const BUCKETS: usize, const THREADS: usize> Table<BUCKETS, THREADS> {
                 waiter.waits.store(false, Ordering::Relaxed);
                 return Some(thread);
             }
-            link = &waiter.next;
+            *link = &waiter.next;
         }
     }
 
