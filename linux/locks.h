@@ -9,7 +9,8 @@
  *	range->lock		the range mutex: hand-over, unmirroring, rights of a range
  *	mm->mmap_lock		Linux's
  *	held_lock		memory/held.c: the list of held frames
- *	asking			border/ask.c: one question to a core at a time
+ *	core->slots[]		border/slot.c: one request of a kind to a core at a time. Of several
+ *				cores' a thread holds one
  *	profile->reading	process/profile.c: one sum of a profile is made at a time
  *	a piece's lock		memory/range.c, and the cores: 1 GiB of a range's tables. Its
  *				holder is not preempted, and never holds two
@@ -22,7 +23,6 @@
  *	tacet_hosted_lock	interrupts off; which threads are hosted, and where
  *		profile->lock	process/profile.c; below the hosted lock only
  *	hosted->lock		interrupts off; whether the thread is hosted and parked, its CPU time
- *	core->wake_lock		the thread that asks shared->wake_*
  *	core->inbox_lock	producers of shared->inbox, and where the core's interrupt goes
  *	spaces_lock		border/space.c
  *	ranges_lock		memory/range.c

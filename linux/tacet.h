@@ -57,6 +57,13 @@ struct tacet_block {
 	int node;
 };
 
+/* What Linux asks of a core: each has a slot in the core's page. */
+enum tacet_slot {
+	TACET_SLOT_WAKE,		/* wake threads that wait for a futex */
+	TACET_SLOT_ASK,			/* a question about ranges and frames */
+	TACET_SLOTS,
+};
+
 /* One taken CPU. Written under the control lock; the counters as noted. */
 struct tacet_core {
 	unsigned int cpu;
@@ -73,7 +80,7 @@ struct tacet_core {
 	unsigned int threads;		/* hosted here; under tacet_hosted_lock */
 	atomic_t posted;		/* of them, posted and not returned */
 	u64 last_return_ns;		/* when one returned; written by these threads */
-	spinlock_t wake_lock;		/* the thread that asks shared->wake_* */
+	struct mutex slots[TACET_SLOTS];	/* the thread that uses the slot; border/slot.c */
 	/* the watch's memory, under the watch's work item only */
 	u64 watched_steps;
 	unsigned int stuck_jiffies;

@@ -551,6 +551,11 @@ pub const TACET_MODE_USER: tacet_cpu_mode = 1;
 pub const TACET_MODE_IDLE: tacet_cpu_mode = 2;
 pub const TACET_MODE_SPINNING: tacet_cpu_mode = 3;
 pub type tacet_cpu_mode = ::core::ffi::c_uint;
+pub const TACET_SLOT_FREE: tacet_slot_state = 0;
+pub const TACET_SLOT_OPEN: tacet_slot_state = 1;
+pub const TACET_SLOT_TAKEN: tacet_slot_state = 2;
+pub const TACET_SLOT_ANSWERED: tacet_slot_state = 3;
+pub type tacet_slot_state = ::core::ffi::c_uint;
 pub const TACET_TEST_NONE: tacet_test = 0;
 pub const TACET_TEST_PANIC: tacet_test = 1;
 pub const TACET_TEST_FAULT: tacet_test = 2;
@@ -558,6 +563,7 @@ pub const TACET_TEST_HANG: tacet_test = 3;
 pub const TACET_TEST_OUTBOX: tacet_test = 4;
 pub const TACET_TEST_ENTRY: tacet_test = 5;
 pub const TACET_TEST_FULL: tacet_test = 6;
+pub const TACET_TEST_BUSY: tacet_test = 7;
 pub type tacet_test = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -689,7 +695,7 @@ pub struct tacet_cpu {
     pub wake_address: __u64,
     pub wake_bitset: __u32,
     pub wake_count: __u32,
-    pub wake_requested: __u32,
+    pub wake_state: __u32,
     pub wake_moved: __u32,
     pub flush_acknowledged: __u64,
     pub active_root: __u64,
@@ -700,8 +706,8 @@ pub struct tacet_cpu {
     pub current_context: __u32,
     pub blocked: __u32,
     pub wake_woken: __u32,
-    pub wake_answered: __u32,
-    pub ask_answered: __u32,
+    pub reserved2: __u32,
+    pub reserved3: __u32,
     pub ask_result: __s32,
     pub doorbells_user: __u64,
     pub doorbells_kernel: __u64,
@@ -720,7 +726,7 @@ pub struct tacet_cpu {
     pub reserved6: [__u32; 15usize],
     pub ask_arguments: [__u64; 4usize],
     pub ask_kind: __u32,
-    pub ask_requested: __u32,
+    pub ask_state: __u32,
     pub wake_to: __u64,
     pub reserved9: [__u32; 4usize],
     pub inbox: tacet_ring,
@@ -749,7 +755,7 @@ const _: () = {
     ["Offset of field: tacet_cpu::wake_address"][::core::mem::offset_of!(tacet_cpu, wake_address) - 552usize];
     ["Offset of field: tacet_cpu::wake_bitset"][::core::mem::offset_of!(tacet_cpu, wake_bitset) - 560usize];
     ["Offset of field: tacet_cpu::wake_count"][::core::mem::offset_of!(tacet_cpu, wake_count) - 564usize];
-    ["Offset of field: tacet_cpu::wake_requested"][::core::mem::offset_of!(tacet_cpu, wake_requested) - 568usize];
+    ["Offset of field: tacet_cpu::wake_state"][::core::mem::offset_of!(tacet_cpu, wake_state) - 568usize];
     ["Offset of field: tacet_cpu::wake_moved"][::core::mem::offset_of!(tacet_cpu, wake_moved) - 572usize];
     ["Offset of field: tacet_cpu::flush_acknowledged"]
         [::core::mem::offset_of!(tacet_cpu, flush_acknowledged) - 576usize];
@@ -761,8 +767,8 @@ const _: () = {
     ["Offset of field: tacet_cpu::current_context"][::core::mem::offset_of!(tacet_cpu, current_context) - 616usize];
     ["Offset of field: tacet_cpu::blocked"][::core::mem::offset_of!(tacet_cpu, blocked) - 620usize];
     ["Offset of field: tacet_cpu::wake_woken"][::core::mem::offset_of!(tacet_cpu, wake_woken) - 624usize];
-    ["Offset of field: tacet_cpu::wake_answered"][::core::mem::offset_of!(tacet_cpu, wake_answered) - 628usize];
-    ["Offset of field: tacet_cpu::ask_answered"][::core::mem::offset_of!(tacet_cpu, ask_answered) - 632usize];
+    ["Offset of field: tacet_cpu::reserved2"][::core::mem::offset_of!(tacet_cpu, reserved2) - 628usize];
+    ["Offset of field: tacet_cpu::reserved3"][::core::mem::offset_of!(tacet_cpu, reserved3) - 632usize];
     ["Offset of field: tacet_cpu::ask_result"][::core::mem::offset_of!(tacet_cpu, ask_result) - 636usize];
     ["Offset of field: tacet_cpu::doorbells_user"][::core::mem::offset_of!(tacet_cpu, doorbells_user) - 640usize];
     ["Offset of field: tacet_cpu::doorbells_kernel"][::core::mem::offset_of!(tacet_cpu, doorbells_kernel) - 648usize];
@@ -783,7 +789,7 @@ const _: () = {
     ["Offset of field: tacet_cpu::reserved6"][::core::mem::offset_of!(tacet_cpu, reserved6) - 1924usize];
     ["Offset of field: tacet_cpu::ask_arguments"][::core::mem::offset_of!(tacet_cpu, ask_arguments) - 1984usize];
     ["Offset of field: tacet_cpu::ask_kind"][::core::mem::offset_of!(tacet_cpu, ask_kind) - 2016usize];
-    ["Offset of field: tacet_cpu::ask_requested"][::core::mem::offset_of!(tacet_cpu, ask_requested) - 2020usize];
+    ["Offset of field: tacet_cpu::ask_state"][::core::mem::offset_of!(tacet_cpu, ask_state) - 2020usize];
     ["Offset of field: tacet_cpu::wake_to"][::core::mem::offset_of!(tacet_cpu, wake_to) - 2024usize];
     ["Offset of field: tacet_cpu::reserved9"][::core::mem::offset_of!(tacet_cpu, reserved9) - 2032usize];
     ["Offset of field: tacet_cpu::inbox"][::core::mem::offset_of!(tacet_cpu, inbox) - 2048usize];

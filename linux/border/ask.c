@@ -3,91 +3,35 @@
  * Questions to a core about ranges and frames (memory.h); the other end is
  * kernel/host/linux/src/ask.rs.
  *
- * One question is open at a time. Any core can answer, since all cores share the
- * co-kernel's books: an idle one is asked if there is one. Sleeps; called with a range's
- * mutex or the mmap lock held, never with a lock that cores take.
+ * One question is open at each core (slot.c). A long one is answered in portions, perhaps by
+ * several cores in turn. Sleeps; called with a range's mutex or the mmap lock held, never with
+ * a lock that cores take.
  */
+#include <linux/delay.h>
+#include <linux/sched/signal.h>
+
 #include "border/border.h"
 #include "compat.h"
 #include "tacet.h"
 
-#define PATIENCE_NS (60 * NSEC_PER_SEC)
+struct question {
+	struct tacet_request request;
+	enum tacet_ask kind;
+	u64 arguments[4];
+	int result;
+};
 
-static DEFINE_MUTEX(asking);
-
-static bool answers(const struct tacet_core *core)
+static void write_question(struct tacet_cpu *shared, const struct tacet_request *request)
 {
-	return core->started && READ_ONCE(core->audible) && !READ_ONCE(tacet_partition.failed) &&
-	       READ_ONCE(core->shared->state) == TACET_CPU_ONLINE;
+	const struct question *question = container_of(request, struct question, request);
+
+	memcpy(shared->ask_arguments, question->arguments, sizeof(shared->ask_arguments));
+	shared->ask_kind = question->kind;
 }
 
-static struct tacet_core *choose(void)
+static void read_answer(const struct tacet_cpu *shared, struct tacet_request *request)
 {
-	struct tacet_core *chosen = NULL;
-	unsigned int i;
-
-	for (i = 0; i < tacet_partition.core_count; i++) {
-		struct tacet_core *core = &tacet_partition.cores[i];
-
-		if (!answers(core))
-			continue;
-		if (READ_ONCE(core->shared->mode) == TACET_MODE_IDLE)
-			return core;
-		if (!chosen || atomic_read(&core->posted) < atomic_read(&chosen->posted))
-			chosen = core;
-	}
-	return chosen;
-}
-
-static int answered(const struct tacet_wait *wait)
-{
-	if (smp_load_acquire(&wait->core->shared->ask_answered) == wait->wanted)
-		return 1;
-	return answers(wait->core) ? 0 : -EIO;
-}
-
-static int await_answer(struct tacet_core *core, u32 ordinal)
-{
-	struct tacet_wait wait = {
-		.core = core,
-		.done = answered,
-		.wanted = ordinal,
-		.pause = TACET_PAUSE_SLEEP,
-		.patience_ns = PATIENCE_NS,
-		.renewed = true,
-		.failure = "a core does not answer about memory",
-	};
-
-	return tacet_await(&wait) ?: READ_ONCE(core->shared->ask_result);
-}
-
-static int ask(enum tacet_ask kind, const u64 arguments[4])
-{
-	struct tacet_core *core;
-	int result = -EIO;
-	u32 ordinal;
-
-	mutex_lock(&asking);
-	core = choose();
-	if (core) {
-		struct tacet_cpu *shared = core->shared;
-
-		memcpy(shared->ask_arguments, arguments, sizeof(shared->ask_arguments));
-		shared->ask_kind = kind;
-		ordinal = shared->ask_requested + 1;
-		smp_store_release(&shared->ask_requested, ordinal);
-		tacet_attention(core, TACET_ATTENTION_ASK);
-		result = await_answer(core, ordinal);
-	}
-	mutex_unlock(&asking);
-	return result;
-}
-
-int tacet_ask(enum tacet_ask kind, u64 first, u64 second)
-{
-	const u64 arguments[] = { first, second, 0, 0 };
-
-	return ask(kind, arguments);
+	container_of(request, struct question, request)->result = READ_ONCE(shared->ask_result);
 }
 
 static u64 two(u32 high, u32 low)
@@ -95,19 +39,96 @@ static u64 two(u32 high, u32 low)
 	return (u64)high << 32 | low;
 }
 
+/* Writes down at which page the question continues. */
+static void continue_at(struct question *question, u32 page)
+{
+	switch (question->kind) {
+	case TACET_ASK_CLEAR:
+		question->arguments[1] = page;
+		break;
+	case TACET_ASK_COPY:
+		question->arguments[2] = page;
+		break;
+	case TACET_ASK_MAP:
+		question->arguments[2] = two(question->arguments[2] >> 32, page);
+		break;
+	default:
+		break;	/* is never answered in portions */
+	}
+}
+
+/* What ends a process or frees a frame is done also for a thread that is killed. */
+static bool must_be_done(enum tacet_ask kind)
+{
+	return kind == TACET_ASK_CLEAR || kind == TACET_ASK_FREE;
+}
+
+/* A core on which the calling thread's process runs, or NULL. */
+static struct tacet_core *own_core(void)
+{
+	struct tacet_core *core = NULL;
+	struct tacet_space *space;
+
+	rcu_read_lock();
+	space = current->mm ? tacet_space_find(current->mm) : NULL;
+	if (space)
+		core = &tacet_partition.cores[READ_ONCE(space->last_core)];
+	rcu_read_unlock();
+	return core;
+}
+
+/* 0, or the co-kernel's error; -EIO: no core answers; -EINTR: the calling thread is killed, and
+ * the question may be answered in part. */
+static int ask(struct question *question)
+{
+	int error;
+
+	question->request = (struct tacet_request){
+		.slot = TACET_SLOT_ASK,
+		.write = write_question,
+		.read = read_answer,
+		.first = own_core(),
+		.killable = !must_be_done(question->kind),
+		.failure = "a core does not finish an answer about memory",
+	};
+	for (;;) {
+		error = tacet_request(&question->request);
+		if (error || !question->result || (question->result < 0 && question->result != -EAGAIN))
+			return error ?: question->result;
+		if (question->request.killable && fatal_signal_pending(current))
+			return -EINTR;
+		if (question->result > 0)
+			continue_at(question, question->result);
+		else
+			usleep_range(20, 50);	/* another core has a piece's lock */
+	}
+}
+
+int tacet_ask(enum tacet_ask kind, u64 first, u64 second)
+{
+	struct question question = { .kind = kind, .arguments = { first, second } };
+
+	return ask(&question);
+}
+
 /* Maps free pages of range @number, readable and writable. */
 int tacet_ask_map(u64 number, u64 first, u64 pages, struct tacet_policy policy, u32 nodes)
 {
-	const u64 arguments[] = { number, pages << 32 | first, two(policy.mode, 0),
-				  two(nodes, policy.nodes) };
+	struct question question = {
+		.kind = TACET_ASK_MAP,
+		.arguments = { number, pages << 32 | first, two(policy.mode, 0), two(nodes, policy.nodes) },
+	};
 
-	return ask(TACET_ASK_MAP, arguments);
+	return ask(&question);
 }
 
 /* Gives page @page of range @number a frame. A policy of that page overrides @policy. */
 int tacet_ask_touch(u64 number, u64 page, bool write, struct tacet_policy policy, u32 nodes)
 {
-	const u64 arguments[] = { number, page, two(policy.mode, write), two(nodes, policy.nodes) };
+	struct question question = {
+		.kind = TACET_ASK_TOUCH,
+		.arguments = { number, page, two(policy.mode, write), two(nodes, policy.nodes) },
+	};
 
-	return ask(TACET_ASK_TOUCH, arguments);
+	return ask(&question);
 }

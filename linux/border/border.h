@@ -59,8 +59,34 @@ irqreturn_t tacet_notified(int irq, void *core);
 void tacet_clock_tell(void);
 
 /*
+ * slot.c: requests that a core answers. _read is called once a core has answered. Sleeps.
+ */
+struct tacet_request {
+	enum tacet_slot slot;
+	bool killable;			/* a thread that is killed does not wait for a busy core */
+	void (*write)(struct tacet_cpu *shared, const struct tacet_request *request);
+	void (*read)(const struct tacet_cpu *shared, struct tacet_request *request);
+	struct tacet_core *first;	/* one of the asking process, or NULL */
+	const char *failure;		/* why the co-kernel fails if a core begins and does not end */
+	struct tacet_core *core;	/* border/slot.c's own: the core that was asked last */
+};
+int tacet_request(struct tacet_request *request);
+
+/* wake.c: sleeps. What a core does with threads that wait at an address. */
+struct tacet_wake {
+	u64 root;			/* the address space's */
+	unsigned int core;		/* index: of one of the process */
+	unsigned long address;
+	u32 bitset;
+	u32 woken, moved;		/* at most, in this order */
+	unsigned long to;		/* where the moved ones wait from then on */
+};
+u32 tacet_wake(const struct tacet_wake *wake);
+
+/*
  * ask.c: questions to the co-kernel about ranges and frames. Sleep; with a range's mutex or
  * the mmap lock held, never with a lock that cores take. -EIO: no core answers any more.
+ * -EINTR: the calling thread is killed; not for TACET_ASK_CLEAR and _FREE, which are done.
  * Frames come from where @policy and @nodes, those allowed to the calling thread, say.
  */
 int tacet_ask(enum tacet_ask kind, u64 first, u64 second);
@@ -70,13 +96,18 @@ int tacet_ask_touch(u64 number, u64 page, bool write, struct tacet_policy policy
 /* wait.c */
 enum tacet_pause {
 	TACET_PAUSE_SPIN,		/* any context */
-	TACET_PAUSE_YIELD,		/* spins, and lets others run; sleeps */
 	TACET_PAUSE_SLEEP,		/* spins for 20 us, then sleeps 20 us at a time */
 };
 
-/* A wait for a core. May serve for several waits in a row, which then share the patience. */
+/*
+ * A wait for a core. May serve for several waits in a row, which then share the patience.
+ *
+ * A core may be busy for long with what a program wants of it, and shows that by its progress:
+ * that renews the patience, since a core that works is not hung. Not so where a core answers
+ * whatever it is doing, in the handler of its doorbell.
+ */
 struct tacet_wait {
-	struct tacet_core *core;	/* NULL: for whichever core it is */
+	struct tacet_core *core;	/* NULL: for whichever core it is, so for all of them */
 	/* 1: done, 0: not yet, negative: never. Called in the waiting thread. */
 	int (*done)(const struct tacet_wait *wait);
 	void *subject;			/* what done() looks at: these two are its own */
@@ -84,7 +115,8 @@ struct tacet_wait {
 	enum tacet_pause pause;
 	wait_queue_head_t *queue;	/* sleeps here instead; or NULL */
 	u64 patience_ns;		/* 0: without end */
-	bool renewed;			/* it counts anew when the core makes progress */
+	bool whatever_it_does;		/* the core's progress does not renew the patience */
+	bool killable;			/* a fatal signal of the waiting thread ends it; sleeps */
 	bool while_online;		/* the core is lost once it is not online */
 	bool until_silent;		/* and not before it is silent, once the co-kernel has failed */
 	const char *failure;		/* why the co-kernel fails after the patience, or NULL */

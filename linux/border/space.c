@@ -71,7 +71,8 @@ static int flushed(const struct tacet_wait *wait)
 	return (s64)(smp_load_acquire(&wait->core->shared->flush_acknowledged) - wait->wanted) >= 0;
 }
 
-/* If a core does not acknowledge, all are stopped: nothing that they cached is used again. */
+/* The handler of the core's doorbell acknowledges, whatever the core does: the spin is short. If a
+ * core does not acknowledge, all are stopped: nothing that they cached is used again. */
 static void await_flush(struct tacet_core *core, u64 generation)
 {
 	struct tacet_wait wait = {
@@ -79,6 +80,7 @@ static void await_flush(struct tacet_core *core, u64 generation)
 		.done = flushed,
 		.wanted = generation,
 		.patience_ns = FLUSH_PATIENCE_NS,
+		.whatever_it_does = true,
 		.while_online = true,
 		.until_silent = true,
 		.failure = "a core does not acknowledge a TLB flush",
@@ -147,6 +149,9 @@ static int left_or_used(const struct tacet_wait *wait)
 /*
  * Makes every core leave @space. When this returns no core has it loaded, unless a thread
  * uses it again (never if the mm itself @ends).
+ *
+ * Any context, so it spins. That is short: no thread of @space is on a core. A core that has it
+ * loaded all the same is idle, or answers a question, from which it looks up when it is rung.
  */
 static void leave_cores(struct tacet_space *space, bool ends)
 {

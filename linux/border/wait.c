@@ -4,11 +4,13 @@
  *
  * Called wherever Linux needs something from a core before it can continue: an answer, an
  * acknowledged flush, a returned thread, a lock that cores take. No other file loops until a
- * core has done something. A wait always ends: the condition holds, the core is lost, or the
- * patience is over.
+ * core has done something. A wait always ends: the condition holds, the core is lost, the
+ * thread is killed, or the patience is over. The last never happens while the core makes
+ * progress (struct tacet_wait), and the watch ends a partition one of whose cores makes none.
  */
 #include <linux/delay.h>
 #include <linux/ktime.h>
+#include <linux/sched/signal.h>
 
 #include "border/border.h"
 #include "compat.h"
@@ -26,15 +28,30 @@ static bool lost(const struct tacet_wait *wait)
 	return wait->while_online && READ_ONCE(wait->core->shared->state) != TACET_CPU_ONLINE;
 }
 
+static u64 progress_of(const struct tacet_wait *wait)
+{
+	unsigned int i;
+	u64 sum = 0;
+
+	if (wait->core)
+		return READ_ONCE(wait->core->shared->progress);
+	for (i = 0; i < tacet_partition.core_count; i++)
+		sum += READ_ONCE(tacet_partition.cores[i].shared->progress);
+	return sum;
+}
+
 static bool impatient(struct tacet_wait *wait, u64 now)
 {
-	u64 progress = wait->renewed ? READ_ONCE(wait->core->shared->progress) : 0;
+	u64 progress;
 
+	if (!wait->patience_ns)
+		return false;
+	progress = wait->whatever_it_does ? 0 : progress_of(wait);
 	if (!wait->since_ns || progress != wait->progress) {
 		wait->since_ns = now;
 		wait->progress = progress;
 	}
-	return wait->patience_ns && now - wait->since_ns > wait->patience_ns;
+	return now - wait->since_ns > wait->patience_ns;
 }
 
 static void pause(const struct tacet_wait *wait, u64 waited_ns)
@@ -45,13 +62,11 @@ static void pause(const struct tacet_wait *wait, u64 waited_ns)
 		usleep_range(20, 100);
 	else
 		cpu_relax();
-	if (wait->pause == TACET_PAUSE_YIELD)
-		cond_resched();
 }
 
 /*
  * Waits until @wait->done() says so. 0, what done() returns if that is negative, -EIO if the
- * core is lost, -ETIMEDOUT if the patience is over and @wait->failure is not set: if it is,
+ * core is lost, -EINTR if the thread is killed and @wait->killable, -ETIMEDOUT if the patience is over and @wait->failure is not set: if it is,
  * the co-kernel fails for this reason, and the wait ends as for any failure.
  */
 int tacet_await(struct tacet_wait *wait)
@@ -68,6 +83,8 @@ int tacet_await(struct tacet_wait *wait)
 			break;
 		if (lost(wait))
 			return -EIO;
+		if (wait->killable && fatal_signal_pending(current))
+			return -EINTR;
 		if (over && !wait->failure)
 			return -ETIMEDOUT;
 		if (over)

@@ -42,6 +42,17 @@ static void barrier_if_expected(struct tacet_hosted *hosted, void *last_root)
 	}
 }
 
+/* All other threads of the process leave their cores once, before the call returns. If there
+ * is no memory for that the call fails. */
+static void interrupt_elsewhere(struct pt_regs *regs)
+{
+	if (!tacet_hosted_root(current->mm))
+		return;		/* none has been on a core */
+	tacet_hosted_recall(current->mm);
+	if (!tacet_errand_await_recalled())
+		regs->ax = -ENOMEM;
+}
+
 /* Linux has made a barrier on its own CPUs: the cores make it too. */
 static void barrier_elsewhere(struct pt_regs *regs)
 {
@@ -55,7 +66,7 @@ static void barrier_elsewhere(struct pt_regs *regs)
 		tacet_for_each_hosted(barrier_if_expected, &root);
 		break;
 	case MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ:
-		tacet_hosted_interrupt(current->mm);
+		interrupt_elsewhere(regs);
 		fallthrough;
 	case MEMBARRIER_CMD_PRIVATE_EXPEDITED:
 	case MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE:
@@ -67,10 +78,10 @@ static void barrier_elsewhere(struct pt_regs *regs)
 }
 
 /* All threads of the process have a filter: from here on no core answers their calls. */
-static void filter_elsewhere(const struct pt_regs *regs)
+static void filter_elsewhere(struct pt_regs *regs)
 {
 	if (regs->di == SECCOMP_SET_MODE_FILTER && regs->si & SECCOMP_FILTER_FLAG_TSYNC)
-		tacet_hosted_interrupt(current->mm);
+		interrupt_elsewhere(regs);
 }
 
 /* The thread calls exit(): its place is free before a thread that waits for its end can make

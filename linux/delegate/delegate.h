@@ -47,6 +47,12 @@ static inline bool tacet_call_begins(struct tacet_hosted *hosted)
 	return forwarded;
 }
 
+/* delegate/errand.c: the first two any context, in a probe; the last sleeps */
+struct tacet_wake;
+bool tacet_errand_wake(const struct tacet_wake *wakes, unsigned int count, bool counts);
+bool tacet_errand_await_recalled(void);
+void tacet_errands_settle(void);
+
 /* delegate/park.c */
 void tacet_park_init(void);
 

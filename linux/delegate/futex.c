@@ -5,20 +5,21 @@
  *
  * Called by delegate/calls.c at the beginning and the end of every task's futex calls; may
  * not sleep. Before a wait on Linux the space's counter says so, and a core that wakes
- * threads there forwards its call. After a wake-up on Linux a core wakes the rest. Each side
- * changes its own counts before it reads those of the other.
+ * threads there forwards its call. After a wake-up on Linux a core wakes the rest: the task
+ * waits for that later (delegate/errand.c), where it can sleep. Each side changes its own
+ * counts before it reads those of the other.
  */
 #include <linux/uaccess.h>
 #include <uapi/linux/futex.h>
 #include <asm/syscall.h>
 #include <asm/unistd.h>
 
+#include "arch/arch.h"
 #include "border/border.h"
 #include "compat.h"
 #include "delegate/delegate.h"
 #include "tacet.h"
 
-#define WAKE_PATIENCE_NS (20 * NSEC_PER_SEC)
 #define EVERY_THREAD 0x7fffffffu
 /* In a counter: a thread has waited there whose end of waiting is not counted. */
 #define STICKY 0x80000000u
@@ -70,56 +71,21 @@ static void mark(struct tacet_space_shared *shared, unsigned int wait)
 	smp_mb();
 }
 
-/* What a core does with threads that wait at an address. */
-struct wake {
-	unsigned long address;
-	u32 bitset;
-	u32 woken, moved;		/* at most, in this order */
-	unsigned long to;		/* where the moved ones wait from then on */
-};
-
-static int has_woken(const struct tacet_wait *wait)
+/* Cores wake @count times before the call returns. Without memory for that the task repeats the
+ * call: it wakes more threads on Linux then, which is allowed. */
+static void wake_on_cores(const struct tacet_space *space, struct tacet_wake *wakes, unsigned int count,
+			  bool counts, struct pt_regs *regs)
 {
-	return smp_load_acquire(&wait->core->shared->wake_answered) == wait->wanted;
-}
+	unsigned int i;
 
-/* How many of @space's threads a core has woken or moved. */
-static u32 wake_on_cores(struct tacet_space *space, const struct wake *wake)
-{
-	struct tacet_core *core = &tacet_partition.cores[READ_ONCE(space->last_core)];
-	struct tacet_cpu *shared = core->shared;
-	struct tacet_wait wait = {
-		.core = core,
-		.done = has_woken,
-		.patience_ns = WAKE_PATIENCE_NS,
-		.renewed = true,
-		.while_online = true,
-		.failure = "a core does not wake waiting threads",
-	};
-	u32 ordinal, woken;
-
-	spin_lock(&core->wake_lock);
-	shared->wake_root = space->root_address;
-	shared->wake_address = wake->address;
-	shared->wake_bitset = wake->bitset;
-	shared->wake_count = wake->woken;
-	shared->wake_moved = wake->moved;
-	shared->wake_to = wake->to;
-	ordinal = shared->wake_requested + 1;
-	smp_store_release(&shared->wake_requested, ordinal);
-	tacet_attention(core, TACET_ATTENTION_WAKE);
-	wait.wanted = ordinal;
-	tacet_await(&wait);
-	woken = READ_ONCE(shared->wake_woken);
-	spin_unlock(&core->wake_lock);
-	return woken;
-}
-
-static u32 wake_all(struct tacet_space *space, unsigned long address)
-{
-	struct wake wake = { address, FUTEX_BITSET_MATCH_ANY, EVERY_THREAD };
-
-	return wake_on_cores(space, &wake);
+	for (i = 0; i < count; i++) {
+		wakes[i].root = space->root_address;
+		wakes[i].core = READ_ONCE(space->last_core);
+	}
+	if (!tacet_errand_wake(wakes, count, counts)) {
+		regs->ax = regs->orig_ax;
+		tacet_state_repeat_call(regs);
+	}
 }
 
 /* How many are still to be woken. As on Linux, zero and negative numbers mean one. */
@@ -131,7 +97,7 @@ static u32 rest(unsigned long asked, long woken)
 }
 
 /* What a call wakes and moves. False: it is not one that moves waiting threads. */
-static bool moves(const struct pt_regs *regs, long number, struct wake *wake)
+static bool moves(const struct pt_regs *regs, long number, struct tacet_wake *wake)
 {
 	struct futex_waitv pair[2];
 
@@ -154,14 +120,24 @@ static bool moves(const struct pt_regs *regs, long number, struct wake *wake)
 	return false;
 }
 
+static void wake_both(const struct tacet_space *space, struct pt_regs *regs)
+{
+	struct tacet_wake wakes[] = {
+		{ .address = regs->r8, .bitset = FUTEX_BITSET_MATCH_ANY, .woken = EVERY_THREAD },
+		{ .address = regs->di, .bitset = FUTEX_BITSET_MATCH_ANY, .woken = EVERY_THREAD },
+	};
+
+	wake_on_cores(space, wakes, ARRAY_SIZE(wakes), false, regs);
+}
+
 /*
  * Linux has woken or moved @result threads: the cores do the rest of the call. FUTEX_WAKE_OP,
  * which wakes depending on what it writes, wakes every waiting thread instead: waking
  * without need is allowed (futex(2)).
  */
-static void wake_rest(struct tacet_space *space, struct pt_regs *regs, long result)
+static void wake_rest(const struct tacet_space *space, struct pt_regs *regs, long result)
 {
-	struct wake wake = { regs->di, FUTEX_BITSET_MATCH_ANY };
+	struct tacet_wake wake = { .address = regs->di, .bitset = FUTEX_BITSET_MATCH_ANY };
 	u32 woken;
 
 	if (moves(regs, regs->orig_ax, &wake)) {
@@ -169,9 +145,10 @@ static void wake_rest(struct tacet_space *space, struct pt_regs *regs, long resu
 		wake.woken -= woken;
 		wake.moved -= min_t(u32, result - woken, wake.moved);
 		if (wake.woken || wake.moved)
-			regs->ax += wake_on_cores(space, &wake);
+			wake_on_cores(space, &wake, 1, true, regs);
 		return;
 	}
+	wake.moved = 0;
 	if (regs->orig_ax == NR_FUTEX_REQUEUE) {
 		return;
 	} else if (regs->orig_ax == NR_FUTEX_WAKE) {	/* address, mask, how many */
@@ -179,15 +156,14 @@ static void wake_rest(struct tacet_space *space, struct pt_regs *regs, long resu
 	} else if (((int)regs->si & FUTEX_CMD_MASK) == FUTEX_WAKE_BITSET) {
 		wake.bitset = regs->r9;
 	} else if (((int)regs->si & FUTEX_CMD_MASK) == FUTEX_WAKE_OP) {
-		wake_all(space, regs->r8);
-		wake_all(space, regs->di);
+		wake_both(space, regs);
 		return;
 	} else if (((int)regs->si & FUTEX_CMD_MASK) != FUTEX_WAKE) {
 		return;
 	}
 	wake.woken = rest(regs->dx, result);
 	if (wake.woken)
-		regs->ax += wake_on_cores(space, &wake);
+		wake_on_cores(space, &wake, 1, true, regs);
 }
 
 static bool about_private_futexes(const struct pt_regs *regs, long number)
@@ -210,7 +186,7 @@ void tacet_futex_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, 
 {
 	unsigned int wait = waits_for(regs, number);
 	struct tacet_space *space;
-	struct wake wake;
+	struct tacet_wake wake;
 
 	if (!wait) {
 		if (about_private_futexes(regs, number) && moves(regs, number, &wake))

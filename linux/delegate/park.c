@@ -73,7 +73,6 @@ static int await_return(struct tacet_hosted *hosted, struct tacet_core *core)
 		.subject = hosted,
 		.queue = &hosted->wait,
 		.patience_ns = RETURN_PATIENCE_NS,
-		.renewed = true,
 		.failure = "a core does not give a thread back",
 	};
 	int interrupted = wait_event_interruptible(hosted->wait,

@@ -151,6 +151,7 @@ static bool next_mirrored(struct tacet_range *range, unsigned long *page, unsign
 		if (leaf->entry && leaf->value & TACET_ENTRY_MIRRORED &&
 		    !(leaf->value & TACET_ENTRY_RESERVED))
 			return true;
+		cond_resched();
 	}
 	return false;
 }

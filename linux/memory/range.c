@@ -125,7 +125,7 @@ bool tacet_range_lock(struct tacet_range *range, unsigned long page)
 	struct tacet_wait wait = {
 		.done = try_lock,
 		.subject = lock_of(range, page),
-		.pause = TACET_PAUSE_YIELD,
+		.pause = TACET_PAUSE_SLEEP,
 	};
 
 	return !tacet_await(&wait);

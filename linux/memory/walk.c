@@ -115,6 +115,7 @@ unsigned long tacet_range_populated(struct tacet_range *range)
 		if (leaf.value & (TACET_ENTRY_PRESENT | TACET_ENTRY_HELD))
 			populated += leaf.pages;
 		page = leaf.page + leaf.pages;
+		cond_resched();
 	}
 	return populated;
 }

@@ -101,7 +101,7 @@ void tacet_cores_stop(void)
 	struct tacet_wait wait = {
 		.done = halted,
 		.pause = TACET_PAUSE_SLEEP,
-		.patience_ns = HALT_PATIENCE_NS,	/* for all together */
+		.patience_ns = HALT_PATIENCE_NS,
 	};
 	unsigned int i;
 

@@ -115,13 +115,16 @@ int tacet_layout_image(struct tacet_up *request)
 
 static void describe_core(struct tacet_core *core, unsigned int cpu)
 {
+	unsigned int slot;
+
 	core->cpu = cpu;
 	core->apicid = per_cpu(x86_cpu_to_apicid, cpu);
 	core->node = cpu_to_node(cpu);
 	core->package = topology_physical_package_id(cpu);
 	core->physical_core = topology_core_id(cpu);
 	spin_lock_init(&core->inbox_lock);
-	spin_lock_init(&core->wake_lock);
+	for (slot = 0; slot < TACET_SLOTS; slot++)
+		mutex_init(&core->slots[slot]);
 	raw_spin_lock_init(&core->bell_lock);
 }
 

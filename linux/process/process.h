@@ -113,8 +113,9 @@ void tacet_counted_tell(struct tacet_hosted *hosted);
 /* process/access.c: process context */
 bool tacet_may_control(struct task_struct *task);
 
-/* process/recall.c: any context */
-void tacet_hosted_interrupt(struct mm_struct *mm);
+/* process/recall.c: any context; the second sleeps */
+void tacet_hosted_recall(struct mm_struct *mm);
+int tacet_hosted_await_recalled(struct mm_struct *mm);
 u64 tacet_hosted_root(struct mm_struct *mm);
 
 /* process/watch.c: control lock held; sleep */

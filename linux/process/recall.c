@@ -3,7 +3,7 @@
  * Recalling all threads of one address space from their cores.
  *
  * Called by delegate/calls.c when a call on Linux changes what holds for threads that run
- * on cores. Any context.
+ * on cores, and by delegate/errand.c, which waits for them.
  */
 #include <linux/rcupdate.h>
 
@@ -13,6 +13,11 @@
 #include "tacet.h"
 
 #define RETURN_PATIENCE_NS (20 * NSEC_PER_SEC)
+
+struct recall {
+	const void *mm;
+	unsigned int staying;
+};
 
 static bool stays(const struct tacet_hosted *hosted, const void *mm)
 {
@@ -41,34 +46,44 @@ static void recall_one(struct tacet_hosted *hosted, void *mm)
 	} while (core != tacet_core_of(READ_ONCE(hosted->context->cpu)));
 }
 
-/* The thread may be on a core again: a stay begins without a recall. */
-static int is_back(const struct tacet_wait *wait)
+static void count_staying(struct tacet_hosted *hosted, void *data)
 {
-	const struct tacet_hosted *hosted = wait->subject;
+	struct recall *recall = data;
 
-	return !stays(hosted, (const void *)(unsigned long)wait->wanted) || !READ_ONCE(hosted->context->recall);
+	/* A thread that is on a core again began its stay without a recall. */
+	if (stays(hosted, recall->mm) && READ_ONCE(hosted->context->recall))
+		recall->staying++;
 }
 
-static void await_one(struct tacet_hosted *hosted, void *mm)
+static int all_are_back(const struct tacet_wait *wait)
 {
-	struct tacet_wait wait = {
-		.done = is_back,
-		.subject = hosted,
-		.wanted = (unsigned long)mm,
-		.patience_ns = RETURN_PATIENCE_NS,
-		.failure = "a core does not give a thread back",
-	};
+	struct recall recall = { .mm = wait->subject };
 
-	if (stays(hosted, mm))
-		tacet_await(&wait);
+	tacet_for_each_hosted(count_staying, &recall);
+	return !recall.staying;
 }
 
-/* Recalls every hosted thread of @mm from its core and waits until all have left. That aborts
- * their restartable sequences, and they are posted again with what holds then. Any context. */
-void tacet_hosted_interrupt(struct mm_struct *mm)
+/* Recalls every hosted thread of @mm from its core. They are posted again with what holds
+ * then. Any context. */
+void tacet_hosted_recall(struct mm_struct *mm)
 {
 	tacet_for_each_hosted(recall_one, mm);
-	tacet_for_each_hosted(await_one, mm);
+}
+
+/* Waits until all threads of @mm that are recalled have left their cores: that aborts their
+ * restartable sequences. Sleeps. -EINTR: the calling thread is killed. */
+int tacet_hosted_await_recalled(struct mm_struct *mm)
+{
+	struct tacet_wait wait = {
+		.done = all_are_back,
+		.subject = mm,
+		.pause = TACET_PAUSE_SLEEP,
+		.patience_ns = RETURN_PATIENCE_NS,
+		.killable = true,
+		.failure = "a core does not give a thread back to a sibling",
+	};
+
+	return tacet_await(&wait);
 }
 
 struct root_query {

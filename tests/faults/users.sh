@@ -79,7 +79,43 @@ others() {
 	hosted 1 || fail "it is not hosted any more"
 	alive a.rounds
 	says ok as 1000 $F/door recouple $mine
+	kill -9 $mine
+	until_true "nothing is hosted" hosted 0
+	busy_cores
 	closed_again
+}
+
+# All cores are busy for longer than a core may keep Linux waiting that makes no progress. Calls that need a core wait for
+# that, and can be killed; nobody else is.
+busy_cores() {
+	local doomed sibling
+	echo 8 >/proc/sys/kernel/watchdog_thresh
+	become 1000 $T run --no-populate -- $F/sibling said.calls &
+	sibling=$!
+	until_true "its children wait" grep -q child said.calls
+	for cpu in 2 3; do says ok $F/door test $cpu 7; done
+	touch go
+	doomed=$(sed -n 's/^child //p' said.calls)
+	until_true "a call waits for a core" waits_for_core $doomed
+	kill -9 $doomed
+	until_true "a waiting task is killed" gone_or_zombie $doomed
+	[ "$(wc -l <said.calls)" = 1 ] || fail "the cores were not busy: $(xargs <said.calls)"
+	until_true "all calls end" says_all said.calls
+	ended $sibling 0
+	dmesg | grep -E "soft lockup|rcu.*stall|blocked for more" && fail "Linux's log: $(dmesg | grep -A4 -E 'soft lockup|rcu.*stall|blocked for more')"
+	return 0
+}
+
+says_all() { # FILE
+	[ "$(grep -v child "$1" | sort | xargs)" = "barrier filter wake" ]
+}
+
+waits_for_core() { # PID
+	grep -q tacet_await "/proc/$1/stack"
+}
+
+gone_or_zombie() { # PID
+	! [ -e "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status"
 }
 
 # Root's programs, programs that changed their user, and programs that may not be traced.

@@ -38,6 +38,27 @@ enum tacet_cpu_mode {
 	TACET_MODE_SPINNING = 3,	/* idle, and polling `attention`: needs no doorbell */
 };
 
+/*
+ * Where a request of Linux to a core stands: the wake-up in wake_* and the question in ask_*
+ * have a slot each, with a state:
+ *
+ *	          Linux asks           the core takes it         the core has answered
+ *	 FREE --------------> OPEN -----------------------> TAKEN ----------------> ANSWERED
+ *	  ^                    |                                                       |
+ *	  '--------------------'  Linux withdraws it: the core has not seen it         |
+ *	  '----------------------------------------------------------------------------'
+ *	                          Linux has read the result
+ *
+ * Linux writes the request before OPEN, the core the result before ANSWERED. OPEN is left by
+ * compare and exchange, so one side alone leaves it. Else only the side named changes it.
+ */
+enum tacet_slot_state {
+	TACET_SLOT_FREE = 0,
+	TACET_SLOT_OPEN = 1,
+	TACET_SLOT_TAKEN = 2,
+	TACET_SLOT_ANSWERED = 3,
+};
+
 /* `test`: failures on purpose. Linux writes it only if the module has test_hooks=1. */
 enum tacet_test {
 	TACET_TEST_NONE = 0,
@@ -47,6 +68,7 @@ enum tacet_test {
 	TACET_TEST_OUTBOX = 4,		/* corrupt the outbox index */
 	TACET_TEST_ENTRY = 5,		/* a context number out of range in the outbox */
 	TACET_TEST_FULL = 6,		/* fill the outbox without an interrupt: no damage */
+	TACET_TEST_BUSY = 7,		/* work for 25 s without a look at attention: no damage */
 };
 
 /* Linux's own register settings and the core's addresses. Linux writes them before the
@@ -106,13 +128,13 @@ struct tacet_cpu {
 	__u32 doorbells_sent;
 	__u32 audible;			/* 0: nobody may ring this core */
 
-	/* Written by Linux: a wake-up of private futexes, and wake_to below. Linux writes
-	 * the next one only after the answer. */
+	/* Written by Linux while wake_state is FREE: a wake-up of private futexes, and
+	 * wake_to below. */
 	__u64 wake_root;
 	__u64 wake_address;
 	__u32 wake_bitset;
 	__u32 wake_count;		/* wake at most so many threads */
-	__u32 wake_requested;		/* ordinal of the request; written last */
+	__u32 wake_state;		/* enum tacet_slot_state */
 	__u32 wake_moved;		/* then move at most so many others to wake_to */
 
 	/* offset 576: written by the core, read by Linux. */
@@ -124,12 +146,10 @@ struct tacet_cpu {
 	__u64 kernel_entries;		/* grows when a thread leaves user mode */
 	__u32 current_context;		/* number of the context that it last entered; a hint */
 	__u32 blocked;			/* posted contexts whose threads wait in local calls */
-	__u32 wake_woken;		/* threads woken or moved: valid once wake_answered ==
-					   wake_requested */
-	__u32 wake_answered;
-	__u32 ask_answered;		/* written last; ask_result is valid once it equals
-					   ask_requested */
-	__s32 ask_result;		/* 0 or a negative error number */
+	__u32 wake_woken;		/* threads woken or moved */
+	__u32 reserved2;
+	__u32 reserved3;
+	__s32 ask_result;		/* as memory.h says for each question */
 
 	/* offset 640: counters, written by the core. */
 	__u64 doorbells_user;		/* NMIs that interrupted user mode */
@@ -159,11 +179,10 @@ struct tacet_cpu {
 	__u32 doorbells_from_cores;
 	__u32 reserved6[15];
 
-	/* offset 1984: written by Linux: a question. Linux writes the next one only after
-	 * the answer. */
+	/* offset 1984: written by Linux while ask_state is FREE: a question. */
 	__u64 ask_arguments[4];
 	__u32 ask_kind;			/* enum tacet_ask, memory.h */
-	__u32 ask_requested;		/* ordinal of the question; written last */
+	__u32 ask_state;		/* enum tacet_slot_state */
 	__u64 wake_to;			/* the futex that wake_moved speaks of */
 	__u32 reserved9[4];
 

@@ -142,17 +142,24 @@ static_assert(sizeof(struct tacet_frames) == 24, "frames layout");
 static_assert(offsetof(struct tacet_range_shared, locks) == 320, "locks begin a line");
 static_assert(sizeof(struct tacet_range_shared) == 3392, "range layout");
 
-/* What Linux asks of a core (struct tacet_cpu, ask_*). [n] is ask_arguments[n]. */
+/*
+ * What Linux asks of a core (struct tacet_cpu, ask_*). [n] is ask_arguments[n]. The result is
+ * 0, a negative error number, or the page at which Linux is to ask on: a core that is wanted
+ * elsewhere answers a long question in portions. -EAGAIN: another core has the lock of a piece
+ * that this is about; Linux asks again.
+ */
 enum tacet_ask {
 	TACET_ASK_OPEN = 1,		/* make a root for range [0] */
 	TACET_ASK_TOUCH = 2,		/* put a frame at page [1] of range [0]. [2]: 1 for a write,
 					   and the policy's mode << 32; [3]: the policy's nodes,
 					   and the allowed nodes << 32 */
-	TACET_ASK_COPY = 3,		/* make a root for range [1] and copy all of range [0] there */
-	TACET_ASK_CLEAR = 4,		/* take back all of range [0], its root too */
+	TACET_ASK_COPY = 3,		/* make a root for range [1] and copy range [0] there, from page
+					   [2] on */
+	TACET_ASK_CLEAR = 4,		/* take back range [0] from page [1] on, and then its root */
 	TACET_ASK_FREE = 5,		/* take back frame [0], which is TACET_HELD_LEFT */
 	TACET_ASK_MAP = 6,		/* map readable and writable pages in range [0]. [1]: the first
-					   page, and their number << 32; [2] and [3] as above */
+					   page, and their number << 32; [2] and [3] as for _TOUCH,
+					   but the low half of [2] is the page to continue at, or 0 */
 };
 
 /* Entries of a range's tables. Present, writable, leaf, frame and no-execute are the

@@ -42,7 +42,7 @@ impl<H: Host> Cpu<H> {
             self.wake_for_host();
         }
         if requests & request::ASK != 0 {
-            memory::answer(self);
+            memory::answer(self, loaded);
         }
         // whatever rang: an idle CPU that looks is not rung for it
         self.resume_woken(loaded);

@@ -92,6 +92,9 @@ pub trait SharedRange: Pieces + Copy {
     /// Waits for the locks of `pieces`, from the lowest on. `waits` is called while it waits for long: the host has one
     /// for a few instructions only, but other CPUs may fill large pages with zeros meanwhile.
     fn hold(&self, pieces: Range<u32>, waits: impl Fn()) -> Self::Held;
+
+    /// The same without a wait. `None`: somebody has one of them.
+    fn try_hold(&self, pieces: Range<u32>) -> Option<Self::Held>;
 }
 
 /// The locks of some pieces of a range are held for as long as this lives: by this CPU, briefly.

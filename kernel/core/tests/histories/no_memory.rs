@@ -180,6 +180,10 @@ impl SharedRange for NoMemory {
     fn hold(&self, _: Range<u32>, _: impl Fn()) -> Self {
         match *self {}
     }
+
+    fn try_hold(&self, _: Range<u32>) -> Option<Self> {
+        match *self {}
+    }
 }
 
 impl HeldRange for NoMemory {

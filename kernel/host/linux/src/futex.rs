@@ -4,13 +4,13 @@
 use crate::page::{Page, field};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tacet_core::WakeRequest;
+use tacet_logic::handshake::slot;
 
 impl Page {
-    /// Lets `wake` do what Linux wants woken, if it has no answer yet; how many that were.
+    /// Lets `wake` do what Linux wants woken, if it wants anything; how many that were.
     pub fn answer_wake(&self, wake: impl FnOnce(WakeRequest) -> u32) {
-        // Pairs with Linux's release: what it asks for is written.
-        let ordinal = field!(self, AtomicU32, wake_requested).load(Ordering::Acquire);
-        if ordinal == field!(self, AtomicU32, wake_answered).load(Ordering::Relaxed) {
+        let state = field!(self, AtomicU32, wake_state);
+        if !slot::take(state) {
             return;
         }
         let woken = wake(WakeRequest {
@@ -22,7 +22,6 @@ impl Page {
             to: field!(self, AtomicU64, wake_to).load(Ordering::Relaxed),
         });
         field!(self, AtomicU32, wake_woken).store(woken, Ordering::Relaxed);
-        // Pairs with Linux's acquire: the answer is written.
-        field!(self, AtomicU32, wake_answered).store(ordinal, Ordering::Release);
+        slot::answer(state);
     }
 }

@@ -139,6 +139,16 @@ impl SharedRange for LinuxRange {
         pieces.clone().for_each(|piece| wait_for(self.lock_of(piece), &waits));
         HeldLinuxRange { range: *self, pieces }
     }
+
+    fn try_hold(&self, pieces: Range<u32>) -> Option<HeldLinuxRange> {
+        // What it has so far is free again when it is dropped.
+        let mut held = HeldLinuxRange { range: *self, pieces: pieces.start..pieces.start };
+        for piece in pieces {
+            self.lock_of(piece).compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).ok()?;
+            held.pieces.end = piece + 1;
+        }
+        Some(held)
+    }
 }
 
 impl Pieces for LinuxRange {

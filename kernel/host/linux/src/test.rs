@@ -4,9 +4,12 @@
 use crate::host::Linux;
 use tacet_abi::ring::Push;
 use tacet_abi::{
-    TACET_TEST_ENTRY, TACET_TEST_FAULT, TACET_TEST_FULL, TACET_TEST_HANG, TACET_TEST_OUTBOX, TACET_TEST_PANIC,
+    TACET_TEST_BUSY, TACET_TEST_ENTRY, TACET_TEST_FAULT, TACET_TEST_FULL, TACET_TEST_HANG, TACET_TEST_OUTBOX,
+    TACET_TEST_PANIC,
 };
-use tacet_arch::native;
+use tacet_arch::{Processor, native};
+
+const BUSY_NS: u64 = 25_000_000_000;
 
 impl Linux {
     pub(crate) fn do_test(&self) {
@@ -26,7 +29,17 @@ impl Linux {
             }
             // Linux wakes a proxy without need, or none.
             TACET_TEST_FULL => while self.page.outbox().push(0) == Ok(Push::Done) {},
+            TACET_TEST_BUSY => self.be_busy(),
             _ => {}
+        }
+    }
+
+    /// As if a program had this CPU do what takes long, and cannot be interrupted.
+    fn be_busy(&self) {
+        let end = self.cpu.cycles().saturating_add(self.cpu.ticks(BUSY_NS));
+        while self.cpu.cycles() < end {
+            self.page.count_progress();
+            core::hint::spin_loop();
         }
     }
 }

@@ -6,6 +6,7 @@
 //! - [`idle`]: a core that has nothing to run is not rung while it looks anyway.
 //! - [`flush`]: a core is asked to forget translations, and says that it has.
 //! - [`counters`]: a futex wake-up finds waiting threads on the other side.
+//! - [`slot`]: Linux asks one core for something, and may take that back until the core has begun.
 //! - [`crate::woken`]: the list of threads that others have woken for a core.
 //!
 //! The words are the host's; the order is this module's. In all of them one side writes A and then looks at B, the
@@ -15,5 +16,5 @@
 pub mod counters;
 pub mod doorbell;
 pub mod flush;
-
 pub mod idle;
+pub mod slot;

@@ -5,16 +5,18 @@ use super::entry::{Entry, Leaf};
 use super::error::Error;
 use super::memory::{Memory, Placement};
 use super::space::AddressSpace;
-use super::span::{PAGES, PageSize, Span};
+use super::span::{PAGES, PageSize};
 
 impl<M: Memory> AddressSpace<'_, M> {
-    /// Copies everything that is mapped into the empty range of `root`, with frames of its own.
+    /// Copies everything that is mapped from page `at` on into the range of `root`, which is empty there, with frames
+    /// of its own. After each entry `pause` is told how many pages were copied. If it says so, the copy ends here for
+    /// now, and the result is the page to continue at.
     ///
-    /// The caller has stopped the threads that could write, and is the only one that knows `root`. After a failure it
-    /// is empty again. If there is no large frame for a large page, it is copied into smaller ones. O(entries), besides
+    /// The caller has stopped the threads that could write, and is the only one that knows `root`. After a failure
+    /// what is there is for [`Self::clear`]. If there is no large frame for a large page, it is copied into smaller ones. O(entries), besides
     /// the copying.
-    pub fn copy_to(&mut self, root: u64) -> Result<(), Error> {
-        let mut page = 0;
+    pub fn copy_to(&mut self, root: u64, at: u32, mut pause: impl FnMut(u32) -> bool) -> Result<Option<u32>, Error> {
+        let mut page = at;
         while page < PAGES {
             let slot = self.find(page);
             let mut child = AddressSpace::new(root, &mut *self.memory);
@@ -23,13 +25,14 @@ impl<M: Memory> AddressSpace<'_, M> {
                 Entry::Reserved(_) => child.divide(page, slot.size).map(|there| child.set(&there, slot.entry)),
                 Entry::Absent | Entry::Table(_) => Ok(()),
             };
-            if let Err(error) = copied {
-                child.abandon();
-                return Err(error);
-            }
+            copied?;
             page = slot.end();
+            let copied = if let Entry::Leaf(_) = slot.entry { slot.size.pages() } else { 0 };
+            if page < PAGES && pause(copied) {
+                return Ok(Some(page));
+            }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// New frames with the content of one leaf.
@@ -45,21 +48,5 @@ impl<M: Memory> AddressSpace<'_, M> {
             done += part.pages();
         }
         Ok(())
-    }
-
-    /// Empties a range that no program has ever used.
-    fn abandon(&mut self) {
-        let mut page = 0;
-        while page < PAGES {
-            let slot = self.find(page);
-            if let Entry::Leaf(leaf) = slot.entry {
-                self.memory.free(leaf.frame, slot.size.order());
-            }
-            self.set(&slot, Entry::Absent);
-            page = slot.end();
-            if slot.leaves_table(page, PAGES) {
-                self.prune(slot.first, Span::ALL);
-            }
-        }
     }
 }

@@ -5,7 +5,7 @@ use super::entry::{Entry, Leaf};
 use super::error::Error;
 use super::memory::Memory;
 use super::space::AddressSpace;
-use super::span::{PageSize, Span};
+use super::span::{PAGES, PageSize, Span};
 
 /// A frame that no entry names any more. It is not free: a TLB may still have it, and Linux if it was mirrored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,9 +57,27 @@ impl<M: Memory> AddressSpace<'_, M> {
         Ok(self.remove(span, reservation, |space, page, _| space.join(page), retire))
     }
 
-    /// Unmaps everything and calls `retire` with each frame: the end of a process, or of its program. Cannot fail.
-    pub fn clear(&mut self, retire: impl FnMut(Retired)) -> Removed {
-        self.remove(Span::ALL, |_| Entry::Absent, Self::prune, retire)
+    /// Unmaps everything from page `at` on and calls `retire` with each frame: the end of a process, or of its program.
+    /// Cannot fail. After each entry `pause` may say that this ends here for now: then the result is the page to continue
+    /// at.
+    pub fn clear(&mut self, at: u32, mut retire: impl FnMut(Retired), mut pause: impl FnMut() -> bool) -> Option<u32> {
+        let mut page = at;
+        while page < PAGES {
+            let slot = self.find(page);
+            if let Some(leaf) = self.replace(&slot, |_| Entry::Absent) {
+                retire(Retired { frame: leaf.frame, order: slot.size.order(), mirrored: leaf.mirrored });
+            } else if slot.entry != Entry::Absent {
+                self.set(&slot, Entry::Absent);
+            }
+            page = if slot.entry == Entry::Absent { self.after(&slot, PAGES) } else { slot.end() };
+            if slot.leaves_table(page, PAGES) {
+                self.prune(slot.first, Span::ALL);
+            }
+            if page < PAGES && pause() {
+                return Some(page);
+            }
+        }
+        None
     }
 
     /// Replaces each entry of `span` by one without a frame; no entry crosses an edge. `tidy` looks after the tables.

@@ -14,6 +14,7 @@ mod counters;
 mod doorbell;
 mod flush;
 mod idle;
+mod slot;
 mod woken;
 
 /// Runs `model` in every order of its threads' steps, but for those with more than so many preemptions: what has more

@@ -9,6 +9,29 @@ use crate::machine::{Failing, Machine};
 use crate::model::Model;
 use crate::operation::Operation;
 
+/// Every so many entries a long operation is interrupted, and continued later.
+const PORTION: u32 = 3;
+
+fn every_third() -> impl FnMut() -> bool {
+    let mut entries = 0;
+    move || {
+        entries += 1;
+        entries % PORTION == 0
+    }
+}
+
+/// Unmaps all of the child's, and gives it back.
+fn empty(machine: &mut Machine, child: u64) {
+    let (mut at, mut pause, mut retired) = (Some(0), every_third(), Vec::new());
+    while let Some(from) = at {
+        at = machine.space(child).clear(from, |old| retired.push(old), &mut pause);
+        assert!(at.is_none_or(|at| at > from));
+    }
+    assert!(machine.walk(child).0.is_empty());
+    assert!(retired.iter().all(|old| !old.mirrored));
+    machine.release(&retired);
+}
+
 /// What the child must see: the same, but nothing that Linux maps yet.
 fn inherited(model: &Model) -> Model {
     let mut child = model.clone();
@@ -19,7 +42,17 @@ fn inherited(model: &Model) -> Model {
 fn fork(machine: &mut Machine, parent: u64, failing: Failing) -> (u64, Result<(), Error>) {
     let child = machine.root();
     (machine.failing, machine.allocations, machine.refused) = (failing, 0, 0);
-    let result = machine.space(parent).copy_to(child);
+    let (mut at, mut pause) = (Some(0), every_third());
+    let mut result = Ok(());
+    while let Some(from) = at {
+        at = match machine.space(parent).copy_to(child, from, |_| pause()) {
+            Ok(next) => next,
+            Err(error) => {
+                result = Err(error);
+                None
+            }
+        };
+    }
     machine.failing = Failing::None;
     (child, result)
 }
@@ -37,7 +70,7 @@ fn check_fork(world: &mut World) {
             match result {
                 Ok(()) => inherited(&world.model).check(&machine, child),
                 Err(_) => {
-                    assert!(machine.walk(child).0.is_empty());
+                    empty(&mut machine, child);
                     assert_eq!(machine.free_frames(), world.machine.free_frames());
                     assert_eq!(machine.tables(), world.machine.tables() + 1);
                 }
@@ -51,10 +84,7 @@ fn check_fork(world: &mut World) {
     if result == Ok(()) {
         inherited(&world.model).check(&world.machine, child);
     }
-    let mut retired = Vec::new();
-    world.machine.space(child).clear(|old| retired.push(old));
-    assert!(retired.iter().all(|old| !old.mirrored));
-    world.machine.release(&retired);
+    empty(&mut world.machine, child);
     world.machine.free_table(child);
     assert_eq!(world.machine.free_frames(), before);
 }
@@ -74,7 +104,7 @@ fn a_gigabyte_page_is_copied_into_smaller_ones() {
     // Two gigabytes there are not.
     let (child, result) = fork(&mut world.machine, world.root, Failing::None);
     assert_eq!(result, Err(Error::NoFrame));
-    assert!(world.machine.walk(child).0.is_empty());
+    empty(&mut world.machine, child);
     world.machine.check(&[world.root, child]);
 }
 
