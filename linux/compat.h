@@ -122,16 +122,7 @@ static inline bool tacet_clock_is_the_nodes(void)
 #define NR_FUTEX_REQUEUE 456
 #define NR_MSEAL 462
 
-static inline void tacet_vma_lock_flag(struct vm_area_struct *vma)
-{
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
-	vm_flags_set(vma, VM_LOCKED);
-#else
-	vma->vm_flags |= VM_LOCKED;
-#endif
-}
-
-/* A new mapping's flags; the mmap lock is held for writing. */
+/* The mmap lock is held for writing; waits for faults without it. */
 static inline void tacet_vma_set_flags(struct vm_area_struct *vma, unsigned long flags)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)

@@ -51,7 +51,7 @@ impl Noise {
 pub fn script(place: Place, quanta: u64, programs: &str) -> String {
     let prefix = match place {
         Place::Linux => format!("taskset -c {CPU}"),
-        Place::Tacet => format!("tacet run --cpus {CPU} --"),
+        Place::Tacet => format!("tacet run --populate --cpus {CPU} --"),
     };
     format!(
         r#"set -e; rm -rf /tmp/load; mkdir /tmp/load

@@ -44,7 +44,7 @@ refused() { # WORD COMMAND...: the command must fail, with WORD in its message
 victim() { # WAY [tacet run's arguments]: starts the victim, sets $victim to its pid, waits until it counts its rounds
 	local way=$1 file=rounds.$RANDOM$RANDOM
 	shift
-	$T run --no-populate "$@" -- $F/victim "$way" $file &
+	$T run "$@" -- $F/victim "$way" $file &
 	victim=$! rounds_file=$file
 	until_true "the victim begins" counted $file
 }

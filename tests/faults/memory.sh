@@ -14,9 +14,9 @@ finish() {
 # The suite's program with memory populated when mapped, with memory touched later, and with more memory than the
 # partition has (populated, because faults in memory handed over to Linux are slow).
 anonymous() {
+	as_on_linux 64M --follow --populate
 	as_on_linux 64M --follow
-	as_on_linux 64M --follow --no-populate
-	as_on_linux 8M --follow
+	as_on_linux 8M --follow --populate
 }
 
 as_on_linux() { # MEMORY [tacet run's arguments]
@@ -48,7 +48,7 @@ data() {
 	up --memory 512M
 	# a hosted program must get its data from its file, not from what an earlier program left
 	for program in data data-static-pie data-static; do
-		for how in '' --no-populate; do
+		for how in '' --populate; do
 			# shellcheck disable=SC2086  # may be nothing
 			$T run --memory all --follow $how -- $U/$program >data.out || fail "$program $how: $(tail -n 1 data.out)"
 			cmp -s data.out $U/data.expected || fail "$program $how said $(tr '
@@ -65,7 +65,7 @@ data() {
 	finish
 	note "seed $seed"
 	up --memory 32M
-	$T run --memory all --follow -- $U/data >data.out || fail "without room: $(tail -n 1 data.out)"
+	$T run --memory all --populate --follow -- $U/data >data.out || fail "without room: $(tail -n 1 data.out)"
 	cmp -s data.out $U/data.expected || fail "without room it said $(tr '
 ' ';' <data.out)"
 	data_stay data "the partition has no room"
@@ -77,7 +77,7 @@ images() {
 	local program seed=$((RANDOM * RANDOM + 1))
 	up --memory 512M
 	for program in data data-static-pie; do
-		python3 $F/images.py "$(full 40 400)" $seed $U/$program $T run --memory all --no-populate -- >images.out ||
+		python3 $F/images.py "$(full 40 400)" $seed $U/$program $T run --memory all -- >images.out ||
 			fail "images.py ended with $?"
 		grep '^fail' images.out && exit 1
 		cat images.out
@@ -91,7 +91,7 @@ taken_by() { # PROGRAM WHOSE MIB
 	local mebibytes
 	rm -f orders answers
 	mkfifo orders answers
-	$T run --memory "$2" -- $U/"$1" hold <orders >answers &
+	$T run --populate --memory "$2" -- $U/"$1" hold <orders >answers &
 	exec 7>orders 8<answers
 	read -r answer <&8
 	[ "$answer" = held ] || fail "$1: '$answer'"
@@ -181,7 +181,7 @@ largest_page() {
 	local before after
 	up --memory 3G	# of which Linux may not have given each in one piece
 	mkfifo orders answers
-	$T run -- $F/pages <orders >answers &
+	$T run --populate -- $F/pages <orders >answers &
 	exec 7>orders 8<answers
 	ask $((1 << 20))	# the next mapping brings nothing of the C library's
 	before=$(own_bytes)
@@ -218,7 +218,7 @@ left() {
 	local way
 	for way in keeps faults forks threads; do
 		up
-		$T run --no-populate -- $F/victim $way $way.rounds & victim=$!
+		$T run -- $F/victim $way $way.rounds & victim=$!
 		until_true "$way begins" counted $way.rounds
 		given_back && fail "$way has no memory of the partition"
 		if [ $way = faults ] || [ $way = threads ]; then

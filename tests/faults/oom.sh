@@ -17,7 +17,7 @@ group() {
 	up --cpus 1-3	# a core for each thread: behind one that computes each fault takes a turn
 	victim compute
 	for i in $(seq "$(full 5 30)"); do
-		bash -c "echo \$\$ >$group/cgroup.procs && exec $T run --memory linux --no-populate -- $F/hog" &
+		bash -c "echo \$\$ >$group/cgroup.procs && exec $T run --memory linux -- $F/hog" &
 		ended $! 137
 	done
 	grep -q 'oom_kill [1-9]' $group/memory.events || fail "it was not for its memory: $(cat $group/memory.events)"
@@ -32,7 +32,7 @@ group() {
 # More memory than the node has.
 node() {
 	up
-	bash -c "echo 1000 >/proc/self/oom_score_adj; exec $T run --memory linux --no-populate -- $F/hog" &
+	bash -c "echo 1000 >/proc/self/oom_score_adj; exec $T run --memory linux -- $F/hog" &
 	ended $! 137
 	dmesg | grep -q 'Out of memory: Killed process' || fail "it was not for its memory"
 	until_true "nothing is hosted" hosted 0

@@ -30,7 +30,7 @@ stale_translations() {
 	up
 	for i in 1 2; do
 		mkdir $i
-		(cd $i && exec $T run --memory linux --no-populate -- $F/pattern rounds 8 >said) &
+		(cd $i && exec $T run --memory linux -- $F/pattern rounds 8 >said) &
 		pids="$pids $!"
 	done
 	for i in 1 2; do until_true "pattern $i begins" counted $i/rounds; done

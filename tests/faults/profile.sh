@@ -35,7 +35,7 @@ PYTHON
 
 at_end() {
 	up
-	$T run --no-populate --profile-to p1 -- $F/spends
+	$T run --profile-to p1 -- $F/spends
 	[ $? = 7 ] || fail "its exit status is lost"
 	check p1 1
 	# the interrupts that ended its sleeps, and no others
@@ -44,12 +44,12 @@ cores = json.load(sys.stdin)["cores"]
 sys.exit(not any(core["alarms"] for core in cores) or any(core["foreign_interrupts"] for core in cores))' ||
 		fail "what interrupted the cores: $($T status)"
 	# the profile has its hosted children only
-	$T run --no-populate --profile-to p2 -- sh -c "$F/spends; :"
+	$T run --profile-to p2 -- sh -c "$F/spends; :"
 	python3 -c 'import json; assert not [c for c in json.load(open("p2"))["costs"] if c["name"] == "getpriority"]' || fail "a child on Linux is counted"
-	$T run --no-populate --follow --profile-to p3 -- sh -c "$F/spends; $F/spends & wait"
+	$T run --follow --profile-to p3 -- sh -c "$F/spends; $F/spends & wait"
 	check p3 2
 	# the account of one program must not have counts of an earlier one
-	$T run --no-populate --profile -- $F/spends 2>table
+	$T run --profile -- $F/spends 2>table
 	grep -qE '^forwarded-call +getpriority +2000 ' table || fail "the table: $(cat table)"
 	$T run --profile -- sh -c 'kill -9 $$' 2>table
 	[ $? = 137 ] || fail "its death by a signal is lost"
@@ -63,7 +63,7 @@ sys.exit(not any(core["alarms"] for core in cores) or any(core["foreign_interrup
 while_it_runs() {
 	local attendant
 	up
-	$T run --no-populate --profile-to p4 -- $F/spends wait &
+	$T run --profile-to p4 -- $F/spends wait &
 	attendant=$!
 	until_true "it has slept" slept
 	$T --json top "$(pidof spends)" --iterations 1 --interval 1 >line || fail "top: $(cat line)"

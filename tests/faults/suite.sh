@@ -34,17 +34,17 @@ verdict() {
 }
 
 # All programs, exactly as on Linux, in the partition's memory and in Linux's.
-exact() { suite '' --follow --no-populate; }
-in_own_memory() { suite '' --memory all --follow --no-populate; }
-in_linux_memory() { suite '' --memory linux --follow --no-populate; }
+exact() { suite '' --follow; }
+in_own_memory() { suite '' --memory all --follow; }
+in_linux_memory() { suite '' --memory linux --follow; }
 
 # Children run on Linux, so they see Linux's view of the CPUs. Their parent's range is handed over to Linux, where NUMA
 # policies of the range are not known.
-alone() { suite 'cpuview* policy*' --no-populate; }
+alone() { suite 'cpuview* policy*'; }
 
-# In locked memory some calls behave differently, on Linux too: a page exists
-# before it is touched (userfault, procfs), and MADV_REMOVE is refused (memory).
-locked() { suite 'userfault* procfs* memory*' --follow; }
+# In locked memory some calls behave differently, on Linux too: a page exists before it is touched (userfault, procfs),
+# MADV_REMOVE is refused (memory), and MS_INVALIDATE is (reserve).
+locked() { suite 'userfault* procfs* memory* reserve*' --follow --populate; }
 
 programs() { real bash busybox coreutils gcc gdb mpi python strace; }
 computing() { real allocators go hpcc java lammps openmp; }

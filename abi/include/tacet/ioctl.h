@@ -113,7 +113,7 @@ struct tacet_cpu_status {
  * context is free; EALREADY: the thread is hosted; EINVAL: a CPU of `cpus` is not in
  * the partition, or a CPU of `order` is not in `cpus`. */
 #define TACET_HOST_FOLLOW (1u << 0)	/* children of fork are hosted too */
-#define TACET_HOST_POPULATE (1u << 1)	/* fault in and lock the memory of the executed program */
+#define TACET_HOST_POPULATE (1u << 1)	/* fault in the executed program, lock what it touches */
 #define TACET_HOST_RANGE (1u << 2)	/* the executed program gets a range */
 #define TACET_HOST_BIND (1u << 3)	/* place each thread on the CPU of `order` that has the
 					   fewest of them, the first such one */

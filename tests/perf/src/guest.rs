@@ -82,6 +82,10 @@ impl Guest<'_> {
     /// Runs one of the guest programs on the partition.
     pub fn hosted(&self, flags: &[&str], name: &str, arguments: &[String]) -> Result<Numbers> {
         let mut argv = self.tacet(&["run"]);
+        // What is measured is not the first touch of the program's memory, unless a bench says so.
+        if !flags.contains(&"--no-populate") {
+            argv.push("--populate".to_owned());
+        }
         argv.extend(flags.iter().map(|f| (*f).to_owned()));
         argv.extend(["--".to_owned(), self.programs.program(name)]);
         argv.extend_from_slice(arguments);

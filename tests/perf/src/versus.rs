@@ -65,6 +65,7 @@ impl Line {
             if self.ranks { ["mpiexec", "-n", "2"].map(str::to_owned).to_vec() } else { Vec::new() };
         if side == Side::Partition {
             words.extend([guest.programs.tacet().display().to_string(), "run".to_owned()]);
+            words.push("--populate".to_owned());
             words.extend(self.flags.iter().map(|flag| (*flag).to_owned()));
             words.push("--".to_owned());
         }

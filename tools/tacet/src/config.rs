@@ -105,6 +105,7 @@ impl RunArgs {
         RunArgs {
             cpus: self.cpus.or(other.cpus),
             follow: self.follow || other.follow,
+            populate: self.populate || (other.populate && !self.no_populate),
             no_populate: self.no_populate || other.no_populate,
             memory: self.memory.or(other.memory),
             bind: self.bind.or(other.bind),
@@ -158,9 +159,8 @@ mod tests {
 
     #[test]
     fn keys_are_the_flags_names() {
-        let config =
-            parse("json = true\n[up]\ncpus = '2-3'\nnuma-memory = '0=1G'\n[run]\nno-populate = true\n").unwrap();
-        assert!(config.json && config.run.no_populate && !config.run.follow);
+        let config = parse("json = true\n[up]\ncpus = '2-3'\nnuma-memory = '0=1G'\n[run]\npopulate = true\n").unwrap();
+        assert!(config.json && config.run.populate && !config.run.follow);
         assert_eq!(config.up.cpus.as_deref(), Some("2-3"));
         assert_eq!(config.up.numa_memory.as_deref(), Some("0=1G"));
     }

@@ -133,7 +133,7 @@ fn man_pages_and_completions_come_from_the_arguments() {
     let dir = tempfile::tempdir().unwrap();
     assert!(tacet(&["man", &dir.path().display().to_string()]).status.success());
     let page = std::fs::read_to_string(dir.path().join("tacet-run.1")).unwrap();
-    assert!(page.contains("no\\-populate"), "{page}");
+    assert!(page.contains("\\-\\-populate"), "{page}");
     for shell in ["bash", "zsh", "fish"] {
         assert!(text(&tacet(&["completions", shell]).stdout).contains("numa-memory"));
     }

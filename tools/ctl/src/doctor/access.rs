@@ -56,17 +56,21 @@ fn may_use(path: &Path) -> bool {
     access(path, AccessFlags::R_OK | AccessFlags::W_OK).is_ok()
 }
 
-/// Memory of hosted programs is locked if the user may lock memory without limit.
+/// `tacet run --populate` locks memory if the user may lock memory without limit.
 fn locked_memory(machine: &Machine) -> Check {
     const NAME: &str = "locked-memory";
     let limits = machine.text("proc/self/limits").unwrap_or_default();
     let limit = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"));
     let unlimited = limit.is_some_and(|rest| rest.trim_start().starts_with("unlimited"));
     if unlimited || capabilities(machine) & CAP_IPC_LOCK != 0 {
-        return Check::ok(NAME, "this user's programs are faulted in and locked ahead");
+        return Check::ok(NAME, "with `tacet run --populate` this user's programs are locked too");
     }
     let remedy = "to lock it too: `ulimit -l unlimited`, permanently in /etc/security/limits.d";
-    Check::warning(NAME, "this user's programs are faulted in ahead, but their memory is not locked", remedy)
+    Check::warning(
+        NAME,
+        "`tacet run --populate` faults in this user's programs ahead, but does not lock their memory",
+        remedy,
+    )
 }
 
 fn isolated(machine: &Machine) -> Check {

@@ -60,8 +60,7 @@ pub enum Command {
     /// Run a program on the partition
     ///
     /// The program replaces this command: its exit status, signals, standard streams, terminal and job control are
-    /// the same as without it. Its memory is faulted in before its first instruction. If the user may lock memory
-    /// without limit (`ulimit -l unlimited`), all its memory, now and later, is locked too.
+    /// the same as without it. Its memory comes when it is touched, as on Linux; see `--populate`.
     Run(RunArgs),
     /// Move a running process to the partition
     Decouple(DecoupleArgs),

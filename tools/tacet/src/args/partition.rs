@@ -66,8 +66,13 @@ pub struct RunArgs {
     /// Host its child processes too; without it they start on Linux
     #[arg(long)]
     pub follow: bool,
-    /// Fault in the program's memory when it is touched, not ahead
-    #[arg(long)]
+    /// Fault in the program's memory ahead; if the user may lock memory without limit (`ulimit -l unlimited`), lock what
+    /// it has of Linux's memory, too. Calls then answer as they do for locked memory. Memory that is only reserved
+    /// (`MAP_NORESERVE`, `PROT_NONE`) is not populated [default: Linux's and the partition's memory comes when touched]
+    #[arg(long, conflicts_with = "no_populate")]
+    pub populate: bool,
+    /// The default: for scripts and configurations that say so
+    #[arg(long, hide = true)]
     pub no_populate: bool,
     /// Where the program's anonymous memory comes from: `own` (the partition), `linux`, or `all` (the partition, also
     /// for .data and .bss if the program is position-independent) [default: own]

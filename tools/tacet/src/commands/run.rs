@@ -24,7 +24,7 @@ pub fn run(args: RunArgs, json: bool) -> Result<u8> {
     let options = HostOptions {
         cpus,
         follow: args.follow,
-        populate: !args.no_populate,
+        populate: args.populate,
         range: args.memory != Some(Memory::Linux),
         data_in_range: args.memory == Some(Memory::All),
         order,
@@ -99,7 +99,8 @@ fn rehearse(options: &HostOptions, args: &RunArgs, json: bool) -> Result<u8> {
         return Ok(0);
     }
     let children = if options.follow { "with its children" } else { "its children on Linux" };
-    let memory = if options.populate { "memory populated and locked" } else { "memory faulted in as it is touched" };
+    let memory =
+        if options.populate { "memory faulted in ahead, and locked" } else { "memory faulted in as it is touched" };
     let source = match (options.range, options.data_in_range) {
         (true, true) => ", from the partition where it can be, .data and .bss too",
         (true, false) => ", from the partition where it can be",
