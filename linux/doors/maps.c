@@ -5,11 +5,13 @@
  *
  * A hosted program that opens its own maps gets this file (delegate/paths.c). All lines but
  * those of the range are Linux's own text. A file shows the mappings of the process that
- * opened it, at that moment.
+ * opened it, at that moment. Calls about the file answer as for Linux's own: it has no method
+ * that that one does not have.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
+#include <linux/module.h>
 #include <linux/mman.h>
 #include <linux/namei.h>
 #include <linux/proc_fs.h>
@@ -224,11 +226,32 @@ static ssize_t read_maps(struct file *file, char __user *to, size_t bytes, loff_
 	return simple_read_from_buffer(to, bytes, position, text->start, text->bytes);
 }
 
+static const struct file_operations text_operations = {
+	.owner = THIS_MODULE,
+	.read = read_maps,
+	.llseek = no_seek_end_llseek,
+	.release = release_maps,
+};
+
+/* Files of proc_create() can be polled, /proc/self/maps cannot: the file gets methods of its
+ * own. A `proc_release` would never be called. */
+static int open_as_text(struct inode *inode, struct file *file)
+{
+	const struct file_operations *operations = fops_get(&text_operations);
+	int error = operations ? open_maps(inode, file) : -ENODEV;
+
+	if (error)
+		fops_put(operations);
+	else
+		replace_fops(file, operations);
+	return error;
+}
+
 static const struct proc_ops maps_operations = {
-	.proc_open = open_maps,
+	.proc_open = open_as_text,
+	/* Without these Linux would open it as a file that cannot be read, or not from a place. */
 	.proc_read = read_maps,
-	.proc_lseek = default_llseek,
-	.proc_release = release_maps,
+	.proc_lseek = no_seek_end_llseek,
 };
 
 static struct proc_dir_entry *directory;

@@ -2,8 +2,8 @@
 /*
  * How a range's content becomes ordinary memory. It is mapped as a private file: a thread
  * that touches it at any instant finds its content, and Linux's copy on write makes the
- * copies. When every page is a copy the mappings become anonymous, like private mappings of
- * /dev/zero, whose name they have in maps.
+ * copies. When every page is a copy the mappings lose their file. They are then anonymous
+ * mappings as mmap(2) makes them, and all calls answer as for these.
  *
  * Called by memory/handover.c for a range that is closed: its tables do not change, and its
  * frames stay until the mappings are anonymous. Sleeps.
@@ -11,6 +11,7 @@
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/interval_tree_generic.h>
 #include <linux/mman.h>
 #include <linux/module.h>
 #include <linux/shmem_fs.h>
@@ -66,7 +67,8 @@ static int map_run_of_file(struct file *file, struct vm_area_struct *area)
 
 	vma_set_file(area, handover->zeros);
 	/* Linux does not execute files without a name, but this is not a file's content. */
-	tacet_vma_set_flags(area, VM_MAYEXEC | (handover->protection & PROT_EXEC ? VM_EXEC : 0));
+	tacet_vma_set_flags(area, VM_MAYEXEC | (handover->run->protection & PROT_EXEC ? VM_EXEC : 0) |
+				  (handover->run->undumped ? VM_DONTDUMP : 0));
 	area->vm_ops = &run_operations;
 	area->vm_private_data = handover->range;
 	atomic_inc(&handover->range->mappings);
@@ -127,7 +129,7 @@ int tacet_handover_map_run(struct tacet_handover_map *handover, const struct tac
 	unsigned long page = run->page, i, at;
 	int error = 0;
 
-	handover->protection = run->protection;
+	handover->run = run;
 	/* With the offset that an anonymous mapping has there. */
 	at = vm_mmap(handover->file, start, run->pages << PAGE_SHIFT, run->protection & ~PROT_EXEC,
 		     MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, start);
@@ -145,20 +147,52 @@ int tacet_handover_map_run(struct tacet_handover_map *handover, const struct tac
 	return error;
 }
 
+/* The tree of a file's mappings (i_mmap): Linux exports no function that removes one. */
+#define FIRST_PAGE(area) ((area)->vm_pgoff)
+#define LAST_PAGE(area) ((area)->vm_pgoff + vma_pages(area) - 1)
+INTERVAL_TREE_DEFINE(struct vm_area_struct, shared.rb, unsigned long, shared.rb_subtree_last, FIRST_PAGE, LAST_PAGE,
+		     static __maybe_unused, file_areas);
+
+/* The mapping, which is private, is not one of its file any more. As unlink_file_vma() in
+ * mm/mmap.c, and what follows it there; nobody finds the file again through the mapping,
+ * since the mmap lock is held for writing and faults without it are over. */
+static void drop_file(struct vm_area_struct *area)
+{
+	struct file *file = area->vm_file;
+
+	i_mmap_lock_write(file->f_mapping);
+	file_areas_remove(area, &file->f_mapping->i_mmap);
+	i_mmap_unlock_write(file->f_mapping);
+	/* Before Linux 6.2 an anonymous mapping's name lies there. */
+	memset(&area->shared, 0, sizeof(area->shared));
+	area->vm_file = NULL;
+	fput(file);
+}
+
 static void make_anonymous(struct tacet_range *range)
 {
 	struct vm_area_struct *area;
 	VMA_ITERATOR(iterator, range->mm, range->base);
 
-	lockdep_assert_held_write(&range->mm->mmap_lock);
 	for_each_vma_range(iterator, area, range->base + TACET_RANGE_BYTES) {
 		if (area->vm_ops != &run_operations)
 			continue;
-		tacet_vma_set_flags(area, 0);	/* waits for faults without the mmap lock */
 		area->vm_ops = NULL;
 		area->vm_private_data = NULL;
+		drop_file(area);
 		tacet_range_mapping_gone(range);
 	}
+}
+
+/* Waits for faults without the mmap lock; there are none until the lock is released. */
+static void stop_faults(struct tacet_range *range)
+{
+	struct vm_area_struct *area;
+	VMA_ITERATOR(iterator, range->mm, range->base);
+
+	lockdep_assert_held_write(&range->mm->mmap_lock);
+	for_each_vma_range(iterator, area, range->base + TACET_RANGE_BYTES)
+		tacet_vma_set_flags(area, 0);
 }
 
 /* After this no thread can reach a frame of the range. If not @all pages are copied the content
@@ -169,12 +203,14 @@ void tacet_handover_map_end(struct tacet_handover_map *handover, bool all)
 
 	lockdep_assert_held(&range->lock);
 	mmap_write_lock(range->mm);
+	stop_faults(range);
+	/* Pages that were only read are found again, as pages of zeros. This finds the mappings
+	 * by their file, so they have it until afterwards. */
+	unmap_mapping_range(handover->zeros->f_mapping, range->base, TACET_RANGE_BYTES, 0);
 	if (all)
 		make_anonymous(range);
 	else
 		WRITE_ONCE(range->lost, true);
-	/* Pages that were only read are found again, as pages of zeros. */
-	unmap_mapping_range(handover->zeros->f_mapping, range->base, TACET_RANGE_BYTES, 0);
 	mmap_write_unlock(range->mm);
 	fput(handover->file);
 	fput(handover->zeros);

@@ -108,9 +108,10 @@ struct tacet_leaf {
 struct tacet_leaf tacet_range_leaf(const struct tacet_range *range, unsigned long page);
 u64 tacet_leaf_frame(const struct tacet_leaf *leaf);	/* its first one, if it has frames */
 bool tacet_leaf_forbids(const struct tacet_leaf *leaf, bool write, bool execute);
-struct tacet_run {		/* neighbouring pages with one protection, PROT_* */
+struct tacet_run {		/* neighbouring pages that Linux has in one mapping */
 	unsigned long page, pages;
-	unsigned long protection;
+	unsigned long protection;	/* PROT_* */
+	bool undumped;			/* MADV_DONTDUMP */
 };
 struct tacet_run tacet_range_run(struct tacet_range *range, unsigned long from);
 unsigned long tacet_range_populated(struct tacet_range *range);
@@ -152,9 +153,9 @@ void tacet_handover_restart_waits(struct tacet_range *range);
 /* handover_map.c: sleep; the range is closed */
 struct tacet_handover_map {
 	struct tacet_range *range;
-	unsigned long protection;	/* of the run that is being mapped, PROT_* */
+	const struct tacet_run *run;	/* that is being mapped */
 	struct file *file;		/* what is mapped at first */
-	struct file *zeros;		/* what the mappings have in the end */
+	struct file *zeros;		/* by which the mappings are found, to remove what they map of it */
 };
 int tacet_handover_map_begin(struct tacet_handover_map *handover);
 int tacet_handover_map_run(struct tacet_handover_map *handover, const struct tacet_run *run);

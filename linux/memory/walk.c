@@ -85,12 +85,13 @@ struct tacet_run tacet_range_run(struct tacet_range *range, unsigned long from)
 		bool locked = tacet_range_lock(range, from);
 		struct tacet_leaf leaf = tacet_range_leaf(range, from);
 		unsigned long protection = leaf_protection(&leaf);
+		bool undumped = leaf.value & TACET_ENTRY_UNDUMPED;
 
 		if (locked)
 			tacet_range_unlock(range, from);
 		if (!run.pages && mapped(&leaf))
-			run = (struct tacet_run){ .page = from, .protection = protection };
-		else if (run.pages && (!mapped(&leaf) || protection != run.protection))
+			run = (struct tacet_run){ .page = from, .protection = protection, .undumped = undumped };
+		else if (run.pages && (!mapped(&leaf) || protection != run.protection || undumped != run.undumped))
 			break;
 		from = leaf.page + leaf.pages;
 		if (mapped(&leaf))

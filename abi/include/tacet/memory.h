@@ -106,7 +106,7 @@ struct tacet_policy {
 	__u32 nodes;
 };
 
-/* Policies of one range. Entries of page tables have room for 64 numbers. */
+/* Policies of one range. Entries of page tables have room for as many numbers as TACET_POLICIES. */
 #define TACET_POLICIES 32u
 
 /* The range of one process. */
@@ -172,6 +172,7 @@ enum tacet_ask {
 						   Not a held frame (enum tacet_held) */
 #define TACET_ENTRY_LEAF (1ull << 7)	/* above the last level */
 #define TACET_ENTRY_MIRRORED (1ull << 9)	/* set by Linux, which may map the page or a part of it */
+#define TACET_ENTRY_UNDUMPED (1ull << 57)	/* not in a core file */
 #define TACET_ENTRY_READABLE (1ull << 58)
 #define TACET_ENTRY_FRAME 0x000ffffffffff000ull
 #define TACET_ENTRY_NO_EXECUTE (1ull << 63)

@@ -13,7 +13,7 @@ pub fn every_entry_is_read_as_it_was_written<E: Encoding>(frame_bits: u32, valid
         let has = |bit: u32| bits >> bit & 1 == 1;
         let protection = Protection { read: has(0), write: has(1), execute: has(2) };
         let policy = (bits >> 3 & 0x3f) as u8 & (E::POLICIES - 1);
-        let attributes = Attributes { protection, policy, eager: has(9), small: has(10) };
+        let attributes = Attributes { protection, policy, eager: has(9), small: has(10), undumped: has(11) };
         for frame in [0u64, 1 << 18, (1 << frame_bits) - (1 << 18)] {
             for (mirrored, pending) in [(false, false), (true, false), (false, true), (true, true)] {
                 let leaf = Entry::Leaf(Leaf { frame, attributes, mirrored, pending });

@@ -17,16 +17,17 @@
 //! | 56 | small pages only | the same |
 //! | 57 | eager: populated at map time | the same |
 //! | 58 | program may read | the same |
-//! | 59-63 | NUMA policy, an index into the process's own list | the same |
+//! | 59-62 | NUMA policy, an index into the process's own list | the same |
+//! | 63 | not in a core file | the same |
 //!
 //! Not valid: as on x86-64, zero is absent, `RESERVED` alone is a reservation, `HELD` alone is a page of `PROT_NONE`,
 //! and both are a page that is pending.
 //!
-//! Bits 55-58 are software's. Nothing else is, whatever the configuration; the policy needs more. Bits 59-62 are
+//! Bits 55-58 are software's. Nothing else is, whatever the configuration; the policy and the last one need more. Bits 59-62 are
 //! ignored unless TCR_EL1.HWU059-HWU062 give them to the hardware (PBHA) or TCR2_EL1.POE makes 60-62 the overlay index;
 //! bit 63 is ignored in this regime. Only co-kernel cores walk these tables, and these registers of theirs are the
-//! co-kernel's: it leaves all of that off. So an entry can tell 32 policies apart, where x86-64 has room for 64: as
-//! many as the border keeps for a process.
+//! co-kernel's: it leaves all of that off. So an entry can tell 16 policies apart, where x86-64 has room for 32: as
+//! many as the border keeps for a process. A host on this processor has to keep fewer.
 //!
 //! AF is set from the beginning and DBM never, so that the processor never writes an entry. An entry that is not valid
 //! may hold anything: the architecture lets no processor use its frame. The frame is inverted all the same, as on x86-64,
@@ -52,6 +53,7 @@ const SMALL: u64 = 1 << 56;
 const EAGER: u64 = 1 << 57;
 const READ: u64 = 1 << 58;
 const POLICY_SHIFT: u32 = 59;
+const UNDUMPED: u64 = 1 << 63;
 
 /// The bits of every page that a program may touch.
 const TOUCHABLE: u64 = VALID | USER | INNER_SHAREABLE | ACCESSED | NOT_GLOBAL | NO_PRIVILEGED_EXECUTE;
@@ -61,7 +63,7 @@ const TOUCHABLE: u64 = VALID | USER | INNER_SHAREABLE | ACCESSED | NOT_GLOBAL | 
 pub enum Entries {}
 
 impl Encoding for Entries {
-    const POLICIES: u8 = 32;
+    const POLICIES: u8 = 16;
 
     const LARGE_PAGES_MAY_BE_EXECUTABLE: bool = true;
 
@@ -116,12 +118,13 @@ impl Encoding for Entries {
 
 #[inline]
 fn encode(attributes: Attributes) -> u64 {
-    let Attributes { protection: Protection { read, write, execute }, policy, eager, small } = attributes;
+    let Attributes { protection: Protection { read, write, execute }, policy, eager, small, undumped } = attributes;
     bit(read, READ)
         | bit(!write, READ_ONLY)
         | bit(!execute, NO_EXECUTE)
         | bit(eager, EAGER)
         | bit(small, SMALL)
+        | bit(undumped, UNDUMPED)
         | u64::from(policy & (Entries::POLICIES - 1)) << POLICY_SHIFT
 }
 
@@ -130,7 +133,7 @@ fn decode(raw: u64) -> Attributes {
     let has = |bit| raw & bit != 0;
     let protection = Protection { read: has(READ), write: !has(READ_ONLY), execute: !has(NO_EXECUTE) };
     let policy = (raw >> POLICY_SHIFT) as u8 & (Entries::POLICIES - 1);
-    Attributes { protection, policy, eager: has(EAGER), small: has(SMALL) }
+    Attributes { protection, policy, eager: has(EAGER), small: has(SMALL), undumped: has(UNDUMPED) }
 }
 
 /// `bit` if `set`.

@@ -13,7 +13,8 @@
 //! | 10 | small pages only | the same |
 //! | 11 | eager: populated at map time | the same |
 //! | 12-51 | frame | frame with all bits inverted, or all ones when only reserved |
-//! | 52-57 | NUMA policy, an index into the process's own list | the same |
+//! | 52-56 | NUMA policy, an index into the process's own list | the same |
+//! | 57 | not in a core file | the same |
 //! | 58 | program may read | the same |
 //! | 59-62 | protection key, always 0 | clear |
 //! | 63 | no execution | the same |
@@ -45,6 +46,7 @@ const SMALL: u64 = 1 << 10;
 const EAGER: u64 = 1 << 11;
 pub const FRAME: u64 = ((1 << 40) - 1) << 12;
 const POLICY_SHIFT: u32 = 52;
+pub const UNDUMPED: u64 = 1 << 57;
 pub const READ: u64 = 1 << 58;
 pub const NO_EXECUTE: u64 = 1 << 63;
 
@@ -53,7 +55,7 @@ pub const NO_EXECUTE: u64 = 1 << 63;
 pub enum Entries {}
 
 impl Encoding for Entries {
-    const POLICIES: u8 = 64;
+    const POLICIES: u8 = 32;
 
     // "iTLB multi-hit" (CVE-2018-12207): some processors stop for ever if they find code in a large page and in a small
     // one at a time.
@@ -107,12 +109,13 @@ impl Encoding for Entries {
 
 #[inline]
 fn encode(attributes: Attributes) -> u64 {
-    let Attributes { protection: Protection { read, write, execute }, policy, eager, small } = attributes;
+    let Attributes { protection: Protection { read, write, execute }, policy, eager, small, undumped } = attributes;
     bit(read, READ)
         | bit(write, WRITE)
         | bit(!execute, NO_EXECUTE)
         | bit(eager, EAGER)
         | bit(small, SMALL)
+        | bit(undumped, UNDUMPED)
         | u64::from(policy & (Entries::POLICIES - 1)) << POLICY_SHIFT
 }
 
@@ -121,7 +124,7 @@ fn decode(raw: u64) -> Attributes {
     let has = |bit| raw & bit != 0;
     let protection = Protection { read: has(READ), write: has(WRITE), execute: !has(NO_EXECUTE) };
     let policy = (raw >> POLICY_SHIFT) as u8 & (Entries::POLICIES - 1);
-    Attributes { protection, policy, eager: has(EAGER), small: has(SMALL) }
+    Attributes { protection, policy, eager: has(EAGER), small: has(SMALL), undumped: has(UNDUMPED) }
 }
 
 /// `bit` if `set`.
@@ -140,16 +143,17 @@ mod tests {
 
     #[test]
     fn bits_are_where_the_processor_and_linux_look_for_them() {
-        let attributes = Attributes { protection: Protection::READ_WRITE, policy: 0x2a, eager: true, small: true };
+        let attributes =
+            Attributes { protection: Protection::READ_WRITE, policy: 0x15, eager: true, small: true, undumped: true };
         let leaf = Leaf { frame: 0x12345, attributes, mirrored: true, pending: false };
-        let small = 0x8000_0000_1234_5000 | 0x2a << 52 | 1 << 58 | 1 << 11 | 1 << 10 | 1 << 9 | 0x67;
+        let small = 0x8000_0000_1234_5000 | 0x15 << 52 | 3 << 57 | 1 << 11 | 1 << 10 | 1 << 9 | 0x67;
         assert_eq!(Entries::encode(Entry::Leaf(leaf), PageSize::Kib4), small);
         assert_eq!(Entries::encode(Entry::Leaf(leaf), PageSize::Mib2), small | 1 << 7);
         let none = Leaf { attributes: attributes.with(Protection::NONE), ..leaf };
-        let held = 0x800f_ffff_edcb_a000 | 0x2a << 52 | 0xe00 | 1 << 4;
+        let held = 0x800f_ffff_edcb_a000 | 0x35 << 52 | 0xe00 | 1 << 4;
         assert_eq!(Entries::encode(Entry::Leaf(none), PageSize::Kib4), held);
         let code = Entry::Reserved(attributes.with(Protection::READ_EXECUTE));
-        assert_eq!(Entries::encode(code, PageSize::Gib1), 0x06af_ffff_ffff_fc08);
+        assert_eq!(Entries::encode(code, PageSize::Gib1), 0x075f_ffff_ffff_fc08);
         assert_eq!(Entries::encode(Entry::Table(0x777), PageSize::Gib1), 0x777_027);
     }
 }

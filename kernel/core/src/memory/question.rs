@@ -153,7 +153,7 @@ impl<H: Host> Desk<'_, H> {
         let mut space = AddressSpace::new(range.root(), &mut *self.memory);
         let mut done = DONE;
         if at == 0 {
-            let attributes = Attributes { protection, policy: 0, eager, small: false };
+            let attributes = Attributes { protection, policy: 0, eager, small: false, undumped: false };
             done = space.reserve(span, attributes).map(|()| None).map_err(reason);
         }
         let mut page = at.max(first);

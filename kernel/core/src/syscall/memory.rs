@@ -50,9 +50,9 @@ pub fn mmap<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
         if !fixed && promised && pages(bytes).is_some_and(|pages| range.is_too_much(pages)) {
             return Err(Refusal::Elsewhere);
         }
-        let eager = range.eager() && !sparse || flags & MAP_POPULATE != 0;
+        let eager = range.eager() && promised || flags & MAP_POPULATE != 0;
         // The host writes to the end of a thread's stack whenever it hands the thread over.
-        let attributes = Attributes { protection, policy: 0, eager, small: flags & MAP_STACK != 0 };
+        let attributes = Attributes { protection, policy: 0, eager, small: flags & MAP_STACK != 0, undumped: false };
         match extent {
             Extent::Inside(span) if fixed => range.map_at(span, flags & MAP_FIXED_NOREPLACE == 0, attributes),
             Extent::Inside(_) | Extent::Across if fixed => Err(Refusal::Beyond),
@@ -72,8 +72,13 @@ pub fn mmap<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
 pub fn brk<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
     let [wanted, ..] = call.user.arguments();
     serve(call, |range| {
-        let attributes =
-            Attributes { protection: Protection::READ_WRITE, policy: 0, eager: range.eager(), small: false };
+        let attributes = Attributes {
+            protection: Protection::READ_WRITE,
+            policy: 0,
+            eager: range.eager(),
+            small: false,
+            undumped: false,
+        };
         range.set_break(wanted, attributes)
     })
 }
@@ -101,8 +106,11 @@ pub fn madvise<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
     serve(call, |range| {
         let span = inside(range, address, bytes)?;
         match advice as u32 {
-            // NORMAL, RANDOM, SEQUENTIAL, WILLNEED, DONTDUMP, DODUMP, COLD, PAGEOUT
-            0..=3 | 16 | 17 | 20 | 21 => range.advise(span, |attributes| attributes),
+            // NORMAL, RANDOM, SEQUENTIAL, WILLNEED, COLD, PAGEOUT: hints. DOFORK and KEEPONFORK: always so in a range
+            0..=3 | 11 | 19 | 20 | 21 => range.advise(span, |attributes| attributes),
+            // DONTDUMP, DODUMP
+            16 => range.advise(span, |attributes| Attributes { undumped: true, ..attributes }),
+            17 => range.advise(span, |attributes| Attributes { undumped: false, ..attributes }),
             // POPULATE_READ, POPULATE_WRITE, COLLAPSE
             22 => range.populate(span, Protection::READ),
             23 => range.populate(span, Protection::READ_WRITE),
@@ -112,8 +120,8 @@ pub fn madvise<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
             // HUGEPAGE, NOHUGEPAGE
             14 => range.advise(span, |attributes| Attributes { small: false, ..attributes }),
             15 => range.advise(span, |attributes| Attributes { small: true, ..attributes }),
-            // REMOVE to UNMERGEABLE, WIPEONFORK and KEEPONFORK; poison and guards
-            9..=13 | 18 | 19 | 100..=110 => Err(Refusal::Beyond),
+            // REMOVE, DONTFORK, MERGEABLE, UNMERGEABLE, WIPEONFORK; poison and guards
+            9 | 10 | 12 | 13 | 18 | 100..=110 => Err(Refusal::Beyond),
             _ => Err(Refusal::Elsewhere), // an error
         }
     })

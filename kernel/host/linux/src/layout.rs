@@ -89,6 +89,7 @@ same! {
     paging::HELD, abi::TACET_ENTRY_HELD;
     paging::LEAF, abi::TACET_ENTRY_LEAF;
     paging::MIRRORED, abi::TACET_ENTRY_MIRRORED;
+    paging::UNDUMPED, abi::TACET_ENTRY_UNDUMPED;
     paging::READ, abi::TACET_ENTRY_READABLE;
     paging::FRAME, abi::TACET_ENTRY_FRAME;
     paging::NO_EXECUTE, abi::TACET_ENTRY_NO_EXECUTE;

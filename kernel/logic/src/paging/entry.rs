@@ -21,6 +21,8 @@ pub struct Attributes {
     pub eager: bool,
     /// Never in a large page.
     pub small: bool,
+    /// Not in a core file.
+    pub undumped: bool,
 }
 
 /// A page with a frame.

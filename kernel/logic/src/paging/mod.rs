@@ -95,7 +95,7 @@
 //! use tacet_logic::paging::{AddressSpace, Attributes, Error, Memory, Protection, Span};
 //!
 //! fn mmap<M: Memory>(memory: &mut M, root: u64, at: Span) -> Result<(), Error> {
-//!     let attributes = Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false };
+//!     let attributes = Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false, undumped: false };
 //!     AddressSpace::new(root, memory).map(at, attributes)
 //! }
 //!

@@ -22,7 +22,8 @@ use crate::Entries;
 
 const ROOT: u64 = 1;
 const PAGE: u32 = 5;
-const ATTRIBUTES: Attributes = Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false };
+const ATTRIBUTES: Attributes =
+    Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false, undumped: false };
 
 /// The tables that both see. Entries for [`PAGE`] are what loom explores; all others only the core touches.
 struct Shared {

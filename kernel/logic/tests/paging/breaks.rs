@@ -6,7 +6,8 @@ use tacet_logic::paging::{AddressSpace, Attributes, Error, PIECE_PAGES, Protecti
 
 use crate::machine::Machine;
 
-pub const EAGER: Attributes = Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false };
+pub const EAGER: Attributes =
+    Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false, undumped: false };
 
 pub fn span(first: u32, pages: u32) -> Span {
     Span::new(first, pages).unwrap()

@@ -6,7 +6,8 @@ use tacet_logic::paging::{Attributes, PIECE_PAGES, PageSize, Protection, Span};
 use crate::histories::{Failures, World};
 use crate::operation::Operation;
 
-const EAGER: Attributes = Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false };
+const EAGER: Attributes =
+    Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false, undumped: false };
 const LAZY: Attributes = Attributes { eager: false, ..EAGER };
 
 fn span(first: u32, pages: u32) -> Span {

@@ -94,7 +94,8 @@ fn a_gigabyte_page_is_copied_into_smaller_ones() {
     // One aligned gigabyte is all there is: what is left of it after 2 MiB pages is not enough for a second.
     let mut world = World::new(true);
     let at = |first, pages| Span::new(first, pages).unwrap();
-    let attributes = Attributes { protection: Protection::READ_WRITE, policy: 2, eager: true, small: false };
+    let attributes =
+        Attributes { protection: Protection::READ_WRITE, policy: 2, eager: true, small: false, undumped: false };
     assert!(world.step(&Operation::Map(at(PIECE_PAGES + 512, 512), attributes), Failures::All));
     assert!(world.step(&Operation::Write(PIECE_PAGES + 1000, 42), Failures::All));
     assert!(world.step(&Operation::Mirror(PIECE_PAGES + 1000), Failures::All));

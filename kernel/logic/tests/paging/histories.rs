@@ -146,8 +146,10 @@ pub fn protections() -> impl Strategy<Value = Protection> {
 }
 
 pub fn attributes() -> impl Strategy<Value = Attributes> {
-    (protections(), 0..3u8, any::<bool>(), prop::sample::select(vec![false, false, false, true]))
-        .prop_map(|(protection, policy, eager, small)| Attributes { protection, policy, eager, small })
+    let rarely = || prop::sample::select(vec![false, false, false, true]);
+    (protections(), 0..3u8, any::<bool>(), rarely(), rarely()).prop_map(
+        |(protection, policy, eager, small, undumped)| Attributes { protection, policy, eager, small, undumped },
+    )
 }
 
 /// Few places, so that operations meet; most of them next to where an entry of some size begins.
@@ -207,7 +209,7 @@ proptest! {
     #[test]
     fn small_histories_agree_with_the_model(mut history in prop::collection::vec(operations(lengths()), 1..25)) {
         // Something is there already, so that most operations find what they are about.
-        let attributes = Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false };
+        let attributes = Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false, undumped: false };
         history.insert(0, Operation::Map(Span::new(0, 1200).unwrap(), attributes));
         history.insert(1, Operation::Map(Span::new((1 << 18) - 500, 1100).unwrap(), attributes));
         history.insert(2, Operation::Mirror(512));
@@ -224,7 +226,7 @@ proptest! {
         mut history in prop::collection::vec(operations(lengths()), 1..25), used in 2_000..3_500u32,
     ) {
         // Somebody else has most of the memory.
-        let attributes = Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false };
+        let attributes = Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false, undumped: false };
         history.insert(0, Operation::Map(Span::new(1 << 20, used).unwrap(), attributes));
         run(false, &history, Failures::Some);
     }

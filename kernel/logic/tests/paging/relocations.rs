@@ -8,7 +8,8 @@ use crate::histories::{Failures, World, operations};
 use crate::machine::{Failing, Machine};
 use crate::operation::{Operation, frame_of};
 
-const EAGER: Attributes = Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false };
+const EAGER: Attributes =
+    Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false, undumped: false };
 
 fn span(first: u32, pages: u32) -> Span {
     Span::new(first, pages).unwrap()

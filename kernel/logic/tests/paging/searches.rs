@@ -10,7 +10,8 @@ use tacet_logic::ranges::{Arena, Arenas, Found, Pieces, Request};
 
 use crate::machine::Machine;
 
-const LAZY: Attributes = Attributes { protection: Protection::READ_WRITE, policy: 0, eager: false, small: false };
+const LAZY: Attributes =
+    Attributes { protection: Protection::READ_WRITE, policy: 0, eager: false, small: false, undumped: false };
 
 struct Owners(RefCell<Vec<u16>>);
 

@@ -5,7 +5,8 @@ use tacet_logic::paging::{Attributes, Entry, Error, Fault, PAGES, PIECE_PAGES, P
 
 use crate::machine::{Failing, Machine};
 
-const EAGER: Attributes = Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false };
+const EAGER: Attributes =
+    Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false, undumped: false };
 const LAZY: Attributes = Attributes { eager: false, ..EAGER };
 
 fn span(first: u32, pages: u32) -> Span {

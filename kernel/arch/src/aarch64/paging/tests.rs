@@ -33,7 +33,7 @@ fn protections() -> impl Iterator<Item = Protection> {
 }
 
 fn attributes(protection: Protection) -> Attributes {
-    Attributes { protection, policy: 0, eager: false, small: false }
+    Attributes { protection, policy: 0, eager: false, small: false, undumped: false }
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_table_restricts_nothing() {
 #[test]
 fn what_is_remembered_is_where_the_processor_does_not_look() {
     let plain = attributes(Protection::READ_WRITE);
-    let remembered = Attributes { policy: 31, eager: true, small: true, ..plain };
+    let remembered = Attributes { policy: 15, eager: true, small: true, undumped: true, ..plain };
     for size in [PageSize::Kib4, PageSize::Mib2, PageSize::Gib1] {
         let raw = |attributes, mirrored| {
             Entries::encode(Entry::Leaf(Leaf { frame: 0, attributes, mirrored, pending: false }), size)
