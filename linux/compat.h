@@ -164,6 +164,16 @@ static inline void tacet_release_fault_lock(struct vm_fault *vmf)
 #endif
 }
 
+/* The task has rings of io_uring. */
+static inline bool tacet_has_rings(const struct task_struct *task)
+{
+#ifdef CONFIG_IO_URING
+	return READ_ONCE(task->io_uring);
+#else
+	return false;
+#endif
+}
+
 /* The process's own user may trace it. In an RCU read section. */
 static inline bool tacet_dumpable(struct task_struct *task)
 {

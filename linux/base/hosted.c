@@ -159,9 +159,15 @@ void tacet_for_each_hosted_calmly(void (*visit)(struct tacet_hosted *, void *), 
 	}
 }
 
+/* Wakes the proxy, in whichever state it sleeps (delegate/asleep.c). Any context. */
+void tacet_hosted_wake(struct tacet_hosted *hosted)
+{
+	__wake_up(&hosted->wait, TASK_NORMAL | TASK_WAKEKILL, 1, NULL);
+}
+
 static void wake_one(struct tacet_hosted *hosted, void *data)
 {
-	wake_up(&hosted->wait);
+	tacet_hosted_wake(hosted);
 }
 
 /* Every parked proxy looks at its conditions again. */

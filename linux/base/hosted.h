@@ -110,6 +110,9 @@ struct tacet_proxy {
 	u64 fault_address, fault_ip;	/* the last page fault, to notice a repetition */
 	unsigned int fault_repeats;
 	u64 signals;			/* counts for status; read by others */
+	bool waits;			/* its thread waits on the core; written by the watch, and false
+					   by the thread before it is posted */
+	bool waited;			/* at the watch's last look; the watch */
 };
 
 /*
@@ -200,6 +203,7 @@ void tacet_hosted_hide(struct tacet_hosted *hosted);	/* hosted lock */
 void tacet_hosted_leave(struct tacet_hosted *hosted);
 bool tacet_hosted_ends(struct task_struct *task, bool whole);
 unsigned int tacet_hosted_count(void);
+void tacet_hosted_wake(struct tacet_hosted *hosted);
 void tacet_hosted_wake_all(void);
 void tacet_for_each_hosted(void (*visit)(struct tacet_hosted *, void *), void *data);
 void tacet_for_each_hosted_calmly(void (*visit)(struct tacet_hosted *, void *), void *data);	/* sleeps */

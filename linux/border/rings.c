@@ -77,7 +77,7 @@ static bool wake_owner(u32 number)
 	rcu_read_lock();
 	hosted = rcu_dereference_check(tacet_partition.owners[number], 1);
 	if (hosted)
-		wake_up(&hosted->wait);
+		tacet_hosted_wake(hosted);
 	rcu_read_unlock();
 	return true;
 }

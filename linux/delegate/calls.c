@@ -8,6 +8,7 @@
 #include <linux/membarrier.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/seccomp.h>
 #include <asm/syscall.h>
@@ -124,6 +125,8 @@ void tacet_on_call_exit(void *data, struct pt_regs *regs, long result)
 		barrier_elsewhere(regs);
 	if (regs->orig_ax == __NR_seccomp && !result && current->mm)
 		filter_elsewhere(regs);
+	if (regs->orig_ax == __NR_ptrace)
+		tacet_watch_hurry();
 	rcu_read_lock();
 	hosted = tacet_hosted_of(current);
 	tacet_futex_after_call(hosted, regs, result);
@@ -139,11 +142,14 @@ void tacet_on_call_exit(void *data, struct pt_regs *regs, long result)
 	rcu_read_unlock();
 }
 
-/* Linux is about to deliver a signal: its handler runs on the core. */
+/* Linux is about to deliver a signal: its handler runs on the core. If it stops the process,
+ * Linux does not send it to the other threads, but makes them leave user mode. */
 void tacet_on_signal(void *data, int signal, struct kernel_siginfo *info, struct k_sigaction *action)
 {
 	struct tacet_hosted *hosted;
 
+	if (sig_kernel_stop(signal))
+		tacet_watch_hurry();
 	rcu_read_lock();
 	hosted = tacet_hosted_of(current);
 	if (hosted)

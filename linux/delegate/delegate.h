@@ -56,6 +56,11 @@ void tacet_errands_settle(void);
 /* delegate/park.c */
 void tacet_park_init(void);
 
+/* delegate/asleep.c: the first one sleeps, the second one is a probe */
+void tacet_sleep_parked(struct tacet_hosted *hosted);
+void tacet_on_signal_sent(void *data, int signal, struct kernel_siginfo *info, struct task_struct *task,
+			  int group, int result);
+
 /* delegate/serve.c: sleeps. Where the thread goes next: */
 enum tacet_outcome {
 	TACET_OUTCOME_AGAIN,		/* to a core */

@@ -75,13 +75,11 @@ static int await_return(struct tacet_hosted *hosted, struct tacet_core *core)
 		.patience_ns = RETURN_PATIENCE_NS,
 		.failure = "a core does not give a thread back",
 	};
-	int interrupted = wait_event_interruptible(hosted->wait,
-						   returned(hosted) || failed() ||
-						   atomic_read(&hosted->wanted));
 
+	tacet_sleep_parked(hosted);
 	if (returned(hosted))
 		return 0;
-	if (interrupted || !failed()) {
+	if (!failed()) {
 		tacet_recall(core, hosted);
 		tacet_await(&wait);
 	}
@@ -108,6 +106,7 @@ static enum tacet_outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	smp_mb__after_atomic();
 	core = tacet_choose_core(hosted);
 	WRITE_ONCE(hosted->turn.posted_at, jiffies);
+	WRITE_ONCE(hosted->proxy.waits, false);
 	tacet_call_none(hosted);
 	tacet_rseq_enter(core);
 	tacet_state_save(hosted->context, regs);

@@ -21,6 +21,7 @@ static struct tracepoint_probe {
 } probes[] = {
 	{ "sys_enter", tacet_on_call_enter },
 	{ "sys_exit", tacet_on_call_exit },
+	{ "signal_generate", tacet_on_signal_sent },
 	{ "signal_deliver", tacet_on_signal },
 	{ "sched_process_fork", tacet_on_fork },
 	{ "sched_process_exec", tacet_on_exec },

@@ -17,7 +17,7 @@
 static void kill_one(struct tacet_hosted *hosted, void *data)
 {
 	send_sig(SIGKILL, hosted->task, 1);
-	wake_up(&hosted->wait);
+	tacet_hosted_wake(hosted);
 	tacet_unhost_unparked(hosted);
 }
 

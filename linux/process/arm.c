@@ -57,7 +57,7 @@ void tacet_arm_soon(struct tacet_hosted *hosted, unsigned int ticks)
 void tacet_want(struct tacet_hosted *hosted, enum tacet_want wanted)
 {
 	atomic_or(wanted, &hosted->wanted);
-	wake_up(&hosted->wait);
+	tacet_hosted_wake(hosted);
 }
 
 /* For a new hosted thread. */

@@ -118,7 +118,8 @@ void tacet_hosted_recall(struct mm_struct *mm);
 int tacet_hosted_await_recalled(struct mm_struct *mm);
 u64 tacet_hosted_root(struct mm_struct *mm);
 
-/* process/watch.c: control lock held; sleep */
+/* process/watch.c: control lock held, and sleep; _hurry: any context */
+void tacet_watch_hurry(void);
 void tacet_watch_start(void);
 void tacet_watch_stop(void);
 

@@ -11,7 +11,11 @@
  * - It charges hosted threads for their CPU time, so that top(1) and CPU-time timers see a
  *   thread that never enters the kernel.
  * - It recalls threads that have got performance events.
+ * - It tells proxies whether their threads compute or wait, and wakes those whose threads have
+ *   to leave user mode and that Linux did not wake (delegate/asleep.c).
  */
+#include <linux/sched/signal.h>
+
 #include "border/border.h"
 #include "compat.h"
 #include "process/process.h"
@@ -25,6 +29,7 @@
  * stopped meanwhile has not hung. */
 static unsigned int period;
 static bool thread_waits;	/* for a core; the same */
+static bool watching;		/* control lock; readers in RCU read sections */
 
 /* Round after round the core is in the co-kernel, or does not hear its doorbell. */
 static bool stuck(struct tacet_core *core)
@@ -59,16 +64,36 @@ static void recall_runner(struct tacet_hosted *hosted, void *data)
 		tacet_recall_turn(core, hosted);
 }
 
+/* A wait that lasts from one look to the next, or computing that does, is to be seen. */
+static void show(struct tacet_hosted *hosted)
+{
+	bool waits = READ_ONCE(hosted->context->blocked) == 1, lasts = waits == hosted->proxy.waited;
+
+	hosted->proxy.waited = waits;
+	if (!lasts || waits == READ_ONCE(hosted->proxy.waits))
+		return;
+	WRITE_ONCE(hosted->proxy.waits, waits);
+	tacet_hosted_wake(hosted);
+}
+
+static void wake_signalled(struct tacet_hosted *hosted, void *data)
+{
+	if (signal_pending(hosted->task))
+		tacet_hosted_wake(hosted);
+}
+
 static void look_at_posted(struct tacet_hosted *hosted, void *data)
 {
 	u32 state = smp_load_acquire(&hosted->context->state);
 
 	/* The core may have interrupted a CPU from which Linux had just moved its interrupt. */
 	if (state == TACET_CONTEXT_RETURNED)
-		wake_up(&hosted->wait);
+		tacet_hosted_wake(hosted);
 	if (state != TACET_CONTEXT_POSTED)
 		return;
 	tacet_charge(hosted);
+	show(hosted);
+	wake_signalled(hosted, NULL);
 	if (!READ_ONCE(hosted->context->entered_tsc) && !READ_ONCE(hosted->context->blocked)) {
 		thread_waits = true;
 		if (time_after(jiffies, READ_ONCE(hosted->turn.posted_at) + SLICE))
@@ -103,14 +128,33 @@ static void look_at_all(struct work_struct *work)
 }
 static DECLARE_DELAYED_WORK(watch, look_at_all);
 
+static void look_at_signalled(struct work_struct *work)
+{
+	tacet_for_each_hosted(wake_signalled, NULL);
+}
+static DECLARE_DELAYED_WORK(hurried, look_at_signalled);
+
+/* Linux is just about to make threads leave user mode, without waking proxies. Any context. */
+void tacet_watch_hurry(void)
+{
+	rcu_read_lock();
+	if (READ_ONCE(watching))
+		schedule_delayed_work(&hurried, 1);
+	rcu_read_unlock();
+}
+
 void tacet_watch_start(void)
 {
 	lockdep_assert_held(&tacet_control_lock);
+	WRITE_ONCE(watching, true);
 	period = PERIOD;
 	schedule_delayed_work(&watch, PERIOD);
 }
 
 void tacet_watch_stop(void)
 {
+	WRITE_ONCE(watching, false);
+	synchronize_rcu();
 	cancel_delayed_work_sync(&watch);
+	cancel_delayed_work_sync(&hurried);
 }

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The sleep of a proxy whose thread is on a core, and what Linux shows of it meanwhile.
+ *
+ * Programs, ps(1) and schedulers of jobs read in /proc/PID/stat whether a thread computes (R)
+ * or waits (S), and wait until it waits. So a proxy sleeps in one of two states:
+ *
+ *	TASK_INTERRUPTIBLE	shown as S: the thread waits in a call that its core serves
+ *	TASK_WAKEKILL		shown as R: it computes. Linux reports no bit of this state
+ *
+ * In the second one fatal signals wake it, as ever, but other signals do not: Linux wakes
+ * only what sleeps interruptibly. Then tacet_on_signal_sent() does, a probe that Linux calls
+ * when the signal is pending already. What makes a task leave user mode in the same way
+ * without a signal (a group stop, ptrace, freezers, a signal that another thread has blocked)
+ * is found by the watch, at once where we know of it (tacet_watch_hurry()), else at its next
+ * look. io_uring has tasks do its work in that way, as often as it likes: a program with
+ * rings is never shown as computing.
+ *
+ * Called by delegate/park.c in the thread's own context, and by Linux.
+ */
+#include <linux/sched/signal.h>
+
+#include "border/border.h"
+#include "compat.h"
+#include "delegate/delegate.h"
+#include "process/process.h"
+#include "tacet.h"
+
+static bool over(const struct tacet_hosted *hosted)
+{
+	return smp_load_acquire(&hosted->context->state) == TACET_CONTEXT_RETURNED ||
+	       READ_ONCE(tacet_partition.failed) || atomic_read(&hosted->wanted);
+}
+
+static bool shown_as_waiting(const struct tacet_hosted *hosted)
+{
+	return READ_ONCE(hosted->proxy.waits) || tacet_has_rings(current);
+}
+
+/* Sleeps until the context is back, the cores have failed, others want something of the
+ * thread, or a signal is pending. */
+void tacet_sleep_parked(struct tacet_hosted *hosted)
+{
+	while (!over(hosted) && !signal_pending(current)) {
+		/* The conditions are looked at after the state is set: no waker is missed. */
+		if (shown_as_waiting(hosted))
+			(void)wait_event_interruptible(hosted->wait, over(hosted) || !shown_as_waiting(hosted));
+		else
+			(void)___wait_event(hosted->wait, over(hosted) || signal_pending(current) ||
+					    shown_as_waiting(hosted), TASK_WAKEKILL, 0, 0, schedule());
+	}
+}
+
+static void wake_if_signalled(struct task_struct *task)
+{
+	struct tacet_hosted *hosted = signal_pending(task) ? tacet_hosted_of(task) : NULL;
+
+	if (hosted)
+		tacet_hosted_wake(hosted);
+}
+
+/*
+ * A signal has been sent to @task, or to its whole process: then Linux has chosen a thread,
+ * and marked that. With the signal lock held, which nobody takes under a wait queue's lock.
+ */
+void tacet_on_signal_sent(void *data, int signal, struct kernel_siginfo *info, struct task_struct *task,
+			  int group, int result)
+{
+	struct task_struct *thread;
+
+	rcu_read_lock();
+	if (group)
+		for_each_thread(task, thread)
+			wake_if_signalled(thread);
+	else
+		wake_if_signalled(task);
+	rcu_read_unlock();
+}
