@@ -90,6 +90,7 @@ struct tacet_core {
 struct tacet_partition {
 	enum tacet_partition_state state;	/* control lock; read with READ_ONCE */
 	unsigned int failed;		/* enum tacet_failed; border/fail.c */
+	bool unproven;			/* a core may still run: keep its memory; control lock */
 	struct cpumask cpus;
 	struct tacet_core *cores;
 	unsigned int core_count;

@@ -24,10 +24,18 @@ struct tacet_arch_start *tacet_arch_start_begin(struct tacet_partition *partitio
 void tacet_arch_start_send(struct tacet_core *core);
 void tacet_arch_start_end(struct tacet_arch_start *start);
 
-/* Any context. After _listen the core may be rung; after _kill it executes nothing. */
+/* Any context. After _listen the core may be rung; _kill resets it, which takes a moment. */
 void tacet_arch_listen(struct tacet_core *core);
 void tacet_arch_ring(struct tacet_core *core);
 void tacet_arch_kill(struct tacet_core *core);
+
+/* The proof that a killed core executes nothing any more: _begin, _send until it is proven,
+ * _end. The control lock is held; all sleep but the third. NULL: no memory. */
+struct tacet_arch_proof;
+struct tacet_arch_proof *tacet_arch_proof_begin(struct tacet_core *core);
+void tacet_arch_proof_send(struct tacet_core *core);
+bool tacet_arch_proven(void);
+void tacet_arch_proof_end(struct tacet_arch_proof *proof, struct tacet_core *core);
 
 /* The interrupt of Linux by which a core is heard. _open and _close sleep, under the control
  * lock; _target tells the core where it is now, under the core's inbox lock. */

@@ -119,6 +119,7 @@ struct tacet_wait {
 	bool killable;			/* a fatal signal of the waiting thread ends it; sleeps */
 	bool while_online;		/* the core is lost once it is not online */
 	bool until_silent;		/* and not before it is silent, once the co-kernel has failed */
+	bool killed;			/* the core was reset: no failure ends the wait */
 	const char *failure;		/* why the co-kernel fails after the patience, or NULL */
 	u64 since_ns, progress;		/* border/wait.c's own; zero at first */
 };

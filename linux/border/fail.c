@@ -6,12 +6,15 @@
  * Called by every file that notices a failure, in any context. The end of the partition is
  * not decided here: a work item calls the function that partition/ has registered.
  */
+#include <linux/ktime.h>
 #include <linux/reboot.h>
 
 #include "arch/arch.h"
 #include "border/border.h"
 #include "compat.h"
 #include "tacet.h"
+
+#define SILENCE_NS (2 * NSEC_PER_MSEC)	/* longer than any INIT takes */
 
 static const char *fail_reason;	/* written once, by the caller that set `failed` */
 static void (*follow)(const char *reason);
@@ -26,6 +29,7 @@ static DECLARE_WORK(follow_work, call_follow);
 static void silence(void)
 {
 	unsigned int i, round;
+	u64 begin;
 
 	/* Twice: a core may have rung another one, which was stopped already, just before
 	 * it was stopped itself. */
@@ -33,6 +37,11 @@ static void silence(void)
 		for (i = 0; i < tacet_partition.core_count; i++)
 			if (tacet_partition.cores[i].started)
 				tacet_arch_kill(&tacet_partition.cores[i]);
+	/* INIT is on its way, and the core may still store: a processor takes it within
+	 * microseconds. Before memory is given back, partition/cores.c proves more. */
+	begin = ktime_get_mono_fast_ns();
+	while (ktime_get_mono_fast_ns() - begin < SILENCE_NS)
+		cpu_relax();
 	smp_store_release(&tacet_partition.failed, TACET_FAILED_SILENT);
 	tacet_hosted_wake_all();
 }

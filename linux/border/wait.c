@@ -23,6 +23,8 @@ static bool lost(const struct tacet_wait *wait)
 {
 	unsigned int failed = READ_ONCE(tacet_partition.failed);
 
+	if (wait->killed)
+		return false;
 	if (wait->until_silent ? failed == TACET_FAILED_SILENT : failed)
 		return true;
 	return wait->while_online && READ_ONCE(wait->core->shared->state) != TACET_CPU_ONLINE;

@@ -156,6 +156,8 @@ static void give_pages(unsigned long pfn, unsigned long pages, unsigned long wip
 void tacet_blocks_give(struct tacet_partition *partition)
 {
 	lockdep_assert_held(&tacet_control_lock);
+	if (partition->unproven)
+		partition->block_count = 0;
 	while (partition->block_count) {
 		struct tacet_block *block = &partition->blocks[--partition->block_count];
 

@@ -16,6 +16,8 @@
 #define FIRST_PATIENCE_NS (100 * NSEC_PER_MSEC)
 #define SECOND_PATIENCE_NS (2 * NSEC_PER_SEC)
 #define HALT_PATIENCE_NS (5 * NSEC_PER_SEC)
+#define PROOF_PATIENCE_NS (100 * NSEC_PER_MSEC)	/* doubled with each attempt */
+#define PROOF_ATTEMPTS 6
 
 int tacet_cores_open(struct tacet_up *request)
 {
@@ -57,6 +59,44 @@ static bool online_after_send(struct tacet_core *core, u64 patience_ns)
 	return !tacet_await(&wait);
 }
 
+static int proven(const struct tacet_wait *wait)
+{
+	return tacet_arch_proven();
+}
+
+/* INIT takes its time. Proves that a killed core stores nothing any more, since what it used is
+ * given back next. If there is no proof, nothing is given back, which tacet_partition.unproven
+ * says. */
+static bool prove_stopped(struct tacet_core *core)
+{
+	struct tacet_wait wait = {
+		.core = core,
+		.done = proven,
+		.pause = TACET_PAUSE_SLEEP,
+		.patience_ns = PROOF_PATIENCE_NS,
+		.killed = true,
+	};
+	struct tacet_arch_proof *proof = tacet_arch_proof_begin(core);
+	bool stopped = false;
+	unsigned int i;
+
+	for (i = 0; proof && i < PROOF_ATTEMPTS && !stopped; i++) {
+		tacet_arch_proof_send(core);
+		stopped = !tacet_await(&wait);
+		wait.patience_ns *= 2;
+		wait.since_ns = 0;
+	}
+	if (proof)
+		tacet_arch_proof_end(proof, core);
+	if (stopped)
+		return true;
+	tacet_report(TACET_LOG_FATAL,
+		     "cpu %u: not known to have stopped: the partition's memory is not given back",
+		     core->cpu);
+	tacet_partition.unproven = true;
+	return false;
+}
+
 /* Sends an offline CPU into the co-kernel. -EIO: it did not report. */
 static int start_core(struct tacet_core *core)
 {
@@ -70,7 +110,9 @@ static int start_core(struct tacet_core *core)
 		tacet_arch_listen(core);
 	else
 		tacet_arch_kill(core);
-	tacet_arch_start_end(start);
+	/* A core that is not known to have stopped may still execute what _end frees. */
+	if (core->started || prove_stopped(core))
+		tacet_arch_start_end(start);
 	return core->started ? 0 : -EIO;
 }
 
@@ -94,7 +136,8 @@ static int halted(const struct tacet_wait *wait)
 	return smp_load_acquire(&wait->core->shared->state) == TACET_CPU_HALTED;
 }
 
-/* Asks each core to halt. A core that does not is stopped by INIT. */
+/* Asks each core to halt. One that has done so is in a loop of HLT that stores nothing. A core
+ * that does not is stopped by INIT. */
 void tacet_cores_stop(void)
 {
 	struct tacet_partition *partition = &tacet_partition;
@@ -116,6 +159,8 @@ void tacet_cores_stop(void)
 		wait.core = core;
 		tacet_await(&wait);
 		tacet_arch_kill(core);
+		if (!halted(&wait))
+			prove_stopped(core);
 		core->started = false;
 	}
 }

@@ -59,7 +59,9 @@ static int take_tables(struct tacet_up *request)
 
 static void give_tables(void)
 {
-	tacet_tables_free(&tacet_partition);
+	if (!tacet_partition.unproven)
+		tacet_tables_free(&tacet_partition);
+	tacet_partition.tables = NULL;
 }
 
 static int take_cpus(struct tacet_up *request)
@@ -122,6 +124,7 @@ int tacet_partition_up(struct tacet_up *request)
 	if (error)
 		return error;
 	partition->failed = 0;
+	partition->unproven = false;
 	WRITE_ONCE(partition->state, TACET_PARTITION_CHANGING);
 	for (i = 0; i < (int)ARRAY_SIZE(steps) && !error; i++) {
 		if (tacet_test_hooks && request->fail_step == i + 1)

@@ -11,6 +11,7 @@
 #include <linux/delay.h>
 #include <linux/irq.h>
 #include <linux/irqdomain.h>
+#include <linux/ktime.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
 #include <asm/apic.h>
@@ -27,6 +28,7 @@
 
 #define LOW_PAGE 0x8000ul
 #define CR4_FRED BIT_ULL(32)
+#define COMMAND_PATIENCE_NS NSEC_PER_MSEC
 
 extern const char tacet_trampoline[], tacet_trampoline_end[], tacet_trampoline_gdtr[],
 	tacet_trampoline_gdt[], tacet_trampoline_cr4[], tacet_trampoline_cr3[],
@@ -179,14 +181,96 @@ static void write_trampoline(struct tacet_partition *partition, struct tacet_cor
 	mb();
 }
 
+/* Until the last command has left this CPU's APIC. An x2APIC takes them one after the other.
+ * One that never becomes idle is broken; nothing is gained by waiting longer. */
+static void await_command(void)
+{
+	u64 begin;
+
+	if (x2apic_mode || !(apic->read(APIC_ICR) & APIC_ICR_BUSY))
+		return;
+	begin = ktime_get_mono_fast_ns();
+	while (apic->read(APIC_ICR) & APIC_ICR_BUSY &&
+	       ktime_get_mono_fast_ns() - begin < COMMAND_PATIENCE_NS)
+		cpu_relax();
+}
+
+/* With interrupts off: the command register takes two writes in xAPIC mode, and a command that
+ * is written over another one replaces it. */
+static void write_command(u32 command, u32 apicid)
+{
+	await_command();
+	apic->icr_write(command, apicid);
+}
+
 static void send_command(u32 command, u32 apicid)
 {
 	unsigned long flags;
 
-	/* The command register takes two writes in xAPIC mode. */
 	local_irq_save(flags);
-	apic->icr_write(command, apicid);
+	write_command(command, apicid);
 	local_irq_restore(flags);
+}
+
+/*
+ * Real-mode code, at the beginning of the low page: it says that it runs, and halts. Only a CPU
+ * that INIT has reset obeys a SIPI; so a core that says so executes nothing of what it did before.
+ *
+ *	2e c6 06 0b 00 01	movb $1, %cs:0x0b
+ *	fa			1: cli
+ *	f4			hlt
+ *	eb fc			jmp 1b
+ */
+static const u8 witness[] = { 0x2e, 0xc6, 0x06, 0x0b, 0x00, 0x01, 0xfa, 0xf4, 0xeb, 0xfc };
+#define WITNESSED 0x0b
+
+struct tacet_arch_proof {
+	u8 saved[PAGE_SIZE];		/* what was in the low page */
+};
+
+/* The core was killed. NULL: no memory. */
+struct tacet_arch_proof *tacet_arch_proof_begin(struct tacet_core *core)
+{
+	struct tacet_arch_proof *proof = kmalloc(sizeof(*proof), GFP_KERNEL);
+	u8 *low = __va(LOW_PAGE);
+
+	lockdep_assert_held(&tacet_control_lock);
+	if (!proof)
+		return NULL;
+	msleep(20);		/* it may be executing the trampoline in this page */
+	memcpy(proof->saved, low, PAGE_SIZE);
+	memcpy(low, witness, sizeof(witness));
+	low[WITNESSED] = 0;
+	mb();
+	return proof;
+}
+
+/* Resets the core once more and sends it to the witness; a SIPI that comes before INIT is over
+ * is lost, so the caller repeats this. Sleeps. */
+void tacet_arch_proof_send(struct tacet_core *core)
+{
+	send_command(APIC_INT_LEVELTRIG | APIC_INT_ASSERT | APIC_DM_INIT, core->apicid);
+	msleep(20);
+	send_command(APIC_INT_LEVELTRIG | APIC_DM_INIT, core->apicid);
+	send_command(APIC_DM_STARTUP | LOW_PAGE >> PAGE_SHIFT, core->apicid);
+}
+
+bool tacet_arch_proven(void)
+{
+	return READ_ONCE(((u8 *)__va(LOW_PAGE))[WITNESSED]);
+}
+
+/* The core halts in real mode, with interrupts off, until Linux starts it. It is reset before the
+ * code under it goes. If it never came there, the low page stays as it is: it may come yet. */
+void tacet_arch_proof_end(struct tacet_arch_proof *proof, struct tacet_core *core)
+{
+	if (tacet_arch_proven()) {
+		send_command(APIC_INT_LEVELTRIG | APIC_INT_ASSERT | APIC_DM_INIT, core->apicid);
+		msleep(20);
+		send_command(APIC_INT_LEVELTRIG | APIC_DM_INIT, core->apicid);
+		memcpy(__va(LOW_PAGE), proof->saved, PAGE_SIZE);
+	}
+	kfree(proof);
 }
 
 /* Writes what the core executes first, and resets it. */
@@ -234,8 +318,9 @@ void tacet_arch_listen(struct tacet_core *core)
 	WRITE_ONCE(core->shared->audible, 1);
 }
 
-/* The core executes nothing from here on, whatever it did. It must not be rung any more: an
- * NMI would reach a processor that waits for a SIPI. */
+/* Resets the core, whatever it does. INIT is on its way when this returns: the core may execute
+ * a few more instructions. It must not be rung any more: an NMI would reach a processor that
+ * waits for a SIPI. */
 void tacet_arch_kill(struct tacet_core *core)
 {
 	unsigned long flags;
@@ -243,7 +328,8 @@ void tacet_arch_kill(struct tacet_core *core)
 	WRITE_ONCE(core->shared->audible, 0);
 	raw_spin_lock_irqsave(&core->bell_lock, flags);
 	core->audible = false;
-	apic->icr_write(APIC_INT_LEVELTRIG | APIC_INT_ASSERT | APIC_DM_INIT, core->apicid);
+	write_command(APIC_INT_LEVELTRIG | APIC_INT_ASSERT | APIC_DM_INIT, core->apicid);
+	await_command();
 	raw_spin_unlock_irqrestore(&core->bell_lock, flags);
 }
 
@@ -256,7 +342,7 @@ void tacet_arch_ring(struct tacet_core *core)
 	raw_spin_lock_irqsave(&core->bell_lock, flags);
 	if (core->audible) {
 		core->shared->doorbells_sent++;
-		apic->icr_write(APIC_DM_NMI | APIC_DEST_PHYSICAL, core->apicid);
+		write_command(APIC_DM_NMI | APIC_DEST_PHYSICAL, core->apicid);
 	}
 	raw_spin_unlock_irqrestore(&core->bell_lock, flags);
 }
