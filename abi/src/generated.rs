@@ -565,6 +565,9 @@ pub const TACET_TEST_OUTBOX: tacet_test = 4;
 pub const TACET_TEST_ENTRY: tacet_test = 5;
 pub const TACET_TEST_FULL: tacet_test = 6;
 pub const TACET_TEST_BUSY: tacet_test = 7;
+pub const TACET_TEST_REGISTERS: tacet_test = 8;
+pub const TACET_TEST_SELECTORS: tacet_test = 9;
+pub const TACET_TEST_FLAGS: tacet_test = 10;
 pub type tacet_test = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]

@@ -63,4 +63,35 @@ full_outbox() {
 	down
 }
 
+# A processor refuses what some program has made of its registers. That is the program's matter.
+bad_state() {
+	local spoilt other round
+	up
+	victim compute --cpus 2
+	spoilt=$victim
+	victim compute --cpus 3
+	other=$rounds_file
+	$T provoke 2 registers || fail "provoke: $(tail -1 .stderr)"
+	ended $spoilt 139
+	alive $other
+	# of two threads that share a core, the one that does not run loads its selectors again
+	victim threads --cpus 2
+	spoilt=$rounds_file
+	for round in $(seq 10); do
+		$T provoke 2 selectors || fail "provoke: $(tail -1 .stderr)"
+		alive $spoilt
+	done
+	victim aligned --cpus 2
+	for round in $(seq 30); do
+		$T provoke 2 flags || fail "provoke: $(tail -1 .stderr)"
+		alive $rounds_file
+	done
+	$T log | grep "AC is set" && fail "a program's AC flag is set in the co-kernel"
+	alive $other
+	state 1 || fail "the partition failed: $($T status)"
+	kill -9 $(jobs -p)
+	until_true "nothing is hosted" hosted 0
+	down
+}
+
 scenario "$@"

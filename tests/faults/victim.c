@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * victim [compute|calls|faults|keeps|forks|threads|signals] [FILE]: a program that
+ * victim [compute|calls|faults|aligned|keeps|forks|threads|signals] [FILE]: a program that
  * runs for ever in one way, until something ends it. `compute` never yields its
  * core. With FILE, the first eight bytes of the file count its rounds, to show that
  * it lives. It checks every value that it reads: a wrong one ends it with status 3.
@@ -54,6 +54,20 @@ static void faults(void)
 	for (int i = 0; i < 16; i++)
 		check(memory[i << 12] == i + 1);
 	check(!munmap((void *)memory, 16 << 12));
+}
+
+/* Touches new pages with the AC flag set; the compiler's own code would not bear it. */
+static void aligned(void)
+{
+	char *memory = mmap(NULL, 256 << 12, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	check(memory != MAP_FAILED);
+	for (int i = 0; i < 256; i++)
+		asm volatile("sub $128, %%rsp\n pushfq\n orl $0x40000, (%%rsp)\n popfq\n"
+			     "movb $1, (%0)\n"
+			     "pushfq\n andl $~0x40000, (%%rsp)\n popfq\n add $128, %%rsp"
+			     : : "r"(memory + (i << 12)) : "memory", "cc");
+	check(!munmap(memory, 256 << 12));
 }
 
 /* Checks that its data stay, whichever kernel has the memory; with an odd size and a hole. */
@@ -152,7 +166,7 @@ int main(int count, char **words)
 	if (!strcmp(how, "threads"))
 		one_of_each();
 	for_ever(!strcmp(how, "calls") ? calls : !strcmp(how, "faults") ? faults :
-		 !strcmp(how, "keeps") ? keeps :
+		 !strcmp(how, "aligned") ? aligned : !strcmp(how, "keeps") ? keeps :
 		 !strcmp(how, "forks") ? forks : !strcmp(how, "signals") ? signals : compute);
 	return 0;
 }

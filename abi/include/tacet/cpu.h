@@ -69,6 +69,10 @@ enum tacet_test {
 	TACET_TEST_ENTRY = 5,		/* a context number out of range in the outbox */
 	TACET_TEST_FULL = 6,		/* fill the outbox without an interrupt: no damage */
 	TACET_TEST_BUSY = 7,		/* work for 25 s without a look at attention: no damage */
+	TACET_TEST_REGISTERS = 8,	/* give this core's threads registers that IRETQ refuses */
+	TACET_TEST_SELECTORS = 9,	/* give its threads selectors that cannot be loaded; they
+					   matter to those that do not run now */
+	TACET_TEST_FLAGS = 10,		/* write a log record if the AC flag is set: no damage */
 };
 
 /* Linux's own register settings and the core's addresses. Linux writes them before the

@@ -37,8 +37,9 @@ pub trait Processor {
     /// `ended` decides; `Continue` says that it was a system call which has its result, and user mode continues.
     fn run<'a, T>(&self, user: &Self::User<'a>, ended: impl FnMut(&Self::User<'a>) -> ControlFlow<T>) -> Option<T>;
 
-    /// Loads what [`Processor::run`] does not: segments and extended state.
-    fn load_state(&self, user: &Self::User<'_>);
+    /// Loads what [`Processor::run`] does not: segments and extended state. `Err`: the processor refuses some of it by
+    /// an exception with this number. If it refuses registers, `run` ends as if the program had raised the exception.
+    fn load_state(&self, user: &Self::User<'_>) -> Result<(), u8>;
 
     /// Saves the same.
     fn store_state(&self, user: &Self::User<'_>);

@@ -153,8 +153,9 @@ impl<H: Host> Cpu<H> {
         self.host.give_back(number, escape);
     }
 
-    /// Makes `number` the thread that user mode runs, and loads its state.
-    pub(crate) fn load(&mut self, number: u32) {
+    /// Makes `number` the thread that user mode runs, and loads its state. `Err`: the processor refuses some of that
+    /// by this exception.
+    pub(crate) fn load(&mut self, number: u32) -> Result<(), u8> {
         if self.live != Some(number) {
             self.set_aside();
         }
@@ -162,7 +163,7 @@ impl<H: Host> Cpu<H> {
         let processor = self.host.processor();
         processor.load_space(thread.root());
         if self.live != Some(number) {
-            processor.load_state(&self.host.user(&thread));
+            processor.load_state(&self.host.user(&thread))?;
         }
         drop(thread);
         self.live = Some(number);
@@ -170,6 +171,7 @@ impl<H: Host> Cpu<H> {
             self.current = Some(number);
             self.host.switched_to(number);
         }
+        Ok(())
     }
 
     /// Leaves the address space that is loaded, if any.

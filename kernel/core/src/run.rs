@@ -49,7 +49,10 @@ impl<H: Host> Cpu<H> {
             self.give_back(number, Escape::Recalled);
             return true;
         }
-        self.load(number);
+        if let Err(vector) = self.load(number) {
+            self.escape(number, Escape::Exception(vector));
+            return true;
+        }
         let mut repeats = 0;
         loop {
             match self.enter(number) {

@@ -116,8 +116,8 @@ impl Processor for Cpu {
         }
     }
 
-    fn load_state(&self, user: &User<'_>) {
-        user.load(self.has);
+    fn load_state(&self, user: &User<'_>) -> Result<(), u8> {
+        user.load(self.has)
     }
 
     fn store_state(&self, user: &User<'_>) {

@@ -33,6 +33,7 @@ trap:					# vector 0, error 8, rip 16, cs 24
 	testb	$3, 24(%rsp)
 	jz	trap_kernel
 	swapgs
+trap_save:
 	pushq	%rdi
 	pushq	%rsi
 	pushq	%rdx
@@ -49,7 +50,8 @@ trap:					# vector 0, error 8, rip 16, cs 24
 	pushq	%r14
 	pushq	%r15
 	movq	%gs:{KERNEL_STACK}, %rsp
-	cld
+	pushq	$2			# the program's AC flag would lift SMAP
+	popfq
 	xorl	%eax, %eax
 	jmp	return_to_cpu
 
@@ -354,29 +356,101 @@ tacet_machine_check:
 	pushq	$18
 	jmp	trap_fatal
 
+# Loads a thread's user state, but for what tacet_enter_user loads: rdi = the saved
+# state, esi = what the processor has. 0; 1: the processor refused some of it.
+# Nothing is on the stack. GS base is the caller's to put back.
+	.balign 16
+	.globl tacet_load_state
+tacet_load_state:
+state_begin:
+	movw	{DS}(%rdi), %ds
+	movw	{ES}(%rdi), %es
+	movw	{FS}(%rdi), %fs
+	movw	{GS}(%rdi), %gs
+	movl	${FS_BASE_REGISTER}, %ecx	# after the selectors, which change the bases
+	movl	{FS_BASE}(%rdi), %eax
+	movl	{FS_BASE}+4(%rdi), %edx
+	wrmsr
+	movl	${GS_BASE_REGISTER}, %ecx
+	movl	{GS_BASE}(%rdi), %eax
+	movl	{GS_BASE}+4(%rdi), %edx
+	wrmsr
+	testl	${HAS_XFD}, %esi
+	jz	1f
+	movl	${XFD_REGISTER}, %ecx
+	movl	{XFD}(%rdi), %eax
+	movl	{XFD}+4(%rdi), %edx
+	wrmsr
+1:	testl	${HAS_PKU}, %esi
+	jz	2f
+	movl	{PKRU}(%rdi), %eax
+	xorl	%ecx, %ecx
+	xorl	%edx, %edx
+	wrpkru
+2:	movl	{RESTORE_MASK}(%rdi), %eax
+	movl	{RESTORE_MASK}+4(%rdi), %edx
+	testl	${HAS_XSAVES}, %esi
+	jz	3f
+	xrstors64 {XSTATE}(%rdi)
+	jmp	4f
+3:	xrstor64 {XSTATE}(%rdi)
+4:	xorl	%eax, %eax
+	retq
+state_end:
+state_refused:
+	movl	$1, %eax
+	retq
+
 # A page fault of the routines above is the user's: the routine returns with rdx 1.
+# So is any other exception while its state is loaded (state_refused), and while IRETQ
+# loads its last registers (trap_iretq).
 # An interrupt ends tacet_doze or tacet_drain; rax is theirs to return, rcx free.
 # Any other exception inside the co-kernel is its end. The frame is the argument:
 # vector 0, error 8, rip 16, cs 24, rflags 32, rsp, ss. GS may be either side's here.
 trap_kernel:
 	cmpq	$32, (%rsp)
 	jae	trap_interrupt
-	cmpq	$14, (%rsp)
-	jne	trap_fatal
 	pushq	%rax
-	leaq	user_access_begin(%rip), %rax
+	cmpq	$14, 8(%rsp)
+	je	1f
+	leaq	enter_swapped(%rip), %rax
 	cmpq	%rax, 24(%rsp)
-	jb	1f
+	je	trap_iretq
+	leaq	state_begin(%rip), %rax
+	cmpq	%rax, 24(%rsp)
+	jb	3f
+	leaq	state_end(%rip), %rax
+	cmpq	%rax, 24(%rsp)
+	jae	3f
+	leaq	state_refused(%rip), %rax
+	jmp	2f
+1:	leaq	user_access_begin(%rip), %rax
+	cmpq	%rax, 24(%rsp)
+	jb	3f
 	leaq	user_access_end(%rip), %rax
 	cmpq	%rax, 24(%rsp)
-	jae	1f
+	jae	3f
 	leaq	user_access_fault(%rip), %rax
-	movq	%rax, 24(%rsp)
+2:	movq	%rax, 24(%rsp)
 	popq	%rax
 	addq	$16, %rsp
 	iretq
-1:	popq	%rax
+3:	popq	%rax
 	jmp	trap_fatal
+
+# IRETQ refused the program's rip, cs, rflags or ss (a rip that is not canonical is the
+# one that a program can have). They are in the saved registers still. This exception
+# was pushed right below them, over registers that are live again: it ends user mode as
+# if the program had raised it at that rip, and the host does what it finds right.
+trap_iretq:
+	popq	%rax
+	swapgs
+	popq	%gs:{SCRATCH}
+	movq	%gs:{REGISTERS_END}, %rsp
+	subq	$40, %rsp
+	pushq	$0
+	pushq	%gs:{SCRATCH}
+	jmp	trap_save
 trap_interrupt:
 	leaq	doze_begin(%rip), %rcx
 	cmpq	%rcx, 16(%rsp)
@@ -392,7 +466,8 @@ trap_interrupt:
 trap_fatal:
 	movq	%rsp, %rdi
 	andq	$-16, %rsp
-	cld
+	pushq	$2
+	popfq
 	call	tacet_fatal_trap
 1:	hlt
 	jmp	1b

@@ -2,7 +2,8 @@
 //! The assembly entries, and the only calls into them.
 
 use super::cpu::CpuLocal;
-use super::user::UserRegisters;
+use super::user::{Features, SavedUser, UserRegisters};
+use super::registers;
 use crate::signals::Signals;
 use core::arch::global_asm;
 use core::mem::offset_of;
@@ -23,8 +24,28 @@ global_asm!(
     DOORBELLS_KERNEL = const offset_of!(Signals, doorbells_kernel),
     DOORBELLS_EMPTY = const offset_of!(Signals, doorbells_empty),
     BOOT_STACK = const offset_of!(Signals, stack_top),
+    DS = const offset_of!(SavedUser, ds),
+    ES = const offset_of!(SavedUser, es),
+    FS = const offset_of!(SavedUser, fs),
+    GS = const offset_of!(SavedUser, gs),
+    FS_BASE = const offset_of!(SavedUser, fs_base),
+    GS_BASE = const offset_of!(SavedUser, gs_base),
+    XFD = const offset_of!(SavedUser, xfd),
+    PKRU = const offset_of!(SavedUser, pkru),
+    RESTORE_MASK = const offset_of!(SavedUser, xstate_restore_mask),
+    XSTATE = const offset_of!(SavedUser, xstate),
+    FS_BASE_REGISTER = const registers::FS_BASE,
+    GS_BASE_REGISTER = const registers::KERNEL_GS_BASE,
+    XFD_REGISTER = const registers::XFD,
+    HAS_XFD = const HAS_XFD,
+    HAS_PKU = const HAS_PKU,
+    HAS_XSAVES = const HAS_XSAVES,
     options(att_syntax)
 );
+
+const HAS_XFD: u32 = 1;
+const HAS_PKU: u32 = 2;
+const HAS_XSAVES: u32 = 4;
 
 unsafe extern "C" {
     static tacet_stubs: [u8; 4096];
@@ -38,6 +59,7 @@ unsafe extern "C" {
     fn tacet_drain() -> u64;
     fn tacet_user_load(address: u64) -> Access;
     fn tacet_user_store(address: u64, value: u32) -> Access;
+    fn tacet_load_state(saved: *const SavedUser, has: u32) -> u64;
 }
 
 /// The answer of a routine that touches the program's memory.
@@ -69,7 +91,8 @@ pub fn enter_user(cpu: NonNull<CpuLocal>, after_call: bool) -> bool {
     // SAFETY: (1) `cpu` is this CPU's own, and its entry stack points at
     // a thread's saved registers (`Cpu::run`); (2) the routine keeps the callee-saved
     // registers of the C convention; (3) user mode cannot reach our memory;
-    // (4) after a call the instruction pointer is behind a SYSCALL that the
+    // (4) registers that IRETQ refuses end user mode (entry.S); SYSRET would fault on the
+    // user's stack, but after a call the instruction pointer is behind a SYSCALL that the
     // processor executed, hence canonical.
     unsafe { tacet_enter_user(cpu.as_ptr(), after_call.into()) != 0 }
 }
@@ -88,6 +111,18 @@ pub fn user_store(address: u64, value: u32) -> Option<()> {
     // SAFETY: as in `user_load`.
     let access = unsafe { tacet_user_store(address, value) };
     (access.faulted == 0).then_some(())
+}
+
+/// Loads what [`enter_user`] does not; false: the processor refused some of it. GS base is lost.
+///
+/// # Safety
+/// `saved` is mapped, and nobody else writes it; the extended state is as large as the processor will read.
+pub unsafe fn load_state(saved: NonNull<SavedUser>, has: Features) -> bool {
+    let bit = |has, bit| if has { bit } else { 0 };
+    let has = bit(has.xfd, HAS_XFD) | bit(has.pku, HAS_PKU) | bit(has.xsaves, HAS_XSAVES);
+    // SAFETY: (1) the caller's; (2) an exception inside the routine comes back as an answer (entry.S); (3) kernel code
+    // here uses no vector register, and no segment but GS.
+    unsafe { tacet_load_state(saved.as_ptr(), has) == 0 }
 }
 
 /// Halts unless the doorbell has rung.

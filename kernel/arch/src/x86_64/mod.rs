@@ -22,6 +22,6 @@ machine! {
     pub use boot::{Boot, PRIVATE_BYTES};
     pub use cpu::Cpu;
     pub use fatal::{Fatal, Trap, own_signals};
-    pub use registers::{stop, time_stamp as cycles, wild_read};
+    pub use registers::{flags, stop, time_stamp as cycles, wild_read};
     pub use user::{CALL_VECTOR, Features, SavedUser, User, UserRegisters};
 }

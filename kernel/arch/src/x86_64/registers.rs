@@ -74,6 +74,14 @@ pub fn gdt_base() -> u64 {
     words.iter().rev().fold(0, |base, &word| base << 16 | u64::from(word))
 }
 
+/// RFLAGS.
+pub fn flags() -> u64 {
+    let flags: u64;
+    // SAFETY: the stack has room for a word.
+    unsafe { asm!("pushfq", "pop {}", out(reg) flags) };
+    flags
+}
+
 /// Reads an address that is never mapped.
 pub fn wild_read() {
     // SAFETY: the caller wants the fault, of which the co-kernel dies. Nothing is read or written.

@@ -5,6 +5,7 @@
 //! straight to their place. The rest lies where the host keeps it with the thread; a host that is another kernel checks
 //! these offsets against its own description.
 
+use super::entry;
 use super::registers::{self, FS_BASE, GS_BASE, KERNEL_GS_BASE, read_msr, write_msr};
 use crate::{Access, Exit, UserState};
 use core::arch::asm;
@@ -13,6 +14,8 @@ use core::ptr::NonNull;
 
 /// `vector` of a system call.
 pub const CALL_VECTOR: u64 = 0x100;
+
+const GENERAL_PROTECTION: u8 = 13;
 
 /// Bits of a page fault's error code (SDM vol. 3, 4.7).
 const WRITE: u64 = 1 << 1;
@@ -91,9 +94,8 @@ macro_rules! read {
 
 impl User<'_> {
     /// # Safety
-    /// `at` stays mapped and is this CPU's alone while the value lives, apart from the gaps. Selectors are null or of
-    /// segments that our GDT has, the bases are user addresses, and the extended state is in the format and size that
-    /// the processor restores from, as its host checked.
+    /// `at` stays mapped and is this CPU's alone while the value lives, apart from the gaps. The extended state is in
+    /// the format and size that the processor restores from, as its host checked.
     #[inline]
     pub const unsafe fn new(at: NonNull<SavedUser>) -> Self {
         Self { at, thread: PhantomData }
@@ -105,37 +107,22 @@ impl User<'_> {
         self.at.as_ptr() as u64 + size_of::<UserRegisters>() as u64
     }
 
-    pub(super) fn load(&self, has: Features) {
+    /// Loads all but the registers. `Err`: the processor refused some of it; the registers say so too, as if the program
+    /// had raised that exception, so that its host deals with the state.
+    pub(super) fn load(&self, has: Features) -> Result<(), u8> {
         let at = self.at.as_ptr();
-        // SAFETY: (1) mapped and ours (`new`); (2) the selectors are null or of segments that our GDT has (the host
-        // checked, or the program loaded them here), the bases are written after them, and our own GS base is put back
-        // before anything uses it; (3) the bases are user addresses; (4) the xstate area is 64-byte aligned, in the
-        // format and size that the processor restores from; (5) kernel code here uses no vector register.
+        // SAFETY: (1) mapped and ours (`new`), with the extended state in the format and size that the processor
+        // restores from; (2) our own GS base is put back before anything uses it.
         unsafe {
             let ours = read_msr(GS_BASE);
-            asm!(
-                "mov ds, {0:e}", "mov es, {1:e}", "mov fs, {2:e}", "mov gs, {3:e}",
-                in(reg) u32::from((*at).ds), in(reg) u32::from((*at).es),
-                in(reg) u32::from((*at).fs), in(reg) u32::from((*at).gs),
-                options(nostack)
-            );
+            let loaded = entry::load_state(self.at, has);
             write_msr(GS_BASE, ours);
-            write_msr(FS_BASE, (*at).fs_base);
-            write_msr(KERNEL_GS_BASE, (*at).gs_base);
-            if has.xfd {
-                write_msr(registers::XFD, (*at).xfd);
+            if loaded {
+                return Ok(());
             }
-            if has.pku {
-                asm!("wrpkru", in("eax") (*at).pkru, in("ecx") 0, in("edx") 0, options(nostack));
-            }
-            let (low, high) = halves((*at).xstate_restore_mask);
-            let area = &raw mut (*at).xstate;
-            if has.xsaves {
-                asm!("xrstors64 [{}]", in(reg) area, in("eax") low, in("edx") high, options(nostack));
-            } else {
-                asm!("xrstor64 [{}]", in(reg) area, in("eax") low, in("edx") high, options(nostack));
-            }
+            ((*at).registers.vector, (*at).registers.error) = (GENERAL_PROTECTION.into(), 0);
         }
+        Err(GENERAL_PROTECTION)
     }
 
     pub(super) fn store(&self, has: Features) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A fake processor. It pauses where others may come in between.
 
-use crate::program::{Call, load_time, word_at};
+use crate::program::{Action, Call, load_time, word_at};
 use crate::world::{Sabotage, ThreadState, World};
 use std::ops::ControlFlow;
 use tacet_arch::{Access, Exit, Mode, Processor, UserState};
@@ -141,8 +141,15 @@ impl Processor for FakeProcessor<'_> {
         }
     }
 
-    fn load_state(&self, user: &FakeUser<'_>) {
+    /// Some exceptions of a program are refusals of its state.
+    fn load_state(&self, user: &FakeUser<'_>) -> Result<(), u8> {
+        let thread = user.thread();
+        if thread.action() == Action::Exception && thread.stays.get().is_multiple_of(2) {
+            assert_eq!(self.0.state().live.get(), None, "another thread's state was not stored");
+            return Err(13);
+        }
         assert_eq!(self.0.state().live.replace(Some(user.number)), None, "another thread's state was not stored");
+        Ok(())
     }
 
     fn store_state(&self, user: &FakeUser<'_>) {

@@ -25,6 +25,10 @@ impl ContextTable {
         Self { base: boot.contexts_base as *mut tacet_context, count: boot.context_count }
     }
 
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
     #[inline]
     pub fn get(&self, number: u32) -> Option<Context<'_>> {
         if number >= self.count {

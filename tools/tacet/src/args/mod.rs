@@ -133,4 +133,7 @@ pub enum Damage {
     Outbox,
     Entry,
     Full,
+    Registers = 8,
+    Selectors,
+    Flags,
 }
