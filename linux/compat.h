@@ -113,6 +113,28 @@ static inline bool tacet_clock_is_the_nodes(void)
 #endif
 }
 
+/* Linux can be told of bad memory, and keeps a mark for its pages. */
+static inline bool tacet_can_mark_bad(void)
+{
+	return IS_ENABLED(CONFIG_MEMORY_FAILURE);
+}
+
+static inline void tacet_mark_bad(unsigned long pfn)
+{
+#ifdef CONFIG_MEMORY_FAILURE
+	SetPageHWPoison(pfn_to_page(pfn));
+#endif
+}
+
+/* The memory is bad: Linux stops using it, if it does. @used: by the calling thread, which gets
+ * SIGBUS if its page tables have the page. Sleeps. */
+static inline void tacet_memory_failure(unsigned long pfn, bool used)
+{
+#ifdef CONFIG_MEMORY_FAILURE
+	memory_failure(pfn, used ? MF_ACTION_REQUIRED : 0);
+#endif
+}
+
 /* System calls that the oldest kernel's headers do not have. */
 #define NR_FUTEX_WAITV 449
 #define NR_SET_MEMPOLICY_HOME_NODE 450

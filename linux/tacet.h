@@ -84,6 +84,7 @@ struct tacet_core {
 	/* the watch's memory, under the watch's work item only */
 	u64 watched_steps;
 	unsigned int stuck_jiffies;
+	u64 bad_seen;			/* of shared->bad_count */
 };
 
 /* The partition; there is at most one. */

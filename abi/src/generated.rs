@@ -10,6 +10,7 @@ pub const TACET_ANY_CPU: u32 = 4294967295;
 pub const TACET_DIRECT_BASE: i64 = -140737488355328;
 pub const TACET_MEMORY_BLOCKS: u32 = 256;
 pub const TACET_NODES: u32 = 32;
+pub const TACET_BAD_FRAMES: u32 = 256;
 pub const TACET_RANGE_BREAK_PAGES: u32 = 33554432;
 pub const TACET_RANGE_SHIFT: u32 = 39;
 pub const TACET_RANGE_BYTES: u64 = 549755813888;
@@ -48,6 +49,7 @@ pub const TACET_ATTENTION_TEST: u32 = 16;
 pub const TACET_ATTENTION_WAKE: u32 = 32;
 pub const TACET_ATTENTION_WOKEN: u32 = 64;
 pub const TACET_ATTENTION_ASK: u32 = 128;
+pub const TACET_BAD_ADDRESSES: u32 = 16;
 pub const TACET_CPU_BYTES: u32 = 16384;
 pub const TACET_IMAGE_MAGIC: u64 = 7742925136867906388;
 pub const TACET_IMAGE_BASE: i32 = -1073741824;
@@ -128,10 +130,13 @@ pub struct tacet_memory {
     pub distances: [[__u8; 32usize]; 32usize],
     pub held_count: __u32,
     pub blocks: [tacet_frames; 256usize],
+    pub bad_count: __u32,
+    pub reserved1: __u32,
+    pub bad: [__u64; 256usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of tacet_memory"][::core::mem::size_of::<tacet_memory>() - 7208usize];
+    ["Size of tacet_memory"][::core::mem::size_of::<tacet_memory>() - 9264usize];
     ["Alignment of tacet_memory"][::core::mem::align_of::<tacet_memory>() - 8usize];
     ["Offset of field: tacet_memory::records_base"][::core::mem::offset_of!(tacet_memory, records_base) - 0usize];
     ["Offset of field: tacet_memory::ranges_base"][::core::mem::offset_of!(tacet_memory, ranges_base) - 8usize];
@@ -143,6 +148,9 @@ const _: () = {
     ["Offset of field: tacet_memory::distances"][::core::mem::offset_of!(tacet_memory, distances) - 36usize];
     ["Offset of field: tacet_memory::held_count"][::core::mem::offset_of!(tacet_memory, held_count) - 1060usize];
     ["Offset of field: tacet_memory::blocks"][::core::mem::offset_of!(tacet_memory, blocks) - 1064usize];
+    ["Offset of field: tacet_memory::bad_count"][::core::mem::offset_of!(tacet_memory, bad_count) - 7208usize];
+    ["Offset of field: tacet_memory::reserved1"][::core::mem::offset_of!(tacet_memory, reserved1) - 7212usize];
+    ["Offset of field: tacet_memory::bad"][::core::mem::offset_of!(tacet_memory, bad) - 7216usize];
 };
 impl Default for tacet_memory {
     fn default() -> Self {
@@ -737,7 +745,11 @@ pub struct tacet_cpu {
     pub outbox: tacet_ring,
     pub reserved7: [__u64; 224usize],
     pub log: tacet_log,
-    pub reserved8: [__u64; 240usize],
+    pub machine_checks: __u64,
+    pub bad_count: __u64,
+    pub bad_addresses: [__u64; 16usize],
+    pub bad_status: __u64,
+    pub reserved8: [__u64; 221usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -800,7 +812,11 @@ const _: () = {
     ["Offset of field: tacet_cpu::outbox"][::core::mem::offset_of!(tacet_cpu, outbox) - 3200usize];
     ["Offset of field: tacet_cpu::reserved7"][::core::mem::offset_of!(tacet_cpu, reserved7) - 4352usize];
     ["Offset of field: tacet_cpu::log"][::core::mem::offset_of!(tacet_cpu, log) - 6144usize];
-    ["Offset of field: tacet_cpu::reserved8"][::core::mem::offset_of!(tacet_cpu, reserved8) - 14464usize];
+    ["Offset of field: tacet_cpu::machine_checks"][::core::mem::offset_of!(tacet_cpu, machine_checks) - 14464usize];
+    ["Offset of field: tacet_cpu::bad_count"][::core::mem::offset_of!(tacet_cpu, bad_count) - 14472usize];
+    ["Offset of field: tacet_cpu::bad_addresses"][::core::mem::offset_of!(tacet_cpu, bad_addresses) - 14480usize];
+    ["Offset of field: tacet_cpu::bad_status"][::core::mem::offset_of!(tacet_cpu, bad_status) - 14608usize];
+    ["Offset of field: tacet_cpu::reserved8"][::core::mem::offset_of!(tacet_cpu, reserved8) - 14616usize];
 };
 impl Default for tacet_cpu {
     fn default() -> Self {

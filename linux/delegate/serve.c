@@ -88,6 +88,10 @@ enum tacet_outcome tacet_serve_event(struct tacet_hosted *hosted, struct pt_regs
 	case TACET_EVENT_EXCEPTION:
 		if (context->registers.vector == X86_TRAP_PF)
 			return serve_fault(hosted, regs);
+		if (context->registers.vector == X86_TRAP_MC) {
+			tacet_bad_used(context->registers.error);
+			return TACET_OUTCOME_SOON;
+		}
 		tacet_range_before_exception(context->registers.vector);
 		tacet_state_repeat_exception(regs, context->registers.vector);
 		return TACET_OUTCOME_SOON;

@@ -117,6 +117,13 @@ struct tacet_run tacet_range_run(struct tacet_range *range, unsigned long from);
 unsigned long tacet_range_populated(struct tacet_range *range);
 bool tacet_frames_have(u64 frame, unsigned long count);
 
+/* bad.c: memory that the processor or Linux calls bad. Sleep; the last two under the control
+ * lock. _used: the calling thread used it on a core. */
+void tacet_bad_used(u64 address);
+void tacet_bad_look(struct tacet_core *core);
+void tacet_bad_start(void);
+void tacet_bad_stop(void);
+
 /* held.c: sleep */
 void tacet_range_unmirror(struct tacet_range *range, u64 start, u64 end);
 void tacet_held_mark(struct tacet_range *range, unsigned long page, unsigned long pages);

@@ -115,18 +115,20 @@ static bool settle(unsigned long pfn)
 		struct folio *folio = page_folio(pfn_to_page(pfn + i));
 
 		folio->mapping = NULL;
-		free &= !in_use(pfn + i);
+		free &= !in_use(pfn + i) && !PageHWPoison(pfn_to_page(pfn + i));
 	}
 	return free;
 }
 
 /* The kernel still uses some, in a pipe or for a device: these keep their content, and the last
- * user frees each. */
+ * user frees each. Bad pages stay taken permanently: Linux may even have unmapped them. */
 static void give_singly(unsigned long pfn, bool wipe)
 {
 	unsigned long i;
 
 	for (i = pfn; i < pfn + UNIT_PAGES; i++) {
+		if (PageHWPoison(pfn_to_page(i)))
+			continue;
 		if (wipe && !in_use(i))
 			clear_page(pfn_to_kaddr(i));
 		__free_page(pfn_to_page(i));

@@ -143,6 +143,7 @@ int tacet_partition_up(struct tacet_up *request)
 	partition->up_count++;
 	partition->up_ns = ktime_get_ns() - begin;
 	WRITE_ONCE(partition->state, TACET_PARTITION_UP);
+	tacet_bad_start();
 	tacet_watch_start();
 	tacet_report(TACET_LOG_INFO, "partition up: cpus %*pbl, %u blocks of memory",
 		     cpumask_pr_args(&partition->cpus), partition->block_count);
@@ -169,6 +170,7 @@ void tacet_partition_end(enum tacet_partition_state after)
 {
 	lockdep_assert_held(&tacet_control_lock);
 	tacet_watch_stop();
+	tacet_bad_stop();
 	tacet_tracepoints_enable(false);
 	tacet_errands_settle();
 	tacet_space_settle();

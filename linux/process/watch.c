@@ -8,6 +8,7 @@
  *   its core is never recalled for that.
  * - It tells the cores which CPU of Linux takes their interrupts now, and what time it is.
  * - It notices a core that died without a word, and one that hangs in the co-kernel.
+ * - It collects what machine checks of the cores called bad memory.
  * - It charges hosted threads for their CPU time, so that top(1) and CPU-time timers see a
  *   thread that never enters the kernel.
  * - It recalls threads that have got performance events.
@@ -18,6 +19,7 @@
 
 #include "border/border.h"
 #include "compat.h"
+#include "memory/memory.h"
 #include "process/process.h"
 #include "tacet.h"
 
@@ -119,6 +121,7 @@ static void look_at_all(struct work_struct *work)
 		else if (stuck(core))
 			tacet_partition_fail("a core hangs in the co-kernel");
 		tacet_retarget(core);
+		tacet_bad_look(core);
 	}
 	tacet_clock_tell();
 	thread_waits = false;

@@ -53,6 +53,7 @@ impl Prepared {
         let wiring = Wiring {
             agent: run.path().join("agent"),
             console: run.path().join("console.log"),
+            monitor: run.path().join("monitor"),
             plugin_log: run.path().join("plugin.log"),
             root: cache.root_image(),
             initramfs: kernel.initramfs(),

@@ -5,14 +5,15 @@
 //! node kills it; a node that died leaves its console log in the cache.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::boot::Prepared;
 use crate::cache::Cache;
 use crate::command::{Command, Output};
-use crate::error::{Error, Result};
+use crate::error::{Error, OnPath, Result};
 use crate::job::Job;
 use crate::link::Link;
 use crate::qemu::accelerator::Execution;
@@ -23,6 +24,8 @@ use crate::wire::Kind;
 
 /// How long a node may take to power off on request.
 const POWER_OFF: Duration = Duration::from_secs(60);
+/// How long the emulator may take to answer its monitor.
+const MONITOR: Duration = Duration::from_secs(30);
 /// How often a boot is tried if the emulator breaks the guest's kernel.
 const BOOTS: u32 = 3;
 
@@ -99,6 +102,16 @@ impl Node {
         self.qemu.pid()
     }
 
+    /// Says one command to the emulator's monitor, and returns the answer.
+    pub fn monitor(&self, command: &str) -> Result<String> {
+        let at = self.run.path().join("monitor");
+        let mut monitor = UnixStream::connect(&at).on(&at)?;
+        monitor.set_read_timeout(Some(MONITOR)).on(&at)?;
+        until_prompt(&mut monitor).on(&at)?;
+        writeln!(monitor, "{command}").on(&at)?;
+        until_prompt(&mut monitor).on(&at)
+    }
+
     /// The console output of its kernel so far.
     pub fn console(&self) -> String {
         self.run.console()
@@ -131,6 +144,16 @@ impl Node {
             None => Err(self.run.died("it does not power off")),
         }
     }
+}
+
+/// What the monitor says until it waits for a command.
+fn until_prompt(monitor: &mut UnixStream) -> std::io::Result<String> {
+    let (mut said, mut byte) = (Vec::new(), [0]);
+    while !said.ends_with(b"(qemu) ") {
+        monitor.read_exact(&mut byte)?;
+        said.extend(byte);
+    }
+    Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
 /// Says that something is repeated: aloud, and to the test run that wants to know.

@@ -109,6 +109,9 @@ struct tacet_cpu_boot {
 	__u64 memory_base;		/* struct tacet_memory, virtual; 0: none for programs */
 };
 
+/* Physical addresses that machine checks of a core called bad; Linux looks ten times a second. */
+#define TACET_BAD_ADDRESSES 16u
+
 /* The cause of a core's death. The core writes it before it releases TACET_CPU_DEAD. */
 struct tacet_last_words {
 	__u64 vector, error, rip, rsp, fault_address;
@@ -197,7 +200,11 @@ struct tacet_cpu {
 
 	/* offset 6144: written by the core. */
 	struct tacet_log log;
-	__u64 reserved8[240];
+	__u64 machine_checks;		/* about bad memory, and survived */
+	__u64 bad_count;		/* of addresses; written after each one */
+	__u64 bad_addresses[TACET_BAD_ADDRESSES];	/* physical; number n is at n modulo their number */
+	__u64 bad_status;		/* what the processor said of the last one */
+	__u64 reserved8[221];
 };
 
 #define TACET_CPU_BYTES 16384u

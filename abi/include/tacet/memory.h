@@ -52,6 +52,9 @@ struct tacet_frames {
 /* NUMA nodes from which programs' memory can come: 0 to 31. */
 #define TACET_NODES 32u
 
+/* So many frames may turn bad. */
+#define TACET_BAD_FRAMES 256u
+
 struct tacet_memory {
 	/* Written by Linux before the start. */
 	__u64 records_base;		/* struct tacet_frame[slot_count], virtual */
@@ -65,6 +68,11 @@ struct tacet_memory {
 	/* Written by Linux, atomically. */
 	__u32 held_count;		/* frames that are not TACET_HELD_NOT */
 	struct tacet_frames blocks[TACET_MEMORY_BLOCKS];
+	/* Written by Linux: frames that no program gets any more, because Linux or the
+	 * processor calls their memory bad. */
+	__u32 bad_count;		/* at most TACET_BAD_FRAMES; released after each one */
+	__u32 reserved1;
+	__u64 bad[TACET_BAD_FRAMES];
 };
 
 /* The first quarter of a range is for the break, the rest for other mappings. */

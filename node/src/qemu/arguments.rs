@@ -24,6 +24,7 @@ const TIMER_NS: u32 = 62_500;
 pub(crate) struct Wiring {
     pub agent: PathBuf,
     pub console: PathBuf,
+    pub monitor: PathBuf,
     pub plugin_log: PathBuf,
     pub root: PathBuf,
     pub initramfs: PathBuf,
@@ -64,6 +65,8 @@ pub(crate) fn arguments(
     line.pair("-device", format!("virtio-serial-pci{events}"));
     line.words("-device virtserialport,chardev=agent,name=tacet.agent");
     if spec.reproducible.is_none() {
+        line.pair("-chardev", format!("socket,id=monitor,path={},server=on,wait=off", escaped(&wiring.monitor)));
+        line.words("-mon chardev=monitor,mode=readline");
         disk(&mut line, "root", &wiring.root);
     }
     shares(&mut line, &wiring.shares);

@@ -7,6 +7,7 @@
 //! Nothing is repeated silently. If the emulator broke the kernel, the scenario runs again, and the last run counts. A
 //! scenario that failed for any other reason has failed; it runs once more only to tell whether it fails each time.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use tacet_node::{Cache, KernelLine, Node, Output, stale_breakpoint};
@@ -202,6 +203,36 @@ impl<'a> Bench<'a> {
         let command = stage::shell(&format!("cd $(mktemp -d) && exec bash $F/{}", scenario.script));
         let command = command.env("FULL", if self.long { "1" } else { "0" }).timeout(scenario.limit);
         let last_words = || said::end_of(&node.console(), LAST_WORDS, "\n");
-        node.run(&command).map_err(|e| format!("{e}; the console:\n{}", last_words()))
+        let mut heard = Heard { node, text: Vec::new(), begun: 0 };
+        let mut stderr = Vec::new();
+        let status = node.start(&command).and_then(|job| job.follow(&mut heard, &mut stderr));
+        let status = status.map_err(|e| format!("{e}; the console:\n{}", last_words()))?;
+        Ok(Output { status, stdout: heard.text, stderr })
+    }
+}
+
+/// What a script prints. A line "monitor: COMMAND" is for the emulator's monitor.
+struct Heard<'a> {
+    node: &'a Node,
+    text: Vec<u8>,
+    /// Where the line that is not whole yet begins.
+    begun: usize,
+}
+
+impl Write for Heard<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.text.extend(bytes);
+        while let Some(length) = self.text[self.begun..].iter().position(|&byte| byte == b'\n') {
+            let line = String::from_utf8_lossy(&self.text[self.begun..self.begun + length]).into_owned();
+            self.begun += length + 1;
+            if let Some(command) = line.strip_prefix("monitor: ") {
+                self.node.monitor(command).map_err(std::io::Error::other)?;
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }

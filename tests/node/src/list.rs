@@ -68,6 +68,7 @@ pub const SCENARIOS: &[Scenario] = &[
     middle("the co-kernel names a context that does not exist", "crash.sh bogus_entry"),
     newest("a core whose outbox is full", "crash.sh full_outbox"),
     middle("registers that the processor refuses", "crash.sh bad_state"),
+    middle("machine checks on cores", "checks.sh machine_checks").with_cpus(2, 1, 2),
     middle("the co-kernel dies again and again", "crash.sh repeated"),
     oldest("killed for its group's memory", "oom.sh group"),
     newest("killed for the node's memory", "oom.sh node"),

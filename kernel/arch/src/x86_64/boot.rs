@@ -2,6 +2,7 @@
 //! From the bare long mode in which a host starts a CPU to one that can run programs.
 
 use super::cpu::{Cpu, CpuLocal};
+use super::checked::Survived;
 use super::descriptor::Stacks;
 use super::halt::Alarm;
 use super::registers::{self, write_msr};
@@ -51,13 +52,13 @@ pub struct Boot {
 
 impl Cpu {
     /// Takes possession of CPU number `index` of `all`. Called once per CPU, first. `fatal` is called for an
-    /// exception in the co-kernel.
+    /// exception in the co-kernel, `survived` for memory that a machine check calls bad.
     ///
     /// # Safety
     /// Interrupts are off; the settings are those of this machine, without what the co-kernel does not serve
     /// (PCID, FRED), and keep paging and long mode on; the private region is mapped, this CPU's alone, and zeroed;
     /// the stack is in it.
-    pub unsafe fn start(boot: &Boot, all: &'static [Signals], index: u32, fatal: Fatal) -> Option<Self> {
+    pub unsafe fn start(boot: &Boot, all: &'static [Signals], index: u32, fatal: Fatal, survived: Survived) -> Option<Self> {
         let own = all.get(index as usize)?;
         let local = NonNull::new(boot.private_base as *mut CpuLocal)?;
         // SAFETY: (1) the settings are this machine's (caller); (2) the private
@@ -83,6 +84,7 @@ impl Cpu {
             let at = local.as_ptr();
             (*at).signals = &raw const *own as u64;
             (&raw mut (*at).fatal).write(fatal);
+            (&raw mut (*at).survived).write(survived);
             let stacks = Stacks {
                 nmi: stack_with_owner(boot.private_base, 5),
                 double_fault: stack_with_owner(boot.private_base, 7),

@@ -4,6 +4,7 @@
 //! `CpuLocal` lies at the start of the CPU's private region, whose pages are mapped before start and written by this
 //! CPU alone. `entry.S` finds it through GS, the NMI stack or the GDT register.
 
+use super::checked::Survived;
 use super::descriptor::Tables;
 use super::halt::Alarm;
 use super::user::{Features, User};
@@ -33,6 +34,8 @@ pub struct CpuLocal {
     pub tables: Tables,
     /// What to do about an exception in the co-kernel.
     pub fatal: Fatal,
+    /// What to do about memory that a machine check calls bad.
+    pub survived: Survived,
 }
 
 /// The running CPU. There is one value per CPU, made by [`Cpu::start`].

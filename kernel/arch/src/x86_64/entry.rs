@@ -11,6 +11,7 @@ use core::ptr::NonNull;
 
 global_asm!(
     include_str!("entry.S"),
+    include_str!("faults.S"),
     KERNEL_STACK = const offset_of!(CpuLocal, kernel_stack),
     REGISTERS_END = const offset_of!(CpuLocal, registers_end),
     SCRATCH = const offset_of!(CpuLocal, scratch),

@@ -29,6 +29,18 @@ pub struct Trap {
     pub instruction: u64,
     pub stack: u64,
     pub fault_address: u64,
+    /// It was a machine check.
+    pub checked: Option<Checked>,
+}
+
+/// A machine check that cannot be survived, and the bank that says so.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Checked {
+    pub why: &'static str,
+    pub bank: u32,
+    pub status: u64,
+    pub address: u64,
 }
 
 /// What a host does about it. It must take nothing that could be held, and call nothing that could fail.
@@ -41,7 +53,8 @@ extern "C" fn tacet_fatal_trap(frame: *const Frame) -> ! {
     let Frame { vector, error, rip, rsp, .. } = unsafe { frame.read() };
     // SAFETY: as in `own_signals`; set before the exceptions' entries were.
     let fatal = unsafe { (*local()).fatal };
-    fatal(&Trap { vector, error, instruction: rip, stack: rsp, fault_address: registers::fault_address() })
+    let fault_address = registers::fault_address();
+    fatal(&Trap { vector, error, instruction: rip, stack: rsp, fault_address, checked: None })
 }
 
 /// This CPU's words, found from any state once the CPU has loaded its own GDT ([`Cpu::start`](super::Cpu::start)).

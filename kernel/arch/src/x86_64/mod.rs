@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! x86-64. References are to Intel's Software Developer's Manual (SDM).
 
+pub mod machine_check;
 pub mod paging;
 
 macro_rules! machine {
@@ -10,6 +11,7 @@ macro_rules! machine {
 machine! {
     mod apic;
     mod boot;
+    mod checked;
     mod cpu;
     mod descriptor;
     mod entry;
@@ -20,8 +22,9 @@ machine! {
 
     pub use apic::{APIC_PAGE, send as interrupt};
     pub use boot::{Boot, PRIVATE_BYTES};
+    pub use checked::{NOWHERE, Survived};
     pub use cpu::Cpu;
-    pub use fatal::{Fatal, Trap, own_signals};
+    pub use fatal::{Checked, Fatal, Trap, own_signals};
     pub use registers::{flags, stop, time_stamp as cycles, wild_read};
     pub use user::{CALL_VECTOR, Features, SavedUser, User, UserRegisters};
 }

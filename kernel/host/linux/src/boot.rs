@@ -25,7 +25,7 @@ pub unsafe fn adopt(page: NonNull<Signals>) -> Linux {
         core::slice::from_raw_parts(first, boot.core_count as usize)
     };
     // SAFETY: the values are Linux's own for this machine; the private region is mapped, this CPU's alone, and zeroed.
-    let Some(cpu) = (unsafe { Cpu::start(&settings(boot), signals, boot.index, fail::trapped) }) else {
+    let Some(cpu) = (unsafe { Cpu::start(&settings(boot), signals, boot.index, fail::trapped, fail::survived) }) else {
         // Linux described the CPU wrongly. Last words find the page by the CPU's own GDT, which it has not loaded yet:
         // it is silent, and Linux gives up waiting for it.
         native::stop();

@@ -8,16 +8,28 @@ use crate::page::Page;
 use core::fmt;
 use core::ptr::NonNull;
 use tacet_abi::{TACET_CPU_DEAD, TACET_LOG_FATAL, TACET_TEXT_BYTES, tacet_cpu, tacet_last_words};
-use tacet_arch::native::{self, Trap, own_signals};
+use tacet_arch::native::{self, Checked, NOWHERE, Trap, own_signals};
+use tacet_arch::signals::Signals;
 use tacet_logic::text::Text;
 
 const NO_TEXT: [u8; TACET_TEXT_BYTES as usize] = [0; TACET_TEXT_BYTES as usize];
 
 /// An exception in the co-kernel.
 pub extern "C" fn trapped(trap: &Trap) -> ! {
-    let Trap { vector, error, instruction: rip, stack: rsp, fault_address } = *trap;
+    let Trap { vector, error, instruction: rip, stack: rsp, fault_address, checked } = *trap;
     let words = tacet_last_words { vector, error, rip, rsp, fault_address, text: NO_TEXT };
+    if let Some(Checked { why, bank, status, address }) = checked {
+        end(words, format_args!("machine check: {why}: bank {bank}, status {status:#x}, address {address:#x}"));
+    }
     end(words, format_args!("exception {vector} in the co-kernel, error {error:#x}, rip {rip:#x}, rsp {rsp:#x}"))
+}
+
+/// A machine check called memory bad, and the CPU continues. Linux looks at the page itself: an interrupt could come
+/// between the two words of another one.
+pub extern "C" fn survived(signals: &'static Signals, status: u64, address: u64) {
+    // SAFETY: as in `end`.
+    let page = unsafe { Page::new(NonNull::from(signals).cast::<tacet_cpu>()) };
+    page.note_bad_memory(status, (address != NOWHERE).then_some(address));
 }
 
 /// A check in the co-kernel failed.

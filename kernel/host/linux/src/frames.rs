@@ -14,7 +14,10 @@ use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use tacet_abi::{TACET_DIRECT_BASE, TACET_MEMORY_BLOCKS, TACET_NODES, TACET_PAGE_BYTES, TACET_POLICIES, tacet_memory};
+use tacet_abi::{
+    TACET_BAD_FRAMES, TACET_DIRECT_BASE, TACET_MEMORY_BLOCKS, TACET_NODES, TACET_PAGE_BYTES, TACET_POLICIES,
+    tacet_memory,
+};
 use tacet_arch::native::paging::Entries;
 use tacet_core::memory::{Leaving, PartitionMemory};
 use tacet_logic::frames::{Block, Cache, Chain, FreeError, HUGE_ORDER, Layout, Lists, NODES, Policy, Pool};
@@ -246,6 +249,23 @@ impl LeavingFrames {
     }
 }
 
+/// Whether Linux or the processor calls some of these frames bad. Nearly always none is.
+#[inline]
+fn has_bad_frame(memory: NonNull<tacet_memory>, frame: u64, order: u8) -> bool {
+    // SAFETY: mapped, aligned, always accessed atomically.
+    let count = unsafe { AtomicU32::from_ptr(&raw mut (*memory.as_ptr()).bad_count) }.load(Ordering::Acquire);
+    count != 0 && is_in_list(memory, count, frame, order)
+}
+
+#[cold]
+fn is_in_list(memory: NonNull<tacet_memory>, count: u32, frame: u64, order: u8) -> bool {
+    (0..count.min(TACET_BAD_FRAMES) as usize).any(|index| {
+        // SAFETY: mapped, aligned; Linux wrote the entry before it counted it, and does not change it.
+        let bad = unsafe { (&raw const (*memory.as_ptr()).bad).cast::<u64>().add(index).read_volatile() };
+        bad >> order == frame >> order
+    })
+}
+
 /// Only this CPU writes its counters.
 fn count(counter: Option<&&'static AtomicU64>, more: u64) {
     if let Some(counter) = counter {
@@ -313,7 +333,9 @@ impl Tables for Frames {
     }
 
     fn allocate_table(&mut self) -> Option<u64> {
-        let table = self.cache.allocate(self.pool, &COMMON.lists, 0, self.nodes.near())?;
+        let memory = self.memory;
+        let bad = |frame, order| has_bad_frame(memory, frame, order);
+        let table = self.cache.allocate_good(self.pool, &COMMON.lists, 0, self.nodes.near(), bad)?;
         count(self.counters.first(), 1);
         self.zero(table, 0);
         Some(table)
@@ -333,7 +355,9 @@ impl Memory for Frames {
         }
         let nodes = self.nodes.order(placement.policy, placement.page >> order);
         let nodes = if reach == Reach::Wanted { nodes.wanted() } else { nodes.all() };
-        let frame = self.cache.allocate(self.pool, &COMMON.lists, order, nodes)?;
+        let memory = self.memory;
+        let bad = |frame, order| has_bad_frame(memory, frame, order);
+        let frame = self.cache.allocate_good(self.pool, &COMMON.lists, order, nodes, bad)?;
         count(self.counters.first(), 1 << order);
         Some(frame)
     }

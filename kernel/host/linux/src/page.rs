@@ -7,7 +7,7 @@
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use tacet_abi::tacet_cpu;
+use tacet_abi::{TACET_BAD_ADDRESSES, tacet_cpu};
 
 /// A CPU's view of its own page.
 #[derive(Clone, Copy)]
@@ -55,6 +55,19 @@ impl Page {
     #[inline]
     pub fn count_progress(&self) {
         bump(field!(self, AtomicU64, progress));
+    }
+
+    /// Only a machine check's handler writes these words, and it does not interrupt itself.
+    pub fn note_bad_memory(&self, status: u64, address: Option<u64>) {
+        field!(self, AtomicU64, bad_status).store(status, Ordering::Relaxed);
+        if let Some(address) = address {
+            let count = field!(self, AtomicU64, bad_count);
+            let number = count.load(Ordering::Relaxed);
+            field!(self, AtomicU64, bad_addresses[number as usize % TACET_BAD_ADDRESSES as usize])
+                .store(address, Ordering::Relaxed);
+            count.store(number.wrapping_add(1), Ordering::Release);
+        }
+        bump(field!(self, AtomicU64, machine_checks));
     }
 
     pub fn count_notification(&self) {

@@ -73,6 +73,47 @@ impl Cache {
         Some(frame)
     }
 
+    /// The same, but never with a frame whose memory is bad; `bad` says whether a run has one. Bad frames that were free
+    /// until now stay out permanently.
+    pub fn allocate_good<R: Records, G: Guard>(
+        &mut self,
+        pool: &Pool<R>,
+        lock: &G,
+        order: u8,
+        nodes: &[u8],
+        bad: impl Fn(u64, u8) -> bool,
+    ) -> Option<u64> {
+        loop {
+            let frame = self.allocate(pool, lock, order, nodes)?;
+            if !bad(frame, order) {
+                return Some(frame);
+            }
+            self.free_good_parts(pool, lock, frame, order, &bad);
+        }
+    }
+
+    /// Takes back what is good of a run with bad frames, in the largest parts.
+    fn free_good_parts<R: Records, G: Guard>(
+        &mut self,
+        pool: &Pool<R>,
+        lock: &G,
+        frame: u64,
+        order: u8,
+        bad: &impl Fn(u64, u8) -> bool,
+    ) {
+        let (mut frame, mut order) = (frame, order);
+        // one half has a bad frame and is divided again; if both have, the other one comes back when it is asked for
+        while let Some(half) = order.checked_sub(1) {
+            if pool.split(frame, order, half).is_err() {
+                return;
+            }
+            let (low, high) = (frame, frame + (1 << half));
+            let (divided, other) = if bad(low, half) { (low, high) } else { (high, low) };
+            let _ = self.free(pool, lock, other, half);
+            (frame, order) = (divided, half);
+        }
+    }
+
     /// Takes a run back. O(log blocks), without the lock unless the cache is full.
     pub fn free<R: Records, G: Guard>(
         &mut self,

@@ -164,3 +164,32 @@ proptest! {
         prop_assert_eq!((lists.statistics(0), lists.statistics(1)), whole);
     }
 }
+
+#[test]
+fn a_bad_frame_is_never_handed_out_and_its_neighbours_are() {
+    for order in [0, 3, 9, 12] {
+        let blocks = [Block::new(0, 1 << 13, 0)];
+        let (pool, lock) = (
+            Pool::new(layout(&blocks), MapRecords::default()),
+            Lock { lists: RefCell::new(Lists::new()), taken: Cell::new(0) },
+        );
+        pool.fill(&mut lock.lists.borrow_mut());
+        let (bad, mut cache) = ([5u64, 700, 701, 4096], Cache::new(0));
+        let has_bad = |frame: u64, order: u8| bad.iter().any(|bad| bad >> order == frame >> order);
+        // one was free when it turned bad, and one was in use
+        let used = cache.allocate(&pool, &lock, 0, &[0]).unwrap();
+        let mut out = 0u64;
+        while let Some(frame) = cache.allocate_good(&pool, &lock, order, &[0], has_bad) {
+            assert!(!has_bad(frame, order), "order {order}: {frame} is bad");
+            out += 1 << order;
+        }
+        cache.free(&pool, &lock, used, 0).unwrap();
+        // whatever is left is had frame by frame
+        while let Some(frame) = cache.allocate_good(&pool, &lock, 0, &[0], has_bad) {
+            assert!(!bad.contains(&frame));
+            out += 1;
+        }
+        assert_eq!(out, (1 << 13) - bad.len() as u64, "order {order}");
+        assert_eq!((cache.frames(), free_frames(&lock)), (0, 0));
+    }
+}

@@ -16,6 +16,7 @@ fn line_of(spec: &NodeSpec, how: Execution, version: (u32, u32), shares: Vec<Wir
     let wiring = Wiring {
         agent: "/r/agent".into(),
         console: "/r/console".into(),
+        monitor: "/r/monitor".into(),
         plugin_log: "/r/plugin".into(),
         root: "/r/a,b.ext4".into(),
         initramfs: "/r/initramfs".into(),
@@ -88,6 +89,7 @@ fn copies_are_disks_in_order_and_live_shares_have_tags() {
     let wiring = Wiring {
         agent: PathBuf::new(),
         console: PathBuf::new(),
+        monitor: PathBuf::new(),
         plugin_log: PathBuf::new(),
         root: PathBuf::new(),
         initramfs: PathBuf::new(),
