@@ -11,6 +11,7 @@
  */
 #include <linux/kthread.h>
 #include <linux/mman.h>
+#include <linux/ratelimit.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -77,6 +78,15 @@ static void close_range_to_all(struct tacet_range *range)
 	mmap_write_unlock(range->mm);
 }
 
+static void await_transfers(struct tacet_range *range)
+{
+	static DEFINE_RATELIMIT_STATE(reports, 5 * HZ, 10);
+
+	if (!tacet_held_await(range) && __ratelimit(&reports))
+		tacet_report(TACET_LOG_WARNING, "process %d: a pipe or a device keeps pages that it had before the hand-over",
+			     range->handover_task ? range->handover_task->tgid : current->tgid);
+}
+
 /* The content is lost: kills every process that has this memory. */
 static void kill_all(struct tacet_range *range, int error)
 {
@@ -106,6 +116,7 @@ void tacet_handover(struct tacet_range *range)
 		range->handing_over = current;
 		close_range_to_all(range);
 		tacet_handover_restart_waits(range);
+		await_transfers(range);
 		error = move_all(range);
 		if (error)
 			kill_all(range, error);

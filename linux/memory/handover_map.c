@@ -20,13 +20,6 @@
 #include "memory/memory.h"
 #include "tacet.h"
 
-/* The page has content. An entry that is reserved may have a frame that is not zeroed yet. */
-static bool has_frame(const struct tacet_leaf *leaf)
-{
-	return leaf->value & (TACET_ENTRY_PRESENT | TACET_ENTRY_HELD) &&
-	       !(leaf->value & TACET_ENTRY_RESERVED) && tacet_frames_have(tacet_leaf_frame(leaf), leaf->pages);
-}
-
 /* The page at the address, to be read or copied: the partition's, or the page of zeros. */
 static vm_fault_t find_content(struct vm_fault *vmf)
 {
@@ -38,7 +31,7 @@ static vm_fault_t find_content(struct vm_fault *vmf)
 		return VM_FAULT_SIGBUS;
 	leaf = tacet_range_leaf(range, page);
 	vmf->page = range->zero_page;
-	if (has_frame(&leaf)) {
+	if (tacet_leaf_has_frames(&leaf)) {
 		/* So the frame is held if the kernel uses it longer than we do. */
 		WRITE_ONCE(*leaf.entry, leaf.value | TACET_ENTRY_MIRRORED);
 		vmf->page = pfn_to_page(tacet_leaf_frame(&leaf) + (page - leaf.page));
@@ -138,7 +131,7 @@ int tacet_handover_map_run(struct tacet_handover_map *handover, const struct tac
 	while (page < run->page + run->pages && !error) {
 		struct tacet_leaf leaf = tacet_range_leaf(range, page);
 
-		for (i = 0; has_frame(&leaf) && i < leaf.pages && !error; i++) {
+		for (i = 0; tacet_leaf_has_frames(&leaf) && i < leaf.pages && !error; i++) {
 			error = copy_page_at(range->mm, range->base + ((leaf.page + i) << PAGE_SHIFT));
 			cond_resched();
 		}

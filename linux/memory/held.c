@@ -10,6 +10,7 @@
 #include <linux/delay.h>
 #include <linux/list.h>
 #include <linux/pagemap.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "border/border.h"
@@ -19,6 +20,7 @@
 
 #define LOOK_AGAIN_MS 20
 #define MOMENTS 200			/* of 50 us or more, for all pages of a call */
+#define TRANSFER_PATIENCE_MS 3000	/* for all pages of a range */
 
 struct held_frame {
 	struct list_head link;
@@ -116,6 +118,37 @@ static void await_momentary(const struct folio *folio, unsigned int *moments)
 {
 	for (; folio_ref_count(folio) != 1 && *moments; --*moments)
 		usleep_range(50, 100);
+}
+
+/*
+ * Nobody can reach the pages of the range, and all of them are about to get other frames: waits
+ * for transfers of devices in progress, whose data would be lost. False: some pages are still
+ * used. Their users may keep them as long as they like (a pipe, registered buffers).
+ */
+bool tacet_held_await(struct tacet_range *range)
+{
+	ktime_t deadline = ktime_add_ms(ktime_get(), TRANSFER_PATIENCE_MS);
+	unsigned long page = 0, i;
+
+	while (page < TACET_RANGE_BYTES >> PAGE_SHIFT && tacet_range_lock(range, page)) {
+		struct tacet_leaf leaf = tacet_range_leaf(range, page);
+
+		tacet_range_unlock(range, page);
+		page = leaf.page + leaf.pages;
+		if (!tacet_leaf_has_frames(&leaf))
+			continue;
+		for (i = 0; i < leaf.pages; i++) {
+			const struct folio *folio = page_folio(pfn_to_page(tacet_leaf_frame(&leaf) + i));
+
+			while (folio_ref_count(folio) != 1) {
+				if (fatal_signal_pending(current) || ktime_after(ktime_get(), deadline))
+					return false;
+				usleep_range(100, 500);
+			}
+		}
+		cond_resched();
+	}
+	return true;
 }
 
 /* Takes the frames of a leaf out of the range's file; holds those that the kernel uses. */

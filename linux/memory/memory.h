@@ -107,6 +107,7 @@ struct tacet_leaf {
 };
 struct tacet_leaf tacet_range_leaf(const struct tacet_range *range, unsigned long page);
 u64 tacet_leaf_frame(const struct tacet_leaf *leaf);	/* its first one, if it has frames */
+bool tacet_leaf_has_frames(const struct tacet_leaf *leaf);
 bool tacet_leaf_forbids(const struct tacet_leaf *leaf, bool write, bool execute);
 struct tacet_run {		/* neighbouring pages that Linux has in one mapping */
 	unsigned long page, pages;
@@ -127,6 +128,7 @@ void tacet_bad_stop(void);
 /* held.c: sleep */
 void tacet_range_unmirror(struct tacet_range *range, u64 start, u64 end);
 void tacet_held_mark(struct tacet_range *range, unsigned long page, unsigned long pages);
+bool tacet_held_await(struct tacet_range *range);
 void tacet_held_exit(void);
 
 /* release.c: sleep; _end with the control lock held */

@@ -55,6 +55,14 @@ u64 tacet_leaf_frame(const struct tacet_leaf *leaf)
 	return (named & TACET_ENTRY_FRAME) >> PAGE_SHIFT;
 }
 
+/* The page has content. An entry that is reserved may have a frame that is not zeroed yet. */
+bool tacet_leaf_has_frames(const struct tacet_leaf *leaf)
+{
+	return leaf->value & (TACET_ENTRY_PRESENT | TACET_ENTRY_HELD) &&
+	       !(leaf->value & TACET_ENTRY_RESERVED) &&
+	       tacet_frames_have(tacet_leaf_frame(leaf), leaf->pages);
+}
+
 /* The page is mapped, but its entry does not allow the access. */
 bool tacet_leaf_forbids(const struct tacet_leaf *leaf, bool write, bool execute)
 {

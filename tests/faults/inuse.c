@@ -24,7 +24,7 @@
 
 #define PAGE 4096ul
 #define SECTORS 2048
-#define DELAY "2000"	/* ms: the calls in between take less, mostly */
+#define DELAY "1000"	/* ms: the calls in between take less, mostly */
 
 /* linux/mempolicy.h */
 enum { BIND = 2 };
@@ -181,6 +181,19 @@ static void copied(void)
 	munmap(p, PAGE);
 }
 
+/* Locked memory is Linux's, wherever it was before. */
+static void locked(void)
+{
+	char *p = map(NULL, 2 * PAGE);
+
+	memset(p, 'l', 2 * PAGE);
+	begin_reading(p, PAGE);
+	check(mlock(p, 2 * PAGE) == 0, "mlock");
+	has_ended(1, PAGE);
+	check(all(p, PAGE, 'D') && all(p + PAGE, PAGE, 'l'), "what a device wrote did not arrive in locked memory");
+	munmap(p, 2 * PAGE);
+}
+
 /* The kernel's own copy of what is in the pipe is these pages: the program has ended when they are read. */
 static int pipe_pages(const char *word)
 {
@@ -204,6 +217,7 @@ int main(int argc, char **argv)
 	moved();
 	given_back();
 	copied();
+	locked();
 	close_delayed();
 	puts("right");
 	return 0;

@@ -157,7 +157,8 @@ in_flight() {
 	tr '\0' D </dev/zero | head -c 1048576 >/dev/ram0
 	$F/inuse disk /dev/ram0 >inuse.out || fail "on Linux: $(cat inuse.out)"
 	$T run --follow -- $F/inuse disk /dev/ram0 >inuse.out || fail "in flight: $(cat inuse.out)"
-	said=$($T log | grep "(inuse): its range becomes Linux's memory") && fail "$said"
+	[ "$($T log | grep -c "(inuse): its range becomes Linux's memory, for system call 149")" = 1 ] &&
+		[ "$($T log | grep -c "(inuse): its range becomes")" = 1 ] || fail "$($T log | grep '(inuse)')"
 	modprobe -r dm-delay brd
 }
 
