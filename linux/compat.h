@@ -8,6 +8,7 @@
 #ifndef TACET_COMPAT_H
 #define TACET_COMPAT_H
 
+#include <linux/cpuhotplug.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/mempolicy.h>
@@ -43,6 +44,13 @@ static inline struct fpu *tacet_fpu(struct task_struct *task)
 	return &task->thread.fpu;
 #endif
 }
+
+/*
+ * A state of CPU hotplug before the one in which Linux makes a CPU's directory `topology`
+ * (CPUHP_TOPOLOGY_PREPARE), where the partition's CPUs are refused. The states for modules are
+ * all later; this one belongs to SuperH, and nobody else uses it on x86.
+ */
+#define TACET_CPUHP_REFUSE CPUHP_SH_SH3X_PREPARE
 
 /* Allocates the pages of exactly [start, end). */
 static inline int tacet_alloc_contig(unsigned long start, unsigned long end)

@@ -6,6 +6,8 @@
  * Mutexes; the thread sleeps:
  *
  *	tacet_control_lock	one change of the partition at a time
+ *	view->lock		view/files.c: a hosted program's read of one of Linux's files
+ *	facts_lock		base/facts.c: what Linux said about the partition's CPUs
  *	range->lock		the range mutex: hand-over, unmirroring, rights of a range
  *	mm->mmap_lock		Linux's
  *	held_lock		memory/held.c: the list of held frames

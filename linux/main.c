@@ -34,16 +34,11 @@ static int __init tacet_init(void)
 	error = tacet_sysfs_init();
 	if (error)
 		goto exit_partition;
-	error = tacet_maps_init();
-	if (error)
-		goto exit_sysfs;
 	error = tacet_control_init();
 	if (error)
-		goto exit_maps;
+		goto exit_sysfs;
 	return 0;
 
-exit_maps:
-	tacet_maps_exit();
 exit_sysfs:
 	tacet_sysfs_exit();
 exit_partition:
@@ -59,13 +54,12 @@ static void __exit tacet_exit(void)
 {
 	tacet_control_exit();
 	tacet_partition_exit();
-	tacet_maps_exit();
 	tacet_sysfs_exit();
 	tacet_hotplug_exit();
 	destroy_workqueue(tacet_workqueue);
 	tacet_log_exit();
 	tacet_space_settle();
-	/* A task may still execute the last instructions of delegate/park.c. */
+	/* A task may still execute the last instructions of delegate/park.c or view/files.c. */
 	synchronize_rcu_tasks();
 	rcu_barrier();
 }

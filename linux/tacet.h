@@ -4,7 +4,7 @@
  *
  * The order of the folders is the order of calls:
  *
- *	main.c > doors/ > partition/ > delegate/ > process/ > memory/ > border/ > arch/ > base/
+ *	main.c > doors/ > partition/ > delegate/ > view/ > process/ > memory/ > border/ > arch/ > base/
  *
  * A file calls files of its own folder and of those to the right, and no two files call each other in a
  * circle. A call in the other direction goes through operations that the file to the left registers.
@@ -12,6 +12,7 @@
  *	doors/		what user space asks for: the device, sysfs, /proc
  *	partition/	up, down and the end after a failure: starts and stops all that is to the right
  *	delegate/	entries from Linux in a hosted thread's own context: its calls, faults, signals, births
+ *	view/		what Linux's files and calls tell hosted programs about their CPUs
  *	process/	hosted processes and threads: which cores they go to, which time they use
  *	memory/		ranges
  *	border/		messages to and from cores, address spaces, failure
@@ -29,6 +30,7 @@
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
+#include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/task_work.h>
@@ -111,6 +113,7 @@ struct tacet_partition {
 	void *private;
 	void *tables;			/* struct tacet_tables of arch */
 	struct tacet_hosted **owners;	/* by context number; hosted lock, RCU readers */
+	u64 taken_ns;			/* when its CPUs had left Linux: CLOCK_MONOTONIC */
 	u64 up_ns, down_ns;
 	unsigned int up_count;
 	char message[TACET_TEXT_BYTES];
@@ -125,6 +128,10 @@ enum tacet_failed {
 extern struct tacet_partition tacet_partition;
 extern bool tacet_test_hooks;
 extern struct workqueue_struct *tacet_workqueue;
+
+/* Time that the CPU gave to hosted threads since it is in the partition, as far as it was
+ * charged; process/time.c adds to it. */
+DECLARE_PER_CPU(atomic64_t, tacet_core_user_ns);
 
 /* base/state.c, base/report.c: any context unless said otherwise */
 struct tacet_core *tacet_core_of(unsigned int cpu);

@@ -141,7 +141,6 @@ enum tacet_call_state {
  * the call's end; until then the thread stays hosted. */
 struct tacet_call {
 	enum tacet_call_state state;
-	unsigned long path_asked, path_given;		/* 0: not replaced; delegate/paths.c */
 	unsigned long advice_asked, advice_given;	/* 0: not replaced; delegate/advice.c */
 	unsigned int futex_wait;	/* what it counts as; delegate/futex.c */
 };

@@ -10,6 +10,7 @@
 struct tacet_partition tacet_partition;
 DEFINE_MUTEX(tacet_control_lock);
 struct workqueue_struct *tacet_workqueue;
+DEFINE_PER_CPU(atomic64_t, tacet_core_user_ns);
 
 bool tacet_test_hooks;
 module_param_named(test_hooks, tacet_test_hooks, bool, 0444);

@@ -20,7 +20,6 @@ struct tacet_space {
 	struct page *root;
 	u64 root_address;		/* physical */
 	atomic_t users;			/* threads that may run in it */
-	unsigned long path;		/* delegate/paths.c: a page in the program, or 0 */
 	struct rcu_head rcu;
 	struct tacet_range *range;	/* memory/'s, referenced; NULL: all its memory is Linux's */
 	struct page *fourth;		/* with a range: tacet_tables_with_range() */

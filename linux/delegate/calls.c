@@ -20,6 +20,7 @@
 #include "memory/memory.h"
 #include "process/process.h"
 #include "tacet.h"
+#include "view/view.h"
 
 /* The task's process has registered for MEMBARRIER_CMD_GLOBAL_EXPEDITED. */
 static bool expects_barriers(struct task_struct *task)
@@ -131,10 +132,10 @@ void tacet_on_call_exit(void *data, struct pt_regs *regs, long result)
 	hosted = tacet_hosted_of(current);
 	tacet_futex_after_call(hosted, regs, result);
 	if (hosted) {
-		tacet_paths_after_call(hosted, regs);
 		tacet_advice_after_call(hosted, regs);
 		tacet_send_back_after_call(hosted, regs);
 		tacet_view_after_call(hosted, regs, result);
+		tacet_view_opened(hosted, regs, result);
 		tacet_call_none(hosted);
 		tacet_range_forked(hosted);
 		tacet_arm(hosted);

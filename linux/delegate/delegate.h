@@ -87,15 +87,10 @@ void tacet_rseq_abort(struct pt_regs *regs);
 bool tacet_sleeps_for_a_time(const struct pt_regs *regs);
 void tacet_sleep_out(u64 left_ns);
 
-/* delegate/paths.c: the first one sleeps */
-void tacet_paths_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
-void tacet_paths_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
-
-/* delegate/futex.c, delegate/advice.c, delegate/view.c: around a call on Linux; do not sleep; RCU */
+/* delegate/futex.c, delegate/advice.c: around a call on Linux; do not sleep; RCU */
 void tacet_futex_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number);
 void tacet_futex_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result);
 void tacet_advice_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 void tacet_advice_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
-void tacet_view_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result);
 
 #endif

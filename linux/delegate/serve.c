@@ -79,7 +79,6 @@ enum tacet_outcome tacet_serve_event(struct tacet_hosted *hosted, struct pt_regs
 			tacet_state_repeat_call(regs);
 			return TACET_OUTCOME_AGAIN;
 		}
-		tacet_paths_before_call(hosted, regs);
 		tacet_state_repeat_call(regs);
 		tacet_call_forwarded(hosted);
 		return TACET_OUTCOME_LINUX;

@@ -15,10 +15,6 @@ void tacet_control_exit(void);
 int tacet_sysfs_init(void);
 void tacet_sysfs_exit(void);
 
-/* doors/maps.c: /proc/tacet/maps */
-int tacet_maps_init(void);
-void tacet_maps_exit(void);
-
 /* doors/requests.c: sleep */
 int tacet_request_host_self(struct file *file, const struct tacet_host_self *request);
 int tacet_request_decouple(pid_t pid, u32 cpu, u32 flags);

@@ -5,7 +5,6 @@
  *   echo PID > decouple        host all threads of a process; reading lists hosted processes
  *   echo CPU > PID/cpu         move its first thread; -1: back to Linux
  *   cat PID/cpu                the CPU of its first thread; -1: it is not hosted
- *   cat online                 Linux's CPUs and the partition's (delegate/paths.c)
  *
  * Pids are those of the caller's namespace. By the files' mode only root may write them; each
  * write is checked by the rules for tracers too.
@@ -62,23 +61,7 @@ static ssize_t decouple_store(struct kobject *kobject, struct kobj_attribute *at
 }
 static struct kobj_attribute decouple_attribute = __ATTR_RW_MODE(decouple, 0644);
 
-static ssize_t online_show(struct kobject *kobject, struct kobj_attribute *attribute, char *buffer)
-{
-	cpumask_var_t cpus;
-	ssize_t used;
-
-	if (!zalloc_cpumask_var(&cpus, GFP_KERNEL))
-		return -ENOMEM;
-	cpumask_copy(cpus, cpu_online_mask);
-	if (READ_ONCE(tacet_partition.state) == TACET_PARTITION_UP)
-		cpumask_or(cpus, cpus, &tacet_partition.cpus);
-	used = sysfs_emit(buffer, "%*pbl\n", cpumask_pr_args(cpus));
-	free_cpumask_var(cpus);
-	return used;
-}
-static struct kobj_attribute online_attribute = __ATTR_RO(online);
-
-static struct attribute *root_attrs[] = { &decouple_attribute.attr, &online_attribute.attr, NULL };
+static struct attribute *root_attrs[] = { &decouple_attribute.attr, NULL };
 static const struct attribute_group root_group = { .attrs = root_attrs };
 
 static ssize_t cpu_show(struct kobject *kobject, struct kobj_attribute *attribute, char *buffer)

@@ -31,7 +31,6 @@
 #define BUSY_TRIES 50
 #define BUSY_PAUSE_MS 10
 
-static enum cpuhp_state hotplug_state;
 static struct cpumask taken_cpus;	/* control lock */
 static struct tracepoint *steps;	/* cpuhp_enter; written once, at the load */
 static bool watched;			/* the probe is on; control lock */
@@ -118,28 +117,26 @@ static void find_steps(struct tracepoint *point, void *data)
 
 int tacet_hotplug_init(void)
 {
-	int state, error;
+	int error;
 
 	for_each_kernel_tracepoint(find_steps, NULL);
 	if (!steps) {
 		pr_err("tacet: this kernel has no tracepoint cpuhp_enter\n");
 		return -ENOENT;
 	}
-	state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "tacet:taken", prepare_up,
-					  finish_down);
-	if (state < 0)
-		return state;
-	hotplug_state = state;
+	error = cpuhp_setup_state_nocalls(TACET_CPUHP_REFUSE, "tacet:taken", prepare_up, finish_down);
+	if (error)
+		return error;
 	error = register_pm_notifier(&suspend_block);
 	if (error)
-		cpuhp_remove_state_nocalls(hotplug_state);
+		cpuhp_remove_state_nocalls(TACET_CPUHP_REFUSE);
 	return error;
 }
 
 void tacet_hotplug_exit(void)
 {
 	unregister_pm_notifier(&suspend_block);
-	cpuhp_remove_state_nocalls(hotplug_state);
+	cpuhp_remove_state_nocalls(TACET_CPUHP_REFUSE);
 	flush_work(&present_work);
 }
 

@@ -99,7 +99,10 @@ static const struct step {
 	{ "cores", tacet_layout_cores, tacet_layout_end },
 	{ "tables", take_tables, give_tables },
 	{ "interrupts", tacet_cores_open, tacet_cores_close },
+	{ "topology", tacet_topology_learn, tacet_topology_forget },
 	{ "cpus", take_cpus, give_cpus },
+	{ "directories", tacet_topology_publish, tacet_topology_withdraw },
+	{ "compaction", tacet_compaction_restrain, tacet_compaction_release },
 	{ "start", tacet_cores_start, tacet_cores_stop },
 };
 

@@ -39,6 +39,16 @@ bool tacet_blocks_some_movable(int node);
 void tacet_blocks_give(struct tacet_partition *partition);
 void *tacet_blocks_carve(struct tacet_partition *partition, size_t *used, size_t bytes);
 
+/* compaction.c */
+int tacet_compaction_restrain(struct tacet_up *request);
+void tacet_compaction_release(void);
+
+/* topology.c */
+int tacet_topology_learn(struct tacet_up *request);
+void tacet_topology_forget(void);
+int tacet_topology_publish(struct tacet_up *request);
+void tacet_topology_withdraw(void);
+
 /* hotplug.c; main.c calls the first two */
 int tacet_hotplug_init(void);
 void tacet_hotplug_exit(void);

@@ -52,6 +52,9 @@ void tacet_charge(struct tacet_hosted *hosted)
 	total = tacet_user_ns(hosted);
 	if (total > hosted->charged_ns && hosted->state != TACET_HOSTED_GONE) {
 		add_user_time(hosted->task, total - hosted->charged_ns);
+		/* A thread that has just moved charges its new core with time on its old one. */
+		atomic64_add(total - hosted->charged_ns,
+			     per_cpu_ptr(&tacet_core_user_ns, hosted->place.core->cpu));
 		hosted->charged_ns = total;
 	}
 	spin_unlock_irqrestore(&hosted->lock, irq);

@@ -162,35 +162,6 @@ namespaces() {
 	wait
 	until_true "nothing is hosted" hosted 0
 	down
-	another_proc >said || fail "another /proc: $(cat said)"
-	[ "$(xargs <said)" = "file 2 pipe 2 device 2 ourselves 2 nothing 2" ] || fail "another /proc: $(cat said)"
-}
-
-# /proc/tacet/maps reads Linux's /proc/self/maps by name. It must fail if that name means another file in the caller's
-# mount tree.
-another_proc() {
-	unshare --user --map-root-user --mount python3 - <<-'PYTHON'
-		import os, subprocess
-		ours = os.open("/proc/tacet", os.O_RDONLY)
-		assert os.read(os.open("maps", os.O_RDONLY, dir_fd=ours), 100)
-		os.mkdir("kept")
-		subprocess.run("mount --rbind /proc kept && mount -t tmpfs none /proc", shell=True, check=True)
-		os.mkdir("/proc/self")
-		def as_a(what, make):
-		    make("/proc/self/maps")
-		    try:
-		        os.open("maps", os.O_RDONLY, dir_fd=ours)
-		        print(what, "opened", end=" ")
-		    except OSError as error:
-		        print(what, error.errno, end=" ")
-		    if os.path.lexists("/proc/self/maps"):
-		        os.remove("/proc/self/maps")
-		as_a("file", lambda path: open(path, "w").close())
-		as_a("pipe", os.mkfifo)
-		as_a("device", lambda path: os.symlink("/dev/zero", path))
-		as_a("ourselves", lambda path: os.symlink(os.path.abspath("kept/tacet/maps"), path))
-		as_a("nothing", lambda path: None)
-	PYTHON
 }
 
 scenario "$@"

@@ -59,6 +59,7 @@ pub const SCENARIOS: &[Scenario] = &[
     newest("the files of the Decoupled paper", "moves.sh files"),
     oldest("more threads than cores", "moves.sh crowd"),
     middle("threads that are bound, and ranks that divide", "moves.sh bound"),
+    middle("CPUs as hosted programs see them", "views.sh facts").within(600),
     newest("a profile of a program that has ended", "profile.sh at_end").only_newest(),
     middle("a profile of a program that runs", "profile.sh while_it_runs"),
     oldest("the co-kernel fails a check", "crash.sh panic"),

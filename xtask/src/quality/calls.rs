@@ -13,7 +13,8 @@ use super::c;
 use super::measure::{Count, Sources};
 
 /// The order of calls, from the top: each may call itself and what is to the right of it.
-const ORDER: [&str; 9] = ["main.c", "doors", "partition", "delegate", "process", "memory", "border", "arch", "base"];
+const ORDER: [&str; 10] =
+    ["main.c", "doors", "partition", "delegate", "view", "process", "memory", "border", "arch", "base"];
 const MODULE: &str = "linux/";
 /// Kernel versions, and nothing of ours: everybody includes it.
 const NOT_COUNTED: &str = "linux/compat.h";

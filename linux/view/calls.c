@@ -11,9 +11,8 @@
 #include <asm/unistd.h>
 
 #include "compat.h"
-#include "delegate/delegate.h"
 #include "process/process.h"
-#include "tacet.h"
+#include "view/view.h"
 
 /* The hosted thread @pid of the caller's namespace (0: itself). RCU. */
 static struct tacet_hosted *hosted_by_pid(struct tacet_hosted *self, pid_t pid)
