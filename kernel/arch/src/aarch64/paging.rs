@@ -67,6 +67,9 @@ impl Encoding for Entries {
 
     const LARGE_PAGES_MAY_BE_EXECUTABLE: bool = true;
 
+    /// A permission fault leaves the old translation where it is.
+    const FAULTS_FORGET: bool = false;
+
     const MIRRORED: u64 = MIRRORED;
 
     // D8.16.1. Processors with FEAT_BBM of level 2 would bear another size, but not another frame.

@@ -61,6 +61,9 @@ impl Encoding for Entries {
     // one at a time.
     const LARGE_PAGES_MAY_BE_EXECUTABLE: bool = false;
 
+    /// The processor removes the faulting address from its TLB itself, and never caches an entry that is not present.
+    const FAULTS_FORGET: bool = true;
+
     const MIRRORED: u64 = MIRRORED;
 
     // Until the flush, a large translation and its parts may both be used (SDM vol. 3, 4.10.2.4).

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Page faults in a range: first touches.
 
-use super::{Extent, Range, Refusal};
+use super::{EncodingOf, Extent, Range, Refusal};
 use crate::cpu::Cpu;
 use crate::escape::Reason;
 use crate::host::Host;
 use tacet_arch::{Access, UserState};
-use tacet_logic::paging::{Error, Fault, PageSize, Protection};
+use tacet_logic::paging::{Encoding, Error, Fault, PageSize, Protection};
 
 /// So many faults in a row of a page that is there and may be touched: then something else is wrong, and the host must
 /// look.
@@ -26,8 +26,9 @@ pub fn touch<H: Host>(cpu: &Cpu<H>, number: u32, address: u64, repeats: &mut u32
     };
     let touched = range.change(span.pieces(), |work| match work.space.fault(span.first(), access, PageSize::Mib2) {
         Ok(Fault::Populated(_)) => Ok(Some(true)),
+        // Another CPU was first, or this one's TLB is behind; no other TLB matters.
         Ok(Fault::Already) => {
-            work.stale = true;
+            work.stale |= !<EncodingOf<H> as Encoding>::FAULTS_FORGET;
             Ok(Some(false))
         }
         Err(Error::NoFrame | Error::NoTable) => Err(Refusal::Beyond),

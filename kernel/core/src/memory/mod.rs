@@ -23,7 +23,7 @@ use crate::cpu::Cpu;
 use crate::escape::Reason;
 use crate::host::{Host, Thread};
 use tacet_arch::Processor;
-use tacet_logic::paging::{AddressSpace, Error, Protection, Span};
+use tacet_logic::paging::{AddressSpace, Error, Protection, Span, Tables};
 
 /// Errors as a call gives them.
 const IO_ERROR: u64 = -5i64 as u64;
@@ -63,6 +63,9 @@ pub(crate) enum Refusal {
 
 /// The result of a call about the range, or why it is the host's.
 pub(crate) type Result<T> = core::result::Result<T, Refusal>;
+
+/// The page tables of a host's memory.
+type EncodingOf<H> = <<H as Host>::Memory as Tables>::Encoding;
 
 type RangeOf<H> = <<H as Host>::Memory as PartitionMemory>::Range;
 

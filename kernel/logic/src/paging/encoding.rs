@@ -19,6 +19,10 @@ pub trait Encoding {
     /// executed.
     const LARGE_PAGES_MAY_BE_EXECUTABLE: bool;
 
+    /// A page fault removes what the processor's own TLB has of its address, and an entry that was not valid is never in
+    /// one. If so, a fault that finds its page valid needs no flush: the processor sees it when it tries again.
+    const FAULTS_FORGET: bool;
+
     /// The bit of [`Leaf::mirrored`](super::Leaf::mirrored), at every size. Linux sets it by compare-and-exchange.
     const MIRRORED: u64;
 
