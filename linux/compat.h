@@ -33,6 +33,7 @@
 #define rdmsrq rdmsrl
 #define wrmsrq wrmsrl
 #define rdmsrq_safe rdmsrl_safe
+#define wrmsrq_safe wrmsrl_safe
 #endif
 
 static inline struct fpu *tacet_fpu(struct task_struct *task)

@@ -66,6 +66,15 @@ enum tacet_slot {
 	TACET_SLOTS,
 };
 
+/* The clock that a CPU asked for while it was Linux's; arch/x86/performance.c. */
+struct tacet_performance_state {
+	u32 control;			/* enum tacet_performance */
+	u32 allowed_khz;		/* by cpufreq; 0: it does not manage this CPU */
+	bool limited;			/* and that is not the most */
+	bool has_bias;
+	u64 before, highest, bias;
+};
+
 /* One taken CPU. Written under the control lock; the counters as noted. */
 struct tacet_core {
 	unsigned int cpu;
@@ -79,6 +88,7 @@ struct tacet_core {
 	raw_spinlock_t bell_lock;	/* audible, and shared->doorbells_sent */
 	bool audible;			/* it runs the co-kernel: it may be rung */
 	int package, physical_core;	/* topology, read while it was online */
+	struct tacet_performance_state performance;	/* as read while it was online */
 	unsigned int threads;		/* hosted here; under tacet_hosted_lock */
 	atomic_t posted;		/* of them, posted and not returned */
 	u64 last_return_ns;		/* when one returned; written by these threads */

@@ -43,6 +43,10 @@ int tacet_arch_notify_open(struct tacet_core *core, irq_handler_t handler);
 void tacet_arch_notify_close(struct tacet_core *core);
 void tacet_arch_notify_target(struct tacet_core *core);
 
+/* performance.c: the clock. Sleep, under the control lock, while Linux has the CPU online. */
+void tacet_arch_performance_save(struct tacet_core *core);
+void tacet_arch_performance_restore(struct tacet_core *core);
+
 /* tables.c: the partition's tables. The first two sleep, under the control lock. */
 int tacet_tables_build(struct tacet_partition *partition);
 void tacet_tables_free(struct tacet_partition *partition);

@@ -176,6 +176,9 @@ int tacet_read_cpu_status(struct tacet_cpu_status *status)
 	status->frames_taken = READ_ONCE(shared->frames_taken);
 	status->frames_returned = READ_ONCE(shared->frames_returned);
 	status->alarms = READ_ONCE(shared->alarms);
+	status->performance = core->performance.control;
+	status->performance_before = core->performance.before;
+	status->performance_now = READ_ONCE(shared->performance_now);
 	for (vector = 0; vector < ARRAY_SIZE(status->foreign); vector++)
 		status->foreign[vector] = READ_ONCE(shared->foreign[vector]);
 	return 0;

@@ -24,6 +24,7 @@
 #include <linux/suspend.h>
 #include <linux/tracepoint.h>
 
+#include "arch/arch.h"
 #include "compat.h"
 #include "partition/partition.h"
 #include "tacet.h"
@@ -215,6 +216,8 @@ int tacet_hotplug_give(struct tacet_core *core)
 	if (error < 0)
 		tacet_report(TACET_LOG_WARNING, "cpu %u: Linux cannot bring it online again: error %d",
 			     core->cpu, error);
+	else
+		tacet_arch_performance_restore(core);
 	core->taken = false;
 	return error < 0 ? error : 0;
 }

@@ -70,6 +70,7 @@ static int take_cpus(struct tacet_up *request)
 	int error;
 
 	for (i = 0; i < tacet_partition.core_count; i++) {
+		tacet_arch_performance_save(&tacet_partition.cores[i]);
 		error = tacet_hotplug_take(&tacet_partition.cores[i]);
 		if (error)
 			return tacet_complain(request->message, error,

@@ -75,6 +75,15 @@ enum tacet_test {
 	TACET_TEST_FLAGS = 10,		/* write a log record if the AC flag is set: no damage */
 };
 
+/* By which register the processor is asked for a clock. */
+enum tacet_performance {
+	TACET_PERFORMANCE_NONE = 0,	/* by none, or it is not known */
+	TACET_PERFORMANCE_HWP = 1,	/* IA32_HWP_REQUEST */
+	TACET_PERFORMANCE_CPPC = 2,	/* AMD's CPPC_REQUEST */
+	TACET_PERFORMANCE_RATIO = 3,	/* IA32_PERF_CTL */
+	TACET_PERFORMANCE_STATE = 4,	/* AMD's PStateCtl */
+};
+
 /* Linux's own register settings and the core's addresses. Linux writes them before the
  * start; the core reads them once and loads the registers, so that a program finds the
  * processor as Linux would have set it. */
@@ -107,6 +116,10 @@ struct tacet_cpu_boot {
 	__u64 spaces_base;		/* struct tacet_space_shared[space_count], virtual */
 	__u64 tsc_khz;
 	__u64 memory_base;		/* struct tacet_memory, virtual; 0: none for programs */
+	__u64 performance_before;	/* the request that Linux had, before it lowered it */
+	__u64 performance_highest;	/* the most that may be asked for; of _STATE, the lowest */
+	__u32 performance;		/* enum tacet_performance */
+	__u32 has_energy_bias;		/* IA32_ENERGY_PERF_BIAS exists */
 };
 
 /* Physical addresses that machine checks of a core called bad; Linux looks ten times a second. */
@@ -204,7 +217,8 @@ struct tacet_cpu {
 	__u64 bad_count;		/* of addresses; written after each one */
 	__u64 bad_addresses[TACET_BAD_ADDRESSES];	/* physical; number n is at n modulo their number */
 	__u64 bad_status;		/* what the processor said of the last one */
-	__u64 reserved8[221];
+	__u64 performance_now;		/* the clock that it asks for, read back at its start */
+	__u64 reserved8[220];
 };
 
 #define TACET_CPU_BYTES 16384u

@@ -106,6 +106,10 @@ struct tacet_cpu_status {
 	__u64 alarms;			/* interrupts of its own timer, which is on only while
 					   the core halts until a time */
 	__u32 foreign[256];		/* other interrupts, by vector */
+	__u32 performance;		/* enum tacet_performance: what the next two are */
+	__u32 reserved;
+	__u64 performance_before;	/* the clock that Linux asked for */
+	__u64 performance_now;		/* the one that the core asks for */
 };
 
 /* TACET_HOST_SELF: the calling thread moves to a core when it next returns to user

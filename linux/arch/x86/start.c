@@ -108,6 +108,10 @@ static void fill_boot(struct tacet_partition *partition, struct tacet_core *core
 	boot->space_count = partition->context_count;
 	boot->memory_base = partition->memory ? TACET_DIRECT_BASE + __pa(partition->memory) : 0;
 	boot->tsc_khz = tsc_khz;
+	boot->performance = core->performance.control;
+	boot->performance_before = core->performance.before;
+	boot->performance_highest = core->performance.highest;
+	boot->has_energy_bias = core->performance.has_bias;
 }
 
 /* Tables below 4 GiB: the first 2 MiB identity-mapped, and the co-kernel's half. */

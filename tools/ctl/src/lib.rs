@@ -31,7 +31,9 @@ pub use costs::{Cost, Profile, SpentOn};
 pub use cpu_set::CpuSet;
 pub use device::{DEVICE, Device, HostOptions};
 pub use error::{Error, Result};
-pub use facts::{CpuMode, CpuState, CpuStatus, Foreign, NodeMemory, PartitionState, Place, Status, Thread};
+pub use facts::{
+    Clock, ClockControl, CpuMode, CpuState, CpuStatus, Foreign, NodeMemory, PartitionState, Place, Status, Thread,
+};
 pub use image::{Image, find_image};
 pub use log::{LogEntry, LogLevel, LogReader, LogSource};
 pub use machine::{Machine, installation};

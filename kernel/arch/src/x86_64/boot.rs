@@ -5,6 +5,7 @@ use super::cpu::{Cpu, CpuLocal};
 use super::checked::Survived;
 use super::descriptor::Stacks;
 use super::halt::Alarm;
+use super::performance::Performance;
 use super::registers::{self, write_msr};
 use super::user::Features;
 use super::{Fatal, apic, entry};
@@ -20,6 +21,9 @@ const PAGE_BYTES: u64 = 4096;
 /// Bits of RFLAGS that a system call clears: as Linux's, so that the co-kernel
 /// runs with interrupts, direction, trap, nested-task and AC flags off.
 const SYSCALL_MASK: u64 = 0x25_7fd5;
+
+/// Control-flow enforcement is on.
+const CR4_CET: u64 = 1 << 23;
 
 /// Registers that a CPU loads once, and what it has. A host that shares the machine gives its own settings, so that a
 /// program finds the processor as that host would have set it.
@@ -43,6 +47,10 @@ pub struct Boot {
     pub has_xfd: bool,
     pub has_smap: bool,
     pub has_x2apic: bool,
+    /// The clock, where the processor is asked for one.
+    pub performance: Option<Performance>,
+    /// Whether the processor has IA32_ENERGY_PERF_BIAS.
+    pub has_energy_bias: bool,
     /// The address space without a program.
     pub idle_root: u64,
     /// The private region.
@@ -64,7 +72,7 @@ impl Cpu {
         // SAFETY: (1) the settings are this machine's (caller); (2) the private
         // region is mapped, this CPU's alone, and zeroed; (3) the stacks lie in it.
         unsafe {
-            set_control(boot);
+            set_control(boot, boot.cr4 & !CR4_CET);
             write_msr(registers::EFER, boot.efer);
             write_msr(registers::PAT, boot.pat);
             write_msr(registers::STAR, boot.star);
@@ -76,9 +84,6 @@ impl Cpu {
             }
             if let Some(spec_ctrl) = boot.spec_ctrl {
                 write_msr(registers::SPEC_CTRL, spec_ctrl);
-            }
-            if boot.has_cet {
-                write_msr(registers::S_CET, 0);
             }
             registers::load_root(boot.idle_root);
             let at = local.as_ptr();
@@ -96,6 +101,14 @@ impl Cpu {
             write_msr(registers::LSTAR, entry::syscall_address());
             write_msr(registers::FMASK, SYSCALL_MASK);
             write_msr(registers::SYSENTER_CS, 0);
+            if boot.has_cet {
+                // The register keeps its value through INIT, and the CPU may have used it. It is cleared before CR4
+                // makes it count, or the next indirect jump or return is a fault; and only now, when that fault would
+                // have an IDT.
+                write_msr(registers::S_CET, 0);
+                set_cr4(boot.cr4);
+            }
+            ask_for_performance(boot);
         }
         apic::silence(boot.has_x2apic);
         let has =
@@ -109,14 +122,43 @@ impl Cpu {
 ///
 /// # Safety
 /// As for [`Cpu::start`].
-unsafe fn set_control(boot: &Boot) {
+unsafe fn set_control(boot: &Boot, cr4: u64) {
     // SAFETY: the caller's.
     unsafe {
         asm!("mov cr0, {}", in(reg) boot.cr0, options(nostack));
-        asm!("mov cr4, {}", in(reg) boot.cr4, options(nostack));
+        set_cr4(cr4);
         asm!("xsetbv", in("ecx") 0, in("eax") boot.xcr0 as u32, in("edx") (boot.xcr0 >> 32) as u32, options(nostack));
         asm!("fninit", options(nostack));
     }
+}
+
+/// # Safety
+/// As for [`Cpu::start`].
+unsafe fn set_cr4(cr4: u64) {
+    // SAFETY: the caller's.
+    unsafe { asm!("mov cr4, {}", in(reg) cr4, options(nostack)) };
+}
+
+/// The highest clock that Linux allowed (`performance.rs`).
+///
+/// # Safety
+/// The processor has what `boot` says.
+unsafe fn ask_for_performance(boot: &Boot) {
+    if let Some(performance) = boot.performance {
+        let (register, value) = performance.request();
+        // SAFETY: the register exists (caller); it holds no address, and the value differs from Linux's own in the clock
+        // that is asked for.
+        unsafe { write_msr(register, value) };
+    }
+    if boot.has_energy_bias {
+        // SAFETY: as above; 0 means performance.
+        unsafe { write_msr(registers::ENERGY_PERF_BIAS, 0) };
+    }
+}
+
+/// The register by which the processor is asked for a clock, as it is; 0 where it is asked by none.
+pub fn performance_now(boot: &Boot) -> u64 {
+    boot.performance.as_ref().map_or(0, |performance| registers::read_msr(performance.request().0))
 }
 
 /// The top of the stack in page `page` of a private region; above it lies the

@@ -3,6 +3,7 @@
 
 pub mod machine_check;
 pub mod paging;
+pub mod performance;
 
 macro_rules! machine {
     ($($item:item)*) => { $(#[cfg(all(target_arch = "x86_64", target_os = "none"))] $item)* };
@@ -21,7 +22,7 @@ machine! {
     mod user;
 
     pub use apic::{APIC_PAGE, send as interrupt};
-    pub use boot::{Boot, PRIVATE_BYTES};
+    pub use boot::{Boot, PRIVATE_BYTES, performance_now};
     pub use checked::{NOWHERE, Survived};
     pub use cpu::Cpu;
     pub use fatal::{Checked, Fatal, Trap, own_signals};

@@ -15,6 +15,7 @@ pub const TSC_AUX: u32 = 0xc000_0103;
 pub const PAT: u32 = 0x277;
 pub const SYSENTER_CS: u32 = 0x174;
 pub const SPEC_CTRL: u32 = 0x48;
+pub const ENERGY_PERF_BIAS: u32 = 0x1b0;
 pub const XSS: u32 = 0xda0;
 pub const XFD: u32 = 0x1c4;
 pub const S_CET: u32 = 0x6a2;

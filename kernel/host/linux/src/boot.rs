@@ -5,7 +5,11 @@ use crate::fail;
 use crate::host::Linux;
 use crate::page::Page;
 use core::ptr::NonNull;
-use tacet_abi::{TACET_CPU_HALTED, TACET_CPU_ONLINE, tacet_cpu, tacet_cpu_boot};
+use tacet_abi::{
+    TACET_CPU_HALTED, TACET_CPU_ONLINE, TACET_PERFORMANCE_CPPC, TACET_PERFORMANCE_HWP, TACET_PERFORMANCE_RATIO,
+    TACET_PERFORMANCE_STATE, tacet_cpu, tacet_cpu_boot,
+};
+use tacet_arch::native::performance::{Control, Performance};
 use tacet_arch::native::{self, Boot, Cpu};
 use tacet_arch::signals::Signals;
 
@@ -24,8 +28,9 @@ pub unsafe fn adopt(page: NonNull<Signals>) -> Linux {
         let first = page.as_ptr().cast::<Signals>().sub(boot.index as usize);
         core::slice::from_raw_parts(first, boot.core_count as usize)
     };
+    let settings = settings(boot);
     // SAFETY: the values are Linux's own for this machine; the private region is mapped, this CPU's alone, and zeroed.
-    let Some(cpu) = (unsafe { Cpu::start(&settings(boot), signals, boot.index, fail::trapped, fail::survived) }) else {
+    let Some(cpu) = (unsafe { Cpu::start(&settings, signals, boot.index, fail::trapped, fail::survived) }) else {
         // Linux described the CPU wrongly. Last words find the page by the CPU's own GDT, which it has not loaded yet:
         // it is silent, and Linux gives up waiting for it.
         native::stop();
@@ -33,6 +38,7 @@ pub unsafe fn adopt(page: NonNull<Signals>) -> Linux {
     // SAFETY: the caller's.
     let page = unsafe { Page::new(page) };
     let host = Linux::new(cpu, page, boot);
+    page.set_performance(native::performance_now(&settings));
     page.set_state(TACET_CPU_ONLINE);
     host
 }
@@ -60,8 +66,21 @@ fn settings(boot: &tacet_cpu_boot) -> Boot {
         has_xfd: boot.has_xfd != 0,
         has_smap: boot.has_smap != 0,
         has_x2apic: boot.has_x2apic != 0,
+        performance: performance(boot),
+        has_energy_bias: boot.has_energy_bias != 0,
         idle_root: boot.root,
         private_base: boot.private_base,
         tsc_khz: boot.tsc_khz,
     }
+}
+
+fn performance(boot: &tacet_cpu_boot) -> Option<Performance> {
+    let control = match boot.performance {
+        TACET_PERFORMANCE_HWP => Control::Hwp,
+        TACET_PERFORMANCE_CPPC => Control::Cppc,
+        TACET_PERFORMANCE_RATIO => Control::Ratio,
+        TACET_PERFORMANCE_STATE => Control::State,
+        _ => return None,
+    };
+    Some(Performance { control, before: boot.performance_before, highest: boot.performance_highest })
 }

@@ -36,6 +36,11 @@ impl Page {
         field!(self, AtomicU32, state).store(state, Ordering::Release);
     }
 
+    /// The clock that this CPU asks for; before it is online.
+    pub fn set_performance(&self, request: u64) {
+        field!(self, AtomicU64, performance_now).store(request, Ordering::Relaxed);
+    }
+
     pub fn take_test(&self) -> u32 {
         field!(self, AtomicU32, test).swap(0, Ordering::AcqRel)
     }

@@ -75,6 +75,43 @@ pub struct Foreign {
     pub count: u32,
 }
 
+/// By what a CPU asks the processor for its clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClockControl {
+    /// By nothing that Tacet knows; in a virtual machine the host decides.
+    None,
+    Hwp,
+    Cppc,
+    Ratio,
+    State,
+    Unknown,
+}
+
+/// The clock that a core asks for, as its register has it, and what Linux asked for before it gave the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Clock {
+    pub control: ClockControl,
+    pub before: u64,
+    pub now: u64,
+}
+
+impl Clock {
+    /// The performance asked for, on the processor's own scale: `hwp 42`, or `hwp 8-42` if the processor may choose.
+    pub fn describe(&self) -> String {
+        let byte = |at: u32| self.now >> at & 0xff;
+        let between = |low: u64, high: u64| if low == high { low.to_string() } else { format!("{low}-{high}") };
+        match self.control {
+            ClockControl::None => "-".to_string(),
+            ClockControl::Hwp => format!("hwp {}", between(byte(0), byte(8))),
+            ClockControl::Cppc => format!("cppc {}", between(byte(8), byte(0))),
+            ClockControl::Ratio => format!("ratio {}", byte(8)),
+            ClockControl::State => format!("P{}", self.now & 7),
+            ClockControl::Unknown => "unknown".to_string(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Serialize)]
 pub struct CpuStatus {
     pub cpu: u32,
@@ -98,6 +135,7 @@ pub struct CpuStatus {
     pub frames_returned: u64,
     /// Interrupts of the core's own timer. The timer is on only while no program runs and a thread sleeps until a time.
     pub alarms: u64,
+    pub clock: Clock,
     /// Only the vectors that occurred.
     pub foreign_interrupts: Vec<Foreign>,
 }

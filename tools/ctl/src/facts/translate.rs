@@ -6,7 +6,9 @@
 
 use tacet_abi as abi;
 
-use super::{CpuMode, CpuState, CpuStatus, Foreign, NodeMemory, PartitionState, Place, Status, Thread};
+use super::{
+    Clock, ClockControl, CpuMode, CpuState, CpuStatus, Foreign, NodeMemory, PartitionState, Place, Status, Thread,
+};
 use crate::CpuSet;
 
 impl From<&abi::tacet_status> for Status {
@@ -70,6 +72,18 @@ impl From<&abi::tacet_cpu_status> for CpuStatus {
             frames_taken: raw.frames_taken,
             frames_returned: raw.frames_returned,
             alarms: raw.alarms,
+            clock: Clock {
+                control: match raw.performance {
+                    abi::TACET_PERFORMANCE_NONE => ClockControl::None,
+                    abi::TACET_PERFORMANCE_HWP => ClockControl::Hwp,
+                    abi::TACET_PERFORMANCE_CPPC => ClockControl::Cppc,
+                    abi::TACET_PERFORMANCE_RATIO => ClockControl::Ratio,
+                    abi::TACET_PERFORMANCE_STATE => ClockControl::State,
+                    _ => ClockControl::Unknown,
+                },
+                before: raw.performance_before,
+                now: raw.performance_now,
+            },
             foreign_interrupts: vectors.map(|(vector, count)| Foreign { vector, count }).collect(),
         }
     }

@@ -84,6 +84,7 @@ fn cores(cores: &[CpuStatus]) -> String {
         "DOORBELLS>",
         "FLUSHES>",
         "ALARMS>",
+        "CLOCK",
         "FOREIGN-NMI>",
         "FOREIGN",
     ];
@@ -100,6 +101,7 @@ fn cores(cores: &[CpuStatus]) -> String {
             core.doorbells_sent.to_string(),
             core.flushes.to_string(),
             core.alarms.to_string(),
+            core.clock.describe(),
             core.foreign_nmi().to_string(),
             if foreign.is_empty() { "none".to_string() } else { foreign },
         ]
@@ -110,7 +112,7 @@ fn cores(cores: &[CpuStatus]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tacet_ctl::{CpuMode, CpuSet, CpuState, Foreign, NodeMemory};
+    use tacet_ctl::{Clock, ClockControl, CpuMode, CpuSet, CpuState, Foreign, NodeMemory};
 
     #[test]
     fn describes_the_partition() {
@@ -149,6 +151,7 @@ mod tests {
             frames_taken: 900,
             frames_returned: 132,
             alarms: 5,
+            clock: Clock { control: ClockControl::Hwp, before: 0x8000_2a04, now: 0x2a2a },
             foreign_interrupts: vec![Foreign { vector: 0xfc, count: 3 }],
         };
         let report = Report { status, cores: vec![core] };
@@ -156,9 +159,14 @@ mod tests {
         assert!(text.starts_with("partition  up\nCPUs       2-3\nmemory     1 GiB (node 0: 1 GiB)\n"), "{text}");
         assert!(text.contains("hosted     1 thread of 1 process, at most 512\n"), "{text}");
         assert!(text.lines().last().unwrap().ends_with("0xfc:3"), "{text}");
+        assert!(text.contains(" hwp 42 "), "{text}");
         let json = serde_json::to_value(&report).unwrap();
         assert_eq!(json["state"], "up");
         assert_eq!(json["cpus"], serde_json::json!([2, 3]));
+        assert_eq!(
+            json["cores"][0]["clock"],
+            serde_json::json!({"control": "hwp", "before": 0x8000_2a04u32, "now": 0x2a2a})
+        );
         assert_eq!(json["cores"][0]["foreign_interrupts"][0]["vector"], 252);
     }
 }
