@@ -28,6 +28,7 @@ void tacet_arch_start_end(struct tacet_arch_start *start);
 void tacet_arch_listen(struct tacet_core *core);
 void tacet_arch_ring(struct tacet_core *core);
 void tacet_arch_kill(struct tacet_core *core);
+void tacet_arch_kill_in_panic(struct tacet_core *core);
 
 /* The proof that a killed core executes nothing any more: _begin, _send until it is proven,
  * _end. The control lock is held; all sleep but the third. NULL: no memory. */

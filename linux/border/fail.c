@@ -7,6 +7,7 @@
  * not decided here: a work item calls the function that partition/ has registered.
  */
 #include <linux/ktime.h>
+#include <linux/panic_notifier.h>
 #include <linux/reboot.h>
 
 #include "arch/arch.h"
@@ -79,14 +80,40 @@ static int on_reboot(struct notifier_block *block, unsigned long event, void *da
 }
 static struct notifier_block reboot_block = { .notifier_call = on_reboot };
 
+/*
+ * Linux panics: the other CPUs are stopped, with whatever locks they held, so nothing here may
+ * take one. No thread is woken: none will execute.
+ *
+ * Before a crash kernel (kdump) Linux calls no notifier, unless it was booted with
+ * crash_kexec_post_notifiers. Then the cores continue. That harms neither the crash kernel
+ * nor the dump's frame: a core reaches the partition's memory and its programs' pages, and the
+ * crash kernel lives in memory that Linux reserved at boot, which is neither. It starts no
+ * other CPU. A core that wants something of Linux sends one interrupt, which is to a CPU that
+ * ignores it, and waits. Only the content of the programs' own memory changes under the dump.
+ */
+static int on_panic(struct notifier_block *block, unsigned long event, void *data)
+{
+	unsigned int i;
+
+	if (cmpxchg(&tacet_partition.failed, 0, TACET_FAILED_NOTICED) == TACET_FAILED_SILENT)
+		return NOTIFY_DONE;
+	for (i = 0; i < tacet_partition.core_count; i++)
+		if (tacet_partition.cores[i].started)
+			tacet_arch_kill_in_panic(&tacet_partition.cores[i]);
+	return NOTIFY_DONE;
+}
+static struct notifier_block panic_block = { .notifier_call = on_panic };
+
 int tacet_fail_init(void (*failed)(const char *reason))
 {
 	follow = failed;
+	atomic_notifier_chain_register(&panic_notifier_list, &panic_block);
 	return register_reboot_notifier(&reboot_block);
 }
 
 void tacet_fail_exit(void)
 {
+	atomic_notifier_chain_unregister(&panic_notifier_list, &panic_block);
 	unregister_reboot_notifier(&reboot_block);
 	flush_work(&follow_work);
 }

@@ -144,3 +144,35 @@ fn install(from: &Path, to: &str) -> Result<()> {
 fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top().join("target"), PathBuf::from)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What make says when the module is built for a kernel with these options.
+    fn said(options: &str) -> String {
+        let kbuild = top().join("linux/Kbuild");
+        let mut make = program("make");
+        make.arg("-f")
+            .arg(kbuild)
+            .arg(format!("src={}", top().join("linux").display()))
+            .args(options.split_whitespace());
+        String::from_utf8_lossy(&make.output().expect("make").stderr).into_owned()
+    }
+
+    #[test]
+    fn a_kernel_on_which_the_module_cannot_work_is_refused_in_one_line() {
+        let good = "CONFIG_MODULES=y CONFIG_X86_64=y CONFIG_SMP=y CONFIG_HOTPLUG_CPU=y CONFIG_MMU_NOTIFIER=y \
+                    CONFIG_CONTIG_ALLOC=y CONFIG_TRACEPOINTS=y";
+        assert!(!said(good).contains("tacet:"), "{}", said(good));
+        assert!(!said("").contains("tacet:"), "no configuration: {}", said(""));
+        for (options, word) in [
+            (format!("{good} CONFIG_PREEMPT_RT=y"), "PREEMPT_RT"),
+            (good.replace("CONFIG_SMP=y", ""), "CONFIG_SMP"),
+            (good.replace("CONFIG_TRACEPOINTS=y", ""), "CONFIG_TRACEPOINTS"),
+        ] {
+            let said = said(&options);
+            assert!(said.lines().count() == 1 && said.contains("*** tacet: ") && said.contains(word), "{said}");
+        }
+    }
+}

@@ -8,6 +8,7 @@
  * to ring and stop it, in any context. The low page is touched only between saving and
  * restoring it.
  */
+#include <linux/cc_platform.h>
 #include <linux/delay.h>
 #include <linux/irq.h>
 #include <linux/irqdomain.h>
@@ -21,6 +22,7 @@
 #include <asm/smp.h>
 #include <asm/special_insns.h>
 #include <asm/tlbflush.h>
+#include <asm/tsc.h>
 
 #include "arch/arch.h"
 #include "compat.h"
@@ -47,10 +49,19 @@ int tacet_arch_check(char *message, size_t size)
 		missing = "the processor has no NX";
 	else if (!boot_cpu_has(X86_FEATURE_APIC))
 		missing = "the processor has no local APIC";
+	else if (boot_cpu_has(X86_FEATURE_XENPV))
+		missing = "a Xen PV guest has no processors of its own";
 	else if (cpu_feature_enabled(X86_FEATURE_SEV_ES) || cpu_feature_enabled(X86_FEATURE_TDX_GUEST))
 		missing = "an encrypted guest cannot start CPUs by INIT and SIPI";
-	if (!missing)
+	else if (cc_platform_has(CC_ATTR_MEM_ENCRYPT))
+		/* Neither the first instructions nor the tables of a core have the C bit. */
+		missing = "its memory is encrypted; boot with mem_encrypt=off";
+	if (!missing) {
+		if (check_tsc_unstable() || !boot_cpu_has(X86_FEATURE_NONSTOP_TSC))
+			tacet_report(TACET_LOG_WARNING,
+				     "the time-stamp counter is not steady: cores forward timed waits, and turns and profiles are inexact");
 		return 0;
+	}
 	snprintf(message, size, "this machine: %s", missing);
 	return -EOPNOTSUPP;
 }
@@ -335,6 +346,15 @@ void tacet_arch_kill(struct tacet_core *core)
 	write_command(APIC_INT_LEVELTRIG | APIC_INT_ASSERT | APIC_DM_INIT, core->apicid);
 	await_command();
 	raw_spin_unlock_irqrestore(&core->bell_lock, flags);
+}
+
+/* The same in a panic, on the last CPU that executes: a CPU that was stopped may hold the bell
+ * lock for ever. */
+void tacet_arch_kill_in_panic(struct tacet_core *core)
+{
+	WRITE_ONCE(core->shared->audible, 0);
+	core->audible = false;
+	apic->icr_write(APIC_INT_LEVELTRIG | APIC_INT_ASSERT | APIC_DM_INIT, core->apicid);
 }
 
 /* The doorbell. The reason is in memory already. */

@@ -27,7 +27,7 @@ const COUNTS_DEADLINE_SERVER: std::ops::Range<(u32, u32)> = (6, 12)..(6, 17);
 const DEADLINE_SERVERS: &str = "sys/kernel/debug/sched/fair_server";
 
 pub(super) fn checks(machine: &Machine) -> Vec<Check> {
-    vec![version(&machine.release()), options(&Config::read(machine)), deadline_server(machine)]
+    vec![version(&machine.release()), options(&Config::read(machine)), real_time(machine), deadline_server(machine)]
 }
 
 fn version(release: &str) -> Check {
@@ -48,6 +48,17 @@ fn version(release: &str) -> Check {
     } else {
         Check::warning(NAME, format!("Linux {release} is not among those tested"), "6.1, 6.12 and 7.x are tested")
     }
+}
+
+/// The module does not build for these: their spinlocks sleep.
+fn real_time(machine: &Machine) -> Check {
+    const NAME: &str = "preemption";
+    let built = Config::read(machine).setting("PREEMPT_RT") == Setting::On;
+    if built || machine.text("sys/kernel/realtime").is_some_and(|text| text == "1") {
+        let remedy = "use a distribution's standard kernel; a partition needs no real-time kernel";
+        return Check::problem(NAME, "a PREEMPT_RT kernel: the module does not build for it", remedy);
+    }
+    Check::ok(NAME, "is not PREEMPT_RT")
 }
 
 fn deadline_server(machine: &Machine) -> Check {

@@ -4,10 +4,21 @@
 //! Called by `examine`.
 
 use super::Check;
-use crate::Machine;
+use super::config::{Config, Setting};
+use crate::{CpuSet, Machine};
 
 pub(super) fn checks(machine: &Machine) -> Vec<Check> {
-    vec![architecture(), cpus(machine), guest(machine), apic(machine), fred(machine)]
+    vec![
+        architecture(),
+        cpus(machine),
+        guest(machine),
+        apic(machine),
+        fred(machine),
+        memory_encryption(machine),
+        time_stamp_counter(machine),
+        clock(machine),
+        microcode(machine),
+    ]
 }
 
 fn architecture() -> Check {
@@ -86,4 +97,68 @@ fn fred(machine: &Machine) -> Check {
         return Check::warning(NAME, "the processor delivers events by FRED; this is not tested", remedy);
     }
     Check::ok(NAME, "events are delivered by IDT")
+}
+
+/// AMD's memory encryption (SME): cores start, and have tables, without its address bit.
+fn memory_encryption(machine: &Machine) -> Check {
+    const NAME: &str = "memory-encryption";
+    let arguments = machine.text("proc/cmdline").unwrap_or_default();
+    let chosen = arguments.split_whitespace().rev().find_map(|word| word.strip_prefix("mem_encrypt="));
+    let on = match chosen {
+        Some(choice) => choice == "on",
+        None => Config::read(machine).setting("AMD_MEM_ENCRYPT_ACTIVE_BY_DEFAULT") == Setting::On,
+    };
+    if machine.has_flag("sme") && on {
+        return Check::problem(NAME, "the kernel encrypts memory (SME)", "boot with `mem_encrypt=off`");
+    }
+    Check::ok(NAME, "the kernel does not encrypt memory")
+}
+
+/// Cores keep time by it.
+fn time_stamp_counter(machine: &Machine) -> Check {
+    const NAME: &str = "time-stamp-counter";
+    const INEXACT: &str = "cores forward timed waits to Linux, and turns and profiles are inexact";
+    let constant = machine.has_flag("constant_tsc") && machine.has_flag("nonstop_tsc");
+    let sources = machine.text("sys/devices/system/clocksource/clocksource0/available_clocksource");
+    if sources.is_some_and(|sources| !sources.split_whitespace().any(|source| source == "tsc")) {
+        return Check::warning(NAME, "Linux found it unstable", INEXACT);
+    }
+    if !constant {
+        return Check::warning(NAME, "the processor does not promise a constant rate in all states", INEXACT);
+    }
+    Check::ok(NAME, "constant, in all states")
+}
+
+/// Cores ask for the highest clock that Linux allows.
+fn clock(machine: &Machine) -> Check {
+    const NAME: &str = "clock";
+    let Ok(proposal) = machine.propose_cpus() else {
+        return Check::ok(NAME, "no CPU to look at");
+    };
+    let khz = |cpu: u32, file: &str| {
+        machine.text(&format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}"))?.parse::<u64>().ok()
+    };
+    let limited: CpuSet = proposal
+        .iter()
+        .filter(|cpu| matches!((khz(*cpu, "scaling_max_freq"), khz(*cpu, "cpuinfo_max_freq")), (Some(allowed), Some(most)) if allowed < most))
+        .collect();
+    if limited.is_empty() {
+        return Check::ok(NAME, "cores may use the highest clock that Linux offers");
+    }
+    let finding = format!("Linux limits the clock of {}; cores keep the limit", limited.named());
+    Check::warning(NAME, finding, "raise scaling_max_freq before `tacet up`")
+}
+
+/// Linux loads microcode only while every first thread of a core is online.
+fn microcode(machine: &Machine) -> Check {
+    const NAME: &str = "microcode";
+    if machine.exists("sys/devices/system/cpu/microcode/reload") {
+        let remedy = "`tacet down` before writing to microcode/reload; or load it at boot";
+        return Check::warning(
+            NAME,
+            "this Linux can load microcode late; with a partition up it refuses, or leaves out taken CPUs",
+            remedy,
+        );
+    }
+    Check::ok(NAME, "is loaded at boot only")
 }

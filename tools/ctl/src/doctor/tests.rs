@@ -138,3 +138,29 @@ fn a_deadline_server_that_counts_as_a_task_is_a_warning() {
         assert_eq!(fake.verdict("deadline-server"), verdict, "{release}");
     }
 }
+
+#[test]
+fn what_a_real_machine_has_and_an_emulated_one_has_not() {
+    let fake = Fake::good();
+    fake.write("proc/cpuinfo", "flags : fpu apic x2apic sme constant_tsc nonstop_tsc\n");
+    for name in ["memory-encryption", "time-stamp-counter", "clock", "microcode", "preemption"] {
+        assert_eq!(fake.verdict(name), Verdict::Ok, "{name}");
+    }
+    fake.write("proc/cmdline", "quiet mem_encrypt=on\n");
+    assert_eq!(fake.verdict("memory-encryption"), Verdict::Problem);
+    fake.write("proc/cmdline", "mem_encrypt=on mem_encrypt=off\n");
+    assert_eq!(fake.verdict("memory-encryption"), Verdict::Ok);
+    fake.write("sys/devices/system/clocksource/clocksource0/available_clocksource", "hpet acpi_pm\n");
+    assert_eq!(fake.verdict("time-stamp-counter"), Verdict::Warning);
+    fake.write("sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc hpet acpi_pm\n");
+    assert_eq!(fake.verdict("time-stamp-counter"), Verdict::Ok);
+    fake.write("proc/cpuinfo", "flags : fpu apic x2apic constant_tsc\n");
+    assert_eq!(fake.verdict("time-stamp-counter"), Verdict::Warning);
+    fake.write("sys/devices/system/cpu/cpu3/cpufreq/scaling_max_freq", "2000000\n");
+    fake.write("sys/devices/system/cpu/cpu3/cpufreq/cpuinfo_max_freq", "3000000\n");
+    assert_eq!(fake.verdict("clock"), Verdict::Warning);
+    fake.write("sys/devices/system/cpu/microcode/reload", "");
+    assert_eq!(fake.verdict("microcode"), Verdict::Warning);
+    fake.write("sys/kernel/realtime", "1\n");
+    assert_eq!(fake.verdict("preemption"), Verdict::Problem);
+}
