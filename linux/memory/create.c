@@ -14,19 +14,8 @@
 #include "border/border.h"
 #include "compat.h"
 #include "memory/memory.h"
+#include "memory/places.h"
 #include "tacet.h"
-
-#define RANGE_PAGES (TACET_RANGE_BYTES >> PAGE_SHIFT)
-/*
- * A range goes into one of these slots, which are where Linux places programs: from two
- * thirds of the addresses up (ELF_ET_DYN_BASE in arch/x86/include/asm/elf.h), over 16 TiB,
- * as with the most random bits that Linux uses (vm.mmap_rnd_bits). Libraries that need the
- * same address in several programs (hwloc, PMIx) look in the middle of one program's free
- * addresses, and sanitizers use fixed addresses: neither expects a program elsewhere.
- */
-#define FIRST_SLOT 171
-#define SLOTS 32
-#define TRIES 64
 
 /* Maps the range at its base, and the text of @image, if there is one, below it: both or
  * none. */
@@ -46,34 +35,49 @@ static int map_there(struct tacet_range *range, struct file *file, struct tacet_
 	return IS_ERR_VALUE(address) ? (int)address : -EINVAL;
 }
 
-/* Maps the range in a free slot, a random one unless the program has turned that off. */
-static int map_in_slot(struct tacet_range *range, struct file *file, struct tacet_image *image)
+/* 0, unless the program has turned randomisation off. */
+static u32 random_number(void)
 {
-	bool random = !(current->personality & ADDR_NO_RANDOMIZE);
-	unsigned int tries, slot;
-	int error = -EEXIST;
+	return current->personality & ADDR_NO_RANDOMIZE ? 0 : get_random_u32();
+}
 
-	for (tries = 0; tries < TRIES && error == -EEXIST; tries++) {
-		slot = FIRST_SLOT + (random ? get_random_u32() : tries) % SLOTS;
-		range->base = (u64)slot << TACET_RANGE_SHIFT;
+/* Maps the range in a free place; with @roomy in one that leaves Linux room. */
+static int map_in_place(struct tacet_range *range, struct file *file, struct tacet_image *image,
+			bool roomy)
+{
+	u32 random = random_number();
+	unsigned int attempt;
+	int error = -EEXIST;
+	u64 base;
+
+	for (attempt = 0; error == -EEXIST; attempt++) {
+		base = tacet_place(random, attempt, !!image);
+		if (!base)
+			break;
+		if (roomy && !tacet_place_leaves_room(base, current->mm->mmap_base))
+			continue;
+		range->base = base;
 		error = map_there(range, file, image);
 	}
 	return error;
 }
 
+/* Maps the range where it harms nobody. */
+static int map_somewhere(struct tacet_range *range, struct file *file, struct tacet_image *image)
+{
+	int error = map_in_place(range, file, image, true);
+
+	return error == -EEXIST ? map_in_place(range, file, image, false) : error;
+}
+
 /* Lays out a new range, whose first @pages are in use. */
 static void lay_out(struct tacet_range *range, u64 pages)
 {
-	bool random = !(current->personality & ADDR_NO_RANDOMIZE);
 	struct tacet_range_shared *shared = range->shared;
 
 	shared->base = range->base;
-	shared->top = RANGE_PAGES - 1;
-	if (random)
-		shared->top -= get_random_u32() % (RANGE_PAGES / 4);
-	shared->break_start = range->base + ALIGN(pages << PAGE_SHIFT, PMD_SIZE) + PMD_SIZE;
-	if (random)
-		shared->break_start += (u64)(get_random_u32() % TACET_RANGE_BREAK_PAGES / 2) << PAGE_SHIFT;
+	shared->top = tacet_place_top(random_number());
+	shared->break_start = range->base + ((u64)tacet_place_heap(random_number(), pages) << PAGE_SHIFT);
 	shared->break_end = shared->break_start;
 }
 
@@ -97,7 +101,7 @@ int tacet_range_create(bool eager, struct tacet_image *image)
 	file = tacet_mapping_open_file(range);
 	error = PTR_ERR_OR_ZERO(file);
 	error = error ?: tacet_ask(TACET_ASK_OPEN, range->number, 0);
-	error = error ?: map_in_slot(range, file, image);
+	error = error ?: map_somewhere(range, file, image);
 	lay_out(range, image ? tacet_image_pages(image, range->base) : 0);
 	shared->eager = eager;
 	if (!error)

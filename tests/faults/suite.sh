@@ -35,7 +35,7 @@ verdict() {
 
 # All programs, exactly as on Linux, in the partition's memory and in Linux's.
 exact() { suite '' --follow; }
-in_own_memory() { suite '' --memory all --follow; }
+in_own_memory() { suite 'places' --memory all --follow; }
 in_linux_memory() { suite '' --memory linux --follow; }
 
 # Children run on Linux, so they see Linux's view of the CPUs. Their parent's range is handed over to Linux, where NUMA
@@ -47,7 +47,7 @@ alone() { suite 'cpuview* policy*'; }
 locked() { suite 'userfault* procfs* memory* reserve*' --follow --populate; }
 
 programs() { real bash busybox coreutils gcc gdb mpi python strace; }
-computing() { real allocators go hpcc java lammps openmp; }
+computing() { real allocators go hpcc java lammps openmp sanitizers; }
 stress() { real stress; }
 
 # One of Python's own tests, or with FULL=1 all ten: four minutes each.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The C end of the border as Rust functions, for the tests beside this crate.
+//! The C end of the border as Rust functions, and the module's choice of places, for the tests beside this crate.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -10,12 +10,41 @@ unsafe extern "C" {
     fn c_ring_push(ring: *mut tacet_ring, value: u32) -> i32;
     fn c_ring_pop(ring: *mut tacet_ring, value: *mut u32) -> i32;
     fn c_size(which: i32) -> u64;
+    fn c_place(random: u32, attempt: u32, image: i32) -> u64;
+    fn c_leaves_room(base: u64, mmap_base: u64) -> i32;
+    fn c_top(random: u32) -> u32;
+    fn c_heap(random: u32, used: u32) -> u32;
 }
 
 /// The size, in C, of structure number `which` in the order of `ends.c`.
 pub fn size_in_c(which: i32) -> u64 {
     // SAFETY: the function checks its argument's upper bound, and the argument is not negative.
     unsafe { c_size(which.max(0)) }
+}
+
+/// Where Linux puts a range (`linux/memory/places.h`): the addresses that it tries, in this order.
+pub fn places(random: u32, image: bool) -> Vec<u64> {
+    // SAFETY: the function has no conditions.
+    let place = |attempt| unsafe { c_place(random, attempt, i32::from(image)) };
+    (0..).map(place).take_while(|&base| base != 0).collect()
+}
+
+/// Whether a range at `base` leaves Linux room for mappings from `mmap_base` down.
+pub fn leaves_room(base: u64, mmap_base: u64) -> bool {
+    // SAFETY: the function has no conditions.
+    unsafe { c_leaves_room(base, mmap_base) != 0 }
+}
+
+/// The page of the range below which mappings begin.
+pub fn top(random: u32) -> u32 {
+    // SAFETY: the function has no conditions.
+    unsafe { c_top(random) }
+}
+
+/// The first page of the heap, behind `used` pages.
+pub fn heap(random: u32, used: u32) -> u32 {
+    // SAFETY: the function has no conditions.
+    unsafe { c_heap(random, used) }
 }
 
 /// A ring in its own memory, whose counters can start anywhere.

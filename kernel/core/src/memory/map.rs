@@ -11,7 +11,7 @@ use super::{
 };
 use crate::host::Host;
 use tacet_arch::Processor;
-use tacet_logic::paging::{Attributes, Error, Span};
+use tacet_logic::paging::{Attributes, Error, PAGES, Span};
 use tacet_logic::ranges::{Arena, Found, Request};
 
 /// How the resizing of a mapping ended.
@@ -147,7 +147,8 @@ impl<H: Host> Range<'_, H> {
         mut work: impl FnMut(&mut Work<'_, H>, Span) -> Result<T>,
     ) -> Result<Option<T>> {
         let Some(mut arena) = self.arena() else { return Ok(None) };
-        let (shared, request) = (self.shared, Request::new(pages, 0));
+        // Whoever does not know the process's random top does not know where in a piece its memory begins, either.
+        let (shared, request) = (self.shared, Request::new(pages, PAGES - 1 - self.shared.top().min(PAGES - 1)));
         let mut plan = arena.plan(request);
         let mut found = Ok(None);
         while matches!(found, Ok(None)) {
