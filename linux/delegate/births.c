@@ -51,6 +51,7 @@ void tacet_on_fork(void *data, struct task_struct *parent, struct task_struct *c
 		struct tacet_terms terms = {
 			.cpus = &process->cpus,
 			.flags = process->flags,
+			.privileged = process->privileged,
 			.order = process->order,
 			.profile = process->profile,
 		};
@@ -65,15 +66,33 @@ void tacet_on_fork(void *data, struct task_struct *parent, struct task_struct *c
 	rcu_read_unlock();
 }
 
-/* A new program begins in this task. */
+/* The program, and what it starts, is executed by Linux as if nobody had asked for hosting. */
+static void leave_privileged(struct tacet_hosted *hosted)
+{
+	static DEFINE_RATELIMIT_STATE(reports, 5 * HZ, 10);
+
+	tacet_want(hosted, TACET_WANT_LEAVE);
+	if (__ratelimit(&reports))
+		tacet_report(TACET_LOG_INFO,
+			     "process %d (%s): it stays on Linux: a privileged program, and root has not asked for it",
+			     hosted->task->tgid, hosted->task->comm);
+}
+
+/* A new program begins in this task, which has no other threads. It parks at the end of the
+ * call: the first instruction is executed after that. */
 void tacet_on_exec(void *data, struct task_struct *task, pid_t old_pid, struct linux_binprm *program)
 {
 	struct tacet_hosted *hosted;
+	struct tacet_process *process;
 
 	rcu_read_lock();
 	hosted = tacet_hosted_of(task);
-	if (hosted)
-		hosted->proxy.program = TACET_PROGRAM_NEW;	/* it parks at the end of the call */
+	if (hosted) {
+		hosted->proxy.program = TACET_PROGRAM_NEW;
+		process = READ_ONCE(hosted->process);
+		if (process && !process->privileged && tacet_program_privileged(task, program))
+			leave_privileged(hosted);
+	}
 	rcu_read_unlock();
 }
 

@@ -62,7 +62,10 @@ static int fill_terms(struct tacet_terms *terms, struct file *file,
 
 int tacet_request_host_self(struct file *file, const struct tacet_host_self *request)
 {
-	struct tacet_terms terms = { .flags = request->flags };
+	struct tacet_terms terms = {
+		.flags = request->flags,
+		.privileged = tacet_may_host_privileged(),
+	};
 	struct cpumask *cpus;
 	int error;
 
@@ -98,7 +101,11 @@ int tacet_request_host_self(struct file *file, const struct tacet_host_self *req
 /* Hosts one thread, or moves it if it is hosted. */
 static int decouple_thread(struct task_struct *task, u32 cpu, u32 flags)
 {
-	struct tacet_terms terms = { .cpus = &tacet_partition.cpus, .flags = flags };
+	struct tacet_terms terms = {
+		.cpus = &tacet_partition.cpus,
+		.flags = flags,
+		.privileged = tacet_may_host_privileged(),
+	};
 	struct tacet_hosted *hosted;
 	int error;
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which users may host, recall and look into a process.
+ * Which users may host, recall and look into a process, and which programs may be hosted for
+ * them.
  */
+#include <linux/binfmts.h>
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/rcupdate.h>
@@ -30,4 +32,21 @@ bool tacet_may_control(struct task_struct *task)
 	task_unlock(task);
 	rcu_read_unlock();
 	return same;
+}
+
+/* The caller may have privileged programs hosted: it is root. */
+bool tacet_may_host_privileged(void)
+{
+	return capable(CAP_SYS_ADMIN);
+}
+
+/*
+ * @program, which @task has just begun, has rights that the program before it did not have
+ * (set-user-ID, set-group-ID, file capabilities, a security module: what Linux tells it as
+ * AT_SECURE), or its user may not look into it. Whoever asked for hosting before does not
+ * decide where its memory lies and which CPU executes it.
+ */
+bool tacet_program_privileged(struct task_struct *task, const struct linux_binprm *program)
+{
+	return program->secureexec || !tacet_dumpable(task);
 }

@@ -117,12 +117,13 @@ void tacet_leave_space(struct tacet_hosted *hosted)
 		tacet_space_put(space);
 }
 
-/* The process has a range, and this thread of it will run on Linux. */
+/* The process has a range, and this thread of it will run on Linux. Not if the thread has begun
+ * another program since it was on a core: the range may be that of the parent, which waits in vfork(). */
 static bool needs_handover(const struct tacet_hosted *hosted)
 {
 	const struct tacet_space *space = hosted->space;
 
-	return space && space->range && READ_ONCE(space->range->visibility) != TACET_RANGE_HANDED_OVER &&
+	return space && hosted->space_mm == READ_ONCE(hosted->task->mm) && space->range && READ_ONCE(space->range->visibility) != TACET_RANGE_HANDED_OVER &&
 	       !(hosted->task->flags & PF_EXITING);
 }
 

@@ -8,12 +8,15 @@
 
 #include "tacet.h"
 
+struct linux_binprm;
+
 /* A hosted process: where its threads may go. Reference-counted by them. */
 struct tacet_process {
 	struct list_head link;		/* hosted lock */
 	struct pid *tgid;
 	unsigned int threads;		/* hosted lock */
 	u32 flags;			/* TACET_HOST_* */
+	bool privileged;		/* its programs may be privileged: root asked for it */
 	struct cpumask cpus;		/* of threads that come from elsewhere; hosted lock */
 	struct tacet_order *order;	/* in which its threads are bound, or NULL; referenced */
 	struct tacet_profile *profile;	/* what its threads spend, or NULL; referenced */
@@ -38,6 +41,7 @@ struct tacet_order {
 struct tacet_terms {
 	const struct cpumask *cpus;
 	u32 flags;			/* TACET_HOST_* */
+	bool privileged;		/* also set-user-ID programs and their like */
 	struct tacet_order *order;
 	struct tacet_profile *profile;
 };
@@ -110,8 +114,10 @@ bool tacet_cpu_timer_due(struct task_struct *task);
 bool tacet_counted(struct task_struct *task);
 void tacet_counted_tell(struct tacet_hosted *hosted);
 
-/* process/access.c: process context */
+/* process/access.c: process context; the last one in an RCU read section, while the task is in execve() */
 bool tacet_may_control(struct task_struct *task);
+bool tacet_may_host_privileged(void);
+bool tacet_program_privileged(struct task_struct *task, const struct linux_binprm *program);
 
 /* process/recall.c: any context; the second sleeps */
 void tacet_hosted_recall(struct mm_struct *mm);

@@ -35,7 +35,7 @@ opened() {
 }
 
 closed_again() {
-	kill -9 $(jobs -p)
+	kill -9 $(jobs -p) 2>/dev/null
 	until_true "nothing is hosted" hosted 0
 	chgrp 0 /dev/tacet
 	chmod 600 /dev/tacet
@@ -141,6 +141,88 @@ time.sleep(1000)' &
 	says EPERM as 1000 $F/door decouple $!
 	hosted 1 || fail "another program is hosted: $($F/door list)"
 	closed_again
+}
+
+# Programs with rights that their user does not have stay on Linux, and what they start too, unless root has asked.
+privileged() {
+	local program
+	up --memory 128M
+	opened
+	for program in plain asroot asgroup capable hidden; do cp /usr/bin/sleep $program; done
+	chmod 4755 asroot
+	chgrp 501 asgroup
+	chmod 2755 asgroup
+	chmod 711 hidden
+	python3 -c 'import os, struct
+os.setxattr("capable", "security.capability", struct.pack("<5I", 0x2000001, 1 << 10, 0, 0, 0))'
+	for program in asroot asgroup capable hidden; do
+		become 1000 $T run --follow --memory all --no-populate -- ./$program 1000 &
+		until_true "$program executes" runs $program
+		until_true "nothing is hosted" hosted 0
+		sleep 0.3
+		hosted 0 || fail "$program is hosted: $($F/door list)"
+		$T log | grep -q "($program): it stays on Linux: a privileged program" || fail "$program: the log does not say so"
+		grep -q tacet /proc/$!/maps && fail "$program has a range"
+		kill -9 $!
+	done
+	# its parent stays hosted, with its range, whichever way it starts it
+	become 1000 $T run --follow -- python3 -c 'import subprocess, time
+subprocess.run(["./asroot", "0.1"], close_fds=False)
+open("started", "w").close()
+time.sleep(1000)' &
+	until_true "it is back" test -e started
+	hosted 1 || fail "the parent is not hosted: $($F/door list)"
+	$T log | grep "process $! .*its range" && fail "the parent's range was handed over"
+	kill -9 $!
+	until_true "nothing is hosted" hosted 0
+	become 1000 $T run -- ./plain 1000 &
+	until_true "an ordinary program is hosted" hosted 1
+	kill -9 $!
+	until_true "nothing is hosted" hosted 0
+	$T run -- setpriv --reuid=1000 --clear-groups ./asroot 1000 &
+	until_true "it executes" runs asroot
+	hosted 1 || fail "root asked for it, and it is not hosted"
+	kill -9 $!
+	closed_again
+}
+
+# The image is code for the kernel's own mode: who gives it needs the right to load modules, and once Linux accepts only
+# verified code, only the image runs that the module was built with. Nothing takes the second back but a boot.
+images() {
+	local own=${T%/bin/*}/lib/tacet/kernel.bin
+	cp "$own" other.bin
+	printf x | dd of=other.bin bs=1 seek=$(($(stat -c %s other.bin) - 1)) conv=notrunc status=none
+	refused CAP_SYS_MODULE setpriv --bounding-set=-sys_module "$T" up --cpus 2 --memory 64M
+	up --image other.bin
+	down
+	mountpoint -q /sys/kernel/security || mount -t securityfs none /sys/kernel/security
+	echo integrity >/sys/kernel/security/lockdown || fail "this kernel has no lockdown"
+	refused "only signed code" "$T" up --cpus 2 --memory 64M --image other.bin
+	[ -e /sys/devices/system/cpu/cpu2/online ] && [ "$(cat /sys/devices/system/cpu/cpu2/online)" = 1 ] ||
+		fail "the CPU did not come back"
+	up
+	[ "$($T run --follow -- sh -c 'id -u; nproc')" = "0
+2" ] || fail "a program does not run under lockdown"
+	down
+}
+
+# Linux charges the time on cores to the program's control group, as to the program.
+group_time() {
+	up
+	mountpoint -q /sys/fs/cgroup || mount -t cgroup2 none /sys/fs/cgroup
+	mkdir /sys/fs/cgroup/tacet-test
+	T=$T python3 - <<-'PYTHON' || fail "the group's time is not the program's"
+		import os, resource, subprocess
+		group = "/sys/fs/cgroup/tacet-test/"
+		subprocess.run([os.environ["T"], "run", "--no-populate", "--", "python3", "-c", "for i in range(2000000): pass"],
+		               preexec_fn=lambda: open(group + "cgroup.procs", "w").write("0"), check=True)
+		program = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+		charged = int(dict(line.split() for line in open(group + "cpu.stat"))["usage_usec"]) / 1e6
+		print(f"note: program {program:.2f} s, group {charged:.2f} s", flush=True)
+		assert program > 0.2 and 0.8 * program < charged
+	PYTHON
+	rmdir /sys/fs/cgroup/tacet-test
+	down
 }
 
 runs() { # NAME
