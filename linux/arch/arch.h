@@ -61,6 +61,10 @@ u64 tacet_tables_with_range(struct page *fourth, u64 entry, unsigned long base, 
 u64 tacet_tables_range_entry(u64 frame);
 unsigned int tacet_tables_index(unsigned long address);
 
+/* abi.c: which call it is. Any context; the second one in the calling task's own call. */
+long tacet_call_number(unsigned long ax);
+struct pt_regs *tacet_call_as_64_bit(struct pt_regs *regs, long number, struct pt_regs *other);
+
 /* state.c: the calling thread's registers, at its boundary to user mode. The last one reads
  * user memory. */
 bool tacet_state_hostable(struct pt_regs *regs);

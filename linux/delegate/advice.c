@@ -14,7 +14,7 @@
 #include "delegate/delegate.h"
 #include "tacet.h"
 
-/* The call is madvise(). RCU read section: the thread may be recoupled meanwhile. */
+/* The call is madvise(), of any ABI: all have the advice in the same register. RCU read section: the thread may be recoupled meanwhile. */
 void tacet_advice_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	const struct tacet_space *space = READ_ONCE(hosted->space);

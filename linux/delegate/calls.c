@@ -14,6 +14,7 @@
 #include <asm/syscall.h>
 #include <asm/unistd.h>
 
+#include "arch/arch.h"
 #include "border/border.h"
 #include "compat.h"
 #include "delegate/delegate.h"
@@ -101,41 +102,52 @@ static void give_place(struct tacet_hosted *hosted)
 /* A task is about to execute a system call. */
 void tacet_on_call_enter(void *data, struct pt_regs *regs, long number)
 {
+	struct pt_regs other, *call = tacet_call_as_64_bit(regs, number, &other);
 	struct tacet_hosted *hosted;
 
 	rcu_read_lock();
 	hosted = tacet_hosted_of(current);
-	tacet_futex_before_call(hosted, regs, number);
+	tacet_futex_before_call(hosted, call, call->orig_ax);
 	if (hosted) {
 		if (!tacet_call_begins(hosted))
-			tacet_send_back_before_call(hosted, regs, number);
-		if (number == __NR_madvise)
+			tacet_send_back_before_call(hosted, regs, tacet_call_number(number));
+		if (call->orig_ax == __NR_madvise)
 			tacet_advice_before_call(hosted, regs);
-		if (number == __NR_exit && !in_ia32_syscall())
+		if (call->orig_ax == __NR_exit)
 			give_place(hosted);
 	}
 	rcu_read_unlock();
 }
 
+/* What was changed in the copy of a call of another ABI: its result, or that it is repeated. */
+static void take_changes(struct pt_regs *regs, const struct pt_regs *call)
+{
+	regs->ax = call->ip == regs->ip ? call->ax : regs->orig_ax;
+	regs->ip = call->ip;
+}
+
 /* A task has executed a system call; the program will see @result. */
 void tacet_on_call_exit(void *data, struct pt_regs *regs, long result)
 {
+	struct pt_regs other, *call = tacet_call_as_64_bit(regs, regs->orig_ax, &other);
 	struct tacet_hosted *hosted;
 
-	if (regs->orig_ax == __NR_membarrier && !result && current->mm)
-		barrier_elsewhere(regs);
-	if (regs->orig_ax == __NR_seccomp && !result && current->mm)
-		filter_elsewhere(regs);
-	if (regs->orig_ax == __NR_ptrace)
+	if (call->orig_ax == __NR_membarrier && !result && current->mm)
+		barrier_elsewhere(call);
+	if (call->orig_ax == __NR_seccomp && !result && current->mm)
+		filter_elsewhere(call);
+	if (call->orig_ax == __NR_ptrace)
 		tacet_watch_hurry();
 	rcu_read_lock();
 	hosted = tacet_hosted_of(current);
-	tacet_futex_after_call(hosted, regs, result);
+	tacet_futex_after_call(hosted, call, result);
+	if (hosted)
+		tacet_view_after_call(hosted, call, result);
+	take_changes(regs, call);
 	if (hosted) {
 		tacet_advice_after_call(hosted, regs);
 		tacet_send_back_after_call(hosted, regs);
-		tacet_view_after_call(hosted, regs, result);
-		tacet_view_opened(hosted, regs, result);
+		tacet_view_opened(hosted, call, result);
 		tacet_call_none(hosted);
 		tacet_range_forked(hosted);
 		tacet_arm(hosted);

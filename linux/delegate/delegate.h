@@ -14,7 +14,8 @@ struct linux_binprm;
 
 /* delegate/tracepoints.c */
 int tacet_tracepoints_init(void);
-void tacet_tracepoints_enable(bool on);	/* control lock held; sleeps */
+int tacet_tracepoints_on(void);		/* control lock held; sleep */
+void tacet_tracepoints_off(void);
 bool tacet_tracepoints_shared(void);
 
 /* delegate/calls.c, delegate/births.c: probes; do not sleep */

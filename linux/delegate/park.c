@@ -13,6 +13,7 @@
 #include <linux/resume_user_mode.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
+#include <asm/syscall.h>
 #include <asm/trapnr.h>
 #include <asm/unistd.h>
 
@@ -150,7 +151,7 @@ static enum tacet_outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
  */
 static enum tacet_outcome at_boundary(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
-	bool call = (long)regs->orig_ax >= 0;
+	bool call = syscall_get_nr(current, regs) >= 0;
 	bool restarts = regs->ax >= (unsigned long)-ERESTART_RESTARTBLOCK &&
 			regs->ax <= (unsigned long)-ERESTARTSYS;
 

@@ -68,21 +68,42 @@ int tacet_tracepoints_init(void)
 	return 0;
 }
 
-/* Sleeps. */
-void tacet_tracepoints_enable(bool on)
+/* Takes the first @count probes off. */
+static void take_off(unsigned int count)
+{
+	while (count--)
+		tracepoint_probe_unregister(probes[count].point, probes[count].probe, NULL);
+	tracepoint_synchronize_unregister();
+}
+
+/*
+ * Before the first thread is hosted. An error: nothing may be hosted, since its calls, its
+ * signals or its end would not be seen. Sleeps.
+ */
+int tacet_tracepoints_on(void)
 {
 	unsigned int i;
+	int error;
 
 	lockdep_assert_held(&tacet_control_lock);
-	if (enabled == on)
-		return;
-	for (i = 0; i < ARRAY_SIZE(probes); i++) {
-		if (on)
-			WARN_ON(tracepoint_probe_register(probes[i].point, probes[i].probe, NULL));
-		else
-			tracepoint_probe_unregister(probes[i].point, probes[i].probe, NULL);
+	for (i = 0; !enabled && i < ARRAY_SIZE(probes); i++) {
+		error = tracepoint_probe_register(probes[i].point, probes[i].probe, NULL);
+		if (!error)
+			continue;
+		take_off(i);
+		tacet_report(TACET_LOG_WARNING, "nothing can be hosted: tracepoint %s takes no probe: error %d",
+			     probes[i].name, error);
+		return error;
 	}
-	if (!on)
-		tracepoint_synchronize_unregister();
-	enabled = on;
+	enabled = true;
+	return 0;
+}
+
+/* Nothing is hosted any more. Sleeps. */
+void tacet_tracepoints_off(void)
+{
+	lockdep_assert_held(&tacet_control_lock);
+	if (enabled)
+		take_off(ARRAY_SIZE(probes));
+	enabled = false;
 }

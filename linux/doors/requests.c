@@ -88,8 +88,7 @@ int tacet_request_host_self(struct file *file, const struct tacet_host_self *req
 	terms.cpus = cpus;
 	error = error ?: fill_terms(&terms, file, request);
 	if (!error) {
-		tacet_tracepoints_enable(true);
-		error = tacet_host(current, NULL, &terms, GFP_KERNEL);
+		error = tacet_tracepoints_on() ?: tacet_host(current, NULL, &terms, GFP_KERNEL);
 		tacet_order_put(terms.order);
 		tacet_profile_put(terms.profile);
 	}
@@ -176,10 +175,10 @@ int tacet_request_decouple(pid_t pid, u32 cpu, u32 flags)
 	else if (cpu != TACET_ANY_CPU && !tacet_core_of(cpu))
 		error = -EINVAL;
 	else {
-		tacet_tracepoints_enable(true);
-		if (flags & TACET_DECOUPLE_THREAD)
+		error = tacet_tracepoints_on();
+		if (!error && flags & TACET_DECOUPLE_THREAD)
 			error = decouple_thread(task, cpu, host_flags);
-		else
+		else if (!error)
 			error = decouple_process(task, cpu, host_flags);
 	}
 	mutex_unlock(&tacet_control_lock);

@@ -19,6 +19,7 @@
 #include <asm/trapnr.h>
 #include <asm/unistd.h>
 
+#include "arch/arch.h"
 #include "compat.h"
 #include "memory/memory.h"
 #include "tacet.h"
@@ -32,7 +33,7 @@ static bool copies_process(const struct pt_regs *regs)
 {
 	u64 flags;
 
-	switch (regs->ax) {
+	switch (tacet_call_number(regs->ax)) {
 	case __NR_fork:
 		return true;
 	case __NR_clone:
@@ -71,7 +72,7 @@ static bool limits_space(unsigned int resource)
 /* The call, whose number is in regs->ax, is about the range's mapping. */
 static bool about_mappings(const struct tacet_range *range, const struct pt_regs *regs)
 {
-	switch (regs->ax) {
+	switch (tacet_call_number(regs->ax)) {
 	case __NR_mincore:
 	case __NR_mlock:
 	case __NR_mlock2:

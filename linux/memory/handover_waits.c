@@ -17,6 +17,7 @@
 #include <asm/syscall.h>
 #include <asm/unistd.h>
 
+#include "arch/arch.h"
 #include "compat.h"
 #include "memory/memory.h"
 #include "tacet.h"
@@ -33,7 +34,7 @@ static bool waits_in(struct task_struct *task, const struct tacet_range *range)
 	const struct pt_regs *regs = task_pt_regs(task);
 	u64 word = sizeof(u32);
 
-	switch (syscall_get_nr(task, task_pt_regs(task))) {
+	switch (tacet_call_number(syscall_get_nr(task, task_pt_regs(task)))) {
 	case __NR_futex:	/* it may have been moved to the second address */
 		return !(regs->si & FUTEX_PRIVATE_FLAG) &&
 		       (tacet_range_covers(range, regs->di, word) ||

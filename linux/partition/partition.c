@@ -175,7 +175,7 @@ void tacet_partition_end(enum tacet_partition_state after)
 	lockdep_assert_held(&tacet_control_lock);
 	tacet_watch_stop();
 	tacet_bad_stop();
-	tacet_tracepoints_enable(false);
+	tacet_tracepoints_off();
 	tacet_errands_settle();
 	tacet_space_settle();
 	give_back(ARRAY_SIZE(steps) - 1);

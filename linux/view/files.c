@@ -249,8 +249,7 @@ void tacet_view_opened(struct tacet_hosted *hosted, const struct pt_regs *regs, 
 {
 	struct file *file;
 
-	if (result < 0 || in_ia32_syscall() || (regs->orig_ax != __NR_open && regs->orig_ax != __NR_openat &&
-						regs->orig_ax != __NR_openat2))
+	if (result < 0 || (regs->orig_ax != __NR_open && regs->orig_ax != __NR_openat && regs->orig_ax != __NR_openat2))
 		return;
 	file = fget(result);
 	if (!file)
