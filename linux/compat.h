@@ -13,6 +13,7 @@
 #include <linux/mm.h>
 #include <linux/mempolicy.h>
 #include <linux/mmu_notifier.h>
+#include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/perf_event.h>
 #include <linux/rseq.h>
@@ -141,6 +142,16 @@ static inline void tacet_memory_failure(unsigned long pfn, bool used)
 {
 #ifdef CONFIG_MEMORY_FAILURE
 	memory_failure(pfn, used ? MF_ACTION_REQUIRED : 0);
+#endif
+}
+
+/* Linux has verified this module's signature. */
+static inline bool tacet_module_signed(void)
+{
+#ifdef CONFIG_MODULE_SIG
+	return THIS_MODULE->sig_ok;
+#else
+	return false;
 #endif
 }
 

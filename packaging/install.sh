@@ -89,6 +89,9 @@ install_files() {
 
 	put 644 "$source/packaging/dkms/dkms.conf" "/usr/src/tacet-$version/dkms.conf"
 	put_tree "$source/linux" "/usr/src/tacet-$version/linux"
+	# the only image that the module runs where Linux verifies signatures
+	sha256sum "$build/lib/tacet/kernel.bin" | cut -d' ' -f1 >"$work/image.sha256"
+	put 644 "$work/image.sha256" "/usr/src/tacet-$version/linux/image.sha256"
 	put_tree "$source/abi/include" "/usr/src/tacet-$version/abi/include"
 }
 

@@ -38,6 +38,8 @@ union request {
 static int do_up(struct file *file, union request *request)
 {
 	request->up.message[0] = 0;
+	if (!capable(CAP_SYS_MODULE))	/* the image is code for the kernel's own mode */
+		return tacet_complain(request->up.message, -EPERM, "image: giving one needs CAP_SYS_MODULE");
 	if (request->up.reserved || (request->up.fail_step && !tacet_test_hooks))
 		return -EINVAL;
 	return tacet_partition_up(&request->up);

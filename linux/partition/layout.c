@@ -110,6 +110,9 @@ int tacet_layout_image(struct tacet_up *request)
 	    !image_valid(partition->image, bytes))
 		return tacet_complain(request->message, -ENOEXEC, "image: not readable");
 	partition->image_bytes = bytes;
+	if (!tacet_image_trusted(partition->image, bytes))
+		return tacet_complain(request->message, -EPERM,
+				      "image: not the one that the module was built with, and this kernel runs only signed code");
 	return 0;
 }
 

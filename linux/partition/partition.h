@@ -12,6 +12,9 @@
 int tacet_partition_init(void);
 void tacet_partition_exit(void);
 
+/* trust.c: sleeps, with the control lock held */
+bool tacet_image_trusted(const void *image, size_t bytes);
+
 /* partition.c: sleep, with the control lock held */
 int tacet_partition_up(struct tacet_up *request);
 int tacet_partition_down(struct tacet_down *request);

@@ -87,6 +87,7 @@ pub fn co_kernel() -> Result<()> {
 /// Builds `build/lib/tacet/modules/<release>/tacet.ko` for a node's kernel; make gets `arguments`.
 pub fn module(cache: &Cache, kernel: &Kernel, arguments: &[&str]) -> Result<PathBuf> {
     let (source, out) = (top().join("linux"), objects(&kernel.release)?);
+    name_image(&out)?;
     eprintln!("+ module for {} {}", kernel.release, arguments.join(" "));
     let abi = top().join("abi");
     let beside = [(abi.as_path(), "abi")];
@@ -102,9 +103,23 @@ fn module_here() -> Result<()> {
     };
     let (source, out) = (top().join("linux"), objects(&release)?);
     run(program("cp").args(["-Rpu", "--no-target-directory"]).arg(source).arg(&out))?;
+    name_image(&out)?;
     let modules = format!("M={}", out.display());
     run(program("make").arg("-C").arg(format!("/lib/modules/{release}/build")).arg(modules).arg("modules"))?;
     install(&out.join("tacet.ko"), &format!("lib/tacet/modules/{release}/tacet.ko"))
+}
+
+/// Tells the module the digest of the image that was built, if one was: the only one that it runs where Linux verifies
+/// signatures.
+fn name_image(module: &Path) -> Result<()> {
+    let image = top().join("build/lib/tacet/kernel.bin");
+    if !image.exists() {
+        return Ok(());
+    }
+    let output = program("sha256sum").arg(&image).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let digest = text.split_whitespace().next().ok_or("sha256sum: it said nothing")?;
+    Ok(fs::write(module.join("image.sha256"), format!("{digest}\n"))?)
 }
 
 /// Builds `build/tests/user` with the nodes' compiler: its programs run in nodes whatever this host's C library is.
