@@ -8,6 +8,7 @@
 #ifndef TACET_COMPAT_H
 #define TACET_COMPAT_H
 
+#include <linux/cgroup.h>
 #include <linux/cpuhotplug.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
@@ -152,6 +153,34 @@ static inline bool tacet_module_signed(void)
 	return THIS_MODULE->sig_ok;
 #else
 	return false;
+#endif
+}
+
+/*
+ * Adds time in user mode to the account that the calling task's control group has on this
+ * CPU. Interrupts are off: only this CPU changes that account. Linux adds it to the group's
+ * sum when it next counts time of a task of the group here, at the latest when the calling
+ * task sleeps. As __cgroup_account_cputime(), which is not exported.
+ */
+static inline void tacet_charge_group(u64 ns)
+{
+#ifdef CONFIG_CGROUPS
+	struct cgroup *group;
+
+	rcu_read_lock();
+	group = task_dfl_cgroup(current);
+	if (cgroup_parent(group)) {
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+		struct cgroup_rstat_base_cpu *account = this_cpu_ptr(group->rstat_base_cpu);
+#else
+		struct cgroup_rstat_cpu *account = this_cpu_ptr(group->rstat_cpu);
+#endif
+		u64_stats_update_begin(&account->bsync);
+		account->bstat.cputime.utime += ns;
+		account->bstat.cputime.sum_exec_runtime += ns;
+		u64_stats_update_end(&account->bsync);
+	}
+	rcu_read_unlock();
 #endif
 }
 

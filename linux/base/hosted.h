@@ -171,9 +171,10 @@ struct tacet_hosted {
 	/* process/process.c, under the hosted lock; NULL once it is gone; RCU readers */
 	struct tacet_process *process;
 
-	spinlock_t lock;		/* the next two; innermost */
+	spinlock_t lock;		/* the next three; innermost */
 	enum tacet_hosted_state state;
 	u64 charged_ns;			/* of the context's user time, to the task; process/time.c */
+	u64 charged_group_ns;		/* the same, to its control group */
 
 	u64 summed;			/* process/profile.c, under its profile's lock */
 

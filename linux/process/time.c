@@ -3,7 +3,8 @@
  * The time that hosted threads spend on cores, and Linux's account of it.
  *
  * Cores keep each thread's time in its context. This file charges it to the thread's task,
- * so that top(1), limits and CPU-time timers see it. Any context.
+ * so that top(1), limits and CPU-time timers see it; and, when the thread comes to Linux, to
+ * the task's control group (cpu.stat). Any context.
  */
 #include <linux/math64.h>
 #include <linux/posix-timers.h>
@@ -42,6 +43,16 @@ static void add_user_time(struct task_struct *task, u64 ns)
 	}
 }
 
+/* The group as well, but only by the thread itself: Linux keeps a group's account on each CPU,
+ * and looks only where a task of the group has run since. */
+static void charge_group(struct tacet_hosted *hosted, u64 total)
+{
+	if (hosted->task != current || total <= hosted->charged_group_ns)
+		return;
+	tacet_charge_group(total - hosted->charged_group_ns);
+	hosted->charged_group_ns = total;
+}
+
 /* Charges the task with what its thread has used since the last time. */
 void tacet_charge(struct tacet_hosted *hosted)
 {
@@ -57,6 +68,7 @@ void tacet_charge(struct tacet_hosted *hosted)
 			     per_cpu_ptr(&tacet_core_user_ns, hosted->place.core->cpu));
 		hosted->charged_ns = total;
 	}
+	charge_group(hosted, total);
 	spin_unlock_irqrestore(&hosted->lock, irq);
 }
 
