@@ -23,7 +23,9 @@ struct tacet_space {
 	struct rcu_head rcu;
 	struct tacet_range *range;	/* memory/'s, referenced; NULL: all its memory is Linux's */
 	struct page *fourth;		/* with a range: tacet_tables_with_range() */
-	bool locked;			/* delegate/fault.c: we have locked all its mappings */
+	bool locked;			/* delegate/populate.c: we have locked all its mappings */
+	struct page **early;		/* delegate/populate.c: referenced until the space ends, */
+	unsigned int early_count;	/* so many */
 	bool released;			/* the mm is going; under lock */
 };
 

@@ -262,6 +262,9 @@ static void discard(struct mmu_notifier *notifier)
 	leave_cores(space, true);
 	withdraw(space);
 	__free_page(space->root);
+	while (space->early_count)
+		put_page(space->early[--space->early_count]);
+	kvfree(space->early);
 	if (space->range) {
 		__free_page(space->fourth);
 		memory_operations->put_range(space->range);

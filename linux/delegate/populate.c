@@ -9,11 +9,14 @@
 #include <linux/capability.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
 
 #include "border/border.h"
 #include "compat.h"
 #include "delegate/delegate.h"
 #include "tacet.h"
+
+#define EARLY_PAGES 2048	/* 8 MiB: the longest arguments */
 
 static bool ordinary(const struct vm_area_struct *area)
 {
@@ -41,6 +44,48 @@ static bool lock_mappings(struct mm_struct *mm)
 	}
 	mmap_write_unlock(mm);
 	return true;
+}
+
+/* The pages of @area that are there, up to @room of them. */
+static unsigned int keep_pages(struct mm_struct *mm, const struct vm_area_struct *area, struct page **pages,
+			       unsigned int room)
+{
+	unsigned long address;
+	unsigned int count = 0;
+
+	for (address = area->vm_start; address < area->vm_end && count < room; address += PAGE_SIZE) {
+		cond_resched();
+		if (tacet_get_user_page(mm, address, FOLL_NOFAULT, &pages[count]) != 1)
+			continue;
+		if (PageAnon(pages[count]))
+			count++;
+		else
+			put_page(pages[count]);
+	}
+	return count;
+}
+
+/*
+ * Linux made some pages before the program's mappings were locked: its arguments, and what
+ * execve() wrote into its data. These are not on the list of locked pages, so compaction would
+ * move each of them once, and flush a core. It leaves pages alone to which somebody holds a
+ * reference that is not a mapping: we hold one, as long as the space exists.
+ */
+static void keep_early_pages(struct tacet_space *space)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *area;
+	VMA_ITERATOR(iterator, mm, 0);
+
+	space->early = kvcalloc(EARLY_PAGES, sizeof(*space->early), GFP_KERNEL_ACCOUNT);
+	if (!space->early || mmap_read_lock_killable(mm))
+		return;
+	for_each_vma(iterator, area)
+		if (ordinary(area) && (area->vm_flags & (VM_WRITE | VM_SHARED)) == VM_WRITE &&
+		    space->early_count < EARLY_PAGES)
+			space->early_count += keep_pages(mm, area, space->early + space->early_count,
+							 EARLY_PAGES - space->early_count);
+	mmap_read_unlock(mm);
 }
 
 /* Faults in the page at *@address or the next one that exists, and advances. False: there is
@@ -83,6 +128,8 @@ void tacet_populate(struct tacet_space *space)
 
 	if (capable(CAP_IPC_LOCK) || rlimit(RLIMIT_MEMLOCK) == RLIM_INFINITY)
 		space->locked = lock_mappings(current->mm);
+	if (space->locked && !space->early)
+		keep_early_pages(space);
 	while (prefault_next(current->mm, &address))
 		cond_resched();
 }
