@@ -88,6 +88,10 @@ fn explain(request: &Request<'_>, errno: Errno) -> (&'static str, &'static str) 
         (Request::Test(_), Errno::EPERM) => {
             ("failures on purpose need root and test hooks", "load the module with test_hooks=1")
         }
+        (Request::Up(_), Errno::EPERM) => (
+            "it needs root with the right to load modules, and the image of the module",
+            "repeat with sudo; install image and module of one build",
+        ),
         (_, Errno::EPERM | Errno::EACCES) => ("only root may do this", "repeat with sudo"),
         (_, Errno::EINTR) => ("interrupted by a signal", "repeat the command"),
         (Request::Up(_), _) => explain_up(errno),
