@@ -65,8 +65,7 @@ pub(crate) fn arguments(
     line.pair("-device", format!("virtio-serial-pci{events}"));
     line.words("-device virtserialport,chardev=agent,name=tacet.agent");
     if spec.reproducible.is_none() {
-        line.pair("-chardev", format!("socket,id=monitor,path={},server=on,wait=off", escaped(&wiring.monitor)));
-        line.words("-mon chardev=monitor,mode=readline");
+        line.pair("-monitor", format!("unix:{},server=on,wait=off", escaped(&wiring.monitor)));
         disk(&mut line, "root", &wiring.root);
     }
     shares(&mut line, &wiring.shares);
