@@ -11,6 +11,7 @@
 #include <linux/mman.h>
 #include <linux/ratelimit.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -150,7 +151,8 @@ void tacet_program_begin(bool eager, struct pt_regs *regs)
 		reason = move(&image, range, regs);
 		tacet_range_put(range);
 	}
-	if (reason && __ratelimit(&reports))
+	/* A program that is killed meanwhile is no news, and must not use up the others' reports. */
+	if (reason && !fatal_signal_pending(current) && __ratelimit(&reports))
 		tacet_report(TACET_LOG_INFO, "process %d (%s): its data stay on Linux: %s",
 			     current->tgid, current->comm, reason);
 	kfree(image.headers);
