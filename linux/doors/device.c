@@ -106,7 +106,7 @@ static int do_test(struct file *file, union request *request)
 		return -EPERM;
 	if (!core || !core->started || request->test.reserved)
 		return -ENODEV;
-	if (request->test.test == TACET_TEST_NONE || request->test.test > TACET_TEST_FLAGS)
+	if (request->test.test == TACET_TEST_NONE || request->test.test > TACET_TEST_LAST)
 		return -EINVAL;
 	WRITE_ONCE(core->shared->test, request->test.test);
 	tacet_attention(core, TACET_ATTENTION_TEST);

@@ -109,7 +109,7 @@ static void fill(struct source *source, union any *any, unsigned long number_)
 		break;
 	case TACET_TEST:
 		any->test.cpu = below(source, 5);
-		any->test.test = TACET_TEST_FULL + 1 + below(source, 1000);
+		any->test.test = TACET_TEST_LAST + 1 + below(source, 1000);
 		break;
 	}
 }
@@ -125,8 +125,8 @@ static void damage(struct source *source, union any *any, unsigned long number_)
 		else
 			any->words[below(source, words)] = nasty(source);
 	}
-	if (number_ == TACET_TEST && any->test.test <= TACET_TEST_FULL)
-		any->test.test += TACET_TEST_FULL + 1;
+	if (number_ == TACET_TEST && any->test.test <= TACET_TEST_LAST)
+		any->test.test += TACET_TEST_LAST + 1;
 	if (number_ == TACET_UP && any->up.fail_step)
 		any->up.fail_step %= 8;
 }

@@ -74,6 +74,7 @@ enum tacet_test {
 					   matter to those that do not run now */
 	TACET_TEST_FLAGS = 10,		/* write a log record if the AC flag is set: no damage */
 };
+#define TACET_TEST_LAST TACET_TEST_FLAGS
 
 /* By which register the processor is asked for a clock. */
 enum tacet_performance {
