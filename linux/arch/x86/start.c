@@ -58,7 +58,8 @@ int tacet_arch_check(char *message, size_t size)
 		missing = "its memory is encrypted; boot with mem_encrypt=off";
 	if (!missing) {
 		if (check_tsc_unstable() || !boot_cpu_has(X86_FEATURE_NONSTOP_TSC))
-			tacet_report(TACET_LOG_WARNING,
+			/* Linux has warned of it; `tacet doctor` does, too. */
+			tacet_report(TACET_LOG_INFO,
 				     "the time-stamp counter is not steady: cores forward timed waits, and turns and profiles are inexact");
 		return 0;
 	}
