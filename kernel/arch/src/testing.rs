@@ -24,7 +24,7 @@ pub fn every_entry_is_read_as_it_was_written<E: Encoding>(frame_bits: u32, valid
                     assert_eq!(raw & E::MIRRORED != 0, mirrored);
                     assert_eq!(raw & valid != 0, leaf.is_valid());
                     assert_eq!(leaf.is_valid(), !pending && !protection.is_none());
-                    // What the processor must not use does not name the frame.
+                    // An entry that the processor must not use does not name its frame.
                     let named = raw >> 12 & all_frames;
                     assert!(leaf.is_valid() || named == frame ^ all_frames, "{leaf:?}");
                 }

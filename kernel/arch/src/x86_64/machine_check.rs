@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a machine check means for the one CPU that judges it. Pure: it reads no register (`checked.rs` does).
+//! The meaning of a machine check for the one CPU that judges it. Pure: it reads no register (`checked.rs` does).
 //!
 //! Intel: SDM vol. 3, 16.6 and 16.9. AMD: APM vol. 2, 9.3. Where these leave room, the answer is Linux's
 //! (`arch/x86/kernel/cpu/mce/severity.c`): what kills one process there kills one program here, and what makes Linux
@@ -37,7 +37,7 @@ const FETCH: u64 = 0x150;
 
 const ADDRESS: u64 = (1 << 52) - 1;
 
-/// What the processor promises about its machine checks.
+/// The processor's promises about its machine checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Model {
     /// Intel and those like it. `recovers`: `IA32_MCG_CAP.SER_P`.
@@ -66,7 +66,7 @@ pub enum Found {
     Kernel,
 }
 
-/// What one bank says, from the least to the worst.
+/// The verdict about one bank, from the least to the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Nothing that is this CPU's business.
@@ -78,7 +78,7 @@ pub enum Severity {
     Fatal(&'static str),
 }
 
-/// What the CPU does.
+/// The CPU's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// What was interrupted continues.
@@ -109,7 +109,7 @@ impl Bank {
         usable.then_some(self.address & ADDRESS)
     }
 
-    /// What the bank says; `global` is `IA32_MCG_STATUS`.
+    /// The verdict about the bank; `global` is `IA32_MCG_STATUS`.
     pub fn severity(&self, model: Model, global: u64, found: Found) -> Severity {
         if !self.has(VALID) {
             return Severity::None;
@@ -154,7 +154,7 @@ impl Bank {
     }
 }
 
-/// What the CPU does; `worst` is the worst that any bank says.
+/// The CPU's answer; `worst` is the worst verdict about any bank.
 pub fn verdict(global: u64, found: Found, worst: Severity) -> Verdict {
     let restarts = global & RESTARTS != 0;
     match worst {

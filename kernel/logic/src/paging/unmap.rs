@@ -58,8 +58,7 @@ impl<M: Memory> AddressSpace<'_, M> {
     }
 
     /// Unmaps everything from page `at` on and calls `retire` with each frame: the end of a process, or of its program.
-    /// Cannot fail. After each entry `pause` may say that this ends here for now: then the result is the page to continue
-    /// at.
+    /// Cannot fail. After each entry `pause` may ask for a break: then the result is the page to continue at.
     pub fn clear(&mut self, at: u32, mut retire: impl FnMut(Retired), mut pause: impl FnMut() -> bool) -> Option<u32> {
         let mut page = at;
         while page < PAGES {
