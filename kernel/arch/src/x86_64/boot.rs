@@ -111,10 +111,13 @@ impl Cpu {
             ask_for_performance(boot);
         }
         apic::silence(boot.has_x2apic);
-        let has =
-            Features { xsaves: boot.xss.is_some(), pku: boot.has_pku, xfd: boot.has_xfd, smap: boot.has_smap };
+        let processor = Features::default()
+            .with(Features::XSAVES, boot.xss.is_some())
+            .with(Features::PKU, boot.has_pku)
+            .with(Features::XFD, boot.has_xfd)
+            .with(Features::SMAP, boot.has_smap);
         let (idle_root, tsc_khz) = (boot.idle_root, boot.tsc_khz);
-        Some(Self { local, own, all, index, has, idle_root, tsc_khz, alarm: Alarm::default() })
+        Some(Self { local, own, all, index, processor, idle_root, tsc_khz, alarm: Alarm::default() })
     }
 }
 

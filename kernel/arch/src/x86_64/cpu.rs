@@ -44,7 +44,7 @@ pub struct Cpu {
     pub(super) own: &'static Signals,
     pub(super) all: &'static [Signals],
     pub(super) index: u32,
-    pub(super) has: Features,
+    pub(super) processor: Features,
     pub(super) idle_root: u64,
     pub(super) tsc_khz: u64,
     pub(super) alarm: Alarm,
@@ -57,11 +57,11 @@ impl Cpu {
         if address > USER_LAST_WORD {
             return None;
         }
-        if self.has.smap {
+        if self.processor.has(Features::SMAP) {
             registers::allow_user_access();
         }
         let answer = access();
-        if self.has.smap {
+        if self.processor.has(Features::SMAP) {
             registers::forbid_user_access();
         }
         answer
@@ -120,11 +120,11 @@ impl Processor for Cpu {
     }
 
     fn load_state(&self, user: &User<'_>) -> Result<(), u8> {
-        user.load(self.has)
+        user.load(self.processor, self.local)
     }
 
     fn store_state(&self, user: &User<'_>) {
-        user.store(self.has);
+        user.store(self.processor);
     }
 
     #[inline]

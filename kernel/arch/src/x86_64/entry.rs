@@ -37,16 +37,13 @@ global_asm!(
     XSTATE = const offset_of!(SavedUser, xstate),
     FS_BASE_REGISTER = const registers::FS_BASE,
     GS_BASE_REGISTER = const registers::KERNEL_GS_BASE,
+    OWN_GS_BASE_REGISTER = const registers::GS_BASE,
     XFD_REGISTER = const registers::XFD,
-    HAS_XFD = const HAS_XFD,
-    HAS_PKU = const HAS_PKU,
-    HAS_XSAVES = const HAS_XSAVES,
+    HAS_XFD = const Features::XFD,
+    HAS_PKU = const Features::PKU,
+    HAS_XSAVES = const Features::XSAVES,
     options(att_syntax)
 );
-
-const HAS_XFD: u32 = 1;
-const HAS_PKU: u32 = 2;
-const HAS_XSAVES: u32 = 4;
 
 unsafe extern "C" {
     static tacet_stubs: [u8; 4096];
@@ -60,7 +57,7 @@ unsafe extern "C" {
     fn tacet_drain() -> u64;
     fn tacet_user_load(address: u64) -> Access;
     fn tacet_user_store(address: u64, value: u32) -> Access;
-    fn tacet_load_state(saved: *const SavedUser, has: u32) -> u64;
+    fn tacet_load_state(saved: *const SavedUser, has: Features, cpu: *mut CpuLocal) -> u64;
 }
 
 /// The answer of a routine that touches the program's memory.
@@ -114,16 +111,16 @@ pub fn user_store(address: u64, value: u32) -> Option<()> {
     (access.faulted == 0).then_some(())
 }
 
-/// Loads what [`enter_user`] does not; false: the processor refused some of it. GS base is lost.
+/// Loads what [`enter_user`] does not; false: the processor refused some of it.
 ///
 /// # Safety
-/// `saved` is mapped, and nobody else writes it; the extended state is as large as the processor will read.
-pub unsafe fn load_state(saved: NonNull<SavedUser>, has: Features) -> bool {
-    let bit = |has, bit| if has { bit } else { 0 };
-    let has = bit(has.xfd, HAS_XFD) | bit(has.pku, HAS_PKU) | bit(has.xsaves, HAS_XSAVES);
+/// `saved` is mapped, and nobody else writes it; the extended state is as large as the processor will read. `cpu` is
+/// this CPU's own.
+#[inline]
+pub unsafe fn load_state(saved: NonNull<SavedUser>, has: Features, cpu: NonNull<CpuLocal>) -> bool {
     // SAFETY: (1) the caller's; (2) an exception inside the routine comes back as an answer (entry.S); (3) kernel code
-    // here uses no vector register, and no segment but GS.
-    unsafe { tacet_load_state(saved.as_ptr(), has) == 0 }
+    // here uses no vector register, and no segment but GS, whose base the routine puts back.
+    unsafe { tacet_load_state(saved.as_ptr(), has, cpu.as_ptr()) == 0 }
 }
 
 /// Halts unless the doorbell has rung.

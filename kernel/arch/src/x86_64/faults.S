@@ -141,11 +141,13 @@ check_ends_program:
 	jmp	trap_save_rest
 
 # Loads a thread's user state, but for what tacet_enter_user loads: rdi = the saved
-# state, esi = what the processor has. 0; 1: the processor refused some of it.
-# Nothing is on the stack. GS base is the caller's to put back.
+# state, esi = what the processor has, rdx = this CPU's own memory. 0; 1: the processor
+# refused some of it. Nothing is on the stack. Loading GS loses the base, which is put
+# back: no handler of what may come before then uses it.
 	.balign 16
 	.globl tacet_load_state
 tacet_load_state:
+	movq	%rdx, %r8
 state_begin:
 	movw	{DS}(%rdi), %ds
 	movw	{ES}(%rdi), %es
@@ -178,12 +180,18 @@ state_begin:
 	xrstors64 {XSTATE}(%rdi)
 	jmp	4f
 3:	xrstor64 {XSTATE}(%rdi)
-4:	xorl	%eax, %eax
-	retq
+4:	xorl	%esi, %esi
 state_end:
-state_refused:
-	movl	$1, %eax
+	movl	${OWN_GS_BASE_REGISTER}, %ecx
+	movl	%r8d, %eax
+	movq	%r8, %rdx
+	shrq	$32, %rdx
+	wrmsr
+	movl	%esi, %eax
 	retq
+state_refused:
+	movl	$1, %esi
+	jmp	state_end
 
 # A page fault of the routines above is the user's: the routine returns with rdx 1.
 # So is any other exception while its state is loaded (state_refused), and while IRETQ

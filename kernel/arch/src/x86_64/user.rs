@@ -5,8 +5,9 @@
 //! straight to their place. The rest lies where the host keeps it with the thread; a host that is another kernel checks
 //! these offsets against its own description.
 
+use super::cpu::CpuLocal;
 use super::entry;
-use super::registers::{self, FS_BASE, GS_BASE, KERNEL_GS_BASE, read_msr, write_msr};
+use super::registers::{self, FS_BASE, KERNEL_GS_BASE, read_msr};
 use crate::{Access, Exit, UserState};
 use core::arch::asm;
 use core::marker::PhantomData;
@@ -71,12 +72,25 @@ pub struct SavedUser {
 }
 
 /// What this processor has, of what user state depends on.
-#[derive(Clone, Copy)]
-pub struct Features {
-    pub xsaves: bool,
-    pub pku: bool,
-    pub xfd: bool,
-    pub smap: bool,
+#[derive(Clone, Copy, Default)]
+#[repr(transparent)]
+pub struct Features(u32);
+
+impl Features {
+    pub const XFD: u32 = 1;
+    pub const PKU: u32 = 2;
+    pub const XSAVES: u32 = 4;
+    pub const SMAP: u32 = 8;
+
+    /// With `feature`, if the processor has it.
+    pub const fn with(self, feature: u32, has: bool) -> Self {
+        Self(if has { self.0 | feature } else { self.0 })
+    }
+
+    #[inline]
+    pub const fn has(self, feature: u32) -> bool {
+        self.0 & feature != 0
+    }
 }
 
 /// The user state of a thread that is at this CPU.
@@ -109,15 +123,13 @@ impl User<'_> {
 
     /// Loads all but the registers. `Err`: the processor refused some of it; the registers say so too, as if the program
     /// had raised that exception, so that its host deals with the state.
-    pub(super) fn load(&self, has: Features) -> Result<(), u8> {
+    #[inline]
+    pub(super) fn load(&self, processor: Features, cpu: NonNull<CpuLocal>) -> Result<(), u8> {
         let at = self.at.as_ptr();
-        // SAFETY: (1) mapped and ours (`new`), with the extended state in the format and size that the processor
-        // restores from; (2) our own GS base is put back before anything uses it.
+        // SAFETY: mapped and ours (`new`), with the extended state in the format and size that the processor restores
+        // from; `cpu` as the caller has it.
         unsafe {
-            let ours = read_msr(GS_BASE);
-            let loaded = entry::load_state(self.at, has);
-            write_msr(GS_BASE, ours);
-            if loaded {
+            if entry::load_state(self.at, processor, cpu) {
                 return Ok(());
             }
             ((*at).registers.vector, (*at).registers.error) = (GENERAL_PROTECTION.into(), 0);
@@ -125,7 +137,7 @@ impl User<'_> {
         Err(GENERAL_PROTECTION)
     }
 
-    pub(super) fn store(&self, has: Features) {
+    pub(super) fn store(&self, processor: Features) {
         let at = self.at.as_ptr();
         // SAFETY: as in `load`.
         unsafe {
@@ -135,12 +147,12 @@ impl User<'_> {
             ((*at).ds, (*at).es, (*at).fs, (*at).gs) = (ds as u16, es as u16, fs as u16, gs as u16);
             (*at).fs_base = read_msr(FS_BASE);
             (*at).gs_base = read_msr(KERNEL_GS_BASE);
-            if has.pku {
+            if processor.has(Features::PKU) {
                 asm!("rdpkru", out("eax") (*at).pkru, out("edx") _, in("ecx") 0, options(nostack));
             }
             let (low, high) = halves((*at).xstate_save_mask);
             let area = &raw mut (*at).xstate;
-            if has.xsaves {
+            if processor.has(Features::XSAVES) {
                 asm!("xsaves64 [{}]", in(reg) area, in("eax") low, in("edx") high, options(nostack));
             } else {
                 asm!("xsave64 [{}]", in(reg) area, in("eax") low, in("edx") high, options(nostack));
