@@ -19,9 +19,9 @@ use crate::qemu::arguments::{self, Wire, Wiring};
 use crate::qemu::emulator::Qemu;
 use crate::qemu::process::Process;
 use crate::run_directory::RunDirectory;
-use crate::share;
 use crate::spec::{NodeSpec, ShareKind};
 use crate::wire::{Frame, Kind};
+use crate::{secure_boot, share};
 
 /// Everything a node needs, found and connected, before its emulator starts.
 pub(crate) struct Prepared {
@@ -58,6 +58,7 @@ impl Prepared {
             root: cache.root_image(),
             initramfs: kernel.initramfs(),
             shares,
+            secure: spec.secure_boot.then(|| secure_boot::prepare(&kernel, run.path())).transpose()?,
         };
         Ok(Prepared { wiring, run, kernel, emulator, execution, servers })
     }

@@ -28,6 +28,7 @@ mod once;
 pub mod provision;
 mod qemu;
 mod run_directory;
+pub mod secure_boot;
 mod share;
 mod shell;
 mod spec;

@@ -28,6 +28,8 @@ pub struct NodeSpec {
     pub kernel_arguments: Vec<String>,
     /// Boot systemd as process 1, with its slices and services; otherwise the agent is process 1 and nothing else runs.
     pub systemd: bool,
+    /// Boot by UEFI firmware that enforces Secure Boot and trusts the key of [`crate::secure_boot`] alone.
+    pub secure_boot: bool,
     /// Instrumentation loaded into the emulator; its output is [`crate::Node::plugin_log`].
     pub plugins: Vec<Plugin>,
     /// Virtual time by instruction count, one CPU after the other, with this random seed: two nodes with the same seed
@@ -122,6 +124,7 @@ impl NodeSpec {
             emulator: Emulator::Standard,
             kernel_arguments: Vec::new(),
             systemd: false,
+            secure_boot: false,
             plugins: Vec::new(),
             reproducible: None,
             counted_time: false,
@@ -178,6 +181,12 @@ impl NodeSpec {
             return refuse(
                 "counted time exists under single-threaded tcg only".into(),
                 "leave the accelerator to Auto",
+            );
+        }
+        if self.secure_boot && self.accelerator == Accelerator::Kvm {
+            return refuse(
+                "secure boot under kvm".into(),
+                "leave the accelerator to Auto: not every host's kvm has the firmware's mode",
             );
         }
         if self.counted_time && self.reproducible.is_some() {

@@ -189,14 +189,33 @@ time.sleep(1000)' &
 # The image is code for the kernel's own mode: who gives it needs the right to load modules, and once Linux accepts only
 # verified code, only the image runs that the module was built with. Nothing takes the second back but a boot.
 images() {
-	local own=${T%/bin/*}/lib/tacet/kernel.bin
-	cp "$own" other.bin
-	printf x | dd of=other.bin bs=1 seek=$(($(stat -c %s other.bin) - 1)) conv=notrunc status=none
+	other_image
 	refused CAP_SYS_MODULE setpriv --bounding-set=-sys_module "$T" up --cpus 2 --memory 64M
 	up --image other.bin
 	down
 	mountpoint -q /sys/kernel/security || mount -t securityfs none /sys/kernel/security
 	echo integrity >/sys/kernel/security/lockdown || fail "this kernel has no lockdown"
+	locked_down
+}
+
+# Firmware that lets only signed code run: Linux then locks itself down, and accepts the module only if a key of the
+# firmware signed it.
+secure_boot() {
+	local module=lib/tacet/modules/$(uname -r)/tacet.ko
+	grep -q '\[integrity\]' /sys/kernel/security/lockdown || fail "Linux did not lock itself down"
+	refused "Key was rejected" insmod "$TOP/build/$module"
+	insmod "${F%/*}/signed/tacet.ko" test_hooks=1
+	other_image
+	locked_down
+	rmmod tacet
+}
+
+other_image() { # makes other.bin, an image that no module was built with
+	cp "${T%/bin/*}/lib/tacet/kernel.bin" other.bin
+	printf x | dd of=other.bin bs=1 seek=$(($(stat -c %s other.bin) - 1)) conv=notrunc status=none
+}
+
+locked_down() {
 	refused "only signed code" "$T" up --cpus 2 --memory 64M --image other.bin
 	[ -e /sys/devices/system/cpu/cpu2/online ] && [ "$(cat /sys/devices/system/cpu/cpu2/online)" = 1 ] ||
 		fail "the CPU did not come back"

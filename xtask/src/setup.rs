@@ -29,6 +29,12 @@ const MPI: [(&str, &str); 4] = [
     ("mpicc.openmpi", "libopenmpi-dev"),
     ("mpirun.openmpi", "openmpi-bin"),
 ];
+/// For the test of Secure Boot. The package `ovmf` has the firmware and its test keys at these places on Debian alone.
+const SECURE_BOOT: [(&str, &str); 3] = [
+    ("/usr/share/OVMF/OVMF_CODE_4M.secboot.fd", "ovmf"),
+    ("/usr/bin/sbsign", "sbsigntool"),
+    ("/usr/bin/openssl", "openssl"),
+];
 /// Exists on Debian and distributions made from it.
 const DEBIAN: &str = "/etc/debian_version";
 /// The co-kernel's target.
@@ -54,7 +60,8 @@ fn missing_packages() -> Vec<&'static str> {
     let mut packages: Vec<&str> = provision::missing().iter().map(|missing| missing.package).collect();
     let debian = Path::new(DEBIAN).exists();
     let named = BUILD.iter().chain(MPI.iter().filter(|_| debian));
-    packages.extend(HEADERS.iter().filter(|(path, _)| !Path::new(path).exists()).map(|(_, package)| *package));
+    let files = HEADERS.iter().chain(SECURE_BOOT.iter().filter(|_| debian));
+    packages.extend(files.filter(|(path, _)| !Path::new(path).exists()).map(|(_, package)| *package));
     packages.extend(named.filter(|(name, _)| !on_path(name)).map(|(_, package)| *package));
     packages.sort_unstable();
     packages.dedup();

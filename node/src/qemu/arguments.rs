@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::accelerator::Execution;
 use crate::kernel::Kernel;
+use crate::secure_boot::Secure;
 use crate::spec::NodeSpec;
 
 /// The number of CPUs that QEMU is told with counted time. The emulator divides the time until the next timer among the
@@ -29,6 +30,7 @@ pub(crate) struct Wiring {
     pub root: PathBuf,
     pub initramfs: PathBuf,
     pub shares: Vec<Wire>,
+    pub secure: Option<Secure>,
 }
 
 /// The host's side of one share.
@@ -54,7 +56,10 @@ pub(crate) fn arguments(
     line.words("-nodefaults -no-user-config -no-reboot -display none -machine q35");
     processor(&mut line, spec, how, version);
     memory(&mut line, spec);
-    line.pair("-kernel", kernel.image().display());
+    match &wiring.secure {
+        None => line.pair("-kernel", kernel.image().display()),
+        Some(secure) => firmware(&mut line, secure),
+    }
     line.pair("-initrd", wiring.initramfs.display());
     line.pair("-append", kernel_line(spec, how));
     line.pair("-chardev", format!("file,id=console,path={}", escaped(&wiring.console)));
@@ -71,6 +76,15 @@ pub(crate) fn arguments(
     shares(&mut line, &wiring.shares);
     plugins(&mut line, spec, &wiring.plugin_log);
     line.0
+}
+
+/// Only code in system-management mode may write the firmware's variables.
+fn firmware(line: &mut Line, secure: &Secure) {
+    line.words("-machine smm=on -global driver=cfi.pflash01,property=secure,value=on");
+    for (unit, path, readonly) in [(0, secure.code, "on"), (1, secure.variables.as_path(), "off")] {
+        line.pair("-drive", format!("if=pflash,format=raw,unit={unit},readonly={readonly},file={}", escaped(path)));
+    }
+    line.pair("-kernel", secure.image.display());
 }
 
 /// The tag or disk by which the node mounts share number `index`.

@@ -13,13 +13,15 @@ use std::time::{Duration, Instant};
 use tacet_node::{Cache, KernelLine, Node, Output, stale_breakpoint};
 
 use crate::said;
-use crate::scenario::{Boot, Machine, Scenario};
+use crate::scenario::{Boot, End, Machine, Scenario};
 use crate::stage;
 use crate::state::State;
 use crate::times::{Took, cpu_seconds};
 
 /// How long a node may take to switch itself off.
 const POWER_OFF: Duration = Duration::from_secs(60);
+/// Where a CPU is after an INIT.
+const AFTER_INIT: &str = "EIP=0000fff0";
 /// How often a scenario is run again because the emulator broke its kernel.
 const REPEATS: u32 = 2;
 /// Lines of a dead node's console that are told: an oops, and what led to it.
@@ -110,11 +112,15 @@ impl<'a> Bench<'a> {
     fn once(&mut self, scenario: &Scenario) -> Result<String, Failure> {
         let node = self.node(scenario)?;
         let before = cpu_seconds(node.pid());
-        let said = if scenario.powers_off { self.ended(&node, scenario) } else { self.judged(&node, scenario) };
+        let said = match scenario.end {
+            End::Lives => self.judged(&node, scenario),
+            End::PowersOff => self.ended(&node, scenario),
+            End::Panics => self.panicked(&node, scenario),
+        };
         self.took.cpu += cpu_seconds(node.pid()).saturating_sub(before);
         match said {
             Ok(said) => {
-                if !scenario.powers_off {
+                if scenario.end == End::Lives {
                     self.keep(scenario.machine, node);
                 }
                 Ok(said)
@@ -196,6 +202,27 @@ impl<'a> Bench<'a> {
         match node.console().lines().skip(before).find(bad) {
             Some(line) => Err(line.to_owned()),
             None => Ok("it ended".to_owned()),
+        }
+    }
+
+    /// A machine whose kernel panics while cores compute: they stop, which only the emulator can tell.
+    fn panicked(&self, node: &Node, scenario: &Scenario) -> Result<String, String> {
+        let output = self.script(node, scenario)?;
+        let wrong = said::failures(&output);
+        if !wrong.is_empty() {
+            return Err(wrong.join("; "));
+        }
+        let until = Instant::now() + POWER_OFF;
+        while !node.console().contains("end Kernel panic") {
+            if Instant::now() > until {
+                return Err("the kernel did not panic".to_owned());
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let registers = node.monitor("info registers -a").map_err(|e| e.to_string())?;
+        match registers.matches(AFTER_INIT).count() {
+            2 => Ok("both cores stopped".to_owned()),
+            count => Err(format!("{count} CPUs wait to be started, not 2:\n{registers}")),
         }
     }
 

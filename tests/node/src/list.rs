@@ -79,6 +79,7 @@ pub const SCENARIOS: &[Scenario] = &[
     middle("privileged programs of users", "users.sh privileged"),
     newest("a control group's time", "users.sh group_time"),
     middle("images that nobody has verified", "users.sh images").booted_with("lsm=lockdown,yama"),
+    newest("a node with Secure Boot", "users.sh secure_boot").with_secure_boot(),
     middle("a container's pids", "users.sh namespaces"),
     oldest("gdb on a hosted program", "debug.sh debugger"),
     middle("gdb on hosted threads", "debug.sh threads_debugged"),
@@ -154,6 +155,7 @@ pub const SCENARIOS: &[Scenario] = &[
     hpl_rarely("an HPC task on a CPU without a tick", "sched.sh tickless").booted_with("nohz_full=1-3"),
     oldest("power-off with programs running", "hotplug.sh power_off").powers_off(),
     middle("reboot with programs running", "hotplug.sh restart").powers_off(),
+    newest("a panic with programs running", "hotplug.sh panic").panics(),
 ];
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ pub struct Scenario {
     pub machine: Machine,
     /// When the machine is booted.
     pub boot: Boot,
-    /// The scenario switches its machine off.
-    pub powers_off: bool,
+    /// What becomes of the machine.
+    pub end: End,
     /// It is killed, and fails, after this time.
     pub limit: Duration,
 }
@@ -59,6 +59,8 @@ pub struct Machine {
     pub emulation: Emulation,
     /// It runs systemd and all that this starts.
     pub systemd: bool,
+    /// Its firmware lets only signed kernels run.
+    pub secure_boot: bool,
 }
 
 /// How the emulator runs CPUs.
@@ -71,6 +73,17 @@ pub enum Emulation {
     InTurn,
     /// The same, and the clock counts instructions: other work on the host takes no time there.
     Counted,
+}
+
+/// What a scenario does to its machine in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Nothing: the machine is as before.
+    Lives,
+    /// It switches the machine off.
+    PowersOff,
+    /// It makes the kernel panic, with a partition on CPUs 2 and 3.
+    Panics,
 }
 
 /// When a machine is booted for a scenario.
@@ -91,6 +104,7 @@ impl Machine {
         arguments: "",
         emulation: Emulation::Parallel,
         systemd: false,
+        secure_boot: false,
     };
 }
 
@@ -99,7 +113,7 @@ impl Scenario {
     pub const fn new(name: &'static str, script: &'static str, place: Place) -> Scenario {
         let (kernels, machine, boot) = (Kernels::All, Machine::USUAL, Boot::IfMissing);
         let limit = Duration::from_secs(600);
-        Scenario { name, script, place, kernels, machine, boot, powers_off: false, limit }
+        Scenario { name, script, place, kernels, machine, boot, end: End::Lives, limit }
     }
 
     /// The kernels on which it runs, of those that were chosen. A scenario whose kernel was not chosen runs on the
@@ -197,6 +211,12 @@ impl Scenario {
         self.booted_anew()
     }
 
+    /// On a machine with Secure Boot; the script loads the module.
+    pub const fn with_secure_boot(mut self) -> Scenario {
+        self.machine.secure_boot = true;
+        self.without_module()
+    }
+
     const fn booted_anew(mut self) -> Scenario {
         self.boot = Boot::Always;
         self
@@ -210,8 +230,14 @@ impl Scenario {
 
     /// It switches its machine off.
     pub const fn powers_off(mut self) -> Scenario {
-        self.powers_off = true;
+        self.end = End::PowersOff;
         self
+    }
+
+    /// It makes its kernel panic, which then waits for ever.
+    pub const fn panics(mut self) -> Scenario {
+        self.end = End::Panics;
+        self.booted_with("panic=0")
     }
 
     /// It may take so many seconds.

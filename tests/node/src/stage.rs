@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::scenario::{Emulation, Machine};
-use tacet_node::{Accelerator, Cache, Command, KernelLine, Node, NodeSpec, Result, provision};
+use tacet_node::{Accelerator, Cache, Command, Kernel, KernelLine, Node, NodeSpec, Result, provision, secure_boot};
 
 /// Inside the node.
 const INSTALLED: &str = "/opt/tacet";
@@ -69,6 +69,10 @@ pub fn node(cache: &Cache, kernel: KernelLine, machine: &Machine) -> Result<Node
         Emulation::InTurn => spec.accelerator = Accelerator::TcgSingle,
         Emulation::Counted => (spec.accelerator, spec.counted_time) = (Accelerator::TcgSingle, true),
     }
+    if machine.secure_boot {
+        spec.secure_boot = true;
+        sign(cache, kernel)?;
+    }
     let node = Node::boot(cache, &spec)?;
     let scripts = if machine.module { &[INSTALL, INSERT][..] } else { &[INSTALL] };
     for script in scripts {
@@ -79,6 +83,18 @@ pub fn node(cache: &Cache, kernel: KernelLine, machine: &Machine) -> Result<Node
         }
     }
     Ok(node)
+}
+
+/// Puts a signed copy of the module beside the programs.
+fn sign(cache: &Cache, kernel: KernelLine) -> Result<()> {
+    let kernel = Kernel::installed(cache, kernel)?;
+    let build = top().join("build");
+    let failed = |e| tacet_node::Error::new("signed module", e, "`cargo xtask build module` builds what is signed");
+    let directory = build.join("tests/signed");
+    std::fs::create_dir_all(&directory).map_err(failed)?;
+    let signed = directory.join("tacet.ko");
+    std::fs::copy(build.join("lib/tacet/modules").join(&kernel.release).join("tacet.ko"), &signed).map_err(failed)?;
+    secure_boot::sign_module(cache, &kernel, &signed)
 }
 
 /// A script with the variables that every script here knows: T is the command, F the directory of our programs, Z that of

@@ -21,6 +21,7 @@ fn line_of(spec: &NodeSpec, how: Execution, version: (u32, u32), shares: Vec<Wir
         root: "/r/a,b.ext4".into(),
         initramfs: "/r/initramfs".into(),
         shares,
+        secure: None,
     };
     arguments(spec, &kernel, &wiring, how, version).join(" ")
 }
@@ -94,6 +95,7 @@ fn copies_are_disks_in_order_and_live_shares_have_tags() {
         root: PathBuf::new(),
         initramfs: PathBuf::new(),
         shares,
+        secure: None,
     };
     let sources: Vec<_> = (0..3).map(|i| share_source(&wiring, i)).collect();
     assert_eq!(sources, ["/dev/vdb", "share1", "/dev/vdc"]);
