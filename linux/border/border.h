@@ -53,6 +53,7 @@ void tacet_attention(struct tacet_core *core, u32 bits);
 int tacet_post(struct tacet_core *core, struct tacet_hosted *hosted);
 void tacet_retarget(struct tacet_core *core);
 void tacet_recall(struct tacet_core *core, struct tacet_hosted *hosted);
+void tacet_recall_killed(struct tacet_core *core, struct tacet_hosted *hosted);
 void tacet_recall_turn(struct tacet_core *core, struct tacet_hosted *hosted);
 irqreturn_t tacet_notified(int irq, void *core);
 

@@ -53,10 +53,22 @@ void tacet_retarget(struct tacet_core *core)
 	spin_unlock(&core->inbox_lock);
 }
 
-/* Asks the core to give a posted context back; it comes as any other return. */
+/* Asks the core to give a posted context back; it comes as any other return. A recall of a
+ * thread that is killed stays: it is the stronger request. */
 void tacet_recall(struct tacet_core *core, struct tacet_hosted *hosted)
 {
-	smp_store_release(&hosted->context->recall, TACET_RECALL_ALWAYS);
+	u32 recall = READ_ONCE(hosted->context->recall);
+
+	while (recall != TACET_RECALL_KILLED &&
+	       !try_cmpxchg(&hosted->context->recall, &recall, TACET_RECALL_ALWAYS))
+		;
+	tacet_attention(core, TACET_ATTENTION_RECALL);
+}
+
+/* The same for a thread that is killed: the core does not finish its call. Only by its proxy. */
+void tacet_recall_killed(struct tacet_core *core, struct tacet_hosted *hosted)
+{
+	smp_store_release(&hosted->context->recall, TACET_RECALL_KILLED);
 	tacet_attention(core, TACET_ATTENTION_RECALL);
 }
 

@@ -59,9 +59,17 @@ static bool failed(void)
 	return READ_ONCE(tacet_partition.failed);
 }
 
+/* The kill may come after a recall for another reason, which can wait for the end of a call. */
 static int has_returned(const struct tacet_wait *wait)
 {
-	return returned(wait->subject);
+	struct tacet_hosted *hosted = wait->subject;
+
+	if (returned(hosted))
+		return 1;
+	if (fatal_signal_pending(current) &&
+	    READ_ONCE(hosted->context->recall) != TACET_RECALL_KILLED)
+		tacet_recall_killed(wait->core, hosted);
+	return 0;
 }
 
 /* Waits until @core gives the context back, and asks it to if others want that. -EIO: it

@@ -61,6 +61,8 @@ enum tacet_recall {
 	TACET_RECALL_TURN = 2,		/* others wait for the core: recall the thread if it
 					   computes, not if it waits in a local call or in
 					   the queue by now */
+	TACET_RECALL_KILLED = 3,	/* as ALWAYS, and the thread executes nothing any more:
+					   the core leaves a long call unfinished */
 };
 
 /* `local`: what the core may answer itself. If it is 0 the core forwards every call;

@@ -7,6 +7,7 @@
 use crate::common::Common;
 use crate::escape::Escape;
 use crate::host::{FutexCounters, Host, Recall, Thread};
+use crate::memory::Long;
 use crate::place::{Event, Place, Room, next};
 use crate::waits::Waits;
 use core::cell::{Cell, RefCell};
@@ -22,6 +23,8 @@ pub struct Cpu<H: Host> {
     pub(crate) queue: RunQueue<QUEUE>,
     /// Its way to the partition's memory, if programs get any.
     pub(crate) memory: RefCell<Option<H::Memory>>,
+    /// What is left of the running thread's call, if that takes long.
+    pub(crate) rest: Cell<Option<Long>>,
     /// Its threads that wait until a time.
     pub(crate) waits: RefCell<Waits>,
     /// The thread whose state is in the processor's registers, newer than in memory.
@@ -39,7 +42,8 @@ impl<H: Host> Cpu<H> {
     pub fn new(host: H) -> Self {
         let memory = RefCell::new(host.open_memory());
         let waits = RefCell::new(Waits::new());
-        Self { host, queue: RunQueue::new(), memory, waits, live: None, current: None, waiting: Cell::new(0) }
+        let (rest, waiting) = (Cell::new(None), Cell::new(0));
+        Self { host, queue: RunQueue::new(), memory, rest, waits, live: None, current: None, waiting }
     }
 
     /// Whom it answers to.
@@ -95,6 +99,11 @@ impl<H: Host> Cpu<H> {
             Some(thread) => thread,
             None => self.host.die(format_args!("thread {number}: it should be here, and was not handed over")),
         }
+    }
+
+    /// The host wants the running thread back, whatever that does.
+    pub(crate) fn is_recalled(&self) -> bool {
+        self.live.and_then(|number| self.host.thread(number)).is_some_and(|thread| thread.recall() == Recall::Always)
     }
 
     /// Puts a thread whose place is `Queued` into the queue.

@@ -46,6 +46,8 @@ pub(crate) enum CallEnd {
     Yield(u64),
     /// The thread waits.
     Block,
+    /// The CPU is wanted: the rest of the call comes afterwards.
+    Pause,
     /// The thread leaves the CPU.
     Escape(Reason),
 }
@@ -70,6 +72,8 @@ pub enum Left {
     Blocked,
     /// Its call has its result, and others go first.
     Yielded,
+    /// The CPU is wanted in the middle of its call.
+    Paused,
 }
 
 impl From<Exit> for Left {

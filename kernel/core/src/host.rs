@@ -91,6 +91,9 @@ pub trait Thread {
     /// Whether the host wants it back. The host may change that at any time.
     fn recall(&self) -> Recall;
 
+    /// It is recalled and will execute nothing any more: not even its call needs to end.
+    fn is_killed(&self) -> bool;
+
     /// What may be answered here.
     fn permits(&self) -> Permits;
 

@@ -6,7 +6,7 @@
 
 use crate::cpu::Cpu;
 use crate::escape::{CallEnd, Escape, Left};
-use crate::host::{Host, Thread};
+use crate::host::{Host, Recall, Thread};
 use crate::memory;
 use crate::place::{Event, Place};
 use crate::syscall;
@@ -74,6 +74,15 @@ impl<H: Host> Cpu<H> {
                         return true;
                     }
                 }
+                Left::Paused => {
+                    if !self.serve_requests(true) {
+                        return false;
+                    }
+                    if self.leaves_after_pause(number) {
+                        self.give_back(number, Escape::Recalled);
+                        return true;
+                    }
+                }
                 Left::PageFault(address) => {
                     if let Err(reason) = memory::touch(self, number, address, &mut repeats) {
                         self.escape(number, Escape::PageFault(address, reason));
@@ -92,6 +101,25 @@ impl<H: Host> Cpu<H> {
         }
     }
 
+    /// The thread's call has paused, or ended after a pause, and requests are served. Whether the thread leaves the CPU:
+    /// if it is recalled, and its call is done, needs no result any more, or has it already (`memory::long`).
+    fn leaves_after_pause(&mut self, number: u32) -> bool {
+        let thread = self.present(number);
+        let rest = self.rest.get();
+        let result = rest.and_then(|rest| rest.result_without_rest());
+        let may_leave = rest.is_none() || result.is_some() || thread.is_killed();
+        if thread.recall() == Recall::Not || !may_leave {
+            return false;
+        }
+        self.rest.set(None);
+        if let Some(result) = result {
+            self.host.user(&thread).set_result(result);
+            thread.count_local_call();
+        }
+        drop(thread);
+        self.change_present(number, Event::Look) == Place::Away
+    }
+
     /// Runs the loaded thread in user mode until something ends it that is not answered on the spot. Answering counts
     /// as the program's own time.
     fn enter(&self, number: u32) -> Left {
@@ -101,18 +129,36 @@ impl<H: Host> Cpu<H> {
         let alone = self.queue.is_empty();
         thread.entered();
         processor.set_mode(Mode::User);
-        let ended = processor.run(&user, |user| {
-            if !user.is_call() || thread.permits().is_none() {
-                return ControlFlow::Break(user.exit().into());
-            }
-            let call = syscall::Call { cpu: self, thread: &thread, user, number, alone };
-            self.answer(&call)
-        });
-        let left = ended.unwrap_or(Left::Doorbell);
+        let rest = match self.rest.get() {
+            Some(_) => self.continue_call(&syscall::Call { cpu: self, thread: &thread, user: &user, number, alone }),
+            None => ControlFlow::Continue(()),
+        };
+        let run = || {
+            processor.run(&user, |user| {
+                if !user.is_call() || thread.permits().is_none() {
+                    return ControlFlow::Break(user.exit().into());
+                }
+                self.answer(&syscall::Call { cpu: self, thread: &thread, user, number, alone })
+            })
+        };
+        let left = match rest {
+            ControlFlow::Break(left) => left,
+            ControlFlow::Continue(()) => run().unwrap_or(Left::Doorbell),
+        };
         processor.set_mode(Mode::Kernel);
         self.host.count_entry();
         thread.left(left);
         left
+    }
+
+    /// The rest of a call that has paused. The bell of a recall is answered by then: nothing but this look tells of it.
+    #[cold]
+    #[inline(never)]
+    fn continue_call(&self, call: &syscall::Call<'_, '_, H>) -> ControlFlow<Left> {
+        match self.answer(call) {
+            ControlFlow::Continue(()) if call.thread.recall() != Recall::Not => ControlFlow::Break(Left::Paused),
+            left => left,
+        }
     }
 
     /// Answers a system call, if it is one that the CPU answers.
@@ -123,6 +169,7 @@ impl<H: Host> Cpu<H> {
         match syscall::dispatch(call) {
             CallEnd::Escape(reason) => return ControlFlow::Break(Left::Call(reason)),
             CallEnd::Block => return ControlFlow::Break(Left::Blocked),
+            CallEnd::Pause => return ControlFlow::Break(Left::Paused),
             CallEnd::Done(result) => {
                 call.user.set_result(result);
                 if let Some((number, began)) = began {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Unmapping, protecting and advising, and the steps that all changes consist of.
 
+use super::long::{Advice, Change, Kind, PORTION, ZEROED};
 use super::{BAD_ADDRESS, INVALID, IO_ERROR, Leaving, NO_MEMORY, Range, Refusal, Result, SharedRange, Work};
 use crate::host::Host;
 use tacet_arch::Processor;
@@ -12,40 +13,41 @@ impl<H: Host> Range<'_, H> {
     pub fn protect(&mut self, span: Span, protection: Protection) -> Result<u64> {
         if protection.execute {
             self.change(span.pieces(), |work| {
-                let divided = work.space.divide_for_code(span);
-                work.stale |= divided.unwrap_or(true);
-                divided.map(|_| ()).map_err(|_| Refusal::Beyond)
+                if span.pages() > PORTION {
+                    return work.later(span, Kind::Divide(protection), 0);
+                }
+                work.divide(span)
             })?;
         }
         self.change(span.pieces(), |work| {
+            if !work.is_short(span) {
+                return work.later(span, Kind::Check(Change::Protect(protection)), 0);
+            }
             work.unmirrored(span)?;
-            work.before_hole(span, |work, part| {
-                let protected = work.space.protect(part, protection).or_else(|_| {
-                    // Page by page, as the program touches them, there may be enough frames.
-                    let lazy = |attributes| Attributes { eager: false, ..attributes };
-                    work.space.advise(part, lazy)?;
-                    work.space.protect(part, protection)
-                });
-                let lost = protected.map_err(|_| Refusal::Beyond)?;
-                work.stale |= lost.pages != 0;
-                Ok(())
-            })
+            match work.protect(span, protection)? {
+                (result, true) => work.later(span, Kind::Zero, result),
+                (result, false) => Ok(result),
+            }
         })
     }
 
     /// The next touch of these pages finds zeros.
     pub fn discard(&mut self, span: Span) -> Result<u64> {
         self.change(span.pieces(), |work| {
+            if !work.is_short(span) {
+                return work.later(span, Kind::Check(Change::Discard), 0);
+            }
             work.unmirrored(span)?;
-            let (space, leaving) = (&mut work.space, &mut work.leaving);
-            space.discard(span, |old| leaving.retire(old)).map_err(|_| Refusal::Beyond)?;
-            work.before_hole(span, |_, _| Ok(()))
+            work.discard(span)
         })
     }
 
     /// Puts frames behind all pages, if `access` to them is allowed.
     pub fn populate(&mut self, span: Span, access: Protection) -> Result<u64> {
         self.change(span.pieces(), |work| {
+            if span.pages() > ZEROED {
+                return work.later(span, Kind::Change(Change::Populate(access)), 0);
+            }
             let forbidden = if access.is_none() { None } else { work.space.forbidden(span, access) };
             if forbidden.is_some_and(|page| work.space.hole(span).is_none_or(|hole| page < hole)) {
                 return Ok(INVALID);
@@ -87,27 +89,78 @@ impl<H: Host> Range<'_, H> {
         })
     }
 
-    /// Changes the attributes of these pages.
-    pub fn advise(&mut self, span: Span, change: impl Fn(Attributes) -> Attributes) -> Result<u64> {
+    /// Changes what is remembered of these pages.
+    pub fn advise(&mut self, span: Span, advice: Advice) -> Result<u64> {
         self.change(span.pieces(), |work| {
-            work.before_hole(span, |work, part| work.space.advise(part, change).map_err(|_| Refusal::Beyond))
+            if !work.is_short(span) {
+                return work.later(span, Kind::Change(Change::Advise(advice)), 0);
+            }
+            work.advise(span, advice)
         })
     }
 }
 
 impl<H: Host> Work<'_, H> {
-    /// Unmaps whatever is in `span`.
+    /// Unmaps whatever is in `span`, which [`Self::few_pages`] may have found to be long.
     pub fn remove(&mut self, span: Span) -> Result<()> {
+        self.few_pages(span)?;
         self.unmirrored(span)?;
         let leaving = &mut self.leaving;
         self.space.unmap(span, |old| leaving.retire(old)).map_err(|_| Refusal::Beyond)?;
         Ok(())
     }
 
+    /// `span` can be unmapped at once. If not, its pages are taken away first, and the call begins again: so this comes
+    /// before anything is changed.
+    pub fn few_pages(&mut self, span: Span) -> Result<()> {
+        if self.is_short(span) { Ok(()) } else { self.later(span, Kind::Withdraw, 0) }
+    }
+
+    /// Divides large pages, because these are to be code. The flush comes with the end of the work, before they are.
+    pub fn divide(&mut self, span: Span) -> Result<()> {
+        let divided = self.space.divide_for_code(span);
+        self.stale |= divided.unwrap_or(true);
+        divided.map(drop).map_err(|_| Refusal::Beyond)
+    }
+
+    /// Protects `span` up to a hole. The result of the call, and whether pages are pending.
+    pub fn protect(&mut self, span: Span, protection: Protection) -> Result<(u64, bool)> {
+        let mut pending = false;
+        let result = self.before_hole(span, |work, part| {
+            let protected = work.space.protect_pending(part, protection).or_else(|_| {
+                // Page by page, as the program touches them, there may be enough frames.
+                let lazy = |attributes| Attributes { eager: false, ..attributes };
+                work.space.advise(part, lazy)?;
+                work.space.protect_pending(part, protection)
+            });
+            let (lost, staged) = protected.map_err(|_| Refusal::Beyond)?;
+            pending = staged;
+            work.stale |= lost.pages != 0;
+            Ok(())
+        })?;
+        Ok((result, pending))
+    }
+
+    pub fn discard(&mut self, span: Span) -> Result<u64> {
+        let (space, leaving) = (&mut self.space, &mut self.leaving);
+        space.discard(span, |old| leaving.retire(old)).map_err(|_| Refusal::Beyond)?;
+        self.before_hole(span, |_, _| Ok(()))
+    }
+
+    pub fn advise(&mut self, span: Span, advice: Advice) -> Result<u64> {
+        let change = |attributes| advice.apply(attributes);
+        self.before_hole(span, |work, part| work.space.advise(part, change).map_err(|_| Refusal::Beyond))
+    }
+
     /// The host maps nothing of `span`, nor of a page that reaches into it. The host maps under the lock, so this stays
     /// so while the lock is held.
     pub fn unmirrored(&self, span: Span) -> Result<()> {
-        if self.space.mirrored(span) { Err(Refusal::Mirrored(span)) } else { Ok(()) }
+        self.unmirrored_of(span, span)
+    }
+
+    /// The same for a part of what a call is about.
+    pub fn unmirrored_of(&self, part: Span, whole: Span) -> Result<()> {
+        if self.space.mirrored(part) { Err(Refusal::Mirrored(whole)) } else { Ok(()) }
     }
 
     /// All of `span` is mapped, or the error for it.

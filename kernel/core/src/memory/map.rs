@@ -5,6 +5,7 @@
 //! CPUs that map do not meet. What is unmapped is found again first, so that a program which maps and unmaps in turn
 //! gets the same addresses.
 
+use super::long::{Failure, Kind, Short, ZEROED};
 use super::{
     BAD_ADDRESS, BREAK_PAGES, EXISTS, HeldRange, Leaving, NO_MEMORY, PartitionMemory, Range, Refusal, Result,
     SharedRange, Work,
@@ -32,7 +33,7 @@ impl<H: Host> Range<'_, H> {
             return Ok(self.address(span.first()));
         }
         let map = |work: &mut Work<'_, H>, span| {
-            work.space.map(span, attributes).map_err(|_| Refusal::Elsewhere)?;
+            work.map(span, attributes, Refusal::Elsewhere)?;
             Ok(span.first())
         };
         let first = self.anywhere(pages, None, map)?.ok_or(Refusal::Elsewhere)?;
@@ -43,6 +44,9 @@ impl<H: Host> Range<'_, H> {
     pub fn map_at(&mut self, span: Span, replace: bool, attributes: Attributes) -> Result<u64> {
         let mapped = self.change(span.pieces(), |work| {
             if replace && !work.space.is_free(span) {
+                if !work.is_short(span) {
+                    return work.later(span, Kind::Replace(attributes), work.address(span));
+                }
                 work.remove(span)?;
             }
             work.map_if_free(span, attributes, Refusal::Beyond)
@@ -68,7 +72,7 @@ impl<H: Host> Range<'_, H> {
                 if now != end {
                     Ok(None)
                 } else {
-                    work.move_break((page(end), page(wanted)), wanted, attributes).map(Some)
+                    work.move_break((page(end), page(wanted)), (end, wanted), attributes).map(Some)
                 }
             })?;
             match moved {
@@ -92,7 +96,7 @@ impl<H: Host> Range<'_, H> {
                         return Ok(Err(error));
                     }
                     work.unmirrored(old)?;
-                    work.carry(old, to).map_err(|_| Refusal::Beyond)?;
+                    work.carry(old, to)?;
                     Ok(Ok(to.first()))
                 })?;
                 match moved.ok_or(Refusal::Beyond)? {
@@ -113,13 +117,14 @@ impl<H: Host> Range<'_, H> {
             if let Err(error) = work.mapped(old) {
                 return Ok(Err(error));
             }
+            let stays = Span::new(old.first(), old.pages().min(to.pages())).ok_or(Refusal::Beyond)?;
+            let rest = Span::new(stays.end(), old.pages() - stays.pages());
+            work.few_pages(to)?;
+            rest.map_or(Ok(()), |rest| work.few_pages(rest))?;
             work.unmirrored(old)?;
             work.remove(to)?;
-            let stays = Span::new(old.first(), old.pages().min(to.pages())).ok_or(Refusal::Beyond)?;
-            if let Some(rest) = Span::new(stays.end(), old.pages() - stays.pages()) {
-                work.remove(rest)?;
-            }
-            work.carry(stays, to).map(Ok).map_err(|_| Refusal::Beyond)
+            rest.map_or(Ok(()), |rest| work.remove(rest))?;
+            work.carry(stays, to).map(Ok)
         })?;
         Ok(moved.map_or_else(|error| error, |()| self.address(to.first())))
     }
@@ -188,31 +193,59 @@ impl<H: Host> Work<'_, H> {
     fn map_if_free(&mut self, span: Span, attributes: Attributes, otherwise: Refusal) -> Result<bool> {
         let free = self.space.is_free(span);
         if free {
-            self.space.map(span, attributes).map_err(|_| otherwise)?;
+            self.map(span, attributes, otherwise)?;
         }
         Ok(free)
     }
 
-    /// Moves the break from page `old` to page `new`, where it is `wanted`; false if something is in the way.
-    fn move_break(&mut self, (old, new): (u32, u32), wanted: u64, attributes: Attributes) -> Result<bool> {
-        if let Some(more) = Span::new(old, new.saturating_sub(old))
-            && !self.grow_break(more, attributes)?
-        {
-            return Ok(false);
+    /// Maps free addresses, for a call that has the first as its result.
+    fn map(&mut self, span: Span, attributes: Attributes, otherwise: Refusal) -> Result<()> {
+        if !self.begin_map(span, attributes).map_err(|_| otherwise)? {
+            return Ok(());
         }
+        let short = match otherwise {
+            Refusal::Elsewhere => Short::Undo(Failure::Elsewhere),
+            _ => Short::Beyond,
+        };
+        self.later(span, Kind::Stage(short), self.address(span))
+    }
+
+    /// Maps free addresses. True: their frames are for later.
+    fn begin_map(&mut self, span: Span, attributes: Attributes) -> core::result::Result<bool, Error> {
+        let long = span.pages() > ZEROED && attributes.eager && !attributes.protection.is_none();
+        if long {
+            self.space.reserve(span, attributes)?
+        } else {
+            self.space.map(span, attributes)?
+        }
+        Ok(long)
+    }
+
+    fn address(&self, span: Span) -> u64 {
+        self.shared.base() + (u64::from(span.first()) << 12)
+    }
+
+    /// Moves the break from page `old` to page `new`, from the address `end` to `wanted`; false if something is in the
+    /// way, or there is no room.
+    fn move_break(
+        &mut self,
+        (old, new): (u32, u32),
+        (end, wanted): (u64, u64),
+        attributes: Attributes,
+    ) -> Result<bool> {
+        let more = Span::new(old, new.saturating_sub(old));
+        let long = match more.map_or(Ok(false), |more| self.begin_map(more, attributes)) {
+            Ok(long) => long,
+            Err(Error::Occupied(_) | Error::NoFrame | Error::NoTable) => return Ok(false),
+            Err(_) => return Err(Refusal::Beyond),
+        };
         if let Some(rest) = Span::new(new, old.saturating_sub(new)) {
             self.remove(rest)?;
         }
         self.held.set_program_break(wanted);
-        Ok(true)
-    }
-
-    /// False: something is in the way, or there is no room.
-    fn grow_break(&mut self, more: Span, attributes: Attributes) -> Result<bool> {
-        match self.space.map(more, attributes) {
-            Ok(()) => Ok(true),
-            Err(Error::Occupied(_) | Error::NoFrame | Error::NoTable) => Ok(false),
-            Err(_) => Err(Refusal::Beyond),
+        match more.filter(|_| long) {
+            Some(more) => self.later(more, Kind::Stage(Short::Undo(Failure::Break(end))), wanted),
+            None => Ok(true),
         }
     }
 
@@ -229,27 +262,39 @@ impl<H: Host> Work<'_, H> {
         if !self.space.is_one_mapping(old) {
             return Ok(Resized::Failed(BAD_ADDRESS));
         }
-        match self.space.grow(old, pages - old.pages()) {
-            Ok(()) => Ok(Resized::Done(old.first())),
+        let Some(more) = Span::new(old.end(), pages - old.pages()) else { return Ok(Resized::Elsewhere) };
+        let attributes = self.attributes_of_last(old)?;
+        match self.begin_map(more, attributes) {
+            Ok(true) => self.later(more, Kind::Stage(Short::Bears), self.address(old)),
+            Ok(false) => Ok(Resized::Done(old.first())),
             Err(Error::Occupied(_) | Error::Outside) => Ok(Resized::Elsewhere),
             Err(_) => Err(Refusal::Beyond),
         }
     }
 
-    /// Moves all of `from` to the beginning of `to`, which is free, and maps the rest of
-    /// it alike. The host maps nothing of `from`. All or nothing.
-    fn carry(&mut self, from: Span, to: Span) -> core::result::Result<(), Error> {
+    fn attributes_of_last(&self, span: Span) -> Result<Attributes> {
+        self.space.view(span.end() - 1).and_then(|view| view.entry.attributes()).ok_or(Refusal::Beyond)
+    }
+
+    /// Moves all of `from` to the beginning of `to`, which is free, and maps the rest of it alike, for a call that has the
+    /// first address as its result. The host maps nothing of `from`. All or nothing.
+    fn carry(&mut self, from: Span, to: Span) -> Result<()> {
         let rest = Span::new(to.first() + from.pages(), to.pages() - from.pages());
+        let mut long = false;
         if let Some(rest) = rest {
-            let last = self.space.view(from.end() - 1).and_then(|view| view.entry.attributes());
-            self.space.map(rest, last.ok_or(Error::Unmapped(from.end() - 1))?)?;
+            let attributes = self.attributes_of_last(from)?;
+            long = self.begin_map(rest, attributes).map_err(|_| Refusal::Beyond)?;
         }
-        let moved = self.space.shift(from, to.first()).inspect_err(|_| {
+        let moved = self.space.shift(from, to.first()).map_err(|_| {
             // it was free, and no thread has seen it
             let leaving = &mut self.leaving;
             let _ = rest.map(|rest| self.space.unmap(rest, |new| leaving.retire(new)));
+            Refusal::Beyond
         })?;
         self.stale |= moved.pages != 0;
-        Ok(())
+        match rest.filter(|_| long) {
+            Some(rest) => self.later(rest, Kind::Stage(Short::Bears), self.address(to)),
+            None => Ok(()),
+        }
     }
 }

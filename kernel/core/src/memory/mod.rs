@@ -10,11 +10,14 @@
 
 mod change;
 mod fault;
+mod long;
 mod map;
 mod partition;
 mod question;
 
 pub(crate) use fault::touch;
+pub(crate) use long::{Advice, Long};
+pub use long::{PORTION, ZEROED};
 pub use partition::{BREAK_PAGES, HeldRange, Leaving, PartitionMemory, RANGE_BYTES, SharedRange, rights};
 pub(crate) use question::answer;
 pub use question::{Question, Source};
@@ -22,6 +25,7 @@ pub use question::{Question, Source};
 use crate::cpu::Cpu;
 use crate::escape::Reason;
 use crate::host::{Host, Thread};
+use core::cell::Cell;
 use tacet_arch::Processor;
 use tacet_logic::paging::{AddressSpace, Error, Protection, Span, Tables};
 
@@ -59,6 +63,8 @@ pub(crate) enum Refusal {
     Rights(u32),
     /// It cannot be done here.
     Beyond,
+    /// It is not the host's: it takes long, and its rest comes later ([`Long`]).
+    Later,
 }
 
 /// The result of a call about the range, or why it is the host's.
@@ -82,6 +88,9 @@ pub(crate) struct Range<'a, H: Host> {
 
 /// One operation on some pieces of a range, under their locks.
 struct Work<'w, H: Host> {
+    shared: RangeOf<H>,
+    /// For what takes long.
+    rest: &'w Cell<Option<Long>>,
     held: &'w <RangeOf<H> as SharedRange>::Held,
     space: AddressSpace<'w, H::Memory>,
     leaving: <H::Memory as PartitionMemory>::Leaving,
@@ -166,7 +175,7 @@ impl<'a, H: Host> Range<'a, H> {
         }
         let leaving = self.memory.leaving();
         let space = AddressSpace::new(self.shared.root(), self.memory);
-        let mut work_on = Work::<H> { held: &held, space, leaving, stale: false };
+        let mut work_on = Work::<H> { shared: self.shared, rest: &cpu.rest, held: &held, space, leaving, stale: false };
         let done = work(&mut work_on);
         let Work { leaving, stale, .. } = work_on;
         let tables = self.memory.tables_left();
@@ -188,7 +197,7 @@ impl<'a, H: Host> Range<'a, H> {
             }
             Refusal::Rights(rights) => Reason::Rights(rights),
             Refusal::Closed => Reason::Closed,
-            Refusal::Beyond => Reason::Beyond,
+            Refusal::Beyond | Refusal::Later => Reason::Beyond,
         }
     }
 }

@@ -53,6 +53,9 @@ pub trait Leaving {
 
     /// Whether there are any.
     fn any(&self) -> bool;
+
+    /// Frames are looked at one by one, because the host uses some.
+    fn is_slow(&self) -> bool;
 }
 
 /// A process's range of addresses that the partition backs: what CPUs and the host share of it.

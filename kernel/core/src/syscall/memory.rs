@@ -7,7 +7,7 @@
 use super::Call;
 use crate::escape::CallEnd;
 use crate::host::Host;
-use crate::memory::{Extent, Range, Refusal, Result};
+use crate::memory::{Advice, Extent, Range, Refusal, Result};
 use tacet_arch::UserState;
 use tacet_logic::paging::{Attributes, PAGES, Protection, Span};
 
@@ -107,10 +107,10 @@ pub fn madvise<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
         let span = inside(range, address, bytes)?;
         match advice as u32 {
             // NORMAL, RANDOM, SEQUENTIAL, WILLNEED, COLD, PAGEOUT: hints. DOFORK and KEEPONFORK: always so in a range
-            0..=3 | 11 | 19 | 20 | 21 => range.advise(span, |attributes| attributes),
+            0..=3 | 11 | 19 | 20 | 21 => range.advise(span, Advice::Nothing),
             // DONTDUMP, DODUMP
-            16 => range.advise(span, |attributes| Attributes { undumped: true, ..attributes }),
-            17 => range.advise(span, |attributes| Attributes { undumped: false, ..attributes }),
+            16 => range.advise(span, Advice::Undumped(true)),
+            17 => range.advise(span, Advice::Undumped(false)),
             // POPULATE_READ, POPULATE_WRITE, COLLAPSE
             22 => range.populate(span, Protection::READ),
             23 => range.populate(span, Protection::READ_WRITE),
@@ -118,8 +118,8 @@ pub fn madvise<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
             // DONTNEED, FREE, DONTNEED_LOCKED
             4 | 8 | 24 => range.discard(span),
             // HUGEPAGE, NOHUGEPAGE
-            14 => range.advise(span, |attributes| Attributes { small: false, ..attributes }),
-            15 => range.advise(span, |attributes| Attributes { small: true, ..attributes }),
+            14 => range.advise(span, Advice::Small(false)),
+            15 => range.advise(span, Advice::Small(true)),
             // REMOVE, DONTFORK, MERGEABLE, UNMERGEABLE, WIPEONFORK; poison and guards
             9 | 10 | 12 | 13 | 18 | 100..=110 => Err(Refusal::Beyond),
             _ => Err(Refusal::Elsewhere), // an error
@@ -174,11 +174,12 @@ fn inside<H: Host>(range: &Range<'_, H>, address: u64, bytes: u64) -> Result<Spa
 }
 
 /// Answers a call about the calling process's range.
-pub(super) fn serve<H: Host>(call: &Call<'_, '_, H>, work: impl FnOnce(&mut Range<'_, H>) -> Result<u64>) -> CallEnd {
+pub(super) fn serve<H: Host>(call: &Call<'_, '_, H>, work: impl FnMut(&mut Range<'_, H>) -> Result<u64>) -> CallEnd {
     let mut memory = call.cpu.memory.borrow_mut();
     let Some(mut range) = Range::of(call.cpu, memory.as_mut(), call.thread) else { return CallEnd::NOT_SERVED };
-    match work(&mut range) {
+    match range.perform(work) {
         Ok(result) => CallEnd::Done(result),
+        Err(Refusal::Later) => CallEnd::Pause,
         Err(refusal) => CallEnd::Escape(range.reason(refusal)),
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::futexes::Futexes;
 use crate::host::FakeHost;
+use crate::memory::is_inside;
 use crate::program::{Action, time_of};
 use crate::world::{ThreadState, World};
 use std::mem::discriminant;
@@ -18,6 +19,10 @@ const PATIENCE: u32 = 400;
 /// ETIMEDOUT, as a call gives it.
 const TIMED_OUT: u64 = -110i64 as u64;
 const NANOSLEEP: u64 = 35;
+const MMAP: u64 = 9;
+const MPROTECT: u64 = 10;
+const MUNMAP: u64 = 11;
+const MADVISE: u64 = 28;
 
 pub struct Books {
     pub futexes: Futexes,
@@ -74,6 +79,7 @@ impl World {
     pub fn enters_user(&self, cpu: usize, number: u32) {
         let before = self.books.borrow_mut().running[cpu].replace(number);
         assert_eq!(before, None, "CPU {cpu} runs two threads");
+        self.memory.check_unlocked(cpu);
     }
 
     pub fn leaves_user(&self, cpu: usize) {
@@ -103,6 +109,13 @@ impl World {
         assert!(!recalled, "thread {number} runs on after its recall");
         assert!(!books.turn_over[number as usize], "thread {number} runs on after its turn");
         let action = thread.action();
+        if let Action::Touch { page } = action
+            && let Some((address, bytes)) = thread.mapping.get()
+            && let touched = address + (u64::from(page) << 12) % bytes
+            && !self.memory.is_there(thread.space, touched)
+        {
+            return Some(Exit::PageFault(touched));
+        }
         if !matches!(action, Action::PageFault | Action::Exception) {
             thread.advance();
         }
@@ -113,7 +126,7 @@ impl World {
             thread.slept_until.set(self.now.get() + u64::from(ns));
         }
         if action.exit() == Some(Exit::Call) {
-            thread.call.set(action.call(self.monotonic_ns()));
+            thread.call.set(action.call(self.monotonic_ns(), thread.mapping.get()));
             thread.calls.set(true);
             books.futexes.begin_call(cpu, thread.root.get(), thread.call.get());
         }
@@ -161,9 +174,20 @@ impl World {
         self.check_end(thread, result);
     }
 
-    /// No wait ends before its time.
+    /// No wait ends before its time; memory is as the call says.
     fn check_end(&self, thread: &ThreadState, result: u64) {
         let (number, arguments) = thread.call.get();
+        match number {
+            MMAP => {
+                assert!(is_inside(result, arguments[1]), "mapped at {result:#x}");
+                thread.mapping.set(Some((result, arguments[1])));
+            }
+            MPROTECT | MUNMAP | MADVISE => {
+                assert_eq!(result, 0, "call {number}");
+                thread.mapping.set(thread.mapping.get().filter(|_| number != MUNMAP));
+            }
+            _ => {}
+        }
         if number == NANOSLEEP {
             assert!(thread.slept_until.get() <= self.now.get(), "a sleep ends too early");
         } else if result == TIMED_OUT {
@@ -181,9 +205,11 @@ impl World {
         assert_eq!(thread.posted.get(), Some(cpu), "thread {number} is given back by CPU {cpu}");
         assert_eq!((self.place(number), self.cpus[cpu].live.get().filter(|&live| live == number)), (Place::Away, None));
         self.seen.borrow_mut().escapes.insert(discriminant(&escape));
+        self.memory.check_unlocked(cpu);
         let unanswered = matches!(escape, Escape::Call(_) | Escape::Waiting { .. });
-        assert_eq!(thread.calls.get(), unanswered, "thread {number}: {escape:?}");
-        if unanswered {
+        let unfinished = thread.killed.get() && escape == Escape::Recalled;
+        assert!(thread.calls.get() == unanswered || unfinished, "thread {number}: {escape:?}");
+        if thread.calls.get() {
             self.books.borrow_mut().futexes.forward(cpu);
         }
         if let Escape::Waiting { left_ns: Some(left_ns) } = escape {
@@ -221,6 +247,7 @@ impl World {
         let books = &mut *self.books.borrow_mut();
         for (number, thread) in self.threads.iter().enumerate() {
             if thread.posted.get() == Some(cpu)
+                && !self.cpus[cpu].waits_for_lock.get()
                 && let Some(pauses) = &mut books.rung[number]
             {
                 *pauses += 1;

@@ -55,7 +55,7 @@ fn histories() -> impl Strategy<Value = History> {
             1 => any::<bool>().prop_map(Step::Clock),
         ];
         // most in one process, and allowed everything
-        let all = Permits::CALLS.0 | Permits::FUTEXES.0 | Permits::SLEEPS.0;
+        let all = Permits::CALLS.0 | Permits::FUTEXES.0 | Permits::SLEEPS.0 | Permits::MEMORY.0;
         let permits =
             prop_oneof![3 => Just(all), 3 => Just(all | Permits::STAYS.0), 1 => Just(Permits::CALLS.0), 1 => Just(0)];
         let space = prop_oneof![3 => Just(0), 1 => Just(1)];
@@ -113,7 +113,7 @@ proptest! {
 fn histories_reach_every_arrow_and_every_escape() {
     let (all, mut runner) = (histories(), TestRunner::deterministic());
     let mut seen = Seen::default();
-    for _ in 0..CASES / 4 {
+    for _ in 0..CASES {
         let Seen { arrows, escapes } = perform(&all.new_tree(&mut runner).unwrap().current(), Sabotage::None);
         seen.arrows.extend(arrows);
         seen.escapes.extend(escapes);

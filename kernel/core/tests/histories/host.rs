@@ -2,7 +2,7 @@
 //! Linux as a CPU sees it. What Linux does is in [`crate::linux`].
 
 use crate::futexes::Operation;
-use crate::no_memory::NoMemory;
+use crate::memory::FakeMemory;
 use crate::processor::{FakeProcessor, FakeUser, Seat};
 use crate::program::word_at;
 use crate::world::{Sabotage, SpaceState, ThreadState};
@@ -30,7 +30,7 @@ impl<'s> Host for FakeHost<'s> {
     where
         Self: 'a;
     type Space = Counters<'s>;
-    type Memory = NoMemory;
+    type Memory = FakeMemory<'s>;
 
     fn processor(&self) -> &FakeProcessor<'s> {
         &self.processor
@@ -48,8 +48,8 @@ impl<'s> Host for FakeHost<'s> {
         0
     }
 
-    fn open_memory(&self) -> Option<NoMemory> {
-        None
+    fn open_memory(&self) -> Option<FakeMemory<'s>> {
+        Some(FakeMemory::new(self.seat))
     }
 
     fn receive(&self) -> Option<u32> {
@@ -107,7 +107,8 @@ impl<'s> Host for FakeHost<'s> {
 
     fn answer_question(&self, work: impl FnOnce(Question) -> i32) {
         if self.seat.state().asked.get() {
-            assert_eq!(work(Question::Open { range: 0 }), -22, "there is no memory");
+            assert_eq!(work(Question::Free { frame: 0 }), -22, "no such frame is held");
+            self.seat.world.memory.check_unlocked(self.seat.cpu);
             self.seat.state().asked.set(false);
         }
     }
@@ -143,6 +144,10 @@ impl Thread for FakeThread<'_> {
         if stale || forgets && !self.seat.state().looks_at_recalls.get() { Recall::Not } else { recall }
     }
 
+    fn is_killed(&self) -> bool {
+        self.state().killed.get()
+    }
+
     fn permits(&self) -> Permits {
         Permits(self.state().permits)
     }
@@ -156,7 +161,7 @@ impl Thread for FakeThread<'_> {
     }
 
     fn range(&self) -> Option<u32> {
-        None
+        Some(self.state().space as u32)
     }
 
     fn process_id(&self) -> i32 {

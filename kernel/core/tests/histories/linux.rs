@@ -97,6 +97,7 @@ impl<'w> Linux<'w> {
             return;
         }
         thread.recall.set(Recall::Not);
+        thread.killed.set(false);
         thread.root.set(space.root.get());
         thread.home.set(cpu);
         thread.posted.set(Some(cpu));
@@ -118,6 +119,7 @@ impl<'w> Linux<'w> {
 
     pub fn kill(&mut self, number: u32) {
         self.dying[number as usize] = true;
+        self.world.thread(number).killed.set(true);
         self.recall(number, Recall::Always);
     }
 
@@ -187,6 +189,7 @@ impl<'w> Linux<'w> {
         self.stop_waiting(number);
         thread.calls.set(false);
         thread.escape.set(None);
+        thread.mapping.set(None);
         self.proxies[number as usize] = Proxy::Dead;
         self.dying[number as usize] = false;
     }

@@ -3,6 +3,7 @@
 
 use crate::host::FakeHost;
 use crate::linux::Linux;
+use crate::memory;
 use crate::processor::{Pause, Seat};
 use crate::world::{SPACES, World};
 use generator::{Gn, LocalGenerator};
@@ -61,6 +62,7 @@ impl<'w> Machine<'w> {
         self.world.ends.set(true);
         self.world.cpus.iter().for_each(|cpu| cpu.attention.set(request::HALT));
         self.until("a CPU does not end", |machine| machine.cpus.iter().all(LocalGenerator::is_done));
+        memory::clear(self.world);
     }
 
     /// Lets all CPUs go on in turn, and Linux ring, until something is so.

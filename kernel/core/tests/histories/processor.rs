@@ -181,7 +181,13 @@ impl Processor for FakeProcessor<'_> {
         self.0.state().root.set(0);
     }
 
-    fn flush(&self, _: u64) {}
+    /// Rings every other CPU that has the address space.
+    fn flush(&self, root: u64) {
+        let others = self.0.world.cpus.iter().enumerate().filter(|&(cpu, _)| cpu != self.0.cpu);
+        let bells = others.filter(|(_, state)| state.root.get() == root).count() as u32;
+        let count = &self.0.world.memory.flush_bells;
+        count.set(count.get() + bells);
+    }
 
     fn take_attention(&self) -> u32 {
         self.0.pause();

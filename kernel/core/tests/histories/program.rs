@@ -43,6 +43,22 @@ pub enum Action {
         ns: u32,
     },
     Yield,
+    /// Maps pages, with their frames if it is said so.
+    Map {
+        pages: u32,
+        populate: bool,
+    },
+    /// Does something with what it has mapped last.
+    Unmap,
+    Replace,
+    Protect,
+    Discard,
+    Populate,
+    Small,
+    /// Touches a page of that.
+    Touch {
+        page: u32,
+    },
     GetPid,
     /// A call that no CPU answers.
     Forward,
@@ -58,7 +74,7 @@ impl Action {
     /// Why it ends user mode. `None`: it does not.
     pub fn exit(self) -> Option<Exit> {
         match self {
-            Self::Compute | Self::Store { .. } => None,
+            Self::Compute | Self::Store { .. } | Self::Touch { .. } => None,
             Self::PageFault => Some(Exit::PageFault(0x5000)),
             Self::Exception => Some(Exit::Exception(6)),
             Self::Interrupt => Some(Exit::Interrupt(0x41)),
@@ -66,9 +82,24 @@ impl Action {
         }
     }
 
-    /// The call that it makes at the time `now`.
-    pub fn call(self, now: u64) -> Call {
+    /// The call that it makes at the time `now`, with what it has mapped.
+    pub fn call(self, now: u64, mapping: Option<(u64, u64)>) -> Call {
+        let about = |number: u64, third: u64| {
+            mapping.map_or((0, [0; 6]), |(address, bytes)| (number, [address, bytes, third, 0, 0, 0]))
+        };
         match self {
+            Self::Map { pages, populate } => {
+                let flags = 0x22 | if populate { 0x8000 } else { 0 };
+                (9, [0, u64::from(pages) << 12, 3, flags, u64::MAX, 0])
+            }
+            Self::Unmap => about(11, 0),
+            Self::Replace => {
+                mapping.map_or((0, [0; 6]), |(address, bytes)| (9, [address, bytes, 3, 0x32, u64::MAX, 0]))
+            }
+            Self::Protect => about(10, 3),
+            Self::Discard => about(28, 4),
+            Self::Populate => about(28, 23),
+            Self::Small => about(28, 15),
             Self::Wait { word, value, bitset, ns } => {
                 let until = ns.map_or(0, |ns| time_at(now + u64::from(ns)));
                 (FUTEX, [address(word), 9 | PRIVATE, value.into(), until, 0, bitset.into()])
@@ -134,6 +165,10 @@ pub fn programs() -> impl Strategy<Value = Vec<Action>> {
             .prop_map(|(from, to, wake, take, compare)| Action::Requeue { from, to, wake, take, compare }),
         2 => (1_000..150_000u32).prop_map(|ns| Action::Sleep { ns }),
         2 => Just(Action::Yield),
+        1 => (prop::sample::select(vec![1u32, 700, 1600, 5000]), any::<bool>())
+            .prop_map(|(pages, populate)| Action::Map { pages, populate }),
+        1 => prop::sample::select(vec![Action::Unmap, Action::Replace, Action::Protect, Action::Discard, Action::Populate]),
+        2 => (0..5000u32).prop_map(|page| Action::Touch { page }),
         1 => prop::sample::select(vec![
             Action::GetPid, Action::Forward, Action::PageFault, Action::Exception, Action::Interrupt,
         ]),

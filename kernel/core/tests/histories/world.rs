@@ -2,6 +2,7 @@
 //! What CPUs and Linux share, and what only a test sees of both.
 
 use crate::books::Books;
+use crate::memory::Store;
 use crate::program::{Action, Call, WORDS};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashSet, VecDeque};
@@ -45,6 +46,8 @@ pub struct CpuState {
     pub woken: Cell<Option<u32>>,
     /// A question that has no answer yet.
     pub asked: Cell<bool>,
+    /// It waits for a lock that another CPU has.
+    pub waits_for_lock: Cell<bool>,
     /// As Linux reads it: how many threads wait.
     pub waiting: Cell<u32>,
 }
@@ -59,6 +62,10 @@ pub struct ThreadState {
     pub home: Cell<usize>,
     pub root: Cell<u64>,
     pub recall: Cell<Recall>,
+    /// It will not execute anything any more.
+    pub killed: Cell<bool>,
+    /// What it has mapped last: the address, and how many bytes.
+    pub mapping: Cell<Option<(u64, u64)>>,
     pub permits: u32,
     pub call: Cell<Call>,
     pub exit: Cell<Exit>,
@@ -90,6 +97,7 @@ pub struct Seen {
 
 pub struct World {
     pub common: Box<Common>,
+    pub memory: Store,
     pub cpus: Vec<CpuState>,
     pub threads: Vec<ThreadState>,
     pub spaces: [SpaceState; SPACES],
@@ -112,6 +120,7 @@ impl World {
         }
         let world = Self {
             common,
+            memory: Store::new(),
             seen: RefCell::default(),
             books: RefCell::new(Books::new(cpus, threads.len())),
             cpus: (0..cpus).map(|_| CpuState::default()).collect(),
@@ -182,6 +191,8 @@ impl ThreadState {
             home: Cell::new(0),
             root: Cell::new(0),
             recall: Cell::new(Recall::Not),
+            killed: Cell::new(false),
+            mapping: Cell::new(None),
             call: Cell::new((0, [0; 6])),
             exit: Cell::new(Exit::Call),
             slept_until: Cell::new(0),

@@ -8,7 +8,8 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tacet_abi::{
-    TACET_CONTEXT_POSTED, TACET_CONTEXT_RETURNED, TACET_RECALL_ALWAYS, TACET_RECALL_NOT, tacet_context, tacet_cpu_boot,
+    TACET_CONTEXT_POSTED, TACET_CONTEXT_RETURNED, TACET_RECALL_KILLED, TACET_RECALL_NOT, TACET_RECALL_TURN,
+    tacet_context, tacet_cpu_boot,
 };
 use tacet_arch::native::{User, cycles};
 use tacet_core::{Left, Recall};
@@ -65,9 +66,16 @@ impl Context<'_> {
         // SAFETY: mapped and aligned; the only field Linux writes meanwhile.
         match unsafe { AtomicU32::from_ptr(&raw mut (*self.at.as_ptr()).recall) }.load(Ordering::Acquire) {
             TACET_RECALL_NOT => Recall::Not,
-            TACET_RECALL_ALWAYS => Recall::Always,
-            _ => Recall::Turn,
+            TACET_RECALL_TURN => Recall::Turn,
+            _ => Recall::Always,
         }
+    }
+
+    /// Linux kills the thread.
+    pub(crate) fn read_killed(&self) -> bool {
+        // SAFETY: as in `read_recall`.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.at.as_ptr()).recall) }.load(Ordering::Acquire)
+            == TACET_RECALL_KILLED
     }
 
     /// What Linux sees of a wait: 0 none, 1 a local wait, 2 one that has ended, and the thread continues here.

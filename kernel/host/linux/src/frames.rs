@@ -226,6 +226,10 @@ impl Leaving for LeavingFrames {
     fn any(&self) -> bool {
         self.chain.frames() != 0
     }
+
+    fn is_slow(&self) -> bool {
+        self.held_by_linux() != 0
+    }
 }
 
 impl LeavingFrames {
@@ -332,6 +336,11 @@ impl Tables for Frames {
         self.entry(table, index).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
+    #[inline]
+    fn progress(&self) {
+        self.count_progress();
+    }
+
     fn allocate_table(&mut self) -> Option<u64> {
         let memory = self.memory;
         let bad = |frame, order| has_bad_frame(memory, frame, order);
@@ -392,9 +401,12 @@ impl Memory for Frames {
 
     fn copy(&mut self, from: u64, to: u64, order: u8) {
         let (from, to) = (self.content(from, order), self.content(to, order));
-        // SAFETY: both are frames of the pool; `to` was just handed out, so they are not
-        // the same. A program may write `from` meanwhile: bytes are copied, not values.
-        unsafe { core::ptr::copy_nonoverlapping(from, to, (TACET_PAGE_BYTES as usize) << order) };
-        self.count_progress();
+        let part = (TACET_PAGE_BYTES as usize) << order.min(HUGE_ORDER);
+        for at in (0..(TACET_PAGE_BYTES as usize) << order).step_by(part) {
+            // SAFETY: both are frames of the pool, and the part is inside; `to` was just handed out, so they are not
+            // the same. A program may write `from` meanwhile: bytes are copied, not values.
+            unsafe { core::ptr::copy_nonoverlapping(from.add(at), to.add(at), part) };
+            self.count_progress();
+        }
     }
 }

@@ -28,6 +28,10 @@ impl Thread for Context<'_> {
         self.read_recall()
     }
 
+    fn is_killed(&self) -> bool {
+        self.read_killed()
+    }
+
     #[inline]
     fn permits(&self) -> Permits {
         Permits(read!(self, local))

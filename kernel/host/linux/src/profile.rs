@@ -34,7 +34,7 @@ impl Context<'_> {
             Left::Blocked => (TACET_SPENT_LOCAL_WAIT, self.user().call_number()),
             Left::PageFault(_) => (TACET_SPENT_LOCAL_FAULT, 0),
             Left::Exception(vector) => (TACET_SPENT_EXCEPTION, vector.into()),
-            Left::Interrupt(_) | Left::Doorbell => (TACET_SPENT_CALLED_BACK, 0),
+            Left::Interrupt(_) | Left::Doorbell | Left::Paused => (TACET_SPENT_CALLED_BACK, 0),
         };
         let at = self.at.as_ptr();
         // SAFETY: mapped; ours; only this CPU reads these three.

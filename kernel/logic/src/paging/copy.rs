@@ -21,8 +21,10 @@ impl<M: Memory> AddressSpace<'_, M> {
             let slot = self.find(page);
             let mut child = AddressSpace::new(root, &mut *self.memory);
             let copied = match slot.entry {
-                Entry::Leaf(leaf) => child.copy_leaf(page, slot.size, leaf),
-                Entry::Reserved(_) => child.divide(page, slot.size).map(|there| child.set(&there, slot.entry)),
+                Entry::Leaf(leaf) if !leaf.pending => child.copy_leaf(page, slot.size, leaf),
+                Entry::Leaf(Leaf { attributes, .. }) | Entry::Reserved(attributes) => {
+                    child.divide(page, slot.size).map(|there| child.set(&there, Entry::Reserved(attributes)))
+                }
                 Entry::Absent | Entry::Table(_) => Ok(()),
             };
             copied?;

@@ -4,12 +4,13 @@
 //! Populating has two passes. The first finds a frame for every page and
 //! marks it pending, which readers treat as reserved. If a frame is missing, the marks
 //! are taken back and no time was lost on zeroing. The second zeroes each frame
-//! and then makes its entry valid.
+//! and then makes its entry valid. Each can be done in portions, and the second may be left undone: the first touch of a
+//! pending page does it for that page.
 
 use super::entry::{Attributes, Entry, Leaf, Protection};
 use super::error::Error;
 use super::memory::{Memory, Placement, Reach};
-use super::space::AddressSpace;
+use super::space::{AddressSpace, Slot};
 use super::span::{PageSize, Span};
 
 /// What a first touch found.
@@ -32,10 +33,10 @@ impl<M: Memory> AddressSpace<'_, M> {
         }
         let staged = self.stage(span, |_| true);
         match staged {
-            Ok(()) => self.commit(span),
+            Ok(_) => self.commit(span),
             Err(_) => self.unstage(span, true),
         }
-        staged
+        staged.map(drop)
     }
 
     /// Takes free address space without frames, in the largest entries that fit.
@@ -62,10 +63,37 @@ impl<M: Memory> AddressSpace<'_, M> {
         self.check(span, |entry| entry != Entry::Absent).map_err(Error::Unmapped)?;
         let staged = self.stage(span, |attributes| !attributes.protection.is_none());
         match staged {
-            Ok(()) => self.commit(span),
+            Ok(_) => self.commit(span),
             Err(_) => self.unstage(span, false),
         }
-        staged
+        staged.map(drop)
+    }
+
+    /// The first pass of [`Self::populate`] in at most `entries` steps. Says up to where it has come.
+    ///
+    /// After a failure what is pending stays so: for everybody else it is reserved, and has its frame already.
+    pub fn stage_part(&mut self, span: Span, entries: u32) -> Result<u32, Error> {
+        self.stage_some(span, entries, |attributes| !attributes.protection.is_none()).map(|(page, _)| page)
+    }
+
+    /// The second pass, for about `pages` pages; inside of a page of 1 GiB it stops when `stops` says so: then that page
+    /// stays pending. Says up to where it has come.
+    pub fn commit_part(&mut self, span: Span, pages: u32, mut stops: impl FnMut() -> bool) -> u32 {
+        let (mut page, mut left) = (span.first(), pages);
+        while page < span.end() && left > 0 {
+            let slot = self.find(page);
+            let mut cost = 1;
+            if let Entry::Leaf(leaf @ Leaf { pending: true, .. }) = slot.entry {
+                if !self.zero(leaf.frame, slot.size, &mut stops) {
+                    return page;
+                }
+                self.set(&slot, Entry::Leaf(Leaf { pending: false, ..leaf }));
+                cost = slot.size.pages();
+            }
+            page = self.after(&slot, span.end());
+            left = left.saturating_sub(cost);
+        }
+        page
     }
 
     /// A first touch of `page`: a zeroed page of up to `largest` around it.
@@ -79,8 +107,10 @@ impl<M: Memory> AddressSpace<'_, M> {
         if !attributes.protection.allows(access) {
             return Err(Error::NotAllowed(page));
         }
-        if let Entry::Leaf(_) = slot.entry {
-            return Ok(Fault::Already);
+        match slot.entry {
+            Entry::Leaf(Leaf { pending: true, .. }) => return self.touch_pending(slot, page, largest),
+            Entry::Leaf(_) => return Ok(Fault::Already),
+            _ => {}
         }
         let placement = Placement { page, policy: attributes.policy };
         let (frame, size) = self.frame(largest.min(slot.size).min(self.largest(attributes)), placement)?;
@@ -93,12 +123,35 @@ impl<M: Memory> AddressSpace<'_, M> {
         Ok(Fault::Populated(size))
     }
 
-    /// Finds a frame for every reservation in `span` whose attributes are `wanted`, in the largest pages that fit.
+    /// The first touch of a page that has its frame: zeroes a page of up to `largest` around it.
+    fn touch_pending(&mut self, slot: Slot, page: u32, largest: PageSize) -> Result<Fault, Error> {
+        // Without a table for its parts it is zeroed as a whole.
+        let slot = if slot.size > largest { self.divide(page, largest).unwrap_or(slot) } else { slot };
+        let size = slot.size;
+        if let Some(span) = Span::new(page, 1) {
+            self.commit(span);
+        }
+        Ok(Fault::Populated(size))
+    }
+
+    /// Finds a frame for every reservation in `span` whose attributes are `wanted`, in the largest pages that fit. Says
+    /// whether there were any.
     ///
     /// After a failure, what is pending is for [`Self::unstage`].
-    pub(super) fn stage(&mut self, span: Span, wanted: impl Fn(Attributes) -> bool) -> Result<(), Error> {
-        let mut page = span.first();
-        while page < span.end() {
+    pub(super) fn stage(&mut self, span: Span, wanted: impl Fn(Attributes) -> bool) -> Result<bool, Error> {
+        self.stage_some(span, u32::MAX, wanted).map(|(_, any)| any)
+    }
+
+    /// The same in at most `entries` steps, and up to where it has come.
+    fn stage_some(
+        &mut self,
+        span: Span,
+        entries: u32,
+        wanted: impl Fn(Attributes) -> bool,
+    ) -> Result<(u32, bool), Error> {
+        let (mut page, mut any, mut left) = (span.first(), false, entries);
+        while page < span.end() && left > 0 {
+            left -= 1;
             let slot = self.find(page);
             page = match slot.entry {
                 Entry::Reserved(attributes) if wanted(attributes) => {
@@ -106,25 +159,30 @@ impl<M: Memory> AddressSpace<'_, M> {
                     let placement = Placement { page, policy: attributes.policy };
                     let (frame, size) = self.frame(most.fitting(page, span.end() - page), placement)?;
                     self.put_pending(page, size, frame, attributes)?;
+                    any = true;
                     page + size.pages()
                 }
                 _ => self.after(&slot, span.end()),
             }
         }
-        Ok(())
+        Ok((page, any))
     }
 
     /// Zeroes what is pending in `span` and makes it valid. Cannot fail.
     pub(super) fn commit(&mut self, span: Span) {
-        let mut page = span.first();
-        while page < span.end() {
-            let slot = self.find(page);
-            if let Entry::Leaf(leaf @ Leaf { pending: true, .. }) = slot.entry {
-                self.memory.zero(leaf.frame, slot.size.order());
-                self.set(&slot, Entry::Leaf(Leaf { pending: false, ..leaf }));
+        self.commit_part(span, u32::MAX, || false);
+    }
+
+    /// Zeroes a page's frames, at most 2 MiB at a time. False: `stops` said so in between.
+    fn zero(&mut self, frame: u64, size: PageSize, stops: &mut impl FnMut() -> bool) -> bool {
+        let part = size.min(PageSize::Mib2);
+        for first in (frame..frame + u64::from(size.pages())).step_by(part.pages() as usize) {
+            if first != frame && stops() {
+                return false;
             }
-            page = self.after(&slot, span.end());
+            self.memory.zero(first, part.order());
         }
+        true
     }
 
     /// Frees what is pending in `span`. `all`: the reservations go too, because they are as new.

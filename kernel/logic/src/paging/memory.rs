@@ -34,6 +34,9 @@ pub trait Tables {
         (1..most).find(|&n| self.load(table, from + n) != first).unwrap_or(most)
     }
 
+    /// An operation shows that it makes progress: at least once for 512 entries.
+    fn progress(&self) {}
+
     /// A table whose 512 entries are zero.
     fn allocate_table(&mut self) -> Option<u64>;
 

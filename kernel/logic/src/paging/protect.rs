@@ -19,22 +19,32 @@ impl<M: Memory> AddressSpace<'_, M> {
     /// Says which pages have lost a right: only for these the TLBs are flushed and Linux is asked. Their `MIRRORED` is
     /// clear from here on. O(entries), besides the zeroing of what is populated.
     pub fn protect(&mut self, span: Span, protection: Protection) -> Result<Removed, Error> {
+        let (lost, staged) = self.protect_pending(span, protection)?;
+        if staged {
+            self.commit(span);
+        }
+        Ok(lost)
+    }
+
+    /// The same, but what gets its frames stays pending. Says whether anything does.
+    pub fn protect_pending(&mut self, span: Span, protection: Protection) -> Result<(Removed, bool), Error> {
         self.check(span, |entry| entry != Entry::Absent).map_err(Error::Unmapped)?;
         if protection.execute {
             self.divide_for_code(span)?;
         }
         let opens = |old: Attributes| old.protection.is_none() && !protection.is_none();
         let staged = self.stage(span, |attributes| attributes.eager && opens(attributes));
-        match staged.and_then(|()| self.spares(span, false)) {
-            Ok(spares) => self.cut(span, false, spares),
+        let any = match staged.and_then(|any| self.spares(span, false).map(|spares| (any, spares))) {
+            Ok((any, spares)) => {
+                self.cut(span, false, spares);
+                any
+            }
             Err(error) => {
                 self.unstage(span, false);
                 return Err(error);
             }
-        }
-        let lost = self.change(span, |attributes| attributes.with(protection));
-        self.commit(span);
-        Ok(lost)
+        };
+        Ok((self.change(span, |attributes| attributes.with(protection)), any))
     }
 
     /// Divides the large pages of `span` into the smallest, where code may not be in large ones; says whether there

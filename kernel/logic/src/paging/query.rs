@@ -40,6 +40,24 @@ impl<M: Memory> AddressSpace<'_, M> {
         Some(View { first: slot.first, size: slot.size, entry: slot.entry })
     }
 
+    /// The first part of `span` that an operation changes in about `entries` steps: it ends where an entry ends, or with
+    /// `span`, and has at most 511 entries more. So a long operation is made of short ones. `looked_at`: of each eight
+    /// pages in a large one, a step.
+    pub fn portion(&self, span: Span, entries: u32, looked_at: bool) -> Span {
+        let (mut page, mut left) = (span.first(), entries);
+        while page < span.end() && left > 0 {
+            let slot = self.find(page);
+            let next = self.after(&slot, span.end());
+            left = left.saturating_sub(match slot.entry {
+                _ if slot.size == PageSize::Kib4 => next - page,
+                Entry::Leaf(_) if looked_at => slot.size.pages() / 8,
+                _ => 1,
+            });
+            page = next;
+        }
+        Span::new(span.first(), page.min(span.end()) - span.first()).unwrap_or(span)
+    }
+
     /// Nothing of `span` is mapped. O(entries).
     pub fn is_free(&self, span: Span) -> bool {
         self.check(span, |entry| entry == Entry::Absent).is_ok()

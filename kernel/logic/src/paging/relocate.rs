@@ -17,6 +17,8 @@ impl<M: Memory> AddressSpace<'_, M> {
     /// pages that move are taken from it first. If there are any, `flush` is called; after that no TLB has them.
     /// Frames that are no longer mapped go to `retire`. O(entries), besides the copying.
     pub fn relocate(&mut self, span: Span, flush: impl FnOnce(), mut retire: impl FnMut(Retired)) -> u32 {
+        // What is pending for want of zeros is not to be mistaken for what is pending because it moves.
+        self.commit(span);
         let (any, mut stayed) = self.take_misplaced(span);
         if !any {
             return stayed;

@@ -79,6 +79,7 @@ impl<'m, M: Memory> AddressSpace<'m, M> {
                 let entry = M::Encoding::decode(raw, size);
                 return Slot { table, index, size, first: page & !(size.pages() - 1), entry };
             };
+            self.memory.progress();
             let (middle, _) = self.last.get();
             self.last.set(match smaller {
                 PageSize::Kib4 => (middle, Some((page >> 9, next))),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Giving memory back: with its address space, or without.
 
-use super::entry::{Entry, Leaf};
+use super::entry::{Attributes, Entry, Leaf};
 use super::error::Error;
 use super::memory::Memory;
 use super::space::AddressSpace;
@@ -57,6 +57,14 @@ impl<M: Memory> AddressSpace<'_, M> {
         Ok(self.remove(span, reservation, |space, page, _| space.join(page), retire))
     }
 
+    /// Takes all pages of `span` away and reserves all of it anew, holes too: nobody else can map there. What remains is
+    /// a few entries, which [`Self::unmap`] removes at once. Otherwise as that.
+    pub fn renew(&mut self, span: Span, new: Attributes, retire: impl FnMut(Retired)) -> Result<Removed, Error> {
+        let spares = self.spares(span, true)?;
+        self.cut(span, true, spares);
+        Ok(self.remove(span, |_| Entry::Reserved(new), |space, page, _| space.join(page), retire))
+    }
+
     /// Unmaps everything from page `at` on and calls `retire` with each frame: the end of a process, or of its program.
     /// Cannot fail. After each entry `pause` may ask for a break: then the result is the page to continue at.
     pub fn clear(&mut self, at: u32, mut retire: impl FnMut(Retired), mut pause: impl FnMut() -> bool) -> Option<u32> {
@@ -99,7 +107,9 @@ impl<M: Memory> AddressSpace<'_, M> {
                         retire(Retired { frame: leaf.frame, order: slot.size.order(), mirrored: leaf.mirrored });
                     }
                 }
-                Entry::Reserved(_) if instead(slot.entry) != slot.entry => self.set(&slot, instead(slot.entry)),
+                Entry::Reserved(_) | Entry::Absent if instead(slot.entry) != slot.entry => {
+                    self.set(&slot, instead(slot.entry));
+                }
                 _ => unchanged = true,
             }
             page = if unchanged { self.after(&slot, span.end()) } else { slot.end() };

@@ -10,6 +10,7 @@ mod histories;
 mod machine;
 mod model;
 mod operation;
+mod portions;
 #[path = "../support/records.rs"]
 mod records;
 mod relocations;

@@ -46,6 +46,8 @@ pub struct Machine {
     lists: Lists,
     content: BTreeMap<u64, u64>,
     garbage: BTreeSet<(u64, u8)>,
+    /// Gigabytes whose parts were zeroed one by one.
+    begun: BTreeSet<u64>,
     pub failing: Failing,
     pub allocations: usize,
     pub refused: usize,
@@ -66,7 +68,7 @@ impl Machine {
         let pool = Pool::new(layout, records.clone());
         let mut lists = Lists::new();
         pool.fill(&mut lists);
-        let (tables, content, garbage, held) = Default::default();
+        let (tables, content, garbage, held, begun) = Default::default();
         let (failing, allocations, refused, zeroed, loads) = Default::default();
         let next_table = 1 << 30;
         Self {
@@ -77,6 +79,7 @@ impl Machine {
             lists,
             content,
             garbage,
+            begun,
             failing,
             allocations,
             refused,
@@ -98,6 +101,7 @@ impl Machine {
             content: self.content.clone(),
             garbage: self.garbage.clone(),
             held: self.held.clone(),
+            begun: self.begun.clone(),
             loads: self.loads.clone(),
             tlb: self.tlb.as_ref().map(|tlb| Rc::new(RefCell::new(tlb.borrow().clone()))),
             ..*self
@@ -308,7 +312,15 @@ impl Memory for Machine {
     }
 
     fn zero(&mut self, frame: u64, order: u8) {
-        assert!(self.garbage.contains(&(frame, order)), "zeroed without need");
+        let whole = (frame & !0x3_ffff, 18);
+        if order == 9 && self.garbage.remove(&whole) {
+            // a gigabyte, part by part
+            let parts = (whole.0..whole.0 + (1 << 18)).step_by(512);
+            self.garbage.extend(parts.map(|part| (part, 9)));
+            self.begun.insert(whole.0);
+        }
+        let again = self.begun.contains(&whole.0);
+        assert!(self.garbage.contains(&(frame, order)) || again, "zeroed without need");
         self.forget(frame, order);
         self.zeroed += 1;
     }

@@ -8,6 +8,7 @@ mod histories;
 mod machine;
 mod model;
 mod operation;
+mod portions;
 #[path = "../support/records.rs"]
 mod records;
 mod relocations;

@@ -22,7 +22,11 @@ impl Linux<'_> {
     pub(super) fn perform(&mut self, number: u32) {
         let thread = self.world.thread(number);
         let (call, [address, operation, value, take, to, third]) = thread.call.get();
-        let (Some(word), FUTEX) = (word_at(address), call) else { return thread.calls.set(false) };
+        let (Some(word), FUTEX) = (word_at(address), call) else {
+            // After a hand-over the range is no longer the CPUs'.
+            thread.mapping.set(thread.mapping.get().filter(|_| call == 0));
+            return thread.calls.set(false);
+        };
         let space = &self.world.spaces[thread.space];
         let (root, moves) = (thread.root.get(), matches!(operation & 127, 3 | 4));
         let bitset = if operation & 127 == 10 { third as u32 } else { u32::MAX };

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Calls whose work depends on what the program has: in portions.
+//!
+//! A call that would hold locks for long does not: it stores its rest ([`Long`]) and says [`Refusal::Later`]. One loop
+//! ([`Range::perform`]) does the rest portion by portion. Each portion holds the lock of one piece, flushes what it took
+//! away, and leaves memory as a program may find it. Between two portions the CPU holds nothing. If anything waits for
+//! the CPU, the call pauses: requests are served, then the call continues (`crate::run`).
+//!
+//! No other call of the thread and no signal comes in between, as on Linux: a recall waits for the end of the call, which
+//! is near. Two things end the call before that. A thread that is killed needs no result. And the zeroing of pages, which
+//! may take a minute, is left to their first touch.
+//!
+//! What other threads may see in between they may see on Linux too, where accesses do not wait for such calls either. But
+//! addresses that a call gives up stay taken until its last step, which is short ([`Kind::Withdraw`]). Otherwise another
+//! thread could map there, and lose that mapping to the rest of the call. Pages that a mapping replaces
+//! ([`Kind::Replace`]) are the new ones at once: a touch of them is never an error.
+
+use super::{HeldRange, INVALID, Leaving, NO_MEMORY, Range, Refusal, Result, SharedRange, Work};
+use crate::host::Host;
+use tacet_arch::Processor;
+use tacet_logic::paging::{Attributes, Error, PIECE_PAGES, Protection, Span};
+
+/// Entries that a portion changes: about 100 µs. More than what is left of any range whose addresses are withdrawn: at
+/// most 511 entries of each smaller size at both edges, and 510 pieces.
+pub const PORTION: u32 = 4096;
+/// Pages that a portion zeroes: the same. One page of 1 GiB is a portion of its own.
+pub const ZEROED: u32 = 512;
+
+/// The rest of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Long {
+    span: Span,
+    /// All before this page is done.
+    at: u32,
+    kind: Kind,
+    /// Of the call, as far as it is known.
+    result: u64,
+    /// Some pages are pending.
+    staged: bool,
+}
+
+/// What is to be done with each page.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// It gets a frame; later that is zeroed.
+    Stage(Short),
+    /// Its frame is zeroed.
+    Zero,
+    /// It is taken away, but not its address. Then the call begins again, and is short.
+    Withdraw,
+    /// It is taken away for a new one with these attributes, as others see it at once. Then that is staged, if it is
+    /// eager.
+    Replace(Attributes),
+    /// The same; then its address too, and the call has failed.
+    Undo(Failure),
+    /// It is divided, because it is to be code.
+    Divide(Protection),
+    /// The host must not map it. Nothing is changed yet.
+    Check(Change),
+    Change(Change),
+}
+
+/// What becomes of a call for which there are too few frames.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Short {
+    /// Pages without one get theirs at the first touch, if there is one then.
+    Bears,
+    /// It is the host's, and so is the range.
+    Beyond,
+    Undo(Failure),
+}
+
+/// How a call fails whose mapping is undone.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Failure {
+    /// It is the host's.
+    Elsewhere,
+    /// The program's break is what it was.
+    Break(u64),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Change {
+    Discard,
+    Protect(Protection),
+    Advise(Advice),
+    /// Gives it a frame, if this access is allowed.
+    Populate(Protection),
+}
+
+/// What madvise(2) changes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Advice {
+    /// Nothing that matters here.
+    Nothing,
+    /// Whether the page may be a large one.
+    Small(bool),
+    /// Whether the page is left out of core files.
+    Undumped(bool),
+}
+
+impl Advice {
+    pub fn apply(self, old: Attributes) -> Attributes {
+        match self {
+            Self::Nothing => old,
+            Self::Small(small) => Attributes { small, ..old },
+            Self::Undumped(undumped) => Attributes { undumped, ..old },
+        }
+    }
+}
+
+/// Of pages that are taken away.
+const NOTHING: Attributes =
+    Attributes { protection: Protection::NONE, policy: 0, eager: false, small: false, undumped: false };
+
+impl Long {
+    /// The call's result, if only zeroing is left: the first touch of each page can do that.
+    pub fn result_without_rest(&self) -> Option<u64> {
+        matches!(self.kind, Kind::Zero).then_some(self.result)
+    }
+
+    /// The same pages from the beginning.
+    fn then(self, kind: Kind) -> Step {
+        Step::More(Self { at: self.span.first(), kind, ..self })
+    }
+
+    /// What is left in one piece.
+    fn next(&self) -> Option<Span> {
+        let end = self.span.end().min((self.at / PIECE_PAGES + 1) * PIECE_PAGES);
+        Span::new(self.at, end.checked_sub(self.at)?)
+    }
+
+    /// No more pages, and the call has this result.
+    fn ends(&mut self, result: u64) {
+        (self.at, self.result) = (self.span.end(), result);
+    }
+}
+
+/// What a portion came to.
+enum Step {
+    More(Long),
+    /// The call begins again.
+    Again,
+    Done(u64),
+}
+
+impl<H: Host> Range<'_, H> {
+    /// Does the work of a call: at once, or, if it is long, in portions. `work` is done again when portions have made it
+    /// short.
+    #[inline]
+    pub fn perform(&mut self, mut work: impl FnMut(&mut Self) -> Result<u64>) -> Result<u64> {
+        let paused = self.cpu.rest.get().is_some();
+        match if paused { Err(Refusal::Later) } else { work(self) } {
+            Err(Refusal::Later) => self.in_portions(&mut work),
+            done => done,
+        }
+    }
+
+    /// Until the call has its result, or something waits for the CPU: then the rest stays in its place.
+    #[cold]
+    fn in_portions(&mut self, work: &mut dyn FnMut(&mut Self) -> Result<u64>) -> Result<u64> {
+        loop {
+            let step = match self.cpu.rest.take() {
+                Some(long) => self.step(long)?,
+                None => match work(self) {
+                    Err(Refusal::Later) => continue,
+                    done => return done,
+                },
+            };
+            self.cpu.host.count_progress();
+            match step {
+                Step::Done(result) => return Ok(result),
+                Step::Again => {}
+                Step::More(long) => {
+                    self.cpu.rest.set(Some(long));
+                    if self.cpu.host.processor().is_wanted() {
+                        return Err(Refusal::Later);
+                    }
+                }
+            }
+        }
+    }
+
+    /// One portion.
+    fn step(&mut self, mut long: Long) -> Result<Step> {
+        let Some(span) = long.next() else { return self.finish(long) };
+        let cpu = self.cpu;
+        match self.change(span.pieces(), |work| work.portion(span, &mut long, || cpu.is_recalled())) {
+            Ok(true) => Ok(Step::More(long)),
+            Ok(false) => self.fail(long),
+            // The result is decided. After a hand-over the pages are the host's.
+            Err(Refusal::Closed) if matches!(long.kind, Kind::Stage(_) | Kind::Zero) => Ok(Step::Done(long.result)),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// All portions are done.
+    fn finish(&mut self, long: Long) -> Result<Step> {
+        Ok(match long.kind {
+            Kind::Stage(_) => long.then(Kind::Zero),
+            Kind::Divide(protection) => long.then(Kind::Check(Change::Protect(protection))),
+            Kind::Check(change) => long.then(Kind::Change(change)),
+            Kind::Change(_) if long.staged => long.then(Kind::Zero),
+            Kind::Replace(Attributes { eager: true, protection, .. }) if !protection.is_none() => {
+                long.then(Kind::Stage(Short::Beyond))
+            }
+            Kind::Replace(_) | Kind::Zero | Kind::Change(_) => Step::Done(long.result),
+            Kind::Withdraw => Step::Again,
+            Kind::Undo(failure) => {
+                self.change(long.span.pieces(), |work| work.remove(long.span))?;
+                match failure {
+                    Failure::Elsewhere => return Err(Refusal::Elsewhere),
+                    Failure::Break(old) => Step::Done(old),
+                }
+            }
+        })
+    }
+
+    /// There are too few frames for what is to be staged.
+    fn fail(&mut self, long: Long) -> Result<Step> {
+        let Kind::Stage(short) = long.kind else { return Err(Refusal::Beyond) };
+        match short {
+            Short::Bears => Ok(long.then(Kind::Zero)),
+            Short::Beyond => Err(Refusal::Beyond),
+            // Another thread has moved the break further: it has these pages.
+            Short::Undo(Failure::Break(old)) if !self.take_break_back(old, long.result)? => Ok(long.then(Kind::Zero)),
+            Short::Undo(failure) => Ok(long.then(Kind::Undo(failure))),
+        }
+    }
+
+    /// False: it is not at `new` any more.
+    fn take_break_back(&mut self, old: u64, new: u64) -> Result<bool> {
+        let shared = self.shared;
+        let page = ((shared.program_break().0 - shared.base()) >> 12) as u32;
+        let piece = Span::new(page, 1).ok_or(Refusal::Beyond)?.pieces();
+        self.change(piece, |work| {
+            let there = shared.program_break().1 == new;
+            if there {
+                work.held.set_program_break(old);
+            }
+            Ok(there)
+        })
+    }
+}
+
+impl<H: Host> Work<'_, H> {
+    /// It is long: portions of this kind come when the locks are free. `result`: the call's, if it is known.
+    pub(super) fn later<T>(&self, span: Span, kind: Kind, result: u64) -> Result<T> {
+        self.rest.set(Some(Long { span, at: span.first(), kind, result, staged: false }));
+        Err(Refusal::Later)
+    }
+
+    /// A change of `span` is one portion.
+    pub(super) fn is_short(&self, span: Span) -> bool {
+        span.pages() <= PORTION / 8 || self.part(span) == span
+    }
+
+    /// The first part of `span` that is one portion.
+    fn part(&self, span: Span) -> Span {
+        self.space.portion(span, PORTION, self.leaving.is_slow())
+    }
+
+    /// One portion at the beginning of `span`, which is in one piece. False: there are too few frames.
+    fn portion(&mut self, span: Span, long: &mut Long, stops: impl FnMut() -> bool) -> Result<bool> {
+        match long.kind {
+            Kind::Stage(_) => return self.stage(span, long),
+            Kind::Zero => long.at = self.space.commit_part(span, ZEROED, stops),
+            Kind::Withdraw | Kind::Undo(_) => self.renew(span, NOTHING, long)?,
+            Kind::Replace(new) => self.renew(span, new, long)?,
+            Kind::Divide(_) => {
+                let part = Span::new(span.first(), span.pages().min(PORTION)).unwrap_or(span);
+                self.divide(part)?;
+                long.at = part.end();
+            }
+            Kind::Check(_) => {
+                let part = self.part(span);
+                self.unmirrored_of(part, long.span)?;
+                long.at = part.end();
+            }
+            Kind::Change(Change::Populate(access)) => return self.populate(span, access, long),
+            Kind::Change(change) => {
+                let part = self.part(span);
+                long.at = part.end();
+                self.change(part, change, long)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes the pages at the beginning of `span` away, and keeps the addresses.
+    fn renew(&mut self, span: Span, new: Attributes, long: &mut Long) -> Result<()> {
+        let part = self.part(span);
+        self.unmirrored_of(part, long.span)?;
+        let leaving = &mut self.leaving;
+        self.space.renew(part, new, |old| leaving.retire(old)).map_err(|_| Refusal::Beyond)?;
+        long.at = part.end();
+        Ok(())
+    }
+
+    /// Stages the beginning of `span`.
+    fn stage(&mut self, span: Span, long: &mut Long) -> Result<bool> {
+        match self.space.stage_part(span, PORTION) {
+            Ok(page) => long.at = page,
+            Err(Error::NoFrame | Error::NoTable) => return Ok(false),
+            Err(_) => return Err(Refusal::Beyond),
+        }
+        Ok(true)
+    }
+
+    /// Stages the beginning of `span`, up to the first page where that is an error.
+    fn populate(&mut self, span: Span, access: Protection, long: &mut Long) -> Result<bool> {
+        let span = self.space.portion(span, PORTION, false);
+        let hole = self.space.hole(span).unwrap_or(span.end());
+        let forbidden = if access.is_none() { None } else { self.space.forbidden(span, access) };
+        let good = hole.min(forbidden.unwrap_or(hole));
+        if let Some(part) = Span::new(span.first(), good - span.first())
+            && !self.stage(part, long)?
+        {
+            return Ok(false);
+        }
+        long.staged = true;
+        if good < span.end() && long.at.max(span.first()) >= good {
+            long.ends(if good < hole { INVALID } else { NO_MEMORY });
+        }
+        Ok(true)
+    }
+
+    fn change(&mut self, part: Span, change: Change, long: &mut Long) -> Result<()> {
+        let result = match change {
+            Change::Discard => {
+                self.unmirrored_of(part, long.span)?;
+                // What is behind a hole is discarded too.
+                long.result = self.discard(part)?.max(long.result);
+                return Ok(());
+            }
+            Change::Protect(protection) => {
+                self.unmirrored_of(part, long.span)?;
+                let (result, staged) = self.protect(part, protection)?;
+                long.staged |= staged;
+                result
+            }
+            Change::Advise(advice) => self.advise(part, advice)?,
+            Change::Populate(_) => 0,
+        };
+        if result != 0 {
+            long.ends(result);
+        }
+        Ok(())
+    }
+}

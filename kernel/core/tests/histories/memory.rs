@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Memory of the partition: real page tables, frames without content. No frame is handed out twice, so that every use of
+//! one that was given back is noticed. A CPU pauses while it zeroes, and while it waits for a lock.
+
+use crate::processor::Seat;
+use crate::world::{SPACES, World};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use tacet_arch::x86_64::paging::Entries;
+use tacet_core::memory::{BREAK_PAGES, HeldRange, Leaving, PartitionMemory, RANGE_BYTES, SharedRange};
+use tacet_logic::frames::Policy;
+use tacet_logic::paging::{
+    AddressSpace, Encoding, Entry, Memory, PIECE_PAGES, PageSize, Placement, Reach, Retired, Span, Tables,
+};
+use tacet_logic::ranges::{Arenas, Pieces};
+
+/// Where every process's range is.
+pub const BASE: u64 = 0x4000_0000_0000;
+/// Frames that there are.
+const FRAMES: u64 = 24_000;
+/// A CPU pauses at every so-manieth small frame that it zeroes.
+const SMALL_STEPS: u64 = 64;
+
+/// What all CPUs share, and Linux.
+pub struct Store {
+    tables: RefCell<HashMap<u64, Box<[u64; 512]>>>,
+    /// Runs that are out, with their orders.
+    out: RefCell<BTreeMap<u64, u8>>,
+    /// Of these, those that nobody has zeroed.
+    garbage: RefCell<BTreeSet<u64>>,
+    next: Cell<u64>,
+    left: Cell<u64>,
+    ranges: [RangeState; SPACES],
+    /// Bells that were rung for flushes.
+    pub flush_bells: Cell<u32>,
+}
+
+#[derive(Default)]
+struct RangeState {
+    root: Cell<u64>,
+    /// Pieces, and which CPU has the lock.
+    held: RefCell<BTreeMap<u32, usize>>,
+    owners: RefCell<HashMap<u32, u16>>,
+    program_break: Cell<u64>,
+}
+
+impl Store {
+    pub fn new() -> Self {
+        let store = Self {
+            tables: RefCell::default(),
+            out: RefCell::default(),
+            garbage: RefCell::default(),
+            next: Cell::new(1 << 20),
+            left: Cell::new(FRAMES),
+            ranges: Default::default(),
+            flush_bells: Cell::new(0),
+        };
+        for range in &store.ranges {
+            range.root.set(store.new_table());
+            range.program_break.set(BASE);
+        }
+        store
+    }
+
+    fn new_table(&self) -> u64 {
+        let table = self.next.replace(self.next.get() + 1);
+        self.tables.borrow_mut().insert(table, Box::new([0; 512]));
+        table
+    }
+
+    /// Whether a program may touch a page without a fault. Panics if that would show it what nobody has zeroed.
+    pub fn is_there(&self, space: usize, address: u64) -> bool {
+        let page = (address - BASE) >> 12;
+        let mut table = self.ranges[space].root.get();
+        for size in [PageSize::Gib1, PageSize::Mib2, PageSize::Kib4] {
+            let raw = self.tables.borrow()[&table][(page >> size.order() & 511) as usize];
+            match Entries::decode(raw, size) {
+                Entry::Table(next) => table = next,
+                entry @ Entry::Leaf(leaf) if entry.is_valid() => {
+                    assert_eq!(self.out.borrow().get(&leaf.frame), Some(&size.order()), "page {page:#x}: given back");
+                    assert!(!self.garbage.borrow().contains(&leaf.frame), "page {page:#x}: never zeroed");
+                    return true;
+                }
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// A CPU that runs a program, or has given a thread back, holds no lock.
+    pub fn check_unlocked(&self, cpu: usize) {
+        let held = self.ranges.iter().any(|range| range.held.borrow().values().any(|&holder| holder == cpu));
+        assert!(!held, "CPU {cpu} holds a lock for longer than it is at work");
+    }
+
+    fn forget(&self, frame: u64, order: u8) {
+        assert_eq!(self.out.borrow_mut().remove(&frame), Some(order), "frame {frame:#x} comes back");
+        self.garbage.borrow_mut().remove(&frame);
+        self.left.set(self.left.get() + (1 << order));
+    }
+}
+
+/// The processes have ended: everything comes back.
+pub fn clear(world: &World) {
+    let nothing = |_| {};
+    let seat = Seat { world, cpu: usize::MAX, pause: &nothing };
+    for range in &world.memory.ranges {
+        assert!(range.held.borrow().is_empty(), "a lock is held for ever");
+        let (mut memory, mut retired) = (FakeMemory::new(seat), Vec::new());
+        AddressSpace::new(range.root.get(), &mut memory).clear(0, |old| retired.push(old), || false);
+        retired.iter().for_each(|old| world.memory.forget(old.frame, old.order));
+    }
+    assert_eq!((world.memory.left.get(), world.memory.out.borrow().len()), (FRAMES, 0), "frames are lost");
+}
+
+/// One CPU's way to it.
+pub struct FakeMemory<'s> {
+    seat: Seat<'s>,
+    arenas: Arenas,
+    tables: Vec<u64>,
+}
+
+impl<'s> FakeMemory<'s> {
+    pub fn new(seat: Seat<'s>) -> Self {
+        Self { seat, arenas: Arenas::new(), tables: Vec::new() }
+    }
+
+    fn store(&self) -> &'s Store {
+        &self.seat.world.memory
+    }
+}
+
+impl Tables for FakeMemory<'_> {
+    type Encoding = Entries;
+
+    fn load(&self, table: u64, index: u16) -> u64 {
+        self.store().tables.borrow()[&table][usize::from(index)]
+    }
+
+    fn store(&self, table: u64, index: u16, entry: u64) {
+        self.store().tables.borrow_mut().get_mut(&table).expect("a live table")[usize::from(index)] = entry;
+    }
+
+    fn compare_exchange(&self, table: u64, index: u16, current: u64, new: u64) -> bool {
+        let same = self.load(table, index) == current;
+        if same {
+            Tables::store(self, table, index, new);
+        }
+        same
+    }
+
+    fn allocate_table(&mut self) -> Option<u64> {
+        Some(self.store().new_table())
+    }
+
+    fn free_table(&mut self, table: u64) {
+        self.tables.push(table);
+    }
+}
+
+impl Memory for FakeMemory<'_> {
+    fn allocate(&mut self, order: u8, _: Placement, _: Reach) -> Option<u64> {
+        let store = self.store();
+        let left = store.left.get().checked_sub(1 << order).filter(|_| order <= 9)?;
+        let frame = store.next.get().next_multiple_of(1 << order);
+        store.left.set(left);
+        store.next.set(frame + (1 << order));
+        store.out.borrow_mut().insert(frame, order);
+        store.garbage.borrow_mut().insert(frame);
+        Some(frame)
+    }
+
+    fn suits(&self, _: u64, _: u8, _: Placement) -> bool {
+        true
+    }
+
+    fn is_held(&self, _: u64, _: u8) -> bool {
+        false
+    }
+
+    fn free(&mut self, frame: u64, order: u8) {
+        self.store().forget(frame, order);
+    }
+
+    fn split(&mut self, frame: u64, order: u8, to: u8) {
+        let (mut out, mut garbage) = (self.store().out.borrow_mut(), self.store().garbage.borrow_mut());
+        assert_eq!(out.remove(&frame), Some(order), "frame {frame:#x} is divided");
+        let parts = (frame..frame + (1 << order)).step_by(1 << to);
+        out.extend(parts.clone().map(|part| (part, to)));
+        if garbage.remove(&frame) {
+            garbage.extend(parts);
+        }
+    }
+
+    fn zero(&mut self, frame: u64, order: u8) {
+        if order > 0 || frame.is_multiple_of(SMALL_STEPS) {
+            self.seat.pause();
+        }
+        assert_eq!(self.store().out.borrow().get(&frame), Some(&order), "frame {frame:#x} is zeroed");
+        assert!(self.store().garbage.borrow_mut().remove(&frame), "zeroed without need");
+    }
+
+    fn copy(&mut self, _: u64, _: u64, _: u8) {
+        unreachable!("no history forks or moves pages");
+    }
+}
+
+impl<'s> PartitionMemory for FakeMemory<'s> {
+    type Range = FakeRange<'s>;
+    type Leaving = FakeLeaving;
+
+    fn range(&self, number: u32) -> Option<FakeRange<'s>> {
+        ((number as usize) < SPACES).then_some(FakeRange { seat: self.seat, number: number as usize })
+    }
+
+    fn begin(&mut self, _: FakeRange<'s>, _: Policy, _: u32) {}
+
+    fn most(&self) -> u32 {
+        FRAMES as u32
+    }
+
+    fn nodes(&self) -> u32 {
+        1
+    }
+
+    fn node_ids(&self) -> u32 {
+        1
+    }
+
+    fn leaving(&self) -> FakeLeaving {
+        FakeLeaving(Vec::new())
+    }
+
+    fn tables_left(&self) -> bool {
+        !self.tables.is_empty()
+    }
+
+    fn free_left(&mut self, leaving: FakeLeaving) {
+        leaving.0.iter().for_each(|old| self.store().forget(old.frame, old.order));
+        let mut tables = self.store().tables.borrow_mut();
+        self.tables.drain(..).for_each(|table| drop(tables.remove(&table).expect("freed once")));
+    }
+
+    fn free_held(&mut self, _: u64) -> bool {
+        false
+    }
+
+    fn drain(&mut self) {}
+
+    fn arenas(&mut self) -> &mut Arenas {
+        &mut self.arenas
+    }
+}
+
+pub struct FakeLeaving(Vec<Retired>);
+
+impl Leaving for FakeLeaving {
+    fn retire(&mut self, old: Retired) {
+        self.0.push(old);
+    }
+
+    fn any(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    fn is_slow(&self) -> bool {
+        false
+    }
+}
+
+/// A process's range.
+#[derive(Clone, Copy)]
+pub struct FakeRange<'s> {
+    seat: Seat<'s>,
+    number: usize,
+}
+
+impl FakeRange<'_> {
+    fn state(&self) -> &RangeState {
+        &self.seat.world.memory.ranges[self.number]
+    }
+}
+
+impl Pieces for FakeRange<'_> {
+    fn owner(&self, piece: u32) -> u16 {
+        self.state().owners.borrow().get(&piece).copied().unwrap_or(0)
+    }
+
+    fn exchange(&self, piece: u32, current: u16, new: u16) -> bool {
+        let same = self.owner(piece) == current;
+        if same {
+            self.state().owners.borrow_mut().insert(piece, new);
+        }
+        same
+    }
+}
+
+impl<'s> SharedRange for FakeRange<'s> {
+    type Held = FakeHeld<'s>;
+
+    fn base(&self) -> u64 {
+        BASE
+    }
+
+    fn is_eager(&self) -> bool {
+        false
+    }
+
+    fn rights(&self) -> u32 {
+        u32::MAX
+    }
+
+    fn top(&self) -> u32 {
+        BREAK_PAGES + 8 * PIECE_PAGES
+    }
+
+    fn root(&self) -> u64 {
+        self.state().root.get()
+    }
+
+    fn set_root(&self, root: u64) {
+        self.state().root.set(root);
+    }
+
+    fn policy(&self, _: u8) -> Policy {
+        Policy::default()
+    }
+
+    fn number_of(&self, _: Policy, _: impl Fn()) -> Option<u8> {
+        None
+    }
+
+    fn inherit(&self, _: &Self) {}
+
+    fn program_break(&self) -> (u64, u64) {
+        (BASE, self.state().program_break.get())
+    }
+
+    fn hold(&self, pieces: Range<u32>, waits: impl Fn()) -> FakeHeld<'s> {
+        for piece in pieces.clone() {
+            let holder = || self.state().held.borrow().get(&piece).copied();
+            while let Some(holder) = holder() {
+                assert_ne!(holder, self.seat.cpu, "a CPU waits for itself");
+                waits();
+                self.seat.state().waits_for_lock.set(true);
+                self.seat.pause();
+            }
+            self.seat.state().waits_for_lock.set(false);
+            self.state().held.borrow_mut().insert(piece, self.seat.cpu);
+        }
+        FakeHeld { range: *self, pieces }
+    }
+
+    fn try_hold(&self, pieces: Range<u32>) -> Option<FakeHeld<'s>> {
+        let is_free = |piece| !self.state().held.borrow().contains_key(&piece);
+        pieces.clone().all(is_free).then(|| self.hold(pieces, || ()))
+    }
+}
+
+pub struct FakeHeld<'s> {
+    range: FakeRange<'s>,
+    pieces: Range<u32>,
+}
+
+impl HeldRange for FakeHeld<'_> {
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    fn set_program_break(&self, end: u64) {
+        self.range.state().program_break.set(end);
+    }
+}
+
+impl Drop for FakeHeld<'_> {
+    fn drop(&mut self) {
+        let mut held = self.range.state().held.borrow_mut();
+        held.retain(|piece, _| !self.pieces.contains(piece));
+    }
+}
+
+/// All of a range that calls may name.
+pub fn is_inside(address: u64, bytes: u64) -> bool {
+    (BASE..BASE + RANGE_BYTES).contains(&address) && Span::of_bytes(BASE, address, bytes).is_ok()
+}

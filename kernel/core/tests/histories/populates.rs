@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Long calls about memory, exactly: what a CPU looks at between two portions, and what it leaves undone.
+
+use crate::machine::Machine;
+use crate::program::Action;
+use crate::world::World;
+use tacet_core::memory::{PORTION, ZEROED};
+use tacet_core::{Common, Permits, Recall};
+
+const ALL: u32 = Permits::CALLS.0 | Permits::MEMORY.0 | Permits::STAYS.0;
+const POPULATE: Action = Action::Map { pages: 20 * 512, populate: true };
+
+fn world(programs: &[&[Action]]) -> World {
+    let programs: Vec<_> = programs.iter().map(|program| (0, ALL, program.to_vec())).collect();
+    World::new(Box::new(Common::new()), programs.len(), programs)
+}
+
+/// Each thread on the CPU of its number, in user mode.
+fn begin(world: &World) -> Machine<'_> {
+    let mut machine = Machine::new(world);
+    world.numbers().for_each(|number| machine.linux.post(number, number as usize));
+    while machine.linux.ring(0) {}
+    (0..world.cpus.len()).for_each(|cpu| {
+        while !world.is_in_user(cpu) {
+            machine.run(cpu);
+        }
+    });
+    machine
+}
+
+/// Runs a CPU until its thread has its call's result, or is away. How often it paused.
+fn until_answered(machine: &mut Machine<'_>, number: u32) -> u32 {
+    let mut pauses = 0;
+    let thread = machine.world.thread(number);
+    while thread.calls.get() && thread.posted.get().is_some() {
+        machine.run(number as usize);
+        pauses += 1;
+    }
+    pauses
+}
+
+/// The thread is in the middle of its call, and the CPU has zeroed a few pages.
+fn begin_populate(machine: &mut Machine<'_>) {
+    while !machine.world.thread(0).calls.get() {
+        machine.run(0);
+    }
+    (0..6).for_each(|_| machine.run(0));
+    assert!(machine.world.thread(0).calls.get());
+}
+
+#[test]
+fn a_recall_ends_a_populate_with_its_result() {
+    let world = world(&[&[POPULATE, Action::Touch { page: 5 }, Action::Touch { page: 10_000 }]]);
+    let mut machine = begin(&world);
+    begin_populate(&mut machine);
+    machine.linux.recall(0, Recall::Always);
+    while machine.linux.ring(0) {}
+    // the page that it was zeroing, and the way out; not the other pages
+    assert!(until_answered(&mut machine, 0) <= 6);
+    let (address, bytes) = world.thread(0).mapping.get().expect("the call has its result");
+    assert_eq!(bytes, 20 * 512 * 4096);
+    assert!(world.memory.is_there(0, address) && !world.memory.is_there(0, address + bytes - 4096));
+    machine.end();
+}
+
+#[test]
+fn a_kill_leaves_a_call_unfinished() {
+    let world = world(&[&[POPULATE]]);
+    let mut machine = begin(&world);
+    begin_populate(&mut machine);
+    machine.linux.kill(0);
+    while machine.linux.ring(0) {}
+    (0..8).for_each(|_| machine.run(0));
+    assert!(world.thread(0).posted.get().is_none());
+    machine.end();
+}
+
+#[test]
+fn a_question_is_answered_between_two_portions() {
+    let world = world(&[&[POPULATE]]);
+    let mut machine = begin(&world);
+    begin_populate(&mut machine);
+    machine.linux.ask(0);
+    while machine.linux.ring(0) {}
+    (0..6).for_each(|_| machine.run(0));
+    assert!(!world.cpus[0].asked.get() && world.thread(0).calls.get());
+    assert!(until_answered(&mut machine, 0) > 6);
+    let (address, bytes) = world.thread(0).mapping.get().unwrap();
+    assert!((address..address + bytes).step_by(4096).all(|page| world.memory.is_there(0, page)));
+    machine.end();
+}
+
+/// Both touch one page; one waits for the other's lock. No TLB has anything that is not so.
+#[test]
+fn whoever_loses_a_first_touch_rings_nobody() {
+    let world = world(&[
+        &[Action::Map { pages: 512, populate: false }, Action::Touch { page: 9 }],
+        &[Action::Touch { page: 9 }],
+    ]);
+    let mut machine = begin(&world);
+    while world.thread(0).mapping.get().is_none() {
+        machine.run(0);
+    }
+    world.thread(1).mapping.set(world.thread(0).mapping.get());
+    // until one zeroes and the other waits
+    while !world.cpus[1].waits_for_lock.get() {
+        machine.run(0);
+        machine.run(1);
+    }
+    while world.numbers().any(|number| world.thread(number).at.get() < world.thread(number).program.len()) {
+        machine.run(0);
+        machine.run(1);
+    }
+    assert_eq!(world.memory.flush_bells.get(), 0);
+    machine.end();
+}
+
+/// On Linux too, a thread that touches pages while they are replaced finds the old ones or the new ones.
+#[test]
+fn pages_that_are_replaced_can_be_touched_at_any_instant() {
+    let touches: Vec<_> = (0..2_000).map(|n| Action::Touch { page: n * 37 % 5_000 }).collect();
+    let map = Action::Map { pages: 5_000, populate: false };
+    let world = world(&[&[map, Action::Small, Action::Populate, Action::Replace], &touches]);
+    let mut machine = begin(&world);
+    while world.thread(0).at.get() < 4 {
+        machine.run(0);
+    }
+    world.thread(1).mapping.set(world.thread(0).mapping.get());
+    while world.numbers().any(|number| world.thread(number).at.get() < world.thread(number).program.len()) {
+        machine.run(0);
+        machine.run(1);
+        assert!(world.seen.borrow().escapes.is_empty(), "a touch is an error");
+    }
+    machine.end();
+}
+
+#[test]
+fn a_portion_is_bounded() {
+    // One that is longer would hold locks for longer; one that is shorter than what is left of withdrawn addresses would
+    // not end.
+    assert_eq!((PORTION, ZEROED), (4096, 512));
+    const { assert!(PORTION > 4 * 511 + 510) };
+}

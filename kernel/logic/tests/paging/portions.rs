@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Operations in portions: how long one is, what is there between two, and that all together do what one would.
+
+use tacet_logic::paging::{Attributes, Entry, Fault, Leaf, PIECE_PAGES, PageSize, Protection, Span};
+
+use crate::machine::{Failing, Machine};
+
+const EAGER: Attributes =
+    Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false, undumped: false };
+const SMALL: Attributes = Attributes { small: true, ..EAGER };
+const NOTHING: Attributes = Attributes { protection: Protection::NONE, eager: false, ..EAGER };
+
+fn span(first: u32, pages: u32) -> Span {
+    Span::new(first, pages).unwrap()
+}
+
+fn pending(machine: &Machine, root: u64) -> usize {
+    let pending = |entry| matches!(entry, Entry::Leaf(Leaf { pending: true, .. }));
+    machine.walk(root).0.iter().filter(|view| pending(view.entry)).count()
+}
+
+/// What an operation reads at most in a portion of 64 entries, whatever is mapped.
+const READS: usize = 12 * 64 + 12 * 512;
+
+#[test]
+fn a_portion_has_as_many_entries_as_it_may_have() {
+    let mut machine = Machine::new(true);
+    let root = machine.root();
+    machine.space(root).map(span(0, PIECE_PAGES), EAGER).unwrap();
+    machine.space(root).map(span(PIECE_PAGES + 3, 700), SMALL).unwrap();
+    machine.space(root).reserve(span(3 * PIECE_PAGES, 4 * PIECE_PAGES), EAGER).unwrap();
+    let space = machine.space(root);
+    assert_eq!(space.portion(span(PIECE_PAGES + 3, 700), 64, false), span(PIECE_PAGES + 3, 64));
+    assert_eq!(space.portion(span(PIECE_PAGES + 3, 20), 64, false), span(PIECE_PAGES + 3, 20));
+    // the page of a gigabyte is one entry, but many frames to look at
+    assert_eq!(space.portion(span(0, PIECE_PAGES + 9), 64, false), span(0, PIECE_PAGES + 9));
+    assert_eq!(space.portion(span(0, PIECE_PAGES + 9), 64, true), span(0, PIECE_PAGES));
+    assert_eq!(space.portion(span(3 * PIECE_PAGES, 4 * PIECE_PAGES), 3, false), span(3 * PIECE_PAGES, 3 * PIECE_PAGES));
+    // inside of an entry it ends with the entry
+    assert_eq!(space.portion(span(9, 2 * PIECE_PAGES), 1, false), span(9, PIECE_PAGES - 9));
+}
+
+#[test]
+fn a_populate_in_portions_is_one() {
+    let mut machine = Machine::new(false);
+    let root = machine.root();
+    let all = span(5, 1_300);
+    machine.space(root).reserve(all, SMALL).unwrap();
+    let mut page = all.first();
+    while page < all.end() {
+        let next = machine.space(root).stage_part(span(page, all.end() - page), 64).unwrap();
+        assert!(next == all.end() || next == page + 64);
+        page = next;
+    }
+    assert_eq!((machine.zeroed, pending(&machine, root)), (0, 1_300));
+    page = all.first();
+    while page < all.end() {
+        let before = machine.zeroed;
+        page = machine.space(root).commit_part(span(page, all.end() - page), 64, || false);
+        assert!(machine.zeroed - before <= 64);
+    }
+    machine.check(&[root]);
+    assert_eq!(machine.zeroed, 1_300);
+}
+
+#[test]
+fn a_page_that_is_left_pending_is_zeroed_at_its_first_touch() {
+    let mut machine = Machine::new(true);
+    let root = machine.root();
+    machine.space(root).reserve(span(0, PIECE_PAGES), EAGER).unwrap();
+    machine.space(root).reserve(span(PIECE_PAGES, 2), SMALL).unwrap();
+    assert_eq!(machine.space(root).stage_part(span(0, PIECE_PAGES + 2), 64), Ok(PIECE_PAGES + 2));
+    assert_eq!(pending(&machine, root), 3);
+    let write = Protection::READ_WRITE;
+    assert_eq!(machine.space(root).fault(PIECE_PAGES, write, PageSize::Mib2), Ok(Fault::Populated(PageSize::Kib4)));
+    // a part of the gigabyte, and no more
+    assert_eq!(machine.space(root).fault(777, write, PageSize::Mib2), Ok(Fault::Populated(PageSize::Mib2)));
+    assert_eq!((machine.zeroed, pending(&machine, root)), (2, 511 + 1));
+    assert_eq!(machine.space(root).fault(777, write, PageSize::Mib2), Ok(Fault::Already));
+    // a protection that does not allow the touch does not zero, nor lose the frame
+    machine.space(root).protect(span(0, 1024), Protection::NONE).unwrap();
+    assert!(machine.space(root).fault(3, write, PageSize::Mib2).is_err());
+    machine.space(root).protect(span(0, 1024), write).unwrap();
+    assert_eq!(machine.space(root).fault(3, write, PageSize::Mib2), Ok(Fault::Populated(PageSize::Mib2)));
+    machine.space(root).populate(span(0, PIECE_PAGES + 2)).unwrap();
+    machine.check(&[root]);
+}
+
+#[test]
+fn a_gigabyte_whose_parts_have_no_table_is_zeroed_as_a_whole() {
+    let mut machine = Machine::new(true);
+    let root = machine.root();
+    machine.space(root).reserve(span(0, PIECE_PAGES), EAGER).unwrap();
+    machine.space(root).stage_part(span(0, PIECE_PAGES), 64).unwrap();
+    machine.failing = Failing::From(0);
+    let fault = machine.space(root).fault(777, Protection::READ_WRITE, PageSize::Mib2);
+    assert_eq!(fault, Ok(Fault::Populated(PageSize::Gib1)));
+    machine.check(&[root]);
+}
+
+#[test]
+fn the_zeroing_of_a_gigabyte_can_be_left() {
+    let mut machine = Machine::new(true);
+    let root = machine.root();
+    machine.space(root).reserve(span(0, PIECE_PAGES), EAGER).unwrap();
+    machine.space(root).stage_part(span(0, PIECE_PAGES), 64).unwrap();
+    let mut looks = 0;
+    let stops = || {
+        looks += 1;
+        looks == 7
+    };
+    assert_eq!(machine.space(root).commit_part(span(0, PIECE_PAGES), 512, stops), 0);
+    assert_eq!((machine.zeroed, pending(&machine, root)), (7, 1));
+    assert_eq!(machine.space(root).commit_part(span(0, PIECE_PAGES), 512, || false), PIECE_PAGES);
+    machine.check(&[root]);
+}
+
+#[test]
+fn renewed_addresses_stay_taken_and_are_few_entries() {
+    let mut machine = Machine::new(false);
+    let root = machine.root();
+    let all = span(100, 2 * PIECE_PAGES);
+    machine.space(root).map(span(100, 900), SMALL).unwrap();
+    machine.space(root).map(span(PIECE_PAGES - 300, 600), SMALL).unwrap();
+    let (mut page, mut retired) = (all.first(), Vec::new());
+    while page < all.end() {
+        machine.loads.set(0);
+        let mut space = machine.space(root);
+        let part = space.portion(span(page, all.end() - page), 64, false);
+        let removed = space.renew(part, NOTHING, |old| retired.push(old)).unwrap();
+        assert!(removed.pages <= 64);
+        assert!(machine.loads.get() <= READS, "{}", machine.loads.get());
+        machine.release(&std::mem::take(&mut retired));
+        assert_eq!(machine.space(root).hole(span(all.first(), part.end() - all.first())), None);
+        page = part.end();
+    }
+    let space = machine.space(root);
+    assert_eq!(space.portion(all, 511 * 4 + 510, false), all);
+    assert_eq!(space.forbidden(all, Protection::READ), Some(all.first()));
+    assert_eq!(machine.space(root).unmap(all, |_| panic!("no frame is left")).unwrap().pages, 0);
+    assert_eq!(machine.walk(root).0.len(), 0);
+    machine.check(&[root]);
+}
