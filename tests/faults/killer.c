@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * killer COUNT SEED VICTIM [process|thread|launcher|any [own|all]]: starts the
- * victim on the partition in each of its ways and kills it at a random instant,
+ * killer COUNT SEED VICTIM [process|thread|launcher|any [own|all [WAY]]]: starts the
+ * victim on the partition in each of its ways, or in one, and kills it at a random instant,
  * COUNT times: the process, one of its threads, or the launcher before it has
  * executed the victim. Each must end by SIGKILL and by nothing else; at the end
  * nothing may be hosted. With `own` its memory is in a range, with `all` its data
@@ -12,6 +12,7 @@
 #include <dirent.h>
 
 static const char *const ways[] = { "compute", "calls", "faults", "forks", "threads", "signals" };
+static const char *only;	/* NULL: any of them */
 /* The number of threads of the victim, in any of its ways, that do not end; they are older than those that do. */
 enum { LASTING = 6 };
 
@@ -26,7 +27,7 @@ static uint64_t below(uint64_t limit)
 /* The child becomes the victim. @early: it may be killed already around its request. */
 static pid_t start(const char *victim, uint32_t flags)
 {
-	const char *way = ways[below(6)];
+	const char *way = only ? only : ways[below(6)];
 	pid_t pid = fork();
 	int door;
 
@@ -86,6 +87,7 @@ int main(int count, char **words)
 	memory = count > 5 ? TACET_HOST_RANGE : 0;
 	if (memory && !strcmp(words[5], "all"))
 		memory |= TACET_HOST_DATA_IN_RANGE;
+	only = count > 6 ? words[6] : NULL;
 	while (left > 0) {
 		pid_t pids[3];
 

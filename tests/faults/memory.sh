@@ -213,6 +213,17 @@ killed() {
 	up
 	$F/killer "$count" $seed $F/victim any own || exit
 	finish
+	# in the middle of calls about many pages, which a core does in portions; each program has 20 MiB
+	up --memory 96M
+	$T run -- $F/victim many many.rounds & victim=$!
+	until_true "many pages" counted many.rounds
+	alive many.rounds
+	$T log | grep "process $victim (victim): its range becomes" && fail "many pages are not the partition's"
+	kill -9 $victim
+	ended $victim 137
+	until_true "all memory is given back" given_back
+	$F/killer "$((count / 5))" $seed $F/victim any own many || exit
+	finish
 	note "$count kills" "seed $seed"
 }
 

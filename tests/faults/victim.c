@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * victim [compute|calls|faults|aligned|keeps|forks|threads|signals] [FILE]: a program that
+ * victim [compute|calls|faults|aligned|keeps|many|forks|threads|signals] [FILE]: a program that
  * runs for ever in one way, until something ends it. `compute` never yields its
  * core. With FILE, the first eight bytes of the file count its rounds, to show that
  * it lives. It checks every value that it reads: a wrong one ends it with status 3.
  */
 #include "door.h"
 
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -91,6 +92,48 @@ static void keeps(void)
 	last++;
 }
 
+static void *barriers(void *argument)
+{
+	for (;;)
+		check(!syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0));
+	return argument;
+}
+
+/*
+ * Populates, protects and unmaps so many small pages that a core does it in portions, while a
+ * second thread rings the core in the middle of that. Its other pages stay what they are.
+ */
+static void many(void)
+{
+	enum { PAGES = 5000, KEPT = 16, WORDS = 512 };
+	static uint64_t *kept, last;
+	uint64_t *memory;
+	pthread_t thread;
+
+	if (!kept) {
+		kept = mmap(NULL, KEPT << 12, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		check(kept != MAP_FAILED);
+		check(!syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0));
+		check(!pthread_create(&thread, NULL, barriers, NULL));
+	}
+	memory = mmap(NULL, PAGES << 12, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	check(memory != MAP_FAILED && !madvise(memory, PAGES << 12, MADV_NOHUGEPAGE));
+	check(!madvise(memory, PAGES << 12, MADV_POPULATE_WRITE));
+	for (int i = 0; i < PAGES; i++) {
+		check(memory[i * WORDS] == 0);
+		memory[i * WORDS] = last + i + 1;
+	}
+	check(!mprotect(memory, PAGES << 12, PROT_READ));
+	for (int i = 0; i < PAGES; i++)
+		check(memory[i * WORDS] == last + i + 1);
+	check(!munmap(memory, PAGES << 12));
+	for (int i = 0; i < KEPT; i++) {
+		check(kept[i * WORDS] == (last ? last + i : 0));
+		kept[i * WORDS] = last + i + 1;
+	}
+	last++;
+}
+
 static void forks(void)
 {
 	int status;
@@ -167,6 +210,6 @@ int main(int count, char **words)
 		one_of_each();
 	for_ever(!strcmp(how, "calls") ? calls : !strcmp(how, "faults") ? faults :
 		 !strcmp(how, "aligned") ? aligned : !strcmp(how, "keeps") ? keeps :
-		 !strcmp(how, "forks") ? forks : !strcmp(how, "signals") ? signals : compute);
+		 !strcmp(how, "many") ? many : !strcmp(how, "forks") ? forks : !strcmp(how, "signals") ? signals : compute);
 	return 0;
 }
