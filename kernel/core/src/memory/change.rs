@@ -59,21 +59,15 @@ impl<H: Host> Range<'_, H> {
     /// mbind(2): moves these pages to where `policy` wants them, as far as there is room. If the call is strict, a page
     /// that could not be moved is an error.
     pub fn bind(&mut self, span: Span, policy: Policy, strict: bool) -> Result<u64> {
-        let (host, root, shared) = (&self.cpu.host, self.root, self.shared);
         self.change(span.pieces(), |work| {
-            work.unmirrored(span)?;
-            if let Err(error) = work.mapped(span) {
-                // Without a policy, Linux accepts a hole.
-                return if policy == Policy::default() { Err(Refusal::Beyond) } else { Ok(error) };
+            if span.pages() > ZEROED {
+                return work.later(span, Kind::Check(Change::Bind(policy, strict)), 0);
             }
-            let number = match policy == Policy::default() {
-                true => 0,
-                false => shared.number_of(policy, || host.count_progress()).ok_or(Refusal::Beyond)?,
-            };
-            work.space.advise(span, |old| Attributes { policy: number, ..old }).map_err(|_| Refusal::Beyond)?;
-            let (space, leaving) = (&mut work.space, &mut work.leaving);
-            let stayed = space.relocate(span, || host.processor().flush(root), |old| leaving.retire(old));
-            Ok(if strict && stayed != 0 { IO_ERROR } else { 0 })
+            work.unmirrored(span)?;
+            match work.may_bind(span, policy)? {
+                0 => work.bind(span, policy, strict),
+                error => Ok(error),
+            }
         })
     }
 
@@ -145,6 +139,27 @@ impl<H: Host> Work<'_, H> {
         let (space, leaving) = (&mut self.space, &mut self.leaving);
         space.discard(span, |old| leaving.retire(old)).map_err(|_| Refusal::Beyond)?;
         self.before_hole(span, |_, _| Ok(()))
+    }
+
+    /// 0, or the error if some of `span` is not mapped.
+    pub fn may_bind(&self, span: Span, policy: Policy) -> Result<u64> {
+        match self.mapped(span) {
+            // Without a policy, Linux accepts a hole.
+            Err(_) if policy == Policy::default() => Err(Refusal::Beyond),
+            mapped => Ok(mapped.err().unwrap_or(0)),
+        }
+    }
+
+    /// Gives the pages this policy, and moves those that are elsewhere.
+    pub fn bind(&mut self, span: Span, policy: Policy, strict: bool) -> Result<u64> {
+        let (cpu, root, leaving) = (self.cpu, self.root, &mut self.leaving);
+        let number = match policy == Policy::default() {
+            true => 0,
+            false => self.shared.number_of(policy, || cpu.host.count_progress()).ok_or(Refusal::Beyond)?,
+        };
+        self.space.advise(span, |old| Attributes { policy: number, ..old }).map_err(|_| Refusal::Beyond)?;
+        let stayed = self.space.relocate(span, || cpu.host.processor().flush(root), |old| leaving.retire(old));
+        Ok(if strict && stayed != 0 { IO_ERROR } else { 0 })
     }
 
     pub fn advise(&mut self, span: Span, advice: Advice) -> Result<u64> {

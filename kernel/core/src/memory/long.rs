@@ -18,12 +18,13 @@
 use super::{HeldRange, INVALID, Leaving, NO_MEMORY, Range, Refusal, Result, SharedRange, Work};
 use crate::host::Host;
 use tacet_arch::Processor;
-use tacet_logic::paging::{Attributes, Error, PIECE_PAGES, Protection, Span};
+use tacet_logic::frames::Policy;
+use tacet_logic::paging::{Attributes, Error, PIECE_PAGES, PageSize, Protection, Span};
 
 /// Entries that a portion changes: about 100 µs. More than what is left of any range whose addresses are withdrawn: at
 /// most 511 entries of each smaller size at both edges, and 510 pieces.
 pub const PORTION: u32 = 4096;
-/// Pages that a portion zeroes: the same. One page of 1 GiB is a portion of its own.
+/// Pages that a portion zeroes or copies: the same. One page of 1 GiB is a portion of its own.
 pub const ZEROED: u32 = 512;
 
 /// The rest of a call.
@@ -84,6 +85,8 @@ pub(super) enum Change {
     Discard,
     Protect(Protection),
     Advise(Advice),
+    /// Moves it to where this policy wants it. If the call is strict, a page that could not be moved is an error.
+    Bind(Policy, bool),
     /// Gives it a frame, if this access is allowed.
     Populate(Protection),
 }
@@ -246,7 +249,7 @@ impl<H: Host> Range<'_, H> {
 impl<H: Host> Work<'_, H> {
     /// It is long: portions of this kind come when the locks are free. `result`: the call's, if it is known.
     pub(super) fn later<T>(&self, span: Span, kind: Kind, result: u64) -> Result<T> {
-        self.rest.set(Some(Long { span, at: span.first(), kind, result, staged: false }));
+        self.cpu.rest.set(Some(Long { span, at: span.first(), kind, result, staged: false }));
         Err(Refusal::Later)
     }
 
@@ -257,7 +260,13 @@ impl<H: Host> Work<'_, H> {
 
     /// The first part of `span` that is one portion.
     fn part(&self, span: Span) -> Span {
-        self.space.portion(span, PORTION, self.leaving.is_slow())
+        let looked_at = self.leaving.is_slow();
+        self.space.portion(span, PORTION, |size| if looked_at { size.pages() / 8 } else { 1 })
+    }
+
+    /// The same, if pages are copied.
+    fn part_to_copy(&self, span: Span) -> Span {
+        self.space.portion(span, ZEROED, PageSize::pages)
     }
 
     /// One portion at the beginning of `span`, which is in one piece. False: there are too few frames.
@@ -272,14 +281,22 @@ impl<H: Host> Work<'_, H> {
                 self.divide(part)?;
                 long.at = part.end();
             }
-            Kind::Check(_) => {
+            Kind::Check(change) => {
                 let part = self.part(span);
                 self.unmirrored_of(part, long.span)?;
                 long.at = part.end();
+                if let Change::Bind(policy, _) = change {
+                    let error = self.may_bind(part, policy)?;
+                    if error != 0 {
+                        long.kind = Kind::Change(change);
+                        long.ends(error);
+                    }
+                }
             }
             Kind::Change(Change::Populate(access)) => return self.populate(span, access, long),
             Kind::Change(change) => {
-                let part = self.part(span);
+                let copies = matches!(change, Change::Bind(..));
+                let part = if copies { self.part_to_copy(span) } else { self.part(span) };
                 long.at = part.end();
                 self.change(part, change, long)?;
             }
@@ -309,7 +326,7 @@ impl<H: Host> Work<'_, H> {
 
     /// Stages the beginning of `span`, up to the first page where that is an error.
     fn populate(&mut self, span: Span, access: Protection, long: &mut Long) -> Result<bool> {
-        let span = self.space.portion(span, PORTION, false);
+        let span = self.space.portion(span, PORTION, |_| 1);
         let hole = self.space.hole(span).unwrap_or(span.end());
         let forbidden = if access.is_none() { None } else { self.space.forbidden(span, access) };
         let good = hole.min(forbidden.unwrap_or(hole));
@@ -332,6 +349,17 @@ impl<H: Host> Work<'_, H> {
                 // What is behind a hole is discarded too.
                 long.result = self.discard(part)?.max(long.result);
                 return Ok(());
+            }
+            Change::Bind(policy, strict) => {
+                self.unmirrored_of(part, long.span)?;
+                match self.may_bind(part, policy)? {
+                    // The pages behind one that stays are moved too.
+                    0 => {
+                        long.result = self.bind(part, policy, strict)?.max(long.result);
+                        return Ok(());
+                    }
+                    hole => hole,
+                }
             }
             Change::Protect(protection) => {
                 self.unmirrored_of(part, long.span)?;

@@ -25,7 +25,6 @@ pub use question::{Question, Source};
 use crate::cpu::Cpu;
 use crate::escape::Reason;
 use crate::host::{Host, Thread};
-use core::cell::Cell;
 use tacet_arch::Processor;
 use tacet_logic::paging::{AddressSpace, Error, Protection, Span, Tables};
 
@@ -89,8 +88,9 @@ pub(crate) struct Range<'a, H: Host> {
 /// One operation on some pieces of a range, under their locks.
 struct Work<'w, H: Host> {
     shared: RangeOf<H>,
-    /// For what takes long.
-    rest: &'w Cell<Option<Long>>,
+    cpu: &'w Cpu<H>,
+    /// The address space that CPUs load.
+    root: u64,
     held: &'w <RangeOf<H> as SharedRange>::Held,
     space: AddressSpace<'w, H::Memory>,
     leaving: <H::Memory as PartitionMemory>::Leaving,
@@ -175,7 +175,8 @@ impl<'a, H: Host> Range<'a, H> {
         }
         let leaving = self.memory.leaving();
         let space = AddressSpace::new(self.shared.root(), self.memory);
-        let mut work_on = Work::<H> { shared: self.shared, rest: &cpu.rest, held: &held, space, leaving, stale: false };
+        let mut work_on =
+            Work::<H> { shared: self.shared, cpu, root: self.root, held: &held, space, leaving, stale: false };
         let done = work(&mut work_on);
         let Work { leaving, stale, .. } = work_on;
         let tables = self.memory.tables_left();

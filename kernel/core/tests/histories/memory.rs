@@ -31,6 +31,8 @@ pub struct Store {
     garbage: RefCell<BTreeSet<u64>>,
     next: Cell<u64>,
     left: Cell<u64>,
+    /// Frames below this are not where policies want them.
+    wanted_from: Cell<u64>,
     ranges: [RangeState; SPACES],
     /// Bells that were rung for flushes.
     pub flush_bells: Cell<u32>,
@@ -53,6 +55,7 @@ impl Store {
             garbage: RefCell::default(),
             next: Cell::new(1 << 20),
             left: Cell::new(FRAMES),
+            wanted_from: Cell::new(0),
             ranges: Default::default(),
             flush_bells: Cell::new(0),
         };
@@ -67,6 +70,16 @@ impl Store {
         let table = self.next.replace(self.next.get() + 1);
         self.tables.borrow_mut().insert(table, Box::new([0; 512]));
         table
+    }
+
+    /// All memory that is mapped now is at the wrong place.
+    pub fn misplace_all(&self) {
+        self.wanted_from.set(self.next.get());
+    }
+
+    /// Frames at the wrong place.
+    pub fn misplaced(&self) -> u64 {
+        self.out.borrow().range(..self.wanted_from.get()).map(|(_, order)| 1 << order).sum()
     }
 
     /// Whether a program may touch a page without a fault. Panics if that would show it what nobody has zeroed.
@@ -171,8 +184,8 @@ impl Memory for FakeMemory<'_> {
         Some(frame)
     }
 
-    fn suits(&self, _: u64, _: u8, _: Placement) -> bool {
-        true
+    fn suits(&self, frame: u64, _: u8, _: Placement) -> bool {
+        frame >= self.store().wanted_from.get()
     }
 
     fn is_held(&self, _: u64, _: u8) -> bool {
@@ -201,8 +214,12 @@ impl Memory for FakeMemory<'_> {
         assert!(self.store().garbage.borrow_mut().remove(&frame), "zeroed without need");
     }
 
-    fn copy(&mut self, _: u64, _: u64, _: u8) {
-        unreachable!("no history forks or moves pages");
+    fn copy(&mut self, from: u64, to: u64, order: u8) {
+        self.seat.pause();
+        // It may be the first part of a larger one.
+        assert!(self.store().out.borrow().contains_key(&from), "frame {from:#x} is copied");
+        assert_eq!(self.store().out.borrow().get(&to), Some(&order), "frame {to:#x} is copied to");
+        assert!(self.store().garbage.borrow_mut().remove(&to), "copied to without need");
     }
 }
 
@@ -328,7 +345,7 @@ impl<'s> SharedRange for FakeRange<'s> {
     }
 
     fn number_of(&self, _: Policy, _: impl Fn()) -> Option<u8> {
-        None
+        Some(1)
     }
 
     fn inherit(&self, _: &Self) {}

@@ -115,6 +115,47 @@ fn whoever_loses_a_first_touch_rings_nobody() {
     machine.end();
 }
 
+/// A thread in the middle of an mbind(2) of populated memory, all of which is to move: a few pages are moved.
+fn begin_bind(world: &World) -> Machine<'_> {
+    let mut machine = begin(world);
+    while world.thread(0).at.get() < 1 || world.thread(0).calls.get() {
+        machine.run(0);
+    }
+    world.memory.misplace_all();
+    let all = world.memory.misplaced();
+    while world.memory.misplaced() > all - 1_024 {
+        machine.run(0);
+    }
+    assert!(world.thread(0).calls.get() && world.memory.misplaced() > 4_000);
+    machine
+}
+
+#[test]
+fn a_question_is_answered_between_two_pages_that_move() {
+    let world = world(&[&[POPULATE, Action::Bind, Action::Touch { page: 10_000 }]]);
+    let mut machine = begin_bind(&world);
+    machine.linux.ask(0);
+    machine.linux.recall(0, Recall::Always);
+    while machine.linux.ring(0) {}
+    (0..6).for_each(|_| machine.run(0));
+    assert!(!world.cpus[0].asked.get() && world.thread(0).calls.get());
+    // unlike zeroing, it is for nobody to do later
+    assert!(until_answered(&mut machine, 0) > 6);
+    assert_eq!(world.memory.misplaced(), 0);
+    machine.end();
+}
+
+#[test]
+fn a_kill_leaves_pages_where_they_are() {
+    let world = world(&[&[POPULATE, Action::Bind]]);
+    let mut machine = begin_bind(&world);
+    machine.linux.kill(0);
+    while machine.linux.ring(0) {}
+    (0..8).for_each(|_| machine.run(0));
+    assert!(world.thread(0).posted.get().is_none() && world.memory.misplaced() > 0);
+    machine.end();
+}
+
 /// On Linux too, a thread that touches pages while they are replaced finds the old ones or the new ones.
 #[test]
 fn pages_that_are_replaced_can_be_touched_at_any_instant() {

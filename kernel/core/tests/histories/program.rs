@@ -55,6 +55,7 @@ pub enum Action {
     Discard,
     Populate,
     Small,
+    Bind,
     /// Touches a page of that.
     Touch {
         page: u32,
@@ -100,6 +101,7 @@ impl Action {
             Self::Discard => about(28, 4),
             Self::Populate => about(28, 23),
             Self::Small => about(28, 15),
+            Self::Bind => about(237, 4),
             Self::Wait { word, value, bitset, ns } => {
                 let until = ns.map_or(0, |ns| time_at(now + u64::from(ns)));
                 (FUTEX, [address(word), 9 | PRIVATE, value.into(), until, 0, bitset.into()])

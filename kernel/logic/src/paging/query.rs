@@ -41,16 +41,16 @@ impl<M: Memory> AddressSpace<'_, M> {
     }
 
     /// The first part of `span` that an operation changes in about `entries` steps: it ends where an entry ends, or with
-    /// `span`, and has at most 511 entries more. So a long operation is made of short ones. `looked_at`: of each eight
-    /// pages in a large one, a step.
-    pub fn portion(&self, span: Span, entries: u32, looked_at: bool) -> Span {
+    /// `span`, and has at most 511 entries more. So a long operation is made of short ones. `steps`: of a page with a
+    /// frame, if it is a large one.
+    pub fn portion(&self, span: Span, entries: u32, steps: impl Fn(PageSize) -> u32) -> Span {
         let (mut page, mut left) = (span.first(), entries);
         while page < span.end() && left > 0 {
             let slot = self.find(page);
             let next = self.after(&slot, span.end());
             left = left.saturating_sub(match slot.entry {
                 _ if slot.size == PageSize::Kib4 => next - page,
-                Entry::Leaf(_) if looked_at => slot.size.pages() / 8,
+                Entry::Leaf(_) => steps(slot.size),
                 _ => 1,
             });
             page = next;

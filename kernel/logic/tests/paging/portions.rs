@@ -30,14 +30,14 @@ fn a_portion_has_as_many_entries_as_it_may_have() {
     machine.space(root).map(span(PIECE_PAGES + 3, 700), SMALL).unwrap();
     machine.space(root).reserve(span(3 * PIECE_PAGES, 4 * PIECE_PAGES), EAGER).unwrap();
     let space = machine.space(root);
-    assert_eq!(space.portion(span(PIECE_PAGES + 3, 700), 64, false), span(PIECE_PAGES + 3, 64));
-    assert_eq!(space.portion(span(PIECE_PAGES + 3, 20), 64, false), span(PIECE_PAGES + 3, 20));
+    assert_eq!(space.portion(span(PIECE_PAGES + 3, 700), 64, |_| 1), span(PIECE_PAGES + 3, 64));
+    assert_eq!(space.portion(span(PIECE_PAGES + 3, 20), 64, |_| 1), span(PIECE_PAGES + 3, 20));
     // the page of a gigabyte is one entry, but many frames to look at
-    assert_eq!(space.portion(span(0, PIECE_PAGES + 9), 64, false), span(0, PIECE_PAGES + 9));
-    assert_eq!(space.portion(span(0, PIECE_PAGES + 9), 64, true), span(0, PIECE_PAGES));
-    assert_eq!(space.portion(span(3 * PIECE_PAGES, 4 * PIECE_PAGES), 3, false), span(3 * PIECE_PAGES, 3 * PIECE_PAGES));
+    assert_eq!(space.portion(span(0, PIECE_PAGES + 9), 64, |_| 1), span(0, PIECE_PAGES + 9));
+    assert_eq!(space.portion(span(0, PIECE_PAGES + 9), 64, |size| size.pages() / 8), span(0, PIECE_PAGES));
+    assert_eq!(space.portion(span(3 * PIECE_PAGES, 4 * PIECE_PAGES), 3, |_| 1), span(3 * PIECE_PAGES, 3 * PIECE_PAGES));
     // inside of an entry it ends with the entry
-    assert_eq!(space.portion(span(9, 2 * PIECE_PAGES), 1, false), span(9, PIECE_PAGES - 9));
+    assert_eq!(space.portion(span(9, 2 * PIECE_PAGES), 1, |_| 1), span(9, PIECE_PAGES - 9));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn renewed_addresses_stay_taken_and_are_few_entries() {
     while page < all.end() {
         machine.loads.set(0);
         let mut space = machine.space(root);
-        let part = space.portion(span(page, all.end() - page), 64, false);
+        let part = space.portion(span(page, all.end() - page), 64, |_| 1);
         let removed = space.renew(part, NOTHING, |old| retired.push(old)).unwrap();
         assert!(removed.pages <= 64);
         assert!(machine.loads.get() <= READS, "{}", machine.loads.get());
@@ -135,7 +135,7 @@ fn renewed_addresses_stay_taken_and_are_few_entries() {
         page = part.end();
     }
     let space = machine.space(root);
-    assert_eq!(space.portion(all, 511 * 4 + 510, false), all);
+    assert_eq!(space.portion(all, 511 * 4 + 510, |_| 1), all);
     assert_eq!(space.forbidden(all, Protection::READ), Some(all.first()));
     assert_eq!(machine.space(root).unmap(all, |_| panic!("no frame is left")).unwrap().pages, 0);
     assert_eq!(machine.walk(root).0.len(), 0);
