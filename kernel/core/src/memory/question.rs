@@ -206,8 +206,9 @@ impl<H: Host> Desk<'_, H> {
             return Err(INVALID);
         }
         let (mut leaving, work) = (self.memory.leaving(), &mut self.work);
+        let slow = leaving.is_slow();
         let mut space = AddressSpace::new(range.root(), &mut *self.memory);
-        let next = space.clear(at, |old| leaving.retire(old), || work.is_enough(0));
+        let next = space.clear(at, |old| leaving.retire(old), |pages| work.is_enough(if slow { pages / 8 } else { 0 }));
         if next.is_none() {
             self.memory.free_table(range.root());
             range.set_root(0);

@@ -121,7 +121,7 @@ pub fn clear(world: &World) {
     for range in &world.memory.ranges {
         assert!(range.held.borrow().is_empty(), "a lock is held for ever");
         let (mut memory, mut retired) = (FakeMemory::new(seat), Vec::new());
-        AddressSpace::new(range.root.get(), &mut memory).clear(0, |old| retired.push(old), || false);
+        AddressSpace::new(range.root.get(), &mut memory).clear(0, |old| retired.push(old), |_| false);
         retired.iter().for_each(|old| world.memory.forget(old.frame, old.order));
     }
     assert_eq!((world.memory.left.get(), world.memory.out.borrow().len()), (FRAMES, 0), "frames are lost");

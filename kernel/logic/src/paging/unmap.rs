@@ -66,12 +66,20 @@ impl<M: Memory> AddressSpace<'_, M> {
     }
 
     /// Unmaps everything from page `at` on and calls `retire` with each frame: the end of a process, or of its program.
-    /// Cannot fail. After each entry `pause` may ask for a break: then the result is the page to continue at.
-    pub fn clear(&mut self, at: u32, mut retire: impl FnMut(Retired), mut pause: impl FnMut() -> bool) -> Option<u32> {
+    /// Cannot fail. After each entry `pause` is told how many pages with a frame it had, and may ask for a break: then the
+    /// result is the page to continue at.
+    pub fn clear(
+        &mut self,
+        at: u32,
+        mut retire: impl FnMut(Retired),
+        mut pause: impl FnMut(u32) -> bool,
+    ) -> Option<u32> {
         let mut page = at;
         while page < PAGES {
             let slot = self.find(page);
+            let mut pages = 0;
             if let Some(leaf) = self.replace(&slot, |_| Entry::Absent) {
+                pages = slot.size.pages();
                 retire(Retired { frame: leaf.frame, order: slot.size.order(), mirrored: leaf.mirrored });
             } else if slot.entry != Entry::Absent {
                 self.set(&slot, Entry::Absent);
@@ -80,7 +88,7 @@ impl<M: Memory> AddressSpace<'_, M> {
             if slot.leaves_table(page, PAGES) {
                 self.prune(slot.first, Span::ALL);
             }
-            if page < PAGES && pause() {
+            if page < PAGES && pause(pages) {
                 return Some(page);
             }
         }

@@ -24,7 +24,7 @@ fn every_third() -> impl FnMut() -> bool {
 fn empty(machine: &mut Machine, child: u64) {
     let (mut at, mut pause, mut retired) = (Some(0), every_third(), Vec::new());
     while let Some(from) = at {
-        at = machine.space(child).clear(from, |old| retired.push(old), &mut pause);
+        at = machine.space(child).clear(from, |old| retired.push(old), |_| pause());
         assert!(at.is_none_or(|at| at > from));
     }
     assert!(machine.walk(child).0.is_empty());

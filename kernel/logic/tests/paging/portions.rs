@@ -86,6 +86,35 @@ fn a_page_that_is_left_pending_is_zeroed_at_its_first_touch() {
     machine.check(&[root]);
 }
 
+/// A fork and an mbind between two portions of a call: what has no content yet is no content.
+#[test]
+fn pending_pages_are_reserved_for_a_child_and_zeroed_before_they_move() {
+    let mut machine = Machine::new(false);
+    let (root, child) = (machine.root(), machine.root());
+    machine.space(root).reserve(span(0, 1_030), EAGER).unwrap();
+    assert_eq!(machine.space(root).stage_part(span(0, 1_030), 64), Ok(1_030));
+    assert_eq!(machine.space(root).commit_part(span(0, 512), 512, || false), 512);
+    assert_eq!(machine.space(root).copy_to(child, 0, |_| false), Ok(None));
+    let leaves = machine.walk(child).0.into_iter().filter(|view| matches!(view.entry, Entry::Leaf(_)));
+    assert_eq!(leaves.map(|view| view.size.pages()).sum::<u32>(), 512);
+    assert_eq!(machine.space(child).hole(span(0, 1_030)), None);
+    machine.space(root).relocate(span(0, 1_030), || (), |_| ());
+    assert_eq!(pending(&machine, root), 0);
+    machine.check(&[root, child]);
+    // the end of a program in the middle of a call
+    let (mut looks, mut retired) = (0, Vec::new());
+    machine.space(root).reserve(span(2_048, 600), EAGER).unwrap();
+    machine.space(root).stage_part(span(2_048, 600), 4).unwrap();
+    let looked = |pages| {
+        looks += pages;
+        false
+    };
+    assert_eq!(machine.space(root).clear(0, |old| retired.push(old), looked), None);
+    assert_eq!(looks, retired.iter().map(|old| 1 << old.order).sum());
+    machine.release(&retired);
+    machine.check(&[root, child]);
+}
+
 #[test]
 fn a_gigabyte_whose_parts_have_no_table_is_zeroed_as_a_whole() {
     let mut machine = Machine::new(true);

@@ -42,7 +42,7 @@ fn taking_address_space_costs_the_same_whatever_its_size() {
     // Two tables at each edge, one entry for each whole gigabyte.
     assert_eq!((machine.allocations, machine.tables()), (4, 5));
     assert_eq!(machine.walk(root).0.len(), 510 + 2 * (511 + 512) - 7);
-    machine.space(root).clear(0, |_| panic!("nothing was populated"), || false);
+    machine.space(root).clear(0, |_| panic!("nothing was populated"), |_| false);
     assert_eq!(machine.tables(), 1);
 }
 
