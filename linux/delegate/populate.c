@@ -16,7 +16,7 @@
 #include "delegate/delegate.h"
 #include "tacet.h"
 
-#define EARLY_PAGES 2048	/* 8 MiB: the longest arguments */
+#define EARLY_PAGES 4096	/* 8 MiB: the longest arguments; 8 MiB: a moved program's first data */
 
 static bool ordinary(const struct vm_area_struct *area)
 {
@@ -69,7 +69,8 @@ static unsigned int keep_pages(struct mm_struct *mm, const struct vm_area_struct
  * Linux made some pages before the program's mappings were locked: its arguments, and what
  * execve() wrote into its data. These are not on the list of locked pages, so compaction would
  * move each of them once, and flush a core. It leaves pages alone to which somebody holds a
- * reference that is not a mapping: we hold one, as long as the space exists.
+ * reference that is not a mapping: we hold one, as long as the space exists. If there are more than
+ * EARLY_PAGES (a moved program with a large alignment), compaction may move the others.
  */
 static void keep_early_pages(struct tacet_space *space)
 {

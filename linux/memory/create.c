@@ -17,11 +17,10 @@
 #include "memory/places.h"
 #include "tacet.h"
 
-/* Maps the range at its base, and the text of @image, if there is one, below it: both or
- * none. */
+/* Maps the range at its base, and what @image, if there is one, has below it: both or none. */
 static int map_there(struct tacet_range *range, struct file *file, struct tacet_image *image)
 {
-	int error = image ? tacet_image_map_text(image, range->base) : 0;
+	int error = image ? tacet_image_map_below(image, range->base) : 0;
 	unsigned long address;
 
 	if (error)
@@ -31,14 +30,27 @@ static int map_there(struct tacet_range *range, struct file *file, struct tacet_
 	if (address == range->base)
 		return 0;
 	if (image)
-		tacet_image_unmap_text(image);
+		tacet_image_unmap_below(image);
 	return IS_ERR_VALUE(address) ? (int)address : -EINVAL;
 }
 
-/* 0, unless the program has turned randomisation off. */
+static bool randomised(void)
+{
+	return !(current->personality & ADDR_NO_RANDOMIZE);
+}
+
+/* 0 if the program has turned randomisation off. */
 static u32 random_number(void)
 {
-	return current->personality & ADDR_NO_RANDOMIZE ? 0 : get_random_u32();
+	return randomised() ? get_random_u32() : 0;
+}
+
+/* Decides which data of @image are in the range. NULL, or why none can be. */
+const char *tacet_range_divide(struct tacet_image *image)
+{
+	image->border = tacet_image_border(random_number(), randomised() ? TACET_IMAGE_BORDERS : 1,
+					   image->settled, image->end, image->alignment);
+	return image->border ? NULL : "they are too small for a random place";
 }
 
 /* Maps the range in a free place; with @roomy in one that leaves Linux room. */
@@ -82,7 +94,7 @@ static void lay_out(struct tacet_range *range, u64 pages)
 }
 
 /* Gives the calling thread's new program a range, with room at its beginning for the data of
- * @image, if there is one. */
+ * @image behind its border, if there is one. */
 int tacet_range_create(bool eager, struct tacet_image *image)
 {
 	struct tacet_range *range;
@@ -102,7 +114,7 @@ int tacet_range_create(bool eager, struct tacet_image *image)
 	error = PTR_ERR_OR_ZERO(file);
 	error = error ?: tacet_ask(TACET_ASK_OPEN, range->number, 0);
 	error = error ?: map_somewhere(range, file, image);
-	lay_out(range, image ? tacet_image_pages(image, range->base) : 0);
+	lay_out(range, image ? tacet_image_pages(image) : 0);
 	shared->eager = eager;
 	if (!error)
 		smp_store_release(&shared->state, TACET_RANGE_OPEN);

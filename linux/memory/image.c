@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A new program's file: whether its data (.data and .bss) can be in the process's range, and
- * the mapping of its text there.
+ * the mapping of the rest there.
  *
- * A position-independent program is moved before its first instruction, so that its first
- * writable page is at the beginning of the range. The pages that it may only read or execute
- * stay a mapping of its file, just below. The auxiliary vector tells the program and its
- * loader where it is, as always.
+ * A position-independent program is moved before its first instruction, so that one of its
+ * writable pages, the border, is at the beginning of the range. The pages that it may only read or execute
+ * stay a mapping of its file, below; the writable pages between are Linux's anonymous memory. The border
+ * is random (memory/places.h), and behind all that the loader makes read-only: no such call
+ * reaches across it. The auxiliary vector tells the program and its loader where it is, as always.
  *
  * Called by memory/program.c and memory/create.c.
  */
@@ -65,6 +66,16 @@ bool tacet_segment_writable(const struct elf_phdr *segment)
 	return segment->p_flags & PF_W;
 }
 
+/* The loader makes the whole pages of @segment read-only. If the file is damaged it may be
+ * anywhere: then it does not matter. */
+static void settle(struct tacet_image *image, const struct elf_phdr *segment)
+{
+	u64 end = PAGE_ALIGN(segment->p_vaddr + segment->p_memsz);
+
+	if (end > image->settled && end <= image->end)
+		image->settled = end;
+}
+
 /* Adds the next segment, by address: text first, then data. NULL, or why that cannot be. */
 static const char *add_segment(struct tacet_image *image, const struct elf_phdr *segment)
 {
@@ -106,6 +117,11 @@ static const char *add_segments(struct tacet_image *image)
 		return "its first segment is one to write";
 	if (!is_power_of_2(image->alignment) || image->alignment > TACET_RANGE_BYTES)
 		return "its alignment is no power of 2";
+	image->alignment = max_t(u64, image->alignment, PAGE_SIZE);
+	image->settled = image->data;
+	for (i = 0; i < image->header_count; i++)
+		if (image->headers[i].p_type == PT_GNU_RELRO)
+			settle(image, &image->headers[i]);
 	if (image->end - image->data > MOST_BYTES || image->data - image->text > MOST_BYTES)
 		return "its text or its data are larger than 32 GiB";
 	return NULL;
@@ -163,23 +179,6 @@ const char *tacet_image_find(struct tacet_image *image, const struct pt_regs *re
 	return reason ?: check_place(image, &header, regs);
 }
 
-/* The number to add to the file's addresses so that the data are in the range at @base; 0:
- * there is none. */
-static u64 bias_at(const struct tacet_image *image, u64 base)
-{
-	u64 bias = round_up(base - image->data, max_t(u64, image->alignment, PAGE_SIZE));
-	unsigned int i;
-
-	for (i = 0; i < image->header_count; i++) {
-		const struct elf_phdr *segment = &image->headers[i];
-
-		if (segment->p_type == PT_LOAD && !tacet_segment_writable(segment) &&
-		    PAGE_ALIGN(bias + segment->p_vaddr + segment->p_memsz) > base)
-			return 0;
-	}
-	return bias;
-}
-
 static unsigned long segment_protection(const struct elf_phdr *segment)
 {
 	return (segment->p_flags & PF_R ? PROT_READ : 0) | (segment->p_flags & PF_X ? PROT_EXEC : 0);
@@ -195,13 +194,29 @@ static int map_segment(struct tacet_image *image, u64 bias, const struct elf_phd
 	return at == start ? 0 : IS_ERR_VALUE(at) ? (int)at : -EINVAL;
 }
 
-/* Maps the text below @base as well. -EEXIST: something else is there. */
-int tacet_image_map_text(struct tacet_image *image, u64 base)
+/* Maps the writable pages before the border. The caller reads their content. */
+static int map_first_data(struct tacet_image *image)
+{
+	unsigned long start = image->wanted + image->data, at;
+
+	if (image->border == image->data)
+		return 0;
+	at = vm_mmap(NULL, start, image->border - image->data, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, 0);
+	if (at != start)
+		return IS_ERR_VALUE(at) ? (int)at : -EINVAL;
+	image->mapped = image->border;
+	return 0;
+}
+
+/* Maps what lies below the range at @base: the text and the first data. -EEXIST: something
+ * else is there. */
+int tacet_image_map_below(struct tacet_image *image, u64 base)
 {
 	unsigned int i;
 	int error = 0;
 
-	image->wanted = bias_at(image, base);
+	image->wanted = base - image->border;	/* aligned, as both are */
 	if (!image->wanted)
 		return -EINVAL;
 	for (i = 0; i < image->header_count && !error; i++) {
@@ -214,13 +229,14 @@ int tacet_image_map_text(struct tacet_image *image, u64 base)
 			break;
 		image->mapped = PAGE_ALIGN(segment->p_vaddr + segment->p_memsz);
 	}
+	error = error ?: map_first_data(image);
 	if (error)
-		tacet_image_unmap_text(image);
+		tacet_image_unmap_below(image);
 	return error;
 }
 
-/* Undoes it: unmaps the segments that were mapped, and no other mapping. */
-void tacet_image_unmap_text(struct tacet_image *image)
+/* Undoes it: unmaps what was mapped, and no other mapping. */
+void tacet_image_unmap_below(struct tacet_image *image)
 {
 	unsigned int i;
 
@@ -233,11 +249,13 @@ void tacet_image_unmap_text(struct tacet_image *image)
 			vm_munmap(image->wanted + start,
 				  PAGE_ALIGN(segment->p_vaddr + segment->p_memsz) - start);
 	}
+	if (image->mapped > image->data)
+		vm_munmap(image->wanted + image->data, image->border - image->data);
 	image->mapped = 0;
 }
 
-/* How many pages at the beginning of the range at @base are for the data. */
-u64 tacet_image_pages(const struct tacet_image *image, u64 base)
+/* How many pages at the beginning of the range are for the data. */
+u64 tacet_image_pages(const struct tacet_image *image)
 {
-	return (image->wanted + image->end - base) >> PAGE_SHIFT;
+	return (image->end - image->border) >> PAGE_SHIFT;
 }

@@ -6,7 +6,7 @@
  * The files in the order of calls:
  *
  *	calls.c, send_back.c, core_dump.c	what concerns a range and comes to Linux
- *	program.c > create.c > image.c		a new program gets a range, and its data into it
+ *	program.c > create.c, sanitizer.c > image.c	a new program gets a range, and its data into it
  *	handover.c > handover_map.c, handover_waits.c	a range becomes ordinary Linux memory
  *	mapping.c > fork.c, mirror.c		the range's mapping on Linux, and its faults
  *	policy.c				where memory comes from
@@ -62,13 +62,15 @@ struct tacet_range {
 	struct task_struct *handover_task;	/* a thread of the process, referenced */
 };
 
-/* A program whose data go into a range. Addresses are those of its file, in whole pages. */
+/* A program whose data go into a range, but for the first pages. Addresses are those of its file, in whole pages. */
 struct tacet_image {
 	struct file *file;
 	struct elf64_phdr *headers;
 	unsigned int header_count;
 	u64 text, data, end;		/* its beginning, the first writable page, its end */
-	u64 alignment;
+	u64 settled;			/* behind what its loader makes read-only; at least data */
+	u64 border;			/* the first page in the range */
+	u64 alignment;			/* of all segments; at least a page */
 	u64 bias;			/* added to these addresses where the program is now, */
 	u64 wanted;			/* and where it goes */
 	u64 mapped;			/* there: up to here */
@@ -176,14 +178,16 @@ void tacet_handover_mine(void);
 void tacet_handover_queue(struct tacet_range *range, struct task_struct *task);
 void tacet_handover_on_return(struct tacet_range *range, struct task_struct *task);
 
-/* image.c, create.c, program.c: a thread whose program is about to begin; sleep */
+/* sanitizer.c, image.c, create.c, program.c: a thread whose program is about to begin; sleep */
+bool tacet_image_has_sanitizer(const struct tacet_image *image);
 u64 tacet_auxiliary(u64 type);
 bool tacet_image_read(struct file *file, void *to, size_t bytes, loff_t from);
 bool tacet_segment_writable(const struct elf64_phdr *segment);
 const char *tacet_image_find(struct tacet_image *image, const struct pt_regs *regs);
-int tacet_image_map_text(struct tacet_image *image, u64 base);
-void tacet_image_unmap_text(struct tacet_image *image);
-u64 tacet_image_pages(const struct tacet_image *image, u64 base);
+int tacet_image_map_below(struct tacet_image *image, u64 base);
+void tacet_image_unmap_below(struct tacet_image *image);
+u64 tacet_image_pages(const struct tacet_image *image);
+const char *tacet_range_divide(struct tacet_image *image);
 int tacet_range_create(bool eager, struct tacet_image *image);
 void tacet_program_begin(bool eager, struct pt_regs *regs);
 

@@ -27,12 +27,33 @@ static const __u16 tacet_places[TACET_PLACES] = { 171, 172, 254, 253, 170 };
 /*
  * The same for a range to which a program is moved (memory/image.c). Its text lies in the end of the place
  * before. The program lies there as if Linux had used as many random bits for it as it can
- * (vm.mmap_rnd_bits). From 192 to 200 is the memory of address sanitizers, 223 Wine's.
+ * (vm.mmap_rnd_bits). From 192 to 200 is the memory of address sanitizers, 223 Wine's. Programs with other
+ * sanitizers are not moved (memory/sanitizer.c).
  */
 #define TACET_IMAGE_PLACES 41
 static inline unsigned int tacet_image_place(unsigned int number)
 {
 	return number < 20 ? 171 + number : 202 + number - 20;
+}
+
+/*
+ * A moved program lies where the range begins, and the text is Linux's. So 41 places are all
+ * there would be, but for this: the first pages of the data stay Linux's too, and how many is random. A program
+ * has 41 * 2048 addresses (16 bits) in steps of its alignment, which nearly always is a page.
+ */
+#define TACET_IMAGE_BORDERS 2048
+
+/* The first page of the data in the range; addresses of the file. @first: the first one that may be;
+ * @end: behind the data; @alignment: of the program, at least a page. @borders: so many to
+ * choose from, or 1. 0: the data are too small. */
+static inline __u64 tacet_image_border(__u32 random, unsigned int borders, __u64 first, __u64 end,
+				       __u64 alignment)
+{
+	__u64 lowest = (first + alignment - 1) & ~(alignment - 1);
+
+	if (lowest < first || lowest >= end || end - lowest <= (borders - 1) * alignment)
+		return 0;
+	return lowest + random % borders * alignment;
 }
 
 /* Room for Linux's own mappings between a range above which they lie and the address from

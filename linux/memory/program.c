@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A new program gets a range, and, if possible, its data (.data and .bss) go into it.
+ * A new program gets a range, and, if possible, its data (.data and .bss) go into it, but for
+ * the first pages.
  *
  * Called by delegate/park.c in the thread's own context, before the program's first
  * instruction, when no other thread has its memory. If something fails the program stays
@@ -111,19 +112,19 @@ static void tell_linux(u64 shift)
 	spin_unlock(&mm->arg_lock);
 }
 
-/* Moves the program: its data into the range, its text below. NULL, or why not. */
+/* Moves the program to the range and below. NULL, or why not. */
 static const char *move(struct tacet_image *image, struct tacet_range *range, struct pt_regs *regs)
 {
-	u64 start = image->wanted + image->data, end = image->wanted + image->end;
+	u64 start = image->wanted + image->border, end = image->wanted + image->end;
 	u64 shift = image->wanted - image->bias;
 
 	if (tacet_ask_map(range->number, (start - range->base) >> PAGE_SHIFT,
 			  (end - start) >> PAGE_SHIFT, tacet_policy_mine(), tacet_nodes_allowed())) {
-		tacet_image_unmap_text(image);
+		tacet_image_unmap_below(image);
 		return "the partition has no room";
 	}
 	if (!read_data(image) || !tell_vector(shift)) {
-		tacet_image_unmap_text(image);
+		tacet_image_unmap_below(image);
 		vm_munmap(range->base, TACET_RANGE_BYTES);
 		return "its data cannot be read: it gets no range";
 	}
@@ -141,8 +142,10 @@ void tacet_program_begin(bool eager, struct pt_regs *regs)
 	static DEFINE_RATELIMIT_STATE(reports, 5 * HZ, 10);
 	struct tacet_image image = {};
 	struct tacet_range *range = NULL;
-	const char *reason = tacet_image_find(&image, regs);
+	const char *reason = tacet_image_find(&image, regs) ?: tacet_range_divide(&image);
 
+	if (!reason && tacet_image_has_sanitizer(&image))
+		reason = "a sanitizer is linked to it that has fixed addresses";
 	if (tacet_range_create(eager, reason ? NULL : &image))
 		reason = "it gets no range";
 	if (!reason)

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Addresses at which other tools put their own memory: a program that is linked with one of them begins like this.
+// Addresses at which other tools put their own memory: a program that is linked with one of them begins like this. It
+// has so much data that it could be moved, and the name of a sanitizer that forbids that.
 #include "check.h"
 
 #include <sys/mman.h>
+
+extern void __tsan_init(void) __attribute__((weak));
+
+static volatile char data[16 << 20];
 
 struct place {
 	unsigned long start, end;
@@ -48,6 +53,7 @@ int main(void)
 	for (unsigned int i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		CHECK(mmap(NULL, sizes[i], PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
 	CHECK(malloc(1000));
+	CHECK(!__tsan_init && !data[sizeof(data) - 1]);
 	take("the address sanitizer", asan);
 	take("a newer address sanitizer", newer_asan);
 	take("the memory sanitizer", msan);

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/personality.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
@@ -156,7 +157,7 @@ static void randomised(const char *self)
 {
 	char seen[2][64];
 
-	if (read_file("/proc/sys/kernel/randomize_va_space")[0] != '2')
+	if (read_file("/proc/sys/kernel/randomize_va_space")[0] != '2' || personality(~0u) & ADDR_NO_RANDOMIZE)
 		goto done;
 	for (int i = 0; i < 2; i++) {
 		int ends[2];

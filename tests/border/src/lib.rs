@@ -14,6 +14,8 @@ unsafe extern "C" {
     fn c_leaves_room(base: u64, mmap_base: u64) -> i32;
     fn c_top(random: u32) -> u32;
     fn c_heap(random: u32, used: u32) -> u32;
+    fn c_borders() -> u32;
+    fn c_border(random: u32, borders: u32, first: u64, end: u64, alignment: u64) -> u64;
 }
 
 /// The size, in C, of structure number `which` in the order of `ends.c`.
@@ -45,6 +47,20 @@ pub fn top(random: u32) -> u32 {
 pub fn heap(random: u32, used: u32) -> u32 {
     // SAFETY: the function has no conditions.
     unsafe { c_heap(random, used) }
+}
+
+/// How many borders there are between a moved program's first data and the range.
+pub fn borders() -> u32 {
+    // SAFETY: the function has no conditions.
+    unsafe { c_borders() }
+}
+
+/// The border of a program whose data, from where it may be to their end, are at `data` in its file. `None`: they are
+/// too small.
+pub fn border(random: u32, borders: u32, data: &std::ops::Range<u64>, alignment: u64) -> Option<u64> {
+    // SAFETY: the function has no conditions.
+    let border = unsafe { c_border(random, borders, data.start, data.end, alignment) };
+    (border != 0).then_some(border)
 }
 
 /// A ring in its own memory, whose counters can start anywhere.

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use tacet_border::{heap, leaves_room, places, top};
+use tacet_border::{border, borders, heap, leaves_room, places, top};
 
 const BYTES: u64 = 512 << 30;
 const PAGES: u64 = BYTES >> 12;
@@ -112,6 +112,40 @@ fn count(randoms: Range<u32>, of: impl Fn(u32) -> u64, unit: u64) -> usize {
         seen[(value / 64) as usize] |= 1 << (value % 64);
     }
     seen.iter().map(|word| word.count_ones() as usize).sum()
+}
+
+/// Exactly: a moved program has 41 * 2048 addresses, whatever its alignment is. If it cannot have so many it is not moved.
+#[test]
+fn a_moved_program_has_more_than_sixteen_random_bits() {
+    for alignment in [4096, 1 << 16, 2 << 20] {
+        for first in [0x4000_u64, 0x20_0000, 0x1234_5000] {
+            let room = u64::from(borders() - 1) * alignment;
+            let lowest = first.next_multiple_of(alignment);
+            let data = first..lowest + room + 4096;
+            let mut addresses = BTreeSet::new();
+            for random in 0..borders() {
+                let border = border(random, borders(), &data, alignment).expect("there is room");
+                assert!(data.contains(&border) && border.is_multiple_of(alignment));
+                let bases = (0..41).map(|random| places(random, true)[0]);
+                addresses.extend(bases.map(|base| base - border));
+            }
+            assert_eq!(addresses.len(), 41 * 2048);
+            assert!(addresses.len() >= 1 << 16);
+            for random in 0..borders() {
+                assert_eq!(border(random, borders(), &(first..lowest + room), alignment), None);
+            }
+        }
+    }
+}
+
+/// Without randomisation all of the data that may be in the range are there, however few they are.
+#[test]
+fn without_randomisation_the_border_is_the_first_one() {
+    assert_eq!(border(0, 1, &(0x4000..0x5000), 4096), Some(0x4000));
+    assert_eq!(border(0, 1, &(0x4000..0x4000), 4096), None);
+    assert_eq!(border(0, 1, &(0x4000..0x20_1000), 2 << 20), Some(0x20_0000));
+    assert_eq!(border(0, 1, &(0x4000..0x20_0000), 2 << 20), None);
+    assert_eq!(border(0, 1, &(u64::MAX - 4095..u64::MAX), 2 << 20), None);
 }
 
 /// Where a moved program may lie: not in the heap of an address sanitizer.

@@ -75,7 +75,7 @@ pub struct RunArgs {
     #[arg(long, hide = true)]
     pub no_populate: bool,
     /// Where the program's anonymous memory comes from: `own` (the partition), `linux`, or `all` (the partition, also
-    /// for .data and .bss if the program is position-independent) [default: own]
+    /// for .data and .bss if the program is position-independent and has 8 MiB of them) [default: own]
     #[arg(long, value_name = "WHOSE")]
     pub memory: Option<Memory>,
     /// Bind each thread to one CPU: `compact` (neighbours first), `scatter` (cores first, their second hardware threads
