@@ -124,6 +124,7 @@ struct tacet_partition {
 	void *tables;			/* struct tacet_tables of arch */
 	struct tacet_hosted **owners;	/* by context number; hosted lock, RCU readers */
 	u64 taken_ns;			/* when its CPUs had left Linux: CLOCK_MONOTONIC */
+	u32 measures, waived;		/* enum tacet_measure; before the cores start */
 	u64 up_ns, down_ns;
 	unsigned int up_count;
 	char message[TACET_TEXT_BYTES];

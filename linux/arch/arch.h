@@ -73,4 +73,12 @@ void tacet_state_load(struct tacet_context *context, struct pt_regs *regs);
 void tacet_state_repeat_call(struct pt_regs *regs);
 void tacet_state_repeat_exception(struct pt_regs *regs, u64 vector);
 
+/* speculation.c. _learn: the control lock is held; the last four: the calling thread's */
+u32 tacet_arch_measures(u32 wanted);
+u64 tacet_speculation_learn(void);
+bool tacet_speculation_hostable(void);
+bool tacet_state_apart(void);
+u64 tacet_state_program(void);
+u64 tacet_state_spec_ctrl(void);
+
 #endif

@@ -120,6 +120,7 @@ static enum tacet_outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	tacet_rseq_enter(core);
 	tacet_state_save(hosted->context, regs);
 	hosted->context->root = hosted->space->root_address;
+	hosted->context->user = tacet_user_number();
 	hosted->context->core = core - tacet_partition.cores;
 	WRITE_ONCE(hosted->space->last_core, hosted->context->core);
 	tacet_local_prepare(hosted);
@@ -220,6 +221,15 @@ static enum tacet_outcome stay(void)
 	return TACET_OUTCOME_SOON;
 }
 
+/* The thread's program is not, or not only, that of the user whom the partition has now. */
+static enum tacet_outcome other_user(void)
+{
+	tacet_report(TACET_LOG_INFO,
+		     "thread %d (%s): back to Linux: it has another user now, or must not be traced",
+		     current->pid, current->comm);
+	return TACET_OUTCOME_DROP;
+}
+
 /* One attempt to run the thread on a core. */
 static enum tacet_outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
@@ -231,6 +241,8 @@ static enum tacet_outcome step(struct tacet_hosted *hosted, struct pt_regs *regs
 		return lose();
 	if (wants(hosted, TACET_WANT_LEAVE))
 		return TACET_OUTCOME_DROP;
+	if (!tacet_user_still_fits())	/* before its program gets memory of the partition */
+		return other_user();
 	program_begins(hosted, regs);
 	if (signal_pending(current)) {
 		hosted->proxy.signals++;

@@ -16,6 +16,7 @@
 #include "border/border.h"
 #include "compat.h"
 #include "doors/doors.h"
+#include "memory/memory.h"
 #include "partition/partition.h"
 #include "process/process.h"
 #include "tacet.h"
@@ -40,7 +41,8 @@ static int do_up(struct file *file, union request *request)
 	request->up.message[0] = 0;
 	if (!capable(CAP_SYS_MODULE))	/* the image is code for the kernel's own mode */
 		return tacet_complain(request->up.message, -EPERM, "image: giving one needs CAP_SYS_MODULE");
-	if (request->up.reserved || (request->up.fail_step && !tacet_test_hooks))
+	if (request->up.reserved || (request->up.fail_step && !tacet_test_hooks) ||
+	    request->up.waived & ~TACET_MEASURE_ONE_USER || request->up.spared & ~TACET_MEASURES_ALL)
 		return -EINVAL;
 	return tacet_partition_up(&request->up);
 }
@@ -98,6 +100,27 @@ static int do_profile(struct file *file, union request *request)
 	return tacet_read_profile(file, &request->profile);
 }
 
+/* What a program could read on a core if the processor let it: all that is the partition's. */
+static int find_mark(void)
+{
+	const struct tacet_partition *partition = &tacet_partition;
+	unsigned long found = 0, page, i;
+	const u64 *words;
+	unsigned int n;
+
+	for (n = 0; n < partition->block_count; n++)
+		for (page = 0; page < partition->blocks[n].pages; page++) {
+			if (tacet_bad_has(partition->blocks[n].pfn + page))
+				continue;
+			words = pfn_to_kaddr(partition->blocks[n].pfn + page);
+			for (i = 0; i < PAGE_SIZE / sizeof(*words); i++)
+				found += READ_ONCE(words[i]) == TACET_TEST_MARK;
+			cond_resched();
+		}
+	tacet_report(TACET_LOG_INFO, "test: the mark is in the partition's memory %lu times", found);
+	return 0;
+}
+
 static int do_test(struct file *file, union request *request)
 {
 	struct tacet_core *core = tacet_core_of(request->test.cpu);
@@ -106,6 +129,8 @@ static int do_test(struct file *file, union request *request)
 		return -EPERM;
 	if (!core || !core->started || request->test.reserved)
 		return -ENODEV;
+	if (request->test.test == TACET_TEST_FIND)
+		return find_mark();
 	if (request->test.test == TACET_TEST_NONE || request->test.test > TACET_TEST_LAST)
 		return -EINVAL;
 	WRITE_ONCE(core->shared->test, request->test.test);

@@ -5,6 +5,7 @@
  * Checks whether the caller may do that to the thread or process; process/hosted.c does it.
  * Process context.
  */
+#include <linux/delay.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -60,6 +61,32 @@ static int fill_terms(struct tacet_terms *terms, struct file *file,
 	return 0;
 }
 
+/*
+ * Takes the control lock when the partition is up and is that of @task's user. An error: the
+ * lock is not held. Other requests are served while memory is cleared for a new user.
+ */
+static int lock_for(struct task_struct *task)
+{
+	unsigned int waited_ms;
+	int error;
+
+	for (waited_ms = 0;; waited_ms += 2) {
+		if (mutex_lock_killable(&tacet_control_lock))
+			return -EINTR;
+		error = -ENODEV;
+		if (tacet_partition.state == TACET_PARTITION_UP && !tacet_partition.failed)
+			error = tacet_tracepoints_on() ?: tacet_user_admit(task, waited_ms);
+		if (!error)
+			return 0;
+		mutex_unlock(&tacet_control_lock);
+		if (error != -EAGAIN)
+			return error;
+		msleep(2);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+}
+
 int tacet_request_host_self(struct file *file, const struct tacet_host_self *request)
 {
 	struct tacet_terms terms = {
@@ -78,21 +105,18 @@ int tacet_request_host_self(struct file *file, const struct tacet_host_self *req
 	cpus = kmalloc(cpumask_size(), GFP_KERNEL);
 	if (!cpus)
 		return -ENOMEM;
-	if (mutex_lock_killable(&tacet_control_lock)) {
-		kfree(cpus);
-		return -EINTR;
-	}
-	error = -ENODEV;
-	if (tacet_partition.state == TACET_PARTITION_UP && !tacet_partition.failed)
-		error = allowed_cpus(request->cpus, cpus);
+	error = lock_for(current);
+	if (error)
+		goto out;
 	terms.cpus = cpus;
-	error = error ?: fill_terms(&terms, file, request);
+	error = allowed_cpus(request->cpus, cpus) ?: fill_terms(&terms, file, request);
 	if (!error) {
-		error = tacet_tracepoints_on() ?: tacet_host(current, NULL, &terms, GFP_KERNEL);
+		error = tacet_host(current, NULL, &terms, GFP_KERNEL);
 		tacet_order_put(terms.order);
 		tacet_profile_put(terms.profile);
 	}
 	mutex_unlock(&tacet_control_lock);
+out:
 	kfree(cpus);
 	return error;
 }
@@ -164,24 +188,20 @@ int tacet_request_decouple(pid_t pid, u32 cpu, u32 flags)
 	task = find_task(pid);
 	if (!task)
 		return -ESRCH;
-	if (mutex_lock_killable(&tacet_control_lock)) {
-		put_task_struct(task);
-		return -EINTR;
-	}
-	if (tacet_partition.state != TACET_PARTITION_UP || tacet_partition.failed)
-		error = -ENODEV;
-	else if (!tacet_may_control(task))
+	/* Who may not host it may not make the partition that of its user either. */
+	error = tacet_may_control(task) ? lock_for(task) : -EPERM;
+	if (error)
+		goto out;
+	if (!tacet_may_control(task))	/* meanwhile it may have become another program */
 		error = -EPERM;
 	else if (cpu != TACET_ANY_CPU && !tacet_core_of(cpu))
 		error = -EINVAL;
-	else {
-		error = tacet_tracepoints_on();
-		if (!error && flags & TACET_DECOUPLE_THREAD)
-			error = decouple_thread(task, cpu, host_flags);
-		else if (!error)
-			error = decouple_process(task, cpu, host_flags);
-	}
+	else if (flags & TACET_DECOUPLE_THREAD)
+		error = decouple_thread(task, cpu, host_flags);
+	else
+		error = decouple_process(task, cpu, host_flags);
 	mutex_unlock(&tacet_control_lock);
+out:
 	put_task_struct(task);
 	return error;
 }

@@ -144,6 +144,9 @@ int tacet_read_status(struct tacet_status *status)
 	status->down_ns = partition->down_ns;
 	status->tsc_khz = tsc_khz;
 	status->test_hooks = tacet_test_hooks;
+	status->measures = partition->measures;
+	status->waived = partition->waived;
+	status->user = tacet_users_current();
 	count_frames(status);
 	strscpy(status->message, partition->message, sizeof(status->message));
 	return 0;

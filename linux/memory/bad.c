@@ -50,6 +50,18 @@ static bool list(u64 frame)
 	return true;
 }
 
+/* The partition's frame is bad, so that nobody may read or write it. Any context. */
+bool tacet_bad_has(u64 frame)
+{
+	const struct tacet_memory *memory = tacet_partition.memory;
+	u32 count = memory ? smp_load_acquire(&memory->bad_count) : 0, i;
+
+	for (i = 0; i < count; i++)
+		if (memory->bad[i] == frame)
+			return true;
+	return PageHWPoison(pfn_to_page(frame));
+}
+
 /* @address is physical. In the context of a thread that used it, if @used. Sleeps. */
 static void mark(u64 address, bool used)
 {

@@ -100,6 +100,19 @@ static void free_released(struct work_struct *work)
 	mutex_unlock(&held_lock);
 }
 
+/* Linux still uses some frame that a program had. A bad one it keeps permanently: nobody reads that. */
+bool tacet_held_any(void)
+{
+	struct held_frame *frame;
+	bool any = false;
+
+	mutex_lock(&held_lock);
+	list_for_each_entry(frame, &held_frames, link)
+		any |= !tacet_bad_has(frame->number);
+	mutex_unlock(&held_lock);
+	return any;
+}
+
 /* The partition ends and its pages are Linux's: the last user of a held page frees it. */
 void tacet_held_exit(void)
 {

@@ -124,6 +124,7 @@ bool tacet_frames_have(u64 frame, unsigned long count);
  * lock. _used: the calling thread used it on a core. */
 void tacet_bad_used(u64 address);
 void tacet_bad_look(struct tacet_core *core);
+bool tacet_bad_has(u64 frame);
 void tacet_bad_start(void);
 void tacet_bad_stop(void);
 
@@ -131,6 +132,7 @@ void tacet_bad_stop(void);
 void tacet_range_unmirror(struct tacet_range *range, u64 start, u64 end);
 void tacet_held_mark(struct tacet_range *range, unsigned long page, unsigned long pages);
 bool tacet_held_await(struct tacet_range *range);
+bool tacet_held_any(void);
 void tacet_held_exit(void);
 
 /* release.c: sleep; _end with the control lock held */

@@ -129,6 +129,9 @@ int tacet_partition_up(struct tacet_up *request)
 		return error;
 	partition->failed = 0;
 	partition->unproven = false;
+	partition->waived = request->waived & ~request->spared;
+	partition->measures = tacet_arch_measures(TACET_MEASURES_ALL & ~request->spared & ~request->waived);
+	tacet_users_begin();
 	WRITE_ONCE(partition->state, TACET_PARTITION_CHANGING);
 	for (i = 0; i < (int)ARRAY_SIZE(steps) && !error; i++) {
 		if (tacet_test_hooks && request->fail_step == i + 1)

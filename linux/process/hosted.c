@@ -46,6 +46,8 @@ static int enter(struct tacet_hosted *hosted, struct tacet_process *spare,
 		return -ENODEV;
 	if (tacet_hosted_of(hosted->task))
 		return -EALREADY;
+	if (!tacet_user_fits(hosted->task))
+		return -EUSERS;
 	if (!process)
 		process = spare;
 	error = tacet_take_place(hosted, process, relative) ?: take_context(hosted);

@@ -119,6 +119,15 @@ bool tacet_may_control(struct task_struct *task);
 bool tacet_may_host_privileged(void);
 bool tacet_program_privileged(struct task_struct *task, const struct linux_binprm *program);
 
+/* process/users.c. _begin and _admit sleep, with the control lock held; _still_fits and
+ * _number: the thread's own context */
+void tacet_users_begin(void);
+int tacet_user_admit(struct task_struct *task, unsigned int waited_ms);
+bool tacet_user_fits(struct task_struct *task);
+bool tacet_user_still_fits(void);
+u64 tacet_user_number(void);
+u32 tacet_users_current(void);
+
 /* process/recall.c: any context; the second sleeps */
 void tacet_hosted_recall(struct mm_struct *mm);
 int tacet_hosted_await_recalled(struct mm_struct *mm);

@@ -146,7 +146,7 @@ time.sleep(1000)' &
 # Programs with rights that their user does not have stay on Linux, and what they start too, unless root has asked.
 privileged() {
 	local program
-	up --memory 128M
+	up --memory 128M --mix-users 2>/dev/null	# root's choice is about programs of other users
 	opened
 	for program in plain asroot asgroup capable hidden; do cp /usr/bin/sleep $program; done
 	chmod 4755 asroot
@@ -242,6 +242,65 @@ group_time() {
 	PYTHON
 	rmdir /sys/fs/cgroup/tacet-test
 	down
+}
+
+marks() { # how often the mark of TACET_TEST_FIND is in the partition's memory
+	[ "$($F/door test 2 11)" = ok ] || fail "the mark is not looked for"
+	$T log | sed -n 's/.*the mark is in the partition.s memory \([0-9]*\) times.*/\1/p' | tail -1
+}
+
+ends() { # PID
+	kill -9 "$1"
+	wait "$1"
+}
+
+# On a processor where one program can read another's memory the partition has one user at a time, and nothing of his is
+# left for the next. Linux says so of each emulated processor, since it defends itself by retpolines.
+apart() {
+	local first
+	up --cpus 2
+	opened
+	$T status | grep -q "^isolation  one user at a time; between users a core clears: .*predicted returns" ||
+		fail "status: $($T status | grep isolation)"
+	$T doctor --json | grep -q "one user at a time.*because of .*spectre_v2" || fail "doctor does not say why"
+	become 1000 $T run -- $F/victim marks m.rounds &
+	first=$!
+	until_true "it begins" counted m.rounds
+	$T status | grep -q "(now uid 1000)" || fail "status names no user"
+	[ "$(marks)" -ge 524288 ] || fail "its memory has the mark $(marks) times"
+	refused "another user's programs are there" as 1001 $T run -- true
+	refused "another user's programs are there" $T run -- true
+	become 1001 $F/victim compute o.rounds &
+	until_true "another user's begins" counted o.rounds
+	says EUSERS as 1001 $F/door decouple $!
+	alive m.rounds
+	# its own user's programs come and go
+	[ "$(as 1000 $T run -- id -u)" = 1000 ] || fail "its own user's program does not run"
+	ends $first
+	[ "$(marks)" -ge 524288 ] || fail "the mark is gone before another user comes: this test shows nothing"
+	[ "$(as 1000 $T run -- id -u)" = 1000 ] || fail "its own user's next program does not run"
+	[ "$(marks)" -ge 1 ] || fail "the mark is gone before another user comes"
+	[ "$(as 1001 $T run -- id -u)" = 1001 ] || fail "another user's program does not run after that"
+	[ "$(marks)" = 0 ] || fail "another user could find the mark $(marks) times"
+	changes_its_user
+	closed_again
+	up --mix-users 2>/dev/null
+	opened
+	$T status | grep -q "mixed by root" || fail "status does not say that users are mixed"
+	become 1000 $T run -- $F/victim compute p.rounds &
+	until_true "it begins" counted p.rounds
+	[ "$(as 1001 $T run -- id -u)" = 1001 ] || fail "users are not mixed"
+	closed_again
+}
+
+# A program that becomes another user's continues on Linux.
+changes_its_user() {
+	$T run -- setpriv --reuid=1002 --regid=1002 --clear-groups $F/victim compute c.rounds &
+	until_true "it begins" counted c.rounds
+	until_true "nothing is hosted" hosted 0
+	alive c.rounds
+	$T log | grep -q "it has another user now" || fail "the log does not say why"
+	kill -9 $!
 }
 
 runs() { # NAME

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * victim [compute|calls|faults|aligned|keeps|many|forks|threads|signals] [FILE]: a program that
+ * victim [compute|calls|faults|aligned|keeps|marks|many|forks|threads|signals] [FILE]: a program that
  * runs for ever in one way, until something ends it. `compute` never yields its
  * core. With FILE, the first eight bytes of the file count its rounds, to show that
  * it lives. It checks every value that it reads: a wrong one ends it with status 3.
@@ -90,6 +90,25 @@ static void keeps(void)
 		memory[i] = last + 1 + i;
 	}
 	last++;
+}
+
+/* Has a mark in memory and in registers, for TACET_TEST_FIND. */
+static void marks(void)
+{
+	static volatile uint64_t *memory;
+	const unsigned int words = (4 << 20) / 8;
+	uint64_t mark = TACET_TEST_MARK;
+
+	if (!memory) {
+		memory = mmap(NULL, words * 8, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		check(memory != MAP_FAILED);
+		for (unsigned int i = 0; i < words; i++)
+			memory[i] = mark;
+	}
+	for (int i = 0; i < 100000; i++)
+		asm volatile("movq %0, %%xmm5; push %0; pop %0" : : "r"(mark) : "xmm5", "memory");
+	check(memory[words - 1] == mark);
 }
 
 static void *barriers(void *argument)
@@ -210,6 +229,7 @@ int main(int count, char **words)
 		one_of_each();
 	for_ever(!strcmp(how, "calls") ? calls : !strcmp(how, "faults") ? faults :
 		 !strcmp(how, "aligned") ? aligned : !strcmp(how, "keeps") ? keeps :
-		 !strcmp(how, "many") ? many : !strcmp(how, "forks") ? forks : !strcmp(how, "signals") ? signals : compute);
+		 !strcmp(how, "marks") ? marks : !strcmp(how, "many") ? many :
+		 !strcmp(how, "forks") ? forks : !strcmp(how, "signals") ? signals : compute);
 	return 0;
 }

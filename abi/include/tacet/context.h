@@ -107,6 +107,9 @@ struct tacet_context {
 	__u64 xfd;			/* IA32_XFD: features whose first use faults */
 	__u32 pkru;			/* both */
 	__u32 cpu;			/* Linux's number of the core it is posted to */
+	__u64 user;			/* whose it is: nothing needs to be done between threads
+					   with the same number (enum tacet_measure); never 0 */
+	__u64 spec_ctrl;		/* IA32_SPEC_CTRL, if the processor has it */
 
 	/* Written by the core before it returns the context, read by Linux. */
 	__u32 event;			/* enum tacet_event */
@@ -155,7 +158,7 @@ struct tacet_context {
 	__u64 left_tsc;			/* when it left */
 	struct tacet_spent spent[TACET_SPENT_ENTRIES];
 
-	__u64 reserved3[124];
+	__u64 reserved3[122];
 	__u8 xstate[TACET_XSTATE_BYTES];	/* both; XSAVE(S) format, 64-byte aligned */
 };
 

@@ -73,8 +73,10 @@ enum tacet_test {
 	TACET_TEST_SELECTORS = 9,	/* give its threads selectors that cannot be loaded; they
 					   matter to those that do not run now */
 	TACET_TEST_FLAGS = 10,		/* write a log record if the AC flag is set: no damage */
+	TACET_TEST_FIND = 11,		/* not for the core: Linux counts TACET_TEST_MARK in all
+					   memory of the partition, and logs the number */
 };
-#define TACET_TEST_LAST TACET_TEST_FLAGS
+#define TACET_TEST_LAST TACET_TEST_FIND
 
 /* By which register the processor is asked for a clock. */
 enum tacet_performance {
@@ -121,6 +123,8 @@ struct tacet_cpu_boot {
 	__u64 performance_highest;	/* the most that may be asked for; of _STATE, the lowest */
 	__u32 performance;		/* enum tacet_performance */
 	__u32 has_energy_bias;		/* IA32_ENERGY_PERF_BIAS exists */
+	__u32 measures;			/* enum tacet_measure: those that this processor can take */
+	__u32 reserved;
 };
 
 /* Physical addresses that machine checks of a core called bad; Linux looks ten times a second. */

@@ -41,6 +41,9 @@ struct tacet_up {
 	__u64 image_bytes;
 	__u32 fail_step;		/* only with test_hooks=1: fail before this step, counted
 					   from 1; 0: do not fail */
+	__u32 spared;			/* enum tacet_measure: what this machine does not need */
+	__u32 waived;			/* what it needs and root does not want; at most
+					   TACET_MEASURE_ONE_USER */
 	__u32 reserved;
 	char message[TACET_TEXT_BYTES];	/* out */
 };
@@ -62,6 +65,7 @@ enum tacet_partition_state {
 					   `message` says why; lasts until the next up */
 };
 
+#define TACET_NO_USER 0xffffffffu
 struct tacet_status {
 	__u32 revision;
 	__u32 state;			/* out: enum tacet_partition_state */
@@ -77,7 +81,10 @@ struct tacet_status {
 	__u64 down_ns;			/* out: how long the last stop took, 0 if none */
 	__u64 tsc_khz;			/* out */
 	__u32 test_hooks;		/* out: 1 if the module was loaded with test_hooks=1 */
-	__u32 reserved;
+	__u32 measures;			/* out: enum tacet_measure that are taken */
+	__u32 waived;			/* out: those that root waived */
+	__u32 user;			/* out: with TACET_MEASURE_ONE_USER, whose programs are hosted
+					   or were hosted last; TACET_NO_USER: nobody's */
 	__u64 own_bytes;		/* out: bytes of the partition's memory that programs have */
 	__u64 own_bytes_limit;		/* out: the most that they can have; 0: none */
 	char message[TACET_TEXT_BYTES];	/* out */
@@ -113,9 +120,10 @@ struct tacet_cpu_status {
 };
 
 /* TACET_HOST_SELF: the calling thread moves to a core when it next returns to user
- * mode, and stays hosted through execve. ENODEV: no partition is up; ENOSPC: no
- * context is free; EALREADY: the thread is hosted; EINVAL: a CPU of `cpus` is not in
- * the partition, or a CPU of `order` is not in `cpus`. */
+ * mode, and stays hosted through execve. ENODEV: no partition is up; EUSERS: it hosts
+ * another user's programs (TACET_MEASURE_ONE_USER); ENOSPC: no context is free; EALREADY:
+ * the thread is hosted; EINVAL: a CPU of `cpus` is not in the partition, or a CPU of
+ * `order` is not in `cpus`. */
 #define TACET_HOST_FOLLOW (1u << 0)	/* children of fork are hosted too */
 #define TACET_HOST_POPULATE (1u << 1)	/* fault in the executed program, lock what it touches */
 #define TACET_HOST_RANGE (1u << 2)	/* the executed program gets a range */
@@ -138,7 +146,7 @@ struct tacet_host_self {
 /* TACET_DECOUPLE: hosts threads of another process, which the caller must be allowed to
  * trace (same user, or CAP_SYS_PTRACE). `pid` is a process (all its threads, and those
  * to come) or, with TACET_DECOUPLE_THREAD, one thread. A thread that is hosted already
- * moves to `cpu`. ESRCH, EPERM, ENODEV, ENOSPC; EINVAL: the CPU is not in the
+ * moves to `cpu`. ESRCH, EPERM, ENODEV, ENOSPC, EUSERS; EINVAL: the CPU is not in the
  * partition, a kernel thread, a 32-bit program. */
 #define TACET_DECOUPLE_THREAD (1u << 0)
 #define TACET_DECOUPLE_FOLLOW (1u << 1)
@@ -234,6 +242,7 @@ struct tacet_log_read {
 };
 
 /* TACET_TEST, root, only with test_hooks=1: a failure on purpose. */
+#define TACET_TEST_MARK 0x1edca5e5c0ffee77ull	/* of TACET_TEST_FIND */
 struct tacet_test_hook {
 	__u32 revision;
 	__u32 cpu;

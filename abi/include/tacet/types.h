@@ -19,7 +19,7 @@
 #endif
 
 /* Every change of a structure raises it; both sides check it at every door. */
-#define TACET_ABI_REVISION 15u
+#define TACET_ABI_REVISION 16u
 
 #define TACET_PAGE_BYTES 4096u
 #define TACET_MAX_CPUS 1024u
@@ -29,5 +29,19 @@
 
 /* Any CPU of the partition. */
 #define TACET_ANY_CPU 0xffffffffu
+
+/* What keeps the programs of several users apart on a processor with bugs by which one program
+ * can read what belongs to another. Bits. */
+enum tacet_measure {
+	TACET_MEASURE_ONE_USER = 1,	/* the partition hosts programs of one user at a time, and
+					   its memory is cleared before those of the next */
+	TACET_MEASURE_PREDICTORS = 2,	/* when another user's thread runs on a core: clear the
+					   branch predictors (IBPB), */
+	TACET_MEASURE_RETURNS = 4,	/* the stack of predicted returns, */
+	TACET_MEASURE_BUFFERS = 8,	/* the core's buffers (VERW), */
+	TACET_MEASURE_L1D = 16,		/* the first-level data cache */
+	TACET_MEASURE_EACH_PROGRAM = 32,	/* and do so for each other program */
+};
+#define TACET_MEASURES_ALL 63u
 
 #endif

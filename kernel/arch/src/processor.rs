@@ -57,6 +57,10 @@ pub trait Processor {
     /// Leaves the address space that is loaded, if any.
     fn leave_space(&self);
 
+    /// Another user's thread runs next: clears what the last user's threads left in this CPU, as far as its host has
+    /// told it to. Called with no thread's state loaded.
+    fn part_users(&self);
+
     /// When this returns, no CPU of the partition has a translation of the address space `root` (0: of any) in its TLB
     /// that is older than the call.
     ///

@@ -31,6 +31,8 @@ pub struct Cpu<H: Host> {
     live: Option<u32>,
     /// The thread that ran last.
     current: Option<u32>,
+    /// Whose thread ran last; 0: nobody's.
+    last_user: u64,
     /// How many of its threads wait in local calls.
     waiting: Cell<u32>,
 }
@@ -43,7 +45,7 @@ impl<H: Host> Cpu<H> {
         let memory = RefCell::new(host.open_memory());
         let waits = RefCell::new(Waits::new());
         let (rest, waiting) = (Cell::new(None), Cell::new(0));
-        Self { host, queue: RunQueue::new(), memory, rest, waits, live: None, current: None, waiting }
+        Self { host, queue: RunQueue::new(), memory, rest, waits, live: None, current: None, last_user: 0, waiting }
     }
 
     /// Whom it answers to.
@@ -168,6 +170,10 @@ impl<H: Host> Cpu<H> {
         if self.live != Some(number) {
             self.set_aside();
         }
+        let user = self.present(number).user();
+        if self.last_user != user {
+            self.part_users(user);
+        }
         let thread = self.present(number);
         let processor = self.host.processor();
         processor.load_space(thread.root());
@@ -181,6 +187,13 @@ impl<H: Host> Cpu<H> {
             self.host.switched_to(number);
         }
         Ok(())
+    }
+
+    /// The next thread is that of `user`. The last user's threads left things in the CPU, which are cleared.
+    #[cold]
+    pub(crate) fn part_users(&mut self, user: u64) {
+        self.host.processor().part_users();
+        self.last_user = user;
     }
 
     /// Leaves the address space that is loaded, if any.

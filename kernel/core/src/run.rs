@@ -21,6 +21,8 @@ impl<H: Host> Cpu<H> {
         self.host.log(hello.as_bytes());
         while self.step() {}
         self.leave_space();
+        // the CPU is the host's again, whose programs are anybody's
+        self.part_users(0);
     }
 
     /// One turn of the loop: looks at requests and times, then runs a thread, or rests. False: the host ends the

@@ -97,12 +97,8 @@ static void fill_boot(struct tacet_partition *partition, struct tacet_core *core
 	boot->has_cet = boot->cr4 & X86_CR4_CET ? 1 : 0;
 	boot->has_x2apic = x2apic_enabled();
 	boot->has_spec_ctrl = boot_cpu_has(X86_FEATURE_MSR_SPEC_CTRL);
-	if (boot->has_spec_ctrl) {
-		rdmsrq(MSR_IA32_SPEC_CTRL, boot->spec_ctrl);
-		/* Without enhanced IBRS the bit is for kernel mode only. */
-		if (!boot_cpu_has(X86_FEATURE_IBRS_ENHANCED))
-			boot->spec_ctrl &= ~SPEC_CTRL_IBRS;
-	}
+	boot->spec_ctrl = tacet_speculation_learn();
+	boot->measures = partition->measures;
 	boot->root = tacet_tables_root(partition);
 	boot->private_base = TACET_PRIVATE_BASE + index * (u64)TACET_PRIVATE_BYTES;
 	boot->private_bytes = TACET_PRIVATE_BYTES;

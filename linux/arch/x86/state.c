@@ -23,7 +23,7 @@
 static_assert(GENERAL_BYTES == offsetof(struct tacet_registers, vector));
 
 /* Processor settings of a thread, by prctl(2), that a core does not make. */
-#define OWN_PROCESSOR_SETTINGS (_TIF_NOTSC | _TIF_NOCPUID | _TIF_SSBD | _TIF_SPEC_IB)
+#define OWN_PROCESSOR_SETTINGS (_TIF_NOTSC | _TIF_NOCPUID)
 
 static void read_selectors(u16 *ds, u16 *es, u16 *fs, u16 *gs)
 {
@@ -60,7 +60,7 @@ static bool has_breakpoints(void)
 }
 
 /* A core can run the calling thread from @regs on: ordinary 64-bit code without
- * single-stepping, debug registers, local segments or speculation controls. */
+ * single-stepping, debug registers or local segments. */
 bool tacet_state_hostable(struct pt_regs *regs)
 {
 	if (regs->cs != __USER_CS || regs->ss != __USER_DS)
@@ -69,7 +69,7 @@ bool tacet_state_hostable(struct pt_regs *regs)
 		return false;
 	if (regs->ip >= TASK_SIZE_MAX || test_thread_flag(TIF_SINGLESTEP))
 		return false;
-	if (read_thread_flags() & OWN_PROCESSOR_SETTINGS)
+	if (read_thread_flags() & OWN_PROCESSOR_SETTINGS || !tacet_speculation_hostable())
 		return false;
 	if (tacet_fpu(current)->fpstate->size > TACET_XSTATE_BYTES)
 		return false;
@@ -104,7 +104,8 @@ void tacet_state_save(struct tacet_context *context, struct pt_regs *regs)
 
 	unsafe_memcpy(context->xstate, &fpstate->regs.xsave, fpstate->size, /* a flexible tail */);
 	context->xstate_save_mask = fpstate->xfeatures;
-	context->xstate_restore_mask = fpstate->xfeatures & ~XFEATURE_MASK_PKRU;
+	/* All that the core has: what this thread may not use must not stay the last one's. */
+	context->xstate_restore_mask = ~(u64)XFEATURE_MASK_PKRU;
 	context->xfd = fpstate->xfd;
 
 	preempt_disable();
@@ -113,6 +114,7 @@ void tacet_state_save(struct tacet_context *context, struct pt_regs *regs)
 	rdmsrq(MSR_KERNEL_GS_BASE, context->gs_base);
 	context->pkru = boot_cpu_has(X86_FEATURE_OSPKE) ? rdpkru() : 0;
 	preempt_enable();
+	context->spec_ctrl = tacet_state_spec_ctrl();
 }
 
 /* A selector that cannot be loaded becomes the null selector. */

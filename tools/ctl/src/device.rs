@@ -63,6 +63,8 @@ impl Device {
             node_count: plan.memory.len() as u32,
             cpus: plan.cpus.words(),
             fail_step,
+            spared: abi::TACET_MEASURES_ALL & !plan.isolation.measures.bits(),
+            waived: if plan.mix_users { abi::TACET_MEASURE_ONE_USER } else { 0 },
             ..Default::default()
         };
         for (entry, wanted) in request.nodes.iter_mut().zip(&plan.memory) {

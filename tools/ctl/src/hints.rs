@@ -112,6 +112,10 @@ fn explain(request: &Request<'_>, errno: Errno) -> (&'static str, &'static str) 
         (_, Errno::ENOSPC) => {
             ("no further thread can be hosted", "end or recouple hosted threads; `tacet status` has the limit")
         }
+        (_, Errno::EUSERS) => (
+            "another user's programs are there, which this processor could let yours read",
+            "wait until they have ended; `tacet doctor` names the bug",
+        ),
         (_, Errno::EALREADY) => ("it is hosted already", "see `tacet ps`"),
         (Request::Recouple(_), Errno::ESRCH) => ("none of its threads is hosted", "see `tacet ps`"),
         (_, Errno::ETIMEDOUT) => ("a hosted thread does not come back to Linux", "`tacet ps` and `tacet log` show it"),
@@ -153,6 +157,8 @@ mod tests {
             (&Request::Host(&none), Errno::ENODEV, "partition: no partition is up; "),
             (&Request::Host(&some), Errno::EINVAL, "CPU 2: no partition is up, or not all"),
             (&Request::Host(&none), Errno::ENOSPC, "partition: no further thread"),
+            (&Request::Host(&none), Errno::EUSERS, "partition: another user's programs are there"),
+            (&any, Errno::EUSERS, "process 7: another user's programs are there"),
             (&Request::Host(&none), Errno::EALREADY, "partition: it is hosted already; "),
             (&any, Errno::ESRCH, "process 7: there is no such process; "),
             (&any, Errno::EPERM, "process 7: it belongs to another user"),
@@ -170,7 +176,9 @@ mod tests {
 
     #[test]
     fn the_modules_own_words_come_first() {
-        let plan = Plan { cpus: CpuSet::from_iter([2, 3]), cpus_proposed: false, memory: vec![], warnings: vec![] };
+        let cpus = CpuSet::from_iter([2, 3]);
+        let (isolation, mix_users) = (Default::default(), false);
+        let plan = Plan { cpus, cpus_proposed: false, memory: vec![], isolation, mix_users, warnings: vec![] };
         let error = failure(&Request::Up(&plan), Errno::EIO, "cpu 3: no answer").to_string();
         assert!(error.starts_with("cpu 3: no answer; everything was given back"), "{error}");
         let error = failure(&Request::Up(&plan), Errno::EIO, "no answer").to_string();

@@ -16,6 +16,7 @@ mod error;
 mod facts;
 mod hints;
 mod image;
+mod isolation;
 mod log;
 mod machine;
 mod module;
@@ -35,6 +36,7 @@ pub use facts::{
     Clock, ClockControl, CpuMode, CpuState, CpuStatus, Foreign, NodeMemory, PartitionState, Place, Status, Thread,
 };
 pub use image::{Image, find_image};
+pub use isolation::{Bug, Isolation, Measures, decide};
 pub use log::{LogEntry, LogLevel, LogReader, LogSource};
 pub use machine::{Machine, installation};
 pub use module::{Loading, Module};

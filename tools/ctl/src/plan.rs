@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use crate::size::LARGE_PAGE;
-use crate::{CpuSet, Error, Machine, NodeMemory, Result, round_up_to_large_page};
+use crate::{CpuSet, Error, Isolation, Machine, NodeMemory, Result, round_up_to_large_page};
 
 const DEFAULT_MEMORY: u64 = 64 << 20;
 const MAX_NODES: usize = tacet_abi::TACET_MAX_NODES as usize;
@@ -19,6 +19,8 @@ pub struct PlanRequest {
     pub memory: Option<u64>,
     /// Instead of `memory`: bytes of each node.
     pub numa_memory: Option<Vec<NodeMemory>>,
+    /// Several users at a time, even where they can read each other.
+    pub mix_users: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -27,6 +29,10 @@ pub struct Plan {
     /// This code chose the CPUs, not the person.
     pub cpus_proposed: bool,
     pub memory: Vec<NodeMemory>,
+    /// What keeps users apart.
+    pub isolation: Isolation,
+    /// One user at a time is needed, and not wanted.
+    pub mix_users: bool,
     /// Choices that work but may cost performance.
     pub warnings: Vec<String>,
 }
@@ -47,8 +53,13 @@ impl Plan {
             Some(nodes) => named(machine, nodes)?,
             None => split(machine, &cpus, request.memory.unwrap_or(DEFAULT_MEMORY))?,
         };
-        let warnings = warnings(machine, &cpus, &online);
-        Ok(Plan { cpus, cpus_proposed: request.cpus.is_none(), memory, warnings })
+        let isolation = Isolation::find(machine, &cpus);
+        let mix_users = request.mix_users && isolation.measures.one_user;
+        let mut warnings = warnings(machine, &cpus, &online, &isolation);
+        if mix_users {
+            warnings.push(format!("users are mixed: one can read another's data ({})", isolation.because.join(", ")));
+        }
+        Ok(Plan { cpus, cpus_proposed: request.cpus.is_none(), memory, isolation, mix_users, warnings })
     }
 
     pub fn memory_bytes(&self) -> u64 {
@@ -128,12 +139,16 @@ fn limited(memory: Vec<NodeMemory>) -> Result<Vec<NodeMemory>> {
     }
 }
 
-fn warnings(machine: &Machine, cpus: &CpuSet, online: &CpuSet) -> Vec<String> {
+fn warnings(machine: &Machine, cpus: &CpuSet, online: &CpuSet, isolation: &Isolation) -> Vec<String> {
     let kept = online.without(cpus);
+    let leaks = match isolation.between_threads.as_slice() {
+        [] => String::new(),
+        bugs => format!(", and programs on the two can read each other's data ({})", bugs.join(", ")),
+    };
     let torn = cpus.iter().filter_map(|cpu| {
         let left = machine.siblings(cpu).intersection(&kept);
         let text = format!(
-            "CPU {cpu} shares its core with {}, which Linux keeps: its work there will disturb this CPU",
+            "CPU {cpu} shares its core with {}, which Linux keeps: its work there will disturb this CPU{leaks}",
             left.named()
         );
         (!left.is_empty()).then_some(text)

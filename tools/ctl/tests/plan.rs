@@ -32,7 +32,7 @@ impl Fake {
     }
 
     fn plan(&self, cpus: Option<&str>, memory: Option<u64>) -> Result<Plan, String> {
-        let request = PlanRequest { cpus: cpus.map(|list| list.parse().unwrap()), memory, numa_memory: None };
+        let request = PlanRequest { cpus: cpus.map(|list| list.parse().unwrap()), memory, ..Default::default() };
         self.make(&request)
     }
 
@@ -90,7 +90,7 @@ fn refuses_memory_that_makes_no_sense() {
     assert!(fake.plan(Some("2"), Some(0)).unwrap_err().starts_with("memory: "));
     let wish = |nodes: &[(u32, u64)]| {
         let nodes = nodes.iter().map(|(node, bytes)| NodeMemory { node: *node, bytes: *bytes }).collect();
-        fake.make(&PlanRequest { cpus: Some("2".parse().unwrap()), memory: None, numa_memory: Some(nodes) })
+        fake.make(&PlanRequest { cpus: Some("2".parse().unwrap()), numa_memory: Some(nodes), ..Default::default() })
     };
     assert!(wish(&[(2, MIB)]).unwrap_err().starts_with("NUMA node 2: this machine does not have it"));
     assert!(wish(&[(1, MIB), (1, MIB)]).unwrap_err().contains("given twice"));

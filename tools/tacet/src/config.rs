@@ -86,6 +86,7 @@ impl UpArgs {
             cpus: self.cpus.or(other.cpus),
             memory: self.memory.or(other.memory.filter(|_| silent)),
             numa_memory: self.numa_memory.or(other.numa_memory.filter(|_| silent)),
+            mix_users: self.mix_users,
             image: self.image.or(other.image),
             dry_run: self.dry_run || other.dry_run,
             test_hooks: self.test_hooks || other.test_hooks,

@@ -11,12 +11,19 @@ use super::user::Features;
 use super::{Fatal, apic, entry};
 use crate::signals::Signals;
 use core::arch::asm;
+use core::cell::Cell;
 use core::ptr::NonNull;
 
 /// A CPU's private region: so many bytes, aligned to them.
 pub const PRIVATE_BYTES: u64 = 65536;
 
-const PAGE_BYTES: u64 = 4096;
+pub(super) const PAGE_BYTES: u64 = 4096;
+
+/// Pages of the private region: the stacks, each below a page that is not mapped. The main one reaches to the end.
+pub(super) const NMI_STACK: u64 = 5;
+const DOUBLE_FAULT_STACK: u64 = 7;
+pub(super) const MACHINE_CHECK_STACK: u64 = 9;
+pub(super) const MAIN_STACK: u64 = 11;
 
 /// Bits of RFLAGS that a system call clears: as Linux's, so that the co-kernel
 /// runs with interrupts, direction, trap, nested-task and AC flags off.
@@ -38,6 +45,8 @@ pub struct Boot {
     pub xss: Option<u64>,
     /// IA32_SPEC_CTRL, if the processor has it.
     pub spec_ctrl: Option<u64>,
+    /// What is cleared between two users: bits of [`super::clear`] for which the processor has the means.
+    pub measures: u32,
     /// The CPU's number, and its node from bit 12 on: what LSL of the CPU-number segment gives.
     pub cpu_and_node: u64,
     /// Whether the processor has IA32_TSC_AUX, which gives the same.
@@ -91,9 +100,9 @@ impl Cpu {
             (&raw mut (*at).fatal).write(fatal);
             (&raw mut (*at).survived).write(survived);
             let stacks = Stacks {
-                nmi: stack_with_owner(boot.private_base, 5),
-                double_fault: stack_with_owner(boot.private_base, 7),
-                machine_check: stack_with_owner(boot.private_base, 9),
+                nmi: stack_with_owner(boot.private_base, NMI_STACK),
+                double_fault: stack_with_owner(boot.private_base, DOUBLE_FAULT_STACK),
+                machine_check: stack_with_owner(boot.private_base, MACHINE_CHECK_STACK),
             };
             (*at).tables.install(&stacks, boot.cpu_and_node);
             write_msr(registers::GS_BASE, boot.private_base);
@@ -117,7 +126,8 @@ impl Cpu {
             .with(Features::XFD, boot.has_xfd)
             .with(Features::SMAP, boot.has_smap);
         let (idle_root, tsc_khz) = (boot.idle_root, boot.tsc_khz);
-        Some(Self { local, own, all, index, processor, idle_root, tsc_khz, alarm: Alarm::default() })
+        let (measures, spec_ctrl) = (boot.measures, boot.spec_ctrl.map(Cell::new));
+        Some(Self { local, own, all, index, processor, idle_root, tsc_khz, alarm: Alarm::default(), measures, spec_ctrl })
     }
 }
 

@@ -8,15 +8,16 @@ use super::checked::Survived;
 use super::descriptor::Tables;
 use super::halt::Alarm;
 use super::user::{Features, User};
-use super::{Fatal, apic, entry, registers};
+use super::{Fatal, apic, clear, entry, registers};
 use crate::signals::{Signals, flush_others};
 use crate::{Mode, Processor};
+use core::cell::Cell;
 use core::ops::ControlFlow;
 use core::ptr::NonNull;
 use tacet_logic::handshake::doorbell;
 
-/// No program has anything in the last page of the lower half, with four levels of page tables as with five.
-const USER_LAST_WORD: u64 = 0x7fff_ffff_effc;
+/// Words begin below. No program has anything in the last page of the lower half, with four levels of page tables as with five.
+const USER_END: u64 = 0x7fff_ffff_effd;
 
 /// What `entry.S` needs, at fixed offsets, then the descriptor tables.
 #[repr(C)]
@@ -48,23 +49,41 @@ pub struct Cpu {
     pub(super) idle_root: u64,
     pub(super) tsc_khz: u64,
     pub(super) alarm: Alarm,
+    /// What is cleared between two users.
+    pub(super) measures: u32,
+    /// What IA32_SPEC_CTRL holds, if the processor has it.
+    pub(super) spec_ctrl: Option<Cell<u64>>,
 }
 
 impl Cpu {
-    /// Reads or writes the program's memory by `access`, unless the address cannot be the program's.
+    /// Reads or writes the program's memory by `access`, unless the address cannot be the program's, or is 0. A wrong
+    /// guess at that question reaches no other address either: the co-kernel's memory is everybody's.
     #[inline]
-    fn accessing_user<T>(&self, address: u64, access: impl FnOnce() -> Option<T>) -> Option<T> {
-        if address > USER_LAST_WORD {
+    fn accessing_user<T>(&self, address: u64, access: impl FnOnce(u64) -> Option<T>) -> Option<T> {
+        let address = registers::below_or_zero(address, USER_END);
+        if address == 0 {
             return None;
         }
         if self.processor.has(Features::SMAP) {
             registers::allow_user_access();
         }
-        let answer = access();
+        let answer = access(address);
         if self.processor.has(Features::SMAP) {
             registers::forbid_user_access();
         }
         answer
+    }
+
+    /// How far the processor may speculate from here on, as the host wants it for the thread.
+    #[inline]
+    fn load_spec_ctrl(&self, wanted: u64) {
+        if let Some(current) = &self.spec_ctrl
+            && current.get() != wanted
+        {
+            // SAFETY: the register exists, and the host has this value there for the thread.
+            unsafe { registers::write_msr(registers::SPEC_CTRL, wanted) };
+            current.set(wanted);
+        }
     }
 
     /// Makes the processor and the entry code save the registers of `user` from here on.
@@ -120,6 +139,7 @@ impl Processor for Cpu {
     }
 
     fn load_state(&self, user: &User<'_>) -> Result<(), u8> {
+        self.load_spec_ctrl(user.spec_ctrl());
         user.load(self.processor, self.local)
     }
 
@@ -129,12 +149,12 @@ impl Processor for Cpu {
 
     #[inline]
     fn user_load(&self, address: u64) -> Option<u32> {
-        self.accessing_user(address, || entry::user_load(address))
+        self.accessing_user(address, entry::user_load)
     }
 
     #[inline]
     fn user_store(&self, address: u64, value: u32) -> Option<()> {
-        self.accessing_user(address, || entry::user_store(address, value))
+        self.accessing_user(address, |address| entry::user_store(address, value))
     }
 
     #[inline]
@@ -161,6 +181,10 @@ impl Processor for Cpu {
             _ => {}
         }
         flush_others(self.all, self.index, root, apic::ring);
+    }
+
+    fn part_users(&self) {
+        clear::between_users(self.local, self.measures);
     }
 
     #[inline]

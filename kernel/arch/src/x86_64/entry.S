@@ -33,6 +33,7 @@ trap:					# vector 0, error 8, rip 16, cs 24
 	testb	$3, 24(%rsp)
 	jz	trap_kernel
 	swapgs
+	lfence				# nobody's GS is used after a wrong guess at the branch
 trap_save:
 	pushq	%rdi
 	pushq	%rsi
@@ -241,6 +242,7 @@ nmi_leave_user:				# save user mode whole, return 1 to the caller
 	popq	%rcx
 	popq	%rax
 	swapgs
+	lfence				# as in trap
 	movq	%rsp, %gs:{NMI_FRAME}
 	movq	%gs:{REGISTERS_END}, %rsp
 	subq	$56, %rsp

@@ -110,6 +110,7 @@ check_in_nmi:
 # As an exception of the program, with the physical address as its error code.
 check_ends_program:
 	swapgs
+	lfence				# as in trap
 	movq	%rdx, %gs:{SCRATCH}
 	popq	%r11
 	popq	%r10
@@ -237,6 +238,7 @@ trap_kernel:
 trap_iretq:
 	popq	%rax
 	swapgs
+	lfence				# as in trap
 	popq	%gs:{SCRATCH}
 	movq	%gs:{REGISTERS_END}, %rsp
 	subq	$40, %rsp

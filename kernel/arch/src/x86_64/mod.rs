@@ -13,6 +13,7 @@ machine! {
     mod apic;
     mod boot;
     mod checked;
+    pub mod clear;
     mod cpu;
     mod descriptor;
     mod entry;

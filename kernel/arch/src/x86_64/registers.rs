@@ -15,6 +15,8 @@ pub const TSC_AUX: u32 = 0xc000_0103;
 pub const PAT: u32 = 0x277;
 pub const SYSENTER_CS: u32 = 0x174;
 pub const SPEC_CTRL: u32 = 0x48;
+pub const PREDICTOR_COMMAND: u32 = 0x49;
+pub const FLUSH_COMMAND: u32 = 0x10b;
 pub const ENERGY_PERF_BIAS: u32 = 0x1b0;
 pub const XSS: u32 = 0xda0;
 pub const XFD: u32 = 0x1c4;
@@ -101,6 +103,18 @@ pub fn allow_user_access() {
 pub fn forbid_user_access() {
     // SAFETY: as above.
     unsafe { asm!("clac", options(nostack)) };
+}
+
+/// `value` if it is below `limit`, else 0: also where the processor only guesses which of the two holds (Spectre v1).
+#[inline]
+pub fn below_or_zero(value: u64, limit: u64) -> u64 {
+    let result: u64;
+    // SAFETY: arithmetic on registers. The borrow of the comparison becomes a mask, without a branch.
+    unsafe {
+        asm!("cmp {value}, {limit}", "sbb {mask}, {mask}", "and {mask}, {value}", value = in(reg) value,
+            limit = in(reg) limit, mask = out(reg) result, options(pure, nomem, nostack));
+    }
+    result
 }
 
 /// Stops this CPU until an INIT.

@@ -67,7 +67,10 @@ pub struct SavedUser {
     /// IA32_XFD: features whose first use faults.
     pub xfd: u64,
     pub pkru: u32,
-    _host1: [u8; 3852],
+    _host1: [u8; 12],
+    /// IA32_SPEC_CTRL.
+    pub spec_ctrl: u64,
+    _host2: [u8; 3832],
     pub xstate: [u8; 12288],
 }
 
@@ -119,6 +122,12 @@ impl User<'_> {
     #[inline]
     pub(super) fn registers_end(&self) -> u64 {
         self.at.as_ptr() as u64 + size_of::<UserRegisters>() as u64
+    }
+
+    #[inline]
+    pub(super) fn spec_ctrl(&self) -> u64 {
+        // SAFETY: mapped and ours (`new`); written by the host before.
+        unsafe { (*self.at.as_ptr()).spec_ctrl }
     }
 
     /// Loads all but the registers. `Err`: the processor refused some of it; the registers say so too, as if the program

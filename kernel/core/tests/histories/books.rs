@@ -80,6 +80,9 @@ impl World {
         let before = self.books.borrow_mut().running[cpu].replace(number);
         assert_eq!(before, None, "CPU {cpu} runs two threads");
         self.memory.check_unlocked(cpu);
+        let user = self.thread(number).user();
+        let left_by = self.cpus[cpu].left_by.replace(user);
+        assert!([0, user].contains(&left_by), "thread {number} finds what user {left_by} left in CPU {cpu}");
     }
 
     pub fn leaves_user(&self, cpu: usize) {

@@ -168,3 +168,8 @@ fn a_recall_that_is_read_too_late_is_found() {
 fn a_bell_that_is_not_heard_is_found() {
     println!("after {} histories", found(Sabotage::DropBell));
 }
+
+#[test]
+fn traces_of_another_user_are_found() {
+    println!("after {} histories", found(Sabotage::KeepsTraces));
+}

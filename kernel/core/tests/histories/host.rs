@@ -160,6 +160,10 @@ impl Thread for FakeThread<'_> {
         self.state().root.get()
     }
 
+    fn user(&self) -> u64 {
+        self.state().user()
+    }
+
     fn range(&self) -> Option<u32> {
         Some(self.state().space as u32)
     }

@@ -181,6 +181,13 @@ impl Processor for FakeProcessor<'_> {
         self.0.state().root.set(0);
     }
 
+    fn part_users(&self) {
+        assert_eq!(self.0.state().live.get(), None, "a thread's state is loaded while users are parted");
+        if !self.0.world.goes_wrong(Sabotage::KeepsTraces) {
+            self.0.state().left_by.set(0);
+        }
+    }
+
     /// Rings every other CPU that has the address space.
     fn flush(&self, root: u64) {
         let others = self.0.world.cpus.iter().enumerate().filter(|&(cpu, _)| cpu != self.0.cpu);

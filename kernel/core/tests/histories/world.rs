@@ -25,6 +25,8 @@ pub enum Sabotage {
     StaleRecall(u32),
     /// A CPU's bell is not heard by another.
     DropBell(u32),
+    /// Nothing is cleared between two users.
+    KeepsTraces(u32),
     /// Recalls are read only when their bell has just rung: what the co-kernel once did.
     ForgetsRecalls,
 }
@@ -39,6 +41,8 @@ pub struct CpuState {
     pub root: Cell<u64>,
     /// The thread whose state is in the registers.
     pub live: Cell<Option<u32>>,
+    /// Whose thread was last in user mode; 0: nothing of anybody is left in the CPU.
+    pub left_by: Cell<u64>,
     /// Until when it halts: for ever, or until a time.
     pub halted: Cell<Option<Option<u64>>>,
     /// Linux's wish that threads are woken, and the answer.
@@ -159,7 +163,11 @@ impl World {
 
     /// Whether a fake goes wrong now; `of` says which opportunity it is.
     pub fn goes_wrong(&self, of: fn(u32) -> Sabotage) -> bool {
-        let (Sabotage::StaleRecall(left) | Sabotage::DropBell(left)) = self.sabotage.get() else { return false };
+        let (Sabotage::StaleRecall(left) | Sabotage::DropBell(left) | Sabotage::KeepsTraces(left)) =
+            self.sabotage.get()
+        else {
+            return false;
+        };
         if self.sabotage.get() != of(left) {
             return false;
         }
@@ -200,6 +208,11 @@ impl ThreadState {
             result: Cell::new(0),
             escape: Cell::new(None),
         }
+    }
+
+    /// One for each space.
+    pub fn user(&self) -> u64 {
+        self.space as u64 + 1
     }
 
     /// Its next action.

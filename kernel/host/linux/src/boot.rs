@@ -59,6 +59,7 @@ fn settings(boot: &tacet_cpu_boot) -> Boot {
         xcr0: boot.xcr0,
         xss: (boot.has_xsaves != 0).then_some(boot.xss),
         spec_ctrl: (boot.has_spec_ctrl != 0).then_some(boot.spec_ctrl),
+        measures: boot.measures,
         cpu_and_node: boot.tsc_aux,
         has_tsc_aux: boot.has_tsc_aux != 0,
         has_cet: boot.has_cet != 0,

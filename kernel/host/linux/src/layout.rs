@@ -4,7 +4,7 @@
 use core::mem::{offset_of, size_of};
 use tacet_abi as abi;
 use tacet_abi::{tacet_context, tacet_cpu, tacet_cpu_boot, tacet_registers};
-use tacet_arch::native::{APIC_PAGE, CALL_VECTOR, PRIVATE_BYTES, SavedUser, UserRegisters, paging};
+use tacet_arch::native::{APIC_PAGE, CALL_VECTOR, PRIVATE_BYTES, SavedUser, UserRegisters, clear, paging};
 use tacet_arch::signals::{ONLINE, Signals};
 use tacet_arch::{Mode, signals};
 use tacet_core::memory::{BREAK_PAGES, RANGE_BYTES, rights};
@@ -49,7 +49,7 @@ same! {
 same_offsets!(UserRegisters, tacet_registers: r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi vector error
     rip cs rflags rsp ss);
 same_offsets!(SavedUser, tacet_context: registers fs_base gs_base xstate_save_mask xstate_restore_mask ds es fs gs xfd
-    pkru xstate);
+    pkru spec_ctrl xstate);
 same! {
     size_of::<UserRegisters>(), size_of::<tacet_registers>();
     size_of::<SavedUser>(), size_of::<tacet_context>();
@@ -60,6 +60,14 @@ same! {
     Permits::MEMORY.0, abi::TACET_LOCAL_MEMORY;
     Permits::STAYS.0, abi::TACET_LOCAL_STAYS;
     Permits::SLEEPS.0, abi::TACET_LOCAL_SLEEPS;
+}
+
+// What is cleared between users.
+same! {
+    clear::PREDICTORS, abi::TACET_MEASURE_PREDICTORS;
+    clear::RETURNS, abi::TACET_MEASURE_RETURNS;
+    clear::BUFFERS, abi::TACET_MEASURE_BUFFERS;
+    clear::L1D, abi::TACET_MEASURE_L1D;
 }
 
 // Limits and addresses.

@@ -48,6 +48,11 @@ impl Thread for Context<'_> {
     }
 
     #[inline]
+    fn user(&self) -> u64 {
+        read!(self, user)
+    }
+
+    #[inline]
     fn range(&self) -> Option<u32> {
         (read!(self, local) & TACET_LOCAL_MEMORY != 0).then(|| read!(self, range))
     }

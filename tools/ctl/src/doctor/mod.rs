@@ -6,6 +6,7 @@
 
 mod access;
 mod config;
+mod isolation;
 mod kernel;
 mod memory;
 mod module;
@@ -53,6 +54,7 @@ impl Check {
 pub fn examine(machine: &Machine) -> Vec<Check> {
     [
         processor::checks(machine),
+        isolation::checks(machine),
         kernel::checks(machine),
         module::checks(machine),
         memory::checks(machine),

@@ -8,7 +8,7 @@ mod translate;
 
 use serde::Serialize;
 
-use crate::CpuSet;
+use crate::{CpuSet, Measures};
 
 pub(crate) use translate::text;
 
@@ -45,6 +45,12 @@ pub struct Status {
     /// The partition's memory: how much of it is in ranges of programs, and how much ranges may have.
     pub own_bytes: u64,
     pub own_bytes_limit: u64,
+    /// What keeps users apart.
+    pub isolation: Measures,
+    /// Root wanted several users at a time, although one can read another's data.
+    pub mixed_users: bool,
+    /// With one user at a time: whose programs are hosted, or were last.
+    pub user: Option<u32>,
     /// Why the partition failed; empty otherwise.
     pub message: String,
 }

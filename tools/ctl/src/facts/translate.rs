@@ -9,7 +9,7 @@ use tacet_abi as abi;
 use super::{
     Clock, ClockControl, CpuMode, CpuState, CpuStatus, Foreign, NodeMemory, PartitionState, Place, Status, Thread,
 };
-use crate::CpuSet;
+use crate::{CpuSet, Measures};
 
 impl From<&abi::tacet_status> for Status {
     fn from(raw: &abi::tacet_status) -> Self {
@@ -35,6 +35,9 @@ impl From<&abi::tacet_status> for Status {
             test_hooks: raw.test_hooks != 0,
             own_bytes: raw.own_bytes,
             own_bytes_limit: raw.own_bytes_limit,
+            isolation: Measures::from_bits(raw.measures),
+            mixed_users: raw.waived & abi::TACET_MEASURE_ONE_USER != 0,
+            user: (raw.user != abi::TACET_NO_USER).then_some(raw.user),
             message: text(&raw.message),
         }
     }

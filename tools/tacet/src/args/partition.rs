@@ -21,6 +21,10 @@ pub struct UpArgs {
     /// Memory to take of each NUMA node, like 0=512M,1=512M
     #[arg(long, value_name = "NODE=SIZE,...")]
     pub numa_memory: Option<String>,
+    /// Host programs of several users at a time, even where the processor lets one read another's data
+    #[arg(long)]
+    #[serde(skip)]
+    pub mix_users: bool,
     /// Co-kernel image [default: the one installed with this command]
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,

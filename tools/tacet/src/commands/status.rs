@@ -49,6 +49,7 @@ fn describe(report: &Report) -> String {
         let threads = count(status.hosted_threads, "thread", "threads");
         let processes = count(status.hosted_processes, "process", "processes");
         line("hosted", format!("{threads} of {processes}, at most {}", status.hosted_threads_max));
+        line("isolation", isolation(status));
         line("image", format_bytes(status.image_bytes.into()));
     }
     if status.up_count > 0 {
@@ -65,6 +66,12 @@ fn describe(report: &Report) -> String {
         text += &cores(&report.cores);
     }
     text
+}
+
+fn isolation(status: &Status) -> String {
+    let now = status.user.map_or_else(String::new, |user| format!(" (now uid {user})"));
+    let mixed = if status.mixed_users { ", mixed by root although one can read another's data" } else { "" };
+    format!("{}{mixed}{now}", status.isolation)
 }
 
 fn memory(status: &Status) -> String {
@@ -112,7 +119,7 @@ fn cores(cores: &[CpuStatus]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tacet_ctl::{Clock, ClockControl, CpuMode, CpuSet, CpuState, Foreign, NodeMemory};
+    use tacet_ctl::{Clock, ClockControl, CpuMode, CpuSet, CpuState, Foreign, Measures, NodeMemory};
 
     #[test]
     fn describes_the_partition() {
@@ -131,6 +138,9 @@ mod tests {
             test_hooks: false,
             own_bytes: 3 << 20,
             own_bytes_limit: 1000 << 20,
+            isolation: Measures { one_user: true, buffers: true, ..Measures::default() },
+            mixed_users: false,
+            user: Some(1000),
             message: String::new(),
         };
         let core = CpuStatus {
@@ -158,6 +168,10 @@ mod tests {
         let text = describe(&report);
         assert!(text.starts_with("partition  up\nCPUs       2-3\nmemory     1 GiB (node 0: 1 GiB)\n"), "{text}");
         assert!(text.contains("hosted     1 thread of 1 process, at most 512\n"), "{text}");
+        assert!(
+            text.contains("isolation  one user at a time; between users a core clears: buffers (now uid 1000)\n"),
+            "{text}"
+        );
         assert!(text.lines().last().unwrap().ends_with("0xfc:3"), "{text}");
         assert!(text.contains(" hwp 42 "), "{text}");
         let json = serde_json::to_value(&report).unwrap();

@@ -123,7 +123,7 @@ fn request(args: &UpArgs) -> Result<PlanRequest> {
     let cpus = args.cpus.as_deref().map(str::parse::<CpuSet>).transpose().map_err(as_usage)?;
     let memory = args.memory.as_deref().map(parse_bytes).transpose().map_err(as_usage)?;
     let numa_memory = args.numa_memory.as_deref().map(numa).transpose().map_err(as_usage)?;
-    Ok(PlanRequest { cpus, memory, numa_memory })
+    Ok(PlanRequest { cpus, memory, numa_memory, mix_users: args.mix_users })
 }
 
 /// `0=512M,1=512M`

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Users of the partition. On a processor where one program can read what belongs to another
+ * (TACET_MEASURE_ONE_USER), the partition hosts the programs of one user at a time, because
+ * every core maps the memory of all of them. Before another user's first program everything
+ * that the former user's programs had there is cleared.
+ *
+ * Two programs have the same user if their real, effective and saved user ids agree: Linux
+ * then lets one trace the other, so there is nothing to keep apart. A program that its own
+ * user may not trace is not hosted on such a processor. The ids are the kernel's own, which
+ * mean the same in each user namespace: the ranks of a job in containers of the user's own
+ * belong to one user.
+ *
+ * Called by doors/requests.c before it hosts a task, by process/hosted.c, and by delegate/ in
+ * the thread's own context before each stay on a core: a program can change its user.
+ */
+#include <linux/cred.h>
+#include <linux/mm.h>
+#include <linux/sched/task.h>
+#include <linux/sizes.h>
+
+#include "arch/arch.h"
+#include "compat.h"
+#include "memory/memory.h"
+#include "process/process.h"
+#include "tacet.h"
+
+#define STEP_FRAMES (SZ_512M >> PAGE_SHIFT)	/* a tenth of a second, in which other requests wait */
+#define RESCHEDULE_FRAMES (SZ_2M >> PAGE_SHIFT)
+#define LEAVE_PATIENCE_MS 5000
+
+/* The user whose programs are hosted, or were hosted last. Changed with the control lock and
+ * the hosted lock held, when nothing is hosted. While there is none, nobody is hosted. */
+static struct {
+	bool any;
+	kuid_t real, effective, saved;
+} user;
+
+/* What the next user's clearing has done while there is no user: whole blocks, and frames of
+ * the block after them. Control lock. */
+static unsigned int blocks_done;
+static unsigned long frames_done;
+static u64 clean_taken;	/* frames that programs had ever taken when all were clear; NEVER_CLEAN */
+#define NEVER_CLEAN U64_MAX
+
+static bool one_user(void)
+{
+	return tacet_partition.measures & TACET_MEASURE_ONE_USER;
+}
+
+static bool is_user(const struct cred *cred)
+{
+	return user.any && uid_eq(cred->uid, user.real) && uid_eq(cred->euid, user.effective) &&
+	       uid_eq(cred->suid, user.saved);
+}
+
+/* A partition begins. Its frames have what Linux's users left there, unless Linux clears
+ * memory that it hands out or gets back. */
+void tacet_users_begin(void)
+{
+	lockdep_assert_held(&tacet_control_lock);
+	user.any = false;
+	blocks_done = 0;
+	frames_done = 0;
+	clean_taken = want_init_on_alloc(GFP_KERNEL) || want_init_on_free() ? 0 : NEVER_CLEAN;
+}
+
+/* For status: TACET_NO_USER, or the user as the caller's namespace has it. */
+u32 tacet_users_current(void)
+{
+	return one_user() && user.any ? from_kuid_munged(current_user_ns(), user.real) : TACET_NO_USER;
+}
+
+/* The partition may host @task. Any context. */
+bool tacet_user_fits(struct task_struct *task)
+{
+	bool fits;
+
+	if (!one_user())
+		return true;
+	rcu_read_lock();
+	fits = is_user(__task_cred(task));
+	rcu_read_unlock();
+	return fits;
+}
+
+/* The calling thread may go to a core: its program may have changed its user, or hidden from
+ * it, since it was hosted. */
+bool tacet_user_still_fits(void)
+{
+	bool fits;
+
+	if (!one_user())
+		return true;
+	task_lock(current);
+	rcu_read_lock();
+	fits = tacet_dumpable(current);
+	rcu_read_unlock();
+	task_unlock(current);
+	return fits && tacet_user_fits(current);
+}
+
+/*
+ * What the cores find for the calling thread: threads with the same number need nothing done
+ * between them. A user's programs have his number. A program has a number of its own, which
+ * no other program ever has, if it asked for protection against the others
+ * (PR_SPEC_INDIRECT_BRANCH), if its ids differ, and if the measures say so.
+ */
+u64 tacet_user_number(void)
+{
+	const struct cred *cred = current_cred();
+
+	if (tacet_partition.measures & TACET_MEASURE_EACH_PROGRAM || tacet_state_apart() ||
+	    !uid_eq(cred->uid, cred->euid) || !uid_eq(cred->uid, cred->suid))
+		return tacet_state_program();
+	return BIT_ULL(63) | __kuid_val(cred->uid);
+}
+
+static void find_any(struct tacet_hosted *hosted, void *found)
+{
+	*(bool *)found = true;
+}
+
+/* Nothing of a program is in the partition: no thread, no range, no frame that Linux uses. */
+static bool deserted(void)
+{
+	return !tacet_hosted_count() && !tacet_range_count() && !tacet_held_any();
+}
+
+/* The last program may have ended just now: its end takes some milliseconds. */
+static int refuse_or_wait(unsigned int waited_ms)
+{
+	bool any = false;
+
+	tacet_for_each_hosted(find_any, &any);
+	return any || waited_ms > LEAVE_PATIENCE_MS ? -EUSERS : -EAGAIN;
+}
+
+/* From here on nobody is hosted: neither on request nor at birth. False: somebody is. */
+static bool depose(void)
+{
+	bool empty;
+
+	spin_lock_irq(&tacet_hosted_lock);
+	empty = !tacet_hosted_count();
+	if (empty)
+		user.any = false;
+	spin_unlock_irq(&tacet_hosted_lock);
+	blocks_done = 0;
+	frames_done = 0;
+	return empty;
+}
+
+static void enthrone(const struct cred *cred)
+{
+	spin_lock_irq(&tacet_hosted_lock);
+	user.real = cred->uid;
+	user.effective = cred->euid;
+	user.saved = cred->suid;
+	user.any = true;
+	spin_unlock_irq(&tacet_hosted_lock);
+}
+
+static u64 frames_taken(void)
+{
+	unsigned int i;
+	u64 taken = 0;
+
+	for (i = 0; i < tacet_partition.core_count; i++)
+		taken += READ_ONCE(tacet_partition.cores[i].shared->frames_taken);
+	return taken;
+}
+
+/* Clears at most STEP_FRAMES frames. A bad one raises a machine check, and Linux may have
+ * unmapped it; no program gets it. -EAGAIN: there are more. */
+static int clear_frames(const struct tacet_memory *memory)
+{
+	unsigned long i;
+
+	for (i = 0; i < STEP_FRAMES && blocks_done < memory->block_count; i++) {
+		const struct tacet_frames *block = &memory->blocks[blocks_done];
+		u64 frame = block->first + frames_done;
+
+		if (frames_done == block->count) {
+			blocks_done++;
+			frames_done = 0;
+			continue;
+		}
+		if (!tacet_bad_has(frame))
+			clear_page(pfn_to_kaddr(frame));
+		frames_done++;
+		if (i % RESCHEDULE_FRAMES == 0)
+			cond_resched();
+	}
+	return blocks_done < memory->block_count ? -EAGAIN : 0;
+}
+
+/*
+ * Clears what programs left: all frames, which are free, and all contexts. There is no user, so
+ * no core takes a frame, even while the caller lets go of the control lock between two steps.
+ * The cores clear their stacks and what the processor holds when they load the next user's
+ * first thread: its number is another one.
+ */
+static int clear(void)
+{
+	const struct tacet_memory *memory = tacet_partition.memory;
+	u64 taken = frames_taken();
+	unsigned int i;
+
+	if (memory && taken != clean_taken && clear_frames(memory))
+		return -EAGAIN;
+	clean_taken = taken;
+	for (i = 0; i < tacet_partition.context_count; i++) {
+		memset(&tacet_partition.contexts[i], 0, sizeof(tacet_partition.contexts[i]));
+		cond_resched();
+	}
+	return 0;
+}
+
+/*
+ * @task is about to be hosted on request: the partition becomes that of its user. -EUSERS:
+ * another user's programs are there. -EAGAIN: the caller lets go of the control lock, sleeps a
+ * moment, looks whether the partition is still up, and asks again; it has waited @waited_ms in
+ * that way. If it does not ask again, the next one continues the clearing.
+ */
+int tacet_user_admit(struct task_struct *task, unsigned int waited_ms)
+{
+	const struct cred *cred;
+	int error = 0;
+
+	lockdep_assert_held(&tacet_control_lock);
+	if (!one_user())
+		return 0;
+	cred = get_task_cred(task);
+	if (!is_user(cred)) {
+		if (user.any && (!deserted() || !depose()))
+			error = refuse_or_wait(waited_ms);
+		error = error ?: clear();
+		if (!error)
+			enthrone(cred);
+	}
+	put_cred(cred);
+	return error;
+}
