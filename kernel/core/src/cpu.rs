@@ -103,9 +103,9 @@ impl<H: Host> Cpu<H> {
         }
     }
 
-    /// The host wants the running thread back, whatever that does.
+    /// The host wants the running thread back.
     pub(crate) fn is_recalled(&self) -> bool {
-        self.live.and_then(|number| self.host.thread(number)).is_some_and(|thread| thread.recall() == Recall::Always)
+        self.live.and_then(|number| self.host.thread(number)).is_some_and(|thread| thread.recall() != Recall::Not)
     }
 
     /// Puts a thread whose place is `Queued` into the queue.

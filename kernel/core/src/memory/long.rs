@@ -176,7 +176,9 @@ impl<H: Host> Range<'_, H> {
                 Step::Again => {}
                 Step::More(long) => {
                     self.cpu.rest.set(Some(long));
-                    if self.cpu.host.processor().is_wanted() {
+                    // The bell of a recall rings once. If it did so before the zeroing, only this look tells of it.
+                    let may_leave = long.result_without_rest().is_some();
+                    if self.cpu.host.processor().is_wanted() || may_leave && self.cpu.is_recalled() {
                         return Err(Refusal::Later);
                     }
                 }
@@ -188,7 +190,8 @@ impl<H: Host> Range<'_, H> {
     fn step(&mut self, mut long: Long) -> Result<Step> {
         let Some(span) = long.next() else { return self.finish(long) };
         let cpu = self.cpu;
-        match self.change(span.pieces(), |work| work.portion(span, &mut long, || cpu.is_recalled())) {
+        let stops = || cpu.host.processor().is_wanted() && cpu.is_recalled();
+        match self.change(span.pieces(), |work| work.portion(span, &mut long, stops)) {
             Ok(true) => Ok(Step::More(long)),
             Ok(false) => self.fail(long),
             // The result is decided. After a hand-over the pages are the host's.

@@ -33,6 +33,10 @@ pub struct Store {
     left: Cell<u64>,
     /// Frames below this are not where policies want them.
     wanted_from: Cell<u64>,
+    /// Small frames that were zeroed.
+    pub zeroed: Cell<u64>,
+    /// Pages come with the call that maps them.
+    pub eager: Cell<bool>,
     ranges: [RangeState; SPACES],
     /// Bells that were rung for flushes.
     pub flush_bells: Cell<u32>,
@@ -56,6 +60,8 @@ impl Store {
             next: Cell::new(1 << 20),
             left: Cell::new(FRAMES),
             wanted_from: Cell::new(0),
+            zeroed: Cell::new(0),
+            eager: Cell::new(false),
             ranges: Default::default(),
             flush_bells: Cell::new(0),
         };
@@ -80,6 +86,21 @@ impl Store {
     /// Frames at the wrong place.
     pub fn misplaced(&self) -> u64 {
         self.out.borrow().range(..self.wanted_from.get()).map(|(_, order)| 1 << order).sum()
+    }
+
+    /// Frames that are out, and pages of a range that are mapped, with and without one.
+    pub fn used(&self, space: usize) -> (u64, u64) {
+        (FRAMES - self.left.get(), self.mapped(self.ranges[space].root.get(), PageSize::Gib1))
+    }
+
+    fn mapped(&self, table: u64, size: PageSize) -> u64 {
+        let smaller = if size == PageSize::Gib1 { PageSize::Mib2 } else { PageSize::Kib4 };
+        let mapped = |&raw| match Entries::decode(raw, size) {
+            Entry::Table(next) => self.mapped(next, smaller),
+            Entry::Absent => 0,
+            _ => size.pages().into(),
+        };
+        self.tables.borrow()[&table].iter().map(mapped).sum()
     }
 
     /// Whether a program may touch a page without a fault. Panics if that would show it what nobody has zeroed.
@@ -212,6 +233,7 @@ impl Memory for FakeMemory<'_> {
         }
         assert_eq!(self.store().out.borrow().get(&frame), Some(&order), "frame {frame:#x} is zeroed");
         assert!(self.store().garbage.borrow_mut().remove(&frame), "zeroed without need");
+        self.store().zeroed.set(self.store().zeroed.get() + (1 << order));
     }
 
     fn copy(&mut self, from: u64, to: u64, order: u8) {
@@ -321,7 +343,7 @@ impl<'s> SharedRange for FakeRange<'s> {
     }
 
     fn is_eager(&self) -> bool {
-        false
+        self.seat.world.memory.eager.get()
     }
 
     fn rights(&self) -> u32 {

@@ -2,6 +2,7 @@
 //! Long calls about memory, exactly: what a CPU looks at between two portions, and what it leaves undone.
 
 use crate::machine::Machine;
+use crate::memory::BASE;
 use crate::program::Action;
 use crate::world::World;
 use tacet_core::memory::{PORTION, ZEROED};
@@ -63,6 +64,30 @@ fn a_recall_ends_a_populate_with_its_result() {
     machine.end();
 }
 
+/// The bell rings while pages are taken away, which must come to its end. Nothing rings again for the zeroing.
+#[test]
+fn a_recall_before_the_zeroing_ends_that_too() {
+    for recall in [Recall::Always, Recall::Turn] {
+        let map = Action::Map { pages: 20 * 512, populate: false };
+        let world = world(&[&[map, Action::Small, Action::Populate, Action::Replace]]);
+        let mut machine = begin(&world);
+        while world.thread(0).at.get() < 3 || world.thread(0).calls.get() {
+            machine.run(0);
+        }
+        world.memory.eager.set(true);
+        while !world.thread(0).calls.get() {
+            machine.run(0);
+        }
+        let before = world.memory.zeroed.get();
+        machine.linux.recall(0, recall);
+        while machine.linux.ring(0) {}
+        (0..20).for_each(|_| machine.run(0));
+        assert!(world.thread(0).mapping.get().is_some() && world.thread(0).posted.get().is_none(), "{recall:?}");
+        assert!(world.memory.zeroed.get() - before < 2_000, "zeroed all the same");
+        machine.end();
+    }
+}
+
 #[test]
 fn a_kill_leaves_a_call_unfinished() {
     let world = world(&[&[POPULATE]]);
@@ -115,6 +140,35 @@ fn whoever_loses_a_first_touch_rings_nobody() {
     machine.end();
 }
 
+/// There are frames for two, not for three.
+#[test]
+fn a_populate_without_enough_frames_leaves_nothing() {
+    let world = world(&[&[POPULATE, POPULATE, POPULATE]]);
+    let mut machine = begin(&world);
+    while world.thread(0).posted.get().is_some() {
+        machine.run(0);
+    }
+    assert_eq!(world.thread(0).at.get(), 3);
+    assert_eq!(world.memory.used(0), (2 * 20 * 512, 2 * 20 * 512));
+    machine.end();
+}
+
+#[test]
+fn a_break_that_cannot_move_stays() {
+    let world =
+        world(&[&[Action::Break { page: 10_000 }, Action::Break { page: 30_000 }, Action::Break { page: 9_000 }]]);
+    let mut machine = begin(&world);
+    world.memory.eager.set(true);
+    for (calls, pages) in [(1, 10_000), (2, 10_000), (3, 9_000)] {
+        while world.thread(0).at.get() < calls || world.thread(0).calls.get() {
+            machine.run(0);
+        }
+        assert_eq!(world.memory.used(0), (pages, pages));
+        assert_eq!(world.thread(0).result.get(), BASE + (pages << 12));
+    }
+    machine.end();
+}
+
 /// A thread in the middle of an mbind(2) of populated memory, all of which is to move: a few pages are moved.
 fn begin_bind(world: &World) -> Machine<'_> {
     let mut machine = begin(world);
@@ -151,7 +205,7 @@ fn a_kill_leaves_pages_where_they_are() {
     let mut machine = begin_bind(&world);
     machine.linux.kill(0);
     while machine.linux.ring(0) {}
-    (0..8).for_each(|_| machine.run(0));
+    (0..12).for_each(|_| machine.run(0));
     assert!(world.thread(0).posted.get().is_none() && world.memory.misplaced() > 0);
     machine.end();
 }

@@ -188,8 +188,9 @@ impl Processor for FakeProcessor<'_> {
         }
     }
 
-    /// Rings every other CPU that has the address space.
+    /// Rings every other CPU that has the address space, and waits for them.
     fn flush(&self, root: u64) {
+        self.0.pause();
         let others = self.0.world.cpus.iter().enumerate().filter(|&(cpu, _)| cpu != self.0.cpu);
         let bells = others.filter(|(_, state)| state.root.get() == root).count() as u32;
         let count = &self.0.world.memory.flush_bells;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a thread's program does: a list of actions, then it computes until Linux wants it back.
 
+use crate::memory::BASE;
 use proptest::prelude::*;
 use tacet_arch::Exit;
 
@@ -48,6 +49,10 @@ pub enum Action {
         pages: u32,
         populate: bool,
     },
+    /// Moves its break to this page.
+    Break {
+        page: u32,
+    },
     /// Does something with what it has mapped last.
     Unmap,
     Replace,
@@ -93,6 +98,7 @@ impl Action {
                 let flags = 0x22 | if populate { 0x8000 } else { 0 };
                 (9, [0, u64::from(pages) << 12, 3, flags, u64::MAX, 0])
             }
+            Self::Break { page } => (12, [BASE + (u64::from(page) << 12), 0, 0, 0, 0, 0]),
             Self::Unmap => about(11, 0),
             Self::Replace => {
                 mapping.map_or((0, [0; 6]), |(address, bytes)| (9, [address, bytes, 3, 0x32, u64::MAX, 0]))
