@@ -24,8 +24,10 @@ use tacet_logic::paging::{Attributes, Error, PIECE_PAGES, PageSize, Protection, 
 /// Entries that a portion changes: about 100 µs. More than what is left of any range whose addresses are withdrawn: at
 /// most 511 entries of each smaller size at both edges, and 510 pieces.
 pub const PORTION: u32 = 4096;
-/// Pages that a portion zeroes or copies: the same. One page of 1 GiB is a portion of its own.
+/// Pages that are zeroed or copied until the CPU looks at what waits for it: the same. A page of 1 GiB is moved at once.
 pub const ZEROED: u32 = 512;
+/// Pages that a portion zeroes if nothing waits for the CPU.
+const ZEROED_AT_MOST: u32 = 8 * ZEROED;
 
 /// The rest of a call.
 #[derive(Clone, Copy, Debug)]
@@ -190,7 +192,8 @@ impl<H: Host> Range<'_, H> {
     fn step(&mut self, mut long: Long) -> Result<Step> {
         let Some(span) = long.next() else { return self.finish(long) };
         let cpu = self.cpu;
-        let stops = || cpu.host.processor().is_wanted() && cpu.is_recalled();
+        // A page of 1 GiB that is left would be begun anew.
+        let stops = |inside: bool| cpu.host.processor().is_wanted() && (!inside || cpu.is_recalled());
         match self.change(span.pieces(), |work| work.portion(span, &mut long, stops)) {
             Ok(true) => Ok(Step::More(long)),
             Ok(false) => self.fail(long),
@@ -273,10 +276,10 @@ impl<H: Host> Work<'_, H> {
     }
 
     /// One portion at the beginning of `span`, which is in one piece. False: there are too few frames.
-    fn portion(&mut self, span: Span, long: &mut Long, stops: impl FnMut() -> bool) -> Result<bool> {
+    fn portion(&mut self, span: Span, long: &mut Long, stops: impl FnMut(bool) -> bool) -> Result<bool> {
         match long.kind {
             Kind::Stage(_) => return self.stage(span, long),
-            Kind::Zero => long.at = self.space.commit_part(span, ZEROED, stops),
+            Kind::Zero => long.at = self.space.commit_part(span, ZEROED_AT_MOST, stops),
             Kind::Withdraw | Kind::Undo(_) => self.renew(span, NOTHING, long)?,
             Kind::Replace(new) => self.renew(span, new, long)?,
             Kind::Divide(_) => {

@@ -76,15 +76,15 @@ impl<M: Memory> AddressSpace<'_, M> {
         self.stage_some(span, entries, |attributes| !attributes.protection.is_none()).map(|(page, _)| page)
     }
 
-    /// The second pass, for about `pages` pages; inside of a page of 1 GiB it stops when `stops` says so: then that page
-    /// stays pending. Says up to where it has come.
-    pub fn commit_part(&mut self, span: Span, pages: u32, mut stops: impl FnMut() -> bool) -> u32 {
-        let (mut page, mut left) = (span.first(), pages);
+    /// The second pass, for about `pages` pages. Says up to where it has come. After each 2 MiB it asks whether it stops;
+    /// true: inside of a page of 1 GiB, which then stays pending.
+    pub fn commit_part(&mut self, span: Span, pages: u32, mut stops: impl FnMut(bool) -> bool) -> u32 {
+        let (mut page, mut left, mut zeroed) = (span.first(), pages, 0);
         while page < span.end() && left > 0 {
             let slot = self.find(page);
             let mut cost = 1;
             if let Entry::Leaf(leaf @ Leaf { pending: true, .. }) = slot.entry {
-                if !self.zero(leaf.frame, slot.size, &mut stops) {
+                if !self.zero(leaf.frame, slot.size, || stops(true)) {
                     return page;
                 }
                 self.set(&slot, Entry::Leaf(Leaf { pending: false, ..leaf }));
@@ -92,6 +92,11 @@ impl<M: Memory> AddressSpace<'_, M> {
             }
             page = self.after(&slot, span.end());
             left = left.saturating_sub(cost);
+            zeroed += cost;
+            if zeroed >= PageSize::Mib2.pages() && stops(false) {
+                break;
+            }
+            zeroed %= PageSize::Mib2.pages();
         }
         page
     }
@@ -170,11 +175,11 @@ impl<M: Memory> AddressSpace<'_, M> {
 
     /// Zeroes what is pending in `span` and makes it valid. Cannot fail.
     pub(super) fn commit(&mut self, span: Span) {
-        self.commit_part(span, u32::MAX, || false);
+        self.commit_part(span, u32::MAX, |_| false);
     }
 
     /// Zeroes a page's frames, at most 2 MiB at a time. False: `stops` said so in between.
-    fn zero(&mut self, frame: u64, size: PageSize, stops: &mut impl FnMut() -> bool) -> bool {
+    fn zero(&mut self, frame: u64, size: PageSize, mut stops: impl FnMut() -> bool) -> bool {
         let part = size.min(PageSize::Mib2);
         for first in (frame..frame + u64::from(size.pages())).step_by(part.pages() as usize) {
             if first != frame && stops() {

@@ -53,10 +53,11 @@ fn a_populate_in_portions_is_one() {
         page = next;
     }
     assert_eq!((machine.zeroed, pending(&machine, root)), (0, 1_300));
+    assert_eq!(machine.space(root).commit_part(all, 5_000, |inside| !inside), all.first() + 512);
     page = all.first();
     while page < all.end() {
         let before = machine.zeroed;
-        page = machine.space(root).commit_part(span(page, all.end() - page), 64, || false);
+        page = machine.space(root).commit_part(span(page, all.end() - page), 64, |_| false);
         assert!(machine.zeroed - before <= 64);
     }
     machine.check(&[root]);
@@ -93,7 +94,7 @@ fn pending_pages_are_reserved_for_a_child_and_zeroed_before_they_move() {
     let (root, child) = (machine.root(), machine.root());
     machine.space(root).reserve(span(0, 1_030), EAGER).unwrap();
     assert_eq!(machine.space(root).stage_part(span(0, 1_030), 64), Ok(1_030));
-    assert_eq!(machine.space(root).commit_part(span(0, 512), 512, || false), 512);
+    assert_eq!(machine.space(root).commit_part(span(0, 512), 512, |_| false), 512);
     assert_eq!(machine.space(root).copy_to(child, 0, |_| false), Ok(None));
     let leaves = machine.walk(child).0.into_iter().filter(|view| matches!(view.entry, Entry::Leaf(_)));
     assert_eq!(leaves.map(|view| view.size.pages()).sum::<u32>(), 512);
@@ -134,13 +135,14 @@ fn the_zeroing_of_a_gigabyte_can_be_left() {
     machine.space(root).reserve(span(0, PIECE_PAGES), EAGER).unwrap();
     machine.space(root).stage_part(span(0, PIECE_PAGES), 64).unwrap();
     let mut looks = 0;
-    let stops = || {
+    let stops = |inside: bool| {
+        assert!(inside);
         looks += 1;
         looks == 7
     };
     assert_eq!(machine.space(root).commit_part(span(0, PIECE_PAGES), 512, stops), 0);
     assert_eq!((machine.zeroed, pending(&machine, root)), (7, 1));
-    assert_eq!(machine.space(root).commit_part(span(0, PIECE_PAGES), 512, || false), PIECE_PAGES);
+    assert_eq!(machine.space(root).commit_part(span(0, PIECE_PAGES), 512, |_| false), PIECE_PAGES);
     machine.check(&[root]);
 }
 
