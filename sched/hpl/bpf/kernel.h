@@ -55,6 +55,7 @@ typedef _Bool bool;
 #define SCX_SLICE_INF (~0ULL)
 #define SCX_ENQ_WAKEUP (1ULL << 0)
 #define SCX_ENQ_PREEMPT (1ULL << 32)
+#define SCX_ENQ_REENQ (1ULL << 40)
 #define SCX_ENQ_LAST (1ULL << 41)
 #define SCX_DEQ_SLEEP (1ULL << 0)
 #define SCX_WAKE_FORK (1ULL << 2)

@@ -90,10 +90,16 @@ static __always_inline s32 home(struct task_struct *p, s32 prev, u64 wake_flags)
 	return cpu;
 }
 
-/* The task runs at once, before HPC tasks. */
+/*
+ * The task runs at once, before HPC tasks. When a higher class takes the CPU (cpu_release()), the task
+ * that is put back is still the current one for the kernel, and it waits in a queue already: to preempt
+ * it would take its slice away there, and the kernel warns of a "zero slice" when it picks it.
+ */
 static __always_inline void insert_kernel(struct task_struct *p, s32 cpu, u64 enq_flags)
 {
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | (u64)cpu, SCX_SLICE_DFL, enq_flags | ENQ_HEAD | SCX_ENQ_PREEMPT);
+	u64 preempts = enq_flags & SCX_ENQ_REENQ ? 0 : SCX_ENQ_PREEMPT;
+
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | (u64)cpu, SCX_SLICE_DFL, enq_flags | ENQ_HEAD | preempts);
 }
 
 /*
