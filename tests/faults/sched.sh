@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
 # sched.sh: HPL, the HPC scheduling class. Called by the runner with the name of a
-# function; what needs more than a shell is in sched.py, launch.py and turns.py.
+# function; what needs more than a shell is in sched.py, launch.py, ends.py and turns.py.
 
 . "$F/lib.sh"
 
@@ -28,6 +28,7 @@ load() { promise sched storm real_time asleep behind; }
 launchers() { promise launch mpi widened; }
 budget() { promise launch budget; }
 tickless() { promise launch tickless; }
+ends() { promise ends "$(full 2 10)"; }
 turns() { promise turns asked restless owed; }
 
 # Invalid options are refused in one line, and nothing changes.

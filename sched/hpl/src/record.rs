@@ -3,8 +3,8 @@
 //! loader holds while it lives. The kernel releases the lock in whatever way the loader ends, so the lock shows whether
 //! it lives.
 
-use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::options::Start;
+use crate::support;
 
 const DIRECTORY: &str = "/run/tacet";
 
@@ -56,9 +57,15 @@ fn path(name: &str) -> PathBuf {
 pub fn lock() -> Result<File> {
     fs::create_dir_all(DIRECTORY).map_err(|error| format!("{DIRECTORY}: {error}"))?;
     let name = path("sched.lock");
-    let file = File::create(&name).map_err(|error| format!("{}: {error}", name.display()))?;
+    // not truncated: it may be another loader's
+    let failed = |error| format!("{}: {error}", name.display());
+    let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(&name).map_err(failed)?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => {
+            file.set_len(0).and_then(|()| write!(file, "{}", std::process::id())).map_err(failed)?;
+            Ok(file)
+        }
+        Err(TryLockError::WouldBlock) if support::state() == "disabling" => Err(support::progress().into()),
         Err(TryLockError::WouldBlock) => Err("HPL is loaded already; `tacet sched stop` ends it".into()),
         Err(TryLockError::Error(error)) => Err(format!("{}: {error}", name.display()).into()),
     }
@@ -66,8 +73,19 @@ pub fn lock() -> Result<File> {
 
 /// Whether a loader is running.
 pub fn is_held() -> bool {
-    let held = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-    File::open(path("sched.lock")).is_ok_and(held)
+    holder().is_some()
+}
+
+/// The loader that is running, which may still be loading, so that the record is an older one's; 0 in the moment before
+/// it has written its number.
+pub fn holder() -> Option<u32> {
+    let mut file = File::open(path("sched.lock")).ok()?;
+    if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+        return None;
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    Some(text.trim().parse().unwrap_or(0))
 }
 
 impl Record {

@@ -116,7 +116,11 @@ impl Scheduler {
 
     /// Unloads the scheduler. Returns when all tasks are back with Linux's own.
     pub fn detach(&mut self) {
-        self.links.clear();
+        // The scheduler, which came last, goes first: to detach the programs that count waits for RCU, and this must not
+        // wait for tasks that the scheduler holds up.
+        while let Some(link) = self.links.pop() {
+            drop(link);
+        }
     }
 
     pub fn map(&self, name: &str) -> Result<MapHandle> {

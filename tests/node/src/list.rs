@@ -145,6 +145,7 @@ pub const SCENARIOS: &[Scenario] = &[
     hpl_rarely("HPL places by a random schedule", "sched.sh schedules").with_cpus(2, 1, 2),
     hpl_rarely("HPL's members and their children", "sched.sh membership").with_cpus(2, 1, 2).in_turn(),
     hpl_rarely("CPUs go offline while HPC tasks compute on all", "sched.sh hotplug").with_cpus(1, 2, 2),
+    rarely("HPL ends, again and again", "sched.sh ends").only_newest(),
     hpl_rarely("HPL's loader killed", "sched.sh death").with_cpus(1, 2, 2),
     hpl_rarely("HPL's trickle and the kernel's watchdog", "sched.sh trickle").with_cpus(1, 2, 2),
     hpl_rarely("HPL's trickle stays within its time", "sched.sh trickle_in_time")

@@ -3,13 +3,16 @@
 
 use std::env;
 use std::io::{BufRead, BufReader, Read};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ChildStdout, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
 
 use super::print;
 use crate::options::Start;
 use crate::record::Record;
 use crate::resident::{self, READY};
+use crate::support::{PATIENCE, progress};
 use crate::{Result, support};
 
 pub fn run(options: &Start) -> Result<ExitCode> {
@@ -30,6 +33,10 @@ pub fn run(options: &Start) -> Result<ExitCode> {
         .spawn()?;
     let mut word = String::new();
     if let Some(out) = child.stdout.take() {
+        if !is_readable(&out, PATIENCE)? {
+            let process = child.id();
+            return Err(format!("process {process}: not ready after {} s: {}", PATIENCE.as_secs(), progress()).into());
+        }
         BufReader::new(out).read_line(&mut word)?;
     }
     if word.trim_end() != READY {
@@ -48,4 +55,18 @@ pub fn run(options: &Start) -> Result<ExitCode> {
         humantime::format_duration(options.trickle_period),
         record.trickle_cpu
     ))
+}
+
+/// Waits until the loader has said something or has closed its output; false if it takes longer than this.
+fn is_readable(out: &ChildStdout, patience: Duration) -> Result<bool> {
+    let end = Instant::now() + patience;
+    let mut files = [uapi::c::pollfd { fd: out.as_raw_fd(), events: uapi::c::POLLIN, revents: 0 }];
+    loop {
+        let rest = end.saturating_duration_since(Instant::now());
+        match uapi::poll(&mut files, i32::try_from(rest.as_millis())?) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(error) if error.0 == uapi::c::EINTR => (),
+            Err(error) => return Err(format!("waiting for the loader: {error}").into()),
+        }
+    }
 }

@@ -11,20 +11,27 @@ use nix::unistd::Pid;
 use super::print;
 use crate::Result;
 use crate::record::{self, Record};
-
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{self, PATIENCE};
 
 pub fn run() -> Result<ExitCode> {
-    let Some(record) = Record::read()?.filter(|_| record::is_held()) else {
+    let Some(process) = record::holder() else {
         return Err("HPL is not loaded: Linux's own scheduler schedules".into());
     };
-    let process = record.process;
+    // 0 would be our own group: the loader has no number yet
+    if process == 0 {
+        return Err("HPL is just being loaded: stop it again in a moment".into());
+    }
     let failed = |error| format!("process {process}: cannot send it a signal: {error}: stopping needs root");
     kill(Pid::from_raw(process.cast_signed()), Signal::SIGTERM).map_err(failed)?;
     let begin = Instant::now();
     while record::is_held() {
         if begin.elapsed() > PATIENCE {
-            return Err(format!("process {process}: has not ended after {} s", PATIENCE.as_secs()).into());
+            return Err(format!(
+                "process {process}: has not ended after {} s: {}",
+                PATIENCE.as_secs(),
+                support::progress()
+            )
+            .into());
         }
         sleep(Duration::from_millis(20));
     }
