@@ -3,7 +3,7 @@
 # ends.py: HPL starts and ends again and again, while CPUs go and come, with tasks and without. Called by sched.sh with
 # the number of rounds; prints "fail: REASON" lines, and where the kernel waits if an end takes long.
 
-import glob, os, subprocess, sys, time
+import glob, os, signal, subprocess, sys, time
 
 from hpl import *
 
@@ -20,6 +20,55 @@ def blocked():
                     yield f"{name} {fields[0]} cpu {fields[36]}: " + " < ".join(line.split()[-1] for line in stack)
         except OSError:
             pass
+
+
+def rcu():
+    """The number of RCU's thread."""
+    for name in glob.glob("/proc/[0-9]*/comm"):
+        try:
+            with open(name) as comm:
+                if comm.read().startswith("rcu_preempt"):
+                    return int(name.split("/")[2])
+        except OSError:
+            pass
+    fail("RCU has no thread")
+
+
+def multiply(cpu):
+    """Starts a process group that creates tasks that compute. While HPL ends, such tasks come before all others."""
+    pid = os.fork()
+    if pid:
+        children.add(pid)
+        return pid
+    os.setpgid(0, 0)
+    os.sched_setaffinity(0, {cpu})
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        if os.fork() == 0:
+            end = time.monotonic() + 3
+            while time.monotonic() < end:
+                pass
+            os._exit(0)
+        time.sleep(0.02)
+
+
+def among_new_tasks():
+    """While tasks that compute are created on every CPU, RCU's threads, for which the end waits, come first."""
+    tacet("start")
+    groups = [multiply(cpu) for cpu in online()]
+    time.sleep(1)
+    thread, urgent = rcu(), False
+    stop = subprocess.Popen([f"{TACET}-sched", "stop"])
+    while stop.poll() is None:
+        urgent |= os.sched_getscheduler(thread) == os.SCHED_FIFO
+        time.sleep(0.02)
+    for group in groups:
+        os.killpg(group, signal.SIGKILL)
+    end(*groups)
+    check(stop.returncode == 0, "the end among new tasks did not come")
+    check(urgent, "RCU's thread was not real-time during the end")
+    check(os.sched_getscheduler(thread) == os.SCHED_OTHER, "RCU's thread stays real-time")
 
 
 def bounded(what, *words):
@@ -67,3 +116,4 @@ def again_and_again(rounds):
 
 
 again_and_again(int(sys.argv[1]))
+among_new_tasks()

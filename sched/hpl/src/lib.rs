@@ -7,6 +7,7 @@
 
 pub mod commands;
 pub mod figures;
+pub mod grace;
 pub mod layout;
 pub mod options;
 pub mod record;

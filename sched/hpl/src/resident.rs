@@ -17,6 +17,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;
 
 use crate::Result;
+use crate::grace;
 use crate::layout;
 use crate::options::Start;
 use crate::record::{self, End, Record};
@@ -62,7 +63,9 @@ pub fn stay(start: &Start) -> Result<ExitCode> {
     record.write()?;
     let _ = writeln!(std::io::stdout(), "{READY}").and_then(|()| std::io::stdout().flush());
     wait(&signals, &ends)?;
+    let urgent = grace::rcu_first();
     scheduler.detach();
+    drop(urgent);
     ends.poll(Duration::from_secs(5))?;
     let end = ended.borrow_mut().take().unwrap_or_else(unknown);
     say(&format!("ended: {}{}", end.reason, with(&end.message)));

@@ -63,8 +63,8 @@ fn explain(state: &str, stack: &str) -> String {
     let place = if stack.is_empty() { String::new() } else { format!(", {HELPER} waits in {stack}") };
     match state {
         "disabling" => format!(
-            "the kernel still unloads HPL{place}; no HPC task keeps a CPU any more, all tasks take turns; HPL cannot start \
-             until the kernel is done; if it never is, restart the node"
+            "the kernel still unloads HPL{place}; tasks that began since then come first: end or stop those that compute; \
+             HPL cannot start until the kernel is done; if it never is, restart the node"
         ),
         "enabling" => format!("the kernel still loads HPL{place}; `tacet sched stop` asks it to unload it"),
         other => format!("the kernel's scheduler is {other}{place}"),
