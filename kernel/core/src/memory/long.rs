@@ -22,7 +22,7 @@ use tacet_logic::frames::Policy;
 use tacet_logic::paging::{Attributes, Error, PIECE_PAGES, PageSize, Protection, Span};
 
 /// Entries that a portion changes: about 100 µs. More than what is left of any range whose addresses are withdrawn: at
-/// most 511 entries of each smaller size at both edges, and 510 pieces.
+/// most 512 entries of each smaller size at both edges, and 510 pieces.
 pub const PORTION: u32 = 4096;
 /// Pages that are zeroed or copied until the CPU looks at what waits for it: the same. A page of 1 GiB is moved at once.
 pub const ZEROED: u32 = 512;
@@ -261,13 +261,18 @@ impl<H: Host> Work<'_, H> {
 
     /// A change of `span` is one portion.
     pub(super) fn is_short(&self, span: Span) -> bool {
-        span.pages() <= PORTION / 8 || self.part(span) == span
+        span.pages() <= PORTION / 8 || self.space.is_portion(span, PORTION, self.steps())
+    }
+
+    /// Of a large page that is taken away.
+    fn steps(&self) -> impl Fn(PageSize) -> u32 + use<H> {
+        let looked_at = self.leaving.is_slow();
+        move |size| if looked_at { size.pages() / 8 } else { 1 }
     }
 
     /// The first part of `span` that is one portion.
     fn part(&self, span: Span) -> Span {
-        let looked_at = self.leaving.is_slow();
-        self.space.portion(span, PORTION, |size| if looked_at { size.pages() / 8 } else { 1 })
+        self.space.portion(span, PORTION, self.steps())
     }
 
     /// The same, if pages are copied.

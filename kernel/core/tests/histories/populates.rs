@@ -234,5 +234,5 @@ fn a_portion_is_bounded() {
     // One that is longer would hold locks for longer; one that is shorter than what is left of withdrawn addresses would
     // not end.
     assert_eq!((PORTION, ZEROED), (4096, 512));
-    const { assert!(PORTION > 4 * 511 + 510) };
+    const { assert!(PORTION > 4 * 512 + 510) };
 }

@@ -180,7 +180,11 @@ impl<M: Memory> AddressSpace<'_, M> {
 
     /// Zeroes a page's frames, at most 2 MiB at a time. False: `stops` said so in between.
     fn zero(&mut self, frame: u64, size: PageSize, mut stops: impl FnMut() -> bool) -> bool {
-        let part = size.min(PageSize::Mib2);
+        let part = PageSize::Mib2;
+        if size <= part {
+            self.memory.zero(frame, size.order());
+            return true;
+        }
         for first in (frame..frame + u64::from(size.pages())).step_by(part.pages() as usize) {
             if first != frame && stops() {
                 return false;

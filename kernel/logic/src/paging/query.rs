@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What is mapped where: for `/proc/PID/maps`, `mincore`, and the search for free addresses.
 
+use super::encoding::Encoding;
 use super::entry::{Attributes, Entry, Protection};
 use super::memory::Memory;
 use super::space::AddressSpace;
-use super::span::{PAGES, PageSize, Span};
+use super::span::{PAGES, PIECE_PAGES, PageSize, Span};
 
 /// The entry that decides about a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,30 @@ impl<M: Memory> AddressSpace<'_, M> {
             page = next;
         }
         Span::new(span.first(), page.min(span.end()) - span.first()).unwrap_or(span)
+    }
+
+    /// Whether [`Self::portion`] is sure to be all of `span`. As if the entries of the smallest tables were all different:
+    /// it does not look into these.
+    pub fn is_portion(&self, span: Span, entries: u32, steps: impl Fn(PageSize) -> u32) -> bool {
+        let load_upper = |page| self.memory.load(self.root, PageSize::Gib1.index(page));
+        let (mut page, mut left, mut upper) = (span.first(), entries, load_upper(span.first()));
+        while page < span.end() && left > 0 {
+            if page.is_multiple_of(PIECE_PAGES) {
+                upper = load_upper(page);
+            }
+            let (size, entry) = match M::Encoding::table(upper, PageSize::Gib1) {
+                Some(table) => (PageSize::Mib2, self.memory.load(table, PageSize::Mib2.index(page))),
+                None => (PageSize::Gib1, upper),
+            };
+            let next = ((page & !(size.pages() - 1)) + size.pages()).min(span.end());
+            left = left.saturating_sub(match M::Encoding::decode(entry, size) {
+                Entry::Table(_) => next - page,
+                Entry::Leaf(_) => steps(size),
+                _ => 1,
+            });
+            page = next;
+        }
+        page >= span.end()
     }
 
     /// Nothing of `span` is mapped. O(entries).

@@ -36,6 +36,19 @@ fn a_portion_has_as_many_entries_as_it_may_have() {
     assert_eq!(space.portion(span(0, PIECE_PAGES + 9), 64, |_| 1), span(0, PIECE_PAGES + 9));
     assert_eq!(space.portion(span(0, PIECE_PAGES + 9), 64, |size| size.pages() / 8), span(0, PIECE_PAGES));
     assert_eq!(space.portion(span(3 * PIECE_PAGES, 4 * PIECE_PAGES), 3, |_| 1), span(3 * PIECE_PAGES, 3 * PIECE_PAGES));
+    for (first, pages, entries, slow) in [
+        (PIECE_PAGES + 3, 700, 64, false),
+        (PIECE_PAGES + 3, 700, 1_024, false),
+        (0, PIECE_PAGES, 1, true),
+        (0, PIECE_PAGES + 9, 64, false),
+        (0, PIECE_PAGES + 9, 64, true),
+        (3 * PIECE_PAGES, 4 * PIECE_PAGES, 3, false),
+        (3 * PIECE_PAGES, 4 * PIECE_PAGES, 4, true),
+        (9, 8 * PIECE_PAGES, 4_000, false),
+    ] {
+        let (all, steps) = (span(first, pages), |size: PageSize| if slow { size.pages() / 8 } else { 1 });
+        assert_eq!(space.is_portion(all, entries, steps), space.portion(all, entries, steps) == all, "{all:?}");
+    }
     // inside of an entry it ends with the entry
     assert_eq!(space.portion(span(9, 2 * PIECE_PAGES), 1, |_| 1), span(9, PIECE_PAGES - 9));
 }
@@ -167,6 +180,7 @@ fn renewed_addresses_stay_taken_and_are_few_entries() {
     }
     let space = machine.space(root);
     assert_eq!(space.portion(all, 511 * 4 + 510, |_| 1), all);
+    assert!(space.is_portion(all, 512 * 4 + 510, |_| 1));
     assert_eq!(space.forbidden(all, Protection::READ), Some(all.first()));
     assert_eq!(machine.space(root).unmap(all, |_| panic!("no frame is left")).unwrap().pages, 0);
     assert_eq!(machine.walk(root).0.len(), 0);
