@@ -12,6 +12,8 @@ pub fn sched_yield<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
 }
 
 /// getcpu(2). The third argument has had no meaning since Linux 2.6.24.
+// Otherwise the compiler makes it a function, because a call that continues is dispatched elsewhere (`crate::run`).
+#[inline(always)]
 pub fn getcpu<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
     let [cpu, node, ..] = call.user.arguments();
     for (address, value) in [(cpu, call.cpu.host.cpu_number()), (node, call.cpu.host.node())] {
