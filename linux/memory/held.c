@@ -100,15 +100,13 @@ static void free_released(struct work_struct *work)
 	mutex_unlock(&held_lock);
 }
 
-/* Linux still uses some frame that a program had. A bad one it keeps permanently: nobody reads that. */
+/* Linux still uses some frame that a program had. */
 bool tacet_held_any(void)
 {
-	struct held_frame *frame;
-	bool any = false;
+	bool any;
 
 	mutex_lock(&held_lock);
-	list_for_each_entry(frame, &held_frames, link)
-		any |= !tacet_bad_has(frame->number);
+	any = !list_empty(&held_frames);
 	mutex_unlock(&held_lock);
 	return any;
 }

@@ -50,6 +50,17 @@ machine_checks() {
 	alive $other
 	state 1 || fail "the partition failed: $($T status)"
 	$T run -- $U/files >/dev/null || fail "files ended with $? beside bad memory"
+	# memory that Linux calls bad; it is not cleared for another user, whom it does not keep out
+	$T run --cpus 2 -- $F/badpage frame.2 &
+	until_true "badpage begins" [ -s frame.2 ]
+	address=$(printf '0x%x' $(($(cat frame.2) * 4096)))
+	echo "$address" >/sys/devices/system/memory/hard_offline_page
+	until_true "the list has it" said "bad memory at $address"
+	kill -9 $(jobs -p)
+	until_true "nothing is hosted" hosted 0
+	chmod 666 /dev/tacet
+	[ "$(setpriv --reuid=1000 --clear-groups $T run -- id -u)" = 1000 ] || fail "another user's program does not run"
+	victim compute --cpus 3
 	# the co-kernel cannot continue
 	check 3 7 $corrupt $here "$address"
 	until_true "the partition has failed" state 3

@@ -254,10 +254,36 @@ ends() { # PID
 	wait "$1"
 }
 
+fill_with_marks() { # nearly all memory that Linux has free, and frees it again
+	local megabytes
+	megabytes=$(($(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 1024 - 150))
+	printf '\167\356\377\300\345\245\334\036' >mark
+	until [ "$(stat -c %s mark)" = $((16 << 20)) ]; do
+		cat mark mark >twice
+		mv twice mark
+	done
+	mkdir filled
+	mount -t tmpfs -o size=100% filled filled
+	while [ $((megabytes -= 16)) -gt 0 ]; do cat mark; done >filled/marks
+	umount filled
+}
+
+# Linux does not clear memory that it hands out: the partition's first user finds nothing of what Linux's users left.
+left_by_linux() {
+	fill_with_marks
+	up --cpus 2
+	opened
+	[ "$(marks)" -gt 0 ] || fail "the partition has no memory that was used before: this test shows nothing"
+	[ "$(as 1000 $T run -- id -u)" = 1000 ] || fail "the first user's program does not run"
+	[ "$(marks)" = 0 ] || fail "the first user could find the mark $(marks) times"
+	closed_again
+}
+
 # On a processor where one program can read another's memory the partition has one user at a time, and nothing of his is
 # left for the next. Linux says so of each emulated processor, since it defends itself by retpolines.
 apart() {
 	local first
+	left_by_linux
 	up --cpus 2
 	opened
 	$T status | grep -q "^isolation  one user at a time; between users a core clears: .*predicted returns" ||

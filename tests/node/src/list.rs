@@ -81,7 +81,7 @@ pub const SCENARIOS: &[Scenario] = &[
     middle("images that nobody has verified", "users.sh images").booted_with("lsm=lockdown,yama"),
     newest("a node with Secure Boot", "users.sh secure_boot").with_secure_boot(),
     middle("a container's pids", "users.sh namespaces"),
-    newest("users kept apart", "users.sh apart"),
+    newest("users kept apart", "users.sh apart").booted_with("init_on_alloc=0"),
     oldest("gdb on a hosted program", "debug.sh debugger"),
     middle("gdb on hosted threads", "debug.sh threads_debugged"),
     newest("strace on a hosted program", "debug.sh tracer"),
