@@ -32,7 +32,7 @@ pub struct Cpu<H: Host> {
     /// The thread that ran last.
     current: Option<u32>,
     /// Whose thread ran last; 0: nobody's.
-    last_user: u64,
+    last_user: Cell<u64>,
     /// How many of its threads wait in local calls.
     waiting: Cell<u32>,
 }
@@ -45,7 +45,17 @@ impl<H: Host> Cpu<H> {
         let memory = RefCell::new(host.open_memory());
         let waits = RefCell::new(Waits::new());
         let (rest, waiting) = (Cell::new(None), Cell::new(0));
-        Self { host, queue: RunQueue::new(), memory, rest, waits, live: None, current: None, last_user: 0, waiting }
+        Self {
+            host,
+            queue: RunQueue::new(),
+            memory,
+            rest,
+            waits,
+            live: None,
+            current: None,
+            last_user: Cell::new(0),
+            waiting,
+        }
     }
 
     /// Whom it answers to.
@@ -170,11 +180,10 @@ impl<H: Host> Cpu<H> {
         if self.live != Some(number) {
             self.set_aside();
         }
-        let user = self.present(number).user();
-        if self.last_user != user {
-            self.part_users(user);
-        }
         let thread = self.present(number);
+        if self.last_user.get() != thread.user() {
+            self.part_users(thread.user());
+        }
         let processor = self.host.processor();
         processor.load_space(thread.root());
         if self.live != Some(number) {
@@ -191,9 +200,9 @@ impl<H: Host> Cpu<H> {
 
     /// The next thread is that of `user`. The last user's threads left things in the CPU, which are cleared.
     #[cold]
-    pub(crate) fn part_users(&mut self, user: u64) {
+    pub(crate) fn part_users(&self, user: u64) {
         self.host.processor().part_users();
-        self.last_user = user;
+        self.last_user.set(user);
     }
 
     /// Leaves the address space that is loaded, if any.

@@ -64,13 +64,12 @@ impl Cpu {
         if address == 0 {
             return None;
         }
-        if self.processor.has(Features::SMAP) {
-            registers::allow_user_access();
+        if !self.processor.has(Features::SMAP) {
+            return access(address);
         }
+        registers::allow_user_access();
         let answer = access(address);
-        if self.processor.has(Features::SMAP) {
-            registers::forbid_user_access();
-        }
+        registers::forbid_user_access();
         answer
     }
 

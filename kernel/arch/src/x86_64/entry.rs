@@ -97,6 +97,7 @@ pub fn enter_user(cpu: NonNull<CpuLocal>, after_call: bool) -> bool {
 
 /// Reads the program's memory, as the program could; None: it would fault.
 /// `address` is checked by the caller to be the user's.
+#[inline]
 pub fn user_load(address: u64) -> Option<u32> {
     // SAFETY: a fault inside the routine comes back as an answer (entry.S).
     let access = unsafe { tacet_user_load(address) };
@@ -105,6 +106,7 @@ pub fn user_load(address: u64) -> Option<u32> {
 
 /// Writes the program's memory, as the program could; None: it would fault.
 /// `address` is checked by the caller to be the user's.
+#[inline]
 pub fn user_store(address: u64, value: u32) -> Option<()> {
     // SAFETY: as in `user_load`.
     let access = unsafe { tacet_user_store(address, value) };
