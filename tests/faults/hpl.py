@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# hpl.py: the common part of sched.py and launch.py: the command, the model of placement, tasks that
+# hpl.py: the common part of sched.py, kept.py and launch.py: the command, the model of placement, tasks that
 # compute. Prints only failures.
 
 import json, os, signal, socket, subprocess, sys, time
@@ -233,3 +233,8 @@ class Family:
                 self.model.change(self.cpu[parent], 1, launchers=-1)
             siblings.discard(pid)
         self.seen = processes()
+
+
+def progress(pid):
+    with open(f"/proc/{pid}/sched") as file:
+        return next(float(line.split(":")[1]) for line in file if line.startswith("se.sum_exec_runtime"))

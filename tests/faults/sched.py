@@ -280,11 +280,6 @@ def killed():
     end(*tasks)
 
 
-def progress(pid):
-    with open(f"/proc/{pid}/sched") as file:
-        return next(float(line.split(":")[1]) for line in file if line.startswith("se.sum_exec_runtime"))
-
-
 def trickle():
     """Every CPU computes for longer than the kernel's watchdog waits (30 s): all waiting tasks get turns."""
     had_ns, most_ns = let_through(40, period_s=3)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
 # sched.sh: HPL, the HPC scheduling class. Called by the runner with the name of a
-# function; what needs more than a shell is in sched.py, launch.py, ends.py and turns.py.
+# function; what needs more than a shell is in sched.py, kept.py, ends.py, launch.py and turns.py.
 
 . "$F/lib.sh"
 
@@ -28,6 +28,7 @@ load() { promise sched storm real_time asleep behind; }
 launchers() { promise launch mpi widened; }
 budget() { promise launch budget; }
 tickless() { promise launch tickless; }
+kept() { promise kept kept; }
 ends() { promise ends "$(full 2 10)"; }
 turns() { promise turns asked restless owed; }
 
@@ -39,6 +40,9 @@ choices() {
 	refused "not online" $T sched start --trickle-cpu 99
 	refused "holds every task" $T sched start --group /
 	refused "No such file" $T sched start --group nowhere
+	refused "no user of this name" $T sched start --keep nobody-at-all
+	refused "goes with no other" $T sched start --keep none --keep root
+	refused "No such file" $T sched start --keep no/where
 	refused "no process of this name" $T sched start --daemon nobody-at-all
 	refused "not loaded" $T sched stop
 	refused "not loaded" $T sched run -- true

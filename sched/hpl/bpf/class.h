@@ -10,29 +10,36 @@
 
 #define GROUP_DEPTH 32
 
-static __always_inline bool in_named_group(struct task_struct *p)
+/* Whether the task is in a control group that was named for this, or in a subgroup. */
+static __always_inline bool group_is_named(struct task_struct *p, u8 what)
 {
-	struct hpl_options *chosen = the_options();
 	struct cgroup *group;
 	int level, depth;
 
-	if (!chosen || !chosen->groups)
-		return false;
 	group = BPF_CORE_READ(p, cgroups, dfl_cgrp);
 	depth = BPF_CORE_READ(group, level);
 	bpf_for(level, 0, GROUP_DEPTH) {
 		struct cgroup *ancestor;
 		u64 number;
+		u8 *named;
 
 		if (level > depth)
 			break;
 		if (bpf_core_read(&ancestor, sizeof(ancestor), &group->ancestors[level]))
 			break;
 		number = BPF_CORE_READ(ancestor, kn, id);
-		if (bpf_map_lookup_elem(&groups, &number))
+		named = bpf_map_lookup_elem(&groups, &number);
+		if (named && *named == what)
 			return true;
 	}
 	return false;
+}
+
+static __always_inline bool in_named_group(struct task_struct *p)
+{
+	struct hpl_options *chosen = the_options();
+
+	return chosen && chosen->groups && group_is_named(p, GROUP_HPC);
 }
 
 static __always_inline bool is_named_daemon(struct task_struct *p)

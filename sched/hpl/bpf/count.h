@@ -8,7 +8,7 @@
 
 #include "trickle.h"
 
-static __always_inline void count_switch(struct hpl_counts *count, struct cpu_state *state, u32 class)
+static __always_inline void count_switch(struct hpl_counts *count, struct cpu_state *state, u32 class, bool kept)
 {
 	if (class < CLASSES)
 		add(&count->switches[class], 1);
@@ -22,6 +22,8 @@ static __always_inline void count_switch(struct hpl_counts *count, struct cpu_st
 		return;
 	if (state->through)
 		state->trickle_since_ns = bpf_ktime_get_ns();
+	else if (kept)
+		add(&count->kept, 1);
 	else
 		add(&count->intrusions, 1);
 }
@@ -32,11 +34,12 @@ int BPF_PROG(count_switches, bool preempt, struct task_struct *prev, struct task
 	s32 cpu = bpf_get_smp_processor_id();
 	struct hpl_counts *count = counts_of(cpu);
 	struct cpu_state *state = state_of(cpu);
+	struct task_state *task = task_of(next);
 	u32 class = class_of(next);
 
 	if (!count || !state)
 		return 0;
-	count_switch(count, state, class);
+	count_switch(count, state, class, task && task->kept);
 	state->running = class;
 	return 0;
 }

@@ -38,8 +38,11 @@ void BPF_PROG(hpl_runnable, struct task_struct *p, u64 enq_flags)
 		return;
 	end_wait(task);
 	before = task->cpu;
-	if (!is_hpc(p, task, cpu))
+	if (!is_hpc(p, task, cpu)) {
+		task->kept = !task->hpc && wants_kept(p);
 		return;
+	}
+	task->kept = false;
 	if (before < 0)
 		task->joining = task->cpu != cpu;
 	count_runnable(task);
@@ -133,7 +136,7 @@ void BPF_PROG(hpl_enqueue, struct task_struct *p, u64 enq_flags)
 		insert_hpc(p, task, cpu, enq_flags);
 	} else if (is_rcu(p)) {
 		insert_kernel(p, rcu_home(p, cpu), enq_flags);
-	} else {
+	} else if (!task || !task->kept || !insert_kept(p, cpu, enq_flags)) {
 		insert_normal(p, cpu, enq_flags);
 	}
 }
@@ -160,6 +163,8 @@ void BPF_PROG(hpl_dispatch, s32 cpu, struct task_struct *prev)
 			return;
 		}
 	}
+	if (take_kept(cpu, state, prev, is_runnable && task && task->kept))
+		return;
 	if (scx_bpf_dsq_move_to_local(hpc_queue(cpu)))
 		return;
 	/* The other task has left: prev comes back through running(), which then stops its tick. */
@@ -168,7 +173,7 @@ void BPF_PROG(hpl_dispatch, s32 cpu, struct task_struct *prev)
 	if (is_hpc) {
 		end_turn(task, state);
 		begin_turn(task, state, chosen->quantum_ns);
-		set_slice(prev, chosen->quantum_ns);
+		set_slice(prev, until_kept_ns(state, cpu, chosen->quantum_ns));
 		return;
 	}
 	/* An HPC task is about to arrive here, or to move to its own CPU: no normal task may run in between. */
@@ -193,6 +198,11 @@ void BPF_PROG(hpl_running, struct task_struct *p)
 	if (going >= 0)
 		prod(going);
 	if (!task->hpc || task->cpu < 0) {
+		if (task->kept && !state->through) {
+			state->kept_since_ns = bpf_ktime_get_ns();
+			if (state->runnable <= 0 || has_kept_time(state))
+				return;
+		}
 		/* It left the HPC class or a higher one while it ran, so it came through no queue. */
 		if (state->runnable > 0 && !state->through && class_of(p) == CLASS_NORMAL)
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
@@ -207,9 +217,9 @@ void BPF_PROG(hpl_running, struct task_struct *p)
 	}
 	task->joining = task->rebound = false;
 	begin_turn(task, state, task->turn_ns ? task->turn_ns : chosen->quantum_ns);
-	/* A task that is alone needs no tick. */
-	state->endless = state->runnable <= 1;
-	set_slice(p, state->endless ? SCX_SLICE_INF : task->turn_ns);
+	/* A task that is alone, with no kept task behind it, needs no tick. */
+	state->endless = state->runnable <= 1 && !scx_bpf_dsq_nr_queued(kept_queue(cpu));
+	set_slice(p, state->endless ? SCX_SLICE_INF : until_kept_ns(state, cpu, task->turn_ns));
 }
 
 SEC("struct_ops/stopping")
@@ -219,6 +229,10 @@ void BPF_PROG(hpl_stopping, struct task_struct *p, bool runnable)
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *state = state_of(cpu);
 
+	if (task && task->kept && state) {
+		charge_kept(state);
+		state->kept_since_ns = 0;
+	}
 	if (!task || !task->hpc || task->cpu != cpu || !state)
 		return;
 	end_turn(task, state);
@@ -317,6 +331,8 @@ s32 BPF_PROG(hpl_init)
 		failed = scx_bpf_create_dsq(hpc_queue(cpu), -1);
 		if (!failed)
 			failed = scx_bpf_create_dsq(normal_queue(cpu), -1);
+		if (!failed)
+			failed = scx_bpf_create_dsq(kept_queue(cpu), -1);
 		if (failed)
 			break;
 	}

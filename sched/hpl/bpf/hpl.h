@@ -40,14 +40,26 @@ struct hpl_load {
 	__u32 launchers;
 };
 
+/* What the user named to be kept (kept.h). */
+#define KEEP_LOGINS 1
+#define KEEP_USERS 2
+#define KEEP_GROUPS 4
+
+/* What a control group was named for. */
+#define GROUP_HPC 1
+#define GROUP_KEPT 2
+
 /* Written by the loader before the start. */
 struct hpl_options {
 	__u64 quantum_ns;
 	__u64 trickle_ns;
 	__u64 trickle_period_ns;
 	__u32 trickle_cpu;
-	/* number of named control groups */
+	/* number of control groups named for the HPC class */
 	__u32 groups;
+	/* what is kept: KEEP_x */
+	__u32 keeps;
+	__u32 padding;
 };
 
 /* Counts of one CPU; any CPU may add. */
@@ -69,6 +81,8 @@ struct hpl_counts {
 	__u64 rebound;
 	/* normal tasks that ran here while an HPC task of this CPU waited for the kernel */
 	__u64 lent;
+	/* kept tasks that began to run while an HPC task was runnable, without a trickle */
+	__u64 kept;
 };
 
 /* Why the scheduler ended. Written once, at the end. */

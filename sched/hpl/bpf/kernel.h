@@ -33,6 +33,7 @@ typedef _Bool bool;
 /* include/uapi/linux/sched.h, include/linux/sched.h, include/linux/sched/prio.h */
 #define POLICY_EXT 7
 #define PF_EXITING 0x00000004
+#define PF_WQ_WORKER 0x00000020
 #define PF_KTHREAD 0x00200000
 #define MAX_RT_PRIO 100
 #define TASK_UNINTERRUPTIBLE 0x0002
@@ -98,6 +99,20 @@ struct cgroup {
 	struct cgroup *ancestors[0];
 };
 
+typedef struct {
+	u32 val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+};
+
+struct tty_struct;
+
+struct signal_struct {
+	struct tty_struct *tty;
+};
+
 struct css_set {
 	struct cgroup *dfl_cgrp;
 };
@@ -115,6 +130,9 @@ struct task_struct {
 	s32 tgid;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
+	const struct cred *real_cred;
+	struct signal_struct *signal;
+	kuid_t loginuid;
 	char comm[COMM_BYTES];
 	struct css_set *cgroups;
 };

@@ -7,7 +7,7 @@
 #ifndef TACET_HPL_LEAVE_H
 #define TACET_HPL_LEAVE_H
 
-#include "normal.h"
+#include "kept.h"
 
 /*
  * Places the task again; returns its new CPU, or NO_CPU. Not inline, so that the verifier follows
@@ -42,7 +42,7 @@ __noinline s32 sweep(u64 queue, s32 cpu)
 			scx_bpf_dsq_move(THIS_ITERATOR, p, SCX_DSQ_LOCAL_ON | (u64)cpu, 0);
 			continue;
 		}
-		if (queue != normal_queue(cpu))
+		if (queue != normal_queue(cpu) && queue != kept_queue(cpu))
 			continue;
 		target = find_free(p);
 		if (target < 0)
@@ -68,8 +68,10 @@ static __always_inline void send_all_away(s32 cpu)
 			scx_bpf_kick_cpu(target, SCX_KICK_PREEMPT);
 	}
 	sweep(SHARED_QUEUE, cpu);
-	bpf_for(other, 0, cpus)
+	bpf_for(other, 0, cpus) {
 		sweep(normal_queue(other), cpu);
+		sweep(kept_queue(other), cpu);
+	}
 }
 
 /* The CPU that was announced to go offline and may still be online. Written by cpu_offline(), cpu_online(), prod(). */

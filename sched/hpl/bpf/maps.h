@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The scheduler's data in the kernel. src/scheduler.rs writes `places`, `options`,
- * `groups` and `daemons` before the start, and the loader reads `counts`, `loads` and `ends`,
+ * `groups`, `kept_users` and `daemons` before the start, and the loader reads `counts`, `loads` and `ends`,
  * all by these names.
  */
 #ifndef TACET_HPL_MAPS_H
@@ -31,6 +31,11 @@ struct cpu_state {
 	u64 trickle_since_ns;
 	/* when the running HPC task began its turn */
 	u64 since_ns;
+	/* when the running kept task's time was last counted, or 0 (kept.h) */
+	u64 kept_since_ns;
+	/* when this period of kept tasks began, and the time that they took from HPC tasks since */
+	u64 kept_period_ns;
+	u64 kept_ran_ns;
 };
 
 /*
@@ -45,6 +50,8 @@ struct task_state {
 	/* the CPU whose `waiting` counts it, or -1 */
 	s32 waits_at;
 	bool hpc;
+	/* a normal task that was named to be kept (kept.h) */
+	bool kept;
 	/* it is not yet on the CPU on which it was placed, and moves there now */
 	bool joining;
 	/* its allowed CPUs changed, and it has not run on its new CPU since */
@@ -94,13 +101,21 @@ ARRAY(timers, struct timer_state, 1);
 /* LEVEL_x * CPUS + number */
 ARRAY(loads, struct hpl_load, LEVELS * CPUS);
 
-/* Control groups whose tasks are HPC tasks, by number. */
+/* Named control groups, by number: GROUP_x. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 64);
 	__type(key, u64);
 	__type(value, u8);
 } groups SEC(".maps");
+
+/* Users whose tasks are kept, by number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, u32);
+	__type(value, u8);
+} kept_users SEC(".maps");
 
 /* Processes that were named for the HPC class, by number. */
 struct {
@@ -131,7 +146,7 @@ static s32 hpc_waiting;
 /* The trickle's CPU at present: the named one, or the one to which the timer moved when that went offline. */
 static s32 door;
 
-/* Tasks wait in queues (DSQs): two for each CPU, and one for all. */
+/* Tasks wait in queues (DSQs): three for each CPU, and one for all. */
 static __always_inline u64 hpc_queue(s32 cpu)
 {
 	return (u64)cpu;
@@ -140,6 +155,11 @@ static __always_inline u64 hpc_queue(s32 cpu)
 static __always_inline u64 normal_queue(s32 cpu)
 {
 	return 1ULL << 20 | (u64)cpu;
+}
+
+static __always_inline u64 kept_queue(s32 cpu)
+{
+	return 1ULL << 22 | (u64)cpu;
 }
 
 #define SHARED_QUEUE (1ULL << 21)

@@ -167,12 +167,14 @@ static __always_inline bool take_waiting(s32 cpu)
 	return scx_bpf_dsq_move_to_local(SHARED_QUEUE);
 }
 
-/* Takes a normal task for a CPU on which no HPC task is runnable. */
+/* Takes a normal task for a CPU on which no HPC task is runnable; a kept one, which waited for its time, first. */
 static __always_inline bool take_normal(s32 cpu)
 {
 	u64 first = normal_queue(cpu), second = SHARED_QUEUE;
 	struct cpu_state *state = state_of(cpu);
 
+	if (scx_bpf_dsq_move_to_local(kept_queue(cpu)))
+		return true;
 	if (state && lends(state)) {
 		if (!take_waiting(cpu))
 			return false;

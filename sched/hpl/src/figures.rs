@@ -26,6 +26,8 @@ pub struct Figures {
     pub rebound: u64,
     /// normal tasks that ran while an HPC task of the CPU waited for the kernel
     pub lent: u64,
+    /// kept tasks that ran while HPC tasks of the CPU wanted to run
+    pub kept_on_hpc: u64,
 }
 
 /// Counts by CPU.
@@ -91,6 +93,7 @@ impl From<Counts> for Figures {
             trickle_ns: counts.trickle_ns,
             rebound: counts.rebound,
             lent: counts.lent,
+            kept_on_hpc: counts.kept,
         }
     }
 }
@@ -102,12 +105,12 @@ mod tests {
 
     fn any_counts() -> impl Strategy<Value = Counts> {
         let word = 0..1u64 << 60;
-        (prop::array::uniform5(word.clone()), prop::array::uniform5(word.clone()), prop::array::uniform8(word))
+        (prop::array::uniform5(word.clone()), prop::array::uniform5(word.clone()), prop::array::uniform9(word))
             .prop_map(
                 |(
                     switches,
                     migrations,
-                    [placed, placed_again, kept_off, intrusions, trickles, trickle_ns, rebound, lent],
+                    [placed, placed_again, kept_off, intrusions, trickles, trickle_ns, rebound, lent, kept],
                 )| {
                     Counts {
                         switches,
@@ -120,6 +123,7 @@ mod tests {
                         trickle_ns,
                         rebound,
                         lent,
+                        kept,
                     }
                 },
             )
@@ -145,6 +149,6 @@ mod tests {
         assert_eq!((figures.switches["idle"], figures.switches["above"], figures.migrations["hpc"]), (1, 5, 9));
         assert_eq!((figures.placed, figures.placed_again, figures.preemptions_avoided), (11, 12, 13));
         assert_eq!((figures.normal_on_hpc, figures.trickles, figures.trickle_ns), (14, 15, 16));
-        assert_eq!((figures.rebound, figures.lent), (17, 18));
+        assert_eq!((figures.rebound, figures.lent, figures.kept_on_hpc), (17, 18, 19));
     }
 }

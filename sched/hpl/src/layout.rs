@@ -40,7 +40,14 @@ pub struct Options {
     pub trickle_period_ns: u64,
     pub trickle_cpu: u32,
     pub groups: u32,
+    /// what is kept (`keep`)
+    pub keeps: u32,
+    pub padding: u32,
 }
+
+/// What a control group was named for.
+pub const GROUP_HPC: u8 = 1;
+pub const GROUP_KEPT: u8 = 2;
 
 /// Counts of one CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -56,6 +63,7 @@ pub struct Counts {
     pub trickle_ns: u64,
     pub rebound: u64,
     pub lent: u64,
+    pub kept: u64,
 }
 
 /// Why the scheduler ended.

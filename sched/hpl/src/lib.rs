@@ -8,6 +8,7 @@
 pub mod commands;
 pub mod figures;
 pub mod grace;
+pub mod keep;
 pub mod layout;
 pub mod options;
 pub mod record;

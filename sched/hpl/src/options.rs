@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
+use crate::keep::{self, Kept};
 
 /// Puts HPC programs into a scheduling class of their own, between real-time and normal.
 ///
@@ -68,6 +69,12 @@ pub struct Start {
     /// CPU on which normal tasks get this time [default: the first one]
     #[arg(long, value_name = "CPU")]
     pub trickle_cpu: Option<u32>,
+    /// What stays usable while every CPU computes: a user (name or number), or a control group (a path with a '/', or a
+    /// name with a '.'); [default: the login sessions of root]. These tasks run before HPC tasks, for at most 10 ms in
+    /// each 100 ms on a CPU. `none` keeps nothing
+    #[arg(long, value_name = "USER|CGROUP")]
+    #[serde(default)]
+    pub keep: Vec<String>,
     /// Turn of an HPC task that is not alone on its CPU; tasks that wake go first and share half of this time
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = humantime::parse_duration)]
     pub quantum: Duration,
@@ -124,6 +131,7 @@ const LONGEST_QUANTUM: Duration = Duration::from_secs(2);
 impl Start {
     /// Checks the values before anything is changed.
     pub fn check(&self) -> Result<()> {
+        Kept::read(&self.keep, keep::user)?;
         if self.trickle < SHORTEST {
             return Err(format!("--trickle {}: less than 100us starves the node", time(self.trickle)).into());
         }

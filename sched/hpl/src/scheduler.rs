@@ -15,6 +15,7 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
 use crate::Result;
+use crate::keep::{self, Kept};
 use crate::layout::{self, Place};
 use crate::options::Start;
 use crate::record::Program;
@@ -67,8 +68,10 @@ impl Scheduler {
         }
         let groups = self.map("groups")?;
         for group in &start.groups {
-            groups.update(&group_number(group)?.to_ne_bytes(), &[1], MapFlags::ANY)?;
+            groups.update(&group_number("--group", group)?.to_ne_bytes(), &[layout::GROUP_HPC], MapFlags::ANY)?;
         }
+        let kept = Kept::read(&start.keep, keep::user)?;
+        self.keep(&kept)?;
         let daemons = self.map("daemons")?;
         for name in &start.daemons {
             for process in processes(name)? {
@@ -81,9 +84,27 @@ impl Scheduler {
             trickle_period_ns: start.trickle_period.as_nanos() as u64,
             trickle_cpu: start.trickle_cpu.unwrap_or(topology.first()),
             groups: start.groups.len() as u32,
+            keeps: kept.bits(),
+            padding: 0,
         };
         let bytes = bytemuck::bytes_of(&options);
         Ok(self.map("options")?.update(&0u32.to_ne_bytes(), bytes, MapFlags::ANY)?)
+    }
+
+    /// Writes what is kept to the maps.
+    fn keep(&self, kept: &Kept) -> Result<()> {
+        let groups = self.map("groups")?;
+        for group in &kept.groups {
+            let number = group_number("--keep", group)?;
+            groups.update(&number.to_ne_bytes(), &[layout::GROUP_KEPT], MapFlags::NO_EXIST).map_err(|error| {
+                format!("--keep {}: {error}: name a group once, for the HPC class or to be kept", group.display())
+            })?;
+        }
+        let users = self.map("kept_users")?;
+        for user in &kept.users {
+            users.update(&user.to_ne_bytes(), &[1], MapFlags::ANY)?;
+        }
+        Ok(())
     }
 
     /// Begins to count.
@@ -160,14 +181,14 @@ fn on_cpu(cpu: u32, action: impl FnOnce() -> Result<()>) -> Result<()> {
 }
 
 /// The kernel's number of a control group.
-fn group_number(group: &Path) -> Result<u64> {
+fn group_number(flag: &str, group: &Path) -> Result<u64> {
     let mut path = PathBuf::from(GROUPS);
     if group.starts_with(GROUPS) {
         path = group.to_owned();
     } else {
         path.push(group.strip_prefix("/").unwrap_or(group));
     }
-    let wrong = |why: &str| format!("--group {}: {why}: name a group below {GROUPS} (version 2)", group.display());
+    let wrong = |why: &str| format!("{flag} {}: {why}: name a group below {GROUPS} (version 2)", group.display());
     let about = fs::metadata(&path).map_err(|error| wrong(&error.to_string()))?;
     if !path.join("cgroup.procs").exists() {
         return Err(wrong("not a control group").into());
