@@ -84,7 +84,7 @@ impl<H: Host> Cpu<H> {
     }
 
     /// Moves a thread: nothing else does. Where to depends on where it is and on whether its host has recalled it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn change(&self, number: u32, thread: &H::Thread<'_>, event: Event) -> Place {
         let (from, to) = match self.common().places.change(number, event, thread.recall()) {
             Ok(change) => change,
@@ -161,6 +161,7 @@ impl<H: Host> Cpu<H> {
     }
 
     /// A running thread leaves the CPU.
+    #[inline(always)]
     pub(crate) fn escape(&mut self, number: u32, escape: Escape) {
         self.change_present(number, Event::Leave);
         self.give_back(number, escape);
