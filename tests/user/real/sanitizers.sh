@@ -17,7 +17,7 @@ static void *work(void *wrong)
 	for (int i = 0; i < 1000; i++)
 		numbers[i] = i;
 	if (wrong)
-		counted++;
+		counted += numbers[*(int *)wrong];
 	else
 		__atomic_fetch_add(&counted, numbers[999], __ATOMIC_RELAXED);
 	free(numbers);
@@ -27,19 +27,21 @@ static void *work(void *wrong)
 int main(int count, char **arguments)
 {
 	pthread_t threads[4];
+	int index = count > 1 ? atoi(arguments[1]) : 0;
 
-	(void)arguments;
 	for (int i = 0; i < 4; i++)
-		pthread_create(&threads[i], NULL, work, count > 1 ? threads : NULL);
+		pthread_create(&threads[i], NULL, work, count > 1 ? &index : NULL);
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 	printf("%d\n", counted);
 	return 0;
 }
 C
-for sanitizer in thread undefined; do
+for sanitizer in thread undefined address; do
 	gcc -O1 -g -pthread -fsanitize=$sanitizer program.c -o program || exit
 	echo "$sanitizer: $(./program 2>&1)"
 done
 gcc -O1 -g -pthread -fsanitize=thread program.c -o program
-./program wrong 2>&1 | grep -o 'data race' | sort -u
+./program 999 2>&1 | grep -o 'data race' | sort -u
+gcc -O1 -g -pthread -fsanitize=address program.c -o program
+./program 1000 2>&1 | grep -o 'heap-buffer-overflow' | sort -u
