@@ -31,7 +31,7 @@ pub struct Cpu<H: Host> {
     live: Option<u32>,
     /// The thread that ran last.
     current: Option<u32>,
-    /// Whose thread ran last; 0: nobody's.
+    /// The user of the thread that ran last; 0: nobody.
     last_user: Cell<u64>,
     /// How many of its threads wait in local calls.
     waiting: Cell<u32>,

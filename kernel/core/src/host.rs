@@ -103,7 +103,7 @@ pub trait Thread {
     /// Its address space's root.
     fn root(&self) -> u64;
 
-    /// Whose it is: threads with the same number need no [`Processor::part_users`] between them. Never 0.
+    /// Its user: threads with the same number need no [`Processor::part_users`] between them. Never 0.
     fn user(&self) -> u64;
 
     /// The number of the range in which it has memory of the partition, if it has one.
