@@ -137,7 +137,7 @@ static int refuse_or_wait(unsigned int waited_ms)
 }
 
 /* From here on nobody is hosted: neither on request nor at birth. False: somebody is. */
-static bool depose(void)
+static bool drop_user(void)
 {
 	bool empty;
 
@@ -151,7 +151,7 @@ static bool depose(void)
 	return empty;
 }
 
-static void enthrone(const struct cred *cred)
+static void set_user(const struct cred *cred)
 {
 	spin_lock_irq(&tacet_hosted_lock);
 	user.real = cred->uid;
@@ -233,11 +233,11 @@ int tacet_user_admit(struct task_struct *task, unsigned int waited_ms)
 		return 0;
 	cred = get_task_cred(task);
 	if (!is_user(cred)) {
-		if (user.any && (!deserted() || !depose()))
+		if (user.any && (!deserted() || !drop_user()))
 			error = refuse_or_wait(waited_ms);
 		error = error ?: clear();
 		if (!error)
-			enthrone(cred);
+			set_user(cred);
 	}
 	put_cred(cred);
 	return error;

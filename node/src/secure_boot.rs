@@ -2,7 +2,7 @@
 //! Secure Boot in a node: firmware that enforces it, and the key that this firmware trusts.
 //!
 //! The firmware, its variables and the key are those that the package `ovmf` has for tests: the private key is public.
-//! `boot.rs` signs the node's kernel with it; who needs a signed module calls [`sign_module`]. Linux takes the firmware's
+//! `boot.rs` signs the node's kernel with it; a test that needs a signed module calls [`sign_module`]. Linux takes the firmware's
 //! keys for its own keyrings, and so accepts what the key has signed. Must never change the installed files.
 
 use std::fs;

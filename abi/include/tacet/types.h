@@ -30,7 +30,7 @@
 /* Any CPU of the partition. */
 #define TACET_ANY_CPU 0xffffffffu
 
-/* What keeps the programs of several users apart on a processor with bugs by which one program
+/* Measures that keep programs of several users apart on a processor with bugs by which one program
  * can read what belongs to another. Bits. */
 enum tacet_measure {
 	TACET_MEASURE_ONE_USER = 1,	/* the partition hosts programs of one user at a time, and

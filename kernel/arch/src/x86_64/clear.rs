@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the last user's threads left in the CPU: cleared before another user's thread runs, and at the end of service.
+//! Clears what the last user's threads left in the CPU, before another user's thread runs and at the end of service.
 //!
 //! The host says what its own kernel would clear on this processor; without any bit nothing is done. The memory that
 //! CPUs share is the host's to clear.

@@ -10,7 +10,7 @@
 //! is near. Two things end the call before that. A thread that is killed needs no result. And the zeroing of pages, which
 //! may take a minute, is left to their first touch.
 //!
-//! What other threads may see in between they may see on Linux too, where accesses do not wait for such calls either. But
+//! In between, other threads see only what they may see on Linux too: accesses do not wait for such calls there. But
 //! addresses that a call gives up stay taken until its last step, which is short ([`Kind::Withdraw`]). Otherwise another
 //! thread could map there, and lose that mapping to the rest of the call. Pages that a mapping replaces
 //! ([`Kind::Replace`]) are the new ones at once: a touch of them is never an error.
@@ -63,7 +63,7 @@ pub(super) enum Kind {
     Change(Change),
 }
 
-/// What becomes of a call for which there are too few frames.
+/// How a call ends if there are too few frames for what it is to stage.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Short {
     /// Pages without one get theirs at the first touch, if there is one then.
@@ -141,7 +141,7 @@ impl Long {
     }
 }
 
-/// What a portion came to.
+/// The outcome of a portion.
 enum Step {
     More(Long),
     /// The call begins again.

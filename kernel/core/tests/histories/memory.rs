@@ -22,7 +22,7 @@ const FRAMES: u64 = 24_000;
 /// A CPU pauses at every so-manieth small frame that it zeroes.
 const SMALL_STEPS: u64 = 64;
 
-/// What all CPUs share, and Linux.
+/// The memory that all CPUs and Linux share.
 pub struct Store {
     tables: RefCell<HashMap<u64, Box<[u64; 512]>>>,
     /// Runs that are out, with their orders.

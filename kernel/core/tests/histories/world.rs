@@ -41,7 +41,7 @@ pub struct CpuState {
     pub root: Cell<u64>,
     /// The thread whose state is in the registers.
     pub live: Cell<Option<u32>>,
-    /// Whose thread was last in user mode; 0: nothing of anybody is left in the CPU.
+    /// The user of the thread that was last in user mode; 0: nothing of any user is left in the CPU.
     pub left_by: Cell<u64>,
     /// Until when it halts: for ever, or until a time.
     pub halted: Cell<Option<Option<u64>>>,

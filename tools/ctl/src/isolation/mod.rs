@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What keeps the programs of several users apart on this processor.
+//! The measures that keep the programs of several users apart on this processor.
 //!
 //! Cores map the memory of all hosted programs, and the co-kernel has no copies of Linux's defences of its kernel mode.
 //! So where the processor lets a program read what it cannot address, the partition hosts one user's programs at a
