@@ -6,6 +6,7 @@
 
 pub mod atomic;
 pub mod deadlines;
+pub mod elf;
 pub mod frames;
 pub mod futex;
 pub mod handshake;

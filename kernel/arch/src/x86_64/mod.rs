@@ -5,6 +5,9 @@ pub mod machine_check;
 pub mod paging;
 pub mod performance;
 
+/// The number in ELF headers of programs for it (EM_X86_64).
+pub const ELF_MACHINE: u16 = 62;
+
 macro_rules! machine {
     ($($item:item)*) => { $(#[cfg(all(target_arch = "x86_64", target_os = "none"))] $item)* };
 }
