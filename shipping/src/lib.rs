@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The language between a node without Linux and the daemon that performs its calls.
+//! The language between a node without Linux and the Linux node that performs its calls.
+//!
+//! [`packet`] and [`key`] say how bytes travel and who may send them, [`client`] and [`server`] how a message arrives
+//! exactly once, and [`ask`] and [`job`] how a node gets its work.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+pub mod ask;
+pub mod bytes;
+pub mod errno;
+pub mod job;
+pub mod key;
+pub mod packet;
