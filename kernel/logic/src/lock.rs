@@ -33,6 +33,12 @@ impl Lock {
         }
         Held { lock: self }
     }
+
+    /// Takes the lock if it is free.
+    pub fn try_hold(&self) -> Option<Held<'_>> {
+        let taken = self.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        taken.then(|| Held { lock: self })
+    }
 }
 
 impl Default for Lock {

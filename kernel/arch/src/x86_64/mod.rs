@@ -13,6 +13,7 @@ macro_rules! machine {
 }
 
 machine! {
+    pub mod alone;
     mod apic;
     mod boot;
     mod checked;

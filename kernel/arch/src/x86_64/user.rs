@@ -24,6 +24,7 @@ const FETCH: u64 = 1 << 4;
 const ORDINARY: u64 = 1 | WRITE | 1 << 2 | FETCH;
 
 /// The general registers. `vector` is the exception's or [`CALL_VECTOR`], `error` the processor's error code.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct UserRegisters {
     pub r15: u64,
