@@ -51,6 +51,10 @@ pub trait Processor {
     /// Writes a word of the program's memory as the program would. `None`: as above.
     fn user_store(&self, address: u64, value: u32) -> Option<()>;
 
+    /// Writes `to` to a word of the program's memory if it holds `from`, in one step for all CPUs. Gives the value found
+    /// there. `None`: as above.
+    fn user_exchange(&self, address: u64, from: u32, to: u32) -> Option<u32>;
+
     /// Loads the address space `root`, which the host gave for a thread that is here. Does nothing if it is loaded.
     fn load_space(&self, root: u64);
 

@@ -12,8 +12,9 @@ use crate::memory::{PartitionMemory, Question};
 use crate::place::Place;
 use core::fmt::Arguments;
 use tacet_arch::Processor;
-use tacet_logic::deadlines::Clock;
+use tacet_logic::deadlines::{Clock, Deadline};
 use tacet_logic::frames::Policy;
+use tacet_logic::futex::Key;
 
 /// One CPU's host.
 pub trait Host {
@@ -23,6 +24,10 @@ pub trait Host {
         Self: 'a;
     type Space: FutexCounters;
     type Memory: PartitionMemory;
+
+    /// Whether the host answers calls on the CPU itself ([`Host::answer`]), and threads wait until a time here even while
+    /// others run. A host that only takes threads back says no, and costs nothing.
+    const ANSWERS: bool = false;
 
     /// This CPU.
     fn processor(&self) -> &Self::Processor;
@@ -71,10 +76,30 @@ pub trait Host {
     fn clock(&self) -> Option<Clock>;
 
     /// Lets `wake` do what the host wants woken, if it wants anything; how many that were.
-    fn answer_wake(&self, wake: impl FnOnce(WakeRequest) -> u32);
+    fn answer_wake(&self, wake: impl FnMut(WakeRequest) -> u32);
 
     /// Lets `work` answer the host's question, if there is one: 0 or a negative error number.
     fn answer_question(&self, work: impl FnOnce(Question) -> i32);
+
+    /// A call of the running thread, which the co-kernel does not serve, before it escapes. Only if [`Host::ANSWERS`].
+    fn answer<'a>(
+        &'a self,
+        _number: u32,
+        _thread: &Self::Thread<'a>,
+        _user: &<Self::Processor as Processor>::User<'a>,
+    ) -> Answer {
+        Answer::Escape
+    }
+
+    /// What CLOCK_REALTIME is ahead of CLOCK_MONOTONIC. Only if [`Host::ANSWERS`].
+    fn realtime_ahead_ns(&self) -> u64 {
+        0
+    }
+
+    /// The futex at an address that the thread may share with other processes. Only if [`Host::ANSWERS`].
+    fn shared_futex(&self, thread: &Self::Thread<'_>, address: u64) -> Key {
+        Key { root: thread.root(), address }
+    }
 
     /// Does what a test of the co-kernel asks for: mostly something fatal.
     fn test(&self);
@@ -137,6 +162,19 @@ pub trait Thread {
     fn spent_on_local_call(&self, number: u64, ticks: u64);
 }
 
+/// What a host says to a call of the running thread.
+#[derive(Debug, Clone, Copy)]
+pub enum Answer {
+    /// It has this result; the thread continues.
+    Done(u64),
+    /// It has this result; others go first, and a recalled thread goes back.
+    Yield(u64),
+    /// The thread waits until this time, and then has 0; a recalled thread waits with its host.
+    Sleep(Deadline),
+    /// The thread leaves the CPU with its call.
+    Escape,
+}
+
 /// Whether a host wants a thread back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recall {
@@ -160,6 +198,8 @@ impl Permits {
     pub const STAYS: Self = Self(1 << 3);
     /// Its clock is the host's.
     pub const SLEEPS: Self = Self(1 << 4);
+    /// All of its futexes are here, errors included. Only where [`Host::ANSWERS`].
+    pub const OWN_FUTEXES: Self = Self(1 << 5);
 
     /// Nothing is.
     #[inline]

@@ -25,5 +25,5 @@ pub use attention::request;
 pub use common::{CPUS, Common, THREADS};
 pub use cpu::{Cpu, QUEUE};
 pub use escape::{Escape, Left, Reason};
-pub use host::{Affinity, FutexCounters, Host, Permits, Recall, Thread, WakeRequest};
+pub use host::{Affinity, Answer, FutexCounters, Host, Permits, Recall, Thread, WakeRequest};
 pub use place::{Event, Place, Room, Then, Wait, next};

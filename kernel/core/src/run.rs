@@ -5,7 +5,7 @@
 //! case and costs nothing here.
 
 use crate::cpu::Cpu;
-use crate::escape::{CallEnd, Escape, Left};
+use crate::escape::{CallEnd, Escape, Left, Reason};
 use crate::host::{Host, Recall, Thread};
 use crate::memory;
 use crate::place::{Event, Place};
@@ -39,7 +39,9 @@ impl<H: Host> Cpu<H> {
                 true
             }
             Some(number) => {
-                self.give_waits_away();
+                if !H::ANSWERS {
+                    self.give_waits_away();
+                }
                 self.run_thread(number)
             }
         }
@@ -169,7 +171,7 @@ impl<H: Host> Cpu<H> {
         let processor = self.host.processor();
         let began = call.thread.is_profiled().then(|| (call.user.call_number(), processor.cycles()));
         match syscall::dispatch(call) {
-            CallEnd::Escape(reason) => return ControlFlow::Break(Left::Call(reason)),
+            CallEnd::Escape(reason) => return self.ask(call, reason),
             CallEnd::Block => return ControlFlow::Break(Left::Blocked),
             CallEnd::Pause => return ControlFlow::Break(Left::Paused),
             CallEnd::Done(result) => {
@@ -186,5 +188,25 @@ impl<H: Host> Cpu<H> {
         }
         call.thread.count_local_call();
         ControlFlow::Continue(())
+    }
+
+    /// A call that is not served here escapes, unless the host answers it.
+    #[inline(always)]
+    fn ask(&self, call: &syscall::Call<'_, '_, H>, reason: Reason) -> ControlFlow<Left> {
+        if !H::ANSWERS {
+            return ControlFlow::Break(Left::Call(reason));
+        }
+        let (left, result) = match syscall::ask_host(call, reason) {
+            CallEnd::Done(result) => (None, Some(result)),
+            CallEnd::Yield(result) => (Some(Left::Yielded), Some(result)),
+            CallEnd::Block => (Some(Left::Blocked), None),
+            CallEnd::Pause => (Some(Left::Paused), None),
+            CallEnd::Escape(reason) => (Some(Left::Call(reason)), None),
+        };
+        if let Some(result) = result {
+            call.user.set_result(result);
+            call.thread.count_local_call();
+        }
+        left.map_or(ControlFlow::Continue(()), ControlFlow::Break)
     }
 }

@@ -156,6 +156,10 @@ impl Processor for Cpu {
         self.accessing_user(address, |address| entry::user_store(address, value))
     }
 
+    fn user_exchange(&self, address: u64, from: u32, to: u32) -> Option<u32> {
+        self.accessing_user(address, |address| entry::user_exchange(address, from, to))
+    }
+
     #[inline]
     fn load_space(&self, root: u64) {
         if root != self.own.own_root() {

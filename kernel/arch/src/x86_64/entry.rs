@@ -57,6 +57,7 @@ unsafe extern "C" {
     fn tacet_drain() -> u64;
     fn tacet_user_load(address: u64) -> Access;
     fn tacet_user_store(address: u64, value: u32) -> Access;
+    fn tacet_user_exchange(address: u64, from: u32, to: u32) -> Access;
     fn tacet_load_state(saved: *const SavedUser, has: Features, cpu: *mut CpuLocal) -> u64;
 }
 
@@ -111,6 +112,14 @@ pub fn user_store(address: u64, value: u32) -> Option<()> {
     // SAFETY: as in `user_load`.
     let access = unsafe { tacet_user_store(address, value) };
     (access.faulted == 0).then_some(())
+}
+
+/// Exchanges a word of the program's memory if it holds `from`; the value found there. None: it would fault.
+/// `address` is checked by the caller to be the user's.
+pub fn user_exchange(address: u64, from: u32, to: u32) -> Option<u32> {
+    // SAFETY: as in `user_load`.
+    let access = unsafe { tacet_user_exchange(address, from, to) };
+    (access.faulted == 0).then_some(access.value as u32)
 }
 
 /// Loads what [`enter_user`] does not; false: the processor refused some of it.

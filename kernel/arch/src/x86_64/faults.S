@@ -18,6 +18,12 @@ tacet_user_store:
 	movl	%esi, (%rdi)
 	xorl	%edx, %edx
 	retq
+	.globl tacet_user_exchange
+tacet_user_exchange:			# edx = the new value
+	movl	%esi, %eax
+	lock cmpxchgl %edx, (%rdi)
+	xorl	%edx, %edx
+	retq
 user_access_end:
 user_access_fault:
 	movl	$1, %edx

@@ -12,12 +12,14 @@ mod change;
 mod fault;
 mod long;
 mod map;
+mod none;
 mod partition;
 mod question;
 
 pub(crate) use fault::touch;
 pub(crate) use long::{Advice, Long};
 pub use long::{PORTION, ZEROED};
+pub use none::NoMemory;
 pub use partition::{BREAK_PAGES, HeldRange, Leaving, PartitionMemory, RANGE_BYTES, SharedRange, rights};
 pub(crate) use question::answer;
 pub use question::{Question, Source};

@@ -18,18 +18,18 @@ use tacet_logic::deadlines::Deadline;
 use tacet_logic::futex::{Key, Refusal};
 
 /// include/uapi/linux/futex.h
-const WAIT: u32 = 0;
-const WAKE: u32 = 1;
-const REQUEUE: u32 = 3;
-const CMP_REQUEUE: u32 = 4;
-const WAIT_BITSET: u32 = 9;
-const WAKE_BITSET: u32 = 10;
-const PRIVATE_FLAG: u32 = 128;
-const CLOCK_REALTIME: u32 = 256;
-const MATCH_ANY: u32 = u32::MAX;
+pub const WAIT: u32 = 0;
+pub const WAKE: u32 = 1;
+pub const REQUEUE: u32 = 3;
+pub const CMP_REQUEUE: u32 = 4;
+pub const WAIT_BITSET: u32 = 9;
+pub const WAKE_BITSET: u32 = 10;
+pub const PRIVATE_FLAG: u32 = 128;
+pub const CLOCK_REALTIME: u32 = 256;
+pub const MATCH_ANY: u32 = u32::MAX;
 
 /// EAGAIN, as a call gives it.
-const AGAIN: u64 = -11i64 as u64;
+pub const AGAIN: u64 = -11i64 as u64;
 
 pub fn futex<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
     let [address, operation, value, timeout, second, third] = call.user.arguments();
@@ -151,7 +151,7 @@ impl<H: Host> Cpu<H> {
     }
 
     /// Wakes and moves threads. Returns how many in all, as Linux counts.
-    fn requeue<E>(
+    pub(super) fn requeue<E>(
         &self,
         keys: (Key, Key),
         most: (u32, u32),
@@ -165,7 +165,7 @@ impl<H: Host> Cpu<H> {
     }
 
     /// Wakes threads, and returns how many.
-    fn wake(&self, key: Key, bitset: u32, count: u32, waker: Waker) -> u32 {
+    pub(super) fn wake(&self, key: Key, bitset: u32, count: u32, waker: Waker) -> u32 {
         let mut bell = Bell { waker, home: None };
         let woken = self.common().futexes.wake(key, bitset, count, |thread| bell.deliver(self, thread));
         bell.ring(self);
@@ -175,7 +175,7 @@ impl<H: Host> Cpu<H> {
 
 /// The waker.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Waker {
+pub enum Waker {
     /// The thread that runs on this CPU.
     Thread,
     Host,

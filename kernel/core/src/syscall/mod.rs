@@ -7,14 +7,15 @@
 
 pub mod futex;
 mod memory;
+mod own_futex;
 mod policy;
 mod process;
 mod sched;
 mod time;
 
 use crate::cpu::Cpu;
-use crate::escape::CallEnd;
-use crate::host::Host;
+use crate::escape::{CallEnd, Reason};
+use crate::host::{Answer, Host, Permits, Thread};
 use tacet_arch::{Processor, UserState};
 
 include!(concat!(env!("OUT_DIR"), "/dispatch.rs"));
@@ -28,6 +29,20 @@ pub struct Call<'c, 'h, H: Host> {
     pub number: u32,
     /// No other thread is in the CPU's queue.
     pub alone: bool,
+}
+
+/// A call that is not served here, of a host that answers ([`Host::ANSWERS`]).
+#[inline(never)]
+pub fn ask_host<H: Host>(call: &Call<'_, '_, H>, reason: Reason) -> CallEnd {
+    if call.user.call_number() == own_futex::NUMBER && call.thread.permits().has(Permits::OWN_FUTEXES) {
+        return own_futex::futex(call);
+    }
+    match call.cpu.host.answer(call.number, call.thread, call.user) {
+        Answer::Done(result) => CallEnd::Done(result),
+        Answer::Yield(result) => CallEnd::Yield(result),
+        Answer::Sleep(until) => time::sleep_until(call, until),
+        Answer::Escape => CallEnd::Escape(reason),
+    }
 }
 
 impl<H: Host> Call<'_, '_, H> {

@@ -14,7 +14,7 @@ use tacet_logic::deadlines::Deadline;
 const CLOCK_REALTIME: u64 = 0;
 const CLOCK_MONOTONIC: u64 = 1;
 const TIMER_ABSTIME: u32 = 1;
-const NS_PER_S: u64 = 1_000_000_000;
+pub const NS_PER_S: u64 = 1_000_000_000;
 /// The longest sleep for a time. A signal that comes meanwhile finds the sleep done.
 const LONGEST_NS: u64 = 100_000;
 /// The longest sleep until a time: 34 years, so that no sum overflows.
@@ -37,7 +37,11 @@ pub fn clock_nanosleep<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
 
 /// `requested` is the address of a struct timespec.
 fn sleep<H: Host>(call: &Call<'_, '_, H>, requested: u64, absolute: bool) -> CallEnd {
-    let Some(deadline) = deadline(call, requested, absolute) else { return CallEnd::NOT_SERVED };
+    deadline(call, requested, absolute).map_or(CallEnd::NOT_SERVED, |deadline| sleep_until(call, deadline))
+}
+
+/// The thread waits until then, unless its host wants it back.
+pub fn sleep_until<H: Host>(call: &Call<'_, '_, H>, deadline: Deadline) -> CallEnd {
     if call.cpu.waits.borrow_mut().add(call.number, deadline).is_err() {
         return CallEnd::NOT_SERVED;
     }

@@ -94,7 +94,7 @@ impl<'s> Host for FakeHost<'s> {
         self.seat.world.clock.get()
     }
 
-    fn answer_wake(&self, wake: impl FnOnce(WakeRequest) -> u32) {
+    fn answer_wake(&self, mut wake: impl FnMut(WakeRequest) -> u32) {
         let (world, cpu) = (self.seat.world, self.seat.cpu);
         let Some(request) = self.seat.state().wake.get() else { return };
         world.books.borrow_mut().futexes.begin(cpu, Operation::of_host(&request));

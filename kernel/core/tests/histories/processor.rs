@@ -171,6 +171,10 @@ impl Processor for FakeProcessor<'_> {
         None
     }
 
+    fn user_exchange(&self, _: u64, _: u32, _: u32) -> Option<u32> {
+        None
+    }
+
     fn load_space(&self, root: u64) {
         let known = self.0.world.spaces.iter().any(|space| space.root.get() == root && !space.dropping.get());
         assert!(known, "space {root:#x} is loaded after Linux has taken it away");

@@ -114,7 +114,7 @@ impl Host for Linux {
         Some(Clock { cycles, monotonic_ns, cycles_per_ms: self.cpu.cycles_per_ms() })
     }
 
-    fn answer_wake(&self, wake: impl FnOnce(WakeRequest) -> u32) {
+    fn answer_wake(&self, wake: impl FnMut(WakeRequest) -> u32) {
         self.page.answer_wake(wake);
     }
 
