@@ -9,7 +9,10 @@
 
 pub mod ask;
 pub mod bytes;
+pub mod client;
 pub mod errno;
+mod fragments;
 pub mod job;
 pub mod key;
 pub mod packet;
+pub mod server;

@@ -66,6 +66,8 @@ pub mod flags {
     pub const BUSY: u16 = 2;
     /// Let the call end early, as by a signal.
     pub const INTERRUPT: u16 = 4;
+    /// My link takes large packets.
+    pub const LARGE: u16 = 8;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Exchanges over a channel that loses, doubles, holds back, reorders and corrupts packets: each message is worked on
+//! exactly once, in order, and each reply is the one to its message.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tacet_shipping::client::{Client, Ignored};
+use tacet_shipping::key::Key;
+use tacet_shipping::packet::{Kind, LARGE_PACKET_BYTES, MESSAGE_BYTES, PACKET_BYTES, Packet, Party};
+use tacet_shipping::server::{Event, Server};
+
+const PARTY: Party = Party { node: 1, job: 2, process: 3, thread: 4 };
+
+/// What the channel does with a packet.
+#[derive(Debug, Clone, Copy)]
+enum Fate {
+    Deliver,
+    Lose,
+    Double,
+    /// Comes after the next so many packets.
+    Hold(u8),
+    Corrupt(u16),
+    /// Comes signed by somebody else.
+    Forge,
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        4 => Just(Fate::Deliver),
+        2 => Just(Fate::Lose),
+        1 => Just(Fate::Double),
+        2 => (1..90u8).prop_map(Fate::Hold),
+        1 => any::<u16>().prop_map(Fate::Corrupt),
+        1 => Just(Fate::Forge),
+    ]
+}
+
+struct Flying {
+    to_server: bool,
+    after: u64,
+    datagram: Vec<u8>,
+}
+
+struct World {
+    key: Key,
+    client: Client,
+    server: Server,
+    buffer: Vec<u8>,
+    message: Vec<u8>,
+    reply: Vec<u8>,
+    fates: std::vec::IntoIter<Fate>,
+    flying: Vec<Flying>,
+    moved: u64,
+    sent: u64,
+    /// What the server has worked on.
+    worked: Vec<Vec<u8>>,
+    /// Steps until the work in progress is done.
+    working: u8,
+    interrupted: bool,
+}
+
+impl World {
+    fn new(fates: Vec<Fate>, large: bool) -> Self {
+        Self {
+            key: Key::new(&[1; 32]),
+            client: Client::new(9, large),
+            server: Server::new(Kind::Call, PARTY),
+            buffer: vec![0; MESSAGE_BYTES],
+            message: vec![0; MESSAGE_BYTES],
+            reply: vec![0; MESSAGE_BYTES],
+            fates: fates.into_iter(),
+            flying: vec![],
+            moved: 0,
+            sent: 0,
+            worked: vec![],
+            working: 0,
+            interrupted: false,
+        }
+    }
+
+    /// Exchanges a message; the reply.
+    fn call(&mut self, sequence: u64, message: &[u8], work: u8, interrupt: bool) -> Vec<u8> {
+        self.buffer[..message.len()].copy_from_slice(message);
+        self.client.begin(Kind::Call, PARTY, sequence, message.len()).unwrap();
+        self.interrupted = !interrupt;
+        for _ in 0..100_000 {
+            if self.working > 0 {
+                self.working -= 1;
+                if self.working == 0 && self.interrupted {
+                    let reply = answer(&self.message[..self.worked.last().unwrap().len()]);
+                    self.reply[..reply.len()].copy_from_slice(&reply);
+                    self.server.reply(reply.len()).unwrap();
+                } else {
+                    self.working = self.working.max(1);
+                }
+            }
+            self.send();
+            if self.flying.is_empty() && (self.working == 0 || work > 0 || interrupt) {
+                self.client.timeout();
+                if interrupt {
+                    self.client.interrupt();
+                }
+            }
+            if let Some(bytes) = self.step(work) {
+                return self.buffer[..bytes].to_vec();
+            }
+        }
+        panic!("no reply to message {sequence}");
+    }
+
+    fn send(&mut self) {
+        let mut datagram = vec![0; LARGE_PACKET_BYTES];
+        while let Some(used) = self.client.next_packet(&self.key, &self.buffer, &mut datagram) {
+            self.launch(true, &datagram[..used]);
+        }
+        while let Some(used) = self.server.next_packet(&self.key, &self.reply, &mut datagram) {
+            self.launch(false, &datagram[..used]);
+        }
+    }
+
+    fn launch(&mut self, to_server: bool, datagram: &[u8]) {
+        self.sent += 1;
+        let mut fly = |after, datagram: &[u8]| {
+            self.flying.push(Flying { to_server, after: self.moved + after, datagram: datagram.to_vec() });
+        };
+        match self.fates.next().unwrap_or(Fate::Deliver) {
+            Fate::Deliver => fly(0, datagram),
+            Fate::Lose => {}
+            Fate::Double => {
+                fly(0, datagram);
+                fly(2, datagram);
+            }
+            Fate::Hold(packets) => fly(packets.into(), datagram),
+            Fate::Corrupt(bit) => {
+                let mut datagram = datagram.to_vec();
+                let bit = usize::from(bit) % (8 * datagram.len());
+                datagram[bit / 8] ^= 1 << (bit % 8);
+                fly(0, &datagram);
+            }
+            Fate::Forge => {
+                let packet = Packet::parse(datagram).unwrap();
+                let mut forged = vec![0; LARGE_PACKET_BYTES];
+                let payload = vec![0xee; packet.payload().len()];
+                let used =
+                    tacet_shipping::packet::seal(&packet.header, &payload, &Key::new(&[2; 32]), &mut forged).unwrap();
+                fly(0, &forged[..used]);
+            }
+        }
+    }
+
+    /// Moves one packet; the reply's length, if that completes it.
+    fn step(&mut self, work: u8) -> Option<usize> {
+        let next = (0..self.flying.len()).min_by_key(|at| self.flying[*at].after)?;
+        let Flying { to_server, datagram, .. } = self.flying.remove(next);
+        self.moved += 1;
+        let packet = Packet::parse(&datagram).ok()?;
+        if !to_server {
+            return self.client.receive(&packet, &self.key, &mut self.buffer).ok()?;
+        }
+        match self.server.receive(&packet, &self.key, &mut self.message) {
+            Ok(Event::Message(bytes)) => {
+                assert_eq!(self.working, 0, "a message while another is in work");
+                self.worked.push(self.message[..bytes].to_vec());
+                self.working = work + 1;
+            }
+            Ok(Event::Interrupt) => self.interrupted = true,
+            Ok(Event::Nothing) | Err(_) => {}
+        }
+        None
+    }
+}
+
+fn answer(message: &[u8]) -> Vec<u8> {
+    let bytes = usize::from(message[0]) * 267 + 1;
+    message.iter().cycle().take(bytes).map(|byte| byte.wrapping_mul(3)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn each_message_is_worked_on_once_and_in_order(
+        fates in vec(fate(), 0..500),
+        calls in vec((prop_oneof![1..200usize, 1..MESSAGE_BYTES], any::<u8>(), 0..60u8, any::<bool>()), 1..10),
+        large: bool,
+    ) {
+        let mut world = World::new(fates, large);
+        for (number, (bytes, first, work, interrupt)) in calls.iter().enumerate() {
+            let message: Vec<u8> = (0..*bytes).map(|at| first.wrapping_add((at * 7 / 3) as u8)).collect();
+            let reply = world.call(number as u64 + 1, &message, *work, *interrupt);
+            prop_assert_eq!(&reply, &answer(&message));
+            prop_assert_eq!(world.worked.len(), number + 1);
+            prop_assert_eq!(&world.worked[number], &message);
+        }
+    }
+}
+
+#[test]
+fn without_losses_each_fragment_travels_once() {
+    for (large, packet) in [(false, PACKET_BYTES), (true, LARGE_PACKET_BYTES)] {
+        let mut world = World::new(vec![], large);
+        let message = vec![200; MESSAGE_BYTES];
+        let reply = world.call(1, &message, 0, false);
+        let fragments = |bytes: usize| bytes.div_ceil(packet - 64) as u64;
+        assert_eq!(world.sent, fragments(message.len()) + fragments(reply.len()));
+    }
+}
+
+/// One lost fragment of many costs a report, and itself again.
+#[test]
+fn a_gap_is_filled_without_repeating_the_rest() {
+    for lost in [0, 20, 46] {
+        let fates = (0..=lost).map(|at| if at == lost { Fate::Lose } else { Fate::Deliver }).collect();
+        let mut world = World::new(fates, false);
+        world.call(1, &[0; 66_000], 0, false);
+        assert_eq!(world.worked.len(), 1);
+        assert!(world.sent <= 47 + 1 + 4, "{} packets", world.sent);
+    }
+}
+
+#[test]
+fn packets_of_others_are_told_apart() {
+    let key = Key::new(&[1; 32]);
+    let (mut client, mut server) = (Client::new(9, false), Server::new(Kind::Call, PARTY));
+    let (mut buffer, mut message, mut datagram) = (vec![7; 100], vec![0; 100], vec![0; PACKET_BYTES]);
+    client.begin(Kind::Call, PARTY, 5, 100).unwrap();
+    let used = client.next_packet(&key, &buffer, &mut datagram).unwrap();
+    let call = datagram[..used].to_vec();
+    let call = Packet::parse(&call).unwrap();
+    assert_eq!(server.receive(&call, &Key::new(&[2; 32]), &mut message), Err(Ignored::Forged));
+    let mut other = Server::new(Kind::Call, Party { process: 2, ..PARTY });
+    assert_eq!(other.receive(&call, &key, &mut message), Err(Ignored::Misdirected));
+    assert_eq!(client.receive(&call, &key, &mut buffer), Err(Ignored::Misdirected));
+    assert_eq!(server.receive(&call, &key, &mut message), Ok(Event::Message(100)));
+    assert_eq!(server.reply(MESSAGE_BYTES + 1), None);
+    server.reply(50).unwrap();
+    let used = server.next_packet(&key, &[8; 50], &mut datagram).unwrap();
+    let reply = Packet::parse(&datagram[..used]).unwrap();
+    assert_eq!(client.receive(&reply, &Key::new(&[2; 32]), &mut buffer), Err(Ignored::Forged));
+    assert_eq!(client.receive(&reply, &key, &mut buffer), Ok(Some(50)));
+    assert_eq!(client.receive(&reply, &key, &mut buffer), Err(Ignored::Stale));
+    client.begin(Kind::Call, PARTY, 4, 100).unwrap();
+    let used = client.next_packet(&key, &buffer, &mut datagram).unwrap();
+    let replayed = Packet::parse(&datagram[..used]).unwrap();
+    assert_eq!(server.receive(&replayed, &key, &mut message), Err(Ignored::Stale));
+}
+
+#[test]
+fn what_cannot_be_sent_is_not_begun() {
+    let mut client = Client::new(0, false);
+    assert!(client.begin(Kind::Call, PARTY, 1, 0).is_none());
+    assert!(client.begin(Kind::Call, PARTY, 1, MESSAGE_BYTES + 1).is_none());
+    assert!(!client.is_in_progress());
+    assert_eq!(client.timeout(), 1);
+    assert_eq!(client.next_packet(&Key::new(&[1; 32]), &[], &mut [0; PACKET_BYTES]), None);
+}
