@@ -294,4 +294,4 @@ impl fmt::Display for Invalid {
 
 #[cfg(test)]
 #[path = "elf_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -7,11 +7,11 @@ use std::format;
 use std::vec::Vec;
 extern crate std;
 
-const MACHINE: u16 = 62;
+pub(crate) const MACHINE: u16 = 62;
 const FILE_BYTES: u64 = 0x40_0000;
 
 /// Type, flags, offset, address, bytes in the file, bytes in memory, alignment.
-type Header = (u32, u32, u64, u64, u64, u64, u64);
+pub(crate) type Header = (u32, u32, u64, u64, u64, u64, u64);
 
 const TEXT: Header = (abi::PT_LOAD, abi::PF_R | abi::PF_X, 0, 0x40_0000, 0x1_2345, 0x1_2345, 0x1000);
 const DATA: Header = (abi::PT_LOAD, abi::PF_R | abi::PF_W, 0x1_2e00, 0x41_3e00, 0x200, 0x9000, 0x1000);
@@ -19,7 +19,7 @@ const STACK: Header = (abi::PT_GNU_STACK, abi::PF_R | abi::PF_W, 0, 0, 0, 0, 16)
 const INTERPRETER: Header = (abi::PT_INTERP, abi::PF_R, 0x318, 0x40_0318, 28, 28, 1);
 
 /// A file's beginning with these program headers.
-fn head(kind: u16, entry: u64, headers: &[Header]) -> Vec<u8> {
+pub(crate) fn head(kind: u16, entry: u64, headers: &[Header]) -> Vec<u8> {
     let mut bytes = Vec::from(*b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
     bytes.extend(kind.to_le_bytes());
     bytes.extend(MACHINE.to_le_bytes());

@@ -14,5 +14,6 @@ pub mod lock;
 pub mod paging;
 pub mod ranges;
 pub mod run_queue;
+pub mod static_map;
 pub mod text;
 pub mod woken;
