@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The asks of nodes: greetings, requests for work, news of jobs. One UDP socket for all nodes.
+//!
+//! The daemon's own thread calls `receive`; the control socket's threads call `with_book`, after which waiting nodes get
+//! their answers. A packet that no key has signed must never change anything, nor be answered.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use tacet_shipping::ask::{Answer, Ask, Refusal};
+use tacet_shipping::client::Ignored;
+use tacet_shipping::key::Key;
+use tacet_shipping::packet::{HEADER_BYTES, Header, Kind, LARGE_PACKET_BYTES, Packet, Party, seal};
+use tacet_shipping::server::{Event, Server};
+
+use super::book::Book;
+use super::describe::{describe, random};
+use super::job::Stage;
+use super::session::{Greeting, Parked, Session};
+use crate::control::Dropped;
+
+/// Greetings of one node that wait for its first ask; old ones may be repeated by anybody.
+const CANDIDATES: usize = 4;
+
+#[derive(Debug)]
+pub struct Asks {
+    socket: UdpSocket,
+    key: Key,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    book: Book,
+    links: BTreeMap<u32, Link>,
+    dropped: Dropped,
+}
+
+#[derive(Debug, Default)]
+struct Link {
+    session: Option<Session>,
+    candidates: Vec<Session>,
+}
+
+impl Asks {
+    pub fn new(socket: UdpSocket, key: Key, book: Book) -> Self {
+        let inner = Inner { book, links: BTreeMap::new(), dropped: Dropped::default() };
+        Asks { socket, key, inner: Mutex::new(inner) }
+    }
+
+    /// Changes the book, then gives the waiting nodes what that means for them.
+    pub fn with_book<T>(&self, change: impl FnOnce(&mut Book) -> T) -> T {
+        let mut inner = self.lock();
+        let result = change(&mut inner.book);
+        self.settle(&mut inner);
+        result
+    }
+
+    /// A node will not be heard again. If it is, it must greet first.
+    pub fn node_lost(&self, node: u32, why: &str) {
+        self.lock().links.remove(&node);
+        self.with_book(|book| book.lost(node, why));
+    }
+
+    pub fn dropped(&self) -> Dropped {
+        self.lock().dropped
+    }
+
+    /// Takes a datagram from anybody.
+    pub fn receive(&self, datagram: &[u8], from: SocketAddr) {
+        let mut inner = self.lock();
+        let Ok(packet) = Packet::parse(datagram) else {
+            inner.dropped.malformed += 1;
+            return;
+        };
+        let Party { node, job: 0, process: 0, .. } = packet.header.party else {
+            inner.dropped.malformed += 1;
+            return;
+        };
+        if packet.header.kind != Kind::Ask {
+            inner.dropped.malformed += 1;
+        } else if inner.promote(node, &packet) {
+            inner.ask(node, &packet, from, &self.socket);
+            self.settle(&mut inner);
+        } else if packet.is_genuine(&self.key) {
+            self.greet(&mut inner, &packet, from);
+        } else {
+            inner.dropped.strangers += 1;
+            self.refuse(&inner, &packet.header, from);
+        }
+    }
+
+    /// A greeting: the node gets a nonce, and the same one if it asks again.
+    fn greet(&self, inner: &mut Inner, packet: &Packet<'_>, from: SocketAddr) {
+        let party = packet.header.party;
+        let mut server = Server::new(Kind::Ask, party);
+        let mut message = [0; LARGE_PACKET_BYTES];
+        let event = server.receive(packet, &self.key, &mut message);
+        let Ok(Event::Message(bytes)) = event else {
+            inner.dropped.malformed += 1;
+            return;
+        };
+        let Some(Ask::Hello { nonce, cpus, memory_bytes }) = message.get(..bytes).and_then(Ask::decode) else {
+            inner.dropped.malformed += 1;
+            return;
+        };
+        let link = inner.links.entry(party.node).or_default();
+        let known = link.candidates.iter().find(|candidate| candidate.greeting.boot_nonce == nonce);
+        let daemon_nonce = match known {
+            Some(candidate) => candidate.greeting.daemon_nonce,
+            None => {
+                let Ok(daemon_nonce) = random() else { return };
+                let greeting = Greeting { boot_nonce: nonce, daemon_nonce, cpus, memory_bytes };
+                link.candidates.truncate(CANDIDATES - 1);
+                link.candidates.insert(0, Session::new(party.node, &self.key, greeting, from));
+                daemon_nonce
+            }
+        };
+        let mut datagram = [0; LARGE_PACKET_BYTES];
+        let welcome = Answer::Welcome { nonce: daemon_nonce };
+        if let Some(bytes) = welcome.encode(&mut message)
+            && server.reply(bytes).is_some()
+            && let Some(bytes) = server.next_packet(&self.key, &message, &mut datagram)
+        {
+            self.send(datagram.get(..bytes), from);
+        }
+    }
+
+    /// Tells a node whose session an earlier daemon had to greet again. Nodes that this daemon knows hear nothing: their
+    /// packets have their key.
+    fn refuse(&self, inner: &Inner, header: &Header, from: SocketAddr) {
+        if inner.links.get(&header.party.node).is_some_and(|link| link.session.is_some()) {
+            return;
+        }
+        let payload = Refusal::NoSession.encode();
+        let refusal = refusal_of(header, payload.len());
+        let mut datagram = [0; HEADER_BYTES + 8];
+        if let Some(bytes) = seal(&refusal, &payload, &self.key, &mut datagram) {
+            self.send(datagram.get(..bytes), from);
+        }
+    }
+
+    /// Gives nodes to jobs, jobs to nodes and orders to watchers.
+    fn settle(&self, inner: &mut Inner) {
+        let Inner { book, links, .. } = inner;
+        book.allocate(Instant::now());
+        for (node, link) in links {
+            let Some(session) = &mut link.session else { continue };
+            for thread in 0..session.streams.len() {
+                if let Some(parked) = session.streams.get(thread).and_then(|stream| stream.parked)
+                    && serve(book, *node, session, thread, parked)
+                {
+                    session.flush(thread, &self.socket);
+                }
+            }
+        }
+    }
+
+    fn send(&self, datagram: Option<&[u8]>, to: SocketAddr) {
+        let _ = datagram.map(|datagram| self.socket.send_to(datagram, to));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// Whether the packet is of the node's session. A greeting's first ask makes the greeting the session.
+    fn promote(&mut self, node: u32, packet: &Packet<'_>) -> bool {
+        let Some(link) = self.links.get_mut(&node) else { return false };
+        if link.session.as_ref().is_some_and(|session| packet.is_genuine(&session.key)) {
+            return true;
+        }
+        let Some(place) = link.candidates.iter().position(|candidate| packet.is_genuine(&candidate.key)) else {
+            return false;
+        };
+        let session = link.candidates.swap_remove(place);
+        link.candidates.clear();
+        let Greeting { boot_nonce, cpus, memory_bytes, .. } = session.greeting;
+        let same_boot = link.session.as_ref().is_some_and(|before| before.greeting.boot_nonce == boot_nonce);
+        if !same_boot {
+            self.book.booted(node, cpus, memory_bytes, session.address.to_string(), Instant::now());
+        }
+        link.session = Some(session);
+        true
+    }
+
+    /// Takes a genuine packet of a node.
+    fn ask(&mut self, node: u32, packet: &Packet<'_>, from: SocketAddr, socket: &UdpSocket) {
+        let Some(session) = self.links.get_mut(&node).and_then(|link| link.session.as_mut()) else { return };
+        let thread = packet.header.party.thread as usize;
+        self.book.heard(node, Instant::now());
+        session.address = from;
+        let answered = match session.receive(packet) {
+            Ok(Some(message)) => match Ask::decode(message) {
+                Some(ask) => note(&mut self.book, node, &ask),
+                None => {
+                    self.dropped.malformed += 1;
+                    None
+                }
+            },
+            Ok(None) => None,
+            Err(Ignored::Stale) => {
+                self.dropped.stale += 1;
+                None
+            }
+            Err(_) => {
+                self.dropped.malformed += 1;
+                None
+            }
+        };
+        match answered {
+            Some(Noted::Answered) => session.answer(thread, &Answer::Noted),
+            Some(Noted::Parked(parked)) => {
+                if let Some(stream) = session.streams.get_mut(thread) {
+                    stream.parked = Some(parked);
+                }
+            }
+            None => {}
+        }
+        session.flush(thread, socket);
+    }
+}
+
+enum Noted {
+    Answered,
+    Parked(Parked),
+}
+
+/// Writes an ask into the book. `None`: it has no place in a session.
+fn note(book: &mut Book, node: u32, ask: &Ask<'_>) -> Option<Noted> {
+    match *ask {
+        Ask::Hello { .. } => return None,
+        Ask::Next => {
+            book.ready(node);
+            return Some(Noted::Parked(Parked::Next));
+        }
+        Ask::Watch { job } => {
+            book.watches(node, job);
+            return Some(Noted::Parked(Parked::Watch { job }));
+        }
+        Ask::Started { job, map } => book.started(node, job, map),
+        Ask::Ended { job, failure } => book.ended(node, job, &String::from_utf8_lossy(failure)),
+    }
+    Some(Noted::Answered)
+}
+
+/// Answers a parked ask if the book has something for it; whether it had.
+fn serve(book: &mut Book, node: u32, session: &mut Session, thread: usize, parked: Parked) -> bool {
+    match parked {
+        Parked::Next => {
+            let Some((id, job, place)) = book.work_of(node) else { return false };
+            let Stage::Running(start) = &job.stage else { return false };
+            let Some(stream) = session.streams.get_mut(thread) else { return false };
+            match describe(id, job, start, place, &session.key, stream.reply_buffer()) {
+                Ok(bytes) => stream.replied(bytes),
+                Err(error) => book.ended(node, id, &error.to_string()),
+            }
+            true
+        }
+        Parked::Watch { job } => {
+            let Some(order) = book.order_of(node, job) else { return false };
+            let signal = u32::try_from(order.signal).unwrap_or_default();
+            session.answer(thread, &Answer::Signal { process: None, signal });
+            true
+        }
+    }
+}
+
+/// The header of a refusal of this packet.
+fn refusal_of(header: &Header, payload: usize) -> Header {
+    Header {
+        kind: Kind::Refusal,
+        index: 0,
+        count: 1,
+        flags: 0,
+        bytes: u32::try_from(payload).unwrap_or_default(),
+        have: 0,
+        ..*header
+    }
+}

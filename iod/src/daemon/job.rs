@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One job in the daemon's book, and its description for one of its nodes.
+//!
+//! The book owns it. It must never hold more of a job than its nodes and its owner need: the proxies are the owner's.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::mpsc::Sender;
+
+use tacet_shipping::key::KEY_BYTES;
+
+use super::book::Owner;
+use crate::control::{JobStatus, Reply, Start, Submit};
+
+#[derive(Debug)]
+pub struct Job {
+    pub submit: Submit,
+    pub owner: Owner,
+    /// Of the job's key.
+    pub secret: [u8; KEY_BYTES],
+    /// To the owner's connection.
+    pub events: Sender<Reply>,
+    pub stage: Stage,
+    /// By node.
+    pub parts: BTreeMap<u32, Part>,
+}
+
+#[derive(Debug)]
+pub enum Stage {
+    Queued,
+    /// It has nodes; the owner makes its proxies.
+    Granted,
+    Running(Box<Start>),
+    /// It runs, and began under an earlier daemon.
+    Adopted,
+}
+
+/// A job's share of one node.
+#[derive(Debug, Default)]
+pub struct Part {
+    /// Its number among the job's nodes: the first rank divided by the processes on each node.
+    pub place: usize,
+    /// The node has been sent the description.
+    pub handed: bool,
+    /// The node asks for orders.
+    pub watched: bool,
+    /// The node has no process of the job any more.
+    pub over: bool,
+    pub orders: VecDeque<Order>,
+    /// The text of the static map.
+    pub map: String,
+}
+
+/// Sends a signal to all processes of the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Order {
+    pub signal: i32,
+}
+
+impl Part {
+    pub fn new(place: usize) -> Self {
+        Part { place, ..Part::default() }
+    }
+
+    pub fn handed(place: usize) -> Self {
+        Part { handed: true, ..Part::new(place) }
+    }
+}
+
+impl Job {
+    /// An owner who is gone does not listen; its connection's end abandons the job.
+    pub fn tell(&self, event: Reply) {
+        let _ = self.events.send(event);
+    }
+
+    pub fn status(&self, id: u32) -> JobStatus {
+        let state = match self.stage {
+            Stage::Queued => "queued",
+            Stage::Granted => "granted",
+            Stage::Running(_) | Stage::Adopted => "running",
+        };
+        JobStatus {
+            job: id,
+            name: self.submit.name.clone(),
+            uid: self.owner.uid,
+            pid: self.owner.pid,
+            state: state.into(),
+            nodes: self.parts.keys().copied().collect(),
+            processes: self.submit.processes,
+        }
+    }
+}

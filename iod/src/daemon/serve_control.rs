@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The control socket: a thread for each connection, which is one request or one job.
+//!
+//! Serves the daemon's own user and root, and nobody else: a job's proxies are its owner's children, but the nodes are
+//! the daemon's to give.
+
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Instant;
+
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::unistd::geteuid;
+use tacet_shipping::key::Key;
+use tacet_shipping::packet::MESSAGE_BYTES;
+
+use super::asks::Asks;
+use super::book::{Book, Owner};
+use super::describe::{describe, random};
+use crate::control::{Lines, Reply, Request, Start, Status, Submit, send};
+use crate::error::{Error, Result};
+
+pub fn spawn(listener: UnixListener, asks: Arc<Asks>, stop: Arc<AtomicBool>) -> Result<()> {
+    let accept = move || {
+        for stream in listener.incoming().map_while(std::result::Result::ok) {
+            let (asks, stop) = (Arc::clone(&asks), Arc::clone(&stop));
+            // A connection that gets no thread is closed.
+            let _ = std::thread::Builder::new().name("control".into()).spawn(move || serve(&stream, &asks, &stop));
+        }
+    };
+    let spawned = std::thread::Builder::new().name("accept".into()).spawn(accept);
+    spawned.map(drop).map_err(|error| Error::new("daemon", error, "raise the limit of threads"))
+}
+
+fn serve(stream: &UnixStream, asks: &Asks, stop: &AtomicBool) {
+    if let Err(error) = serve_peer(stream, asks, stop) {
+        let _ = send(stream, &Reply::Refused { reason: error.to_string() });
+    }
+}
+
+fn serve_peer(stream: &UnixStream, asks: &Asks, stop: &AtomicBool) -> Result<()> {
+    let owner = owner_of(stream)?;
+    let mut lines = Lines::new(stream);
+    let Some(request) = lines.read()? else { return Ok(()) };
+    match request {
+        Request::Submit(submit) => own_new(stream, &mut lines, asks, submit, owner),
+        Request::Adopt { job, name, nodes, processes } => {
+            let submit = Submit { name, nodes: u32::try_from(nodes.len()).unwrap_or(0), processes, on: Vec::new() };
+            let (events, inbox) = channel();
+            asks.with_book(|book| book.adopt(job, submit, owner, &nodes, events))?;
+            own(stream, &mut lines, asks, job, inbox)
+        }
+        Request::Start(_) => Err(Error::new("start", "this connection has no job", "submit one first")),
+        Request::Status {} => send(stream, &Reply::Status(Box::new(status(asks)))),
+        Request::Kill { job, signal } => {
+            asks.with_book(|book| book.kill(job, signal))?;
+            send(stream, &Reply::Done {})
+        }
+        Request::Map { job } => {
+            let text = asks.with_book(|book| book.map_of(job))?;
+            send(stream, &Reply::Map { text })
+        }
+        Request::Shutdown {} => {
+            stop.store(true, Ordering::Relaxed);
+            send(stream, &Reply::Done {})
+        }
+    }
+}
+
+fn owner_of(stream: &UnixStream) -> Result<Owner> {
+    let peer =
+        getsockopt(stream, PeerCredentials).map_err(|error| Error::new("control socket", error, "connect again"))?;
+    let mine = geteuid().as_raw();
+    if peer.uid() != mine && peer.uid() != 0 {
+        let cause = format!("user {} is neither the daemon's user {mine} nor root", peer.uid());
+        return Err(Error::new("control socket", cause, "start a daemon of your own"));
+    }
+    Ok(Owner { uid: peer.uid(), pid: peer.pid() })
+}
+
+fn own_new(
+    stream: &UnixStream,
+    lines: &mut Lines<&UnixStream>,
+    asks: &Asks,
+    submit: Submit,
+    owner: Owner,
+) -> Result<()> {
+    let secret = random()?;
+    let (events, inbox) = channel();
+    let job = asks.with_book(|book| book.submit(submit, owner, secret, events))?;
+    own(stream, lines, asks, job, inbox)
+}
+
+/// Serves the owner of a job until it is gone or the job is over.
+fn own(
+    stream: &UnixStream,
+    lines: &mut Lines<&UnixStream>,
+    asks: &Asks,
+    job: u32,
+    inbox: Receiver<Reply>,
+) -> Result<()> {
+    std::thread::scope(|scope| {
+        scope.spawn(move || tell(stream, &inbox));
+        let result = obey(lines, asks, job);
+        // The book's sender goes with the job, and the teller with the sender.
+        asks.with_book(|book| book.abandon(job));
+        result
+    })
+}
+
+fn tell(stream: &UnixStream, inbox: &Receiver<Reply>) {
+    for event in inbox {
+        if send(stream, &event).is_err() {
+            return;
+        }
+    }
+}
+
+fn obey(lines: &mut Lines<&UnixStream>, asks: &Asks, job: u32) -> Result<()> {
+    while let Some(request) = lines.read()? {
+        match request {
+            Request::Start(start) => {
+                asks.with_book(|book| check(book, job, &start).and_then(|()| book.start(job, *start)))?;
+            }
+            Request::Kill { job: other, signal } if other == job => asks.with_book(|book| book.kill(job, signal))?,
+            _ => return Err(Error::new("request", "a job's connection takes start and kill only", "open another")),
+        }
+    }
+    Ok(())
+}
+
+/// A description that does not fit is refused before any node has it.
+fn check(book: &Book, id: u32, start: &Start) -> Result<()> {
+    let Some(job) = book.job(id) else { return Ok(()) };
+    let mut answer = vec![0; MESSAGE_BYTES];
+    describe(id, job, start, 0, &Key::new(&[0; 32]), &mut answer).map(drop)
+}
+
+fn status(asks: &Asks) -> Status {
+    let (nodes, jobs) = asks.with_book(|book| (book.nodes_status(Instant::now()), book.jobs_status()));
+    Status { nodes, jobs, dropped: asks.dropped() }
+}
