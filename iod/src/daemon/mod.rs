@@ -112,6 +112,11 @@ impl Handle {
         self.address
     }
 
+    /// It stopped by a request, or because its socket failed.
+    pub fn has_stopped(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
     /// This node will not be heard again. The owner of its job ends the node's proxies.
     pub fn node_lost(&self, node: u32, why: &str) {
         self.asks.node_lost(node, why);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Finds the emulator that a description asks for, and its version.
 //!
-//! Owns nothing; provisioning owns the trees. `TACET_QEMU=/path/to/qemu-system-x86_64` replaces the standard one.
+//! Owns nothing; provisioning owns the trees. `TACET_QEMU=/path/to/qemu-system-x86_64` replaces the standard one. The
+//! nodes without Linux (`tacet-static`) use it too, and take any emulator that is there.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cache::Cache;
@@ -13,14 +14,15 @@ use crate::provision::{self, Foreign};
 use crate::spec::Emulator;
 
 /// An emulator: its program, the arguments that must come first, its version.
-pub(crate) struct Qemu {
+pub struct Qemu {
     foreign: Foreign,
+    /// Major and minor.
     pub version: (u32, u32),
 }
 
 impl Qemu {
     /// The emulator for a description.
-    pub fn find(cache: &Cache, which: Emulator) -> Result<Qemu> {
+    pub(crate) fn find(cache: &Cache, which: Emulator) -> Result<Qemu> {
         let foreign = match (which, env::var_os("TACET_QEMU")) {
             (Emulator::Standard, Some(own)) => {
                 Foreign { program: own.into(), leading: Vec::new(), modules: PathBuf::new() }
@@ -31,11 +33,31 @@ impl Qemu {
                 provision::foreign_emulator(cache, true)
             }
         };
+        Qemu::checked(foreign, "run `cargo xtask setup`")
+    }
+
+    /// The emulator that is there, without fetching one: `own`, else `$TACET_QEMU`, the one in the cache, the one on PATH.
+    pub fn installed(own: Option<&Path>) -> Result<Qemu> {
+        let plain = |program: PathBuf| Foreign { program, leading: Vec::new(), modules: PathBuf::new() };
+        if let Some(named) = own.map(Path::to_owned).or_else(|| env::var_os("TACET_QEMU").map(PathBuf::from)) {
+            return Qemu::checked(plain(named), "name a qemu-system-x86_64");
+        }
+        let cached = Cache::open().ok().map(|cache| provision::foreign_emulator(&cache, false));
+        let foreign = cached.filter(|foreign| foreign.program.exists());
+        let foreign = foreign.unwrap_or_else(|| plain(PathBuf::from("qemu-system-x86_64")));
+        Qemu::checked(foreign, "install qemu-system-x86, or name the emulator with --qemu")
+    }
+
+    fn checked(foreign: Foreign, remedy: &str) -> Result<Qemu> {
         let mut qemu = Qemu { foreign, version: (0, 0) };
         let object = qemu.foreign.program.display().to_string();
-        let failed = |cause: String| Error::new(&object, cause, "run `cargo xtask setup`");
+        let failed = |cause: String| Error::new(&object, cause, remedy);
         let output = qemu.command().arg("--version").output();
         let output = output.map_err(|e| failed(format!("cannot run the emulator: {e}")))?;
+        if !output.status.success() {
+            // what the loader or `setpriv` said
+            return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
+        }
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let first = text.lines().next().unwrap_or_default();
         qemu.version = version(&text).ok_or_else(|| failed(format!("no QEMU version in `{first}`")))?;

@@ -5,3 +5,6 @@ pub(crate) mod accelerator;
 pub(crate) mod arguments;
 pub(crate) mod emulator;
 pub(crate) mod process;
+
+pub use emulator::Qemu;
+pub use process::Process;

@@ -18,7 +18,7 @@ use crate::error::{Error, OnPath, Result};
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// A running child process. Dropping it kills it.
-pub(crate) struct Process {
+pub struct Process {
     pid: u32,
     stop: Option<Sender<()>>,
     ended: Arc<Mutex<Option<ExitStatus>>>,

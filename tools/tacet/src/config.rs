@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tacet_ctl::{Error, Result};
 
 use crate::USAGE;
-use crate::args::{DecoupleArgs, DownArgs, LogArgs, NodeArgs, RecoupleArgs, RunArgs, UpArgs};
+use crate::args::{DecoupleArgs, DownArgs, LogArgs, NodeArgs, RecoupleArgs, RunArgs, StaticArgs, UpArgs};
 
 const SYSTEM: &str = "/etc/tacet.toml";
 
@@ -25,6 +25,8 @@ pub struct Config {
     pub recouple: RecoupleArgs,
     pub log: LogArgs,
     pub node: NodeArgs,
+    #[serde(rename = "static")]
+    pub static_nodes: StaticArgs,
 }
 
 impl Config {
@@ -68,6 +70,7 @@ impl Config {
             recouple: self.recouple.or(other.recouple),
             log: self.log.or(other.log),
             node: self.node.or(other.node),
+            static_nodes: self.static_nodes.or(other.static_nodes),
         }
     }
 }
@@ -146,6 +149,20 @@ impl NodeArgs {
             boot_arguments: self.boot_arguments.or(other.boot_arguments),
             accel: self.accel.or(other.accel),
             timeout: self.timeout.or(other.timeout),
+        }
+    }
+}
+
+impl StaticArgs {
+    pub fn or(self, other: StaticArgs) -> StaticArgs {
+        StaticArgs {
+            cpus: self.cpus.or(other.cpus),
+            node_memory: self.node_memory.or(other.node_memory),
+            machine: self.machine.or(other.machine),
+            link: self.link.or(other.link),
+            accel: self.accel.or(other.accel),
+            image: self.image.or(other.image),
+            qemu: self.qemu.or(other.qemu),
         }
     }
 }

@@ -51,6 +51,8 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Log(args) => commands::log(&machine, args.or(config.log), json),
         Command::Doctor => commands::doctor(&machine, json),
         Command::Node { command, args } => commands::node(command, args.or(config.node), json),
+        Command::Static { command } => commands::static_nodes(command, config.static_nodes, json),
+        Command::Iod(args) => commands::iod(&args),
         Command::Noise { arguments } => commands::beside("tacet-noise", arguments.into_iter().chain(json_flag(json))),
         // The flag comes first: the arguments may end with a command line that `tacet tune` executes.
         Command::Tune { arguments } => commands::beside("tacet-tune", json_flag(json).chain(arguments)),

@@ -138,3 +138,96 @@ fn man_pages_and_completions_come_from_the_arguments() {
         assert!(text(&tacet(&["completions", shell]).stdout).contains("numa-memory"));
     }
 }
+
+/// A kernel for static nodes is not needed to refuse wrong flags; this program is an ELF file.
+#[test]
+fn static_nodes_are_described_before_anything_is_started() {
+    let image = std::env::current_exe().unwrap().display().to_string();
+    let boot = |arguments: &[&str], status, words: &str| {
+        fails(&[&["static", "boot", "--image", &image][..], arguments].concat(), status, words);
+    };
+    boot(&["--machine", "vax"], 2, "arguments: ");
+    boot(&["--metal"], 2, "arguments: ");
+    boot(&["--nodes", "0"], 1, "--nodes: 0 is not possible");
+    boot(&["--cpus", "65"], 1, "--cpus: 65 is not possible");
+    boot(&["--node-memory", "1X"], 2, "size `1X`: ");
+    boot(&["--link", "com2"], 1, "--link com2: a microvm has one serial port");
+    boot(&["--image", "/nowhere"], 2, "arguments: ");
+    fails(&["static", "boot", "--image", "/nowhere"], 2, "/nowhere: no such file");
+    boot(&["--dry-run", "--qemu", "/usr/bin/true"], 1, "/usr/bin/true: no QEMU version");
+    fails(&["static"], 2, "arguments: ");
+}
+
+#[test]
+fn a_rehearsal_prints_how_each_node_would_be_started() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = tempfile::tempdir().unwrap();
+    let qemu = scratch.path().join("qemu");
+    std::fs::write(&qemu, "#!/bin/sh\necho QEMU emulator version 11.1.3\n").unwrap();
+    std::fs::set_permissions(&qemu, PermissionsExt::from_mode(0o755)).unwrap();
+    let (qemu, image) = (qemu.display().to_string(), std::env::current_exe().unwrap().display().to_string());
+    let arguments =
+        ["static", "boot", "--nodes", "2", "--dry-run", "--accel", "tcg", "--qemu", &qemu, "--image", &image];
+    let said = text(&tacet(&arguments).stdout);
+    assert_eq!(said.lines().count(), 4, "{said}");
+    assert!(said.contains(&format!("{qemu} -nodefaults")) && said.contains("-machine microvm"), "{said}");
+    assert!(said.contains("tacet.node=1 tacet.link=net") && said.contains("tacet.key=KEY"), "{said}");
+}
+
+#[test]
+fn without_static_nodes_the_remedy_is_named() {
+    for arguments in [&["static", "status", "--name", "none"][..], &["static", "kill", "--name", "none", "7"]] {
+        fails(arguments, 1, "nodes `none`: none are booted; boot some");
+    }
+    fails(&["static", "console", "--name", "none", "0"], 1, "node 0 of `none`: the nodes are not booted");
+    fails(&["static", "boot", "--down", "--name", "none"], 1, "nodes `none`: none are booted");
+    fails(&["static", "status", "--control", "/nowhere"], 1, "/nowhere: no daemon answers");
+    fails(&["static", "kill", "--signal", "NO", "7"], 2, "--signal NO: there is no such signal");
+    fails(&["static", "status", "--name", "a/b"], 1, "--name a/b: it cannot be a file's name");
+}
+
+#[test]
+fn a_map_needs_no_node() {
+    let own = std::env::current_exe().unwrap().display().to_string();
+    let output = tacet(&["static", "map", "--processes", "2", "--node-memory", "1G", &own]);
+    let table = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(table.contains("heap") && table.contains("TLB entries of all processes: "), "{table}");
+    let json: serde_json::Value =
+        serde_json::from_slice(&tacet(&["static", "map", "--shared", "2M", "--json", &own]).stdout).unwrap();
+    let shared: Vec<_> = json["runs"].as_array().unwrap().iter().filter(|run| run["part"] == "shared").collect();
+    assert_eq!((shared.len(), &shared[0]["page_bytes"]), (1, &serde_json::json!(2 << 20)));
+    fails(
+        &["static", "map", "--node-memory", "64M", "--memory", "1G", &own],
+        1,
+        &format!("{own} on a node of 64 MiB: heap"),
+    );
+    fails(&["static", "map", "/nowhere"], 127, "/nowhere: no such file");
+    fails(&["static", "map", "/etc/passwd"], 126, "/etc/passwd: it is not executable");
+}
+
+#[test]
+fn nodes_of_metal_get_entries_for_grub() {
+    let scratch = tempfile::tempdir().unwrap();
+    let key = scratch.path().join("key").display().to_string();
+    let arguments = [
+        "static",
+        "boot",
+        "--metal",
+        "--nodes",
+        "2",
+        "--address",
+        "10.1.0.16/24",
+        "--iod",
+        "10.1.0.1:4070",
+        "--key",
+        &key,
+    ];
+    let output = tacet(&arguments);
+    let entries = text(&output.stdout);
+    let words = "multiboot2 /boot/tacet/static.elf tacet.node=1 tacet.link=net tacet.address=10.1.0.17/24 tacet.iod=10.1.0.1:4070";
+    assert!(entries.contains(words), "{entries}{}", text(&output.stderr));
+    assert_eq!(text(&tacet(&arguments).stdout), entries, "the key stays");
+    std::fs::write(&key, "nonsense").unwrap();
+    fails(&arguments, 1, &format!("{key}: it is no key"));
+}

@@ -6,6 +6,7 @@
 mod compare;
 mod node;
 mod partition;
+mod static_nodes;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,6 +16,9 @@ use clap::{Parser, Subcommand, ValueEnum};
 pub use compare::CompareArgs;
 pub use node::{NodeArgs, NodeCommand, NodeRun};
 pub use partition::{DecoupleArgs, DownArgs, LogArgs, Memory, RecoupleArgs, RunArgs, TopArgs, UpArgs};
+pub use static_nodes::{
+    IodArgs, StaticArgs, StaticBoot, StaticCommand, StaticConsole, StaticKill, StaticMap, StaticSet,
+};
 
 const AFTER_HELP: &str = "\
 Configuration: ~/.config/tacet.toml, then /etc/tacet.toml (--config FILE replaces both).
@@ -84,6 +88,13 @@ pub enum Command {
         #[command(flatten)]
         args: NodeArgs,
     },
+    /// Run programs on nodes without Linux, whose I/O a daemon performs
+    Static {
+        #[command(subcommand)]
+        command: StaticCommand,
+    },
+    /// Serve nodes of metal without Linux: their jobs and their I/O
+    Iod(IodArgs),
     /// Measure noise, estimate its cost at scale, pass or fail by it (`tacet noise --help`)
     #[command(disable_help_flag = true)]
     Noise {

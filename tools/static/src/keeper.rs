@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The keeper of a set: one process that owns the emulated nodes, their daemon and the state directory.
+//!
+//! Started by `launch.rs` as `tacet static keep`. It ends by SIGTERM, or for a set of one job when the job's command has
+//! gone (the end of its standard input), and gives everything back. Must never print anything but its one report.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use tacet_ctl::{Error, Result};
+use tacet_iod::daemon::Handle;
+use tacet_node::Qemu;
+
+use crate::boot_line;
+use crate::daemon::{self, from_iod};
+use crate::key;
+use crate::qemu::{Emulated, Files, from_node, last_words};
+use crate::spec::{Accelerator, Spec};
+use crate::state::{self, Facts, State};
+
+/// How often the keeper looks at its nodes.
+const GLANCE: Duration = Duration::from_millis(50);
+/// A node says hello within a second; more on a host where many start.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE_FOR_EACH: Duration = Duration::from_secs(2);
+/// Some hosts have a KVM that hangs: then emulation is used.
+const PATIENCE_WITH_KVM: Duration = Duration::from_secs(8);
+
+/// The first line of the keeper's standard input.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Order {
+    pub name: String,
+    pub spec: Spec,
+    /// The set ends with the writer of the standard input.
+    pub for_one_job: bool,
+}
+
+/// The one line of the keeper's standard output.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Report {
+    Ready(Facts),
+    /// The one line of the error.
+    Failed(String),
+}
+
+/// Keeps a set until it is told to end.
+pub fn keep() -> Result<()> {
+    // no terminal's signal is for the nodes
+    nix::unistd::setsid().ok();
+    let order = read_order()?;
+    let end = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&end);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).map_err(|e| Error::new("signals", e, ""))?;
+    if order.for_one_job {
+        let flag = Arc::clone(&end);
+        thread::spawn(move || {
+            io::copy(&mut io::stdin(), &mut io::sink()).ok();
+            flag.store(true, Ordering::Relaxed);
+        });
+    }
+    let state = State::create(&order.name)?;
+    let set = Set::start(&order, &state, &end)?;
+    state.publish(&set.facts)?;
+    report(&Report::Ready(set.facts.clone()))?;
+    set.watch(&end);
+    // the set ends before its directory
+    drop(set);
+    drop(state);
+    Ok(())
+}
+
+/// Tells the launcher why there is no set.
+pub fn failed(error: &Error) {
+    report(&Report::Failed(error.to_string())).ok();
+}
+
+struct Set {
+    facts: Facts,
+    nodes: Vec<Node>,
+    daemon: Handle,
+}
+
+struct Node {
+    files: Files,
+    emulated: Emulated,
+    lost: AtomicBool,
+}
+
+impl Set {
+    fn start(order: &Order, state: &State, end: &AtomicBool) -> Result<Set> {
+        let spec = &order.spec;
+        spec.check()?;
+        let qemu = Qemu::installed(spec.qemu.as_deref()).map_err(from_node)?;
+        let key = key::random()?;
+        let control = state.path().join("control");
+        // the emulator's network leads to this host's loopback
+        let daemon = daemon::bind(&key, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &control)?;
+        let daemon = daemon.start().map_err(from_iod)?;
+        let port = daemon.address().port();
+        let (pid, name) = (std::process::id() as i32, order.name.clone());
+        let facts = Facts { name, pid, port, control, spec: Some(spec.clone()) };
+        let mut set = Set { facts, nodes: Vec::new(), daemon };
+        let kvm = spec.accelerator == Accelerator::Auto && crate::qemu::uses_kvm(spec.accelerator);
+        set.boot(&qemu, spec, state, &key)?;
+        if kvm && set.wait(PATIENCE_WITH_KVM, end).is_err() && !end.load(Ordering::Relaxed) {
+            set.nodes.clear();
+            state::remember_that_kvm_hangs()?;
+            set.boot(&qemu, &Spec { accelerator: Accelerator::Tcg, ..spec.clone() }, state, &key)?;
+        }
+        set.wait(PATIENCE + PATIENCE_FOR_EACH * spec.nodes, end)?;
+        Ok(set)
+    }
+
+    fn boot(&mut self, qemu: &Qemu, spec: &Spec, state: &State, key: &str) -> Result<()> {
+        for node in 0..spec.nodes {
+            let files = Files::of(state.path(), node);
+            std::fs::remove_file(&files.link).ok();
+            let words = boot_line::emulated(node, spec.link, self.facts.port, key);
+            let emulated = Emulated::start(qemu, spec, &files, &words)?;
+            self.nodes.push(Node { files, emulated, lost: false.into() });
+        }
+        Ok(())
+    }
+
+    /// Waits until every node has asked for a job.
+    fn wait(&self, limit: Duration, end: &AtomicBool) -> Result<()> {
+        let until = Instant::now() + limit;
+        loop {
+            if let Some((number, node)) = self.ended().next() {
+                let remedy = "the console's last words; `--dry-run` prints how it was started";
+                return Err(Error::new(format!("node {number}: it ended"), last_words(&node.files), remedy));
+            }
+            let status = daemon::status(&self.facts.control)?;
+            let ready: Vec<u32> =
+                status.nodes.iter().filter(|node| node.state != "booted").map(|node| node.node).collect();
+            if ready.len() == self.nodes.len() {
+                return Ok(());
+            }
+            if end.load(Ordering::Relaxed) {
+                return Err(Error::new("nodes", "they were ended while they booted", ""));
+            }
+            if Instant::now() > until {
+                let number = (0..self.nodes.len() as u32).find(|number| !ready.contains(number)).unwrap_or(0);
+                let said = self.nodes.get(number as usize).map_or_else(String::new, |node| last_words(&node.files));
+                let cause = format!("it did not answer within {} s ({said})", limit.as_secs());
+                return Err(Error::new(format!("node {number}"), cause, "see `--accel tcg`, or start fewer nodes"));
+            }
+            thread::sleep(GLANCE);
+        }
+    }
+
+    /// Tells the daemon of each node that ends.
+    fn watch(&self, end: &AtomicBool) {
+        while !end.load(Ordering::Relaxed) && !self.daemon.has_stopped() {
+            for (number, node) in self.ended() {
+                if !node.lost.swap(true, Ordering::Relaxed) {
+                    let status = node.emulated.ended().map_or_else(String::new, |status| status.to_string());
+                    self.daemon.node_lost(number, &format!("its emulator ended, {status}"));
+                }
+            }
+            thread::sleep(GLANCE);
+        }
+    }
+
+    fn ended(&self) -> impl Iterator<Item = (u32, &Node)> {
+        (0..).zip(&self.nodes).filter(|(_, node)| node.emulated.ended().is_some())
+    }
+}
+
+fn read_order() -> Result<Order> {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    // not a byte more than the line: the rest is the thread's that waits for the end
+    while io::stdin().read(&mut byte).is_ok_and(|count| count == 1) && byte != *b"\n" {
+        line.extend(byte);
+    }
+    serde_json::from_slice(&line)
+        .map_err(|error| Error::new("the order to the keeper", error, "use `tacet static boot`"))
+}
+
+fn report(report: &Report) -> Result<()> {
+    let text = serde_json::to_string(report).unwrap_or_default();
+    writeln!(io::stdout(), "{text}").map_err(|io| Error::io("the launcher", &io, ""))
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The emulator's command line for one node. Pure: it looks nothing up and starts nothing.
+//!
+//! Called by `node.rs` and by `--dry-run`. Must never contain the key: everybody can read the arguments of a process, so
+//! the kernel's words are in a file of settings.
+
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+
+use crate::spec::{Accelerator, Link, Machine, Spec};
+use crate::state;
+
+/// One node's files in the state directory of its set.
+#[derive(Debug)]
+pub struct Files {
+    /// Settings with the kernel's command line; for the owner's eyes.
+    pub settings: PathBuf,
+    /// Everything that the kernel says on the serial line.
+    pub console: PathBuf,
+    /// The socket of a console link.
+    pub link: PathBuf,
+    /// What the emulator itself says.
+    pub log: PathBuf,
+}
+
+impl Files {
+    pub fn of(directory: &Path, node: u32) -> Files {
+        let file = |kind: &str| directory.join(format!("node-{node}.{kind}"));
+        Files { settings: file("settings"), console: file("log"), link: file("link"), log: file("qemu") }
+    }
+}
+
+/// The content of the file of settings.
+pub fn settings(words: &str) -> String {
+    format!("[machine]\n  append = \"{words}\"\n")
+}
+
+/// All arguments after the program's name.
+pub fn arguments(spec: &Spec, files: &Files, version: (u32, u32), kvm: bool) -> Vec<String> {
+    let mut line: Vec<String> = Vec::new();
+    let mut words = |text: &str| line.extend(text.split(' ').map(str::to_owned));
+    words("-nodefaults -no-user-config -no-reboot -display none");
+    // modern devices: the older kind of virtio has another layout
+    words(match spec.machine {
+        Machine::Microvm => "-machine microvm -global virtio-mmio.force-legacy=false",
+        Machine::Q35 => "-machine q35",
+    });
+    words(if kvm { "-accel kvm -cpu host" } else { "-accel tcg,thread=multi" });
+    if !kvm {
+        // version 9's cmpxchg16b corrupts flags
+        words(if version < (10, 0) { "-cpu max,cx16=off" } else { "-cpu max" });
+    }
+    words(&format!("-smp {} -m {}M", spec.cpus, spec.memory_bytes >> 20));
+    words("-device isa-debug-exit,iobase=0xf4,iosize=0x4");
+    line.extend(["-kernel".into(), spec.image.display().to_string()]);
+    line.extend(["-readconfig".into(), files.settings.display().to_string()]);
+    line.extend(["-chardev".into(), format!("file,id=console,path={}", escaped(&files.console))]);
+    line.extend(["-serial", "chardev:console"].map(str::to_owned));
+    link(&mut line, spec, files);
+    line.extend(spec.emulator_arguments.iter().cloned());
+    line
+}
+
+fn link(line: &mut Vec<String>, spec: &Spec, files: &Files) {
+    let bus = match spec.machine {
+        Machine::Microvm => "device",
+        Machine::Q35 => "pci",
+    };
+    if spec.link == Link::Net {
+        line.extend(["-netdev".into(), "user,id=link,ipv6=off".into()]);
+        line.extend(["-device".into(), format!("virtio-net-{bus},netdev=link")]);
+        return;
+    }
+    line.extend(["-chardev".into(), format!("socket,id=link,path={}", escaped(&files.link))]);
+    if spec.link == Link::Com2 {
+        return line.extend(["-serial", "chardev:link"].map(str::to_owned));
+    }
+    line.extend(["-device".into(), format!("virtio-serial-{bus}")]);
+    line.extend(["-device", "virtconsole,chardev=link"].map(str::to_owned));
+}
+
+/// Is KVM used? `Auto` uses it if this user may.
+pub fn uses_kvm(accelerator: Accelerator) -> bool {
+    let usable = || OpenOptions::new().read(true).write(true).open("/dev/kvm").is_ok() && !state::kvm_hangs();
+    match (accelerator, std::env::var("TACET_NODE_ACCEL").as_deref()) {
+        (Accelerator::Kvm, _) | (Accelerator::Auto, Ok("kvm")) => true,
+        (Accelerator::Tcg, _) | (Accelerator::Auto, Ok("tcg")) => false,
+        (Accelerator::Auto, _) => usable(),
+    }
+}
+
+/// In a value of the emulator's option lists, a comma must be doubled.
+fn escaped(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(spec: &Spec) -> String {
+        arguments(spec, &Files::of(Path::new("/s"), 2), (11, 1), false).join(" ")
+    }
+
+    #[test]
+    fn a_microvm_has_its_network_card_on_mmio() {
+        let line = line(&Spec { cpus: 2, ..Spec::new("/static.elf".into()) });
+        assert!(line.contains("-machine microvm "), "{line}");
+        assert!(line.contains("-smp 2 -m 256M"), "{line}");
+        assert!(line.contains("-kernel /static.elf -readconfig /s/node-2.settings"), "{line}");
+        assert!(line.contains("path=/s/node-2.log"), "{line}");
+        assert!(line.ends_with("-netdev user,id=link,ipv6=off -device virtio-net-device,netdev=link"), "{line}");
+    }
+
+    #[test]
+    fn a_console_link_is_a_socket() {
+        let spec = Spec { machine: Machine::Q35, link: Link::Console, ..Spec::new("/static.elf".into()) };
+        let console = line(&spec);
+        assert!(console.contains("-chardev socket,id=link,path=/s/node-2.link -device virtio-serial-pci"), "{console}");
+        let com2 = line(&Spec { link: Link::Com2, ..spec });
+        assert!(com2.ends_with("-serial chardev:link") && !com2.contains("virtio"), "{com2}");
+    }
+
+    #[test]
+    fn no_argument_has_the_key() {
+        let spec = Spec::new("/static.elf".into());
+        assert!(!line(&spec).contains("key"));
+        assert_eq!(settings("tacet.key=ab"), "[machine]\n  append = \"tacet.key=ab\"\n");
+    }
+
+    #[test]
+    fn commas_are_doubled() {
+        let spec = Spec::new("/static.elf".into());
+        let line = arguments(&spec, &Files::of(Path::new("/a,b"), 0), (11, 1), false).join(" ");
+        assert!(line.contains("path=/a,,b/node-0.log"), "{line}");
+    }
+}

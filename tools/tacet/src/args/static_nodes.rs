@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The flags of `tacet static` and `tacet iod`. Those that describe emulated nodes are keys of the configuration file too.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use tacet_static::state::DEFAULT_NAME;
+use tacet_static::{Accelerator, Link, Machine};
+
+#[derive(Subcommand)]
+pub enum StaticCommand {
+    /// Boot emulated nodes in the background, print how to boot nodes of metal, or end nodes
+    Boot(StaticBoot),
+    /// Show nodes, jobs and dropped packets
+    Status(StaticSet),
+    /// Send a job's processes a signal
+    Kill(StaticKill),
+    /// Print where a program's memory would lie on a node, or where a running job's does
+    ///
+    /// Virtual and physical addresses, page sizes and rights of each segment, and the TLB entries that the whole map
+    /// needs. Needs no node, unless --job is given.
+    Map(StaticMap),
+    /// Print what a node says on its serial line
+    Console(StaticConsole),
+    /// Own the nodes of a set (started by `boot` and `run`)
+    #[command(hide = true)]
+    Keep,
+}
+
+/// Emulated nodes, all alike.
+#[derive(Args, Deserialize, Default, Clone)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct StaticArgs {
+    /// CPUs of an emulated node [default: one for each process]
+    #[arg(long, value_name = "COUNT")]
+    pub cpus: Option<u32>,
+    /// Memory of an emulated node [default: 256M, or what --memory and --shared need]
+    #[arg(long, value_name = "SIZE")]
+    pub node_memory: Option<String>,
+    /// Board of an emulated node [default: microvm]
+    #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(Machine::NAMES))]
+    pub machine: Option<String>,
+    /// Way to the daemon: UDP, frames on a virtio console, frames on the second serial port (q35) [default: net]
+    #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(Link::NAMES))]
+    pub link: Option<String>,
+    /// auto (KVM if it boots a node), kvm or tcg
+    #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(Accelerator::NAMES))]
+    pub accel: Option<String>,
+    /// Kernel of the nodes [default: the one installed with this command]
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<PathBuf>,
+    /// Emulator [default: the one of `tacet node`, or qemu-system-x86_64 on PATH]
+    #[arg(long, value_name = "FILE")]
+    pub qemu: Option<PathBuf>,
+}
+
+/// A set of nodes.
+#[derive(Args, Clone)]
+pub struct StaticSet {
+    /// Name of a set of nodes
+    #[arg(long, value_name = "SET", default_value = DEFAULT_NAME)]
+    pub name: String,
+    /// Control socket of the daemon, instead of the set's
+    #[arg(long, value_name = "SOCKET")]
+    pub control: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct StaticBoot {
+    /// Number of nodes
+    #[arg(long, value_name = "COUNT", default_value_t = 4)]
+    pub nodes: u32,
+    /// Name of the set
+    #[arg(long, value_name = "SET", default_value = DEFAULT_NAME)]
+    pub name: String,
+    #[command(flatten)]
+    pub shape: StaticArgs,
+    /// End the nodes of the set
+    #[arg(long)]
+    pub down: bool,
+    /// Only print how the nodes would be started
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print entries for GRUB that boot nodes of metal, and start nothing; they serve a `tacet iod`
+    #[arg(long, requires = "address", requires = "iod", requires = "key", conflicts_with = "down")]
+    pub metal: bool,
+    /// Metal: address of the first node with its prefix length; the others follow
+    #[arg(long, value_name = "ADDRESS/LENGTH")]
+    pub address: Option<String>,
+    /// Metal: router to the daemon, if it is on another network
+    #[arg(long, value_name = "ADDRESS")]
+    pub gateway: Option<std::net::Ipv4Addr>,
+    /// Metal: address and port of the daemon
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub iod: Option<SocketAddr>,
+    /// Metal: file with the key of the nodes and their daemon; made if it does not exist
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct StaticKill {
+    #[command(flatten)]
+    pub set: StaticSet,
+    /// Signal, by name or number
+    #[arg(long, value_name = "SIGNAL", default_value = "TERM")]
+    pub signal: String,
+    /// End all jobs and all nodes of the set
+    #[arg(long, conflicts_with = "job")]
+    pub all: bool,
+    /// Number of the job, from `tacet static status`
+    #[arg(required_unless_present = "all")]
+    pub job: Option<u32>,
+}
+
+#[derive(Args)]
+pub struct StaticMap {
+    /// Processes on the node
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub processes: u32,
+    /// Memory of each process, like 2G,1G [default: even shares of what the node has]
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',')]
+    pub memory: Vec<String>,
+    /// Memory of the node
+    #[arg(long, value_name = "SIZE", default_value = "256M")]
+    pub node_memory: String,
+    /// Memory that the processes share
+    #[arg(long, value_name = "SIZE", default_value = "0")]
+    pub shared: String,
+    /// Print the map of this running job
+    #[arg(long, value_name = "JOB", conflicts_with_all = ["processes", "memory", "node_memory", "shared"])]
+    pub job: Option<u32>,
+    #[command(flatten)]
+    pub set: StaticSet,
+    /// The program
+    #[arg(required_unless_present = "job", conflicts_with = "job", value_name = "PROGRAM")]
+    pub program: Option<OsString>,
+}
+
+#[derive(Args)]
+pub struct StaticConsole {
+    #[command(flatten)]
+    pub set: StaticSet,
+    /// Continue with what the node says from now on
+    #[arg(long)]
+    pub follow: bool,
+    /// Number of the node, from 0
+    pub node: u32,
+}
+
+#[derive(Args)]
+pub struct IodArgs {
+    /// Address and UDP port for the nodes
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: SocketAddr,
+    /// File with the key that the nodes have; made if it does not exist
+    #[arg(long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// Name of the set of nodes
+    #[arg(long, value_name = "SET", default_value = DEFAULT_NAME)]
+    pub name: String,
+    /// Control socket [default: in the directory of the set]
+    #[arg(long, value_name = "SOCKET")]
+    pub control: Option<PathBuf>,
+}

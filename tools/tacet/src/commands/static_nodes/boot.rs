@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `tacet static boot`: emulated nodes in the background; entries for GRUB for nodes of metal.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::Instant;
+
+use tacet_ctl::{Error, Result, format_bytes};
+use tacet_static::boot_line::Metal;
+use tacet_static::{key, launch};
+
+use super::shape::{describe, wrong};
+use crate::args::{StaticArgs, StaticBoot};
+use crate::output;
+use crate::text::{count, duration};
+
+/// GRUB's name of the image, if the user gives none.
+const IMAGE_FOR_GRUB: &str = "/boot/tacet/static.elf";
+
+pub fn boot(args: StaticBoot, configured: StaticArgs, json: bool) -> Result<u8> {
+    if args.metal {
+        return metal(&args, json);
+    }
+    if args.down {
+        return down(&args, json);
+    }
+    let spec = describe(args.nodes, &args.shape.or(configured), 1, None)?;
+    if args.dry_run {
+        super::print_start(&launch::rehearse(&args.name, &spec)?, json)?;
+        return Ok(0);
+    }
+    let started = Instant::now();
+    let facts = launch::boot(&args.name, &spec)?;
+    if json {
+        output::json(&facts)?;
+        return Ok(0);
+    }
+    let took = duration(u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    let nodes = count(spec.nodes, "node", "nodes");
+    let each = format!("{}, {} each", count(spec.cpus, "CPU", "CPUs"), format_bytes(spec.memory_bytes));
+    output::print(&format!("booted {nodes} ({each}) in {took}; end them: {}\n", end_command(&args.name)))?;
+    Ok(0)
+}
+
+fn end_command(name: &str) -> String {
+    let named = if name == tacet_static::state::DEFAULT_NAME { String::new() } else { format!(" --name {name}") };
+    format!("tacet static boot --down{named}")
+}
+
+fn down(args: &StaticBoot, json: bool) -> Result<u8> {
+    let name = &args.name;
+    if args.dry_run {
+        let there = tacet_static::state::booted(name)?.is_some();
+        output::print(&if there { format!("would end the nodes `{name}`\n") } else { format!("no nodes `{name}`\n") })?;
+        return Ok(0);
+    }
+    let ended = launch::down(name)?;
+    if json {
+        output::json(&serde_json::json!({ "name": name, "ended": ended }))?;
+        return Ok(0);
+    }
+    if !ended {
+        return Err(Error::new(format!("nodes `{name}`"), "none are booted", "see `tacet static boot`"));
+    }
+    output::print(&format!("ended the nodes `{name}`\n"))?;
+    Ok(0)
+}
+
+fn metal(args: &StaticBoot, json: bool) -> Result<u8> {
+    let needs =
+        |flag: &str| wrong(Error::new("--metal", format!("{flag} is missing"), "see `tacet static boot --help`"));
+    let address = args.address.as_deref().ok_or_else(|| needs("--address"))?;
+    let iod = args.iod.ok_or_else(|| needs("--iod"))?;
+    let key = key::in_file(args.key.as_deref().ok_or_else(|| needs("--key"))?)?;
+    let image = args.shape.image.as_deref().unwrap_or(Path::new(IMAGE_FOR_GRUB)).display().to_string();
+    let gateway = args.gateway.map(|gateway| gateway.to_string());
+    let addresses = addresses(address, args.nodes)?;
+    let nodes = (0..).zip(addresses).map(|(node, address)| Metal {
+        node,
+        address,
+        gateway: gateway.clone(),
+        iod,
+        key: key.clone(),
+    });
+    if json {
+        let entry = |node: Metal| serde_json::json!({ "node": node.node, "kernel_arguments": node.words(), "grub": node.grub(&image) });
+        let nodes: Vec<_> = nodes.map(entry).collect();
+        output::json(&serde_json::json!({ "nodes": nodes }))?;
+        return Ok(0);
+    }
+    output::print(&nodes.map(|node| node.grub(&image)).collect::<String>())?;
+    if let SocketAddr::V6(_) = iod {
+        return Err(wrong(Error::new("--iod", "nodes speak IPv4", "give an IPv4 address")));
+    }
+    Ok(0)
+}
+
+/// Consecutive addresses with their network's prefix length.
+fn addresses(first: &str, count: u32) -> Result<Vec<String>> {
+    let fail = |cause: &str| wrong(Error::new(format!("--address {first}"), cause, "write it like 10.1.0.16/24"));
+    let (address, length) = first.split_once('/').ok_or_else(|| fail("the prefix length is missing"))?;
+    let address: Ipv4Addr = address.parse().map_err(|_| fail("it is no IPv4 address"))?;
+    let length: u32 = length
+        .parse()
+        .ok()
+        .filter(|length| (1..=30).contains(length))
+        .ok_or_else(|| fail("the prefix length is wrong"))?;
+    let network = u32::MAX << (32 - length);
+    let address = u32::from(address);
+    let last = address.checked_add(count.saturating_sub(1)).filter(|last| last & network == address & network);
+    let last = last.ok_or_else(|| fail("the network has not so many addresses"))?;
+    Ok((address..=last).map(|address| format!("{}/{length}", Ipv4Addr::from(address))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_follow_each_other() {
+        assert_eq!(addresses("10.1.0.255/16", 2).unwrap(), ["10.1.0.255/16", "10.1.1.0/16"]);
+        for (bad, words) in [
+            ("10.1.0.7", "prefix length is missing"),
+            ("10.1.0/8", "no IPv4 address"),
+            ("10.1.0.7/33", "prefix length is wrong"),
+            ("10.1.0.255/24", "not so many"),
+        ] {
+            let error = addresses(bad, 2).unwrap_err();
+            assert!(error.to_string().contains(words), "{error}");
+        }
+    }
+}

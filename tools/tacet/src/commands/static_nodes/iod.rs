@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `tacet iod`: the daemon for nodes of metal, in the foreground, for a service manager.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tacet_ctl::{Error, Result};
+use tacet_static::state::{Facts, State};
+use tacet_static::{daemon, key};
+
+use crate::args::IodArgs;
+use crate::output;
+
+pub fn iod(args: &IodArgs) -> Result<u8> {
+    let key = key::in_file(&args.key)?;
+    let end = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&end);
+    let set = ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed));
+    set.map_err(|error| Error::new("signals", error, ""))?;
+    let state = State::create(&args.name)?;
+    let control = args.control.clone().unwrap_or_else(|| state.path().join("control"));
+    let daemon = daemon::bind(&key, args.listen, &control)?;
+    let address = daemon.address().map_err(daemon::from_iod)?;
+    let pid = i32::try_from(std::process::id()).unwrap_or_default();
+    let facts = Facts { name: args.name.clone(), pid, port: address.port(), control, spec: None };
+    state.publish(&facts)?;
+    output::print(&format!("serving nodes at {address}, commands at {}\n", facts.control.display()))?;
+    daemon.run(&end).map_err(daemon::from_iod)?;
+    Ok(0)
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `tacet static status` and `tacet static kill`: what a daemon's nodes do, and the end of it.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use tacet_ctl::{Error, Result, format_bytes};
+use tacet_iod::control::Status;
+use tacet_static::{Spec, daemon, launch, state};
+
+use super::shape::wrong;
+use crate::args::{StaticKill, StaticSet};
+use crate::output;
+use crate::text::{count, duration};
+
+/// The JSON of `status`.
+#[derive(Serialize)]
+struct Report {
+    name: Option<String>,
+    /// The emulated nodes; absent if they are of metal.
+    emulated: Option<Spec>,
+    #[serde(flatten)]
+    status: Status,
+}
+
+/// The control socket that the flags mean.
+pub fn control(set: &StaticSet) -> Result<PathBuf> {
+    match &set.control {
+        Some(path) => Ok(path.clone()),
+        None => Ok(booted(&set.name)?.control),
+    }
+}
+
+pub fn booted(name: &str) -> Result<state::Facts> {
+    let remedy = "boot some: `tacet static boot`, or name others with --name or --control";
+    state::booted(name)?.ok_or_else(|| Error::new(format!("nodes `{name}`"), "none are booted", remedy))
+}
+
+pub fn status(set: &StaticSet, json: bool) -> Result<u8> {
+    let facts = if set.control.is_none() { Some(booted(&set.name)?) } else { None };
+    let status = daemon::status(&control(set)?)?;
+    if json {
+        let (name, emulated) = facts.map_or((None, None), |facts| (Some(facts.name), facts.spec));
+        output::json(&Report { name, emulated, status })?;
+    } else {
+        output::print(&describe(&status))?;
+    }
+    Ok(0)
+}
+
+fn describe(status: &Status) -> String {
+    let headings = ["NODE>", "CPUS>", "MEMORY>", "STATE", "JOB>", "HEARD", "ADDRESS"];
+    let rows = status.nodes.iter().map(|node| {
+        vec![
+            node.node.to_string(),
+            node.cpus.to_string(),
+            format_bytes(node.memory_bytes),
+            node.state.clone(),
+            node.job.map_or_else(|| "-".into(), |job| job.to_string()),
+            format!("{} ago", duration(node.silent_ms.saturating_mul(1_000_000))),
+            node.address.clone(),
+        ]
+    });
+    let mut text = output::table(&headings, rows);
+    if !status.jobs.is_empty() {
+        let rows = status.jobs.iter().map(|job| {
+            let nodes: Vec<String> = job.nodes.iter().map(u32::to_string).collect();
+            vec![
+                job.job.to_string(),
+                job.state.clone(),
+                nodes.join(","),
+                job.processes.to_string(),
+                job.pid.to_string(),
+                job.name.clone(),
+            ]
+        });
+        text += "\n";
+        text += &output::table(&["JOB>", "STATE", "NODES", "PROCESSES>", "PID>", "PROGRAM"], rows);
+    }
+    let dropped = &status.dropped;
+    let packets = dropped.malformed + dropped.strangers + dropped.stale;
+    text += &format!(
+        "\ndropped {}: {} malformed, {} of strangers, {} old\n",
+        count(packets, "packet", "packets"),
+        dropped.malformed,
+        dropped.strangers,
+        dropped.stale
+    );
+    text
+}
+
+pub fn kill(args: &StaticKill) -> Result<u8> {
+    let signal = tacet_static::signal::parse(&args.signal).map_err(wrong)?;
+    if args.all {
+        return kill_all(args, signal);
+    }
+    let Some(job) = args.job else {
+        return Err(wrong(Error::new("arguments", "no job is given", "see `tacet static status`")));
+    };
+    daemon::kill(&control(&args.set)?, job, signal)?;
+    Ok(0)
+}
+
+/// Emulated nodes end; nodes of metal lose their jobs.
+fn kill_all(args: &StaticKill, signal: i32) -> Result<u8> {
+    let control = control(&args.set)?;
+    for job in daemon::status(&control)?.jobs {
+        // it may end by itself meanwhile
+        daemon::kill(&control, job.job, signal).ok();
+    }
+    let emulated = args.set.control.is_none() && booted(&args.set.name)?.spec.is_some();
+    if emulated {
+        launch::down(&args.set.name)?;
+    }
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacet_iod::control::{Dropped, JobStatus, NodeStatus};
+
+    #[test]
+    fn the_table_has_nodes_jobs_and_dropped_packets() {
+        let node = NodeStatus {
+            node: 3,
+            address: "127.0.0.1:9".into(),
+            cpus: 2,
+            memory_bytes: 256 << 20,
+            state: "job".into(),
+            job: Some(7),
+            silent_ms: 12,
+        };
+        let job = JobStatus {
+            job: 7,
+            name: "a.out".into(),
+            uid: 0,
+            pid: 99,
+            state: "running".into(),
+            nodes: vec![3],
+            processes: 2,
+        };
+        let dropped = Dropped { malformed: 0, strangers: 1, stale: 2 };
+        let text = describe(&Status { nodes: vec![node], jobs: vec![job], dropped });
+        assert_eq!(
+            text,
+            "NODE  CPUS   MEMORY  STATE  JOB  HEARD        ADDRESS\n   3     2  256 MiB  job      7  12.0 ms ago  \
+             127.0.0.1:9\n\nJOB  STATE    NODES  PROCESSES  PID  PROGRAM\n  7  running  3              2   99  a.out\n\n\
+             dropped 3 packets: 0 malformed, 1 of strangers, 2 old\n"
+        );
+    }
+}
