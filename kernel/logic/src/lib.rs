@@ -12,6 +12,7 @@ pub mod futex;
 pub mod handshake;
 pub mod lock;
 pub mod paging;
+pub mod process_image;
 pub mod ranges;
 pub mod run_queue;
 pub mod static_map;
