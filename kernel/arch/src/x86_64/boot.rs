@@ -21,7 +21,7 @@ pub(super) const PAGE_BYTES: u64 = 4096;
 
 /// Pages of the private region: the stacks, each below a page that is not mapped. The main one reaches to the end.
 pub(super) const NMI_STACK: u64 = 5;
-const DOUBLE_FAULT_STACK: u64 = 7;
+pub(super) const DOUBLE_FAULT_STACK: u64 = 7;
 pub(super) const MACHINE_CHECK_STACK: u64 = 9;
 pub(super) const MAIN_STACK: u64 = 11;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! x86-64. References are to Intel's Software Developer's Manual (SDM).
 
+pub mod alone;
 pub mod machine_check;
 pub mod paging;
 pub mod performance;
@@ -13,7 +14,6 @@ macro_rules! machine {
 }
 
 machine! {
-    pub mod alone;
     mod apic;
     mod boot;
     mod checked;

@@ -5,21 +5,33 @@
 //! runs before [`Machine::start`].
 
 use super::contexts::Contexts;
+use super::cpus;
 use super::link::{Console, Network};
-use super::ram::{Ram, Range};
+use super::memory::Range;
+use super::ram::Ram;
+use super::settings;
 use super::space::Tables;
+use super::state::STATE;
+use super::tables::{DIRECT, zero};
 use crate::native::Cpu;
-use core::fmt::Arguments;
+
+const PAGE_BYTES: u64 = 4096;
 
 /// The machine, before its CPUs run programs.
 pub struct Machine {
-    _private: (),
+    first: Cpu,
 }
 
 impl Machine {
+    pub(super) fn new(first: Cpu) -> Self {
+        Self { first }
+    }
+
     /// The command line that the boot loader gave, without a terminating zero.
     pub fn command_line(&self) -> &'static [u8] {
-        &[]
+        let line = STATE.with(|state| core::ptr::from_ref(state.told.command_line()));
+        // SAFETY: it lies in the state, which is a static; the boot code, which wrote it, is done.
+        unsafe { &*line }
     }
 
     /// The value of `name=value` on the command line. Of several the last counts.
@@ -32,85 +44,114 @@ impl Machine {
 
     /// How many CPUs [`Machine::start`] starts. They have the numbers from 0 on.
     pub fn cpus(&self) -> u32 {
-        1
+        STATE.with(|state| state.cpus)
     }
 
     /// What [`Processor::cycles`](crate::Processor::cycles) counts in a millisecond.
     pub fn tsc_khz(&self) -> u64 {
-        1
+        self.first.tsc_khz
     }
 
     /// Bytes that nobody can guess, if the processor makes some (RDSEED or RDRAND); other bytes with each call. `None`:
-    /// this processor has no such instruction.
+    /// it makes none.
     pub fn entropy(&self) -> Option<[u8; 32]> {
-        None
+        let mut bytes = [0; 32];
+        for word in bytes.chunks_exact_mut(8) {
+            word.copy_from_slice(&settings::random()?.to_le_bytes());
+        }
+        Some(bytes)
     }
 
     /// The RAM that is left, in bytes.
     pub fn free_bytes(&self) -> u64 {
-        0
+        STATE.with(|state| state.told.memory.bytes())
     }
 
-    /// Takes memory for `count` values for good, and makes them. `None`: so much is not left in one piece.
-    pub fn keep<T>(&mut self, count: usize, make: impl FnMut(usize) -> T) -> Option<&'static mut [T]> {
-        let _ = (count, make);
-        None
+    /// Takes RAM for good: pages that nobody else uses, at the direct mapping.
+    pub(super) fn take(&mut self, bytes: u64, align: u64) -> Option<u64> {
+        STATE.with(|state| state.told.memory.take(bytes, align))
+    }
+
+    /// Takes memory for `count` values for good, and makes them, small ones: each is made on the stack. `None`: so much
+    /// is not left in one piece. It is taken in whole pages.
+    pub fn keep<T>(&mut self, count: usize, mut make: impl FnMut(usize) -> T) -> Option<&'static mut [T]> {
+        let bytes = count.checked_mul(size_of::<T>())? as u64;
+        let at = (DIRECT + self.take(bytes.max(1), align_of::<T>() as u64)?) as *mut T;
+        for index in 0..count {
+            // SAFETY: within what was just taken: mapped for ever, aligned, and nobody else's.
+            unsafe { at.add(index).write(make(index)) };
+        }
+        // SAFETY: as above; all values were made.
+        Some(unsafe { core::slice::from_raw_parts_mut(at, count) })
+    }
+
+    /// Takes memory for a buffer of zeros for good. `None`: as for [`Machine::keep`].
+    pub fn keep_bytes(&mut self, bytes: usize) -> Option<&'static mut [u8]> {
+        let rounded = (bytes as u64).max(1).checked_next_multiple_of(PAGE_BYTES)?;
+        let at = self.take(rounded, PAGE_BYTES)?;
+        zero(at, rounded);
+        // SAFETY: just taken: mapped for ever, and nobody else's.
+        Some(unsafe { core::slice::from_raw_parts_mut((DIRECT + at) as *mut u8, bytes) })
     }
 
     /// Takes memory for the user state of `count` threads, 16 KiB each.
     pub fn contexts(&mut self, count: u32) -> Option<Contexts> {
-        let _ = count;
-        None
+        Contexts::make(self, count)
     }
 
     /// Takes `pages` pages of 4 KiB for the page tables of programs.
     pub fn tables(&mut self, pages: u32) -> Option<Tables> {
-        let _ = pages;
-        None
+        Tables::make(self, pages)
     }
 
     /// The first network interface (virtio-net), if there is one that nobody has opened yet.
     pub fn network(&mut self) -> Option<Network> {
-        None
+        Network::open(self)
     }
 
     /// A console for data: the first port of a virtio console. `None`: there is none, or it is open already.
     pub fn console(&mut self) -> Option<Console> {
-        None
+        Console::open_virtio(self)
     }
 
-    /// The second serial port (COM2) as a console for data. `None`: there is none, or it is open already.
+    /// The second serial port (COM2) as a console for data. `None`: there is none.
     pub fn serial_link(&mut self) -> Option<Console> {
-        None
+        Console::open_serial()
     }
 
-    /// Hands out all RAM that is left: what the machine calls usable and nothing here uses. From here on there is none to take.
+    /// Hands out all RAM that is left: what the machine calls usable and nothing here uses. From here on there is none
+    /// to take.
     pub fn ram(&mut self) -> Ram {
-        Ram::new(&[] as &'static [Range])
+        let ranges = STATE.with(|state| core::mem::take(&mut state.told.memory));
+        let count = ranges.ranges().len();
+        // The list itself needs room: the lowest page of what is left.
+        let Some(room) = ranges.ranges().first().copied() else { return Ram::new(&[]) };
+        let at = (DIRECT + room.base) as *mut Range;
+        for (index, &range) in ranges.ranges().iter().enumerate() {
+            let range = if index == 0 { Range { base: room.base + PAGE_BYTES, bytes: room.bytes - PAGE_BYTES } } else { range };
+            // SAFETY: the page is nobody's, and has room for all ranges (`RANGES`).
+            unsafe { at.add(index).write(range) };
+        }
+        let list = {
+            // SAFETY: as above; all were written, and nobody writes them again.
+            unsafe { core::slice::from_raw_parts(at, count) }
+        };
+        Ram::new(if list.first().is_some_and(|range| range.bytes == 0) { list.get(1..).unwrap_or(&[]) } else { list })
     }
 
     /// Starts all CPUs. Each calls `main` once, on a stack of its own of 32 KiB, with interrupts off and no address
     /// space loaded. This CPU is number 0.
     pub fn start<T: Sync>(self, shared: &'static T, main: fn(Cpu, &'static T) -> !) -> ! {
-        let _ = (shared, main);
-        power_off(1)
+        fn call<T: Sync + 'static>(main: *mut (), shared: *mut (), cpu: Cpu) -> ! {
+            // SAFETY: both are what `start::<T>` made them from, a few lines below.
+            let (main, shared) = unsafe {
+                (core::mem::transmute::<*mut (), fn(Cpu, &'static T) -> !>(main), &*shared.cast_const().cast::<T>())
+            };
+            main(cpu, shared)
+        }
+        let shared = core::ptr::from_ref(shared).cast_mut().cast();
+        cpus::start(self.first, &cpus::Entry { call: call::<T>, main: main as *mut (), shared })
     }
 }
 
-/// Writes a line to the serial port; the line's end is added. Any CPU, at any time.
-pub fn log(line: &[u8]) {
-    let _ = line;
-}
-
-/// The kernel's last words: a line on the serial port, then the end of the machine with status 70.
-pub fn die(reason: Arguments<'_>) -> ! {
-    let _ = reason;
-    power_off(70)
-}
-
-/// Ends the machine, with `status` where an emulator takes one (QEMU's isa-debug-exit at port 0xf4 ends QEMU with
-/// 2 × status + 1); otherwise by ACPI.
-pub fn power_off(status: u8) -> ! {
-    let _ = status;
-    crate::native::stop()
-}
+const _: () = assert!(super::loader::RANGES * size_of::<Range>() <= PAGE_BYTES as usize);

@@ -6,20 +6,56 @@
 //! The order of a machine's life: the entry makes the [`Machine`]; its host takes memory for good ([`Machine::keep`],
 //! [`Machine::contexts`], [`Machine::tables`]) and opens the devices; [`Machine::ram`] hands out the rest;
 //! [`Machine::start`] starts the CPUs.
+//!
+//! What is pure builds and is tested on every host. The machine itself builds for the bare target alone, with the
+//! feature `alone`: an image that Linux boots has nothing of it.
 
-mod contexts;
-mod link;
-mod locked;
-mod machine;
-mod ram;
-mod space;
+pub mod acpi;
+mod bytes;
+pub mod directory;
+pub mod loader;
+pub mod memory;
 
-pub use contexts::{Context, Contexts};
-pub use link::{Console, Network};
-pub use locked::Locked;
-pub use machine::{Machine, die, log, power_off};
-pub use ram::{Ram, Range};
-pub use space::{Refused, Segment, Space, Tables};
+macro_rules! machine {
+    ($($item:item)*) => { $(#[cfg(all(feature = "alone", target_os = "none"))] $item)* };
+}
 
-/// The machine of ELF programs that this processor runs (`EM_X86_64`).
-pub const ELF_MACHINE: u16 = 62;
+machine! {
+    mod boot;
+    mod clock;
+    mod contexts;
+    mod cpus;
+    mod end;
+    mod link;
+    mod locked;
+    mod machine;
+    mod ports;
+    mod ram;
+    mod serial;
+    mod settings;
+    mod space;
+    mod state;
+    mod tables;
+
+    pub use contexts::{Context, Contexts};
+    pub use directory::Refused;
+    pub use end::{die, power_off};
+    pub use link::{Console, Network};
+    pub use locked::Locked;
+    pub use machine::Machine;
+    pub use memory::Range;
+    pub use ram::Ram;
+    pub use serial::log;
+    pub use space::{Segment, Space, Tables};
+}
+
+/// The host's code that has the [`Machine`] first: a function that takes it and never returns.
+#[macro_export]
+macro_rules! alone_entry {
+    ($main:path) => {
+        #[unsafe(no_mangle)]
+        fn tacet_alone_main(machine: $crate::native::alone::Machine) -> ! {
+            $main(machine)
+        }
+    };
+}

@@ -4,9 +4,18 @@
 //! The host makes one per process and changes rights where a program asks for it. What user mode can reach is what the
 //! segments say and lies in [`Ram`]: the kernel's memory is never mapped for it.
 
+use super::super::paging::Entries;
+use super::directory::{Directory, Mapping, Pages, Refused, user_range};
+use super::locked::Locked;
+use super::machine::Machine;
 use super::ram::Ram;
-use core::fmt;
-use tacet_logic::paging::{PageSize, Protection};
+use super::settings;
+use super::state::STATE;
+use super::tables::{entry, zero};
+use core::sync::atomic::Ordering;
+use tacet_logic::paging::{Attributes, Encoding, Entry, Leaf, PageSize, Protection};
+
+const PAGE_BYTES: u64 = 4096;
 
 /// A contiguous part of an address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +23,8 @@ pub struct Segment {
     pub address: u64,
     pub physical: u64,
     pub bytes: u64,
-    /// The largest pages to use; smaller ones are used where the addresses are not aligned for it.
+    /// The largest pages to use; smaller ones are used where the addresses are not aligned for it, or where the
+    /// processor has none so large.
     pub page: PageSize,
     pub rights: Protection,
 }
@@ -22,56 +32,113 @@ pub struct Segment {
 /// Pages for page tables. All CPUs may take some at once.
 #[derive(Clone, Copy)]
 pub struct Tables {
-    _private: (),
+    pool: &'static Locked<Pool>,
+}
+
+/// Those from `next` to `end` were never used; the others form a list: a free page begins with the next one's address.
+struct Pool {
+    next: u64,
+    end: u64,
+    list: u64,
+    free: u32,
 }
 
 impl Tables {
+    pub(super) fn make(machine: &mut Machine, pages: u32) -> Option<Self> {
+        let next = machine.take(u64::from(pages) * PAGE_BYTES, PAGE_BYTES)?;
+        let mut pool = Some(Pool { next, end: next + u64::from(pages) * PAGE_BYTES, list: 0, free: pages });
+        let pools = machine.keep(1, |_| pool.take().map(Locked::new))?;
+        Some(Self { pool: pools.first()?.as_ref()? })
+    }
+
     /// How many pages nobody uses.
     pub fn free(&self) -> u32 {
-        0
+        self.pool.with(|pool| pool.free)
     }
 }
 
-/// The reason why an address space cannot be so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
-    /// An address or a length is not a multiple of 4 KiB, or the length is 0.
-    Misaligned(u64),
-    /// Not an address of programs.
-    Outside(u64),
-    /// Not in the RAM of programs: the physical address.
-    NotRam(u64),
-    /// Two segments have this address.
-    Overlap(u64),
-    /// Nothing is mapped there.
-    Unmapped(u64),
-    /// No page is left for a page table.
-    NoTable,
-}
+impl Pages for Tables {
+    fn load(&self, table: u64, index: usize) -> u64 {
+        entry(table, index).load(Ordering::Acquire)
+    }
 
-impl fmt::Display for Refused {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Misaligned(at) => write!(to, "{at:#x} is not a multiple of a page"),
-            Self::Outside(at) => write!(to, "{at:#x} is not an address of programs"),
-            Self::NotRam(at) => write!(to, "physical address {at:#x} is not RAM for programs"),
-            Self::Overlap(at) => write!(to, "{at:#x} is mapped twice"),
-            Self::Unmapped(at) => write!(to, "{at:#x} is not mapped"),
-            Self::NoTable => to.write_str("no memory is left for page tables"),
-        }
+    fn store(&mut self, table: u64, index: usize, value: u64) {
+        entry(table, index).store(value, Ordering::Release);
+    }
+
+    fn allocate(&mut self) -> Option<u64> {
+        let page = self.pool.with(|pool| {
+            let page = match pool.list {
+                0 if pool.next == pool.end => return None,
+                0 => {
+                    pool.next += PAGE_BYTES;
+                    pool.next - PAGE_BYTES
+                }
+                page => {
+                    pool.list = entry(page, 0).load(Ordering::Relaxed);
+                    page
+                }
+            };
+            pool.free -= 1;
+            Some(page)
+        })?;
+        zero(page, PAGE_BYTES);
+        Some(page)
+    }
+
+    fn free(&mut self, table: u64) {
+        self.pool.with(|pool| {
+            entry(table, 0).store(pool.list, Ordering::Relaxed);
+            pool.list = table;
+            pool.free += 1;
+        });
     }
 }
 
 /// One program's page tables. Given back by [`Space::end`].
 pub struct Space {
     root: u64,
+    tables: Tables,
 }
 
 impl Space {
     /// Maps the segments. An address outside of them faults.
     pub fn new(tables: Tables, ram: Ram, segments: impl IntoIterator<Item = Segment>) -> Result<Self, Refused> {
-        let _ = (tables, ram, segments.into_iter().count());
-        Err(Refused::NoTable)
+        let mut pages = tables;
+        let root = pages.allocate().ok_or(Refused::NoTable)?;
+        let kernel = STATE.with(|state| state.root);
+        for index in 256..512 {
+            let shared = pages.load(kernel, index);
+            if shared != 0 {
+                pages.store(root, index, shared);
+            }
+        }
+        let mut space = Self { root, tables };
+        for segment in segments {
+            if let Err(refused) = space.map(ram, segment) {
+                space.end();
+                return Err(refused);
+            }
+        }
+        Ok(space)
+    }
+
+    fn map(&mut self, ram: Ram, segment: Segment) -> Result<(), Refused> {
+        let Segment { address, physical, bytes, page, rights } = segment;
+        user_range(address, bytes)?;
+        if !ram.has(physical, bytes) {
+            return Err(Refused::NotRam(physical));
+        }
+        let largest = if settings::has_gib_pages() { page } else { page.min(PageSize::Mib2) };
+        let attributes = Attributes { protection: rights, policy: 0, eager: true, small: false, undumped: false };
+        let leaf = |at: u64, size| {
+            Entries::encode(Entry::Leaf(Leaf { frame: at >> 12, attributes, mirrored: false, pending: false }), size)
+        };
+        self.directory().map(Mapping { address, physical, bytes, largest }, leaf)
+    }
+
+    fn directory(&mut self) -> Directory<'_, Tables> {
+        Directory { root: self.root, pages: &mut self.tables }
     }
 
     /// The root, for [`Processor::load_space`](crate::Processor::load_space) and `flush`.
@@ -82,18 +149,19 @@ impl Space {
     /// Gives the pages other rights: large pages that are only partly meant are split. After an error nothing that the
     /// program sees has changed. The caller then flushes (`Processor::flush`).
     pub fn protect(&mut self, address: u64, bytes: u64, rights: Protection) -> Result<(), Refused> {
-        let _ = (address, bytes, rights);
-        Err(Refused::NoTable)
+        self.directory().protect(address, bytes, rights)
     }
 
     /// Where `address` is mapped: the physical address, how many bytes follow in the same page (at least 1), and the
     /// rights. Rights may be none.
     pub fn find(&self, address: u64) -> Option<(u64, u64, Protection)> {
-        let _ = address;
-        None
+        let mut pages = self.tables;
+        Directory { root: self.root, pages: &mut pages }.find(address)
     }
 
     /// Gives the tables back. No CPU has them loaded: each has left the space (`Processor::leave_space`), or has
     /// loaded another.
-    pub fn end(self) {}
+    pub fn end(mut self) {
+        self.directory().end();
+    }
 }
