@@ -15,6 +15,7 @@ pub mod paging;
 pub mod process_image;
 pub mod ranges;
 pub mod run_queue;
+pub mod signals;
 pub mod static_map;
 pub mod text;
 pub mod woken;
