@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+pub mod addresses;
 pub mod atomic;
 pub mod deadlines;
 pub mod elf;

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Gives out the addresses of a process whose memory is all mapped already: `mmap`, `munmap`, `mremap`, `mprotect` and
+//! `brk` on the heap of a static map.
+//!
+//! Owns the list of what is given out and with which rights. Called by a kernel without Linux, one call at a time for a
+//! process. It must never touch memory or page tables itself: it says what its caller has to zero ([`Pieces`]) and
+//! which pages need other rights ([`Change`]). What is not given out keeps the rights of the static map, read and write,
+//! so that `munmap` and the next `mmap` cost no page-table work.
+//!
+//! - [`Addresses`]: one process's area. New mappings are placed from the top down, the `brk` heap from the bottom up.
+//! - Nothing is changed by a call that fails.
+
+mod area;
+mod fresh;
+mod list;
+mod remap;
+
+pub use area::{Addresses, Error, Given, Mapping, Placement};
+pub use fresh::Pieces;
+pub use list::{Change, UNUSED};
+pub use remap::{Remap, Remapped, Where};
+
+#[cfg(test)]
+mod tests;

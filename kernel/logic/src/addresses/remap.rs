@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `mremap`: memory of a process that becomes shorter, longer, or lies elsewhere.
+
+use super::area::{Addresses, Error};
+use super::fresh::Pieces;
+use super::list::Change;
+
+/// Whether the memory may move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Where {
+    Stays,
+    /// If it cannot grow where it is (`MREMAP_MAYMOVE`).
+    Anywhere,
+    /// There, instead of what is there (`MREMAP_FIXED`).
+    Fixed(u64),
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remap {
+    pub address: u64,
+    pub old_bytes: u64,
+    pub new_bytes: u64,
+    pub to: Where,
+}
+
+/// Where the memory is now. If that is elsewhere, the caller copies first and zeroes then; the old place is free, and
+/// its contents are untouched until the next call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remapped {
+    pub address: u64,
+    /// To be copied from the old place.
+    pub copy_bytes: u64,
+    pub zero: Pieces,
+}
+
+/// A move takes a range out, may divide two others, and adds one.
+const MOVE_ROOM: usize = 4;
+
+impl<const N: usize> Addresses<N> {
+    /// `mremap` of memory whose rights are the same everywhere. `changed` hears of pages that need other rights.
+    pub fn remap(&mut self, remap: Remap, mut changed: impl FnMut(Change)) -> Result<Remapped, Error> {
+        let Remap { address, old_bytes, new_bytes, to } = remap;
+        let (first, old_end) = self.span(address, old_bytes).map_err(|error| match error {
+            Error::NoMemory => Error::Fault,
+            other => other,
+        })?;
+        let new_pages = super::area::pages(new_bytes)?;
+        let [range] = self.list.within(first, old_end) else { return Err(Error::Fault) };
+        let protection = range.protection;
+        if !self.list.covers(first, old_end) {
+            return Err(Error::Fault);
+        }
+        let stays = Remapped { address, copy_bytes: 0, zero: Pieces::default() };
+        let new_end = first.checked_add(new_pages).filter(|&end| end <= self.pages);
+        match (to, new_end) {
+            (Where::Fixed(place), _) => {
+                let (new_first, new_end) = self.span(place, new_bytes)?;
+                if new_first < old_end && first < new_end {
+                    return Err(Error::Invalid);
+                }
+                self.relocate((first, old_end), (new_first, new_end), changed)
+            }
+            (_, Some(end)) if end < old_end => self.set(end, old_end, None, changed).map(|()| stays),
+            (_, Some(end)) if end == old_end => Ok(stays),
+            (_, Some(end)) if self.list.within(old_end, end).is_empty() => {
+                let zero = self.give(old_end, end, protection, &mut changed)?.zero;
+                Ok(Remapped { zero, ..stays })
+            }
+            (Where::Anywhere, _) => {
+                let place = self.free_place(new_pages)?;
+                self.relocate((first, old_end), place, changed)
+            }
+            (Where::Stays, _) => Err(Error::NoMemory),
+        }
+    }
+
+    /// Gives out the new pages with the rights of the old ones, which are given back. The two do not overlap.
+    fn relocate(
+        &mut self,
+        old: (u32, u32),
+        new: (u32, u32),
+        mut changed: impl FnMut(Change),
+    ) -> Result<Remapped, Error> {
+        if self.list.room() < MOVE_ROOM {
+            return Err(Error::NoMemory);
+        }
+        let protection = self.list.within(old.0, old.1).first().map(|range| range.protection).ok_or(Error::Fault)?;
+        let given = self.give(new.0, new.1, protection, &mut changed)?;
+        self.set(old.0, old.1, None, &mut changed)?;
+        let copied = (old.1 - old.0).min(new.1 - new.0);
+        // What is copied needs no zeroes.
+        let filled = self.address(new.0 + copied);
+        let pieces = given.zero.pieces.map(|(address, bytes)| {
+            let first = address.max(filled);
+            (first, (address + bytes).saturating_sub(first))
+        });
+        let copy_bytes = self.address(new.0 + copied) - given.address;
+        Ok(Remapped { address: given.address, copy_bytes, zero: Pieces { pieces } })
+    }
+}
