@@ -5,6 +5,7 @@ pub mod alone;
 pub mod machine_check;
 pub mod paging;
 pub mod performance;
+pub mod signal_frame;
 
 /// The number in ELF headers of programs for it (EM_X86_64).
 pub const ELF_MACHINE: u16 = 62;
