@@ -11,13 +11,10 @@ fn main() {
     let text = fs::read_to_string(&table).unwrap_or_else(|error| panic!("{table}: {error}"));
     let mut arms = String::new();
     for line in text.lines() {
-        let mut words = line.split_whitespace();
-        let (Some(number), Some(name), Some("local"), Some(module)) =
-            (words.next(), words.next(), words.next(), words.next())
-        else {
-            continue;
-        };
-        let module = module.strip_suffix(':').unwrap_or_else(|| panic!("{table}: {line}: no module before the reason"));
+        let columns: Vec<&str> = line.splitn(5, '\t').collect();
+        let [number, name, "local", _, reason] = columns[..] else { continue };
+        let (module, _) =
+            reason.split_once(": ").unwrap_or_else(|| panic!("{table}: {line}: no module before the reason"));
         writeln!(arms, "        {number} => {module}::{name}(call),").expect("a string takes all");
     }
     let dispatch = format!(

@@ -85,6 +85,11 @@ impl<'a> Writer<'a> {
         Some(space)
     }
 
+    /// Everything that the buffer has left.
+    pub fn rest(&mut self) -> &mut [u8] {
+        self.buffer.get_mut(self.used..).unwrap_or_default()
+    }
+
     pub fn bytes(&mut self, bytes: &[u8]) -> Option<()> {
         self.space(bytes.len())?.copy_from_slice(bytes);
         Some(())

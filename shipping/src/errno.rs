@@ -24,7 +24,9 @@ impl Errno {
     pub const ENAMETOOLONG: Self = Self(36);
     pub const ENOSYS: Self = Self(38);
     pub const EMSGSIZE: Self = Self(90);
+    pub const ENOPROTOOPT: Self = Self(92);
     pub const EOPNOTSUPP: Self = Self(95);
+    pub const ENOBUFS: Self = Self(105);
     pub const ETIMEDOUT: Self = Self(110);
 
     /// As a system call returns it.

@@ -16,8 +16,8 @@ pub const LARGE_PACKET_BYTES: usize = 9000;
 pub const MAX_FRAGMENTS: usize = 64;
 /// The data of one call. Longer reads and writes are several calls.
 pub const PIECE_BYTES: usize = 64 << 10;
-/// The longest message: a piece, with arguments and paths beside it.
-pub const MESSAGE_BYTES: usize = PIECE_BYTES + (4 << 10);
+/// The longest message: a piece, with two paths and arguments beside it.
+pub const MESSAGE_BYTES: usize = PIECE_BYTES + (12 << 10);
 
 const MAGIC: [u8; 2] = *b"TC";
 const VERSION: u8 = 1;

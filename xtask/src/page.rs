@@ -12,13 +12,26 @@ const PAGE: &str = "docs/system-calls.md";
 const HEAD: &str = "\
 # System calls
 
-Where a system call of a hosted program goes on x86-64. *Local*: the core answers, and Linux does not notice. *Forwarded*:
-the thread's Linux task, the proxy, executes it natively, with Linux's own result, errors and side effects. A local call is
-forwarded too if only Linux knows the answer (errors included), if the thread is traced, filtered or audited, and while
-somebody traces the system calls of the whole node. A process's *range* is the part of its addresses that the partition's
-memory backs.
+Where a system call goes on x86-64. Made from `abi/syscalls.tbl` by `cargo xtask page`.
+";
+const HOSTED: &str = "\
+## Hosted programs
 
-Made from `abi/syscalls.tbl` by `cargo xtask page`.
+*Local*: the core answers, and Linux does not notice. *Forwarded*: the thread's Linux task, the proxy, executes it
+natively, with Linux's own result, errors and side effects. A local call is forwarded too if only Linux knows the answer
+(errors included), if the thread is traced, filtered or audited, and while somebody traces the system calls of the whole
+node. A process's *range* is the part of its addresses that the partition's memory backs.
+";
+const STATIC: &str = "\
+## Programs on a node without Linux
+
+*Local*: the node answers. *Shipped*: the process's proxy, on a Linux node, executes the call with the rights of the
+job's user; descriptors, offsets and directories are the proxy's. Reads and writes longer than 64 KiB are shipped in
+pieces. *Refused*: the call fails with this error.
+
+`ioctl`, `fcntl`, `setsockopt` and `getsockopt` are shipped for the commands that `shipping/src/commands.rs` lists; others
+fail with ENOTTY, EINVAL and ENOPROTOOPT. `sendmmsg` and `recvmmsg` move one message and say so. Signal masks of
+`pselect6`, `ppoll` and `epoll_pwait` have no effect on the proxy. Numbers that no list has fail with ENOSYS.
 ";
 
 /// Writes the page; with `check`, only says whether it is current.
@@ -38,22 +51,45 @@ pub fn page(check: bool) -> Result<()> {
 fn render(table: &str) -> Result<String> {
     let mut local = String::new();
     let mut forwarded: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut without_linux: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for line in table.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        let words: Vec<&str> = line.splitn(4, '\t').collect();
-        match words[..] {
-            [_, name, "local", reason] => {
+        let columns: Vec<&str> = line.splitn(5, '\t').collect();
+        let [_, name, hosted, alone, reason] = columns[..] else {
+            return Err(format!("{TABLE}: `{line}`: not number, name, two dispositions, and why").into());
+        };
+        match hosted {
+            "local" => {
                 let reason = reason.split_once(": ").map_or(reason, |(_, why)| why);
                 writeln!(local, "| `{name}` | {reason} |")?;
             }
-            [_, name, "forward", reason] => forwarded.entry(reason).or_default().push(name),
-            _ => return Err(format!("{TABLE}: `{line}`: not number, name, local or forward, and why").into()),
+            "forward" => forwarded.entry(reason).or_default().push(name),
+            _ => return Err(format!("{TABLE}: {name}: `{hosted}`: not local or forward").into()),
         }
+        without_linux.entry(word(name, alone)?).or_default().push(name);
     }
-    let mut page =
-        format!("{HEAD}\n## Local\n\n| call | |\n|---|---|\n{local}\n## Forwarded\n\n| why | calls |\n|---|---|\n");
-    for (reason, calls) in forwarded {
-        let calls: Vec<String> = calls.iter().map(|call| format!("`{call}`")).collect();
-        writeln!(page, "| {reason} | {} |", calls.join(" "))?;
-    }
+    let mut page = format!("{HEAD}\n{HOSTED}\n### Local\n\n| call | |\n|---|---|\n{local}\n### Forwarded\n\n");
+    rows(&mut page, "why", &forwarded)?;
+    write!(page, "\n{STATIC}\n")?;
+    rows(&mut page, "", &without_linux)?;
     Ok(page)
+}
+
+/// What the page says of a disposition without Linux.
+fn word(name: &str, disposition: &str) -> Result<String> {
+    let (word, inner) = disposition.split_once('(').unwrap_or((disposition, ""));
+    match (word, inner.strip_suffix(')')) {
+        ("local", None) => Ok("local".to_owned()),
+        ("ship", Some(_)) => Ok("shipped".to_owned()),
+        ("refuse", Some(errno)) => Ok(format!("refused: {errno}")),
+        _ => Err(format!("{TABLE}: {name}: `{disposition}`: not local, ship(…) or refuse(…)").into()),
+    }
+}
+
+fn rows<K: AsRef<str>>(page: &mut String, title: &str, calls: &BTreeMap<K, Vec<&str>>) -> Result<()> {
+    write!(page, "| {title} | calls |\n|---|---|\n")?;
+    for (key, calls) in calls {
+        let calls: Vec<String> = calls.iter().map(|call| format!("`{call}`")).collect();
+        writeln!(page, "| {} | {} |", key.as_ref(), calls.join(" "))?;
+    }
+    Ok(())
 }

@@ -10,17 +10,19 @@ const HEADERS: [&str; 2] = ["/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/u
 struct Row {
     name: String,
     disposition: String,
+    without_linux: String,
     reason: String,
 }
 
 fn rows() -> BTreeMap<u32, Row> {
     let mut rows = BTreeMap::new();
     for line in fs::read_to_string(TABLE).unwrap().lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
-        let mut words = line.splitn(4, char::is_whitespace).map(str::trim);
+        let mut words = line.splitn(5, '\t').map(str::trim);
         let number = words.next().unwrap().parse().unwrap_or_else(|_| panic!("{line}: no number"));
         let row = Row {
             name: words.next().unwrap_or_default().into(),
             disposition: words.next().unwrap_or_default().into(),
+            without_linux: words.next().unwrap_or_default().into(),
             reason: words.next().unwrap_or_default().into(),
         };
         assert!(rows.insert(number, row).is_none(), "call {number}: two rows");
@@ -35,6 +37,79 @@ fn every_row_says_what_and_why() {
     for (number, row) in &rows {
         assert!(["local", "forward", "refuse"].contains(&row.disposition.as_str()), "{number}: {}", row.disposition);
         assert!(!row.name.is_empty() && !row.reason.is_empty(), "{number}: incomplete");
+    }
+}
+
+/// The kinds of a shipped call's arguments.
+fn kinds(column: &str) -> Option<Vec<&str>> {
+    let inner = column.strip_prefix("ship(")?.strip_suffix(')')?;
+    Some(inner.split(", ").filter(|kind| !kind.is_empty()).collect())
+}
+
+#[test]
+fn without_linux_every_row_is_local_shipped_or_refused() {
+    let mut shipped = 0;
+    for (number, row) in rows() {
+        let column = row.without_linux.as_str();
+        let refused = column.strip_prefix("refuse(").and_then(|rest| rest.strip_suffix(')'));
+        let is_errno = refused.is_some_and(|errno| ["ENOSYS", "EPERM", "ECHILD"].contains(&errno));
+        assert!(column == "local" || kinds(column).is_some() || is_errno, "{number}: {column}");
+        shipped += u32::from(kinds(column).is_some());
+    }
+    assert!(shipped > 150, "only {shipped} calls are shipped");
+}
+
+/// A buffer's length is an argument that is there, and of the kind that a length has.
+#[test]
+fn lengths_of_shipped_buffers_are_arguments() {
+    for (number, row) in rows() {
+        let Some(kinds) = kinds(&row.without_linux) else { continue };
+        assert!(kinds.len() <= 6, "{number}: {} arguments", kinds.len());
+        for kind in &kinds {
+            for (mark, expected) in [('#', "value"), ('@', "inout 4")] {
+                let Some((_, argument)) = kind.split_once(mark) else { continue };
+                let argument: usize = argument.parse().unwrap_or_else(|_| panic!("{number}: {kind}: no argument"));
+                let actual = kinds.get(argument.wrapping_sub(1)).copied();
+                assert_eq!(actual, Some(expected), "{number} ({}): {kind}", row.name);
+            }
+        }
+    }
+}
+
+/// The numbers of arguments are Linux's: a kind that is missing would drop an argument.
+#[test]
+fn shipped_calls_have_all_their_arguments() {
+    let counts = [
+        ("getppid", 0),
+        ("close", 1),
+        ("rename", 2),
+        ("read", 3),
+        ("pwrite64", 4),
+        ("statx", 5),
+        ("sendto", 6),
+        ("select", 5),
+        ("pselect6", 6),
+        ("epoll_pwait2", 6),
+        ("copy_file_range", 6),
+        ("preadv2", 6),
+        ("linkat", 5),
+        ("recvmmsg", 5),
+        ("setxattr", 5),
+        ("faccessat", 3),
+        ("faccessat2", 4),
+        ("fchownat", 5),
+        ("utimensat", 4),
+        ("mq_timedreceive", 5),
+        ("splice", 6),
+        ("timerfd_settime", 4),
+        ("prlimit64", 4),
+        ("openat2", 4),
+        ("ppoll", 5),
+    ];
+    let rows = rows();
+    for (name, count) in counts {
+        let row = rows.values().find(|row| row.name == name).unwrap_or_else(|| panic!("{name}: no row"));
+        assert_eq!(kinds(&row.without_linux).map(|kinds| kinds.len()), Some(count), "{name}");
     }
 }
 

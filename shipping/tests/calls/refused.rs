@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What neither end lets pass: calls and commands that are not shipped, whoever asks.
+
+use crate::support::{BASE, Memory, PROCESS, error, result_of, ship};
+use tacet_shipping::calls::{Disposition, disposition};
+use tacet_shipping::demarshal::{Call, refuse};
+use tacet_shipping::errno::Errno;
+use tacet_shipping::marshal::Shipment;
+use tacet_shipping::packet::MESSAGE_BYTES;
+
+const IOCTL: u64 = 16;
+const FCNTL: u64 = 72;
+const FORK: u64 = 57;
+const EXECVE: u64 = 59;
+const PTRACE: u64 = 101;
+const WAIT4: u64 = 61;
+const MMAP: u64 = 9;
+const CLOSE_RANGE: u64 = 436;
+const TCGETS: u64 = 0x5401;
+const TIOCSTI: u64 = 0x5412;
+
+#[test]
+fn refused_calls_have_the_errors_that_programs_expect() {
+    let memory = Memory::new(0x1000);
+    for (number, errno) in
+        [(FORK, Errno::ENOSYS), (EXECVE, Errno::ENOSYS), (PTRACE, Errno::EPERM), (WAIT4, Errno::ECHILD)]
+    {
+        assert_eq!(result_of(&memory, number, [0; 6]), error(errno));
+        assert_eq!(disposition(number), Disposition::Refuse(errno));
+    }
+    for number in [400, 474, 100_000, u64::MAX] {
+        assert_eq!(disposition(number), Disposition::Refuse(Errno::ENOSYS));
+        assert_eq!(result_of(&memory, number, [0; 6]), error(Errno::ENOSYS));
+    }
+    assert_eq!(disposition(MMAP), Disposition::Local);
+    assert_eq!(result_of(&memory, MMAP, [0; 6]), error(Errno::ENOSYS));
+}
+
+#[test]
+fn commands_are_shipped_by_a_list() {
+    let memory = Memory::new(0x1000);
+    assert_eq!(result_of(&memory, IOCTL, [0, TIOCSTI, BASE, 0, 0, 0]), error(Errno::ENOTTY));
+    assert_eq!(result_of(&memory, FCNTL, [0, 99, BASE, 0, 0, 0]), error(Errno::EINVAL));
+    assert_eq!(result_of(&memory, CLOSE_RANGE, [3, 9, 2, 0, 0, 0]), error(Errno::EINVAL));
+    let result = ship(&memory, IOCTL, [0, TCGETS, BASE, 0, 0, 0], |seen| {
+        assert_eq!(seen.output_span(2).bytes, 36);
+        (0, false)
+    });
+    assert_eq!(result, 0);
+}
+
+/// What a node might send that has been taken over: the proxy decides by the table as well.
+#[test]
+fn a_forged_message_is_refused_by_the_proxy() {
+    let honest = |number, arguments| {
+        let memory = Memory::new(0x1000);
+        let mut message = vec![0; MESSAGE_BYTES];
+        let used = Shipment::new(number, arguments).unwrap().request(&memory, &mut message).unwrap();
+        message.truncate(used);
+        message
+    };
+    let mut reply = vec![0; MESSAGE_BYTES];
+    let mut refused = |message: &[u8]| Call::decode(message, PROCESS, &mut reply).unwrap_err();
+    let with = |mut message: Vec<u8>, at: usize, value: u32| {
+        message[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        message
+    };
+    let (read, write) = (honest(0, [3, BASE, 100, 0, 0, 0]), honest(1, [3, BASE, 100, 0, 0, 0]));
+    let argument = |index: usize| 8 + 8 * index;
+    let size = |index: usize| 56 + 4 * index;
+    for number in [FORK as u32, EXECVE as u32, PTRACE as u32, MMAP as u32, 299, 10_000, u32::MAX] {
+        refused(&with(write.clone(), 0, number));
+    }
+    // A length that is not the buffer's: Linux would read or write beyond it.
+    for length in [0, 99, 101, 0x7fff_ffff, u32::MAX] {
+        assert_eq!(refused(&with(read.clone(), argument(2), length)), Errno::EINVAL);
+        assert_eq!(refused(&with(write.clone(), argument(2), length)), Errno::EINVAL);
+        assert_eq!(refused(&with(read.clone(), argument(2) + 4, length | 1)), Errno::EINVAL);
+    }
+    for bytes in [0, 99, 101, 0x7fff_ffff, u32::MAX - 1] {
+        assert_eq!(refused(&with(read.clone(), size(1), bytes)), Errno::EINVAL);
+        assert_eq!(refused(&with(write.clone(), size(1), bytes)), Errno::EINVAL);
+    }
+    // More than one iovec, of which the proxy has one.
+    let memory = Memory::new(0x1000);
+    memory.put_words(BASE, &[BASE + 64, 9]);
+    let mut message = vec![0; MESSAGE_BYTES];
+    let used = Shipment::new(20, [1, BASE, 1, 0, 0, 0]).unwrap().request(&memory, &mut message).unwrap();
+    assert_eq!(refused(&with(message[..used].to_vec(), argument(2), 2)), Errno::EINVAL);
+    // Another process than the proxy itself.
+    let prlimit = honest(302, [u64::from(PROCESS), 7, 0, BASE, 0, 0]);
+    assert_eq!(refused(&with(prlimit, argument(0), 1)), Errno::ESRCH);
+    // A path without an end, and bytes after the last argument.
+    let mut unlink = honest(87, [BASE, 0, 0, 0, 0, 0]);
+    *unlink.last_mut().unwrap() = b'x';
+    assert_eq!(refused(&unlink), Errno::EINVAL);
+    assert_eq!(refused(&[&write[..], &[0]].concat()), Errno::EINVAL);
+    for short in 0..write.len() {
+        refused(&write[..short]);
+    }
+}
+
+#[test]
+fn a_refusal_is_a_reply() {
+    let memory = Memory::new(0x1000);
+    let mut shipment = Shipment::new(3, [5, 0, 0, 0, 0, 0]).unwrap();
+    let (mut message, mut reply) = (vec![0; 1000], vec![0; 1000]);
+    shipment.request(&memory, &mut message).unwrap();
+    let used = refuse(Errno::EPERM, 1 << 14, &mut reply);
+    let finished = shipment.finish(&reply[..used], &memory);
+    assert_eq!((finished.result, finished.pending), (Some(error(Errno::EPERM)), 1 << 14));
+    assert_eq!(shipment.finish(&reply[..used - 1], &memory).result, Some(error(Errno::EIO)));
+}
