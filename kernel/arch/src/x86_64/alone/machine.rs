@@ -4,10 +4,11 @@
 //! The boot code makes the one [`Machine`] and gives it to the image's entry. Whoever has it is alone: no other CPU
 //! runs before [`Machine::start`].
 
+use super::console::Console;
 use super::contexts::Contexts;
 use super::cpus;
-use super::link::{Console, Network};
 use super::memory::Range;
+use super::network::Network;
 use super::ram::Ram;
 use super::settings;
 use super::space::Tables;
@@ -20,11 +21,13 @@ const PAGE_BYTES: u64 = 4096;
 /// The machine, before its CPUs run programs.
 pub struct Machine {
     first: Cpu,
+    has_network: bool,
+    has_console: bool,
 }
 
 impl Machine {
     pub(super) fn new(first: Cpu) -> Self {
-        Self { first }
+        Self { first, has_network: true, has_console: true }
     }
 
     /// The command line that the boot loader gave, without a terminating zero.
@@ -106,12 +109,12 @@ impl Machine {
 
     /// The first network interface (virtio-net), if there is one that nobody has opened yet.
     pub fn network(&mut self) -> Option<Network> {
-        Network::open(self)
+        core::mem::take(&mut self.has_network).then(|| Network::open(self))?
     }
 
     /// A console for data: the first port of a virtio console. `None`: there is none, or it is open already.
     pub fn console(&mut self) -> Option<Console> {
-        Console::open_virtio(self)
+        core::mem::take(&mut self.has_console).then(|| Console::open_virtio(self))?
     }
 
     /// The second serial port (COM2) as a console for data. `None`: there is none.

@@ -23,12 +23,14 @@ macro_rules! machine {
 machine! {
     mod boot;
     mod clock;
+    mod console;
     mod contexts;
     mod cpus;
     mod end;
-    mod link;
     mod locked;
     mod machine;
+    mod network;
+    mod pci;
     mod ports;
     mod ram;
     mod serial;
@@ -36,14 +38,16 @@ machine! {
     mod space;
     mod state;
     mod tables;
+    mod virtio;
 
+    pub use console::Console;
     pub use contexts::{Context, Contexts};
     pub use directory::Refused;
     pub use end::{die, power_off};
-    pub use link::{Console, Network};
     pub use locked::Locked;
     pub use machine::Machine;
     pub use memory::Range;
+    pub use network::Network;
     pub use ram::Ram;
     pub use serial::log;
     pub use space::{Segment, Space, Tables};

@@ -25,3 +25,19 @@ pub unsafe fn in8(port: u16) -> u8 {
     unsafe { asm!("in al, dx", in("dx") port, out("al") value, options(nostack)) };
     value
 }
+
+/// # Safety
+/// As for [`out8`].
+pub unsafe fn out32(port: u16, value: u32) {
+    // SAFETY: the caller's.
+    unsafe { asm!("out dx, eax", in("dx") port, in("eax") value, options(nostack)) };
+}
+
+/// # Safety
+/// As for [`in8`].
+pub unsafe fn in32(port: u16) -> u32 {
+    let value;
+    // SAFETY: the caller's.
+    unsafe { asm!("in eax, dx", in("dx") port, out("eax") value, options(nostack)) };
+    value
+}

@@ -16,6 +16,8 @@ pub struct State {
     pub root: u64,
     /// Where in the window the next piece goes (`tables.rs`).
     pub window: u64,
+    /// The page of registers that was mapped last, and where.
+    pub last_device: Option<(u64, u64)>,
     /// How the interrupt controller names the CPUs; the boot CPU is the first.
     pub identities: [u32; CPUS],
     pub cpus: u32,
@@ -30,6 +32,7 @@ pub static STATE: Locked<State> = Locked::new(State {
     told: Told::new(),
     root: 0,
     window: WINDOW,
+    last_device: None,
     identities: [0; CPUS],
     cpus: 1,
     signals: &[],

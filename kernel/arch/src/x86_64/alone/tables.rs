@@ -165,6 +165,18 @@ impl State {
         self.window += length;
         NonNull::new((at + within) as *mut u8)
     }
+
+    /// Maps one page of registers, unless it is the one that was mapped last.
+    pub fn device_page(&mut self, physical: u64) -> Option<NonNull<u8>> {
+        match self.last_device {
+            Some((at, page)) if at == physical => NonNull::new(page as *mut u8),
+            _ => {
+                let page = self.window(physical, PAGE_BYTES, DEVICE)?;
+                self.last_device = Some((physical, page.as_ptr() as u64));
+                Some(page)
+            }
+        }
+    }
 }
 
 /// The private region of CPU `index`.

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A line of bytes to another node: a virtio console, or the second serial port. One CPU at a time uses it: all that
+//! share it put it into a [`Locked`](super::Locked).
+
+use super::machine::Machine;
+use super::serial::{COM2, Port};
+use super::virtio::{BUFFER_BYTES, Pair};
+use core::hint::spin_loop;
+use virtio_drivers::transport::DeviceType;
+
+/// How long a device without room is waited for before bytes are dropped; whoever sends repeats.
+const PATIENCE: u32 = 10_000_000;
+
+#[expect(clippy::large_enum_variant, reason = "there is one value, and no heap")]
+enum Device {
+    Virtio { pair: Pair, held: [u8; BUFFER_BYTES], from: usize, to: usize },
+    Serial(Port),
+}
+
+/// A line of bytes.
+pub struct Console {
+    device: Device,
+}
+
+// SAFETY: the device's registers and queues belong to no CPU in particular.
+unsafe impl Send for Console {}
+
+impl Console {
+    pub(super) fn open_virtio(machine: &mut Machine) -> Option<Self> {
+        let pair = Pair::open(machine, DeviceType::Console, 0)?;
+        Some(Self { device: Device::Virtio { pair, held: [0; BUFFER_BYTES], from: 0, to: 0 } })
+    }
+
+    pub(super) fn open_serial() -> Option<Self> {
+        COM2.exists().then(|| {
+            COM2.begin();
+            Self { device: Device::Serial(COM2) }
+        })
+    }
+
+    /// Sends all bytes; waits while the device has no room.
+    pub fn send(&mut self, bytes: &[u8]) {
+        match &mut self.device {
+            Device::Serial(port) => bytes.iter().for_each(|&byte| port.write(byte)),
+            Device::Virtio { pair, .. } => {
+                for piece in bytes.chunks(BUFFER_BYTES) {
+                    let fill = |buffer: &mut [u8]| {
+                        if let Some(to) = buffer.get_mut(..piece.len()) {
+                            to.copy_from_slice(piece);
+                        }
+                        piece.len()
+                    };
+                    let mut patience = PATIENCE;
+                    while !pair.send(fill) && patience != 0 {
+                        patience -= 1;
+                        spin_loop();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes bytes that came, at most as many as fit into `to`; how many.
+    pub fn receive(&mut self, to: &mut [u8]) -> usize {
+        match &mut self.device {
+            Device::Serial(port) => {
+                let mut slots = to.iter_mut();
+                let mut count = 0;
+                while let Some(slot) = slots.next()
+                    && let Some(byte) = port.read()
+                {
+                    *slot = byte;
+                    count += 1;
+                }
+                count
+            }
+            Device::Virtio { pair, held, from, to: end } => {
+                if from == end {
+                    let arrived = pair.receive(|bytes| {
+                        let count = bytes.len().min(held.len());
+                        if let (Some(room), Some(bytes)) = (held.get_mut(..count), bytes.get(..count)) {
+                            room.copy_from_slice(bytes);
+                        }
+                        count
+                    });
+                    (*from, *end) = (0, arrived.unwrap_or(0));
+                }
+                let bytes = held.get(*from..*end).unwrap_or(&[]);
+                let count = bytes.len().min(to.len());
+                if let (Some(room), Some(bytes)) = (to.get_mut(..count), bytes.get(..count)) {
+                    room.copy_from_slice(bytes);
+                }
+                *from += count;
+                count
+            }
+        }
+    }
+}

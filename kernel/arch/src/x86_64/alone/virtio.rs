@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A virtio device with one queue for what arrives and one for what leaves: a network interface, or a console.
+//!
+//! Of the crate `virtio-drivers` the queues and transports are used, not its drivers: the console's needs a heap, and
+//! the network's negotiates event indices, which the crate's queue compares without their wrap-around, so that after
+//! 65,536 packets the device is not told of a packet. Polled: devices are asked not to interrupt.
+
+use super::machine::Machine;
+use super::pci;
+use super::state::STATE;
+use super::tables::{DEVICE, DIRECT, zero};
+use core::ptr::NonNull;
+use virtio_drivers::queue::VirtQueue;
+use virtio_drivers::transport::mmio::{MmioTransport, VirtIOHeader};
+use virtio_drivers::transport::{DeviceStatus, DeviceType, SomeTransport, Transport};
+use virtio_drivers::{BufferDirection, Hal, PAGE_SIZE, PhysAddr};
+
+/// Buffers of each direction.
+const ENTRIES: usize = 16;
+/// The largest Ethernet frame with virtio's header.
+pub const BUFFER_BYTES: usize = 1536;
+
+const ARRIVING: u16 = 0;
+const LEAVING: u16 = 1;
+
+/// The device follows the standard, not what was before it.
+pub const VERSION_1: u64 = 1 << 32;
+
+/// Where QEMU's microvm has its devices, if its command line does not say it.
+const MMIO_BASE: u64 = 0xfeb0_0000;
+const MMIO_BYTES: u64 = 0x200;
+const MMIO_DEVICES: u64 = 32;
+
+/// What the crate needs of the kernel.
+pub struct Kernel;
+
+// SAFETY: (1) `dma_alloc` gives whole zeroed pages that were nobody's, mapped for ever; (2) `mmio_phys_to_virt` maps a
+// device's registers for its only driver; (3) `share` gives the physical address of memory that is mapped directly.
+unsafe impl Hal for Kernel {
+    fn dma_alloc(pages: usize, _: BufferDirection) -> (PhysAddr, NonNull<u8>) {
+        let bytes = (pages * PAGE_SIZE) as u64;
+        let Some(at) = STATE.with(|state| state.told.memory.take(bytes, PAGE_SIZE as u64)) else {
+            return (0, NonNull::dangling()); // the crate's error
+        };
+        zero(at, bytes);
+        (at, direct(at))
+    }
+
+    unsafe fn dma_dealloc(_: PhysAddr, _: NonNull<u8>, _: usize) -> i32 {
+        0 // given away for good: devices stay open
+    }
+
+    unsafe fn mmio_phys_to_virt(at: PhysAddr, bytes: usize) -> NonNull<u8> {
+        match STATE.with(|state| state.window(at, bytes as u64, DEVICE)) {
+            Some(window) => window,
+            None => super::end::die(format_args!("a device's registers at {at:#x}, {bytes} bytes, cannot be mapped")),
+        }
+    }
+
+    unsafe fn share(buffer: NonNull<[u8]>, _: BufferDirection) -> PhysAddr {
+        match (buffer.cast::<u8>().as_ptr() as u64).checked_sub(DIRECT) {
+            Some(at) if at < 1 << 46 => at,
+            _ => super::end::die(format_args!("a device's buffer at {buffer:?} is not in the direct mapping")),
+        }
+    }
+
+    unsafe fn unshare(_: PhysAddr, _: NonNull<[u8]>, _: BufferDirection) {}
+}
+
+fn direct(at: u64) -> NonNull<u8> {
+    NonNull::new((DIRECT + at) as *mut u8).unwrap_or(NonNull::dangling())
+}
+
+type Queue = VirtQueue<Kernel, ENTRIES>;
+
+/// A buffer, and by which number the queue knows it while the device has it.
+struct Buffer {
+    bytes: &'static mut [u8],
+    token: Option<u16>,
+}
+
+/// The device.
+pub struct Pair {
+    transport: SomeTransport<'static>,
+    arriving: Queue,
+    leaving: Queue,
+    incoming: &'static mut [Buffer],
+    outgoing: &'static mut [Buffer],
+    /// Those that both sides have.
+    pub features: u64,
+}
+
+impl Pair {
+    /// Opens the first device of this kind, with the features of `wanted` that it has.
+    pub fn open(machine: &mut Machine, kind: DeviceType, wanted: u64) -> Option<Self> {
+        let mut transport = find(machine, kind)?;
+        let (begin, known) = (DeviceStatus::ACKNOWLEDGE | DeviceStatus::DRIVER, DeviceStatus::FEATURES_OK);
+        transport.set_status(DeviceStatus::empty());
+        transport.set_status(begin);
+        let features = transport.read_device_features() & (wanted | VERSION_1);
+        transport.write_driver_features(features);
+        transport.set_status(begin | known);
+        transport.set_guest_page_size(PAGE_SIZE as u32);
+        let mut arriving = Queue::new(&mut transport, ARRIVING, false, false).ok()?;
+        let mut leaving = Queue::new(&mut transport, LEAVING, false, false).ok()?;
+        arriving.set_dev_notify(false);
+        leaving.set_dev_notify(false);
+        let (incoming, outgoing) = (buffers(machine)?, buffers(machine)?);
+        transport.finish_init();
+        let mut pair = Self { transport, arriving, leaving, incoming, outgoing, features };
+        for number in 0..ENTRIES {
+            pair.offer(number);
+        }
+        pair.transport.notify(ARRIVING);
+        Some(pair)
+    }
+
+    /// Bytes of the device's configuration from its beginning on.
+    pub fn configuration(&self) -> Option<[u8; 6]> {
+        self.transport.read_config_space(0).ok()
+    }
+
+    /// Lets the device fill a buffer.
+    fn offer(&mut self, number: usize) {
+        let Some(buffer) = self.incoming.get_mut(number) else { return };
+        // SAFETY: the buffer is the device's until `receive` finds its number used.
+        buffer.token = unsafe { self.arriving.add(&[], &mut [&mut *buffer.bytes]) }.ok();
+        if self.arriving.should_notify() {
+            self.transport.notify(ARRIVING);
+        }
+    }
+
+    /// Gives what arrived next to `take`, if there is something.
+    pub fn receive<R>(&mut self, take: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        let token = self.arriving.peek_used()?;
+        let number = self.incoming.iter().position(|buffer| buffer.token == Some(token))?;
+        let buffer = self.incoming.get_mut(number)?;
+        // SAFETY: the buffer that was added under this number.
+        let bytes = unsafe { self.arriving.pop_used(token, &[], &mut [&mut *buffer.bytes]) }.ok()?;
+        buffer.token = None;
+        let taken = take(buffer.bytes.get(..bytes as usize).unwrap_or(&[]));
+        self.offer(number);
+        Some(taken)
+    }
+
+    /// Sends what `fill` writes into a buffer, so many bytes as it says. False: the device has all buffers.
+    pub fn send(&mut self, fill: impl FnOnce(&mut [u8]) -> usize) -> bool {
+        self.reclaim();
+        let Some(buffer) = self.outgoing.iter_mut().find(|buffer| buffer.token.is_none()) else { return false };
+        let bytes = fill(buffer.bytes).min(buffer.bytes.len());
+        let Some(used) = buffer.bytes.get(..bytes) else { return false };
+        // SAFETY: the buffer is the device's until `reclaim` finds its number used.
+        buffer.token = unsafe { self.leaving.add(&[used], &mut []) }.ok();
+        if self.leaving.should_notify() {
+            self.transport.notify(LEAVING);
+        }
+        buffer.token.is_some()
+    }
+
+    /// Takes back what the device has sent.
+    fn reclaim(&mut self) {
+        while let Some(token) = self.leaving.peek_used() {
+            let Some(buffer) = self.outgoing.iter_mut().find(|buffer| buffer.token == Some(token)) else { return };
+            buffer.token = None;
+            // SAFETY: the buffer that was added under this number; its length is not used.
+            if unsafe { self.leaving.pop_used(token, &[&*buffer.bytes], &mut []) }.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn buffers(machine: &mut Machine) -> Option<&'static mut [Buffer]> {
+    let mut all = machine.keep_bytes(ENTRIES * BUFFER_BYTES)?.chunks_exact_mut(BUFFER_BYTES);
+    machine.keep(ENTRIES, |_| Buffer { bytes: all.next().unwrap_or(&mut []), token: None })
+}
+
+/// The first device of this kind: on the PCI bus if the machine has one, else where hypervisors without PCI have it.
+fn find(machine: &Machine, kind: DeviceType) -> Option<SomeTransport<'static>> {
+    if pci::exists() {
+        return pci::find(kind).map(SomeTransport::Pci);
+    }
+    let named = machine.command_line().split(|&byte| byte == b' ').filter_map(address);
+    let known = (0..MMIO_DEVICES).map(|number| MMIO_BASE + number * MMIO_BYTES);
+    let mut all = named.clone().chain(known.filter(|_| named.clone().next().is_none()));
+    all.find_map(|at| mmio(at, kind)).map(SomeTransport::Mmio)
+}
+
+fn mmio(at: u64, kind: DeviceType) -> Option<MmioTransport<'static>> {
+    let page = STATE.with(|state| state.device_page(at & !(PAGE_SIZE as u64 - 1)))?;
+    // SAFETY: within the page, as devices are aligned to their size.
+    let header = unsafe { page.add((at % PAGE_SIZE as u64) as usize) }.cast::<VirtIOHeader>();
+    // SAFETY: registers of a virtio device, or nothing, which reads as ones, and is refused.
+    let transport = unsafe { MmioTransport::new(header, MMIO_BYTES as usize) }.ok()?;
+    (transport.device_type() == kind).then_some(transport)
+}
+
+/// The address in Linux's parameter `virtio_mmio.device=512@0xfeb02e00:12`, which QEMU gives.
+fn address(word: &[u8]) -> Option<u64> {
+    let text = core::str::from_utf8(word.strip_prefix(b"virtio_mmio.device=")?).ok()?;
+    let (_, place) = text.split_once("@0x")?;
+    let (address, _) = place.split_once(':')?;
+    u64::from_str_radix(address, 16).ok().filter(|at| at % MMIO_BYTES == 0)
+}
