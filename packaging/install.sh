@@ -52,6 +52,7 @@ install_files() {
 		put 755 "$build/bin/$program" "$prefix/bin/$program"
 	done
 	put 644 "$build/lib/tacet/kernel.bin" "$prefix/lib/tacet/kernel.bin"
+	put 644 "$build/lib/tacet/static.elf" "$prefix/lib/tacet/static.elf"
 	echo "$version" >"$work/version"
 	put 644 "$work/version" "$prefix/lib/tacet/version"
 
@@ -111,7 +112,9 @@ install() {
 	for program in tacet-noise tacet-sched tacet-tune; do
 		[ -x "$build/bin/$program" ] || fail "$build/bin/$program: not built; run \`make build\`"
 	done
-	[ -f "$build/lib/tacet/kernel.bin" ] || fail "$build/lib/tacet/kernel.bin: not built; run \`make build\`"
+	for image in kernel.bin static.elf; do
+		[ -f "$build/lib/tacet/$image" ] || fail "$build/lib/tacet/$image: not built; run \`make build\`"
+	done
 	if [ -f "$work/installed" ]; then
 		remove_module
 		remove_files

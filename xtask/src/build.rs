@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Builds everything into build/: `bin/tacet`, `bin/tacet-noise`, `bin/tacet-sched`, `bin/tacet-tune`, `lib/tacet/kernel.bin`,
-//! `lib/tacet/modules/<release>/tacet.ko`, `tests/user/*`.
+//! `lib/tacet/static.elf`, `lib/tacet/modules/<release>/tacet.ko`, `tests/user/*`, `tests/static/*`.
 //!
 //! Owns the layout of build/: `make install`, the `tacet` command and the node tests rely on it.
 
@@ -19,11 +19,11 @@ use crate::{Result, kernels, top};
 pub enum Part {
     /// `build/bin/tacet` and the programs that it executes
     Command,
-    /// The co-kernel's flat image
+    /// The co-kernel's flat image, and the one for nodes without Linux
     Cokernel,
     /// The module, for each of the nodes' kernels and for the running one
     Module,
-    /// The programs of tests/user
+    /// The programs of tests/user, and those of tests/static for this host
     Programs,
 }
 
@@ -43,11 +43,15 @@ pub fn parts(named: &[Part], lines: &[String]) -> Result<()> {
     for part in named {
         match part {
             Part::Command => command()?,
-            Part::Cokernel => co_kernel()?,
+            Part::Cokernel => {
+                co_kernel()?;
+                static_image()?;
+            }
             Part::Module => modules(&cache, lines)?,
             Part::Programs => {
                 provision::ensure(&cache)?;
                 user_programs()?;
+                static_programs()?;
             }
         }
     }
@@ -79,9 +83,21 @@ pub fn co_kernel() -> Result<()> {
     run(cargo().args(["build", "--release", "--package", "tacet-image", "--target", FREESTANDING]))?;
     let elf = target().join(FREESTANDING).join("release/tacet-image");
     let flat = target().join(FREESTANDING).join("release/kernel.bin");
-    let objcopy = if on_path("objcopy") { "objcopy" } else { "llvm-objcopy" };
-    run(program(objcopy).args(["-O", "binary"]).arg(elf).arg(&flat))?;
+    run(program(objcopy()).args(["-O", "binary"]).arg(elf).arg(&flat))?;
     install(&flat, "lib/tacet/kernel.bin")
+}
+
+/// Builds `build/lib/tacet/static.elf`, which QEMU and GRUB load.
+pub fn static_image() -> Result<()> {
+    run(cargo().args(["build", "--release", "--package", "tacet-image-standalone", "--target", FREESTANDING]))?;
+    let elf = target().join(FREESTANDING).join("release/tacet-image-standalone");
+    let stripped = target().join(FREESTANDING).join("release/static.elf");
+    run(program(objcopy()).arg("--strip-all").arg(elf).arg(&stripped))?;
+    install(&stripped, "lib/tacet/static.elf")
+}
+
+fn objcopy() -> &'static str {
+    if on_path("objcopy") { "objcopy" } else { "llvm-objcopy" }
 }
 
 /// Builds `build/lib/tacet/modules/<release>/tacet.ko` for a node's kernel; make gets `arguments`.
@@ -133,6 +149,16 @@ pub fn user_programs() -> Result<()> {
     eprintln!("+ make {jobs} -C tests/user OUT=build/tests/user");
     let make = ["make", "--silent", &jobs, "-C", "/mnt/source/user", "OUT=/mnt/out/user"];
     Ok(provision::run_in_tree(&Cache::open()?, &[(&source, "source"), (&out, "out")], &make)?)
+}
+
+/// Builds `build/tests/static` with this host's compilers: its programs run here and on emulated nodes without Linux.
+pub fn static_programs() -> Result<()> {
+    let jobs = format!("-j{}", std::thread::available_parallelism().map_or(2, usize::from));
+    for (source, out) in [("tests/static/programs", "static"), ("tests/user", "static/user")] {
+        let out = format!("OUT={}", top().join("build/tests").join(out).display());
+        run(program("make").args(["--silent", &jobs, "-C"]).arg(top().join(source)).arg(out))?;
+    }
+    Ok(())
 }
 
 /// The directory of a release's objects. The border's headers are beside the copy of the sources, as in the repository.

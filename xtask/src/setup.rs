@@ -12,13 +12,16 @@ use crate::Result;
 use crate::command::{program, run};
 
 /// Programs of the host that the build and the tests call, with their packages. `tacet-node` knows those for nodes.
-const BUILD: [(&str, &str); 6] = [
+const BUILD: [(&str, &str); 9] = [
     ("cc", "gcc"),
     ("chromium", "chromium"),
     ("clang", "clang"),
     ("make", "make"),
+    ("musl-gcc", "musl-tools"),
     ("objcopy", "binutils"),
     ("pkg-config", "pkgconf"),
+    ("/usr/bin/python3", "python3"),
+    ("sqlite3", "sqlite3"),
 ];
 /// Headers that libbpf needs, with their packages.
 const HEADERS: [(&str, &str); 2] = [("/usr/include/libelf.h", "libelf-dev"), ("/usr/include/zlib.h", "zlib1g-dev")];

@@ -18,7 +18,8 @@ use crate::tally::{Budgets, Part, Tally};
 use crate::{Result, build, kernels, miri, page, quality, top};
 
 /// The co-kernel's crates: some exist only freestanding, others have parts that do.
-const KERNEL: [&str; 4] = ["tacet-arch", "tacet-core", "tacet-host-linux", "tacet-image"];
+const KERNEL: [&str; 6] =
+    ["tacet-arch", "tacet-core", "tacet-host-linux", "tacet-host-standalone", "tacet-image", "tacet-image-standalone"];
 
 const CHECKS: Part = Part { name: "checks", quick: 10, usual: 10, full: 10 };
 const LINTS: Part = Part { name: "lints", quick: 40, usual: 150, full: 150 };
@@ -97,7 +98,9 @@ fn on_nodes(tally: &mut Tally, named: &[String], full: bool) -> Result<()> {
 fn builds(tally: &mut Tally, cache: &Cache, kernels: &[Kernel]) {
     tally.check("command", build::command);
     tally.check("co-kernel", build::co_kernel);
+    tally.check("image for nodes without Linux", build::static_image);
     tally.check("test programs", build::user_programs);
+    tally.check("test programs for nodes without Linux", build::static_programs);
     for kernel in kernels {
         let module = || build::module(cache, kernel, &["W=1"]).and_then(without_warnings);
         tally.check(&format!("module for {}", kernel.release), module);

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One case: a program whose output and status are compared, or a test of its own.
+
+use crate::Result;
+use crate::nodes::Nodes;
+use crate::process::{self, Ended};
+
+/// A case with its name.
+pub struct Case {
+    pub name: String,
+    pub work: Work,
+}
+
+pub enum Work {
+    /// The same on Linux and on a node.
+    Same(Same),
+    /// A test that uses the common nodes.
+    Shared(fn(&Nodes) -> Result<()>),
+    /// A test with nodes of its own, which it may break.
+    Own(fn() -> Result<()>),
+}
+
+/// A program, its surroundings, and what it must do.
+#[derive(Clone, Default)]
+pub struct Same {
+    pub words: Vec<String>,
+    pub input: Vec<u8>,
+    /// Of `tacet static run`.
+    pub flags: Vec<String>,
+    /// Expected instead of what it does on Linux: output and status.
+    pub expected: Option<(Vec<u8>, i32)>,
+}
+
+impl Case {
+    pub fn same(name: impl Into<String>, words: &[&str]) -> Case {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        Case { name: name.into(), work: Work::Same(Same { words, ..Same::default() }) }
+    }
+
+    pub fn shared(name: &str, test: fn(&Nodes) -> Result<()>) -> Case {
+        Case { name: name.to_owned(), work: Work::Shared(test) }
+    }
+
+    pub fn own(name: &str, test: fn() -> Result<()>) -> Case {
+        Case { name: name.to_owned(), work: Work::Own(test) }
+    }
+
+    /// With this input.
+    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Case {
+        if let Work::Same(same) = &mut self.work {
+            same.input = bytes.into();
+        }
+        self
+    }
+
+    /// With these flags of `tacet static run`.
+    pub fn flags(mut self, flags: &[&str]) -> Case {
+        if let Work::Same(same) = &mut self.work {
+            same.flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        }
+        self
+    }
+
+    /// With this result, whatever it is on Linux.
+    pub fn expect(mut self, output: impl Into<Vec<u8>>, status: i32) -> Case {
+        if let Work::Same(same) = &mut self.work {
+            same.expected = Some((output.into(), status));
+        }
+        self
+    }
+}
+
+impl Same {
+    /// Runs it, here unless its result is known, and on a node.
+    pub fn check(&self, nodes: &Nodes) -> Result<()> {
+        let expected = match &self.expected {
+            Some(expected) => expected.clone(),
+            None => {
+                let Some((program, arguments)) = self.words.split_first() else { return Ok(()) };
+                let mut native = std::process::Command::new(program);
+                let ended = process::run(surroundings(native.args(arguments)), &self.input)?;
+                (ended.stdout, ended.status)
+            }
+        };
+        let flags: Vec<&str> = self.flags.iter().map(String::as_str).collect();
+        let found = process::run(surroundings(&mut nodes.run(&flags, &self.words)), &self.input)?;
+        Same::compare(&expected, &found)
+    }
+
+    fn compare((output, status): &(Vec<u8>, i32), found: &Ended) -> Result<()> {
+        if (output, *status) == (&found.stdout, found.status) {
+            return Ok(());
+        }
+        let expected = String::from_utf8_lossy(output);
+        let (text, error) = (found.text(), found.error_text());
+        Err(format!(
+            "status {} instead of {status}\n{}    standard error: {}",
+            found.status,
+            difference(&expected, &text),
+            error.trim_end().replace('\n', "\n                    ")
+        ))
+    }
+}
+
+/// The first lines that differ.
+fn difference(expected: &str, found: &str) -> String {
+    let mut pairs =
+        expected.lines().map(Some).chain(std::iter::repeat(None)).zip(found.lines().map(Some).chain([None]));
+    match pairs.find(|(expected, found)| expected != found) {
+        Some((expected, found)) => {
+            format!("    expected: {}\n    found:    {}\n", expected.unwrap_or("(end)"), found.unwrap_or("(end)"))
+        }
+        None => String::new(),
+    }
+}
+
+/// Variables that the program may see: the same on both sides.
+fn surroundings(command: &mut std::process::Command) -> &mut std::process::Command {
+    command.env("TACET_TEST_WORDS", "several words").env("LC_ALL", "C.UTF-8").env("TZ", "UTC")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_named() {
+        let ended = |text: &str, status| Ended { stdout: text.into(), stderr: b"why".to_vec(), status };
+        assert!(Same::compare(&(b"a\nb\n".to_vec(), 0), &ended("a\nb\n", 0)).is_ok());
+        let error = Same::compare(&(b"a\nb\n".to_vec(), 0), &ended("a\nc\n", 3)).unwrap_err();
+        assert_eq!(error, "status 3 instead of 0\n    expected: b\n    found:    c\n    standard error: why");
+        let error = Same::compare(&(b"a\n".to_vec(), 0), &ended("", 0)).unwrap_err();
+        assert!(error.contains("found:    (end)"), "{error}");
+    }
+}
