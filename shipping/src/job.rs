@@ -135,7 +135,7 @@ impl<'a> Processes<'a> {
         self.0.len() / PROCESS_BYTES
     }
 
-    pub fn iter(self) -> impl Iterator<Item = Process> + use<'a> {
+    pub fn iter(self) -> impl Iterator<Item = Process> + Clone + use<'a> {
         self.0.chunks_exact(PROCESS_BYTES).filter_map(|process| {
             let mut fields = Reader::new(process);
             Some(Process { port: fields.u16()?, process_id: fields.u32()?, memory_bytes: fields.u64()? })
@@ -156,7 +156,7 @@ impl<'a> Texts<'a> {
     }
 
     /// The texts, without their NULs.
-    pub fn iter(self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    pub fn iter(self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
         let ended = self.0.strip_suffix(&[0]);
         ended.into_iter().flat_map(|texts| texts.split(|byte| *byte == 0))
     }
