@@ -4,3 +4,5 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 #![cfg(target_os = "none")]
+
+pub mod network;

@@ -12,6 +12,7 @@ use super::directory::Refused;
 use super::loader::Read;
 use super::end::die;
 use super::machine::Machine;
+use super::ports::silence_old_controllers;
 use super::serial::COM1;
 use super::state::{STATE, State};
 use super::tables::{DEVICE, DIRECT, KERNEL, READ_ONLY, image};
@@ -45,6 +46,7 @@ unsafe extern "Rust" {
 #[unsafe(no_mangle)]
 extern "C" fn tacet_boot(info: u64, magic: u32) -> ! {
     COM1.begin();
+    silence_old_controllers();
     if let Some(missing) = settings::missing() {
         die(format_args!("{missing}"));
     }

@@ -13,7 +13,7 @@ const PATIENCE: u32 = 10_000_000;
 
 #[expect(clippy::large_enum_variant, reason = "there is one value, and no heap")]
 enum Device {
-    Virtio { pair: Pair, held: [u8; BUFFER_BYTES], from: usize, to: usize },
+    Virtio { pair: Pair, held: &'static mut [u8], from: usize, to: usize },
     Serial(Port),
 }
 
@@ -28,7 +28,8 @@ unsafe impl Send for Console {}
 impl Console {
     pub(super) fn open_virtio(machine: &mut Machine) -> Option<Self> {
         let pair = Pair::open(machine, DeviceType::Console, 0)?;
-        Some(Self { device: Device::Virtio { pair, held: [0; BUFFER_BYTES], from: 0, to: 0 } })
+        let held = machine.keep_bytes(BUFFER_BYTES)?;
+        Some(Self { device: Device::Virtio { pair, held, from: 0, to: 0 } })
     }
 
     pub(super) fn open_serial() -> Option<Self> {

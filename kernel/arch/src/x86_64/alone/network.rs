@@ -34,6 +34,11 @@ impl Network {
         self.address
     }
 
+    /// Whether the device takes a frame now.
+    pub fn has_room(&mut self) -> bool {
+        self.device.has_room()
+    }
+
     /// Sends a frame of at most 1,514 bytes. False: the device has no room now, or the frame is too long.
     pub fn send(&mut self, frame: &[u8]) -> bool {
         let (header, bytes) = (self.header, self.header + frame.len());

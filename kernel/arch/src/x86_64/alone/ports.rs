@@ -41,3 +41,26 @@ pub unsafe fn in32(port: u16) -> u32 {
     unsafe { asm!("in eax, dx", in("dx") port, out("eax") value, options(nostack)) };
     value
 }
+
+/// Silences the two interrupt controllers of the first PCs (8259). Firmware leaves them on, and their lines at vectors
+/// that are exceptions' here.
+pub fn silence_old_controllers() {
+    const FIRST: u16 = 0x20;
+    const SECOND: u16 = 0xa0;
+    // begin anew; vectors from 0x20 and 0x28; where the second one is attached; their mode; all lines masked
+    for (port, value) in [
+        (FIRST, 0x11),
+        (SECOND, 0x11),
+        (FIRST + 1, 0x20),
+        (SECOND + 1, 0x28),
+        (FIRST + 1, 4),
+        (SECOND + 1, 2),
+        (FIRST + 1, 1),
+        (SECOND + 1, 1),
+        (FIRST + 1, 0xff),
+        (SECOND + 1, 0xff),
+    ] {
+        // SAFETY: these controllers' ports, or nobody's; no interrupt is wanted from them.
+        unsafe { out8(port, value) };
+    }
+}

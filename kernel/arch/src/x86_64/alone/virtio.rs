@@ -143,6 +143,12 @@ impl Pair {
         Some(taken)
     }
 
+    /// Whether a buffer is free to send.
+    pub fn has_room(&mut self) -> bool {
+        self.reclaim();
+        self.outgoing.iter().any(|buffer| buffer.token.is_none())
+    }
+
     /// Sends what `fill` writes into a buffer, so many bytes as it says. False: the device has all buffers.
     pub fn send(&mut self, fill: impl FnOnce(&mut [u8]) -> usize) -> bool {
         self.reclaim();
