@@ -91,6 +91,17 @@ pub trait Host {
         Answer::Escape
     }
 
+    /// The result of a thread's call that slept until its time ([`Answer::Sleep`]). Only if [`Host::ANSWERS`].
+    fn result_of_sleep(&self, _number: u32) -> u64 {
+        0
+    }
+
+    /// The CPU has nothing to run: the host may do something else, and says for how many ticks the CPU may halt at most.
+    /// Only if [`Host::ANSWERS`].
+    fn rests(&self) -> Option<u64> {
+        None
+    }
+
     /// What CLOCK_REALTIME is ahead of CLOCK_MONOTONIC. Only if [`Host::ANSWERS`].
     fn realtime_ahead_ns(&self) -> u64 {
         0
@@ -169,7 +180,7 @@ pub enum Answer {
     Done(u64),
     /// It has this result; others go first, and a recalled thread goes back.
     Yield(u64),
-    /// The thread waits until this time, and then has 0; a recalled thread waits with its host.
+    /// The thread waits until this time ([`Host::result_of_sleep`]); a recalled thread waits with its host.
     Sleep(Deadline),
     /// The thread leaves the CPU with its call.
     Escape,

@@ -34,7 +34,11 @@ impl<H: Host> Cpu<H> {
         self.end_waits_that_are_over();
         match self.queue.pop() {
             None => {
-                let ticks = self.ticks_until_a_wait_ends();
+                let mut ticks = self.ticks_until_a_wait_ends();
+                if H::ANSWERS {
+                    let most = self.host.rests();
+                    ticks = ticks.map_or(most, |ticks| Some(most.map_or(ticks, |most| ticks.min(most))));
+                }
                 self.idle(ticks);
                 true
             }

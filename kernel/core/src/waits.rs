@@ -31,6 +31,7 @@ impl<H: Host> Cpu<H> {
             let now = self.host.processor().cycles();
             let Some(number) = self.waits.get_mut().take_over(&clock, now) else { return };
             let result = match self.place(number) {
+                Place::Waiting(Wait::Time) if H::ANSWERS => self.host.result_of_sleep(number),
                 Place::Waiting(Wait::Time) => 0,
                 Place::Waiting(Wait::Futex) if self.common().futexes.cancel(number) => TIMED_OUT,
                 _ => continue, // it has just been woken

@@ -22,6 +22,10 @@ pub const AHEAD_NS: u64 = 1_000_000_000;
 pub const ECHO: u64 = 1000;
 /// A call for which the thread waits with the host until this time.
 pub const SLEEP: u64 = 1001;
+/// What that gives, plus the thread's number.
+pub const SLEPT: u64 = 50;
+/// A CPU with nothing to run halts for that many ticks at most.
+pub const LONGEST_REST: u64 = 4_000;
 /// A call for which others go first.
 pub const YIELD: u64 = 1002;
 
@@ -45,6 +49,8 @@ pub struct World {
     attention: Cell<u32>,
     inbox: RefCell<VecDeque<u32>>,
     waits: Cell<u32>,
+    /// How often the CPU had nothing to run.
+    pub rests: Cell<u64>,
 }
 
 impl World {
@@ -61,6 +67,7 @@ impl World {
             attention: Cell::new(request::POSTED),
             inbox: RefCell::new((0..programs.len() as u32).collect()),
             waits: Cell::new(0),
+            rests: Cell::new(0),
         }
     }
 
@@ -161,6 +168,15 @@ impl<'w> Host for FakeHost<'w> {
             YIELD => Answer::Yield(first),
             _ => Answer::Escape,
         }
+    }
+
+    fn result_of_sleep(&self, number: u32) -> u64 {
+        SLEPT + u64::from(number)
+    }
+
+    fn rests(&self) -> Option<u64> {
+        self.0.rests.set(self.0.rests.get() + 1);
+        Some(LONGEST_REST)
     }
 
     fn realtime_ahead_ns(&self) -> u64 {

@@ -3,7 +3,7 @@
 
 mod host;
 
-use host::{AHEAD_NS, Call, ECHO, FakeHost, SLEEP, WORDS, World, YIELD};
+use host::{AHEAD_NS, Call, ECHO, FakeHost, LONGEST_REST, SLEEP, SLEPT, WORDS, World, YIELD};
 use tacet_core::{Cpu, Escape, Reason};
 
 const AGAIN: i64 = -11;
@@ -28,7 +28,7 @@ fn futex(address: u64, operation: u64, value: u64, timeout: u64, second: u64, th
 /// Lets the CPU go on until all threads are with their host.
 fn run(world: &World) {
     let mut cpu = Cpu::new(FakeHost(world));
-    for _ in 0..1000 {
+    for _ in 0..1_000_000 {
         cpu.step();
         if world.threads.iter().all(|thread| !thread.escapes.borrow().is_empty()) {
             return;
@@ -143,8 +143,10 @@ fn wake_op_changes_the_word_and_wakes_by_what_it_was() {
 fn the_host_answers_what_nobody_serves() {
     let world = World::new(&[&[(ECHO, [7; 6]), (SLEEP, [9_000; 6]), (YIELD, [3; 6]), (ECHO, [8; 6])]]);
     run(&world);
-    assert_eq!(world.results(0), [7, 0, 3, 8]);
+    assert_eq!(world.results(0), [7, SLEPT as i64, 3, 8]);
     assert!(world.now.get() >= 9_000);
+    let rests = 9_000u64.div_ceil(LONGEST_REST);
+    assert!(world.rests.get() >= rests, "the host was not asked after each rest");
     assert_eq!(*world.threads[0].escapes.borrow(), [Escape::Call(Reason::NotServed)]);
 }
 

@@ -1,8 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The host of a CPU without Linux.
+//! The host of a CPU without Linux: it loads a job's processes, answers what they ask of a kernel, and ships the rest to
+//! the Linux node that has their proxies.
+//!
+//! Called by `kernel/image/standalone` with the machine. Nothing here knows how the machine is made: that is
+//! `tacet_arch`'s.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 #![cfg(target_os = "none")]
 
+mod answer;
+mod begin;
+mod clone;
+mod delivery;
+mod exchange;
+mod exit;
+mod host;
+mod job;
+mod lead;
+mod link;
+mod loader;
+mod local;
+mod memory;
 pub mod network;
+mod node;
+mod proceed;
+mod process;
+mod settings;
+mod ship;
+mod signals;
+mod start;
+mod thread;
+mod time;
+mod user_memory;
+
+pub use start::main;

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! New threads (clone(2) as glibc's and musl's pthread_create call it). A new process is refused: a node's processes are
+//! those of the job.
+//!
+//! A new thread gets the CPU of its process that has the fewest threads, and stays there. Called when the parent has left
+//! the co-kernel, so that its registers are in memory.
+
+use crate::host::{Alone, Subject};
+use crate::thread::{ThreadState, wanted};
+use core::sync::atomic::{Ordering, fence};
+use tacet_core::QUEUE;
+use tacet_shipping::errno::Errno;
+
+/// include/uapi/linux/sched.h
+const VM: u64 = 0x100;
+const FS: u64 = 0x200;
+const FILES: u64 = 0x400;
+const SIGHAND: u64 = 0x800;
+const THREAD: u64 = 0x1_0000;
+const SYSVSEM: u64 = 0x4_0000;
+const SETTLS: u64 = 0x8_0000;
+const PARENT_SETTID: u64 = 0x10_0000;
+const CHILD_CLEARTID: u64 = 0x20_0000;
+const DETACHED: u64 = 0x40_0000;
+const CHILD_SETTID: u64 = 0x100_0000;
+/// What every thread shares with its process.
+const OF_A_THREAD: u64 = VM | FS | FILES | SIGHAND | THREAD;
+const KNOWN: u64 =
+    OF_A_THREAD | SYSVSEM | SETTLS | PARENT_SETTID | CHILD_CLEARTID | DETACHED | CHILD_SETTID;
+
+impl Alone {
+    /// The new thread's id.
+    pub fn clone_thread(&self, parent: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
+        let [flags, stack, parent_id_at, child_id_at, thread_base, _] = *arguments;
+        if flags & THREAD == 0 {
+            return Err(Errno::ENOSYS);
+        }
+        // A thread has no signal for its end.
+        if flags & OF_A_THREAD != OF_A_THREAD || flags & !KNOWN != 0 || stack == 0 {
+            return Err(Errno::EINVAL);
+        }
+        let home = self.emptiest_cpu(parent).ok_or(Errno::EAGAIN)?;
+        let (number, child) = self.take_thread().ok_or(Errno::EAGAIN)?;
+        if !self.contexts.take(number, &self.cpu) {
+            child.taken.store(false, Ordering::Release);
+            return Err(Errno::EAGAIN);
+        }
+        self.found(parent, child, home);
+        let id = child.id();
+        let context = self.context(number);
+        context.copy_from(&self.context(parent.number));
+        let mut registers = context.registers();
+        (registers.rax, registers.rsp) = (0, stack);
+        let ready = context.set_registers(&registers)
+            && (flags & SETTLS == 0 || context.set_fs_base(thread_base))
+            && (flags & PARENT_SETTID == 0 || parent.memory.write_u32(parent_id_at, id as u32).is_some())
+            && (flags & CHILD_SETTID == 0 || parent.memory.write_u32(child_id_at, id as u32).is_some());
+        self.contexts.release(number, &self.cpu);
+        if !ready {
+            self.unfound(parent, child);
+            return Err(Errno::EFAULT);
+        }
+        if flags & CHILD_CLEARTID != 0 {
+            child.clear_at_end.store(child_id_at, Ordering::Relaxed);
+        }
+        // Pairs with `Alone::end_process`.
+        fence(Ordering::SeqCst);
+        if parent.process.end().is_some() {
+            child.wanted.fetch_or(wanted::END, Ordering::AcqRel);
+        }
+        self.node.post(number, &self.cpu);
+        Ok(id as u64)
+    }
+
+    /// A thread that nobody has.
+    pub fn take_thread(&self) -> Option<(u32, &'static ThreadState)> {
+        let take = |thread: &&'static ThreadState| {
+            thread.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
+        let count = self.contexts.count() as usize;
+        let node = self.node;
+        let (number, thread) = (0..).zip(node.threads).take(count).find(|(_, thread)| take(thread))?;
+        thread.clear();
+        Some((number, thread))
+    }
+
+    /// Makes the child a thread of the parent's process, on CPU `home`.
+    fn found(&self, parent: &Subject<'_>, child: &ThreadState, home: u32) {
+        let serial = parent.process.next_serial.fetch_add(1, Ordering::AcqRel);
+        let process_id = parent.thread.process_id.load(Ordering::Relaxed);
+        child.serial.store(serial, Ordering::Relaxed);
+        child.process_id.store(process_id, Ordering::Relaxed);
+        child.id.store(process_id.wrapping_add(serial as i32), Ordering::Relaxed);
+        child.process.store(parent.thread.process() as u32, Ordering::Relaxed);
+        child.root.store(parent.thread.root(), Ordering::Relaxed);
+        child.home.store(home, Ordering::Relaxed);
+        let cpus = parent.thread.affinity.with(|cpus| *cpus);
+        child.affinity.with(|own| *own = cpus);
+        let blocked = parent.thread.signals.with(|parent| parent.blocked());
+        child.signals.with(|child| child.begin(blocked));
+        let name = parent.thread.name.with(|name| *name);
+        child.name.with(|own| *own = name);
+        parent.process.threads.fetch_add(1, Ordering::AcqRel);
+        if let Some(cpu) = self.node.cpu(home) {
+            cpu.threads.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    fn unfound(&self, parent: &Subject<'_>, child: &ThreadState) {
+        parent.process.threads.fetch_sub(1, Ordering::AcqRel);
+        if let Some(cpu) = self.node.cpu(child.home()) {
+            cpu.threads.fetch_sub(1, Ordering::AcqRel);
+        }
+        child.taken.store(false, Ordering::Release);
+    }
+
+    /// Of the CPUs that the parent may run on, the one with the fewest threads. `None`: all are full.
+    fn emptiest_cpu(&self, parent: &Subject<'_>) -> Option<u32> {
+        let allowed = parent.thread.affinity.with(|cpus| *cpus);
+        let may = |cpu: &u32| allowed.get(*cpu as usize / 64).is_some_and(|word| word >> (cpu % 64) & 1 != 0);
+        let load = |cpu: u32| Some((self.node.cpu(cpu)?.threads.load(Ordering::Relaxed), cpu));
+        let (threads, cpu) = parent.process.cpus().filter(may).filter_map(load).min()?;
+        ((threads as usize) < QUEUE).then_some(cpu)
+    }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Delivery of signals to a thread that has left the co-kernel: frames on its stack, the way back from a handler, the
+//! calls that a signal interrupted, and what exceptions of the program are.
+//!
+//! Called by `proceed.rs` with the thread's state in memory. The extended state passes through the buffer of the CPU's
+//! exchange, which nothing else uses then.
+
+use crate::host::{Alone, Subject};
+use crate::proceed::Next;
+use crate::process::End;
+use crate::signals::with_signals;
+use core::sync::atomic::Ordering;
+use tacet_arch::UserState;
+use tacet_arch::native::UserRegisters;
+use tacet_arch::native::alone::log;
+use tacet_arch::native::signal_frame::{self, EXTENDED_END_BYTES, FRAME_BYTES, Registers, Trap};
+use tacet_logic::signals::{self, Delivery, Handler, Info, Resume, after_call, codes, interrupted, numbers};
+use tacet_logic::text::Text;
+use tacet_shipping::errno::Errno;
+
+/// MINSIGSTKSZ
+const LEAST_STACK_BYTES: u64 = 2048;
+/// The rounding and the exceptions of SSE at a program's start.
+const CONTROL_AT: usize = 24;
+const CONTROL: u32 = 0x1f80;
+
+const FUTEX: u64 = 202;
+const NANOSLEEP: u64 = 35;
+const CLOCK_NANOSLEEP: u64 = 230;
+const SIGTIMEDWAIT: u64 = 128;
+const TIMER_ABSTIME: u64 = 1;
+
+impl Alone {
+    /// The program raised an exception: it is a signal.
+    pub fn fault(&self, subject: &Subject<'_>, vector: u8, address: Option<u64>) -> Next {
+        let registers = self.context(subject.number).registers();
+        let info = self.info_of_fault(subject, vector, &registers, address);
+        let (number, error) = (u64::from(vector), registers.error);
+        subject.thread.trap.with(|trap| *trap = Trap { error, number, address: address.unwrap_or(0) });
+        with_signals(subject.process, subject.thread, |process, thread| process.fault(thread, info));
+        Next::Ready
+    }
+
+    fn info_of_fault(
+        &self,
+        subject: &Subject<'_>,
+        vector: u8,
+        registers: &UserRegisters,
+        address: Option<u64>,
+    ) -> Info {
+        let at = registers.rip;
+        match vector {
+            0 => Info::fault(numbers::FPE, codes::INTEGER_DIVISION, at),
+            1 => Info::fault(numbers::TRAP, codes::STEP, at),
+            3 => Info::fault(numbers::TRAP, codes::BREAKPOINT, at),
+            6 => Info::fault(numbers::ILL, codes::OPERAND, at),
+            14 => {
+                let address = address.unwrap_or(0);
+                let mapped = subject.process.find(address).is_some();
+                let code = if mapped { codes::NOT_ALLOWED } else { codes::NOT_MAPPED };
+                Info::fault(numbers::SEGV, code, address)
+            }
+            16 | 19 => Info::fault(numbers::FPE, codes::FLOAT_INVALID, at),
+            17 => Info::fault(numbers::BUS, codes::ALIGNMENT, at),
+            18 => Info::fault(numbers::BUS, codes::MEMORY_ERROR, registers.error),
+            _ => Info::kernel(numbers::SEGV),
+        }
+    }
+
+    /// A wait of the thread's call has ended early, because the thread is wanted.
+    pub fn interrupt_wait(&self, subject: &Subject<'_>) -> Next {
+        let user = self.context(subject.number).user();
+        let [_, flags, _, time, ..] = user.arguments();
+        let call = user.call_number();
+        subject.thread.call.store(call, Ordering::Relaxed);
+        subject.thread.waits_for.store(0, Ordering::SeqCst);
+        let code = match call {
+            FUTEX if time == 0 => interrupted::IF_ALLOWED,
+            FUTEX | NANOSLEEP => interrupted::CONTINUED,
+            CLOCK_NANOSLEEP if flags & TIMER_ABSTIME == 0 => interrupted::CONTINUED,
+            _ => interrupted::UNLESS_HANDLED,
+        };
+        subject.thread.interrupted.store(code, Ordering::Relaxed);
+        Next::Ready
+    }
+
+    /// Delivers everything that there is to deliver, and settles the call that was interrupted for it.
+    pub fn deliver_signals(&self, subject: &Subject<'_>) {
+        let mut code = subject.thread.interrupted.swap(0, Ordering::Relaxed);
+        while let Some(delivery) = with_signals(subject.process, subject.thread, |p, t| signals::next(t, p)) {
+            match delivery {
+                Delivery::NotStopped(_) => {}
+                Delivery::Death(info) => return self.die_of(subject, &info),
+                Delivery::Handler(handler) => {
+                    if code != 0 {
+                        self.settle_call(subject, after_call(code, Some(&handler.action)));
+                        code = 0;
+                    }
+                    let written = self.write_frame(subject, &handler);
+                    with_signals(subject.process, subject.thread, |process, thread| match written {
+                        Some(()) => thread.entered(&handler),
+                        None => process.frame_failed(thread, handler.info.signal),
+                    });
+                }
+            }
+        }
+        if code != 0 {
+            subject.thread.signals.with(signals::Thread::restore_blocked);
+            self.settle_call(subject, after_call(code, None));
+        }
+    }
+
+    /// The interrupted call has a result, or is made again.
+    fn settle_call(&self, subject: &Subject<'_>, resume: Resume) {
+        let call = subject.thread.call.load(Ordering::Relaxed);
+        match resume {
+            Resume::Result(result) => {
+                self.write_rest_of_sleep(subject, call);
+                self.context(subject.number).user().set_result(result as u64);
+            }
+            Resume::Again | Resume::Continue => {
+                // A sleep goes on until the time that it had.
+                let sleeps = matches!(call, NANOSLEEP | CLOCK_NANOSLEEP | SIGTIMEDWAIT);
+                subject.thread.sleeps_on.store(sleeps, Ordering::Relaxed);
+                self.repeat_call(subject);
+            }
+        }
+    }
+
+    /// How much of a sleep was left, where the call wants to know. An address that cannot be written is ignored.
+    fn write_rest_of_sleep(&self, subject: &Subject<'_>, call: u64) {
+        let [_, second, _, fourth, ..] = self.context(subject.number).user().arguments();
+        let at = match call {
+            NANOSLEEP => second,
+            CLOCK_NANOSLEEP if second & TIMER_ABSTIME == 0 => fourth,
+            _ => 0,
+        };
+        if at != 0 {
+            let left_ns = self.ns_until(subject.thread.sleeps_until_ns.load(Ordering::Relaxed));
+            let _ = crate::time::write_pair(subject, at, left_ns / 1_000_000_000, left_ns % 1_000_000_000);
+        }
+    }
+
+    /// Lets the thread begin a handler. `None`: there is no room for its frame.
+    fn write_frame(&self, subject: &Subject<'_>, handler: &Handler) -> Option<()> {
+        let context = self.context(subject.number);
+        let mut registers = context.registers();
+        let stack = subject.thread.signals.with(|thread| thread.stack());
+        let trap = subject.thread.trap.with(|trap| *trap);
+        let bytes = context.extended_bytes();
+        let frame = signal_frame::build(handler, &Registers::from(&registers), &stack, bytes, trap)?;
+        self.exchange().with(|exchange| {
+            let area = exchange.message.get_mut(..bytes + EXTENDED_END_BYTES)?;
+            context.read_extended(area.get_mut(..bytes)?).then_some(())?;
+            signal_frame::seal(area, context.extended_features())?;
+            subject.memory.write(frame.extended_address, area)
+        })?;
+        subject.memory.write(frame.address, &frame.bytes)?;
+        frame.registers.put(&mut registers);
+        context.set_registers(&registers).then_some(())
+    }
+
+    /// rt_sigreturn(2). A frame that is not as it was written is the end of the thread's luck: SIGSEGV.
+    pub fn return_from_handler(&self, subject: &Subject<'_>) {
+        if self.restore_frame(subject).is_none() {
+            let info = Info::kernel(numbers::SEGV);
+            with_signals(subject.process, subject.thread, |process, thread| process.fault(thread, info));
+        }
+    }
+
+    fn restore_frame(&self, subject: &Subject<'_>) -> Option<()> {
+        let context = self.context(subject.number);
+        let mut registers = context.registers();
+        let mut frame = [0; FRAME_BYTES];
+        subject.memory.read(registers.rsp.checked_sub(8)?, &mut frame)?;
+        let restored = signal_frame::parse(&frame)?;
+        let bytes = context.extended_bytes();
+        self.exchange().with(|exchange| {
+            let area = exchange.message.get_mut(..bytes + EXTENDED_END_BYTES)?;
+            area.fill(0);
+            match restored.extended_address {
+                0 => area.get_mut(CONTROL_AT..)?.first_chunk_mut().map(|control| *control = CONTROL.to_le_bytes())?,
+                at => subject.memory.read(at, area)?,
+            }
+            signal_frame::open(area, context.extended_features())?;
+            context.write_extended(area.get(..bytes)?).then_some(())
+        })?;
+        restored.registers.put(&mut registers);
+        let stack_pointer = registers.rsp;
+        context.set_registers(&registers).then_some(())?;
+        subject.thread.signals.with(|thread| {
+            thread.restore(restored.blocked, restored.stack, stack_pointer, LEAST_STACK_BYTES);
+        });
+        Some(())
+    }
+
+    /// The process dies of a signal. If that is a fault, the thread is named, to the user and to the node's log.
+    fn die_of(&self, subject: &Subject<'_>, info: &Info) {
+        let faulted = matches!(info.signal, numbers::SEGV | numbers::BUS | numbers::FPE | numbers::ILL);
+        if faulted && info.code > 0 {
+            let text = self.last_words(subject, info);
+            log(text.as_bytes());
+            self.tell_user(subject, text.as_bytes());
+        }
+        self.end_process(subject.thread.process(), End::Signal(info.signal));
+    }
+
+    fn last_words(&self, subject: &Subject<'_>, info: &Info) -> Text<200> {
+        let rank = subject.process.rank.load(Ordering::Relaxed);
+        let serial = subject.thread.serial.load(Ordering::Relaxed);
+        let (name, address) = (signals::name(info.signal), info.address());
+        let at = self.context(subject.number).registers().rip;
+        let guarded = info.code == codes::NOT_ALLOWED
+            && subject.process.find(address).is_some_and(|(_, _, rights)| !rights.read);
+        let which = if guarded { ", in a guard area: its stack is full" } else { "" };
+        let thread = subject.thread.id();
+        Text::format(format_args!(
+            "process {rank}, thread {serial} (id {thread}): {name} at instruction {at:#x}, address {address:#x}{which}\n"
+        ))
+    }
+}
+
+/// Whether a shipped call that a signal interrupted may be made again after a handler that allows it (signal(7)).
+pub fn is_restartable(call: u64) -> bool {
+    // select, poll, epoll_wait and their like, msgrcv, semop, io_getevents
+    !matches!(call, 7 | 23 | 65 | 69 | 70 | 208 | 220 | 232 | 270 | 271 | 281 | 333 | 441)
+}
+
+/// EINTR, as a call gives it.
+pub const INTERRUPTED: i64 = -(Errno::EINTR.0 as i64);

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One message to the Linux node and its reply: the state that packets change, and the waiting for it.
+//!
+//! Each CPU has one, for the call of the thread that it runs; the node has one more for orders. While a CPU waits it
+//! polls the link and does nothing else, except that it answers flushes.
+
+use crate::node::Node;
+use tacet_arch::Processor;
+use tacet_arch::native::Cpu;
+use tacet_arch::native::alone::{Locked, Machine};
+use tacet_shipping::ask::Refusal;
+use tacet_shipping::client::Client;
+use tacet_shipping::key::Key;
+use tacet_shipping::packet::{Kind, LARGE_PACKET_BYTES, MESSAGE_BYTES, Packet, Party};
+
+/// When the first question goes out, and how seldom they get.
+const FIRST_PATIENCE_NS: u64 = 20_000_000;
+const MOST_PATIENCE_NS: u64 = 640_000_000;
+/// After so many questions in a row without any sign the other end is lost: about ten seconds.
+const PATIENCE: u32 = 20;
+
+pub struct Exchange {
+    client: Client,
+    key: Key,
+    /// The message, then the reply.
+    pub message: &'static mut [u8],
+    datagram: &'static mut [u8],
+    outcome: Option<Outcome>,
+    /// There may be packets to send.
+    due: bool,
+}
+
+/// How an exchange ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The reply is the first so many bytes.
+    Reply(usize),
+    /// The other end does not serve.
+    Refused(Refusal),
+}
+
+/// Why there is no reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lost {
+    /// The other end is silent.
+    Silent,
+    Refused(Refusal),
+    /// The message is too long.
+    TooLong,
+    /// The one who waited has given up.
+    GivenUp,
+}
+
+/// What the one who waits wants meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    Wait,
+    /// The call shall end early.
+    Interrupt,
+    GiveUp,
+}
+
+/// A message that is to be exchanged.
+pub struct Message<'a> {
+    pub kind: Kind,
+    pub party: Party,
+    pub sequence: u64,
+    pub port: u16,
+    pub key: &'a Key,
+}
+
+impl Exchange {
+    /// `None`: too little memory.
+    pub fn new(machine: &mut Machine, slot: u16, large_packets: bool) -> Option<Self> {
+        Some(Self {
+            client: Client::new(slot, large_packets),
+            key: Key::new(&[0; 32]),
+            message: machine.keep_bytes(MESSAGE_BYTES)?,
+            datagram: machine.keep_bytes(LARGE_PACKET_BYTES)?,
+            outcome: None,
+            due: false,
+        })
+    }
+
+    /// Begins to send the first `bytes` bytes of the message. `None`: too long.
+    pub fn begin(&mut self, message: &Message<'_>, bytes: usize) -> Option<()> {
+        self.key = message.key.clone();
+        (self.outcome, self.due) = (None, true);
+        self.client.begin(message.kind, message.party, message.sequence, bytes)
+    }
+
+    /// A packet for this exchange has come. One that is not genuine changes nothing.
+    pub fn receive(&mut self, packet: &Packet<'_>) {
+        let header = &packet.header;
+        if header.kind == Kind::Refusal {
+            let ours = self.client.is_in_progress() && header.party == self.client.party();
+            if ours && packet.is_genuine(&self.key)
+                && let Some(refusal) = Refusal::decode(packet.payload())
+            {
+                self.client.abandon();
+                self.outcome = Some(Outcome::Refused(refusal));
+            }
+            return;
+        }
+        self.due = true;
+        if let Ok(Some(bytes)) = self.client.receive(packet, &self.key, self.message) {
+            self.outcome = Some(Outcome::Reply(bytes));
+        }
+    }
+
+    /// Sends what is to be sent.
+    fn send_due(&mut self, mut send: impl FnMut(&[u8])) {
+        self.due = false;
+        while let Some(bytes) = self.client.next_packet(&self.key, self.message, self.datagram) {
+            send(self.datagram.get(..bytes).unwrap_or(&[]));
+        }
+    }
+
+    fn interrupt(&mut self) {
+        self.client.interrupt();
+        self.due = true;
+    }
+
+    /// Nothing has come for a while; how often that was so without any sign.
+    fn ask_again(&mut self) -> u32 {
+        self.due = true;
+        self.client.timeout()
+    }
+
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.outcome
+    }
+}
+
+impl Node {
+    /// Sends the first `bytes` bytes of the exchange's message and waits for the reply, which is in their place then.
+    pub fn converse(
+        &self,
+        exchange: &Locked<Exchange>,
+        message: &Message<'_>,
+        bytes: usize,
+        cpu: &Cpu,
+        mut wish: impl FnMut() -> Wish,
+    ) -> Result<usize, Lost> {
+        exchange.with(|exchange| exchange.begin(message, bytes)).ok_or(Lost::TooLong)?;
+        let mut patience = FIRST_PATIENCE_NS;
+        let mut asked = cpu.cycles();
+        let mut interrupted = false;
+        loop {
+            self.send_packets(exchange, message.port);
+            self.poll_link();
+            match exchange.with(|exchange| exchange.outcome()) {
+                Some(Outcome::Reply(bytes)) => return Ok(bytes),
+                Some(Outcome::Refused(refusal)) => return Err(Lost::Refused(refusal)),
+                None => {}
+            }
+            match wish() {
+                Wish::Wait => {}
+                Wish::Interrupt if interrupted => {}
+                Wish::Interrupt => {
+                    interrupted = true;
+                    exchange.with(|exchange| exchange.interrupt());
+                }
+                Wish::GiveUp => {
+                    exchange.with(|exchange| exchange.client.abandon());
+                    return Err(Lost::GivenUp);
+                }
+            }
+            if cpu.cycles().wrapping_sub(asked) > cpu.ticks(patience) {
+                let silent = exchange.with(|exchange| exchange.ask_again());
+                if silent > PATIENCE {
+                    exchange.with(|exchange| exchange.client.abandon());
+                    return Err(Lost::Silent);
+                }
+                asked = cpu.cycles();
+                patience = (2 * patience).min(MOST_PATIENCE_NS);
+            }
+            core::hint::spin_loop();
+        }
+    }
+
+    /// The link's lock comes first: a CPU that has it hands packets to exchanges.
+    fn send_packets(&self, exchange: &Locked<Exchange>, port: u16) {
+        if !exchange.with(|exchange| exchange.due) {
+            return;
+        }
+        self.link.with(|link| exchange.with(|exchange| exchange.send_due(|packet| link.send(port, packet))));
+    }
+}

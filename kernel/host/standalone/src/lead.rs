@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a node asks the daemon: it greets, gets jobs, and reports on them (`tacet_shipping::ask`). CPU 0 alone does this,
+//! between jobs. A daemon that is silent or was started anew is greeted until it answers.
+
+use crate::exchange::{Lost, Message, Wish};
+use crate::host::Alone;
+use tacet_arch::Processor;
+use tacet_arch::native::alone::{die, log};
+use tacet_shipping::ask::{Answer, Ask};
+use tacet_shipping::key::{Key, NONCE_BYTES};
+use tacet_shipping::packet::{Kind, Party};
+
+/// The node's conversation with its daemon.
+pub struct Leader {
+    pub session: Key,
+    sequence: u64,
+    nonce: [u8; NONCE_BYTES],
+    /// It was said that the daemon is silent.
+    complained: bool,
+}
+
+/// The daemon forgot the session, or nobody answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Forgotten;
+
+impl Leader {
+    pub fn new(host: &Alone) -> Self {
+        let mut nonce = [0; NONCE_BYTES];
+        match host.node.nonce {
+            Some(random) => nonce.iter_mut().zip(random).for_each(|(byte, random)| *byte = random),
+            // Another one with each boot, which is what a nonce must be.
+            None => nonce.iter_mut().zip(host.cpu.cycles().to_le_bytes()).for_each(|(byte, now)| *byte = now),
+        }
+        Self { session: host.node.settings.key.clone(), sequence: 0, nonce, complained: false }
+    }
+
+    /// Begins a session, as often as it takes.
+    pub fn greet(&mut self, host: &Alone) {
+        let settings = &host.node.settings;
+        let (cpus, memory_bytes) = (host.node.cpus.len() as u32, host.node.free_bytes);
+        loop {
+            let hello = Ask::Hello { nonce: self.nonce, cpus, memory_bytes };
+            let welcome = self.ask(host, &settings.key, &hello, |answer| match answer {
+                Answer::Welcome { nonce } => Some(nonce),
+                _ => None,
+            });
+            if let Ok(Some(nonce)) = welcome {
+                self.session = settings.key.session(settings.node, &self.nonce, &nonce);
+                self.complained = false;
+                return;
+            }
+            if !self.complained {
+                log(b"the daemon does not answer; is its key this node's?");
+                self.complained = true;
+            }
+        }
+    }
+
+    /// Waits for a job: its description is in the node's buffer, so many bytes.
+    pub fn next_job(&mut self, host: &Alone) -> usize {
+        loop {
+            let key = self.session.clone();
+            let got = self.converse(host, &key, &Ask::Next);
+            if let Ok(bytes) = got {
+                let job = host.exchange().with(|exchange| {
+                    let message = exchange.message.get(..bytes)?;
+                    match Answer::decode(message)? {
+                        Answer::Job(_) => host.node.description.with(|text| {
+                            text.get_mut(..bytes)?.copy_from_slice(message);
+                            Some(bytes)
+                        }),
+                        Answer::PowerOff => tacet_arch::native::alone::power_off(0),
+                        _ => None,
+                    }
+                });
+                if let Some(bytes) = job {
+                    return bytes;
+                }
+            } else {
+                self.greet(host);
+            }
+        }
+    }
+
+    /// Tells the daemon something about a job. A daemon that has forgotten the session has forgotten the job.
+    pub fn tell(&mut self, host: &Alone, ask: &Ask<'_>) {
+        let key = self.session.clone();
+        let _ = self.ask(host, &key, ask, |_| Some(()));
+    }
+
+    fn ask<T>(
+        &mut self,
+        host: &Alone,
+        key: &Key,
+        ask: &Ask<'_>,
+        take: impl FnOnce(Answer<'_>) -> Option<T>,
+    ) -> Result<Option<T>, Forgotten> {
+        let bytes = self.converse(host, key, ask)?;
+        let take = |message: &[u8]| take(Answer::decode(message)?);
+        Ok(host.exchange().with(|exchange| take(exchange.message.get(..bytes)?)))
+    }
+
+    /// Sends an ask and waits for the answer: so many bytes of the exchange's message.
+    fn converse(&mut self, host: &Alone, key: &Key, ask: &Ask<'_>) -> Result<usize, Forgotten> {
+        let exchange = host.exchange();
+        let Some(bytes) = exchange.with(|exchange| ask.encode(exchange.message)) else {
+            die(format_args!("a message to the daemon does not fit"));
+        };
+        self.sequence += 1;
+        let settings = &host.node.settings;
+        let party = Party { node: settings.node, ..Party::default() };
+        let message = Message { kind: Kind::Ask, party, sequence: self.sequence, port: settings.daemon_port, key };
+        host.node.converse(exchange, &message, bytes, &host.cpu, || Wish::Wait).map_err(|lost: Lost| match lost {
+            Lost::Silent | Lost::Refused(_) | Lost::TooLong | Lost::GivenUp => Forgotten,
+        })
+    }
+}

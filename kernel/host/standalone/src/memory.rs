@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A process's calls about its memory: mmap(2), munmap(2), mprotect(2), mremap(2), brk(2), madvise(2).
+//!
+//! All memory is mapped before the program starts. The calls give out addresses of the heap, clear memory that was used
+//! before, and change rights where a program asks for others than read and write. A file that is mapped is copied as a
+//! whole (MAP_COPY): no page of it comes later. A mapping that would write to a file is refused.
+
+use crate::host::{Alone, Subject};
+use tacet_arch::Processor;
+use tacet_logic::addresses::{Addresses, Change, Error, Pieces, Placement, Remap, Where};
+use tacet_logic::paging::Protection;
+use tacet_shipping::errno::Errno;
+
+/// Runs of pages with equal rights that a process may have.
+const MAPPINGS: usize = 512;
+const PAGE_BYTES: u64 = 4096;
+/// Linux reads at most so much at once; so do copies of files.
+const PIECE_BYTES: u64 = tacet_shipping::packet::PIECE_BYTES as u64;
+/// A reservation that takes more than such a part of the heap is refused: there is no address without memory here.
+const RESERVED_PART: u64 = 16;
+
+/// include/uapi/linux/mman.h and asm-generic/mman-common.h
+const PROT_READ: u64 = 1;
+const PROT_WRITE: u64 = 2;
+const PROT_EXEC: u64 = 4;
+const MAP_TYPE: u64 = 15;
+const MAP_SHARED: u64 = 1;
+const MAP_PRIVATE: u64 = 2;
+const MAP_SHARED_VALIDATE: u64 = 3;
+const MAP_FIXED: u64 = 0x10;
+const MAP_ANONYMOUS: u64 = 0x20;
+const MAP_NORESERVE: u64 = 0x4000;
+const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
+const MREMAP_MAYMOVE: u64 = 1;
+const MREMAP_FIXED: u64 = 2;
+
+/// What a process has given out of its heap.
+pub struct Layout {
+    pub addresses: Addresses<MAPPINGS>,
+    /// The heap: where it begins and ends.
+    pub heap: core::ops::Range<u64>,
+}
+
+impl Layout {
+    pub const NONE: Self = Self { addresses: Addresses::EMPTY, heap: 0..0 };
+
+    fn has(&self, address: u64, bytes: u64) -> bool {
+        self.heap.contains(&address) && address.checked_add(bytes).is_some_and(|end| end <= self.heap.end)
+    }
+}
+
+/// An error as these calls give it.
+pub fn errno(error: Error) -> Errno {
+    match error {
+        Error::Invalid => Errno::EINVAL,
+        Error::NoMemory => Errno::ENOMEM,
+        Error::Exists => Errno(17),
+        Error::Fault => Errno::EFAULT,
+    }
+}
+
+fn protection(bits: u64) -> Protection {
+    let has = |bit| bits & bit != 0;
+    Protection { read: has(PROT_READ | PROT_WRITE | PROT_EXEC), write: has(PROT_WRITE), execute: has(PROT_EXEC) }
+}
+
+/// Changes of rights in progress.
+struct Rights<'a> {
+    subject: &'a Subject<'a>,
+    changed: bool,
+    failed: bool,
+}
+
+impl Rights<'_> {
+    fn change(&mut self, change: Change) {
+        let Change { address, bytes, protection } = change;
+        let done = self.subject.process.space.with(|space| space.as_mut()?.protect(address, bytes, protection).ok());
+        self.changed = true;
+        self.failed |= done.is_none();
+    }
+}
+
+impl Alone {
+    /// Changes the process's addresses by `work`, which is told where to report changes of rights, and clears what it
+    /// gives to clear. All under the lock: no other thread finds memory that is not ready.
+    fn change_addresses<T>(
+        &self,
+        subject: &Subject<'_>,
+        work: impl FnOnce(&mut Layout, &mut dyn FnMut(Change)) -> Result<(T, Pieces), Error>,
+    ) -> Result<T, Errno> {
+        let mut rights = Rights { subject, changed: false, failed: false };
+        let done = subject.process.memory.with(|layout| {
+            let (result, zero) = work(layout, &mut |change| rights.change(change)).map_err(errno)?;
+            for (address, bytes) in zero {
+                subject.memory.zero(address, bytes).ok_or(Errno::ENOMEM)?;
+            }
+            Ok(result)
+        });
+        if rights.changed {
+            self.cpu.flush(subject.process.root());
+        }
+        if rights.failed { Err(Errno::ENOMEM) } else { done }
+    }
+
+    pub fn mmap(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
+        let [address, bytes, bits, flags, descriptor, offset] = *arguments;
+        let file = (flags & MAP_ANONYMOUS == 0).then_some((descriptor, offset));
+        let shared = matches!(flags & MAP_TYPE, MAP_SHARED | MAP_SHARED_VALIDATE);
+        if bytes == 0 || !shared && flags & MAP_TYPE != MAP_PRIVATE || !offset.is_multiple_of(PAGE_BYTES) {
+            return Err(Errno::EINVAL);
+        }
+        if file.is_some() && shared && bits & PROT_WRITE != 0 {
+            return Err(Errno(19)); // ENODEV: this file cannot be mapped so
+        }
+        let placement = match flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) {
+            0 if address == 0 => Placement::Anywhere,
+            0 => Placement::Hint(address),
+            flag if flag & MAP_FIXED_NOREPLACE != 0 => Placement::FixedNoReplace(address),
+            _ => Placement::Fixed(address),
+        };
+        let reserved = flags & MAP_NORESERVE != 0 && bits == 0;
+        let given = self.change_addresses(subject, |layout, changed| {
+            let heap_bytes = layout.heap.end - layout.heap.start;
+            if reserved && bytes > heap_bytes / RESERVED_PART {
+                return Err(Error::NoMemory);
+            }
+            let given = layout.addresses.map(placement, bytes, protection(bits), changed)?;
+            Ok((given.address, given.zero))
+        })?;
+        let Some((descriptor, offset)) = file else { return Ok(given) };
+        self.copy_file(subject, descriptor, offset, given, bytes).inspect_err(|_| {
+            let _ = self.munmap(subject, &[given, bytes, 0, 0, 0, 0]);
+        })?;
+        Ok(given)
+    }
+
+    /// Copies a file to memory that was just given out; what is beyond its end is zero.
+    fn copy_file(
+        &self,
+        subject: &Subject<'_>,
+        descriptor: u64,
+        offset: u64,
+        address: u64,
+        bytes: u64,
+    ) -> Result<(), Errno> {
+        let mut done = 0;
+        while done < bytes {
+            let piece = (bytes - done).min(PIECE_BYTES);
+            match self.read_file(subject, descriptor, offset + done, address + done, piece)? {
+                0 => break,
+                read => done += read,
+            }
+        }
+        Ok(())
+    }
+
+    pub fn munmap(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
+        let [address, bytes, ..] = *arguments;
+        if !address.is_multiple_of(PAGE_BYTES) || bytes == 0 {
+            return Err(Errno::EINVAL);
+        }
+        self.change_addresses(subject, |layout, changed| {
+            // The program itself stays.
+            if layout.has(address, bytes) {
+                layout.addresses.unmap(address, bytes, changed)?;
+            }
+            Ok((0, Pieces::default()))
+        })
+    }
+
+    pub fn mprotect(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
+        let [address, bytes, bits, ..] = *arguments;
+        if !address.is_multiple_of(PAGE_BYTES) || bits & !(PROT_READ | PROT_WRITE | PROT_EXEC) != 0 {
+            return Err(Errno::EINVAL);
+        }
+        let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).ok_or(Errno::ENOMEM)?;
+        let wanted = protection(bits);
+        self.change_addresses(subject, |layout, changed| {
+            if layout.has(address, bytes) {
+                layout.addresses.protect(address, bytes, wanted, changed)?;
+            } else if bytes > 0 {
+                let first = subject.process.find(address).ok_or(Error::NoMemory)?;
+                let _last = subject.process.find(address + bytes - 1).ok_or(Error::NoMemory)?;
+                if first.2 != wanted {
+                    changed(Change { address, bytes, protection: wanted });
+                }
+            }
+            Ok((0, Pieces::default()))
+        })
+    }
+
+    pub fn mremap(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
+        let [address, old_bytes, new_bytes, flags, place, _] = *arguments;
+        let to = match flags {
+            0 => Where::Stays,
+            MREMAP_MAYMOVE => Where::Anywhere,
+            flags if flags == MREMAP_MAYMOVE | MREMAP_FIXED => Where::Fixed(place),
+            _ => return Err(Errno::EINVAL),
+        };
+        self.change_addresses(subject, |layout, changed| {
+            let remap = Remap { address, old_bytes, new_bytes, to };
+            let remapped = layout.addresses.remap(remap, changed)?;
+            if remapped.copy_bytes > 0 {
+                subject.memory.copy(address, remapped.address, remapped.copy_bytes).ok_or(Error::Fault)?;
+            }
+            Ok((remapped.address, remapped.zero))
+        })
+    }
+
+    /// It gives the program break, whatever happens.
+    pub fn brk(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
+        let [address, ..] = *arguments;
+        self.change_addresses(subject, |layout, changed| {
+            let given = layout.addresses.set_break(address, changed);
+            Ok((given.address, given.zero))
+        })
+    }
+
+    pub fn madvise(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
+        let [address, bytes, advice, ..] = *arguments;
+        let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).ok_or(Errno::EINVAL)?;
+        if !address.is_multiple_of(PAGE_BYTES) {
+            return Err(Errno::EINVAL);
+        }
+        match advice {
+            // DONTNEED, FREE: anonymous memory is zero afterwards
+            4 | 8 => subject.process.memory.with(|layout| {
+                let mapped = layout.has(address, bytes) && layout.addresses.is_mapped(address, bytes);
+                let zeroed = mapped.then(|| subject.memory.zero(address, bytes)).flatten();
+                zeroed.map(|()| 0).ok_or(Errno::ENOMEM)
+            }),
+            // hints, and what is always so here
+            0..=3 | 10..=25 => Ok(0),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How a thread goes on that has left the co-kernel: calls that need its registers, faults, signals, its end. Its
+//! registers are in memory; nothing of it runs until it is posted again.
+
+use crate::host::{Alone, Subject};
+use crate::process::End;
+use crate::thread::wanted;
+use core::sync::atomic::Ordering;
+use tacet_arch::UserState;
+use tacet_core::Escape;
+use tacet_shipping::errno::Errno;
+
+/// system calls that escape, by number.
+pub mod number {
+    pub const RT_SIGRETURN: u64 = 15;
+    pub const CLONE: u64 = 56;
+    pub const EXIT: u64 = 60;
+    pub const ARCH_PRCTL: u64 = 158;
+    pub const SCHED_SETAFFINITY: u64 = 203;
+    pub const EXIT_GROUP: u64 = 231;
+}
+
+/// What a call leads to.
+pub enum Next {
+    Result(Result<u64, Errno>),
+    /// The registers are as the thread goes on with them.
+    Ready,
+    Ended,
+}
+
+/// arch/x86/include/uapi/asm/prctl.h
+const SET_GS: u64 = 0x1001;
+const SET_FS: u64 = 0x1002;
+const GET_FS: u64 = 0x1003;
+const GET_GS: u64 = 0x1004;
+
+impl Alone {
+    /// Decides about a thread that the co-kernel has given back.
+    pub fn proceed(&self, subject: &Subject<'_>, escape: Escape) {
+        let next = match escape {
+            Escape::Call(_) => self.answer_escaped(subject),
+            Escape::PageFault(address, _) => self.fault(subject, 14, Some(address)),
+            Escape::Exception(vector) => self.fault(subject, vector, None),
+            Escape::Waiting { .. } => self.interrupt_wait(subject),
+            Escape::Recalled | Escape::Woken => Next::Ready,
+        };
+        if let Next::Result(result) = next {
+            let result = result.unwrap_or_else(|error| error.result() as u64);
+            self.context(subject.number).user().set_result(result);
+        }
+        if matches!(next, Next::Ended) || subject.process.end().is_some() {
+            return self.end_thread(subject);
+        }
+        subject.thread.wanted.fetch_and(!wanted::SIGNAL, Ordering::AcqRel);
+        self.deliver_signals(subject);
+        match subject.process.end() {
+            Some(_) => self.end_thread(subject),
+            None => self.node.post(subject.number, &self.cpu),
+        }
+    }
+
+    fn answer_escaped(&self, subject: &Subject<'_>) -> Next {
+        let user = self.context(subject.number).user();
+        let arguments = user.arguments();
+        let [first, second, ..] = arguments;
+        match user.call_number() {
+            number::CLONE => Next::Result(self.clone_thread(subject, &arguments)),
+            number::EXIT => Next::Ended,
+            number::EXIT_GROUP => {
+                self.end_process(subject.thread.process(), End::Exit(first as u8));
+                Next::Ended
+            }
+            number::ARCH_PRCTL => Next::Result(self.set_base(subject, first, second)),
+            number::RT_SIGRETURN => {
+                self.return_from_handler(subject);
+                Next::Ready
+            }
+            number::SCHED_SETAFFINITY => Next::Result(self.set_affinity(subject, &arguments)),
+            // The thread is wanted: it makes the call again afterwards.
+            _ => {
+                self.repeat_call(subject);
+                Next::Ready
+            }
+        }
+    }
+
+    fn set_base(&self, subject: &Subject<'_>, code: u64, value: u64) -> Result<u64, Errno> {
+        let context = self.context(subject.number);
+        let done = match code {
+            SET_FS => context.set_fs_base(value),
+            SET_GS => context.set_gs_base(value),
+            GET_FS => subject.memory.write_u64(value, context.fs_base()).is_some(),
+            GET_GS => subject.memory.write_u64(value, context.gs_base()).is_some(),
+            _ => return Err(Errno::EINVAL),
+        };
+        match (done, code) {
+            (true, _) => Ok(0),
+            (false, SET_FS | SET_GS) => Err(Errno::EPERM),
+            (false, _) => Err(Errno::EFAULT),
+        }
+    }
+
+    /// The thread's call begins anew when it goes on: the instruction is two bytes long.
+    pub fn repeat_call(&self, subject: &Subject<'_>) {
+        let context = self.context(subject.number);
+        let mut registers = context.registers();
+        registers.rip = registers.rip.wrapping_sub(2);
+        registers.rax = subject.thread.call.load(Ordering::Relaxed);
+        context.set_registers(&registers);
+    }
+}

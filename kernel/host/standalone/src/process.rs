@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A process of the job on this node: its address space, its addresses, its threads in number, and how it ends.
+//!
+//! Made anew for each job by `job.rs`. Its descriptors, credentials and limits are its proxy's. Nothing here may be kept
+//! over the end of a job.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use tacet_arch::native::alone::{Locked, Space};
+use tacet_logic::paging::Protection;
+use tacet_logic::signals;
+use tacet_shipping::key::Key;
+
+pub struct Process {
+    pub space: Locked<Option<Space>>,
+    pub memory: Locked<crate::memory::Layout>,
+    pub signals: Locked<signals::Process>,
+    /// How the job's packets are signed.
+    pub key: Locked<Key>,
+    pub root: AtomicU64,
+    /// Its first thread.
+    pub leader: AtomicU32,
+    /// Of its proxy.
+    pub port: AtomicU32,
+    pub process_id: AtomicU32,
+    pub rank: AtomicU32,
+    /// Its CPUs: the first, and how many.
+    pub first_cpu: AtomicU32,
+    pub cpu_count: AtomicU32,
+    /// Threads that wait for futexes.
+    pub futex_waits: AtomicU32,
+    /// Threads that have not ended.
+    pub threads: AtomicU32,
+    /// What threads that have ended had of user mode, by the processor's counter.
+    pub ended_cycles: AtomicU64,
+    /// The number of the thread that comes next.
+    pub next_serial: AtomicU32,
+    /// 0: it lives. Else [`End::encode`].
+    end: AtomicU64,
+    /// Its proxy is gone: nobody is told of the end.
+    pub orphaned: AtomicBool,
+}
+
+/// How a process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// By exit_group(2), with this status.
+    Exit(u8),
+    /// Of this signal.
+    Signal(u8),
+}
+
+impl End {
+    const ENDS: u64 = 1 << 32;
+
+    fn encode(self) -> u64 {
+        let (status, signal) = self.arguments();
+        Self::ENDS | status | signal << 8
+    }
+
+    fn decode(code: u64) -> Option<Self> {
+        let [status, signal, ..] = code.to_le_bytes();
+        match (code & Self::ENDS, signal) {
+            (0, _) => None,
+            (_, 0) => Some(Self::Exit(status)),
+            _ => Some(Self::Signal(signal)),
+        }
+    }
+
+    /// As the proxy is told: the status, and the signal or 0.
+    pub fn arguments(self) -> (u64, u64) {
+        match self {
+            Self::Exit(status) => (status.into(), 0),
+            Self::Signal(signal) => (0, signal.into()),
+        }
+    }
+}
+
+impl Process {
+    pub fn new() -> Self {
+        Self {
+            space: Locked::new(None),
+            memory: Locked::new(crate::memory::Layout::NONE),
+            signals: Locked::new(signals::Process::NEW),
+            key: Locked::new(Key::new(&[0; 32])),
+            root: AtomicU64::new(0),
+            leader: AtomicU32::new(0),
+            port: AtomicU32::new(0),
+            process_id: AtomicU32::new(0),
+            rank: AtomicU32::new(0),
+            first_cpu: AtomicU32::new(0),
+            cpu_count: AtomicU32::new(1),
+            futex_waits: AtomicU32::new(0),
+            threads: AtomicU32::new(0),
+            ended_cycles: AtomicU64::new(0),
+            next_serial: AtomicU32::new(0),
+            end: AtomicU64::new(0),
+            orphaned: AtomicBool::new(false),
+        }
+    }
+
+    /// Before a job: no thread has it.
+    pub fn clear(&self) {
+        for word in [&self.futex_waits, &self.threads, &self.next_serial] {
+            word.store(0, Ordering::Relaxed);
+        }
+        self.end.store(0, Ordering::Relaxed);
+        self.signals.with(|signals| *signals = signals::Process::NEW);
+        self.ended_cycles.store(0, Ordering::Relaxed);
+        self.orphaned.store(false, Ordering::Relaxed);
+    }
+
+    pub fn root(&self) -> u64 {
+        self.root.load(Ordering::Relaxed)
+    }
+
+    /// The numbers of its CPUs.
+    pub fn cpus(&self) -> core::ops::Range<u32> {
+        let first = self.first_cpu.load(Ordering::Relaxed);
+        first..first + self.cpu_count.load(Ordering::Relaxed)
+    }
+
+    /// Lets it end so, unless it ends already. Whether it did not.
+    pub fn begin_end(&self, end: End) -> bool {
+        self.end.compare_exchange(0, end.encode(), Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    pub fn end(&self) -> Option<End> {
+        End::decode(self.end.load(Ordering::Acquire))
+    }
+
+    /// Where `address` is in RAM, how many bytes follow there, and what the program may do with them.
+    pub fn find(&self, address: u64) -> Option<(u64, u64, Protection)> {
+        self.space.with(|space| space.as_ref()?.find(address))
+    }
+}

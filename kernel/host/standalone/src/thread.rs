@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A thread of a process: what all CPUs may know of it. Its registers are in its context (`tacet_arch`), which belongs to
+//! one CPU at a time.
+//!
+//! Written when the thread is made (`clone.rs`, `job.rs`) and by its own CPU; other CPUs set bits of `wanted`. Must never
+//! be used again before its process has been told that the thread ended (`exit.rs`).
+
+use crate::node::Node;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use tacet_arch::native;
+use tacet_arch::native::alone::Locked;
+use tacet_arch::native::signal_frame::Trap;
+use tacet_core::{Affinity, CPUS, FutexCounters, Left, Permits, Recall, Thread};
+use tacet_logic::frames::Policy;
+use tacet_logic::signals;
+
+/// Why a thread is wanted by its host: bits of `wanted`.
+pub mod wanted {
+    /// A signal may be deliverable.
+    pub const SIGNAL: u32 = 1;
+    /// Its process ends.
+    pub const END: u32 = 2;
+}
+
+/// The thread's kinds of calls that the co-kernel answers.
+const PERMITS: Permits =
+    Permits(Permits::CALLS.0 | Permits::FUTEXES.0 | Permits::STAYS.0 | Permits::OWN_FUTEXES.0);
+
+pub struct ThreadState {
+    /// Somebody has this number.
+    pub taken: AtomicBool,
+    /// A CPU of the co-kernel has it.
+    pub here: AtomicBool,
+    pub wanted: AtomicU32,
+    pub home: AtomicU32,
+    /// Index of its process.
+    pub process: AtomicU32,
+    pub root: AtomicU64,
+    pub process_id: AtomicI32,
+    pub id: AtomicI32,
+    /// The thread's number in its process, for its proxy; never given twice.
+    pub serial: AtomicU32,
+    /// Of its last shipped call.
+    pub sequence: AtomicU64,
+    /// Where a zero goes when it ends, and who waits there wakes; 0: nowhere.
+    pub clear_at_end: AtomicU64,
+    /// Its list of robust futexes; 0: none.
+    pub robust_list: AtomicU64,
+    /// Bits of the CPUs that it may run on, those of its process.
+    pub affinity: Locked<[u64; CPUS / 64]>,
+    /// As prctl(2) names it.
+    pub name: Locked<[u8; 16]>,
+    /// It sleeps until this time of the monotonic clock, if it sleeps.
+    pub sleeps_until_ns: AtomicU64,
+    /// Its sleep was interrupted for nothing, and continues.
+    pub sleeps_on: AtomicBool,
+    /// The processor's counter when it entered user mode, 0 if it is not there, and what it has had before.
+    pub entered_cycles: AtomicU64,
+    pub user_cycles: AtomicU64,
+    /// The number of the call that it makes, for its restart after a signal.
+    pub call: AtomicU64,
+    /// How that call was interrupted (`tacet_logic::signals::interrupted`, or -EINTR); 0: it was not.
+    pub interrupted: AtomicI64,
+    /// Signals for which it waits (rt_sigtimedwait(2)), as bits.
+    pub waits_for: AtomicU64,
+    /// Its last exception.
+    pub trap: Locked<Trap>,
+    pub signals: Locked<signals::Thread>,
+}
+
+impl ThreadState {
+    pub const fn new() -> Self {
+        Self {
+            taken: AtomicBool::new(false),
+            here: AtomicBool::new(false),
+            wanted: AtomicU32::new(0),
+            home: AtomicU32::new(0),
+            process: AtomicU32::new(0),
+            root: AtomicU64::new(0),
+            process_id: AtomicI32::new(0),
+            id: AtomicI32::new(0),
+            serial: AtomicU32::new(0),
+            sequence: AtomicU64::new(0),
+            clear_at_end: AtomicU64::new(0),
+            robust_list: AtomicU64::new(0),
+            affinity: Locked::new([0; CPUS / 64]),
+            name: Locked::new([0; 16]),
+            sleeps_until_ns: AtomicU64::new(0),
+            sleeps_on: AtomicBool::new(false),
+            entered_cycles: AtomicU64::new(0),
+            user_cycles: AtomicU64::new(0),
+            call: AtomicU64::new(0),
+            interrupted: AtomicI64::new(0),
+            waits_for: AtomicU64::new(0),
+            trap: Locked::new(Trap { error: 0, number: 0, address: 0 }),
+            signals: Locked::new(signals::Thread::NEW),
+        }
+    }
+
+    /// Makes it nobody's thread any more with this number, before it is given a process.
+    pub fn clear(&self) {
+        for word in [&self.clear_at_end, &self.robust_list, &self.sequence, &self.sleeps_until_ns, &self.user_cycles] {
+            word.store(0, Ordering::Relaxed);
+        }
+        self.waits_for.store(0, Ordering::Relaxed);
+        self.interrupted.store(0, Ordering::Relaxed);
+        self.sleeps_on.store(false, Ordering::Relaxed);
+        self.signals.with(|signals| *signals = signals::Thread::NEW);
+        self.trap.with(|trap| *trap = Trap::default());
+        self.wanted.store(0, Ordering::Relaxed);
+    }
+
+    pub fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Acquire) != 0
+    }
+
+    pub fn must_end(&self) -> bool {
+        self.wanted.load(Ordering::Acquire) & wanted::END != 0
+    }
+
+    pub fn process(&self) -> usize {
+        self.process.load(Ordering::Relaxed) as usize
+    }
+
+    pub fn id(&self) -> i32 {
+        self.id.load(Ordering::Relaxed)
+    }
+
+    pub fn home(&self) -> u32 {
+        self.home.load(Ordering::Relaxed)
+    }
+
+    pub fn root(&self) -> u64 {
+        self.root.load(Ordering::Relaxed)
+    }
+}
+
+/// A thread that a CPU has.
+pub struct AloneThread<'a> {
+    pub number: u32,
+    pub state: &'a ThreadState,
+    pub node: &'a Node,
+}
+
+impl Thread for AloneThread<'_> {
+    #[inline]
+    fn recall(&self) -> Recall {
+        if self.state.is_wanted() { Recall::Always } else { Recall::Not }
+    }
+
+    fn is_killed(&self) -> bool {
+        self.state.must_end()
+    }
+
+    #[inline]
+    fn permits(&self) -> Permits {
+        PERMITS
+    }
+
+    #[inline]
+    fn home(&self) -> u32 {
+        self.state.home()
+    }
+
+    #[inline]
+    fn root(&self) -> u64 {
+        self.state.root()
+    }
+
+    /// All processes of a job are one user's.
+    fn user(&self) -> u64 {
+        1
+    }
+
+    fn range(&self) -> Option<u32> {
+        None
+    }
+
+    fn process_id(&self) -> i32 {
+        self.state.process_id.load(Ordering::Relaxed)
+    }
+
+    fn thread_id(&self) -> i32 {
+        self.state.id()
+    }
+
+    fn affinity(&self) -> Affinity {
+        let cpus = self.node.cpus.len() as u32;
+        let cpus_allowed = self.state.affinity.with(|cpus| *cpus);
+        Affinity { cpus: cpus_allowed, bytes: 8 * cpus.div_ceil(64), least_bytes: cpus.div_ceil(8) }
+    }
+
+    fn policy(&self) -> (Policy, u32) {
+        (Policy::NONE, 1)
+    }
+
+    #[inline]
+    fn entered(&self) {
+        self.state.entered_cycles.store(native::cycles(), Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn left(&self, _: Left) {
+        let since = self.state.entered_cycles.swap(0, Ordering::Relaxed);
+        let total = self.state.user_cycles.load(Ordering::Relaxed);
+        self.state.user_cycles.store(total.wrapping_add(native::cycles().wrapping_sub(since)), Ordering::Relaxed);
+    }
+
+    fn count_local_call(&self) {}
+
+    #[inline]
+    fn is_profiled(&self) -> bool {
+        false
+    }
+
+    fn spent_on_local_call(&self, _: u64, _: u64) {}
+}
+
+/// How many threads of a process wait for futexes.
+#[derive(Clone, Copy)]
+pub struct Waits<'a>(pub &'a AtomicU32);
+
+impl FutexCounters for Waits<'_> {
+    /// Nobody else has any.
+    #[inline]
+    fn waited_for_with_host(&self, _: u64) -> bool {
+        false
+    }
+
+    /// A thread counts itself before it compares; the waker has changed the word before it looks here.
+    #[inline]
+    fn waited_for_on_cpus(&self) -> bool {
+        core::sync::atomic::fence(Ordering::SeqCst);
+        self.0.load(Ordering::Relaxed) != 0
+    }
+
+    #[inline]
+    fn begin_wait(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    #[inline]
+    fn end_wait(&self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
