@@ -58,12 +58,7 @@ impl Alone {
     }
 
     /// `None`: it is shipped or refused.
-    fn answer_local(
-        &self,
-        subject: &Subject<'_>,
-        number: u64,
-        arguments: &[u64; 6],
-    ) -> Option<Result<u64, Errno>> {
+    fn answer_local(&self, subject: &Subject<'_>, number: u64, arguments: &[u64; 6]) -> Option<Result<u64, Errno>> {
         let user = || self.node.job.with(|job| job.user);
         Some(match number {
             9 => self.mmap(subject, arguments),

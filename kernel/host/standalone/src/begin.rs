@@ -45,9 +45,9 @@ impl Alone {
             let (first, end) = (index * cpus / count, (index + 1) * cpus / count);
             process.first_cpu.store(first as u32, Ordering::Relaxed);
             process.cpu_count.store((end - first) as u32, Ordering::Relaxed);
-            let (number, thread) = self
-                .take_thread()
-                .ok_or_else(|| Failure::format(format_args!("{count} processes: too little memory for their threads")))?;
+            let (number, thread) = self.take_thread().ok_or_else(|| {
+                Failure::format(format_args!("{count} processes: too little memory for their threads"))
+            })?;
             process.leader.store(number, Ordering::Relaxed);
             process.threads.store(1, Ordering::Relaxed);
             process.next_serial.store(1, Ordering::Relaxed);
@@ -131,15 +131,13 @@ impl Alone {
             let guard = bottom.checked_sub(PAGE_BYTES).filter(|&guard| guard > layout.heap.start)?;
             let mut failed = false;
             let protect = |change: tacet_logic::addresses::Change| {
-                let protected = leader.process.space.with(|space| {
-                    space.as_mut()?.protect(change.address, change.bytes, change.protection).ok()
-                });
+                let protected = leader
+                    .process
+                    .space
+                    .with(|space| space.as_mut()?.protect(change.address, change.bytes, change.protection).ok());
                 failed |= protected.is_none();
             };
-            layout
-                .addresses
-                .map(Placement::Fixed(bottom), top - bottom, Protection::READ_WRITE, |_| {})
-                .ok()?;
+            layout.addresses.map(Placement::Fixed(bottom), top - bottom, Protection::READ_WRITE, |_| {}).ok()?;
             layout.addresses.map(Placement::Fixed(guard), PAGE_BYTES, Protection::NONE, protect).ok()?;
             (!failed).then_some((bottom, top))
         })

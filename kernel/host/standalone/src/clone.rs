@@ -25,8 +25,7 @@ const DETACHED: u64 = 0x40_0000;
 const CHILD_SETTID: u64 = 0x100_0000;
 /// What every thread shares with its process.
 const OF_A_THREAD: u64 = VM | FS | FILES | SIGHAND | THREAD;
-const KNOWN: u64 =
-    OF_A_THREAD | SYSVSEM | SETTLS | PARENT_SETTID | CHILD_CLEARTID | DETACHED | CHILD_SETTID;
+const KNOWN: u64 = OF_A_THREAD | SYSVSEM | SETTLS | PARENT_SETTID | CHILD_CLEARTID | DETACHED | CHILD_SETTID;
 
 impl Alone {
     /// The new thread's id.

@@ -210,8 +210,8 @@ impl Alone {
         let serial = subject.thread.serial.load(Ordering::Relaxed);
         let (name, address) = (signals::name(info.signal), info.address());
         let at = self.context(subject.number).registers().rip;
-        let guarded = info.code == codes::NOT_ALLOWED
-            && subject.process.find(address).is_some_and(|(_, _, rights)| !rights.read);
+        let guarded =
+            info.code == codes::NOT_ALLOWED && subject.process.find(address).is_some_and(|(_, _, rights)| !rights.read);
         let which = if guarded { ", in a guard area: its stack is full" } else { "" };
         let thread = subject.thread.id();
         Text::format(format_args!(

@@ -94,7 +94,8 @@ impl Exchange {
         let header = &packet.header;
         if header.kind == Kind::Refusal {
             let ours = self.client.is_in_progress() && header.party == self.client.party();
-            if ours && packet.is_genuine(&self.key)
+            if ours
+                && packet.is_genuine(&self.key)
                 && let Some(refusal) = Refusal::decode(packet.payload())
             {
                 self.client.abandon();

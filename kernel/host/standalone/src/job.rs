@@ -61,11 +61,7 @@ fn begin(host: &Alone, session: &Key, bytes: usize) -> Result<(), Failure> {
 fn adopt(host: &Alone, job: &Job<'_>) {
     host.node.clock.set(host.cpu.cycles(), job.monotonic_ns, job.realtime_ns);
     host.node.job.with(|state| {
-        *state = JobState {
-            id: job.id,
-            flags: job.flags,
-            user: job.user,
-        };
+        *state = JobState { id: job.id, flags: job.flags, user: job.user };
     });
 }
 

@@ -22,7 +22,7 @@ mod link;
 mod loader;
 mod local;
 mod memory;
-pub mod network;
+mod network;
 mod node;
 mod proceed;
 mod process;

@@ -86,11 +86,7 @@ impl Alone {
     }
 
     /// A thread of the caller's process; 0: the caller.
-    pub fn thread_with_id(
-        &self,
-        subject: &Subject<'_>,
-        id: i32,
-    ) -> Option<(u32, &'static crate::thread::ThreadState)> {
+    pub fn thread_with_id(&self, subject: &Subject<'_>, id: i32) -> Option<(u32, &'static crate::thread::ThreadState)> {
         let own = subject.thread.id();
         let id = if id == 0 { own } else { id };
         let node = self.node;

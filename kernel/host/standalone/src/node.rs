@@ -73,11 +73,8 @@ pub struct JobState {
 }
 
 impl JobState {
-    pub const NONE: Self = Self {
-        id: 0,
-        flags: 0,
-        user: tacet_shipping::job::User { uid: 0, gid: 0, euid: 0, egid: 0 },
-    };
+    pub const NONE: Self =
+        Self { id: 0, flags: 0, user: tacet_shipping::job::User { uid: 0, gid: 0, euid: 0, egid: 0 } };
 }
 
 /// The time-stamp counter when the job came, and what the clocks of its Linux node said.
@@ -116,9 +113,8 @@ impl Node {
 
     /// All threads of a process.
     pub fn threads_of(&self, process: usize) -> impl Iterator<Item = (u32, &ThreadState)> {
-        let of = move |thread: &(u32, &ThreadState)| {
-            thread.1.taken.load(Ordering::Acquire) && thread.1.process() == process
-        };
+        let of =
+            move |thread: &(u32, &ThreadState)| thread.1.taken.load(Ordering::Acquire) && thread.1.process() == process;
         (0..).zip(self.threads).filter(of)
     }
 

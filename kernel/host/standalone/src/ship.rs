@@ -145,8 +145,7 @@ impl Alone {
         let bytes = exchange.with(|exchange| shipment.request(memory, exchange.message))?;
         let thread = subject.thread;
         let sequence = thread.sequence.fetch_add(1, Ordering::Relaxed) + 1;
-        let message =
-            Message { kind: Kind::Call, party: self.party(subject), sequence, port: self.port(subject), key };
+        let message = Message { kind: Kind::Call, party: self.party(subject), sequence, port: self.port(subject), key };
         // Nobody ends the last words of a process.
         let ends = subject.process.end().is_some();
         let wish = || match thread.is_wanted() {
@@ -157,8 +156,8 @@ impl Alone {
         };
         match self.node.converse(exchange, &message, bytes, &self.cpu, wish) {
             Ok(bytes) => {
-                let Finished { result, pending } = exchange
-                    .with(|exchange| shipment.finish(exchange.message.get(..bytes).unwrap_or(&[]), memory));
+                let Finished { result, pending } =
+                    exchange.with(|exchange| shipment.finish(exchange.message.get(..bytes).unwrap_or(&[]), memory));
                 if pending != 0 {
                     self.take_signals_of_proxy(subject, pending);
                 }

@@ -101,12 +101,7 @@ impl Alone {
     }
 
     /// sigaltstack(2). `stack_pointer`: the thread's.
-    pub fn sigaltstack(
-        &self,
-        subject: &Subject<'_>,
-        arguments: &[u64; 6],
-        stack_pointer: u64,
-    ) -> Result<u64, Errno> {
+    pub fn sigaltstack(&self, subject: &Subject<'_>, arguments: &[u64; 6], stack_pointer: u64) -> Result<u64, Errno> {
         let [new_at, old_at, ..] = *arguments;
         let old = subject.thread.signals.with(|thread| thread.stack_at(stack_pointer));
         if new_at != 0 {
@@ -197,8 +192,7 @@ impl Alone {
     /// Wants a thread that can take the signal. Whether it can.
     fn want_for_signal(&self, number: u32, process: &Process, thread: &ThreadState, signal: u8) -> bool {
         let waits = Set(thread.waits_for.load(Ordering::Acquire)).has(signal);
-        let takes = waits
-            || with_signals(process, thread, |process, thread| signals::is_deliverable(thread, process));
+        let takes = waits || with_signals(process, thread, |process, thread| signals::is_deliverable(thread, process));
         if takes {
             self.node.want(number, wanted::SIGNAL, &self.cpu);
         }
@@ -251,11 +245,7 @@ impl Alone {
     }
 
     /// The signal that is there already, or until when the thread waits for one.
-    fn begin_timed_wait(
-        &self,
-        subject: &Subject<'_>,
-        arguments: &[u64; 6],
-    ) -> Result<Result<u8, Deadline>, Errno> {
+    fn begin_timed_wait(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<Result<u8, Deadline>, Errno> {
         let [set_at, info_at, time_at, bytes, ..] = *arguments;
         if bytes != SET_BYTES {
             return Err(Errno::EINVAL);

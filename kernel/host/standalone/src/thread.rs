@@ -23,8 +23,7 @@ pub mod wanted {
 }
 
 /// The thread's kinds of calls that the co-kernel answers.
-const PERMITS: Permits =
-    Permits(Permits::CALLS.0 | Permits::FUTEXES.0 | Permits::STAYS.0 | Permits::OWN_FUTEXES.0);
+const PERMITS: Permits = Permits(Permits::CALLS.0 | Permits::FUTEXES.0 | Permits::STAYS.0 | Permits::OWN_FUTEXES.0);
 
 pub struct ThreadState {
     /// Somebody has this number.

@@ -117,7 +117,9 @@ impl Alone {
     pub fn clock_nanosleep(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Answer {
         let [clock, flags, requested, ..] = *arguments;
         match clock as u32 {
-            clock @ (REALTIME | MONOTONIC | BOOTTIME) => self.sleep(subject, clock, requested, flags & TIMER_ABSTIME != 0),
+            clock @ (REALTIME | MONOTONIC | BOOTTIME) => {
+                self.sleep(subject, clock, requested, flags & TIMER_ABSTIME != 0)
+            }
             PROCESS_TIME => Answer::Done(Errno::EOPNOTSUPP.result() as u64),
             _ => Answer::Done(Errno::EINVAL.result() as u64),
         }
