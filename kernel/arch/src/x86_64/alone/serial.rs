@@ -30,10 +30,10 @@ pub const COM2: Port = Port(0x2f8);
 static WRITING: Lock = Lock::new();
 
 impl Port {
-    /// 115,200 bits per second, 8 bits, no parity, no interrupts.
+    /// 115,200 bits per second, 8 bits, no parity, no interrupts, queues of 16 bytes that count as full at 14.
     pub fn begin(self) {
         for (register, value) in
-            [(INTERRUPTS, 0), (LINE, 0x80), (DATA, 1), (INTERRUPTS, 0), (LINE, 3), (FIFO, 7), (MODEM, 3)]
+            [(INTERRUPTS, 0), (LINE, 0x80), (DATA, 1), (INTERRUPTS, 0), (LINE, 3), (FIFO, 0xc7), (MODEM, 3)]
         {
             // SAFETY: a serial port's registers, at the addresses where every PC has them; nothing else is there.
             unsafe { out8(self.0 + register, value) };
