@@ -19,6 +19,11 @@ const MOST_PATIENCE_NS: u64 = 640_000_000;
 /// After so many questions in a row without any sign the other end is lost: about ten seconds.
 const PATIENCE: u32 = 20;
 
+/// How long a CPU looks for a reply without a halt, and how long it halts between two looks.
+const SOON_NS: u64 = 300_000;
+const SHORTEST_HALT_NS: u64 = 50_000;
+const LONGEST_HALT_NS: u64 = 2_000_000;
+
 pub struct Exchange {
     client: Client,
     key: Key,
@@ -110,7 +115,7 @@ impl Exchange {
     }
 
     /// Sends what is to be sent.
-    fn send_due(&mut self, mut send: impl FnMut(&[u8])) {
+    pub fn send_due(&mut self, mut send: impl FnMut(&[u8])) {
         self.due = false;
         while let Some(bytes) = self.client.next_packet(&self.key, self.message, self.datagram) {
             send(self.datagram.get(..bytes).unwrap_or(&[]));
@@ -122,8 +127,14 @@ impl Exchange {
         self.due = true;
     }
 
+    /// Nobody waits any more.
+    pub fn give_up(&mut self) {
+        self.client.abandon();
+        (self.outcome, self.due) = (None, false);
+    }
+
     /// Nothing has come for a while; how often that was so without any sign.
-    fn ask_again(&mut self) -> u32 {
+    pub fn ask_again(&mut self) -> u32 {
         self.due = true;
         self.client.timeout()
     }
@@ -145,7 +156,8 @@ impl Node {
     ) -> Result<usize, Lost> {
         exchange.with(|exchange| exchange.begin(message, bytes)).ok_or(Lost::TooLong)?;
         let mut patience = FIRST_PATIENCE_NS;
-        let mut asked = cpu.cycles();
+        let begun = cpu.cycles();
+        let mut asked = begun;
         let mut interrupted = false;
         loop {
             self.send_packets(exchange, message.port);
@@ -163,20 +175,20 @@ impl Node {
                     exchange.with(|exchange| exchange.interrupt());
                 }
                 Wish::GiveUp => {
-                    exchange.with(|exchange| exchange.client.abandon());
+                    exchange.with(Exchange::give_up);
                     return Err(Lost::GivenUp);
                 }
             }
             if cpu.cycles().wrapping_sub(asked) > cpu.ticks(patience) {
                 let silent = exchange.with(|exchange| exchange.ask_again());
                 if silent > PATIENCE {
-                    exchange.with(|exchange| exchange.client.abandon());
+                    exchange.with(Exchange::give_up);
                     return Err(Lost::Silent);
                 }
                 asked = cpu.cycles();
                 patience = (2 * patience).min(MOST_PATIENCE_NS);
             }
-            core::hint::spin_loop();
+            rest(cpu, cpu.cycles().wrapping_sub(begun));
         }
     }
 
@@ -186,5 +198,14 @@ impl Node {
             return;
         }
         self.link.with(|link| exchange.with(|exchange| exchange.send_due(|packet| link.send(port, packet))));
+    }
+}
+
+/// Between two looks: a reply mostly comes soon; after a while the CPU halts in between, for longer and longer.
+fn rest(cpu: &Cpu, waited: u64) {
+    if waited < cpu.ticks(SOON_NS) {
+        core::hint::spin_loop();
+    } else {
+        cpu.halt(Some((waited / 8).clamp(cpu.ticks(SHORTEST_HALT_NS), cpu.ticks(LONGEST_HALT_NS))));
     }
 }

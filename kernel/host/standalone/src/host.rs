@@ -6,6 +6,7 @@ use crate::node::{COMMON, Node};
 use crate::process::Process;
 use crate::thread::{AloneThread, ThreadState, Waits};
 use crate::user_memory::UserMemory;
+use crate::watch::REST_NS;
 use core::cell::RefCell;
 use core::fmt::Arguments;
 use core::sync::atomic::Ordering;
@@ -165,6 +166,11 @@ impl Host for Alone {
         let thread = self.node.thread(number);
         let waited = thread.is_some_and(|thread| thread.waits_for.swap(0, Ordering::SeqCst) != 0);
         if waited { Errno::EAGAIN.result() as u64 } else { 0 }
+    }
+
+    fn rests(&self) -> Option<u64> {
+        self.look_for_orders();
+        Some(self.cpu.ticks(REST_NS))
     }
 
     fn realtime_ahead_ns(&self) -> u64 {

@@ -32,7 +32,9 @@ pub fn lead(core: &mut Cpu<Alone>) -> ! {
         match begun {
             Ok(()) => {
                 report_start(core.host(), &mut leader, job);
+                core.host().begin_watch(&leader.session, job);
                 run(core);
+                core.host().end_watch();
                 leader.tell(core.host(), &Ask::Ended { job, failure: &[] });
             }
             Err(failure) => {

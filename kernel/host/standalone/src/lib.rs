@@ -33,5 +33,6 @@ mod start;
 mod thread;
 mod time;
 mod user_memory;
+mod watch;
 
 pub use start::main;

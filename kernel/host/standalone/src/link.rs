@@ -40,7 +40,7 @@ impl Node {
         let slot = u32::from(packet.header.slot);
         match self.cpu(slot) {
             Some(cpu) => cpu.exchange.with(|exchange| exchange.receive(packet)),
-            None if slot as usize == self.cpus.len() => self.watch.with(|exchange| exchange.receive(packet)),
+            None if slot as usize == self.cpus.len() => self.watch.with(|watch| watch.exchange.receive(packet)),
             None => {}
         }
     }

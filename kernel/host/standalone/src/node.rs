@@ -9,6 +9,7 @@ use crate::link::Link;
 use crate::process::Process;
 use crate::settings::Settings;
 use crate::thread::ThreadState;
+use crate::watch::Watch;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tacet_arch::Processor;
 use tacet_arch::native::Cpu;
@@ -39,7 +40,9 @@ pub struct Node {
     pub ram: Locked<Option<Ram>>,
     pub link: Locked<Link>,
     /// For orders while a job runs (`watch.rs`).
-    pub watch: Locked<Exchange>,
+    pub watch: Locked<Watch>,
+    /// When, by the processor's counter, somebody shall look for orders again.
+    pub next_look: AtomicU64,
     pub map: &'static Locked<Map>,
     /// The description of the job, as it came.
     pub description: Locked<&'static mut [u8]>,

@@ -148,11 +148,14 @@ impl Alone {
         let message = Message { kind: Kind::Call, party: self.party(subject), sequence, port: self.port(subject), key };
         // Nobody ends the last words of a process.
         let ends = subject.process.end().is_some();
-        let wish = || match thread.is_wanted() {
-            true if ends => Wish::Wait,
-            true if thread.must_end() => Wish::GiveUp,
-            true => Wish::Interrupt,
-            false => Wish::Wait,
+        let wish = || {
+            self.look_for_orders();
+            match thread.is_wanted() {
+                true if ends => Wish::Wait,
+                true if thread.must_end() => Wish::GiveUp,
+                true => Wish::Interrupt,
+                false => Wish::Wait,
+            }
         };
         match self.node.converse(exchange, &message, bytes, &self.cpu, wish) {
             Ok(bytes) => {

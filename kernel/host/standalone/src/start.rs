@@ -11,7 +11,8 @@ use crate::node::{Clock, CpuState, JobState, MAP, Node};
 use crate::process::Process;
 use crate::settings::Settings;
 use crate::thread::ThreadState;
-use core::sync::atomic::{AtomicU32, Ordering};
+use crate::watch::Watch;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tacet_arch::Processor;
 use tacet_arch::native::Cpu;
 use tacet_arch::native::alone::{Locked, Machine, die};
@@ -53,7 +54,7 @@ fn make_node(machine: &mut Machine, settings: Settings) -> Option<&'static Node>
     let endpoint = Endpoint::open(machine);
     let large = endpoint.takes_large_packets();
     let link = Locked::new(Link::new(machine, endpoint)?);
-    let watch = Locked::new(Exchange::new(machine, cpus as u16, large)?);
+    let watch = Locked::new(Watch::new(Exchange::new(machine, cpus as u16, large)?));
     let states = make_cpu_states(machine, cpus, large)?;
     let threads = machine.keep(threads as usize, |_| ThreadState::new())?;
     let processes = machine.keep(cpus.min(PROCESSES), |_| Process::new())?;
@@ -72,6 +73,7 @@ fn make_node(machine: &mut Machine, settings: Settings) -> Option<&'static Node>
         ram: Locked::new(None),
         link,
         watch,
+        next_look: AtomicU64::new(0),
         map: &MAP,
         description,
         scratch,

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Orders of the daemon while a job runs: signals for its processes, and the node's end.
+//!
+//! One question is open all the time (`Ask::Watch`). CPUs that wait for something else, and CPUs that rest, look whether
+//! it has an answer; a CPU that computes never does. Whoever finds the answer carries it out and asks again.
+
+use crate::exchange::{Exchange, Message, Outcome};
+use crate::host::Alone;
+use core::sync::atomic::Ordering;
+use tacet_arch::Processor;
+use tacet_arch::native::alone::power_off;
+use tacet_logic::signals::{Info, codes};
+use tacet_shipping::ask::{Answer, Ask, WATCHER};
+use tacet_shipping::key::Key;
+use tacet_shipping::packet::{Kind, Party};
+
+/// How seldom somebody looks, and how seldom the daemon is asked whether it got the question.
+const LOOK_NS: u64 = 1_000_000;
+const ASK_NS: u64 = 900_000_000;
+/// A CPU with nothing to run looks after so long.
+pub const REST_NS: u64 = 10_000_000;
+
+pub struct Watch {
+    pub exchange: Exchange,
+    key: Key,
+    /// Of the last question; it goes on over jobs.
+    sequence: u64,
+    job: u32,
+    open: bool,
+    asked: u64,
+}
+
+/// What an answer wants done.
+enum Order {
+    Signal { process: Option<u32>, signal: u32 },
+    PowerOff,
+}
+
+impl Watch {
+    pub fn new(exchange: Exchange) -> Self {
+        Self { exchange, key: Key::new(&[0; 32]), sequence: 0, job: 0, open: false, asked: 0 }
+    }
+}
+
+impl Alone {
+    /// A job has begun.
+    pub fn begin_watch(&self, session: &Key, job: u32) {
+        self.node.watch.with(|watch| {
+            (watch.key, watch.job) = (session.clone(), job);
+            self.ask_for_orders(watch);
+        });
+    }
+
+    /// The job has ended.
+    pub fn end_watch(&self) {
+        self.node.watch.with(|watch| {
+            watch.exchange.give_up();
+            watch.open = false;
+        });
+    }
+
+    fn ask_for_orders(&self, watch: &mut Watch) {
+        watch.sequence += 1;
+        let settings = &self.node.settings;
+        let party = Party { node: settings.node, thread: WATCHER, ..Party::default() };
+        let (sequence, port) = (watch.sequence, settings.daemon_port);
+        let message = Message { kind: Kind::Ask, party, sequence, port, key: &watch.key };
+        let bytes = Ask::Watch { job: watch.job }.encode(watch.exchange.message);
+        let begun = bytes.and_then(|bytes| watch.exchange.begin(&message, bytes));
+        watch.open = begun.is_some();
+        watch.asked = self.cpu.cycles();
+    }
+
+    /// Looks whether there is an order, unless somebody has just looked. True: something was done.
+    pub fn look_for_orders(&self) {
+        let now = self.cpu.cycles();
+        let next = &self.node.next_look;
+        let due = next.load(Ordering::Relaxed);
+        let later = now.wrapping_add(self.cpu.ticks(LOOK_NS));
+        if now < due || next.compare_exchange(due, later, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return;
+        }
+        self.node.poll_link();
+        let order = self.node.link.with(|link| {
+            self.node.watch.with(|watch| {
+                if !watch.open {
+                    return None;
+                }
+                if now.wrapping_sub(watch.asked) > self.cpu.ticks(ASK_NS) {
+                    watch.asked = now;
+                    watch.exchange.ask_again();
+                }
+                let order = self.take_order(watch);
+                let port = self.node.settings.daemon_port;
+                watch.exchange.send_due(|packet| link.send(port, packet));
+                order
+            })
+        });
+        match order {
+            Some(Order::Signal { process, signal }) => self.signal_processes(process, signal),
+            Some(Order::PowerOff) => power_off(0),
+            None => {}
+        }
+    }
+
+    fn take_order(&self, watch: &mut Watch) -> Option<Order> {
+        let bytes = match watch.exchange.outcome()? {
+            Outcome::Reply(bytes) => bytes,
+            // The daemon does not know the job any more: nobody gives orders.
+            Outcome::Refused(_) => {
+                watch.open = false;
+                return None;
+            }
+        };
+        let order = match watch.exchange.message.get(..bytes).and_then(Answer::decode) {
+            Some(Answer::Signal { process, signal }) => Some(Order::Signal { process, signal }),
+            Some(Answer::PowerOff) => Some(Order::PowerOff),
+            _ => None,
+        };
+        self.ask_for_orders(watch);
+        order
+    }
+
+    /// `rank`: of one process, or of all.
+    fn signal_processes(&self, rank: Option<u32>, signal: u32) {
+        let count = self.node.processes.len();
+        for (index, process) in self.node.processes.iter().enumerate().take(count) {
+            let alive = process.threads.load(Ordering::Acquire) > 0;
+            let meant = rank.is_none_or(|rank| rank == process.rank.load(Ordering::Relaxed));
+            if alive && meant {
+                self.send_to_process(index, Info::sent(signal as u8, codes::USER, 0, 0), None);
+            }
+        }
+    }
+}
