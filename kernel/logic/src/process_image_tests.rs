@@ -143,7 +143,7 @@ fn memory_that_is_not_there_is_an_error() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 500 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 500 }))]
 
     #[test]
     fn any_strings_come_back(

@@ -11,6 +11,8 @@ extern crate std;
 const PAGE: u64 = 4096;
 const BASE: u64 = 0x1000_0020_0000;
 const PAGES: usize = 24;
+/// In one history.
+const CALLS: usize = if cfg!(miri) { 8 } else { 40 };
 const RIGHTS: [Protection; 3] = [Protection::NONE, Protection::READ_WRITE, Protection::READ_EXECUTE];
 
 /// A page as the program and the processor have it.
@@ -212,15 +214,15 @@ fn check_refusal<const N: usize>(model: &Model, addresses: &Addresses<N>, call: 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 4000 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 1000 }))]
 
     #[test]
-    fn histories_are_as_the_model_says(calls in prop::collection::vec(calls(), 1..40)) {
+    fn histories_are_as_the_model_says(calls in prop::collection::vec(calls(), 1..CALLS)) {
         run::<64>(&calls);
     }
 
     #[test]
-    fn a_full_list_refuses_and_changes_nothing(calls in prop::collection::vec(calls(), 1..40)) {
+    fn a_full_list_refuses_and_changes_nothing(calls in prop::collection::vec(calls(), 1..CALLS)) {
         run::<5>(&calls);
     }
 }
