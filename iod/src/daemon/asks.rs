@@ -20,6 +20,7 @@ use super::describe::{describe, random};
 use super::job::Stage;
 use super::session::{Greeting, Parked, Session};
 use crate::control::Dropped;
+use crate::refusal::refusal_of;
 
 /// Greetings of one node that wait for its first ask; old ones may be repeated by anybody.
 const CANDIDATES: usize = 4;
@@ -267,18 +268,5 @@ fn serve(book: &mut Book, node: u32, session: &mut Session, thread: usize, parke
             session.answer(thread, &Answer::Signal { process: None, signal });
             true
         }
-    }
-}
-
-/// The header of a refusal of this packet.
-fn refusal_of(header: &Header, payload: usize) -> Header {
-    Header {
-        kind: Kind::Refusal,
-        index: 0,
-        count: 1,
-        flags: 0,
-        bytes: u32::try_from(payload).unwrap_or_default(),
-        have: 0,
-        ..*header
     }
 }

@@ -40,9 +40,11 @@ fn serve(stream: &UnixStream, asks: &Asks, stop: &AtomicBool) {
 }
 
 fn serve_peer(stream: &UnixStream, asks: &Asks, stop: &AtomicBool) -> Result<()> {
-    let owner = owner_of(stream)?;
     let mut lines = Lines::new(stream);
-    let Some(request) = lines.read()? else { return Ok(()) };
+    // Read before anything else: who is refused while it still writes sees a broken pipe, and not why.
+    let first = lines.read();
+    let owner = owner_of(stream)?;
+    let Some(request) = first? else { return Ok(()) };
     match request {
         Request::Submit(submit) => own_new(stream, &mut lines, asks, submit, owner),
         Request::Adopt { job, name, nodes, processes } => {

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The service threads of a proxy: one receives packets, one sends replies, one takes signals, one waits for the
+//! parent's end. They share a descriptor table that the program cannot reach.
+//!
+//! Nothing here performs a call, so a blocked call of one thread delays no other.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tacet_shipping::client::Ignored;
+use tacet_shipping::key::Key;
+use tacet_shipping::packet::{LARGE_PACKET_BYTES, Packet, Party};
+
+use super::perform::End;
+use super::signals::{Pending, take_signals};
+use super::thread::{Received, Thread};
+use super::{Farewell, Orders, raw, spawn};
+use crate::control::Dropped;
+use crate::daemon::is_transient;
+use crate::error::Result;
+
+/// More threads of one process than this are not served.
+const MAX_THREADS: usize = 4096;
+
+/// A compute thread without a proxy thread.
+pub type Request = (Arc<Service>, Arc<Thread>);
+
+#[derive(Debug)]
+pub struct Service {
+    socket: UdpSocket,
+    stream: UnixStream,
+    key: Key,
+    /// The process; `thread` is 0.
+    party: Party,
+    threads: Mutex<HashMap<u32, Arc<Thread>>>,
+    dropped: Mutex<Dropped>,
+    pub pending: Pending,
+    requests: Sender<Request>,
+    outbox: Sender<Outgoing>,
+}
+
+#[derive(Debug)]
+enum Outgoing {
+    Reply(Arc<Thread>),
+    /// The last reply of the process.
+    End(Arc<Thread>, End),
+}
+
+impl Service {
+    /// Starts all service threads but the receiver, which is the caller.
+    pub fn start(
+        socket: UdpSocket,
+        stream: UnixStream,
+        orders: &Orders,
+        key: Key,
+        requests: Sender<Request>,
+    ) -> Result<Arc<Self>> {
+        let party = Party { node: orders.node, job: orders.job, process: orders.rank, thread: 0 };
+        let (outbox, replies) = channel();
+        let service = Arc::new(Service {
+            socket,
+            stream,
+            key,
+            party,
+            threads: Mutex::default(),
+            dropped: Mutex::default(),
+            pending: Pending::default(),
+            requests,
+            outbox,
+        });
+        let (sender, taker, waiter) = (Arc::clone(&service), Arc::clone(&service), Arc::clone(&service));
+        spawn("send", move || sender.send_replies(&replies))?;
+        spawn("signals", move || take_signals(&taker))?;
+        spawn("parent", move || waiter.wait_for_parent())?;
+        Ok(service)
+    }
+
+    /// Takes packets until the process ends.
+    pub fn receive(self: Arc<Self>) {
+        let mut datagram = [0; LARGE_PACKET_BYTES];
+        loop {
+            match self.socket.recv_from(&mut datagram) {
+                Ok((bytes, from)) => {
+                    if let Some(datagram) = datagram.get(..bytes) {
+                        self.take(datagram, from);
+                    }
+                }
+                Err(error) if is_transient(&error) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// A reply of this thread is ready to go.
+    pub fn replied(&self, thread: &Arc<Thread>) {
+        let _ = self.outbox.send(Outgoing::Reply(Arc::clone(thread)));
+    }
+
+    /// The same, and then the process ends.
+    pub fn end(&self, thread: &Arc<Thread>, end: End) {
+        let _ = self.outbox.send(Outgoing::End(Arc::clone(thread), end));
+    }
+
+    /// Interrupts one blocked call, the one of the lowest thread number.
+    pub fn interrupt_one(&self) {
+        let threads = self.threads();
+        let in_call = threads.iter().filter(|(_, thread)| thread.is_in_call());
+        if let Some((_, thread)) = in_call.min_by_key(|(number, _)| **number) {
+            thread.interrupt();
+        }
+    }
+
+    fn take(self: &Arc<Self>, datagram: &[u8], from: SocketAddr) {
+        let Ok(packet) = Packet::parse(datagram) else {
+            self.dropped().malformed += 1;
+            return;
+        };
+        let number = packet.header.party.thread;
+        let known = self.threads().get(&number).map(Arc::clone);
+        let Some(thread) = known.or_else(|| self.new_thread(&packet)) else {
+            self.dropped().strangers += 1;
+            return;
+        };
+        match thread.receive(&packet, &self.key, from, |datagram, to| self.send(datagram, to)) {
+            Ok(Received::Nothing) => {}
+            Ok(Received::Interrupt) => thread.interrupt(),
+            Ok(Received::Call) => {
+                if thread.wants_worker() {
+                    let _ = self.requests.send((Arc::clone(self), thread));
+                }
+            }
+            Err(Ignored::Stale) => self.dropped().stale += 1,
+            Err(Ignored::Sizes) => self.dropped().malformed += 1,
+            Err(Ignored::Forged | Ignored::Misdirected) => self.dropped().strangers += 1,
+        }
+    }
+
+    /// A thread's first packet, if the process's node has sent it.
+    fn new_thread(&self, packet: &Packet<'_>) -> Option<Arc<Thread>> {
+        let party = packet.header.party;
+        let is_ours = Party { thread: 0, ..party } == self.party;
+        if !is_ours || !packet.is_genuine(&self.key) || self.threads().len() >= MAX_THREADS {
+            return None;
+        }
+        let thread = Arc::new(Thread::new(party));
+        self.threads().insert(party.thread, Arc::clone(&thread));
+        Some(thread)
+    }
+
+    fn send_replies(&self, replies: &Receiver<Outgoing>) {
+        for outgoing in replies {
+            let (Outgoing::Reply(thread) | Outgoing::End(thread, _)) = &outgoing;
+            thread.send(&self.key, |datagram, to| self.send(datagram, to));
+            if let Outgoing::End(_, end) = outgoing {
+                self.say_farewell();
+                raw::end(end);
+            }
+        }
+    }
+
+    fn say_farewell(&self) {
+        let farewell = Farewell { dropped: *self.dropped() };
+        if let Ok(line) = serde_json::to_vec(&farewell) {
+            let _ = (&self.stream).write_all(&line);
+        }
+    }
+
+    /// The parent writes nothing more: the stream only ends.
+    fn wait_for_parent(&self) {
+        let mut byte = [0];
+        while matches!((&self.stream).read(&mut byte), Err(error) if is_transient(&error)) {}
+        raw::end(End::Signal(libc::SIGKILL));
+    }
+
+    /// A packet that the socket does not take is lost, as any may be.
+    fn send(&self, datagram: &[u8], to: SocketAddr) {
+        let _ = self.socket.send_to(datagram, to);
+    }
+
+    fn threads(&self) -> MutexGuard<'_, HashMap<u32, Arc<Thread>>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn dropped(&self) -> MutexGuard<'_, Dropped> {
+        self.dropped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

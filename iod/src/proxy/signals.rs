@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Signals of the program that arrive at its proxy: they travel to the node as bits of a reply.
+//!
+//! One service thread takes them all. Signals of the terminal go by `tacet static run`, which gets them too, so that the
+//! program sees each once. Nothing here decides what a signal does: the node knows the program's handlers.
+
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
+
+use super::service::Service;
+
+/// Ends a blocked call of one proxy thread. No kernel sends it, and no program uses it.
+pub const KICK: Signal = Signal::SIGSTKFLT;
+
+/// Between attempts to interrupt a call, doubled each time.
+const FIRST_PAUSE_MS: u16 = 1;
+const LONGEST_PAUSE_MS: u16 = 64;
+
+/// Signals that no reply has brought to the node yet: bit n - 1 is signal n.
+#[derive(Debug, Default)]
+pub struct Pending(AtomicU64);
+
+impl Pending {
+    /// Of signals in 1..=64; others do not exist.
+    pub fn add(&self, signal: u32) {
+        if let Some(bit) = signal.checked_sub(1).and_then(|shift| 1_u64.checked_shl(shift)) {
+            self.0.fetch_or(bit, Ordering::SeqCst);
+        }
+    }
+
+    /// For the reply that brings them.
+    pub fn take(&self) -> u64 {
+        self.0.swap(0, Ordering::SeqCst)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.load(Ordering::SeqCst) == 0
+    }
+}
+
+/// Takes signals for the life of the process. While one waits for a reply, it interrupts a blocked call.
+pub fn take_signals(service: &Service) {
+    let mut all = SigSet::all();
+    all.remove(KICK);
+    let Ok(signals) = SignalFd::with_flags(&all, SfdFlags::SFD_NONBLOCK) else { return };
+    let mut pause_ms = FIRST_PAUSE_MS;
+    loop {
+        let timeout = if service.pending.is_empty() { PollTimeout::NONE } else { PollTimeout::from(pause_ms) };
+        let _ = poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], timeout);
+        pause_ms = (pause_ms * 2).min(LONGEST_PAUSE_MS);
+        while let Ok(Some(info)) = signals.read_signal() {
+            if !is_of_terminal(&info) {
+                service.pending.add(info.ssi_signo);
+            }
+            pause_ms = FIRST_PAUSE_MS;
+        }
+        if !service.pending.is_empty() {
+            service.interrupt_one();
+        }
+    }
+}
+
+/// The kernel sends these to everybody in the foreground of a terminal.
+fn is_of_terminal(info: &siginfo) -> bool {
+    let signal = i32::try_from(info.ssi_signo).unwrap_or_default();
+    info.ssi_code == libc::SI_KERNEL && [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP].contains(&signal)
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One proxy as its parent sees it.
+//!
+//! `run` starts it. The parent keeps the proxy's UDP socket, to answer a node that asks after the proxy has died.
+
+use std::io::Read;
+use std::net::UdpSocket;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+use std::time::Duration;
+
+use command_fds::{CommandFdExt, FdMapping};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::{Ended, Grant, Launcher, listen, pair};
+use crate::control::send;
+use crate::error::{Error, Result};
+use crate::proxy::{Farewell, Orders, SOCKET, STREAM};
+
+#[derive(Debug)]
+pub struct Child {
+    pub rank: u32,
+    pub node: u32,
+    pub port: u16,
+    pub socket: UdpSocket,
+    process: std::process::Child,
+    stream: UnixStream,
+    /// Somebody here has killed it.
+    pub killed: bool,
+    pub ended: Option<Ended>,
+}
+
+/// What a dead proxy leaves.
+#[derive(Debug)]
+pub struct Remains {
+    pub ended: Ended,
+    /// `None`: something has killed it before its program ended.
+    pub farewell: Option<Farewell>,
+}
+
+impl Child {
+    pub fn start(launcher: &Launcher, grant: &Grant, node: u32, rank: u32) -> Result<Self> {
+        let failed = |error: &dyn std::fmt::Display| {
+            Error::new(format!("proxy of rank {rank}"), error, "raise the limits of processes and descriptors")
+        };
+        let socket = listen(grant.address)?;
+        let port = socket.local_addr().map_err(|error| failed(&error))?.port();
+        let (stream, theirs) = pair()?;
+        let handed = socket.try_clone().map_err(|error| failed(&error))?;
+        let mut command = Command::new(&launcher.program);
+        command.args(&launcher.arguments);
+        let mappings = vec![
+            FdMapping { parent_fd: handed.into(), child_fd: SOCKET },
+            FdMapping { parent_fd: theirs.into(), child_fd: STREAM },
+        ];
+        command.fd_mappings(mappings).map_err(|error| failed(&error))?;
+        let process = command.spawn().map_err(|error| failed(&error))?;
+        let parent = Pid::this().as_raw();
+        send(&stream, &Orders { node, job: grant.job, rank, key: grant.key.clone(), parent })?;
+        Ok(Child { rank, node, port, socket, process, stream, killed: false, ended: None })
+    }
+
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.ended.is_none()
+    }
+
+    /// Sends it a signal, which its program gets unless it is SIGKILL.
+    pub fn signal(&mut self, signal: i32) {
+        let (Ok(process), true) = (i32::try_from(self.process.id()), self.is_alive()) else { return };
+        if let Ok(signal) = Signal::try_from(signal) {
+            self.killed |= signal == Signal::SIGKILL;
+            let _ = kill(Pid::from_raw(process), signal);
+        }
+    }
+
+    pub fn kill(&mut self) {
+        self.signal(libc::SIGKILL);
+    }
+
+    /// Takes the status of a child that has died.
+    pub fn bury(&mut self) -> Remains {
+        let status = self.process.wait();
+        let ended = match status.map(|status| (status.code(), status.signal())) {
+            Ok((Some(code), _)) => Ended::Exit(code),
+            Ok((None, Some(signal))) => Ended::Signal(signal),
+            _ => Ended::Lost,
+        };
+        self.ended = Some(ended);
+        Remains { ended, farewell: self.farewell() }
+    }
+
+    /// The stream ends with the proxy, so this does not wait.
+    fn farewell(&mut self) -> Option<Farewell> {
+        let _ = self.stream.set_read_timeout(Some(Duration::from_secs(1)));
+        let mut words = Vec::new();
+        let _ = self.stream.read_to_end(&mut words);
+        serde_json::from_slice(&words).ok()
+    }
+}
+
+/// A job that does not begin leaves no proxies.
+impl Drop for Child {
+    fn drop(&mut self) {
+        if self.is_alive() {
+            let _ = self.process.kill();
+            let _ = self.process.wait();
+        }
+    }
+}

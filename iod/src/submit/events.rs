@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Everything that can happen while a job runs, in one queue: the daemon's lines, signals, deaths of proxies.
+//!
+//! A thread waits for each; `running` takes the events one by one. Nothing here decides what follows.
+
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::control::{Lines, Reply, Request, connect, send};
+use crate::error::{Error, Result};
+
+/// Between attempts to reach a daemon that is being restarted.
+const PAUSE: Duration = Duration::from_millis(200);
+
+#[derive(Debug)]
+pub enum Event {
+    Control(Reply),
+    ControlGone,
+    /// A daemon again; this is the way to it.
+    ControlBack(UnixStream),
+    Signal(i32),
+    ChildDied(u32),
+}
+
+#[derive(Debug, Clone)]
+pub struct Events {
+    queue: Sender<Event>,
+}
+
+impl Events {
+    pub fn begin(stream: &UnixStream) -> Result<(Self, Receiver<Event>)> {
+        let (queue, inbox) = channel();
+        let events = Events { queue };
+        let stream = stream.try_clone().map_err(|error| Error::new("control socket", error, "run it again"))?;
+        let queue = events.queue.clone();
+        spawn("control", move || listen(&stream, &queue))?;
+        Ok((events, inbox))
+    }
+
+    /// From here on, these signals are events, and do not end the process.
+    pub fn take_signals(&self) -> Result<()> {
+        let signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM]);
+        let mut signals = signals.map_err(|error| Error::new("signals", error, "run it again"))?;
+        let queue = self.queue.clone();
+        spawn("signals", move || {
+            for signal in signals.forever() {
+                if queue.send(Event::Signal(signal)).is_err() {
+                    return;
+                }
+            }
+        })
+    }
+
+    /// Waits for the death of a child, and leaves it to be buried.
+    pub fn await_child(&self, rank: u32, process: u32) -> Result<()> {
+        let queue = self.queue.clone();
+        spawn("child", move || {
+            let process = Pid::from_raw(process.cast_signed());
+            while waitid(Id::Pid(process), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}
+            let _ = queue.send(Event::ChildDied(rank));
+        })
+    }
+
+    /// Waits for another daemon, and tells it about the job.
+    pub fn await_daemon(&self, control: PathBuf, adopt: Request) {
+        let queue = self.queue.clone();
+        // Without the thread, the job goes on unseen by a new daemon.
+        let _ = spawn("control", move || {
+            let stream = loop {
+                std::thread::sleep(PAUSE);
+                match connect(&control) {
+                    Ok(stream) if send(&stream, &adopt).is_ok() => break stream,
+                    _ => {}
+                }
+            };
+            let Ok(to_daemon) = stream.try_clone() else { return };
+            if queue.send(Event::ControlBack(to_daemon)).is_ok() {
+                listen(&stream, &queue);
+            }
+        });
+    }
+}
+
+fn listen(stream: &UnixStream, queue: &Sender<Event>) {
+    let mut lines = Lines::new(stream);
+    while let Ok(Some(reply)) = lines.read() {
+        if queue.send(Event::Control(reply)).is_err() {
+            return;
+        }
+    }
+    let _ = queue.send(Event::ControlGone);
+}
+
+pub fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
+    let builder = std::thread::Builder::new().name(name.into()).stack_size(128 << 10);
+    builder.spawn(body).map(drop).map_err(|error| Error::new("job", error, "raise the limit of threads"))
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Answers in place of a dead proxy: its process has ended, and the node need not wait.
+//!
+//! A thread for each dead proxy, until the job is over. It performs nothing, and answers only holders of the job's key.
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tacet_shipping::ask::Refusal;
+use tacet_shipping::key::Key;
+use tacet_shipping::packet::{HEADER_BYTES, Kind, LARGE_PACKET_BYTES, Packet, seal};
+
+use super::events::spawn;
+use crate::error::Result;
+use crate::refusal::refusal_of;
+
+const GLANCE: Duration = Duration::from_millis(50);
+
+pub fn answer(socket: UdpSocket, key: Key, over: Arc<AtomicBool>) -> Result<()> {
+    spawn("gone", move || {
+        let _ = socket.set_read_timeout(Some(GLANCE));
+        let mut datagram = [0; LARGE_PACKET_BYTES];
+        let mut answer = [0; HEADER_BYTES + 8];
+        while !over.load(Ordering::Relaxed) {
+            if let Ok((bytes, from)) = socket.recv_from(&mut datagram)
+                && let Some(bytes) = datagram.get(..bytes).and_then(|call| refuse(call, &key, &mut answer))
+                && let Some(answer) = answer.get(..bytes)
+            {
+                let _ = socket.send_to(answer, from);
+            }
+        }
+    })
+}
+
+/// The refusal of a genuine call; how long it is.
+fn refuse(datagram: &[u8], key: &Key, answer: &mut [u8]) -> Option<usize> {
+    let packet = Packet::parse(datagram).ok()?;
+    if packet.header.kind != Kind::Call || !packet.is_genuine(key) {
+        return None;
+    }
+    let payload = Refusal::NoJob.encode();
+    seal(&refusal_of(&packet.header, payload.len()), &payload, key, answer)
+}

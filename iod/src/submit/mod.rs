@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Runs a job: asks the daemon for nodes, makes the proxies as children of the calling process, and waits for them.
+//!
+//! `tacet static run` calls `run`, in a process that may get signals for the job. The proxies have the caller's
+//! credentials, umask, limits, directories and standard streams, as any child. Nothing here may need more rights.
+
+mod child;
+mod events;
+mod gone;
+mod running;
+
+use std::ffi::OsString;
+use std::net::{IpAddr, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use nix::unistd::{getegid, geteuid, getgid, getuid};
+
+use crate::control::{Dropped, Proxy, Reply, Request, Start, Submit, connect, send};
+use crate::error::{Error, Result};
+use child::Child;
+use events::{Event, Events};
+use running::Running;
+
+/// A job that has not begun after this long says that it waits.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+#[derive(Debug, Clone)]
+pub struct Submission {
+    /// The daemon's control socket.
+    pub control: PathBuf,
+    pub submit: Submit,
+    /// Without proxies and credentials, which `run` fills in.
+    pub start: Start,
+}
+
+/// The command that calls [`crate::proxy::main`].
+#[derive(Debug, Clone)]
+pub struct Launcher {
+    pub program: PathBuf,
+    pub arguments: Vec<OsString>,
+}
+
+/// How a rank has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    Exit(i32),
+    Signal(i32),
+    /// Not by itself: its node or its proxy is gone.
+    Lost,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    pub job: u32,
+    /// By rank.
+    pub ranks: Vec<Ended>,
+    /// Packets that the proxies did not serve.
+    pub dropped: Dropped,
+}
+
+/// The exit status of a job with a lost rank.
+pub const LOST: u8 = 125;
+
+impl Outcome {
+    /// As a shell shows it: of the first rank that was lost, or else of the first that failed.
+    pub fn shell_status(&self) -> u8 {
+        let mut statuses = self.ranks.iter().map(|rank| match *rank {
+            Ended::Exit(status) => u8::try_from(status & 0xff).unwrap_or(u8::MAX),
+            Ended::Signal(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+            Ended::Lost => LOST,
+        });
+        let failed = statuses.find(|status| *status != 0);
+        if self.ranks.contains(&Ended::Lost) { LOST } else { failed.unwrap_or(0) }
+    }
+}
+
+/// Runs a job to its end. `report` gets lines for the person who waits. The calling thread must live as long as the
+/// job: the kernel ends the proxies with it.
+pub fn run(submission: &Submission, launcher: &Launcher, report: &mut dyn FnMut(&str)) -> Result<Outcome> {
+    let stream = connect(&submission.control)?;
+    send(&stream, &Request::Submit(submission.submit.clone()))?;
+    let (events, inbox) = Events::begin(&stream)?;
+    let grant = granted(&inbox, submission, report)?;
+    // From here on signals are the job's. Before, they end the caller, and the daemon forgets the job.
+    events.take_signals()?;
+    let children = make_proxies(&grant, submission.submit.processes, launcher)?;
+    for child in &children {
+        events.await_child(child.rank, child.process_id())?;
+    }
+    let start = Start {
+        proxies: children.iter().map(|child| Proxy { port: child.port, process_id: child.process_id() }).collect(),
+        credentials: [getuid().as_raw(), getgid().as_raw(), geteuid().as_raw(), getegid().as_raw()],
+        ..submission.start.clone()
+    };
+    send(&stream, &Request::Start(Box::new(start)))?;
+    Running::new(grant, submission, children, stream, events, report).until_over(&inbox)
+}
+
+/// Nodes of a job, and what its proxies need to know.
+#[derive(Debug, Clone)]
+struct Grant {
+    job: u32,
+    key: String,
+    nodes: Vec<u32>,
+    address: IpAddr,
+}
+
+fn granted(inbox: &Receiver<Event>, submission: &Submission, report: &mut dyn FnMut(&str)) -> Result<Grant> {
+    let object = || submission.control.display().to_string();
+    let gone = || Error::new(object(), "the daemon is gone", "start it, then run the job again");
+    let mut number = 0;
+    let mut is_said = false;
+    loop {
+        let event = match inbox.recv_timeout(PATIENCE) {
+            Err(RecvTimeoutError::Timeout) if !is_said => {
+                let nodes = submission.submit.nodes;
+                report(&format!("job {number} waits for {nodes} ready node{}", if nodes == 1 { "" } else { "s" }));
+                is_said = true;
+                continue;
+            }
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) | Ok(Event::ControlGone) => return Err(gone()),
+            Ok(event) => event,
+        };
+        match event {
+            Event::Control(Reply::Queued { job }) => number = job,
+            Event::Control(Reply::Granted { job, key, nodes, address }) => {
+                return Ok(Grant { job, key, nodes, address });
+            }
+            Event::Control(Reply::Refused { reason }) => {
+                return Err(Error::new(object(), reason, "see `tacet static status`"));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn make_proxies(grant: &Grant, processes: u32, launcher: &Launcher) -> Result<Vec<Child>> {
+    let ranks = grant.nodes.iter().flat_map(|node| (0..processes).map(move |_| *node)).zip(0..);
+    ranks.map(|(node, rank)| Child::start(launcher, grant, node, rank)).collect()
+}
+
+fn listen(address: IpAddr) -> Result<UdpSocket> {
+    UdpSocket::bind((address, 0)).map_err(|error| Error::new(address, error, "the daemon must be on this machine"))
+}
+
+fn pair() -> Result<(UnixStream, UnixStream)> {
+    UnixStream::pair().map_err(|error| Error::new("proxy", error, "raise the limit of descriptors"))
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A job while it runs: takes its events, one by one, until all its processes have ended.
+//!
+//! A job is whole or over: if a node or a proxy is lost, the rest is killed, with one line that says why.
+
+use std::collections::BTreeSet;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use tacet_shipping::key::Key;
+
+use super::child::Child;
+use super::events::{Event, Events};
+use super::gone;
+use super::{Ended, Grant, Outcome, Submission};
+use crate::control::{Dropped, Reply, Request, send};
+use crate::error::Result;
+
+/// A node has ended its processes: their proxies know it by then, unless a packet was lost.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// All processes have ended: their nodes say so soon, or never.
+const NEWS: Duration = Duration::from_secs(2);
+/// A program that gets a signal mostly ends.
+const OBEDIENCE: Duration = Duration::from_secs(3);
+
+pub struct Running<'a> {
+    grant: Grant,
+    submission: &'a Submission,
+    children: Vec<Child>,
+    /// `None` while there is no daemon.
+    daemon: Option<UnixStream>,
+    events: Events,
+    report: &'a mut dyn FnMut(&str),
+    /// Tells the threads that answer for dead proxies to stop.
+    over: Arc<AtomicBool>,
+    dropped: Dropped,
+    /// Why the job is being killed.
+    doomed: bool,
+    /// Signals that have come for the job.
+    signals: u32,
+    finished: bool,
+    /// At these moments, something that should have happened is not waited for any longer.
+    deadlines: Vec<(Instant, Overdue)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Overdue {
+    /// The proxies of a node that has ended its processes.
+    Farewell(u32),
+    /// The nodes of a job whose proxies have ended.
+    News,
+    /// A program that should end of this signal.
+    Obedience(i32),
+}
+
+impl<'a> Running<'a> {
+    pub fn new(
+        grant: Grant,
+        submission: &'a Submission,
+        children: Vec<Child>,
+        daemon: UnixStream,
+        events: Events,
+        report: &'a mut dyn FnMut(&str),
+    ) -> Self {
+        Running {
+            grant,
+            submission,
+            children,
+            daemon: Some(daemon),
+            events,
+            report,
+            over: Arc::default(),
+            dropped: Dropped::default(),
+            doomed: false,
+            signals: 0,
+            finished: false,
+            deadlines: Vec::new(),
+        }
+    }
+
+    pub fn until_over(mut self, inbox: &Receiver<Event>) -> Result<Outcome> {
+        while !(self.finished && self.all_ended()) {
+            let next = self.deadlines.iter().map(|(when, _)| *when).min();
+            let wait = next.map_or(Duration::MAX, |when| when.saturating_duration_since(Instant::now()));
+            match inbox.recv_timeout(wait.min(Duration::from_secs(3600))) {
+                Ok(event) => self.take(event)?,
+                Err(RecvTimeoutError::Timeout) => self.look_at_deadlines(),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        self.over.store(true, Ordering::Relaxed);
+        let ranks = self.children.iter().map(|child| child.ended.unwrap_or(Ended::Lost)).collect();
+        Ok(Outcome { job: self.grant.job, ranks, dropped: self.dropped })
+    }
+
+    fn take(&mut self, event: Event) -> Result<()> {
+        match event {
+            Event::Control(reply) => self.hear(reply),
+            Event::ControlGone => self.lose_daemon(),
+            Event::ControlBack(stream) => self.daemon = Some(stream),
+            Event::Signal(signal) => self.pass_on(signal),
+            Event::ChildDied(rank) => self.bury(rank)?,
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, reply: Reply) {
+        match reply {
+            Reply::NodeEnded { node, failure } if failure.is_empty() => self.expect(FAREWELL, Overdue::Farewell(node)),
+            Reply::NodeEnded { node, failure } => self.doom(&format!("node {node}: {failure}")),
+            Reply::NodeLost { node, why } => self.doom(&format!("node {node} is lost: {why}")),
+            Reply::Signal { signal, nodes } => {
+                let nodes = BTreeSet::from_iter(nodes);
+                self.children
+                    .iter_mut()
+                    .filter(|child| nodes.contains(&child.node))
+                    .for_each(|child| child.signal(signal));
+            }
+            Reply::Finished {} => self.finished = true,
+            Reply::Refused { reason } => {
+                (self.report)(&reason);
+                self.finished = true;
+                self.doom("the daemon has refused it");
+            }
+            _ => {}
+        }
+    }
+
+    /// Proxies serve without a daemon, so the job goes on.
+    fn lose_daemon(&mut self) {
+        self.daemon = None;
+        if self.all_ended() {
+            self.finished = true;
+            return;
+        }
+        (self.report)(&format!("tacet iod is gone; job {} goes on without it", self.grant.job));
+        let adopt = Request::Adopt {
+            job: self.grant.job,
+            name: self.submission.submit.name.clone(),
+            nodes: self.grant.nodes.clone(),
+            processes: self.submission.submit.processes,
+        };
+        self.events.await_daemon(self.submission.control.clone(), adopt);
+    }
+
+    /// The first signal is the program's, the second the job's end.
+    fn pass_on(&mut self, signal: i32) {
+        self.signals += 1;
+        let signal = if self.signals == 1 { signal } else { libc::SIGKILL };
+        let request = Request::Kill { job: self.grant.job, signal };
+        let told = self.daemon.as_ref().is_some_and(|daemon| send(daemon, &request).is_ok());
+        if !told || signal == libc::SIGKILL {
+            self.children.iter_mut().for_each(|child| child.signal(signal));
+        }
+        self.expect(OBEDIENCE, Overdue::Obedience(signal));
+    }
+
+    fn bury(&mut self, rank: u32) -> Result<()> {
+        let Some(child) = self.children.get_mut(rank as usize) else { return Ok(()) };
+        let remains = child.bury();
+        let is_strange = remains.farewell.is_none() && !child.killed;
+        if is_strange || (child.killed && self.doomed) {
+            child.ended = Some(Ended::Lost);
+        }
+        let socket = child.socket.try_clone();
+        if let (Some(key), Ok(socket)) = (Key::from_hex(self.grant.key.as_bytes()), socket) {
+            gone::answer(socket, key, Arc::clone(&self.over))?;
+        }
+        if let Some(farewell) = remains.farewell {
+            self.dropped.malformed += farewell.dropped.malformed;
+            self.dropped.strangers += farewell.dropped.strangers;
+            self.dropped.stale += farewell.dropped.stale;
+        }
+        if is_strange {
+            let how = match remains.ended {
+                Ended::Signal(signal) => {
+                    Signal::try_from(signal).map_or("a signal".into(), |signal| signal.to_string())
+                }
+                Ended::Exit(status) => format!("its exit with status {status}"),
+                Ended::Lost => "an unknown cause".into(),
+            };
+            self.doom(&format!("rank {rank}: {how} has ended its proxy"));
+        }
+        if self.all_ended() {
+            self.finished |= self.daemon.is_none();
+            self.expect(NEWS, Overdue::News);
+        }
+        Ok(())
+    }
+
+    /// The job cannot end by itself any more.
+    fn doom(&mut self, why: &str) {
+        if !self.doomed {
+            (self.report)(&format!("job {} ends: {why}", self.grant.job));
+        }
+        self.doomed = true;
+        for child in self.children.iter_mut().filter(|child| child.is_alive()) {
+            child.kill();
+        }
+    }
+
+    fn expect(&mut self, within: Duration, overdue: Overdue) {
+        self.deadlines.push((Instant::now() + within, overdue));
+    }
+
+    fn look_at_deadlines(&mut self) {
+        let now = Instant::now();
+        let (due, later) = std::mem::take(&mut self.deadlines).into_iter().partition(|(when, _)| *when <= now);
+        self.deadlines = later;
+        let due: Vec<_> = due;
+        for (_, overdue) in due {
+            match overdue {
+                Overdue::Farewell(node) => {
+                    let left = self.children.iter_mut().filter(|child| child.node == node);
+                    left.for_each(Child::kill);
+                }
+                Overdue::News => self.finished = true,
+                Overdue::Obedience(signal) if signal != libc::SIGKILL && !self.all_ended() => {
+                    let name = Signal::try_from(signal).map_or("the signal", Signal::as_str);
+                    (self.report)(&format!("the program has {name}; another one kills job {}", self.grant.job));
+                }
+                Overdue::Obedience(_) => {}
+            }
+        }
+    }
+
+    fn all_ended(&self) -> bool {
+        self.children.iter().all(|child| !child.is_alive())
+    }
+}

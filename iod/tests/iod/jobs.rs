@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Jobs from their submission to their exit status.
+
+use std::os::unix::process::ExitStatusExt;
+
+use libtest_mimic::Trial;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tacet_shipping::ask::Refusal;
+
+use crate::node::{Node, Refused};
+use crate::processes::{Run, Set, start_daemon};
+use crate::test;
+
+pub fn tests() -> Vec<Trial> {
+    vec![
+        test("a_job_prints_and_ends_with_its_status", a_job_prints_and_ends_with_its_status),
+        test("ranks_are_divided_among_nodes", ranks_are_divided_among_nodes),
+        test("a_death_by_signal_is_the_proxys_and_runs", a_death_by_signal_is_the_proxys_and_runs),
+        test("jobs_follow_each_other_on_a_node", jobs_follow_each_other_on_a_node),
+        test("a_node_that_cannot_load_the_program_says_so", a_node_that_cannot_load_the_program_says_so),
+        test("a_killed_proxy_ends_the_job", a_killed_proxy_ends_the_job),
+        test("a_killed_run_takes_its_proxies_along", a_killed_run_takes_its_proxies_along),
+        test("a_lost_node_ends_the_job", a_lost_node_ends_the_job),
+        test("a_node_that_boots_again_is_lost", a_node_that_boots_again_is_lost),
+        test("a_job_outlives_its_daemon", a_job_outlives_its_daemon),
+    ]
+}
+
+fn a_job_prints_and_ends_with_its_status() {
+    let set = Set::new();
+    let mut node = Node::boot(1, 1, set.asks());
+    let run = set.run(1, 1);
+    let job = node.next().unwrap();
+    assert_eq!(
+        (job.first_rank, job.ranks, job.arguments.as_slice()),
+        (0, 1, [b"a.out".to_vec(), b"\xff b".to_vec()].as_slice())
+    );
+    node.started(job.id, "the map").unwrap();
+    let mut thread = job.thread(0, 1);
+    let text = thread.memory.put(b"hello\n");
+    assert_eq!(thread.call(libc::SYS_write, &[1, text, 6]), 6);
+    thread.exit(7);
+    node.ended(job.id, "").unwrap();
+    let ended = run.end();
+    assert_eq!((ended.status.code(), ended.stdout.as_str()), (Some(7), "hello\n"), "{}", ended.stderr);
+}
+
+fn ranks_are_divided_among_nodes() {
+    let set = Set::new();
+    let mut nodes: Vec<Node> = (1..=2).map(|number| Node::boot(number, 1, set.asks())).collect();
+    let run = set.run(2, 3);
+    let mut processes = Vec::new();
+    std::thread::scope(|scope| {
+        // Both nodes must ask before either gets its part.
+        let waiting: Vec<_> = nodes.iter_mut().map(|node| scope.spawn(|| (node.next().unwrap(), node))).collect();
+        for (place, waiting) in waiting.into_iter().enumerate() {
+            let (job, node) = waiting.join().unwrap();
+            assert_eq!((job.first_rank as usize, job.ranks, job.proxies.len()), (3 * place, 6, 3));
+            processes.extend(job.proxies.iter().map(|proxy| proxy.1));
+            for process in 0..3 {
+                // Each rank's status is its own; the first that is not 0 is the job's.
+                let rank = u64::from(job.first_rank) + process as u64;
+                job.thread(process, 1).exit(if rank < 2 { 0 } else { rank });
+            }
+            node.ended(job.id, "").unwrap();
+        }
+    });
+    assert_eq!(run.end().status.code(), Some(2));
+    processes.sort_unstable();
+    processes.dedup();
+    assert_eq!(processes.len(), 6, "a process each");
+}
+
+fn a_death_by_signal_is_the_proxys_and_runs() {
+    let set = Set::new();
+    let mut node = Node::boot(1, 1, set.asks());
+    for signal in [libc::SIGSEGV, libc::SIGTERM, libc::SIGKILL, libc::SIGPIPE, libc::SIGRTMIN()] {
+        let run = set.run(1, 1);
+        let job = node.next().unwrap();
+        let _ = job.thread(0, 1).try_call(libc::SYS_exit_group, &[0, signal as u64]);
+        node.ended(job.id, "").unwrap();
+        let ended = run.end();
+        assert_eq!(ended.status.code(), Some(128 + signal), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("tacet:"), "{}", ended.stderr);
+    }
+    let cores = std::fs::read_dir(set.directory.path()).unwrap().flatten();
+    assert_eq!(cores.filter(|entry| entry.file_name().to_string_lossy().contains("core")).count(), 0);
+}
+
+fn jobs_follow_each_other_on_a_node() {
+    let set = Set::new();
+    let mut node = Node::boot(1, 1, set.asks());
+    let (first, second) = (set.run(1, 1), set.run(1, 1));
+    let mut last = 0;
+    let mut old = None;
+    for _ in 0..2 {
+        let job = node.next().unwrap();
+        assert!(job.id > last);
+        last = job.id;
+        let mut thread = job.thread(0, 1);
+        assert!(thread.call(libc::SYS_getppid, &[]) > 0);
+        if let Some(port) = old {
+            assert_ne!(job.proxies[0].0, port, "the other job's proxy has another port");
+        }
+        old = Some(job.proxies[0].0);
+        thread.exit(0);
+        node.ended(job.id, "").unwrap();
+    }
+    assert_eq!((first.end().status.code(), second.end().status.code()), (Some(0), Some(0)));
+}
+
+fn a_node_that_cannot_load_the_program_says_so() {
+    let set = Set::new();
+    let mut node = Node::boot(1, 1, set.asks());
+    let run = set.run(1, 2);
+    let job = node.next().unwrap();
+    node.ended(job.id, "./a.out: 12 MiB are missing").unwrap();
+    let ended = run.end();
+    assert_ne!(ended.status.code(), Some(0));
+    let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("tacet:")).collect();
+    assert_eq!(lines, [format!("tacet: job {} ends: node 1: ./a.out: 12 MiB are missing", job.id)]);
+}
+
+fn a_killed_proxy_ends_the_job() {
+    let set = Set::new();
+    let mut node = Node::boot(1, 1, set.asks());
+    let run = set.run(1, 2);
+    let job = node.next().unwrap();
+    let mut threads = [job.thread(0, 1), job.thread(1, 1)];
+    for thread in &mut threads {
+        assert!(thread.call(libc::SYS_getppid, &[]) > 0);
+    }
+    kill(Pid::from_raw(job.proxies[1].1 as i32), Signal::SIGKILL).unwrap();
+    // Both ranks learn it by their next calls, without a wait for silence.
+    for thread in &mut threads {
+        while thread.try_call(libc::SYS_getppid, &[]).is_ok() {}
+        assert_eq!(thread.try_call(libc::SYS_getppid, &[]), Err(Refused(Refusal::NoJob)));
+    }
+    node.ended(job.id, "").unwrap();
+    let ended = run.end();
+    assert_eq!(ended.status.code(), Some(i32::from(tacet_iod::submit::LOST)));
+    let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("tacet:")).collect();
+    assert_eq!(lines, [format!("tacet: job {} ends: rank 1: SIGKILL has ended its proxy", job.id)]);
+}
+
+fn a_killed_run_takes_its_proxies_along() {
+    let set = Set::new();
+    let mut node = Node::boot(1, 1, set.asks());
+    let mut run = set.run(1, 2);
+    let job = node.next().unwrap();
+    run.child.kill().unwrap();
+    assert_eq!(run.child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    for (_, process) in &job.proxies {
+        // Proxies without a parent are adopted and buried by another process, so the number is free in the end.
+        while is_running(*process) {
+            std::thread::yield_now();
+        }
+    }
+    assert_eq!(node.order(job.id), Ok(libc::SIGKILL as u32), "the node is told to end the job");
+    let next = set.run(1, 1);
+    let job = node.next().unwrap();
+    job.thread(0, 1).exit(0);
+    node.ended(job.id, "").unwrap();
+    assert_eq!(next.end().status.code(), Some(0));
+}
+
+fn is_running(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    status.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+fn a_lost_node_ends_the_job() {
+    let set = Set::new();
+    let mut nodes = [Node::boot(1, 1, set.asks()), Node::boot(2, 1, set.asks())];
+    let run = set.run(2, 1);
+    let jobs = std::thread::scope(|scope| {
+        let waiting: Vec<_> = nodes.iter_mut().map(|node| scope.spawn(|| node.next().unwrap())).collect();
+        waiting.into_iter().map(|waiting| waiting.join().unwrap()).collect::<Vec<_>>()
+    });
+    set.daemon.node_lost(2, "its emulator has ended");
+    let mut thread = jobs[0].thread(0, 1);
+    while thread.try_call(libc::SYS_getppid, &[]).is_ok() {}
+    nodes[0].ended(jobs[0].id, "").unwrap();
+    let ended = run.end();
+    assert_eq!(ended.status.code(), Some(i32::from(tacet_iod::submit::LOST)));
+    let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("tacet:")).collect();
+    assert_eq!(lines, [format!("tacet: job {} ends: node 2 is lost: its emulator has ended", jobs[0].id)]);
+    for job in &jobs {
+        assert!(!is_running(job.proxies[0].1));
+    }
+}
+
+fn a_node_that_boots_again_is_lost() {
+    let set = Set::new();
+    let mut node = Node::boot(1, 1, set.asks());
+    let run = set.run(1, 1);
+    let job = node.next().unwrap();
+    let mut again = Node::boot(1, 2, set.asks());
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| again.next().unwrap());
+        let ended = run.end();
+        assert_ne!(ended.status.code(), Some(0));
+        assert!(ended.stderr.contains("node 1 is lost: it has booted again"), "{}", ended.stderr);
+        let next = set.run(1, 1);
+        let second = waiting.join().unwrap();
+        assert_ne!(second.id, job.id);
+        second.thread(0, 1).exit(3);
+        assert_eq!(next.end().status.code(), Some(3));
+    });
+}
+
+fn a_job_outlives_its_daemon() {
+    let directory = tempfile::tempdir().unwrap();
+    let control = directory.path().join("c");
+    // A port that was free a moment ago: the second daemon must have the first one's.
+    let address = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut daemon = start_daemon(&control, address);
+    let mut node = Node::boot(1, 1, address);
+    let run = Run::start(&control, directory.path(), 1, 1);
+    let job = node.next().unwrap();
+    let mut thread = job.thread(0, 1);
+    assert!(thread.call(libc::SYS_getppid, &[]) > 0);
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+    assert!(thread.call(libc::SYS_getppid, &[]) > 0, "calls do not pass through the daemon");
+    let mut daemon = start_daemon(&control, address);
+    assert_eq!(node.ended(job.id, ""), Err(Refused(Refusal::NoSession)));
+    let mut node = Node::boot(1, 1, address);
+    // The job is known again, by its owner and by its node.
+    std::thread::scope(|scope| {
+        let order = scope.spawn(|| node.order(job.id));
+        while tacet_iod::control::ask(&control, &tacet_iod::control::Request::Kill { job: job.id, signal: 15 }).is_err()
+        {
+            std::thread::yield_now();
+        }
+        assert_eq!(order.join().unwrap(), Ok(15));
+    });
+    thread.exit(5);
+    node.ended(job.id, "").unwrap();
+    let ended = run.end();
+    assert_eq!(ended.status.code(), Some(5), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("the job goes on") || ended.stderr.contains("goes on without it"),
+        "{}",
+        ended.stderr
+    );
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+}

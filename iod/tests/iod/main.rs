@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The daemon, `run` and its proxies as real processes, with nodes that are threads of the test: they speak the protocol
+//! by UDP, and their calls are real.
+//!
+//! This program is also what the tests start: `run`, a daemon, and the proxies that `run` makes of it.
+
+mod calls;
+mod control;
+mod faults;
+mod jobs;
+mod memory;
+mod node;
+mod processes;
+mod relay;
+mod signals;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["iod-proxy"] => tacet_iod::proxy::main(),
+        ["run", control, nodes, processes] => processes::run(control, nodes, processes),
+        ["daemon", control, address] => processes::daemon(control, address),
+        _ => {
+            let trials =
+                [calls::tests(), control::tests(), faults::tests(), jobs::tests(), signals::tests()].concat_all();
+            libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+        }
+    }
+}
+
+/// A test that fails by panicking, as Rust's do.
+fn test(name: &str, body: fn()) -> Trial {
+    let run = move || std::panic::catch_unwind(body).map_err(|_| Failed::without_message());
+    Trial::test(name.to_string(), run)
+}
+
+trait ConcatAll {
+    fn concat_all(self) -> Vec<Trial>;
+}
+
+impl<const N: usize> ConcatAll for [Vec<Trial>; N] {
+    fn concat_all(self) -> Vec<Trial> {
+        self.into_iter().flatten().collect()
+    }
+}

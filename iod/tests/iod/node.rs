@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A node as the daemon and the proxies see it: greets, asks for a job, and ships calls.
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tacet_shipping::ask::{Answer, Ask, Refusal, WATCHER};
+use tacet_shipping::client::Client;
+use tacet_shipping::key::Key;
+use tacet_shipping::marshal::Shipment;
+use tacet_shipping::packet::{Kind, LARGE_PACKET_BYTES, MESSAGE_BYTES, Packet, Party};
+
+use crate::faults::raw;
+use crate::memory::Memory;
+use crate::processes::set_key;
+
+/// After so long without a packet, a client repeats.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// One exchange after the other with one receiver.
+pub struct Line {
+    socket: UdpSocket,
+    to: SocketAddr,
+    pub key: Key,
+    kind: Kind,
+    pub party: Party,
+    pub sequence: u64,
+    client: Client,
+    buffer: Vec<u8>,
+    /// Every packet that was sent, for those who want to send it again.
+    pub sent: Vec<Vec<u8>>,
+    /// Asks for the end of the call at each timeout.
+    pub interrupt: bool,
+}
+
+/// The other end does not serve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refused(pub Refusal);
+
+impl Line {
+    pub fn new(to: SocketAddr, key: Key, kind: Kind, party: Party) -> Self {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let client = Client::new(7, false);
+        let (buffer, sent) = (vec![0; MESSAGE_BYTES], Vec::new());
+        Line { socket, to, key, kind, party, sequence: 0, client, buffer, sent, interrupt: false }
+    }
+
+    /// The first `bytes` of the buffer go, and the reply comes.
+    pub fn exchange(&mut self, bytes: usize) -> Result<&[u8], Refused> {
+        self.sequence += 1;
+        self.client.begin(self.kind, self.party, self.sequence, bytes).expect("a message that fits");
+        let mut datagram = [0; LARGE_PACKET_BYTES];
+        loop {
+            self.send_due();
+            let Ok((bytes, _)) = self.socket.recv_from(&mut datagram) else {
+                if self.interrupt {
+                    self.client.interrupt();
+                }
+                self.client.timeout();
+                continue;
+            };
+            let Ok(packet) = Packet::parse(&datagram[..bytes]) else { panic!("no packet comes from the other end") };
+            if packet.header.kind == Kind::Refusal
+                && packet.header.sequence == self.sequence
+                && (packet.is_genuine(&self.key) || packet.is_genuine(&set_key()))
+            {
+                self.client.abandon();
+                return Err(Refused(Refusal::decode(packet.payload()).expect("a refusal")));
+            }
+            if let Ok(Some(bytes)) = self.client.receive(&packet, &self.key, &mut self.buffer) {
+                return Ok(&self.buffer[..bytes]);
+            }
+        }
+    }
+
+    fn send_due(&mut self) {
+        let mut datagram = [0; LARGE_PACKET_BYTES];
+        while let Some(bytes) = self.client.next_packet(&self.key, &self.buffer, &mut datagram) {
+            self.sent.push(datagram[..bytes].to_vec());
+            self.socket.send_to(&datagram[..bytes], self.to).expect("a packet leaves");
+        }
+    }
+
+    /// Sends any bytes to the same receiver, from the same port.
+    pub fn throw(&self, datagram: &[u8]) {
+        self.socket.send_to(datagram, self.to).expect("a packet leaves");
+    }
+}
+
+pub struct Node {
+    pub number: u32,
+    pub asks: Line,
+    pub watch: Line,
+}
+
+/// What a node keeps of a job's description.
+#[derive(Debug, Clone)]
+pub struct Job {
+    pub id: u32,
+    pub node: u32,
+    pub key: Key,
+    pub first_rank: u32,
+    pub ranks: u32,
+    pub proxies: Vec<(u16, u32)>,
+    pub arguments: Vec<Vec<u8>>,
+    pub host: Ipv4Addr,
+}
+
+impl Node {
+    /// Greets the daemon.
+    pub fn boot(number: u32, nonce: u8, daemon: SocketAddr) -> Self {
+        let party = Party { node: number, ..Party::default() };
+        let mut hello = Line::new(daemon, set_key(), Kind::Ask, party);
+        let nonce = [nonce; 16];
+        let bytes = Ask::Hello { nonce, cpus: 4, memory_bytes: 1 << 28 }.encode(&mut hello.buffer).unwrap();
+        let welcome = hello.exchange(bytes).expect("a welcome");
+        let Some(Answer::Welcome { nonce: theirs }) = Answer::decode(welcome) else { panic!("no welcome") };
+        let key = set_key().session(number, &nonce, &theirs);
+        let asks = Line::new(daemon, key.clone(), Kind::Ask, party);
+        let watch = Line::new(daemon, key, Kind::Ask, Party { thread: WATCHER, ..party });
+        Node { number, asks, watch }
+    }
+
+    /// Waits for a job.
+    pub fn next(&mut self) -> Result<Job, Refused> {
+        let bytes = Ask::Next.encode(&mut self.asks.buffer).unwrap();
+        let session = self.asks.key.clone();
+        let answer = self.asks.exchange(bytes)?;
+        let Some(Answer::Job(job)) = Answer::decode(answer) else { panic!("no job") };
+        Ok(Job {
+            id: job.id,
+            node: self.number,
+            key: Key::new(&session.wrapped(job.id, &job.wrapped_key)),
+            first_rank: job.first_rank,
+            ranks: job.ranks,
+            proxies: job.processes.iter().map(|process| (process.port, process.process_id)).collect(),
+            arguments: job.arguments.iter().map(<[u8]>::to_vec).collect(),
+            host: Ipv4Addr::LOCALHOST,
+        })
+    }
+
+    pub fn started(&mut self, job: u32, map: &str) -> Result<(), Refused> {
+        let ask = Ask::Started { job, map: map.as_bytes() };
+        let bytes = ask.encode(&mut self.asks.buffer).unwrap();
+        self.noted(bytes)
+    }
+
+    pub fn ended(&mut self, job: u32, failure: &str) -> Result<(), Refused> {
+        let ask = Ask::Ended { job, failure: failure.as_bytes() };
+        let bytes = ask.encode(&mut self.asks.buffer).unwrap();
+        self.noted(bytes)
+    }
+
+    /// Waits for an order: a signal for all.
+    pub fn order(&mut self, job: u32) -> Result<u32, Refused> {
+        let bytes = Ask::Watch { job }.encode(&mut self.watch.buffer).unwrap();
+        match Answer::decode(self.watch.exchange(bytes)?) {
+            Some(Answer::Signal { process: None, signal }) => Ok(signal),
+            other => panic!("{other:?} is no order"),
+        }
+    }
+
+    fn noted(&mut self, bytes: usize) -> Result<(), Refused> {
+        assert_eq!(Answer::decode(self.asks.exchange(bytes)?), Some(Answer::Noted));
+        Ok(())
+    }
+}
+
+impl Job {
+    /// A thread of one of the node's processes.
+    pub fn thread(&self, process: usize, thread: u32) -> Thread {
+        self.thread_by(process, thread, (self.host, self.proxies[process].0).into())
+    }
+
+    /// The same, by a relay.
+    pub fn thread_by(&self, process: usize, thread: u32, to: SocketAddr) -> Thread {
+        let rank = self.first_rank + u32::try_from(process).unwrap();
+        let party = Party { node: self.node, job: self.id, process: rank, thread };
+        Thread { line: Line::new(to, self.key.clone(), Kind::Call, party), memory: Arc::default(), pending: 0 }
+    }
+}
+
+/// A compute thread: its calls are performed by its proxy thread.
+pub struct Thread {
+    pub line: Line,
+    pub memory: Arc<Memory>,
+    /// Signals that replies have brought.
+    pub pending: u64,
+}
+
+impl Thread {
+    /// Ships a call; its result.
+    pub fn try_call(&mut self, number: i64, arguments: &[u64]) -> Result<i64, Refused> {
+        let mut six = [0; 6];
+        six[..arguments.len()].copy_from_slice(arguments);
+        let mut shipment = match Shipment::new(number as u64, six) {
+            Ok(shipment) => shipment,
+            Err(result) => return Ok(result),
+        };
+        loop {
+            let bytes = match shipment.request(&*self.memory, &mut self.line.buffer) {
+                Ok(bytes) => bytes,
+                Err(errno) => return Ok(shipment.failed(errno)),
+            };
+            let reply = self.line.exchange(bytes)?;
+            let finished = shipment.finish(reply, &*self.memory);
+            self.pending |= finished.pending;
+            if let Some(result) = finished.result {
+                return Ok(result);
+            }
+        }
+    }
+
+    pub fn call(&mut self, number: i64, arguments: &[u64]) -> i64 {
+        self.try_call(number, arguments).expect("a proxy that serves")
+    }
+
+    /// Ships a call that a good node would not ship, with these arguments and without buffers; its result.
+    pub fn raw_call(&mut self, number: u32, arguments: &[u64; 6]) -> i64 {
+        self.raw_message(&raw(number, arguments, [u32::MAX; 6]))
+    }
+
+    pub fn raw_message(&mut self, message: &[u8]) -> i64 {
+        self.line.buffer[..message.len()].copy_from_slice(message);
+        let reply = self.line.exchange(message.len()).expect("a proxy that serves");
+        i64::from_le_bytes(*reply.first_chunk().expect("a result"))
+    }
+
+    /// Ends the process.
+    pub fn exit(&mut self, status: u64) {
+        // A reply that was lost when the proxy ended is a refusal now.
+        let _ = self.try_call(libc::SYS_exit_group, &[status, 0]);
+    }
+}

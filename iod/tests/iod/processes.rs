@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The processes that the tests start, and how they start them.
+
+use std::io::Read;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use tacet_iod::control::{Start, Submit};
+use tacet_iod::daemon::{Config, Daemon, Handle};
+use tacet_iod::submit::{Launcher, Submission};
+use tacet_shipping::key::Key;
+use tempfile::TempDir;
+
+/// Of all sets of nodes in the tests.
+pub fn set_key() -> Key {
+    Key::new(&[42; 32])
+}
+
+/// `run CONTROL NODES PROCESSES`: what `tacet static run` does.
+pub fn run(control: &str, nodes: &str, processes: &str) -> ExitCode {
+    let number = |text: &str| text.parse().expect("a number");
+    let submit = Submit { name: "test".into(), nodes: number(nodes), processes: number(processes), on: Vec::new() };
+    let start = Start {
+        program: b"./a.out".to_vec(),
+        arguments: vec![b"a.out".to_vec(), b"\xff b".to_vec()],
+        environment: vec![b"A=1".to_vec()],
+        seed: vec![9; 32],
+        ..Start::default()
+    };
+    let submission = Submission { control: control.into(), submit, start };
+    let outcome = tacet_iod::submit::run(&submission, &launcher(), &mut |line| eprintln!("tacet: {line}"));
+    match outcome {
+        Ok(outcome) => {
+            eprintln!("dropped: {:?}", outcome.dropped);
+            ExitCode::from(outcome.shell_status())
+        }
+        Err(error) => {
+            eprintln!("tacet: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// `daemon CONTROL ADDRESS`: what `tacet iod` does.
+pub fn daemon(control: &str, address: &str) -> ExitCode {
+    let config = Config { asks: address.parse().expect("an address"), control: control.into(), key: set_key() };
+    let ran = Daemon::bind(&config).and_then(|daemon| daemon.run(&Arc::new(AtomicBool::new(false))));
+    match ran {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tacet: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn launcher() -> Launcher {
+    Launcher { program: myself(), arguments: vec!["iod-proxy".into()] }
+}
+
+fn myself() -> PathBuf {
+    std::env::current_exe().expect("the test's own path")
+}
+
+/// A daemon in a thread of the test, with a directory for its socket and the test's files.
+pub struct Set {
+    pub directory: TempDir,
+    pub daemon: Handle,
+}
+
+impl Set {
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a scratch directory");
+        let config =
+            Config { asks: "127.0.0.1:0".parse().unwrap(), control: directory.path().join("c"), key: set_key() };
+        let daemon = Daemon::bind(&config).and_then(Daemon::start).expect("a daemon");
+        Set { directory, daemon }
+    }
+
+    pub fn control(&self) -> PathBuf {
+        self.directory.path().join("c")
+    }
+
+    pub fn asks(&self) -> SocketAddr {
+        self.daemon.address()
+    }
+
+    pub fn run(&self, nodes: u32, processes: u32) -> Run {
+        Run::start(&self.control(), self.directory.path(), nodes, processes)
+    }
+}
+
+/// A `run` that runs.
+pub struct Run {
+    pub child: Child,
+    pub stdin: Option<ChildStdin>,
+    pub stdout: ChildStdout,
+    stderr: ChildStderr,
+}
+
+impl Run {
+    pub fn start(control: &Path, directory: &Path, nodes: u32, processes: u32) -> Self {
+        Self::with(Command::new(myself()), control, directory, nodes, processes)
+    }
+
+    /// `command` executes its arguments: this program, or one that changes something and then executes it.
+    pub fn with(mut command: Command, control: &Path, directory: &Path, nodes: u32, processes: u32) -> Self {
+        let words = [nodes.to_string(), processes.to_string()];
+        command.arg("run").arg(control).args(words).current_dir(directory);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("run starts");
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        Run { child, stdin, stdout, stderr }
+    }
+
+    /// Waits for its end: the status, and what it printed.
+    pub fn end(mut self) -> Ended {
+        drop(self.stdin.take());
+        let (mut stdout, mut stderr) = (String::new(), String::new());
+        self.stdout.read_to_string(&mut stdout).expect("text");
+        self.stderr.read_to_string(&mut stderr).expect("text");
+        let status = self.child.wait().expect("its status");
+        Ended { status, stdout, stderr }
+    }
+}
+
+#[derive(Debug)]
+pub struct Ended {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// A daemon as a process, which can be killed.
+pub fn start_daemon(control: &Path, address: SocketAddr) -> Child {
+    let mut command = Command::new(myself());
+    command.arg("daemon").arg(control).arg(address.to_string()).stdin(Stdio::null());
+    let child = command.spawn().expect("a daemon starts");
+    while std::os::unix::net::UnixStream::connect(control).is_err() {
+        std::thread::yield_now();
+    }
+    child
+}
+
+pub fn this_program() -> PathBuf {
+    myself()
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Signals: of programs that get them by their proxies, and of a `run` that passes them on.
+
+use libtest_mimic::Trial;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::calls::with_job;
+use crate::node::{Job, Node};
+use crate::processes::Set;
+use crate::test;
+
+pub fn tests() -> Vec<Trial> {
+    vec![
+        test("a_signal_comes_with_the_next_reply", a_signal_comes_with_the_next_reply),
+        test("a_signal_ends_a_blocked_call", a_signal_ends_a_blocked_call),
+        test("the_node_ends_a_blocked_call", the_node_ends_a_blocked_call),
+        test("a_broken_pipe_is_a_signal", a_broken_pipe_is_a_signal),
+        test("an_alarm_rings", an_alarm_rings),
+        test(
+            "run_passes_the_first_signal_on_and_the_second_kills",
+            run_passes_the_first_signal_on_and_the_second_kills,
+        ),
+    ]
+}
+
+const fn bit(signal: i32) -> u64 {
+    1 << (signal - 1)
+}
+
+fn proxy(job: &Job) -> Pid {
+    Pid::from_raw(job.proxies[0].1 as i32)
+}
+
+fn a_signal_comes_with_the_next_reply() {
+    with_job(1, |_, _, job| {
+        let mut thread = job.thread(0, 1);
+        thread.call(libc::SYS_getppid, &[]);
+        assert_eq!(thread.pending, 0);
+        for signal in [Signal::SIGUSR1, Signal::SIGTERM, Signal::SIGINT, Signal::SIGCHLD] {
+            kill(proxy(job), signal).unwrap();
+        }
+        let all: u64 = [libc::SIGUSR1, libc::SIGTERM, libc::SIGINT, libc::SIGCHLD].map(bit).iter().sum();
+        while thread.pending != all {
+            thread.call(libc::SYS_getppid, &[]);
+        }
+        thread.pending = 0;
+        thread.call(libc::SYS_getppid, &[]);
+        assert_eq!(thread.pending, 0, "each comes once");
+    });
+}
+
+fn a_signal_ends_a_blocked_call() {
+    with_job(1, |_, _, job| {
+        let (mut reading, mut waiting) = (job.thread(0, 1), job.thread(0, 2));
+        std::thread::scope(|scope| {
+            let room = reading.memory.room(8);
+            let read = scope.spawn(move || (reading.call(libc::SYS_read, &[0, room, 8]), reading.pending, reading));
+            // The signal may come before the call has blocked, or after.
+            kill(proxy(job), Signal::SIGUSR2).unwrap();
+            let (result, pending, mut reading) = read.join().unwrap();
+            assert_eq!((result, pending), (-i64::from(libc::EINTR), bit(libc::SIGUSR2)));
+            assert!(reading.call(libc::SYS_getppid, &[]) > 0);
+        });
+        waiting.call(libc::SYS_getppid, &[]);
+        assert_eq!(waiting.pending, 0);
+    });
+}
+
+fn the_node_ends_a_blocked_call() {
+    with_job(1, |_, _, job| {
+        let mut thread = job.thread(0, 1);
+        let room = thread.memory.room(8);
+        thread.line.interrupt = true;
+        assert_eq!(thread.call(libc::SYS_read, &[0, room, 8]), -i64::from(libc::EINTR));
+        assert_eq!(thread.pending, 0);
+        thread.line.interrupt = false;
+        assert_eq!(thread.call(libc::SYS_read, &[99, room, 8]), -i64::from(libc::EBADF));
+    });
+}
+
+fn a_broken_pipe_is_a_signal() {
+    with_job(1, |_, _, job| {
+        let mut thread = job.thread(0, 1);
+        let (pipe, text) = (thread.memory.room(8), thread.memory.put(b"x"));
+        assert_eq!(thread.call(libc::SYS_pipe2, &[pipe, 0]), 0);
+        assert_eq!(thread.call(libc::SYS_close, &[3]), 0);
+        assert_eq!(thread.call(libc::SYS_write, &[4, text, 1]), -i64::from(libc::EPIPE));
+        assert_eq!(thread.pending, bit(libc::SIGPIPE));
+        thread.pending = 0;
+        thread.call(libc::SYS_getppid, &[]);
+        assert_eq!(thread.pending, 0);
+    });
+}
+
+fn an_alarm_rings() {
+    with_job(1, |_, _, job| {
+        let mut thread = job.thread(0, 1);
+        let room = thread.memory.room(8);
+        let soon = [0_u64, 0, 0, 1000].iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        let timer = thread.memory.put(&soon);
+        assert_eq!(thread.call(libc::SYS_setitimer, &[0, timer, 0]), 0);
+        let read =
+            if thread.pending == 0 { thread.call(libc::SYS_read, &[0, room, 8]) } else { -i64::from(libc::EINTR) };
+        assert_eq!((read, thread.pending), (-i64::from(libc::EINTR), bit(libc::SIGALRM)));
+    });
+}
+
+fn run_passes_the_first_signal_on_and_the_second_kills() {
+    let set = Set::new();
+    let mut node = Node::boot(1, 1, set.asks());
+    let run = set.run(1, 1);
+    let process = Pid::from_raw(run.child.id() as i32);
+    let job = node.next().unwrap();
+    let mut thread = job.thread(0, 1);
+    kill(process, Signal::SIGINT).unwrap();
+    while thread.pending & bit(libc::SIGINT) == 0 {
+        thread.call(libc::SYS_getppid, &[]);
+    }
+    // Once the node listens, orders go there.
+    kill(process, Signal::SIGTERM).unwrap();
+    while thread.try_call(libc::SYS_getppid, &[]).is_ok() {}
+    node.ended(job.id, "").unwrap();
+    assert_eq!(run.end().status.code(), Some(128 + libc::SIGKILL));
+}
