@@ -152,7 +152,9 @@ impl Book {
         if self.jobs.contains_key(&id) {
             return Err(Error::new(format!("job {id}"), "the daemon has another of this number", "it goes on unseen"));
         }
-        let parts = nodes.iter().enumerate().map(|(place, node)| (*node, Part::handed(place))).collect();
+        let is_known = |node: &u32| self.nodes.get(node).is_some_and(|node| node.job == Some(id));
+        let part = |(place, node): (usize, &u32)| (*node, Part { watched: is_known(node), ..Part::handed(place) });
+        let parts = nodes.iter().enumerate().map(part).collect();
         let secret = [0; KEY_BYTES];
         self.jobs.insert(id, Job { submit, owner, secret, events, stage: Stage::Adopted, parts });
         self.last_job = self.last_job.max(id);

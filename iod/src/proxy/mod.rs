@@ -45,6 +45,9 @@ pub(crate) struct Orders {
     pub parent: i32,
 }
 
+/// To the parent, by the stream, as the first thing: from here on signals are the program's.
+pub(crate) const READY: [u8; 1] = [b'\n'];
+
 /// To the parent, by the stream, as the last thing: the program has ended, and nothing has killed the proxy.
 #[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Farewell {
@@ -74,7 +77,7 @@ fn begin() -> Result<std::convert::Infallible> {
         let service = raw::own_table().and_then(|()| Service::start(socket, stream, &orders, key, requests));
         match service {
             Ok(service) => {
-                let _ = ready.send(Ok(()));
+                let _ = ready.send(service.say_ready());
                 service.receive();
             }
             Err(error) => drop(ready.send(Err(error))),

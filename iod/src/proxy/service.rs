@@ -18,10 +18,10 @@ use tacet_shipping::packet::{LARGE_PACKET_BYTES, Packet, Party};
 use super::perform::End;
 use super::signals::{Pending, take_signals};
 use super::thread::{Received, Thread};
-use super::{Farewell, Orders, raw, spawn};
+use super::{Farewell, Orders, READY, raw, spawn};
 use crate::control::Dropped;
 use crate::daemon::is_transient;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// More threads of one process than this are not served.
 const MAX_THREADS: usize = 4096;
@@ -77,6 +77,11 @@ impl Service {
         spawn("signals", move || take_signals(&taker))?;
         spawn("parent", move || waiter.wait_for_parent())?;
         Ok(service)
+    }
+
+    pub fn say_ready(&self) -> Result<()> {
+        let gone = |error| Error::new("proxy", error, "start it by `tacet static run`");
+        (&self.stream).write_all(&READY).map_err(gone)
     }
 
     /// Takes packets until the process ends.

@@ -17,7 +17,10 @@ use nix::unistd::Pid;
 use super::{Ended, Grant, Launcher, listen, pair};
 use crate::control::send;
 use crate::error::{Error, Result};
-use crate::proxy::{Farewell, Orders, SOCKET, STREAM};
+use crate::proxy::{Farewell, Orders, READY, SOCKET, STREAM};
+
+/// A proxy begins at once, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub struct Child {
@@ -60,6 +63,16 @@ impl Child {
         let parent = Pid::this().as_raw();
         send(&stream, &Orders { node, job: grant.job, rank, key: grant.key.clone(), parent })?;
         Ok(Child { rank, node, port, socket, process, stream, killed: false, ended: None })
+    }
+
+    /// A signal that comes earlier than this ends the proxy.
+    pub fn await_ready(&mut self) -> Result<()> {
+        let mut word = READY;
+        let object = format!("proxy of rank {}", self.rank);
+        let _ = self.stream.set_read_timeout(Some(PATIENCE));
+        self.stream
+            .read_exact(&mut word)
+            .map_err(|error| Error::new(object, error, "its own line says why, if there is one"))
     }
 
     pub fn process_id(&self) -> u32 {

@@ -140,7 +140,10 @@ fn granted(inbox: &Receiver<Event>, submission: &Submission, report: &mut dyn Fn
 
 fn make_proxies(grant: &Grant, processes: u32, launcher: &Launcher) -> Result<Vec<Child>> {
     let ranks = grant.nodes.iter().flat_map(|node| (0..processes).map(move |_| *node)).zip(0..);
-    ranks.map(|(node, rank)| Child::start(launcher, grant, node, rank)).collect()
+    let mut children: Vec<_> =
+        ranks.map(|(node, rank)| Child::start(launcher, grant, node, rank)).collect::<Result<_>>()?;
+    children.iter_mut().try_for_each(Child::await_ready)?;
+    Ok(children)
 }
 
 fn listen(address: IpAddr) -> Result<UdpSocket> {

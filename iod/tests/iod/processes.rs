@@ -8,6 +8,8 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitCod
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
 use tacet_iod::control::{Start, Submit};
 use tacet_iod::daemon::{Config, Daemon, Handle};
 use tacet_iod::submit::{Launcher, Submission};
@@ -21,6 +23,7 @@ pub fn set_key() -> Key {
 
 /// `run CONTROL NODES PROCESSES`: what `tacet static run` does.
 pub fn run(control: &str, nodes: &str, processes: &str) -> ExitCode {
+    die_with_the_test();
     let number = |text: &str| text.parse().expect("a number");
     let submit = Submit { name: "test".into(), nodes: number(nodes), processes: number(processes), on: Vec::new() };
     let start = Start {
@@ -46,6 +49,7 @@ pub fn run(control: &str, nodes: &str, processes: &str) -> ExitCode {
 
 /// `daemon CONTROL ADDRESS`: what `tacet iod` does.
 pub fn daemon(control: &str, address: &str) -> ExitCode {
+    die_with_the_test();
     let config = Config { asks: address.parse().expect("an address"), control: control.into(), key: set_key() };
     let ran = Daemon::bind(&config).and_then(|daemon| daemon.run(&Arc::new(AtomicBool::new(false))));
     match ran {
@@ -55,6 +59,11 @@ pub fn daemon(control: &str, address: &str) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// A test that is ended from outside leaves no processes.
+fn die_with_the_test() {
+    set_pdeathsig(Signal::SIGKILL).expect("a kernel that does it");
 }
 
 fn launcher() -> Launcher {
