@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use tacet_shipping::client::{Client, Ignored};
 use tacet_shipping::key::Key;
-use tacet_shipping::packet::{Kind, LARGE_PACKET_BYTES, MESSAGE_BYTES, PACKET_BYTES, Packet, Party};
+use tacet_shipping::packet::{Header, Kind, LARGE_PACKET_BYTES, MESSAGE_BYTES, PACKET_BYTES, Packet, Party, seal};
 use tacet_shipping::server::{Event, Server};
 
 const PARTY: Party = Party { node: 1, job: 2, process: 3, thread: 4 };
@@ -141,8 +141,7 @@ impl World {
                 let packet = Packet::parse(datagram).unwrap();
                 let mut forged = vec![0; LARGE_PACKET_BYTES];
                 let payload = vec![0xee; packet.payload().len()];
-                let used =
-                    tacet_shipping::packet::seal(&packet.header, &payload, &Key::new(&[2; 32]), &mut forged).unwrap();
+                let used = seal(&packet.header, &payload, &Key::new(&[2; 32]), &mut forged).unwrap();
                 fly(0, &forged[..used]);
             }
         }
@@ -253,4 +252,33 @@ fn what_cannot_be_sent_is_not_begun() {
     assert!(!client.is_in_progress());
     assert_eq!(client.timeout(), 1);
     assert_eq!(client.next_packet(&Key::new(&[1; 32]), &[], &mut [0; PACKET_BYTES]), None);
+}
+
+/// What a node might send that does not keep to the protocol, signed all the same.
+#[test]
+fn a_server_keeps_to_one_message_at_a_time() {
+    let key = Key::new(&[1; 32]);
+    let mut server = Server::new(Kind::Call, PARTY);
+    let mut message = vec![0; MESSAGE_BYTES];
+    let mut datagram = [0; PACKET_BYTES];
+    let mut send = |server: &mut Server, sequence, index, count, bytes, payload: &[u8]| {
+        let header =
+            Header { kind: Kind::Call, party: PARTY, slot: 0, index, count, flags: 0, bytes, sequence, have: 0 };
+        let used = seal(&header, payload, &key, &mut datagram).unwrap();
+        server.receive(&Packet::parse(&datagram[..used]).unwrap(), &key, &mut message)
+    };
+    assert_eq!(send(&mut server, 1, 0, 2, 15, &[1; 10]), Ok(Event::Nothing));
+    // Another length, another number of fragments, fragments of another length.
+    assert_eq!(send(&mut server, 1, 1, 2, 16, &[1; 6]), Err(Ignored::Sizes));
+    assert_eq!(send(&mut server, 1, 2, 3, 21, &[1; 1]), Err(Ignored::Sizes));
+    assert_eq!(send(&mut server, 1, 1, 2, 15, &[1; 4]), Err(Ignored::Sizes));
+    assert_eq!(send(&mut server, 1, 1, 2, 15, &[1; 5]), Ok(Event::Message(15)));
+    assert!(server.is_working());
+    assert_eq!(send(&mut server, 2, 0, 1, 5, &[2; 5]), Err(Ignored::Stale));
+    assert!(server.is_working());
+    assert_eq!(server.reply(3), Some(()));
+    assert_eq!(server.reply(3), None);
+    assert_eq!(send(&mut server, 0, 0, 1, 5, &[2; 5]), Err(Ignored::Stale));
+    assert_eq!(send(&mut server, 2, 0, 1, 5, &[2; 5]), Ok(Event::Message(5)));
+    assert_eq!(message[..6], [2, 2, 2, 2, 2, 1]);
 }
