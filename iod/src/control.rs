@@ -35,6 +35,12 @@ pub enum Request {
         job: u32,
         signal: i32,
     },
+    /// By a job's owner: a signal for one rank, which makes no call that could bring it.
+    Signal {
+        job: u32,
+        rank: u32,
+        signal: i32,
+    },
     Map {
         job: u32,
     },
@@ -109,10 +115,11 @@ pub enum Reply {
         node: u32,
         why: String,
     },
-    /// Send this signal to the proxies of these nodes. The others got it from the daemon.
+    /// Send this signal to the proxies of these nodes, or to this rank's alone. The others got it from the daemon.
     Signal {
         signal: i32,
         nodes: Vec<u32>,
+        rank: Option<u32>,
     },
     /// Every node of the job has ended or is lost.
     Finished {},

@@ -265,7 +265,7 @@ fn serve(book: &mut Book, node: u32, session: &mut Session, thread: usize, parke
         Parked::Watch { job } => {
             let Some(order) = book.order_of(node, job) else { return false };
             let signal = u32::try_from(order.signal).unwrap_or_default();
-            session.answer(thread, &Answer::Signal { process: None, signal });
+            session.answer(thread, &Answer::Signal { process: order.rank, signal });
             true
         }
     }

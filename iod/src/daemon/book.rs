@@ -200,13 +200,29 @@ impl Book {
         let mut by_proxy = Vec::new();
         for (node, part) in job.parts.iter_mut().filter(|(_, part)| !part.over) {
             if part.watched {
-                part.orders.push_back(Order { signal });
+                part.orders.push_back(Order { rank: None, signal });
             }
             if deadly || !part.watched {
                 by_proxy.push(*node);
             }
         }
-        job.tell(Reply::Signal { signal, nodes: by_proxy });
+        job.tell(Reply::Signal { signal, nodes: by_proxy, rank: None });
+        Ok(())
+    }
+
+    /// Sends a signal to one rank in the same way.
+    pub fn signal(&mut self, id: u32, rank: u32, signal: i32) -> Result<()> {
+        let Some(job) = self.jobs.get_mut(&id) else { return Ok(()) };
+        let place = rank.checked_div(job.submit.processes).unwrap_or_default() as usize;
+        let Some((node, part)) = job.parts.iter_mut().find(|(_, part)| part.place == place) else {
+            return Err(Error::new(format!("job {id}"), format!("it has no rank {rank}"), "see `tacet static status`"));
+        };
+        if part.watched {
+            part.orders.push_back(Order { rank: Some(rank), signal });
+        } else {
+            let nodes = vec![*node];
+            job.tell(Reply::Signal { signal, nodes, rank: Some(rank) });
+        }
         Ok(())
     }
 
@@ -251,7 +267,7 @@ impl Book {
     /// What a node that watches this job must do.
     pub fn order_of(&mut self, node: u32, job: u32) -> Option<Order> {
         if self.orphans.get(&node) == Some(&job) {
-            return Some(Order { signal: libc::SIGKILL });
+            return Some(Order { rank: None, signal: libc::SIGKILL });
         }
         self.jobs.get_mut(&job)?.parts.get_mut(&node)?.orders.pop_front()
     }

@@ -50,9 +50,10 @@ pub struct Part {
     pub map: String,
 }
 
-/// Sends a signal to all processes of the node.
+/// Sends a signal to one process of the node, or to all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Order {
+    pub rank: Option<u32>,
     pub signal: i32,
 }
 

@@ -53,7 +53,9 @@ fn serve_peer(stream: &UnixStream, asks: &Asks, stop: &AtomicBool) -> Result<()>
             asks.with_book(|book| book.adopt(job, submit, owner, &nodes, events))?;
             own(stream, &mut lines, asks, job, inbox)
         }
-        Request::Start(_) => Err(Error::new("start", "this connection has no job", "submit one first")),
+        Request::Start(_) | Request::Signal { .. } => {
+            Err(Error::new("request", "this connection has no job", "submit one first"))
+        }
         Request::Status {} => send(stream, &Reply::Status(Box::new(status(asks)))),
         Request::Kill { job, signal } => {
             asks.with_book(|book| book.kill(job, signal))?;
@@ -126,7 +128,10 @@ fn obey(lines: &mut Lines<&UnixStream>, asks: &Asks, job: u32) -> Result<()> {
                 asks.with_book(|book| check(book, job, &start).and_then(|()| book.start(job, *start)))?;
             }
             Request::Kill { job: other, signal } if other == job => asks.with_book(|book| book.kill(job, signal))?,
-            _ => return Err(Error::new("request", "a job's connection takes start and kill only", "open another")),
+            Request::Signal { job: other, rank, signal } if other == job => {
+                asks.with_book(|book| book.signal(job, rank, signal))?;
+            }
+            _ => return Err(Error::new("request", "a job's connection takes start, kill and signal", "open another")),
         }
     }
     Ok(())

@@ -48,10 +48,13 @@ pub(crate) struct Orders {
 /// To the parent, by the stream, as the first thing: from here on signals are the program's.
 pub(crate) const READY: [u8; 1] = [b'\n'];
 
-/// To the parent, by the stream, as the last thing: the program has ended, and nothing has killed the proxy.
-#[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Farewell {
-    pub dropped: Dropped,
+/// To the parent, by the stream, a line each.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum Note {
+    /// Signals for a program that makes no call: bit n - 1 is signal n.
+    Signals(u64),
+    /// The last one: the program has ended, and nothing has killed the proxy.
+    Farewell(Dropped),
 }
 
 /// Performs calls until the program ends, or the parent.

@@ -18,8 +18,8 @@ use tacet_shipping::packet::{LARGE_PACKET_BYTES, Packet, Party};
 use super::perform::End;
 use super::signals::{Pending, take_signals};
 use super::thread::{Received, Thread};
-use super::{Farewell, Orders, READY, raw, spawn};
-use crate::control::Dropped;
+use super::{Note, Orders, READY, raw, spawn};
+use crate::control::{Dropped, send};
 use crate::daemon::is_transient;
 use crate::error::{Error, Result};
 
@@ -110,12 +110,19 @@ impl Service {
         let _ = self.outbox.send(Outgoing::End(Arc::clone(thread), end));
     }
 
-    /// Interrupts one blocked call, the one of the lowest thread number.
-    pub fn interrupt_one(&self) {
+    /// Interrupts one blocked call, the one of the lowest thread number. `false`: no thread is in a call.
+    pub fn interrupt_one(&self) -> bool {
         let threads = self.threads();
         let in_call = threads.iter().filter(|(_, thread)| thread.is_in_call());
-        if let Some((_, thread)) = in_call.min_by_key(|(number, _)| **number) {
-            thread.interrupt();
+        let first = in_call.min_by_key(|(number, _)| **number);
+        first.map(|(_, thread)| thread.interrupt()).is_some()
+    }
+
+    /// Gives the signals that wait to the parent, which knows another way to the node. If there is none, they come back.
+    pub fn hand_over(&self) {
+        match self.pending.take() {
+            0 => {}
+            signals => self.tell(Note::Signals(signals)),
         }
     }
 
@@ -161,17 +168,15 @@ impl Service {
             let (Outgoing::Reply(thread) | Outgoing::End(thread, _)) = &outgoing;
             thread.send(&self.key, |datagram, to| self.send(datagram, to));
             if let Outgoing::End(_, end) = outgoing {
-                self.say_farewell();
+                self.tell(Note::Farewell(*self.dropped()));
                 raw::end(end);
             }
         }
     }
 
-    fn say_farewell(&self) {
-        let farewell = Farewell { dropped: *self.dropped() };
-        if let Ok(line) = serde_json::to_vec(&farewell) {
-            let _ = (&self.stream).write_all(&line);
-        }
+    /// A parent that is gone ends the proxy, so it is not missed here.
+    pub fn tell(&self, note: Note) {
+        let _ = send(&self.stream, &note);
     }
 
     /// The parent writes nothing more: the stream only ends.

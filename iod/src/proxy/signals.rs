@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Signals of the program that arrive at its proxy: they travel to the node as bits of a reply.
 //!
-//! One service thread takes them all. Signals of the terminal go by `tacet static run`, which gets them too, so that the
+//! If the program makes no call for a while, they go by `tacet static run` and the daemon instead, to which the node
+//! listens. One service thread takes them all. Signals of the terminal go by `tacet static run`, which gets them too, so that the
 //! program sees each once. Nothing here decides what a signal does: the node knows the program's handlers.
 
 use std::os::fd::AsFd;
@@ -19,6 +20,8 @@ pub const KICK: Signal = Signal::SIGSTKFLT;
 /// Between attempts to interrupt a call, doubled each time.
 const FIRST_PAUSE_MS: u16 = 1;
 const LONGEST_PAUSE_MS: u16 = 64;
+/// A program that is seen outside of calls so often computes.
+const IDLE_LOOKS: u32 = 3;
 
 /// Signals that no reply has brought to the node yet: bit n - 1 is signal n.
 #[derive(Debug, Default)]
@@ -48,6 +51,8 @@ pub fn take_signals(service: &Service) {
     all.remove(KICK);
     let Ok(signals) = SignalFd::with_flags(&all, SfdFlags::SFD_NONBLOCK) else { return };
     let mut pause_ms = FIRST_PAUSE_MS;
+    // How often no thread was in a call.
+    let mut idle = 0;
     loop {
         let timeout = if service.pending.is_empty() { PollTimeout::NONE } else { PollTimeout::from(pause_ms) };
         let _ = poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], timeout);
@@ -57,9 +62,13 @@ pub fn take_signals(service: &Service) {
                 service.pending.add(info.ssi_signo);
             }
             pause_ms = FIRST_PAUSE_MS;
+            idle = 0;
         }
-        if !service.pending.is_empty() {
-            service.interrupt_one();
+        if !service.pending.is_empty() && !service.interrupt_one() {
+            idle += 1;
+            if idle > IDLE_LOOKS {
+                service.hand_over();
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ use nix::unistd::Pid;
 use super::{Ended, Grant, Launcher, listen, pair};
 use crate::control::send;
 use crate::error::{Error, Result};
-use crate::proxy::{Farewell, Orders, READY, SOCKET, STREAM};
+use crate::proxy::{Orders, READY, SOCKET, STREAM};
 
 /// A proxy begins at once, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,14 +33,6 @@ pub struct Child {
     /// Somebody here has killed it.
     pub killed: bool,
     pub ended: Option<Ended>,
-}
-
-/// What a dead proxy leaves.
-#[derive(Debug)]
-pub struct Remains {
-    pub ended: Ended,
-    /// `None`: something has killed it before its program ended.
-    pub farewell: Option<Farewell>,
 }
 
 impl Child {
@@ -96,8 +88,15 @@ impl Child {
         self.signal(libc::SIGKILL);
     }
 
+    /// What the proxy says, for the thread that listens.
+    pub fn stream(&self) -> Result<UnixStream> {
+        let failed =
+            |error| Error::new(format!("proxy of rank {}", self.rank), error, "raise the limit of descriptors");
+        self.stream.set_read_timeout(None).and_then(|()| self.stream.try_clone()).map_err(failed)
+    }
+
     /// Takes the status of a child that has died.
-    pub fn bury(&mut self) -> Remains {
+    pub fn bury(&mut self) -> Ended {
         let status = self.process.wait();
         let ended = match status.map(|status| (status.code(), status.signal())) {
             Ok((Some(code), _)) => Ended::Exit(code),
@@ -105,15 +104,7 @@ impl Child {
             _ => Ended::Lost,
         };
         self.ended = Some(ended);
-        Remains { ended, farewell: self.farewell() }
-    }
-
-    /// The stream ends with the proxy, so this does not wait.
-    fn farewell(&mut self) -> Option<Farewell> {
-        let _ = self.stream.set_read_timeout(Some(Duration::from_secs(1)));
-        let mut words = Vec::new();
-        let _ = self.stream.read_to_end(&mut words);
-        serde_json::from_slice(&words).ok()
+        ended
     }
 }
 

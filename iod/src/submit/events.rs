@@ -8,14 +8,12 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use nix::errno::Errno;
-use nix::sys::wait::{Id, WaitPidFlag, waitid};
-use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::control::{Lines, Reply, Request, connect, send};
+use crate::control::{Dropped, Lines, Reply, Request, connect, send};
 use crate::error::{Error, Result};
+use crate::proxy::Note;
 
 /// Between attempts to reach a daemon that is being restarted.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -27,7 +25,10 @@ pub enum Event {
     /// A daemon again; this is the way to it.
     ControlBack(UnixStream),
     Signal(i32),
-    ChildDied(u32),
+    /// A proxy has signals for its program, which makes no call.
+    ChildSignals(u32, u64),
+    /// With what a proxy says when its program ends, if it could.
+    ChildDied(u32, Option<Dropped>),
 }
 
 #[derive(Debug, Clone)]
@@ -59,13 +60,19 @@ impl Events {
         })
     }
 
-    /// Waits for the death of a child, and leaves it to be buried.
-    pub fn await_child(&self, rank: u32, process: u32) -> Result<()> {
+    /// Listens to a proxy until it dies.
+    pub fn listen_to(&self, rank: u32, stream: UnixStream) -> Result<()> {
         let queue = self.queue.clone();
-        spawn("child", move || {
-            let process = Pid::from_raw(process.cast_signed());
-            while waitid(Id::Pid(process), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}
-            let _ = queue.send(Event::ChildDied(rank));
+        spawn("proxy", move || {
+            let mut lines = Lines::new(&stream);
+            let mut farewell = None;
+            while let Ok(Some(note)) = lines.read() {
+                match note {
+                    Note::Signals(signals) => drop(queue.send(Event::ChildSignals(rank, signals))),
+                    Note::Farewell(dropped) => farewell = Some(dropped),
+                }
+            }
+            let _ = queue.send(Event::ChildDied(rank, farewell));
         })
     }
 

@@ -88,7 +88,7 @@ pub fn run(submission: &Submission, launcher: &Launcher, report: &mut dyn FnMut(
     events.take_signals()?;
     let children = make_proxies(&grant, submission.submit.processes, launcher)?;
     for child in &children {
-        events.await_child(child.rank, child.process_id())?;
+        events.listen_to(child.rank, child.stream()?)?;
     }
     let start = Start {
         proxies: children.iter().map(|child| Proxy { port: child.port, process_id: child.process_id() }).collect(),

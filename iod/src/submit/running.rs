@@ -3,7 +3,6 @@
 //!
 //! A job is whole or over: if a node or a proxy is lost, the rest is killed, with one line that says why.
 
-use std::collections::BTreeSet;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -103,7 +102,8 @@ impl<'a> Running<'a> {
             Event::ControlGone => self.lose_daemon(),
             Event::ControlBack(stream) => self.daemon = Some(stream),
             Event::Signal(signal) => self.pass_on(signal),
-            Event::ChildDied(rank) => self.bury(rank)?,
+            Event::ChildSignals(rank, signals) => self.give_to_node(rank, signals),
+            Event::ChildDied(rank, farewell) => self.bury(rank, farewell)?,
         }
         Ok(())
     }
@@ -113,12 +113,10 @@ impl<'a> Running<'a> {
             Reply::NodeEnded { node, failure } if failure.is_empty() => self.expect(FAREWELL, Overdue::Farewell(node)),
             Reply::NodeEnded { node, failure } => self.doom(&format!("node {node}: {failure}")),
             Reply::NodeLost { node, why } => self.doom(&format!("node {node} is lost: {why}")),
-            Reply::Signal { signal, nodes } => {
-                let nodes = BTreeSet::from_iter(nodes);
-                self.children
-                    .iter_mut()
-                    .filter(|child| nodes.contains(&child.node))
-                    .for_each(|child| child.signal(signal));
+            Reply::Signal { signal, nodes, rank } => {
+                let is_meant =
+                    |child: &Child| nodes.contains(&child.node) && rank.is_none_or(|rank| rank == child.rank);
+                self.children.iter_mut().filter(|child| is_meant(child)).for_each(|child| child.signal(signal));
             }
             Reply::Finished {} => self.finished = true,
             Reply::Refused { reason } => {
@@ -159,10 +157,21 @@ impl<'a> Running<'a> {
         self.expect(OBEDIENCE, Overdue::Obedience(signal));
     }
 
-    fn bury(&mut self, rank: u32) -> Result<()> {
+    /// A program that computes gets its signals by the daemon, or by its proxy once more.
+    fn give_to_node(&mut self, rank: u32, signals: u64) {
+        for signal in (1..=64).filter(|signal| signals & (1 << (signal - 1)) != 0) {
+            let request = Request::Signal { job: self.grant.job, rank, signal };
+            let told = self.daemon.as_ref().is_some_and(|daemon| send(daemon, &request).is_ok());
+            if !told && let Some(child) = self.children.get_mut(rank as usize) {
+                child.signal(signal);
+            }
+        }
+    }
+
+    fn bury(&mut self, rank: u32, farewell: Option<Dropped>) -> Result<()> {
         let Some(child) = self.children.get_mut(rank as usize) else { return Ok(()) };
-        let remains = child.bury();
-        let is_strange = remains.farewell.is_none() && !child.killed;
+        let ended = child.bury();
+        let is_strange = farewell.is_none() && !child.killed;
         if is_strange || (child.killed && self.doomed) {
             child.ended = Some(Ended::Lost);
         }
@@ -170,13 +179,13 @@ impl<'a> Running<'a> {
         if let (Some(key), Ok(socket)) = (Key::from_hex(self.grant.key.as_bytes()), socket) {
             gone::answer(socket, key, Arc::clone(&self.over))?;
         }
-        if let Some(farewell) = remains.farewell {
-            self.dropped.malformed += farewell.dropped.malformed;
-            self.dropped.strangers += farewell.dropped.strangers;
-            self.dropped.stale += farewell.dropped.stale;
+        if let Some(dropped) = farewell {
+            self.dropped.malformed += dropped.malformed;
+            self.dropped.strangers += dropped.strangers;
+            self.dropped.stale += dropped.stale;
         }
         if is_strange {
-            let how = match remains.ended {
+            let how = match ended {
                 Ended::Signal(signal) => {
                     Signal::try_from(signal).map_or("a signal".into(), |signal| signal.to_string())
                 }

@@ -155,9 +155,16 @@ impl Node {
 
     /// Waits for an order: a signal for all.
     pub fn order(&mut self, job: u32) -> Result<u32, Refused> {
+        let (process, signal) = self.order_for(job)?;
+        assert_eq!(process, None);
+        Ok(signal)
+    }
+
+    /// Waits for an order: a rank or all, and a signal.
+    pub fn order_for(&mut self, job: u32) -> Result<(Option<u32>, u32), Refused> {
         let bytes = Ask::Watch { job }.encode(&mut self.watch.buffer).unwrap();
         match Answer::decode(self.watch.exchange(bytes)?) {
-            Some(Answer::Signal { process: None, signal }) => Ok(signal),
+            Some(Answer::Signal { process, signal }) => Ok((process, signal)),
             other => panic!("{other:?} is no order"),
         }
     }

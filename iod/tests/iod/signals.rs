@@ -15,6 +15,10 @@ pub fn tests() -> Vec<Trial> {
         test("a_signal_comes_with_the_next_reply", a_signal_comes_with_the_next_reply),
         test("a_signal_ends_a_blocked_call", a_signal_ends_a_blocked_call),
         test("the_node_ends_a_blocked_call", the_node_ends_a_blocked_call),
+        test(
+            "a_program_that_computes_gets_its_signal_by_the_daemon",
+            a_program_that_computes_gets_its_signal_by_the_daemon,
+        ),
         test("a_broken_pipe_is_a_signal", a_broken_pipe_is_a_signal),
         test("an_alarm_rings", an_alarm_rings),
         test(
@@ -77,6 +81,25 @@ fn the_node_ends_a_blocked_call() {
         thread.line.interrupt = false;
         assert_eq!(thread.call(libc::SYS_read, &[99, room, 8]), -i64::from(libc::EBADF));
     });
+}
+
+/// It makes no call; its node listens to the daemon.
+fn a_program_that_computes_gets_its_signal_by_the_daemon() {
+    let set = Set::new();
+    let mut node = Node::boot(1, 1, set.asks());
+    let run = set.run(1, 2);
+    let job = node.next().unwrap();
+    std::thread::scope(|scope| {
+        let order = scope.spawn(|| node.order_for(job.id));
+        kill(Pid::from_raw(job.proxies[1].1 as i32), Signal::SIGALRM).unwrap();
+        assert_eq!(order.join().unwrap(), Ok((Some(1), libc::SIGALRM as u32)));
+    });
+    let mut thread = job.thread(1, 1);
+    thread.call(libc::SYS_getppid, &[]);
+    assert_eq!(thread.pending, 0, "it comes once");
+    (0..2).for_each(|process| job.thread(process, 2).exit(0));
+    node.ended(job.id, "").unwrap();
+    assert_eq!(run.end().status.code(), Some(0));
 }
 
 fn a_broken_pipe_is_a_signal() {

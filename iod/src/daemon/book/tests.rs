@@ -126,7 +126,7 @@ fn an_abandoned_job_frees_its_nodes_and_kills_what_runs() {
     book.work_of(1).unwrap();
     book.watches(1, job);
     book.abandon(job);
-    assert_eq!(book.order_of(1, job), Some(Order { signal: libc::SIGKILL }));
+    assert_eq!(book.order_of(1, job), Some(Order { rank: None, signal: libc::SIGKILL }));
     assert_eq!(granted(&submit(&mut book, 1, &[1]).1), None, "node 1 has not left its job");
     book.abandon(job + 1);
     assert_eq!(granted(&submit(&mut book, 1, &[2]).1), Some(vec![2]));
@@ -141,11 +141,17 @@ fn signals_go_by_nodes_that_listen_and_else_by_proxies() {
     book.watches(1, job);
     book.kill(job, libc::SIGTERM).unwrap();
     book.kill(job, libc::SIGKILL).unwrap();
-    let signal = |signal, nodes: &[u32]| Reply::Signal { signal, nodes: nodes.to_vec() };
+    let signal = |signal, nodes: &[u32]| Reply::Signal { signal, nodes: nodes.to_vec(), rank: None };
     assert_eq!(events(&inbox), [signal(libc::SIGTERM, &[2]), signal(libc::SIGKILL, &[1, 2])]);
-    assert_eq!(book.order_of(1, job), Some(Order { signal: libc::SIGTERM }));
-    assert_eq!(book.order_of(1, job), Some(Order { signal: libc::SIGKILL }));
+    assert_eq!(book.order_of(1, job), Some(Order { rank: None, signal: libc::SIGTERM }));
+    assert_eq!(book.order_of(1, job), Some(Order { rank: None, signal: libc::SIGKILL }));
     assert_eq!(book.order_of(1, job), None);
+    // One rank of the two on each node.
+    book.signal(job, 1, libc::SIGALRM).unwrap();
+    book.signal(job, 2, libc::SIGALRM).unwrap();
+    assert!(book.signal(job, 4, libc::SIGALRM).is_err());
+    assert_eq!(book.order_of(1, job), Some(Order { rank: Some(1), signal: libc::SIGALRM }));
+    assert_eq!(events(&inbox), [Reply::Signal { signal: libc::SIGALRM, nodes: vec![2], rank: Some(2) }]);
     assert!(book.kill(job + 1, 15).is_err());
 }
 
