@@ -24,6 +24,8 @@ const SPURIOUS_ENABLED: u32 = 0x1ff;
 const DIVIDE_BY_16: u32 = 0b0011;
 /// Far above what Linux gives to devices, and not the spurious one, which no handler ends.
 const TIMER_VECTOR: u32 = 0xf0;
+/// The device that a CPU listens to, if it does ([`listen`]).
+pub const LINK_VECTOR: u32 = 0xe0;
 pub const SPURIOUS_VECTOR: u64 = 0xff;
 const DELIVER_NMI: u32 = 4 << 8;
 const ASSERT: u32 = 1 << 14;
@@ -57,6 +59,11 @@ pub fn stop_alarm() -> u32 {
 /// Makes the CPU deaf again. No interrupt may be pending.
 pub fn end_alarm() {
     set(SPURIOUS, SPURIOUS_DISABLED);
+}
+
+/// Accepts interrupts from here on: the CPU listens to a device.
+pub fn listen() {
+    set(SPURIOUS, SPURIOUS_ENABLED);
 }
 
 /// Whether `vector` is that of the timer.

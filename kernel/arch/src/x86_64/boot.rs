@@ -127,7 +127,8 @@ impl Cpu {
             .with(Features::SMAP, boot.has_smap);
         let (idle_root, tsc_khz) = (boot.idle_root, boot.tsc_khz);
         let (measures, spec_ctrl) = (boot.measures, boot.spec_ctrl.map(Cell::new));
-        Some(Self { local, own, all, index, processor, idle_root, tsc_khz, alarm: Alarm::default(), measures, spec_ctrl })
+        let (alarm, link_requests) = (Alarm::default(), Cell::new(0));
+        Some(Self { local, own, all, index, processor, idle_root, tsc_khz, alarm, measures, link_requests, spec_ctrl })
     }
 }
 

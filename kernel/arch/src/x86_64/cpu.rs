@@ -51,6 +51,8 @@ pub struct Cpu {
     pub(super) alarm: Alarm,
     /// What is cleared between two users.
     pub(super) measures: u32,
+    /// The requests that a device's interrupt makes of this CPU; 0: it does not listen to one.
+    pub(super) link_requests: Cell<u32>,
     /// What IA32_SPEC_CTRL holds, if the processor has it.
     pub(super) spec_ctrl: Option<Cell<u64>>,
 }
@@ -82,6 +84,14 @@ impl Cpu {
             // SAFETY: the register exists, and the host has this value there for the thread.
             unsafe { registers::write_msr(registers::SPEC_CTRL, wanted) };
             current.set(wanted);
+        }
+    }
+
+    /// An interrupt has come: the link's is a request to look.
+    #[inline]
+    pub(super) fn look_at_link(&self, vector: u64) {
+        if vector == u64::from(apic::LINK_VECTOR) && self.link_requests.get() != 0 {
+            doorbell::request(&self.own.attention, self.link_requests.get());
         }
     }
 
@@ -223,5 +233,6 @@ impl Processor for Cpu {
     fn foreign_interrupt(&self, vector: u8) {
         self.own.count_foreign(vector);
         apic::end_of_interrupt();
+        self.look_at_link(vector.into());
     }
 }

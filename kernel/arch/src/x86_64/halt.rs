@@ -59,7 +59,14 @@ impl Cpu {
                 break;
             }
         }
-        apic::end_alarm();
+        self.end_alarm();
+    }
+
+    /// Accepts no interrupts any more, unless this CPU listens to a device.
+    fn end_alarm(&self) {
+        if self.link_requests.get() == 0 {
+            apic::end_alarm();
+        }
     }
 
     /// Sees how far the timer counts in a while.
@@ -68,7 +75,7 @@ impl Cpu {
         apic::begin_alarm(u32::MAX);
         self.spin(LESSON_NS, || false);
         let left = apic::stop_alarm();
-        apic::end_alarm();
+        self.end_alarm();
         self.alarm.learn(u32::MAX - left, registers::time_stamp().wrapping_sub(begun));
     }
 
@@ -78,6 +85,7 @@ impl Cpu {
         }
         if !apic::is_alarm(vector) {
             self.own.count_foreign(vector as u8);
+            self.look_at_link(vector);
         }
     }
 }

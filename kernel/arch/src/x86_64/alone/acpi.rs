@@ -50,15 +50,32 @@ fn table(at: u64, read: Read<'_>) -> Option<&'static [u8]> {
 
 /// Calls `each` with the APIC's number of every CPU that is enabled, in the table's order.
 pub fn cpus(madt: &[u8], mut each: impl FnMut(u32)) {
+    let enabled = |flags: Option<u32>| flags.is_some_and(|flags| flags & 1 != 0);
+    entries(madt, |kind, entry| match kind {
+        0 if enabled(u32_at(entry, 4)) => each(u8_at(entry, 3).unwrap_or_default().into()),
+        9 if enabled(u32_at(entry, 8)) => each(u32_at(entry, 4).unwrap_or_default()),
+        _ => {}
+    });
+}
+
+/// Calls `each` with every I/O APIC: where its registers are, and the number of its first line.
+pub fn io_apics(madt: &[u8], mut each: impl FnMut(u64, u32)) {
+    entries(madt, |kind, entry| {
+        if kind == 1
+            && let (Some(registers), Some(first_line)) = (u32_at(entry, 4), u32_at(entry, 8))
+        {
+            each(registers.into(), first_line);
+        }
+    });
+}
+
+/// Calls `each` with every entry's kind and bytes.
+fn entries(madt: &[u8], mut each: impl FnMut(u8, &[u8])) {
     let mut at = HEADER_BYTES + 8;
     while let (Some(kind), Some(length @ 2..)) = (u8_at(madt, at), u8_at(madt, at + 1)) {
-        let enabled = |flags: Option<u32>| flags.is_some_and(|flags| flags & 1 != 0);
-        match kind {
-            0 if enabled(u32_at(madt, at + 4)) => each(u8_at(madt, at + 3).unwrap_or_default().into()),
-            9 if enabled(u32_at(madt, at + 8)) => each(u32_at(madt, at + 4).unwrap_or_default()),
-            _ => {}
-        }
-        at += usize::from(length);
+        let end = at + usize::from(length);
+        each(kind, madt.get(at..end).unwrap_or(&[]));
+        at = end;
     }
 }
 
@@ -141,6 +158,14 @@ mod tests {
         let mut found = Vec::new();
         cpus(&table(b"APIC", &[&[0; 8][..], &entries.concat()].concat()), |id| found.push(id));
         assert_eq!(found, [7, 0x100, 3]);
+    }
+
+    #[test]
+    fn io_apics_have_their_first_lines() {
+        let entries = [1, 12, 2, 0, 0, 0, 0xc0, 0xfe, 0, 0, 0, 0, 1, 12, 3, 0, 0, 0, 0xc1, 0xfe, 24, 0, 0, 0, 1, 12, 0];
+        let mut found = Vec::new();
+        io_apics(&table(b"APIC", &[&[0; 8][..], &entries].concat()), |at, line| found.push((at, line)));
+        assert_eq!(found, [(0xfec0_0000, 0), (0xfec1_0000, 24)]);
     }
 
     fn fadt(put: &[(usize, &[u8])]) -> Vec<u8> {

@@ -9,6 +9,7 @@ use super::super::boot::PAGE_BYTES;
 use super::super::{APIC_PAGE, registers};
 use super::acpi::{self, Off};
 use super::directory::Refused;
+use super::interrupts::IoApic;
 use super::loader::Read;
 use super::end::die;
 use super::machine::Machine;
@@ -120,6 +121,12 @@ fn read_acpi(state: &mut State) {
     };
     state.off = off;
     if let Some(madt) = cpus {
+        let mut slots = state.io_apics.iter_mut();
+        acpi::io_apics(madt, |registers, first_line| {
+            if let Some(slot) = slots.next() {
+                *slot = Some(IoApic { registers, first_line });
+            }
+        });
         acpi::cpus(madt, |identity| {
             if identity != own
                 && let Some(slot) = state.identities.get_mut(state.cpus as usize)

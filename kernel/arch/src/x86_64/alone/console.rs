@@ -35,8 +35,18 @@ impl Console {
     pub(super) fn open_serial() -> Option<Self> {
         COM2.exists().then(|| {
             COM2.begin();
+            COM2.route();
             Self { device: Device::Serial(COM2) }
         })
+    }
+
+    /// Wants an interrupt when bytes come (`Cpu::listen_to_link`), or none, which is how it begins. True: nothing has come
+    /// yet, and the interrupt will tell. False: look; or this device cannot interrupt.
+    pub fn listen(&mut self, wanted: bool) -> bool {
+        match &mut self.device {
+            Device::Serial(port) => port.listen(wanted),
+            Device::Virtio { pair, from, to, .. } => pair.listen(wanted) && from == to,
+        }
     }
 
     /// Sends all bytes; waits while the device has no room.

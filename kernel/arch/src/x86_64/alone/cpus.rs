@@ -68,6 +68,16 @@ pub fn begin(index: u32) -> Cpu {
     cpu
 }
 
+impl Cpu {
+    /// Listens to the link from here on: its interrupts (`Network::listen`, `Console::listen`) come to this CPU, which
+    /// is number 0, and make these requests of it, not 0, as if another CPU had rung: in user mode, and while it halts for
+    /// a time.
+    pub fn listen_to_link(&self, requests: u32) {
+        self.link_requests.set(requests);
+        apic::listen();
+    }
+}
+
 /// A further CPU, from entry.S.
 #[unsafe(no_mangle)]
 extern "C" fn tacet_join(index: u32) -> ! {

@@ -27,6 +27,7 @@ machine! {
     mod contexts;
     mod cpus;
     mod end;
+    mod interrupts;
     mod locked;
     mod machine;
     mod network;

@@ -34,6 +34,12 @@ impl Network {
         self.address
     }
 
+    /// Wants an interrupt when a frame comes (`Cpu::listen_to_link`), or none, which is how it begins. True: no frame has
+    /// come yet, and the interrupt will tell. False: look; or this device cannot interrupt.
+    pub fn listen(&mut self, wanted: bool) -> bool {
+        self.device.listen(wanted)
+    }
+
     /// Whether the device takes a frame now.
     pub fn has_room(&mut self) -> bool {
         self.device.has_room()

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The PCI bus, by its oldest way in: two ports, which every PC has. Firmware has given the devices their addresses.
 
+use super::interrupts::write_first_message;
 use super::ports::{in32, out32};
+use super::state::STATE;
+use super::tables::DEVICE;
 use super::virtio::Kernel;
 use tacet_logic::lock::Lock;
 use virtio_drivers::transport::DeviceType;
@@ -16,6 +19,16 @@ const NOBODY: u32 = u32::MAX;
 const BUSES: u8 = 0x18;
 /// Bridges behind bridges are followed so far.
 const DEEPEST: u32 = 8;
+
+/// Capabilities: messages (MSI-X), and those of virtio; of these the one that says where the common registers are.
+const MESSAGES: u8 = 0x11;
+const VIRTIO: u8 = 9;
+const COMMON: u16 = 1;
+const ENABLED: u32 = 1 << 31;
+const MASKED: u32 = 1 << 30;
+/// Among the common registers.
+const QUEUE_SELECT: usize = 0x16;
+const QUEUE_MESSAGE: usize = 0x1a;
 
 /// Both ports are one CPU's at a time.
 static PORTS: Lock = Lock::new();
@@ -57,12 +70,12 @@ pub fn exists() -> bool {
 }
 
 /// The first virtio device of this kind.
-pub fn find(kind: DeviceType) -> Option<PciTransport> {
+pub fn find(kind: DeviceType) -> Option<(PciTransport, DeviceFunction)> {
     let mut root = PciRoot::new(Configuration);
     let device = find_on(&root, 0, kind, 0)?;
     let (_, command) = root.get_status_command(device);
     root.set_command(device, command | Command::MEMORY_SPACE | Command::BUS_MASTER | Command::INTERRUPT_DISABLE);
-    PciTransport::new::<Kernel, _>(&mut root, device).ok()
+    Some((PciTransport::new::<Kernel, _>(&mut root, device).ok()?, device))
 }
 
 fn find_on(root: &PciRoot<Configuration>, bus: u8, kind: DeviceType, depth: u32) -> Option<DeviceFunction> {
@@ -76,4 +89,44 @@ fn find_on(root: &PciRoot<Configuration>, bus: u8, kind: DeviceType, depth: u32)
         }
         find_on(root, behind, kind, depth + 1)
     })
+}
+
+/// Lets a device's queue interrupt the boot CPU by a message (MSI-X), the first of its table. False: it cannot. Called
+/// after the queue was made, and before the device is told that its driver is ready.
+pub fn route(device: DeviceFunction, queue: u16) -> bool {
+    try_route(device, queue).is_some()
+}
+
+fn try_route(device: DeviceFunction, queue: u16) -> Option<()> {
+    let root = PciRoot::new(Configuration);
+    let word = |at: u8| Configuration.read_word(device, at);
+    let messages = root.capabilities(device).find(|capability| capability.id == MESSAGES)?;
+    let common = root.capabilities(device).find(|capability| {
+        capability.id == VIRTIO && capability.private_header >> 8 == COMMON && word(capability.offset + 4) & 0xff < 6
+    })?;
+    let table = word(messages.offset + 4);
+    if !write_first_message(base(device, table as u8 & 7)? + u64::from(table & !7)) {
+        return None;
+    }
+    Configuration.write_word(device, messages.offset, word(messages.offset) & !MASKED | ENABLED);
+    let registers = base(device, word(common.offset + 4) as u8)? + u64::from(word(common.offset + 8));
+    let registers = STATE.with(|state| state.window(registers, 0x38, DEVICE))?.cast::<u16>();
+    // SAFETY: the common registers of a device that the boot CPU alone uses (virtio 1.2, 4.1.4.3), just mapped.
+    unsafe {
+        registers.add(QUEUE_SELECT / 2).write_volatile(queue);
+        registers.add(QUEUE_MESSAGE / 2).write_volatile(0);
+        (registers.add(QUEUE_MESSAGE / 2).read_volatile() == 0).then_some(())
+    }
+}
+
+/// Where the device's window `number` is, as firmware has put it.
+fn base(device: DeviceFunction, number: u8) -> Option<u64> {
+    const FIRST: u8 = 0x10;
+    let low = Configuration.read_word(device, FIRST + 4 * number);
+    let high = match low & 7 {
+        0 | 2 => 0,
+        4 if number < 5 => Configuration.read_word(device, FIRST + 4 * number + 4),
+        _ => return None,
+    };
+    Some(u64::from(high) << 32 | u64::from(low & !0xf)).filter(|&at| at != 0)
 }

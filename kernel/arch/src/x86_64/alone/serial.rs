@@ -3,8 +3,10 @@
 //!
 //! Polled. Where there is no port, reads give ones, which look as if there were room, so that nothing waits.
 
+use super::interrupts;
 use super::ports::{in8, out8};
 use core::hint::spin_loop;
+use core::sync::atomic::{AtomicBool, Ordering};
 use tacet_logic::lock::Lock;
 
 const DATA: u16 = 0;
@@ -26,6 +28,11 @@ pub struct Port(u16);
 
 pub const COM1: Port = Port(0x3f8);
 pub const COM2: Port = Port(0x2f8);
+
+/// The second port's line, as every PC has it.
+const COM2_LINE: u32 = 3;
+/// It interrupts.
+static LISTENS: AtomicBool = AtomicBool::new(false);
 
 static WRITING: Lock = Lock::new();
 
@@ -49,6 +56,19 @@ impl Port {
                 in8(self.0 + SCRATCH) == value
             }
         })
+    }
+
+    /// Leads its line to the boot CPU, as far as a line is known.
+    pub fn route(self) {
+        LISTENS.store(interrupts::route(COM2_LINE), Ordering::Relaxed);
+    }
+
+    /// Wants an interrupt when a byte comes, or none. True: none has come yet, and the interrupt will tell.
+    pub fn listen(self, wanted: bool) -> bool {
+        let wanted = wanted && LISTENS.load(Ordering::Relaxed);
+        // SAFETY: as in `begin`.
+        unsafe { out8(self.0 + INTERRUPTS, wanted.into()) };
+        wanted && self.status() & HAS_DATA == 0
     }
 
     pub fn write(self, byte: u8) {

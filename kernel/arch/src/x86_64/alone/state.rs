@@ -2,6 +2,7 @@
 //! What the boot code knows of the machine: one value, which the boot CPU fills and [`Machine`](super::Machine) reads.
 
 use super::acpi::Off;
+use super::interrupts::{IO_APICS, IoApic};
 use super::loader::Told;
 use super::locked::Locked;
 use super::tables::WINDOW;
@@ -24,6 +25,7 @@ pub struct State {
     pub signals: &'static [Signals],
     pub tsc_khz: u64,
     pub off: Option<Off>,
+    pub io_apics: [Option<IoApic>; IO_APICS],
     /// A page below 1 MiB, where further CPUs begin.
     pub trampoline: Option<u64>,
 }
@@ -38,5 +40,6 @@ pub static STATE: Locked<State> = Locked::new(State {
     signals: &[],
     tsc_khz: 0,
     off: None,
+    io_apics: [None; IO_APICS],
     trampoline: None,
 });

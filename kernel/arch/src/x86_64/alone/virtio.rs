@@ -5,13 +5,16 @@
 //! the network's negotiates event indices, which the crate's queue compares without their wrap-around, so that after
 //! 65,536 packets the device is not told of a packet. Polled: devices are asked not to interrupt.
 
+use super::interrupts;
 use super::machine::Machine;
 use super::pci;
 use super::state::STATE;
 use super::tables::{DEVICE, DIRECT, zero};
 use core::ptr::NonNull;
+use core::sync::atomic::{Ordering, fence};
 use virtio_drivers::queue::VirtQueue;
 use virtio_drivers::transport::mmio::{MmioTransport, VirtIOHeader};
+use virtio_drivers::transport::pci::bus::DeviceFunction;
 use virtio_drivers::transport::{DeviceStatus, DeviceType, SomeTransport, Transport};
 use virtio_drivers::{BufferDirection, Hal, PAGE_SIZE, PhysAddr};
 
@@ -88,12 +91,14 @@ pub struct Pair {
     outgoing: &'static mut [Buffer],
     /// Those that both sides have.
     pub features: u64,
+    /// It can interrupt.
+    interrupts: bool,
 }
 
 impl Pair {
     /// Opens the first device of this kind, with the features of `wanted` that it has.
     pub fn open(machine: &mut Machine, kind: DeviceType, wanted: u64) -> Option<Self> {
-        let mut transport = find(machine, kind)?;
+        let (mut transport, place) = find(machine, kind)?;
         let (begin, known) = (DeviceStatus::ACKNOWLEDGE | DeviceStatus::DRIVER, DeviceStatus::FEATURES_OK);
         transport.set_status(DeviceStatus::empty());
         transport.set_status(begin);
@@ -106,8 +111,12 @@ impl Pair {
         arriving.set_dev_notify(false);
         leaving.set_dev_notify(false);
         let (incoming, outgoing) = (buffers(machine)?, buffers(machine)?);
+        let interrupts = match place {
+            Place::Line(line) => line.is_some_and(interrupts::route),
+            Place::Pci(device) => pci::route(device, ARRIVING),
+        };
         transport.finish_init();
-        let mut pair = Self { transport, arriving, leaving, incoming, outgoing, features };
+        let mut pair = Self { transport, arriving, leaving, incoming, outgoing, features, interrupts };
         for number in 0..ENTRIES {
             pair.offer(number);
         }
@@ -118,6 +127,17 @@ impl Pair {
     /// Bytes of the device's configuration from its beginning on.
     pub fn configuration(&self) -> Option<[u8; 6]> {
         self.transport.read_config_space(0).ok()
+    }
+
+    /// Wants an interrupt when something arrives, or none. True: nothing has arrived yet, and the interrupt will tell.
+    pub fn listen(&mut self, wanted: bool) -> bool {
+        if wanted && self.interrupts {
+            self.transport.ack_interrupt(); // its line may rise again
+        }
+        self.arriving.set_dev_notify(wanted && self.interrupts);
+        // The wish is written before the queue is looked at; the device does both the other way round.
+        fence(Ordering::SeqCst);
+        wanted && self.interrupts && !self.arriving.can_pop()
     }
 
     /// Lets the device fill a buffer.
@@ -181,15 +201,22 @@ fn buffers(machine: &mut Machine) -> Option<&'static mut [Buffer]> {
     machine.keep(ENTRIES, |_| Buffer { bytes: all.next().unwrap_or(&mut []), token: None })
 }
 
+/// How a device interrupts.
+enum Place {
+    /// By a line, if it is known.
+    Line(Option<u32>),
+    Pci(DeviceFunction),
+}
+
 /// The first device of this kind: on the PCI bus if the machine has one, else where hypervisors without PCI have it.
-fn find(machine: &Machine, kind: DeviceType) -> Option<SomeTransport<'static>> {
+fn find(machine: &Machine, kind: DeviceType) -> Option<(SomeTransport<'static>, Place)> {
     if pci::exists() {
-        return pci::find(kind).map(SomeTransport::Pci);
+        return pci::find(kind).map(|(transport, device)| (SomeTransport::Pci(transport), Place::Pci(device)));
     }
-    let named = machine.command_line().split(|&byte| byte == b' ').filter_map(address);
-    let known = (0..MMIO_DEVICES).map(|number| MMIO_BASE + number * MMIO_BYTES);
+    let named = machine.command_line().split(|&byte| byte == b' ').filter_map(parameter);
+    let known = (0..MMIO_DEVICES).map(|number| (MMIO_BASE + number * MMIO_BYTES, None));
     let mut all = named.clone().chain(known.filter(|_| named.clone().next().is_none()));
-    all.find_map(|at| mmio(at, kind)).map(SomeTransport::Mmio)
+    all.find_map(|(at, line)| Some((SomeTransport::Mmio(mmio(at, kind)?), Place::Line(line))))
 }
 
 fn mmio(at: u64, kind: DeviceType) -> Option<MmioTransport<'static>> {
@@ -201,10 +228,11 @@ fn mmio(at: u64, kind: DeviceType) -> Option<MmioTransport<'static>> {
     (transport.device_type() == kind).then_some(transport)
 }
 
-/// The address in Linux's parameter `virtio_mmio.device=512@0xfeb02e00:12`, which QEMU gives.
-fn address(word: &[u8]) -> Option<u64> {
+/// Address and line in Linux's parameter `virtio_mmio.device=512@0xfeb02e00:12`, which QEMU gives.
+fn parameter(word: &[u8]) -> Option<(u64, Option<u32>)> {
     let text = core::str::from_utf8(word.strip_prefix(b"virtio_mmio.device=")?).ok()?;
     let (_, place) = text.split_once("@0x")?;
-    let (address, _) = place.split_once(':')?;
-    u64::from_str_radix(address, 16).ok().filter(|at| at % MMIO_BYTES == 0)
+    let (address, line) = place.split_once(':')?;
+    let address = u64::from_str_radix(address, 16).ok().filter(|at| at % MMIO_BYTES == 0)?;
+    Some((address, line.parse().ok()))
 }

@@ -89,6 +89,10 @@ impl Datagrams {
         }
     }
 
+    pub fn listen(&mut self, wanted: bool) -> bool {
+        self.wire.network.listen(wanted) && !self.sockets.get_mut::<udp::Socket<'_>>(self.socket).can_recv()
+    }
+
     /// Sends what waits, if it can go now.
     fn push(&mut self) {
         if self.sockets.get_mut::<udp::Socket<'_>>(self.socket).send_queue() != 0 {

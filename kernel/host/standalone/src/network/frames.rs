@@ -57,6 +57,10 @@ impl Frames {
         }
     }
 
+    pub fn listen(&mut self, wanted: bool) -> bool {
+        self.console.listen(wanted)
+    }
+
     /// Port and length, if they have come.
     fn head(&self) -> Option<(u16, usize)> {
         let [p0, p1, l0, l1] = *self.frame.get(..self.come)?.first_chunk()?;

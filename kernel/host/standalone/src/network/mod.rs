@@ -75,6 +75,15 @@ impl Endpoint {
         }
     }
 
+    /// Wants an interrupt when something comes (`Cpu::listen_to_link`), or none, which is how it begins. True: nothing has
+    /// come yet, and the interrupt will tell. False: look; or this link cannot interrupt.
+    pub fn listen(&mut self, wanted: bool) -> bool {
+        match &mut self.way {
+            Way::Datagrams(datagrams) => datagrams.listen(wanted),
+            Way::Frames(frames) => frames.listen(wanted),
+        }
+    }
+
     /// Packets may be larger than a datagram of Ethernet.
     pub fn takes_large_packets(&self) -> bool {
         matches!(self.way, Way::Frames(_))
