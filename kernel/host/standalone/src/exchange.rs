@@ -22,7 +22,7 @@ const PATIENCE: u32 = 20;
 /// How long a CPU looks for a reply without a halt, and how long it halts between two looks.
 const SOON_NS: u64 = 300_000;
 const SHORTEST_HALT_NS: u64 = 50_000;
-const LONGEST_HALT_NS: u64 = 2_000_000;
+const LONGEST_HALT_NS: u64 = 200_000_000;
 
 pub struct Exchange {
     client: Client,
@@ -152,6 +152,20 @@ impl Node {
         message: &Message<'_>,
         bytes: usize,
         cpu: &Cpu,
+        wish: impl FnMut() -> Wish,
+    ) -> Result<usize, Lost> {
+        self.begin_looking();
+        let end = self.await_reply(exchange, message, bytes, cpu, wish);
+        self.end_looking();
+        end
+    }
+
+    fn await_reply(
+        &self,
+        exchange: &Locked<Exchange>,
+        message: &Message<'_>,
+        bytes: usize,
+        cpu: &Cpu,
         mut wish: impl FnMut() -> Wish,
     ) -> Result<usize, Lost> {
         exchange.with(|exchange| exchange.begin(message, bytes)).ok_or(Lost::TooLong)?;
@@ -188,7 +202,7 @@ impl Node {
                 asked = cpu.cycles();
                 patience = (2 * patience).min(MOST_PATIENCE_NS);
             }
-            rest(cpu, cpu.cycles().wrapping_sub(begun));
+            self.rest(cpu, cpu.cycles().wrapping_sub(begun));
         }
     }
 
@@ -199,13 +213,14 @@ impl Node {
         }
         self.link.with(|link| exchange.with(|exchange| exchange.send_due(|packet| link.send(port, packet))));
     }
-}
 
-/// Between two looks: a reply mostly comes soon; after a while the CPU halts in between, for longer and longer.
-fn rest(cpu: &Cpu, waited: u64) {
-    if waited < cpu.ticks(SOON_NS) {
-        core::hint::spin_loop();
-    } else {
-        cpu.halt(Some((waited / 8).clamp(cpu.ticks(SHORTEST_HALT_NS), cpu.ticks(LONGEST_HALT_NS))));
+    /// Between two looks: a reply mostly comes soon; after a while the CPU halts in between, for longer and longer.
+    fn rest(&self, cpu: &Cpu, waited: u64) {
+        if waited < cpu.ticks(SOON_NS) {
+            core::hint::spin_loop();
+        } else {
+            let ticks = (waited / 8).clamp(cpu.ticks(SHORTEST_HALT_NS), cpu.ticks(LONGEST_HALT_NS));
+            self.halt_until_something_comes(cpu, ticks);
+        }
     }
 }

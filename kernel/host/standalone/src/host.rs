@@ -106,6 +106,9 @@ impl Host for Alone {
     }
 
     fn receive(&self) -> Option<u32> {
+        if self.cpu.index() == 0 {
+            self.look_for_orders_now(); // the request may be the link's
+        }
         let number = self.node.cpu(self.cpu.index())?.inbox.with(RunQueue::pop)?;
         // The CPU that handed it over, if it was another, gave its registers up before.
         if self.contexts.get(number, &self.cpu).is_none() && !self.contexts.take(number, &self.cpu) {

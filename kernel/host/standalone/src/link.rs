@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The one link of all CPUs. A CPU that waits for a reply looks whether anything has come, and hands it to the exchange
 //! that it is for, its own or another CPU's.
+//!
+//! While no CPU looks, the link interrupts CPU 0, whatever that does: so orders of the daemon reach a node whose CPUs all
+//! compute.
 
 use crate::network::Endpoint;
 use crate::node::Node;
+use tacet_arch::Processor;
+use tacet_arch::native::Cpu;
 use tacet_arch::native::alone::Machine;
 use tacet_shipping::packet::{LARGE_PACKET_BYTES, Packet};
+
+/// How long a CPU halts between two looks, if the link does not interrupt it.
+const LONGEST_HALT_NS: u64 = 2_000_000;
 
 pub struct Link {
     endpoint: Endpoint,
     received: &'static mut [u8],
+    /// CPUs that look by themselves.
+    lookers: u32,
 }
 
 impl Link {
     /// `None`: too little memory.
     pub fn new(machine: &mut Machine, endpoint: Endpoint) -> Option<Self> {
-        Some(Self { endpoint, received: machine.keep_bytes(LARGE_PACKET_BYTES)? })
+        Some(Self { endpoint, received: machine.keep_bytes(LARGE_PACKET_BYTES)?, lookers: 0 })
     }
 
     /// Sends a packet. If the device has no room it is lost, and sent again later.
@@ -25,15 +35,50 @@ impl Link {
 }
 
 impl Node {
-    /// Takes what has come in, unless another CPU is about to.
-    pub fn poll_link(&self) {
-        self.link.try_with(|link| {
-            while let Some((_, bytes)) = link.endpoint.receive(link.received) {
-                // Not a packet, or not for this node: nobody is told.
-                let Some(Ok(packet)) = link.received.get(..bytes).map(Packet::parse) else { continue };
-                self.deliver(&packet);
+    /// This CPU looks again and again from here on: the link need not interrupt.
+    pub fn begin_looking(&self) {
+        self.link.with(|link| {
+            link.lookers += 1;
+            if link.lookers == 1 {
+                link.endpoint.listen(false);
             }
         });
+    }
+
+    /// It looks no more. If nobody does, the link interrupts when something comes.
+    pub fn end_looking(&self) {
+        self.link.with(|link| {
+            link.lookers -= 1;
+            if link.lookers == 0 && !link.endpoint.listen(true) {
+                // What came in between is taken; a link that cannot interrupt says this each time.
+                self.take_packets(link);
+                link.endpoint.listen(true);
+            }
+        });
+    }
+
+    /// A CPU that looks halts until something comes, or for so many ticks.
+    pub fn halt_until_something_comes(&self, cpu: &Cpu, ticks: u64) {
+        let is_rung = cpu.index() == 0 && self.link.with(|link| link.lookers == 1 && link.endpoint.listen(true));
+        if is_rung {
+            cpu.halt_for_link(ticks);
+            self.link.with(|link| link.endpoint.listen(false));
+        } else {
+            cpu.halt(Some(ticks.min(cpu.ticks(LONGEST_HALT_NS))));
+        }
+    }
+
+    /// Takes what has come in, unless another CPU is about to.
+    pub fn poll_link(&self) {
+        self.link.try_with(|link| self.take_packets(link));
+    }
+
+    fn take_packets(&self, link: &mut Link) {
+        while let Some((_, bytes)) = link.endpoint.receive(link.received) {
+            // Not a packet, or not for this node: nobody is told.
+            let Some(Ok(packet)) = link.received.get(..bytes).map(Packet::parse) else { continue };
+            self.deliver(&packet);
+        }
     }
 
     fn deliver(&self, packet: &Packet<'_>) {

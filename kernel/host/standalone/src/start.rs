@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tacet_arch::Processor;
 use tacet_arch::native::Cpu;
 use tacet_arch::native::alone::{Locked, Machine, die};
-use tacet_core::THREADS;
+use tacet_core::{THREADS, request};
 use tacet_logic::elf::HEAD_BYTES;
 use tacet_logic::run_queue::RunQueue;
 use tacet_logic::static_map::PROCESSES;
@@ -104,6 +104,9 @@ fn make_cpu_states(machine: &mut Machine, cpus: usize, large_packets: bool) -> O
 /// A CPU's life.
 fn serve(cpu: Cpu, node: &'static Node) -> ! {
     let leads = cpu.index() == 0;
+    if leads {
+        cpu.listen_to_link(request::POSTED);
+    }
     let mut core = tacet_core::Cpu::new(Alone::new(cpu, node));
     if leads {
         job::lead(&mut core);

@@ -2,7 +2,7 @@
 //! Orders of the daemon while a job runs: signals for its processes, and the node's end.
 //!
 //! One question is open all the time (`Ask::Watch`). CPUs that wait for something else, and CPUs that rest, look whether
-//! it has an answer; a CPU that computes never does. Whoever finds the answer carries it out and asks again.
+//! it has an answer. If all compute, the link interrupts CPU 0. Whoever finds the answer carries it out and asks again.
 
 use crate::exchange::{Exchange, Message, Outcome};
 use crate::host::Alone;
@@ -80,6 +80,18 @@ impl Alone {
         if now < due || next.compare_exchange(due, later, Ordering::Relaxed, Ordering::Relaxed).is_err() {
             return;
         }
+        self.look_now();
+    }
+
+    /// The link has interrupted this CPU.
+    pub fn look_for_orders_now(&self) {
+        self.node.begin_looking();
+        self.look_now();
+        self.node.end_looking();
+    }
+
+    fn look_now(&self) {
+        let now = self.cpu.cycles();
         self.node.poll_link();
         let order = self.node.link.with(|link| {
             self.node.watch.with(|watch| {

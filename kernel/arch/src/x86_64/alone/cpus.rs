@@ -10,6 +10,7 @@ use super::end::{die, survived, trapped};
 use super::settings;
 use super::state::STATE;
 use super::tables::{DIRECT, stack_top};
+use crate::Processor;
 use crate::signals::ONLINE;
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -75,6 +76,16 @@ impl Cpu {
     pub fn listen_to_link(&self, requests: u32) {
         self.link_requests.set(requests);
         apic::listen();
+    }
+
+    /// Halts until the link interrupts, which makes no request then, until the doorbell rings, or for at most so many
+    /// ticks. It may return early.
+    pub fn halt_for_link(&self, ticks: u64) {
+        let requests = self.link_requests.replace(0);
+        self.halt(Some(ticks));
+        if requests != 0 {
+            self.listen_to_link(requests);
+        }
     }
 }
 
