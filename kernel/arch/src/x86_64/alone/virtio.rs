@@ -214,7 +214,8 @@ fn find(machine: &Machine, kind: DeviceType) -> Option<(SomeTransport<'static>, 
         return pci::find(kind).map(|(transport, device)| (SomeTransport::Pci(transport), Place::Pci(device)));
     }
     let named = machine.command_line().split(|&byte| byte == b' ').filter_map(parameter);
-    let known = (0..MMIO_DEVICES).map(|number| (MMIO_BASE + number * MMIO_BYTES, None));
+    let first_line = interrupts::first_line_of_microvm();
+    let known = (0..MMIO_DEVICES).map(|number| (MMIO_BASE + number * MMIO_BYTES, Some(first_line + number as u32)));
     let mut all = named.clone().chain(known.filter(|_| named.clone().next().is_none()));
     all.find_map(|(at, line)| Some((SomeTransport::Mmio(mmio(at, kind)?), Place::Line(line))))
 }
