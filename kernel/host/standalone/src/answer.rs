@@ -100,6 +100,12 @@ impl Alone {
             274 => self.get_robust_list(subject, arguments),
             309 => self.getcpu(subject, arguments),
             324 => self.membarrier(arguments),
+            97 => self.getrlimit(subject, arguments),
+            129 => self.rt_sigqueueinfo(subject, arguments),
+            219 => Err(Errno::EINTR),
+            297 => self.rt_tgsigqueueinfo(subject, arguments),
+            302 => return self.prlimit(subject, arguments),
+            2 | 89 | 257 | 267 => return self.answer_own_file(subject, number, arguments),
             _ => return None,
         })
     }

@@ -13,6 +13,7 @@ use tacet_logic::addresses::Placement;
 use tacet_logic::elf::Program;
 use tacet_logic::paging::Protection;
 use tacet_logic::process_image::{Image, Sink, write};
+use tacet_logic::text::Text;
 use tacet_shipping::job::Job;
 use tacet_shipping::key::Key;
 
@@ -105,7 +106,10 @@ impl Alone {
             random,
         };
         let mut sink = Stack(leader.memory);
-        let stack = write(&image, job.arguments.iter(), job.environment.iter(), (bottom, top), &mut sink)
+        let rank = Text::<24>::format(format_args!("TACET_RANK={}", u64::from(job.first_rank) + index as u64));
+        let ranks = Text::<24>::format(format_args!("TACET_RANKS={}", job.ranks));
+        let environment = job.environment.iter().chain([rank.as_bytes(), ranks.as_bytes()]);
+        let stack = write(&image, job.arguments.iter(), environment, (bottom, top), &mut sink)
             .map_err(|failure| Failure::format(format_args!("process {index}: {failure}")))?;
         let mut registers = context.registers();
         registers.rsp = stack;

@@ -24,6 +24,8 @@ const LEAST_STACK_BYTES: u64 = 2048;
 const CONTROL_AT: usize = 24;
 const CONTROL: u32 = 0x1f80;
 
+const TRAP_FLAG: u64 = 1 << 8;
+
 const FUTEX: u64 = 202;
 const NANOSLEEP: u64 = 35;
 const CLOCK_NANOSLEEP: u64 = 230;
@@ -51,8 +53,10 @@ impl Alone {
         let at = registers.rip;
         match vector {
             0 => Info::fault(numbers::FPE, codes::INTEGER_DIVISION, at),
-            1 => Info::fault(numbers::TRAP, codes::STEP, at),
-            3 => Info::fault(numbers::TRAP, codes::BREAKPOINT, at),
+            1 if registers.rflags & TRAP_FLAG != 0 => Info::fault(numbers::TRAP, codes::STEP, at),
+            1 => Info::fault(numbers::TRAP, codes::BREAKPOINT, at),
+            3 => Info::kernel(numbers::TRAP),
+            12 => Info::kernel(numbers::BUS),
             6 => Info::fault(numbers::ILL, codes::OPERAND, at),
             14 => {
                 let address = address.unwrap_or(0);
@@ -60,10 +64,34 @@ impl Alone {
                 let code = if mapped { codes::NOT_ALLOWED } else { codes::NOT_MAPPED };
                 Info::fault(numbers::SEGV, code, address)
             }
-            16 | 19 => Info::fault(numbers::FPE, codes::FLOAT_INVALID, at),
+            16 | 19 => Info::fault(numbers::FPE, self.float_code(subject, vector), at),
             17 => Info::fault(numbers::BUS, codes::ALIGNMENT, at),
             18 => Info::fault(numbers::BUS, codes::MEMORY_ERROR, registers.error),
             _ => Info::kernel(numbers::SEGV),
+        }
+    }
+
+    /// Which exception of floating point it was: what the unit has noted and does not hold back.
+    fn float_code(&self, subject: &Subject<'_>, vector: u8) -> i32 {
+        let context = self.context(subject.number);
+        let bytes = context.extended_bytes();
+        let noted = self.exchange().with(|exchange| {
+            let area = exchange.message.get_mut(..bytes)?;
+            context.read_extended(area).then_some(())?;
+            let word = |at: usize| Some(u32::from_le_bytes(*area.get(at..)?.first_chunk()?));
+            // The oldest part: control and status of x87, then MXCSR with both.
+            Some(match vector {
+                16 => (word(0)? >> 16) & !word(0)?,
+                _ => word(CONTROL_AT)? & !(word(CONTROL_AT)? >> 7),
+            })
+        });
+        match noted.unwrap_or(0) {
+            noted if noted & 1 != 0 => codes::FLOAT_INVALID,
+            noted if noted & 4 != 0 => codes::FLOAT_DIVISION,
+            noted if noted & 8 != 0 => codes::FLOAT_OVERFLOW,
+            noted if noted & 0x12 != 0 => codes::FLOAT_UNDERFLOW,
+            noted if noted & 0x20 != 0 => codes::FLOAT_INEXACT,
+            _ => 0,
         }
     }
 

@@ -24,6 +24,7 @@ mod local;
 mod memory;
 mod network;
 mod node;
+mod own_files;
 mod proceed;
 mod process;
 mod settings;

@@ -8,6 +8,7 @@
 use crate::host::{Alone, Subject};
 use crate::job::Failure;
 use crate::memory::Layout;
+use crate::node;
 use crate::ship::{calls, result};
 use core::cell::RefCell;
 use core::sync::atomic::Ordering;
@@ -15,6 +16,7 @@ use tacet_arch::native::ELF_MACHINE;
 use tacet_arch::native::alone::{Ram, Segment, Space};
 use tacet_logic::elf::{self, HEAD_BYTES, Program};
 use tacet_logic::static_map::{self, Map, Part, RANGES, Request, partition};
+use tacet_logic::text::Text;
 use tacet_shipping::errno::Errno;
 use tacet_shipping::job::Job;
 use tacet_shipping::key::Key;
@@ -89,6 +91,7 @@ impl Alone {
         self.make_processes(job, key, count)?;
         let first = self.leader(0).ok_or_else(|| failure!("no thread for a process"))?;
         let program = self.open(&first, job.program)?;
+        self.name_program(&first, program.descriptor);
         let interpreter = match program.program.interpreter {
             Some(part) => Some(self.open_interpreter(&first, &program, part, job.program)?),
             None => None,
@@ -129,6 +132,17 @@ impl Alone {
         let head = head.get(..read as usize).unwrap_or(&[]);
         let program = Program::parse(head, size, ELF_MACHINE).map_err(|invalid| failure!("{name}: {invalid}"))?;
         Ok(File { descriptor, program })
+    }
+
+    /// Learns the whole path of the program. If it is too long, the program has none.
+    fn name_program(&self, subject: &Subject<'_>, descriptor: u64) {
+        let link = Text::<40>::format(format_args!("/proc/self/fd/{descriptor}"));
+        let mut path = node::Program::NONE;
+        let most = path.text.len() - 1;
+        let loading = Loading { ram: self.ram, text: link.as_bytes(), buffer: RefCell::new(&mut path.text) };
+        let read = self.ship(subject, calls::READLINK, &[TEXT_AT, BUFFER_AT, most as u64, 0, 0, 0], &loading);
+        let path = if (1..most as i64).contains(&read) { path } else { node::Program::NONE };
+        self.node.program.with(|program| *program = path);
     }
 
     fn open_interpreter(

@@ -2,6 +2,7 @@
 //! Calls about the thread, its process and its CPUs that the node answers by itself, without a file of their own.
 
 use crate::host::{Alone, Subject};
+use crate::ship::result;
 use crate::time::write_pair;
 use core::sync::atomic::Ordering;
 use tacet_arch::Processor;
@@ -32,6 +33,9 @@ const SCHED_IDLE: u64 = 5;
 
 /// sizeof(struct robust_list_head)
 const ROBUST_LIST_BYTES: u64 = 24;
+/// RLIMIT_STACK
+const STACK_LIMIT: u64 = 3;
+const GETRLIMIT: u64 = 97;
 const RUSAGE_BYTES: usize = 144;
 
 impl Alone {
@@ -60,6 +64,26 @@ impl Alone {
             SET_PDEATHSIG | SET_DUMPABLE | SET_TIMERSLACK | SET_NO_NEW_PRIVS | SET_VMA => Ok(0),
             _ => Err(Errno::EINVAL),
         }
+    }
+
+    /// The limit of stacks is the node's: each thread's stack takes memory. The others are the proxy's.
+    pub fn prlimit(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Option<Result<u64, Errno>> {
+        let [_, resource, new_at, old_at, ..] = *arguments;
+        if resource != STACK_LIMIT {
+            return None;
+        }
+        // A new limit of the stack has no effect: the stack is there.
+        let _ = new_at;
+        Some(if old_at == 0 { Ok(0) } else { self.getrlimit(subject, &[resource, old_at, 0, 0, 0, 0]) })
+    }
+
+    pub fn getrlimit(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
+        let [resource, at, ..] = *arguments;
+        if resource != STACK_LIMIT {
+            return result(self.ship_call(subject, GETRLIMIT, arguments));
+        }
+        let bytes = subject.process.memory.with(|layout| layout.stack_bytes());
+        write_pair(subject, at, bytes, bytes)
     }
 
     pub fn set_tid_address(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {

@@ -19,6 +19,11 @@ const PIECE_BYTES: u64 = tacet_shipping::packet::PIECE_BYTES as u64;
 /// A reservation that takes more than such a part of the heap is refused: there is no address without memory here.
 const RESERVED_PART: u64 = 16;
 
+/// Of threads' stacks (`Layout::stack_bytes`).
+const STACK_PART: u64 = 128;
+const LEAST_STACK_BYTES: u64 = 128 << 10;
+const MOST_STACK_BYTES: u64 = 8 << 20;
+
 /// include/uapi/linux/mman.h and asm-generic/mman-common.h
 const PROT_READ: u64 = 1;
 const PROT_WRITE: u64 = 2;
@@ -43,6 +48,12 @@ pub struct Layout {
 
 impl Layout {
     pub const NONE: Self = Self { addresses: Addresses::EMPTY, heap: 0..0 };
+
+    /// What programs take for a thread's stack, unless they say otherwise: a small part of the heap.
+    pub fn stack_bytes(&self) -> u64 {
+        let part = (self.heap.end - self.heap.start) / STACK_PART;
+        part.clamp(LEAST_STACK_BYTES, MOST_STACK_BYTES) & !(PAGE_BYTES - 1)
+    }
 
     fn has(&self, address: u64, bytes: u64) -> bool {
         self.heap.contains(&address) && address.checked_add(bytes).is_some_and(|end| end <= self.heap.end)
@@ -230,7 +241,10 @@ impl Alone {
                 zeroed.map(|()| 0).ok_or(Errno::ENOMEM)
             }),
             // hints, and what is always so here
-            0..=3 | 10..=25 => Ok(0),
+            0..=3 | 10..=25 => subject.process.memory.with(|layout| {
+                let hole = layout.has(address, bytes) && bytes > 0 && !layout.addresses.is_mapped(address, bytes);
+                if hole { Err(Errno::ENOMEM) } else { Ok(0) }
+            }),
             _ => Err(Errno::EINVAL),
         }
     }

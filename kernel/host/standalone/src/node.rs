@@ -48,6 +48,7 @@ pub struct Node {
     pub description: Locked<&'static mut [u8]>,
     /// For CPU 0 while it loads: the beginning of a file, or a path.
     pub scratch: Locked<&'static mut [u8]>,
+    pub program: Locked<Program>,
     pub job: Locked<JobState>,
     pub clock: Clock,
     /// Counts jobs; a CPU begins to serve when it changes.
@@ -78,6 +79,25 @@ pub struct JobState {
 impl JobState {
     pub const NONE: Self =
         Self { id: 0, flags: 0, user: tacet_shipping::job::User { uid: 0, gid: 0, euid: 0, egid: 0 } };
+}
+
+/// The path of the job's program, as the proxies see it, with its NUL.
+#[derive(Clone, Copy)]
+pub struct Program {
+    pub text: [u8; 256],
+}
+
+impl Program {
+    pub const NONE: Self = Self { text: [0; 256] };
+
+    /// Without the NUL.
+    pub fn path(&self) -> &[u8] {
+        self.text.split(|&byte| byte == 0).next().unwrap_or(&[])
+    }
+
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
 }
 
 /// The time-stamp counter when the job came, and what the clocks of its Linux node said.

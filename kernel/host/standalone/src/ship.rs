@@ -28,6 +28,8 @@ pub mod calls {
     pub const EXIT: u64 = 60;
     pub const EXIT_GROUP: u64 = 231;
     pub const OPENAT: u64 = 257;
+    pub const READLINK: u64 = 89;
+    pub const MEMFD_CREATE: u64 = 319;
 }
 
 const SIGKILL: u8 = 9;
@@ -65,15 +67,19 @@ impl marshal::UserMemory for AnyRights<'_> {
     }
 }
 
-/// Where a text of the kernel is: no null pointer.
-const LINE_AT: u64 = 4096;
-
 /// A text of the kernel.
-struct KernelText<'a>(&'a [u8]);
+pub struct KernelText<'a>(pub &'a [u8]);
+
+impl KernelText<'_> {
+    /// Its address: no null pointer.
+    pub const AT: u64 = 4096;
+}
 
 impl marshal::UserMemory for KernelText<'_> {
     fn read(&self, address: u64, to: &mut [u8]) -> Option<()> {
-        to.copy_from_slice(self.0.get(address.checked_sub(LINE_AT)? as usize..)?.get(..to.len())?);
+        let offset = usize::try_from(address.checked_sub(Self::AT)?).ok()?;
+        // Texts are read in portions: zeros follow.
+        to.iter_mut().zip(offset..).for_each(|(byte, at)| *byte = self.0.get(at).copied().unwrap_or(0));
         Some(())
     }
 
@@ -95,7 +101,7 @@ impl Alone {
     /// Writes a line to the user's standard error.
     pub fn tell_user(&self, subject: &Subject<'_>, line: &[u8]) {
         let memory = KernelText(line);
-        let _ = self.ship(subject, calls::WRITE, &[2, LINE_AT, line.len() as u64, 0, 0, 0], &memory);
+        let _ = self.ship(subject, calls::WRITE, &[2, KernelText::AT, line.len() as u64, 0, 0, 0], &memory);
     }
 
     /// Reads from a file to memory of the process, whatever the program may do there.

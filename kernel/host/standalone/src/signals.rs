@@ -41,6 +41,14 @@ fn sent(sent: Sent) -> Result<u64, Errno> {
     }
 }
 
+/// What a program says about a signal that it queues.
+fn read_info(subject: &Subject<'_>, signal: u64, at: u64) -> Result<Info, Errno> {
+    let mut bytes = [0; Info::BYTES];
+    subject.memory.read(at, &mut bytes).ok_or(Errno::EFAULT)?;
+    let signal = u8::try_from(signal).map_err(|_| Errno::EINVAL)?;
+    Info::queued(signal, &bytes).ok_or(Errno::EPERM)
+}
+
 impl Alone {
     pub fn rt_sigaction(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
         let [signal, new_at, old_at, bytes, ..] = *arguments;
@@ -148,6 +156,34 @@ impl Alone {
         self.signal_thread(subject, id as i32, signal)
     }
 
+    /// rt_sigqueueinfo(2), to the process itself.
+    pub fn rt_sigqueueinfo(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
+        let [target, signal, info_at, ..] = *arguments;
+        if target as i32 != subject.thread.process_id.load(Ordering::Relaxed) {
+            return Err(Errno::ESRCH);
+        }
+        let info = read_info(subject, signal, info_at)?;
+        sent(self.send_to_process(subject.thread.process(), info, Some(subject)))
+    }
+
+    pub fn rt_tgsigqueueinfo(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
+        let [target, id, signal, info_at, ..] = *arguments;
+        if target as i32 != subject.thread.process_id.load(Ordering::Relaxed) {
+            return Err(Errno::ESRCH);
+        }
+        let info = read_info(subject, signal, info_at)?;
+        let (number, thread) = self.thread_with_id(subject, id as i32).ok_or(Errno::ESRCH)?;
+        self.send_to_thread(subject.process, number, thread, info)
+    }
+
+    fn send_to_thread(&self, process: &Process, number: u32, thread: &ThreadState, info: Info) -> Result<u64, Errno> {
+        let done = with_signals(process, thread, |process, thread| process.send_to(thread, info));
+        if done == Sent::Queued {
+            self.want_for_signal(number, process, thread, info.signal);
+        }
+        sent(done)
+    }
+
     fn signal_thread(&self, subject: &Subject<'_>, id: i32, signal: u64) -> Result<u64, Errno> {
         if id <= 0 || signal > SIGNALS {
             return Err(Errno::EINVAL);
@@ -157,11 +193,7 @@ impl Alone {
             return Ok(0);
         }
         let info = self.info(subject, signal, codes::THREAD);
-        let done = with_signals(subject.process, thread, |process, thread| process.send_to(thread, info));
-        if done == Sent::Queued {
-            self.want_for_signal(number, subject.process, thread, info.signal);
-        }
-        sent(done)
+        self.send_to_thread(subject.process, number, thread, info)
     }
 
     fn info(&self, subject: &Subject<'_>, signal: u64, code: i32) -> Info {

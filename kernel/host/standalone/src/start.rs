@@ -7,7 +7,7 @@ use crate::host::Alone;
 use crate::job;
 use crate::link::Link;
 use crate::network::Endpoint;
-use crate::node::{Clock, CpuState, JobState, MAP, Node};
+use crate::node::{Clock, CpuState, JobState, MAP, Node, Program};
 use crate::process::Process;
 use crate::settings::Settings;
 use crate::thread::ThreadState;
@@ -77,6 +77,7 @@ fn make_node(machine: &mut Machine, settings: Settings) -> Option<&'static Node>
         map: &MAP,
         description,
         scratch,
+        program: Locked::new(Program::NONE),
         job: Locked::new(JobState::NONE),
         clock: Clock::new(),
         generation: AtomicU32::new(0),

@@ -15,6 +15,8 @@ const MONOTONIC: u32 = 1;
 const PROCESS_TIME: u32 = 2;
 const THREAD_TIME: u32 = 3;
 const BOOTTIME: u32 = 7;
+/// In a clock that names a thread.
+const PER_THREAD: i32 = 4;
 const TIMER_ABSTIME: u64 = 1;
 const NS_PER_S: u64 = 1_000_000_000;
 /// No clock gets as far.
@@ -61,8 +63,16 @@ impl Alone {
             MONOTONIC | 4 | 6 | BOOTTIME => Some(self.monotonic_ns(self.cpu.cycles())),
             PROCESS_TIME => Some(self.process_ns(subject)),
             THREAD_TIME => Some(self.thread_ns(subject.thread)),
+            clock if (clock as i32) < 0 => self.clock_of_others(subject, clock as i32),
             _ => None,
         }
+    }
+
+    /// The clock of a process or of a thread by its number, as pthread_getcpuclockid(3) makes it.
+    fn clock_of_others(&self, subject: &Subject<'_>, clock: i32) -> Option<u64> {
+        let id = !(clock >> 3);
+        let (_, thread) = self.thread_with_id(subject, id)?;
+        Some(if clock & PER_THREAD != 0 { self.thread_ns(thread) } else { self.process_ns(subject) })
     }
 
     pub fn clock_gettime(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
