@@ -38,7 +38,7 @@ pub fn perform(message: &[u8], reply: &mut [u8], pending: &Pending) -> Outcome {
             pending.add(signal as u32);
         }
     }
-    let goes_on = call.wants_whole() && raw::is_regular(descriptor(&call));
+    let goes_on = call.wants_whole() && raw::never_waits(descriptor(&call));
     let bytes = call.reply(result, pending.take(), goes_on, reply);
     match (i64::from(call.number), call.arguments) {
         (libc::SYS_exit, _) => Outcome::ThreadEnds(bytes),

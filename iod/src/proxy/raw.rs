@@ -167,12 +167,13 @@ fn header_of(data: &mut libc::iovec, name: libc::iovec, control: libc::iovec) ->
     }
 }
 
-/// Whether a descriptor of the program is a regular file, so that reading on does not wait.
-pub fn is_regular(descriptor: RawFd) -> bool {
+/// Whether a descriptor of the program is a file or a disk, so that reading on does not wait.
+pub fn never_waits(descriptor: RawFd) -> bool {
     // SAFETY: the structure is written by the call, or not read.
     unsafe {
         let mut status: libc::stat = std::mem::zeroed();
-        libc::fstat(descriptor, &mut status) == 0 && status.st_mode & libc::S_IFMT == libc::S_IFREG
+        libc::fstat(descriptor, &mut status) == 0
+            && [libc::S_IFREG, libc::S_IFBLK].contains(&(status.st_mode & libc::S_IFMT))
     }
 }
 

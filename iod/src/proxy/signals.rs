@@ -73,8 +73,11 @@ pub fn take_signals(service: &Service) {
     }
 }
 
-/// The kernel sends these to everybody in the foreground of a terminal.
+/// The kernel sends these to everybody in the foreground of a terminal. `run` passes the first three on, and stops at
+/// the others, for which no node can stop.
+const OF_TERMINAL: [i32; 6] = [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+
 fn is_of_terminal(info: &siginfo) -> bool {
     let signal = i32::try_from(info.ssi_signo).unwrap_or_default();
-    info.ssi_code == libc::SI_KERNEL && [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP].contains(&signal)
+    info.ssi_code == libc::SI_KERNEL && OF_TERMINAL.contains(&signal)
 }

@@ -7,6 +7,7 @@
 mod calls;
 mod control;
 mod faults;
+mod fuzz;
 mod jobs;
 mod memory;
 mod node;
@@ -27,7 +28,8 @@ fn main() -> ExitCode {
         ["daemon", control, address] => processes::daemon(control, address),
         _ => {
             let trials =
-                [calls::tests(), control::tests(), faults::tests(), jobs::tests(), signals::tests()].concat_all();
+                [calls::tests(), control::tests(), faults::tests(), fuzz::tests(), jobs::tests(), signals::tests()]
+                    .concat_all();
             libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
         }
     }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Signals: of programs that get them by their proxies, and of a `run` that passes them on.
 
+use std::io::Write;
+use std::process::{Command, Stdio};
+
 use libtest_mimic::Trial;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::calls::with_job;
 use crate::node::{Job, Node};
-use crate::processes::Set;
+use crate::processes::{Set, this_program};
 use crate::test;
 
 pub fn tests() -> Vec<Trial> {
@@ -19,6 +22,7 @@ pub fn tests() -> Vec<Trial> {
             "a_program_that_computes_gets_its_signal_by_the_daemon",
             a_program_that_computes_gets_its_signal_by_the_daemon,
         ),
+        test("a_key_of_the_terminal_is_one_signal", a_key_of_the_terminal_is_one_signal),
         test("a_broken_pipe_is_a_signal", a_broken_pipe_is_a_signal),
         test("an_alarm_rings", an_alarm_rings),
         test(
@@ -100,6 +104,33 @@ fn a_program_that_computes_gets_its_signal_by_the_daemon() {
     (0..2).for_each(|process| job.thread(process, 2).exit(0));
     node.ended(job.id, "").unwrap();
     assert_eq!(run.end().status.code(), Some(0));
+}
+
+/// The kernel sends it to `run` and to the proxy, in the foreground of a terminal that `script` makes.
+fn a_key_of_the_terminal_is_one_signal() {
+    let set = Set::new();
+    let mut node = Node::boot(1, 1, set.asks());
+    let mut command = Command::new("script");
+    let run = format!("exec {} run {} 1 1", this_program().display(), set.control().display());
+    command.args(["-q", "-e", "-c", &run, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut script) = command.spawn() else { return };
+    let job = node.next().unwrap();
+    let mut thread = job.thread(0, 1);
+    let size = thread.memory.room(8);
+    assert_eq!(thread.call(libc::SYS_ioctl, &[0, libc::TIOCGWINSZ, size]), 0, "the proxy has the terminal");
+    script.stdin.as_mut().unwrap().write_all(b"\x03").unwrap();
+    while thread.pending == 0 {
+        thread.call(libc::SYS_getppid, &[]);
+    }
+    assert_eq!(thread.pending, bit(libc::SIGINT));
+    thread.pending = 0;
+    for _ in 0..200 {
+        thread.call(libc::SYS_getppid, &[]);
+    }
+    assert_eq!(thread.pending, 0);
+    thread.exit(6);
+    node.ended(job.id, "").unwrap();
+    assert_eq!(script.wait().unwrap().code(), Some(6));
 }
 
 fn a_broken_pipe_is_a_signal() {
