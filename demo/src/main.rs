@@ -13,6 +13,7 @@ mod programs;
 mod progress;
 mod row;
 mod site;
+mod static_nodes;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -50,7 +51,7 @@ struct Results {
     runs: Vec<Result<Run>>,
 }
 
-const STEPS: usize = 8 + 2 * (1 + Program::ALL.len());
+const STEPS: usize = 9 + 2 * (1 + Program::ALL.len());
 
 fn main() -> ExitCode {
     let started = Instant::now();
@@ -79,12 +80,15 @@ fn demo(arguments: &Arguments) -> Result<bool> {
     progress.step("give everything back: tacet down", || site.down())?;
     let after = progress.step("look at the node again", || Snapshot::take(&site))?;
 
+    let static_nodes = progress.step(&static_nodes::title(), static_nodes::run);
+
     let mut rows = vec![Row::noise(&linux.noise, &tacet.noise)];
     let runs = linux.runs.iter().zip(&tacet.runs);
     rows.extend(
         Program::ALL.into_iter().zip(runs).map(|(program, (linux, tacet))| Row::program(program, linux, tacet)),
     );
     rows.push(Row::node(&before, &after));
+    rows.push(static_nodes::row(&static_nodes));
     let release = site.close()?;
     let drawn = progress.step("draw the picture", || picture::write(&linux.noise, &tacet.noise, &release));
 

@@ -93,6 +93,18 @@ impl Row {
         }
     }
 
+    /// What was printed here and at another place, and whether that is right.
+    pub fn same(what: &str, linux: &str, tacet: &str, as_expected: bool) -> Row {
+        Row {
+            what: what.to_owned(),
+            linux: linux.trim_end().to_owned(),
+            tacet: tacet.trim_end().to_owned(),
+            verdict: if as_expected { "yes".to_owned() } else { "no".to_owned() },
+            hand_overs: String::new(),
+            as_expected,
+        }
+    }
+
     pub fn is_as_expected(&self) -> bool {
         self.as_expected
     }

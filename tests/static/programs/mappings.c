@@ -118,9 +118,11 @@ static void moves(void)
 
 static void files(void)
 {
-	char name[] = "/tmp/tacet-static-map-XXXXXX", *address;
-	int file = mkstemp(name);
+	char name[64], *address;
+	int file;
 
+	snprintf(name, sizeof(name), "/tmp/tacet-static-map-%d", getpid());
+	file = open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
 	CHECK(file >= 0 && write(file, "first", 5) == 5 && lseek(file, PAGE, SEEK_SET) == PAGE && write(file, "second", 6) == 6);
 	address = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
 	CHECK(address != MAP_FAILED && !memcmp(address, "first", 6) && !memcmp(address + PAGE, "second", 7));

@@ -20,11 +20,13 @@ int main(void)
 {
 	static const size_t sizes[] = { 1, 4096, 65535, 65536, 65537, 1 << 20, 3 << 20 };
 	unsigned char *out = malloc(BYTES), *in = malloc(BYTES);
-	char name[] = "/tmp/tacet-static-stream-XXXXXX", text[256];
-	int file = mkstemp(name);
+	char name[64], text[256];
+	int file;
 	struct iovec parts[3];
 	ssize_t count;
 
+	snprintf(name, sizeof(name), "/tmp/tacet-static-stream-%d", getpid());
+	file = open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
 	CHECK(out && in && file >= 0);
 	for (uint64_t i = 0, x = 1; i < BYTES; i++)
 		out[i] = (x = x * 6364136223846793005ull + 1442695040888963407ull) >> 56;

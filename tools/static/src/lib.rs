@@ -8,6 +8,7 @@ pub mod boot_line;
 mod bridge;
 pub mod daemon;
 pub mod image;
+pub mod job;
 pub mod keeper;
 pub mod key;
 pub mod launch;

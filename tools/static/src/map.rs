@@ -15,7 +15,7 @@ const GIB: u64 = 1 << 30;
 /// An emulated node's kernel lies from 1 MiB on; what it needs for each CPU, for page tables and for contexts follows.
 const KERNEL_END: u64 = 2 * MIB;
 /// A heap with stacks below this does not hold the C library's first allocations and a stack.
-const LEAST_HEAP: u64 = 512 << 10;
+const LEAST_HEAP: u64 = 128 << 10;
 
 /// The memory of one node, and of the processes there.
 #[derive(Debug, Clone)]

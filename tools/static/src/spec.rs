@@ -32,7 +32,7 @@ pub struct Spec {
     pub image: PathBuf,
     /// The emulator, if it is not the usual one.
     pub qemu: Option<PathBuf>,
-    /// Words for the end of the emulator's command line, for benches.
+    /// Words for the end of the emulator's command line, for benches; `{node}` is the node's number.
     pub emulator_arguments: Vec<String>,
 }
 

@@ -163,6 +163,7 @@ impl StaticArgs {
             accel: self.accel.or(other.accel),
             image: self.image.or(other.image),
             qemu: self.qemu.or(other.qemu),
+            emulator_arguments: self.emulator_arguments,
         }
     }
 }

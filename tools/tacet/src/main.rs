@@ -25,7 +25,14 @@ use config::Config;
 /// Wrong arguments or configuration.
 const USAGE: u8 = 2;
 
+/// Only `tacet static run` says it, to make the proxies of a job.
+const PROXY: &str = "iod-proxy";
+
 fn main() -> ExitCode {
+    // before anything is opened: a proxy has the descriptors of its caller
+    if std::env::args_os().nth(1).is_some_and(|word| word == PROXY) {
+        tacet_iod::proxy::main();
+    }
     match Cli::try_parse().map_err(usage).and_then(run) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {

@@ -13,6 +13,7 @@ use crate::state;
 /// One node's files in the state directory of its set.
 #[derive(Debug)]
 pub struct Files {
+    pub node: u32,
     /// Settings with the kernel's command line; for the owner's eyes.
     pub settings: PathBuf,
     /// Everything that the kernel says on the serial line.
@@ -26,7 +27,7 @@ pub struct Files {
 impl Files {
     pub fn of(directory: &Path, node: u32) -> Files {
         let file = |kind: &str| directory.join(format!("node-{node}.{kind}"));
-        Files { settings: file("settings"), console: file("log"), link: file("link"), log: file("qemu") }
+        Files { node, settings: file("settings"), console: file("log"), link: file("link"), log: file("qemu") }
     }
 }
 
@@ -57,7 +58,7 @@ pub fn arguments(spec: &Spec, files: &Files, version: (u32, u32), kvm: bool) -> 
     line.extend(["-chardev".into(), format!("file,id=console,path={}", escaped(&files.console))]);
     line.extend(["-serial", "chardev:console"].map(str::to_owned));
     link(&mut line, spec, files);
-    line.extend(spec.emulator_arguments.iter().cloned());
+    line.extend(spec.emulator_arguments.iter().map(|word| word.replace("{node}", &files.node.to_string())));
     line
 }
 
@@ -126,6 +127,13 @@ mod tests {
         let spec = Spec::new("/static.elf".into());
         assert!(!line(&spec).contains("key"));
         assert_eq!(settings("tacet.key=ab"), "[machine]\n  append = \"tacet.key=ab\"\n");
+    }
+
+    #[test]
+    fn further_words_know_the_node() {
+        let words = ["-D", "/log-{node}"].map(str::to_owned).to_vec();
+        let spec = Spec { emulator_arguments: words, ..Spec::new("/static.elf".into()) };
+        assert!(line(&spec).ends_with("-D /log-2"));
     }
 
     #[test]

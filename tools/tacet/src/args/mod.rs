@@ -17,7 +17,7 @@ pub use compare::CompareArgs;
 pub use node::{NodeArgs, NodeCommand, NodeRun};
 pub use partition::{DecoupleArgs, DownArgs, LogArgs, Memory, RecoupleArgs, RunArgs, TopArgs, UpArgs};
 pub use static_nodes::{
-    IodArgs, StaticArgs, StaticBoot, StaticCommand, StaticConsole, StaticKill, StaticMap, StaticSet,
+    IodArgs, StaticArgs, StaticBoot, StaticCommand, StaticConsole, StaticKill, StaticMap, StaticRun, StaticSet,
 };
 
 const AFTER_HELP: &str = "\

@@ -14,6 +14,12 @@ use tacet_static::{Accelerator, Link, Machine};
 pub enum StaticCommand {
     /// Boot emulated nodes in the background, print how to boot nodes of metal, or end nodes
     Boot(StaticBoot),
+    /// Run a program on static nodes; exit as it does
+    ///
+    /// Uses booted nodes if there are some; otherwise starts emulated ones for this job. Input and output of the program
+    /// are those of this command. The exit status is the highest of all processes, or 128 + the signal that killed one;
+    /// 126 if the program cannot be executed, 127 if it is not found, 125 if nodes or daemon failed.
+    Run(StaticRun),
     /// Show nodes, jobs and dropped packets
     Status(StaticSet),
     /// Send a job's processes a signal
@@ -55,6 +61,10 @@ pub struct StaticArgs {
     /// Emulator [default: the one of `tacet node`, or qemu-system-x86_64 on PATH]
     #[arg(long, value_name = "FILE")]
     pub qemu: Option<PathBuf>,
+    /// Words for the end of the emulator's command line; {node} is the node's number (for benches)
+    #[arg(long, hide = true, allow_hyphen_values = true, value_name = "WORDS")]
+    #[serde(skip)]
+    pub emulator_arguments: Option<String>,
 }
 
 /// A set of nodes.
@@ -99,6 +109,45 @@ pub struct StaticBoot {
     /// Metal: file with the key of the nodes and their daemon; made if it does not exist
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct StaticRun {
+    /// Number of nodes
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub nodes: u32,
+    /// Processes on each node
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub processes: u32,
+    /// Memory of each process of a node, like 2G,1G [default: even shares of what the node has]
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',')]
+    pub memory: Vec<String>,
+    /// Memory that the processes of a node share
+    #[arg(long, value_name = "SIZE", default_value = "0")]
+    pub shared: String,
+    /// Stack of each process's first thread [default: the limit of this shell]
+    #[arg(long, value_name = "SIZE")]
+    pub stack: Option<String>,
+    /// Let other threads of a CPU run while one waits for the daemon
+    #[arg(long)]
+    pub yield_on_io: bool,
+    /// Name of a set of booted nodes [default: `default`, if it is booted]
+    #[arg(long, value_name = "SET")]
+    pub name: Option<String>,
+    /// Control socket of the daemon of booted nodes
+    #[arg(long, value_name = "SOCKET", conflicts_with = "name")]
+    pub control: Option<PathBuf>,
+    /// Start nodes for this job even if others are booted
+    #[arg(long, conflicts_with_all = ["name", "control"])]
+    pub own_nodes: bool,
+    #[command(flatten)]
+    pub shape: StaticArgs,
+    /// Only print what would be started
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
 }
 
 #[derive(Args)]

@@ -8,6 +8,7 @@ mod console;
 mod iod;
 mod jobs;
 mod map;
+mod run;
 mod shape;
 
 use tacet_ctl::Result;
@@ -20,6 +21,7 @@ use crate::output;
 pub fn static_nodes(command: StaticCommand, configured: StaticArgs, json: bool) -> Result<u8> {
     match command {
         StaticCommand::Boot(args) => boot::boot(args, configured, json),
+        StaticCommand::Run(args) => run::run(args, configured, json),
         StaticCommand::Status(set) => jobs::status(&set, json),
         StaticCommand::Kill(args) => jobs::kill(&args),
         StaticCommand::Map(args) => map::map(&args, json),

@@ -68,6 +68,8 @@ pub fn describe(nodes: u32, args: &StaticArgs, processes: u32, memory: Option<&M
     spec.link = parse(args.link.as_deref())?;
     spec.accelerator = parse(args.accel.as_deref())?;
     spec.qemu = args.qemu.as_deref().map(absolute).transpose()?;
+    let words = args.emulator_arguments.as_deref().unwrap_or_default();
+    spec.emulator_arguments = words.split_whitespace().map(str::to_owned).collect();
     spec.check()?;
     Ok(spec)
 }
