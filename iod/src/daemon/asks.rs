@@ -213,8 +213,12 @@ impl Inner {
                 None
             }
         };
+        if let Some(Noted::JobOver | Noted::Parked(Parked::Next)) = answered {
+            // The node does not wait for this answer any more, but the stream's next question waits for its end.
+            session.release_watcher();
+        }
         match answered {
-            Some(Noted::Answered) => session.answer(thread, &Answer::Noted),
+            Some(Noted::Answered | Noted::JobOver) => session.answer(thread, &Answer::Noted),
             Some(Noted::Parked(parked)) => {
                 if let Some(stream) = session.streams.get_mut(thread) {
                     stream.parked = Some(parked);
@@ -228,6 +232,7 @@ impl Inner {
 
 enum Noted {
     Answered,
+    JobOver,
     Parked(Parked),
 }
 
@@ -244,7 +249,10 @@ fn note(book: &mut Book, node: u32, ask: &Ask<'_>) -> Option<Noted> {
             return Some(Noted::Parked(Parked::Watch { job }));
         }
         Ask::Started { job, map } => book.started(node, job, map),
-        Ask::Ended { job, failure } => book.ended(node, job, &String::from_utf8_lossy(failure)),
+        Ask::Ended { job, failure } => {
+            book.ended(node, job, &String::from_utf8_lossy(failure));
+            return Some(Noted::JobOver);
+        }
     }
     Some(Noted::Answered)
 }

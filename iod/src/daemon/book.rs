@@ -88,10 +88,11 @@ impl Book {
         let Some(entry) = self.nodes.get_mut(&node) else { return };
         self.orphans.remove(&node);
         entry.ready = true;
-        if let Some(job) = entry.job
-            && self.has_been_handed(job, node)
-        {
-            self.ended(node, job, "");
+        let job = entry.job;
+        match job {
+            Some(job) if self.has_been_handed(job, node) => self.ended(node, job, ""),
+            Some(_) => {}
+            None => self.leave_adopted(node),
         }
     }
 
@@ -294,6 +295,14 @@ impl Book {
 
     pub fn jobs_status(&self) -> Vec<JobStatus> {
         self.jobs.iter().map(|(id, job)| job.status(*id)).collect()
+    }
+
+    /// A node that is ready has ended its job of an earlier daemon, whether it could tell or not.
+    fn leave_adopted(&mut self, node: u32) {
+        let is_its = |job: &Job| job.parts.get(&node).is_some_and(|part| part.handed && !part.over);
+        if let Some(id) = self.jobs.iter().find(|(_, job)| is_its(job)).map(|(id, _)| *id) {
+            self.part_over(id, node, Reply::NodeEnded { node, failure: String::new() });
+        }
     }
 
     fn has_been_handed(&self, job: u32, node: u32) -> bool {

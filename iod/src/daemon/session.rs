@@ -72,6 +72,14 @@ impl Session {
         }
     }
 
+    /// Ends a question for orders to which there will be none.
+    pub fn release_watcher(&mut self) {
+        let watcher = WATCHER as usize;
+        if self.streams.get(watcher).is_some_and(|stream| stream.parked.is_some()) {
+            self.answer(watcher, &Answer::Noted);
+        }
+    }
+
     /// Sends what is due. A packet that the socket does not take is lost, as any may be.
     pub fn flush(&mut self, thread: usize, socket: &UdpSocket) {
         let Some(stream) = self.streams.get_mut(thread) else { return };

@@ -19,6 +19,7 @@ pub fn tests() -> Vec<Trial> {
         test("ranks_are_divided_among_nodes", ranks_are_divided_among_nodes),
         test("a_death_by_signal_is_the_proxys_and_runs", a_death_by_signal_is_the_proxys_and_runs),
         test("jobs_follow_each_other_on_a_node", jobs_follow_each_other_on_a_node),
+        test("a_watch_ends_with_its_job", a_watch_ends_with_its_job),
         test("a_node_that_cannot_load_the_program_says_so", a_node_that_cannot_load_the_program_says_so),
         test("a_killed_proxy_ends_the_job", a_killed_proxy_ends_the_job),
         test("a_killed_run_takes_its_proxies_along", a_killed_run_takes_its_proxies_along),
@@ -109,6 +110,34 @@ fn jobs_follow_each_other_on_a_node() {
         node.ended(job.id, "").unwrap();
     }
     assert_eq!((first.end().status.code(), second.end().status.code()), (Some(0), Some(0)));
+}
+
+fn a_watch_ends_with_its_job() {
+    let set = Set::new();
+    let mut node = Node::boot(1, 1, set.asks());
+    for _ in 0..2 {
+        let run = set.run(1, 1);
+        let job = node.next().unwrap();
+        node.ask_for_orders(job.id);
+        node.started(job.id, "m").unwrap();
+        job.thread(0, 1).exit(0);
+        node.ended(job.id, "").unwrap();
+        assert_eq!(run.end().status.code(), Some(0));
+    }
+    // Nobody has answered the questions, and the next one is heard all the same.
+    let run = set.run(1, 1);
+    let job = node.next().unwrap();
+    std::thread::scope(|scope| {
+        let order = scope.spawn(|| node.order(job.id));
+        // Until the question is there, signals go by the proxy.
+        while !order.is_finished() {
+            ask(&set.control(), &Request::Kill { job: job.id, signal: libc::SIGUSR1 }).unwrap();
+        }
+        assert_eq!(order.join().unwrap(), Ok(libc::SIGUSR1 as u32));
+    });
+    job.thread(0, 1).exit(0);
+    node.ended(job.id, "").unwrap();
+    assert_eq!(run.end().status.code(), Some(0));
 }
 
 fn a_node_that_cannot_load_the_program_says_so() {

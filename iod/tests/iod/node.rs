@@ -169,6 +169,15 @@ impl Node {
         }
     }
 
+    /// Asks for orders, and waits for none.
+    pub fn ask_for_orders(&mut self, job: u32) {
+        let bytes = Ask::Watch { job }.encode(&mut self.watch.buffer).unwrap();
+        self.watch.sequence += 1;
+        self.watch.client.begin(Kind::Ask, self.watch.party, self.watch.sequence, bytes).unwrap();
+        self.watch.send_due();
+        self.watch.client.abandon();
+    }
+
     fn noted(&mut self, bytes: usize) -> Result<(), Refused> {
         assert_eq!(Answer::decode(self.asks.exchange(bytes)?), Some(Answer::Noted));
         Ok(())

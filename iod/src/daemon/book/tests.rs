@@ -167,8 +167,13 @@ fn an_adopted_job_ends_like_any() {
     assert!(granted(&submit_one(&mut book)).is_none(), "node 1 works");
     book.ended(1, 5, "");
     assert_eq!(events(&inbox), [Reply::NodeEnded { node: 1, failure: String::new() }, Reply::Finished {}]);
+    // This one's node never watched it under the new daemon.
+    let (events_in, inbox) = channel();
+    book.adopt(6, submit(), OWNER, &[1], events_in).unwrap();
+    book.ready(1);
+    assert_eq!(events(&inbox), [Reply::NodeEnded { node: 1, failure: String::new() }, Reply::Finished {}]);
     let (next, _) = super::tests::submit(&mut book, 1, &[]);
-    assert!(next > 5, "numbers are not used again");
+    assert!(next > 6, "numbers are not used again");
 }
 
 fn submit_one(book: &mut Book) -> Receiver<Reply> {
