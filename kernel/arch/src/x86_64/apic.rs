@@ -62,6 +62,7 @@ pub fn end_alarm() {
 }
 
 /// Accepts interrupts from here on: the CPU listens to a device.
+#[cfg(feature = "alone")]
 pub fn listen() {
     set(SPURIOUS, SPURIOUS_ENABLED);
 }

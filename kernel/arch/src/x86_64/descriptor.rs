@@ -10,6 +10,9 @@ use core::arch::asm;
 pub const KERNEL_CODE: u16 = 0x10;
 const TASK_STATE: u16 = 0x40;
 const GDT_ENTRIES: usize = 16;
+/// Interrupt gates: those that programs may use, and the others.
+const USER_GATE: u64 = 0xee;
+const KERNEL_GATE: u64 = 0x8e;
 
 /// SDM vol. 3, 8.7: 64-bit task-state segment.
 #[repr(C, packed(4))]
@@ -81,8 +84,14 @@ impl Tables {
         ]) {
             *slot = value;
         }
-        for (vector, gate) in self.idt.iter_mut().enumerate() {
-            *gate = Self::gate(vector);
+        for (vector, slot) in self.idt.iter_mut().enumerate() {
+            *slot = gate(vector, 0, KERNEL_GATE);
+        }
+        // INT3 and INTO are the only ones that a program may raise by INT n.
+        for (vector, stack, kind) in [(2, 1, KERNEL_GATE), (8, 2, KERNEL_GATE), (18, 3, KERNEL_GATE), (3, 0, USER_GATE), (4, 0, USER_GATE)] {
+            if let Some(slot) = self.idt.get_mut(vector) {
+                *slot = gate(vector, stack, kind);
+            }
         }
         let gdt = Pointer { limit: (GDT_ENTRIES * 8 - 1) as u16, base: self.gdt.as_ptr() as u64 };
         let idt = Pointer { limit: 256 * 16 - 1, base: self.idt.as_ptr() as u64 };
@@ -96,19 +105,13 @@ impl Tables {
             asm!("ltr {0:x}", in(reg) TASK_STATE, options(nostack));
         }
     }
+}
 
-    fn gate(vector: usize) -> [u64; 2] {
-        let address = entry::vector_address(vector);
-        let stack = match vector {
-            2 => 1,
-            8 => 2,
-            18 => 3,
-            _ => 0,
-        };
-        // INT3 and INTO are the only ones that a program may raise by INT n.
-        let kind = if vector == 3 || vector == 4 { 0xee } else { 0x8e };
-        let low =
-            address & 0xffff | u64::from(KERNEL_CODE) << 16 | stack << 32 | kind << 40 | (address >> 16 & 0xffff) << 48;
-        [low, address >> 32]
-    }
+/// A gate to where `vector` goes, on the interrupt stack of this number, or on the current one (0).
+#[inline]
+fn gate(vector: usize, stack: u64, kind: u64) -> [u64; 2] {
+    let address = entry::vector_address(vector);
+    let low =
+        address & 0xffff | u64::from(KERNEL_CODE) << 16 | stack << 32 | kind << 40 | (address >> 16 & 0xffff) << 48;
+    [low, address >> 32]
 }

@@ -15,7 +15,7 @@ use super::end::die;
 use super::machine::Machine;
 use super::ports::silence_old_controllers;
 use super::serial::COM1;
-use super::state::{STATE, State};
+use super::state::{LINE, STATE, State};
 use super::tables::{DEVICE, DIRECT, KERNEL, READ_ONLY, image};
 use super::{clock, cpus, settings};
 use core::arch::global_asm;
@@ -53,7 +53,8 @@ extern "C" fn tacet_boot(info: u64, magic: u32) -> ! {
     }
     let (root, stack) = STATE.with(|state| {
         let early = Early { spare: Cell::new(0) };
-        if let Err(wrong) = state.told.read(magic, info, &|at, bytes| early.read(at, bytes)) {
+        let told = LINE.with(|line| state.told.read(line, magic, info, &|at, bytes| early.read(at, bytes)));
+        if let Err(wrong) = told {
             die(format_args!("{wrong}"));
         }
         match prepare(state) {

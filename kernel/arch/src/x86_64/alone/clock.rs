@@ -9,7 +9,7 @@ use super::super::{Cpu, apic, entry, registers};
 use super::end::die;
 use super::ports::{in8, out8};
 use super::settings;
-use super::state::STATE;
+use super::state::line;
 
 const OPTION: &str = "tacet.tsc_khz";
 const HZ: u64 = 1_193_182;
@@ -27,10 +27,8 @@ const TRIES: u32 = 3;
 
 /// What the counter counts in a millisecond.
 pub fn tsc_khz(cpu: &Cpu) -> u64 {
-    let given = STATE.with(|state| {
-        let words = state.told.command_line().split(|&byte| byte == b' ');
-        words.filter_map(|word| number(word.strip_prefix(OPTION.as_bytes())?.strip_prefix(b"=")?)).next_back()
-    });
+    let value = |word: &[u8]| number(word.strip_prefix(OPTION.as_bytes())?.strip_prefix(b"=")?);
+    let given = line().words().filter_map(value).last();
     // A reading that is delayed makes the counter look faster or slower; the machine rarely delays three in the same way.
     let measured = || {
         let mut rates = [0; TRIES as usize];

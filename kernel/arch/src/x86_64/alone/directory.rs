@@ -26,6 +26,19 @@ pub trait Pages {
     /// A table whose entries are zero.
     fn allocate(&mut self) -> Option<u64>;
     fn free(&mut self, table: u64);
+
+    /// Writes `count` entries from `first` on, which are zero: `entry` gives them by their distance from the first.
+    /// `Err`: one is not, and how far it is.
+    #[inline]
+    fn fill(&mut self, table: u64, first: usize, count: u64, entry: impl Fn(u64) -> u64) -> Result<(), u64> {
+        for (number, index) in (0..count).zip(first..) {
+            if self.load(table, index) != 0 {
+                return Err(number);
+            }
+            self.store(table, index, entry(number));
+        }
+        Ok(())
+    }
 }
 
 /// The reason why an address space cannot be so.
@@ -127,20 +140,15 @@ impl<P: Pages> Directory<'_, P> {
                 level -= 1;
             }
             let table = self.table(address, level)?;
-            let mut entry = index(address, level);
-            while entry < 512 && left >= bytes(level) {
-                if self.pages.load(table, entry) != 0 {
-                    return Err(Refused::Overlap(address));
-                }
-                self.pages.store(table, entry, leaf(physical, size(level)));
-                address = address.wrapping_add(bytes(level));
-                physical += bytes(level);
-                left -= bytes(level);
-                entry += 1;
-                if level < 2 && (address | physical) & (bytes(level + 1) - 1) == 0 {
-                    break; // larger pages may begin here
-                }
-            }
+            let first = index(address, level);
+            // Larger pages may begin where this table ends, and nowhere before.
+            let count = (512 - first as u64).min(left / bytes(level));
+            let size = size(level);
+            let filled = self.pages.fill(table, first, count, |number| leaf(physical + number * bytes(level), size));
+            filled.map_err(|number| Refused::Overlap(address + number * bytes(level)))?;
+            address = address.wrapping_add(count * bytes(level));
+            physical += count * bytes(level);
+            left -= count * bytes(level);
         }
         Ok(())
     }

@@ -12,6 +12,8 @@ pub const MULTIBOOT2: u32 = 0x36d7_6289;
 const PVH: u32 = 0x336e_c578;
 
 const COMMAND_LINE_BYTES: usize = 2048;
+/// Words of the command line; the rest is not looked at.
+const WORDS: usize = 128;
 const USABLE: u32 = 1;
 pub const RANGES: usize = 128;
 
@@ -25,26 +27,92 @@ pub enum AcpiRoot {
     Xsdt(u64),
 }
 
-/// The account.
+/// The account, apart from the command line.
 pub struct Told {
     pub memory: Memory<RANGES>,
     pub acpi: Option<AcpiRoot>,
-    command_line: [u8; COMMAND_LINE_BYTES],
+}
+
+/// The command line.
+pub struct Line {
+    text: [u8; COMMAND_LINE_BYTES],
     length: usize,
+    /// Where its words begin and end.
+    words: [(u16, u16); WORDS],
+    word_count: usize,
+}
+
+impl Line {
+    pub const fn new() -> Self {
+        Self { text: [0; COMMAND_LINE_BYTES], length: 0, words: [(0, 0); WORDS], word_count: 0 }
+    }
+
+    pub fn text(&self) -> &[u8] {
+        self.text.get(..self.length).unwrap_or(&[])
+    }
+
+    /// Its words, which spaces part.
+    pub fn words(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        let words = self.words.get(..self.word_count).unwrap_or(&[]);
+        words.iter().filter_map(|&(begin, end)| self.text.get(begin.into()..end.into()))
+    }
+
+    /// Finds the words once: they are asked for often.
+    fn find_words(&mut self) {
+        let line = self.text.get(..self.length).unwrap_or(&[]);
+        let mut begin = 0;
+        for (at, byte) in (0..).zip(line.iter().chain(b" ")) {
+            if *byte != b' ' {
+                continue;
+            }
+            if begin != at
+                && let Some(word) = self.words.get_mut(self.word_count)
+            {
+                *word = (begin, at);
+                self.word_count += 1;
+            }
+            begin = at + 1;
+        }
+    }
+
+    /// A text that ends with zero, in pieces that can be read: nothing tells its length.
+    fn read(&mut self, at: u64, read: Read<'_>) {
+        const PIECE: usize = 64;
+        for piece in 0..COMMAND_LINE_BYTES / PIECE {
+            let Some(bytes) = read(at + (piece * PIECE) as u64, PIECE) else { return };
+            self.add(bytes);
+            if bytes.contains(&0) {
+                return;
+            }
+        }
+    }
+
+    fn add(&mut self, text: &[u8]) {
+        let length = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
+        let room = self.text.get_mut(self.length..).unwrap_or(&mut []);
+        let length = length.min(room.len());
+        if let (Some(to), Some(from)) = (room.get_mut(..length), text.get(..length)) {
+            to.copy_from_slice(from);
+            self.length += length;
+        }
+    }
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Told {
     pub const fn new() -> Self {
-        Self { memory: Memory::new(), acpi: None, command_line: [0; COMMAND_LINE_BYTES], length: 0 }
-    }
-
-    pub fn command_line(&self) -> &[u8] {
-        self.command_line.get(..self.length).unwrap_or(&[])
+        Self { memory: Memory::new(), acpi: None }
     }
 
     /// Reads what the loader left at `info`. `Err`: one line about what is wrong.
-    pub fn read(&mut self, magic: u32, info: u64, read: Read<'_>) -> Result<(), &'static str> {
-        let whole = if magic == MULTIBOOT2 { self.multiboot2(info, read) } else { self.pvh(info, read) };
+    pub fn read(&mut self, line: &mut Line, magic: u32, info: u64, read: Read<'_>) -> Result<(), &'static str> {
+        let whole = if magic == MULTIBOOT2 { self.multiboot2(line, info, read) } else { self.pvh(line, info, read) };
+        line.find_words();
         match whole {
             None => Err("the boot loader's description of the machine is incomplete"),
             Some(false) => Err("the boot loader's memory map has too many ranges"),
@@ -53,22 +121,22 @@ impl Told {
         }
     }
 
-    fn pvh(&mut self, info: u64, read: Read<'_>) -> Option<bool> {
+    fn pvh(&mut self, line: &mut Line, info: u64, read: Read<'_>) -> Option<bool> {
         let head = read(info, 56)?;
         if u32_at(head, 0)? != PVH || u32_at(head, 4)? < 1 {
             return None; // version 0 has no memory map
         }
-        let (line, acpi, map, entries) =
+        let (text, acpi, map, entries) =
             (u64_at(head, 24)?, u64_at(head, 32)?, u64_at(head, 40)?, u32_at(head, 48)? as usize);
-        if line != 0 {
-            self.set_command_line(line, read);
+        if text != 0 {
+            line.read(text, read);
         }
         self.acpi = read(acpi, 36).filter(|_| acpi != 0).and_then(root);
         let map = read(map, entries.checked_mul(24)?)?;
         Some(self.add_map(map, 24))
     }
 
-    fn multiboot2(&mut self, info: u64, read: Read<'_>) -> Option<bool> {
+    fn multiboot2(&mut self, line: &mut Line, info: u64, read: Read<'_>) -> Option<bool> {
         let bytes = read(info, u32_at(read(info, 8)?, 0)? as usize)?;
         let (mut at, mut fits) = (8, true);
         loop {
@@ -76,7 +144,7 @@ impl Told {
             let tag = bytes.get(at..at.checked_add(size)?).filter(|tag| tag.len() >= 8)?;
             match kind {
                 0 => return Some(fits),
-                1 => self.add_text(tag.get(8..)?),
+                1 => line.add(tag.get(8..)?),
                 6 => fits &= self.add_map(tag.get(16..)?, u32_at(tag, 8)? as usize),
                 14 | 15 => self.acpi = root(tag.get(8..)?).or(self.acpi),
                 _ => {}
@@ -95,28 +163,6 @@ impl Told {
         };
         ranges().filter(|range| range.2 == USABLE).all(|(base, end, _)| self.memory.add(base, end))
             && ranges().filter(|range| range.2 != USABLE).all(|(base, end, _)| self.memory.remove(base, end))
-    }
-
-    /// A text that ends with zero, in pieces that can be read: nothing tells its length.
-    fn set_command_line(&mut self, at: u64, read: Read<'_>) {
-        const PIECE: usize = 64;
-        for piece in 0..COMMAND_LINE_BYTES / PIECE {
-            let Some(bytes) = read(at + (piece * PIECE) as u64, PIECE) else { return };
-            self.add_text(bytes);
-            if bytes.contains(&0) {
-                return;
-            }
-        }
-    }
-
-    fn add_text(&mut self, text: &[u8]) {
-        let length = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
-        let room = self.command_line.get_mut(self.length..).unwrap_or(&mut []);
-        let length = length.min(room.len());
-        if let (Some(to), Some(from)) = (room.get_mut(..length), text.get(..length)) {
-            to.copy_from_slice(from);
-            self.length += length;
-        }
     }
 }
 

@@ -49,9 +49,9 @@ fn pvh() -> Vec<u8> {
 
 #[test]
 fn pvh_is_read_whole() {
-    let mut told = Told::new();
-    assert_eq!(told.read(0, 0x100, &read(pvh())), Ok(()));
-    assert_eq!(told.command_line(), [b'a'; 70]);
+    let (mut told, mut line) = (Told::new(), Line::new());
+    assert_eq!(told.read(&mut line, 0, 0x100, &read(pvh())), Ok(()));
+    assert_eq!(line.text(), [b'a'; 70]);
     assert_eq!(told.acpi, Some(AcpiRoot::Rsdt(0x1234)));
     assert_eq!(ranges(&told), EXPECTED);
 }
@@ -61,7 +61,7 @@ fn pvh_that_is_not_is_refused() {
     let without = |at: usize, value: u8| {
         let mut memory = pvh();
         memory[at] = value;
-        Told::new().read(0, 0x100, &read(memory))
+        Told::new().read(&mut Line::new(), 0, 0x100, &read(memory))
     };
     assert_eq!(without(0x100, 0), Err("the boot loader's description of the machine is incomplete"));
     assert_eq!(without(0x104, 0), Err("the boot loader's description of the machine is incomplete"));
@@ -70,13 +70,22 @@ fn pvh_that_is_not_is_refused() {
 }
 
 #[test]
+fn words_are_what_spaces_part() {
+    let mut memory = pvh();
+    put(&mut memory, 0x200, b"  one two=3   four \0");
+    let (mut told, mut line) = (Told::new(), Line::new());
+    assert_eq!(told.read(&mut line, 0, 0x100, &read(memory)), Ok(()));
+    assert_eq!(line.words().collect::<Vec<_>>(), [&b"one"[..], b"two=3", b"four"]);
+}
+
+#[test]
 fn a_command_line_without_an_end_is_cut() {
     let mut memory = pvh();
     put(&mut memory, 0x1000, &[b'x'; 5000]);
     put(&mut memory, 0x100 + 24, &0x1000u64.to_le_bytes());
-    let mut told = Told::new();
-    assert_eq!(told.read(0, 0x100, &read(memory)), Ok(()));
-    assert_eq!(told.command_line(), [b'x'; COMMAND_LINE_BYTES]);
+    let (mut told, mut line) = (Told::new(), Line::new());
+    assert_eq!(told.read(&mut line, 0, 0x100, &read(memory)), Ok(()));
+    assert_eq!(line.text(), [b'x'; COMMAND_LINE_BYTES]);
 }
 
 fn tag(kind: u32, content: &[u8]) -> Vec<u8> {
@@ -101,9 +110,9 @@ fn multiboot2_is_read_whole() {
         tag(6, &map),
         tag(0, &[]),
     ];
-    let mut told = Told::new();
-    assert_eq!(told.read(MULTIBOOT2, 0, &read(multiboot2(&tags))), Ok(()));
-    assert_eq!(told.command_line(), b"tacet.node=3");
+    let (mut told, mut line) = (Told::new(), Line::new());
+    assert_eq!(told.read(&mut line, MULTIBOOT2, 0, &read(multiboot2(&tags))), Ok(()));
+    assert_eq!(line.text(), b"tacet.node=3");
     assert_eq!(told.acpi, Some(AcpiRoot::Xsdt(0x7_0000_0000)));
     assert_eq!(ranges(&told), EXPECTED);
 }
@@ -117,9 +126,9 @@ fn multiboot2_without_an_end_is_refused() {
             size.copy_from_slice(&(bytes as u32).to_le_bytes());
         }
         let refused = Err("the boot loader's description of the machine is incomplete");
-        assert_eq!(Told::new().read(MULTIBOOT2, 0, &read(cut)), refused, "{bytes}");
+        assert_eq!(Told::new().read(&mut Line::new(), MULTIBOOT2, 0, &read(cut)), refused, "{bytes}");
     }
     let mut endless = multiboot2(&[tag(1, b"x\0")]);
     endless[12..16].fill(0);
-    assert!(Told::new().read(MULTIBOOT2, 0, &read(endless)).is_err());
+    assert!(Told::new().read(&mut Line::new(), MULTIBOOT2, 0, &read(endless)).is_err());
 }

@@ -12,8 +12,8 @@ use super::network::Network;
 use super::ram::Ram;
 use super::settings;
 use super::space::Tables;
-use super::state::STATE;
-use super::tables::{DIRECT, zero};
+use super::state::{STATE, line};
+use super::tables::DIRECT;
 use crate::native::Cpu;
 
 const PAGE_BYTES: u64 = 4096;
@@ -32,17 +32,17 @@ impl Machine {
 
     /// The command line that the boot loader gave, without a terminating zero.
     pub fn command_line(&self) -> &'static [u8] {
-        let line = STATE.with(|state| core::ptr::from_ref(state.told.command_line()));
-        // SAFETY: it lies in the state, which is a static; the boot code, which wrote it, is done.
-        unsafe { &*line }
+        line().text()
+    }
+
+    /// Its words.
+    pub fn words(&self) -> impl Iterator<Item = &'static [u8]> + Clone + use<> {
+        line().words()
     }
 
     /// The value of `name=value` on the command line. Of several the last counts.
     pub fn option(&self, name: &str) -> Option<&'static [u8]> {
-        self.command_line()
-            .split(|&byte| byte == b' ')
-            .filter_map(|word| word.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
-            .next_back()
+        self.words().filter_map(|word| word.strip_prefix(name.as_bytes())?.strip_prefix(b"=")).last()
     }
 
     /// How many CPUs [`Machine::start`] starts. They have the numbers from 0 on.
@@ -88,11 +88,10 @@ impl Machine {
         Some(unsafe { core::slice::from_raw_parts_mut(at, count) })
     }
 
-    /// Takes memory for a buffer of zeros for good. `None`: as for [`Machine::keep`].
+    /// Takes memory for a buffer for good. It holds whatever was there. `None`: as for [`Machine::keep`].
     pub fn keep_bytes(&mut self, bytes: usize) -> Option<&'static mut [u8]> {
         let rounded = (bytes as u64).max(1).checked_next_multiple_of(PAGE_BYTES)?;
         let at = self.take(rounded, PAGE_BYTES)?;
-        zero(at, rounded);
         // SAFETY: just taken: mapped for ever, and nobody else's.
         Some(unsafe { core::slice::from_raw_parts_mut((DIRECT + at) as *mut u8, bytes) })
     }

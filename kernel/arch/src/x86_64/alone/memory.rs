@@ -96,6 +96,10 @@ impl<const N: usize> Memory<N> {
             let range = self.at(index);
             let base = range.base.checked_add(mask)? & !mask;
             let end = base.checked_add(bytes)?;
+            if end < range.end() && base == range.base {
+                self.put(index, Range { base: end, bytes: range.end() - end });
+                return Some(base);
+            }
             if end <= range.end() && self.remove(base, end) {
                 return Some(base);
             }

@@ -11,7 +11,7 @@ use super::machine::Machine;
 use super::ram::Ram;
 use super::settings;
 use super::state::STATE;
-use super::tables::{entry, zero};
+use super::tables::{entry, fill, zero};
 use core::sync::atomic::Ordering;
 use tacet_logic::paging::{Attributes, Encoding, Entry, Leaf, PageSize, Protection};
 
@@ -64,6 +64,11 @@ impl Pages for Tables {
 
     fn store(&mut self, table: u64, index: usize, value: u64) {
         entry(table, index).store(value, Ordering::Release);
+    }
+
+    #[inline]
+    fn fill(&mut self, table: u64, first: usize, count: u64, value: impl Fn(u64) -> u64) -> Result<(), u64> {
+        fill(table, first, count, value)
     }
 
     fn allocate(&mut self) -> Option<u64> {

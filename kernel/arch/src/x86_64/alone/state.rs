@@ -3,7 +3,7 @@
 
 use super::acpi::Off;
 use super::interrupts::{IO_APICS, IoApic};
-use super::loader::Told;
+use super::loader::{Line, Told};
 use super::locked::Locked;
 use super::tables::WINDOW;
 use crate::signals::Signals;
@@ -28,6 +28,16 @@ pub struct State {
     pub io_apics: [Option<IoApic>; IO_APICS],
     /// A page below 1 MiB, where further CPUs begin.
     pub trampoline: Option<u64>,
+}
+
+/// Written by the boot CPU before anything else, and never again.
+pub static LINE: Locked<Line> = Locked::new(Line::new());
+
+/// The command line.
+pub fn line() -> &'static Line {
+    let line = LINE.with(|line| core::ptr::from_ref(line));
+    // SAFETY: a static that nobody writes any more: this is called when the boot code has read it.
+    unsafe { &*line }
 }
 
 pub static STATE: Locked<State> = Locked::new(State {

@@ -61,6 +61,20 @@ pub fn entry(table: u64, index: usize) -> &'static AtomicU64 {
     unsafe { AtomicU64::from_ptr(at as *mut u64) }
 }
 
+/// As [`Pages::fill`], for a table in RAM.
+#[inline]
+pub fn fill(table: u64, first: usize, count: u64, value: impl Fn(u64) -> u64) -> Result<(), u64> {
+    // SAFETY: as in `entry`, for the whole table.
+    let all = unsafe { &*((DIRECT + (table & !0xfff)) as *const [AtomicU64; 512]) };
+    for (number, entry) in (0..count).zip(all.iter().skip(first)) {
+        if entry.load(Ordering::Relaxed) != 0 {
+            return Err(number);
+        }
+        entry.store(value(number), Ordering::Release);
+    }
+    Ok(())
+}
+
 /// Fills RAM that is the caller's with zeros, at its direct mapping.
 pub fn zero(at: u64, bytes: u64) {
     // SAFETY: (1) callers took the memory, and have no reference to it; (2) direction is up.
@@ -76,6 +90,11 @@ impl Pages for Direct<'_> {
 
     fn store(&mut self, table: u64, index: usize, value: u64) {
         entry(table, index).store(value, Ordering::Release);
+    }
+
+    #[inline]
+    fn fill(&mut self, table: u64, first: usize, count: u64, value: impl Fn(u64) -> u64) -> Result<(), u64> {
+        fill(table, first, count, value)
     }
 
     fn allocate(&mut self) -> Option<u64> {

@@ -32,7 +32,7 @@ pub const VERSION_1: u64 = 1 << 32;
 /// Where QEMU's microvm has its devices, if its command line does not say it.
 const MMIO_BASE: u64 = 0xfeb0_0000;
 const MMIO_BYTES: u64 = 0x200;
-const MMIO_DEVICES: u64 = 32;
+const MMIO_DEVICES: u32 = 32;
 
 /// What the crate needs of the kernel.
 pub struct Kernel;
@@ -213,11 +213,14 @@ fn find(machine: &Machine, kind: DeviceType) -> Option<(SomeTransport<'static>, 
     if pci::exists() {
         return pci::find(kind).map(|(transport, device)| (SomeTransport::Pci(transport), Place::Pci(device)));
     }
-    let named = machine.command_line().split(|&byte| byte == b' ').filter_map(parameter);
+    let open = |(at, line)| Some((SomeTransport::Mmio(mmio(at, kind)?), Place::Line(line)));
+    let mut named = machine.words().filter_map(parameter).peekable();
+    if named.peek().is_some() {
+        return named.find_map(open);
+    }
     let first_line = interrupts::first_line_of_microvm();
-    let known = (0..MMIO_DEVICES).map(|number| (MMIO_BASE + number * MMIO_BYTES, Some(first_line + number as u32)));
-    let mut all = named.clone().chain(known.filter(|_| named.clone().next().is_none()));
-    all.find_map(|(at, line)| Some((SomeTransport::Mmio(mmio(at, kind)?), Place::Line(line))))
+    let known = |number: u32| (MMIO_BASE + u64::from(number) * MMIO_BYTES, Some(first_line + number));
+    (0..MMIO_DEVICES).map(known).find_map(open)
 }
 
 fn mmio(at: u64, kind: DeviceType) -> Option<MmioTransport<'static>> {
