@@ -20,6 +20,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce};
 use tacet_shipping::key::Key;
 use tacet_shipping::packet::LARGE_PACKET_BYTES;
 
@@ -31,6 +33,8 @@ use book::Book;
 
 /// The daemon looks so often whether it must stop.
 const GLANCE: Duration = Duration::from_millis(100);
+/// Some messages of the greatest length.
+const ROOM_BYTES: usize = 4 << 20;
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -56,6 +60,7 @@ impl Daemon {
         let failed = |error| Error::new(config.asks, error, "choose a free address of this machine");
         let socket = UdpSocket::bind(config.asks).map_err(failed)?;
         socket.set_read_timeout(Some(GLANCE)).map_err(failed)?;
+        roomy(&socket);
         let listener = listen(&config.control)?;
         let book = Book::new(config.asks.ip());
         let asks = Asks::new(socket.try_clone().map_err(failed)?, config.key.clone(), book);
@@ -127,6 +132,13 @@ impl Drop for Handle {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// Asks Linux for room for what many threads or nodes send at once. With less, more packets are lost, and come again.
+pub(crate) fn roomy(socket: &UdpSocket) {
+    if setsockopt(socket, RcvBufForce, &ROOM_BYTES).is_err() {
+        let _ = setsockopt(socket, RcvBuf, &ROOM_BYTES);
     }
 }
 

@@ -10,6 +10,7 @@ mod raw;
 mod service;
 mod signals;
 mod thread;
+mod threads;
 mod worker;
 
 use std::io::{BufRead, BufReader};

@@ -4,7 +4,6 @@
 //!
 //! Nothing here performs a call, so a blocked call of one thread delays no other.
 
-use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::net::UnixStream;
@@ -18,13 +17,11 @@ use tacet_shipping::packet::{LARGE_PACKET_BYTES, Packet, Party};
 use super::perform::End;
 use super::signals::{Pending, take_signals};
 use super::thread::{Received, Thread};
+use super::threads::{Found, Threads};
 use super::{Note, Orders, READY, raw, spawn};
 use crate::control::{Dropped, send};
 use crate::daemon::is_transient;
 use crate::error::{Error, Result};
-
-/// More threads of one process than this are not served.
-const MAX_THREADS: usize = 4096;
 
 /// A compute thread without a proxy thread.
 pub type Request = (Arc<Service>, Arc<Thread>);
@@ -36,7 +33,7 @@ pub struct Service {
     key: Key,
     /// The process; `thread` is 0.
     party: Party,
-    threads: Mutex<HashMap<u32, Arc<Thread>>>,
+    threads: Mutex<Threads>,
     dropped: Mutex<Dropped>,
     pub pending: Pending,
     requests: Sender<Request>,
@@ -113,9 +110,7 @@ impl Service {
     /// Interrupts one blocked call, the one of the lowest thread number. `false`: no thread is in a call.
     pub fn interrupt_one(&self) -> bool {
         let threads = self.threads();
-        let in_call = threads.iter().filter(|(_, thread)| thread.is_in_call());
-        let first = in_call.min_by_key(|(number, _)| **number);
-        first.map(|(_, thread)| thread.interrupt()).is_some()
+        threads.first_in_call().map(|thread| thread.interrupt()).is_some()
     }
 
     /// Gives the signals that wait to the parent, which knows another way to the node. If there is none, they come back.
@@ -126,16 +121,31 @@ impl Service {
         }
     }
 
+    /// This thread has had its last call.
+    pub fn thread_ended(&self, thread: &Arc<Thread>) {
+        self.threads().end(thread.number());
+    }
+
     fn take(self: &Arc<Self>, datagram: &[u8], from: SocketAddr) {
         let Ok(packet) = Packet::parse(datagram) else {
             self.dropped().malformed += 1;
             return;
         };
         let number = packet.header.party.thread;
-        let known = self.threads().get(&number).map(Arc::clone);
-        let Some(thread) = known.or_else(|| self.new_thread(&packet)) else {
-            self.dropped().strangers += 1;
-            return;
+        let known = self.threads().find(number);
+        let thread = match known {
+            Found::Alive(thread) => thread,
+            Found::Ended => {
+                self.dropped().stale += 1;
+                return;
+            }
+            Found::Unknown => match self.new_thread(&packet) {
+                Some(thread) => thread,
+                None => {
+                    self.dropped().strangers += 1;
+                    return;
+                }
+            },
         };
         match thread.receive(&packet, &self.key, from, |datagram, to| self.send(datagram, to)) {
             Ok(Received::Nothing) => {}
@@ -155,12 +165,7 @@ impl Service {
     fn new_thread(&self, packet: &Packet<'_>) -> Option<Arc<Thread>> {
         let party = packet.header.party;
         let is_ours = Party { thread: 0, ..party } == self.party;
-        if !is_ours || !packet.is_genuine(&self.key) || self.threads().len() >= MAX_THREADS {
-            return None;
-        }
-        let thread = Arc::new(Thread::new(party));
-        self.threads().insert(party.thread, Arc::clone(&thread));
-        Some(thread)
+        if is_ours && packet.is_genuine(&self.key) { self.threads().begin(party) } else { None }
     }
 
     fn send_replies(&self, replies: &Receiver<Outgoing>) {
@@ -191,7 +196,7 @@ impl Service {
         let _ = self.socket.send_to(datagram, to);
     }
 
-    fn threads(&self) -> MutexGuard<'_, HashMap<u32, Arc<Thread>>> {
+    fn threads(&self) -> MutexGuard<'_, Threads> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

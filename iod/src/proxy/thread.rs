@@ -19,6 +19,7 @@ use super::raw;
 
 #[derive(Debug)]
 pub struct Thread {
+    number: u32,
     exchange: Mutex<Exchange>,
     /// A call waits for the proxy thread.
     due: Condvar,
@@ -70,12 +71,18 @@ impl Thread {
             peer: None,
         };
         Thread {
+            number: party.thread,
             exchange: Mutex::new(exchange),
             due: Condvar::new(),
             worker: OnceLock::new(),
             has_worker: AtomicBool::new(false),
             in_call: AtomicBool::new(false),
         }
+    }
+
+    /// As the node counts them.
+    pub fn number(&self) -> u32 {
+        self.number
     }
 
     /// Takes a packet, then sends what is due.

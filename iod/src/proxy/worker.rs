@@ -31,6 +31,7 @@ pub fn work(service: &Arc<Service>, thread: &Arc<Thread>) {
             }
             Outcome::ThreadEnds(bytes) => {
                 thread.last_reply(call, bytes);
+                service.thread_ended(thread);
                 service.replied(thread);
                 return;
             }

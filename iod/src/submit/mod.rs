@@ -19,6 +19,7 @@ use std::time::Duration;
 use nix::unistd::{getegid, geteuid, getgid, getuid};
 
 use crate::control::{Dropped, Proxy, Reply, Request, Start, Submit, connect, send};
+use crate::daemon::roomy;
 use crate::error::{Error, Result};
 use child::Child;
 use events::{Event, Events};
@@ -147,7 +148,10 @@ fn make_proxies(grant: &Grant, processes: u32, launcher: &Launcher) -> Result<Ve
 }
 
 fn listen(address: IpAddr) -> Result<UdpSocket> {
-    UdpSocket::bind((address, 0)).map_err(|error| Error::new(address, error, "the daemon must be on this machine"))
+    let failed = |error| Error::new(address, error, "the daemon must be on this machine");
+    let socket = UdpSocket::bind((address, 0)).map_err(failed)?;
+    roomy(&socket);
+    Ok(socket)
 }
 
 fn pair() -> Result<(UnixStream, UnixStream)> {
