@@ -85,8 +85,12 @@ fn a_forged_message_is_refused_by_the_proxy() {
     let memory = Memory::new(0x1000);
     memory.put_words(BASE, &[BASE + 64, 9]);
     let mut message = vec![0; MESSAGE_BYTES];
-    let used = Shipment::new(20, [1, BASE, 1, 0, 0, 0]).unwrap().request(&memory, &mut message).unwrap();
-    assert_eq!(refused(&with(message[..used].to_vec(), argument(2), 2)), Errno::EINVAL);
+    for vectored in [19, 20] {
+        let used = Shipment::new(vectored, [1, BASE, 1, 0, 0, 0]).unwrap().request(&memory, &mut message).unwrap();
+        for count in [0, 2, 1024, u32::MAX] {
+            assert_eq!(refused(&with(message[..used].to_vec(), argument(2), count)), Errno::EINVAL);
+        }
+    }
     // Another process than the proxy itself.
     let prlimit = honest(302, [u64::from(PROCESS), 7, 0, BASE, 0, 0]);
     assert_eq!(refused(&with(prlimit, argument(0), 1)), Errno::ESRCH);
@@ -110,4 +114,39 @@ fn a_refusal_is_a_reply() {
     let finished = shipment.finish(&reply[..used], &memory);
     assert_eq!((finished.result, finished.pending), (Some(error(Errno::EPERM)), 1 << 14));
     assert_eq!(shipment.finish(&reply[..used - 1], &memory).result, Some(error(Errno::EIO)));
+}
+
+/// Lengths that Linux reads in the buffers themselves: they must be the buffers'.
+#[test]
+fn a_forged_length_in_a_buffer_is_refused() {
+    const ACCEPT: u64 = 43;
+    const SENDMSG: u64 = 46;
+    const RECVMSG: u64 = 47;
+    let memory = Memory::new(0x1000);
+    memory.put(BASE, &[16, 0, 0, 0]);
+    memory.put_words(BASE + 0x100, &[BASE + 0x200, 8, BASE + 0x300, 1, BASE + 0x400, 16, 0]);
+    memory.put_words(BASE + 0x300, &[BASE + 0x500, 40]);
+    let (mut message, mut reply) = (vec![0; MESSAGE_BYTES], vec![0; MESSAGE_BYTES]);
+    for (number, arguments, lengths) in [
+        (ACCEPT, [3, BASE + 0x200, BASE, 0, 0, 0], 1),
+        (SENDMSG, [3, BASE + 0x100, 0, 0, 0, 0], 3),
+        (RECVMSG, [3, BASE + 0x100, 0, 0, 0, 0], 3),
+    ] {
+        let used = Shipment::new(number, arguments).unwrap().request(&memory, &mut message).unwrap();
+        assert!(Call::decode(&message[..used], PROCESS, &mut reply).is_ok());
+        // The lengths are what follows the head.
+        for at in (80..).step_by(4).take(lengths) {
+            for change in [1, 2, 0x80] {
+                for byte in 0..4 {
+                    let mut forged = message[..used].to_vec();
+                    forged[at + byte] ^= change;
+                    assert_eq!(Call::decode(&forged, PROCESS, &mut reply).unwrap_err(), Errno::EINVAL, "call {number}");
+                }
+            }
+        }
+    }
+    // A buffer without a length.
+    let used = Shipment::new(ACCEPT, [3, BASE + 0x200, BASE, 0, 0, 0]).unwrap().request(&memory, &mut message).unwrap();
+    message[56 + 4 * 2..][..4].fill(0xff);
+    assert_eq!(Call::decode(&message[..used - 4], PROCESS, &mut reply).unwrap_err(), Errno::EINVAL);
 }
