@@ -5,7 +5,7 @@
 
 use crate::host::{Alone, Subject};
 use crate::job::Failure;
-use crate::local::mask_of;
+use crate::places::mask_of;
 use crate::user_memory::UserMemory;
 use core::arch::x86_64::__cpuid;
 use core::sync::atomic::Ordering;
@@ -162,6 +162,7 @@ impl Alone {
         }
         for cpu in self.node.cpus.iter().flatten() {
             cpu.threads.store(0, Ordering::Release);
+            cpu.guest.with(|guest| *guest = (0, 0));
         }
     }
 }

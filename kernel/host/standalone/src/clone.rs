@@ -8,7 +8,6 @@
 use crate::host::{Alone, Subject};
 use crate::thread::{ThreadState, wanted};
 use core::sync::atomic::{Ordering, fence};
-use tacet_core::QUEUE;
 use tacet_shipping::errno::Errno;
 
 /// include/uapi/linux/sched.h
@@ -38,13 +37,16 @@ impl Alone {
         if flags & OF_A_THREAD != OF_A_THREAD || flags & !KNOWN != 0 || stack == 0 {
             return Err(Errno::EINVAL);
         }
-        let home = self.emptiest_cpu(parent).ok_or(Errno::EAGAIN)?;
         let (number, child) = self.take_thread().ok_or(Errno::EAGAIN)?;
         if !self.contexts.take(number, &self.cpu) {
             child.taken.store(false, Ordering::Release);
             return Err(Errno::EAGAIN);
         }
-        self.found(parent, child, home);
+        if self.found(parent, child).is_none() {
+            self.contexts.release(number, &self.cpu);
+            child.taken.store(false, Ordering::Release);
+            return Err(Errno::EAGAIN);
+        }
         let id = child.id();
         let context = self.context(number);
         context.copy_from(&self.context(parent.number));
@@ -83,8 +85,15 @@ impl Alone {
         Some((number, thread))
     }
 
-    /// Makes the child a thread of the parent's process, on CPU `home`.
-    fn found(&self, parent: &Subject<'_>, child: &ThreadState, home: u32) {
+    /// Makes the child a thread of the parent's process, on the emptiest CPU that the parent may run on. `None`: all are
+    /// full.
+    fn found(&self, parent: &Subject<'_>, child: &ThreadState) -> Option<()> {
+        let index = parent.thread.process();
+        let mask = parent.thread.affinity.with(|mask| *mask);
+        let home = self.emptiest_cpu(index, parent.process, &mask)?;
+        if !self.settle(index, parent.process, home) {
+            return None;
+        }
         let serial = parent.process.next_serial.fetch_add(1, Ordering::AcqRel);
         let process_id = parent.thread.process_id.load(Ordering::Relaxed);
         child.serial.store(serial, Ordering::Relaxed);
@@ -93,32 +102,18 @@ impl Alone {
         child.process.store(parent.thread.process() as u32, Ordering::Relaxed);
         child.root.store(parent.thread.root(), Ordering::Relaxed);
         child.home.store(home, Ordering::Relaxed);
-        let cpus = parent.thread.affinity.with(|cpus| *cpus);
-        child.affinity.with(|own| *own = cpus);
+        child.affinity.with(|own| *own = mask);
         let blocked = parent.thread.signals.with(|parent| parent.blocked());
         child.signals.with(|child| child.begin(blocked));
         let name = parent.thread.name.with(|name| *name);
         child.name.with(|own| *own = name);
         parent.process.threads.fetch_add(1, Ordering::AcqRel);
-        if let Some(cpu) = self.node.cpu(home) {
-            cpu.threads.fetch_add(1, Ordering::AcqRel);
-        }
+        Some(())
     }
 
     fn unfound(&self, parent: &Subject<'_>, child: &ThreadState) {
         parent.process.threads.fetch_sub(1, Ordering::AcqRel);
-        if let Some(cpu) = self.node.cpu(child.home()) {
-            cpu.threads.fetch_sub(1, Ordering::AcqRel);
-        }
+        self.unsettle(parent.process, child.home());
         child.taken.store(false, Ordering::Release);
-    }
-
-    /// Of the CPUs that the parent may run on, the one with the fewest threads. `None`: all are full.
-    fn emptiest_cpu(&self, parent: &Subject<'_>) -> Option<u32> {
-        let allowed = parent.thread.affinity.with(|cpus| *cpus);
-        let may = |cpu: &u32| allowed.get(*cpu as usize / 64).is_some_and(|word| word >> (cpu % 64) & 1 != 0);
-        let load = |cpu: u32| Some((self.node.cpu(cpu)?.threads.load(Ordering::Relaxed), cpu));
-        let (threads, cpu) = parent.process.cpus().filter(may).filter_map(load).min()?;
-        ((threads as usize) < QUEUE).then_some(cpu)
     }
 }

@@ -227,7 +227,7 @@ impl Alone {
         let faulted = matches!(info.signal, numbers::SEGV | numbers::BUS | numbers::FPE | numbers::ILL);
         if faulted && info.code > 0 {
             let text = self.last_words(subject, info);
-            log(text.as_bytes());
+            log(text.as_bytes().trim_ascii_end());
             self.tell_user(subject, text.as_bytes());
         }
         self.end_process(subject.thread.process(), End::Signal(info.signal));

@@ -27,6 +27,8 @@ const LONGEST_HALT_NS: u64 = 200_000_000;
 pub struct Exchange {
     client: Client,
     key: Key,
+    /// How refusals are signed.
+    refuser: Key,
     /// The message, then the reply.
     pub message: &'static mut [u8],
     datagram: &'static mut [u8],
@@ -72,6 +74,8 @@ pub struct Message<'a> {
     pub sequence: u64,
     pub port: u16,
     pub key: &'a Key,
+    /// How a refusal is signed.
+    pub refuser: &'a Key,
 }
 
 impl Exchange {
@@ -80,6 +84,7 @@ impl Exchange {
         Some(Self {
             client: Client::new(slot, large_packets),
             key: Key::new(&[0; 32]),
+            refuser: Key::new(&[0; 32]),
             message: machine.keep_bytes(MESSAGE_BYTES)?,
             datagram: machine.keep_bytes(LARGE_PACKET_BYTES)?,
             outcome: None,
@@ -89,7 +94,7 @@ impl Exchange {
 
     /// Begins to send the first `bytes` bytes of the message. `None`: too long.
     pub fn begin(&mut self, message: &Message<'_>, bytes: usize) -> Option<()> {
-        self.key = message.key.clone();
+        (self.key, self.refuser) = (message.key.clone(), message.refuser.clone());
         (self.outcome, self.due) = (None, true);
         self.client.begin(message.kind, message.party, message.sequence, bytes)
     }
@@ -100,7 +105,7 @@ impl Exchange {
         if header.kind == Kind::Refusal {
             let ours = self.client.is_in_progress() && header.party == self.client.party();
             if ours
-                && packet.is_genuine(&self.key)
+                && packet.is_genuine(&self.refuser)
                 && let Some(refusal) = Refusal::decode(packet.payload())
             {
                 self.client.abandon();

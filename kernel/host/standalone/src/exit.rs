@@ -138,9 +138,7 @@ impl Alone {
             // Its proxy thread ends. Nobody needs the result.
             let _ = self.ship_call(subject, calls::EXIT, &[0; 6]);
         }
-        if let Some(cpu) = self.node.cpu(thread.home()) {
-            cpu.threads.fetch_sub(1, Ordering::AcqRel);
-        }
+        self.unsettle(process, thread.home());
         self.contexts.release(number, &self.cpu);
         thread.taken.store(false, Ordering::Release);
         if last && self.node.living.fetch_sub(1, Ordering::AcqRel) == 1 {

@@ -23,16 +23,16 @@ const LONGEST_MAP: usize = 60 << 10;
 
 /// CPU 0's life.
 pub fn lead(core: &mut Cpu<Alone>) -> ! {
-    let mut leader = Leader::new(core.host());
+    let mut leader = Leader::new();
     leader.greet(core.host());
     loop {
         let bytes = leader.next_job(core.host());
-        let begun = begin(core.host(), &leader.session, bytes);
+        let begun = begin(core.host(), bytes);
         let job = core.host().node.job.with(|job| job.id);
         match begun {
             Ok(()) => {
                 report_start(core.host(), &mut leader, job);
-                core.host().begin_watch(&leader.session, job);
+                core.host().begin_watch(job);
                 run(core);
                 core.host().end_watch();
                 leader.tell(core.host(), &Ask::Ended { job, failure: &[] });
@@ -48,12 +48,12 @@ pub fn lead(core: &mut Cpu<Alone>) -> ! {
 
 /// Loads the processes of the job whose description is in the node's buffer.
 #[inline(never)]
-fn begin(host: &Alone, session: &Key, bytes: usize) -> Result<(), Failure> {
+fn begin(host: &Alone, bytes: usize) -> Result<(), Failure> {
     host.node.description.with(|text| {
         let Some(Answer::Job(job)) = text.get(..bytes).and_then(Answer::decode) else {
             return Err(Failure::format(format_args!("the daemon sent a job that cannot be read")));
         };
-        let key = Key::new(&session.wrapped(job.id, &job.wrapped_key));
+        let key = host.node.session.with(|session| Key::new(&session.key.wrapped(job.id, &job.wrapped_key)));
         adopt(host, &job);
         host.load_job(&job, &key)
     })

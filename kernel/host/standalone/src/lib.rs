@@ -25,6 +25,7 @@ mod memory;
 mod network;
 mod node;
 mod own_files;
+mod places;
 mod proceed;
 mod process;
 mod settings;

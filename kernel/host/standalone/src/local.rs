@@ -2,7 +2,9 @@
 //! Calls about the thread, its process and its CPUs that the node answers by itself, without a file of their own.
 
 use crate::host::{Alone, Subject};
+use crate::places::has;
 use crate::ship::result;
+use crate::thread::wanted;
 use crate::time::write_pair;
 use core::sync::atomic::Ordering;
 use tacet_arch::Processor;
@@ -133,8 +135,7 @@ impl Alone {
         subject.memory.write(address, given).map(|()| bytes as u64).ok_or(Errno::EFAULT)
     }
 
-    /// sched_setaffinity(2): within the process's CPUs. A thread that is on none of the wanted CPUs moves when it goes on;
-    /// of another thread only the mask changes.
+    /// sched_setaffinity(2). A thread that is on none of the wanted CPUs moves before it goes on.
     pub fn set_affinity(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
         let [id, bytes, address, ..] = *arguments;
         let (number, thread) = self.thread_with_id(subject, id as i32).ok_or(Errno::ESRCH)?;
@@ -143,25 +144,14 @@ impl Alone {
         let wanted = mask.as_flattened_mut().get_mut(..bytes).ok_or(Errno::EINVAL)?;
         subject.memory.read(address, wanted).ok_or(Errno::EFAULT)?;
         let mut mask = mask.map(u64::from_le_bytes);
-        let own = mask_of(subject.process.cpus());
-        mask.iter_mut().zip(own).for_each(|(word, own)| *word &= own);
-        let has = |cpu: &u32| mask.get(*cpu as usize / 64).is_some_and(|word| word >> (cpu % 64) & 1 != 0);
-        let load = |cpu: u32| Some((self.node.cpu(cpu)?.threads.load(Ordering::Relaxed), cpu));
-        let (_, best) = subject.process.cpus().filter(has).filter_map(load).min().ok_or(Errno::EINVAL)?;
+        let open = self.open_cpus(subject.thread.process(), subject.process);
+        mask.iter_mut().zip(open).for_each(|(word, open)| *word &= open);
+        self.emptiest_cpu(subject.thread.process(), subject.process, &mask).ok_or(Errno::EINVAL)?;
         thread.affinity.with(|cpus| *cpus = mask);
-        if number == subject.number && !has(&thread.home()) {
-            self.move_thread(subject, best);
+        if number != subject.number && !has(&mask, thread.home()) {
+            self.node.want(number, wanted::MOVE, &self.cpu);
         }
         Ok(0)
-    }
-
-    /// The thread, which has left the co-kernel, lives on another CPU from here on.
-    fn move_thread(&self, subject: &Subject<'_>, home: u32) {
-        let cpus = [subject.thread.home.swap(home, Ordering::AcqRel), home].map(|cpu| self.node.cpu(cpu));
-        if let [Some(from), Some(to)] = cpus {
-            from.threads.fetch_sub(1, Ordering::AcqRel);
-            to.threads.fetch_add(1, Ordering::AcqRel);
-        }
     }
 
     pub fn getcpu(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
@@ -273,15 +263,4 @@ impl Alone {
         let bytes = words.map(u64::to_le_bytes);
         subject.memory.write(address, bytes.as_flattened()).map(|()| 0).ok_or(Errno::EFAULT)
     }
-}
-
-/// The bits of these CPUs.
-pub fn mask_of(cpus: core::ops::Range<u32>) -> [u64; CPUS / 64] {
-    let mut mask = [0; CPUS / 64];
-    for cpu in cpus {
-        if let Some(word) = mask.get_mut(cpu as usize / 64) {
-            *word |= 1 << (cpu % 64);
-        }
-    }
-    mask
 }

@@ -5,6 +5,7 @@
 //! while a reply is waited for.
 
 use crate::exchange::Exchange;
+use crate::lead::Session;
 use crate::link::Link;
 use crate::process::Process;
 use crate::settings::Settings;
@@ -26,8 +27,6 @@ pub static MAP: Locked<Map> = Locked::new(Map::EMPTY);
 
 pub struct Node {
     pub settings: Settings,
-    /// Bytes that nobody guesses, if the processor makes some.
-    pub nonce: Option<[u8; 32]>,
     /// The memory that the node had before its kernel took some.
     pub free_bytes: u64,
     /// Made one by one, hence the options: all are there.
@@ -39,6 +38,7 @@ pub struct Node {
     /// Set before the CPUs start.
     pub ram: Locked<Option<Ram>>,
     pub link: Locked<Link>,
+    pub session: Locked<Session>,
     /// For orders while a job runs (`watch.rs`).
     pub watch: Locked<Watch>,
     /// When, by the processor's counter, somebody shall look for orders again.
@@ -65,6 +65,8 @@ pub struct CpuState {
     pub inbox: Locked<RunQueue<QUEUE>>,
     /// How many threads live on it.
     pub threads: AtomicU32,
+    /// The one other process that has threads here, by its index plus one; 0: none. And how many.
+    pub guest: Locked<(u32, u32)>,
     pub exchange: Locked<Exchange>,
 }
 

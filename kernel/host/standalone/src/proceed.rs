@@ -51,11 +51,14 @@ impl Alone {
         if matches!(next, Next::Ended) || subject.process.end().is_some() {
             return self.end_thread(subject);
         }
-        subject.thread.wanted.fetch_and(!wanted::SIGNAL, Ordering::AcqRel);
+        subject.thread.wanted.fetch_and(!(wanted::SIGNAL | wanted::MOVE), Ordering::AcqRel);
         self.deliver_signals(subject);
         match subject.process.end() {
             Some(_) => self.end_thread(subject),
-            None => self.node.post(subject.number, &self.cpu),
+            None => {
+                self.move_if_needed(subject);
+                self.hand_over(subject);
+            }
         }
     }
 

@@ -151,7 +151,14 @@ impl Alone {
         let bytes = exchange.with(|exchange| shipment.request(memory, exchange.message))?;
         let thread = subject.thread;
         let sequence = thread.sequence.fetch_add(1, Ordering::Relaxed) + 1;
-        let message = Message { kind: Kind::Call, party: self.party(subject), sequence, port: self.port(subject), key };
+        let message = Message {
+            kind: Kind::Call,
+            party: self.party(subject),
+            sequence,
+            port: self.port(subject),
+            key,
+            refuser: key,
+        };
         // Nobody ends the last words of a process.
         let ends = subject.process.end().is_some();
         let wish = || {

@@ -5,6 +5,7 @@
 use crate::exchange::Exchange;
 use crate::host::Alone;
 use crate::job;
+use crate::lead::Session;
 use crate::link::Link;
 use crate::network::Endpoint;
 use crate::node::{Clock, CpuState, JobState, MAP, Node, Program};
@@ -60,10 +61,9 @@ fn make_node(machine: &mut Machine, settings: Settings) -> Option<&'static Node>
     let processes = machine.keep(cpus.min(PROCESSES), |_| Process::new())?;
     let description = Locked::new(machine.keep_bytes(MESSAGE_BYTES)?);
     let scratch = Locked::new(machine.keep_bytes(HEAD_BYTES)?);
-    let nonce = machine.entropy();
+    let session = Locked::new(Session::new(&settings.key, machine.entropy()));
     let mut node = Some(Node {
         settings,
-        nonce,
         free_bytes,
         cpus: states,
         threads,
@@ -72,6 +72,7 @@ fn make_node(machine: &mut Machine, settings: Settings) -> Option<&'static Node>
         tables,
         ram: Locked::new(None),
         link,
+        session,
         watch,
         next_look: AtomicU64::new(0),
         map: &MAP,
@@ -96,6 +97,7 @@ fn make_cpu_states(machine: &mut Machine, cpus: usize, large_packets: bool) -> O
         *state = Some(CpuState {
             inbox: Locked::new(RunQueue::new()),
             threads: AtomicU32::new(0),
+            guest: Locked::new((0, 0)),
             exchange: Locked::new(Exchange::new(machine, slot, large_packets)?),
         });
     }

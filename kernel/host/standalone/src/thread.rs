@@ -20,6 +20,8 @@ pub mod wanted {
     pub const SIGNAL: u32 = 1;
     /// Its process ends.
     pub const END: u32 = 2;
+    /// It may have to live on another CPU.
+    pub const MOVE: u32 = 4;
 }
 
 /// The thread's kinds of calls that the co-kernel answers.

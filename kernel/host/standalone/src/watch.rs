@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering;
 use tacet_arch::Processor;
 use tacet_arch::native::alone::power_off;
 use tacet_logic::signals::{Info, codes};
-use tacet_shipping::ask::{Answer, Ask, WATCHER};
+use tacet_shipping::ask::{Answer, Ask, Refusal, WATCHER};
 use tacet_shipping::key::Key;
 use tacet_shipping::packet::{Kind, Party};
 
@@ -22,11 +22,12 @@ pub const REST_NS: u64 = 10_000_000;
 
 pub struct Watch {
     pub exchange: Exchange,
-    key: Key,
     /// Of the last question; it goes on over jobs.
     sequence: u64,
     job: u32,
     open: bool,
+    /// The question is a greeting.
+    greets: bool,
     asked: u64,
 }
 
@@ -38,15 +39,15 @@ enum Order {
 
 impl Watch {
     pub fn new(exchange: Exchange) -> Self {
-        Self { exchange, key: Key::new(&[0; 32]), sequence: 0, job: 0, open: false, asked: 0 }
+        Self { exchange, sequence: 0, job: 0, open: false, greets: false, asked: 0 }
     }
 }
 
 impl Alone {
     /// A job has begun.
-    pub fn begin_watch(&self, session: &Key, job: u32) {
+    pub fn begin_watch(&self, job: u32) {
         self.node.watch.with(|watch| {
-            (watch.key, watch.job) = (session.clone(), job);
+            watch.job = job;
             self.ask_for_orders(watch);
         });
     }
@@ -61,11 +62,28 @@ impl Alone {
 
     fn ask_for_orders(&self, watch: &mut Watch) {
         watch.sequence += 1;
+        let key = self.node.session.with(|session| session.key.clone());
+        let (sequence, job) = (watch.sequence, watch.job);
+        self.ask(watch, &key, WATCHER, sequence, &Ask::Watch { job });
+        watch.greets = false;
+    }
+
+    /// The daemon was started anew: it is greeted before it is asked again.
+    fn greet_again(&self, watch: &mut Watch) {
+        let (sequence, hello) = self.node.session.with(|session| {
+            session.sequence += 1;
+            (session.sequence, session.hello(self.node))
+        });
+        self.ask(watch, &self.node.settings.key, 0, sequence, &hello);
+        watch.greets = true;
+    }
+
+    fn ask(&self, watch: &mut Watch, key: &Key, thread: u32, sequence: u64, ask: &Ask<'_>) {
         let settings = &self.node.settings;
-        let party = Party { node: settings.node, thread: WATCHER, ..Party::default() };
-        let (sequence, port) = (watch.sequence, settings.daemon_port);
-        let message = Message { kind: Kind::Ask, party, sequence, port, key: &watch.key };
-        let bytes = Ask::Watch { job: watch.job }.encode(watch.exchange.message);
+        let party = Party { node: settings.node, thread, ..Party::default() };
+        let (port, refuser) = (settings.daemon_port, &settings.key);
+        let message = Message { kind: Kind::Ask, party, sequence, port, key, refuser };
+        let bytes = ask.encode(watch.exchange.message);
         let begun = bytes.and_then(|bytes| watch.exchange.begin(&message, bytes));
         watch.open = begun.is_some();
         watch.asked = self.cpu.cycles();
@@ -118,13 +136,21 @@ impl Alone {
     fn take_order(&self, watch: &mut Watch) -> Option<Order> {
         let bytes = match watch.exchange.outcome()? {
             Outcome::Reply(bytes) => bytes,
+            Outcome::Refused(Refusal::NoSession) => {
+                self.greet_again(watch);
+                return None;
+            }
             // The daemon does not know the job any more: nobody gives orders.
-            Outcome::Refused(_) => {
+            Outcome::Refused(Refusal::NoJob) => {
                 watch.open = false;
                 return None;
             }
         };
         let order = match watch.exchange.message.get(..bytes).and_then(Answer::decode) {
+            Some(Answer::Welcome { nonce }) if watch.greets => {
+                self.node.session.with(|session| session.begin(self.node, &nonce));
+                None
+            }
             Some(Answer::Signal { process, signal }) => Some(Order::Signal { process, signal }),
             Some(Answer::PowerOff) => Some(Order::PowerOff),
             _ => None,

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! On which CPU a thread lives. A process has CPUs of its own; its threads live there, each on the one with the fewest.
+//!
+//! Beyond that a thread may be sent to a CPU of another process by its affinity (sched_setaffinity(2)): each CPU takes
+//! threads of its own process and of one other, the first that comes, until the last of these has ended or left. So a
+//! process can have all CPUs of the node for a while in which the others wait.
+
+use crate::host::{Alone, Subject};
+use crate::process::Process;
+use crate::thread::ThreadState;
+use core::sync::atomic::Ordering;
+use tacet_arch::Processor;
+use tacet_core::{CPUS, QUEUE};
+
+/// Bits of CPUs.
+pub type Mask = [u64; CPUS / 64];
+
+/// The bits of these CPUs.
+pub fn mask_of(cpus: core::ops::Range<u32>) -> Mask {
+    let mut mask = [0; CPUS / 64];
+    for cpu in cpus {
+        if let Some(word) = mask.get_mut(cpu as usize / 64) {
+            *word |= 1 << (cpu % 64);
+        }
+    }
+    mask
+}
+
+pub fn has(mask: &Mask, cpu: u32) -> bool {
+    mask.get(cpu as usize / 64).is_some_and(|word| word >> (cpu % 64) & 1 != 0)
+}
+
+impl Alone {
+    /// The CPUs of the node that a process may have threads on.
+    pub fn open_cpus(&self, index: usize, process: &Process) -> Mask {
+        let mut mask = mask_of(process.cpus());
+        for cpu in (0..self.node.cpus.len() as u32).filter(|&cpu| self.is_open(index, process, cpu)) {
+            if let Some(word) = mask.get_mut(cpu as usize / 64) {
+                *word |= 1 << (cpu % 64);
+            }
+        }
+        mask
+    }
+
+    fn is_open(&self, index: usize, process: &Process, cpu: u32) -> bool {
+        let guest = self.node.cpu(cpu).map(|state| state.guest.with(|guest| guest.0));
+        process.cpus().contains(&cpu) || matches!(guest, Some(guest) if guest == 0 || guest == index as u32 + 1)
+    }
+
+    /// A thread of the process lives on the CPU from here on. False: it cannot.
+    pub fn settle(&self, index: usize, process: &Process, cpu: u32) -> bool {
+        let Some(state) = self.node.cpu(cpu) else { return false };
+        let own = process.cpus().contains(&cpu);
+        let welcome = own
+            || state.guest.with(|guest| {
+                let free = guest.0 == 0 || guest.0 == index as u32 + 1;
+                if free {
+                    *guest = (index as u32 + 1, guest.1 + 1);
+                }
+                free
+            });
+        if welcome {
+            state.threads.fetch_add(1, Ordering::AcqRel);
+        }
+        welcome
+    }
+
+    /// And one thread fewer of the process lives there.
+    pub fn unsettle(&self, process: &Process, cpu: u32) {
+        let Some(state) = self.node.cpu(cpu) else { return };
+        state.threads.fetch_sub(1, Ordering::AcqRel);
+        if !process.cpus().contains(&cpu) {
+            state.guest.with(|guest| {
+                let left = guest.1.saturating_sub(1);
+                *guest = (if left == 0 { 0 } else { guest.0 }, left);
+            });
+        }
+    }
+
+    /// Of the CPUs in the mask, one with the fewest threads. `None`: all are full, or belong to others.
+    pub fn emptiest_cpu(&self, index: usize, process: &Process, mask: &Mask) -> Option<u32> {
+        let open = |cpu: &u32| has(mask, *cpu) && self.is_open(index, process, *cpu);
+        let load = |cpu: u32| Some((self.node.cpu(cpu)?.threads.load(Ordering::Relaxed), cpu));
+        let (threads, cpu) = (0..self.node.cpus.len() as u32).filter(open).filter_map(load).min()?;
+        ((threads as usize) < QUEUE).then_some(cpu)
+    }
+
+    /// A thread that has left the co-kernel moves to where its mask allows it to be. If no CPU takes it, it stays.
+    pub fn move_if_needed(&self, subject: &Subject<'_>) {
+        let (thread, index): (&ThreadState, usize) = (subject.thread, subject.thread.process());
+        let mask = thread.affinity.with(|mask| *mask);
+        let home = thread.home();
+        if has(&mask, home) {
+            return;
+        }
+        if let Some(best) = self.emptiest_cpu(index, subject.process, &mask)
+            && self.settle(index, subject.process, best)
+        {
+            self.unsettle(subject.process, home);
+            thread.home.store(best, Ordering::Release);
+        }
+    }
+
+    /// Gives the thread's registers up if another CPU is to have them.
+    pub fn hand_over(&self, subject: &Subject<'_>) {
+        if subject.thread.home() != self.cpu.index() {
+            self.contexts.release(subject.number, &self.cpu);
+        }
+        self.node.post(subject.number, &self.cpu);
+    }
+}
