@@ -114,6 +114,10 @@ fn a_refusal_is_a_reply() {
     let finished = shipment.finish(&reply[..used], &memory);
     assert_eq!((finished.result, finished.pending), (Some(error(Errno::EPERM)), 1 << 14));
     assert_eq!(shipment.finish(&reply[..used - 1], &memory).result, Some(error(Errno::EIO)));
+    // A reply of the right length, and with a byte too many.
+    reply[..8].fill(0);
+    assert_eq!(shipment.finish(&reply[..used], &memory).result, Some(0));
+    assert_eq!(shipment.finish(&reply[..used + 1], &memory).result, Some(error(Errno::EIO)));
 }
 
 /// Lengths that Linux reads in the buffers themselves: they must be the buffers'.

@@ -62,6 +62,25 @@ fn a_received_message_fills_its_parts() {
     assert_eq!(memory.get(DATA + 0x100, 3), [vec![3; 2], before.get(DATA + 0x102, 1)].concat());
 }
 
+/// Another thread makes the buffers smaller while the call is under way: what is beyond them stays as it was.
+#[test]
+fn a_received_message_keeps_to_the_buffers_as_they_are_now() {
+    let memory = Memory::new(0x5000);
+    message(&memory);
+    let (name_before, control_before) = (memory.get(NAME, 16), memory.get(CONTROL, 24));
+    ship(&memory, RECVMSG, [3, BASE, 0, 0, 0, 0], |seen| {
+        let Argument::OutputMessage { lengths, name, control, .. } = seen.call.arguments[1] else { panic!("none") };
+        lengths.of_mut(seen.reply).copy_from_slice(&[16, 0, 0, 0, 24, 0, 0, 0, 0, 0, 0, 0]);
+        name.of_mut(seen.reply).fill(1);
+        control.of_mut(seen.reply).fill(2);
+        memory.put_words(BASE, &[NAME, 4]);
+        memory.put_words(BASE + 32, &[CONTROL, 5]);
+        (12, false)
+    });
+    assert_eq!(memory.get(NAME, 16), [&[1; 4][..], &name_before[4..]].concat());
+    assert_eq!(memory.get(CONTROL, 24), [&[2; 5][..], &control_before[5..]].concat());
+}
+
 #[test]
 fn of_many_messages_one_moves() {
     let memory = Memory::new(0x5000);
