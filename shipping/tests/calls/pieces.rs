@@ -4,6 +4,7 @@
 use crate::support::{BASE, Memory, error, result_of, ship};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use tacet_shipping::demarshal::Argument;
 use tacet_shipping::errno::Errno;
 use tacet_shipping::packet::PIECE_BYTES;
 
@@ -88,6 +89,32 @@ fn impossible_lengths_are_refused_before_anything_is_sent() {
         memory.put_words(BASE, &[5, 100]);
         assert_eq!(result_of(&memory, number, [1, BASE, 1, 0, 0, 0]), error(Errno::EFAULT));
     }
+}
+
+/// Descriptors among the control data must not arrive twice.
+#[test]
+fn the_control_data_of_a_long_message_goes_with_its_first_piece() {
+    const SENDMSG: u64 = 46;
+    let memory = Memory::new(MIB);
+    memory.put_words(BASE + 0x100, &[BASE + 0x1000, 100_000]);
+    memory.put_words(BASE, &[0, 0, BASE + 0x100, 1, BASE + 0x200, 24, 0]);
+    let mut pieces = vec![];
+    let result = ship(&memory, SENDMSG, [3, BASE, 0, 0, 0, 0], |seen| {
+        let Argument::InputMessage { control, data, .. } = seen.call.arguments[1] else { panic!("no message") };
+        pieces.push((control.bytes, data.bytes));
+        (data.bytes as i64, false)
+    });
+    assert_eq!(result, 100_000);
+    assert_eq!(pieces, [(24, PIECE_BYTES), (0, 100_000 - PIECE_BYTES)]);
+}
+
+/// A buffer that no call shortens must fit into one reply.
+#[test]
+fn what_no_reply_can_hold_is_refused() {
+    const POLL: u64 = 7;
+    let memory = Memory::new(MIB);
+    assert_eq!(ship(&memory, POLL, [BASE, 8000, 0, 0, 0, 0], |_| (0, false)), 0);
+    assert_eq!(result_of(&memory, POLL, [BASE, 9800, 0, 0, 0, 0]), error(Errno::EINVAL));
 }
 
 proptest! {
