@@ -97,15 +97,15 @@ impl Shipment {
                     let output = fields.take(size).ok_or(Errno::EIO)?;
                     let used = lengths.get(usize::from(length)).copied().flatten().ok_or(Errno::EIO)?;
                     let used = output.get(..used.min(size)).ok_or(Errno::EIO)?;
-                    memory.write(address, used).ok_or(Errno::EFAULT)?;
+                    put(memory, address, used)?;
                 }
                 Kind::Out(_) | Kind::InOut(_) => {
                     let output = fields.take(size).ok_or(Errno::EIO)?;
-                    memory.write(address, output).ok_or(Errno::EFAULT)?;
+                    put(memory, address, output)?;
                 }
                 Kind::Fill(of) => {
                     let output = fields.take(filled(head.result, unit(of), size)).ok_or(Errno::EIO)?;
-                    memory.write(address.wrapping_add(self.done), output).ok_or(Errno::EFAULT)?;
+                    put(memory, address.wrapping_add(self.done), output)?;
                 }
                 Kind::Scatter(count) => {
                     let output = fields.take(filled(head.result, 1, size)).ok_or(Errno::EIO)?;
@@ -171,12 +171,15 @@ impl Shipment {
             (address.wrapping_add(FLAGS_AT), lengths.rest()),
         ];
         for (address, bytes) in written {
-            if !bytes.is_empty() {
-                memory.write(address, bytes).ok_or(Errno::EFAULT)?;
-            }
+            put(memory, address, bytes)?;
         }
         Ok(())
     }
+}
+
+/// Writes to the program's memory. No bytes go to any address.
+fn put(memory: &impl UserMemory, address: u64, bytes: &[u8]) -> Result<(), Errno> {
+    if bytes.is_empty() { Ok(()) } else { memory.write(address, bytes).ok_or(Errno::EFAULT) }
 }
 
 fn unit(size: Size) -> usize {

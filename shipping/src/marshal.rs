@@ -197,7 +197,9 @@ impl<M: UserMemory> Packing<'_, M> {
 
     fn input(&mut self, address: u64, bytes: usize) -> Result<usize, Errno> {
         let space = self.fields.space(bytes).ok_or(Errno::EINVAL)?;
-        self.memory.read(address, space).ok_or(Errno::EFAULT)?;
+        if bytes > 0 {
+            self.memory.read(address, space).ok_or(Errno::EFAULT)?;
+        }
         Ok(bytes)
     }
 

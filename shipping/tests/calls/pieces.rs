@@ -91,6 +91,19 @@ fn impossible_lengths_are_refused_before_anything_is_sent() {
     }
 }
 
+/// As on Linux: an address counts only if something is there.
+#[test]
+fn no_bytes_can_be_read_to_and_written_from_anywhere() {
+    let memory = Memory::new(0x1000);
+    for number in [READ, WRITE] {
+        assert_eq!(ship(&memory, number, [3, 1, 0, 0, 0, 0], |_| (0, false)), 0);
+    }
+    memory.put_words(BASE, &[1, 0, BASE + 100, 10]);
+    for number in [READV, WRITEV] {
+        assert_eq!(ship(&memory, number, [3, BASE, 2, 0, 0, 0], |_| (10, false)), 10);
+    }
+}
+
 /// Descriptors among the control data must not arrive twice.
 #[test]
 fn the_control_data_of_a_long_message_goes_with_its_first_piece() {
