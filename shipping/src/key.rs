@@ -126,7 +126,9 @@ mod tests {
         let key = Key::new(&SECRET);
         let session = key.session(3, &[1; NONCE_BYTES], &[2; NONCE_BYTES]);
         let wrapped = session.wrapped(5, &[9; KEY_BYTES]);
-        assert_ne!(wrapped, [9; KEY_BYTES]);
+        // As Python's `hashlib.blake2b` makes both, of the words `session` and `job` before the numbers and nonces.
+        let expected = 0x2ad5_6339_3c10_ee67_13fc_238c_627b_17e1_u128;
+        assert_eq!(wrapped[..16], expected.to_be_bytes());
         assert_eq!(session.wrapped(5, &wrapped), [9; KEY_BYTES]);
         for other in [key.session(4, &[1; 16], &[2; 16]), key.session(3, &[0; 16], &[2; 16]), key] {
             assert_ne!(other.wrapped(5, &wrapped), [9; KEY_BYTES]);

@@ -137,6 +137,9 @@ fn strangers_are_told_apart_from_wrong_sizes() {
     seal(&header(0, 1, 10), b"nine byte", &key, &mut datagram).unwrap();
     assert_eq!(Packet::parse(&datagram).unwrap_err(), Malformed::Sizes);
     assert_eq!(Packet::parse(&datagram[..HEADER_BYTES - 1]).unwrap_err(), Malformed::Stranger);
+    // A last fragment that is longer than the others: 9 of 11 bytes.
+    seal(&header(1, 2, 11), b"nine byte", &key, &mut datagram).unwrap();
+    assert_eq!(Packet::parse(&datagram).unwrap_err(), Malformed::Sizes);
     datagram[2] = 2;
     assert_eq!(Packet::parse(&datagram).unwrap_err(), Malformed::Stranger);
     datagram[2] = 1;
