@@ -38,6 +38,15 @@ const SECURE_BOOT: [(&str, &str); 3] = [
     ("/usr/bin/sbsign", "sbsigntool"),
     ("/usr/bin/openssl", "openssl"),
 ];
+/// For the test of GRUB on nodes without Linux: its own files lie at these places on Debian.
+const GRUB: [(&str, &str); 6] = [
+    ("/usr/bin/grub-mkrescue", "grub-common"),
+    ("/usr/lib/grub/i386-pc/kernel.img", "grub-pc-bin"),
+    ("/usr/lib/grub/x86_64-efi/kernel.img", "grub-efi-amd64-bin"),
+    ("/usr/bin/xorriso", "xorriso"),
+    ("/usr/bin/mformat", "mtools"),
+    ("/usr/share/OVMF/OVMF_CODE_4M.fd", "ovmf"),
+];
 /// Exists on Debian and distributions made from it.
 const DEBIAN: &str = "/etc/debian_version";
 /// The co-kernel's target.
@@ -63,7 +72,7 @@ fn missing_packages() -> Vec<&'static str> {
     let mut packages: Vec<&str> = provision::missing().iter().map(|missing| missing.package).collect();
     let debian = Path::new(DEBIAN).exists();
     let named = BUILD.iter().chain(MPI.iter().filter(|_| debian));
-    let files = HEADERS.iter().chain(SECURE_BOOT.iter().filter(|_| debian));
+    let files = HEADERS.iter().chain(SECURE_BOOT.iter().chain(&GRUB).filter(|_| debian));
     packages.extend(files.filter(|(path, _)| !Path::new(path).exists()).map(|(_, package)| *package));
     packages.extend(named.filter(|(name, _)| !on_path(name)).map(|(_, package)| *package));
     packages.sort_unstable();

@@ -10,7 +10,7 @@ use std::time::Instant;
 use crate::case::{Case, Work};
 use crate::nodes::Nodes;
 use crate::options::Options;
-use crate::{Result, programs, real, refused, unplug, user};
+use crate::{Result, boot, programs, real, refused, unplug, user};
 
 /// One for each lane; a node with several CPUs, because nothing takes a CPU from a thread that spins.
 const NODES: u32 = 2;
@@ -27,7 +27,7 @@ struct Sum {
 /// Runs them; were all good?
 pub fn run(options: &Options) -> Result<bool> {
     let programs = programs::cases().into_iter().chain(user::cases()).chain(real::cases());
-    let all = programs.chain(refused::cases()).chain(unplug::cases());
+    let all = programs.chain(refused::cases()).chain(unplug::cases()).chain(boot::cases());
     let cases: Vec<Case> = all.filter(|case| options.choose(&case.name)).collect();
     if options.list {
         cases.iter().for_each(|case| println!("{}: test", case.name));

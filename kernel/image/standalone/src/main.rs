@@ -6,9 +6,20 @@
 #![no_main]
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use tacet_arch::native::alone;
+use tacet_arch::native::alone::{self, Machine};
 
-tacet_arch::alone_entry!(tacet_host_standalone::main);
+tacet_arch::alone_entry!(main);
+
+/// The first of our code with the kernel's own tables and exceptions, on the boot CPU.
+fn main(machine: Machine) -> ! {
+    // Tests of last words.
+    match machine.option("tacet.test") {
+        Some(b"fault") => alone::fault(),
+        Some(b"panic") => panic!("tacet.test=panic"),
+        _ => {}
+    }
+    tacet_host_standalone::main(machine)
+}
 
 #[panic_handler]
 fn panic(information: &core::panic::PanicInfo<'_>) -> ! {

@@ -19,6 +19,8 @@ const DIED: u8 = 70;
 /// QEMU's device isa-debug-exit, where our command puts it.
 const DEBUG_EXIT: u16 = 0xf4;
 const LINE_BYTES: usize = 240;
+/// The highest page.
+const NEVER_MAPPED: u64 = 0xffff_ffff_ffff_f000;
 
 /// An exception in the kernel.
 pub extern "C" fn trapped(trap: &Trap) -> ! {
@@ -64,6 +66,12 @@ pub fn power_off(status: u8) -> ! {
         _ => log(b"tacet: this machine does not turn itself off"),
     }
     registers::stop()
+}
+
+/// Reads where nothing is ever mapped: a test of what a fault of the kernel leaves.
+pub fn fault() {
+    // SAFETY: the caller wants the fault, of which the kernel dies. Nothing is read.
+    unsafe { core::arch::asm!("mov rax, [{}]", in(reg) NEVER_MAPPED, out("rax") _, options(nostack)) };
 }
 
 /// The page to be mapped; a port needs none, and any page does.

@@ -44,7 +44,7 @@ machine! {
     pub use console::Console;
     pub use contexts::{Context, Contexts};
     pub use directory::Refused;
-    pub use end::{die, power_off};
+    pub use end::{die, fault, power_off};
     pub use locked::Locked;
     pub use machine::Machine;
     pub use memory::Range;
