@@ -12,6 +12,7 @@ use tacet_arch::UserState;
 use tacet_arch::native::User;
 use tacet_core::Answer;
 use tacet_logic::signals::interrupted;
+use tacet_shipping::calls::{Disposition, disposition};
 use tacet_shipping::errno::Errno;
 
 impl Alone {
@@ -36,6 +37,7 @@ impl Alone {
         };
         let result = match result {
             Some(result) => result.unwrap_or_else(|error| error.result() as u64),
+            None if self.yields() && matches!(disposition(number), Disposition::Ship(_)) => return Answer::Escape,
             None => self.ship_interruptibly(subject, number, &arguments) as u64,
         };
         // A thread that is wanted leaves the co-kernel with its result.
@@ -43,7 +45,7 @@ impl Alone {
     }
 
     /// Ships a call. If a signal interrupts it that leads to nothing, the call is made again.
-    fn ship_interruptibly(&self, subject: &Subject<'_>, number: u64, arguments: &[u64; 6]) -> i64 {
+    pub fn ship_interruptibly(&self, subject: &Subject<'_>, number: u64, arguments: &[u64; 6]) -> i64 {
         loop {
             let result = self.ship_call(subject, number, arguments);
             if result != INTERRUPTED {

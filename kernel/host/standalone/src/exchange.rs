@@ -14,10 +14,10 @@ use tacet_shipping::key::Key;
 use tacet_shipping::packet::{Kind, LARGE_PACKET_BYTES, MESSAGE_BYTES, Packet, Party};
 
 /// When the first question goes out, and how seldom they get.
-const FIRST_PATIENCE_NS: u64 = 20_000_000;
-const MOST_PATIENCE_NS: u64 = 640_000_000;
+pub const FIRST_PATIENCE_NS: u64 = 20_000_000;
+pub const MOST_PATIENCE_NS: u64 = 640_000_000;
 /// After so many questions in a row without any sign the other end is lost: about ten seconds.
-const PATIENCE: u32 = 20;
+pub const PATIENCE: u32 = 20;
 
 /// How long a CPU looks for a reply without a halt, and how long it halts between two looks.
 const SOON_NS: u64 = 300_000;
@@ -127,7 +127,8 @@ impl Exchange {
         }
     }
 
-    fn interrupt(&mut self) {
+    /// The call shall end early.
+    pub fn interrupt(&mut self) {
         self.client.interrupt();
         self.due = true;
     }
@@ -212,7 +213,7 @@ impl Node {
     }
 
     /// The link's lock comes first: a CPU that has it hands packets to exchanges.
-    fn send_packets(&self, exchange: &Locked<Exchange>, port: u16) {
+    pub fn send_packets(&self, exchange: &Locked<Exchange>, port: u16) {
         if !exchange.with(|exchange| exchange.due) {
             return;
         }

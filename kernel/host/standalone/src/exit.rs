@@ -153,6 +153,10 @@ impl Alone {
         if subject.process.orphaned.load(Ordering::Relaxed) {
             return;
         }
+        // By a proxy thread of its own: the thread's may be in a call that was given up.
+        let serial = subject.process.next_serial.fetch_add(1, Ordering::AcqRel);
+        subject.thread.serial.store(serial, Ordering::Relaxed);
+        subject.thread.sequence.store(0, Ordering::Relaxed);
         let (status, signal) = subject.process.end().map_or((0, 0), End::arguments);
         // The proxy does not answer this one: it is gone. Its launcher does.
         let _ = self.ship_call(subject, calls::EXIT_GROUP, &[status, signal, 0, 0, 0, 0]);

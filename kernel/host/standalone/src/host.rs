@@ -3,6 +3,7 @@
 
 use crate::exchange::Exchange;
 use crate::node::{COMMON, Node};
+use crate::outstanding;
 use crate::process::Process;
 use crate::thread::{AloneThread, ThreadState, Waits};
 use crate::user_memory::UserMemory;
@@ -173,7 +174,9 @@ impl Host for Alone {
 
     fn rests(&self) -> Option<u64> {
         self.look_for_orders();
-        Some(self.cpu.ticks(REST_NS))
+        self.tend_calls();
+        let ns = if self.has_outstanding() { outstanding::REST_NS } else { REST_NS };
+        Some(self.cpu.ticks(ns))
     }
 
     fn realtime_ahead_ns(&self) -> u64 {

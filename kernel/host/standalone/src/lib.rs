@@ -24,6 +24,7 @@ mod local;
 mod memory;
 mod network;
 mod node;
+mod outstanding;
 mod own_files;
 mod places;
 mod proceed;

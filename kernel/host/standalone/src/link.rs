@@ -86,7 +86,12 @@ impl Node {
         match self.cpu(slot) {
             Some(cpu) => cpu.exchange.with(|exchange| exchange.receive(packet)),
             None if slot as usize == self.cpus.len() => self.watch.with(|watch| watch.exchange.receive(packet)),
-            None => {}
+            None => {
+                let spare = (slot as usize).checked_sub(self.cpus.len() + 1).and_then(|spare| self.spares.get(spare));
+                if let Some(Some(spare)) = spare {
+                    spare.exchange.with(|exchange| exchange.receive(packet));
+                }
+            }
         }
     }
 }

@@ -7,6 +7,7 @@
 use crate::exchange::Exchange;
 use crate::lead::Session;
 use crate::link::Link;
+use crate::outstanding::{CALLS, Outstanding, Spare};
 use crate::process::Process;
 use crate::settings::Settings;
 use crate::thread::ThreadState;
@@ -39,6 +40,8 @@ pub struct Node {
     pub ram: Locked<Option<Ram>>,
     pub link: Locked<Link>,
     pub session: Locked<Session>,
+    /// For calls that are shipped while others run.
+    pub spares: &'static [Option<Spare>],
     /// For orders while a job runs (`watch.rs`).
     pub watch: Locked<Watch>,
     /// When, by the processor's counter, somebody shall look for orders again.
@@ -68,6 +71,8 @@ pub struct CpuState {
     /// The one other process that has threads here, by its index plus one; 0: none. And how many.
     pub guest: Locked<(u32, u32)>,
     pub exchange: Locked<Exchange>,
+    /// Calls of its threads that are under way, used by the CPU itself.
+    pub calls: Locked<[Option<Outstanding>; CALLS]>,
 }
 
 /// What is the same for all processes of a job.

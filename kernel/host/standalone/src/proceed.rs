@@ -8,6 +8,7 @@ use crate::thread::wanted;
 use core::sync::atomic::Ordering;
 use tacet_arch::UserState;
 use tacet_core::Escape;
+use tacet_shipping::calls::{Disposition, disposition};
 use tacet_shipping::errno::Errno;
 
 /// system calls that escape, by number.
@@ -26,6 +27,8 @@ pub enum Next {
     /// The registers are as the thread goes on with them.
     Ready,
     Ended,
+    /// The thread's call is under way (`outstanding.rs`).
+    Shipped,
 }
 
 /// arch/x86/include/uapi/asm/prctl.h
@@ -44,22 +47,31 @@ impl Alone {
             Escape::Waiting { .. } => self.interrupt_wait(subject),
             Escape::Recalled | Escape::Woken => Next::Ready,
         };
-        if let Next::Result(result) = next {
-            let result = result.unwrap_or_else(|error| error.result() as u64);
-            self.context(subject.number).user().set_result(result);
+        match next {
+            Next::Result(result) => {
+                let result = result.unwrap_or_else(|error| error.result() as u64);
+                self.context(subject.number).user().set_result(result);
+                self.go_on(subject);
+            }
+            Next::Ready => self.go_on(subject),
+            Next::Ended => self.end_thread(subject),
+            Next::Shipped => {}
         }
-        if matches!(next, Next::Ended) || subject.process.end().is_some() {
+        self.tend_calls();
+    }
+
+    /// The thread goes on, after what signals want of it; or its process ends.
+    pub fn go_on(&self, subject: &Subject<'_>) {
+        if subject.process.end().is_some() {
             return self.end_thread(subject);
         }
         subject.thread.wanted.fetch_and(!(wanted::SIGNAL | wanted::MOVE), Ordering::AcqRel);
         self.deliver_signals(subject);
-        match subject.process.end() {
-            Some(_) => self.end_thread(subject),
-            None => {
-                self.move_if_needed(subject);
-                self.hand_over(subject);
-            }
+        if subject.process.end().is_some() {
+            return self.end_thread(subject);
         }
+        self.move_if_needed(subject);
+        self.hand_over(subject);
     }
 
     fn answer_escaped(&self, subject: &Subject<'_>) -> Next {
@@ -79,12 +91,26 @@ impl Alone {
                 Next::Ready
             }
             number::SCHED_SETAFFINITY => Next::Result(self.set_affinity(subject, &arguments)),
+            number if matches!(disposition(number), Disposition::Ship(_)) => {
+                self.ship_escaped(subject, number, &arguments)
+            }
             // The thread is wanted: it makes the call again afterwards.
             _ => {
                 self.repeat_call(subject);
                 Next::Ready
             }
         }
+    }
+
+    /// A shipped call, while other threads run if that is possible.
+    fn ship_escaped(&self, subject: &Subject<'_>, number: u64, arguments: &[u64; 6]) -> Next {
+        let result = match self.begin_call(subject, number, arguments) {
+            Ok(true) => return Next::Shipped,
+            Ok(false) => self.ship_interruptibly(subject, number, arguments),
+            Err(result) => result,
+        };
+        self.context(subject.number).user().set_result(result as u64);
+        Next::Ready
     }
 
     fn set_base(&self, subject: &Subject<'_>, code: u64, value: u64) -> Result<u64, Errno> {

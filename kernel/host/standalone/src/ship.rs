@@ -5,12 +5,12 @@
 //! Called with the thread's CPU, which waits: as in CNK no other thread gets it meanwhile. Signals that the proxy has for
 //! the process come with the replies. If the proxy is silent or gone, the process ends.
 
-use crate::exchange::{Lost, Message, Wish};
+use crate::exchange::{Exchange, Lost, Message, Wish};
 use crate::host::{Alone, Subject};
 use crate::process::End;
 use crate::user_memory::UserMemory;
 use core::sync::atomic::Ordering;
-use tacet_arch::native::alone::log;
+use tacet_arch::native::alone::{Locked, log};
 use tacet_logic::text::Text;
 use tacet_shipping::ask::Refusal;
 use tacet_shipping::errno::Errno;
@@ -149,16 +149,8 @@ impl Alone {
     ) -> Result<Option<i64>, Errno> {
         let exchange = self.exchange();
         let bytes = exchange.with(|exchange| shipment.request(memory, exchange.message))?;
+        let message = self.message(subject, key);
         let thread = subject.thread;
-        let sequence = thread.sequence.fetch_add(1, Ordering::Relaxed) + 1;
-        let message = Message {
-            kind: Kind::Call,
-            party: self.party(subject),
-            sequence,
-            port: self.port(subject),
-            key,
-            refuser: key,
-        };
         // Nobody ends the last words of a process.
         let ends = subject.process.end().is_some();
         let wish = || {
@@ -186,6 +178,27 @@ impl Alone {
         }
     }
 
+    /// The same without the wait: the first packets of a piece are ready to be sent.
+    pub fn begin_piece(
+        &self,
+        subject: &Subject<'_>,
+        exchange: &Locked<Exchange>,
+        shipment: &mut Shipment,
+        memory: &impl marshal::UserMemory,
+    ) -> Result<(), Errno> {
+        let bytes = exchange.with(|exchange| shipment.request(memory, exchange.message))?;
+        let key = subject.process.key.with(|key| key.clone());
+        let message = self.message(subject, &key);
+        exchange.with(|exchange| exchange.begin(&message, bytes)).ok_or(Errno::EIO)
+    }
+
+    /// The thread's next message.
+    fn message<'k>(&self, subject: &Subject<'_>, key: &'k Key) -> Message<'k> {
+        let sequence = subject.thread.sequence.fetch_add(1, Ordering::Relaxed) + 1;
+        let (party, port) = (self.party(subject), self.port(subject));
+        Message { kind: Kind::Call, party, sequence, port, key, refuser: key }
+    }
+
     fn party(&self, subject: &Subject<'_>) -> Party {
         Party {
             node: self.node.settings.node,
@@ -195,12 +208,12 @@ impl Alone {
         }
     }
 
-    fn port(&self, subject: &Subject<'_>) -> u16 {
+    pub fn port(&self, subject: &Subject<'_>) -> u16 {
         subject.process.port.load(Ordering::Relaxed) as u16
     }
 
     /// The proxy does not answer: the process ends, if it does not end already.
-    fn lose_proxy(&self, subject: &Subject<'_>, lost: Lost) {
+    pub fn lose_proxy(&self, subject: &Subject<'_>, lost: Lost) {
         let why = match lost {
             Lost::GivenUp => return,
             Lost::Refused(Refusal::NoJob) => "its proxy is gone",

@@ -9,11 +9,12 @@ use crate::lead::Session;
 use crate::link::Link;
 use crate::network::Endpoint;
 use crate::node::{Clock, CpuState, JobState, MAP, Node, Program};
+use crate::outstanding::{CALLS, Spare};
 use crate::process::Process;
 use crate::settings::Settings;
 use crate::thread::ThreadState;
 use crate::watch::Watch;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use tacet_arch::Processor;
 use tacet_arch::native::Cpu;
 use tacet_arch::native::alone::{Locked, Machine, die};
@@ -21,13 +22,16 @@ use tacet_core::{THREADS, request};
 use tacet_logic::elf::HEAD_BYTES;
 use tacet_logic::run_queue::RunQueue;
 use tacet_logic::static_map::PROCESSES;
-use tacet_shipping::packet::MESSAGE_BYTES;
+use tacet_shipping::packet::{LARGE_PACKET_BYTES, MESSAGE_BYTES};
 
 /// Of the memory, one part in so many is for threads' registers, and for page tables.
 const THREADS_PART: u64 = 32;
 const TABLES_PART: u64 = 128;
 const THREAD_BYTES: u64 = 16 << 10;
 const PAGE_BYTES: u64 = 4096;
+/// The same for exchanges of calls that are shipped while others run, and their number at most.
+const SPARES_PART: u64 = 64;
+const MOST_SPARES: u64 = 128;
 /// Threads and page tables that every node has.
 const LEAST_THREADS: u64 = 8;
 const LEAST_TABLES: u64 = 48;
@@ -57,6 +61,7 @@ fn make_node(machine: &mut Machine, settings: Settings) -> Option<&'static Node>
     let link = Locked::new(Link::new(machine, endpoint)?);
     let watch = Locked::new(Watch::new(Exchange::new(machine, cpus as u16, large)?));
     let states = make_cpu_states(machine, cpus, large)?;
+    let spares = make_spares(machine, cpus, large)?;
     let threads = machine.keep(threads as usize, |_| ThreadState::new())?;
     let processes = machine.keep(cpus.min(PROCESSES), |_| Process::new())?;
     let description = Locked::new(machine.keep_bytes(MESSAGE_BYTES)?);
@@ -74,6 +79,7 @@ fn make_node(machine: &mut Machine, settings: Settings) -> Option<&'static Node>
         link,
         session,
         watch,
+        spares,
         next_look: AtomicU64::new(0),
         map: &MAP,
         description,
@@ -91,6 +97,18 @@ fn make_node(machine: &mut Machine, settings: Settings) -> Option<&'static Node>
     }
 }
 
+/// Exchanges for calls that are shipped while others run: as many as the memory allows.
+fn make_spares(machine: &mut Machine, cpus: usize, large_packets: bool) -> Option<&'static [Option<Spare>]> {
+    let bytes = (MESSAGE_BYTES + LARGE_PACKET_BYTES) as u64;
+    let count = (machine.free_bytes() / SPARES_PART / bytes).min(MOST_SPARES) as usize;
+    let spares = machine.keep(count, |_| None)?;
+    for (number, spare) in spares.iter_mut().enumerate() {
+        let exchange = Exchange::new(machine, (cpus + 1 + number) as u16, large_packets)?;
+        *spare = Some(Spare { exchange: Locked::new(exchange), taken: AtomicBool::new(false) });
+    }
+    Some(spares)
+}
+
 fn make_cpu_states(machine: &mut Machine, cpus: usize, large_packets: bool) -> Option<&'static [Option<CpuState>]> {
     let states = machine.keep(cpus, |_| None)?;
     for (slot, state) in (0..).zip(states.iter_mut()) {
@@ -99,6 +117,7 @@ fn make_cpu_states(machine: &mut Machine, cpus: usize, large_packets: bool) -> O
             threads: AtomicU32::new(0),
             guest: Locked::new((0, 0)),
             exchange: Locked::new(Exchange::new(machine, slot, large_packets)?),
+            calls: Locked::new([const { None }; CALLS]),
         });
     }
     Some(states)
