@@ -17,7 +17,7 @@ use tacet_arch::{Processor, UserState};
 use tacet_logic::deadlines::Deadline;
 use tacet_logic::futex::{Key, Refusal};
 
-/// futex(2) on x86-64.
+/// futex(2), as the table of calls numbers it.
 pub const NUMBER: u64 = 202;
 
 const WAKE_OP: u32 = 5;
