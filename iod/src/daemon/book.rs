@@ -200,7 +200,8 @@ impl Book {
         let deadly = signal == libc::SIGKILL;
         let mut by_proxy = Vec::new();
         for (node, part) in job.parts.iter_mut().filter(|(_, part)| !part.over) {
-            if part.watched {
+            if part.watched || deadly {
+                // Also for a node that listens later.
                 part.orders.push_back(Order { rank: None, signal });
             }
             if deadly || !part.watched {

@@ -127,7 +127,10 @@ fn obey(lines: &mut Lines<&UnixStream>, asks: &Asks, job: u32) -> Result<()> {
             Request::Start(start) => {
                 asks.with_book(|book| check(book, job, &start).and_then(|()| book.start(job, *start)))?;
             }
-            Request::Kill { job: other, signal } if other == job => asks.with_book(|book| book.kill(job, signal))?,
+            // A job that has just ended needs no signal.
+            Request::Kill { job: other, signal } if other == job => {
+                let _ = asks.with_book(|book| book.kill(job, signal));
+            }
             Request::Signal { job: other, rank, signal } if other == job => {
                 asks.with_book(|book| book.signal(job, rank, signal))?;
             }

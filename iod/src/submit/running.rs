@@ -205,6 +205,9 @@ impl<'a> Running<'a> {
     fn doom(&mut self, why: &str) {
         if !self.doomed {
             (self.report)(&format!("job {} ends: {why}", self.grant.job));
+            // A node that computes would not ask its proxies.
+            let kill = Request::Kill { job: self.grant.job, signal: libc::SIGKILL };
+            let _ = self.daemon.as_ref().map(|daemon| send(daemon, &kill));
         }
         self.doomed = true;
         for child in self.children.iter_mut().filter(|child| child.is_alive()) {

@@ -161,7 +161,10 @@ fn a_killed_proxy_ends_the_job() {
     for thread in &mut threads {
         assert!(thread.call(libc::SYS_getppid, &[]) > 0);
     }
+    node.ask_for_orders(job.id);
     kill(Pid::from_raw(job.proxies[1].1 as i32), Signal::SIGKILL).unwrap();
+    // A process that computes does not ask its proxy: its node is told.
+    assert_eq!(node.repeat_ask_for_orders(job.id), libc::SIGKILL as u32);
     // Both ranks learn it by their next calls, without a wait for silence.
     for thread in &mut threads {
         while thread.try_call(libc::SYS_getppid, &[]).is_ok() {}

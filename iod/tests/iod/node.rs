@@ -178,6 +178,12 @@ impl Node {
         self.watch.client.abandon();
     }
 
+    /// Waits for the answer to that question after all.
+    pub fn repeat_ask_for_orders(&mut self, job: u32) -> u32 {
+        self.watch.sequence -= 1;
+        self.order(job).expect("an order")
+    }
+
     fn noted(&mut self, bytes: usize) -> Result<(), Refused> {
         assert_eq!(Answer::decode(self.asks.exchange(bytes)?), Some(Answer::Noted));
         Ok(())
