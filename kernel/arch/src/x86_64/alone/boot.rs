@@ -11,7 +11,7 @@ use super::acpi::{self, Off};
 use super::directory::Refused;
 use super::interrupts::IoApic;
 use super::loader::Read;
-use super::end::die;
+use super::end::{DEBUG_EXIT, DIED, die};
 use super::machine::Machine;
 use super::ports::silence_old_controllers;
 use super::serial::COM1;
@@ -27,6 +27,8 @@ global_asm!(
     include_str!("entry.S"),
     KERNEL = const KERNEL,
     EFER_REGISTER = const registers::EFER,
+    DIED = const DIED,
+    DEBUG_EXIT = const DEBUG_EXIT,
     options(att_syntax)
 );
 

@@ -15,9 +15,9 @@ use core::fmt::Arguments;
 use tacet_logic::text::Text;
 
 /// Status of a machine whose kernel died.
-const DIED: u8 = 70;
+pub const DIED: u8 = 70;
 /// QEMU's device isa-debug-exit, where our command puts it.
-const DEBUG_EXIT: u16 = 0xf4;
+pub const DEBUG_EXIT: u16 = 0xf4;
 const LINE_BYTES: usize = 240;
 /// The highest page.
 const NEVER_MAPPED: u64 = 0xffff_ffff_ffff_f000;

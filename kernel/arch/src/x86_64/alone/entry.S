@@ -88,8 +88,10 @@ wrong_processor:
 	jz	2f
 	outb	%al, %dx
 	jmp	1b
-2:	hlt
-	jmp	2b
+2:	movb	${DIED}, %al
+	outb	%al, ${DEBUG_EXIT}
+3:	hlt
+	jmp	3b
 wrong_processor_text:
 	.asciz	"tacet: this processor has no 64-bit mode with no-execute pages; use one that has (QEMU: -cpu max)\r\n"
 

@@ -143,9 +143,13 @@ pub fn of_cpu(index: u32, idle_root: u64, tsc_khz: u64) -> Boot {
 }
 
 fn enable_apic() {
-    let x2 = if has_x2apic() { APIC_X2 } else { 0 };
-    // SAFETY: the APIC stays where it is; the mode is one that it has.
-    unsafe { write_msr(APIC_BASE, read_msr(APIC_BASE) | APIC_ENABLED | x2) };
+    // SAFETY: the APIC stays where it is; the modes are those that it has, in the order in which they can be entered.
+    unsafe {
+        write_msr(APIC_BASE, read_msr(APIC_BASE) | APIC_ENABLED);
+        if has_x2apic() {
+            write_msr(APIC_BASE, read_msr(APIC_BASE) | APIC_X2);
+        }
+    }
 }
 
 /// All banks report; what they have from before the start is forgotten.
