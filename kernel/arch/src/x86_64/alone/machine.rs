@@ -141,7 +141,7 @@ impl Machine {
         Ram::new(if list.first().is_some_and(|range| range.bytes == 0) { list.get(1..).unwrap_or(&[]) } else { list })
     }
 
-    /// Starts all CPUs. Each calls `main` once, on a stack of its own of 32 KiB, with interrupts off and no address
+    /// Starts all CPUs. Each calls `main` once, on a stack of its own of 48 KiB, with interrupts off and no address
     /// space loaded. This CPU is number 0.
     pub fn start<T: Sync>(self, shared: &'static T, main: fn(Cpu, &'static T) -> !) -> ! {
         fn call<T: Sync + 'static>(main: *mut (), shared: *mut (), cpu: Cpu) -> ! {

@@ -35,7 +35,7 @@ const WINDOW_END: u64 = 0xffff_ffff_e000_0000;
 /// Between two CPUs' private regions; what no stack uses is not mapped.
 pub const PRIVATE_STRIDE: u64 = 0x2_0000;
 /// Pages of the main stack.
-const STACK_PAGES: u64 = 8;
+const STACK_PAGES: u64 = 12;
 /// Bytes of a CPU's words that are used; the rest is a host's.
 const SIGNALS_USED: u64 = 2048;
 
