@@ -26,8 +26,6 @@ impl Alone {
             | number::EXIT_GROUP
             | number::ARCH_PRCTL
             | number::SCHED_SETAFFINITY => return Answer::Escape,
-            // The thread is wanted, and does not begin to wait: it makes the call again afterwards.
-            35 | 230 | 34 | 130 | 128 if subject.thread.is_wanted() => return Answer::Escape,
             35 => return self.nanosleep(subject, &arguments),
             230 => return self.clock_nanosleep(subject, &arguments),
             34 | 130 | 128 => return self.wait_for_signal(subject, number, &arguments),

@@ -94,11 +94,8 @@ impl Alone {
             number if matches!(disposition(number), Disposition::Ship(_)) => {
                 self.ship_escaped(subject, number, &arguments)
             }
-            // The thread is wanted: it makes the call again afterwards.
-            _ => {
-                self.repeat_call(subject);
-                Next::Ready
-            }
+            // A call that waits, of a thread that is wanted: as if it had begun to wait.
+            _ => self.interrupt_wait(subject),
         }
     }
 
