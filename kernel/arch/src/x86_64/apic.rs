@@ -61,6 +61,16 @@ pub fn end_alarm() {
     set(SPURIOUS, SPURIOUS_DISABLED);
 }
 
+/// Masks what a firmware may have left on: its timer, and the line from the old controllers.
+#[cfg(feature = "alone")]
+pub fn forget_firmware() {
+    const MASKED: u32 = 1 << 16;
+    const LINE_0: u32 = 0x350;
+    set(INITIAL_COUNT, 0);
+    set(TIMER, MASKED);
+    set(LINE_0, MASKED);
+}
+
 /// Accepts interrupts from here on: the CPU listens to a device.
 #[cfg(feature = "alone")]
 pub fn listen() {

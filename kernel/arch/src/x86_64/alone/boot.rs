@@ -17,7 +17,7 @@ use super::ports::silence_old_controllers;
 use super::serial::COM1;
 use super::state::{LINE, STATE, State};
 use super::tables::{DEVICE, DIRECT, KERNEL, READ_ONLY, image};
-use super::{clock, cpus, settings};
+use super::{clock, cpus, interrupts, settings};
 use core::arch::global_asm;
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -100,6 +100,7 @@ extern "C" fn tacet_boot_in_place() -> ! {
         let refused: Refused = refused;
         die(format_args!("too little memory for all CPUs: {refused}"));
     }
+    interrupts::mask_all();
     let mut cpu = cpus::begin(0);
     cpu.tsc_khz = clock::tsc_khz(&cpu);
     STATE.with(|state| state.tsc_khz = cpu.tsc_khz);

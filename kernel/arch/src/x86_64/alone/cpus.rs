@@ -61,6 +61,7 @@ pub fn begin(index: u32) -> Cpu {
     let Some(cpu) = (unsafe { Cpu::start(&boot, all, index, trapped, survived) }) else {
         die(format_args!("CPU {index} has no words of its own"));
     };
+    apic::forget_firmware();
     if let Some(own) = all.get(index as usize) {
         own.identity.store(settings::identity(), Ordering::Relaxed);
         own.state.store(ONLINE, Ordering::Relaxed);

@@ -29,6 +29,26 @@ pub fn message() -> Option<(u64, u32)> {
     Some((MESSAGES | u64::from(boot_cpu()?) << 12, LINK_VECTOR))
 }
 
+/// Masks every pin that a firmware has left open: its devices are nobody's.
+pub fn mask_all() {
+    const MASKED: u32 = 1 << 16;
+    let apics = STATE.with(|state| state.io_apics);
+    for apic in apics.iter().flatten() {
+        let Some(registers) = STATE.with(|state| registers(state, apic)) else { continue };
+        for pin in 0..=(read(registers, VERSION) >> 16 & 0xff) {
+            if read(registers, FIRST_PIN + 2 * pin) & MASKED == 0 {
+                write(registers, FIRST_PIN + 2 * pin, MASKED);
+            }
+        }
+    }
+}
+
+fn registers(state: &mut State, apic: &IoApic) -> Option<NonNull<u8>> {
+    let page = state.device_page(apic.registers & !0xfff)?;
+    // SAFETY: within the page, whose registers are aligned to 1 KiB.
+    Some(unsafe { page.add((apic.registers & 0xfff) as usize) })
+}
+
 /// The line of the first device of QEMU's microvm, whose tables say it in ACPI's language: the second I/O APIC's first,
 /// if there are two.
 pub fn first_line_of_microvm() -> u32 {
@@ -45,9 +65,7 @@ pub fn route(line: u32) -> bool {
 fn route_with(state: &mut State, line: u32, cpu: u8) -> Option<()> {
     let below = state.io_apics.iter().flatten().filter(|apic| apic.first_line <= line);
     let apic = *below.max_by_key(|apic| apic.first_line)?;
-    let page = state.device_page(apic.registers & !0xfff)?;
-    // SAFETY: within the page, whose registers are aligned to 1 KiB.
-    let registers = unsafe { page.add((apic.registers & 0xfff) as usize) };
+    let registers = registers(state, &apic)?;
     let pin = line - apic.first_line;
     if pin > read(registers, VERSION) >> 16 & 0xff {
         return None;
