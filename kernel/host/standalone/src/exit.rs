@@ -47,6 +47,8 @@ impl Alone {
             let next = self.ended.try_borrow_mut().ok().and_then(|mut ended| RunQueue::pop(&mut ended));
             let Some(number) = next else { return };
             let subject = self.subject(number);
+            // Before anybody learns of the end: who then makes a thread finds the CPU free.
+            self.unsettle(subject.process, subject.thread.home());
             if subject.process.end().is_none() {
                 self.let_go_of_futexes(&subject, &mut wake);
             }
@@ -138,7 +140,6 @@ impl Alone {
             // Its proxy thread ends. Nobody needs the result.
             let _ = self.ship_call(subject, calls::EXIT, &[0; 6]);
         }
-        self.unsettle(process, thread.home());
         self.contexts.release(number, &self.cpu);
         thread.taken.store(false, Ordering::Release);
         if last && self.node.living.fetch_sub(1, Ordering::AcqRel) == 1 {

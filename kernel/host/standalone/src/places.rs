@@ -77,11 +77,13 @@ impl Alone {
         }
     }
 
-    /// Of the CPUs in the mask, one with the fewest threads. `None`: all are full, or belong to others.
+    /// Of the CPUs in the mask, one with the fewest threads, if possible not this one, whose thread goes on. `None`: all are
+    /// full, or belong to others.
     pub fn emptiest_cpu(&self, index: usize, process: &Process, mask: &Mask) -> Option<u32> {
         let open = |cpu: &u32| has(mask, *cpu) && self.is_open(index, process, *cpu);
-        let load = |cpu: u32| Some((self.node.cpu(cpu)?.threads.load(Ordering::Relaxed), cpu));
-        let (threads, cpu) = (0..self.node.cpus.len() as u32).filter(open).filter_map(load).min()?;
+        let here = self.cpu.index();
+        let load = |cpu: u32| Some((self.node.cpu(cpu)?.threads.load(Ordering::Relaxed), cpu == here, cpu));
+        let (threads, _, cpu) = (0..self.node.cpus.len() as u32).filter(open).filter_map(load).min()?;
         ((threads as usize) < QUEUE).then_some(cpu)
     }
 
