@@ -2,8 +2,8 @@
 //! Signals of the program that arrive at its proxy: they travel to the node as bits of a reply.
 //!
 //! If the program makes no call for a while, they go by `tacet static run` and the daemon instead, to which the node
-//! listens. One service thread takes them all. Signals of the terminal go by `tacet static run`, which gets them too, so that the
-//! program sees each once. Nothing here decides what a signal does: the node knows the program's handlers.
+//! listens. One service thread takes them all. Nothing here decides what a signal does: the node knows the program's
+//! handlers.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,7 +58,7 @@ pub fn take_signals(service: &Service) {
         let _ = poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], timeout);
         pause_ms = (pause_ms * 2).min(LONGEST_PAUSE_MS);
         while let Ok(Some(info)) = signals.read_signal() {
-            if !is_of_terminal(&info) {
+            if !is_stop_of_terminal(&info) {
                 service.pending.add(info.ssi_signo);
             }
             pause_ms = FIRST_PAUSE_MS;
@@ -73,11 +73,10 @@ pub fn take_signals(service: &Service) {
     }
 }
 
-/// The kernel sends these to everybody in the foreground of a terminal. `run` passes the first three on, and stops at
-/// the others, for which no node can stop.
-const OF_TERMINAL: [i32; 6] = [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+/// The terminal stops everybody in its foreground by these. `run` stops, and no node can.
+const STOPS: [i32; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 
-fn is_of_terminal(info: &siginfo) -> bool {
+fn is_stop_of_terminal(info: &siginfo) -> bool {
     let signal = i32::try_from(info.ssi_signo).unwrap_or_default();
-    info.ssi_code == libc::SI_KERNEL && OF_TERMINAL.contains(&signal)
+    info.ssi_code == libc::SI_KERNEL && STOPS.contains(&signal)
 }

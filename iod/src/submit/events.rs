@@ -9,7 +9,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::iterator::Signals;
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithRawSiginfo;
 
 use crate::control::{Dropped, Lines, Reply, Request, connect, send};
 use crate::error::{Error, Result};
@@ -24,7 +25,11 @@ pub enum Event {
     ControlGone,
     /// A daemon again; this is the way to it.
     ControlBack(UnixStream),
-    Signal(i32),
+    Signal {
+        signal: i32,
+        /// The kernel has sent it, as a key of the terminal does: to the proxies too.
+        to_all: bool,
+    },
     /// A proxy has signals for its program, which makes no call.
     ChildSignals(u32, u64),
     /// With what a proxy says when its program ends, if it could.
@@ -48,12 +53,13 @@ impl Events {
 
     /// From here on, these signals are events, and do not end the process.
     pub fn take_signals(&self) -> Result<()> {
-        let signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM]);
+        let signals = SignalsInfo::<WithRawSiginfo>::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM]);
         let mut signals = signals.map_err(|error| Error::new("signals", error, "run it again"))?;
         let queue = self.queue.clone();
         spawn("signals", move || {
             for signal in signals.forever() {
-                if queue.send(Event::Signal(signal)).is_err() {
+                let event = Event::Signal { signal: signal.si_signo, to_all: signal.si_code == libc::SI_KERNEL };
+                if queue.send(event).is_err() {
                     return;
                 }
             }

@@ -23,6 +23,8 @@ use crate::error::Result;
 const FAREWELL: Duration = Duration::from_secs(1);
 /// All processes have ended: their nodes say so soon, or never.
 const NEWS: Duration = Duration::from_secs(2);
+/// A signal that comes again so soon is the same.
+const SAME: Duration = Duration::from_millis(500);
 /// A program that gets a signal mostly ends.
 const OBEDIENCE: Duration = Duration::from_secs(3);
 
@@ -39,8 +41,8 @@ pub struct Running<'a> {
     dropped: Dropped,
     /// Why the job is being killed.
     doomed: bool,
-    /// Signals that have come for the job.
-    signals: u32,
+    /// The last signal that has come for the job, and when.
+    last_signal: Option<(i32, Instant)>,
     finished: bool,
     /// At these moments, something that should have happened is not waited for any longer.
     deadlines: Vec<(Instant, Overdue)>,
@@ -75,7 +77,7 @@ impl<'a> Running<'a> {
             over: Arc::default(),
             dropped: Dropped::default(),
             doomed: false,
-            signals: 0,
+            last_signal: None,
             finished: false,
             deadlines: Vec::new(),
         }
@@ -101,7 +103,7 @@ impl<'a> Running<'a> {
             Event::Control(reply) => self.hear(reply),
             Event::ControlGone => self.lose_daemon(),
             Event::ControlBack(stream) => self.daemon = Some(stream),
-            Event::Signal(signal) => self.pass_on(signal),
+            Event::Signal { signal, to_all } => self.pass_on(signal, to_all),
             Event::ChildSignals(rank, signals) => self.give_to_node(rank, signals),
             Event::ChildDied(rank, farewell) => self.bury(rank, farewell)?,
         }
@@ -145,10 +147,17 @@ impl<'a> Running<'a> {
         self.events.await_daemon(self.submission.control.clone(), adopt);
     }
 
-    /// The first signal is the program's, the second the job's end.
-    fn pass_on(&mut self, signal: i32) {
-        self.signals += 1;
-        let signal = if self.signals == 1 { signal } else { libc::SIGKILL };
+    /// The first signal is the program's, the second the job's end. Those who end a process group send one twice.
+    fn pass_on(&mut self, signal: i32, to_all: bool) {
+        let now = Instant::now();
+        if self.last_signal.is_some_and(|(last, when)| last == signal && now < when + SAME) {
+            return;
+        }
+        let signal = match self.last_signal.replace((signal, now)) {
+            None if to_all => return self.expect(OBEDIENCE, Overdue::Obedience(signal)),
+            None => signal,
+            Some(_) => libc::SIGKILL,
+        };
         let request = Request::Kill { job: self.grant.job, signal };
         let told = self.daemon.as_ref().is_some_and(|daemon| send(daemon, &request).is_ok());
         if !told || signal == libc::SIGKILL {
