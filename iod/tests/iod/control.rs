@@ -2,7 +2,6 @@
 //! The control socket: what it tells, whom it serves, and bad lines.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::UdpSocket;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -13,7 +12,7 @@ use libtest_mimic::Trial;
 use tacet_iod::control::{Reply, Request, Status, ask};
 
 use crate::node::{Node, Thread};
-use crate::processes::{Run, Set, this_program};
+use crate::processes::{Run, Set, lasting_address, this_program};
 use crate::test;
 
 pub fn tests() -> Vec<Trial> {
@@ -116,7 +115,7 @@ fn as_nobody(directory: &Path) -> Command {
 pub fn with_other_user(body: impl FnOnce(&Path, &mut Thread)) {
     let directory = tempfile::tempdir().unwrap();
     let control = directory.path().join("c");
-    let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = lasting_address();
     let mut command = as_nobody(directory.path());
     let mut daemon = command.arg("daemon").arg(&control).arg(address.to_string()).spawn().unwrap();
     while UnixStream::connect(&control).is_err() {

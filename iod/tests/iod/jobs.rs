@@ -10,7 +10,7 @@ use tacet_iod::control::{Reply, Request, ask};
 use tacet_shipping::ask::Refusal;
 
 use crate::node::{Node, Refused};
-use crate::processes::{Run, Set, start_daemon};
+use crate::processes::{Run, Set, lasting_address, start_daemon};
 use crate::test;
 
 pub fn tests() -> Vec<Trial> {
@@ -246,8 +246,7 @@ fn a_node_that_boots_again_is_lost() {
 fn a_job_outlives_its_daemon() {
     let directory = tempfile::tempdir().unwrap();
     let control = directory.path().join("c");
-    // A port that was free a moment ago: the second daemon must have the first one's.
-    let address = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = lasting_address();
     let mut daemon = start_daemon(&control, address);
     let mut node = Node::boot(1, 1, address);
     let run = Run::start(&control, directory.path(), 1, 1);

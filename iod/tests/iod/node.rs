@@ -61,7 +61,7 @@ impl Line {
                 self.client.timeout();
                 continue;
             };
-            let Ok(packet) = Packet::parse(&datagram[..bytes]) else { panic!("no packet comes from the other end") };
+            let Ok(packet) = Packet::parse(&datagram[..bytes]) else { continue };
             if packet.header.kind == Kind::Refusal
                 && packet.header.sequence == self.sequence
                 && (packet.is_genuine(&self.key) || packet.is_genuine(&set_key()))

@@ -2,11 +2,11 @@
 //! The processes that the tests start, and how they start them.
 
 use std::io::Read;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
@@ -141,6 +141,13 @@ pub struct Ended {
     pub status: ExitStatus,
     pub stdout: String,
     pub stderr: String,
+}
+
+/// An address for daemons that come one after the other: below the ports that Linux gives to anybody.
+pub fn lasting_address() -> SocketAddr {
+    static LAST: AtomicU16 = AtomicU16::new(0);
+    let port = 10_000 + std::process::id() as u16 % 2_000 * 10 + LAST.fetch_add(1, Ordering::Relaxed);
+    (Ipv4Addr::LOCALHOST, port).into()
 }
 
 /// A daemon as a process, which can be killed.
