@@ -38,6 +38,7 @@ mod programs;
 mod provenance;
 pub mod sched;
 mod sizes;
+pub mod static_nodes;
 mod times;
 pub mod tune;
 mod variation;

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `make bench BENCH=core|calls|memory|noise|tune|sched`: runs the benches and prints one table. Only arguments and
+//! `make bench BENCH=core|calls|memory|noise|static|tune|sched`: runs the benches and prints one table. Only arguments and
 //! output are here; the library measures.
 //!
 //! usage: tacet-bench [NAME] [--kernel 6.1|6.12|7] [--quanta N] [--iterations N] [--load KIND,...] [--runs N]
 //!        [--jobs NAME,...] [--undisturbed] [--resume]
 //! NAME: `core` (default, or $BENCH); `calls`: calls that cores answer themselves, and synchronisation of threads and
-//! ranks; `memory`: anonymous memory from the partition; `noise`: the laboratory itself; `tune`: the countermeasures;
+//! ranks; `memory`: anonymous memory from the partition; `noise`: the laboratory itself; `static`: nodes
+//! without Linux (`--jobs` selects parts); `tune`: the countermeasures;
 //! `sched`: MPI jobs under three schedulers, on the newest kernel, beside daemons (`--undisturbed`: alone), which takes
 //! hours and continues an earlier bench with `--resume`; `profile`: Tacet's profile alone; `attribute`: which
 //! disturbance reaches the core.
 
 use std::process::ExitCode;
 
-use tacet_bench::{Result, Settings, calls, core, memory, noise, sched, table, tune};
+use tacet_bench::{Result, Settings, calls, core, memory, noise, sched, static_nodes, table, tune};
 use tacet_node::{Cache, KernelLine, provision};
 
 fn main() -> ExitCode {
@@ -58,14 +59,22 @@ fn run() -> Result<()> {
         "core" => print!("{}", table(&core::core(&cache, &settings)?)),
         "calls" => print!("{}", table(&calls::calls(&cache, &settings)?)),
         "memory" => print!("{}", table(&memory::memory(&cache, &settings)?)),
+        "static" => {
+            let (metrics, failures) = static_nodes::static_nodes(&cache, &settings)?;
+            print!("{}", table(&metrics));
+            if !failures.is_empty() {
+                return Err(failures.join("\nbench: ").into());
+            }
+        }
         "tune" => print!("{}", table(&tune::tune(&cache, &settings)?)),
         "sched" => print!("{}", table(&sched::sched(&cache, &settings)?)),
         "profile" => core::one(&cache, &settings)?,
         "attribute" => core::attribute(&cache, &settings)?,
         _ => {
-            return Err(
-                format!("{name}: no such bench: core, calls, memory, noise, tune, sched, profile, attribute").into()
-            );
+            return Err(format!(
+                "{name}: no such bench: core, calls, memory, noise, static, tune, sched, profile, attribute"
+            )
+            .into());
         }
     }
     Ok(())
