@@ -14,6 +14,7 @@ mod node;
 mod processes;
 mod relay;
 mod signals;
+mod sockets;
 
 use std::process::ExitCode;
 
@@ -27,10 +28,16 @@ fn main() -> ExitCode {
         ["run", control, nodes, processes] => processes::run(control, nodes, processes),
         ["daemon", control, address] => processes::daemon(control, address),
         _ => {
-            let trials =
-                [calls::tests(), control::tests(), faults::tests(), fuzz::tests(), jobs::tests(), signals::tests()]
-                    .concat_all();
-            libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+            let trials = [
+                calls::tests(),
+                control::tests(),
+                faults::tests(),
+                fuzz::tests(),
+                jobs::tests(),
+                signals::tests(),
+                sockets::tests(),
+            ];
+            libtest_mimic::run(&Arguments::from_args(), trials.into_iter().flatten().collect()).exit_code()
         }
     }
 }
@@ -39,14 +46,4 @@ fn main() -> ExitCode {
 fn test(name: &str, body: fn()) -> Trial {
     let run = move || std::panic::catch_unwind(body).map_err(|_| Failed::without_message());
     Trial::test(name.to_string(), run)
-}
-
-trait ConcatAll {
-    fn concat_all(self) -> Vec<Trial>;
-}
-
-impl<const N: usize> ConcatAll for [Vec<Trial>; N] {
-    fn concat_all(self) -> Vec<Trial> {
-        self.into_iter().flatten().collect()
-    }
 }
