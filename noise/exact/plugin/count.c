@@ -8,8 +8,10 @@
  * the code, so the distinction costs nothing at run time. With interface 3 and later user code costs two inline stores
  * a block; with 1 (QEMU 7.2) everything is a callback. A block that faults in the middle is counted whole, so kernel
  * counts are never too low. Blocks with a marker are counted instruction by instruction: user counts are exact. With
- * the argument sites=on regions too list the kernel code that ran. Must never change guest state.
+ * the argument sites=on regions too list the kernel code that ran; with own=FIRST-END, in hexadecimal, the measured
+ * program has these addresses. Must never change guest state.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "count.h"
@@ -21,6 +23,7 @@ EXPORTED int qemu_plugin_version;
 static plugin_id own_id;
 static struct scoreboard *board;
 static struct counters fallback[MAX_CPUS];
+static uint64_t own_first = PROGRAM_BASE, own_end = PROGRAM_END;
 
 __attribute__((constructor)) static void choose_version(void)
 {
@@ -113,7 +116,7 @@ static void instrument_kernel(struct block *block, size_t n)
 static void instrument_user(struct block *block, size_t n)
 {
 	uint64_t address = qemu_plugin_tb_vaddr(block);
-	bool own = address >= PROGRAM_BASE && address < PROGRAM_END, marked = false;
+	bool own = address >= own_first && address < own_end, marked = false;
 	struct field field = { board, own ? offsetof(struct counters, own) : offsetof(struct counters, other) };
 	struct field was_user = { board, offsetof(struct counters, was_user) };
 	struct field measured = { board, offsetof(struct counters, measured) };
@@ -174,8 +177,11 @@ EXPORTED int qemu_plugin_install(plugin_id id, const struct machine_info *info, 
 	own_id = id;
 	if (qemu_plugin_version >= 3)
 		board = qemu_plugin_scoreboard_new(sizeof(struct counters));
-	for (int i = 0; i < argc; i++)
+	for (int i = 0; i < argc; i++) {
 		region_sites |= !strcmp(argv[i], "sites=on");
+		if (!strncmp(argv[i], "own=", 4) && sscanf(argv[i] + 4, "%lx-%lx", &own_first, &own_end) != 2)
+			return -1;
+	}
 	record_start((unsigned)info->cpus.most);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translate, NULL);
 	if (sees_interrupts()) {

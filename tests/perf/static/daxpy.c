@@ -4,8 +4,8 @@
  *
  * usage: daxpy QUANTA ROUNDS [CPU]
  * A quantum is ROUNDS passes over the vectors. CPU is for Linux: the program first pins itself there. Prints a line after
- * the last quantum. Must never enter the kernel between MARK_BEGIN and MARK_END. Uses no C library; linked where the
- * noise laboratory's plugin expects the measured program.
+ * the last quantum. Must never enter the kernel between MARK_BEGIN and MARK_END. Uses no C library; the Makefile
+ * chooses its addresses, by which the plugin recognises it.
  */
 #include "calls.h"
 #include "marker.h"

@@ -23,6 +23,8 @@ const ROUNDS: u64 = 4;
 /// Of the inner loop, at least.
 const LEAST_INSTRUCTIONS: u64 = ROUNDS * 256 * 4;
 const MEMORY: &str = "64M";
+/// Where tests/perf/static/Makefile links the program.
+const OWN: &str = "own=10000000-10200000";
 
 /// The sums over all CPUs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,7 +64,7 @@ pub fn silence(bench: &Bench, metrics: &mut Metrics) -> Result<()> {
 fn own(bench: &Bench) -> Result<Stolen> {
     let cpus = CPUS.to_string();
     let flags = ["--cpus", &cpus, "--processes", &cpus, "--node-memory", MEMORY];
-    let shape = Shape { flags: &flags, plugin: Some(bench.programs.plugin().display().to_string()) };
+    let shape = Shape { flags: &flags, plugin: Some(format!("{},{OWN}", bench.programs.plugin().display())) };
     let words = [QUANTA.to_string(), ROUNDS.to_string()];
     let ran = bench.job(&shape, &[&bench.programs.program("daxpy"), &words[0], &words[1]])?;
     judge("a node without Linux", ran.logs.first().ok_or("the plugin wrote no log")?)
@@ -70,7 +72,9 @@ fn own(bench: &Bench) -> Result<Stolen> {
 
 fn on_linux(bench: &Bench) -> Result<Stolen> {
     let programs = bench.linux_programs()?;
-    let node = Node::boot(bench.cache, &counted_node(bench.settings.kernel, CPUS, &programs))?;
+    let mut spec = counted_node(bench.settings.kernel, CPUS, &programs);
+    spec.plugins.iter_mut().for_each(|plugin| plugin.arguments.push(OWN.to_owned()));
+    let node = Node::boot(bench.cache, &spec)?;
     let program = bench.programs.program("daxpy");
     let last = CPUS - 1;
     let script = format!("for cpu in $(seq 0 {last}); do {program} {QUANTA} {ROUNDS} $cpu & done; wait");
