@@ -202,7 +202,7 @@ impl Book {
         for (node, part) in job.parts.iter_mut().filter(|(_, part)| !part.over) {
             if part.watched || deadly {
                 // Also for a node that listens later.
-                part.orders.push_back(Order { rank: None, signal });
+                part.order(Order { rank: None, signal });
             }
             if deadly || !part.watched {
                 by_proxy.push(*node);
@@ -220,7 +220,7 @@ impl Book {
             return Err(Error::new(format!("job {id}"), format!("it has no rank {rank}"), "see `tacet static status`"));
         };
         if part.watched {
-            part.orders.push_back(Order { rank: Some(rank), signal });
+            part.order(Order { rank: Some(rank), signal });
         } else {
             let nodes = vec![*node];
             job.tell(Reply::Signal { signal, nodes, rank: Some(rank) });

@@ -65,6 +65,13 @@ impl Part {
     pub fn handed(place: usize) -> Self {
         Part { handed: true, ..Part::new(place) }
     }
+
+    /// A signal that waits already is not sent twice, as on Linux.
+    pub fn order(&mut self, order: Order) {
+        if !self.orders.contains(&order) {
+            self.orders.push_back(order);
+        }
+    }
 }
 
 impl Job {

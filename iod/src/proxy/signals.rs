@@ -20,8 +20,8 @@ pub const KICK: Signal = Signal::SIGSTKFLT;
 /// Between attempts to interrupt a call, doubled each time.
 const FIRST_PAUSE_MS: u16 = 1;
 const LONGEST_PAUSE_MS: u16 = 64;
-/// A program that is seen outside of calls so often computes.
-const IDLE_LOOKS: u32 = 3;
+/// A program that is seen outside of calls once more after so many looks computes.
+const IDLE_LOOKS: u32 = 1;
 
 /// Signals that no reply has brought to the node yet: bit n - 1 is signal n.
 #[derive(Debug, Default)]
@@ -61,14 +61,16 @@ pub fn take_signals(service: &Service) {
             if !is_stop_of_terminal(&info) {
                 service.pending.add(info.ssi_signo);
             }
-            pause_ms = FIRST_PAUSE_MS;
-            idle = 0;
         }
-        if !service.pending.is_empty() && !service.interrupt_one() {
+        if service.pending.is_empty() {
+            (pause_ms, idle) = (FIRST_PAUSE_MS, 0);
+        } else if service.interrupt_one() {
+            idle = 0;
+        } else if idle < IDLE_LOOKS {
             idle += 1;
-            if idle > IDLE_LOOKS {
-                service.hand_over();
-            }
+        } else {
+            service.hand_over();
+            (pause_ms, idle) = (FIRST_PAUSE_MS, 0);
         }
     }
 }

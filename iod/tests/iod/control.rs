@@ -105,7 +105,8 @@ fn as_nobody(directory: &Path) -> Command {
         std::fs::set_permissions(control, PermissionsExt::from_mode(0o777)).unwrap();
     }
     let program = directory.join("program");
-    std::fs::copy(this_program(), &program).unwrap();
+    // By another process: a descriptor that writes the copy, inherited by a child of another test, would keep it busy.
+    assert!(Command::new("cp").arg(this_program()).arg(&program).status().unwrap().success());
     let mut command = Command::new(program);
     command.uid(65534).gid(65534);
     command

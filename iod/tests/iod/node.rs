@@ -180,8 +180,14 @@ impl Node {
 
     /// Waits for the answer to that question after all.
     pub fn repeat_ask_for_orders(&mut self, job: u32) -> u32 {
+        let (process, signal) = self.repeat_ask_for_orders_for(job);
+        assert_eq!(process, None);
+        signal
+    }
+
+    pub fn repeat_ask_for_orders_for(&mut self, job: u32) -> (Option<u32>, u32) {
         self.watch.sequence -= 1;
-        self.order(job).expect("an order")
+        self.order_for(job).expect("an order")
     }
 
     fn noted(&mut self, bytes: usize) -> Result<(), Refused> {

@@ -22,6 +22,7 @@ pub fn tests() -> Vec<Trial> {
             "a_program_that_computes_gets_its_signal_by_the_daemon",
             a_program_that_computes_gets_its_signal_by_the_daemon,
         ),
+        test("a_storm_of_alarms_reaches_a_program_that_computes", a_storm_of_alarms_reaches_a_program_that_computes),
         test("a_key_of_the_terminal_is_one_signal", a_key_of_the_terminal_is_one_signal),
         test("a_broken_pipe_is_a_signal", a_broken_pipe_is_a_signal),
         test("an_alarm_rings", an_alarm_rings),
@@ -102,6 +103,24 @@ fn a_program_that_computes_gets_its_signal_by_the_daemon() {
     thread.call(libc::SYS_getppid, &[]);
     assert_eq!(thread.pending, 0, "it comes once");
     (0..2).for_each(|process| job.thread(process, 2).exit(0));
+    node.ended(job.id, "").unwrap();
+    assert_eq!(run.end().status.code(), Some(0));
+}
+
+/// Each alarm comes before the proxy knows what to do with the last one.
+fn a_storm_of_alarms_reaches_a_program_that_computes() {
+    let set = Set::new();
+    let mut node = Node::boot(1, 1, set.asks());
+    let run = set.run(1, 1);
+    let job = node.next().unwrap();
+    node.ask_for_orders(job.id);
+    let mut thread = job.thread(0, 1);
+    let often = [0_u64, 100, 0, 100].iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let timer = thread.memory.put(&often);
+    assert_eq!(thread.call(libc::SYS_setitimer, &[0, timer, 0]), 0);
+    assert_eq!(node.repeat_ask_for_orders_for(job.id), (Some(0), libc::SIGALRM as u32));
+    assert_eq!(node.order_for(job.id).unwrap(), (Some(0), libc::SIGALRM as u32));
+    thread.exit(0);
     node.ended(job.id, "").unwrap();
     assert_eq!(run.end().status.code(), Some(0));
 }
