@@ -5,6 +5,7 @@
 //! not exist here (protection keys, shadow stacks).
 
 use super::super::boot::Boot;
+use super::super::clear;
 use super::super::registers::{read_msr, write_msr};
 use super::super::user::SavedUser;
 use super::tables::private;
@@ -126,7 +127,7 @@ pub fn of_cpu(index: u32, idle_root: u64, tsc_khz: u64) -> Boot {
         xcr0: features(),
         xss: None,
         spec_ctrl: None,
-        measures: 0,
+        measures: measures(),
         cpu_and_node: index.into(),
         has_tsc_aux,
         has_cet: false,
@@ -140,6 +141,19 @@ pub fn of_cpu(index: u32, idle_root: u64, tsc_khz: u64) -> Boot {
         private_base: private(index),
         tsc_khz,
     }
+}
+
+/// What is cleared in a CPU between two jobs: all for which this processor has a means that is made for it.
+fn measures() -> u32 {
+    let leaf = if cpuid(0).eax >= 7 { cpuid_count(7, 0).edx } else { 0 };
+    let amd = if cpuid(0x8000_0000).eax >= 0x8000_0008 { cpuid(0x8000_0008).ebx } else { 0 };
+    let means = [
+        (bit(leaf, 26) || bit(amd, 12), clear::PREDICTORS),
+        (bit(leaf, 10), clear::BUFFERS),
+        (bit(leaf, 28), clear::L1D),
+    ];
+    let measures = means.into_iter().filter(|means| means.0).fold(0, |measures, means| measures | means.1);
+    if measures == 0 { 0 } else { measures | clear::RETURNS }
 }
 
 fn enable_apic() {
