@@ -277,7 +277,8 @@ nmi_leave_user:				# save user mode whole, return 1 to the caller
 	movq	32(%rsi), %rax
 	movq	%rax, 48(%rdi)
 	movq	%gs:{KERNEL_STACK}, %rax	# leave by IRET: nothing else lets
-	pushq	$0x18				# the next NMI in
+	movq	%rax, %rsp			# the next NMI in; below the saved
+	pushq	$0x18				# registers is no room for its frame
 	pushq	%rax
 	pushq	$2
 	pushq	$0x10
