@@ -27,6 +27,7 @@ const UNIT_TESTS: Part = Part { name: "unit tests", quick: 130, usual: 230, full
 const MIRI: Part = Part { name: "unit tests under Miri", quick: 0, usual: 0, full: 900 };
 const BUILDS: Part = Part { name: "builds", quick: 0, usual: 230, full: 230 };
 const NODES: Part = Part { name: "node library and exact measuring", quick: 0, usual: 140, full: 400 };
+const STATIC: Part = Part { name: "programs on nodes without Linux", quick: 0, usual: 240, full: 240 };
 const SCENARIOS: Part = Part { name: "scenarios", quick: 0, usual: 1030, full: 4 * 3600 };
 
 /// The tests that boot nodes of their own: package and test.
@@ -84,6 +85,7 @@ fn on_nodes(tally: &mut Tally, named: &[String], full: bool) -> Result<()> {
         fs::remove_file(&repeats)?;
     }
     tally.part(&NODES, |tally| tally.runners(on_each(&kernels, full)));
+    tally.part(&STATIC, |tally| tally.runner(cargo().args(["test", "--quiet", "--package", "tacet-static-tests"])));
     let lines: Vec<String> = kernels.iter().map(|kernel| kernel.line.to_string()).collect();
     let scenarios = ["test", "--quiet", "--package", "tacet-scenarios"];
     tally.part(&SCENARIOS, |tally| {
