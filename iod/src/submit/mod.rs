@@ -35,6 +35,8 @@ pub struct Submission {
     pub submit: Submit,
     /// Without proxies and credentials, which `run` fills in.
     pub start: Start,
+    /// The nodes are emulated, and live no longer than their daemon.
+    pub nodes_end_with_daemon: bool,
 }
 
 /// The command that calls [`crate::proxy::main`].

@@ -130,12 +130,15 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Proxies serve without a daemon, so the job goes on.
+    /// Proxies serve without a daemon, so the job goes on, unless its nodes are gone too.
     fn lose_daemon(&mut self) {
         self.daemon = None;
         if self.all_ended() {
             self.finished = true;
             return;
+        }
+        if self.submission.nodes_end_with_daemon {
+            return self.doom("its nodes and their daemon are gone");
         }
         (self.report)(&format!("tacet iod is gone; job {} goes on without it", self.grant.job));
         let adopt = Request::Adopt {

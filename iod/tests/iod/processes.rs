@@ -33,7 +33,7 @@ pub fn run(control: &str, nodes: &str, processes: &str) -> ExitCode {
         seed: vec![9; 32],
         ..Start::default()
     };
-    let submission = Submission { control: control.into(), submit, start };
+    let submission = Submission { control: control.into(), submit, start, nodes_end_with_daemon: false };
     let outcome = tacet_iod::submit::run(&submission, &launcher(), &mut |line| eprintln!("tacet: {line}"));
     match outcome {
         Ok(outcome) => {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::Result;
 
 /// Far more than any program needs, on a busy host: only a program that hangs takes so long.
-const LIMIT: Duration = Duration::from_secs(100);
+const LIMIT: Duration = Duration::from_secs(200);
 const GLANCE: Duration = Duration::from_millis(5);
 
 /// What is left of a process.

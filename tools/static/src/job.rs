@@ -36,12 +36,17 @@ pub struct Job {
 }
 
 impl Job {
-    /// Runs it by the daemon behind `control`; `report` gets lines for the user. Returns what a shell would report: the
-    /// highest status of all processes.
-    pub fn run(&self, control: &Path, report: &mut dyn FnMut(&str)) -> Result<u8> {
+    /// Runs it by the daemon behind `control`; `report` gets lines for the user. `emulated`: the nodes end with that daemon.
+    /// Returns what a shell would report: the highest status of all processes.
+    pub fn run(&self, control: &Path, emulated: bool, report: &mut dyn FnMut(&str)) -> Result<u8> {
         let program = std::env::current_exe().map_err(|io| Error::io("this command", &io, ""))?;
         let launcher = Launcher { program, arguments: vec![PROXY.into()] };
-        let submission = Submission { control: control.to_owned(), submit: self.submit(), start: self.start() };
+        let submission = Submission {
+            control: control.to_owned(),
+            submit: self.submit(),
+            start: self.start(),
+            nodes_end_with_daemon: emulated,
+        };
         let outcome = submit::run(&submission, &launcher, report).map_err(from_iod)?;
         Ok(status(&outcome.ranks))
     }

@@ -19,7 +19,7 @@ use crate::boot_line;
 use crate::keeper::{Order, Report};
 use crate::qemu::{Files, arguments, from_node, uses_kvm};
 use crate::spec::Spec;
-use crate::state::{self, Facts};
+use crate::state::{self, Facts, State};
 
 /// A keeper ends its nodes by signals, so it needs no longer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -56,9 +56,12 @@ pub fn for_one_job(spec: &Spec) -> Result<Nodes> {
     Ok(Nodes { facts, keeper, alive: Some(alive) })
 }
 
-/// Ends a set. Returns false if there was none.
+/// Ends a set, or removes what a killed keeper left of it. Returns false if there was none.
 pub fn down(name: &str) -> Result<bool> {
     let directory = state::directory(name)?;
+    if directory.exists() && !state::is_locked(&directory) {
+        return State::create(name).map(|_state| true);
+    }
     let Some(facts) = state::booted(name)? else {
         return Ok(false);
     };

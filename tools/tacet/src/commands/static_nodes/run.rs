@@ -44,11 +44,11 @@ fn run_here(args: StaticRun, configured: StaticArgs, json: bool) -> Result<u8> {
     }
     let report = &mut |line: &str| output::note(line);
     match nodes {
-        Nodes::Booted(facts) => job.run(&facts.control, report),
-        Nodes::Behind(control) => job.run(&control, report),
+        Nodes::Booted(facts) => job.run(&facts.control, facts.spec.is_some(), report),
+        Nodes::Behind(control) => job.run(&control, false, report),
         Nodes::Own(spec) => {
             let own = launch::for_one_job(&spec)?;
-            job.run(&own.facts.control, report)
+            job.run(&own.facts.control, true, report)
         }
     }
 }
