@@ -8,7 +8,7 @@ use crate::place::{top, user_program};
 
 /// Programs that fork or trace, that test what Linux's memory has
 /// and a static map has not, or that need the co-kernel, are not here.
-const PROGRAMS: [&str; 5] = ["exceptions", "membarrier", "rseq", "stacks", "threads"];
+const PROGRAMS: [&str; 4] = ["exceptions", "membarrier", "rseq", "stacks"];
 
 pub fn cases() -> Vec<Case> {
     PROGRAMS.into_iter().map(case).collect()
