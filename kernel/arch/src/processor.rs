@@ -77,8 +77,11 @@ pub trait Processor {
     /// Whether a request waits to be taken.
     fn is_wanted(&self) -> bool;
 
-    /// Makes requests of CPU `index` and rings, unless that CPU looks anyway. This CPU itself needs no bell.
+    /// Makes requests of CPU `index` and rings. This CPU itself needs no bell.
     fn call(&self, index: u32, requests: u32);
+
+    /// The same about threads on its list of woken ones, unless that CPU looks at its list anyway.
+    fn call_for_woken(&self, index: u32, requests: u32);
 
     /// Tells other CPUs what this one does. What it looks at after it said that it rests, it looks at later
     /// (`tacet_logic::handshake::idle`).

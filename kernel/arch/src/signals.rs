@@ -110,12 +110,18 @@ impl Signals {
         }
     }
 
-    /// Asks this CPU to look, and rings unless it looks anyway. What `requests` are about is written already.
+    /// Tells this CPU that threads on its list are woken, unless it looks at that list anyway.
+    #[inline]
+    pub fn call_for_woken(&self, requests: u32, ring: impl FnOnce(u32)) {
+        if !idle::looks_anyway(&self.mode, Mode::Spinning as u32) {
+            self.call(requests, ring);
+        }
+    }
+
+    /// Asks this CPU to look, and rings: a CPU that looks at its list of woken threads does not see what else
+    /// `requests` are about. That is written already.
     #[inline]
     pub fn call(&self, requests: u32, ring: impl FnOnce(u32)) {
-        if idle::looks_anyway(&self.mode, Mode::Spinning as u32) {
-            return;
-        }
         doorbell::request(&self.attention, requests);
         // The host takes the bell away before it stops a CPU.
         if self.audible.load(Ordering::SeqCst) != 0 {
@@ -266,14 +272,26 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_looks_anyway_is_not_rung() {
+    fn a_cpu_that_looks_anyway_is_not_rung_for_woken_threads() {
         let cpu = &cpus(&[0])[0];
         cpu.set_mode(Mode::Spinning);
-        cpu.call(4, |_| panic!("rung"));
+        cpu.call_for_woken(4, |_| panic!("rung"));
+        assert_eq!(doorbell::take(&cpu.attention), 0);
         cpu.set_mode(Mode::Idle);
         let mut rung = 0;
-        cpu.call(4, |_| rung += 1);
+        cpu.call_for_woken(4, |_| rung += 1);
         assert_eq!((rung, doorbell::take(&cpu.attention)), (1, 4));
+    }
+
+    #[test]
+    fn other_requests_reach_every_cpu() {
+        let cpu = &cpus(&[0])[0];
+        for mode in [Mode::Spinning, Mode::Idle, Mode::Kernel, Mode::User] {
+            cpu.set_mode(mode);
+            let mut rung = 0;
+            cpu.call(2, |_| rung += 1);
+            assert_eq!((rung, doorbell::take(&cpu.attention)), (1, 2), "{mode:?}");
+        }
     }
 
     #[test]

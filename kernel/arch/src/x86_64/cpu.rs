@@ -218,6 +218,14 @@ impl Processor for Cpu {
         }
     }
 
+    fn call_for_woken(&self, index: u32, requests: u32) {
+        if index == self.index {
+            doorbell::request(&self.own.attention, requests);
+        } else if let Some(cpu) = self.all.get(index as usize) {
+            cpu.call_for_woken(requests, apic::ring);
+        }
+    }
+
     #[inline]
     fn set_mode(&self, mode: Mode) {
         self.own.set_mode(mode);

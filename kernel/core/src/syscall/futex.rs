@@ -209,7 +209,7 @@ impl Bell {
 
     fn ring<H: Host>(&mut self, cpu: &Cpu<H>) {
         if let Some(home) = self.home.take() {
-            cpu.host.processor().call(home, request::WOKEN);
+            cpu.host.processor().call_for_woken(home, request::WOKEN);
         }
     }
 }

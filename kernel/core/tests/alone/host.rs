@@ -271,6 +271,10 @@ impl Processor for FakeHost<'_> {
         self.0.attention.set(self.0.attention.get() | requests);
     }
 
+    fn call_for_woken(&self, index: u32, requests: u32) {
+        self.call(index, requests);
+    }
+
     fn set_mode(&self, _: Mode) {}
 
     /// It halts as long as it may.

@@ -214,6 +214,10 @@ impl Processor for FakeProcessor<'_> {
     }
 
     fn call(&self, index: u32, requests: u32) {
+        unreachable!("the co-kernel rings for woken threads alone, not CPU {index} for {requests:#x}");
+    }
+
+    fn call_for_woken(&self, index: u32, requests: u32) {
         let (world, cpu) = (self.0.world, index as usize);
         // While it hands over one of several threads it holds the bucket's lock; of the last one it does not.
         if world.books.borrow().last_woken_home(self.0.cpu) == Some(cpu) {
