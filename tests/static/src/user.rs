@@ -8,7 +8,20 @@ use crate::place::{top, user_program};
 
 /// Programs that fork or trace, that test what Linux's memory has
 /// and a static map has not, or that need the co-kernel, are not here.
-const PROGRAMS: [&str; 4] = ["exceptions", "membarrier", "rseq", "stacks"];
+const PROGRAMS: [&str; 12] = [
+    "exceptions",
+    "ldt",
+    "membarrier",
+    "pkeys",
+    "registers",
+    "rseq",
+    "sigfp",
+    "signals",
+    "stacks",
+    "threads",
+    "uring",
+    "userfault",
+];
 
 pub fn cases() -> Vec<Case> {
     PROGRAMS.into_iter().map(case).collect()
