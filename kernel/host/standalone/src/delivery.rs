@@ -124,6 +124,8 @@ impl Alone {
                         self.settle_call(subject, after_call(code, Some(&handler.action)));
                         code = 0;
                     }
+                    // A sleep of the handler is another one.
+                    subject.thread.sleeps_on.store(false, Ordering::Relaxed);
                     let written = self.write_frame(subject, &handler);
                     with_signals(subject.process, subject.thread, |process, thread| match written {
                         Some(()) => thread.entered(&handler),

@@ -261,7 +261,10 @@ impl Alone {
             // Wanted meanwhile: the thread leaves the co-kernel, and makes the call again if nothing comes of that.
             Ok(_) if subject.thread.is_wanted() => Answer::Escape,
             Ok(until) => Answer::Sleep(until),
-            Err(error) => Answer::Done(error.result() as u64),
+            Err(error) => {
+                subject.thread.waits_for.store(0, Ordering::SeqCst);
+                Answer::Done(error.result() as u64)
+            }
         }
     }
 
@@ -282,8 +285,10 @@ impl Alone {
         if bytes != SET_BYTES {
             return Err(Errno::EINVAL);
         }
-        let set = Set(subject.memory.read_u64(set_at).ok_or(Errno::EFAULT)?);
         let thread = subject.thread;
+        // Taken in any case: a later sleep must not find it.
+        let goes_on = thread.sleeps_on.swap(false, Ordering::Relaxed);
+        let set = Set(subject.memory.read_u64(set_at).ok_or(Errno::EFAULT)?);
         // Announced before the look: a signal that comes in between finds the thread waiting.
         thread.waits_for.store(set.0, Ordering::SeqCst);
         let taken = with_signals(subject.process, thread, |process, thread| process.take(thread, set));
@@ -294,7 +299,7 @@ impl Alone {
             }
             return Ok(Ok(info.signal));
         }
-        if thread.sleeps_on.swap(false, Ordering::Relaxed) {
+        if goes_on {
             return Ok(Err(Deadline::at(thread.sleeps_until_ns.load(Ordering::Relaxed))));
         }
         let until = match time_at {
