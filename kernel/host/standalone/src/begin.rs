@@ -155,10 +155,12 @@ impl Alone {
         }
     }
 
-    /// After a job, or one that could not be loaded: nobody has a thread.
+    /// After a job, or one that could not be loaded: nobody has a thread, nor its registers.
     pub fn forget_threads(&self) {
-        for thread in self.node.threads {
-            thread.taken.store(false, Ordering::Release);
+        for (number, thread) in (0..).zip(self.node.threads) {
+            // A process that could not be made ready may still have its first thread's here.
+            self.contexts.release(number, &self.cpu);
+            thread.free();
         }
         for cpu in self.node.cpus.iter().flatten() {
             cpu.threads.store(0, Ordering::Release);

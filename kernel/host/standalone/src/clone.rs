@@ -39,12 +39,12 @@ impl Alone {
         }
         let (number, child) = self.take_thread().ok_or(Errno::EAGAIN)?;
         if !self.contexts.take(number, &self.cpu) {
-            child.taken.store(false, Ordering::Release);
+            child.free();
             return Err(Errno::EAGAIN);
         }
         if self.found(parent, child).is_none() {
             self.contexts.release(number, &self.cpu);
-            child.taken.store(false, Ordering::Release);
+            child.free();
             return Err(Errno::EAGAIN);
         }
         let id = child.id();
@@ -99,7 +99,6 @@ impl Alone {
         child.serial.store(serial, Ordering::Relaxed);
         child.process_id.store(process_id, Ordering::Relaxed);
         child.id.store(process_id.wrapping_add(serial as i32), Ordering::Relaxed);
-        child.process.store(parent.thread.process() as u32, Ordering::Relaxed);
         child.root.store(parent.thread.root(), Ordering::Relaxed);
         child.home.store(home, Ordering::Relaxed);
         child.affinity.with(|own| *own = mask);
@@ -107,6 +106,8 @@ impl Alone {
         child.signals.with(|child| child.begin(blocked));
         let name = parent.thread.name.with(|name| *name);
         child.name.with(|own| *own = name);
+        // Last: from here on signals of the process may choose it, by its mask.
+        child.process.store(index as u32, Ordering::Release);
         parent.process.threads.fetch_add(1, Ordering::AcqRel);
         Some(())
     }
@@ -114,6 +115,6 @@ impl Alone {
     fn unfound(&self, parent: &Subject<'_>, child: &ThreadState) {
         parent.process.threads.fetch_sub(1, Ordering::AcqRel);
         self.unsettle(parent.process, child.home());
-        child.taken.store(false, Ordering::Release);
+        child.free();
     }
 }

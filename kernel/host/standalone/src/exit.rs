@@ -137,11 +137,14 @@ impl Alone {
         if last {
             self.bury_process(subject);
         } else if process.end().is_none() {
+            if thread.wanted.load(Ordering::Acquire) & wanted::SIGNAL != 0 {
+                self.pass_signals_on(subject);
+            }
             // Its proxy thread ends. Nobody needs the result.
             let _ = self.ship_call(subject, calls::EXIT, &[0; 6]);
         }
         self.contexts.release(number, &self.cpu);
-        thread.taken.store(false, Ordering::Release);
+        thread.free();
         if last && self.node.living.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.stop_all();
         }

@@ -128,7 +128,7 @@ impl Alone {
             }
             None => {}
         }
-        if subject.thread.must_end() {
+        if subject.process.end().is_some() {
             return Step::Gone;
         }
         if subject.thread.is_wanted() && !call.interrupted {

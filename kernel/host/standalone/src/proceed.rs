@@ -62,11 +62,15 @@ impl Alone {
 
     /// The thread goes on, after what signals want of it; or its process ends.
     pub fn go_on(&self, subject: &Subject<'_>) {
+        // Taken before the looks: who wants the thread later finds none of the bits, and it leaves once more.
+        let why = subject.thread.wanted.swap(0, Ordering::AcqRel);
         if subject.process.end().is_some() {
             return self.end_thread(subject);
         }
-        subject.thread.wanted.fetch_and(!(wanted::SIGNAL | wanted::MOVE), Ordering::AcqRel);
         self.deliver_signals(subject);
+        if why & wanted::SIGNAL != 0 {
+            self.pass_signals_on(subject);
+        }
         if subject.process.end().is_some() {
             return self.end_thread(subject);
         }

@@ -131,7 +131,7 @@ impl Alone {
         };
         let key = subject.process.key.with(|key| key.clone());
         loop {
-            match self.ship_piece(subject, &mut shipment, &key, memory) {
+            match self.ship_piece(subject, &mut shipment, &key, memory, number == calls::EXIT_GROUP) {
                 Ok(Some(result)) => return result,
                 Ok(None) => {}
                 Err(errno) => return shipment.failed(errno),
@@ -139,25 +139,25 @@ impl Alone {
         }
     }
 
-    /// One message and its reply. `None`: there is more to ship.
+    /// One message and its reply. `None`: there is more to ship. `last`: the last words of a process, which nobody ends.
     fn ship_piece(
         &self,
         subject: &Subject<'_>,
         shipment: &mut Shipment,
         key: &Key,
         memory: &impl marshal::UserMemory,
+        last: bool,
     ) -> Result<Option<i64>, Errno> {
         let exchange = self.exchange();
         let bytes = exchange.with(|exchange| shipment.request(memory, exchange.message))?;
         let message = self.message(subject, key);
         let thread = subject.thread;
-        // Nobody ends the last words of a process.
-        let ends = subject.process.end().is_some();
         let wish = || {
             self.look_for_orders();
             match thread.is_wanted() {
-                true if ends => Wish::Wait,
-                true if thread.must_end() => Wish::GiveUp,
+                true if last => Wish::Wait,
+                // Also if it ended before the call began: the thread may have come here meanwhile.
+                true if subject.process.end().is_some() => Wish::GiveUp,
                 true => Wish::Interrupt,
                 false => Wish::Wait,
             }

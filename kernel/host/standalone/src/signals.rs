@@ -231,6 +231,24 @@ impl Alone {
         takes
     }
 
+    /// A thread that was chosen for a signal of its process has left it, by its mask or its end: others may take it.
+    pub fn pass_signals_on(&self, subject: &Subject<'_>) {
+        let process = subject.process;
+        let (left, unblocked) = with_signals(process, subject.thread, |process, thread| {
+            (process.pending(thread), signals::is_deliverable(thread, process))
+        });
+        if left == Set::EMPTY && !unblocked {
+            return;
+        }
+        for (number, thread) in self.node.threads_of(subject.thread.process()) {
+            let waits = Set(thread.waits_for.load(Ordering::Acquire)) & left != Set::EMPTY;
+            let takes = || with_signals(process, thread, |process, thread| signals::is_deliverable(thread, process));
+            if number != subject.number && (waits || takes()) {
+                self.node.want(number, wanted::SIGNAL, &self.cpu);
+            }
+        }
+    }
+
     /// The thread of this CPU has another mask: it may have something to take now.
     pub fn look_for_signals(&self, process: &Process, thread: &ThreadState) {
         if with_signals(process, thread, |process, thread| signals::is_deliverable(thread, process)) {

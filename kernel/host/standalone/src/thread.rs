@@ -14,11 +14,11 @@ use tacet_core::{Affinity, CPUS, FutexCounters, Left, Permits, Recall, Thread};
 use tacet_logic::frames::Policy;
 use tacet_logic::signals;
 
-/// Why a thread is wanted by its host: bits of `wanted`.
+/// Why a thread is wanted by its host: bits of `wanted`. They say where to look; a number may have changed hands since.
 pub mod wanted {
     /// A signal may be deliverable.
     pub const SIGNAL: u32 = 1;
-    /// Its process ends.
+    /// Its process may end.
     pub const END: u32 = 2;
     /// It may have to live on another CPU.
     pub const MOVE: u32 = 4;
@@ -26,6 +26,9 @@ pub mod wanted {
 
 /// The thread's kinds of calls that the co-kernel answers.
 const PERMITS: Permits = Permits(Permits::CALLS.0 | Permits::FUTEXES.0 | Permits::STAYS.0 | Permits::OWN_FUTEXES.0);
+
+/// Index of no process.
+const NOBODY: u32 = u32::MAX;
 
 pub struct ThreadState {
     /// Somebody has this number.
@@ -76,7 +79,7 @@ impl ThreadState {
             here: AtomicBool::new(false),
             wanted: AtomicU32::new(0),
             home: AtomicU32::new(0),
-            process: AtomicU32::new(0),
+            process: AtomicU32::new(NOBODY),
             root: AtomicU64::new(0),
             process_id: AtomicI32::new(0),
             id: AtomicI32::new(0),
@@ -115,12 +118,15 @@ impl ThreadState {
         self.wanted.load(Ordering::Acquire) != 0
     }
 
-    pub fn must_end(&self) -> bool {
-        self.wanted.load(Ordering::Acquire) & wanted::END != 0
+    /// Its process; of a thread that is nobody's, no process has this index.
+    pub fn process(&self) -> usize {
+        self.process.load(Ordering::Acquire) as usize
     }
 
-    pub fn process(&self) -> usize {
-        self.process.load(Ordering::Relaxed) as usize
+    /// Gives the number away. Whoever takes it next is not taken for a thread of this process before it has its own.
+    pub fn free(&self) {
+        self.process.store(NOBODY, Ordering::Relaxed);
+        self.taken.store(false, Ordering::Release);
     }
 
     pub fn id(&self) -> i32 {
@@ -150,7 +156,7 @@ impl Thread for AloneThread<'_> {
     }
 
     fn is_killed(&self) -> bool {
-        self.state.must_end()
+        self.node.process(self.state.process()).is_some_and(|process| process.end().is_some())
     }
 
     #[inline]
