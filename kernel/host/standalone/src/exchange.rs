@@ -162,7 +162,7 @@ impl Node {
     ) -> Result<usize, Lost> {
         self.begin_looking();
         let end = self.await_reply(exchange, message, bytes, cpu, wish);
-        self.end_looking();
+        self.end_looking(cpu);
         end
     }
 

@@ -10,6 +10,7 @@ use crate::node::Node;
 use tacet_arch::Processor;
 use tacet_arch::native::Cpu;
 use tacet_arch::native::alone::Machine;
+use tacet_core::request;
 use tacet_shipping::packet::{LARGE_PACKET_BYTES, Packet};
 
 /// How long a CPU halts between two looks, if the link does not interrupt it.
@@ -46,7 +47,7 @@ impl Node {
     }
 
     /// It looks no more. If nobody does, the link interrupts when something comes.
-    pub fn end_looking(&self) {
+    pub fn end_looking(&self, cpu: &Cpu) {
         self.link.with(|link| {
             link.lookers -= 1;
             if link.lookers == 0 && !link.endpoint.listen(true) {
@@ -55,6 +56,14 @@ impl Node {
                 link.endpoint.listen(true);
             }
         });
+        self.tell_of_orders(cpu);
+    }
+
+    /// This CPU, which goes on with something else, may have taken an order: CPU 0 leaves its program and looks.
+    pub fn tell_of_orders(&self, cpu: &Cpu) {
+        if self.watch.with(|watch| watch.has_answer()) {
+            cpu.call(0, request::POSTED);
+        }
     }
 
     /// A CPU that looks halts until something comes, or for so many ticks.

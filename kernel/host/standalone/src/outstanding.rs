@@ -99,6 +99,7 @@ impl Alone {
             return;
         }
         self.node.poll_link();
+        self.node.tell_of_orders(&self.cpu);
         for place in 0..CALLS {
             let call = self.calls(|calls| calls.get_mut(place).and_then(Option::take));
             let Some(call) = call else { continue };

@@ -41,6 +41,11 @@ impl Watch {
     pub fn new(exchange: Exchange) -> Self {
         Self { exchange, sequence: 0, job: 0, open: false, greets: false, asked: 0 }
     }
+
+    /// Somebody has to look.
+    pub fn has_answer(&self) -> bool {
+        self.open && self.exchange.outcome().is_some()
+    }
 }
 
 impl Alone {
@@ -105,7 +110,7 @@ impl Alone {
     pub fn look_for_orders_now(&self) {
         self.node.begin_looking();
         self.look_now();
-        self.node.end_looking();
+        self.node.end_looking(&self.cpu);
     }
 
     fn look_now(&self) {
