@@ -20,9 +20,6 @@ const USER_DATA: u64 = 0x2b;
 const USER_FLAGS: u64 = 0x24_0dd5;
 /// Interrupts are on in user mode (none comes but the doorbell), and bit 1 is always set.
 const FIXED_FLAGS: u64 = 0x202;
-/// Bytes of the oldest part of the extended state, and of the header behind it.
-const LEGACY_BYTES: usize = 512;
-const HEADER_BYTES: usize = 64;
 
 /// All contexts.
 #[derive(Clone, Copy)]
@@ -101,8 +98,8 @@ impl<'a> Context<'a> {
 impl Context<'_> {
     /// Makes it the state of a program that begins: all registers zero, extended state as after a reset.
     pub fn reset(&self) {
-        // SAFETY: mapped, and this CPU's; what is not zeroed is not read: gaps, and the extended state behind its
-        // header, which says that nothing there is set.
+        // SAFETY: mapped, and this CPU's; what is not written here are gaps, which nobody reads. All of the extended state
+        // is zeroed: signal frames show programs every byte of it, also those that the processor never writes.
         unsafe {
             field!(self.registers).write(UserRegisters::default());
             field!(self.fs_base).write(0);
@@ -116,7 +113,7 @@ impl Context<'_> {
             field!(self.pkru).write(0);
             field!(self.spec_ctrl).write(0);
             let area = field!(self.xstate).cast::<u8>();
-            area.write_bytes(0, LEGACY_BYTES + HEADER_BYTES);
+            area.write_bytes(0, self.all.extended as usize);
             area.cast::<u16>().write(0x37f); // FCW
             area.add(24).cast::<u32>().write(0x1f80); // MXCSR
         }
