@@ -15,6 +15,7 @@ use nix::unistd::geteuid;
 use tacet_shipping::key::Key;
 use tacet_shipping::packet::MESSAGE_BYTES;
 
+use super::GLANCE;
 use super::asks::Asks;
 use super::book::{Book, Owner};
 use super::describe::{describe, random};
@@ -23,7 +24,12 @@ use crate::error::{Error, Result};
 
 pub fn spawn(listener: UnixListener, asks: Arc<Asks>, stop: Arc<AtomicBool>) -> Result<()> {
     let accept = move || {
-        for stream in listener.incoming().map_while(std::result::Result::ok) {
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else {
+                // Mostly too many descriptors, which connections give back.
+                std::thread::sleep(GLANCE);
+                continue;
+            };
             let (asks, stop) = (Arc::clone(&asks), Arc::clone(&stop));
             // A connection that gets no thread is closed.
             let _ = std::thread::Builder::new().name("control".into()).spawn(move || serve(&stream, &asks, &stop));
