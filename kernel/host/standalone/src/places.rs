@@ -50,6 +50,11 @@ impl Alone {
     /// A thread of the process lives on the CPU from here on. False: it cannot.
     pub fn settle(&self, index: usize, process: &Process, cpu: u32) -> bool {
         let Some(state) = self.node.cpu(cpu) else { return false };
+        let one_more = |threads: u32| ((threads as usize) < QUEUE).then_some(threads + 1);
+        // Another CPU may have given it its last thread since somebody looked.
+        if state.threads.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more).is_err() {
+            return false;
+        }
         let own = process.cpus().contains(&cpu);
         let welcome = own
             || state.guest.with(|guest| {
@@ -59,8 +64,8 @@ impl Alone {
                 }
                 free
             });
-        if welcome {
-            state.threads.fetch_add(1, Ordering::AcqRel);
+        if !welcome {
+            state.threads.fetch_sub(1, Ordering::AcqRel);
         }
         welcome
     }
