@@ -8,10 +8,11 @@
 use crate::host::{Alone, Subject};
 use crate::process::End;
 use crate::ship::calls;
-use crate::thread::wanted;
+use crate::thread::{AloneThread, wanted};
 use core::sync::atomic::{Ordering, fence};
 use tacet_arch::Processor;
 use tacet_core::{Host, WakeRequest, request};
+use tacet_logic::futex::Key;
 use tacet_logic::run_queue::RunQueue;
 
 /// include/uapi/linux/futex.h
@@ -58,8 +59,10 @@ impl Alone {
 
     /// The thread's robust futexes say that their owner died, and the word that its exit clears is cleared.
     fn let_go_of_futexes(&self, subject: &Subject<'_>, wake: &mut impl FnMut(WakeRequest) -> u32) {
-        let root = subject.thread.root();
+        let thread = AloneThread { number: subject.number, state: subject.thread, node: self.node };
         let mut wake_one = |address: u64| {
+            // Those that wait may be of another process.
+            let Key { root, address } = self.shared_futex(&thread, address);
             wake(WakeRequest { root, address, bitset: u32::MAX, count: 1, moved: 0, to: 0 });
         };
         let list = subject.thread.robust_list.load(Ordering::Relaxed);

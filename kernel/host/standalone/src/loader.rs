@@ -184,7 +184,7 @@ impl Alone {
             interpreter,
             shares: shares.get(..count).unwrap_or(&[]),
             shared_bytes: job.shared_bytes,
-            least_heap_bytes: LEAST_HEAP_BYTES + job.stack_bytes,
+            least_heap_bytes: LEAST_HEAP_BYTES.saturating_add(job.stack_bytes),
             joins_read_only: false,
             ranges: ranges.get(..known.len()).unwrap_or(&ranges),
         };

@@ -191,7 +191,8 @@ impl Alone {
                 layout.addresses.protect(address, bytes, wanted, changed)?;
             } else if bytes > 0 {
                 let first = subject.process.find(address).ok_or(Error::NoMemory)?;
-                let _last = subject.process.find(address + bytes - 1).ok_or(Error::NoMemory)?;
+                let last = address.checked_add(bytes - 1).ok_or(Error::NoMemory)?;
+                subject.process.find(last).ok_or(Error::NoMemory)?;
                 if first.2 != wanted {
                     changed(Change { address, bytes, protection: wanted });
                 }
