@@ -93,7 +93,7 @@ impl Row {
         }
     }
 
-    /// What was printed here and at another place, and whether that is right.
+    /// A row for the output of a program here and at another place; `as_expected`: the two are right.
     pub fn same(what: &str, linux: &str, tacet: &str, as_expected: bool) -> Row {
         Row {
             what: what.to_owned(),

@@ -17,7 +17,7 @@ const SOURCE: (&str, &str) = ("words.py", include_str!("../programs/words.py"));
 /// The file that they read.
 const TEXT: (&str, &str) = ("words.txt", include_str!("main.rs"));
 
-/// What the program printed, here and on the nodes.
+/// The program's output, here and on the nodes.
 pub struct Both {
     linux: String,
     nodes: String,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a node without Linux does with each system call: the fourth column of `abi/syscalls.tbl`.
+//! The disposition of each system call on a node without Linux: the fourth column of `abi/syscalls.tbl`.
 //!
 //! The kernel asks [`disposition`] for each call that it does not know; both ends take the arguments apart as
 //! [`kinds`] says. The Linux end asks it again, since it trusts no node.
@@ -16,7 +16,7 @@ pub enum Disposition {
     Refuse(Errno),
 }
 
-/// What an argument is. Arguments are counted from 0 here.
+/// The kind of an argument. Arguments are counted from 0 here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The call has no such argument.
@@ -71,7 +71,7 @@ pub enum Size {
 
 include!(concat!(env!("OUT_DIR"), "/calls.rs"));
 
-/// What becomes of the call with this number.
+/// The disposition of the call with this number.
 #[must_use]
 pub fn disposition(number: u64) -> Disposition {
     let index = usize::try_from(number).ok().and_then(|number| OF_CALL.get(number));

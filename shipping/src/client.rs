@@ -158,7 +158,7 @@ impl Client {
         self.in_progress
     }
 
-    /// Whom the exchange is for.
+    /// The party of the exchange.
     #[must_use]
     pub fn party(&self) -> Party {
         self.party

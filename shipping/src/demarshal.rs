@@ -17,7 +17,7 @@ pub struct Span {
     pub bytes: usize,
 }
 
-/// What to pass to Linux.
+/// An argument for Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Argument {
     Value(u64),
@@ -71,7 +71,7 @@ impl Call {
     /// Takes a message apart and prepares the outputs' part of `reply`. `process` is the proxy's own number.
     ///
     /// # Errors
-    /// What to answer if this call is not to be executed: see [`refuse`].
+    /// The answer to a call that is not to be executed: see [`refuse`].
     pub fn decode(message: &[u8], process: u32, reply: &mut [u8]) -> Result<Self, Errno> {
         let mut fields = Reader::new(message);
         let head = CallHead::decode(&mut fields).ok_or(Errno::EINVAL)?;

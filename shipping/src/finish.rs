@@ -10,7 +10,7 @@ use crate::marshal::{Shipment, UserMemory};
 use crate::memory::{CONTROL_LENGTH_AT, FLAGS_AT, MESSAGE_LENGTH_AT, MessageHeader, NAME_LENGTH_AT, Vector};
 use crate::packet::PIECE_BYTES;
 
-/// What a reply means.
+/// The meaning of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finished {
     /// The call's result. `None`: another piece follows.
@@ -46,7 +46,7 @@ impl Shipment {
         if is_full && self.continues(&head) {
             return Finished { result: None, pending };
         }
-        // What a call reports beside what it moves may be more: the length of a datagram that did not fit.
+        // A call may report more than it moves: the length of a datagram that did not fit.
         let result = if self.done > moved as u64 { self.total(head.result) } else { head.result };
         Finished { result: Some(self.end(result, memory)), pending }
     }

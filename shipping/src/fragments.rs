@@ -85,7 +85,7 @@ impl Outgoing {
         self.acknowledge(u64::MAX);
     }
 
-    /// What the other end lacks is due again.
+    /// The fragments that the other end lacks are due again.
     pub(crate) fn send_again(&mut self) {
         self.due = mask(self.count) & !self.acknowledged;
     }
@@ -114,7 +114,7 @@ impl Outgoing {
     }
 }
 
-/// What a header says about its fragment; by default, that there is none.
+/// A header's account of its fragment; by default, that there is none.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Fragment {
     pub(crate) index: u16,

@@ -3,7 +3,7 @@
 
 use crate::bytes::{Reader, Writer};
 
-/// What a call's message begins with: number, flags, arguments, and how long each argument's buffer is.
+/// The beginning of a call's message: number, flags, arguments, and how long each argument's buffer is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallHead {
     pub(crate) number: u32,
@@ -43,7 +43,7 @@ impl CallHead {
     }
 }
 
-/// What a reply begins with.
+/// The beginning of a reply.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReplyHead {
     pub(crate) result: i64,

@@ -16,7 +16,7 @@ pub struct Job<'a> {
     pub id: u32,
     /// The secret of the job's key, encrypted: see [`crate::key::Key::wrapped`].
     pub wrapped_key: [u8; KEY_BYTES],
-    /// What the node's random numbers begin with.
+    /// The seed of the node's random numbers.
     pub seed: [u8; 32],
     pub flags: u32,
     /// The rank of the node's first process, and how many processes the whole job has.
@@ -38,7 +38,7 @@ pub struct Job<'a> {
     pub environment: Texts<'a>,
 }
 
-/// Whose job it is, for the calls that ask; the proxies are what has the rights.
+/// The user of the job, for calls that ask; the proxies have the user's rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct User {
     pub uid: u32,

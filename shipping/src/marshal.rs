@@ -228,7 +228,7 @@ impl<M: UserMemory> Packing<'_, M> {
         self.output(address.wrapping_add(self.done), bytes)
     }
 
-    /// What is left of a buffer whose length arguments give, up to a piece.
+    /// The bytes left of a buffer whose length arguments give, up to a piece.
     fn cut(&mut self, size: Size) -> Result<usize, Errno> {
         let bytes = size.bytes(&self.sent.arguments).ok_or(Errno::EINVAL)?;
         let left = bytes.saturating_sub(usize::try_from(self.done).unwrap_or(usize::MAX));

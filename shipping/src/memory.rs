@@ -47,7 +47,7 @@ pub(crate) struct Vector {
     pub(crate) count: u64,
 }
 
-/// What a walk through a vector has passed.
+/// The part of a vector that a walk has passed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Walked {
     pub(crate) bytes: usize,

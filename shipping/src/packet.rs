@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// Whose messages these are. Asks have job 0 and process 0.
+/// The thread of a node that a message is from or for. Asks have job 0 and process 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Party {
     pub node: u32,
@@ -112,7 +112,7 @@ impl<'a> Packet<'a> {
     /// Takes a datagram apart.
     ///
     /// # Errors
-    /// If it cannot be a packet, whoever has sent it.
+    /// If it cannot be a packet of any sender.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, Malformed> {
         let (signed, _) = datagram.split_at_checked(TAG_AT).ok_or(Malformed::Stranger)?;
         let mut fields = Reader::new(datagram);

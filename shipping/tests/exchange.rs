@@ -11,7 +11,7 @@ use tacet_shipping::server::{Event, Server};
 
 const PARTY: Party = Party { node: 1, job: 2, process: 3, thread: 4 };
 
-/// What the channel does with a packet.
+/// The channel's treatment of a packet.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
     Deliver,
@@ -52,7 +52,7 @@ struct World {
     flying: Vec<Flying>,
     moved: u64,
     sent: u64,
-    /// What the server has worked on.
+    /// The messages that the server has worked on.
     worked: Vec<Vec<u8>>,
     /// Steps until the work in progress is done.
     working: u8,
@@ -254,7 +254,7 @@ fn what_cannot_be_sent_is_not_begun() {
     assert_eq!(client.next_packet(&Key::new(&[1; 32]), &[], &mut [0; PACKET_BYTES]), None);
 }
 
-/// What a node might send that does not keep to the protocol, signed all the same.
+/// Packets that break the protocol, although they are signed.
 #[test]
 fn a_server_keeps_to_one_message_at_a_time() {
     let key = Key::new(&[1; 32]);

@@ -53,7 +53,7 @@ proptest! {
         prop_assert_eq!(next, bytes);
     }
 
-    /// Whatever the sizes say, a payload stays within the message, and the message within its limit.
+    /// With any sizes, a payload stays within the message, and the message within its limit.
     #[test]
     fn no_sizes_lead_out_of_the_message(index: u16, count in 0..70u16, bytes in 0..80_000u32, payload in 0..3000usize) {
         let mut datagram = vec![0; HEADER_BYTES + payload];

@@ -74,7 +74,7 @@ fn render(table: &str) -> Result<String> {
     Ok(page)
 }
 
-/// What the page says of a disposition without Linux.
+/// The page's word for a disposition without Linux.
 fn word(name: &str, disposition: &str) -> Result<String> {
     let (word, inner) = disposition.split_once('(').unwrap_or((disposition, ""));
     match (word, inner.strip_suffix(')')) {

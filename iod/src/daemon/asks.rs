@@ -51,7 +51,7 @@ impl Asks {
         Asks { socket, key, inner: Mutex::new(inner) }
     }
 
-    /// Changes the book, then gives the waiting nodes what that means for them.
+    /// Changes the book, then gives the waiting nodes the answers that follow from it.
     pub fn with_book<T>(&self, change: impl FnOnce(&mut Book) -> T) -> T {
         let mut inner = self.lock();
         let result = change(&mut inner.book);
@@ -59,7 +59,7 @@ impl Asks {
         result
     }
 
-    /// A node will not be heard again. If it is, it must greet first.
+    /// Forgets a node that is lost. If the node is heard again, it must greet first.
     pub fn node_lost(&self, node: u32, why: &str) {
         self.lock().links.remove(&node);
         self.with_book(|book| book.lost(node, why));

@@ -18,7 +18,7 @@ use crate::error::{Error, Result, one_line};
 /// A node that waits for a job asks again and again. After this silence it gets none.
 pub const SILENCE: Duration = Duration::from_secs(10);
 
-/// Who owns a job: the peer of its control connection.
+/// The owner of a job: the peer of its control connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
     pub uid: u32,
@@ -247,7 +247,7 @@ impl Book {
         }
     }
 
-    /// What a node that asks for a job gets. The caller hands it out: the next answer is for another job.
+    /// The job for a node that asks for one. The caller hands it out: the next answer is for another job.
     pub fn work_of(&mut self, node: u32) -> Option<(u32, &Job, usize)> {
         let id = self.nodes.get(&node)?.job?;
         let job = self.jobs.get_mut(&id)?;
@@ -266,7 +266,7 @@ impl Book {
         Some((id, job, place))
     }
 
-    /// What a node that watches this job must do.
+    /// The next order for a node that watches this job.
     pub fn order_of(&mut self, node: u32, job: u32) -> Option<Order> {
         if self.orphans.get(&node) == Some(&job) {
             return Some(Order { rank: None, signal: libc::SIGKILL });

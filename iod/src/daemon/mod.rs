@@ -117,7 +117,7 @@ impl Handle {
         self.address
     }
 
-    /// It stopped by a request, or because its socket failed.
+    /// Whether the daemon has stopped: by a request, or because its socket failed.
     pub fn has_stopped(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
@@ -142,7 +142,7 @@ pub(crate) fn roomy(socket: &UdpSocket) {
     }
 }
 
-/// An earlier datagram found no receiver, a signal came, or nothing did.
+/// Whether receiving may go on: an earlier datagram found no receiver, a signal came, or no datagram did.
 pub(crate) fn is_transient(error: &std::io::Error) -> bool {
     let kinds = [ErrorKind::WouldBlock, ErrorKind::TimedOut, ErrorKind::Interrupted, ErrorKind::ConnectionRefused];
     kinds.contains(&error.kind())

@@ -47,7 +47,7 @@ fn serve(stream: &UnixStream, asks: &Asks, stop: &AtomicBool) {
 
 fn serve_peer(stream: &UnixStream, asks: &Asks, stop: &AtomicBool) -> Result<()> {
     let mut lines = Lines::new(stream);
-    // Read before anything else: who is refused while it still writes sees a broken pipe, and not why.
+    // Read before anything else: a peer that is refused while it still writes sees a broken pipe, and not the reason.
     let first = lines.read();
     let owner = owner_of(stream)?;
     let Some(request) = first? else { return Ok(()) };

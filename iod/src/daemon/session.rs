@@ -12,7 +12,7 @@ use tacet_shipping::key::{Key, NONCE_BYTES};
 use tacet_shipping::packet::{Kind, LARGE_PACKET_BYTES, MESSAGE_BYTES, Packet, Party};
 use tacet_shipping::server::{Event, Server};
 
-/// What a node says about itself, and the nonces of the session.
+/// A node's description of itself, and the nonces of the session.
 #[derive(Debug, Clone)]
 pub struct Greeting {
     pub boot_nonce: [u8; NONCE_BYTES],

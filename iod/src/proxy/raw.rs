@@ -177,7 +177,7 @@ pub fn never_waits(descriptor: RawFd) -> bool {
     }
 }
 
-/// Whether it is a socket that sends each message as one, or not at all.
+/// Whether a descriptor of the program is a socket that sends each message as one, or not at all.
 pub fn keeps_messages_whole(descriptor: RawFd) -> bool {
     let mut kind: libc::c_int = 0;
     let mut bytes = size_of::<libc::c_int>() as libc::socklen_t;

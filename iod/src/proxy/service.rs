@@ -102,7 +102,7 @@ impl Service {
         let _ = self.outbox.send(Outgoing::Reply(Arc::clone(thread)));
     }
 
-    /// The same, and then the process ends.
+    /// The last reply of the process is ready to go; then the process ends.
     pub fn end(&self, thread: &Arc<Thread>, end: End) {
         let _ = self.outbox.send(Outgoing::End(Arc::clone(thread), end));
     }
@@ -113,7 +113,7 @@ impl Service {
         threads.first_in_call().map(|thread| thread.interrupt()).is_some()
     }
 
-    /// Gives the signals that wait to the parent, which knows another way to the node. If there is none, they come back.
+    /// Gives the signals that wait to the parent, which knows another way to the node. Without a way they come back.
     pub fn hand_over(&self) {
         match self.pending.take() {
             0 => {}

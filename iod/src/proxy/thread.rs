@@ -53,7 +53,7 @@ pub struct Call {
     pub reply: Vec<u8>,
 }
 
-/// What a packet has done.
+/// The effect of a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Received {
     Nothing,
@@ -144,7 +144,7 @@ impl Thread {
         let _ = exchange.server.reply(bytes);
     }
 
-    /// The same for a thread's last call.
+    /// The thread's last call is done, as in `reply`; the thread needs no large buffers any more.
     pub fn last_reply(&self, mut call: Call, bytes: usize) {
         call.message = Vec::new();
         call.reply.truncate(bytes);
@@ -168,7 +168,7 @@ impl Thread {
         self.in_call.load(Ordering::SeqCst)
     }
 
-    /// Lets a blocked call end early. It may not have blocked yet, so whoever wants this repeats it.
+    /// Lets a blocked call end early. The call may not have blocked yet, so the caller repeats this.
     pub fn interrupt(&self) {
         if self.is_in_call()
             && let Some(worker) = self.worker.get()

@@ -18,7 +18,7 @@ const RECENT: usize = 256;
 
 #[derive(Debug, Default)]
 pub struct Threads {
-    /// Those that live, and the recent ones.
+    /// Threads that live, and those that ended recently.
     known: HashMap<u32, Arc<Thread>>,
     recent: VecDeque<u32>,
     ended: HashSet<u32>,

@@ -75,7 +75,7 @@ impl Child {
         self.ended.is_none()
     }
 
-    /// Sends it a signal, which its program gets unless it is SIGKILL.
+    /// Sends the proxy a signal. Its program gets every signal but SIGKILL, which kills the proxy.
     pub fn signal(&mut self, signal: i32) {
         let (Ok(process), true) = (i32::try_from(self.process.id()), self.is_alive()) else { return };
         if let Ok(signal) = Signal::try_from(signal) {
@@ -88,7 +88,7 @@ impl Child {
         self.signal(libc::SIGKILL);
     }
 
-    /// What the proxy says, for the thread that listens.
+    /// The proxy's words, for the thread that listens.
     pub fn stream(&self) -> Result<UnixStream> {
         let failed =
             |error| Error::new(format!("proxy of rank {}", self.rank), error, "raise the limit of descriptors");

@@ -150,7 +150,7 @@ impl<'a> Running<'a> {
         self.events.await_daemon(self.submission.control.clone(), adopt);
     }
 
-    /// The first signal is the program's, the second the job's end. Those who end a process group send one twice.
+    /// The first signal is the program's, the second the job's end. A sender that ends a process group sends one twice.
     fn pass_on(&mut self, signal: i32, to_all: bool) {
         let now = Instant::now();
         if self.last_signal.is_some_and(|(last, when)| last == signal && now < when + SAME) {

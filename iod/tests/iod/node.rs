@@ -95,7 +95,7 @@ pub struct Node {
     pub watch: Line,
 }
 
-/// What a node keeps of a job's description.
+/// The part of a job's description that a node keeps.
 #[derive(Debug, Clone)]
 pub struct Job {
     pub id: u32,

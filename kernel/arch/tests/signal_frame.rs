@@ -16,7 +16,7 @@ const BEFORE_CONTEXT: usize = 8;
 const STACK_BYTES: usize = 64 << 10;
 const MOST_EXTENDED: usize = 16 << 10;
 
-/// What the handler has kept.
+/// The frame that the handler has kept.
 struct Kept {
     address: u64,
     info_address: u64,
@@ -60,8 +60,8 @@ fn kept() -> Box<Kept> {
     unsafe { Box::from_raw(kept) }
 }
 
-/// Sends the signal to this thread, with known registers. They and the vector register as they are afterwards. One place
-/// in the program, so that a frame of one call fits another.
+/// Sends the signal to this thread, with known registers. Returns them and the vector register as they are afterwards.
+/// All signals come at this one place in the program, so that a frame of one call fits another.
 #[inline(never)]
 fn raise(signal: u8) -> ([u64; 8], u64) {
     // SAFETY: getpid and gettid have no preconditions.

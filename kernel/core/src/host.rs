@@ -102,7 +102,7 @@ pub trait Host {
         None
     }
 
-    /// What CLOCK_REALTIME is ahead of CLOCK_MONOTONIC. Only if [`Host::ANSWERS`].
+    /// How far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC. Only if [`Host::ANSWERS`].
     fn realtime_ahead_ns(&self) -> u64 {
         0
     }
@@ -173,7 +173,7 @@ pub trait Thread {
     fn spent_on_local_call(&self, number: u64, ticks: u64);
 }
 
-/// What a host says to a call of the running thread.
+/// A host's answer to a call of the running thread.
 #[derive(Debug, Clone, Copy)]
 pub enum Answer {
     /// It has this result; the thread continues.

@@ -116,7 +116,7 @@ impl Program {
         program.finish(header.e_phoff)
     }
 
-    /// What is loaded, lowest address first. Not empty.
+    /// The segments to load, lowest address first. Not empty.
     pub fn segments(&self) -> &[Segment] {
         self.segments.get(..self.count).unwrap_or(&[])
     }

@@ -135,7 +135,7 @@ fn the_program_that_runs_this_is_one() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 20 } else { 4096 }))]
 
-    /// Whatever the file says, the segments that come out are sorted, apart, and within the file.
+    /// For every file, the segments that come out are sorted, apart, and within the file.
     #[test]
     fn nothing_is_believed(changes in prop::collection::vec((0usize..400, any::<u8>()), 0..4), cut in 0usize..400) {
         let mut bytes = head(abi::ET_DYN, 0x40_1000, &[INTERPRETER, TEXT, DATA, STACK]);

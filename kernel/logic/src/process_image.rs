@@ -14,7 +14,7 @@ pub trait Sink {
     fn write(&mut self, address: u64, bytes: &[u8]) -> Option<()>;
 }
 
-/// What the program is told about itself and its processor.
+/// The facts about itself and its processor that a program gets.
 #[derive(Clone, Copy)]
 pub struct Image<'a> {
     pub program: &'a Program,

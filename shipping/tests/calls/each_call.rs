@@ -79,7 +79,7 @@ fn size(size: Size, arguments: &[u64; 6], memory: &Memory) -> usize {
     }
 }
 
-/// Checks what the proxy sees of one argument; fills an output. What the program's memory must become there.
+/// Checks the proxy's view of one argument; fills an output. Returns the bytes that the program must then have there.
 fn look(
     seen: &mut Seen<'_>,
     index: usize,

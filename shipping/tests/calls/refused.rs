@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What neither end lets pass: calls and commands that are not shipped, whoever asks.
+//! Calls and commands that are not shipped: neither end lets them pass.
 
 use crate::support::{BASE, Memory, PROCESS, error, result_of, ship};
 use tacet_shipping::calls::{Disposition, disposition};
@@ -49,7 +49,7 @@ fn commands_are_shipped_by_a_list() {
     assert_eq!(result, 0);
 }
 
-/// What a node might send that has been taken over: the proxy decides by the table as well.
+/// A message of a node that has been taken over: the proxy decides by the table as well.
 #[test]
 fn a_forged_message_is_refused_by_the_proxy() {
     let honest = |number, arguments| {

@@ -92,7 +92,8 @@ impl Seen<'_> {
     }
 }
 
-/// Ships a call to a proxy that `execute`s it: the result, and whether reading on would not wait. What the program gets.
+/// Ships a call to a proxy and returns the program's result. `execute` gives the call's result, and whether reading on
+/// would not wait.
 pub fn ship(
     memory: &Memory,
     number: u64,
@@ -121,7 +122,7 @@ pub fn ship(
     panic!("call {number} does not end");
 }
 
-/// What the program gets from a call that does not reach a proxy.
+/// The program's result of a call that does not reach a proxy.
 pub fn result_of(memory: &Memory, number: u64, arguments: [u64; 6]) -> i64 {
     ship(memory, number, arguments, |_| panic!("call {number} was shipped"))
 }

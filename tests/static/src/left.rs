@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a set of nodes leaves behind: processes that name its directory, and files there. It must be nothing.
+//! The leftovers of a set of nodes: processes that name its directory, and files there. There must be none.
 
 use std::fs;
 use std::path::Path;

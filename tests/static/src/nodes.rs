@@ -39,7 +39,7 @@ impl Nodes {
         command
     }
 
-    /// What `tacet static status` says.
+    /// The output of `tacet static status`.
     pub fn status(&self) -> Result<Value> {
         let ended = process::run(&mut tacet(&["status", "--json", "--name", &self.name]), b"")?;
         serde_json::from_slice(&ended.stdout).map_err(|error| format!("status: {error}: {}", ended.error_text()))
@@ -64,7 +64,7 @@ impl Nodes {
         format!("{parent}/tacet-static/{}", self.name)
     }
 
-    /// What a node said on its serial line.
+    /// A node's words on its serial line.
     pub fn console(&self, node: u32) -> String {
         std::fs::read_to_string(format!("{}/node-{node}.log", self.directory())).unwrap_or_default()
     }

@@ -15,7 +15,7 @@ use crate::Result;
 const LIMIT: Duration = Duration::from_secs(200);
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// What is left of a process.
+/// The output and the status of a process that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     pub stdout: Vec<u8>,

@@ -16,7 +16,7 @@ use crate::{Result, boot, programs, real, refused, unplug, user};
 const NODES: u32 = 2;
 const SHAPE: [&str; 4] = ["--cpus", "4", "--node-memory", "512M"];
 
-/// What was run so far.
+/// The cases that ran so far.
 #[derive(Default)]
 struct Sum {
     count: usize,
@@ -24,7 +24,7 @@ struct Sum {
     failed: Vec<String>,
 }
 
-/// Runs them; were all good?
+/// Runs the chosen cases. True: all were good.
 pub fn run(options: &Options) -> Result<bool> {
     let programs = programs::cases().into_iter().chain(user::cases()).chain(real::cases());
     let all = programs.chain(refused::cases()).chain(unplug::cases()).chain(boot::cases());

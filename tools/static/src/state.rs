@@ -26,7 +26,7 @@ const KVM_HANGS: &str = ".kvm-hangs";
 /// Sockets lie in the directory, and the path of a socket has at most 107 bytes.
 const LONGEST_NAME: usize = 40;
 
-/// What a set's keeper tells about it.
+/// A keeper's account of its set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     pub name: String,

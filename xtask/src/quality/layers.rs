@@ -3,13 +3,13 @@
 //!
 //! A crate of a layer depends on crates of earlier layers only, and of its own layer only on the folder that it lies in
 //! (`arch/x86_64` on `arch`). The border, `abi/`, is for the host on Linux alone, and `shipping/` for the host without
-//! it. What only tests need is not looked at.
+//! it. Dependencies of tests alone do not count.
 
 use super::measure::{Count, Sources};
 
 const LAYERS: [&str; 5] = ["logic", "arch", "core", "host", "image"];
 const KERNEL: &str = "kernel/";
-/// What a host shares with the Linux side: the border of its own node, or the language to another.
+/// The crate that a host shares with the Linux side: the border of its own node, or the language to another.
 const BORDERS: [(&str, &str); 2] = [("abi", "kernel/host/linux"), ("shipping", "kernel/host/standalone")];
 
 pub fn layers(sources: &Sources) -> Count {

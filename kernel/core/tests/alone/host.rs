@@ -22,7 +22,7 @@ pub const AHEAD_NS: u64 = 1_000_000_000;
 pub const ECHO: u64 = 1000;
 /// A call for which the thread waits with the host until this time.
 pub const SLEEP: u64 = 1001;
-/// What that gives, plus the thread's number.
+/// The result of `SLEEP`, less the thread's number.
 pub const SLEPT: u64 = 50;
 /// A CPU with nothing to run halts for that many ticks at most.
 pub const LONGEST_REST: u64 = 4_000;

@@ -22,7 +22,7 @@ const PARENT_SETTID: u64 = 0x10_0000;
 const CHILD_CLEARTID: u64 = 0x20_0000;
 const DETACHED: u64 = 0x40_0000;
 const CHILD_SETTID: u64 = 0x100_0000;
-/// What every thread shares with its process.
+/// The flags of what every thread shares with its process.
 const OF_A_THREAD: u64 = VM | FS | FILES | SIGHAND | THREAD;
 const KNOWN: u64 = OF_A_THREAD | SYSVSEM | SETTLS | PARENT_SETTID | CHILD_CLEARTID | DETACHED | CHILD_SETTID;
 

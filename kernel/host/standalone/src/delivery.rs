@@ -190,7 +190,7 @@ impl Alone {
         context.set_registers(&registers).then_some(())
     }
 
-    /// rt_sigreturn(2). A frame that is not as it was written is the end of the thread's luck: SIGSEGV.
+    /// rt_sigreturn(2). A frame that cannot be restored raises SIGSEGV.
     pub fn return_from_handler(&self, subject: &Subject<'_>) {
         if self.restore_frame(subject).is_none() {
             let info = Info::kernel(numbers::SEGV);

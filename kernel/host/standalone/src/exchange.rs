@@ -54,11 +54,11 @@ pub enum Lost {
     Refused(Refusal),
     /// The message is too long.
     TooLong,
-    /// The one who waited has given up.
+    /// The waiting CPU has given up.
     GivenUp,
 }
 
-/// What the one who waits wants meanwhile.
+/// The wish of a waiting CPU for its exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
     Wait,
@@ -139,7 +139,7 @@ impl Exchange {
         (self.outcome, self.due) = (None, false);
     }
 
-    /// Nothing has come for a while; how often that was so without any sign.
+    /// Asks the other end, since no packet has come for a while. Returns how often in a row that was so.
     pub fn ask_again(&mut self) -> u32 {
         self.due = true;
         self.client.timeout()

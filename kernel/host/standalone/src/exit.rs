@@ -23,7 +23,7 @@ const OWNER: u32 = 0x3fff_ffff;
 const LONGEST_LIST: u32 = 2048;
 
 impl Alone {
-    /// Lets the process end so, unless it ends already: all of its threads are asked for.
+    /// Ends the process in this way, unless it ends already, and asks for all of its threads.
     pub fn end_process(&self, process: usize, end: End) {
         let begun = self.node.process(process).is_some_and(|process| process.begin_end(end));
         // Pairs with `clone.rs`: a thread that is being made is found here, or sees the end there.
@@ -35,7 +35,7 @@ impl Alone {
         }
     }
 
-    /// The thread executes nothing any more. What follows from that comes when the co-kernel looks at its doorbell.
+    /// Records that the thread executes nothing any more. The rest follows when the co-kernel looks at its doorbell.
     pub fn end_thread(&self, subject: &Subject<'_>) {
         // A CPU has at most as many threads as the queue has room for.
         let _ = self.ended.borrow_mut().push(subject.number);
@@ -48,7 +48,7 @@ impl Alone {
             let next = self.ended.try_borrow_mut().ok().and_then(|mut ended| RunQueue::pop(&mut ended));
             let Some(number) = next else { return };
             let subject = self.subject(number);
-            // Before anybody learns of the end: who then makes a thread finds the CPU free.
+            // Before anybody learns of the end: a thread that then makes another one finds the CPU free.
             self.unsettle(subject.process, subject.thread.home());
             if subject.process.end().is_none() {
                 self.let_go_of_futexes(&subject, &mut wake);
@@ -165,7 +165,7 @@ impl Alone {
         subject.thread.serial.store(serial, Ordering::Relaxed);
         subject.thread.sequence.store(0, Ordering::Relaxed);
         let (status, signal) = subject.process.end().map_or((0, 0), End::arguments);
-        // The proxy does not answer this one: it is gone. Its launcher does.
+        // The proxy ends before it answers this message; its launcher answers.
         let _ = self.ship_call(subject, calls::EXIT_GROUP, &[status, signal, 0, 0, 0, 0]);
     }
 

@@ -165,7 +165,7 @@ impl Host for Alone {
         self.answer_call(&self.subject(number), user)
     }
 
-    /// A wait for a signal was in vain; every other sleep was not.
+    /// A wait for a signal ends with EAGAIN; every other sleep succeeds.
     fn result_of_sleep(&self, number: u32) -> u64 {
         let thread = self.node.thread(number);
         let waited = thread.is_some_and(|thread| thread.waits_for.swap(0, Ordering::SeqCst) != 0);

@@ -59,7 +59,7 @@ fn begin(host: &Alone, bytes: usize) -> Result<(), Failure> {
     })
 }
 
-/// What all processes have in common.
+/// Sets the state that all processes of the job share.
 fn adopt(host: &Alone, job: &Job<'_>) {
     host.node.clock.set(host.cpu.cycles(), job.monotonic_ns, job.realtime_ns);
     host.node.job.with(|state| {
@@ -74,7 +74,7 @@ fn report_start(host: &Alone, leader: &mut Leader, job: u32) {
     let shows = host.node.job.with(|job| job.flags) & SHOW_MAP != 0;
     host.node.description.with(|text| {
         let mut writer = Writer { text, used: 0 };
-        // What does not fit is left out.
+        // Text beyond the buffer is left out.
         let _ = host.node.map.with(|map| write!(writer, "{}", map.table()));
         let Writer { text, used } = writer;
         let map = text.get(..used.min(LONGEST_MAP)).unwrap_or(&[]);

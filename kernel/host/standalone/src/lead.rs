@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a node asks the daemon: it greets, gets jobs, and reports on them (`tacet_shipping::ask`). CPU 0 alone does this,
-//! between jobs. A daemon that is silent or was started anew is greeted until it answers.
+//! A node's questions to the daemon: it greets, gets jobs, and reports on them (`tacet_shipping::ask`). CPU 0 alone
+//! does this, between jobs. It greets a daemon that is silent or was started anew until the daemon answers.
 
 use crate::exchange::{Lost, Message, Wish};
 use crate::host::Alone;
@@ -12,7 +12,7 @@ use tacet_shipping::ask::{Answer, Ask};
 use tacet_shipping::key::{Key, NONCE_BYTES};
 use tacet_shipping::packet::{Kind, Party};
 
-/// The node's session with its daemon. CPU 0 uses it between jobs; while one runs, whoever looks for orders.
+/// The node's session with its daemon. CPU 0 uses it between jobs; during a job, any CPU that looks for orders.
 pub struct Session {
     pub key: Key,
     /// Of the last ask; it goes on over sessions.

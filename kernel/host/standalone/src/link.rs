@@ -46,12 +46,12 @@ impl Node {
         });
     }
 
-    /// It looks no more. If nobody does, the link interrupts when something comes.
+    /// This CPU looks no more. If no CPU looks, the link interrupts when something comes.
     pub fn end_looking(&self, cpu: &Cpu) {
         self.link.with(|link| {
             link.lookers -= 1;
             if link.lookers == 0 && !link.endpoint.listen(true) {
-                // What came in between is taken; a link that cannot interrupt says this each time.
+                // A packet may have come in between. A link that cannot interrupt comes here each time.
                 self.take_packets(link);
                 link.endpoint.listen(true);
             }

@@ -39,7 +39,7 @@ const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 const MREMAP_MAYMOVE: u64 = 1;
 const MREMAP_FIXED: u64 = 2;
 
-/// What a process has given out of its heap.
+/// The heap of a process, and the addresses of it that are given out.
 pub struct Layout {
     pub addresses: Addresses<MAPPINGS>,
     /// The heap: where it begins and ends.
@@ -49,7 +49,7 @@ pub struct Layout {
 impl Layout {
     pub const NONE: Self = Self { addresses: Addresses::EMPTY, heap: 0..0 };
 
-    /// What programs take for a thread's stack, unless they say otherwise: a small part of the heap.
+    /// The size of a thread's stack, unless the program says otherwise: a small part of the heap.
     pub fn stack_bytes(&self) -> u64 {
         let part = (self.heap.end - self.heap.start) / STACK_PART;
         part.clamp(LEAST_STACK_BYTES, MOST_STACK_BYTES) & !(PAGE_BYTES - 1)

@@ -20,7 +20,7 @@ use tacet_core::{Common, QUEUE, request};
 use tacet_logic::run_queue::RunQueue;
 use tacet_logic::static_map::Map;
 
-/// What the co-kernel's CPUs share.
+/// The state that the co-kernel's CPUs share.
 pub static COMMON: Common = Common::new();
 
 /// Which process has which memory.
@@ -62,7 +62,7 @@ pub struct Node {
     pub living: AtomicU32,
 }
 
-/// What others may want of a CPU.
+/// The state of a CPU that other CPUs use too.
 pub struct CpuState {
     /// Threads that are handed over to it.
     pub inbox: Locked<RunQueue<QUEUE>>,
@@ -75,7 +75,7 @@ pub struct CpuState {
     pub calls: Locked<[Option<Outstanding>; CALLS]>,
 }
 
-/// What is the same for all processes of a job.
+/// The state that all processes of a job share.
 #[derive(Clone, Copy)]
 pub struct JobState {
     pub id: u32,
@@ -127,7 +127,7 @@ impl Clock {
 }
 
 impl Node {
-    /// What others may want of a CPU.
+    /// The state of a CPU that other CPUs use too.
     pub fn cpu(&self, index: u32) -> Option<&'static CpuState> {
         self.cpus.get(index as usize)?.as_ref()
     }

@@ -15,7 +15,7 @@ use tacet_logic::signals::interrupted;
 use tacet_shipping::job::YIELD_ON_IO;
 use tacet_shipping::marshal::{Finished, Shipment};
 
-/// As many calls of a CPU may be under way.
+/// The most calls of a CPU that may be under way.
 pub const CALLS: usize = 8;
 /// How long a CPU halts at most while calls are under way and it has nothing to run.
 pub const REST_NS: u64 = 100_000;
@@ -36,7 +36,7 @@ pub struct Outstanding {
     interrupted: bool,
 }
 
-/// What has become of one.
+/// The state of a call under way after one look.
 #[expect(clippy::large_enum_variant, reason = "it lives for a moment, and there is no heap")]
 enum Step {
     Waits(Outstanding),

@@ -17,7 +17,7 @@ use tacet_shipping::errno::Errno;
 /// No name of these files is longer, the process's number included.
 const NAME_BYTES: usize = 48;
 const EXECUTABLE: &[u8] = b"/proc/self/exe";
-/// memfd_create(2): closed when a program is executed, as if it mattered.
+/// memfd_create(2): closed when a program is executed. No program of a node executes another one.
 const CLOSED_AT_EXEC: u64 = 1;
 const LINE_BYTES: usize = 512;
 
@@ -122,7 +122,7 @@ impl Alone {
         Ok(())
     }
 
-    /// What has addresses now, as Linux writes it.
+    /// The memory that has addresses now, as Linux writes it.
     fn write_maps(&self, to: &mut Written<'_>) -> fmt::Result {
         let process = to.subject.thread.process();
         let program = self.node.program.with(|program| *program);

@@ -70,7 +70,7 @@ impl Alone {
         welcome
     }
 
-    /// And one thread fewer of the process lives there.
+    /// One thread fewer of the process lives on the CPU from here on.
     pub fn unsettle(&self, process: &Process, cpu: u32) {
         let Some(state) = self.node.cpu(cpu) else { return };
         state.threads.fetch_sub(1, Ordering::AcqRel);

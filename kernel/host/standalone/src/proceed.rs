@@ -21,7 +21,7 @@ pub mod number {
     pub const EXIT_GROUP: u64 = 231;
 }
 
-/// What a call leads to.
+/// The consequence of a call.
 pub enum Next {
     Result(Result<u64, Errno>),
     /// The registers are as the thread goes on with them.

@@ -30,7 +30,7 @@ pub struct Process {
     pub futex_waits: AtomicU32,
     /// Threads that have not ended.
     pub threads: AtomicU32,
-    /// What threads that have ended had of user mode, by the processor's counter.
+    /// The time in user mode of threads that have ended, by the processor's counter.
     pub ended_cycles: AtomicU64,
     /// The number of the thread that comes next.
     pub next_serial: AtomicU32,
@@ -98,7 +98,7 @@ impl Process {
         }
     }
 
-    /// Before a job: no thread has it.
+    /// Prepares the process for a new job, while it has no thread.
     pub fn clear(&self) {
         for word in [&self.futex_waits, &self.threads, &self.next_serial] {
             word.store(0, Ordering::Relaxed);
@@ -119,7 +119,7 @@ impl Process {
         first..first + self.cpu_count.load(Ordering::Relaxed)
     }
 
-    /// Lets it end so, unless it ends already. Whether it did not.
+    /// Begins the process's end in this way. False: the process ends already.
     pub fn begin_end(&self, end: End) -> bool {
         self.end.compare_exchange(0, end.encode(), Ordering::AcqRel, Ordering::Acquire).is_ok()
     }

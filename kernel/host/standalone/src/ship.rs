@@ -117,7 +117,7 @@ impl Alone {
         result(self.ship(subject, calls::PREAD, &[descriptor, address, bytes, offset, 0, 0], &memory))
     }
 
-    /// The same for memory of whatever kind.
+    /// Lets the proxy make a call, with memory of any kind.
     pub fn ship(
         &self,
         subject: &Subject<'_>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Calls about signals, and how signals get to the threads that shall take them. What a signal does is decided by
-//! `tacet_logic::signals`; delivery is in `delivery.rs`.
+//! Calls about signals, and how signals get to the threads that shall take them. `tacet_logic::signals` decides the
+//! effect of a signal; delivery is in `delivery.rs`.
 //!
 //! A thread that may have a signal to take is wanted: its CPU gives it back at the next boundary, be it in user mode, in
 //! a wait or in a shipped call. Lock order: the process's signals before a thread's.
@@ -41,7 +41,7 @@ fn sent(sent: Sent) -> Result<u64, Errno> {
     }
 }
 
-/// What a program says about a signal that it queues.
+/// Reads a program's account of a signal that it queues.
 fn read_info(subject: &Subject<'_>, signal: u64, at: u64) -> Result<Info, Errno> {
     let mut bytes = [0; Info::BYTES];
     subject.memory.read(at, &mut bytes).ok_or(Errno::EFAULT)?;
@@ -221,7 +221,7 @@ impl Alone {
         done
     }
 
-    /// Wants a thread that can take the signal. Whether it can.
+    /// Asks for the thread if it can take the signal. Returns whether it can.
     fn want_for_signal(&self, number: u32, process: &Process, thread: &ThreadState, signal: u8) -> bool {
         let waits = Set(thread.waits_for.load(Ordering::Acquire)).has(signal);
         let takes = waits || with_signals(process, thread, |process, thread| signals::is_deliverable(thread, process));

@@ -46,7 +46,7 @@ pub struct ThreadState {
     pub serial: AtomicU32,
     /// Of its last shipped call.
     pub sequence: AtomicU64,
-    /// Where a zero goes when it ends, and who waits there wakes; 0: nowhere.
+    /// The word that the thread's end sets to zero and wakes as a futex; 0: none.
     pub clear_at_end: AtomicU64,
     /// Its list of robust futexes; 0: none.
     pub robust_list: AtomicU64,
@@ -228,7 +228,7 @@ impl Thread for AloneThread<'_> {
 pub struct Waits<'a>(pub &'a AtomicU32);
 
 impl FutexCounters for Waits<'_> {
-    /// Nobody else has any.
+    /// No thread waits for a futex with its host.
     #[inline]
     fn waited_for_with_host(&self, _: u64) -> bool {
         false

@@ -34,7 +34,7 @@ impl Alone {
         clock.monotonic_ns.load(Ordering::Relaxed).wrapping_add(self.ns(passed))
     }
 
-    /// How long it is until that time of CLOCK_MONOTONIC.
+    /// How long it is until `monotonic_ns` on CLOCK_MONOTONIC.
     pub fn ns_until(&self, monotonic_ns: u64) -> u64 {
         monotonic_ns.saturating_sub(self.monotonic_ns(self.cpu.cycles()))
     }
@@ -50,7 +50,7 @@ impl Alone {
         self.ns(thread.user_cycles.load(Ordering::Relaxed).wrapping_add(running))
     }
 
-    /// The same of all threads of the process.
+    /// The time that all threads of the process have had in user mode.
     pub fn process_ns(&self, subject: &Subject<'_>) -> u64 {
         let ended = self.ns(subject.process.ended_cycles.load(Ordering::Relaxed));
         let threads = self.node.threads_of(subject.thread.process());

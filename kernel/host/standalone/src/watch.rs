@@ -2,7 +2,8 @@
 //! Orders of the daemon while a job runs: signals for its processes, and the node's end.
 //!
 //! One question is open all the time (`Ask::Watch`). CPUs that wait for something else, and CPUs that rest, look whether
-//! it has an answer. If all compute, the link interrupts CPU 0. Whoever finds the answer carries it out and asks again.
+//! it has an answer. If all compute, the link interrupts CPU 0. The CPU that finds the answer carries it out and asks
+//! again.
 
 use crate::exchange::{Exchange, Message, Outcome};
 use crate::host::Alone;
@@ -31,7 +32,7 @@ pub struct Watch {
     asked: u64,
 }
 
-/// What an answer wants done.
+/// The order in an answer.
 enum Order {
     Signal { process: Option<u32>, signal: u32 },
     PowerOff,
@@ -94,7 +95,7 @@ impl Alone {
         watch.asked = self.cpu.cycles();
     }
 
-    /// Looks whether there is an order, unless somebody has just looked. True: something was done.
+    /// Looks whether there is an order, unless a CPU has just looked.
     pub fn look_for_orders(&self) {
         let now = self.cpu.cycles();
         let next = &self.node.next_look;

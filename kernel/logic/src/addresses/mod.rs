@@ -4,8 +4,8 @@
 //!
 //! Owns the list of what is given out and with which rights. Called by a kernel without Linux, one call at a time for a
 //! process. It must never touch memory or page tables itself: it says what its caller has to zero ([`Pieces`]) and
-//! which pages need other rights ([`Change`]). What is not given out keeps the rights of the static map, read and write,
-//! so that `munmap` and the next `mmap` cost no page-table work.
+//! which pages need other rights ([`Change`]). Memory that is not given out keeps the rights of the static map, read
+//! and write, so that `munmap` and the next `mmap` cost no page-table work.
 //!
 //! - [`Addresses`]: one process's area. New mappings are placed from the top down, the `brk` heap from the bottom up.
 //! - Nothing is changed by a call that fails.

@@ -15,7 +15,7 @@ pub enum Where {
     Fixed(u64),
 }
 
-/// What is asked for.
+/// The arguments of `mremap`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remap {
     pub address: u64,
@@ -89,7 +89,7 @@ impl<const N: usize> Addresses<N> {
         let given = self.give(new.0, new.1, protection, &mut changed)?;
         self.set(old.0, old.1, None, &mut changed)?;
         let copied = (old.1 - old.0).min(new.1 - new.0);
-        // What is copied needs no zeroes.
+        // Pages that receive a copy need no zeroes.
         let filled = self.address(new.0 + copied);
         let pieces = given.zero.pieces.map(|(address, bytes)| {
             let first = address.max(filled);

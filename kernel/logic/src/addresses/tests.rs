@@ -51,7 +51,7 @@ impl Model {
         self.pages[first..first + count].iter_mut().for_each(|page| page.mapped = to);
     }
 
-    /// What the caller has been told to do, and then the program writes to the new memory.
+    /// Does what a call tells its caller to do, and then writes to the new memory as the program would.
     fn obey(&mut self, changes: &[Change], zero: Pieces, given: core::ops::Range<usize>) {
         for change in changes {
             let first = page(change.address);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a program wants done with a signal: `struct sigaction` as the call passes it.
+//! A program's wish for a signal: `struct sigaction` as the call passes it.
 
 use super::number::{Default, UNMASKABLE, default_of};
 use super::set::Set;
@@ -32,7 +32,7 @@ impl Action {
     pub const NO_DEFER: u64 = 0x4000_0000;
     /// The handler runs once.
     pub const RESET: u64 = 0x8000_0000;
-    /// What a program can find out that a kernel knows: the others are taken off.
+    /// The flags that this kernel knows. It clears all others, so a program can find out which these are.
     const KNOWN: u64 = 7 | 0x0800 | Self::RESTORER | Self::ON_STACK | Self::RESTART | Self::NO_DEFER | Self::RESET;
 
     /// As `rt_sigaction` passes it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a thread does with its signals before it returns to user mode.
+//! The delivery of a thread's signals before it returns to user mode.
 
 use super::action::Action;
 use super::info::Info;
@@ -17,7 +17,7 @@ pub struct Handler {
     pub blocked_before: Set,
 }
 
-/// What comes of a signal.
+/// The effect of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
     /// Write its frame, then [`Thread::entered`]. If it cannot be written: [`Process::frame_failed`].
@@ -28,8 +28,8 @@ pub enum Delivery {
     NotStopped(u8),
 }
 
-/// The next signal of which something comes: the thread's own fault first, then its other signals before the process's,
-/// each by number. To be asked again after each until there is none, as frames pile up: the last one runs first.
+/// The next signal that has an effect: the thread's own fault first, then its other signals before the process's, each
+/// by number. The caller asks again after each until there is none, as frames pile up: the last one runs first.
 pub fn next(thread: &mut Thread, process: &mut Process) -> Option<Delivery> {
     loop {
         let info = take(thread, process)?;
@@ -56,7 +56,7 @@ pub fn is_deliverable(thread: &Thread, process: &Process) -> bool {
     if thread.fault.is_some() {
         return true;
     }
-    // What is ignored interrupts nothing.
+    // An ignored signal interrupts nothing.
     let mut rest = (thread.pending.set() | process.pending.set()).without(thread.blocked());
     while let Some(signal) = rest.first() {
         if !process.ignores(signal) {

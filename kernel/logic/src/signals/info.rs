@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a signal tells about its cause: `siginfo_t`, whose layout is the same on all 64-bit Linux.
+//! A signal's account of its cause: `siginfo_t`, whose layout is the same on all 64-bit Linux.
 
 /// Why a signal came (`si_code`).
 pub mod codes {
@@ -41,7 +41,7 @@ pub struct Info {
     pub signal: u8,
     pub code: i32,
     pub error: i32,
-    /// What is behind the first three numbers: process and user, address, value.
+    /// The fields behind the first three numbers: process and user, address, value.
     fields: [u64; 4],
 }
 
@@ -67,8 +67,8 @@ impl Info {
         Self { signal, code, error: 0, fields: [address, 0, 0, 0] }
     }
 
-    /// What `rt_sigqueueinfo` gives for `signal`. Only what a process may claim: `None` if it says that the kernel or
-    /// `kill` has sent it.
+    /// The info that `rt_sigqueueinfo` gives for `signal`. `None`: it names the kernel or `kill` as the sender, which a
+    /// process may not claim.
     pub fn queued(signal: u8, bytes: &[u8; Self::BYTES]) -> Option<Self> {
         let info = Self { signal, ..Self::from_bytes(bytes) };
         (info.code < 0 && info.code != codes::THREAD).then_some(info)
@@ -100,7 +100,7 @@ impl Info {
         bytes
     }
 
-    /// The same back. What is behind the first 48 bytes, which no signal uses here, is lost.
+    /// Reads a `siginfo_t`. The bytes behind the first 48, which no signal uses here, are lost.
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
         let (head, tail) = bytes.split_at(FIELDS);
         let mut numbers = head.as_chunks().0.iter().map(|number| i32::from_le_bytes(*number));

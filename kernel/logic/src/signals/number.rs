@@ -43,7 +43,7 @@ pub(super) const SYNCHRONOUS: Set = Set::of(&[SEGV, BUS, ILL, TRAP, FPE, SYS]);
 const IGNORED: Set = Set::of(&[CHLD, CONT, URG, WINCH]);
 const STOPPING: Set = Set::of(&[STOP, TSTP, TTIN, TTOU]);
 
-/// What a signal does that has no handler.
+/// The effect of a signal that has no handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Default {
     Death,

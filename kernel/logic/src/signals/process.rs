@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the threads of a process share about signals.
+//! The signal state that the threads of a process share.
 
 use super::action::Action;
 use super::info::Info;
@@ -17,7 +17,7 @@ pub struct Process {
     pub(super) pending: Pending,
 }
 
-/// What became of a signal that was sent.
+/// The fate of a signal that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
     /// It is pending.
@@ -123,7 +123,7 @@ fn queue(pending: &mut Pending, info: Info, ignored: bool) -> Sent {
     }
 }
 
-/// Those of faults come first, then the lowest number.
+/// The signal to take first: those of faults come first, then the lowest number.
 fn first(signals: Set) -> Option<u8> {
     (signals & SYNCHRONOUS).first().or(signals.first())
 }

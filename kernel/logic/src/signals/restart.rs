@@ -29,7 +29,8 @@ pub enum Resume {
     Continue,
 }
 
-/// What to do with the call's result, before the frame of the first handler is written (`action`), or if none runs.
+/// How the thread goes on, given the call's result: before the frame of the first handler (`action`) is written, or if
+/// no handler runs.
 pub fn after_call(result: i64, action: Option<&Action>) -> Resume {
     let allowed = action.is_none_or(|action| action.has(Action::RESTART));
     match result {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a thread has of its own about signals.
+//! The signal state that is a thread's own.
 
 use super::action::Action;
 use super::delivery::Handler;
@@ -14,7 +14,7 @@ pub struct Thread {
     /// The mask to return to, while a call has replaced it.
     saved: Option<Set>,
     stack: AlternateStack,
-    /// What its last instruction has raised.
+    /// The fault that the thread's last instruction has raised.
     pub(super) fault: Option<Info>,
     pub(super) pending: Pending,
 }
@@ -126,7 +126,7 @@ impl Thread {
         0
     }
 
-    /// What a frame had, when its handler returns. What is not allowed has no effect.
+    /// Restores the state in a frame when its handler returns. A state that is not allowed has no effect.
     pub fn restore(&mut self, blocked: Set, stack: AlternateStack, stack_pointer: u64, least_bytes: u64) {
         self.set_blocked(blocked);
         self.set_stack(stack, stack_pointer, least_bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The memory map of all processes of a node. Written by [`super::partition`] once for each job; read by the loader, by
-//! whoever fills page tables, and by every copy to or from a program's memory.
+//! the code that fills page tables, and by every copy to or from a program's memory.
 //!
 //! All processes run the same program, so what they have in common is kept once: about 10 KiB in all.
 
@@ -38,7 +38,7 @@ pub(super) struct Process {
     pub heap: Memory,
 }
 
-/// What each process has where. Kept in static memory and filled by [`super::partition`].
+/// The places of each process's memory. Kept in static memory and filled by [`super::partition`].
 pub struct Map {
     pub(super) parts: [FilePart; PARTS],
     pub(super) part_count: usize,

@@ -19,7 +19,7 @@ pub(super) const SHARED_BASE: u64 = 0x6000_0000_0000;
 const INTERPRETER_BASE: u64 = 0x7ffe_0000_0000;
 /// Below, a program would lie where null pointers with an offset lead.
 const PROGRAM_FIRST: u64 = 0x1_0000;
-/// What a file of position-independent code may take.
+/// The most bytes that a file of position-independent code may take.
 const MOST_BYTES: u64 = 1 << 32;
 
 const PAGE_SIZES_BYTES: [u64; 3] = [1 << 30, 1 << 21, PAGE_BYTES];
@@ -69,7 +69,7 @@ fn place_files(request: &Request<'_>, map: &mut Map) -> Result<(), Refused> {
     Ok(())
 }
 
-/// What is to be added to the addresses in the file.
+/// The number to add to the addresses in the file.
 fn place(program: &Program, base: u64) -> Result<u64, Refused> {
     let (first, end) = program.extent();
     let fits = if program.relocatable {

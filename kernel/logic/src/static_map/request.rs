@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a memory map is asked for, and why there is none. Written by the loader, read by [`super::partition`].
+//! The request for a memory map, and the reasons to refuse one. Written by the loader, read by [`super::partition`].
 
 use super::segment::Part;
 use crate::elf::Program;
@@ -17,7 +17,7 @@ pub struct Range {
     pub bytes: u64,
 }
 
-/// What the map is made from.
+/// The input of [`super::partition`].
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     pub program: &'a Program,

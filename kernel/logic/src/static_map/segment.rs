@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One part of a process in memory, and the pages that map it. Made by [`super::Map`], read by whoever fills page
+//! One part of a process in memory, and the pages that map it. Made by [`super::Map`], read by code that fills page
 //! tables or copies memory. It must never give a page that reaches beyond its segment.
 
 use crate::paging::{PageSize, Protection};
@@ -7,7 +7,7 @@ use core::fmt;
 
 pub(super) const PAGE_BYTES: u64 = 4096;
 
-/// What a segment is.
+/// The content of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Text,

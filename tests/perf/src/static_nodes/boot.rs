@@ -19,7 +19,7 @@ const MEMORY: &str = "16M";
 /// The longest list of functions.
 const LINES: usize = 24;
 
-/// What the plugin counted until the first program began.
+/// The plugin's counts until the first program began.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Counted {
     pub firmware: u64,

@@ -44,7 +44,7 @@ pub fn shipped(bench: &Bench, metrics: &mut Metrics) -> Result<()> {
     Ok(())
 }
 
-/// What the boot's plugin counted in a region.
+/// The counts of the boot's plugin in a region.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Region {
     kernel: u64,

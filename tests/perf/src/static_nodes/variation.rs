@@ -14,7 +14,7 @@ use crate::metric::Metrics;
 const RUNS: usize = 36;
 const ORDER: &str = "100";
 const MEMORY: &str = "16M";
-/// What two thirds of the cube of the order take, at least.
+/// The least number of instructions for two thirds of the cube of the order.
 const LEAST_INSTRUCTIONS: u64 = 1_000_000;
 
 /// Adds the figures.

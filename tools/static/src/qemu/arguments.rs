@@ -20,7 +20,7 @@ pub struct Files {
     pub console: PathBuf,
     /// The socket of a console link.
     pub link: PathBuf,
-    /// What the emulator itself says.
+    /// The emulator's own words.
     pub log: PathBuf,
 }
 

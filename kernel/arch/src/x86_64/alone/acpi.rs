@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the firmware's ACPI tables say of CPUs and of the way to turn the machine off. Pure.
+//! The firmware's ACPI tables: the CPUs, and the way to turn the machine off. Pure.
 //!
 //! ACPI 6.5: MADT 5.2.12, FADT 5.2.9, the object `_S5_` 7.4.2. Called once by the boot CPU.
 

@@ -3,7 +3,7 @@
 //!
 //! Two halves. The first runs on a small stack with the early tables, which map the first GiB: it reads what the loader
 //! tells, and makes the kernel's own tables. The second runs with these, on the CPU's own stack: it reads ACPI's
-//! tables, starts the CPU, learns its clock, and calls the image's entry. What is wrong is one line on the serial port.
+//! tables, starts the CPU, learns its clock, and calls the image's entry. An error is one line on the serial port.
 
 use super::super::boot::PAGE_BYTES;
 use super::super::{APIC_PAGE, registers};

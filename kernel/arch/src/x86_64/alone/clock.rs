@@ -25,7 +25,7 @@ const NAP: u32 = 62_500;
 const ENOUGH: u16 = 9_500;
 const TRIES: u32 = 3;
 
-/// What the counter counts in a millisecond.
+/// Ticks of the counter in a millisecond.
 pub fn tsc_khz(cpu: &Cpu) -> u64 {
     let value = |word: &[u8]| number(word.strip_prefix(OPTION.as_bytes())?.strip_prefix(b"=")?);
     let given = line().words().filter_map(value).last();

@@ -8,7 +8,7 @@ use super::virtio::{BUFFER_BYTES, Pair};
 use core::hint::spin_loop;
 use virtio_drivers::transport::DeviceType;
 
-/// How long a device without room is waited for before bytes are dropped; whoever sends repeats.
+/// How long a sender waits for a device without room before it drops bytes. The protocol above sends them again.
 const PATIENCE: u32 = 10_000_000;
 
 #[expect(clippy::large_enum_variant, reason = "there is one value, and no heap")]

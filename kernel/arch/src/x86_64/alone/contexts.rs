@@ -55,7 +55,7 @@ impl Contexts {
         self.owners.get(number as usize).is_some_and(|owner| take(owner).is_ok())
     }
 
-    /// Gives it up, for any CPU to take. False: it is not this CPU's. Its state is in memory by then
+    /// Gives context `number` up, for any CPU to take. False: it is not this CPU's. Its state is in memory by then
     /// (`Processor::store_state`), and no [`User`] of it is used afterwards.
     pub fn release(&self, number: u32, cpu: &Cpu) -> bool {
         let give = |owner: &AtomicU32| owner.compare_exchange(cpu.index + 1, 0, Ordering::Release, Ordering::Relaxed);

@@ -22,7 +22,7 @@ const START: u32 = 6 << 8 | 1 << 14;
 const AGAIN_US: u64 = 1_000;
 const MISSING_US: u64 = 2_000_000;
 
-/// What a CPU on its way needs; entry.S knows the order.
+/// The needs of a CPU that starts; entry.S knows the order.
 #[repr(C)]
 struct Next {
     root: AtomicU64,
@@ -40,7 +40,7 @@ unsafe extern "C" {
     static tacet_trampoline_end: u8;
 }
 
-/// What every CPU calls once it has started.
+/// The host's function that every CPU calls once it has started.
 pub struct Entry {
     /// Calls `main` with `shared`; both are what they were given as.
     pub call: fn(main: *mut (), shared: *mut (), Cpu) -> !,

@@ -218,7 +218,7 @@ impl<P: Pages> Directory<'_, P> {
         Ok(())
     }
 
-    /// Divides large pages until one begins at `address`. What is mapped stays the same.
+    /// Divides large pages until one begins at `address`. Each address stays mapped as it was.
     fn split(&mut self, address: u64) -> Result<(), Refused> {
         loop {
             let slot = self.slot(address);

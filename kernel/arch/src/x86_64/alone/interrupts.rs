@@ -24,7 +24,7 @@ pub struct IoApic {
     pub first_line: u32,
 }
 
-/// What a device writes to interrupt the boot CPU: address and data. `None`: the CPU's number is too large for it.
+/// The message by which a device interrupts the boot CPU: address and data. `None`: the CPU's number is too large.
 pub fn message() -> Option<(u64, u32)> {
     Some((MESSAGES | u64::from(boot_cpu()?) << 12, LINK_VECTOR))
 }

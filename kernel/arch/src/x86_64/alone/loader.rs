@@ -7,7 +7,7 @@
 use super::bytes::{u8_at, u32_at, u64_at};
 use super::memory::Memory;
 
-/// What a loader of Multiboot2 has in eax.
+/// The value that a Multiboot2 loader leaves in eax.
 pub const MULTIBOOT2: u32 = 0x36d7_6289;
 const PVH: u32 = 0x336e_c578;
 

@@ -27,7 +27,7 @@ impl<T> Locked<T> {
         work(unsafe { &mut *self.value.get() })
     }
 
-    /// The same, unless another CPU uses the value: `None`.
+    /// Does `work` like [`Locked::with`]. `None`: another CPU uses the value.
     pub fn try_with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
         let _held = self.lock.try_hold()?;
         // SAFETY: as in `with`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The machine as its host sees it.
 //!
-//! The boot code makes the one [`Machine`] and gives it to the image's entry. Whoever has it is alone: no other CPU
+//! The boot code makes the one [`Machine`] and gives it to the image's entry. The image is alone then: no other CPU
 //! runs before [`Machine::start`].
 
 use super::console::Console;
@@ -50,7 +50,7 @@ impl Machine {
         STATE.with(|state| state.cpus)
     }
 
-    /// What [`Processor::cycles`](crate::Processor::cycles) counts in a millisecond.
+    /// Ticks of [`Processor::cycles`](crate::Processor::cycles) in a millisecond.
     pub fn tsc_khz(&self) -> u64 {
         self.first.tsc_khz
     }

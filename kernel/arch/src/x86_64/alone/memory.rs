@@ -2,7 +2,8 @@
 //! The machine's RAM while nobody has it yet: ranges of physical addresses, from which the boot code and the host take.
 //! Pure.
 //!
-//! What a loader calls usable is added, and whatever else it names is removed, also where the two overlap.
+//! The boot code adds ranges that the loader calls usable, and removes all others that it names. Removal wins where the
+//! two overlap.
 
 /// Physical addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +48,7 @@ impl<const N: usize> Memory<N> {
         if base >= end {
             return true;
         }
-        // Those that it touches become part of it.
+        // Ranges that touch the new one become part of it.
         let (mut first, mut last) = (base, end);
         let mut kept = 0;
         for index in 0..self.count {

@@ -7,7 +7,7 @@
 //! [`Machine::contexts`], [`Machine::tables`]) and opens the devices; [`Machine::ram`] hands out the rest;
 //! [`Machine::start`] starts the CPUs.
 //!
-//! What is pure builds and is tested on every host. The machine itself builds for the bare target alone, with the
+//! The pure files build and are tested on every host. The machine itself builds for the bare target alone, with the
 //! feature `alone`: an image that Linux boots has nothing of it.
 
 pub mod acpi;

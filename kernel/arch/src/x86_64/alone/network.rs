@@ -7,7 +7,7 @@ use virtio_drivers::transport::DeviceType;
 
 /// The interface has an address of its own.
 const HAS_ADDRESS: u64 = 1 << 5;
-/// Used by who has none: one that nobody was given, of the kind that anybody may use.
+/// The address of an interface that has none of its own: a locally administered one, which belongs to no maker.
 const ANY_ADDRESS: [u8; 6] = [0x02, b't', b'a', b'c', b'e', b't'];
 
 /// A network interface that sends and receives Ethernet frames.

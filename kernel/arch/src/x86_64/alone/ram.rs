@@ -20,12 +20,12 @@ impl Ram {
         Self { ranges }
     }
 
-    /// All of it, ascending; page-aligned; ranges do not touch.
+    /// All RAM of programs, ascending; page-aligned; ranges do not touch.
     pub fn ranges(&self) -> &'static [Range] {
         self.ranges
     }
 
-    /// Whether all of it is in one of the ranges.
+    /// Whether all `bytes` bytes from `at` on are in one of the ranges.
     pub fn has(&self, at: u64, bytes: u64) -> bool {
         let end = at.checked_add(bytes);
         self.ranges.iter().any(|range| at >= range.base && end.is_some_and(|end| end <= range.end()))

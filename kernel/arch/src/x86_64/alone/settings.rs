@@ -30,7 +30,7 @@ const PAT: u64 = 0x0007_0406_0007_0406;
 const STAR: u64 = 0x0023_0010 << 32;
 /// Features of XSAVE that programs may use: x87, SSE, AVX, AVX-512, AMX, APX. Not those of MPX, which is gone, nor keys.
 const FEATURES: u64 = 0b111 | 0b111 << 5 | 0b11 << 17 | 1 << 19;
-/// Those that a context's room suffices for in any case: up to AVX-512.
+/// Features for which a context always has room: up to AVX-512.
 const FEWER_FEATURES: u64 = 0b111 | 0b111 << 5;
 const ROOM: u32 = (size_of::<SavedUser>() - offset_of!(SavedUser, xstate)) as u32;
 
@@ -54,7 +54,7 @@ fn leaf7() -> (u32, u32) {
     (leaf.ebx, leaf.ecx)
 }
 
-/// What this processor lacks that the kernel cannot do without.
+/// The feature that the kernel needs and this processor lacks, as one line.
 pub fn missing() -> Option<&'static str> {
     (!bit(cpuid(1).ecx, 26)).then_some("this processor has no XSAVE; use one that has (QEMU: -cpu max)")
 }
@@ -143,7 +143,7 @@ pub fn of_cpu(index: u32, idle_root: u64, tsc_khz: u64) -> Boot {
     }
 }
 
-/// What is cleared in a CPU between two jobs: all for which this processor has a means that is made for it.
+/// The state of a CPU that the kernel clears between two jobs: all that this processor has a means to clear.
 fn measures() -> u32 {
     let leaf = if cpuid(0).eax >= 7 { cpuid_count(7, 0).edx } else { 0 };
     let amd = if cpuid(0x8000_0000).eax >= 0x8000_0008 { cpuid(0x8000_0008).ebx } else { 0 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The address space of a program: page tables made once from a list of segments.
 //!
-//! The host makes one per process and changes rights where a program asks for it. What user mode can reach is what the
-//! segments say and lies in [`Ram`]: the kernel's memory is never mapped for it.
+//! The host makes one per process and changes rights where a program asks for it. User mode reaches only memory that a
+//! segment names and that lies in [`Ram`]: the kernel's memory is never mapped for it.
 
 use super::super::paging::Entries;
 use super::directory::{Directory, Mapping, Pages, Refused, user_range};
@@ -35,7 +35,7 @@ pub struct Tables {
     pool: &'static Locked<Pool>,
 }
 
-/// Those from `next` to `end` were never used; the others form a list: a free page begins with the next one's address.
+/// Pages from `next` to `end` were never used; the others form a list: a free page begins with the next one's address.
 struct Pool {
     next: u64,
     end: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the boot code knows of the machine: one value, which the boot CPU fills and [`Machine`](super::Machine) reads.
+//! The boot code's record of the machine: one value, which the boot CPU fills and [`Machine`](super::Machine) reads.
 
 use super::acpi::Off;
 use super::interrupts::{IO_APICS, IoApic};

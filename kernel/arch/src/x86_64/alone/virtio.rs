@@ -34,7 +34,7 @@ const MMIO_BASE: u64 = 0xfeb0_0000;
 const MMIO_BYTES: u64 = 0x200;
 const MMIO_DEVICES: u32 = 32;
 
-/// What the crate needs of the kernel.
+/// The kernel's services for the crate.
 pub struct Kernel;
 
 // SAFETY: (1) `dma_alloc` gives whole zeroed pages that were nobody's, mapped for ever; (2) `mmio_phys_to_virt` maps a
@@ -89,7 +89,7 @@ pub struct Pair {
     leaving: Queue,
     incoming: &'static mut [Buffer],
     outgoing: &'static mut [Buffer],
-    /// Those that both sides have.
+    /// Features that both sides have.
     pub features: u64,
     /// It can interrupt.
     interrupts: bool,

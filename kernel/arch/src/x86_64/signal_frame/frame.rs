@@ -22,7 +22,7 @@ const INFO: usize = CONTEXT + 304;
 const CONTEXT_FLAGS: u64 = 1 | 2 | 4;
 /// `cs`, `gs`, `fs`, `ss`, 16 bits each, as a 64-bit program has them on Linux.
 const USER_SEGMENTS: u64 = 0x33 | 0x2b << 48;
-/// What the psABI lets a function use below its stack pointer.
+/// Bytes below its stack pointer that the psABI lets a function use.
 const RED_ZONE_BYTES: u64 = 128;
 const EXTENDED_ALIGNMENT: u64 = 64;
 const STACK_ALIGNMENT: u64 = 16;
@@ -37,7 +37,7 @@ const PROGRAM_FLAGS: u64 = 0x0005_0dd5;
 /// Interrupts are on, and a bit that always is.
 const FIXED_FLAGS: u64 = 0x202;
 
-/// What the processor said about the thread's last exception.
+/// The processor's account of the thread's last exception.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trap {
     pub error: u64,
@@ -57,7 +57,7 @@ pub struct Frame {
     pub registers: Registers,
 }
 
-/// What a handler's frame says when it returns.
+/// The state that a handler's frame restores when the handler returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restored {
     pub registers: Registers,
@@ -117,8 +117,8 @@ pub fn build(
     Some(Frame { address, bytes: frame.0, extended_address, registers })
 }
 
-/// What a frame says that a program gives to `rt_sigreturn`. It lies 8 bytes below the stack pointer of the call, as the
-/// handler has returned. `None`: the thread would go on outside of programs' addresses.
+/// Reads a frame that a program gives to `rt_sigreturn`. The frame lies 8 bytes below the stack pointer of the call, as
+/// the handler has returned. `None`: the thread would go on outside of programs' addresses.
 pub fn parse(bytes: &[u8; FRAME_BYTES]) -> Option<Restored> {
     let frame = Bytes(*bytes);
     let mut words = [0; REGISTERS];

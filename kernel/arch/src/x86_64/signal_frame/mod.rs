@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a signal handler finds on its stack, byte by byte as Linux writes it (`struct rt_sigframe`), and the way back.
+//! A signal handler's frame on its stack, byte by byte as Linux writes it (`struct rt_sigframe`), and the way back.
 //!
 //! Owns the layout. Called by a kernel without Linux, with what [`tacet_logic::signals`] wants delivered; it copies the
 //! bytes. Pure: builds and is tested on every host, on Linux for x86-64 against Linux's own frames. It must never give
