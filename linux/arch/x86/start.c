@@ -351,7 +351,7 @@ void tacet_arch_kill_in_panic(struct tacet_core *core)
 {
 	WRITE_ONCE(core->shared->audible, 0);
 	core->audible = false;
-	apic->icr_write(APIC_INT_LEVELTRIG | APIC_INT_ASSERT | APIC_DM_INIT, core->apicid);
+	write_command(APIC_INT_LEVELTRIG | APIC_INT_ASSERT | APIC_DM_INIT, core->apicid);
 }
 
 /* The doorbell. The reason is in memory already. */

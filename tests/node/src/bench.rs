@@ -219,10 +219,16 @@ impl<'a> Bench<'a> {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        let registers = node.monitor("info registers -a").map_err(|e| e.to_string())?;
-        match registers.matches(AFTER_INIT).count() {
-            2 => Ok("both cores stopped".to_owned()),
-            count => Err(format!("{count} CPUs wait to be started, not 2:\n{registers}")),
+        // the emulator has told the processors: each follows when the host runs its thread, perhaps later than the text
+        loop {
+            let registers = node.monitor("info registers -a").map_err(|e| e.to_string())?;
+            match registers.matches(AFTER_INIT).count() {
+                2 => return Ok("both cores stopped".to_owned()),
+                count if Instant::now() > until => {
+                    return Err(format!("{count} CPUs wait to be started, not 2:\n{registers}"));
+                }
+                _ => std::thread::sleep(Duration::from_millis(100)),
+            }
         }
     }
 
