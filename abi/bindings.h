@@ -5,4 +5,5 @@
 #include <tacet/image.h>
 #include <tacet/ioctl.h>
 #include <tacet/memory.h>
+#include <tacet/pico.h>
 #include <tacet/space.h>

@@ -125,6 +125,7 @@ struct tacet_cpu_boot {
 	__u32 has_energy_bias;		/* IA32_ENERGY_PERF_BIAS exists */
 	__u32 measures;			/* enum tacet_measure: those that this processor can take */
 	__u32 reserved;
+	__u64 pico_base;		/* struct tacet_pico, virtual; 0: no device has a fast path */
 };
 
 /* Physical addresses that machine checks of a core called bad; Linux looks ten times a second. */

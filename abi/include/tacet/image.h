@@ -20,6 +20,8 @@
 #define TACET_SHARED_LIMIT_BYTES 0x1fc00000u
 #define TACET_PRIVATE_BASE 0xffffffffe0000000ull	/* TACET_PRIVATE_BYTES per core */
 #define TACET_PRIVATE_BYTES 0x10000u
+#define TACET_PICO_BASE 0xfffffffff0000000ull	/* struct tacet_pico and all that it names (pico.h) */
+#define TACET_PICO_LIMIT_BYTES 0x0fe00000u
 /* Pages of a private region that stay unmapped: they guard the stacks above
  * them. Layout: 0-3 the core's tables, 5 NMI stack, 7 double-fault stack,
  * 9 machine-check stack, 11-15 the main stack. */
