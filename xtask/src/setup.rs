@@ -51,10 +51,14 @@ const GRUB: [(&str, &str); 6] = [
 const DEBIAN: &str = "/etc/debian_version";
 /// The co-kernel's target.
 pub const FREESTANDING: &str = "x86_64-unknown-none";
+/// Of the programs in Rust that the tests run on nodes without Linux.
+const MUSL: &str = "x86_64-unknown-linux-musl";
+/// Debian's Python, whose own tests run on nodes without Linux.
+const PYTHON: &str = "/usr/bin/python3";
 
 pub fn setup(refresh: bool) -> Result<()> {
     host_packages()?;
-    rust_target()?;
+    [FREESTANDING, MUSL].into_iter().try_for_each(rust_target)?;
     let cache = Cache::open()?;
     if refresh {
         provision::refresh(&cache)?
@@ -68,13 +72,15 @@ pub fn setup(refresh: bool) -> Result<()> {
 }
 
 /// The packages that are missing.
-fn missing_packages() -> Vec<&'static str> {
+fn missing_packages() -> Vec<String> {
     let mut packages: Vec<&str> = provision::missing().iter().map(|missing| missing.package).collect();
     let debian = Path::new(DEBIAN).exists();
     let named = BUILD.iter().chain(MPI.iter().filter(|_| debian));
     let files = HEADERS.iter().chain(SECURE_BOOT.iter().chain(&GRUB).filter(|_| debian));
     packages.extend(files.filter(|(path, _)| !Path::new(path).exists()).map(|(_, package)| *package));
     packages.extend(named.filter(|(name, _)| !on_path(name)).map(|(_, package)| *package));
+    let mut packages: Vec<String> = packages.into_iter().map(str::to_owned).collect();
+    packages.extend(missing_python_tests());
     packages.sort_unstable();
     packages.dedup();
     packages
@@ -99,21 +105,27 @@ fn host_packages() -> Result<()> {
     run(program("apt-get").args(["install", "-y", "-q", "--no-install-recommends"]).args(&packages))
 }
 
-fn rust_target() -> Result<()> {
-    if target_is_there() {
+fn rust_target(target: &str) -> Result<()> {
+    if target_is_there(target) {
         return Ok(());
     }
     if !on_path("rustup") {
-        return Err(
-            format!("rust: no target {FREESTANDING}; install rustup, then `rustup target add {FREESTANDING}`").into()
-        );
+        return Err(format!("rust: no target {target}; install rustup, then `rustup target add {target}`").into());
     }
-    run(program("rustup").args(["target", "add", FREESTANDING]))
+    run(program("rustup").args(["target", "add", target]))
 }
 
-fn target_is_there() -> bool {
-    let sysroot = program("rustc").args(["--print", "target-libdir", "--target", FREESTANDING]).output();
+fn target_is_there(target: &str) -> bool {
+    let sysroot = program("rustc").args(["--print", "target-libdir", "--target", target]).output();
     sysroot.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir())
+}
+
+/// The package of Python's own tests for its version, if they are not there.
+fn missing_python_tests() -> Option<String> {
+    let find = "import sys; print('libpython%d.%d-testsuite' % sys.version_info[:2]); import test.test_json";
+    let output = program(PYTHON).args(["-c", find]).output().ok()?;
+    let package = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (!output.status.success() && !package.is_empty()).then_some(package)
 }
 
 pub fn on_path(name: &str) -> bool {

@@ -29,6 +29,8 @@ pub struct Same {
     pub flags: Vec<String>,
     /// Expected instead of what it does on Linux: output and status.
     pub expected: Option<(Vec<u8>, i32)>,
+    /// It must end with status 0 on Linux: else the case fails.
+    pub succeeds: bool,
 }
 
 impl Case {
@@ -61,6 +63,14 @@ impl Case {
         self
     }
 
+    /// It says by its status whether all was good: the same failure on both sides is one.
+    pub fn succeeds(mut self) -> Case {
+        if let Work::Same(same) = &mut self.work {
+            same.succeeds = true;
+        }
+        self
+    }
+
     /// With this result, whatever it is on Linux.
     pub fn expect(mut self, output: impl Into<Vec<u8>>, status: i32) -> Case {
         if let Work::Same(same) = &mut self.work {
@@ -79,6 +89,11 @@ impl Same {
                 let Some((program, arguments)) = self.words.split_first() else { return Ok(()) };
                 let mut native = std::process::Command::new(program);
                 let ended = process::run(surroundings(native.args(arguments)), &self.input)?;
+                if self.succeeds && ended.status != 0 {
+                    let why = ended.error_text();
+                    let last = why.lines().last().unwrap_or_default();
+                    return Err(format!("status {} on Linux (see `cargo xtask setup`): {last}", ended.status));
+                }
                 (ended.stdout, ended.status)
             }
         };

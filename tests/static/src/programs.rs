@@ -24,6 +24,8 @@ pub fn cases() -> Vec<Case> {
     cases.push(Case::same("load", &[&program("load"), &program("plugin.so")]));
     cases.push(Case::same("parallel", &[&program("parallel")]));
     cases.push(Case::same("copies", &[&program("copies"), "10000"]));
+    cases.extend(kernels());
+    cases.push(Case::same("rust", &[&program("library-rust"), "one", "and two"]).input("some\ninput\n"));
     cases.push(Case::same("threads on few CPUs", &[&program("threads-static")]).flags(&["--yield-on-io"]));
     let four = ["--nodes", "2", "--processes", "2"];
     cases.push(Case::same("hello of four processes", &[&program("hello")]).flags(&four).expect("hello\n".repeat(4), 0));
@@ -56,6 +58,23 @@ fn ends() -> Vec<Case> {
         Case::same(format!("ends {words}"), &[&program("ends-static"), way, number])
     };
     ways.iter().map(|words| case(words)).collect()
+}
+
+/// OpenMP with fewer threads than CPUs, and with more: those of one CPU take turns when they stop to spin. As many threads
+/// as an emulated node has CPUs spin for long where the host has fewer.
+fn kernels() -> [Case; 2] {
+    [
+        Case::same("openmp kernels", &[&program("nas"), "2", "9"]),
+        Case::shared("openmp kernels of four processes", |nodes| {
+            let words = [program("nas"), "3".to_owned()];
+            let native = process::run(std::process::Command::new(&words[0]).arg(&words[1]), b"")?.text().repeat(4);
+            let found = process::run(&mut nodes.run(&["--processes", "4"], &words), b"")?;
+            match found.status {
+                0 if found.text() == native && !native.is_empty() => Ok(()),
+                status => Err(format!("status {status}: {}{}", found.text(), found.error_text())),
+            }
+        }),
+    ]
 }
 
 fn ranks() -> Vec<Case> {
