@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a fast path is given, and what it answers: the guide to the next device.
+//!
+//! A core serves one call at a time: it begins it, looks until it is over, and ends it. Between two looks it serves
+//! what Linux asks of it, but the calling thread stays until its call is over, even if it is killed: the device may
+//! still write into its memory.
+
+use crate::grant::{Forward, Request, Transfer};
+
+/// One core's way to all devices that Linux granted.
+pub trait FastPath {
+    /// A grant that this core uses. Linux takes a grant back only when no core uses it.
+    type Used: Copy;
+    /// A call whose commands the device has.
+    type Flight: Copy;
+
+    /// The grant for a descriptor of an address space, if there is one, is used from here on.
+    fn find(&self, space: u32, descriptor: i32) -> Option<Self::Used>;
+
+    /// Whether the call is granted.
+    fn check(&self, used: Self::Used, request: &Request) -> Result<Transfer, Forward>;
+
+    /// Gives the device the commands for a transfer. `pages` are the physical addresses of the buffer's pages of 4 KiB,
+    /// in order; `None`: such a page cannot be used. `Err`: the device has nothing of it.
+    fn begin(
+        &self,
+        used: Self::Used,
+        transfer: &Transfer,
+        pages: &mut dyn Iterator<Item = Option<u64>>,
+    ) -> Result<Self::Flight, Forward>;
+
+    /// Looks whether the device is done.
+    fn look(&self, used: Self::Used, flight: &mut Self::Flight) -> Look;
+
+    /// The device has taken long: Linux is to take it away from its commands. The call goes on waiting for that.
+    fn complain(&self, used: Self::Used);
+
+    /// The grant is not used any more; the call was answered with so many bytes, or forwarded.
+    fn end(&self, used: Self::Used, answer: Result<u32, Forward>);
+}
+
+/// What a look at a call in flight shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// The device is at work: its memory stays.
+    Wait,
+    /// All data have arrived.
+    Done,
+    /// Linux executes the call. The device touches its memory no more.
+    Forward(Forward),
+}
+
+/// Of a host without fast paths: a type without a value.
+#[derive(Debug, Clone, Copy)]
+pub enum NoDevices {}
+
+impl FastPath for NoDevices {
+    type Used = Self;
+    type Flight = Self;
+
+    fn find(&self, _: u32, _: i32) -> Option<Self> {
+        match *self {}
+    }
+
+    fn check(&self, _: Self, _: &Request) -> Result<Transfer, Forward> {
+        match *self {}
+    }
+
+    fn begin(&self, _: Self, _: &Transfer, _: &mut dyn Iterator<Item = Option<u64>>) -> Result<Self, Forward> {
+        match *self {}
+    }
+
+    fn look(&self, _: Self, _: &mut Self) -> Look {
+        match *self {}
+    }
+
+    fn complain(&self, _: Self) {
+        match *self {}
+    }
+
+    fn end(&self, _: Self, _: Result<u32, Forward>) {
+        match *self {}
+    }
+}

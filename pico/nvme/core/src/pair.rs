@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A core's end of a queue pair.
+//!
+//! Linux makes a pair for the core and publishes it by an even epoch. It takes the pair away in three steps: the epoch
+//! becomes odd, and no command is begun any more; the device forgets the pair, and Linux clears the rings; the epoch is
+//! two beyond the even one, or three. A completion counts only if it names a command that is missing, and if the epoch
+//! is less than that when the completion has been read.
+
+use crate::command;
+use crate::memory::{Door, QueueMemory};
+use tacet_pico::{Forward, Look, Transfer};
+
+/// Commands of a call; each has a list of pages.
+pub const LISTS: u16 = 32;
+/// Entries of such a list: a page of addresses.
+pub const LIST_ENTRIES: u32 = 512;
+const PAGE: u32 = 4096;
+/// Commands are numbered from here on. So an entry that Linux has cleared, in a round in which zeros look new, names none.
+const FIRST_NUMBER: u16 = 0x100;
+/// A command's count of sectors has 16 bits.
+const MOST_SECTORS: u32 = 1 << 16;
+
+/// What Linux says of a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Entries of each ring.
+    pub depth: u16,
+    /// Of one command.
+    pub most_bytes: u32,
+    /// The device's address of the first list; the others follow.
+    pub lists: u64,
+}
+
+/// Both rings, as the core last saw them. A new one is for no pair yet.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pair {
+    epoch: u32,
+    tail: u16,
+    head: u16,
+    /// Completions of the device's current round have this phase.
+    phase: bool,
+}
+
+/// The commands of a call that the device has.
+#[derive(Debug, Clone, Copy)]
+pub struct Flight {
+    epoch: u32,
+    /// By number: the command is not complete.
+    missing: u32,
+    failed: bool,
+}
+
+impl Pair {
+    /// Gives the device all commands of a transfer, or none. `pages` are the device's addresses of the buffer's pages.
+    pub fn begin<M: QueueMemory>(
+        &mut self,
+        memory: &M,
+        limits: &Limits,
+        transfer: &Transfer,
+        pages: impl Iterator<Item = Option<u64>>,
+    ) -> Result<Flight, Forward> {
+        let epoch = memory.epoch();
+        if !is_usable(epoch) || limits.depth <= LISTS {
+            return Err(Forward::State);
+        }
+        if epoch != self.epoch {
+            *self = Self { epoch, tail: 0, head: 0, phase: true };
+        }
+        let count = self.put_commands(memory, limits, transfer, pages)?;
+        let tail = (self.tail + count) % limits.depth;
+        // If Linux takes the pair away now, either this look shows that, or Linux waits until the core has rung.
+        memory.set_ringing(true);
+        let rings = memory.epoch() == epoch;
+        if rings {
+            tell(memory, Door::Submission, tail);
+        }
+        memory.set_ringing(false);
+        if !rings {
+            return Err(Forward::State);
+        }
+        self.tail = tail;
+        Ok(Flight { epoch, missing: u32::MAX >> (32 - u32::from(count)), failed: false })
+    }
+
+    /// Looks at what the device has completed.
+    pub fn look<M: QueueMemory>(&mut self, memory: &M, limits: &Limits, flight: &mut Flight) -> Look {
+        let mut taken = false;
+        while flight.missing != 0 {
+            let completion = memory.completion(self.head);
+            let command = 1u32.checked_shl(completion.command.wrapping_sub(FIRST_NUMBER).into()).unwrap_or(0);
+            let is_new = completion.status & 1 == u16::from(self.phase) && flight.missing & command != 0;
+            if memory.epoch().wrapping_sub(flight.epoch) >= 2 {
+                return Look::Forward(Forward::Loss);
+            }
+            if !is_new {
+                break;
+            }
+            taken = true;
+            flight.missing &= !command;
+            flight.failed |= completion.status >> 1 & 0x7ff != 0;
+            self.head += 1;
+            if self.head >= limits.depth {
+                (self.head, self.phase) = (0, !self.phase);
+            }
+        }
+        if taken {
+            self.free_completions(memory);
+        }
+        match flight {
+            Flight { missing: 0, failed: false, .. } => Look::Done,
+            Flight { missing: 0, failed: true, .. } => Look::Forward(Forward::Status),
+            _ => Look::Wait,
+        }
+    }
+
+    /// The device may use the completions' entries again: unless its pair is being taken away, and with it the doorbell.
+    fn free_completions<M: QueueMemory>(&self, memory: &M) {
+        memory.set_ringing(true);
+        if memory.epoch() == self.epoch {
+            tell(memory, Door::Completion, self.head);
+        }
+        memory.set_ringing(false);
+    }
+
+    /// Writes the commands behind the tail, where the device does not look yet. How many they are, at least 1.
+    fn put_commands<M: QueueMemory>(
+        &self,
+        memory: &M,
+        limits: &Limits,
+        transfer: &Transfer,
+        mut pages: impl Iterator<Item = Option<u64>>,
+    ) -> Result<u16, Forward> {
+        let most = most_bytes(limits, transfer).ok_or(Forward::State)?;
+        let (mut left, mut sector, mut number) = (transfer.bytes, transfer.sector, 0);
+        // A page that one command ends in and the next one begins in.
+        let mut shared = None;
+        while left > 0 {
+            if number == LISTS {
+                return Err(Forward::Room);
+            }
+            let bytes = left.min(most);
+            let mut next = || pages.next().flatten().ok_or(Forward::Buffer);
+            let first = shared.map_or_else(&mut next, Ok)?;
+            let others = (transfer.page_offset + bytes).div_ceil(PAGE) - 1;
+            let mut last = first;
+            let mut second_page_or_list =
+                if others > 1 { limits.lists + u64::from(number) * u64::from(PAGE) } else { 0 };
+            for index in 0..others {
+                last = next()?;
+                match others {
+                    1 => second_page_or_list = last,
+                    _ => memory.put_page(number, index as u16, last),
+                }
+            }
+            shared = (transfer.page_offset != 0).then_some(last);
+            let sectors = bytes >> transfer.sector_shift;
+            let command = command::Transfer {
+                direction: transfer.direction,
+                number: FIRST_NUMBER + number,
+                namespace: transfer.namespace,
+                sector,
+                sectors,
+                first_page: first + u64::from(transfer.page_offset),
+                second_page_or_list,
+            };
+            memory.put_command((self.tail + number) % limits.depth, &command.encode());
+            (left, sector, number) = (left - bytes, sector + u64::from(sectors), number + 1);
+        }
+        Ok(number)
+    }
+}
+
+/// Of one command: whole pages, so that all commands of a transfer begin at the same place in a page.
+fn most_bytes(limits: &Limits, transfer: &Transfer) -> Option<u32> {
+    let most = limits.most_bytes.min(LIST_ENTRIES * PAGE).min(MOST_SECTORS << transfer.sector_shift) & !(PAGE - 1);
+    (most != 0).then_some(most)
+}
+
+/// Linux lets the core begin commands.
+fn is_usable(epoch: u32) -> bool {
+    epoch != 0 && epoch.is_multiple_of(2)
+}
+
+/// Tells the device where an end of a ring is now. A device with shadows looks there by itself for as long as it is at
+/// work, and says how far: beyond that the doorbell must ring (base specification, "Doorbell Buffer Config").
+fn tell<M: QueueMemory>(memory: &M, door: Door, value: u16) {
+    let rings = match memory.exchange_shadow(door, value) {
+        None => true,
+        Some((old, event)) => value.wrapping_sub(event).wrapping_sub(1) < value.wrapping_sub(old),
+    };
+    if rings {
+        memory.ring(door, value);
+    }
+}
