@@ -7,7 +7,7 @@
 
 use crate::bytes::{Reader, Writer};
 use crate::job::Job;
-use crate::key::NONCE_BYTES;
+use crate::key::{NONCE_BYTES, TAG_BYTES};
 
 /// The thread number under which a node asks for orders while a job runs.
 pub const WATCHER: u32 = 1;
@@ -139,21 +139,32 @@ impl<'a> Answer<'a> {
 }
 
 impl Refusal {
+    /// The payload's length.
+    pub const BYTES: usize = 4 + TAG_BYTES;
+
+    /// The refusal, and the tag of the packet that it answers.
     #[must_use]
-    pub fn decode(payload: &[u8]) -> Option<Self> {
-        match payload {
-            [1, 0, 0, 0] => Some(Self::NoSession),
-            [2, 0, 0, 0] => Some(Self::NoJob),
-            _ => None,
-        }
+    pub fn decode(payload: &[u8]) -> Option<(Self, [u8; TAG_BYTES])> {
+        let mut fields = Reader::new(payload);
+        let refusal = match fields.u32()? {
+            1 => Self::NoSession,
+            2 => Self::NoJob,
+            _ => return None,
+        };
+        let tag = fields.array()?;
+        fields.rest().is_empty().then_some((refusal, tag))
     }
 
+    /// `tag`: of the packet that it answers. An old refusal, or one of a packet that the node has not sent, is none.
     #[must_use]
-    pub fn encode(self) -> [u8; 4] {
-        match self {
-            Self::NoSession => [1, 0, 0, 0],
-            Self::NoJob => [2, 0, 0, 0],
-        }
+    pub fn encode(self, tag: &[u8; TAG_BYTES]) -> [u8; Self::BYTES] {
+        let code: u32 = match self {
+            Self::NoSession => 1,
+            Self::NoJob => 2,
+        };
+        let mut payload = [0; Self::BYTES];
+        payload.iter_mut().zip(code.to_le_bytes().iter().chain(tag)).for_each(|(byte, value)| *byte = *value);
+        payload
     }
 }
 

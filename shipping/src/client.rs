@@ -7,9 +7,10 @@
 //! repeats of its own accord; the other end answers. A client never gives up a message and begins another with the same
 //! party, unless the job ends.
 
+use crate::ask::Refusal;
 use crate::fragments::{Fragment, Incoming, Outgoing, is_last};
-use crate::key::Key;
-use crate::packet::{Header, Kind, Packet, Party, flags, seal};
+use crate::key::{Key, TAG_BYTES};
+use crate::packet::{HEADER_BYTES, Header, Kind, Packet, Party, flags, seal};
 
 #[derive(Debug)]
 pub struct Client {
@@ -24,6 +25,8 @@ pub struct Client {
     question_due: bool,
     interrupt: bool,
     silent_timeouts: u32,
+    /// Of the packet that was sent last.
+    last_tag: [u8; TAG_BYTES],
 }
 
 /// Why a packet changed nothing.
@@ -55,6 +58,7 @@ impl Client {
             question_due: false,
             interrupt: false,
             silent_timeouts: 0,
+            last_tag: [0; TAG_BYTES],
         }
     }
 
@@ -98,7 +102,9 @@ impl Client {
             sequence: self.sequence,
             have: self.incoming.have(),
         };
-        seal(&header, payload, key, datagram)
+        let used = seal(&header, payload, key, datagram)?;
+        self.last_tag = *datagram.get(HEADER_BYTES - TAG_BYTES..)?.first_chunk()?;
+        Some(used)
     }
 
     /// Takes a packet that has come in. When the reply is complete, it is the first so many bytes of the buffer, and
@@ -134,6 +140,21 @@ impl Client {
         Ok(complete)
     }
 
+    /// Takes a refusal that has come in, signed with `key`: if it answers the packet that was sent last, the exchange has
+    /// ended. Others change nothing: anybody can repeat an old refusal, and can make a restarted daemon refuse an old
+    /// packet. If it was lost or overtaken, the next question is refused too.
+    pub fn receive_refusal(&mut self, packet: &Packet<'_>, key: &Key) -> Option<Refusal> {
+        let header = &packet.header;
+        let ours = header.kind == Kind::Refusal
+            && header.party == self.party
+            && header.slot == self.slot
+            && header.sequence == self.sequence;
+        let (refusal, tag) = Refusal::decode(packet.payload())?;
+        let answers = self.in_progress && ours && tag == self.last_tag && packet.is_genuine(key);
+        self.in_progress &= !answers;
+        answers.then_some(refusal)
+    }
+
     /// Nothing has come for a while: asks, with what the other end may lack. How often this has happened since
     /// something came.
     pub fn timeout(&mut self) -> u32 {
@@ -156,12 +177,6 @@ impl Client {
     #[must_use]
     pub fn is_in_progress(&self) -> bool {
         self.in_progress
-    }
-
-    /// The party of the exchange.
-    #[must_use]
-    pub fn party(&self) -> Party {
-        self.party
     }
 
     /// The other end has said what it has.

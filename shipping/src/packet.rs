@@ -129,6 +129,12 @@ impl<'a> Packet<'a> {
         key.verifies(&[self.signed, self.payload], &self.tag)
     }
 
+    /// The signature: nobody without the key can tell it before the packet is sent.
+    #[must_use]
+    pub fn tag(&self) -> &[u8; TAG_BYTES] {
+        &self.tag
+    }
+
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         self.payload

@@ -3,7 +3,8 @@
 //! node asks for it. Without I/O: the caller moves datagrams.
 //!
 //! The daemon and the proxies have one for each party, with a buffer of [`crate::packet::MESSAGE_BYTES`] for the message
-//! and another for the reply. A server never sends of its own accord, and never answers a packet that is not signed.
+//! and another for the reply. A server never sends of its own accord, except for [`Server::remind`], and never answers a packet
+//! that is not signed.
 
 use crate::client::Ignored;
 use crate::fragments::{Fragment, Incoming, Outgoing, is_last};
@@ -133,6 +134,17 @@ impl Server {
             have: self.incoming.have(),
         };
         seal(&header, payload, key, datagram)
+    }
+
+    /// The number of the last message that began. A packet that raises it is new; anybody can repeat others.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Lets the next packet say what this end has, though nobody asked: whoever gets it looks at its exchange.
+    pub fn remind(&mut self) {
+        self.report_due = true;
     }
 
     /// Whether a message is being worked on.

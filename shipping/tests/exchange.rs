@@ -4,6 +4,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use tacet_shipping::ask::Refusal;
 use tacet_shipping::client::{Client, Ignored};
 use tacet_shipping::key::Key;
 use tacet_shipping::packet::{Header, Kind, LARGE_PACKET_BYTES, MESSAGE_BYTES, PACKET_BYTES, Packet, Party, seal};
@@ -281,4 +282,50 @@ fn a_server_keeps_to_one_message_at_a_time() {
     assert_eq!(send(&mut server, 0, 0, 1, 5, &[2; 5]), Err(Ignored::Stale));
     assert_eq!(send(&mut server, 2, 0, 1, 5, &[2; 5]), Ok(Event::Message(5)));
     assert_eq!(message[..6], [2, 2, 2, 2, 2, 1]);
+}
+
+/// What a daemon sends that does not know the sender of `datagram`.
+fn refusal_of(datagram: &[u8], key: &Key) -> Vec<u8> {
+    let packet = Packet::parse(datagram).unwrap();
+    let payload = Refusal::NoSession.encode(packet.tag());
+    let bytes = payload.len() as u32;
+    let header = Header { kind: Kind::Refusal, index: 0, count: 1, flags: 0, bytes, have: 0, ..packet.header };
+    let mut refusal = vec![0; PACKET_BYTES];
+    let used = seal(&header, &payload, key, &mut refusal).unwrap();
+    refusal.truncate(used);
+    refusal
+}
+
+/// The packet that a client of this session sends for its `sequence`th ask.
+fn ask(client: &mut Client, sequence: u64, session: &Key) -> Vec<u8> {
+    client.begin(Kind::Ask, PARTY, sequence, 4).unwrap();
+    let mut datagram = vec![0; PACKET_BYTES];
+    let used = client.next_packet(session, &[2, 0, 0, 0], &mut datagram).unwrap();
+    datagram.truncate(used);
+    datagram
+}
+
+#[test]
+fn only_the_refusal_of_the_last_packet_ends_an_exchange() {
+    let (set, session) = (Key::new(&[1; 32]), Key::new(&[2; 32]));
+    let mut client = Client::new(9, false);
+    let first = ask(&mut client, 1, &session);
+    let old = refusal_of(&first, &set);
+    let refused = |client: &mut Client, refusal: &[u8]| client.receive_refusal(&Packet::parse(refusal).unwrap(), &set);
+    // Another ask of the session; the same ask of another boot, which has another key; and a forged packet's refusal,
+    // which a restarted daemon makes for anybody.
+    let other = ask(&mut client, 2, &session);
+    assert_eq!(refused(&mut client, &old), None);
+    ask(&mut client, 1, &Key::new(&[3; 32]));
+    assert_eq!(refused(&mut client, &old), None);
+    let forged = ask(&mut Client::new(9, false), 1, &Key::new(&[4; 32]));
+    assert_eq!(refused(&mut client, &refusal_of(&forged, &set)), None);
+    assert!(client.is_in_progress());
+    // The right one, by somebody who has not the set's key, and then genuine.
+    let last = ask(&mut client, 2, &session);
+    assert_eq!(last, other);
+    assert_eq!(refused(&mut client, &refusal_of(&last, &session)), None);
+    assert_eq!(refused(&mut client, &refusal_of(&last, &set)), Some(Refusal::NoSession));
+    assert!(!client.is_in_progress());
+    assert_eq!(refused(&mut client, &refusal_of(&last, &set)), None, "it is over");
 }

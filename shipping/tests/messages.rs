@@ -125,7 +125,10 @@ fn asks_and_answers_return_as_they_were() {
         assert_eq!(Answer::decode(&message[..used + 1]), None);
     }
     for refusal in [Refusal::NoSession, Refusal::NoJob] {
-        assert_eq!(Refusal::decode(&refusal.encode()), Some(refusal));
+        let payload = refusal.encode(&[7; 16]);
+        assert_eq!(Refusal::decode(&payload), Some((refusal, [7; 16])));
+        assert_eq!(Refusal::decode(&payload[..payload.len() - 1]), None);
+        assert_eq!(Refusal::decode(&[&payload[..], &[0]].concat()), None);
     }
     assert_eq!(Refusal::decode(&[3, 0, 0, 0]), None);
 }

@@ -9,10 +9,10 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use tacet_shipping::ask::{Answer, Ask, Refusal};
+use tacet_shipping::ask::{Answer, Ask, Refusal, WATCHER};
 use tacet_shipping::client::Ignored;
 use tacet_shipping::key::Key;
-use tacet_shipping::packet::{HEADER_BYTES, Header, Kind, LARGE_PACKET_BYTES, Packet, Party, seal};
+use tacet_shipping::packet::{Kind, LARGE_PACKET_BYTES, Packet, Party};
 use tacet_shipping::server::{Event, Server};
 
 use super::book::Book;
@@ -20,7 +20,7 @@ use super::describe::{describe, random};
 use super::job::Stage;
 use super::session::{Greeting, Parked, Session};
 use crate::control::Dropped;
-use crate::refusal::refusal_of;
+use crate::refusal::refuse;
 
 /// Greetings of one node that wait for its first ask; old ones may be repeated by anybody.
 const CANDIDATES: usize = 4;
@@ -82,14 +82,14 @@ impl Asks {
         };
         if packet.header.kind != Kind::Ask {
             inner.dropped.malformed += 1;
-        } else if inner.promote(node, &packet) {
+        } else if inner.promote(node, &packet, from) {
             inner.ask(node, &packet, from, &self.socket);
             self.settle(&mut inner);
         } else if packet.is_genuine(&self.key) {
             self.greet(&mut inner, &packet, from);
         } else {
             inner.dropped.strangers += 1;
-            self.refuse(&inner, &packet.header, from);
+            self.refuse(&inner, &packet, from);
         }
     }
 
@@ -115,7 +115,7 @@ impl Asks {
                 let Ok(daemon_nonce) = random() else { return };
                 let greeting = Greeting { boot_nonce: nonce, daemon_nonce, cpus, memory_bytes };
                 link.candidates.truncate(CANDIDATES - 1);
-                link.candidates.insert(0, Session::new(party.node, &self.key, greeting, from));
+                link.candidates.insert(0, Session::new(party.node, &self.key, greeting));
                 daemon_nonce
             }
         };
@@ -131,15 +131,12 @@ impl Asks {
 
     /// Tells a node whose session an earlier daemon had to greet again. Nodes that this daemon knows hear nothing: their
     /// packets have their key.
-    fn refuse(&self, inner: &Inner, header: &Header, from: SocketAddr) {
-        if inner.links.get(&header.party.node).is_some_and(|link| link.session.is_some()) {
+    fn refuse(&self, inner: &Inner, packet: &Packet<'_>, from: SocketAddr) {
+        if inner.links.get(&packet.header.party.node).is_some_and(|link| link.session.is_some()) {
             return;
         }
-        let payload = Refusal::NoSession.encode();
-        let refusal = refusal_of(header, payload.len());
-        let mut datagram = [0; HEADER_BYTES + 8];
-        if let Some(bytes) = seal(&refusal, &payload, &self.key, &mut datagram) {
-            self.send(datagram.get(..bytes), from);
+        if let Some(refusal) = refuse(packet, Refusal::NoSession, &self.key) {
+            self.send(Some(&refusal), from);
         }
     }
 
@@ -159,6 +156,19 @@ impl Asks {
         }
     }
 
+    /// Reminds nodes of orders that they have not fetched. The daemon calls it now and then.
+    pub fn remind(&self, now: Instant) {
+        let mut inner = self.lock();
+        let Inner { book, links, .. } = &mut *inner;
+        for (node, link) in links {
+            if let Some(session) = &mut link.session
+                && session.reminds(book.has_orders(*node), now)
+            {
+                session.flush(WATCHER as usize, &self.socket);
+            }
+        }
+    }
+
     fn send(&self, datagram: Option<&[u8]>, to: SocketAddr) {
         let _ = datagram.map(|datagram| self.socket.send_to(datagram, to));
     }
@@ -170,7 +180,7 @@ impl Asks {
 
 impl Inner {
     /// Whether the packet is of the node's session. A greeting's first ask makes the greeting the session.
-    fn promote(&mut self, node: u32, packet: &Packet<'_>) -> bool {
+    fn promote(&mut self, node: u32, packet: &Packet<'_>, from: SocketAddr) -> bool {
         let Some(link) = self.links.get_mut(&node) else { return false };
         if link.session.as_ref().is_some_and(|session| packet.is_genuine(&session.key)) {
             return true;
@@ -183,7 +193,7 @@ impl Inner {
         let Greeting { boot_nonce, cpus, memory_bytes, .. } = session.greeting;
         let same_boot = link.session.as_ref().is_some_and(|before| before.greeting.boot_nonce == boot_nonce);
         if !same_boot {
-            self.book.booted(node, cpus, memory_bytes, session.address.to_string(), Instant::now());
+            self.book.booted(node, cpus, memory_bytes, from.to_string(), Instant::now());
         }
         link.session = Some(session);
         true
@@ -193,9 +203,11 @@ impl Inner {
     fn ask(&mut self, node: u32, packet: &Packet<'_>, from: SocketAddr, socket: &UdpSocket) {
         let Some(session) = self.links.get_mut(&node).and_then(|link| link.session.as_mut()) else { return };
         let thread = packet.header.party.thread as usize;
-        self.book.heard(node, Instant::now());
-        session.address = from;
-        let answered = match session.receive(packet) {
+        let received = session.receive(packet, from);
+        if received.is_ok() {
+            self.book.heard(node, Instant::now());
+        }
+        let answered = match received {
             Ok(Some(message)) => match Ask::decode(message) {
                 Some(ask) => note(&mut self.book, node, &ask),
                 None => {

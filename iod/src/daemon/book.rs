@@ -36,14 +36,22 @@ struct Node {
     job: Option<u32>,
 }
 
+/// A job without an owner, on one node.
+#[derive(Debug)]
+struct Orphan {
+    job: u32,
+    /// The node has the order to end it; its exchange repeats that until the node has heard it.
+    told: bool,
+}
+
 #[derive(Debug)]
 pub struct Book {
     nodes: BTreeMap<u32, Node>,
     jobs: BTreeMap<u32, Job>,
     queue: VecDeque<u32>,
     last_job: u32,
-    /// Nodes that run a job without an owner, and that job.
-    orphans: BTreeMap<u32, u32>,
+    /// Nodes that run a job without an owner.
+    orphans: BTreeMap<u32, Orphan>,
     /// Where proxies must listen.
     address: IpAddr,
 }
@@ -187,7 +195,7 @@ impl Book {
             match self.nodes.get_mut(&node) {
                 Some(entry) if entry.job == Some(id) && !part.handed => entry.job = None,
                 _ if part.over => {}
-                _ => drop(self.orphans.insert(node, id)),
+                _ => drop(self.orphans.insert(node, Orphan { job: id, told: false })),
             }
         }
     }
@@ -268,10 +276,19 @@ impl Book {
 
     /// The next order for a node that watches this job.
     pub fn order_of(&mut self, node: u32, job: u32) -> Option<Order> {
-        if self.orphans.get(&node) == Some(&job) {
-            return Some(Order { rank: None, signal: libc::SIGKILL });
+        if let Some(orphan) = self.orphans.get_mut(&node).filter(|orphan| orphan.job == job) {
+            let order = Order { rank: None, signal: libc::SIGKILL };
+            return (!std::mem::replace(&mut orphan.told, true)).then_some(order);
         }
         self.jobs.get_mut(&job)?.parts.get_mut(&node)?.orders.pop_front()
+    }
+
+    /// Whether the node must ask for orders: there is one that it has not been given.
+    pub fn has_orders(&self, node: u32) -> bool {
+        let is_orphan = self.orphans.get(&node).is_some_and(|orphan| !orphan.told);
+        let job = self.nodes.get(&node).and_then(|node| node.job);
+        let part = job.and_then(|job| self.jobs.get(&job)?.parts.get(&node));
+        is_orphan || part.is_some_and(|part| part.handed && !part.over && !part.orders.is_empty())
     }
 
     pub fn job(&self, id: u32) -> Option<&Job> {

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce};
@@ -31,7 +31,7 @@ use crate::error::{Error, Result};
 use asks::Asks;
 use book::Book;
 
-/// The daemon looks so often whether it must stop.
+/// The daemon looks so often whether it must stop, and whether a node must be reminded.
 const GLANCE: Duration = Duration::from_millis(100);
 /// Some messages of the greatest length.
 const ROOM_BYTES: usize = 4 << 20;
@@ -86,6 +86,7 @@ impl Daemon {
     pub fn run(self, stop: &Arc<AtomicBool>) -> Result<()> {
         serve_control::spawn(self.listener, Arc::clone(&self.asks), Arc::clone(stop))?;
         let mut datagram = [0; LARGE_PACKET_BYTES];
+        let mut reminded = Instant::now();
         while !stop.load(Ordering::Relaxed) {
             match self.socket.recv_from(&mut datagram) {
                 Ok((bytes, from)) => {
@@ -95,6 +96,11 @@ impl Daemon {
                 }
                 Err(error) if is_transient(&error) => {}
                 Err(error) => return Err(Error::new("socket of asks", error, "start the daemon again")),
+            }
+            let now = Instant::now();
+            if now.saturating_duration_since(reminded) >= GLANCE {
+                reminded = now;
+                self.asks.remind(now);
             }
         }
         let _ = std::fs::remove_file(&self.control);

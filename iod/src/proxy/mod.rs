@@ -5,6 +5,7 @@
 //! The hidden subcommand calls `main` before anything else. Its own descriptors are in a table that only its service
 //! threads have: the program's table begins with 0, 1 and 2, and is the program's alone.
 
+mod numbers;
 mod perform;
 mod raw;
 mod service;
@@ -26,6 +27,7 @@ use tacet_shipping::key::Key;
 
 use crate::control::Dropped;
 use crate::error::{Error, Result};
+pub(crate) use raw::send_signal;
 use service::{Request, Service};
 
 /// The descriptors that `submit` hands over.

@@ -70,6 +70,12 @@ pub fn kick(thread: Pid) {
     unsafe { libc::syscall(libc::SYS_tgkill, Pid::this().as_raw(), thread.as_raw(), KICK as libc::c_int) };
 }
 
+/// Sends a process a signal, of whatever number: libraries know no real-time signals. A number that is none does nothing.
+pub fn send_signal(process: Pid, signal: libc::c_int) {
+    // SAFETY: touches no memory.
+    unsafe { libc::kill(process.as_raw(), signal) };
+}
+
 /// Takes a signal that a call has sent to its own thread; whether there was one.
 pub fn take_own(signal: Signal) -> bool {
     let mut set = SigSet::empty();

@@ -41,7 +41,7 @@ struct Exchange {
     reply: Vec<u8>,
     /// The message's length, until the proxy thread takes it.
     waiting: Option<usize>,
-    /// Of the last genuine packet.
+    /// The sender of the packet that began the last call. A packet that anybody may have repeated does not change it.
     peer: Option<SocketAddr>,
 }
 
@@ -95,8 +95,11 @@ impl Thread {
     ) -> Result<Received, Ignored> {
         let mut exchange = self.lock();
         let Exchange { server, message, .. } = &mut *exchange;
+        let before = server.sequence();
         let event = server.receive(packet, key, message)?;
-        exchange.peer = Some(from);
+        if server.sequence() != before {
+            exchange.peer = Some(from);
+        }
         exchange.send(key, send);
         Ok(match event {
             Event::Nothing => Received::Nothing,

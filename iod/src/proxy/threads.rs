@@ -4,11 +4,12 @@
 //! The service threads use it, under one lock. A thread that has ended is kept for a while, since the node may ask for
 //! its last reply again. Its number is kept for good: a packet of its life must not bring it back.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use tacet_shipping::packet::Party;
 
+use super::numbers::Numbers;
 use super::thread::Thread;
 
 /// More threads than this at once are not served: each has buffers and a thread of Linux.
@@ -21,7 +22,7 @@ pub struct Threads {
     /// Threads that live, and those that ended recently.
     known: HashMap<u32, Arc<Thread>>,
     recent: VecDeque<u32>,
-    ended: HashSet<u32>,
+    ended: Numbers,
 }
 
 #[derive(Debug)]
@@ -35,14 +36,14 @@ impl Threads {
     pub fn find(&self, number: u32) -> Found {
         match self.known.get(&number) {
             Some(thread) => Found::Alive(Arc::clone(thread)),
-            None if self.ended.contains(&number) => Found::Ended,
+            None if self.ended.contains(number) => Found::Ended,
             None => Found::Unknown,
         }
     }
 
     /// `None`: there are too many.
     pub fn begin(&mut self, party: Party) -> Option<Arc<Thread>> {
-        if self.known.len() >= MOST + RECENT {
+        if self.known.len() >= MOST + RECENT || self.ended.is_full() {
             return None;
         }
         let thread = Arc::new(Thread::new(party));
@@ -85,6 +86,17 @@ mod tests {
         }
         assert!(matches!(threads.find(0), Found::Ended));
         assert_eq!(threads.known.len(), RECENT);
+    }
+
+    #[test]
+    fn a_node_that_leaves_gaps_gets_no_more_threads_in_the_end() {
+        let mut threads = Threads::default();
+        let mut number = 0;
+        while threads.begin(party(number)).is_some() {
+            threads.end(number);
+            number += 2;
+        }
+        assert!(threads.ended.is_full());
     }
 
     #[test]

@@ -11,13 +11,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use command_fds::{CommandFdExt, FdMapping};
-use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::{Ended, Grant, Launcher, listen, pair};
 use crate::control::send;
 use crate::error::{Error, Result};
-use crate::proxy::{Orders, READY, SOCKET, STREAM};
+use crate::proxy::{Orders, READY, SOCKET, STREAM, send_signal};
 
 /// A proxy begins at once, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -71,16 +70,19 @@ impl Child {
         self.process.id()
     }
 
+    pub fn pid(&self) -> Pid {
+        Pid::from_raw(self.process.id().cast_signed())
+    }
+
     pub fn is_alive(&self) -> bool {
         self.ended.is_none()
     }
 
     /// Sends the proxy a signal. Its program gets every signal but SIGKILL, which kills the proxy.
     pub fn signal(&mut self, signal: i32) {
-        let (Ok(process), true) = (i32::try_from(self.process.id()), self.is_alive()) else { return };
-        if let Ok(signal) = Signal::try_from(signal) {
-            self.killed |= signal == Signal::SIGKILL;
-            let _ = kill(Pid::from_raw(process), signal);
+        if self.is_alive() {
+            self.killed |= signal == libc::SIGKILL;
+            send_signal(self.pid(), signal);
         }
     }
 
@@ -93,6 +95,11 @@ impl Child {
         let failed =
             |error| Error::new(format!("proxy of rank {}", self.rank), error, "raise the limit of descriptors");
         self.stream.set_read_timeout(None).and_then(|()| self.stream.try_clone()).map_err(failed)
+    }
+
+    /// Not even SIGKILL ends it: it is left to Linux, and to whoever repairs what it waits for.
+    pub fn leave(&mut self) {
+        self.ended = Some(Ended::Lost);
     }
 
     /// Takes the status of a child that has died.

@@ -8,6 +8,9 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithRawSiginfo;
@@ -32,7 +35,9 @@ pub enum Event {
     },
     /// A proxy has signals for its program, which makes no call.
     ChildSignals(u32, u64),
-    /// With what a proxy says when its program ends, if it could.
+    /// A proxy says nothing more: it is about to die.
+    ChildSilent(u32),
+    /// It can be buried without a wait. With what a proxy says when its program ends, if it could.
     ChildDied(u32, Option<Dropped>),
 }
 
@@ -67,7 +72,7 @@ impl Events {
     }
 
     /// Listens to a proxy until it dies.
-    pub fn listen_to(&self, rank: u32, stream: UnixStream) -> Result<()> {
+    pub fn listen_to(&self, rank: u32, process: Pid, stream: UnixStream) -> Result<()> {
         let queue = self.queue.clone();
         spawn("proxy", move || {
             let mut lines = Lines::new(&stream);
@@ -78,6 +83,9 @@ impl Events {
                     Note::Farewell(dropped) => farewell = Some(dropped),
                 }
             }
+            let _ = queue.send(Event::ChildSilent(rank));
+            // Its status stays for `Child::bury`.
+            while waitid(Id::Pid(process), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}
             let _ = queue.send(Event::ChildDied(rank, farewell));
         })
     }

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use tacet_shipping::ask::Refusal;
 use tacet_shipping::key::Key;
-use tacet_shipping::packet::{HEADER_BYTES, Kind, LARGE_PACKET_BYTES, Packet, seal};
+use tacet_shipping::packet::{Kind, LARGE_PACKET_BYTES, Packet};
 
 use super::events::spawn;
 use crate::error::Result;
-use crate::refusal::refusal_of;
+use crate::refusal::{REFUSAL_BYTES, refuse};
 
 const GLANCE: Duration = Duration::from_millis(50);
 
@@ -22,24 +22,19 @@ pub fn answer(socket: UdpSocket, key: Key, over: Arc<AtomicBool>) -> Result<()> 
     spawn("gone", move || {
         let _ = socket.set_read_timeout(Some(GLANCE));
         let mut datagram = [0; LARGE_PACKET_BYTES];
-        let mut answer = [0; HEADER_BYTES + 8];
         while !over.load(Ordering::Relaxed) {
             if let Ok((bytes, from)) = socket.recv_from(&mut datagram)
-                && let Some(bytes) = datagram.get(..bytes).and_then(|call| refuse(call, &key, &mut answer))
-                && let Some(answer) = answer.get(..bytes)
+                && let Some(answer) = datagram.get(..bytes).and_then(|call| refusal(call, &key))
             {
-                let _ = socket.send_to(answer, from);
+                let _ = socket.send_to(&answer, from);
             }
         }
     })
 }
 
-/// The refusal of a genuine call; how long it is.
-fn refuse(datagram: &[u8], key: &Key, answer: &mut [u8]) -> Option<usize> {
+/// The refusal of a genuine call.
+fn refusal(datagram: &[u8], key: &Key) -> Option<[u8; REFUSAL_BYTES]> {
     let packet = Packet::parse(datagram).ok()?;
-    if packet.header.kind != Kind::Call || !packet.is_genuine(key) {
-        return None;
-    }
-    let payload = Refusal::NoJob.encode();
-    seal(&refusal_of(&packet.header, payload.len()), &payload, key, answer)
+    let is_call = packet.header.kind == Kind::Call && packet.is_genuine(key);
+    is_call.then(|| refuse(&packet, Refusal::NoJob, key)).flatten()
 }

@@ -91,7 +91,7 @@ pub fn run(submission: &Submission, launcher: &Launcher, report: &mut dyn FnMut(
     events.take_signals()?;
     let children = make_proxies(&grant, submission.submit.processes, launcher)?;
     for child in &children {
-        events.listen_to(child.rank, child.stream()?)?;
+        events.listen_to(child.rank, child.pid(), child.stream()?)?;
     }
     let start = Start {
         proxies: children.iter().map(|child| Proxy { port: child.port, process_id: child.process_id() }).collect(),

@@ -23,6 +23,8 @@ use crate::error::Result;
 const FAREWELL: Duration = Duration::from_secs(1);
 /// All processes have ended: their nodes say so soon, or never.
 const NEWS: Duration = Duration::from_secs(2);
+/// A proxy whose stream has ended dies at once, and at once of SIGKILL, unless Linux waits for a device there.
+const DEATH: Duration = Duration::from_secs(2);
 /// A signal that comes again so soon is the same.
 const SAME: Duration = Duration::from_millis(500);
 /// A program that gets a signal mostly ends.
@@ -52,6 +54,10 @@ pub struct Running<'a> {
 enum Overdue {
     /// The proxies of a node that has ended its processes.
     Farewell(u32),
+    /// A proxy that says nothing more.
+    Death(u32),
+    /// A proxy that was killed for that.
+    Killed(u32),
     /// The nodes of a job whose proxies have ended.
     News,
     /// A program that should end of this signal.
@@ -105,6 +111,7 @@ impl<'a> Running<'a> {
             Event::ControlBack(stream) => self.daemon = Some(stream),
             Event::Signal { signal, to_all } => self.pass_on(signal, to_all),
             Event::ChildSignals(rank, signals) => self.give_to_node(rank, signals),
+            Event::ChildSilent(rank) => self.expect(DEATH, Overdue::Death(rank)),
             Event::ChildDied(rank, farewell) => self.bury(rank, farewell)?,
         }
         Ok(())
@@ -181,7 +188,8 @@ impl<'a> Running<'a> {
     }
 
     fn bury(&mut self, rank: u32, farewell: Option<Dropped>) -> Result<()> {
-        let Some(child) = self.children.get_mut(rank as usize) else { return Ok(()) };
+        let child = self.children.get_mut(rank as usize).filter(|child| child.is_alive());
+        let Some(child) = child else { return Ok(()) };
         let ended = child.bury();
         let is_strange = farewell.is_none() && !child.killed;
         if is_strange || (child.killed && self.doomed) {
@@ -206,11 +214,16 @@ impl<'a> Running<'a> {
             };
             self.doom(&format!("rank {rank}: {how} has ended its proxy"));
         }
+        self.expect_news();
+        Ok(())
+    }
+
+    /// A proxy has ended. After the last one, the nodes' news are all that is missing.
+    fn expect_news(&mut self) {
         if self.all_ended() {
             self.finished |= self.daemon.is_none();
             self.expect(NEWS, Overdue::News);
         }
-        Ok(())
     }
 
     /// The job cannot end by itself any more.
@@ -242,6 +255,13 @@ impl<'a> Running<'a> {
                     let left = self.children.iter_mut().filter(|child| child.node == node);
                     left.for_each(Child::kill);
                 }
+                Overdue::Death(rank) if self.is_alive(rank) => {
+                    self.doom(&format!("rank {rank}: its proxy serves no more, and does not end"));
+                    self.children.iter_mut().filter(|child| child.rank == rank).for_each(Child::kill);
+                    self.expect(DEATH, Overdue::Killed(rank));
+                }
+                Overdue::Killed(rank) if self.is_alive(rank) => self.leave(rank),
+                Overdue::Death(_) | Overdue::Killed(_) => {}
                 Overdue::News => self.finished = true,
                 Overdue::Obedience(signal) if signal != libc::SIGKILL && !self.all_ended() => {
                     let name = Signal::try_from(signal).map_or("the signal", Signal::as_str);
@@ -250,6 +270,18 @@ impl<'a> Running<'a> {
                 Overdue::Obedience(_) => {}
             }
         }
+    }
+
+    fn leave(&mut self, rank: u32) {
+        let Some(child) = self.children.get_mut(rank as usize) else { return };
+        child.leave();
+        let line = format!("rank {rank}: its proxy, process {}, cannot be killed: see what it waits for", child.pid());
+        (self.report)(&line);
+        self.expect_news();
+    }
+
+    fn is_alive(&self, rank: u32) -> bool {
+        self.children.get(rank as usize).is_some_and(Child::is_alive)
     }
 
     fn all_ended(&self) -> bool {

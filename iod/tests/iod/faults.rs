@@ -2,6 +2,7 @@
 //! A bad network, strangers, and nodes that lie.
 
 use std::net::SocketAddr;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use libtest_mimic::Trial;
@@ -11,7 +12,7 @@ use tacet_shipping::packet::{Header, Kind, Party, seal};
 
 use crate::calls::{open, with_job};
 use crate::node::{Job, Node, Thread};
-use crate::processes::Set;
+use crate::processes::{Run, Set, this_program};
 use crate::relay::Relay;
 use crate::test;
 
@@ -27,6 +28,11 @@ pub fn tests() -> Vec<Trial> {
         test("what_the_user_may_not_do_the_call_may_not", what_the_user_may_not_do_the_call_may_not),
         test("an_old_greeting_unseats_nobody", an_old_greeting_unseats_nobody),
         test("strangers_are_counted_by_the_daemon", strangers_are_counted_by_the_daemon),
+        test("a_repeated_packet_moves_no_thread", a_repeated_packet_moves_no_thread),
+        test("a_repeated_packet_moves_no_session", a_repeated_packet_moves_no_session),
+        test("an_order_that_was_lost_comes_again", an_order_that_was_lost_comes_again),
+        test("an_order_reaches_a_node_whose_question_was_lost", an_order_reaches_a_node_whose_question_was_lost),
+        test("a_proxy_that_closes_its_stream_and_lives_on", a_proxy_that_closes_its_stream_and_lives_on),
     ]
 }
 
@@ -315,4 +321,78 @@ fn strangers_are_counted_by_the_daemon() {
     let dropped = dropped();
     assert_eq!((dropped.strangers, dropped.malformed), (2, 3));
     assert_eq!(dropped.stale, old.len() as u64);
+}
+
+/// Somebody else repeats the thread's last question: the answer goes to the thread.
+fn a_repeated_packet_moves_no_thread() {
+    with_job(1, |_, _, job| {
+        let (mut thread, stranger) = (job.thread(0, 1), job.thread(0, 1).line);
+        probe(&mut thread);
+        stranger.throw(&packet(Kind::Call, thread.line.party, thread.line.sequence, b"again", &job.key));
+        assert!(thread.line.overhear().is_some());
+    });
+}
+
+fn a_repeated_packet_moves_no_session() {
+    let set = Set::new();
+    let mut node = Node::boot(1, 1, set.asks());
+    let run = set.run(1, 1);
+    let job = node.next().unwrap();
+    node.started(job.id, "m").unwrap();
+    let (asks, stranger) = (&node.asks, job.thread(0, 1).line);
+    stranger.throw_to(set.asks(), &packet(Kind::Ask, asks.party, asks.sequence, b"again", &asks.key));
+    assert!(asks.overhear().is_some());
+    job.thread(0, 1).exit(0);
+    node.ended(job.id, "").unwrap();
+    assert_eq!(run.end().status.code(), Some(0));
+}
+
+fn kill(set: &Set, job: &Job, signal: i32) {
+    let reply = ask(&set.control(), &Request::Kill { job: job.id, signal });
+    assert!(reply.is_ok(), "{reply:?}");
+}
+
+/// The node's CPUs all compute: none of them repeats the question, and each packet that comes lets one look.
+fn an_order_that_was_lost_comes_again() {
+    let set = Set::new();
+    let mut node = Node::boot(1, 1, set.asks());
+    let run = set.run(1, 1);
+    let job = node.next().unwrap();
+    node.ask_for_orders(job.id);
+    // Ended by a later ask, so the daemon has heard the question.
+    node.started(job.id, "m").unwrap();
+    kill(&set, &job, libc::SIGTERM);
+    assert!(node.watch.overhear().is_some(), "the order, which is lost");
+    assert!(node.watch.overhear().is_some(), "the daemon reminds the node");
+    assert_eq!(node.repeat_ask_for_orders(job.id), libc::SIGTERM as u32);
+    job.thread(0, 1).exit(0);
+    node.ended(job.id, "").unwrap();
+    assert_eq!(run.end().status.code(), Some(0));
+}
+
+fn an_order_reaches_a_node_whose_question_was_lost() {
+    let set = Set::new();
+    let mut node = Node::boot(1, 1, set.asks());
+    let run = set.run(1, 1);
+    let job = node.next().unwrap();
+    node.started(job.id, "m").unwrap();
+    kill(&set, &job, libc::SIGKILL);
+    assert!(node.asks.overhear().is_some(), "the daemon reminds the node");
+    assert_eq!(node.order(job.id), Ok(libc::SIGKILL as u32));
+    node.ended(job.id, "").unwrap();
+    assert_eq!(run.end().status.code(), Some(128 + libc::SIGKILL));
+}
+
+fn a_proxy_that_closes_its_stream_and_lives_on() {
+    let set = Set::new();
+    let mut node = Node::boot(1, 1, set.asks());
+    let mut command = Command::new(this_program());
+    command.arg("run-silent");
+    let run = Run::with_words(command, &set.control(), set.directory.path(), 1, 2);
+    let job = node.next().unwrap();
+    assert_eq!(node.order(job.id), Ok(libc::SIGKILL as u32));
+    node.ended(job.id, "").unwrap();
+    let ended = run.end();
+    assert_eq!(ended.status.code(), Some(125), "{}", ended.stderr);
+    assert!(ended.stderr.contains("its proxy serves no more, and does not end"), "{}", ended.stderr);
 }

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["iod-proxy"] => tacet_iod::proxy::main(),
         ["run", control, nodes, processes] => processes::run(control, nodes, processes),
+        ["run-silent", control, nodes, processes] => processes::run_silent(control, nodes, processes),
         ["daemon", control, address] => processes::daemon(control, address),
         _ => {
             let trials = [

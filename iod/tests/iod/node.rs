@@ -62,12 +62,9 @@ impl Line {
                 continue;
             };
             let Ok(packet) = Packet::parse(&datagram[..bytes]) else { continue };
-            if packet.header.kind == Kind::Refusal
-                && packet.header.sequence == self.sequence
-                && (packet.is_genuine(&self.key) || packet.is_genuine(&set_key()))
-            {
-                self.client.abandon();
-                return Err(Refused(Refusal::decode(packet.payload()).expect("a refusal")));
+            let refusers = [&self.key, &set_key()];
+            if let Some(refusal) = refusers.iter().find_map(|key| self.client.receive_refusal(&packet, key)) {
+                return Err(Refused(refusal));
             }
             if let Ok(Some(bytes)) = self.client.receive(&packet, &self.key, &mut self.buffer) {
                 return Ok(&self.buffer[..bytes]);
@@ -83,9 +80,20 @@ impl Line {
         }
     }
 
+    /// The next packet, whatever it is, or `None` after a long time without one. The line has not heard it.
+    pub fn overhear(&self) -> Option<Vec<u8>> {
+        let mut datagram = [0; LARGE_PACKET_BYTES];
+        let received = (0..1000).find_map(|_| self.socket.recv_from(&mut datagram).ok());
+        received.map(|(bytes, _)| datagram[..bytes].to_vec())
+    }
+
     /// Sends any bytes to the same receiver, from the same port.
     pub fn throw(&self, datagram: &[u8]) {
-        self.socket.send_to(datagram, self.to).expect("a packet leaves");
+        self.throw_to(self.to, datagram);
+    }
+
+    pub fn throw_to(&self, to: SocketAddr, datagram: &[u8]) {
+        self.socket.send_to(datagram, to).expect("a packet leaves");
     }
 }
 

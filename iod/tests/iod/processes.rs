@@ -23,6 +23,17 @@ pub fn set_key() -> Key {
 
 /// `run CONTROL NODES PROCESSES`: what `tacet static run` does.
 pub fn run(control: &str, nodes: &str, processes: &str) -> ExitCode {
+    run_with(&launcher(), control, nodes, processes)
+}
+
+/// `run-silent CONTROL NODES PROCESSES`: with proxies that begin, end their stream, and live on.
+pub fn run_silent(control: &str, nodes: &str, processes: &str) -> ExitCode {
+    let script = "read orders <&4; echo >&4; exec 3>&- 4>&-; exec sleep 1000";
+    let launcher = Launcher { program: "sh".into(), arguments: vec!["-c".into(), script.into()] };
+    run_with(&launcher, control, nodes, processes)
+}
+
+fn run_with(launcher: &Launcher, control: &str, nodes: &str, processes: &str) -> ExitCode {
     die_with_the_test();
     let number = |text: &str| text.parse().expect("a number");
     let submit = Submit { name: "test".into(), nodes: number(nodes), processes: number(processes), on: Vec::new() };
@@ -34,7 +45,7 @@ pub fn run(control: &str, nodes: &str, processes: &str) -> ExitCode {
         ..Start::default()
     };
     let submission = Submission { control: control.into(), submit, start, nodes_end_with_daemon: false };
-    let outcome = tacet_iod::submit::run(&submission, &launcher(), &mut |line| eprintln!("tacet: {line}"));
+    let outcome = tacet_iod::submit::run(&submission, launcher, &mut |line| eprintln!("tacet: {line}"));
     match outcome {
         Ok(outcome) => {
             eprintln!("dropped: {:?}", outcome.dropped);
@@ -117,8 +128,14 @@ impl Run {
 
     /// `command` executes its arguments: this program, or one that changes something and then executes it.
     pub fn with(mut command: Command, control: &Path, directory: &Path, nodes: u32, processes: u32) -> Self {
+        command.arg("run");
+        Self::with_words(command, control, directory, nodes, processes)
+    }
+
+    /// The command's last word is which `run`.
+    pub fn with_words(mut command: Command, control: &Path, directory: &Path, nodes: u32, processes: u32) -> Self {
         let words = [nodes.to_string(), processes.to_string()];
-        command.arg("run").arg(control).args(words).current_dir(directory);
+        command.arg(control).args(words).current_dir(directory);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("run starts");
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take().unwrap(), child.stderr.take().unwrap());

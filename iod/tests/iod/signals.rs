@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use libtest_mimic::Trial;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use tacet_iod::control::{Request, ask};
 
 use crate::calls::with_job;
 use crate::node::{Job, Node};
@@ -16,6 +17,7 @@ use crate::test;
 pub fn tests() -> Vec<Trial> {
     vec![
         test("a_signal_comes_with_the_next_reply", a_signal_comes_with_the_next_reply),
+        test("real_time_signals_come_like_others", real_time_signals_come_like_others),
         test("a_signal_ends_a_blocked_call", a_signal_ends_a_blocked_call),
         test("the_node_ends_a_blocked_call", the_node_ends_a_blocked_call),
         test(
@@ -57,6 +59,28 @@ fn a_signal_comes_with_the_next_reply() {
         thread.call(libc::SYS_getppid, &[]);
         assert_eq!(thread.pending, 0, "each comes once");
     });
+}
+
+/// To the proxy, by the daemon to a proxy, and by the daemon to a node.
+fn real_time_signals_come_like_others() {
+    let [first, last] = [libc::SIGRTMIN(), libc::SIGRTMAX()];
+    let set = Set::new();
+    let mut node = Node::boot(1, 1, set.asks());
+    let run = set.run(1, 1);
+    let job = node.next().unwrap();
+    let mut thread = job.thread(0, 1);
+    assert!(Command::new("kill").args([format!("-{last}"), proxy(&job).to_string()]).status().unwrap().success());
+    ask(&set.control(), &Request::Kill { job: job.id, signal: first }).unwrap();
+    while thread.pending != bit(first) | bit(last) {
+        thread.call(libc::SYS_getppid, &[]);
+    }
+    node.ask_for_orders(job.id);
+    node.started(job.id, "m").unwrap();
+    ask(&set.control(), &Request::Kill { job: job.id, signal: last }).unwrap();
+    assert_eq!(node.repeat_ask_for_orders(job.id), last as u32);
+    thread.exit(0);
+    node.ended(job.id, "").unwrap();
+    assert_eq!(run.end().status.code(), Some(0));
 }
 
 fn a_signal_ends_a_blocked_call() {

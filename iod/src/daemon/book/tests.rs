@@ -126,7 +126,10 @@ fn an_abandoned_job_frees_its_nodes_and_kills_what_runs() {
     book.work_of(1).unwrap();
     book.watches(1, job);
     book.abandon(job);
+    assert!(book.has_orders(1) && !book.has_orders(2));
     assert_eq!(book.order_of(1, job), Some(Order { rank: None, signal: libc::SIGKILL }));
+    assert_eq!(book.order_of(1, job), None, "it is told once, however often it asks before it has obeyed");
+    assert!(!book.has_orders(1));
     assert_eq!(granted(&submit(&mut book, 1, &[1]).1), None, "node 1 has not left its job");
     book.abandon(job + 1);
     assert_eq!(granted(&submit(&mut book, 1, &[2]).1), Some(vec![2]));

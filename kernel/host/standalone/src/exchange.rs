@@ -101,14 +101,8 @@ impl Exchange {
 
     /// A packet for this exchange has come. One that is not genuine changes nothing.
     pub fn receive(&mut self, packet: &Packet<'_>) {
-        let header = &packet.header;
-        if header.kind == Kind::Refusal {
-            let ours = self.client.is_in_progress() && header.party == self.client.party();
-            if ours
-                && packet.is_genuine(&self.refuser)
-                && let Some(refusal) = Refusal::decode(packet.payload())
-            {
-                self.client.abandon();
+        if packet.header.kind == Kind::Refusal {
+            if let Some(refusal) = self.client.receive_refusal(packet, &self.refuser) {
                 self.outcome = Some(Outcome::Refused(refusal));
             }
             return;
