@@ -89,9 +89,10 @@ pub fn co_kernel() -> Result<()> {
 
 /// Builds `build/lib/tacet/static.elf`, which QEMU and GRUB load.
 pub fn static_image() -> Result<()> {
-    run(cargo().args(["build", "--release", "--package", "tacet-image-standalone", "--target", FREESTANDING]))?;
-    let elf = target().join(FREESTANDING).join("release/tacet-image-standalone");
-    let stripped = target().join(FREESTANDING).join("release/static.elf");
+    let profile = ["--profile", "static", "--target", FREESTANDING];
+    run(cargo().args(["build", "--package", "tacet-image-standalone"]).args(profile))?;
+    let elf = target().join(FREESTANDING).join("static/tacet-image-standalone");
+    let stripped = target().join(FREESTANDING).join("static/static.elf");
     run(program(objcopy()).arg("--strip-all").arg(elf).arg(&stripped))?;
     install(&stripped, "lib/tacet/static.elf")
 }

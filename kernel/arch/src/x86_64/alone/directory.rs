@@ -27,17 +27,33 @@ pub trait Pages {
     fn allocate(&mut self) -> Option<u64>;
     fn free(&mut self, table: u64);
 
-    /// Writes `count` entries from `first` on, which are zero: `entry` gives them by their distance from the first.
-    /// `Err`: one is not, and how far it is.
-    #[inline]
-    fn fill(&mut self, table: u64, first: usize, count: u64, entry: impl Fn(u64) -> u64) -> Result<(), u64> {
-        for (number, index) in (0..count).zip(first..) {
+    /// Writes entries from `first` on, which are zero. `Err`: one is not, and how many were written.
+    fn fill(&mut self, table: u64, first: usize, run: Run) -> Result<(), u64> {
+        let mut entry = run.first;
+        for (number, index) in (0..run.count).zip(first..) {
             if self.load(table, index) != 0 {
                 return Err(number);
             }
-            self.store(table, index, entry(number));
+            self.store(table, index, entry);
+            entry = entry.wrapping_add(run.step);
         }
         Ok(())
+    }
+}
+
+/// The entries of `count` pages of one size that follow each other: neighbours differ by `step`.
+#[derive(Clone, Copy)]
+pub struct Run {
+    pub first: u64,
+    pub step: u64,
+    pub count: u64,
+}
+
+impl Run {
+    /// `entry` encodes a page, by its physical address.
+    fn new(physical: u64, level: u32, count: u64, entry: impl Fn(u64) -> u64) -> Self {
+        let first = entry(physical);
+        Self { first, step: entry(physical.wrapping_add(bytes(level))).wrapping_sub(first), count }
     }
 }
 
@@ -144,7 +160,8 @@ impl<P: Pages> Directory<'_, P> {
             // Larger pages may begin where this table ends, and nowhere before.
             let count = (512 - first as u64).min(left / bytes(level));
             let size = size(level);
-            let filled = self.pages.fill(table, first, count, |number| leaf(physical + number * bytes(level), size));
+            let run = Run::new(physical, level, count, |at| leaf(at, size));
+            let filled = self.pages.fill(table, first, run);
             filled.map_err(|number| Refused::Overlap(address + number * bytes(level)))?;
             address = address.wrapping_add(count * bytes(level));
             physical += count * bytes(level);
@@ -228,10 +245,9 @@ impl<P: Pages> Directory<'_, P> {
             }
             let new = self.pages.allocate().ok_or(Refused::NoTable)?;
             let smaller = size(slot.level - 1);
-            for part in 0..512 {
-                let frame = leaf.frame + ((part as u64) << smaller.order());
-                self.pages.store(new, part, Entries::encode(Entry::Leaf(Leaf { frame, ..leaf }), smaller));
-            }
+            let encode = |at: u64| Entries::encode(Entry::Leaf(Leaf { frame: at >> 12, ..leaf }), smaller);
+            let run = Run::new(leaf.frame << 12, slot.level - 1, 512, encode);
+            self.pages.fill(new, 0, run).map_err(|_| Refused::NoTable)?;
             let table = Entries::encode(Entry::Table(new >> 12), size(slot.level));
             self.pages.store(slot.table, index(address, slot.level), table);
         }

@@ -5,7 +5,7 @@
 //! segment names and that lies in [`Ram`]: the kernel's memory is never mapped for it.
 
 use super::super::paging::Entries;
-use super::directory::{Directory, Mapping, Pages, Refused, user_range};
+use super::directory::{Directory, Mapping, Pages, Refused, Run, user_range};
 use super::locked::Locked;
 use super::machine::Machine;
 use super::ram::Ram;
@@ -66,9 +66,8 @@ impl Pages for Tables {
         entry(table, index).store(value, Ordering::Release);
     }
 
-    #[inline]
-    fn fill(&mut self, table: u64, first: usize, count: u64, value: impl Fn(u64) -> u64) -> Result<(), u64> {
-        fill(table, first, count, value)
+    fn fill(&mut self, table: u64, first: usize, run: Run) -> Result<(), u64> {
+        fill(table, first, run)
     }
 
     fn allocate(&mut self) -> Option<u64> {

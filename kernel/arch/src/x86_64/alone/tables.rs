@@ -14,7 +14,7 @@
 
 use super::super::boot::{DOUBLE_FAULT_STACK, MACHINE_CHECK_STACK, MAIN_STACK, NMI_STACK, PAGE_BYTES};
 use super::super::cpu::CpuLocal;
-use super::directory::{Directory, Mapping, Pages, Refused};
+use super::directory::{Directory, Mapping, Pages, Refused, Run};
 use super::loader::RANGES;
 use super::memory::{Memory, Range};
 use super::state::State;
@@ -62,15 +62,16 @@ pub fn entry(table: u64, index: usize) -> &'static AtomicU64 {
 }
 
 /// As [`Pages::fill`], for a table in RAM.
-#[inline]
-pub fn fill(table: u64, first: usize, count: u64, value: impl Fn(u64) -> u64) -> Result<(), u64> {
+pub fn fill(table: u64, first: usize, run: Run) -> Result<(), u64> {
     // SAFETY: as in `entry`, for the whole table.
     let all = unsafe { &*((DIRECT + (table & !0xfff)) as *const [AtomicU64; 512]) };
-    for (number, entry) in (0..count).zip(all.iter().skip(first)) {
-        if entry.load(Ordering::Relaxed) != 0 {
+    let mut entry = run.first;
+    for (number, slot) in (0..run.count).zip(all.iter().skip(first)) {
+        if slot.load(Ordering::Relaxed) != 0 {
             return Err(number);
         }
-        entry.store(value(number), Ordering::Release);
+        slot.store(entry, Ordering::Release);
+        entry = entry.wrapping_add(run.step);
     }
     Ok(())
 }
@@ -92,9 +93,8 @@ impl Pages for Direct<'_> {
         entry(table, index).store(value, Ordering::Release);
     }
 
-    #[inline]
-    fn fill(&mut self, table: u64, first: usize, count: u64, value: impl Fn(u64) -> u64) -> Result<(), u64> {
-        fill(table, first, count, value)
+    fn fill(&mut self, table: u64, first: usize, run: Run) -> Result<(), u64> {
+        fill(table, first, run)
     }
 
     fn allocate(&mut self) -> Option<u64> {
