@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* For a program: the functions of the same names. */
+#include <string.h>

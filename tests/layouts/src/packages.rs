@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Debian's kernel packages, through apt with lists and caches of its own: the host's sources stay as they are.
+//!
+//! Called by the program that prints the table. Needs the network, and a host with apt and dpkg.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{Result, Types};
+
+/// Where the three lines of kernels are published.
+const SUITES: [(&str, &str); 6] = [
+    ("debian", "bookworm"),
+    ("debian-security", "bookworm-security"),
+    ("debian", "trixie"),
+    ("debian-security", "trixie-security"),
+    ("debian", "trixie-backports"),
+    ("debian", "sid"),
+];
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// One kernel's package.
+pub struct Package {
+    name: String,
+    state: PathBuf,
+}
+
+/// Every signed kernel of the three lines that Debian serves today, oldest first.
+pub fn packages(directory: &Path) -> Result<Vec<Package>> {
+    let state = directory.join("apt");
+    for part in ["lists/partial", "archives/partial"] {
+        fs::create_dir_all(state.join(part))?;
+    }
+    let sources: String = SUITES
+        .iter()
+        .map(|(archive, suite)| format!("deb [signed-by={KEYRING}] http://deb.debian.org/{archive} {suite} main\n"))
+        .collect();
+    fs::write(state.join("sources.list"), sources)?;
+    run(apt(&state, "apt-get").args(["-q", "update"]))?;
+    let names = run(apt(&state, "apt-cache").args(["search", "--names-only", "^linux-image-[0-9.]+[-+].*amd64$"]))?;
+    let mut names: Vec<&str> = names.lines().filter_map(|line| line.split(' ').next()).filter(|n| is_line(n)).collect();
+    names.sort_by_key(|name| numbers(name));
+    Ok(names.into_iter().map(|name| Package { name: name.to_owned(), state: state.clone() }).collect())
+}
+
+impl Package {
+    /// `uname -r` of its kernel.
+    pub fn release(&self) -> &str {
+        self.name.trim_start_matches("linux-image-")
+    }
+
+    /// Fetches it, takes the types out of it and removes it again: together they would fill a disk.
+    pub fn types(&self, directory: &Path) -> Result<Types> {
+        let scratch = tempfile::tempdir_in(directory)?;
+        run(apt(&self.state, "apt-get").args(["-q", "download", &self.name]).current_dir(scratch.path()))?;
+        let package = fs::read_dir(scratch.path())?.next().ok_or("apt-get: it left no package")??.path();
+        let tree = scratch.path().join("tree");
+        run(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&tree))?;
+        let release = self.release();
+        // merged /usr came between the lines
+        let place = |names: [String; 2]| names.map(|name| tree.join(name)).into_iter().find(|path| path.exists());
+        let modules = ["usr/lib", "lib"].map(|lib| format!("{lib}/modules/{release}"));
+        let image = [format!("boot/vmlinuz-{release}"), format!("usr/lib/modules/{release}/vmlinuz")];
+        let image = place(image).ok_or_else(|| format!("{}: it has no image", self.name))?;
+        let modules = place(modules).unwrap_or_default().join("kernel");
+        Types::of(release, &image, &modules, directory)
+    }
+}
+
+fn is_line(name: &str) -> bool {
+    let release = name.trim_start_matches("linux-image-");
+    ["6.1.", "6.12.", "7."].iter().any(|line| release.starts_with(line)) && !name.contains("-unsigned")
+}
+
+/// The numbers of a release in their order, for sorting.
+fn numbers(name: &str) -> (Vec<u32>, String) {
+    let digits = name.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok());
+    (digits.take(4).collect(), name.to_owned())
+}
+
+/// apt with the state in `state` alone.
+fn apt(state: &Path, program: &str) -> Command {
+    let mut command = Command::new(program);
+    let at = |option: &str, path: &str| format!("-o{option}={}", state.join(path).display());
+    command.args([
+        at("Dir::Etc::SourceList", "sources.list"),
+        "-oDir::Etc::SourceParts=/nonexistent".to_owned(),
+        at("Dir::State::Lists", "lists"),
+        at("Dir::Cache", ""),
+        at("Dir::Cache::Archives", "archives"),
+        "-oAPT::Sandbox::User=root".to_owned(),
+        "-oAcquire::Languages=none".to_owned(),
+    ]);
+    command
+}
+
+fn run(command: &mut Command) -> Result<String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|e| format!("{program}: {e}"))?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{program}: {}", text.lines().last().unwrap_or("it failed")).into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
