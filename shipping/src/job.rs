@@ -5,6 +5,7 @@
 
 use crate::bytes::{Reader, Writer};
 use crate::key::KEY_BYTES;
+use core::ffi::CStr;
 
 /// Other threads of a core run while a call of one is shipped.
 pub const YIELD_ON_IO: u32 = 1;
@@ -150,14 +151,14 @@ impl<'a> Texts<'a> {
         matches!(encoded, [] | [.., 0]).then_some(Self(encoded))
     }
 
-    #[must_use]
-    pub fn count(self) -> usize {
-        self.0.iter().filter(|byte| **byte == 0).count()
-    }
-
     /// The texts, without their NULs.
     pub fn iter(self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
-        let ended = self.0.strip_suffix(&[0]);
-        ended.into_iter().flat_map(|texts| texts.split(|byte| *byte == 0))
+        let mut rest = self.0;
+        core::iter::from_fn(move || {
+            // It looks for a NUL by words, not by bytes.
+            let text = CStr::from_bytes_until_nul(rest).ok()?.to_bytes();
+            rest = rest.get(text.len() + 1..)?;
+            Some(text)
+        })
     }
 }

@@ -31,11 +31,8 @@ const BLOCK_BYTES: usize = 64;
 impl Key {
     #[must_use]
     pub fn new(secret: &[u8; KEY_BYTES]) -> Self {
-        let mut key = Self { signs: [0; KEY_BYTES / 2], derives: [0; KEY_BYTES / 2] };
-        for (to, from) in key.signs.iter_mut().chain(&mut key.derives).zip(secret) {
-            *to = *from;
-        }
-        key
+        let (signs, derives) = secret.split_at(KEY_BYTES / 2);
+        Self { signs: signs.try_into().unwrap_or_default(), derives: derives.try_into().unwrap_or_default() }
     }
 
     /// A key as the command line writes it: 64 hexadecimal digits.

@@ -75,6 +75,8 @@ const ENTRIES: usize = 20;
 const ALIGNMENT: u64 = 16;
 /// Zero bytes above everything, as Linux has them.
 const END_BYTES: u64 = 8;
+/// Of a sink's portion.
+const PENDING_BYTES: usize = 512;
 /// Of `times`, which Linux has never changed.
 const TICKS_PER_SECOND: u64 = 100;
 
@@ -91,10 +93,13 @@ where
     E: Iterator<Item = &'a [u8]> + Clone,
     S: Sink,
 {
-    let strings = arguments.clone().chain(environment.clone()).map(ended).sum::<u64>();
-    let words = 3 + arguments.clone().count() + environment.clone().count() + 2 * ENTRIES;
+    let measure = |(count, bytes), string| (count + 1, bytes + ended(string));
+    let (count, argument_bytes) = arguments.clone().fold((0, 0), measure);
+    let (others, environment_bytes) = environment.clone().fold((0, 0), measure);
+    let strings = argument_bytes + environment_bytes;
+    let words = 3 + count + others + 2 * ENTRIES as u64;
     let fixed = ended(image.path) + ended(image.platform) + image.random.len() as u64 + 2 * ALIGNMENT + END_BYTES;
-    let needed_bytes = strings + fixed + 8 * words as u64;
+    let needed_bytes = strings + fixed + 8 * words;
     let stack_bytes = top.saturating_sub(bottom);
     if needed_bytes > stack_bytes {
         return Err(Failure::TooLarge { needed_bytes, stack_bytes });
@@ -104,22 +109,23 @@ where
     let first_string = path - strings;
     let platform = first_string - ended(image.platform);
     let random = (platform - image.random.len() as u64) & !(ALIGNMENT - 1);
-    let stack_pointer = (random - 8 * words as u64) & !(ALIGNMENT - 1);
+    let stack_pointer = (random - 8 * words) & !(ALIGNMENT - 1);
 
-    let mut out = Writer { at: first_string, sink };
+    let mut out = Writer { at: first_string, pending: [0; PENDING_BYTES], used: 0, sink };
     arguments.clone().chain(environment.clone()).try_for_each(|string| out.string(string))?;
     out.string(image.path)?;
     out.bytes(&[0; END_BYTES as usize])?;
-    out.at = platform;
+    out.go_to(platform)?;
     out.string(image.platform)?;
-    out.at = random;
+    out.go_to(random)?;
     out.bytes(&image.random)?;
 
-    out.at = stack_pointer;
-    out.word(arguments.clone().count() as u64)?;
+    out.go_to(stack_pointer)?;
+    out.word(count)?;
     let after_arguments = out.pointers(first_string, arguments)?;
     out.pointers(after_arguments, environment)?;
     image.entries(path, platform, random).into_iter().flatten().try_for_each(|word| out.word(word))?;
+    out.flush()?;
     Ok(stack_pointer)
 }
 
@@ -153,15 +159,42 @@ impl Image<'_> {
     }
 }
 
+/// Gathers what follows each other: a sink looks for the program's memory each time.
 struct Writer<'a, S> {
+    /// Where the pending bytes go.
     at: u64,
+    pending: [u8; PENDING_BYTES],
+    used: usize,
     sink: &'a mut S,
 }
 
 impl<S: Sink> Writer<'_, S> {
-    fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.sink.write(self.at, bytes).ok_or(Failure::NotMemory(self.at))?;
-        self.at += bytes.len() as u64;
+    fn bytes(&mut self, mut bytes: &[u8]) -> Result<(), Failure> {
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(PENDING_BYTES - self.used));
+            if let Some(room) = self.pending.get_mut(self.used..self.used + now.len()) {
+                room.copy_from_slice(now);
+            }
+            self.used += now.len();
+            bytes = later;
+            if self.used == PENDING_BYTES {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        let pending = self.pending.get(..self.used).unwrap_or(&[]);
+        self.sink.write(self.at, pending).ok_or(Failure::NotMemory(self.at))?;
+        self.at += self.used as u64;
+        self.used = 0;
+        Ok(())
+    }
+
+    fn go_to(&mut self, address: u64) -> Result<(), Failure> {
+        self.flush()?;
+        self.at = address;
         Ok(())
     }
 

@@ -57,9 +57,10 @@ const BUFFER_AT: u64 = 1 << 61;
 impl UserMemory for Loading<'_> {
     fn read(&self, address: u64, to: &mut [u8]) -> Option<()> {
         let offset = usize::try_from(address.checked_sub(TEXT_AT)?).ok()?;
-        for (byte, index) in to.iter_mut().zip(offset..) {
-            *byte = self.text.get(index).copied().unwrap_or(0);
-        }
+        let text = self.text.get(offset..).unwrap_or(&[]);
+        let (here, behind) = to.split_at_mut(text.len().min(to.len()));
+        here.copy_from_slice(text.get(..here.len())?);
+        behind.fill(0);
         Some(())
     }
 

@@ -66,9 +66,9 @@ pub fn fill(table: u64, first: usize, run: Run) -> Result<(), u64> {
     // SAFETY: as in `entry`, for the whole table.
     let all = unsafe { &*((DIRECT + (table & !0xfff)) as *const [AtomicU64; 512]) };
     let mut entry = run.first;
-    for (number, slot) in (0..run.count).zip(all.iter().skip(first)) {
+    for slot in all.get(first..).and_then(|slots| slots.get(..run.count as usize)).unwrap_or(&[]) {
         if slot.load(Ordering::Relaxed) != 0 {
-            return Err(number);
+            return Err(entry.wrapping_sub(run.first).checked_div(run.step).unwrap_or(0));
         }
         slot.store(entry, Ordering::Release);
         entry = entry.wrapping_add(run.step);
