@@ -83,7 +83,7 @@ proptest! {
         prop_assert_eq!(job.processes.iter().collect::<Vec<_>>(), processes);
         prop_assert_eq!(job.arguments.iter().map(<[u8]>::to_vec).collect::<Vec<_>>(),
             texts.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>());
-        prop_assert_eq!(job.arguments.count(), texts.len());
+        prop_assert_eq!(job.arguments.iter().count(), texts.len());
         prop_assert_eq!(job.environment.iter().count(), 0);
         let mut message = vec![0; 2000];
         let used = Answer::Job(job).encode(&mut message).unwrap();
