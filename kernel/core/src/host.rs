@@ -107,6 +107,12 @@ pub trait Host {
         0
     }
 
+    /// Until when, on CLOCK_MONOTONIC, a thread waits that asks to wait for so many nanoseconds; `None`: it does not say for
+    /// how long. A call that is made again after an interruption keeps the end that it had. Only if [`Host::ANSWERS`].
+    fn end_of_relative_wait(&self, _number: u32, asked_ns: Option<u64>) -> Option<u64> {
+        Some(self.clock()?.monotonic_ns.saturating_add(asked_ns?))
+    }
+
     /// The futex at an address that the thread may share with other processes. Only if [`Host::ANSWERS`].
     fn shared_futex(&self, thread: &Self::Thread<'_>, address: u64) -> Key {
         Key { root: thread.root(), address }

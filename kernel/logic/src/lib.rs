@@ -11,6 +11,7 @@ pub mod elf;
 pub mod frames;
 pub mod futex;
 pub mod handshake;
+pub mod listening;
 pub mod lock;
 pub mod paging;
 pub mod process_image;

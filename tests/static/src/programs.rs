@@ -29,6 +29,12 @@ pub fn cases() -> Vec<Case> {
     cases.push(Case::same("threads on few CPUs", &[&program("threads-static")]).flags(&["--yield-on-io"]));
     let four = ["--nodes", "2", "--processes", "2"];
     cases.push(Case::same("hello of four processes", &[&program("hello")]).flags(&four).expect("hello\n".repeat(4), 0));
+    cases.extend(["", "-static"].map(|linked| linked_so("edges", linked)));
+    for (way, status) in [("exit", 0), ("kill", 137)] {
+        let two = ["--processes", "2", "--shared", "1M"];
+        let case = Case::same(format!("robust mutexes of a process that ends by {way}"), &[&program("robust"), way]);
+        cases.push(case.flags(&two).expect("dead owners\n", status));
+    }
     cases.extend(ranks());
     cases
 }

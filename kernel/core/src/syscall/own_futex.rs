@@ -52,7 +52,8 @@ fn perform<H: Host>(call: &Call<'_, '_, H>) -> Outcome {
     let realtime = operation & CLOCK_REALTIME != 0;
     // Linux reads the time before it looks at anything else.
     let until = match plain {
-        WAIT | WAIT_BITSET if timeout != 0 => Some(deadline(call, timeout, plain == WAIT, realtime)?),
+        WAIT if timeout != 0 => Some(end_of_relative_wait(call, timeout)?),
+        WAIT_BITSET if timeout != 0 => Some(deadline(call, timeout, realtime)?),
         _ => None,
     };
     if realtime && !matches!(plain, WAIT_BITSET | WAIT_REQUEUE_PI | LOCK_PI2) {
@@ -86,22 +87,32 @@ fn key<H: Host>(call: &Call<'_, '_, H>, address: u64, private: bool) -> Outcome<
     }
 }
 
-/// Until when a call waits whose time is at `at`, a struct timespec.
-fn deadline<H: Host>(call: &Call<'_, '_, H>, at: u64, relative: bool, realtime: bool) -> Outcome<Deadline> {
+/// A struct timespec in nanoseconds.
+fn time<H: Host>(call: &Call<'_, '_, H>, at: u64) -> Outcome {
     let half = |index: u64| call.user_load(at.wrapping_add(4 * index)).map(u64::from);
     let word = |index| Some(half(index)? | half(index + 1)? << 32);
     let (Some(seconds), Some(ns)) = (word(0), word(2)) else { return refused(BAD_ADDRESS) };
     if (seconds as i64) < 0 || ns >= NS_PER_S {
         return refused(INVALID);
     }
-    let time = seconds.min(LATEST_S) * NS_PER_S + ns;
-    let host = &call.cpu.host;
-    let Some(clock) = host.clock() else { return Err(CallEnd::NOT_SERVED) };
-    Ok(match (relative, realtime) {
-        (true, _) => Deadline::after(&clock, host.processor().cycles(), time),
-        (false, true) => Deadline::at(time.saturating_sub(host.realtime_ahead_ns())),
-        (false, false) => Deadline::at(time),
-    })
+    Ok(seconds.min(LATEST_S) * NS_PER_S + ns)
+}
+
+/// Until when a call waits that says how long. One that was interrupted for nothing goes on until the time that it had,
+/// whatever the program's memory says now.
+fn end_of_relative_wait<H: Host>(call: &Call<'_, '_, H>, at: u64) -> Outcome<Deadline> {
+    let asked = time(call, at);
+    match call.cpu.host.end_of_relative_wait(call.number, asked.as_ref().ok().copied()) {
+        Some(until) => Ok(Deadline::at(until)),
+        None => Err(asked.map_or_else(|end| end, |_| CallEnd::NOT_SERVED)),
+    }
+}
+
+/// Until when a call waits whose end is at `at`, a struct timespec.
+fn deadline<H: Host>(call: &Call<'_, '_, H>, at: u64, realtime: bool) -> Outcome<Deadline> {
+    let time = time(call, at)?;
+    let ahead = if realtime { call.cpu.host.realtime_ahead_ns() } else { 0 };
+    Ok(Deadline::at(time.saturating_sub(ahead)))
 }
 
 /// Why a thread does not begin to wait.

@@ -98,7 +98,7 @@ impl Alone {
         let process_id = parent.thread.process_id.load(Ordering::Relaxed);
         child.serial.store(serial, Ordering::Relaxed);
         child.process_id.store(process_id, Ordering::Relaxed);
-        child.id.store(process_id.wrapping_add(serial as i32), Ordering::Relaxed);
+        child.id.store(id_of(serial, index, self.node.processes.len()), Ordering::Relaxed);
         child.root.store(parent.thread.root(), Ordering::Relaxed);
         child.home.store(home, Ordering::Relaxed);
         child.affinity.with(|own| *own = mask);
@@ -117,4 +117,16 @@ impl Alone {
         self.unsettle(parent.process, child.home());
         child.free();
     }
+}
+
+/// Linux gives processes numbers below this.
+const FIRST_ID: u32 = 1 << 22;
+/// A clock's number has room for so large a thread's (pthread_getcpuclockid(3)), and a futex too.
+const IDS: u32 = (1 << 28) - FIRST_ID;
+
+/// The id of a process's thread other than the first. No other thread of the node has it: the processes may share
+/// mutexes, which know their owners by it.
+fn id_of(serial: u32, process: usize, processes: usize) -> i32 {
+    let number = serial.wrapping_mul(processes as u32).wrapping_add(process as u32);
+    (FIRST_ID + number % IDS) as i32
 }

@@ -27,6 +27,9 @@ const CONTROL: u32 = 0x1f80;
 const TRAP_FLAG: u64 = 1 << 8;
 
 const FUTEX: u64 = 202;
+/// An operation of futex(2), and its bits without the flags.
+const FUTEX_WAIT: u64 = 0;
+const FUTEX_COMMAND: u64 = 0x7f;
 const NANOSLEEP: u64 = 35;
 const CLOCK_NANOSLEEP: u64 = 230;
 const SIGTIMEDWAIT: u64 = 128;
@@ -149,8 +152,13 @@ impl Alone {
                 self.context(subject.number).user().set_result(result as u64);
             }
             Resume::Again | Resume::Continue => {
-                // A sleep goes on until the time that it had.
-                let sleeps = matches!(call, NANOSLEEP | CLOCK_NANOSLEEP | SIGTIMEDWAIT);
+                // A sleep goes on until the time that it had, and so does a wait that says how long.
+                let [_, operation, _, time, ..] = self.context(subject.number).user().arguments();
+                let relative = operation & FUTEX_COMMAND == FUTEX_WAIT && time != 0;
+                let sleeps = match call {
+                    FUTEX => relative,
+                    _ => matches!(call, NANOSLEEP | CLOCK_NANOSLEEP | SIGTIMEDWAIT),
+                };
                 subject.thread.sleeps_on.store(sleeps, Ordering::Relaxed);
                 self.repeat_call(subject);
             }

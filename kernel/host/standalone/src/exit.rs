@@ -50,14 +50,13 @@ impl Alone {
             let subject = self.subject(number);
             // Before anybody learns of the end: a thread that then makes another one finds the CPU free.
             self.unsettle(subject.process, subject.thread.home());
-            if subject.process.end().is_none() {
-                self.let_go_of_futexes(&subject, &mut wake);
-            }
+            self.let_go_of_futexes(&subject, &mut wake);
             self.bury(&subject);
         }
     }
 
-    /// The thread's robust futexes say that their owner died, and the word that its exit clears is cleared.
+    /// The thread's robust futexes say that their owner died, however it died: other processes may share them. The word
+    /// that its exit clears is cleared, for those threads of its process that go on.
     fn let_go_of_futexes(&self, subject: &Subject<'_>, wake: &mut impl FnMut(WakeRequest) -> u32) {
         let thread = AloneThread { number: subject.number, state: subject.thread, node: self.node };
         let mut wake_one = |address: u64| {
@@ -70,7 +69,7 @@ impl Alone {
             self.walk_robust_list(subject, list, &mut wake_one);
         }
         let clear = subject.thread.clear_at_end.load(Ordering::Relaxed);
-        if clear != 0 && subject.memory.write_u32(clear, 0).is_some() {
+        if clear != 0 && subject.process.end().is_none() && subject.memory.write_u32(clear, 0).is_some() {
             wake_one(clear);
         }
     }
@@ -147,6 +146,7 @@ impl Alone {
             let _ = self.ship_call(subject, calls::EXIT, &[0; 6]);
         }
         self.contexts.release(number, &self.cpu);
+        process.forget_leader(number, thread);
         thread.free();
         if last && self.node.living.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.stop_all();

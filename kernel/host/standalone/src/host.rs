@@ -184,6 +184,10 @@ impl Host for Alone {
         clock.realtime_ns.load(Ordering::Relaxed).wrapping_sub(clock.monotonic_ns.load(Ordering::Relaxed))
     }
 
+    fn end_of_relative_wait(&self, number: u32, asked_ns: Option<u64>) -> Option<u64> {
+        self.end_of_wait(self.node.thread(number)?, asked_ns)
+    }
+
     fn shared_futex(&self, thread: &AloneThread<'_>, address: u64) -> Key {
         let process = thread.state.process();
         let shared = self.node.map.with(|map| {

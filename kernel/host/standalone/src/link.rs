@@ -11,6 +11,7 @@ use tacet_arch::Processor;
 use tacet_arch::native::Cpu;
 use tacet_arch::native::alone::Machine;
 use tacet_core::request;
+use tacet_logic::listening::listen_from_now_on;
 use tacet_shipping::packet::{LARGE_PACKET_BYTES, Packet};
 
 /// How long a CPU halts between two looks, if the link does not interrupt it.
@@ -50,10 +51,10 @@ impl Node {
     pub fn end_looking(&self, cpu: &Cpu) {
         self.link.with(|link| {
             link.lookers -= 1;
-            if link.lookers == 0 && !link.endpoint.listen(true) {
-                // A packet may have come in between. A link that cannot interrupt comes here each time.
-                self.take_packets(link);
-                link.endpoint.listen(true);
+            if link.lookers == 0 {
+                let interrupts = link.endpoint.interrupts();
+                let listen = |link: &mut Link| link.endpoint.listen(true);
+                listen_from_now_on(link, interrupts, listen, |link| self.take_packets(link));
             }
         });
         self.tell_of_orders(cpu);

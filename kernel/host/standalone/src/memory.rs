@@ -91,6 +91,37 @@ impl Rights<'_> {
     }
 }
 
+/// Changes the rights of a range of pages, in the heap and in what is beside it. As on Linux, what is before a hole has
+/// changed when the hole is met.
+fn protect(
+    subject: &Subject<'_>,
+    layout: &mut Layout,
+    address: u64,
+    bytes: u64,
+    wanted: Protection,
+    changed: &mut dyn FnMut(Change),
+) -> Result<(), Error> {
+    let end = address.checked_add(bytes).ok_or(Error::NoMemory)?;
+    let heap = layout.heap.clone();
+    let mut at = address;
+    while at < end {
+        if heap.contains(&at) {
+            let until = end.min(heap.end);
+            layout.addresses.protect(at, until - at, wanted, &mut *changed)?;
+            at = until;
+            continue;
+        }
+        let (_, left, rights) = subject.process.find(at).ok_or(Error::NoMemory)?;
+        let next = at.saturating_add(left).min(end);
+        let until = if at < heap.start { next.min(heap.start) } else { next };
+        if rights != wanted {
+            changed(Change { address: at, bytes: until - at, protection: wanted });
+        }
+        at = until;
+    }
+    Ok(())
+}
+
 impl Alone {
     /// Changes the process's addresses by `work`, which is told where to report changes of rights, and clears what it
     /// gives to clear. All under the lock: no other thread finds memory that is not ready.
@@ -172,8 +203,10 @@ impl Alone {
         }
         self.change_addresses(subject, |layout, changed| {
             // The program itself stays.
-            if layout.has(address, bytes) {
-                layout.addresses.unmap(address, bytes, changed)?;
+            let end = address.checked_add(bytes).ok_or(Error::Invalid)?;
+            let (first, end) = (address.max(layout.heap.start), end.min(layout.heap.end));
+            if first < end {
+                layout.addresses.unmap(first, end - first, changed)?;
             }
             Ok((0, Pieces::default()))
         })
@@ -187,16 +220,7 @@ impl Alone {
         let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).ok_or(Errno::ENOMEM)?;
         let wanted = protection(bits);
         self.change_addresses(subject, |layout, changed| {
-            if layout.has(address, bytes) {
-                layout.addresses.protect(address, bytes, wanted, changed)?;
-            } else if bytes > 0 {
-                let first = subject.process.find(address).ok_or(Error::NoMemory)?;
-                let last = address.checked_add(bytes - 1).ok_or(Error::NoMemory)?;
-                subject.process.find(last).ok_or(Error::NoMemory)?;
-                if first.2 != wanted {
-                    changed(Change { address, bytes, protection: wanted });
-                }
-            }
+            protect(subject, layout, address, bytes, wanted, changed)?;
             Ok((0, Pieces::default()))
         })
     }

@@ -4,10 +4,12 @@
 //! Made anew for each job by `job.rs`. Its descriptors, credentials and limits are its proxy's. Nothing here may be kept
 //! over the end of a job.
 
+use crate::node::Node;
+use crate::thread::{NOBODY, ThreadState};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use tacet_arch::native::alone::{Locked, Space};
 use tacet_logic::paging::Protection;
-use tacet_logic::signals;
+use tacet_logic::signals::{self, Set};
 use tacet_shipping::key::Key;
 
 pub struct Process {
@@ -17,8 +19,10 @@ pub struct Process {
     /// How the job's packets are signed.
     pub key: Locked<Key>,
     pub root: AtomicU64,
-    /// Its first thread.
+    /// Its first thread; `NOBODY` once that has ended.
     pub leader: AtomicU32,
+    /// The signals that its first thread held back when it ended, as bits.
+    leader_blocked: AtomicU64,
     /// Of its proxy.
     pub port: AtomicU32,
     pub process_id: AtomicU32,
@@ -84,6 +88,7 @@ impl Process {
             key: Locked::new(Key::new(&[0; 32])),
             root: AtomicU64::new(0),
             leader: AtomicU32::new(0),
+            leader_blocked: AtomicU64::new(0),
             port: AtomicU32::new(0),
             process_id: AtomicU32::new(0),
             rank: AtomicU32::new(0),
@@ -117,6 +122,24 @@ impl Process {
     pub fn cpus(&self) -> core::ops::Range<u32> {
         let first = self.first_cpu.load(Ordering::Relaxed);
         first..first + self.cpu_count.load(Ordering::Relaxed)
+    }
+
+    /// A thread has ended. If it was the first one, its mask still decides about signals that are ignored, as on Linux,
+    /// and its number may become another process's.
+    pub fn forget_leader(&self, number: u32, thread: &ThreadState) {
+        if self.leader.load(Ordering::Relaxed) == number {
+            let blocked = thread.signals.with(|thread| thread.blocked());
+            self.leader_blocked.store(blocked.0, Ordering::Relaxed);
+            self.leader.store(NOBODY, Ordering::Release);
+        }
+    }
+
+    /// The signals that its first thread holds back, or held back when it ended.
+    pub fn blocked_by_leader(&self, node: &Node) -> Set {
+        match node.thread(self.leader.load(Ordering::Acquire)) {
+            Some(leader) => leader.signals.with(|leader| leader.blocked()),
+            None => Set(self.leader_blocked.load(Ordering::Relaxed)),
+        }
     }
 
     /// Begins the process's end in this way. False: the process ends already.

@@ -204,8 +204,7 @@ impl Alone {
     /// Sends a signal to a process; `first` takes it if it can.
     pub fn send_to_process(&self, index: usize, info: Info, first: Option<&Subject<'_>>) -> Sent {
         let Some(process) = self.node.process(index) else { return Sent::Invalid };
-        let leader = self.node.thread(process.leader.load(Ordering::Relaxed));
-        let blocked = leader.map_or(Set::EMPTY, |leader| leader.signals.with(|leader| leader.blocked()));
+        let blocked = process.blocked_by_leader(self.node);
         let done = process.signals.with(|process| process.send(info, blocked));
         if done != Sent::Queued {
             return done;

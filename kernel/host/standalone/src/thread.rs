@@ -27,8 +27,8 @@ pub mod wanted {
 /// The thread's kinds of calls that the co-kernel answers.
 const PERMITS: Permits = Permits(Permits::CALLS.0 | Permits::FUTEXES.0 | Permits::STAYS.0 | Permits::OWN_FUTEXES.0);
 
-/// Index of no process.
-const NOBODY: u32 = u32::MAX;
+/// Index of no process, and number of no thread.
+pub const NOBODY: u32 = u32::MAX;
 
 pub struct ThreadState {
     /// Somebody has this number.

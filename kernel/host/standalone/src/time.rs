@@ -135,6 +135,16 @@ impl Alone {
         }
     }
 
+    /// Until when the thread waits that asks for so many nanoseconds, or that goes on with a wait.
+    pub fn end_of_wait(&self, thread: &ThreadState, asked_ns: Option<u64>) -> Option<u64> {
+        if thread.sleeps_on.swap(false, Ordering::Relaxed) {
+            return Some(thread.sleeps_until_ns.load(Ordering::Relaxed));
+        }
+        let until = self.monotonic_ns(self.cpu.cycles()).saturating_add(asked_ns?);
+        thread.sleeps_until_ns.store(until, Ordering::Relaxed);
+        Some(until)
+    }
+
     fn sleep(&self, subject: &Subject<'_>, clock: u32, requested: u64, absolute: bool) -> Answer {
         let thread = subject.thread;
         let cycles = self.cpu.cycles();

@@ -49,6 +49,14 @@ impl Console {
         }
     }
 
+    /// Whether the device can interrupt at all.
+    pub fn interrupts(&self) -> bool {
+        match &self.device {
+            Device::Serial(port) => port.interrupts(),
+            Device::Virtio { pair, .. } => pair.interrupts(),
+        }
+    }
+
     /// Sends all bytes; waits while the device has no room.
     pub fn send(&mut self, bytes: &[u8]) {
         match &mut self.device {

@@ -40,6 +40,11 @@ impl Network {
         self.device.listen(wanted)
     }
 
+    /// Whether the device can interrupt at all.
+    pub fn interrupts(&self) -> bool {
+        self.device.interrupts()
+    }
+
     /// Whether the device takes a frame now.
     pub fn has_room(&mut self) -> bool {
         self.device.has_room()

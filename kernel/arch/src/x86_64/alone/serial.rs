@@ -71,6 +71,11 @@ impl Port {
         wanted && self.status() & HAS_DATA == 0
     }
 
+    /// Whether its line leads anywhere.
+    pub fn interrupts(self) -> bool {
+        LISTENS.load(Ordering::Relaxed)
+    }
+
     pub fn write(self, byte: u8) {
         for _ in 0..PATIENCE {
             if self.status() & HAS_ROOM != 0 {

@@ -140,6 +140,11 @@ impl Pair {
         wanted && self.interrupts && !self.arriving.can_pop()
     }
 
+    /// Whether the device can interrupt at all.
+    pub fn interrupts(&self) -> bool {
+        self.interrupts
+    }
+
     /// Lets the device fill a buffer.
     fn offer(&mut self, number: usize) {
         let Some(buffer) = self.incoming.get_mut(number) else { return };

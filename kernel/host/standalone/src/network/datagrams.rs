@@ -93,6 +93,10 @@ impl Datagrams {
         self.wire.network.listen(wanted) && !self.sockets.get_mut::<udp::Socket<'_>>(self.socket).can_recv()
     }
 
+    pub fn interrupts(&self) -> bool {
+        self.wire.network.interrupts()
+    }
+
     /// Sends what waits, if it can go now.
     fn push(&mut self) {
         if self.sockets.get_mut::<udp::Socket<'_>>(self.socket).send_queue() != 0 {

@@ -61,6 +61,10 @@ impl Frames {
         self.console.listen(wanted)
     }
 
+    pub fn interrupts(&self) -> bool {
+        self.console.interrupts()
+    }
+
     /// Port and length, if they have come.
     fn head(&self) -> Option<(u16, usize)> {
         let [p0, p1, l0, l1] = *self.frame.get(..self.come)?.first_chunk()?;

@@ -84,6 +84,14 @@ impl Endpoint {
         }
     }
 
+    /// Whether it can interrupt at all.
+    pub fn interrupts(&self) -> bool {
+        match &self.way {
+            Way::Datagrams(datagrams) => datagrams.interrupts(),
+            Way::Frames(frames) => frames.interrupts(),
+        }
+    }
+
     /// Packets may be larger than a datagram of Ethernet.
     pub fn takes_large_packets(&self) -> bool {
         matches!(self.way, Way::Frames(_))
