@@ -125,10 +125,15 @@ impl Alone {
         let loading = Loading { ram: self.ram, text: path, buffer: RefCell::new(head) };
         let open = self.ship(subject, calls::OPENAT, &[HERE, TEXT_AT, READ_CLOSED_AT_EXEC, 0, 0, 0], &loading);
         let descriptor = result(open).map_err(|Errno(error)| failure!("{name}: cannot be opened: error {error}"))?;
-        let size = result(self.ship(subject, calls::LSEEK, &[descriptor, 0, END, 0, 0, 0], &loading));
-        let size = size.map_err(|Errno(error)| failure!("{name}: cannot be read: error {error}"))?;
+        let unread = |Errno(error)| failure!("{name}: cannot be read: error {error}");
         let read = self.ship(subject, calls::PREAD, &[descriptor, BUFFER_AT, HEAD_BYTES as u64, 0, 0, 0], &loading);
-        let read = result(read).map_err(|Errno(error)| failure!("{name}: cannot be read: error {error}"))?;
+        let read = result(read).map_err(unread)?;
+        let size = match read < HEAD_BYTES as u64 {
+            true => read,
+            false => {
+                result(self.ship(subject, calls::LSEEK, &[descriptor, 0, END, 0, 0, 0], &loading)).map_err(unread)?
+            }
+        };
         let head = loading.buffer.into_inner();
         let head = head.get(..read as usize).unwrap_or(&[]);
         let program = Program::parse(head, size, ELF_MACHINE).map_err(|invalid| failure!("{name}: {invalid}"))?;

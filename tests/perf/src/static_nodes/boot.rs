@@ -16,6 +16,8 @@ use crate::metric::Metrics;
 
 /// A node that computes little; the next size has to zero more.
 const MEMORY: &str = "16M";
+/// A packet that a busy host answers late is asked for again, which is work: the boot with the least counts.
+const BOOTS: usize = 5;
 /// The longest list of functions.
 const LINES: usize = 24;
 
@@ -31,6 +33,12 @@ pub struct Counted {
     pub copied: u64,
 }
 
+impl Counted {
+    fn worked(&self) -> u64 {
+        self.kernel - self.waited
+    }
+}
+
 /// Adds the figures.
 pub fn boot(bench: &Bench, metrics: &mut Metrics) -> Result<()> {
     let bytes = std::fs::metadata(bench.programs.image())?.len();
@@ -41,12 +49,11 @@ pub fn boot(bench: &Bench, metrics: &mut Metrics) -> Result<()> {
     let how = format!(
         "instructions that a microvm of 1 CPU and {MEMORY} executes from the kernel's entry to the first instruction of a \
          program, whose job the daemon has at hand and which it gets by shipped calls; counted by a plugin of the emulator; \
-         without the firmware's, without looks for replies that found none, and a string instruction counts once; \
+         the least of {BOOTS} boots, without the firmware's, without looks for replies that found none, and a string instruction counts once; \
          baseline: Linux {} on a q35 board from its entry to init, no other program, 512M",
         linux::kernel(bench)?.release
     );
-    let worked = (own.kernel - own.waited) as f64;
-    metrics.add("static_boot_instructions", worked, "instructions", Some(kernel), &how);
+    metrics.add("static_boot_instructions", own.worked() as f64, "instructions", Some(kernel), &how);
     let add = |metrics: &mut Metrics, name: &str, value: u64, unit, linux: Option<u64>, what: &str| {
         metrics.add(name, value as f64, unit, linux.map(|value| value as f64), &format!("{what}, in the same run"));
     };
@@ -64,10 +71,18 @@ pub fn boot(bench: &Bench, metrics: &mut Metrics) -> Result<()> {
 fn own(bench: &Bench) -> Result<Counted> {
     let plugin = format!("{},entry={:#x}", bench.programs.boot_plugin().display(), entry(bench)?);
     let shape = Shape { flags: &["--node-memory", MEMORY], plugin: Some(plugin) };
-    let ran = bench.job(&shape, &[&bench.programs.program("first")])?;
-    let log = ran.logs.first().ok_or("the plugin wrote no log")?;
-    functions(bench, log);
-    read(log)
+    let mut least: Option<(Counted, String)> = None;
+    for _ in 0..BOOTS {
+        let mut ran = bench.job(&shape, &[&bench.programs.program("first")])?;
+        let log = ran.logs.pop().ok_or("the plugin wrote no log")?;
+        let counted = read(&log)?;
+        if least.as_ref().is_none_or(|(least, _)| counted.worked() < least.worked()) {
+            least = Some((counted, log));
+        }
+    }
+    let (counted, log) = least.ok_or("no boot")?;
+    functions(bench, &log);
+    Ok(counted)
 }
 
 /// Reads the plugin's log. A boot that did not come to a program is none.

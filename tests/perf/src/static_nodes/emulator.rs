@@ -14,6 +14,9 @@ use tacet_node::Qemu;
 use super::Bench;
 use crate::Result;
 
+/// Variables that the command needs.
+const KEPT: [&str; 6] = ["PATH", "HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "TACET_CACHE", "TACET_QEMU"];
+
 /// The emulator that the commands use.
 pub struct Emulator {
     pub qemu: Qemu,
@@ -80,6 +83,9 @@ impl Bench<'_> {
         let logs = directory.join("logs");
         fs::create_dir(&logs)?;
         let mut command = Command::new(self.programs.tacet());
+        // A program gets the environment: the figures must not depend on the caller's.
+        let kept = KEPT.map(|name| (name, std::env::var_os(name)));
+        command.env_clear().envs(kept.into_iter().filter_map(|(name, value)| Some((name, value?))));
         command.args(["--config", "/dev/null", "static", "run", "--own-nodes", "--accel", "tcg"]);
         command.arg("--image").arg(self.programs.image()).args(shape.flags);
         if let Some(plugin) = &shape.plugin {
