@@ -88,6 +88,12 @@ enum Door {
         #[arg(long)]
         check: bool,
     },
+    /// Read every kernel that Debian serves today and print where Linux keeps the fields of its private structures that the
+    /// module reads: the table of docs/pico-layouts.md. Fetches gigabytes
+    Layouts {
+        /// Only the kernels whose release contains one of these
+        releases: Vec<String>,
+    },
     /// Remove build/ and target/; with --cache also the nodes' trees and images
     Clean {
         /// Also remove what was downloaded and built for nodes
@@ -107,6 +113,7 @@ fn main() -> ExitCode {
         Door::Quality { list: Some(name), .. } => quality::list(&name),
         Door::Quality { tighten, list: None } => quality::quality(tighten),
         Door::Page { check } => page::page(check),
+        Door::Layouts { releases } => layouts(&releases),
         Door::Clean { cache } => clean::clean(cache),
     };
     match done {
@@ -116,6 +123,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The test's program reads the kernels.
+fn layouts(releases: &[String]) -> Result<()> {
+    command::run(command::cargo().args(["run", "--quiet", "--package", "tacet-layouts-tests", "--"]).args(releases))
 }
 
 /// The top of the source tree.
