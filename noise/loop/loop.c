@@ -37,8 +37,8 @@ static inline __attribute__((always_inline)) int may_continue(struct noise_watch
 
 /* @is_daxpy, and whether @watch is null, are constants in each caller: each caller gets a loop of its own. */
 static inline __attribute__((always_inline)) uint64_t fwq(uint64_t *times, uint64_t quanta, uint64_t units,
-							  int is_daxpy, struct noise_vectors *vectors,
-							  struct noise_watch *watch)
+							  uint64_t duration, int is_daxpy,
+							  struct noise_vectors *vectors, struct noise_watch *watch)
 {
 	uint64_t value = units, done = 0;
 
@@ -52,29 +52,32 @@ static inline __attribute__((always_inline)) uint64_t fwq(uint64_t *times, uint6
 		times[++done] = ticks();
 		if (watch && !may_continue(watch, times[done] - times[done - 1]))
 			break;
+		if (watch && times[done] - times[0] >= duration)
+			break;
 	}
 	return done;
 }
 
 void noise_fwq_register(uint64_t *times, uint64_t quanta, uint64_t units)
 {
-	fwq(times, quanta, units, 0, 0, 0);
+	fwq(times, quanta, units, 0, 0, 0, 0);
 }
 
 void noise_fwq_daxpy(uint64_t *times, uint64_t quanta, uint64_t units, struct noise_vectors *vectors)
 {
-	fwq(times, quanta, units, 1, vectors, 0);
+	fwq(times, quanta, units, 0, 1, vectors, 0);
 }
 
-uint64_t noise_fwq_register_until(uint64_t *times, uint64_t quanta, uint64_t units, struct noise_watch *watch)
+uint64_t noise_fwq_register_until(uint64_t *times, uint64_t quanta, uint64_t units, uint64_t duration,
+				  struct noise_watch *watch)
 {
-	return fwq(times, quanta, units, 0, 0, watch);
+	return fwq(times, quanta, units, duration, 0, 0, watch);
 }
 
-uint64_t noise_fwq_daxpy_until(uint64_t *times, uint64_t quanta, uint64_t units, struct noise_vectors *vectors,
-			       struct noise_watch *watch)
+uint64_t noise_fwq_daxpy_until(uint64_t *times, uint64_t quanta, uint64_t units, uint64_t duration,
+			       struct noise_vectors *vectors, struct noise_watch *watch)
 {
-	return fwq(times, quanta, units, 1, vectors, watch);
+	return fwq(times, quanta, units, duration, 1, vectors, watch);
 }
 
 void noise_ftq_register(uint64_t *counts, uint64_t quanta, uint64_t origin, uint64_t interval)

@@ -40,10 +40,15 @@ struct noise_watch {
 	uint32_t stop;
 };
 
-/* Fixed work until a quantum takes watch->limit or longer, here or elsewhere. Return the number of quanta done. */
-uint64_t noise_fwq_register_until(uint64_t *times, uint64_t quanta, uint64_t units, struct noise_watch *watch);
-uint64_t noise_fwq_daxpy_until(uint64_t *times, uint64_t quanta, uint64_t units, struct noise_vectors *vectors,
-			       struct noise_watch *watch);
+/*
+ * Fixed work for `duration` ticks, or until a quantum takes watch->limit or longer, here
+ * or elsewhere; at most `quanta` quanta. The quantum that runs at the end is the last.
+ * Return the number of quanta done.
+ */
+uint64_t noise_fwq_register_until(uint64_t *times, uint64_t quanta, uint64_t units, uint64_t duration,
+				  struct noise_watch *watch);
+uint64_t noise_fwq_daxpy_until(uint64_t *times, uint64_t quanta, uint64_t units, uint64_t duration,
+			       struct noise_vectors *vectors, struct noise_watch *watch);
 
 /*
  * Fixed time: counts the units of work done in each of `quanta` intervals of

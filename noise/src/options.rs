@@ -63,7 +63,7 @@ pub struct Measure {
     /// Units of work in a quantum (fwq), instead of a length
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub units: Option<u64>,
-    /// How long to measure
+    /// How long to measure (wall time after warming up)
     #[arg(long, value_name = "TIME", default_value = "10s", conflicts_with = "samples")]
     pub duration: Nanoseconds,
     /// How many samples to take on each CPU, instead of a duration
@@ -195,7 +195,13 @@ pub enum Format {
     Both,
 }
 
-/// Check this machine, or a record, against limits: exit status 0 if it is within them, 1 if not, 2 on an error.
+/// Check this machine, or a record, against limits: exit status 0 if it is within them, 1 if not, 2 if the measurement
+/// is not enough to say (or on an error).
+///
+/// It is enough with 100 samples and 20 stretches of 100 ms on each CPU. One noise above --max-noise is noisy. The rate
+/// has an interval (Student's t over the stretches, 95 % on each side, and above it 3 ms over the measured time of all
+/// CPUs for noise that came in no sample): all of it must be on one side of --rate. A limit of 1e-5 so takes 300 s of
+/// one CPU, or 5 s of 60.
 #[derive(Debug, Args)]
 pub struct Check {
     /// The longest noise that is accepted
@@ -210,7 +216,7 @@ pub struct Check {
     /// The CPUs to measure [default: all that this process may use]
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
     pub cpus: Option<CpuList>,
-    /// How long to measure
+    /// How long to measure (wall time); to name a thief it measures as long again
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub duration: Nanoseconds,
     /// Measure even if the processor does not report an invariant time source

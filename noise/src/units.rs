@@ -21,6 +21,17 @@ impl Nanoseconds {
     }
 }
 
+/// A duration as a word for `--duration`, rounded up: `302s`, `15min`, `84h`.
+pub fn rounded_up(ns: f64) -> String {
+    let (unit, scale) = match ns {
+        ns if ns <= 600e9 => ("s", 1e9),
+        ns if ns <= 36_000e9 => ("min", 60e9),
+        _ => ("h", 3600e9),
+    };
+    // Less than rounding of the numbers behind it does not add a whole unit.
+    format!("{}{unit}", (ns / scale - 1e-9).ceil().max(1.0))
+}
+
 impl FromStr for Nanoseconds {
     type Err = String;
 
@@ -85,6 +96,14 @@ mod tests {
             [(0.0, "0 ns"), (999.0, "999 ns"), (50_440.0, "50.44 us"), (6.5e6, "6.5 ms"), (180e9, "180 s")]
         {
             assert_eq!(Nanoseconds(ns).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn words_for_a_duration() {
+        for (ns, word) in [(1.0, "1s"), (2e9, "2s"), (300.2e9, "301s"), (601e9, "11min"), (1e6 * 3600e9, "1000000h")] {
+            assert_eq!(rounded_up(ns), word);
+            assert!(word.parse::<Nanoseconds>().is_ok_and(|parsed| parsed.0 >= ns));
         }
     }
 

@@ -29,7 +29,7 @@ fn from_measuring_to_a_verdict() {
     let at = folder.path();
     for (method, quantum) in [("fwq", "50us"), ("ftq", "50us"), ("selfish", "200ns")] {
         let file = format!("{method}.parquet");
-        let words = ["measure", "--method", method, "--quantum", quantum, "--duration", "50ms", "-o", &file, "--json"];
+        let words = ["measure", "--method", method, "--quantum", quantum, "--duration", "2s", "-o", &file, "--json"];
         let measured = facts(&words, at);
         assert_eq!(measured["method"], method);
         assert_eq!(facts(&["analyse", "--json", &file], at)[0], measured, "the record contains the measurement");
@@ -50,6 +50,28 @@ fn from_measuring_to_a_verdict() {
     assert_eq!((figures.len(), listing(&at.join("figures")).len()), (8, 8), "four figures, two formats");
     let predicted = facts(&["predict", "--json", "--threads", "8", "--interval", "1ms", "--record", "fwq.parquet"], at);
     assert!(predicted["slowdown"].as_f64().is_some_and(|slowdown| slowdown >= 0.0));
+}
+
+/// A measurement that cannot tell has a status of its own, and says how long one is that can.
+#[test]
+fn not_enough_to_say() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let short = noise(&["check", "--max-noise", "1h", "--duration", "20ms"], at);
+    let text = String::from_utf8_lossy(&short.stdout).into_owned();
+    assert!(short.status.code() == Some(2) && text.contains("NOT ENOUGH TO SAY"), "{short:?}");
+    assert!(text.contains("--duration 2s") && text.lines().count() == 1, "{text}");
+    let json = noise(&["check", "--max-noise", "1h", "--duration", "20ms", "--json"], at);
+    let verdict: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!((&verdict["verdict"], &verdict["passed"]), (&"not_enough".into(), &false.into()));
+    for words in
+        [["check", "--max-noise", "1h", "--duration", "1ms"], ["measure", "--quantum", "10s", "--duration", "1s"]]
+    {
+        let refused = noise(&words, at);
+        let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(2) && text.contains("not enough to say"), "{text}");
+    }
+    assert!(listing(at).is_empty());
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn calls(instruction: &str) -> bool {
 fn loops_call_nothing() {
     // The linker keeps only functions that are used.
     sampling::fixed_work(&mut [0; 2], 1, None);
-    sampling::fixed_work_until(&mut [0; 2], 1, None, &sampling::Watch::new(0));
+    sampling::fixed_work_until(&mut [0; 2], 1, 0, None, &sampling::Watch::new(0));
     sampling::fixed_time(&mut [0; 2], 0, 1, None);
     sampling::selfish(&mut [0; 2], 0, 1);
     for function in LOOPS {

@@ -41,6 +41,13 @@ impl Across {
         })
     }
 
+    /// The standard deviation of the noise of one sample, as a share of the shortest quantum.
+    pub(super) fn rate_deviation(&self) -> f64 {
+        let total = self.histogram.total().max(1) as f64;
+        let moment = |power: i32| self.lengths().map(|(ns, count)| ns.powi(power) * count as f64).sum::<f64>() / total;
+        (moment(2) - moment(1).powi(2)).max(0.0).sqrt() / self.shortest_ns.max(1) as f64
+    }
+
     /// As [`super::tail`]. A length is the end of its bucket, so no more samples exceed it than its share allows.
     fn tail(&self) -> Tail {
         let total = self.histogram.total();

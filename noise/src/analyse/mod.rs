@@ -3,12 +3,14 @@
 
 mod across;
 mod compare;
+mod evidence;
 mod groups;
 mod spectrum;
 mod tail;
 
 pub use across::OfAll;
 pub use compare::{Comparison, compare};
+pub use evidence::{Evidence, SAMPLES_LEAST};
 pub use groups::{Group, groups};
 pub use spectrum::{Peak, Spectrum, spectra, spectrum};
 pub use tail::{QUANTILES, Tail, distribution, tail};
@@ -55,6 +57,8 @@ pub struct Summary {
     pub per_cpu: Vec<PerCpu>,
     /// Detours that were not stored for lack of room.
     pub lost: u64,
+    /// What these numbers can show, and with which confidence.
+    pub evidence: Evidence,
     /// Only for a record from many nodes: all fields above except `cpus` and `per_cpu` are then of all cores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub across: Option<OfAll>,
@@ -145,6 +149,7 @@ impl Record {
         let noise = self.noise();
         let fixed_time = self.about.method == Method::Ftq;
         let shortest = self.samples.length_ns.iter().copied().min();
+        let lost = self.about.counters.iter().map(|counted| counted.lost).sum();
         let summary = Summary {
             label: self.about.label.clone(),
             host: self.about.host.clone(),
@@ -161,7 +166,8 @@ impl Record {
             groups: groups(&noise.length_ns, threshold_ns, noise.measured_ns),
             spectrum: if fixed_time { spectrum(self) } else { Vec::new() },
             per_cpu: self.samples.by_cpu().into_iter().map(|(cpu, rows)| self.per_cpu(cpu, rows)).collect(),
-            lost: self.about.counters.iter().map(|counted| counted.lost).sum(),
+            evidence: self.evidence(self.about.across.as_ref().map_or(noise.rate, |across| across.noise_rate), lost),
+            lost,
             across: None,
         };
         match &self.about.across {

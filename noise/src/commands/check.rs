@@ -8,12 +8,15 @@ use serde::Serialize;
 use super::measure::{self, THRESHOLD_NS};
 use super::{print, print_json};
 use crate::Result;
-use crate::analyse::Summary;
+use crate::analyse::{Evidence, Summary};
 use crate::measure::{Amount, Plan, machine};
 use crate::options::Check;
 use crate::record::{Kernel, Method, Record};
-use crate::units::Nanoseconds;
+use crate::units::{Nanoseconds, rounded_up};
 use crate::{show, trace};
+
+/// The exit status if the measurement cannot tell.
+const NOT_ENOUGH: u8 = 2;
 
 #[derive(Debug, Serialize)]
 struct Thief {
@@ -23,8 +26,18 @@ struct Thief {
     remedy: String,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Answer {
+    Quiet,
+    Noisy,
+    NotEnough,
+}
+
 #[derive(Debug, Serialize)]
 struct Verdict {
+    verdict: Answer,
+    /// Whether the verdict is `quiet`.
     passed: bool,
     max_noise_ns: f64,
     max_noise_limit_ns: Option<f64>,
@@ -32,6 +45,10 @@ struct Verdict {
     noise_rate_limit: Option<f64>,
     /// The CPU with the longest noise.
     worst_cpu: Option<u32>,
+    evidence: Evidence,
+    /// Why it is not enough to say, and how long a measurement is that can.
+    not_enough: Option<String>,
+    needed_duration_ns: Option<f64>,
     /// If a limit is exceeded: the source that explains most of the noise, and how to stop it.
     thief: Option<Thief>,
     /// Why the thief is unknown.
@@ -52,11 +69,8 @@ pub fn run(options: Check) -> Result<ExitCode> {
         (None, Some(plan)) => measure::measure(plan)?,
         (None, None) => return Err("neither a record nor a plan".into()),
     };
-    if record.samples.is_empty() && record.about.method != Method::Selfish && record.about.across.is_none() {
-        return Err("the record has no sample, so there is nothing to check".into());
-    }
     let mut verdict = judge(&record.summary(THRESHOLD_NS), options.max_noise, options.rate);
-    if !verdict.passed {
+    if verdict.verdict == Answer::Noisy {
         match thief(&record, plan.as_ref()) {
             Ok(thief) => verdict.thief = Some(thief),
             Err(error) => verdict.thief_unknown = Some(error.to_string()),
@@ -67,7 +81,11 @@ pub fn run(options: Check) -> Result<ExitCode> {
     } else {
         print(&(verdict.line() + "\n"))?;
     }
-    Ok(if verdict.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(match verdict.verdict {
+        Answer::Quiet => ExitCode::SUCCESS,
+        Answer::Noisy => ExitCode::FAILURE,
+        Answer::NotEnough => ExitCode::from(NOT_ENOUGH),
+    })
 }
 
 fn plan(options: &Check) -> Result<Plan> {
@@ -106,20 +124,46 @@ fn thief(record: &Record, plan: Option<&Plan>) -> Result<Thief> {
     Ok(Thief { name: show::title(worst), share: worst.share, remedy: worst.remedy.clone() })
 }
 
+/// Noisy if one noise is longer than its limit, or if the whole interval of the rate is above its limit. Quiet if there
+/// is enough evidence, no noise is longer, and the whole interval is below. Otherwise not enough to say.
 fn judge(summary: &Summary, max_noise: Option<Nanoseconds>, rate: Option<f64>) -> Verdict {
     let worst = summary.per_cpu.iter().max_by(|a, b| a.max_noise_ns.total_cmp(&b.max_noise_ns));
+    let evidence = &summary.evidence;
+    let too_long = max_noise.is_some_and(|limit| summary.max_noise_ns > limit.0);
+    let above = |limit: f64| evidence.not_enough.is_none() && evidence.noise_rate_low.is_some_and(|low| low > limit);
+    let below = |limit: f64| evidence.noise_rate_high.is_some_and(|high| high <= limit);
+    let (not_enough, needed) = match (&evidence.not_enough, rate) {
+        _ if too_long || rate.is_some_and(above) => (None, None),
+        (Some(why), _) => (Some(why.clone()), Some(evidence.least_ns())),
+        (None, Some(limit)) if !below(limit) => (Some(straddles(evidence, limit)), evidence.needed_ns(limit)),
+        _ => (None, None),
+    };
+    let verdict = match &not_enough {
+        Some(_) => Answer::NotEnough,
+        None if too_long || rate.is_some_and(above) => Answer::Noisy,
+        None => Answer::Quiet,
+    };
     Verdict {
-        passed: max_noise.is_none_or(|limit| summary.max_noise_ns <= limit.0)
-            && rate.is_none_or(|limit| summary.noise_rate <= limit),
+        verdict,
+        passed: verdict == Answer::Quiet,
         max_noise_ns: summary.max_noise_ns,
         max_noise_limit_ns: max_noise.map(|limit| limit.0),
         noise_rate: summary.noise_rate,
         noise_rate_limit: rate,
         worst_cpu: summary.across.as_ref().map(|all| all.worst.cpu).or(worst.map(|cpu| cpu.cpu)),
+        evidence: evidence.clone(),
+        not_enough,
+        needed_duration_ns: needed,
         thief: None,
         thief_unknown: None,
         host: summary.across.as_ref().map_or_else(|| summary.host.clone(), |all| all.worst.host.clone()),
     }
+}
+
+fn straddles(evidence: &Evidence, limit: f64) -> String {
+    let known = |value: Option<f64>| value.map_or_else(|| "?".into(), |value| format!("{value:.1e}"));
+    let (low, high) = (known(evidence.noise_rate_low), known(evidence.noise_rate_high));
+    format!("the rate is between {low} and {high} (95 % on each side), which includes the limit {limit:e}")
 }
 
 impl Verdict {
@@ -128,13 +172,25 @@ impl Verdict {
         format!(
             "{}: {}: longest noise {}{} on cpu {}, noise rate {:.2e}{}",
             self.host,
-            if self.passed { "quiet" } else { "NOISY" },
+            match self.verdict {
+                Answer::Quiet => "quiet".into(),
+                Answer::Noisy => "NOISY".into(),
+                Answer::NotEnough => self.lacks(),
+            },
             Nanoseconds(self.max_noise_ns),
             limit(self.max_noise_limit_ns.map(|ns| Nanoseconds(ns).to_string())),
             self.worst_cpu.map_or_else(|| "?".into(), |cpu| cpu.to_string()),
             self.noise_rate,
             limit(self.noise_rate_limit.map(|rate| format!("{rate:e}"))),
         ) + &self.blame()
+    }
+
+    fn lacks(&self) -> String {
+        let measure = match self.needed_duration_ns {
+            Some(ns) => format!("measure with --duration {} or longer", rounded_up(ns)),
+            None => "the rate is the limit itself: no measurement can tell".into(),
+        };
+        format!("NOT ENOUGH TO SAY: {}; {measure}", self.not_enough.as_deref().unwrap_or_default())
     }
 
     fn blame(&self) -> String {
@@ -153,14 +209,44 @@ mod tests {
     use super::*;
     use crate::record::examples::fixed_work;
 
+    fn answer(lengths: &[u64], max_noise: Option<f64>, rate: Option<f64>) -> Answer {
+        judge(&fixed_work(lengths).summary(1.0), max_noise.map(Nanoseconds), rate).verdict
+    }
+
+    /// 4,000 quanta of 1 ms with noise of 60 us in each: enough for both limits.
+    fn steady() -> Vec<u64> {
+        (0..4000).map(|index| if index % 2 == 0 { 1_000_000 } else { 1_060_000 }).collect()
+    }
+
     #[test]
     fn a_value_equal_to_its_limit_passes() {
-        let summary = fixed_work(&[100_000, 100_000, 160_000]).summary(1.0);
-        let verdict = |ns: f64, rate: f64| judge(&summary, Some(Nanoseconds(ns)), Some(rate)).passed;
-        assert!(verdict(60_000.0, 0.2) && !verdict(59_999.0, 1.0) && !verdict(1e9, 0.19));
-        assert!(judge(&summary, None, Some(0.2)).passed && judge(&summary, Some(Nanoseconds(6e4)), None).passed);
-        let line = judge(&summary, Some(Nanoseconds(5e4)), None).line();
+        assert_eq!(answer(&steady(), Some(60_000.0), Some(0.04)), Answer::Quiet);
+        assert_eq!(answer(&steady(), Some(60_000.0), None), Answer::Quiet);
+        assert_eq!(answer(&steady(), Some(59_999.0), Some(1.0)), Answer::Noisy);
+        assert_eq!(answer(&steady(), Some(1e9), Some(0.029)), Answer::Noisy);
+        assert_eq!(answer(&steady(), None, Some(0.04)), Answer::Quiet);
+        let line = judge(&fixed_work(&[100_000, 100_000, 160_000]).summary(1.0), Some(Nanoseconds(5e4)), None).line();
         assert_eq!(line, "node1: NOISY: longest noise 60 us (limit 50 us) on cpu 0, noise rate 2.00e-1");
+    }
+
+    /// The three verdicts for the rate, and the one sample that is its own baseline.
+    #[test]
+    fn little_evidence_is_no_verdict() {
+        assert_eq!(answer(&[1_000_000], Some(1e9), None), Answer::NotEnough);
+        assert_eq!(answer(&[1_000_000; 99], Some(1e9), Some(1.0)), Answer::NotEnough);
+        assert_eq!(answer(&[], Some(1e9), None), Answer::NotEnough);
+        assert_eq!(answer(&[1_000_000, 2_000_000], Some(1.0), None), Answer::Noisy, "one noise suffices");
+        assert_eq!(answer(&[1_000_000, 2_000_000], None, Some(0.1)), Answer::NotEnough);
+        // 0.03 plus 3 ms in 4.12 s is the upper end.
+        assert_eq!(answer(&steady(), None, Some(0.0307)), Answer::NotEnough);
+        assert_eq!(answer(&steady(), None, Some(0.0308)), Answer::Quiet);
+        let silent = judge(&fixed_work(&[1_000_000; 3000]).summary(1.0), None, Some(1e-5));
+        assert_eq!(
+            silent.line(),
+            "node1: NOT ENOUGH TO SAY: the rate is between 0.0e0 and 1.0e-3 (95 % on each side), which includes the limit \
+             1e-5; measure with --duration 300s or longer: longest noise 0 ns on cpu 0, noise rate 0.00e0 (limit 1e-5)"
+        );
+        assert!(!silent.passed && silent.thief.is_none());
     }
 
     #[test]

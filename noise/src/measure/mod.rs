@@ -19,6 +19,7 @@ pub use worker::be_realtime;
 use worker::{Found, Work};
 
 use crate::Result;
+use crate::analyse::SAMPLES_LEAST;
 use crate::record::{About, Kernel, Method, Record, SCHEMA, Samples};
 use crate::units::Nanoseconds;
 
@@ -26,6 +27,11 @@ use crate::units::Nanoseconds;
 const DETOURS_LIMIT: usize = 1 << 20;
 /// The most samples on one CPU: 18 hours of 1 ms quanta. With the record they take 4 GiB.
 const SAMPLES_LIMIT: f64 = (1u64 << 26) as f64;
+
+/// The fewest quanta in a duration: the shortest one is the baseline of the others.
+const QUANTA_LEAST: f64 = 2.0;
+/// Room for this many times the expected quanta, if other CPUs are faster than the first one.
+const ROOM: f64 = 2.0;
 
 /// Time for the processor to reach its clock frequency; a twentieth of the measurement if that is shorter.
 const WARM_UP_NS: f64 = 1e9;
@@ -65,7 +71,7 @@ pub struct Progress {
     pub aside: bool,
 }
 
-/// How long to measure.
+/// How long to measure: a number of samples, or wall time from the first sample.
 #[derive(Debug, Clone, Copy)]
 pub enum Amount {
     Samples(usize),
@@ -73,6 +79,13 @@ pub enum Amount {
 }
 
 impl Plan {
+    fn duration(&self) -> Nanoseconds {
+        match self.amount {
+            Amount::For(duration) => duration,
+            Amount::Samples(count) => Nanoseconds(count as f64 * self.quantum.0),
+        }
+    }
+
     /// Makes the record. Calls `progress` a few times a second.
     pub fn measure(&self, arguments: &[String], progress: &mut dyn FnMut(Progress)) -> Result<Measured> {
         let time_source = machine::time_source(self.trust_clock)?;
@@ -131,10 +144,7 @@ impl Plan {
     /// Converts the plan to ticks. Calibrates on the first CPU, so that all CPUs do the same work.
     fn work(&self, ticks_per_second: f64) -> Result<Work> {
         let quantum_ticks = self.quantum.seconds() * ticks_per_second;
-        let duration_ns = match self.amount {
-            Amount::For(duration) => duration.0,
-            Amount::Samples(count) => count as f64 * self.quantum.0,
-        };
+        let duration_ns = self.duration().0;
         let samples = match (self.method, self.amount) {
             (Method::Selfish, Amount::Samples(_)) => {
                 return Err("selfish detour: needs a --duration: the number of detours is its result".into());
@@ -146,13 +156,26 @@ impl Plan {
         if samples > SAMPLES_LIMIT {
             return Err(format!("{samples:.0} samples on each CPU are too many: at most {SAMPLES_LIMIT:.0}").into());
         }
+        let timed = matches!(self.amount, Amount::For(_));
+        if timed && self.method != Method::Selfish && duration_ns < QUANTA_LEAST * self.quantum.0 {
+            return Err(format!(
+                "--duration {}: not enough to say anything with a quantum of {}: measure for {} or longer, or with a \
+                 shorter --quantum",
+                self.duration(),
+                self.quantum,
+                Nanoseconds(SAMPLES_LEAST as f64 * self.quantum.0)
+            )
+            .into());
+        }
+        let duration_ticks = (duration_ns / 1e9 * ticks_per_second) as u64;
         let mut work = Work {
             method: self.method,
             kernel: self.kernel,
             units: 0,
             ticks: (quantum_ticks.round() as u64).max(1),
             samples: samples as usize,
-            duration_ticks: (duration_ns / 1e9 * ticks_per_second) as u64,
+            duration_ticks,
+            end_ticks: (timed && self.method == Method::Fwq).then_some(duration_ticks),
             warm_up_ticks: ((duration_ns / 20.0).min(WARM_UP_NS) / 1e9 * ticks_per_second) as u64,
             realtime_priority: self.realtime_priority,
             limit_ticks: None,
@@ -160,9 +183,10 @@ impl Plan {
         if self.method == Method::Fwq {
             machine::pin(&self.cpus[..1])?;
             work.units = self.units.unwrap_or_else(|| work.calibrate(quantum_ticks));
-            if self.units.is_some() {
-                let took = work.shortest_quantum(work.units) as f64;
-                work.duration_ticks = (took * samples) as u64;
+            let took = work.shortest_quantum(work.units).max(1) as f64;
+            match work.end_ticks {
+                Some(end) => work.samples = ((end as f64 / took).min(SAMPLES_LIMIT) * ROOM) as usize + 1,
+                None => work.duration_ticks = (took * samples) as u64,
             }
             let limit = |until: Nanoseconds| {
                 work.shortest_quantum(work.units) + (until.seconds() * ticks_per_second).round() as u64
@@ -286,6 +310,21 @@ mod tests {
         assert!(ftq.measure(&[], &mut |_| ()).is_err_and(|error| error.to_string().contains("--until")));
     }
 
+    /// The work is so much that noise cannot hide it: fewer quanta than expected, none begun after the end.
+    #[test]
+    fn a_duration_is_wall_time() {
+        for units in [None, Some(1000)] {
+            let plan = Plan { units, ..plan(Method::Fwq, Amount::For(Nanoseconds(30e6))) };
+            let record = plan.measure(&[], &mut |_| ()).expect("a record").record;
+            for (_, rows) in record.samples.by_cpu() {
+                let first = record.samples.start_ns[rows.start];
+                let (last, length) = (record.samples.start_ns[rows.end - 1], record.samples.length_ns[rows.end - 1]);
+                // The rate of the clock is measured before and again after, with less error.
+                assert!(last - first < 31_000_000 && last + length - first > 29_000_000, "{first} {last} {length}");
+            }
+        }
+    }
+
     #[test]
     fn the_stop_flag_ends_the_measurement() {
         let stop = Arc::new(AtomicBool::new(false));
@@ -311,5 +350,11 @@ mod tests {
         assert!(error(absent).contains("cpu 1023"));
         assert!(error(plan(Method::Selfish, Amount::Samples(1))).contains("--duration"));
         assert!(error(plan(Method::Fwq, Amount::For(Nanoseconds(1e18)))).contains("too many"));
+        let long = Plan { quantum: Nanoseconds(10e9), ..plan(Method::Fwq, Amount::For(Nanoseconds(1e9))) };
+        assert_eq!(
+            error(long),
+            "--duration 1 s: not enough to say anything with a quantum of 10 s: measure for 1000 s or longer, or with a \
+             shorter --quantum"
+        );
     }
 }

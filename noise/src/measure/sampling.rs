@@ -43,11 +43,12 @@ impl Watch {
 unsafe extern "C" {
     fn noise_fwq_register(times: *mut u64, quanta: u64, units: u64);
     fn noise_fwq_daxpy(times: *mut u64, quanta: u64, units: u64, vectors: *mut Vectors);
-    fn noise_fwq_register_until(times: *mut u64, quanta: u64, units: u64, watch: *const Watch) -> u64;
+    fn noise_fwq_register_until(times: *mut u64, quanta: u64, units: u64, duration: u64, watch: *const Watch) -> u64;
     fn noise_fwq_daxpy_until(
         times: *mut u64,
         quanta: u64,
         units: u64,
+        duration: u64,
         vectors: *mut Vectors,
         watch: *const Watch,
     ) -> u64;
@@ -75,15 +76,22 @@ pub fn fixed_work(times: &mut [u64], units: u64, vectors: Option<&mut Vectors>) 
     }
 }
 
-/// The same until a quantum reaches the watch's limit, here or on another CPU. Returns the number of quanta done.
-pub fn fixed_work_until(times: &mut [u64], units: u64, vectors: Option<&mut Vectors>, watch: &Watch) -> usize {
+/// The same for `duration` ticks, or until a quantum reaches the watch's limit, here or on another CPU. Returns the
+/// number of quanta done.
+pub fn fixed_work_until(
+    times: &mut [u64],
+    units: u64,
+    duration: u64,
+    vectors: Option<&mut Vectors>,
+    watch: &Watch,
+) -> usize {
     let Some(quanta) = times.len().checked_sub(1) else { return 0 };
     let (times, quanta) = (times.as_mut_ptr(), quanta as u64);
     // SAFETY: as above; the loop reads the watch's limit, and loads and stores its flag atomically.
     let done = unsafe {
         match vectors {
-            Some(vectors) => noise_fwq_daxpy_until(times, quanta, units, vectors, watch),
-            None => noise_fwq_register_until(times, quanta, units, watch),
+            Some(vectors) => noise_fwq_daxpy_until(times, quanta, units, duration, vectors, watch),
+            None => noise_fwq_register_until(times, quanta, units, duration, watch),
         }
     };
     done as usize
@@ -137,11 +145,20 @@ mod tests {
     fn a_long_quantum_ends_the_rest() {
         for vectors in [None, Some(&mut Vectors::default())] {
             let (mut times, watch) = ([0; 9], Watch::new(0));
-            assert_eq!(fixed_work_until(&mut times, 1, vectors, &watch), 1);
+            assert_eq!(fixed_work_until(&mut times, 1, u64::MAX, vectors, &watch), 1);
             assert!(times[1] > 0 && times[2..] == [0; 7] && watch.has_ended());
-            assert_eq!(fixed_work_until(&mut times, 1, None, &watch), 1, "others end after their quantum");
+            assert_eq!(fixed_work_until(&mut times, 1, u64::MAX, None, &watch), 1, "others end after their quantum");
         }
-        assert_eq!(fixed_work_until(&mut [0; 9], 1, None, &Watch::new(u64::MAX)), 8);
+        assert_eq!(fixed_work_until(&mut [0; 9], 1, u64::MAX, None, &Watch::new(u64::MAX)), 8);
+    }
+
+    /// The first quantum that ends at the duration or after it is the last.
+    #[test]
+    fn the_duration_ends_the_work() {
+        let (mut times, duration) = (vec![0; 1 << 16], 2_000_000);
+        let done = fixed_work_until(&mut times, 1000, duration, None, &Watch::new(u64::MAX));
+        assert!(done + 1 < times.len() && times[done] - times[0] >= duration && times[done - 1] - times[0] < duration);
+        assert_eq!(fixed_work_until(&mut times, 1, 0, None, &Watch::new(u64::MAX)), 1);
     }
 
     #[test]

@@ -30,10 +30,12 @@ pub struct Work {
     pub units: u64,
     /// The interval of fixed time, or the shortest detour.
     pub ticks: u64,
-    /// Number of samples; for selfish detour the room for them.
+    /// Number of samples; for selfish detour and for fixed work with `end_ticks` the room for them.
     pub samples: usize,
-    /// Duration of the whole measurement.
+    /// Duration of the whole measurement, for the progress.
     pub duration_ticks: u64,
+    /// Only for fixed work: the measurement ends after this time, however many quanta it holds.
+    pub end_ticks: Option<u64>,
     /// Duration of the warm-up before it.
     pub warm_up_ticks: u64,
     pub realtime_priority: Option<u8>,
@@ -122,8 +124,9 @@ impl Work {
         let begin = sampling::ticks();
         let mut detours = sampling::Detours { found: 0, shortest: 0 };
         match self.method {
-            Method::Fwq if self.limit_ticks.is_some() => {
-                let done = sampling::fixed_work_until(numbers, self.units, vectors, watch);
+            Method::Fwq if self.limit_ticks.is_some() || self.end_ticks.is_some() => {
+                let end = self.end_ticks.unwrap_or(u64::MAX);
+                let done = sampling::fixed_work_until(numbers, self.units, end, vectors, watch);
                 numbers = &mut numbers[..=done];
             }
             Method::Fwq => sampling::fixed_work(numbers, self.units, vectors),

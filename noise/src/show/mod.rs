@@ -11,12 +11,12 @@ use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, Table, presets::NOTHING};
 
-use crate::analyse::{Comparison, OfAll, PerCpu, Summary};
+use crate::analyse::{Comparison, Evidence, OfAll, PerCpu, Summary};
 use crate::inject::Injected;
 use crate::predict::Prediction;
 use crate::predict::simulate::Simulation;
 use crate::record::across::Place;
-use crate::units::Nanoseconds;
+use crate::units::{Nanoseconds, rounded_up};
 
 /// The number of CPUs that a table shows for a record from many nodes.
 const NOISIEST: usize = 20;
@@ -59,6 +59,7 @@ fn summary(summary: &Summary) -> String {
     if summary.lost > 0 {
         let _ = writeln!(text, "{} more detours were counted, not stored", summary.lost);
     }
+    text.push_str(&evidence(&summary.evidence));
     if let Some(across) = &summary.across {
         text.push_str(&of_all(across));
     }
@@ -90,6 +91,22 @@ fn summary(summary: &Summary) -> String {
         let _ = writeln!(text, "\n{peaks}");
     }
     text
+}
+
+/// How much the numbers above can show.
+fn evidence(evidence: &Evidence) -> String {
+    if let Some(why) = &evidence.not_enough {
+        return format!(
+            "not enough to call anything quiet: {why} (measure for {} or longer)\n",
+            rounded_up(evidence.least_ns())
+        );
+    }
+    let rate = match (evidence.noise_rate_low, evidence.noise_rate_high) {
+        (Some(low), Some(high)) => format!("noise rate between {low:.1e} and {high:.1e}, "),
+        _ => String::new(),
+    };
+    let once = rounded_up(evidence.longer_at_most_once_in_ns);
+    format!("with 95 % confidence on each side: {rate}longer noise on a CPU at most once in {once}\n")
 }
 
 /// The runs of a record from many nodes, and the origin of its numbers.
@@ -257,6 +274,17 @@ mod tests {
         for word in ["fixed work", "50.44 us", "1.681e-2", "1 detours of 1 us or more", "100.0 %"] {
             assert!(text.contains(word), "{word} is not in {text}");
         }
+    }
+
+    #[test]
+    fn little_evidence_is_told() {
+        let little = summaries(&[fixed_work(&[1_000_000]).summary(1000.0)]);
+        assert!(
+            little.contains("not enough to call anything quiet: 1 sample") && little.contains("for 2s or"),
+            "{little}"
+        );
+        let enough = summaries(&[fixed_work(&[1_000_000; 3000]).summary(1000.0)]);
+        assert!(enough.contains("noise rate between 0.0e0 and 1.0e-3, longer noise on a CPU at most once in 1s"));
     }
 
     #[test]
