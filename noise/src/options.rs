@@ -9,7 +9,7 @@ use crate::inject::Distribution;
 use crate::measure::machine::parse_cpus;
 use crate::predict::simulate::Synchronisation;
 use crate::record::{Kernel, Method};
-use crate::units::{Nanoseconds, Recurring};
+use crate::units::{Nanoseconds, Recurring, count};
 
 /// Measures operating-system noise, predicts its cost at scale, and checks it against limits.
 ///
@@ -61,13 +61,13 @@ pub struct Measure {
     #[arg(long, value_name = "TIME")]
     pub quantum: Option<Nanoseconds>,
     /// Units of work in a quantum (fwq), instead of a length
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "COUNT", value_parser = count)]
     pub units: Option<u64>,
     /// How long to measure (wall time after warming up)
     #[arg(long, value_name = "TIME", default_value = "10s", conflicts_with = "samples")]
     pub duration: Nanoseconds,
     /// How many samples to take on each CPU, instead of a duration
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "COUNT", value_parser = count)]
     pub samples: Option<u64>,
     /// Measure with this real-time priority (SCHED_FIFO), 1 to 99
     #[arg(long, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99))]
@@ -126,8 +126,8 @@ pub struct Compare {
 /// Predict how much noise slows down a bulk-synchronous program (Eq. 1 of Gerofi et al., SC '21).
 #[derive(Debug, Args)]
 pub struct Predict {
-    /// Number of threads that synchronise
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Number of threads that synchronise, for example 1e5
+    #[arg(long, value_name = "COUNT", value_parser = count)]
     pub threads: u64,
     /// The program's own time between two synchronisations
     #[arg(long, value_name = "TIME")]

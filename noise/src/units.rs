@@ -21,6 +21,35 @@ impl Nanoseconds {
     }
 }
 
+/// A count of at least 1: `100000` or `1e5`.
+pub fn count(text: &str) -> Result<u64, String> {
+    let wanted = || format!("`{text}` is not a count: write it as 100000 or 1e5");
+    if let Ok(count) = text.parse::<u64>() {
+        return if count > 0 { Ok(count) } else { Err(wanted()) };
+    }
+    let digits = |c: char| c.is_ascii_digit() || ".eE+".contains(c);
+    let value: f64 = text.parse().map_err(|_| wanted())?;
+    // Whole numbers up to here are exact.
+    let whole = value.fract() == 0.0 && (1.0..=(1u64 << 53) as f64).contains(&value);
+    if whole && text.chars().all(digits) { Ok(value as u64) } else { Err(wanted()) }
+}
+
+/// A number with at most four digits that count, in the form that is shorter to read.
+pub fn four_digits(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return value.to_string();
+    }
+    // Rounded first: 999.97 has the exponent of 1000.
+    let rounded = format!("{value:.3e}");
+    let exponent: i32 = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    if !(-4..4).contains(&exponent) {
+        let (digits, exponent) = rounded.split_once('e').unwrap_or((&rounded, "0"));
+        return format!("{}e{exponent}", digits.trim_end_matches('0').trim_end_matches('.'));
+    }
+    let text = format!("{value:.places$}", places = (3 - exponent) as usize);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 /// A duration as a word for `--duration`, rounded up: `302s`, `15min`, `84h`.
 pub fn rounded_up(ns: f64) -> String {
     let (unit, scale) = match ns {
@@ -50,9 +79,8 @@ impl fmt::Display for Nanoseconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = UNITS.iter().take(4).rev().find(|(_, scale)| self.0.abs() >= *scale).unwrap_or(&UNITS[0]);
         let value = self.0 / at.1;
-        let digits = if value.abs() >= 100.0 { 0 } else { 3 };
-        let text = format!("{value:.digits$}");
-        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+        // Whole numbers of a unit stay what they are, whatever their digits.
+        let text = if value.abs() >= 1000.0 { format!("{value:.0}") } else { four_digits(value) };
         write!(f, "{text} {}", at.0)
     }
 }
@@ -70,7 +98,14 @@ impl FromStr for Recurring {
     fn from_str(text: &str) -> Result<Self, String> {
         let (length, interval) =
             text.split_once('@').ok_or_else(|| format!("`{text}` is not LENGTH@INTERVAL, for example 1ms@500s"))?;
-        Ok(Recurring { length: length.parse()?, interval: interval.parse()? })
+        let noise = Recurring { length: length.parse()?, interval: interval.parse()? };
+        if noise.length.0 >= noise.interval.0 {
+            return Err(format!(
+                "`{text}`: noise of {} cannot begin every {}: the length must be shorter than the interval",
+                noise.length, noise.interval
+            ));
+        }
+        Ok(noise)
     }
 }
 
@@ -92,10 +127,44 @@ mod tests {
 
     #[test]
     fn durations_are_readable() {
-        for (ns, text) in
-            [(0.0, "0 ns"), (999.0, "999 ns"), (50_440.0, "50.44 us"), (6.5e6, "6.5 ms"), (180e9, "180 s")]
-        {
+        for (ns, text) in [
+            (0.0, "0 ns"),
+            (999.0, "999 ns"),
+            (50_440.0, "50.44 us"),
+            (6.5e6, "6.5 ms"),
+            (123_456.0, "123.5 us"),
+            (72e12, "72000 s"),
+        ] {
             assert_eq!(Nanoseconds(ns).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn counts() {
+        for (text, value) in [("1", 1), ("100000", 100_000), ("1e5", 100_000), ("7.63e6", 7_630_000), ("1E3", 1000)] {
+            assert_eq!(count(text), Ok(value), "{text}");
+        }
+        assert_eq!(count("18446744073709551615"), Ok(u64::MAX));
+        for text in ["", "0", "-1", "1.5", "1e-3", "1e20", "inf", "nan", "1e5x", " 1", "18446744073709551616"] {
+            assert!(count(text).is_err_and(|error| error.contains("1e5")), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_more_digits_than_four() {
+        for (value, text) in [
+            (0.0, "0"),
+            (19.508_46, "19.51"),
+            (0.000_123_456, "0.0001235"),
+            (0.000_012, "1.2e-5"),
+            (999.97, "1000"),
+            (9999.6, "1e4"),
+            (12_345.678, "1.235e4"),
+            (100.0, "100"),
+            (-2.5, "-2.5"),
+            (1e-300, "1e-300"),
+        ] {
+            assert_eq!(four_digits(value), text);
         }
     }
 
@@ -112,5 +181,11 @@ mod tests {
         let noise: Recurring = "1ms@500s".parse().expect("the paper's example");
         assert_eq!((noise.length.0, noise.interval.0), (1e6, 500e9));
         assert!("1ms".parse::<Recurring>().is_err() && "1ms@".parse::<Recurring>().is_err());
+        for text in ["500s@1ms", "1ms@1000us"] {
+            assert!(
+                text.parse::<Recurring>().is_err_and(|error| error.contains("shorter than the interval")),
+                "{text}"
+            );
+        }
     }
 }

@@ -18,9 +18,15 @@ fn facts(words: &[&str], folder: &Path) -> serde_json::Value {
 #[test]
 fn the_papers_example() {
     let folder = tempfile::tempdir().expect("a folder");
-    let words = ["predict", "--json", "--threads", "100000", "--interval", "250us", "--noise", "1ms@500s"];
-    let slowdown = facts(&words, folder.path())["slowdown"].as_f64().expect("a number");
-    assert_eq!(format!("{slowdown:.4}"), "0.1951");
+    for threads in ["100000", "1e5"] {
+        let words = ["predict", "--json", "--threads", threads, "--interval", "250us", "--noise", "1ms@500s"];
+        let slowdown = facts(&words, folder.path())["slowdown"].as_f64().expect("a number");
+        assert_eq!(format!("{slowdown:.4}"), "0.1951");
+    }
+    let impossible = ["predict", "--threads", "8", "--interval", "250us", "--noise", "500s@1ms"];
+    let refused = noise(&impossible, folder.path());
+    let text = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && text.contains("shorter than the interval"), "{text}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::inject::Injected;
 use crate::predict::Prediction;
 use crate::predict::simulate::Simulation;
 use crate::record::across::Place;
-use crate::units::{Nanoseconds, rounded_up};
+use crate::units::{Nanoseconds, four_digits, rounded_up};
 
 /// The number of CPUs that a table shows for a record from many nodes.
 const NOISIEST: usize = 20;
@@ -216,10 +216,10 @@ pub fn injected(injected: &[Injected]) -> String {
 
 pub fn prediction(prediction: &Prediction) -> String {
     let mut text = format!(
-        "{} threads that synchronise every {}: {:.2} % slower\n",
+        "{} threads that synchronise every {}: {} slower\n",
         prediction.threads,
         ns(prediction.interval_ns),
-        prediction.slowdown * 100.0
+        percent(prediction.slowdown)
     );
     if let Some(noise) = prediction.due_to.and_then(|index| prediction.noise.get(index)) {
         let _ = writeln!(text, "due to noise of {}, once in {}", ns(noise.length_ns), ns(noise.interval_ns));
@@ -228,7 +228,6 @@ pub fn prediction(prediction: &Prediction) -> String {
     if let Some(simulation) = &prediction.simulation {
         text.push_str(&simulated(simulation));
     }
-    let percent = |slowdown: f64| format!("{:.3} %", slowdown * 100.0);
     let mut threads = table(&["threads", "slower by"]);
     for (count, slowdown) in prediction.by_threads.iter().rev().step_by(3).collect::<Vec<_>>().into_iter().rev() {
         row(&mut threads, vec![count.to_string(), percent(*slowdown)]);
@@ -241,17 +240,22 @@ pub fn prediction(prediction: &Prediction) -> String {
     text
 }
 
+/// At most four digits: a prediction knows no more.
+fn percent(share: f64) -> String {
+    format!("{} %", four_digits(share * 100.0))
+}
+
 fn simulated(simulation: &Simulation) -> String {
     let mut text = format!(
-        "simulated, {:?}{}, {} intervals, seed {}: {:.3} % slower",
+        "simulated, {:?}{}, {} intervals, seed {}: {} slower",
         simulation.synchronisation,
         if simulation.co_scheduled { ", co-scheduled noise" } else { "" },
         simulation.intervals,
         simulation.seed,
-        simulation.slowdown * 100.0
+        percent(simulation.slowdown)
     );
     if let Some(expected) = simulation.slowdown_expected {
-        let _ = write!(text, " (expected: {:.3} %)", expected * 100.0);
+        let _ = write!(text, " (expected: {})", percent(expected));
     }
     text.push('\n');
     if !simulation.delay_ns.is_empty() {
@@ -292,5 +296,9 @@ mod tests {
         let noise = [Noise { length_ns: 1e6, interval_ns: 500e9 }];
         let text = prediction(&predict(&noise, 100_000, Nanoseconds(250e3)));
         assert!(text.contains("19.51 % slower") && text.contains("noise of 1 ms, once in 500 s"), "{text}");
+        let percents = text.split_whitespace().zip(text.split_whitespace().skip(1)).filter(|(_, unit)| *unit == "%");
+        let digits = |number: &str| number.split('e').next().unwrap_or_default().trim_start_matches(['0', '.']).len();
+        let longest = percents.map(|(number, _)| digits(number)).max();
+        assert!(longest.is_some_and(|longest| longest <= 5), "four digits and a point: {text}");
     }
 }
