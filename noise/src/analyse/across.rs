@@ -2,18 +2,13 @@
 //! Statistics of a record from many nodes. They come from the histogram of all cores: the samples are only those of the
 //! worst nodes and would make the machine look worse than it is.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::compare::{Comparison, effect};
 use super::groups::counted_groups;
 use super::tail::rank;
 use super::{QUANTILES, Summary, Tail};
 use crate::predict::Noise;
-use crate::record::Record;
-use crate::record::across::{Across, Mode, Place, Run, bounds_of, bucket_of};
+use crate::record::across::{Across, Mode, Place, Run, bounds_of};
 
 /// The origin of the numbers in the summary of such a record.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -102,66 +97,12 @@ impl Across {
     }
 }
 
-/// Compares two records, at least one of them from many nodes, by buckets, so that both have the same resolution.
-pub(super) fn compare(record: &Record, base: &Record) -> Comparison {
-    let (here, there) = (counts(record), counts(base));
-    let (this, that) = (record.summary(1.0), base.summary(1.0));
-    let ratio = |a: f64, b: f64| (b > 0.0).then(|| a / b);
-    let test = mann_whitney(&here, &there);
-    Comparison {
-        label: record.about.label.clone(),
-        against: base.about.label.clone(),
-        max_noise_ratio: ratio(this.max_noise_ns, that.max_noise_ns),
-        noise_rate_ratio: ratio(this.noise_rate, that.noise_rate),
-        p_value: test.and_then(|(_, p)| p),
-        effect_size: test.map(|(delta, _)| delta),
-        effect: effect(test.map(|(delta, _)| delta)),
-    }
-}
-
-fn counts(record: &Record) -> BTreeMap<u16, u64> {
-    let mut counts = BTreeMap::new();
-    match &record.about.across {
-        Some(across) => counts.extend(across.histogram.counts()),
-        None => {
-            record.noise().length_ns.iter().for_each(|ns| *counts.entry(bucket_of(ns.round() as u64)).or_default() += 1)
-        }
-    }
-    counts
-}
-
-/// Cliff's delta, and the two-sided p of Mann-Whitney's U by the normal approximation with ties and the correction for
-/// continuity. `None` if a side is empty; the p is `None` if all values are equal.
-fn mann_whitney(here: &BTreeMap<u16, u64>, there: &BTreeMap<u16, u64>) -> Option<(f64, Option<f64>)> {
-    let sum = |side: &BTreeMap<u16, u64>| side.values().map(|count| *count as f64).sum::<f64>();
-    let (n, m) = (sum(here), sum(there));
-    if n == 0.0 || m == 0.0 {
-        return None;
-    }
-    let (mut below, mut score, mut ties) = (0.0, 0.0, 0.0);
-    let mut buckets: Vec<u16> = here.keys().chain(there.keys()).copied().collect();
-    buckets.sort_unstable();
-    buckets.dedup();
-    for bucket in buckets {
-        let of = |side: &BTreeMap<u16, u64>| side.get(&bucket).map_or(0.0, |count| *count as f64);
-        let (a, b) = (of(here), of(there));
-        score += a * (below - (m - below - b));
-        below += b;
-        ties += (a + b).powi(3) - (a + b);
-    }
-    let all = n + m;
-    let spread = (n * m / 12.0 * (all + 1.0 - ties / (all * (all - 1.0)))).sqrt();
-    // U - n m / 2 is half the score.
-    let z = ((score / 2.0).abs() - 0.5).max(0.0) / spread;
-    let p = Normal::standard().sf(z) * 2.0;
-    Some((score / (n * m), Some(p.min(1.0)).filter(|p| p.is_finite())))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::analyse::compare;
-    use crate::record::across::Histogram;
+    use crate::record::Record;
+    use crate::record::across::{Histogram, bucket_of};
     use crate::record::examples::fixed_work;
 
     /// A record without samples whose cores had these noise lengths in one second, summed over all cores.
@@ -202,6 +143,7 @@ mod tests {
     fn buckets_compare_as_samples_do() {
         let (quiet, loud) = ([100, 101, 100, 101, 102, 100, 101], [100, 190, 101, 170, 195, 160, 102]);
         let noise = |lengths: &[u64]| lengths.iter().map(|length| (length - 100, 1)).collect::<Vec<_>>();
+        let compare = |here: &Record, there: &Record| compare(here, there).expect("comparable");
         let samples = compare(&fixed_work(&loud), &fixed_work(&quiet));
         for (here, there) in [
             (of_all(&noise(&loud)), of_all(&noise(&quiet))),

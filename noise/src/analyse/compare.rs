@@ -2,54 +2,112 @@
 //! Compares two records: is the noise of one longer than that of the other? Assumes nothing about the distribution.
 
 use serde::Serialize;
-use statrs::stats_tests::Alternative;
-use statrs::stats_tests::mannwhitneyu::{MannWhitneyUMethod, mannwhitneyu};
 
+use super::alike::alike;
+use super::dominance::{Counts, Dominance, dominance};
+use crate::Result;
 use crate::record::Record;
+use crate::record::across::bucket_of;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     pub label: String,
     pub against: String,
+    /// What differs between the measurements, and what was done so that they can be compared.
+    pub notes: Vec<String>,
+    pub verdict: Direction,
     pub max_noise_ratio: Option<f64>,
     pub noise_rate_ratio: Option<f64>,
-    /// Mann-Whitney U, two-sided, normal approximation with ties.
+    /// Mann-Whitney U, two-sided, normal approximation with ties. 1e-300 stands for all smaller values too.
     pub p_value: Option<f64>,
     /// Cliff's delta, -1 to 1: the probability that a sample of `label` is noisier than one of `against`, less that of
     /// the contrary.
     pub effect_size: Option<f64>,
+    /// The ends of its interval, 95 %.
+    pub effect_size_low: Option<f64>,
+    pub effect_size_high: Option<f64>,
     /// In words, by the usual thresholds (0.147, 0.33, 0.474).
     pub effect: &'static str,
 }
 
-/// Compares `record` with `base`. A field is `None` if its divisor is 0 or if there are no samples.
-pub fn compare(record: &Record, base: &Record) -> Comparison {
-    if record.about.across.is_some() || base.about.across.is_some() {
-        return super::across::compare(record, base);
-    }
-    let (here, there) = (record.noise(), base.noise());
+/// The direction of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// The interval of the effect lies above 0.
+    Noisier,
+    /// The interval of the effect lies below 0.
+    Quieter,
+    /// The interval of the effect includes 0.
+    NoDifferenceShown,
+    /// A record has too little evidence (see `evidence`).
+    NotEnough,
+}
+
+/// Compares `record` with `base`. A field is `None` if its divisor is 0 or if there are no samples. Refuses records that
+/// cannot be compared.
+pub fn compare(record: &Record, base: &Record) -> Result<Comparison> {
+    let (here, there, notes) = alike(record, base)?;
+    let (this, that) = (record.summary(1.0), base.summary(1.0));
+    let of_nodes = record.about.across.is_some() || base.about.across.is_some();
+    let test = match of_nodes {
+        // By buckets, so that both have the same resolution.
+        true => dominance(&buckets(record), &buckets(base)),
+        false => dominance(&counts(&here.lengths), &counts(&there.lengths)),
+    };
     let longest = |lengths: &[f64]| lengths.iter().copied().fold(0.0, f64::max);
-    let ratio = |a: f64, b: f64| (b > 0.0).then(|| a / b);
-    let test = mannwhitneyu(
-        &here.length_ns,
-        &there.length_ns,
-        MannWhitneyUMethod::AsymptoticInclContinuityCorrection,
-        Alternative::TwoSided,
-    );
-    let effect_size = cliffs_delta(&here.length_ns, &there.length_ns);
-    Comparison {
+    let (max, rate) = match of_nodes {
+        true => ((this.max_noise_ns, that.max_noise_ns), (this.noise_rate, that.noise_rate)),
+        false => ((longest(&here.lengths), longest(&there.lengths)), (here.rate, there.rate)),
+    };
+    let ratio = |(a, b): (f64, f64)| (b > 0.0).then(|| a / b);
+    let interval = test.and_then(|test| test.interval);
+    let enough = this.evidence.not_enough.is_none() && that.evidence.not_enough.is_none();
+    Ok(Comparison {
         label: record.about.label.clone(),
         against: base.about.label.clone(),
-        max_noise_ratio: ratio(longest(&here.length_ns), longest(&there.length_ns)),
-        noise_rate_ratio: ratio(here.rate, there.rate),
-        p_value: test.ok().map(|(_, p)| p).filter(|p| p.is_finite()),
-        effect_size,
-        effect: effect(effect_size),
+        notes,
+        verdict: if enough { direction(interval) } else { Direction::NotEnough },
+        max_noise_ratio: ratio(max),
+        noise_rate_ratio: ratio(rate),
+        p_value: test.and_then(|test| test.p),
+        effect_size: test.map(|test| test.delta),
+        effect_size_low: interval.map(|(low, _)| low),
+        effect_size_high: interval.map(|(_, high)| high),
+        effect: effect(test),
+    })
+}
+
+fn direction(interval: Option<(f64, f64)>) -> Direction {
+    match interval {
+        Some((low, _)) if low > 0.0 => Direction::Noisier,
+        Some((_, high)) if high < 0.0 => Direction::Quieter,
+        Some(_) => Direction::NoDifferenceShown,
+        None => Direction::NotEnough,
     }
 }
 
-pub(super) fn effect(size: Option<f64>) -> &'static str {
-    match size.map(f64::abs) {
+/// In tenths of a nanosecond: no clock has a finer step.
+fn counts(lengths: &[f64]) -> Counts {
+    let mut counts = Counts::new();
+    lengths.iter().for_each(|ns| *counts.entry((ns * 10.0).round() as u64).or_default() += 1);
+    counts
+}
+
+fn buckets(record: &Record) -> Counts {
+    let mut counts = Counts::new();
+    match &record.about.across {
+        Some(across) => counts.extend(across.histogram.counts().map(|(bucket, count)| (u64::from(bucket), count))),
+        None => {
+            let bucket = |ns: &f64| u64::from(bucket_of(ns.round() as u64));
+            record.noise().length_ns.iter().for_each(|ns| *counts.entry(bucket(ns)).or_default() += 1);
+        }
+    }
+    counts
+}
+
+fn effect(test: Option<Dominance>) -> &'static str {
+    match test.map(|test| test.delta.abs()) {
         None => "none: a record is empty",
         Some(size) if size < 0.147 => "negligible",
         Some(size) if size < 0.33 => "small",
@@ -58,55 +116,41 @@ pub(super) fn effect(size: Option<f64>) -> &'static str {
     }
 }
 
-/// (pairs with a > b less pairs with a < b) over all pairs.
-fn cliffs_delta(a: &[f64], b: &[f64]) -> Option<f64> {
-    if a.is_empty() || b.is_empty() {
-        return None;
-    }
-    let mut sorted = b.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let score: f64 = a
-        .iter()
-        .map(|value| {
-            let less = sorted.partition_point(|other| other < value);
-            let not_more = sorted.partition_point(|other| other <= value);
-            less as f64 - (sorted.len() - not_more) as f64
-        })
-        .sum();
-    Some(score / (a.len() as f64 * b.len() as f64))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::record::examples::fixed_work;
-    use proptest::prelude::*;
 
-    #[test]
-    fn by_hand() {
-        // 1, 2, 3 against 2, 2: pairs above 2, below 2, equal 2.
-        assert_eq!(cliffs_delta(&[1.0, 2.0, 3.0], &[2.0, 2.0]), Some(0.0));
-        assert_eq!(cliffs_delta(&[3.0, 4.0], &[1.0, 2.0]), Some(1.0));
-        assert_eq!(cliffs_delta(&[1.0, 5.0], &[2.0, 2.0, 6.0]), Some((0.0 + 2.0 - 3.0 - 1.0) / 6.0));
-        assert_eq!(cliffs_delta(&[], &[1.0]), None);
+    fn compared(record: &Record, base: &Record) -> Comparison {
+        compare(record, base).expect("comparable")
     }
 
     #[test]
     fn a_noisier_record_is_recognised() {
         let quiet = fixed_work(&[100, 101, 100, 101, 102, 100, 101, 100, 102, 101]);
         let loud = fixed_work(&[100, 190, 180, 170, 195, 160, 200, 180, 170, 150]);
-        let comparison = compare(&loud, &quiet);
+        let comparison = compared(&loud, &quiet);
         assert_eq!(comparison.max_noise_ratio, Some(50.0));
         assert!(comparison.p_value.expect("a test") < 0.01 && comparison.effect == "large");
-        let same = compare(&quiet, &quiet);
+        assert_eq!(comparison.verdict, Direction::NotEnough, "ten samples");
+        let same = compared(&quiet, &quiet);
         assert!(same.p_value.expect("a test") > 0.9 && same.effect_size == Some(0.0));
     }
 
-    proptest! {
-        #[test]
-        fn swapping_the_records_changes_the_sign(a in prop::collection::vec(0.0f64..9.0, 1..50), b in prop::collection::vec(0.0f64..9.0, 1..50)) {
-            let (one, other) = (cliffs_delta(&a, &b).unwrap(), cliffs_delta(&b, &a).unwrap());
-            prop_assert!((one + other).abs() < 1e-12 && one.abs() <= 1.0);
+    #[test]
+    fn a_verdict_has_a_direction_and_an_interval() {
+        let record = |step: u64| fixed_work(&(0..3000).map(|index| 1_000_000 + index % 7 * step).collect::<Vec<_>>());
+        let (quiet, loud) = (record(10), record(20));
+        for (here, there, verdict, sign) in [
+            (&loud, &quiet, Direction::Noisier, 1.0),
+            (&quiet, &loud, Direction::Quieter, -1.0),
+            (&quiet, &quiet, Direction::NoDifferenceShown, 0.0),
+        ] {
+            let found = compared(here, there);
+            let (low, high) = (found.effect_size_low.expect("low"), found.effect_size_high.expect("high"));
+            assert_eq!(found.verdict, verdict);
+            assert!(low < high && (low + high) / 2.0 * sign >= 0.0, "{low} {high}");
+            assert!(found.p_value.is_some_and(|p| p > 0.0));
         }
     }
 }

@@ -2,14 +2,17 @@
 //! Statistics of a record. The comment of each function defines it; the tests check it on hand-computed records.
 
 mod across;
+mod alike;
 mod compare;
+mod dominance;
 mod evidence;
 mod groups;
 mod spectrum;
 mod tail;
 
 pub use across::OfAll;
-pub use compare::{Comparison, compare};
+pub use compare::{Comparison, Direction, compare};
+pub use dominance::P_LEAST;
 pub use evidence::{Evidence, SAMPLES_LEAST};
 pub use groups::{Group, groups};
 pub use spectrum::{Peak, Spectrum, spectra, spectrum};

@@ -21,15 +21,7 @@ pub fn run(options: Analyse) -> Result<ExitCode> {
 pub fn compare_all(options: Compare) -> Result<ExitCode> {
     let records = read_all(&options.records)?;
     let Some((base, others)) = records.split_first() else { return Err("no record".into()) };
-    if let Some(other) = others.iter().find(|other| other.about.method != base.about.method) {
-        let (here, there) = (other.about.method.name(), base.about.method.name());
-        return Err(format!(
-            "{}: measured by {here}, the first one by {there}: compare records of the same method",
-            other.about.label
-        )
-        .into());
-    }
-    let comparisons: Vec<Comparison> = others.iter().map(|other| compare(other, base)).collect();
+    let comparisons: Vec<Comparison> = others.iter().map(|other| compare(other, base)).collect::<Result<_>>()?;
     if options.json {
         return print_json(&comparisons);
     }

@@ -126,6 +126,19 @@ pub fn parse_cpus(text: &str) -> std::result::Result<Vec<u32>, String> {
     Ok(cpus)
 }
 
+/// The same list as text: `0-3,8`.
+pub fn cpu_list(cpus: &[u32]) -> String {
+    let mut sorted = cpus.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let runs = sorted.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first}-{last}"),
+        [] => String::new(),
+    });
+    runs.collect::<Vec<_>>().join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,6 +146,9 @@ mod tests {
     #[test]
     fn lists_of_cpus() {
         assert_eq!(parse_cpus("8,0-2,1"), Ok(vec![0, 1, 2, 8]));
+        for text in ["0", "0-2,8", "1,3-4"] {
+            assert_eq!(parse_cpus(text).map(|cpus| cpu_list(&cpus)), Ok(text.into()));
+        }
         for text in ["", "a", "3-1", "1-", "-1", "0,", "0-99999"] {
             assert!(parse_cpus(text).is_err(), "{text}");
         }

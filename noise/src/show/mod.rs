@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, Table, presets::NOTHING};
 
-use crate::analyse::{Comparison, Evidence, OfAll, PerCpu, Summary};
+use crate::analyse::{Comparison, Direction, Evidence, OfAll, P_LEAST, PerCpu, Summary};
 use crate::inject::Injected;
 use crate::predict::Prediction;
 use crate::predict::simulate::Simulation;
@@ -182,10 +182,12 @@ fn per_cpu(summary: &Summary) -> Table {
 }
 
 pub fn comparisons(comparisons: &[Comparison]) -> String {
-    let mut table = table(&["record", "against", "longest noise", "noise rate", "p", "effect size", "effect"]);
-    let times = |ratio: Option<f64>| ratio.map_or_else(|| "-".into(), |ratio| format!("x {ratio:.3}"));
-    let known = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.3}"));
+    let mut table = table(&["record", "against", "longest noise", "noise rate", "p", "effect size", "95 %", "effect"]);
+    let times = |ratio: Option<f64>| ratio.map_or_else(|| "-".into(), |ratio| format!("x {}", four_digits(ratio)));
+    let known = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:+.3}"));
+    let mut text = String::new();
     for one in comparisons {
+        let (low, high) = (known(one.effect_size_low), known(one.effect_size_high));
         row(
             &mut table,
             vec![
@@ -193,13 +195,38 @@ pub fn comparisons(comparisons: &[Comparison]) -> String {
                 one.against.clone(),
                 times(one.max_noise_ratio),
                 times(one.noise_rate_ratio),
-                one.p_value.map_or_else(|| "-".into(), |p| format!("{p:.2e}")),
+                one.p_value.map_or_else(|| "-".into(), probability),
                 known(one.effect_size),
+                format!("{low} to {high}"),
                 one.effect.into(),
             ],
         );
+        let _ = writeln!(text, "{}", verdict(one));
+        for note in &one.notes {
+            let _ = writeln!(text, "note: {note}");
+        }
     }
-    format!("{table}\n")
+    format!("{text}\n{table}\n")
+}
+
+fn verdict(one: &Comparison) -> String {
+    let (here, there) = (&one.label, &one.against);
+    let effect = if one.effect == "negligible" { ", but negligibly" } else { "" };
+    match one.verdict {
+        Direction::Noisier => format!("{here} is noisier than {there}{effect}"),
+        Direction::Quieter => format!("{here} is quieter than {there}{effect}"),
+        Direction::NoDifferenceShown => format!("no difference shown between {here} and {there}"),
+        Direction::NotEnough => {
+            format!(
+                "{here} and {there}: not enough to say which is noisier (`tacet noise analyse` says what is missing)"
+            )
+        }
+    }
+}
+
+/// A probability is never 0.
+fn probability(p: f64) -> String {
+    if p <= P_LEAST { format!("< {P_LEAST:e}") } else { format!("{p:.2e}") }
 }
 
 pub fn injected(injected: &[Injected]) -> String {
@@ -289,6 +316,19 @@ mod tests {
         );
         let enough = summaries(&[fixed_work(&[1_000_000; 3000]).summary(1000.0)]);
         assert!(enough.contains("noise rate between 0.0e0 and 1.0e-3, longer noise on a CPU at most once in 1s"));
+    }
+
+    #[test]
+    fn a_comparison_has_a_direction() {
+        let record =
+            |length: u64| fixed_work(&(0..3000).map(|index| 1_000_000 + index % 2 * length).collect::<Vec<_>>());
+        let (mut loud, quiet) = (record(5000), record(10));
+        loud.about.label = "loud".into();
+        loud.about.host = "node2".into();
+        let text = comparisons(&[crate::analyse::compare(&loud, &quiet).expect("comparable")]);
+        assert!(text.starts_with("loud is noisier than example\nnote: different machines: node2"), "{text}");
+        assert!(text.contains("+0.250") && text.contains("x 500"), "{text}");
+        assert_eq!((probability(0.0), probability(0.25)), ("< 1e-300".into(), "2.50e-1".into()));
     }
 
     #[test]
