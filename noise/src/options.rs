@@ -81,6 +81,9 @@ pub struct Measure {
     /// File for the record
     #[arg(long, short, value_name = "FILE", default_value = "noise.parquet")]
     pub output: PathBuf,
+    /// Overwrite existing files
+    #[arg(long)]
+    pub force: bool,
     /// Print facts as JSON
     #[arg(long)]
     pub json: bool,
@@ -182,6 +185,9 @@ pub struct Report {
     /// The shortest noise that counts as a detour
     #[arg(long, value_name = "TIME", default_value = "1us")]
     pub threshold: Nanoseconds,
+    /// Overwrite existing files
+    #[arg(long)]
+    pub force: bool,
     /// Print facts as JSON
     #[arg(long)]
     pub json: bool,
@@ -267,6 +273,9 @@ pub struct Collect {
     /// File for the record
     #[arg(long, short, value_name = "FILE", default_value = "noise.parquet")]
     pub output: PathBuf,
+    /// Overwrite existing files
+    #[arg(long)]
+    pub force: bool,
     /// Print facts as JSON
     #[arg(long)]
     pub json: bool,
@@ -315,6 +324,9 @@ pub struct Exact {
     /// File for the record
     #[arg(long, short, value_name = "FILE", default_value = "exact.parquet")]
     pub output: PathBuf,
+    /// Overwrite existing files
+    #[arg(long)]
+    pub force: bool,
     /// Print facts as JSON
     #[arg(long)]
     pub json: bool,

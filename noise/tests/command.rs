@@ -80,6 +80,36 @@ fn not_enough_to_say() {
     assert!(listing(at).is_empty());
 }
 
+/// Hours of measuring are not overwritten by accident, and refused before the next hours begin.
+#[test]
+fn existing_files_stay() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let content = |name: &str| std::fs::read(at.join(name)).expect("a file");
+    let measure = ["measure", "--samples", "3", "--quantum", "50us", "-o", "a.parquet"];
+    let report = ["report", "a.parquet", "--figures", "figures", "--format", "svg"];
+    let mut figures_only = report.to_vec();
+    figures_only.extend(["-o", "new.html"]);
+    for words in [&measure[..], &report] {
+        assert!(noise(words, at).status.success(), "{words:?}");
+    }
+    let before = ["a.parquet", "noise.html", "figures/time-series.svg"].map(content);
+    for (words, name) in [(&measure[..], "a.parquet"), (&report, "noise.html"), (&figures_only, "figures/")] {
+        let output = noise(words, at);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && text.lines().count() == 1, "{words:?}: {text}");
+        assert!(text.contains(name) && text.contains("--force"), "{text}");
+    }
+    assert_eq!(before, ["a.parquet", "noise.html", "figures/time-series.svg"].map(content));
+    assert!(!at.join("new.html").exists());
+    for words in [&measure[..], &report] {
+        assert!(noise(&[words, &["--force"]].concat(), at).status.success(), "{words:?}");
+    }
+    assert_ne!(before[0], content("a.parquet"));
+    let device = noise(&["measure", "--samples", "3", "--force", "-o", "/dev/full"], at);
+    assert!(String::from_utf8_lossy(&device.stderr).contains("not a regular file"), "{device:?}");
+}
+
 #[test]
 fn injected_noise_is_counted() {
     let folder = tempfile::tempdir().expect("a folder");

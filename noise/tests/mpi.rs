@@ -142,7 +142,9 @@ fn runs_become_one_record() {
         assert!(output.status.success(), "{words:?}: {output:?}");
         serde_json::from_slice(&output.stdout).expect("JSON")
     };
-    let collected = facts(&["collect", "--json", "one.run", "two.run", "--label", "both"]);
+    let again = noise(&["collect", "--json", "one.run", "two.run"], folder.path());
+    assert!(String::from_utf8_lossy(&again.stderr).contains("--force"), "{again:?}");
+    let collected = facts(&["collect", "--json", "--force", "one.run", "two.run", "--label", "both"]);
     assert_eq!(facts(&["analyse", "--json", "noise.parquet"])[0], collected);
     assert_eq!((&collected["samples"], &collected["across"]["ranks"]), (&80.into(), &8.into()));
     assert_eq!(collected["per_cpu"].as_array().map(Vec::len), Some(6));

@@ -8,7 +8,7 @@
 cpu=3 # the measured one
 
 trace() { # [ARGUMENTS]: starts a trace in the background and waits until its thread measures. Its findings go to found.json
-	$T-noise trace --cpus $cpu --method fwq --quantum 1ms --trust-clock "$@" --json -o found.parquet >found.json 2>found.err &
+	$T-noise trace --cpus $cpu --method fwq --quantum 1ms --trust-clock "$@" --json --force -o found.parquet >found.json 2>found.err &
 	tracer=$!
 	until_true "it measures" measuring
 	sleep 2 # from the name to the first quantum

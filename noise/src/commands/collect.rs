@@ -4,16 +4,17 @@
 use std::process::ExitCode;
 
 use super::measure::THRESHOLD_NS;
-use super::{print, print_json};
+use super::{may_write, print, print_json};
 use crate::Result;
 use crate::collect::{collect, read_runs, write_ranks};
 use crate::options::Collect;
 use crate::show;
 
 pub fn run(options: Collect) -> Result<ExitCode> {
+    let ranks = options.output.with_extension("ranks.parquet");
+    [&options.output, &ranks].into_iter().try_for_each(|path| may_write(path, options.force))?;
     let runs = read_runs(&options.runs)?;
     let record = collect(&runs, options.label)?;
-    let ranks = options.output.with_extension("ranks.parquet");
     write_ranks(&runs, &ranks)?;
     record.write(&options.output)?;
     let summary = record.summary(THRESHOLD_NS);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use indicatif::ProgressBar;
 
-use super::{print, print_json};
+use super::{may_write, print, print_json};
 use crate::Result;
 use crate::exact::node::Plan;
 use crate::exact::record::Record;
@@ -24,6 +24,7 @@ pub fn run(options: Exact) -> Result<ExitCode> {
     let (record, written) = match &options.record {
         Some(path) => (Record::read(path)?, None),
         None => {
+            may_write(&options.output, options.force)?;
             let plan = plan(&options)?;
             let bar = ProgressBar::new_spinner().with_message("booting a node and counting");
             bar.enable_steady_tick(std::time::Duration::from_millis(200));

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{print, print_json};
+use super::{may_write, print, print_json};
 use crate::Result;
 use crate::measure::{Amount, Plan, Progress, machine};
 use crate::options::{CpuList, Measure};
@@ -17,6 +17,7 @@ use crate::units::Nanoseconds;
 pub const THRESHOLD_NS: f64 = 1000.0;
 
 pub fn run(options: Measure) -> Result<ExitCode> {
+    may_write(&options.output, options.force)?;
     let plan = plan(&options, None)?;
     let record = measure(&plan)?;
     record.write(&options.output)?;

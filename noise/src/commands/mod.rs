@@ -13,7 +13,7 @@ mod report;
 mod trace;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -42,6 +42,20 @@ pub fn run(command: Command) -> Result<ExitCode> {
 
 fn read_all(paths: &[PathBuf]) -> Result<Vec<Record>> {
     paths.iter().map(|path| Record::read(path)).collect()
+}
+
+/// Whether a result may be written to `path`; called before the work whose result it is. A device or a folder would be
+/// replaced by the file, so it is refused even with `--force`.
+fn may_write(path: &Path, force: bool) -> Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            Err(format!("{}: not a regular file: name another one", path.display()).into())
+        }
+        Ok(_) if !force => {
+            Err(format!("{}: exists already: name another file, or overwrite it with --force", path.display()).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Prints to standard output. A reader that closes the pipe early is not an error.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{print, print_json, read_all};
+use super::{may_write, print, print_json, read_all};
 use crate::Result;
 use crate::analyse::Summary;
 use crate::options::{Format, Report};
@@ -31,6 +31,7 @@ pub fn run(options: Report) -> Result<ExitCode> {
         )
         .into());
     }
+    may_write(&options.output, options.force)?;
     let records = read_all(&options.records)?;
     let material = Material::of(&records, options.threshold, options.interval);
     let figures = figures(&material);
@@ -40,6 +41,7 @@ pub fn run(options: Report) -> Result<ExitCode> {
         None => Vec::new(),
     };
     // Draws everything before it writes anything.
+    files.iter().try_for_each(|(path, _)| may_write(path, options.force))?;
     if let Some(folder) = &options.figures {
         let failed = |error| format!("{}: cannot make the folder for figures: {error}", folder.display());
         fs::create_dir_all(folder).map_err(failed)?;

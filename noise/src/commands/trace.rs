@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 
 use super::measure::{plan, warn, with_bar};
-use super::{print, print_json};
+use super::{may_write, print, print_json};
 use crate::Result;
 use crate::analyse::Summary;
 use crate::options::Trace;
@@ -23,6 +23,7 @@ struct Facts<'a> {
 }
 
 pub fn run(options: Trace) -> Result<ExitCode> {
+    may_write(&options.measure.output, options.measure.force)?;
     let mut plan = plan(&options.measure, options.until)?;
     if plan.method == Method::Fwq {
         plan.stop = Some(interrupted()?);

@@ -91,7 +91,7 @@ impl Program {
 
     /// The arguments common to `measure` and `trace`.
     fn common(&self) -> Vec<String> {
-        let mut words = ["--json", "--quantum", &self.words.quantum, "--output"].map(str::to_owned).to_vec();
+        let mut words = ["--json", "--force", "--quantum", &self.words.quantum, "--output"].map(str::to_owned).to_vec();
         words.push(self.folder.path().join("record.parquet").display().to_string());
         if self.words.trust_clock {
             words.push("--trust-clock".to_owned());
