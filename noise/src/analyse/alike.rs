@@ -5,6 +5,7 @@
 //! are then added up; the larger threshold of selfish detour; the CPUs that both records of one machine have. `compare`
 //! calls it. It never judges noise.
 
+use super::saturation::longest_ns;
 use super::{measured_ns, noise_of};
 use crate::Result;
 use crate::measure::machine::cpu_list;
@@ -22,6 +23,7 @@ pub const WINDOW_NS: f64 = 1e6;
 pub struct Side {
     /// The noise of each sample, of several samples, or of each window.
     pub lengths: Vec<f64>,
+    pub longest: f64,
     pub rate: f64,
 }
 
@@ -143,7 +145,16 @@ fn added_up(record: &Record, times: usize) -> Side {
     let each = record.samples.by_cpu().into_iter().map(of_cpu);
     let lengths =
         each.flat_map(|noise| noise.chunks_exact(times).map(|chunk| chunk.iter().sum()).collect::<Vec<f64>>());
-    Side { lengths: lengths.collect(), rate: record.noise().rate }
+    let lengths: Vec<f64> = lengths.collect();
+    let longest = match times {
+        1 => record
+            .samples
+            .by_cpu()
+            .into_iter()
+            .map(|(_, rows)| longest_ns(record, rows.clone(), &noise_of(record, rows))),
+        _ => return Side { longest: lengths.iter().copied().fold(0.0, f64::max), lengths, rate: record.noise().rate },
+    };
+    Side { longest: longest.fold(0.0, f64::max), lengths, rate: record.noise().rate }
 }
 
 /// The detours that begin in each window, added up.
@@ -167,7 +178,8 @@ fn windows(record: &Record, least_ns: f64) -> Side {
         time += measured;
         lengths.extend(windows);
     }
-    Side { lengths, rate: if time > 0.0 { noise / time } else { 0.0 } }
+    let longest = lengths.iter().copied().fold(0.0, f64::max);
+    Side { lengths, longest, rate: if time > 0.0 { noise / time } else { 0.0 } }
 }
 
 #[cfg(test)]

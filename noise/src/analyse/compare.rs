@@ -55,10 +55,9 @@ pub fn compare(record: &Record, base: &Record) -> Result<Comparison> {
         true => dominance(&buckets(record), &buckets(base)),
         false => dominance(&counts(&here.lengths), &counts(&there.lengths)),
     };
-    let longest = |lengths: &[f64]| lengths.iter().copied().fold(0.0, f64::max);
     let (max, rate) = match of_nodes {
         true => ((this.max_noise_ns, that.max_noise_ns), (this.noise_rate, that.noise_rate)),
-        false => ((longest(&here.lengths), longest(&there.lengths)), (here.rate, there.rate)),
+        false => ((here.longest, there.longest), (here.rate, there.rate)),
     };
     let ratio = |(a, b): (f64, f64)| (b > 0.0).then(|| a / b);
     let interval = test.and_then(|test| test.interval);

@@ -7,6 +7,7 @@ mod compare;
 mod dominance;
 mod evidence;
 mod groups;
+mod saturation;
 mod spectrum;
 mod tail;
 
@@ -15,7 +16,7 @@ pub use compare::{Comparison, Direction, compare};
 pub use dominance::P_LEAST;
 pub use evidence::{Evidence, SAMPLES_LEAST};
 pub use groups::{Group, groups};
-pub use spectrum::{Peak, Spectrum, spectra, spectrum};
+pub use spectrum::{Peak, Shape, Spectrum, spectra, spectrum};
 pub use tail::{QUANTILES, Tail, distribution, tail};
 
 use serde::Serialize;
@@ -48,7 +49,10 @@ pub struct Summary {
     pub samples: u64,
     /// Fixed work: the least T_min of a CPU.
     pub shortest_ns: Option<u64>,
+    /// Fixed time: of one noise, also if it took several intervals (see `saturation`).
     pub max_noise_ns: f64,
+    /// Fixed time: intervals that were lost whole. In `tail` and `groups` each of them is a noise of its own.
+    pub saturated: u64,
     pub noise_rate: f64,
     /// Samples whose noise is at least the threshold.
     pub detours: u64,
@@ -153,6 +157,8 @@ impl Record {
         let fixed_time = self.about.method == Method::Ftq;
         let shortest = self.samples.length_ns.iter().copied().min();
         let lost = self.about.counters.iter().map(|counted| counted.lost).sum();
+        let per_cpu: Vec<PerCpu> =
+            self.samples.by_cpu().into_iter().map(|(cpu, rows)| self.per_cpu(cpu, rows)).collect();
         let summary = Summary {
             label: self.about.label.clone(),
             host: self.about.host.clone(),
@@ -161,14 +167,15 @@ impl Record {
             method: self.about.method,
             samples: self.samples.len() as u64,
             shortest_ns: shortest.filter(|_| self.about.method == Method::Fwq),
-            max_noise_ns: noise.length_ns.iter().copied().fold(0.0, f64::max),
+            max_noise_ns: per_cpu.iter().map(|cpu| cpu.max_noise_ns).fold(0.0, f64::max),
+            saturated: saturation::saturated(self),
             noise_rate: noise.rate,
             detours: noise.length_ns.iter().filter(|length| **length >= threshold_ns).count() as u64,
             detour_threshold_ns: threshold_ns,
             tail: tail(&noise.length_ns),
             groups: groups(&noise.length_ns, threshold_ns, noise.measured_ns),
             spectrum: if fixed_time { spectrum(self) } else { Vec::new() },
-            per_cpu: self.samples.by_cpu().into_iter().map(|(cpu, rows)| self.per_cpu(cpu, rows)).collect(),
+            per_cpu,
             evidence: self.evidence(self.about.across.as_ref().map_or(noise.rate, |across| across.noise_rate), lost),
             lost,
             across: None,
@@ -187,7 +194,7 @@ impl Record {
             cpu: place.as_ref().map_or(cpu, |place| place.cpu),
             place,
             samples: lengths.len() as u64,
-            max_noise_ns: lengths.iter().copied().fold(0.0, f64::max),
+            max_noise_ns: saturation::longest_ns(self, rows.clone(), &lengths),
             noise_rate: rate_of(self, rows, &lengths, counted.measured_ns as f64),
             involuntary_switches: counted.involuntary_switches,
             page_faults: counted.minor_faults + counted.major_faults,

@@ -156,11 +156,8 @@ fn groups(record: &Pictured<'_>) -> Markup {
 }
 
 fn peaks(record: &Pictured<'_>) -> Markup {
-    let rows = record
-        .summary
-        .spectrum
-        .iter()
-        .map(|peak| vec![format!("{:.2} Hz", peak.hz), peak.cpu.to_string(), percent(peak.amplitude)]);
+    let rows =
+        record.summary.spectrum.iter().map(|peak| vec![peak.name(), peak.cpu.to_string(), percent(peak.amplitude)]);
     about_one("Periodic noise", record, &["frequency", "CPU", "amplitude, share of an interval"], rows)
 }
 

@@ -59,6 +59,13 @@ fn summary(summary: &Summary) -> String {
     if summary.lost > 0 {
         let _ = writeln!(text, "{} more detours were counted, not stored", summary.lost);
     }
+    if summary.saturated > 0 {
+        let _ = writeln!(
+            text,
+            "{} intervals were lost whole: the longest noise took several; the tail and the groups cannot show it",
+            summary.saturated
+        );
+    }
     text.push_str(&evidence(&summary.evidence));
     if let Some(across) = &summary.across {
         text.push_str(&of_all(across));
@@ -83,10 +90,7 @@ fn summary(summary: &Summary) -> String {
     if !summary.spectrum.is_empty() {
         let mut peaks = table(&["periodic noise", "cpu", "amplitude"]);
         for peak in &summary.spectrum {
-            row(
-                &mut peaks,
-                vec![format!("{:.2} Hz", peak.hz), peak.cpu.to_string(), format!("{:.3e}", peak.amplitude)],
-            );
+            row(&mut peaks, vec![peak.name(), peak.cpu.to_string(), format!("{:.3e}", peak.amplitude)]);
         }
         let _ = writeln!(text, "\n{peaks}");
     }

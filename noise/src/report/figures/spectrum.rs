@@ -7,6 +7,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::Figure;
 use super::frame::{Area, Chart, ROW, chart, line, named, plot_width, shortened};
 use crate::Result;
+use crate::analyse::Shape;
 use crate::report::Material;
 use crate::report::axis::{Axis, hertz, percent, positive_range};
 use crate::report::columns::columns;
@@ -25,8 +26,9 @@ pub fn figure<'a>(material: &'a Material<'a>) -> Option<Figure<'a>> {
         name: "spectrum",
         title: "Periodic noise",
         reading: "The amplitude of each frequency of the noise, as a share of an interval; each column shows the \
-                  strongest of its frequencies on any CPU. Peaks that stand out are labelled: a timer tick shows at \
-                  its frequency and at multiples of it."
+                  strongest of its frequencies on any CPU. Lines that stand out are labelled: a timer tick shows at \
+                  its frequency and at multiples of it. At the right end also noise shows that is faster than \
+                  the figure."
             .into(),
         records: records.clone(),
         height: Box::new(move |_| (PANEL + ROW) * count),
@@ -67,18 +69,19 @@ fn outline(columns: &[Option<f64>], x: &Axis) -> Vec<(f64, f64)> {
     known.map(|(column, amplitude)| ((column as f64 + 0.5) * width, amplitude)).collect()
 }
 
-/// Labels the peaks, the strongest first. A label that would overlap another one is left out; the table has it.
+/// Labels the lines, the strongest first. A label that would overlap another one is left out; the table has it.
 fn names(chart: &Chart<'_>, width: Width, record: &Pictured<'_>, x: &Axis) -> Result<()> {
     let room = x.high() * NAME / plot_width(width) as f64;
     let mut taken: Vec<f64> = Vec::new();
     let style = text(12, INK).pos(Pos::new(HPos::Center, VPos::Bottom));
     for peak in &record.summary.spectrum {
-        if taken.iter().any(|other| (other - peak.hz).abs() < room) {
+        let Some(hz) = peak.hz.filter(|_| peak.shape == Shape::Line) else { continue };
+        if taken.iter().any(|other| (other - hz).abs() < room) {
             continue;
         }
-        taken.push(peak.hz);
-        let place = (peak.hz.clamp(room / 2.0, x.high() - room / 4.0), peak.amplitude);
-        chart.plotting_area().draw(&Text::new(format!("{:.1} Hz", peak.hz), place, style.clone()))?;
+        taken.push(hz);
+        let place = (hz.clamp(room / 2.0, x.high() - room / 4.0), peak.amplitude);
+        chart.plotting_area().draw(&Text::new(peak.name(), place, style.clone()))?;
     }
     Ok(())
 }
