@@ -81,6 +81,9 @@ pub struct Measure {
     /// File for the record
     #[arg(long, short, value_name = "FILE", default_value = "noise.parquet")]
     pub output: PathBuf,
+    /// Leave out the host's name and the kernel arguments that do not affect noise
+    #[arg(long)]
+    pub redact: bool,
     /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
@@ -98,6 +101,9 @@ pub struct Trace {
     /// End at the first noise this long, and show the events around it (fwq)
     #[arg(long, value_name = "TIME")]
     pub until: Option<Nanoseconds>,
+    /// Also write all events into this file, for Perfetto (https://ui.perfetto.dev)
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
     /// The shortest noise that counts as a detour and is explained
     #[arg(long, value_name = "TIME", default_value = "1us")]
     pub threshold: Nanoseconds,
@@ -185,6 +191,9 @@ pub struct Report {
     /// The shortest noise that counts as a detour
     #[arg(long, value_name = "TIME", default_value = "1us")]
     pub threshold: Nanoseconds,
+    /// Leave out the host's name and the kernel arguments that do not affect noise
+    #[arg(long)]
+    pub redact: bool,
     /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
@@ -273,6 +282,9 @@ pub struct Collect {
     /// File for the record
     #[arg(long, short, value_name = "FILE", default_value = "noise.parquet")]
     pub output: PathBuf,
+    /// Leave out the host's name and the kernel arguments that do not affect noise
+    #[arg(long)]
+    pub redact: bool,
     /// Overwrite existing files
     #[arg(long)]
     pub force: bool,

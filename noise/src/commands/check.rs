@@ -113,7 +113,8 @@ fn thief(record: &Record, plan: Option<&Plan>) -> Result<Thief> {
             return Err("the record was not traced: use `tacet noise trace` to make one that names the thief".into());
         }
         (None, Some(plan)) => {
-            traced = measure::with_bar(|arguments, progress| trace::trace(plan, arguments, THRESHOLD_NS, progress))?;
+            traced =
+                measure::with_bar(|arguments, progress| trace::trace(plan, arguments, THRESHOLD_NS, None, progress))?;
             &traced
         }
         _ => record,

@@ -14,7 +14,10 @@ pub fn run(options: Collect) -> Result<ExitCode> {
     let ranks = options.output.with_extension("ranks.parquet");
     [&options.output, &ranks].into_iter().try_for_each(|path| may_write(path, options.force))?;
     let runs = read_runs(&options.runs)?;
-    let record = collect(&runs, options.label)?;
+    let mut record = collect(&runs, options.label)?;
+    if options.redact {
+        record.redact();
+    }
     write_ranks(&runs, &ranks)?;
     record.write(&options.output)?;
     let summary = record.summary(THRESHOLD_NS);

@@ -19,7 +19,10 @@ pub const THRESHOLD_NS: f64 = 1000.0;
 pub fn run(options: Measure) -> Result<ExitCode> {
     may_write(&options.output, options.force)?;
     let plan = plan(&options, None)?;
-    let record = measure(&plan)?;
+    let mut record = measure(&plan)?;
+    if options.redact {
+        record.redact();
+    }
     record.write(&options.output)?;
     let summary = record.summary(THRESHOLD_NS);
     if options.json {

@@ -11,6 +11,7 @@ use super::{may_write, print, print_json, read_all};
 use crate::Result;
 use crate::analyse::Summary;
 use crate::options::{Format, Report};
+use crate::record::Record;
 use crate::report::figures::{Figure, figures};
 use crate::report::{Material, RECORDS_LIMIT, page, png, svg};
 use crate::show;
@@ -32,7 +33,10 @@ pub fn run(options: Report) -> Result<ExitCode> {
         .into());
     }
     may_write(&options.output, options.force)?;
-    let records = read_all(&options.records)?;
+    let mut records = read_all(&options.records)?;
+    if options.redact {
+        records.iter_mut().for_each(Record::redact);
+    }
     let material = Material::of(&records, options.threshold, options.interval);
     let figures = figures(&material);
     let page = page(&material, &figures)?;

@@ -23,13 +23,18 @@ struct Facts<'a> {
 }
 
 pub fn run(options: Trace) -> Result<ExitCode> {
-    may_write(&options.measure.output, options.measure.force)?;
+    let files = [Some(&options.measure.output), options.perfetto.as_ref()];
+    files.into_iter().flatten().try_for_each(|path| may_write(path, options.measure.force))?;
     let mut plan = plan(&options.measure, options.until)?;
     if plan.method == Method::Fwq {
         plan.stop = Some(interrupted()?);
     }
     let threshold_ns = options.threshold.0;
-    let record = with_bar(|arguments, progress| trace::trace(&plan, arguments, threshold_ns, progress))?;
+    let events = options.perfetto.as_deref();
+    let mut record = with_bar(|arguments, progress| trace::trace(&plan, arguments, threshold_ns, events, progress))?;
+    if options.measure.redact {
+        record.redact();
+    }
     record.write(&options.measure.output)?;
     let Some(thieves) = &record.about.thieves else { return Err("the trace has no results".into()) };
     let summary = record.summary(threshold_ns);

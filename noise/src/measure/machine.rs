@@ -131,7 +131,7 @@ pub fn cpu_list(cpus: &[u32]) -> String {
     let mut sorted = cpus.to_vec();
     sorted.sort_unstable();
     sorted.dedup();
-    let runs = sorted.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+    let runs = sorted.chunk_by(|a, b| a.checked_add(1) == Some(*b)).map(|run| match run {
         [one] => one.to_string(),
         [first, .., last] => format!("{first}-{last}"),
         [] => String::new(),
@@ -146,6 +146,7 @@ mod tests {
     #[test]
     fn lists_of_cpus() {
         assert_eq!(parse_cpus("8,0-2,1"), Ok(vec![0, 1, 2, 8]));
+        assert_eq!(cpu_list(&[2, 0, 1, 8, 0]), "0-2,8");
         for text in ["0", "0-2,8", "1,3-4"] {
             assert_eq!(parse_cpus(text).map(|cpus| cpu_list(&cpus)), Ok(text.into()));
         }

@@ -7,6 +7,7 @@
 
 pub mod across;
 mod read;
+pub mod redact;
 pub mod thieves;
 mod write;
 

@@ -7,10 +7,11 @@ use super::axis::{duration, percent, slower};
 use super::figures::Figure;
 use super::look::{NARROW, WIDE, colour_rules};
 use super::material::{Material, Pictured};
-use super::origin::{cpu_list, origin};
+use super::origin::origin;
 use super::render::{inline, legal};
 use super::tables;
 use crate::Result;
+use crate::measure::machine::cpu_list;
 
 const STYLE: &str = include_str!("page.css");
 /// Makes the browser refuse to load anything.

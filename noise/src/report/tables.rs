@@ -7,7 +7,8 @@ use maud::{Markup, html};
 
 use super::axis::{duration, percent, slower};
 use super::material::{Material, Pictured};
-use super::origin::{command, cpu_list};
+use super::origin::command;
+use crate::measure::machine::cpu_list;
 use crate::record::thieves::{Stopped, Thieves};
 
 pub fn all(material: &Material<'_>) -> Markup {

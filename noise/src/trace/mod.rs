@@ -9,23 +9,32 @@ mod clock;
 mod event;
 mod hardware;
 mod names;
+mod perfetto;
 mod remedies;
 mod sources;
 mod tracer;
 
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+use attribute::Ran;
 use hardware::Hardware;
+use sources::Identity;
 use tracer::Tracer;
 
 use crate::Result;
 use crate::measure::{Plan, Progress};
-use crate::record::Record;
 use crate::record::thieves::{Kind, Source};
+use crate::record::{Record, whole_or_nothing};
 
-/// Measures and traces; the record includes the thieves. Samples with noise of `threshold_ns` or more are detours.
+/// Measures and traces; the record includes the thieves. Samples with noise of `threshold_ns` or more are detours. All
+/// events go to `events`, for Perfetto.
 pub fn trace(
     plan: &Plan,
     arguments: &[String],
     threshold_ns: f64,
+    events: Option<&Path>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Record> {
     let mut tracer = Tracer::begin(&plan.cpus)?;
@@ -45,6 +54,9 @@ pub fn trace(
     let mut record = measured.record;
     let unobserved = std::mem::take(&mut tracer.unobserved);
     let (ran, sources, lost) = tracer.end(measured.origin_ticks, record.about.ticks_per_second)?;
+    if let Some(path) = events {
+        write_events(path, &record, &sources, &ran, threshold_ns)?;
+    }
     let mut thieves = attribute::attribute(&record, &sources, ran, threshold_ns, plan.until.map(|until| until.0));
     thieves.sources.extend(hardware.happened().into_iter().map(|happened| source(&happened)));
     attribute::sort(&mut thieves.sources);
@@ -52,6 +64,13 @@ pub fn trace(
     thieves.unobserved = unobserved;
     record.about.thieves = Some(thieves);
     Ok(record)
+}
+
+fn write_events(path: &Path, record: &Record, sources: &[Identity], ran: &[Ran], threshold_ns: f64) -> Result<()> {
+    whole_or_nothing(path, |path| {
+        let mut file = BufWriter::new(File::create(path)?);
+        perfetto::write(&mut file, record, sources, ran, threshold_ns)
+    })
 }
 
 /// A source whose events can only be counted: their length is unknown.
