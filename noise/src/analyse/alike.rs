@@ -9,7 +9,7 @@ use super::saturation::longest_ns;
 use super::{measured_ns, noise_of};
 use crate::Result;
 use crate::measure::machine::cpu_list;
-use crate::record::{Method, Record};
+use crate::record::{Method, Record, Samples};
 use crate::units::Nanoseconds;
 
 /// Quanta that differ by less are of the same length.
@@ -126,14 +126,14 @@ fn only(record: &Record, cpus: Option<&[u32]>) -> Record {
     let mut part = record.clone();
     let Some(cpus) = cpus else { return part };
     let kept: Vec<bool> = record.samples.cpu.iter().map(|cpu| cpus.contains(cpu)).collect();
-    let samples = &mut part.samples;
-    let mut row = 0..;
-    samples.cpu.retain(|cpu| cpus.contains(cpu));
-    for column in [&mut samples.start_ns, &mut samples.length_ns, &mut samples.work_units] {
-        row = 0..;
-        column.retain(|_| row.next().is_some_and(|row: usize| kept[row]));
-    }
-    drop(row);
+    let of_kept =
+        |column: &[u64]| column.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(value, _)| *value).collect();
+    part.samples = Samples {
+        cpu: record.samples.cpu.iter().copied().filter(|cpu| cpus.contains(cpu)).collect(),
+        start_ns: of_kept(&record.samples.start_ns),
+        length_ns: of_kept(&record.samples.length_ns),
+        work_units: of_kept(&record.samples.work_units),
+    };
     part.about.cpus.retain(|cpu| cpus.contains(cpu));
     part.about.counters.retain(|counted| cpus.contains(&counted.cpu));
     part
@@ -185,8 +185,8 @@ fn windows(record: &Record, least_ns: f64) -> Side {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Counters;
     use crate::record::examples::{about, fixed_work};
-    use crate::record::{Counters, Samples};
 
     fn notes(record: &Record, base: &Record) -> Vec<String> {
         alike(record, base).map(|(.., notes)| notes).expect("comparable")

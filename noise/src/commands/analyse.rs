@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use super::{print, print_json, read_all};
+use super::{print, print_json_list, read_all};
 use crate::Result;
 use crate::analyse::{Comparison, Summary, compare};
 use crate::options::{Analyse, Compare};
@@ -13,7 +13,7 @@ pub fn run(options: Analyse) -> Result<ExitCode> {
     let records = read_all(&options.records)?;
     let summaries: Vec<Summary> = records.iter().map(|record| record.summary(options.threshold.0)).collect();
     if options.json {
-        return print_json(&summaries);
+        return print_json_list(&summaries);
     }
     print(&show::summaries(&summaries))
 }
@@ -23,7 +23,7 @@ pub fn compare_all(options: Compare) -> Result<ExitCode> {
     let Some((base, others)) = records.split_first() else { return Err("no record".into()) };
     let comparisons: Vec<Comparison> = others.iter().map(|other| compare(other, base)).collect::<Result<_>>()?;
     if options.json {
-        return print_json(&comparisons);
+        return print_json_list(&comparisons);
     }
     print(&show::comparisons(&comparisons))
 }

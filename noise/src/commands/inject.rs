@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use super::measure::cpus;
-use super::{print, print_json};
+use super::{print, print_json_list};
 use crate::Result;
 use crate::inject::Injection;
 use crate::options::Inject;
@@ -22,7 +22,7 @@ pub fn run(options: Inject) -> Result<ExitCode> {
     }
     .run()?;
     if options.json {
-        return print_json(&injected);
+        return print_json_list(&injected);
     }
     print(&show::injected(&injected))
 }
