@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use super::{print, print_json_list, read_all};
+use super::{print, print_json_list, read_all, tell_apart};
 use crate::Result;
 use crate::analyse::{Comparison, Summary, compare};
 use crate::options::{Analyse, Compare};
@@ -19,7 +19,8 @@ pub fn run(options: Analyse) -> Result<ExitCode> {
 }
 
 pub fn compare_all(options: Compare) -> Result<ExitCode> {
-    let records = read_all(&options.records)?;
+    let mut records = read_all(&options.records)?;
+    tell_apart(&mut records);
     let Some((base, others)) = records.split_first() else { return Err("no record".into()) };
     let comparisons: Vec<Comparison> = others.iter().map(|other| compare(other, base)).collect::<Result<_>>()?;
     if options.json {

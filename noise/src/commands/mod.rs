@@ -44,6 +44,17 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<Record>> {
     paths.iter().map(|path| Record::read(path)).collect()
 }
 
+/// Numbers the labels that several records have: `node7 (1)`, `node7 (2)`.
+fn tell_apart(records: &mut [Record]) {
+    let labels: Vec<String> = records.iter().map(|record| record.about.label.clone()).collect();
+    for (index, label) in labels.iter().enumerate() {
+        if labels.iter().filter(|other| *other == label).count() > 1 {
+            let number = labels[..=index].iter().filter(|other| *other == label).count();
+            records[index].about.label = format!("{label} ({number})");
+        }
+    }
+}
+
 /// Whether a result may be written to `path`; called before the work whose result it is. A device or a folder would be
 /// replaced by the file, so it is refused even with `--force`.
 fn may_write(path: &Path, force: bool) -> Result<()> {
@@ -86,4 +97,24 @@ fn print_json(facts: &impl Serialize) -> Result<ExitCode> {
 fn print_json_list<T: Serialize>(list: &[T]) -> Result<ExitCode> {
     let list: Vec<_> = list.iter().map(|facts| Versioned { json_version: JSON_VERSION, facts }).collect();
     print(&(serde_json::to_string_pretty(&list)? + "\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::examples::fixed_work;
+
+    #[test]
+    fn same_labels_are_told_apart() {
+        let mut records: Vec<Record> = ["a", "b", "a", "a"]
+            .map(|label| {
+                let mut record = fixed_work(&[1]);
+                record.about.label = label.into();
+                record
+            })
+            .into();
+        tell_apart(&mut records);
+        let labels: Vec<&str> = records.iter().map(|record| record.about.label.as_str()).collect();
+        assert_eq!(labels, ["a (1)", "b", "a (2)", "a (3)"]);
+    }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{may_write, print, print_json, read_all};
+use super::{may_write, print, print_json, read_all, tell_apart};
 use crate::Result;
 use crate::analyse::Summary;
 use crate::options::{Format, Report};
@@ -37,6 +37,7 @@ pub fn run(options: Report) -> Result<ExitCode> {
     if options.redact {
         records.iter_mut().for_each(Record::redact);
     }
+    tell_apart(&mut records);
     let material = Material::of(&records, options.threshold, options.interval);
     let figures = figures(&material);
     let page = page(&material, &figures)?;
