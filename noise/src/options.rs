@@ -32,6 +32,7 @@ pub enum Command {
     Check(Check),
     Inject(Inject),
     Collect(Collect),
+    Import(Import),
     Exact(Exact),
     /// Write the man pages
     #[command(hide = true)]
@@ -285,6 +286,34 @@ pub struct Collect {
     /// Leave out the host's name and the kernel arguments that do not affect noise
     #[arg(long)]
     pub redact: bool,
+    /// Overwrite existing files
+    #[arg(long)]
+    pub force: bool,
+    /// Print facts as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Make a record of another tool's output: rtla osnoise/timerlat hist, cyclictest --histogram, the hwlat tracer.
+///
+/// Its samples are detours. Latencies (timerlat, cyclictest) are not what a computing program lost; the record says which
+/// of both it has, and what the output did not tell.
+#[derive(Debug, Args)]
+pub struct Import {
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Its format [default: recognised]
+    #[arg(long, value_enum)]
+    pub format: Option<crate::import::Format>,
+    /// The time between two samples, if cyclictest's output does not have it
+    #[arg(long, value_name = "TIME")]
+    pub interval: Option<Nanoseconds>,
+    /// Name of the record in tables and pictures [default: the file's name]
+    #[arg(long)]
+    pub label: Option<String>,
+    /// File for the record
+    #[arg(long, short, value_name = "FILE", default_value = "noise.parquet")]
+    pub output: PathBuf,
     /// Overwrite existing files
     #[arg(long)]
     pub force: bool,

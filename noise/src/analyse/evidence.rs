@@ -135,6 +135,11 @@ fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0).max(1.0)).sqrt()
 }
 
+/// The shortest measurement with this quantum whose samples and stretches suffice.
+pub fn least_ns(quantum_ns: f64) -> f64 {
+    (STRETCHES as f64 * STRETCH_NS).max(SAMPLES_LEAST as f64 * quantum_ns)
+}
+
 impl Evidence {
     /// The rate of noise that may have been missed.
     fn unseen(&self) -> f64 {
@@ -159,7 +164,7 @@ impl Evidence {
 
     /// The shortest measurement whose samples and stretches suffice.
     pub fn least_ns(&self) -> f64 {
-        (STRETCHES as f64 * STRETCH_NS).max(SAMPLES_LEAST as f64 * self.quantum_ns)
+        least_ns(self.quantum_ns)
     }
 
     /// How long to measure until the interval of the rate lies on one side of `limit`, if the rate stays as it is: the

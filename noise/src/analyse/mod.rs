@@ -14,7 +14,7 @@ mod tail;
 pub use across::OfAll;
 pub use compare::{Comparison, Direction, compare};
 pub use dominance::P_LEAST;
-pub use evidence::{Evidence, SAMPLES_LEAST};
+pub use evidence::{Evidence, least_ns};
 pub use groups::{Group, groups};
 pub use spectrum::{Peak, Shape, Spectrum, spectra, spectrum};
 pub use tail::{QUANTILES, Tail, distribution, tail};
@@ -66,6 +66,8 @@ pub struct Summary {
     pub lost: u64,
     /// What these numbers can show, and with which confidence.
     pub evidence: Evidence,
+    /// What happened during the measurement, one sentence each.
+    pub warnings: Vec<String>,
     /// Only for a record from many nodes: all fields above except `cpus` and `per_cpu` are then of all cores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub across: Option<OfAll>,
@@ -178,6 +180,7 @@ impl Record {
             per_cpu,
             evidence: self.evidence(self.about.across.as_ref().map_or(noise.rate, |across| across.noise_rate), lost),
             lost,
+            warnings: self.about.warnings.clone(),
             across: None,
         };
         match &self.about.across {

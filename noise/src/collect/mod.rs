@@ -75,6 +75,7 @@ pub fn collect(runs: &[RunFile], label: Option<String>) -> Result<Record> {
         huge_pages: runs.iter().all(|run| run.huge_pages),
         realtime_priority: None,
         counters,
+        warnings: Vec::new(),
         thieves: None,
         across: Some(across),
     };

@@ -53,6 +53,8 @@ struct Verdict {
     thief: Option<Thief>,
     /// Why the thief is unknown.
     thief_unknown: Option<String>,
+    /// What happened during the measurement, one sentence each.
+    warnings: Vec<String>,
     host: String,
 }
 
@@ -157,6 +159,7 @@ fn judge(summary: &Summary, max_noise: Option<Nanoseconds>, rate: Option<f64>) -
         needed_duration_ns: needed,
         thief: None,
         thief_unknown: None,
+        warnings: summary.warnings.clone(),
         host: summary.across.as_ref().map_or_else(|| summary.host.clone(), |all| all.worst.host.clone()),
     }
 }
@@ -184,6 +187,7 @@ impl Verdict {
             self.noise_rate,
             limit(self.noise_rate_limit.map(|rate| format!("{rate:e}"))),
         ) + &self.blame()
+            + &self.warnings.iter().map(|warning| format!("; {warning}")).collect::<String>()
     }
 
     fn lacks(&self) -> String {

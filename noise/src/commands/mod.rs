@@ -6,6 +6,7 @@ mod check;
 mod collect;
 mod exact;
 mod generate;
+mod import;
 mod inject;
 mod measure;
 mod predict;
@@ -31,6 +32,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Predict(options) => predict::run(options),
         Command::Check(options) => check::run(options),
         Command::Report(options) => report::run(options),
+        Command::Import(options) => import::run(options),
         Command::Inject(options) => inject::run(options),
         Command::Trace(options) => trace::run(options),
         Command::Collect(options) => collect::run(options),

@@ -4,8 +4,10 @@
 //! If the process may use other CPUs, the caller's thread stays off the measured ones and reports progress.
 
 mod counters;
+mod departure;
 pub mod machine;
 mod pages;
+mod quota;
 pub mod sampling;
 mod worker;
 
@@ -14,12 +16,14 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
+use departure::Stay;
 use machine::Moment;
+use quota::Quotas;
 pub use worker::be_realtime;
 use worker::{Found, Work};
 
 use crate::Result;
-use crate::analyse::SAMPLES_LEAST;
+use crate::analyse::least_ns;
 use crate::record::{About, Kernel, Method, Record, SCHEMA, Samples};
 use crate::units::Nanoseconds;
 
@@ -100,16 +104,18 @@ impl Plan {
         if !spare.is_empty() {
             machine::pin(&spare)?;
         }
-        let before = Moment::now()?;
+        let (before, quotas) = (Moment::now()?, Quotas::now());
         let aside = !spare.is_empty();
         let found = run_all(&work, &self.cpus, rough, |share| {
             progress(Progress { share, aside });
             self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
         });
         let rate = Moment::now()?.rate_since(before);
-        machine::pin(&allowed)?;
+        let mut warnings = Quotas::now().since(&quotas);
+        machine::pin(&allowed).or_else(|_| machine::pin(&machine::allowed_cpus()?))?;
         let found = found?;
         let origin_ticks = found.iter().map(|one| one.begin).min().unwrap_or(0);
+        warnings.extend(found.iter().filter_map(|one| one.departure(origin_ticks, rate)));
         let (samples, counters) = assemble(&found, origin_ticks, rate);
         let record = Record {
             about: About {
@@ -133,6 +139,7 @@ impl Plan {
                 huge_pages: found.iter().all(|one| one.huge_pages),
                 realtime_priority: self.realtime_priority,
                 counters,
+                warnings,
                 thieves: None,
                 across: None,
             },
@@ -163,7 +170,7 @@ impl Plan {
                  shorter --quantum",
                 self.duration(),
                 self.quantum,
-                Nanoseconds(SAMPLES_LEAST as f64 * self.quantum.0)
+                Nanoseconds(least_ns(self.quantum.0))
             )
             .into());
         }
@@ -211,12 +218,15 @@ fn run_all(work: &Work, cpus: &[u32], rate: f64, mut progress: impl FnMut(f64) -
     let ready = Barrier::new(cpus.len() + 1);
     let watch = sampling::Watch::new(work.limit_ticks.unwrap_or(u64::MAX));
     let expected = Duration::from_secs_f64(work.duration_ticks as f64 / rate);
+    let stays: Vec<Stay> = cpus.iter().map(|_| Stay::default()).collect();
+    let look = || cpus.iter().zip(&stays).for_each(|(cpu, stay)| stay.look(*cpu));
     thread::scope(|scope| {
         let threads: Vec<_> = cpus
             .iter()
-            .map(|&cpu| {
+            .zip(&stays)
+            .map(|(&cpu, stay)| {
                 let (ready, watch) = (&ready, &watch);
-                let measure = move || work.measure(cpu, ready, watch).map_err(|error| error.to_string());
+                let measure = move || work.measure(cpu, ready, watch, stay).map_err(|error| error.to_string());
                 (cpu, scope.spawn(measure))
             })
             .collect();
@@ -224,6 +234,7 @@ fn run_all(work: &Work, cpus: &[u32], rate: f64, mut progress: impl FnMut(f64) -
         let begin = std::time::Instant::now();
         while begin.elapsed() < expected && !watch.has_ended() {
             thread::sleep((expected - begin.elapsed().min(expected)).min(Duration::from_millis(250)));
+            look();
             if progress((begin.elapsed().as_secs_f64() / expected.as_secs_f64()).min(1.0)) {
                 watch.end();
             }

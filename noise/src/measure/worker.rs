@@ -12,11 +12,13 @@ use thread_priority::{
 };
 
 use super::counters::Watch;
+use super::departure::Stay;
 use super::machine::pin;
 use super::pages::Pages;
 use super::sampling::{self, Vectors};
 use crate::Result;
 use crate::record::{Counters, Kernel, Method};
+use crate::units::Nanoseconds;
 
 /// The name of a thread while it measures; a trace recognises the measuring threads of this process by it.
 const MEASURING: &CStr = c"measuring";
@@ -54,6 +56,33 @@ pub struct Found {
     pub counters: Counters,
     pub memory_locked: bool,
     pub huge_pages: bool,
+    /// The thread was moved to another CPU; the samples end before that.
+    pub left: bool,
+}
+
+impl Found {
+    /// Keeps the samples that ended until `last`, if the thread left its CPU after that.
+    fn until(mut self, last: Option<u64>) -> Found {
+        if let Some(last) = last {
+            self.samples.retain(|(start, length, _)| start.saturating_add(*length) <= last);
+            let end = self.samples.last().map_or(self.begin, |(start, length, _)| start + length);
+            self.end = self.end.min(if self.shortest > 0 { last.max(self.begin) } else { end });
+            self.left = true;
+        }
+        self
+    }
+
+    /// A sentence about a thread that left its CPU.
+    pub fn departure(&self, origin_ticks: u64, ticks_per_second: f64) -> Option<String> {
+        let after_ns = self.end.saturating_sub(origin_ticks) as f64 * 1e9 / ticks_per_second;
+        self.left.then(|| {
+            format!(
+                "cpu {} went offline, or left the cpuset of this program: it was measured only for the first {}",
+                self.cpu,
+                Nanoseconds(after_ns)
+            )
+        })
+    }
 }
 
 impl Work {
@@ -83,12 +112,15 @@ impl Work {
     }
 
     /// Runs in a thread of its own. Waits at `ready` twice: until all threads are ready, and until all have ended.
-    pub fn measure(&self, cpu: u32, ready: &Barrier, watch: &sampling::Watch) -> Result<Found> {
+    pub fn measure(&self, cpu: u32, ready: &Barrier, watch: &sampling::Watch, stay: &Stay) -> Result<Found> {
         let prepared = self.prepare(cpu);
+        stay.begin();
         ready.wait();
         let found = prepared.map(|(pages, locked)| self.run(cpu, pages, locked, watch));
+        // Before the other thread looks no more: it may have looked too early to see that this one was moved.
+        stay.look(cpu);
         ready.wait();
-        found
+        found.map(|found| found.until(stay.left_after()))
     }
 
     fn prepare(&self, cpu: u32) -> Result<(Pages, bool)> {
@@ -151,7 +183,7 @@ impl Work {
             (Method::Fwq, Some(first), Some(last)) => (first.0, last.0 + last.1),
             _ => (begin, end),
         };
-        Found { cpu, samples, begin, end, shortest: detours.shortest, counters, memory_locked, huge_pages }
+        Found { cpu, samples, begin, end, shortest: detours.shortest, counters, memory_locked, huge_pages, left: false }
     }
 }
 

@@ -103,6 +103,9 @@ pub struct About {
     pub huge_pages: bool,
     pub realtime_priority: Option<u8>,
     pub counters: Vec<Counters>,
+    /// What happened during the measurement that its reader must know, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Only in a traced record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thieves: Option<thieves::Thieves>,
@@ -192,6 +195,7 @@ pub mod examples {
             huge_pages: false,
             realtime_priority: None,
             counters: vec![Counters { measured_ns, ..Counters::default() }],
+            warnings: Vec::new(),
             thieves: None,
             across: None,
         }

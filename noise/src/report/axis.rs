@@ -68,7 +68,10 @@ impl Ranged for Axis {
     type ValueType = f64;
 
     fn map(&self, value: &f64, (first, last): (i32, i32)) -> i32 {
-        first + (self.at(*value) * f64::from(last - first)).round() as i32
+        // `last` is a unit too. Without it, columns of whole pixels would drift by one unit from the first to the last:
+        // half of them would lie between two pixels, and look paler.
+        let units = f64::from(last - first + (last - first).signum());
+        (first + (self.at(*value) * units).round() as i32).clamp(first.min(last), first.max(last))
     }
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
@@ -138,6 +141,21 @@ mod tests {
 
     fn labels(axis: &Axis) -> Vec<String> {
         axis.ticks.iter().map(|value| axis.label(*value)).collect()
+    }
+
+    /// Columns as wide as a pixel, which is two units: each has its middle at an odd unit, in both directions.
+    #[test]
+    fn columns_do_not_drift() {
+        for count in [2, 7, 866] {
+            let axis = Axis::linear("time", 12.5, 5, duration);
+            let middle = |column: i32| 12.5 * (f64::from(column) + 0.5) / f64::from(count);
+            let (right, left) = ((192, 191 + 2 * count), (191 + 2 * count, 192));
+            let positions: Vec<i32> = (0..count).map(|column| axis.map(&middle(column), right)).collect();
+            assert_eq!(positions, (0..count).map(|column| 193 + 2 * column).collect::<Vec<_>>());
+            let positions: Vec<i32> = (0..count).map(|column| axis.map(&middle(column), left)).collect();
+            assert!(positions.windows(2).all(|pair| pair[0] - pair[1] == 2), "{positions:?}");
+            assert_eq!((axis.map(&0.0, right), axis.map(&99.0, right)), (192, 191 + 2 * count));
+        }
     }
 
     #[test]

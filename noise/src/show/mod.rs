@@ -67,6 +67,9 @@ fn summary(summary: &Summary) -> String {
         );
     }
     text.push_str(&evidence(&summary.evidence));
+    for warning in &summary.warnings {
+        let _ = writeln!(text, "warning: {warning}");
+    }
     if let Some(across) = &summary.across {
         text.push_str(&of_all(across));
     }
