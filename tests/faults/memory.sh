@@ -88,7 +88,7 @@ images() {
 	local program seed=$((RANDOM * RANDOM + 1))
 	up --memory 512M
 	for program in data data-static-pie; do
-		python3 $F/images.py "$(full 40 400)" $seed $U/$program $T run --memory all -- >images.out ||
+		python3 $F/images.py "$(full 25 400)" $seed $U/$program $T run --memory all -- >images.out ||
 			fail "images.py ended with $?"
 		grep '^fail' images.out && exit 1
 		cat images.out

@@ -137,7 +137,7 @@ files_going() {
 	local writer i
 	(while :; do for f in /sys/kernel/tacet/[0-9]*/cpu; do echo 2 >$f; cat $f; done; done) >/dev/null 2>&1 &
 	writer=$!
-	for i in $(seq "$(full 10 100)"); do
+	for i in $(seq "$(full 5 100)"); do
 		up
 		victim calls
 		victim calls

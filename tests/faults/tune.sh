@@ -137,7 +137,7 @@ stepped() {
 	# each kind of call is counted separately
 	last=$(sed 's/(.*//' made | sort | uniq -c | sort -n | awk 'END { print $1 }')
 	[ "$last" -gt 50 ] || fail "an apply makes $last calls of a kind"
-	stride=$(full 50 9)
+	stride=$(full 80 9)
 	for call in $(seq $((1 + RANDOM % stride)) "$stride" "$last"); do
 		killed_at "$call" apply $(claim) || fail "it was not killed at call $call"
 		killed_at "$call" undo
@@ -172,7 +172,7 @@ shaped() {
 killed() {
 	local round tuner
 	objects >before
-	for round in $(seq $(full 6 40)); do
+	for round in $(seq $(full 4 40)); do
 		"$T-tune" apply $(claim) >/dev/null 2>&1 &
 		tuner=$!
 		sleep $((RANDOM % 4)).$((RANDOM % 10))

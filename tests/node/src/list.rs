@@ -130,12 +130,12 @@ pub const SCENARIOS: &[Scenario] = &[
     oldest("HPL on a kernel without sched_ext", "sched.sh unsupported").only_older(),
     hpl("HPL refuses impossible choices", "sched.sh choices").in_turn(),
     hpl("HPL's programs stay small for the verifier", "sched.sh budget").in_turn().after_others(),
+    hpl("HPL keeps named shells usable", "sched.sh kept").in_turn().after_others(),
     hpl("HPL places on 1 package, 1 core, 2 threads", "sched.sh placement").with_cpus(1, 1, 2).in_turn(),
     hpl("HPC tasks take turns, and a woken one runs first", "sched.sh turns")
         .with_cpus(1, 1, 2)
         .in_turn()
         .after_others(),
-    hpl("HPL keeps named shells usable", "sched.sh kept").in_turn(),
     hpl_rarely("HPL places on 1 package, 2 cores, 2 threads", "sched.sh placement").with_cpus(1, 2, 2),
     hpl_rarely("HPL places on 4 packages, 1 core, 1 thread", "sched.sh placement").with_cpus(4, 1, 1),
     hpl_rarely("HPL places on 2 packages, 2 cores, 2 threads", "sched.sh placement").with_cpus(2, 2, 2),

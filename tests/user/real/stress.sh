@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Each stressor for a fixed number of operations, with its own verification.
+# Each stressor for a fixed number of operations, with its own verification; with FULL=1 twice as many.
 . "$(dirname "$0")/lib"
 need stress-ng
 while read -r name ops options; do
+	[ "${FULL:-0}" = 1 ] && ops=$((2 * ops))
 	# shellcheck disable=SC2086  # options are words
 	if stress-ng --$name 2 --$name-ops $ops $options --verify --temp-path . >log 2>&1; then
 		echo "$name ok"
@@ -12,24 +13,24 @@ while read -r name ops options; do
 		tail -n 5 log
 	fi
 done <<'LIST'
-cpu 20 --cpu-method matrixprod
-vm 200 --vm-bytes 8m
-futex 1000
-pthread 200
-signal 1000
-fork 60
-mmap 4 --mmap-bytes 2m
-switch 1000
-sigsegv 200
-sigfpe 100
-timer 200 --timer-freq 1000
-pipe 500
-tlb-shootdown 20
-mprotect 200
-madvise 4
-clone 100
-itimer 100
-bsearch 4
-matrix 20
-zombie 50
+cpu 10 --cpu-method matrixprod
+vm 100 --vm-bytes 8m
+futex 500
+pthread 100
+signal 500
+fork 30
+mmap 2 --mmap-bytes 2m
+switch 500
+sigsegv 100
+sigfpe 50
+timer 100 --timer-freq 1000
+pipe 250
+tlb-shootdown 10
+mprotect 100
+madvise 2
+clone 50
+itimer 50
+bsearch 2
+matrix 10
+zombie 25
 LIST
