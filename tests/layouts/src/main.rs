@@ -17,7 +17,7 @@ struct Layout {
 fn main() -> ExitCode {
     let mut layouts = Vec::new();
     let read = read(&std::env::args().skip(1).collect::<Vec<_>>(), &mut layouts);
-    // as far as it came: the kernels of an hour are not to be fetched twice
+    // a kernel that could not be read does not take the others with it
     if !layouts.is_empty() {
         print(&layouts);
     }
@@ -39,15 +39,22 @@ fn read(words: &[String], layouts: &mut Vec<Layout>) -> Result<()> {
     if packages.is_empty() {
         return Err("Debian serves no kernel of that name".into());
     }
+    let mut failed = 0;
     for (index, package) in packages.iter().enumerate() {
-        let (kernel, said) = places(&reader, package, directory.path())?;
-        eprintln!("{} of {}: {kernel}", index + 1, packages.len());
-        match layouts.iter_mut().find(|layout| layout.said == said) {
-            Some(layout) => layout.kernels.push(kernel),
-            None => layouts.push(Layout { kernels: vec![kernel], said }),
+        let said = places(&reader, package, directory.path());
+        eprintln!("{} of {}: {}", index + 1, packages.len(), package.release());
+        match said {
+            Ok((kernel, said)) => match layouts.iter_mut().find(|layout| layout.said == said) {
+                Some(layout) => layout.kernels.push(kernel),
+                None => layouts.push(Layout { kernels: vec![kernel], said }),
+            },
+            Err(error) => {
+                eprintln!("layouts: {}: {error}", package.release());
+                failed += 1;
+            }
         }
     }
-    Ok(())
+    if failed == 0 { Ok(()) } else { Err(format!("{failed} of {} kernels could not be read", packages.len()).into()) }
 }
 
 /// One kernel: its release, and where its fields are.

@@ -53,7 +53,9 @@ impl Package {
 
     /// Since 7 the image and the modules are packages of their own, and this one only names them.
     fn parts(&self) -> Vec<String> {
-        let exists = |name: &String| run(apt(&self.state, "apt-cache").args(["show", name])).is_ok();
+        // of a name that only other packages mention, apt shows nothing
+        let exists =
+            |name: &String| run(apt(&self.state, "apt-cache").args(["show", name])).is_ok_and(|t| !t.is_empty());
         let part = |kind: &str| format!("linux-{kind}-{}", self.release());
         if !exists(&part("modules")) {
             return vec![self.name.clone()];
@@ -124,6 +126,9 @@ fn apt(state: &Path, program: &str) -> Command {
         at("Dir::State::Lists", "lists"),
         at("Dir::Cache", ""),
         at("Dir::Cache::Archives", "archives"),
+        // images for containers switch these off, and each call would read all lists again
+        at("Dir::Cache::pkgcache", "packages.bin"),
+        at("Dir::Cache::srcpkgcache", "sources.bin"),
         "-oAPT::Sandbox::User=root".to_owned(),
         "-oAcquire::Languages=none".to_owned(),
     ]);
