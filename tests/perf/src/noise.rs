@@ -128,8 +128,19 @@ impl Laboratory {
     fn tracing(&self, metrics: &mut Metrics) -> Result<()> {
         step("tracing");
         let (mut plain, mut traced) = (Vec::new(), Vec::new());
-        let words =
-            ["--cpus", "1", "--quantum", "1ms", "--duration", "4s", "--trust-clock", "--json", "--force", "-o", "x.parquet"];
+        let words = [
+            "--cpus",
+            "1",
+            "--quantum",
+            "1ms",
+            "--duration",
+            "4s",
+            "--trust-clock",
+            "--json",
+            "--force",
+            "-o",
+            "x.parquet",
+        ];
         for _ in 0..TURNS {
             plain.push(rate(&serde_json::from_str(&self.run(&[&["measure"], &words[..]].concat())?.said)?)?);
             let facts: Value = serde_json::from_str(&self.run(&[&["trace"], &words[..]].concat())?.said)?;

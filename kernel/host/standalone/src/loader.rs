@@ -41,6 +41,8 @@ macro_rules! failure {
 struct File {
     descriptor: u64,
     program: Program,
+    /// Its first bytes, so many, are in the node's scratch.
+    head_bytes: u64,
 }
 
 /// For calls of the loader: texts and buffers of the kernel, and RAM by its physical address.
@@ -91,10 +93,13 @@ impl Alone {
         }
         self.make_processes(job, key, count)?;
         let first = self.leader(0).ok_or_else(|| failure!("no thread for a process"))?;
-        let program = self.open(&first, job.program)?;
+        let mut program = self.open(&first, job.program)?;
         self.name_program(&first, program.descriptor);
         let interpreter = match program.program.interpreter {
-            Some(part) => Some(self.open_interpreter(&first, &program, part, job.program)?),
+            Some(part) => {
+                program.head_bytes = 0; // the interpreter's come there
+                Some(self.open_interpreter(&first, &program, part, job.program)?)
+            }
             None => None,
         };
         self.divide(job, &program.program, interpreter.as_ref().map(|file| &file.program), count)?;
@@ -137,7 +142,7 @@ impl Alone {
         let head = loading.buffer.into_inner();
         let head = head.get(..read as usize).unwrap_or(&[]);
         let program = Program::parse(head, size, ELF_MACHINE).map_err(|invalid| failure!("{name}: {invalid}"))?;
-        Ok(File { descriptor, program })
+        Ok(File { descriptor, program, head_bytes: read })
     }
 
     /// Learns the whole path of the program. If it is too long, the program has none.
@@ -253,7 +258,7 @@ impl Alone {
     fn copy_file_segments(&self, subject: &Subject<'_>, file: &File, place: u64) -> Result<(), Failure> {
         let loading = Loading { ram: self.ram, text: &[], buffer: RefCell::new(&mut []) };
         for segment in file.program.segments() {
-            let mut done = 0;
+            let mut done = self.copy_from_head(file, segment, place);
             while done < segment.file_bytes {
                 let bytes = (segment.file_bytes - done).min(PIECE_BYTES);
                 let address = place.wrapping_add(segment.address + done);
@@ -268,6 +273,20 @@ impl Alone {
             }
         }
         Ok(())
+    }
+
+    /// Copies a segment that has come with the file's head; how many bytes: all or none.
+    fn copy_from_head(&self, file: &File, segment: &elf::Segment, place: u64) -> u64 {
+        let bytes = segment.file_bytes;
+        if segment.file_offset.checked_add(bytes).is_none_or(|end| end > file.head_bytes) {
+            return 0;
+        }
+        let physical = self.node.map.with(|map| map.physical(0, place.wrapping_add(segment.address), bytes));
+        let copied = self.node.scratch.with(|head| {
+            let part = head.get(segment.file_offset as usize..)?.get(..bytes as usize)?;
+            self.ram.write(physical?, part)
+        });
+        copied.map_or(0, |()| bytes)
     }
 }
 
