@@ -12,10 +12,11 @@ use crate::Result;
 use crate::command::{program, run};
 
 /// Programs of the host that the build and the tests call, with their packages. `tacet-node` knows those for nodes.
-const BUILD: [(&str, &str); 9] = [
+const BUILD: [(&str, &str); 10] = [
     ("cc", "gcc"),
     ("chromium", "chromium"),
     ("clang", "clang"),
+    ("go", "golang-go"),
     ("make", "make"),
     ("musl-gcc", "musl-tools"),
     ("objcopy", "binutils"),

@@ -10,7 +10,7 @@ use crate::{Result, real};
 /// With the shared C library, statically, statically and anywhere, with musl.
 const LINKED: [&str; 4] = ["", "-static", "-pie", "-musl"];
 const EACH_WAY: [&str; 8] = ["hello", "arguments", "files", "pipes", "threads", "signals", "mappings", "allocate"];
-const SOME_WAYS: [&str; 3] = ["clocks", "guard", "stream"];
+const SOME_WAYS: [&str; 4] = ["clocks", "guard", "reserve", "stream"];
 
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -25,7 +25,9 @@ pub fn cases() -> Vec<Case> {
     cases.push(Case::same("parallel", &[&program("parallel")]));
     cases.push(Case::same("copies", &[&program("copies"), "10000"]));
     cases.extend(kernels());
-    cases.push(Case::same("rust", &[&program("library-rust"), "one", "and two"]).input("some\ninput\n"));
+    for (language, name) in [("rust", "library-rust"), ("go", "runtime-go")] {
+        cases.push(Case::same(language, &[&program(name), "one", "and two"]).input("some\ninput\n"));
+    }
     cases.push(Case::same("threads on few CPUs", &[&program("threads-static")]).flags(&["--yield-on-io"]));
     let four = ["--nodes", "2", "--processes", "2"];
     cases.push(Case::same("hello of four processes", &[&program("hello")]).flags(&four).expect("hello\n".repeat(4), 0));

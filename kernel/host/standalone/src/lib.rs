@@ -29,6 +29,7 @@ mod own_files;
 mod places;
 mod proceed;
 mod process;
+mod reserved;
 mod settings;
 mod ship;
 mod signals;

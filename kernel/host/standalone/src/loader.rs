@@ -225,10 +225,7 @@ impl Alone {
             process.space.with(|own| *own = Some(space));
             let heap = self.node.map.with(|map| map.heap(index));
             let heap = heap.ok_or_else(|| failure!("process {index} has no heap"))?;
-            process.memory.with(|layout: &mut Layout| {
-                layout.addresses.begin(heap.virtual_address, heap.bytes);
-                layout.heap = heap.virtual_address..heap.virtual_address + heap.bytes;
-            });
+            process.memory.with(|layout: &mut Layout| layout.begin(heap.virtual_address, heap.bytes));
         }
         Ok(())
     }

@@ -3,20 +3,24 @@
 //!
 //! All memory is mapped before the program starts. The calls give out addresses of the heap, clear memory that was used
 //! before, and change rights where a program asks for others than read and write. A file that is mapped is copied as a
-//! whole (MAP_COPY): no page of it comes later. A mapping that would write to a file is refused.
+//! whole (MAP_COPY): no page of it comes later. A mapping that would write to a file is refused. Large reservations lie
+//! elsewhere (`reserved`).
 
 use crate::host::{Alone, Subject};
+use crate::reserved::{RESERVED_BEGIN, RESERVED_BYTES, is_reserved};
 use tacet_arch::Processor;
-use tacet_logic::addresses::{Addresses, Change, Error, Pieces, Placement, Remap, Where};
+use tacet_logic::addresses::{Addresses, Change, Error, Mapping, Pieces, Placement, Remap, Where};
 use tacet_logic::paging::Protection;
 use tacet_shipping::errno::Errno;
 
 /// Runs of pages with equal rights that a process may have.
 const MAPPINGS: usize = 512;
-const PAGE_BYTES: u64 = 4096;
+/// Of those in reservations.
+const RESERVED_MAPPINGS: usize = 256;
+pub const PAGE_BYTES: u64 = 4096;
 /// Linux reads at most so much at once; so do copies of files.
 const PIECE_BYTES: u64 = tacet_shipping::packet::PIECE_BYTES as u64;
-/// A reservation that takes more than such a part of the heap is refused: there is no address without memory here.
+/// A reservation that is larger than such a part of the heap gets addresses without memory.
 const RESERVED_PART: u64 = 16;
 
 /// Of threads' stacks (`Layout::stack_bytes`).
@@ -34,7 +38,6 @@ const MAP_PRIVATE: u64 = 2;
 const MAP_SHARED_VALIDATE: u64 = 3;
 const MAP_FIXED: u64 = 0x10;
 const MAP_ANONYMOUS: u64 = 0x20;
-const MAP_NORESERVE: u64 = 0x4000;
 const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 const MREMAP_MAYMOVE: u64 = 1;
 const MREMAP_FIXED: u64 = 2;
@@ -42,12 +45,26 @@ const MREMAP_FIXED: u64 = 2;
 /// The heap of a process, and the addresses of it that are given out.
 pub struct Layout {
     pub addresses: Addresses<MAPPINGS>,
+    /// Addresses without memory of their own (`reserved`).
+    pub reserved: Addresses<RESERVED_MAPPINGS>,
     /// The heap: where it begins and ends.
     pub heap: core::ops::Range<u64>,
 }
 
 impl Layout {
-    pub const NONE: Self = Self { addresses: Addresses::EMPTY, heap: 0..0 };
+    pub const NONE: Self = Self { addresses: Addresses::EMPTY, reserved: Addresses::EMPTY, heap: 0..0 };
+
+    /// For a new program with this heap, which is zero.
+    pub fn begin(&mut self, address: u64, bytes: u64) {
+        self.addresses.begin(address, bytes);
+        self.reserved.begin(RESERVED_BEGIN, RESERVED_BYTES);
+        self.heap = address..address + bytes;
+    }
+
+    /// All that is given out, lowest first.
+    pub fn mappings(&self) -> impl Iterator<Item = Mapping> {
+        self.addresses.mappings().chain(self.reserved.mappings())
+    }
 
     /// The size of a thread's stack, unless the program says otherwise: a small part of the heap.
     pub fn stack_bytes(&self) -> u64 {
@@ -160,11 +177,13 @@ impl Alone {
             flag if flag & MAP_FIXED_NOREPLACE != 0 => Placement::FixedNoReplace(address),
             _ => Placement::Fixed(address),
         };
-        let reserved = flags & MAP_NORESERVE != 0 && bits == 0;
         let given = self.change_addresses(subject, |layout, changed| {
             let heap_bytes = layout.heap.end - layout.heap.start;
-            if reserved && bytes > heap_bytes / RESERVED_PART {
-                return Err(Error::NoMemory);
+            let is_free = matches!(placement, Placement::Anywhere | Placement::Hint(_));
+            let reserves = is_free && file.is_none() && bits == 0 && bytes > heap_bytes / RESERVED_PART;
+            if reserves || is_reserved(address, bytes) {
+                let given = self.map_reserved(subject, layout, placement, bytes, protection(bits))?;
+                return Ok((given, Pieces::default()));
             }
             let given = layout.addresses.map(placement, bytes, protection(bits), changed)?;
             Ok((given.address, given.zero))
@@ -204,9 +223,13 @@ impl Alone {
         self.change_addresses(subject, |layout, changed| {
             // The program itself stays.
             let end = address.checked_add(bytes).ok_or(Error::Invalid)?;
-            let (first, end) = (address.max(layout.heap.start), end.min(layout.heap.end));
-            if first < end {
-                layout.addresses.unmap(first, end - first, changed)?;
+            let (first, last) = (address.max(layout.heap.start), end.min(layout.heap.end));
+            if first < last {
+                layout.addresses.unmap(first, last - first, changed)?;
+            }
+            let (first, last) = (address.max(RESERVED_BEGIN), end.min(RESERVED_BEGIN + RESERVED_BYTES));
+            if first < last {
+                self.unmap_reserved(subject, layout, first, last - first)?;
             }
             Ok((0, Pieces::default()))
         })
@@ -220,11 +243,16 @@ impl Alone {
         let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).ok_or(Errno::ENOMEM)?;
         let wanted = protection(bits);
         self.change_addresses(subject, |layout, changed| {
-            protect(subject, layout, address, bytes, wanted, changed)?;
+            if is_reserved(address, bytes) {
+                self.protect_reserved(subject, layout, address, bytes, wanted)?;
+            } else {
+                protect(subject, layout, address, bytes, wanted, changed)?;
+            }
             Ok((0, Pieces::default()))
         })
     }
 
+    /// Memory in a reservation stays where it is.
     pub fn mremap(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
         let [address, old_bytes, new_bytes, flags, place, _] = *arguments;
         let to = match flags {
@@ -233,6 +261,9 @@ impl Alone {
             flags if flags == MREMAP_MAYMOVE | MREMAP_FIXED => Where::Fixed(place),
             _ => return Err(Errno::EINVAL),
         };
+        if is_reserved(address, old_bytes) {
+            return Err(Errno::ENOMEM);
+        }
         self.change_addresses(subject, |layout, changed| {
             let remap = Remap { address, old_bytes, new_bytes, to };
             let remapped = layout.addresses.remap(remap, changed)?;
@@ -260,6 +291,7 @@ impl Alone {
         }
         match advice {
             // DONTNEED, FREE: anonymous memory is zero afterwards
+            4 | 8 if is_reserved(address, bytes) => self.zero_reserved(subject, address, bytes),
             4 | 8 => subject.process.memory.with(|layout| {
                 let mapped = layout.has(address, bytes) && layout.addresses.is_mapped(address, bytes);
                 let zeroed = mapped.then(|| subject.memory.zero(address, bytes)).flatten();

@@ -153,7 +153,7 @@ impl Alone {
     fn write_heap(&self, to: &mut Written<'_>) -> fmt::Result {
         for number in 0.. {
             let (mapping, heap) =
-                to.subject.process.memory.with(|layout| (layout.addresses.mappings().nth(number), layout.heap.clone()));
+                to.subject.process.memory.with(|layout| (layout.mappings().nth(number), layout.heap.clone()));
             let Some(mapping) = mapping else { break };
             let end = mapping.address + mapping.bytes;
             let name = match () {

@@ -96,6 +96,14 @@ pub struct Mapping {
     pub largest: PageSize,
 }
 
+/// The addresses from one on, up to where something else begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    pub bytes: u64,
+    /// They are mapped from here on, with any rights; `None`: nothing is mapped.
+    pub physical: Option<u64>,
+}
+
 /// The tables of one address space.
 pub struct Directory<'p, P: Pages> {
     pub root: u64,
@@ -211,6 +219,41 @@ impl<P: Pages> Directory<'_, P> {
         let leaf = slot.leaf()?;
         let within = address & (bytes(slot.level) - 1);
         Some(((leaf.frame << 12) + within, bytes(slot.level) - within, leaf.attributes.protection))
+    }
+
+    /// What is at `address`, and how far it goes on before `end`, which is a program's and larger.
+    pub fn stretch(&self, address: u64, end: u64) -> Stretch {
+        let part = |at: u64| {
+            let slot = self.slot(at);
+            let within = at & (bytes(slot.level) - 1);
+            (slot.leaf().map(|leaf| (leaf.frame << 12) + within), bytes(slot.level) - within)
+        };
+        let (physical, mut length) = part(address);
+        while address + length < end {
+            let (next, more) = part(address + length);
+            if next != physical.map(|physical| physical + length) {
+                break;
+            }
+            length += more;
+        }
+        Stretch { bytes: length.min(end - address), physical }
+    }
+
+    /// Takes a program's pages out of the tables. After an error nothing has changed, but that large pages may be in
+    /// parts.
+    pub fn unmap(&mut self, address: u64, length: u64) -> Result<(), Refused> {
+        let range = user_range(address, length)?;
+        self.split(range.start)?;
+        self.split(range.end)?;
+        let mut at = range.start;
+        while at < range.end {
+            let slot = self.slot(at);
+            if slot.leaf().is_some() {
+                self.pages.store(slot.table, index(at, slot.level), 0);
+            }
+            at = (at & !(bytes(slot.level) - 1)) + bytes(slot.level);
+        }
+        Ok(())
     }
 
     /// Gives a program's pages other rights. After an error nothing has changed, but that large pages may be in parts.

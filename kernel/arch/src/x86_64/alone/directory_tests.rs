@@ -114,6 +114,38 @@ fn rights_change_for_exactly_the_pages_that_are_meant() {
 }
 
 #[test]
+fn a_stretch_is_what_follows_without_a_gap() {
+    let mut fake = Fake::new(64);
+    let mut directory = fake.directory();
+    let stretch = |bytes, physical| Stretch { bytes, physical };
+    assert_eq!(directory.stretch(GIB, 9 * GIB), stretch(8 * GIB, None));
+    directory.map(mapping(2 * GIB, 4 * GIB, 2 * MIB), leaf).expect("mapped");
+    directory.map(mapping(2 * GIB + 2 * MIB, 4 * GIB + 2 * MIB, 0x3000), leaf).expect("mapped");
+    directory.map(mapping(2 * GIB + 2 * MIB + 0x3000, GIB, 0x1000), leaf).expect("mapped");
+    directory.protect(2 * GIB + 0x1000, 0x1000, Protection::NONE).expect("changed");
+    assert_eq!(directory.stretch(GIB, 9 * GIB), stretch(GIB, None));
+    assert_eq!(directory.stretch(2 * GIB, 9 * GIB), stretch(2 * MIB + 0x3000, Some(4 * GIB)));
+    assert_eq!(directory.stretch(2 * GIB + 0x1000, 2 * GIB + 0x2000), stretch(0x1000, Some(4 * GIB + 0x1000)));
+    assert_eq!(directory.stretch(2 * GIB + 2 * MIB + 0x3000, 9 * GIB), stretch(0x1000, Some(GIB)));
+}
+
+#[test]
+fn what_is_unmapped_may_be_mapped_again() {
+    let mut fake = Fake::new(64);
+    let mut directory = fake.directory();
+    directory.map(mapping(2 * GIB, 4 * GIB, 4 * MIB), leaf).expect("mapped");
+    directory.unmap(2 * GIB + 0x1000, 2 * MIB).expect("unmapped");
+    assert_eq!(directory.find(2 * GIB + 0xfff), Some((4 * GIB + 0xfff, 1, Protection::READ_WRITE)));
+    assert_eq!(directory.stretch(2 * GIB + 0x1000, 3 * GIB), Stretch { bytes: 2 * MIB, physical: None });
+    assert_eq!(directory.stretch(2 * GIB + 2 * MIB + 0x1000, 3 * GIB).physical, Some(4 * GIB + 2 * MIB + 0x1000));
+    let again = Mapping { largest: PageSize::Kib4, ..mapping(2 * GIB + 0x1000, 7 * GIB, 2 * MIB) };
+    directory.map(again, leaf).expect("mapped");
+    assert_eq!(directory.stretch(2 * GIB + 0x1000, 3 * GIB), Stretch { bytes: 2 * MIB, physical: Some(7 * GIB) });
+    assert_eq!(directory.unmap(GIB, GIB), Ok(()), "holes are no error");
+    assert_eq!(directory.unmap(USER_END, 0x1000), Err(Refused::Outside(USER_END)));
+}
+
+#[test]
 fn a_change_that_is_refused_changes_nothing() {
     let mut fake = Fake::new(3); // the root, one of GiB, one of MiB
     let mut directory = fake.directory();

@@ -43,7 +43,7 @@ machine! {
 
     pub use console::Console;
     pub use contexts::{Context, Contexts};
-    pub use directory::Refused;
+    pub use directory::{Refused, Stretch};
     pub use end::{die, fault, power_off};
     pub use locked::Locked;
     pub use machine::Machine;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The address space of a program: page tables made once from a list of segments.
+//! The address space of a program: page tables made from a list of segments before the program starts.
 //!
-//! The host makes one per process and changes rights where a program asks for it. User mode reaches only memory that a
+//! The host makes one per process, changes rights where a program asks for it, and gives memory to addresses that a
+//! program had reserved without it. User mode reaches only memory that a
 //! segment names and that lies in [`Ram`]: the kernel's memory is never mapped for it.
 
 use super::super::paging::Entries;
-use super::directory::{Directory, Mapping, Pages, Refused, Run, user_range};
+use super::directory::{Directory, Mapping, Pages, Refused, Run, Stretch, user_range};
 use super::locked::Locked;
 use super::machine::Machine;
 use super::ram::Ram;
@@ -127,7 +128,8 @@ impl Space {
         Ok(space)
     }
 
-    fn map(&mut self, ram: Ram, segment: Segment) -> Result<(), Refused> {
+    /// Maps one more segment. After an error some of it may be mapped.
+    pub fn map(&mut self, ram: Ram, segment: Segment) -> Result<(), Refused> {
         let Segment { address, physical, bytes, page, rights } = segment;
         user_range(address, bytes)?;
         if !ram.has(physical, bytes) {
@@ -161,6 +163,17 @@ impl Space {
     pub fn find(&self, address: u64) -> Option<(u64, u64, Protection)> {
         let mut pages = self.tables;
         Directory { root: self.root, pages: &mut pages }.find(address)
+    }
+
+    /// What is at `address`, and how far it goes on before `end`, which is a program's and larger.
+    pub fn stretch(&self, address: u64, end: u64) -> Stretch {
+        let mut pages = self.tables;
+        Directory { root: self.root, pages: &mut pages }.stretch(address, end)
+    }
+
+    /// Takes pages out of the space. The caller then flushes, before it gives the memory to anybody.
+    pub fn unmap(&mut self, address: u64, bytes: u64) -> Result<(), Refused> {
+        self.directory().unmap(address, bytes)
     }
 
     /// Gives the tables back. No CPU has them loaded: each has left the space (`Processor::leave_space`), or has

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Large reservations (mmap(2) with PROT_NONE): addresses that have no memory until a program asks for it.
+//!
+//! Language runtimes reserve more addresses than a node has memory, and then use small parts. Such a reservation lies in
+//! an area apart from the heap. A call that makes a part of it accessible takes memory from the heap and maps it there at
+//! once, so no page ever faults in. `munmap`, and `mmap` over it, give the memory back.
+//!
+//! Called by `memory` with the lock of the process's layout held. The part of the heap that stands behind such a page
+//! counts as given out; the program could reach it there too, as it can memory that it gave back. The page tables alone
+//! know which part it is: the heap is one piece of RAM, so a physical address tells it.
+
+use crate::host::{Alone, Subject};
+use crate::memory::{Layout, PAGE_BYTES};
+use tacet_arch::Processor;
+use tacet_arch::native::alone::Segment;
+use tacet_logic::addresses::{Error, Placement};
+use tacet_logic::paging::{PageSize, Protection};
+use tacet_shipping::errno::Errno;
+
+/// Above the heaps of all processes, and below all else that the static map has.
+pub const RESERVED_BEGIN: u64 = 0x2000_0000_0000;
+pub const RESERVED_BYTES: u64 = 8 << 40;
+
+pub fn is_reserved(address: u64, bytes: u64) -> bool {
+    let end = address.checked_add(bytes);
+    address >= RESERVED_BEGIN && end.is_some_and(|end| end <= RESERVED_BEGIN + RESERVED_BYTES)
+}
+
+impl Alone {
+    /// mmap(2) of anonymous memory.
+    pub fn map_reserved(
+        &self,
+        subject: &Subject<'_>,
+        layout: &mut Layout,
+        placement: Placement,
+        bytes: u64,
+        protection: Protection,
+    ) -> Result<u64, Error> {
+        let given = layout.reserved.map(placement, bytes, protection, |_| {})?.address;
+        let bytes = bytes.next_multiple_of(PAGE_BYTES);
+        let done = self.release(subject, layout, given, bytes);
+        let done = done.and_then(|()| self.make_accessible(subject, layout, given, bytes, protection));
+        if let Err(error) = done {
+            let _ = self.release(subject, layout, given, bytes);
+            layout.reserved.protect(given, bytes, Protection::NONE, |_| {})?;
+            return Err(error);
+        }
+        Ok(given)
+    }
+
+    pub fn unmap_reserved(
+        &self,
+        subject: &Subject<'_>,
+        layout: &mut Layout,
+        address: u64,
+        bytes: u64,
+    ) -> Result<(), Error> {
+        layout.reserved.unmap(address, bytes, |_| {})?;
+        self.release(subject, layout, address, bytes.next_multiple_of(PAGE_BYTES))
+    }
+
+    /// mprotect(2). All of it must be mapped.
+    pub fn protect_reserved(
+        &self,
+        subject: &Subject<'_>,
+        layout: &mut Layout,
+        address: u64,
+        bytes: u64,
+        protection: Protection,
+    ) -> Result<(), Error> {
+        layout.reserved.protect(address, bytes, protection, |_| {})?;
+        self.make_accessible(subject, layout, address, bytes, protection)
+    }
+
+    /// MADV_DONTNEED: the memory stays, and is zero.
+    pub fn zero_reserved(&self, subject: &Subject<'_>, address: u64, bytes: u64) -> Result<u64, Errno> {
+        subject.process.memory.with(|layout| {
+            if !layout.reserved.is_mapped(address, bytes) {
+                return Err(Errno::ENOMEM);
+            }
+            each_stretch(subject, address, bytes, |at, bytes, physical| match physical {
+                Some(_) => subject.memory.zero(at, bytes).ok_or(Error::Fault),
+                None => Ok(()),
+            })
+            .map(|()| 0)
+            .map_err(crate::memory::errno)
+        })
+    }
+
+    /// Gives these rights to pages that have memory, and memory to those that have none.
+    fn make_accessible(
+        &self,
+        subject: &Subject<'_>,
+        layout: &mut Layout,
+        address: u64,
+        bytes: u64,
+        rights: Protection,
+    ) -> Result<(), Error> {
+        let done = each_stretch(subject, address, bytes, |at, bytes, physical| match physical {
+            Some(_) => {
+                let changed = subject.process.space.with(|space| space.as_mut()?.protect(at, bytes, rights).ok());
+                changed.ok_or(Error::NoMemory)
+            }
+            None if rights.is_none() => Ok(()),
+            None => self.supply(subject, layout, at, bytes, rights),
+        });
+        self.cpu.flush(subject.process.root());
+        done
+    }
+
+    /// Takes memory from the heap and maps it at addresses where nothing is.
+    fn supply(
+        &self,
+        subject: &Subject<'_>,
+        layout: &mut Layout,
+        address: u64,
+        bytes: u64,
+        rights: Protection,
+    ) -> Result<(), Error> {
+        let given = layout.addresses.map(Placement::Anywhere, bytes, Protection::READ_WRITE, |_| {})?;
+        for (at, bytes) in given.zero {
+            subject.memory.zero(at, bytes).ok_or(Error::NoMemory)?;
+        }
+        // Small pages: where large ones were and went, their tables stay.
+        let mapped = subject.process.space.with(|space| {
+            let space = space.as_mut()?;
+            let physical = space.find(given.address)?.0;
+            let segment = Segment { address, physical, bytes, page: PageSize::Kib4, rights };
+            let mapped = space.map(self.ram, segment).ok();
+            if mapped.is_none() {
+                // some of it may be there
+                let _ = space.unmap(address, bytes);
+            }
+            mapped
+        });
+        if mapped.is_none() {
+            layout.addresses.unmap(given.address, bytes, |_| {})?;
+        }
+        mapped.ok_or(Error::NoMemory)
+    }
+
+    /// Takes the memory away from these addresses; the heap has it again.
+    fn release(&self, subject: &Subject<'_>, layout: &mut Layout, address: u64, bytes: u64) -> Result<(), Error> {
+        let base = subject.process.find(layout.heap.start).ok_or(Error::NoMemory)?.0;
+        let mut released = false;
+        let done = each_stretch(subject, address, bytes, |at, bytes, physical| {
+            let Some(physical) = physical else { return Ok(()) };
+            let unmapped = subject.process.space.with(|space| space.as_mut()?.unmap(at, bytes).ok());
+            unmapped.ok_or(Error::NoMemory)?;
+            released = true;
+            let behind = layout.heap.start + physical.checked_sub(base).ok_or(Error::NoMemory)?;
+            layout.addresses.unmap(behind, bytes, |_| {})
+        });
+        if released {
+            // No thread gets the memory before: the layout's lock is held.
+            self.cpu.flush(subject.process.root());
+        }
+        done
+    }
+}
+
+/// Calls `work` for each stretch of these addresses: where it begins, its length, and where its memory is, if it has some.
+fn each_stretch(
+    subject: &Subject<'_>,
+    address: u64,
+    bytes: u64,
+    mut work: impl FnMut(u64, u64, Option<u64>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (mut at, end) = (address, address + bytes);
+    while at < end {
+        let stretch = subject.process.space.with(|space| space.as_ref().map(|space| space.stretch(at, end)));
+        let stretch = stretch.ok_or(Error::NoMemory)?;
+        work(at, stretch.bytes, stretch.physical)?;
+        at += stretch.bytes;
+    }
+    Ok(())
+}
