@@ -50,6 +50,9 @@ fn the_page_in_a_browser() {
         resize(&tab, width);
         let overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
         assert_eq!(number(&tab, overflow), 0.0, "{width} pixels");
+        let sideways = "Math.max(...[...document.querySelectorAll('table.stack')].map(table => \
+                        table.parentNode.scrollWidth - table.parentNode.clientWidth))";
+        assert!(width > 640 || number(&tab, sideways) == 0.0, "a table scrolls sideways in {width} pixels");
         let kind = if width > 640 { "wide" } else { "narrow" };
         assert_eq!(
             text(&tab, &format!("{shown}.map(svg => svg.getAttribute('class')).join(' ')")),

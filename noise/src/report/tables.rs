@@ -10,6 +10,7 @@ use super::material::{Material, Pictured};
 use super::origin::command;
 use crate::measure::machine::cpu_list;
 use crate::record::thieves::{Stopped, Thieves};
+use crate::units::rounded_up;
 
 pub fn all(material: &Material<'_>) -> Markup {
     let records = &material.records;
@@ -56,21 +57,24 @@ fn beside(title: &str, records: &[Pictured<'_>], rows: &[Row<'_>]) -> Markup {
     }
 }
 
-/// A table about one record; the first column names its row.
+/// A table about one record; the first column names its row. In a narrow window each row becomes a block, so that
+/// nothing scrolls sideways.
 fn about_one(title: &str, record: &Pictured<'_>, head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Markup {
     let title = format!("{title}: {}", record.about.label);
     html! {
         section {
             h2 { (title) }
             div.scroll tabindex="0" role="region" aria-label=(title) {
-                table {
+                table.stack {
                     thead { tr { @for name in head { th scope="col" { (name) } } } }
                     tbody {
                         @for row in rows {
                             tr {
                                 @if let Some((name, cells)) = row.split_first() {
                                     th scope="row" { (name) }
-                                    @for cell in cells { td { (cell) } }
+                                    @for (cell, name) in cells.iter().zip(head.iter().skip(1)) {
+                                        td data-name=(name) { (cell) }
+                                    }
                                 }
                             }
                         }
@@ -91,6 +95,22 @@ fn numbers<'a>(material: &'a Material<'_>) -> Vec<Row<'a>> {
     if let Some(first) = material.records.first() {
         let name = format!("detours of {} or more", duration(first.summary.detour_threshold_ns));
         rows.push((name, Box::new(|one| threads(one.summary.detours))));
+    }
+    let ends = |one: &Pictured<'_>| match (one.summary.evidence.noise_rate_low, one.summary.evidence.noise_rate_high) {
+        (Some(low), Some(high)) => format!("{low:.1e} to {high:.1e}"),
+        _ => "-".into(),
+    };
+    rows.push(("noise rate, 95 % on each side".into(), Box::new(ends)));
+    let once = |one: &Pictured<'_>| rounded_up(one.summary.evidence.longer_at_most_once_in_ns);
+    rows.push(("longer noise on a CPU at most once in (95 %)".into(), Box::new(once)));
+    let enough =
+        |one: &Pictured<'_>| one.summary.evidence.not_enough.as_ref().map_or("yes".into(), |why| format!("no: {why}"));
+    rows.push(("enough to call a CPU quiet".into(), Box::new(enough)));
+    if material.records.iter().any(|one| !one.summary.warnings.is_empty()) {
+        rows.push(("warnings".into(), Box::new(|one| one.summary.warnings.join("; "))));
+    }
+    if material.records.iter().any(|one| one.summary.saturated > 0) {
+        rows.push(("intervals that were lost whole".into(), Box::new(|one| threads(one.summary.saturated))));
     }
     if material.records.iter().any(|one| one.summary.lost > 0) {
         rows.push(("counted, not stored".into(), Box::new(|one| threads(one.summary.lost))));
