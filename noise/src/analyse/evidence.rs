@@ -195,7 +195,7 @@ mod tests {
 
     /// 4,000 quanta of 1 ms; the first of each stretch has noise of 1 ms in the first ten stretches.
     fn ten_hits() -> Record {
-        let length = |index: usize| if index % 200 == 0 && index < 2000 { 2_000_000 } else { 1_000_000 };
+        let length = |index: usize| if index.is_multiple_of(200) && index < 2000 { 2_000_000 } else { 1_000_000 };
         fixed_work(&(0..4000).map(length).collect::<Vec<_>>())
     }
 
