@@ -26,7 +26,7 @@ fn the_page_in_a_browser() {
     open(&tab, &page);
     assert_eq!(*seen.lock().expect("seen"), [format!("request file://{}", page.display())]);
 
-    assert_eq!(text(&tab, "document.title"), format!("Noise of {HOSTILE}, {HOSTILE}"));
+    assert_eq!(text(&tab, "document.title"), format!("Noise of {HOSTILE} (1), {HOSTILE} (2)"));
     assert_eq!(number(&tab, "document.scripts.length"), 0.0);
     assert_eq!(number(&tab, "document.querySelectorAll('figure').length"), 5.0);
     assert_eq!(number(&tab, "document.querySelectorAll('figure svg[role=img] > title').length"), 10.0);
