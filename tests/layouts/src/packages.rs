@@ -3,6 +3,7 @@
 //!
 //! Called by the program that prints the table. Needs the network, and a host with apt and dpkg.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,9 +21,11 @@ const SUITES: [(&str, &str); 6] = [
 ];
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// One kernel's package.
+/// One kernel.
 pub struct Package {
-    name: String,
+    release: String,
+    /// The packages with its image and its modules.
+    parts: Vec<String>,
     state: PathBuf,
 }
 
@@ -39,29 +42,32 @@ pub fn packages(directory: &Path) -> Result<Vec<Package>> {
         .collect();
     fs::write(state.join("sources.list"), sources)?;
     run(apt(&state, "apt-get").args(["-q", "update"]))?;
-    let names = run(apt(&state, "apt-cache").args(["search", "--names-only", "^linux-image-[0-9.]+[-+].*amd64$"]))?;
-    let mut names: Vec<&str> = names.lines().filter_map(|line| line.split(' ').next()).filter(|n| is_line(n)).collect();
-    names.sort_by_key(|name| numbers(name));
-    Ok(names.into_iter().map(|name| Package { name: name.to_owned(), state: state.clone() }).collect())
+    let pattern = "^linux-(image|binary|binary-unsigned|modules)-[0-9.]+[-+].*amd64$";
+    let names = run(apt(&state, "apt-cache").args(["search", "--names-only", pattern]))?;
+    let names: HashSet<&str> = names.lines().filter_map(|line| line.split(' ').next()).collect();
+    let mut releases: Vec<&str> = names.iter().filter_map(|name| name.strip_prefix("linux-image-")).collect();
+    releases.retain(|release| is_line(release));
+    releases.sort_by_key(|release| numbers(release));
+    let package = |release: &str| {
+        Some(Package { release: release.to_owned(), parts: parts(release, &names)?, state: state.clone() })
+    };
+    Ok(releases.into_iter().filter_map(package).collect())
+}
+
+/// Since 7 the image and the modules are packages of their own. `None`: Debian serves them no more; `linux-image` of an
+/// older release stays as a name without a kernel in it.
+fn parts(release: &str, names: &HashSet<&str>) -> Option<Vec<String>> {
+    if !release.starts_with("7.") {
+        return Some(vec![format!("linux-image-{release}")]);
+    }
+    let served = |kind: &str| Some(format!("linux-{kind}-{release}")).filter(|name| names.contains(name.as_str()));
+    Some(vec![served("binary").or_else(|| served("binary-unsigned"))?, served("modules")?])
 }
 
 impl Package {
-    /// `uname -r` of its kernel.
+    /// `uname -r`.
     pub fn release(&self) -> &str {
-        self.name.trim_start_matches("linux-image-")
-    }
-
-    /// Since 7 the image and the modules are packages of their own, and this one only names them.
-    fn parts(&self) -> Vec<String> {
-        // of a name that only other packages mention, apt shows nothing
-        let exists =
-            |name: &String| run(apt(&self.state, "apt-cache").args(["show", name])).is_ok_and(|t| !t.is_empty());
-        let part = |kind: &str| format!("linux-{kind}-{}", self.release());
-        if !exists(&part("modules")) {
-            return vec![self.name.clone()];
-        }
-        let image = Some(part("binary")).filter(exists).unwrap_or_else(|| part("binary-unsigned"));
-        vec![image, part("modules")]
+        &self.release
     }
 
     /// Fetches it, takes the types out of it and removes it again: together they would fill a disk.
@@ -69,7 +75,7 @@ impl Package {
         let scratch = tempfile::tempdir_in(directory)?;
         let (debs, tree) = (scratch.path().join("debs"), scratch.path().join("tree"));
         fs::create_dir(&debs)?;
-        run(apt(&self.state, "apt-get").args(["-q", "download"]).args(self.parts()).current_dir(&debs))?;
+        run(apt(&self.state, "apt-get").args(["-q", "download"]).args(&self.parts).current_dir(&debs))?;
         for package in fs::read_dir(&debs)? {
             unpack(&package?.path(), &tree)?;
         }
@@ -78,7 +84,7 @@ impl Package {
         let place = |names: [String; 2]| names.map(|name| tree.join(name)).into_iter().find(|path| path.exists());
         let modules = ["usr/lib", "lib"].map(|lib| format!("{lib}/modules/{release}"));
         let image = [format!("boot/vmlinuz-{release}"), format!("usr/lib/modules/{release}/vmlinuz")];
-        let image = place(image).ok_or_else(|| format!("{}: it has no image", self.name))?;
+        let image = place(image).ok_or_else(|| format!("{release}: it has no image"))?;
         let modules = place(modules).unwrap_or_default().join("kernel");
         Types::of(release, &image, &modules, directory)
     }
@@ -104,9 +110,8 @@ fn unpack(package: &Path, tree: &Path) -> Result<()> {
     }
 }
 
-fn is_line(name: &str) -> bool {
-    let release = name.trim_start_matches("linux-image-");
-    let left_out = name.contains("-unsigned") || name.contains("-rt-");
+fn is_line(release: &str) -> bool {
+    let left_out = release.contains("-unsigned") || release.contains("-rt-");
     ["6.1.", "6.12.", "7."].iter().any(|line| release.starts_with(line)) && !left_out
 }
 
