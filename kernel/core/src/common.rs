@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What all CPUs of a partition share: where threads are, which threads wait for which futex, and which were woken for
-//! which CPU.
+//! What all CPUs of a partition share: where threads are, which threads wait for which futex, which were woken for
+//! which CPU, and which memory devices have.
 
+use crate::memory::Loans;
 use crate::place::{Place, Places};
 use tacet_logic::futex::Table;
 use tacet_logic::woken::{NextWoken, Woken};
@@ -19,6 +20,7 @@ pub struct Common {
     pub(crate) next_woken: NextWoken<THREADS>,
     /// By CPU.
     pub(crate) woken: [Woken; CPUS],
+    pub(crate) loans: Loans,
 }
 
 impl Common {
@@ -29,6 +31,7 @@ impl Common {
             futexes: Table::new(),
             next_woken: NextWoken::new(),
             woken: [const { Woken::new() }; CPUS],
+            loans: Loans::new(),
         }
     }
 

@@ -9,6 +9,7 @@ use crate::escape::Escape;
 use crate::host::{FutexCounters, Host, Recall, Thread};
 use crate::memory::Long;
 use crate::place::{Event, Place, Room, next};
+use crate::syscall::pico::FlightOf;
 use crate::waits::Waits;
 use core::cell::{Cell, RefCell};
 use tacet_arch::{Processor, UserState};
@@ -25,6 +26,8 @@ pub struct Cpu<H: Host> {
     pub(crate) memory: RefCell<Option<H::Memory>>,
     /// What is left of the running thread's call, if that takes long.
     pub(crate) rest: Cell<Option<Long>>,
+    /// The running thread's call whose commands a device has.
+    pub(crate) flight: Cell<Option<FlightOf<H>>>,
     /// Its threads that wait until a time.
     pub(crate) waits: RefCell<Waits>,
     /// The thread whose state is in the processor's registers, newer than in memory.
@@ -44,12 +47,13 @@ impl<H: Host> Cpu<H> {
     pub fn new(host: H) -> Self {
         let memory = RefCell::new(host.open_memory());
         let waits = RefCell::new(Waits::new());
-        let (rest, waiting) = (Cell::new(None), Cell::new(0));
+        let (rest, flight, waiting) = (Cell::new(None), Cell::new(None), Cell::new(0));
         Self {
             host,
             queue: RunQueue::new(),
             memory,
             rest,
+            flight,
             waits,
             live: None,
             current: None,

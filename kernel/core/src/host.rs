@@ -15,6 +15,7 @@ use tacet_arch::Processor;
 use tacet_logic::deadlines::{Clock, Deadline};
 use tacet_logic::frames::Policy;
 use tacet_logic::futex::Key;
+use tacet_pico::FastPath;
 
 /// One CPU's host.
 pub trait Host {
@@ -24,6 +25,7 @@ pub trait Host {
         Self: 'a;
     type Space: FutexCounters;
     type Memory: PartitionMemory;
+    type Devices: FastPath;
 
     /// Whether the host answers calls on the CPU itself ([`Host::answer`]), and threads wait until a time here even while
     /// others run. A host that only takes threads back says no, and costs nothing.
@@ -43,6 +45,16 @@ pub trait Host {
 
     /// This CPU's way to the partition's memory. `None`: programs get none. Called once.
     fn open_memory(&self) -> Option<Self::Memory>;
+
+    /// The number of the thread's address space, if some descriptor of it may be granted.
+    fn granted_space(&self, _thread: &Self::Thread<'_>) -> Option<u32> {
+        None
+    }
+
+    /// This CPU's way to devices.
+    fn devices(&self) -> Option<&Self::Devices> {
+        None
+    }
 
     /// The next thread that the host hands over to this CPU, if there is one.
     fn receive(&self) -> Option<u32>;

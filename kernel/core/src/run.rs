@@ -116,7 +116,8 @@ impl<H: Host> Cpu<H> {
         let rest = self.rest.get();
         let result = rest.and_then(|rest| rest.result_without_rest());
         let may_leave = rest.is_none() || result.is_some() || thread.is_killed();
-        if thread.recall() == Recall::Not || !may_leave {
+        // A device may still write into the memory of a killed thread.
+        if thread.recall() == Recall::Not || !may_leave || self.flight.get().is_some() {
             return false;
         }
         self.rest.set(None);
@@ -163,7 +164,9 @@ impl<H: Host> Cpu<H> {
     #[cold]
     #[inline(never)]
     fn continue_call(&self, call: &syscall::Call<'_, '_, H>) -> ControlFlow<Left> {
-        match self.answer(call) {
+        let lent = self.flight.get().is_some();
+        let left = if lent { self.answer_by(call, syscall::pico::look) } else { self.answer(call) };
+        match left {
             ControlFlow::Continue(()) if call.thread.recall() != Recall::Not => ControlFlow::Break(Left::Paused),
             left => left,
         }
@@ -172,9 +175,19 @@ impl<H: Host> Cpu<H> {
     /// Answers a system call, if it is one that the CPU answers.
     #[inline(always)]
     fn answer(&self, call: &syscall::Call<'_, '_, H>) -> ControlFlow<Left> {
+        self.answer_by(call, |call| syscall::dispatch(call))
+    }
+
+    /// The same, where it is known who answers.
+    #[inline(always)]
+    fn answer_by(
+        &self,
+        call: &syscall::Call<'_, '_, H>,
+        serve: impl FnOnce(&syscall::Call<'_, '_, H>) -> CallEnd,
+    ) -> ControlFlow<Left> {
         let processor = self.host.processor();
         let began = call.thread.is_profiled().then(|| (call.user.call_number(), processor.cycles()));
-        match syscall::dispatch(call) {
+        match serve(call) {
             CallEnd::Escape(reason) => return self.ask(call, reason),
             CallEnd::Block => return ControlFlow::Break(Left::Blocked),
             CallEnd::Pause => return ControlFlow::Break(Left::Paused),

@@ -35,8 +35,8 @@ pub trait FastPath {
     /// The device has taken long: Linux is to take it away from its commands. The call goes on waiting for that.
     fn complain(&self, used: Self::Used);
 
-    /// The grant is not used any more; the call was answered with so many bytes, or forwarded.
-    fn end(&self, used: Self::Used, answer: Result<u32, Forward>);
+    /// The grant is not used any more; the transfer is done, or the call forwarded.
+    fn end(&self, used: Self::Used, answer: Result<&Transfer, Forward>);
 }
 
 /// What a look at a call in flight shows.
@@ -78,7 +78,7 @@ impl FastPath for NoDevices {
         match *self {}
     }
 
-    fn end(&self, _: Self, _: Result<u32, Forward>) {
+    fn end(&self, _: Self, _: Result<&Transfer, Forward>) {
         match *self {}
     }
 }

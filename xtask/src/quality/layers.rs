@@ -3,19 +3,25 @@
 //!
 //! A crate of a layer depends on crates of earlier layers only, and of its own layer only on the folder that it lies in
 //! (`arch/x86_64` on `arch`). The border, `abi/`, is for the host on Linux alone, and `shipping/` for the host without
-//! it. Dependencies of tests alone do not count.
+//! it. The logic of devices, `pico/`, is for the core and the hosts, and uses nothing of the co-kernel. Dependencies of tests
+//! alone do not count.
 
 use super::measure::{Count, Sources};
 
 const LAYERS: [&str; 5] = ["logic", "arch", "core", "host", "image"];
 const KERNEL: &str = "kernel/";
+const DEVICES: &str = "pico/";
 /// The crate that a host shares with the Linux side: the border of its own node, or the language to another.
 const BORDERS: [(&str, &str); 2] = [("abi", "kernel/host/linux"), ("shipping", "kernel/host/standalone")];
 
 pub fn layers(sources: &Sources) -> Count {
     let mut offenders = Vec::new();
     for (path, text) in sources {
-        let Some(home) = path.strip_suffix("/Cargo.toml").filter(|home| home.starts_with(KERNEL)) else { continue };
+        let Some(home) =
+            path.strip_suffix("/Cargo.toml").filter(|home| home.starts_with(KERNEL) || home.starts_with(DEVICES))
+        else {
+            continue;
+        };
         for on in dependencies(home, text) {
             if !allowed(home, &on) {
                 offenders.push(format!("{home} -> {on}"));
@@ -28,6 +34,9 @@ pub fn layers(sources: &Sources) -> Count {
 fn allowed(from: &str, on: &str) -> bool {
     if let Some((_, home)) = BORDERS.iter().find(|(border, _)| *border == on) {
         return from == *home;
+    }
+    if on.starts_with(DEVICES) {
+        return from.starts_with(DEVICES) || layer(from) >= layer("kernel/core");
     }
     match (layer(from), layer(on)) {
         (Some(from), Some(on)) if from > on => true,
@@ -97,6 +106,15 @@ mod tests {
         assert!(offenders("kernel/arch/x86_64/Cargo.toml", arch).is_empty());
         let host = "[dependencies]\nlinux = { path = \"../linux\" }\n";
         assert_eq!(offenders("kernel/host/standalone/Cargo.toml", host).len(), 1);
+    }
+
+    #[test]
+    fn devices_are_below_the_core_and_use_nothing_of_it() {
+        let pico = "[dependencies]\npico = { path = \"../../pico/core\" }\n";
+        assert!(offenders("kernel/core/Cargo.toml", pico).is_empty());
+        assert_eq!(offenders("kernel/logic/Cargo.toml", pico), ["kernel/logic -> pico/core"]);
+        let up = "[dependencies]\npico = { path = \"../../core\" }\nlogic = { path = \"../../../kernel/logic\" }\n";
+        assert_eq!(offenders("pico/nvme/core/Cargo.toml", up), ["pico/nvme/core -> kernel/logic"]);
     }
 
     #[test]

@@ -173,8 +173,11 @@ impl<H: Host> Work<'_, H> {
         self.unmirrored_of(span, span)
     }
 
-    /// The same for a part of what a call is about.
+    /// The same for a part of what a call is about. Nor has a device any of the part: devices get pages under the lock too.
     pub fn unmirrored_of(&self, part: Span, whole: Span) -> Result<()> {
+        if self.cpu.common().loans.any_of(self.number, part) {
+            return Err(Refusal::Lent);
+        }
         if self.space.mirrored(part) { Err(Refusal::Mirrored(whole)) } else { Ok(()) }
     }
 

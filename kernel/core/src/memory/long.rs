@@ -26,6 +26,8 @@ use tacet_logic::paging::{Attributes, Error, PIECE_PAGES, PageSize, Protection, 
 pub const PORTION: u32 = 4096;
 /// Pages that are zeroed or copied until the CPU looks at what waits for it: the same. A page of 1 GiB is moved at once.
 pub const ZEROED: u32 = 512;
+/// After so long a call looks again whether a device still has its pages.
+const LOOK_AGAIN_NS: u64 = 1_000;
 /// Pages that a portion zeroes if nothing waits for the CPU.
 const ZEROED_AT_MOST: u32 = 8 * ZEROED;
 
@@ -124,6 +126,17 @@ impl Long {
         matches!(self.kind, Kind::Zero).then_some(self.result)
     }
 
+    /// Nothing is left but to begin the call again.
+    fn again() -> Self {
+        let at = Span::ALL.end();
+        Self { span: Span::ALL, at, kind: Kind::Withdraw, result: 0, staged: false }
+    }
+
+    /// A call that waits for a device.
+    pub fn of_device() -> Self {
+        Self::again()
+    }
+
     /// The same pages from the beginning.
     fn then(self, kind: Kind) -> Step {
         Step::More(Self { at: self.span.first(), kind, ..self })
@@ -156,7 +169,7 @@ impl<H: Host> Range<'_, H> {
     pub fn perform(&mut self, mut work: impl FnMut(&mut Self) -> Result<u64>) -> Result<u64> {
         let paused = self.cpu.rest.get().is_some();
         match if paused { Err(Refusal::Later) } else { work(self) } {
-            Err(Refusal::Later) => self.in_portions(&mut work),
+            Err(Refusal::Later | Refusal::Lent) => self.in_portions(&mut work),
             done => done,
         }
     }
@@ -165,12 +178,22 @@ impl<H: Host> Range<'_, H> {
     #[cold]
     fn in_portions(&mut self, work: &mut dyn FnMut(&mut Self) -> Result<u64>) -> Result<u64> {
         loop {
-            let step = match self.cpu.rest.take() {
-                Some(long) => self.step(long)?,
+            let rest = self.cpu.rest.take();
+            let done = match rest {
+                Some(long) => self.step(long),
                 None => match work(self) {
                     Err(Refusal::Later) => continue,
-                    done => return done,
+                    done => done.map(Step::Done),
                 },
+            };
+            let step = match done {
+                // Nothing of this portion is done.
+                Err(Refusal::Lent) => {
+                    let processor = self.cpu.host.processor();
+                    processor.spin(LOOK_AGAIN_NS, || processor.is_wanted());
+                    Step::More(rest.unwrap_or_else(Long::again))
+                }
+                done => done?,
             };
             self.cpu.host.count_progress();
             match step {

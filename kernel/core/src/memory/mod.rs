@@ -10,6 +10,7 @@
 
 mod change;
 mod fault;
+mod lend;
 mod long;
 mod map;
 mod none;
@@ -17,6 +18,7 @@ mod partition;
 mod question;
 
 pub(crate) use fault::touch;
+pub(crate) use lend::Loans;
 pub(crate) use long::{Advice, Long};
 pub use long::{PORTION, ZEROED};
 pub use none::NoMemory;
@@ -66,6 +68,8 @@ pub(crate) enum Refusal {
     Beyond,
     /// It is not the host's: it takes long, and its rest comes later ([`Long`]).
     Later,
+    /// Nor this: a device has some of these pages, and gives them back soon ([`Loans`]).
+    Lent,
 }
 
 /// The result of a call about the range, or why it is the host's.
@@ -90,6 +94,8 @@ pub(crate) struct Range<'a, H: Host> {
 /// One operation on some pieces of a range, under their locks.
 struct Work<'w, H: Host> {
     shared: RangeOf<H>,
+    /// Its number.
+    number: u32,
     cpu: &'w Cpu<H>,
     /// The address space that CPUs load.
     root: u64,
@@ -177,8 +183,16 @@ impl<'a, H: Host> Range<'a, H> {
         }
         let leaving = self.memory.leaving();
         let space = AddressSpace::new(self.shared.root(), self.memory);
-        let mut work_on =
-            Work::<H> { shared: self.shared, cpu, root: self.root, held: &held, space, leaving, stale: false };
+        let mut work_on = Work::<H> {
+            shared: self.shared,
+            number: self.number,
+            cpu,
+            root: self.root,
+            held: &held,
+            space,
+            leaving,
+            stale: false,
+        };
         let done = work(&mut work_on);
         let Work { leaving, stale, .. } = work_on;
         let tables = self.memory.tables_left();
@@ -200,7 +214,7 @@ impl<'a, H: Host> Range<'a, H> {
             }
             Refusal::Rights(rights) => Reason::Rights(rights),
             Refusal::Closed => Reason::Closed,
-            Refusal::Beyond | Refusal::Later => Reason::Beyond,
+            Refusal::Beyond | Refusal::Later | Refusal::Lent => Reason::Beyond,
         }
     }
 }

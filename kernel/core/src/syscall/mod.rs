@@ -8,6 +8,7 @@
 pub mod futex;
 mod memory;
 mod own_futex;
+pub mod pico;
 mod policy;
 mod process;
 mod sched;

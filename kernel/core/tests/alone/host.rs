@@ -12,6 +12,7 @@ use tacet_core::{
 };
 use tacet_logic::deadlines::{Clock, Deadline};
 use tacet_logic::frames::Policy;
+use tacet_pico::NoDevices;
 
 pub const WORDS: u64 = 0x1000;
 const COUNT: usize = 64;
@@ -96,6 +97,7 @@ impl<'w> Host for FakeHost<'w> {
         Self: 'a;
     type Space = Waits<'w>;
     type Memory = NoMemory;
+    type Devices = NoDevices;
 
     const ANSWERS: bool = true;
 

@@ -23,6 +23,8 @@ const MMAP: u64 = 9;
 const MPROTECT: u64 = 10;
 const MUNMAP: u64 = 11;
 const MADVISE: u64 = 28;
+const PREAD64: u64 = 17;
+const PWRITE64: u64 = 18;
 
 pub struct Books {
     pub futexes: Futexes,
@@ -129,7 +131,9 @@ impl World {
             thread.slept_until.set(self.now.get() + u64::from(ns));
         }
         if action.exit() == Some(Exit::Call) {
-            thread.call.set(action.call(self.monotonic_ns(), thread.mapping.get()));
+            let other = matches!(action, Action::AboutOther { .. });
+            let mapping = if other { self.thread(0).mapping.get() } else { thread.mapping.get() };
+            thread.call.set(action.call(self.monotonic_ns(), mapping));
             thread.calls.set(true);
             books.futexes.begin_call(cpu, thread.root.get(), thread.call.get());
         }
@@ -188,6 +192,10 @@ impl World {
             MPROTECT | MUNMAP | MADVISE => {
                 assert_eq!(result, 0, "call {number}");
                 thread.mapping.set(thread.mapping.get().filter(|_| number != MUNMAP));
+            }
+            PREAD64 | PWRITE64 => {
+                assert_eq!(result, arguments[2], "call {number}");
+                thread.transferred.set(result);
             }
             _ => {}
         }
@@ -251,6 +259,7 @@ impl World {
         for (number, thread) in self.threads.iter().enumerate() {
             if thread.posted.get() == Some(cpu)
                 && !self.cpus[cpu].waits_for_lock.get()
+                && !self.cpus[cpu].device.is_at_work()
                 && let Some(pauses) = &mut books.rung[number]
             {
                 *pauses += 1;

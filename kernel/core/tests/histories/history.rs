@@ -10,6 +10,7 @@ use proptest::test_runner::{RngSeed, TestCaseError, TestError, TestRunner};
 use std::cell::Cell;
 use std::collections::HashSet;
 use tacet_core::{Common, Event, Permits, Place, Recall, Room, Then, Wait, next};
+use tacet_pico::{Forward, Look};
 
 /// What happens next.
 #[derive(Debug, Clone)]
@@ -25,6 +26,8 @@ enum Step {
     Wake(usize, usize, u32),
     Ask(usize),
     Drop(usize),
+    /// The device is done with a CPU's call, or has failed.
+    Device(usize, bool),
     Time(u32),
     /// Linux reads its clock, or loses it.
     Clock(bool),
@@ -51,6 +54,7 @@ fn histories() -> impl Strategy<Value = History> {
             1 => (0..SPACES, 0..WORDS, 1..4u32).prop_map(|(space, word, count)| Step::Wake(space, word, count)),
             1 => cpu().prop_map(Step::Ask),
             1 => (0..SPACES).prop_map(Step::Drop),
+            4 => (cpu(), any::<bool>()).prop_map(|(cpu, fails)| Step::Device(cpu, fails)),
             3 => (1_000..200_000u32).prop_map(Step::Time),
             1 => any::<bool>().prop_map(Step::Clock),
         ];
@@ -88,6 +92,8 @@ fn perform(history: &History, sabotage: Sabotage) -> Seen {
             Step::Wake(space, word, count) => linux.wake(space, word, count),
             Step::Ask(cpu) => linux.ask(cpu),
             Step::Drop(space) => linux.drop_space(space),
+            Step::Device(cpu, false) => world.cpus[cpu].device.finish(Look::Done),
+            Step::Device(cpu, true) => world.cpus[cpu].device.finish(Look::Forward(Forward::Status)),
             Step::Time(ns) => world.now.set(world.now.get() + u64::from(ns)),
             Step::Clock(true) => world.read_clock(),
             Step::Clock(false) => world.clock.set(None),

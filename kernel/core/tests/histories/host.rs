@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Linux as a CPU sees it. What Linux does is in [`crate::linux`].
 
+use crate::device::FakeDevices;
 use crate::futexes::Operation;
 use crate::memory::FakeMemory;
 use crate::processor::{FakeProcessor, FakeUser, Seat};
@@ -15,11 +16,12 @@ use tacet_logic::frames::Policy;
 pub struct FakeHost<'s> {
     seat: Seat<'s>,
     processor: FakeProcessor<'s>,
+    devices: FakeDevices<'s>,
 }
 
 impl<'s> FakeHost<'s> {
     pub fn new(seat: Seat<'s>) -> Self {
-        Self { seat, processor: FakeProcessor(seat) }
+        Self { seat, processor: FakeProcessor(seat), devices: FakeDevices(seat) }
     }
 }
 
@@ -31,6 +33,7 @@ impl<'s> Host for FakeHost<'s> {
         Self: 'a;
     type Space = Counters<'s>;
     type Memory = FakeMemory<'s>;
+    type Devices = FakeDevices<'s>;
 
     fn processor(&self) -> &FakeProcessor<'s> {
         &self.processor
@@ -50,6 +53,14 @@ impl<'s> Host for FakeHost<'s> {
 
     fn open_memory(&self) -> Option<FakeMemory<'s>> {
         Some(FakeMemory::new(self.seat))
+    }
+
+    fn granted_space(&self, thread: &FakeThread<'_>) -> Option<u32> {
+        Some(thread.state().space as u32)
+    }
+
+    fn devices(&self) -> Option<&FakeDevices<'s>> {
+        Some(&self.devices)
     }
 
     fn receive(&self) -> Option<u32> {

@@ -9,6 +9,7 @@ use crate::world::{SPACES, World};
 use generator::{Gn, LocalGenerator};
 use std::cell::RefCell;
 use tacet_core::{Cpu, Recall, request};
+use tacet_pico::Look;
 
 /// In words.
 const STACK: usize = 0x4000;
@@ -59,6 +60,7 @@ impl<'w> Machine<'w> {
             });
         }
         self.linux.check_empty();
+        self.world.cpus.iter().for_each(|cpu| cpu.device.check_unused());
         self.world.ends.set(true);
         self.world.cpus.iter().for_each(|cpu| cpu.attention.set(request::HALT));
         self.until("a CPU does not end", |machine| machine.cpus.iter().all(LocalGenerator::is_done));
@@ -71,6 +73,7 @@ impl<'w> Machine<'w> {
             if is_so(self) {
                 return;
             }
+            self.world.cpus.iter().for_each(|cpu| cpu.device.finish(Look::Done));
             self.linux.run_errands(0);
             self.linux.ring(0);
             let unfinished: Vec<_> = (0..self.cpus.len()).filter(|&cpu| !self.cpus[cpu].is_done()).collect();

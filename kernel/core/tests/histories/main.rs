@@ -6,10 +6,12 @@
 //! invariants.
 
 mod books;
+mod device;
 mod exhaustive;
 mod futexes;
 mod history;
 mod host;
+mod lends;
 mod linux;
 mod machine;
 mod memory;

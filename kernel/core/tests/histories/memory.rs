@@ -3,7 +3,7 @@
 //! one that was given back is noticed. A CPU pauses while it zeroes, and while it waits for a lock.
 
 use crate::processor::Seat;
-use crate::world::{SPACES, World};
+use crate::world::{CpuState, SPACES, World};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -160,6 +160,12 @@ impl<'s> FakeMemory<'s> {
         Self { seat, arenas: Arenas::new(), tables: Vec::new() }
     }
 
+    fn check_not_lent(&self, frame: u64, order: u8) {
+        let run = frame..frame + (1 << order);
+        let lent = |cpu: &CpuState| cpu.device.frames.borrow().iter().any(|lent| run.contains(lent));
+        assert!(!self.seat.world.cpus.iter().any(lent), "frame {frame:#x} is taken from a device");
+    }
+
     fn store(&self) -> &'s Store {
         &self.seat.world.memory
     }
@@ -214,6 +220,7 @@ impl Memory for FakeMemory<'_> {
     }
 
     fn free(&mut self, frame: u64, order: u8) {
+        self.check_not_lent(frame, order);
         self.store().forget(frame, order);
     }
 
@@ -238,6 +245,7 @@ impl Memory for FakeMemory<'_> {
 
     fn copy(&mut self, from: u64, to: u64, order: u8) {
         self.seat.pause();
+        self.check_not_lent(from, order);
         // It may be the first part of a larger one.
         assert!(self.store().out.borrow().contains_key(&from), "frame {from:#x} is copied");
         assert_eq!(self.store().out.borrow().get(&to), Some(&order), "frame {to:#x} is copied to");
@@ -276,7 +284,10 @@ impl<'s> PartitionMemory for FakeMemory<'s> {
     }
 
     fn free_left(&mut self, leaving: FakeLeaving) {
-        leaving.0.iter().for_each(|old| self.store().forget(old.frame, old.order));
+        leaving.0.iter().for_each(|old| {
+            self.check_not_lent(old.frame, old.order);
+            self.store().forget(old.frame, old.order);
+        });
         let mut tables = self.store().tables.borrow_mut();
         self.tables.drain(..).for_each(|table| drop(tables.remove(&table).expect("freed once")));
     }

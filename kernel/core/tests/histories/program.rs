@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a thread's program does: a list of actions, then it computes until Linux wants it back.
 
+use crate::device::DESCRIPTOR;
 use crate::memory::BASE;
 use proptest::prelude::*;
 use tacet_arch::Exit;
@@ -65,6 +66,14 @@ pub enum Action {
     Touch {
         page: u32,
     },
+    /// Lets the device read or write the beginning of that.
+    Transfer {
+        writes: bool,
+    },
+    /// The call with this number, about what the first thread has mapped last.
+    AboutOther {
+        number: u64,
+    },
     GetPid,
     /// A call that no CPU answers.
     Forward,
@@ -108,6 +117,16 @@ impl Action {
             Self::Populate => about(28, 23),
             Self::Small => about(28, 15),
             Self::Bind => about(237, 4),
+            Self::Transfer { writes } => mapping.map_or((0, [0; 6]), |(address, bytes)| {
+                (if writes { 18 } else { 17 }, [DESCRIPTOR, address, bytes.min(16 * 4096), 0, 0, 0])
+            }),
+            Self::AboutOther { number: 9 } => Self::Replace.call(now, mapping),
+            Self::AboutOther { number: 10 } => about(10, 1),
+            // mremap, to a place of its own
+            Self::AboutOther { number: 25 } => {
+                mapping.map_or((0, [0; 6]), |(address, bytes)| (25, [address, bytes, bytes, 3, address - (1 << 26), 0]))
+            }
+            Self::AboutOther { number } => about(number, 4),
             Self::Wait { word, value, bitset, ns } => {
                 let until = ns.map_or(0, |ns| time_at(now + u64::from(ns)));
                 (FUTEX, [address(word), 9 | PRIVATE, value.into(), until, 0, bitset.into()])
@@ -177,6 +196,7 @@ pub fn programs() -> impl Strategy<Value = Vec<Action>> {
             .prop_map(|(pages, populate)| Action::Map { pages, populate }),
         1 => prop::sample::select(vec![Action::Unmap, Action::Replace, Action::Protect, Action::Discard, Action::Populate]),
         2 => (0..5000u32).prop_map(|page| Action::Touch { page }),
+        1 => any::<bool>().prop_map(|writes| Action::Transfer { writes }),
         1 => prop::sample::select(vec![
             Action::GetPid, Action::Forward, Action::PageFault, Action::Exception, Action::Interrupt,
         ]),

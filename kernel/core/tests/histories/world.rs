@@ -2,6 +2,7 @@
 //! What CPUs and Linux share, and what only a test sees of both.
 
 use crate::books::Books;
+use crate::device::DeviceState;
 use crate::memory::Store;
 use crate::program::{Action, Call, WORDS};
 use std::cell::{Cell, RefCell};
@@ -50,6 +51,7 @@ pub struct CpuState {
     pub woken: Cell<Option<u32>>,
     /// A question that has no answer yet.
     pub asked: Cell<bool>,
+    pub device: DeviceState,
     /// It waits for a lock that another CPU has.
     pub waits_for_lock: Cell<bool>,
     /// As Linux reads it: how many threads wait.
@@ -70,6 +72,8 @@ pub struct ThreadState {
     pub killed: Cell<bool>,
     /// What it has mapped last: the address, and how many bytes.
     pub mapping: Cell<Option<(u64, u64)>>,
+    /// How many bytes a device has transferred for it last.
+    pub transferred: Cell<u64>,
     pub permits: u32,
     pub call: Cell<Call>,
     pub exit: Cell<Exit>,
@@ -201,6 +205,7 @@ impl ThreadState {
             recall: Cell::new(Recall::Not),
             killed: Cell::new(false),
             mapping: Cell::new(None),
+            transferred: Cell::new(0),
             call: Cell::new((0, [0; 6])),
             exit: Cell::new(Exit::Call),
             slept_until: Cell::new(0),

@@ -4,6 +4,7 @@
 use crate::context::{Context, ContextTable};
 use crate::frames::Frames;
 use crate::page::Page;
+use crate::pico::Devices;
 use crate::space::{Space, SpaceTable};
 use core::fmt::Arguments;
 use core::ptr::NonNull;
@@ -27,12 +28,14 @@ pub struct Linux {
     number: u32,
     node: u32,
     memory_base: u64,
+    devices: Option<Devices>,
 }
 
 impl Linux {
     pub(crate) fn new(cpu: Cpu, page: Page, boot: &tacet_cpu_boot) -> Self {
         let (contexts, spaces) = (ContextTable::new(boot), SpaceTable::new(boot));
-        Self { cpu, page, contexts, spaces, number: boot.cpu, node: boot.node, memory_base: boot.memory_base }
+        let (memory_base, devices) = (boot.memory_base, Devices::new(boot));
+        Self { cpu, page, contexts, spaces, number: boot.cpu, node: boot.node, memory_base, devices }
     }
 }
 
@@ -41,6 +44,7 @@ impl Host for Linux {
     type Thread<'a> = Context<'a>;
     type Space = Space;
     type Memory = Frames;
+    type Devices = Devices;
 
     #[inline]
     fn processor(&self) -> &Cpu {
@@ -64,6 +68,17 @@ impl Host for Linux {
 
     fn open_memory(&self) -> Option<Frames> {
         Frames::new(NonNull::new(self.memory_base as *mut _)?, self.node, self.page.frame_counters())
+    }
+
+    #[inline]
+    fn granted_space(&self, thread: &Context<'_>) -> Option<u32> {
+        let space = thread.space();
+        self.spaces.get(space)?.has_grants().then_some(space)
+    }
+
+    #[inline]
+    fn devices(&self) -> Option<&Devices> {
+        self.devices.as_ref()
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 //! What Linux and the CPUs share about one address space (`space.h`). The other end is `linux/border/space.c`.
 
 use core::ptr::NonNull;
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, Ordering};
 use tacet_abi::{TACET_FUTEX_COUNTERS, tacet_cpu_boot, tacet_space_shared};
 use tacet_core::FutexCounters;
 use tacet_logic::handshake::counters;
@@ -62,6 +62,13 @@ impl FutexCounters for Space {
 }
 
 impl Space {
+    /// Whether Linux granted anything of a device (`pico.rs`).
+    #[inline]
+    pub(crate) fn has_grants(&self) -> bool {
+        // SAFETY: mapped for ever, aligned, accessed atomically.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.at.as_ptr()).pico_grants) }.load(Ordering::Relaxed) != 0
+    }
+
     fn waits(&self) -> &AtomicU32 {
         // SAFETY: mapped for ever, aligned, accessed atomically.
         unsafe { AtomicU32::from_ptr(&raw mut (*self.at.as_ptr()).waits_on_cores) }

@@ -20,6 +20,7 @@ use tacet_logic::deadlines::Clock;
 use tacet_logic::futex::Key;
 use tacet_logic::run_queue::RunQueue;
 use tacet_logic::static_map::Part;
+use tacet_pico::NoDevices;
 use tacet_shipping::errno::Errno;
 
 /// The node, seen from one CPU.
@@ -80,6 +81,7 @@ impl Host for Alone {
     type Thread<'a> = AloneThread<'a>;
     type Space = Waits<'static>;
     type Memory = NoMemory;
+    type Devices = NoDevices;
 
     const ANSWERS: bool = true;
 

@@ -45,9 +45,17 @@ pub struct Pair {
 #[derive(Debug, Clone, Copy)]
 pub struct Flight {
     epoch: u32,
+    depth: u16,
     /// By number: the command is not complete.
     missing: u32,
     failed: bool,
+}
+
+impl Flight {
+    /// How many commands are not complete.
+    pub fn missing(&self) -> u32 {
+        self.missing.count_ones()
+    }
 }
 
 impl Pair {
@@ -79,11 +87,11 @@ impl Pair {
             return Err(Forward::State);
         }
         self.tail = tail;
-        Ok(Flight { epoch, missing: u32::MAX >> (32 - u32::from(count)), failed: false })
+        Ok(Flight { epoch, depth: limits.depth, missing: u32::MAX >> (32 - u32::from(count)), failed: false })
     }
 
     /// Looks at what the device has completed.
-    pub fn look<M: QueueMemory>(&mut self, memory: &M, limits: &Limits, flight: &mut Flight) -> Look {
+    pub fn look<M: QueueMemory>(&mut self, memory: &M, flight: &mut Flight) -> Look {
         let mut taken = false;
         while flight.missing != 0 {
             let completion = memory.completion(self.head);
@@ -99,7 +107,7 @@ impl Pair {
             flight.missing &= !command;
             flight.failed |= completion.status >> 1 & 0x7ff != 0;
             self.head += 1;
-            if self.head >= limits.depth {
+            if self.head >= flight.depth {
                 (self.head, self.phase) = (0, !self.phase);
             }
         }

@@ -82,7 +82,7 @@ fn finish(pair: &mut Pair, controller: &Controller, call: &Call, mut flight: Fli
         if seed >> 60 == 0 {
             continue;
         }
-        match pair.look(controller, &limits(controller), &mut flight) {
+        match pair.look(controller, &mut flight) {
             Look::Wait => {}
             over => return over,
         }
@@ -148,9 +148,9 @@ proptest! {
                 Ok(mut flight) => {
                     controller.fetch();
                     if controller.epoch.get() % 2 != 0 {
-                        prop_assert_eq!(pair.look(&controller, &limits(&controller), &mut flight), Look::Wait);
+                        prop_assert_eq!(pair.look(&controller, &mut flight), Look::Wait);
                         controller.renew();
-                        let over = pair.look(&controller, &limits(&controller), &mut flight);
+                        let over = pair.look(&controller, &mut flight);
                         prop_assert_eq!(over, Look::Forward(Forward::Loss));
                     } else {
                         prop_assert_eq!(finish(&mut pair, &controller, &call, flight), Look::Done);
@@ -191,9 +191,9 @@ fn a_cleared_ring_is_no_completion() {
     let mut flight = begin(&mut pair, &controller, &one, &one.pages(&controller)).unwrap();
     controller.epoch.set(3);
     controller.forget();
-    assert_eq!(pair.look(&controller, &limits(&controller), &mut flight), Look::Wait);
+    assert_eq!(pair.look(&controller, &mut flight), Look::Wait);
     controller.epoch.set(4);
-    assert_eq!(pair.look(&controller, &limits(&controller), &mut flight), Look::Forward(Forward::Loss));
+    assert_eq!(pair.look(&controller, &mut flight), Look::Forward(Forward::Loss));
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_device_that_is_at_work_needs_no_bell() {
     controller.fetch();
     assert_eq!((controller.rings.get(), controller.commands_begun()), (0, 1));
     controller.complete_one(0, 0);
-    let over = pair.look(&controller, &limits(&controller), &mut { flight });
+    let over = pair.look(&controller, &mut { flight });
     assert_eq!((over, controller.rings.get()), (Look::Done, 0));
 }
 

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Memory that devices have: the buffers of calls in flight.
+//!
+//! A page that is lent to a device keeps its frame, or the device would write into memory of somebody else. A CPU lends
+//! under the locks of the pieces, and whoever takes frames away looks under the same locks whether they are lent
+//! (`Work::unmirrored_of`); then the call waits, holding nothing. On Linux it would not wait, because there each page
+//! counts its users; here a program that unmaps a buffer in use pays, and nobody else: each CPU has one call in flight, so
+//! all loans are one word for each CPU.
+//!
+//! Threads in flight are never given back, so a host that waits for all threads of a process waits for its loans too
+//! (fork, exec, exit). A host that takes a range from running threads waits until no call uses a grant
+//! (`tacet_pico::FastPath::end`), after it closed the range.
+
+use super::{Extent, Range};
+use crate::common::CPUS;
+use crate::host::Host;
+use core::iter::from_fn;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use tacet_arch::Processor;
+use tacet_logic::paging::{Entry, Protection, Span};
+use tacet_pico::Forward;
+
+/// What all CPUs have lent.
+pub struct Loans {
+    /// How many loans there are.
+    count: AtomicU32,
+    /// By CPU: its loan, or 0.
+    loans: [AtomicU64; CPUS],
+}
+
+impl Loans {
+    pub const fn new() -> Self {
+        Self { count: AtomicU32::new(0), loans: [const { AtomicU64::new(0) }; CPUS] }
+    }
+
+    /// With the locks of the pieces of `span`, which orders this before all later looks at them.
+    fn begin(&self, cpu: u32, range: u32, span: Span) -> bool {
+        let Some(loan) = self.loans.get(cpu as usize) else { return false };
+        self.count.fetch_add(1, Ordering::Relaxed);
+        loan.store(pack(range, span), Ordering::Relaxed);
+        true
+    }
+
+    /// The device is done with what the CPU has lent. What it wrote comes before whatever follows a look that finds
+    /// nothing.
+    pub fn end(&self, cpu: u32) {
+        if let Some(loan) = self.loans.get(cpu as usize)
+            && loan.swap(0, Ordering::Release) != 0
+        {
+            self.count.fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    /// Whether a device has any of these pages. With the locks of their pieces; so it does not become true meanwhile.
+    #[inline]
+    pub fn any_of(&self, range: u32, span: Span) -> bool {
+        self.count.load(Ordering::Acquire) != 0 && self.overlaps(range, span)
+    }
+
+    #[cold]
+    fn overlaps(&self, range: u32, span: Span) -> bool {
+        self.loans.iter().any(|loan| {
+            let (of, lent) = unpack(loan.load(Ordering::Acquire));
+            of == range && lent.is_some_and(|lent| lent.overlaps(span))
+        })
+    }
+}
+
+/// 16 bits for the range, 28 for the first page, 20 for how many: a call transfers less than 4 GiB.
+fn pack(range: u32, span: Span) -> u64 {
+    u64::from(range) << 48 | u64::from(span.first()) << 20 | u64::from(span.pages() & 0xf_ffff)
+}
+
+fn unpack(loan: u64) -> (u32, Option<Span>) {
+    ((loan >> 48) as u32, Span::new((loan >> 20 & 0xfff_ffff) as u32, (loan & 0xf_ffff) as u32))
+}
+
+impl<H: Host> Range<'_, H> {
+    /// Lends the pages of a buffer to a device, if `begin` succeeds in giving it their frames, which are `None` from the
+    /// first on that does not allow `access`. Until [`Loans::end`] they stay where they are.
+    pub fn lend<T>(
+        &mut self,
+        (address, pages): (u64, u32),
+        access: Protection,
+        begin: impl FnOnce(&mut dyn Iterator<Item = Option<u64>>) -> Result<T, Forward>,
+    ) -> Result<T, Forward> {
+        let Extent::Inside(span) = self.extent(address & !4095, u64::from(pages) << 12) else {
+            return Err(Forward::Buffer);
+        };
+        if span.pages() > 0xf_ffff || self.number > 0xffff {
+            return Err(Forward::Room);
+        }
+        let (cpu, number) = (self.cpu, self.number);
+        let index = cpu.host.processor().index();
+        let lent = self.change(span.pieces(), |work| {
+            let mut page = span.first();
+            let mut frames = from_fn(|| {
+                let at = (page < span.end()).then_some(page)?;
+                page += 1;
+                Some(work.space.view(at).and_then(|view| match view.entry {
+                    Entry::Leaf(leaf) if !leaf.pending && leaf.attributes.protection.allows(access) => {
+                        Some(leaf.frame + u64::from(at - view.first))
+                    }
+                    _ => None,
+                }))
+            });
+            // Lent before the device can have begun.
+            if !cpu.common().loans.begin(index, number, span) {
+                return Ok(Err(Forward::State));
+            }
+            let begun = begin(&mut frames);
+            if begun.is_err() {
+                cpu.common().loans.end(index);
+            }
+            Ok(begun)
+        });
+        lent.unwrap_or(Err(Forward::Buffer))
+    }
+}

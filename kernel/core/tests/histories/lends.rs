@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Calls that a device executes, exactly: nobody gets a frame that the device has, and no thread leaves before.
+
+use crate::machine::Machine;
+use crate::program::Action;
+use crate::world::World;
+use tacet_core::{Common, Permits, Recall};
+use tacet_pico::{Forward, Look};
+
+const ALL: u32 = Permits::CALLS.0 | Permits::MEMORY.0 | Permits::STAYS.0;
+const BUFFER: Action = Action::Map { pages: 8, populate: true };
+const READ: Action = Action::Transfer { writes: false };
+const WRITE: Action = Action::Transfer { writes: true };
+
+fn world(programs: &[&[Action]]) -> World {
+    let programs: Vec<_> = programs.iter().map(|program| (0, ALL, program.to_vec())).collect();
+    World::new(Box::new(Common::new()), programs.len(), programs)
+}
+
+/// Each thread on the CPU of its number; the first one's call is with the device.
+fn begin(world: &World) -> Machine<'_> {
+    let mut machine = Machine::new(world);
+    world.numbers().for_each(|number| machine.linux.post(number, number as usize));
+    while machine.linux.ring(0) {}
+    for _ in 0..2000 {
+        if world.cpus[0].device.is_at_work() {
+            return machine;
+        }
+        machine.run(0);
+    }
+    panic!("the device gets nothing");
+}
+
+fn run(machine: &mut Machine<'_>, cpu: usize) {
+    (0..300).for_each(|_| machine.run(cpu));
+}
+
+#[test]
+fn a_transfer_has_its_result() {
+    for call in [READ, WRITE] {
+        let world = world(&[&[BUFFER, call, Action::GetPid]]);
+        let mut machine = begin(&world);
+        run(&mut machine, 0);
+        assert!(world.thread(0).calls.get(), "the device is not done");
+        world.cpus[0].device.finish(Look::Done);
+        run(&mut machine, 0);
+        assert_eq!(world.thread(0).posted.get(), Some(0), "it stays on the CPU");
+        assert_eq!(world.thread(0).transferred.get(), 8 * 4096);
+        machine.end();
+    }
+}
+
+#[test]
+fn a_device_that_fails_leaves_the_call_to_linux() {
+    for reason in [Forward::Status, Forward::Loss] {
+        let world = world(&[&[BUFFER, READ]]);
+        let mut machine = begin(&world);
+        world.cpus[0].device.finish(Look::Forward(reason));
+        run(&mut machine, 0);
+        assert_eq!((world.thread(0).posted.get(), world.thread(0).calls.get()), (None, true));
+        machine.end();
+    }
+}
+
+#[test]
+fn a_page_without_a_frame_leaves_the_call_to_linux() {
+    let world = world(&[&[Action::Map { pages: 8, populate: false }, READ]]);
+    let mut machine = Machine::new(&world);
+    machine.linux.post(0, 0);
+    while machine.linux.ring(0) {}
+    run(&mut machine, 0);
+    assert_eq!((world.thread(0).posted.get(), world.thread(0).calls.get()), (None, true));
+    machine.end();
+}
+
+/// Even if it is killed: the frames would be used again.
+#[test]
+fn a_thread_stays_while_the_device_has_its_memory() {
+    for killed in [false, true] {
+        let world = world(&[&[BUFFER, READ]]);
+        let mut machine = begin(&world);
+        if killed {
+            machine.linux.kill(0)
+        } else {
+            machine.linux.recall(0, Recall::Always)
+        }
+        machine.linux.ask(0);
+        while machine.linux.ring(0) {}
+        run(&mut machine, 0);
+        assert!(world.thread(0).posted.get().is_some(), "killed: {killed}");
+        assert!(!world.cpus[0].asked.get(), "the CPU does not answer meanwhile");
+        world.cpus[0].device.finish(Look::Done);
+        run(&mut machine, 0);
+        assert_eq!(world.thread(0).posted.get(), None);
+        machine.end();
+    }
+}
+
+/// Whatever takes its frame away from a page waits for the device; and for nothing else.
+#[test]
+fn whoever_takes_lent_memory_away_waits() {
+    let takes = [11, 28, 10, 25, 9, 237].map(|number| Action::AboutOther { number });
+    for take in takes {
+        let world = world(&[&[BUFFER, READ], &[Action::Compute, take]]);
+        let mut machine = begin(&world);
+        run(&mut machine, 1);
+        assert!(world.thread(1).calls.get() && world.thread(1).posted.get().is_some(), "{take:?} does not wait");
+        world.cpus[0].device.finish(Look::Done);
+        run(&mut machine, 0);
+        run(&mut machine, 1);
+        assert!(!world.thread(1).calls.get(), "{take:?} waits for ever");
+        assert_eq!(world.thread(0).transferred.get(), 8 * 4096);
+        machine.end();
+    }
+}
+
+#[test]
+fn a_killed_thread_does_not_wait_for_lent_memory() {
+    let world = world(&[&[BUFFER, READ], &[Action::AboutOther { number: 11 }]]);
+    let mut machine = begin(&world);
+    run(&mut machine, 1);
+    machine.linux.kill(1);
+    while machine.linux.ring(0) {}
+    run(&mut machine, 1);
+    assert_eq!(world.thread(1).posted.get(), None);
+    world.cpus[0].device.finish(Look::Done);
+    machine.end();
+}
+
+#[test]
+fn memory_beside_what_is_lent_is_free() {
+    let other = [BUFFER, Action::Unmap, BUFFER, Action::Discard];
+    let world = world(&[&[BUFFER, READ], &other]);
+    let mut machine = begin(&world);
+    (0..10).for_each(|_| run(&mut machine, 1));
+    assert!(world.thread(1).at.get() > other.len() && !world.thread(1).calls.get());
+    world.cpus[0].device.finish(Look::Done);
+    machine.end();
+}
+
+#[test]
+fn a_device_that_takes_too_long_is_complained_of_once() {
+    let world = world(&[&[BUFFER, READ]]);
+    let mut machine = begin(&world);
+    run(&mut machine, 0);
+    assert_eq!(world.cpus[0].device.complaints.get(), 0);
+    world.now.set(world.now.get() + 31_000_000_000);
+    (0..3).for_each(|_| run(&mut machine, 0));
+    assert_eq!((world.cpus[0].device.complaints.get(), world.thread(0).calls.get()), (1, true));
+    world.cpus[0].device.finish(Look::Forward(Forward::Loss));
+    machine.end();
+}
+
+/// With others in the queue the CPU is theirs while the call waits with Linux.
+#[test]
+fn a_thread_that_is_not_alone_does_not_poll() {
+    let world = World::new(Box::new(Common::new()), 1, vec![(0, ALL, vec![BUFFER, READ]), (0, ALL, vec![])]);
+    let mut machine = Machine::new(&world);
+    machine.linux.post(0, 0);
+    machine.linux.post(1, 0);
+    while machine.linux.ring(0) {}
+    run(&mut machine, 0);
+    assert_eq!((world.thread(0).posted.get(), world.thread(0).calls.get()), (None, true));
+    assert!(!world.cpus[0].device.is_at_work());
+    machine.end();
+}
