@@ -164,8 +164,10 @@ impl<H: Host> Cpu<H> {
     #[cold]
     #[inline(never)]
     fn continue_call(&self, call: &syscall::Call<'_, '_, H>) -> ControlFlow<Left> {
-        let lent = self.flight.get().is_some();
-        let left = if lent { self.answer_by(call, syscall::pico::look) } else { self.answer(call) };
+        let left = match self.flight.get() {
+            Some(_) => self.end_answer(call, self.begin_answer(call), syscall::pico::look(call)),
+            None => self.answer(call),
+        };
         match left {
             ControlFlow::Continue(()) if call.thread.recall() != Recall::Not => ControlFlow::Break(Left::Paused),
             left => left,
@@ -175,26 +177,31 @@ impl<H: Host> Cpu<H> {
     /// Answers a system call, if it is one that the CPU answers.
     #[inline(always)]
     fn answer(&self, call: &syscall::Call<'_, '_, H>) -> ControlFlow<Left> {
-        self.answer_by(call, |call| syscall::dispatch(call))
+        let began = self.begin_answer(call);
+        self.end_answer(call, began, syscall::dispatch(call))
     }
 
-    /// The same, where it is known who answers.
+    /// The call's number and the time, if its owner wants to know how long it takes.
     #[inline(always)]
-    fn answer_by(
+    fn begin_answer(&self, call: &syscall::Call<'_, '_, H>) -> Option<(u64, u64)> {
+        call.thread.is_profiled().then(|| (call.user.call_number(), self.host.processor().cycles()))
+    }
+
+    #[inline(always)]
+    fn end_answer(
         &self,
         call: &syscall::Call<'_, '_, H>,
-        serve: impl FnOnce(&syscall::Call<'_, '_, H>) -> CallEnd,
+        began: Option<(u64, u64)>,
+        end: CallEnd,
     ) -> ControlFlow<Left> {
-        let processor = self.host.processor();
-        let began = call.thread.is_profiled().then(|| (call.user.call_number(), processor.cycles()));
-        match serve(call) {
+        match end {
             CallEnd::Escape(reason) => return self.ask(call, reason),
             CallEnd::Block => return ControlFlow::Break(Left::Blocked),
             CallEnd::Pause => return ControlFlow::Break(Left::Paused),
             CallEnd::Done(result) => {
                 call.user.set_result(result);
                 if let Some((number, began)) = began {
-                    call.thread.spent_on_local_call(number, processor.cycles().wrapping_sub(began));
+                    call.thread.spent_on_local_call(number, self.host.processor().cycles().wrapping_sub(began));
                 }
             }
             CallEnd::Yield(result) => {
