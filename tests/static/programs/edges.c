@@ -4,6 +4,7 @@
  * pages that differ; mutexes with priority inheritance, refused or as they should be; the mask of a first thread that
  * has ended.
  */
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 
@@ -18,9 +19,9 @@ static sigjmp_buf before;
 static int word, waiter, done;
 static pthread_t first;
 
-static void *wait_for_a_while(void *unused)
+static void *wait_for_word(void *unused)
 {
-	struct timespec time = { .tv_nsec = 500 * 1000 * 1000 };
+	struct timespec time = { .tv_sec = 1 };
 
 	store(&waiter, (int)syscall(SYS_gettid));
 	CHECK_ERRNO(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &time, NULL, 0), ETIMEDOUT);
@@ -28,26 +29,46 @@ static void *wait_for_a_while(void *unused)
 	return unused;
 }
 
-/* A move to another CPU interrupts the wait, more often than the wait is long. */
-static void waits(void)
+static void *wait_for_nothing(void *unused)
 {
-	cpu_set_t all, one;
-	pthread_t thread;
-	int cpu = 0;
+	store(&waiter, (int)syscall(SYS_gettid));
+	CHECK(poll(NULL, 0, 1000) == 0);
+	store(&done, 1);
+	return unused;
+}
 
-	CHECK(sched_getaffinity(0, sizeof(all), &all) == 0);
-	CHECK(pthread_create(&thread, NULL, wait_for_a_while, NULL) == 0);
+/*
+ * A move to another CPU interrupts the wait, more often than the wait is long. Not to the CPU of the thread that moves
+ * it: a call that is shipped keeps its CPU.
+ */
+static void waits(void *(*wait)(void *))
+{
+	cpu_set_t all, others, one;
+	pthread_t thread;
+	int cpu = sched_getcpu();
+
+	CHECK(cpu >= 0 && sched_getaffinity(0, sizeof(all), &all) == 0);
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	others = all;
+	if (CPU_COUNT(&all) > 1)
+		CPU_CLR(cpu, &others);
+	store(&waiter, 0);
+	store(&done, 0);
+	CHECK(pthread_create(&thread, NULL, wait, NULL) == 0);
+	CHECK(sched_setaffinity(0, sizeof(one), &one) == 0);
 	wait_until(load(&waiter));
 	for (int moves = 0; moves < 1000 && !load(&done); moves++) {
 		do
 			cpu = (cpu + 1) % CPU_SETSIZE;
-		while (!CPU_ISSET(cpu, &all));
+		while (!CPU_ISSET(cpu, &others));
 		CPU_ZERO(&one);
 		CPU_SET(cpu, &one);
 		CHECK(sched_setaffinity(load(&waiter), sizeof(one), &one) == 0 || errno == ESRCH);
 		usleep(10 * 1000);
 	}
 	CHECK(load(&done));
+	CHECK(sched_setaffinity(0, sizeof(all), &all) == 0);
 	CHECK(pthread_join(thread, NULL) == 0);
 	say("waits\n");
 }
@@ -130,7 +151,8 @@ int main(void)
 {
 	pthread_t thread;
 
-	waits();
+	waits(wait_for_word);
+	waits(wait_for_nothing);
 	rights();
 	inheritance();
 	CHECK(signal(SIGUSR1, SIG_IGN) != SIG_ERR);

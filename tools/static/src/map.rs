@@ -41,7 +41,6 @@ pub fn of(found: &Found, node: &Node) -> Result<Box<Map>> {
         shares: &node.shares,
         shared_bytes: node.shared_bytes,
         least_heap_bytes: LEAST_HEAP,
-        joins_read_only: false,
         ranges: &ranges,
     };
     static_map::partition(&request, &mut map).map_err(|refused| {

@@ -44,8 +44,11 @@ impl Alone {
 
     /// Ships a call. If a signal interrupts it that leads to nothing, the call is made again.
     pub fn ship_interruptibly(&self, subject: &Subject<'_>, number: u64, arguments: &[u64; 6]) -> i64 {
+        let mut again = false;
         loop {
-            let result = self.ship_call(subject, number, arguments);
+            let left = self.with_time_left(subject, number, arguments, again);
+            again = true;
+            let result = self.ship_call(subject, number, &left);
             if result != INTERRUPTED {
                 return result;
             }

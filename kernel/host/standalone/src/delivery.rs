@@ -9,6 +9,7 @@ use crate::host::{Alone, Subject};
 use crate::proceed::Next;
 use crate::process::End;
 use crate::signals::with_signals;
+use crate::time::wait_ms;
 use core::sync::atomic::Ordering;
 use tacet_arch::UserState;
 use tacet_arch::native::UserRegisters;
@@ -153,11 +154,12 @@ impl Alone {
             }
             Resume::Again | Resume::Continue => {
                 // A sleep goes on until the time that it had, and so does a wait that says how long.
-                let [_, operation, _, time, ..] = self.context(subject.number).user().arguments();
-                let relative = operation & FUTEX_COMMAND == FUTEX_WAIT && time != 0;
+                let arguments = self.context(subject.number).user().arguments();
+                let [_, operation, _, time, ..] = arguments;
                 let sleeps = match call {
-                    FUTEX => relative,
-                    _ => matches!(call, NANOSLEEP | CLOCK_NANOSLEEP | SIGTIMEDWAIT),
+                    FUTEX => operation & FUTEX_COMMAND == FUTEX_WAIT && time != 0,
+                    NANOSLEEP | CLOCK_NANOSLEEP | SIGTIMEDWAIT => true,
+                    _ => wait_ms(call, &arguments).is_some(),
                 };
                 subject.thread.sleeps_on.store(sleeps, Ordering::Relaxed);
                 self.repeat_call(subject);

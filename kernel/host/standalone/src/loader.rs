@@ -196,7 +196,6 @@ impl Alone {
             shares: shares.get(..count).unwrap_or(&[]),
             shared_bytes: job.shared_bytes,
             least_heap_bytes: LEAST_HEAP_BYTES.saturating_add(job.stack_bytes),
-            joins_read_only: false,
             ranges: ranges.get(..known.len()).unwrap_or(&ranges),
         };
         self.node.map.with(|map| partition(&request, map)).map_err(|refused| failure!("{refused}"))

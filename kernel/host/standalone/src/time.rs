@@ -19,6 +19,7 @@ const BOOTTIME: u32 = 7;
 const PER_THREAD: i32 = 4;
 const TIMER_ABSTIME: u64 = 1;
 const NS_PER_S: u64 = 1_000_000_000;
+const NS_PER_MS: u64 = 1_000_000;
 /// No clock gets as far.
 const LATEST_S: u64 = 1 << 33;
 
@@ -145,6 +146,20 @@ impl Alone {
         Some(until)
     }
 
+    /// The arguments of a shipped call that says for how many milliseconds it waits, with what is left of them. `again`: it
+    /// was shipped before.
+    pub fn with_time_left(&self, subject: &Subject<'_>, number: u64, arguments: &[u64; 6], again: bool) -> [u64; 6] {
+        let mut left = *arguments;
+        let asked = wait_ms(number, arguments).map(|ms| u64::from(ms) * NS_PER_MS);
+        subject.thread.sleeps_on.fetch_or(again && asked.is_some(), Ordering::Relaxed);
+        if let Some(until) = asked.and_then(|_| self.end_of_wait(subject.thread, asked))
+            && let Some(place) = place_of_wait(number).and_then(|place| left.get_mut(place))
+        {
+            *place = self.ns_until(until).div_ceil(NS_PER_MS);
+        }
+        left
+    }
+
     fn sleep(&self, subject: &Subject<'_>, clock: u32, requested: u64, absolute: bool) -> Answer {
         let thread = subject.thread;
         let cycles = self.cpu.cycles();
@@ -163,6 +178,21 @@ impl Alone {
         thread.sleeps_until_ns.store(until, Ordering::Relaxed);
         Answer::Sleep(Deadline::at(until))
     }
+}
+
+/// The argument of a shipped call that says for how many milliseconds it waits: poll(2), epoll_wait(2), epoll_pwait(2).
+fn place_of_wait(number: u64) -> Option<usize> {
+    match number {
+        7 => Some(2),
+        232 | 281 => Some(3),
+        _ => None,
+    }
+}
+
+/// For how many milliseconds a shipped call waits, if it does so for a while and not for ever.
+pub fn wait_ms(number: u64, arguments: &[u64; 6]) -> Option<u32> {
+    let ms = *arguments.get(place_of_wait(number)?)? as i32;
+    u32::try_from(ms).ok().filter(|ms| *ms != 0)
 }
 
 /// A struct timespec in nanoseconds.

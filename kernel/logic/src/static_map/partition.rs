@@ -10,7 +10,6 @@ use super::map::{FilePart, Map, Memory, PARTS, Process};
 use super::request::{Missing, PROCESSES, Refused, Request};
 use super::segment::{PAGE_BYTES, Part};
 use crate::elf::Program;
-use crate::paging::Protection;
 
 /// Where the memory lies in a process, if the program does not say. Far apart, so that no part can reach the next.
 pub(super) const HEAP_BASE: u64 = 0x1000_0000_0000;
@@ -51,8 +50,7 @@ pub fn partition(request: &Request<'_>, map: &mut Map) -> Result<(), Refused> {
 fn place_files(request: &Request<'_>, map: &mut Map) -> Result<(), Refused> {
     use Part::{Data, LinkerData, LinkerReadOnlyData, LinkerText, ReadOnlyData, Text};
     map.program_place = place(request.program, PROGRAM_BASE)?;
-    let joins = request.joins_read_only;
-    add_parts(request.program, map.program_place, [Text, ReadOnlyData, Data], joins, map);
+    add_parts(request.program, map.program_place, [Text, ReadOnlyData, Data], map);
     if let Some(interpreter) = request.interpreter {
         map.interpreter_place = place(interpreter, INTERPRETER_BASE)?;
         let extent = |program: &Program, place: u64| {
@@ -64,7 +62,7 @@ fn place_files(request: &Request<'_>, map: &mut Map) -> Result<(), Refused> {
         if first < linker_end && linker < end {
             return Err(Refused::Address(linker));
         }
-        add_parts(interpreter, map.interpreter_place, [LinkerText, LinkerReadOnlyData, LinkerData], joins, map);
+        add_parts(interpreter, map.interpreter_place, [LinkerText, LinkerReadOnlyData, LinkerData], map);
     }
     Ok(())
 }
@@ -85,9 +83,8 @@ fn place(program: &Program, base: u64) -> Result<u64, Refused> {
     }
 }
 
-fn add_parts(program: &Program, place: u64, names: [Part; 3], joins: bool, map: &mut Map) {
+fn add_parts(program: &Program, place: u64, names: [Part; 3], map: &mut Map) {
     let [text, read_only, data] = names;
-    let first = map.part_count;
     for segment in program.segments() {
         let part = match segment.protection {
             protection if protection.execute => text,
@@ -96,16 +93,7 @@ fn add_parts(program: &Program, place: u64, names: [Part; 3], joins: bool, map: 
         };
         let address = place.wrapping_add(segment.first_page());
         let bytes = segment.pages_end() - segment.first_page();
-        let last = map.parts.get_mut(first..map.part_count).and_then(|parts| parts.last_mut());
-        let beside = |last: &&mut FilePart| {
-            let constant = !last.protection.write && !segment.protection.write;
-            joins && constant && last.address + last.bytes == address
-        };
-        if let Some(last) = last.filter(beside) {
-            last.part = text;
-            last.bytes += bytes;
-            last.protection = Protection::READ_EXECUTE;
-        } else if let Some(room) = map.parts.get_mut(map.part_count) {
+        if let Some(room) = map.parts.get_mut(map.part_count) {
             *room = FilePart { part, address, bytes, protection: segment.protection };
             map.part_count += 1;
         }

@@ -29,9 +29,6 @@ pub struct Request<'a> {
     pub shared_bytes: u64,
     /// A heap with stacks that is smaller is of no use.
     pub least_heap_bytes: u64,
-    /// Read-only data may be executed: it shares large pages with the text beside it, as the paper on CNK has it. Nothing
-    /// that can be written can be executed, with or without this.
-    pub joins_read_only: bool,
     /// The memory to divide: any order, without overlaps.
     pub ranges: &'a [Range],
 }

@@ -54,15 +54,7 @@ fn made(request: &Request<'_>) -> Result<Box<Map>, Refused> {
 }
 
 fn request<'a>(program: &'a Program, shares: &'a [u64], ranges: &'a [Range]) -> Request<'a> {
-    Request {
-        program,
-        interpreter: None,
-        shares,
-        shared_bytes: 0,
-        least_heap_bytes: MIB,
-        joins_read_only: false,
-        ranges,
-    }
+    Request { program, interpreter: None, shares, shared_bytes: 0, least_heap_bytes: MIB, ranges }
 }
 
 #[test]
@@ -135,23 +127,6 @@ fn the_table_and_the_lines() {
         TLB entries of all processes: 37 (34x2M 3x4K)\n\
         unused: 4 KiB\n";
     assert_eq!(format!("{}", map.table()), table);
-}
-
-/// The layout of Python 3.11: apart, neither text nor read-only data has a large page.
-#[test]
-fn read_only_data_shares_large_pages_if_it_may() {
-    let python = program(false, 0x40_0000, &[(0, 31, READ), (0, 691, TEXT), (0, 627, READ), (0, 389, DATA)]);
-    let ranges = [range(16 * MIB, 240 * MIB)];
-    let entries = |joins_read_only| {
-        let map = made(&Request { joins_read_only, ..request(&python, &[0], &ranges) }).unwrap();
-        let parts: Vec<_> = map.segments(0).map(|segment| (segment.part, segment.protection)).collect();
-        let entries: Vec<_> = map.segments(0).map(|segment| segment.entries()).collect();
-        (parts.len(), parts[0], entries[0])
-    };
-    let apart = Entries { kib4: 31, ..Entries::default() };
-    assert_eq!(entries(false), (5, (Part::ReadOnlyData, Protection::READ), apart));
-    let joined = Entries { kib4: 325, mib2: 2, gib1: 0 };
-    assert_eq!(entries(true), (3, (Part::Text, Protection::READ_EXECUTE), joined));
 }
 
 fn programs() -> impl Strategy<Value = Program> {
@@ -239,12 +214,12 @@ proptest! {
 
     #[test]
     fn every_map_keeps_its_promises(
-        program in programs(), ranges in memories(), shares in shares(), linked in any::<bool>(), joins_read_only in any::<bool>(),
+        program in programs(), ranges in memories(), shares in shares(), linked in any::<bool>(),
         shared_bytes in prop_oneof![Just(0), 1..MIB, 3 * MIB..20 * MIB],
     ) {
         let linker = linker();
         let interpreter = linked.then_some(&linker);
-        let request = Request { interpreter, shared_bytes, joins_read_only, ..request(&program, &shares, &ranges) };
+        let request = Request { interpreter, shared_bytes, ..request(&program, &shares, &ranges) };
         match (made(&request), made(&request)) {
             (Ok(map), Ok(again)) => {
                 check_map(&request, &map)?;
