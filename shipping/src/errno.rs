@@ -18,6 +18,7 @@ impl Errno {
     pub const ENOMEM: Self = Self(12);
     pub const EACCES: Self = Self(13);
     pub const EFAULT: Self = Self(14);
+    pub const ENODEV: Self = Self(19);
     pub const EINVAL: Self = Self(22);
     pub const ENOTTY: Self = Self(25);
     pub const ERANGE: Self = Self(34);

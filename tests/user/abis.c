@@ -131,8 +131,8 @@ int main(void)
 {
 	low = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
 	CHECK(low != MAP_FAILED);
-	futexes();
-	cpus();
-	filter();
+	PART(futexes);
+	PART(cpus);
+	PART(filter);
 	return 0;
 }

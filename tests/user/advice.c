@@ -210,6 +210,8 @@ int main(void)
 
 	for (size_t i = 0; i < ARRAY_LENGTH(parts); i++) {
 		part = parts[i];
+		if (!is_chosen(names[i]))
+			continue;
 		for (linux_memory = 0; linux_memory < 2; linux_memory++)
 			CHECK(exited_with(child_status(run), 0));
 		say("%s\n", names[i]);

@@ -398,19 +398,19 @@ static void borders(void)
 int main(void)
 {
 	on_signal(SIGSEGV, on_fault, 0);
-	sizes();
-	holes();
-	guard();
-	advice();
-	moves();
-	kernel();
-	stale();
-	held();
-	forks();
-	threads();
-	the_break();
-	too_much();
-	policy();
-	borders();
+	PART(sizes);
+	PART(holes);
+	PART(guard);
+	PART(advice);
+	PART(moves);
+	PART(kernel);
+	PART(stale);
+	PART(held);
+	PART(forks);
+	PART(threads);
+	PART(the_break);
+	PART(too_much);
+	PART(policy);
+	PART(borders);
 	return 0;
 }

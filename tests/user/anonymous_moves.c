@@ -119,9 +119,9 @@ static void held_meanwhile(void)
 int main(void)
 {
 	for (int round = 0; round < ROUNDS; round++)
-		CHECK(exited_with(child_status(one_round), 0));
+		CHILD(one_round, exited_with(status, 0));
 	say("%d rounds\n", ROUNDS);
-	CHECK(exited_with(child_status(held_meanwhile), 0));
+	CHILD(held_meanwhile, exited_with(status, 0));
 	say("a pipe kept %d pages\n", HELD);
 	return 0;
 }

@@ -238,7 +238,7 @@ int main(void)
 	CHECK(msgctl(queue, IPC_RMID, NULL) == 0);
 	until_done(pid);
 	say("messages\n");
-	counted();
+	PART(counted);
 	CHECK(semctl(set, 0, IPC_RMID) == 0);
 	say("semaphores\n");
 	interrupted(wait_futex);
@@ -249,7 +249,7 @@ int main(void)
 	interrupted(wait_lock);
 	interrupted(wait_pause);
 	say("files and signals\n");
-	signals();
+	PART(signals);
 	say("stopped\n");
 	return 0;
 }

@@ -225,10 +225,10 @@ int main(void)
 {
 	shared = shared_memory(4096);
 	tids = shared_memory(4096);
-	seize_and_interrupt();
-	attach_and_detach();
-	each_thread();
-	events();
-	signals();
+	PART(seize_and_interrupt);
+	PART(attach_and_detach);
+	PART(each_thread);
+	PART(events);
+	PART(signals);
 	return 0;
 }

@@ -44,12 +44,20 @@ static inline void check_failed(const char *file, int line, const char *cond)
 	_exit(1);
 }
 
-/* Run fn in a child that does not outlive us; returns its wait status. */
+/*
+ * Run fn in a child that does not outlive us; returns its wait status. With TEST_ALONE, for systems without children,
+ * it runs in this process, which ends as the child would.
+ */
 static inline int child_status(void (*fn)(void))
 {
 	int status;
-	pid_t pid = fork();
+	pid_t pid;
 
+	if (getenv("TEST_ALONE")) {
+		fn();
+		_exit(0);
+	}
+	pid = fork();
 	CHECK(pid >= 0);
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -59,6 +67,36 @@ static inline int child_status(void (*fn)(void))
 	CHECK(waitpid(pid, &status, 0) == pid);
 	return status;
 }
+
+/* A part of the program, which a test may choose: TEST_PARTS=a,b is only these, TEST_PARTS=-a,b all but these. */
+#define PART(part) \
+	do { if (is_chosen(#part)) part(); } while (0)
+
+static inline int is_chosen(const char *part)
+{
+	const char *parts = getenv("TEST_PARTS"), *end;
+	size_t length = strlen(part);
+	int others;
+
+	if (!parts)
+		return 1;
+	others = *parts == '-';
+	for (parts += others; *parts; parts = end + !!*end) {
+		end = strchrnul(parts, ',');
+		if ((size_t)(end - parts) == length && !strncmp(parts, part, length))
+			return !others;
+	}
+	return others;
+}
+
+/* A part that needs a child, and what its wait status must be. */
+#define CHILD(part, ends) \
+	do { \
+		if (is_chosen(#part)) { \
+			int status = child_status(part); \
+			CHECK(ends); \
+		} \
+	} while (0)
 
 static inline int exited_with(int status, int code)
 {

@@ -183,11 +183,11 @@ static void cpu_timers(void)
 
 int main(void)
 {
-	one_time();
-	across_threads();
-	cpu_time();
-	of_another_thread();
-	of_children();
-	cpu_timers();
+	PART(one_time);
+	PART(across_threads);
+	PART(cpu_time);
+	PART(of_another_thread);
+	PART(of_children);
+	PART(cpu_timers);
 	return 0;
 }

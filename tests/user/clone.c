@@ -143,10 +143,10 @@ static void files_and_directory(void)
 
 int main(void)
 {
-	memory_only();
-	ids_written();
-	bare_threads();
-	with_clone3();
-	files_and_directory();
+	PART(memory_only);
+	PART(ids_written);
+	PART(bare_threads);
+	PART(with_clone3);
+	PART(files_and_directory);
 	return 0;
 }

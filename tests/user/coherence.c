@@ -192,10 +192,10 @@ static void frames_reused(void)
 
 int main(void)
 {
-	remapped();
-	discarded();
-	moved();
-	code_replaced();
-	frames_reused();
+	PART(remapped);
+	PART(discarded);
+	PART(moved);
+	PART(code_replaced);
+	PART(frames_reused);
 	return 0;
 }

@@ -143,8 +143,8 @@ int main(void)
 	shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	/* its memory may have been populated at its start */
 	CHECK(shared != MAP_FAILED && munlockall() == 0);
-	itself();
-	children();
-	who_computes();
+	PART(itself);
+	PART(children);
+	PART(who_computes);
 	return 0;
 }

@@ -156,10 +156,10 @@ static void vsyscall(void)
 int main(void)
 {
 	on_signal(SIGSEGV, on_fault, 0);
-	cycle_counter();
-	cpu_identification();
-	system_tables();
-	ports();
-	vsyscall();
+	PART(cycle_counter);
+	PART(cpu_identification);
+	PART(system_tables);
+	PART(ports);
+	PART(vsyscall);
 	return 0;
 }

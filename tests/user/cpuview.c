@@ -156,17 +156,17 @@ int main(void)
 	CHECK(CPU_COUNT(&mine) >= 1 && CPU_EQUAL(&mine, &allowed));
 	say("affinity\n");
 	vdso_getcpu = vdso_symbol("__vdso_getcpu");
-	check_here();
+	PART(check_here);
 	say("all views of the CPU agree\n");
 	for (int i = 0; i < 6; i++)
 		CHECK(!pthread_create(&threads[i], NULL, in_a_thread, NULL));
 	for (int i = 0; i < 6; i++)
 		CHECK(!pthread_join(threads[i], NULL));
-	CHECK(exited_with(child_status(check_here), 0));
+	CHILD(check_here, exited_with(status, 0));
 	say("in threads and children\n");
-	bound();
+	PART(bound);
 	say("bound to each\n");
-	online_file();
+	PART(online_file);
 	say("online\n");
 	return 0;
 }

@@ -176,11 +176,11 @@ int main(int count, char **words)
 		say("held\n");
 		return read(0, page, 1) < 0;
 	}
-	contents();
-	place();
-	rights();
-	shared_with_kernel();
-	heap();
+	PART(contents);
+	PART(place);
+	PART(rights);
+	PART(shared_with_kernel);
+	PART(heap);
 	child = fork();
 	if (!child)
 		_exit(again(self));

@@ -40,9 +40,18 @@ static void disk(void)
 	CHECK(pread(fd, to + PAGE, BYTES - 2 * PAGE, PAGE) == BYTES - 2 * PAGE);
 	CHECK(is_filled(to + PAGE, BYTES - 2 * PAGE, 'd') && is_filled(to, PAGE, 0) && is_filled(to + BYTES - PAGE, PAGE, 0));
 	CHECK(munmap(from, BYTES) == 0);
-	CHECK_ERRNO(pwrite(fd, from, BYTES, 0), EFAULT);
 	CHECK(close(fd) == 0 && unlink("direct") == 0 && munmap(to, BYTES) == 0);
 	say("a disk\n");
+}
+
+static void unmapped(void)
+{
+	int fd = open("unmapped", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char *from = map();
+
+	CHECK(fd >= 0 && munmap(from, BYTES) == 0);
+	CHECK_ERRNO(pwrite(fd, from, BYTES, 0), EFAULT);
+	CHECK(close(fd) == 0 && unlink("unmapped") == 0);
 }
 
 /* The child tells the address of its memory, waits, and checks what its parent has written there. */
@@ -83,7 +92,8 @@ static void process(void)
 
 int main(void)
 {
-	disk();
-	process();
+	PART(disk);
+	PART(unmapped);
+	PART(process);
 	return 0;
 }

@@ -130,11 +130,11 @@ static void memfds(void)
 
 int main(void)
 {
-	eventfds();
-	timerfds();
-	signalfds();
-	notifies();
-	pidfds();
-	memfds();
+	PART(eventfds);
+	PART(timerfds);
+	PART(signalfds);
+	PART(notifies);
+	PART(pidfds);
+	PART(memfds);
 	return 0;
 }

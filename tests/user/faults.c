@@ -212,16 +212,16 @@ int main(void)
 	CHECK(sigaltstack(&alternate, NULL) == 0);
 	on_signal(SIGSEGV, on_fault, SA_ONSTACK);
 	on_signal(SIGBUS, on_fault, SA_ONSTACK);
-	rights();
-	nowhere();
-	not_canonical();
-	beyond_the_end();
-	stacks();
-	own_code();
-	straddling();
-	CHECK(killed_by(child_status(no_handler), SIGSEGV));
-	CHECK(killed_by(child_status(blocked), SIGSEGV));
-	CHECK(killed_by(child_status(ignored), SIGSEGV));
+	PART(rights);
+	PART(nowhere);
+	PART(not_canonical);
+	PART(beyond_the_end);
+	PART(stacks);
+	PART(own_code);
+	PART(straddling);
+	CHILD(no_handler, killed_by(status, SIGSEGV));
+	CHILD(blocked, killed_by(status, SIGSEGV));
+	CHILD(ignored, killed_by(status, SIGSEGV));
 	say("not handled\n");
 	return 0;
 }

@@ -152,10 +152,10 @@ static void copies(void)
 
 int main(void)
 {
-	data_and_positions();
-	names();
-	directories();
-	descriptors_and_locks();
-	copies();
+	PART(data_and_positions);
+	PART(names);
+	PART(directories);
+	PART(descriptors_and_locks);
+	PART(copies);
 	return 0;
 }

@@ -232,12 +232,12 @@ static void adoption(void)
 
 int main(void)
 {
-	statuses();
-	memories();
+	PART(statuses);
+	PART(memories);
 	say("a tree of %d\n", tree(9));
-	vforks();
-	spawns();
-	from_threads();
-	adoption();
+	PART(vforks);
+	PART(spawns);
+	PART(from_threads);
+	PART(adoption);
 	return 0;
 }

@@ -195,8 +195,8 @@ int main(void)
 	through("xstate: unknown component", xstate_unknown);
 	through("xstate: compacted", xstate_compact);
 	through("xstate: not canonical", xstate_away);
-	alignment_check();
-	bases();
+	PART(alignment_check);
+	PART(bases);
 	by_tracer("rip", offsetof(struct user_regs_struct, rip), 1ull << 62, 0, SIGSEGV);
 	by_tracer("cs", offsetof(struct user_regs_struct, cs), 0x10, EIO, 0);
 	by_tracer("fs base", offsetof(struct user_regs_struct, fs_base), 1ull << 62, EIO, 0);

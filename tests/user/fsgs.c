@@ -153,15 +153,15 @@ static void selectors(void)
 
 int main(void)
 {
-	by_call();
-	per_thread();
-	across_signals();
-	CHECK(exited_with(child_status(in_child), 0));
+	PART(by_call);
+	PART(per_thread);
+	PART(across_signals);
+	CHILD(in_child, exited_with(status, 0));
 	say("in a child\n");
 	if (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE)
 		by_instruction();
 	say("by instruction\n");
-	selectors();
+	PART(selectors);
 	say("selectors\n");
 	return 0;
 }

@@ -207,10 +207,10 @@ static void across_processes(void)
 
 int main(void)
 {
-	wake_and_move();
-	wait_and_wake();
-	inheriting();
-	robust();
-	across_processes();
+	PART(wake_and_move);
+	PART(wait_and_wake);
+	PART(inheriting);
+	PART(robust);
+	PART(across_processes);
 	return 0;
 }

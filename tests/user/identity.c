@@ -155,11 +155,11 @@ static void priorities(void)
 
 int main(void)
 {
-	ids();
-	credentials();
-	names();
-	odd_numbers();
-	CHECK(exited_with(child_status(priorities), 0));
+	PART(ids);
+	PART(credentials);
+	PART(names);
+	PART(odd_numbers);
+	CHILD(priorities, exited_with(status, 0));
 	say("priorities\n");
 	return 0;
 }

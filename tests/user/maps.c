@@ -80,7 +80,7 @@ int main(void)
 		CHECK(aux->a_type != AT_NULL);
 	CHECK(aux->a_un.a_val == 4096);
 	say("memory map\n");
-	as_a_file();
+	PART(as_a_file);
 	say("as a file\n");
 	/* for mincore, memory of the partition becomes Linux's: it looks the same */
 	CHECK(mincore(p, 3 * 4096, there) == 0);

@@ -186,13 +186,13 @@ static void faults_are_counted(void)
 int main(void)
 {
 	on_signal(SIGSEGV, on_fault, 0);
-	map_and_unmap();
-	protect();
-	move();
-	advise();
-	big_and_huge();
-	the_break();
-	bad_pointers();
-	faults_are_counted();
+	PART(map_and_unmap);
+	PART(protect);
+	PART(move);
+	PART(advise);
+	PART(big_and_huge);
+	PART(the_break);
+	PART(bad_pointers);
+	PART(faults_are_counted);
 	return 0;
 }

@@ -156,8 +156,8 @@ static void limited(void)
 int main(void)
 {
 	CHECK(pipe(channel) == 0);
-	timed();
-	counted();
-	limited();
+	PART(timed);
+	PART(counted);
+	PART(limited);
 	return 0;
 }

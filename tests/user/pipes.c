@@ -150,12 +150,12 @@ static void fifo(void)
 int main(void)
 {
 	on_signal(SIGPIPE, count_broken, 0);
-	blocking();
-	not_blocking();
-	CHECK(killed_by(child_status(die_of_pipe), SIGPIPE));
+	PART(blocking);
+	PART(not_blocking);
+	CHILD(die_of_pipe, killed_by(status, SIGPIPE));
 	say("killed by a broken pipe\n");
-	atomic_records();
-	splices();
-	fifo();
+	PART(atomic_records);
+	PART(splices);
+	PART(fifo);
 	return 0;
 }

@@ -267,13 +267,13 @@ static void errors(void)
 
 int main(void)
 {
-	read_nodes();
-	before_it_is_touched();
-	afterwards();
-	in_turn();
-	in_a_pipe();
-	of_a_thread();
-	of_a_child();
-	errors();
+	PART(read_nodes);
+	PART(before_it_is_touched);
+	PART(afterwards);
+	PART(in_turn);
+	PART(in_a_pipe);
+	PART(of_a_thread);
+	PART(of_a_child);
+	PART(errors);
 	return 0;
 }

@@ -159,10 +159,10 @@ static void epoll_many_waiters(void)
 int main(void)
 {
 	CHECK(pipe(ends) == 0);
-	polls();
-	selects();
-	signals_while_waiting();
-	epolls();
-	epoll_many_waiters();
+	PART(polls);
+	PART(selects);
+	PART(signals_while_waiting);
+	PART(epolls);
+	PART(epoll_many_waiters);
 	return 0;
 }

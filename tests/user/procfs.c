@@ -185,10 +185,10 @@ int main(int argc, char **argv)
 	}
 	shared = shared_memory(4096);
 	free(malloc(10));
-	about_itself();
-	own_memory();
-	threads();
-	of_a_child();
+	PART(about_itself);
+	PART(own_memory);
+	PART(threads);
+	PART(of_a_child);
 	randomised(argv[0]);
 	return 0;
 }

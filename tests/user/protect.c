@@ -150,9 +150,9 @@ int main(void)
 	on_signal(SIGSEGV, on_fault, 0);
 	on_signal(SIGBUS, on_fault, 0);
 	page = (void *)private_pages(1);
-	written_while_protected();
-	read_while_unmapped();
-	read_while_truncated();
-	written_while_forked();
+	PART(written_while_protected);
+	PART(read_while_unmapped);
+	PART(read_while_truncated);
+	PART(written_while_forked);
 	return 0;
 }

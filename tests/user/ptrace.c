@@ -233,11 +233,11 @@ static void vectors(void)
 
 int main(void)
 {
-	count_calls();
-	change_calls();
-	step();
-	breakpoint();
-	watchpoint();
-	vectors();
+	PART(count_calls);
+	PART(change_calls);
+	PART(step);
+	PART(breakpoint);
+	PART(watchpoint);
+	PART(vectors);
 	return 0;
 }

@@ -184,8 +184,8 @@ static void copied(void)
 
 int main(void)
 {
-	moved();
-	discarded();
-	copied();
+	PART(moved);
+	PART(discarded);
+	PART(copied);
 	return 0;
 }

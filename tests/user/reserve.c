@@ -72,8 +72,8 @@ int main(void)
 	char *p, *file;
 	int fd;
 
-	reservations();
-	nothing_is_locked();
+	PART(reservations);
+	PART(nothing_is_locked);
 	p = private_pages(16 << 10);
 	nothing_is_there(p, 64 * MEBI);
 	/* whatever is next to it may be in a large page with its edges */
@@ -95,7 +95,7 @@ int main(void)
 	CHECK_ERRNO(msync(p, 4 * PAGE, MS_ASYNC | MS_INVALIDATE), EBUSY);
 	CHECK_ERRNO(madvise(p, 4 * PAGE, MADV_DONTNEED), EINVAL);
 	CHECK(msync(p + 4 * PAGE, 4 * PAGE, MS_ASYNC | MS_INVALIDATE) == 0 && munlock(p, 4 * PAGE) == 0);
-	nothing_is_locked();
+	PART(nothing_is_locked);
 	say("locked by itself\n");
 	return 0;
 }

@@ -269,11 +269,11 @@ int main(void)
 
 	for (size_t i = 0; i < ARRAY_LENGTH(signals); i++)
 		on_signal(signals[i], on_fault, 0);
-	read_only();
-	in_a_large_page();
-	made_code();
-	failing_code();
-	not_executed();
-	elsewhere();
+	PART(read_only);
+	PART(in_a_large_page);
+	PART(made_code);
+	PART(failing_code);
+	PART(not_executed);
+	PART(elsewhere);
 	return 0;
 }

@@ -187,20 +187,20 @@ static void listened(void)
 
 int main(void)
 {
-	CHECK(exited_with(child_status(error_number), 0));
+	CHILD(error_number, exited_with(status, 0));
 	say("error number\n");
-	CHECK(exited_with(child_status(trap), 0));
+	CHILD(trap, exited_with(status, 0));
 	say("trap\n");
-	CHECK(killed_by(child_status(kill_process), SIGSYS));
+	CHILD(kill_process, killed_by(status, SIGSYS));
 	say("process killed\n");
-	CHECK(exited_with(child_status(kill_thread), 9));
+	CHILD(kill_thread, exited_with(status, 9));
 	say("thread killed\n");
-	CHECK(killed_by(child_status(strict), SIGKILL));
+	CHILD(strict, killed_by(status, SIGKILL));
 	say("strict\n");
-	CHECK(exited_with(child_status(synchronised), 0));
+	CHILD(synchronised, exited_with(status, 0));
 	say("all threads\n");
-	traced();
-	CHECK(exited_with(child_status(listened), 0));
+	PART(traced);
+	CHILD(listened, exited_with(status, 0));
 	say("listened to\n");
 	return 0;
 }

@@ -181,11 +181,11 @@ static void kill_many(void)
 int main(void)
 {
 	progress = shared_memory(4096);
-	alarms();
-	from_outside();
-	to_one_thread();
-	stop_and_continue();
-	kills();
-	kill_many();
+	PART(alarms);
+	PART(from_outside);
+	PART(to_one_thread);
+	PART(stop_and_continue);
+	PART(kills);
+	PART(kill_many);
 	return 0;
 }

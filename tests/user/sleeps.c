@@ -334,15 +334,15 @@ static void conditions(void)
 
 int main(void)
 {
-	long_enough();
-	refused();
+	PART(long_enough);
+	PART(refused);
 	interrupted(0);
 	interrupted(SA_RESTART);
 	say("interrupted\n");
-	stopped();
-	together();
-	woken_in_time();
-	moved();
-	conditions();
+	PART(stopped);
+	PART(together);
+	PART(woken_in_time);
+	PART(moved);
+	PART(conditions);
 	return 0;
 }

@@ -181,10 +181,10 @@ static void udp(void)
 
 int main(void)
 {
-	raise_loopback();
-	pass_descriptor();
-	local_names();
+	PART(raise_loopback);
+	PART(pass_descriptor);
+	PART(local_names);
 	tcp(AF_INET);
-	udp();
+	PART(udp);
 	return 0;
 }

@@ -157,10 +157,10 @@ static void between_processes(void)
 
 int main(void)
 {
-	segments();
-	semaphores();
-	messages();
-	posix_queues();
-	between_processes();
+	PART(segments);
+	PART(semaphores);
+	PART(messages);
+	PART(posix_queues);
+	PART(between_processes);
 	return 0;
 }

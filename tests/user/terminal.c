@@ -171,9 +171,9 @@ static void lines(void)
 int main(void)
 {
 	shared = shared_memory(4096);
-	keys();
-	jobs();
-	size_and_hangup();
-	lines();
+	PART(keys);
+	PART(jobs);
+	PART(size_and_hangup);
+	PART(lines);
 	return 0;
 }

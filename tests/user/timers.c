@@ -151,11 +151,11 @@ static void with_a_function(void)
 
 int main(void)
 {
-	sleeping();
-	alarms();
-	posix_timers();
-	to_a_thread();
-	of_cpu_time();
-	with_a_function();
+	PART(sleeping);
+	PART(alarms);
+	PART(posix_timers);
+	PART(to_a_thread);
+	PART(of_cpu_time);
+	PART(with_a_function);
 	return 0;
 }

@@ -248,15 +248,15 @@ static void about_itself(void)
 
 int main(void)
 {
-	about_itself();
-	mixed();
-	chosen();
-	operated();
-	signalled();
-	shared();
+	PART(about_itself);
+	PART(mixed);
+	PART(chosen);
+	PART(operated);
+	PART(signalled);
+	PART(shared);
 	waiting = 0;
-	CHECK(exited_with(child_status(leave_waiting), 0));
-	CHECK(killed_by(child_status(killed_waiting), SIGKILL));
+	CHILD(leave_waiting, exited_with(status, 0));
+	CHILD(killed_waiting, killed_by(status, SIGKILL));
 	say("ended while waiting\n");
 	return 0;
 }

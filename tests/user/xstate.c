@@ -172,11 +172,11 @@ static void edited(void)
 
 int main(void)
 {
-	across_calls();
-	across_threads();
-	across_fork();
-	across_faults();
-	control_words();
-	edited();
+	PART(across_calls);
+	PART(across_threads);
+	PART(across_fork);
+	PART(across_faults);
+	PART(control_words);
+	PART(edited);
 	return 0;
 }

@@ -4,15 +4,17 @@
 //! The rest of the proxy calls these functions. Nothing here decides anything.
 
 use std::net::UdpSocket;
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
 use command_fds::inherited::{init_inherited_fds, take_fd_ownership};
 use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
-use nix::unistd::Pid;
+use nix::sys::uio::{pread, pwrite};
+use nix::unistd::{Pid, read, write};
 use tacet_shipping::demarshal::{Argument, Call, Span};
 
 use super::perform::End;
@@ -134,6 +136,8 @@ pub fn execute(
     // handlers, or the descriptors of the service threads, which have a table of their own.
     let result = unsafe { libc::syscall(call.number.into(), a, b, c, d, e, f) };
     let result = if result == -1 { -i64::from(Errno::last_raw()) } else { result };
+    let again = (result == -i64::from(libc::EINVAL)).then(|| from_aligned_memory(&call, message, reply)).flatten();
+    let result = again.unwrap_or(result);
     for (argument, header) in call.arguments.iter().zip(&messages) {
         if let Argument::OutputMessage { lengths, .. } = argument {
             let after = [header.msg_namelen, header.msg_controllen as u32, header.msg_flags.cast_unsigned()];
@@ -143,6 +147,48 @@ pub fn execute(
         }
     }
     Ok((call, result))
+}
+
+/// A file that is open without the page cache (O_DIRECT) takes only memory at full blocks, which a message's middle is
+/// not: the call is made with a copy that is. `None`: it is no such call.
+fn from_aligned_memory(call: &Call, message: &[u8], reply: &mut [u8]) -> Option<i64> {
+    const BLOCK_BYTES: usize = 4096;
+    let [Argument::Value(descriptor), data, _, at, ..] = call.arguments else { return None };
+    let (Argument::Input(span) | Argument::InputVector(span) | Argument::Output(span) | Argument::OutputVector(span)) =
+        data
+    else {
+        return None;
+    };
+    let descriptor = RawFd::try_from(descriptor).ok()?;
+    // SAFETY: no service thread's: the program's descriptors are in another table than theirs. If the program has closed
+    // it, the calls fail.
+    let file = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    let flags = OFlag::from_bits_retain(fcntl(file, FcntlArg::F_GETFL).ok()?);
+    if !flags.contains(OFlag::O_DIRECT) {
+        return None;
+    }
+    let mut memory = vec![0; span.of(message).len().max(span.of(reply).len()) + BLOCK_BYTES];
+    let start = memory.as_ptr().align_offset(BLOCK_BYTES);
+    let memory = memory.get_mut(start..)?;
+    let at = if let Argument::Value(at) = at { at.cast_signed() } else { 0 };
+    let done = match i64::from(call.number) {
+        libc::SYS_read | libc::SYS_readv => read(file, over(memory, span.of(reply))),
+        libc::SYS_pread64 | libc::SYS_preadv => pread(file, over(memory, span.of(reply)), at),
+        libc::SYS_write | libc::SYS_writev => write(file, over(memory, span.of(message))),
+        libc::SYS_pwrite64 | libc::SYS_pwritev => pwrite(file, over(memory, span.of(message)), at),
+        _ => return None,
+    };
+    if let Argument::Output(span) | Argument::OutputVector(span) = data {
+        span.of_mut(reply).iter_mut().zip(memory).for_each(|(to, from)| *to = *from);
+    }
+    Some(done.map_or_else(|errno| -i64::from(errno as i32), |bytes| bytes as i64))
+}
+
+/// A copy of these bytes at the beginning of `memory`.
+fn over<'a>(memory: &'a mut [u8], bytes: &[u8]) -> &'a mut [u8] {
+    let copy = memory.get_mut(..bytes.len()).unwrap_or_default();
+    copy.copy_from_slice(bytes);
+    copy
 }
 
 fn address<T: ?Sized>(pointer: *const T) -> libc::c_long {

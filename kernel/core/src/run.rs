@@ -135,7 +135,8 @@ impl<H: Host> Cpu<H> {
         let Some(thread) = self.host.thread(number) else { return Left::Doorbell };
         let processor = self.host.processor();
         let user = self.host.user(&thread);
-        let alone = self.queue.is_empty();
+        // Where the host answers, others keep their times on this CPU while a thread runs: it yields for them too.
+        let alone = self.queue.is_empty() && (!H::ANSWERS || self.waits.borrow().is_empty());
         thread.entered();
         processor.set_mode(Mode::User);
         let rest = match self.rest.get() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One case: a program whose output and status are compared, or a test of its own.
 
-use crate::Result;
 use crate::nodes::Nodes;
 use crate::process::{self, Ended};
+use crate::{Result, real};
 
 /// A case with its name.
 pub struct Case {
@@ -11,11 +11,13 @@ pub struct Case {
     pub work: Work,
 }
 
+type Test = Box<dyn Fn(&Nodes) -> Result<()> + Send>;
+
 pub enum Work {
     /// The same on Linux and on a node.
     Same(Same),
     /// A test that uses the common nodes.
-    Shared(fn(&Nodes) -> Result<()>),
+    Shared(Test),
     /// A test with nodes of its own, which it may break.
     Own(fn() -> Result<()>),
 }
@@ -27,6 +29,10 @@ pub struct Same {
     pub input: Vec<u8>,
     /// Of `tacet static run`.
     pub flags: Vec<String>,
+    /// Further variables that the program sees.
+    pub environment: Vec<(String, String)>,
+    /// Runs in a directory of its own, which is empty.
+    pub apart: bool,
     /// Expected instead of what it does on Linux: output and status.
     pub expected: Option<(Vec<u8>, i32)>,
     /// It must end with status 0 on Linux: else the case fails.
@@ -39,8 +45,8 @@ impl Case {
         Case { name: name.into(), work: Work::Same(Same { words, ..Same::default() }) }
     }
 
-    pub fn shared(name: &str, test: fn(&Nodes) -> Result<()>) -> Case {
-        Case { name: name.to_owned(), work: Work::Shared(test) }
+    pub fn shared(name: impl Into<String>, test: impl Fn(&Nodes) -> Result<()> + Send + 'static) -> Case {
+        Case { name: name.into(), work: Work::Shared(Box::new(test)) }
     }
 
     pub fn own(name: &str, test: fn() -> Result<()>) -> Case {
@@ -71,6 +77,22 @@ impl Case {
         self
     }
 
+    /// With these variables.
+    pub fn environment(mut self, variables: &[(&str, &str)]) -> Case {
+        if let Work::Same(same) = &mut self.work {
+            same.environment = variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        }
+        self
+    }
+
+    /// In an empty directory.
+    pub fn apart(mut self) -> Case {
+        if let Work::Same(same) = &mut self.work {
+            same.apart = true;
+        }
+        self
+    }
+
     /// With this result, whatever it is on Linux.
     pub fn expect(mut self, output: impl Into<Vec<u8>>, status: i32) -> Case {
         if let Work::Same(same) = &mut self.work {
@@ -88,7 +110,10 @@ impl Same {
             None => {
                 let Some((program, arguments)) = self.words.split_first() else { return Ok(()) };
                 let mut native = std::process::Command::new(program);
-                let ended = process::run(surroundings(native.args(arguments)), &self.input)?;
+                let ended = self.run(native.args(arguments))?;
+                if ended.text().contains("check failed") {
+                    return Err(format!("on Linux: {}", ended.text()));
+                }
                 if self.succeeds && ended.status != 0 {
                     let why = ended.error_text();
                     let last = why.lines().last().unwrap_or_default();
@@ -98,8 +123,17 @@ impl Same {
             }
         };
         let flags: Vec<&str> = self.flags.iter().map(String::as_str).collect();
-        let found = process::run(surroundings(&mut nodes.run(&flags, &self.words)), &self.input)?;
-        Same::compare(&expected, &found)
+        Same::compare(&expected, &self.run(&mut nodes.run(&flags, &self.words))?)
+    }
+
+    /// Runs the command in the program's surroundings.
+    pub fn run(&self, command: &mut std::process::Command) -> Result<Ended> {
+        surroundings(command).envs(self.environment.iter().map(|(name, value)| (name, value)));
+        let directory = self.apart.then(real::scratch).transpose()?;
+        if let Some(directory) = &directory {
+            command.current_dir(directory.path());
+        }
+        process::run(command, &self.input)
     }
 
     fn compare((output, status): &(Vec<u8>, i32), found: &Ended) -> Result<()> {

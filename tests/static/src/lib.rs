@@ -18,6 +18,7 @@ mod refused;
 mod runner;
 mod unplug;
 mod user;
+mod user_table;
 
 use std::process::ExitCode;
 

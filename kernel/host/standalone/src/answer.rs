@@ -44,12 +44,16 @@ impl Alone {
 
     /// Ships a call. If a signal interrupts it that leads to nothing, the call is made again.
     pub fn ship_interruptibly(&self, subject: &Subject<'_>, number: u64, arguments: &[u64; 6]) -> i64 {
+        if let Err(error) = self.replace_mask(subject, number, arguments) {
+            return error.result();
+        }
         let mut again = false;
         loop {
             let left = self.with_time_left(subject, number, arguments, again);
             again = true;
             let result = self.ship_call(subject, number, &left);
             if result != INTERRUPTED {
+                self.restore_mask(subject);
                 return result;
             }
             if subject.thread.is_wanted() {
@@ -103,7 +107,9 @@ impl Alone {
             274 => self.get_robust_list(subject, arguments),
             309 => self.getcpu(subject, arguments),
             324 => self.membarrier(arguments),
-            97 => self.getrlimit(subject, arguments),
+            36 | 38 => return self.interval_timer(arguments),
+            97 => return self.getrlimit(subject, arguments),
+            160 => return self.setrlimit(subject, arguments),
             129 => self.rt_sigqueueinfo(subject, arguments),
             219 => Err(Errno::EINTR),
             297 => self.rt_tgsigqueueinfo(subject, arguments),

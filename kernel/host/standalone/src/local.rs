@@ -3,7 +3,6 @@
 
 use crate::host::{Alone, Subject};
 use crate::places::has;
-use crate::ship::result;
 use crate::thread::wanted;
 use crate::time::write_pair;
 use core::sync::atomic::Ordering;
@@ -33,11 +32,12 @@ const SCHED_RR: u64 = 2;
 const SCHED_BATCH: u64 = 3;
 const SCHED_IDLE: u64 = 5;
 
+/// include/uapi/linux/time.h
+const ITIMER_VIRTUAL: u64 = 1;
+const ITIMER_PROF: u64 = 2;
+
 /// sizeof(struct robust_list_head)
 const ROBUST_LIST_BYTES: u64 = 24;
-/// RLIMIT_STACK
-const STACK_LIMIT: u64 = 3;
-const GETRLIMIT: u64 = 97;
 const RUSAGE_BYTES: usize = 144;
 
 impl Alone {
@@ -68,24 +68,11 @@ impl Alone {
         }
     }
 
-    /// The limit of stacks is the node's: each thread's stack takes memory. The others are the proxy's.
-    pub fn prlimit(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Option<Result<u64, Errno>> {
-        let [_, resource, new_at, old_at, ..] = *arguments;
-        if resource != STACK_LIMIT {
-            return None;
-        }
-        // A new limit of the stack has no effect: the stack is there.
-        let _ = new_at;
-        Some(if old_at == 0 { Ok(0) } else { self.getrlimit(subject, &[resource, old_at, 0, 0, 0, 0]) })
-    }
-
-    pub fn getrlimit(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
-        let [resource, at, ..] = *arguments;
-        if resource != STACK_LIMIT {
-            return result(self.ship_call(subject, GETRLIMIT, arguments));
-        }
-        let bytes = subject.process.memory.with(|layout| layout.stack_bytes());
-        write_pair(subject, at, bytes, bytes)
+    /// getitimer(2), setitimer(2). The proxy's CPU time says nothing of the program's, so a timer of CPU time would never
+    /// ring: it is refused. `None`: a timer of real time, which is the proxy's.
+    pub fn interval_timer(&self, arguments: &[u64; 6]) -> Option<Result<u64, Errno>> {
+        let [which, ..] = *arguments;
+        matches!(which & 0xffff_ffff, ITIMER_VIRTUAL | ITIMER_PROF).then_some(Err(Errno::ENOSYS))
     }
 
     pub fn set_tid_address(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {

@@ -169,7 +169,7 @@ impl Alone {
             return Err(Errno::EINVAL);
         }
         if file.is_some() && shared && bits & PROT_WRITE != 0 {
-            return Err(Errno(19)); // ENODEV: this file cannot be mapped so
+            return Err(Errno::ENODEV); // this file cannot be mapped so
         }
         let placement = match flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) {
             0 if address == 0 => Placement::Anywhere,
@@ -290,12 +290,20 @@ impl Alone {
             return Err(Errno::EINVAL);
         }
         match advice {
-            // DONTNEED, FREE: anonymous memory is zero afterwards
-            4 | 8 if is_reserved(address, bytes) => self.zero_reserved(subject, address, bytes),
-            4 | 8 => subject.process.memory.with(|layout| {
-                let mapped = layout.has(address, bytes) && layout.addresses.is_mapped(address, bytes);
-                let zeroed = mapped.then(|| subject.memory.zero(address, bytes)).flatten();
-                zeroed.map(|()| 0).ok_or(Errno::ENOMEM)
+            4 | 8 | 24 if is_reserved(address, bytes) => self.zero_reserved(subject, address, bytes),
+            // DONTNEED, FREE, DONTNEED_LOCKED: anonymous memory is zero afterwards, also beside a hole
+            4 | 8 | 24 => subject.process.memory.with(|layout| {
+                if !layout.has(address, bytes) {
+                    return Err(Errno::ENOMEM);
+                }
+                for mapping in layout.addresses.mappings() {
+                    let start = address.max(mapping.address);
+                    let end = (address + bytes).min(mapping.address + mapping.bytes);
+                    if start < end {
+                        subject.memory.zero(start, end - start).ok_or(Errno::ENOMEM)?;
+                    }
+                }
+                if layout.addresses.is_mapped(address, bytes) { Ok(0) } else { Err(Errno::ENOMEM) }
             }),
             // hints, and what is always so here
             0..=3 | 10..=25 => subject.process.memory.with(|layout| {

@@ -12,6 +12,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use tacet_arch::native::alone::{self, Locked};
 use tacet_arch::{Processor, UserState};
 use tacet_logic::signals::interrupted;
+use tacet_shipping::errno::Errno;
 use tacet_shipping::job::YIELD_ON_IO;
 use tacet_shipping::marshal::{Finished, Shipment};
 
@@ -59,6 +60,7 @@ impl Alone {
         let take = |spare: &&'static Spare| {
             spare.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         };
+        self.replace_mask(subject, number, arguments).map_err(Errno::result)?;
         let mut spares = self.node.spares.iter().flatten();
         let Some(spare) = has_room.then(|| spares.find(take)).flatten() else { return Ok(false) };
         let begun = Shipment::new(number, *arguments).and_then(|mut shipment| {
@@ -66,7 +68,10 @@ impl Alone {
                 .map_err(|errno| shipment.failed(errno))?;
             Ok(shipment)
         });
-        let shipment = begun.inspect_err(|_| spare.taken.store(false, Ordering::Release))?;
+        let shipment = begun.inspect_err(|_| {
+            spare.taken.store(false, Ordering::Release);
+            self.restore_mask(subject);
+        })?;
         self.node.send_packets(&spare.exchange, self.port(subject));
         let asked = self.cpu.cycles();
         let (number, patience_ns) = (subject.number, FIRST_PATIENCE_NS);
@@ -178,6 +183,8 @@ impl Alone {
         if result == INTERRUPTED {
             let code = if is_restartable(number) { interrupted::IF_ALLOWED } else { interrupted::UNLESS_HANDLED };
             subject.thread.interrupted.store(code, Ordering::Relaxed);
+        } else {
+            self.restore_mask(subject);
         }
         user.set_result(result as u64);
         self.go_on(subject);

@@ -36,6 +36,8 @@ const SET_GS: u64 = 0x1001;
 const SET_FS: u64 = 0x1002;
 const GET_FS: u64 = 0x1003;
 const GET_GS: u64 = 0x1004;
+const GET_CPUID: u64 = 0x1011;
+const SET_CPUID: u64 = 0x1012;
 
 impl Alone {
     /// Decides about a thread that the co-kernel has given back.
@@ -122,6 +124,9 @@ impl Alone {
             SET_GS => context.set_gs_base(value),
             GET_FS => subject.memory.write_u64(value, context.fs_base()).is_some(),
             GET_GS => subject.memory.write_u64(value, context.gs_base()).is_some(),
+            // As on processors that cannot make CPUID fault.
+            GET_CPUID => return Ok(1),
+            SET_CPUID => return Err(Errno::ENODEV),
             _ => return Err(Errno::EINVAL),
         };
         match (done, code) {

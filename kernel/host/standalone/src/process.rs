@@ -4,6 +4,7 @@
 //! Made anew for each job by `job.rs`. Its descriptors, credentials and limits are its proxy's. Nothing here may be kept
 //! over the end of a job.
 
+use crate::limits::LIMITS;
 use crate::node::Node;
 use crate::thread::{NOBODY, ThreadState};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -16,6 +17,8 @@ pub struct Process {
     pub space: Locked<Option<Space>>,
     pub memory: Locked<crate::memory::Layout>,
     pub signals: Locked<signals::Process>,
+    /// Limits that the program has set and that limit nothing.
+    pub limits: Locked<crate::limits::Kept>,
     /// How the job's packets are signed.
     pub key: Locked<Key>,
     pub root: AtomicU64,
@@ -85,6 +88,7 @@ impl Process {
             space: Locked::new(None),
             memory: Locked::new(crate::memory::Layout::NONE),
             signals: Locked::new(signals::Process::NEW),
+            limits: Locked::new([None; LIMITS]),
             key: Locked::new(Key::new(&[0; 32])),
             root: AtomicU64::new(0),
             leader: AtomicU32::new(0),
@@ -110,6 +114,7 @@ impl Process {
         }
         self.end.store(0, Ordering::Relaxed);
         self.signals.with(|signals| *signals = signals::Process::NEW);
+        self.limits.with(|limits| *limits = [None; LIMITS]);
         self.ended_cycles.store(0, Ordering::Relaxed);
         self.orphaned.store(false, Ordering::Relaxed);
     }

@@ -60,8 +60,9 @@ impl Alone {
 
     fn clock_ns(&self, subject: &Subject<'_>, clock: u64) -> Option<u64> {
         match clock as u32 {
-            REALTIME | 5 => Some(self.realtime_ns()),
-            MONOTONIC | 4 | 6 | BOOTTIME => Some(self.monotonic_ns(self.cpu.cycles())),
+            // The alarm's clock, and international atomic time: its distance is zero here, as on Linux until it is set.
+            REALTIME | 5 | 8 | 11 => Some(self.realtime_ns()),
+            MONOTONIC | 4 | 6 | BOOTTIME | 9 => Some(self.monotonic_ns(self.cpu.cycles())),
             PROCESS_TIME => Some(self.process_ns(subject)),
             THREAD_TIME => Some(self.thread_ns(subject.thread)),
             clock if (clock as i32) < 0 => self.clock_of_others(subject, clock as i32),
