@@ -8,9 +8,11 @@
 #ifndef TACET_COMPAT_H
 #define TACET_COMPAT_H
 
+#include <linux/blkdev.h>
 #include <linux/cgroup.h>
 #include <linux/cpuhotplug.h>
 #include <linux/gfp.h>
+#include <linux/kprobes.h>
 #include <linux/mm.h>
 #include <linux/mempolicy.h>
 #include <linux/mmu_notifier.h>
@@ -181,6 +183,79 @@ static inline void tacet_charge_group(u64 ns)
 		u64_stats_update_end(&account->bsync);
 	}
 	rcu_read_unlock();
+#endif
+}
+
+/* Calls @entered at each entry into Linux's function @symbol, with its first two arguments;
+ * @entered does not sleep. */
+struct tacet_probe {
+	const char *symbol;
+	void (*entered)(unsigned long first, unsigned long second);
+#ifdef CONFIG_KPROBES
+	struct kprobe probe;
+#endif
+};
+
+#ifdef CONFIG_KPROBES
+static inline int tacet_probe_entered(struct kprobe *probe, struct pt_regs *regs)
+{
+	container_of(probe, struct tacet_probe, probe)->entered(regs->di, regs->si);
+	return 0;
+}
+#endif
+
+/* Sleep. -ENOENT: this kernel has no such function; -EOPNOTSUPP: it has no probes. */
+static inline int tacet_probe_on(struct tacet_probe *probe)
+{
+#ifdef CONFIG_KPROBES
+	probe->probe = (struct kprobe){
+		.symbol_name = probe->symbol, .pre_handler = tacet_probe_entered };
+	return register_kprobe(&probe->probe);
+#else
+	return -EOPNOTSUPP;
+#endif
+}
+
+static inline void tacet_probe_off(struct tacet_probe *probe)
+{
+#ifdef CONFIG_KPROBES
+	unregister_kprobe(&probe->probe);
+#endif
+}
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#define TACET_READS BLK_OPEN_READ
+#else
+#define TACET_READS FMODE_READ
+#endif
+
+/* A claim of a block device: nobody but Tacet may have one of it meanwhile. An opaque pointer;
+ * sleep. */
+struct tacet_claim;
+
+static inline struct tacet_claim *tacet_claim(dev_t device)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+	return (void *)bdev_file_open_by_dev(device, BLK_OPEN_READ, THIS_MODULE, NULL);
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+	return (void *)bdev_open_by_dev(device, BLK_OPEN_READ, THIS_MODULE, NULL);
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+	return (void *)blkdev_get_by_dev(device, BLK_OPEN_READ, THIS_MODULE, NULL);
+#else
+	return (void *)blkdev_get_by_dev(device, FMODE_READ | FMODE_EXCL, THIS_MODULE);
+#endif
+}
+
+static inline void tacet_claim_release(struct tacet_claim *claim)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+	bdev_fput((struct file *)claim);
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+	bdev_release((struct bdev_handle *)claim);
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+	blkdev_put((struct block_device *)claim, THIS_MODULE);
+#else
+	blkdev_put((struct block_device *)claim, FMODE_READ | FMODE_EXCL);
 #endif
 }
 

@@ -12,6 +12,7 @@
 #include "doors/doors.h"
 #include "memory/memory.h"
 #include "partition/partition.h"
+#include "pico/linux/pico.h"
 #include "tacet.h"
 
 static int __init tacet_init(void)
@@ -28,9 +29,12 @@ static int __init tacet_init(void)
 	if (error)
 		goto destroy_workqueue;
 	tacet_memory_init();
-	error = tacet_partition_init();
+	error = tacet_pico_init();
 	if (error)
 		goto exit_hotplug;
+	error = tacet_partition_init();
+	if (error)
+		goto exit_pico;
 	error = tacet_sysfs_init();
 	if (error)
 		goto exit_partition;
@@ -43,6 +47,8 @@ exit_sysfs:
 	tacet_sysfs_exit();
 exit_partition:
 	tacet_partition_exit();
+exit_pico:
+	tacet_pico_exit();
 exit_hotplug:
 	tacet_hotplug_exit();
 destroy_workqueue:
@@ -55,6 +61,7 @@ static void __exit tacet_exit(void)
 	tacet_control_exit();
 	tacet_partition_exit();
 	tacet_sysfs_exit();
+	tacet_pico_exit();
 	tacet_hotplug_exit();
 	destroy_workqueue(tacet_workqueue);
 	tacet_log_exit();

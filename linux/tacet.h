@@ -4,7 +4,7 @@
  *
  * The order of the folders is the order of calls:
  *
- *	main.c > doors/ > partition/ > delegate/ > view/ > process/ > memory/ > border/ > arch/ > base/
+ *	main.c > doors/ > partition/ > delegate/ > view/ > process/ > memory/ > pico/ > border/ > arch/ > base/
  *
  * A file calls files of its own folder and of those to the right, and no two files call each other in a
  * circle. A call in the other direction goes through operations that the file to the left registers.
@@ -15,6 +15,7 @@
  *	view/		what Linux's files and calls tell hosted programs about their CPUs
  *	process/	hosted processes and threads: which cores they go to, which time they use
  *	memory/		ranges
+ *	../pico/	fast paths of devices, and below it each kind of devices
  *	border/		messages to and from cores, address spaces, failure
  *	arch/		the processor
  *	base/		shared by all: the partition, the table of hosted threads, reports
@@ -42,6 +43,7 @@
 #include <tacet/image.h>
 #include <tacet/ioctl.h>
 #include <tacet/memory.h>
+#include <tacet/pico.h>
 #include <tacet/space.h>
 
 #include "base/hosted.h"
@@ -120,6 +122,8 @@ struct tacet_partition {
 	struct tacet_memory *memory;	/* NULL: programs get none */
 	struct tacet_range_shared *ranges;	/* as many as contexts */
 	struct tacet_frame *frames;	/* the records of frames */
+	void *pico;			/* the area of fast paths; NULL: no device has one */
+	size_t pico_bytes;
 	void *private;
 	void *tables;			/* struct tacet_tables of arch */
 	struct tacet_hosted **owners;	/* by context number; hosted lock, RCU readers */

@@ -94,6 +94,8 @@ install_files() {
 	sha256sum "$build/lib/tacet/kernel.bin" | cut -d' ' -f1 >"$work/image.sha256"
 	put 644 "$work/image.sha256" "/usr/src/tacet-$version/linux/image.sha256"
 	put_tree "$source/abi/include" "/usr/src/tacet-$version/abi/include"
+	put_tree "$source/pico/linux" "/usr/src/tacet-$version/pico/linux"
+	put_tree "$source/pico/nvme/linux" "/usr/src/tacet-$version/pico/nvme/linux"
 }
 
 # Group, device rule and module: the parts of an installation that are not files.

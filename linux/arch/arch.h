@@ -48,9 +48,11 @@ void tacet_arch_notify_target(struct tacet_core *core);
 void tacet_arch_performance_save(struct tacet_core *core);
 void tacet_arch_performance_restore(struct tacet_core *core);
 
-/* tables.c: the partition's tables. The first two sleep, under the control lock. */
+/* tables.c: the partition's tables. The first three sleep, under the control lock;
+ * _map adds a page for the cores that run. */
 int tacet_tables_build(struct tacet_partition *partition);
 void tacet_tables_free(struct tacet_partition *partition);
+int tacet_tables_map(struct tacet_partition *partition, u64 address, u64 physical, bool registers);
 u64 tacet_tables_root(struct tacet_partition *partition);
 u64 tacet_tables_spaces(const struct tacet_partition *partition);
 

@@ -27,6 +27,8 @@ struct tacet_space {
 	struct page **early;		/* delegate/populate.c: referenced until the space ends, */
 	unsigned int early_count;	/* so many */
 	bool released;			/* the mm is going; under lock */
+	atomic_t closing;		/* pico/linux/calls.c: calls that change descriptors */
+	unsigned long next_grant;	/* pico/linux/ask.c: jiffies */
 };
 
 /* What memory/ knows of a process's range. Any context. */
@@ -38,8 +40,9 @@ struct tacet_space_operations {
 	bool (*range_tables)(const struct tacet_range *range, unsigned long *base, u64 *frame);
 };
 
-/* space.c. _get takes the mmap lock; _get, _put and _settle sleep. _sync and _flush: any
+/* space.c. _tell: once, before there is any space. _get takes the mmap lock; _get, _put and _settle sleep. _sync and _flush: any
  * context, also under page-table locks. _find: in an RCU read section. */
+void tacet_space_tell(void (*gone)(struct tacet_space *space));
 void tacet_space_use(const struct tacet_space_operations *operations);
 struct tacet_space *tacet_space_get(struct mm_struct *mm);
 void tacet_space_put(struct tacet_space *space);

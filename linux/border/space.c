@@ -27,11 +27,18 @@ static DEFINE_SPINLOCK(spaces_lock);	/* writers, and partition->spaces_taken */
 static atomic_t undiscarded = ATOMIC_INIT(0);	/* spaces that still exist */
 static DECLARE_WAIT_QUEUE_HEAD(discarded);
 static const struct tacet_space_operations *memory_operations;
+static void (*deserted)(struct tacet_space *space);
 
 /* Called once, before there is any space. */
 void tacet_space_use(const struct tacet_space_operations *memory)
 {
 	memory_operations = memory;
+}
+
+/* The same: @gone is told of each space that cores have left; it does not sleep. */
+void tacet_space_tell(void (*gone)(struct tacet_space *space))
+{
+	deserted = gone;
 }
 
 /* The entry that cores find at @index. */
@@ -189,6 +196,7 @@ static void mm_ends(struct mmu_notifier *notifier, struct mm_struct *mm)
 	raw_spin_unlock_irq(&space->lock);
 	tacet_space_sync(space, 0, ULONG_MAX);
 	leave_cores(space, true);
+	deserted(space);
 }
 
 /* NULL: no thread of @mm has been on a core. In an RCU read section. */
@@ -208,6 +216,10 @@ static void publish(struct tacet_space *space, struct mm_struct *mm)
 
 	spin_lock(&spaces_lock);
 	entry = find_first_zero_bit(tacet_partition.spaces_taken, tacet_partition.context_count);
+	/* Grants of the space that had the entry before are not released yet: another entry. */
+	while (entry < tacet_partition.context_count && READ_ONCE(tacet_partition.spaces[entry].pico_grants))
+		entry = find_next_zero_bit(tacet_partition.spaces_taken, tacet_partition.context_count,
+					   entry + 1);
 	if (entry < tacet_partition.context_count) {
 		__set_bit(entry, tacet_partition.spaces_taken);
 		space->shared = &tacet_partition.spaces[entry];
@@ -312,7 +324,9 @@ struct tacet_space *tacet_space_get(struct mm_struct *mm)
  * notifier they would not learn that its tables are freed. */
 void tacet_space_put(struct tacet_space *space)
 {
-	if (atomic_dec_and_test(&space->users))
+	if (atomic_dec_and_test(&space->users)) {
 		leave_cores(space, false);
+		deserted(space);
+	}
 	mmu_notifier_put(&space->notifier);
 }

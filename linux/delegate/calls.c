@@ -19,6 +19,7 @@
 #include "compat.h"
 #include "delegate/delegate.h"
 #include "memory/memory.h"
+#include "pico/linux/grants.h"
 #include "process/process.h"
 #include "tacet.h"
 #include "view/view.h"
@@ -108,6 +109,7 @@ void tacet_on_call_enter(void *data, struct pt_regs *regs, long number)
 	rcu_read_lock();
 	hosted = tacet_hosted_of(current);
 	tacet_futex_before_call(hosted, call, call->orig_ax);
+	tacet_grants_before_call(hosted ? hosted->space : NULL, call, call->orig_ax);
 	if (hosted) {
 		if (!tacet_call_begins(hosted))
 			tacet_send_back_before_call(hosted, regs, tacet_call_number(number));
@@ -141,6 +143,7 @@ void tacet_on_call_exit(void *data, struct pt_regs *regs, long result)
 	rcu_read_lock();
 	hosted = tacet_hosted_of(current);
 	tacet_futex_after_call(hosted, call, result);
+	tacet_grants_after_call(hosted ? hosted->space : NULL, call, call->orig_ax);
 	if (hosted)
 		tacet_view_after_call(hosted, call, result);
 	take_changes(regs, call);

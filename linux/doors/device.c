@@ -21,7 +21,7 @@
 #include "process/process.h"
 #include "tacet.h"
 
-union request {
+union any_request {
 	u32 revision;
 	struct tacet_up up;
 	struct tacet_down down;
@@ -36,7 +36,7 @@ union request {
 	struct tacet_test_hook test;
 };
 
-static int do_up(struct file *file, union request *request)
+static int do_up(struct file *file, union any_request *request)
 {
 	request->up.message[0] = 0;
 	if (!capable(CAP_SYS_MODULE))	/* the image is code for the kernel's own mode */
@@ -47,7 +47,7 @@ static int do_up(struct file *file, union request *request)
 	return tacet_partition_up(&request->up);
 }
 
-static int do_down(struct file *file, union request *request)
+static int do_down(struct file *file, union any_request *request)
 {
 	request->down.message[0] = 0;
 	if (request->down.flags & ~TACET_DOWN_RECOUPLE)
@@ -55,27 +55,27 @@ static int do_down(struct file *file, union request *request)
 	return tacet_partition_down(&request->down);
 }
 
-static int do_status(struct file *file, union request *request)
+static int do_status(struct file *file, union any_request *request)
 {
 	return tacet_read_status(&request->status);
 }
 
-static int do_cpu_status(struct file *file, union request *request)
+static int do_cpu_status(struct file *file, union any_request *request)
 {
 	return tacet_read_cpu_status(&request->cpu_status);
 }
 
-static int do_log_read(struct file *file, union request *request)
+static int do_log_read(struct file *file, union any_request *request)
 {
 	return tacet_read_log(&request->log_read);
 }
 
-static int do_host_self(struct file *file, union request *request)
+static int do_host_self(struct file *file, union any_request *request)
 {
 	return tacet_request_host_self(file, &request->host_self);
 }
 
-static int do_decouple(struct file *file, union request *request)
+static int do_decouple(struct file *file, union any_request *request)
 {
 	if (request->decouple.pid <= 0)
 		return -EINVAL;
@@ -83,19 +83,19 @@ static int do_decouple(struct file *file, union request *request)
 			      request->decouple.flags);
 }
 
-static int do_recouple(struct file *file, union request *request)
+static int do_recouple(struct file *file, union any_request *request)
 {
 	if (request->recouple.pid <= 0 || request->recouple.reserved)
 		return -EINVAL;
 	return tacet_request_recouple(request->recouple.pid, request->recouple.flags);
 }
 
-static int do_list(struct file *file, union request *request)
+static int do_list(struct file *file, union any_request *request)
 {
 	return tacet_read_list(&request->list);
 }
 
-static int do_profile(struct file *file, union request *request)
+static int do_profile(struct file *file, union any_request *request)
 {
 	return tacet_read_profile(file, &request->profile);
 }
@@ -121,7 +121,7 @@ static int find_mark(void)
 	return 0;
 }
 
-static int do_test(struct file *file, union request *request)
+static int do_test(struct file *file, union any_request *request)
 {
 	struct tacet_core *core = tacet_core_of(request->test.cpu);
 
@@ -141,7 +141,7 @@ static int do_test(struct file *file, union request *request)
 /* `root`: needs CAP_SYS_ADMIN. `locked`: under the control lock; the others take it themselves. */
 static const struct call {
 	unsigned int number;
-	int (*serve)(struct file *file, union request *request);
+	int (*serve)(struct file *file, union any_request *request);
 	bool root, locked;
 } calls[] = {
 	{ TACET_UP, do_up, true, true },
@@ -157,7 +157,7 @@ static const struct call {
 	{ TACET_PROFILE, do_profile, false, false },
 };
 
-static int serve(const struct call *call, struct file *file, union request *request)
+static int serve(const struct call *call, struct file *file, union any_request *request)
 {
 	int result;
 
@@ -173,7 +173,7 @@ static int serve(const struct call *call, struct file *file, union request *requ
 static long control(struct file *file, unsigned int number, unsigned long argument)
 {
 	const struct call *call = NULL;
-	union request *request;
+	union any_request *request;
 	unsigned int i;
 	long result;
 

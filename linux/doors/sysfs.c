@@ -17,6 +17,7 @@
 
 #include "compat.h"
 #include "doors/doors.h"
+#include "pico/linux/pico.h"
 #include "process/process.h"
 #include "tacet.h"
 
@@ -61,7 +62,13 @@ static ssize_t decouple_store(struct kobject *kobject, struct kobj_attribute *at
 }
 static struct kobj_attribute decouple_attribute = __ATTR_RW_MODE(decouple, 0644);
 
-static struct attribute *root_attrs[] = { &decouple_attribute.attr, NULL };
+static ssize_t pico_show(struct kobject *kobject, struct kobj_attribute *attribute, char *buffer)
+{
+	return tacet_pico_show(buffer);
+}
+static struct kobj_attribute pico_attribute = __ATTR_RO(pico);
+
+static struct attribute *root_attrs[] = { &decouple_attribute.attr, &pico_attribute.attr, NULL };
 static const struct attribute_group root_group = { .attrs = root_attrs };
 
 static ssize_t cpu_show(struct kobject *kobject, struct kobj_attribute *attribute, char *buffer)

@@ -19,6 +19,7 @@
 #include "compat.h"
 #include "memory/memory.h"
 #include "partition/partition.h"
+#include "pico/linux/pico.h"
 #include "tacet.h"
 
 static size_t carved;	/* of the first block, in bytes; control lock */
@@ -190,6 +191,16 @@ static int lay_out_frames(void)
 	return tacet_ranges_begin();
 }
 
+/* Devices with a fast path: without room for their queues they have none. */
+static void lay_out_pico(void)
+{
+	struct tacet_partition *partition = &tacet_partition;
+	size_t bytes = tacet_pico_find(partition->core_count, partition->context_count);
+
+	if (bytes)
+		tacet_pico_place(tacet_blocks_carve(partition, &carved, bytes));
+}
+
 int tacet_layout_cores(struct tacet_up *request)
 {
 	struct tacet_partition *partition = &tacet_partition;
@@ -219,6 +230,7 @@ int tacet_layout_cores(struct tacet_up *request)
 		i++;
 	}
 	partition->core_count = count;
+	lay_out_pico();
 	return lay_out_frames();
 }
 
@@ -228,6 +240,7 @@ void tacet_layout_end(void)
 
 	tacet_memory_end();
 	partition->memory = NULL;
+	tacet_pico_forget();
 	tacet_log_capture(partition);
 	partition->core_count = 0;
 	kfree(partition->cores);

@@ -15,6 +15,7 @@
 #include "delegate/delegate.h"
 #include "memory/memory.h"
 #include "partition/partition.h"
+#include "pico/linux/pico.h"
 #include "process/process.h"
 #include "tacet.h"
 
@@ -99,6 +100,7 @@ static const struct step {
 	{ "image", tacet_layout_image, give_image },
 	{ "cores", tacet_layout_cores, tacet_layout_end },
 	{ "tables", take_tables, give_tables },
+	{ "devices", tacet_pico_open, tacet_pico_close },
 	{ "interrupts", tacet_cores_open, tacet_cores_close },
 	{ "topology", tacet_topology_learn, tacet_topology_forget },
 	{ "cpus", take_cpus, give_cpus },

@@ -4,8 +4,10 @@
 //! Called by `node.rs` and `once.rs`, which give the node different commands. A failure must not leave a process
 //! behind: each process is owned by a value that kills it when dropped.
 
+use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
@@ -59,6 +61,7 @@ impl Prepared {
             initramfs: kernel.initramfs(),
             shares,
             secure: spec.secure_boot.then(|| secure_boot::prepare(&kernel, run.path())).transpose()?,
+            nvme: nvme_disk(spec, &run)?,
         };
         Ok(Prepared { wiring, run, kernel, emulator, execution, servers })
     }
@@ -91,6 +94,17 @@ impl Prepared {
         let node = Node { link, qemu, _shares: servers, run, release: kernel.release, execution, command_timeout };
         Ok((node, first))
     }
+}
+
+/// An empty file of the size that the node wants, if it wants one. It takes room only where the node writes.
+fn nvme_disk(spec: &NodeSpec, run: &RunDirectory) -> Result<Option<PathBuf>> {
+    if spec.nvme_mib == 0 {
+        return Ok(None);
+    }
+    let image = run.path().join("nvme");
+    let file = File::create(&image).on(&image)?;
+    file.set_len(u64::from(spec.nvme_mib) << 20).on(&image)?;
+    Ok(Some(image))
 }
 
 /// Quotes a word for a POSIX shell.

@@ -39,6 +39,8 @@ pub struct NodeSpec {
     /// While the node computes, its clock counts instructions, one CPU after the other, so other work of the host does
     /// not make its time pass. While it idles, it waits in real time. In all else it is an ordinary node.
     pub counted_time: bool,
+    /// An NVMe disk of so many MiB, empty and gone with the node; 0: none.
+    pub nvme_mib: u32,
     /// Host directories visible inside at the same path.
     pub shares: Vec<Share>,
     /// The limit from the start of the emulator to the agent's first frame.
@@ -128,6 +130,7 @@ impl NodeSpec {
             plugins: Vec::new(),
             reproducible: None,
             counted_time: false,
+            nvme_mib: 0,
             shares: Vec::new(),
             boot_timeout: Duration::from_secs(120),
             command_timeout: Duration::from_secs(300),

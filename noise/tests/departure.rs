@@ -69,9 +69,7 @@ fn samples_end_where_their_thread_leaves() {
     };
     assert!(end(leaves) <= moved_ns && moved_ns < end(stays), "{} {moved_ns} {}", end(leaves), end(stays));
     let counted = about.counters.iter().find(|counted| counted.cpu == leaves).expect("counters");
-    assert!(counted.measured_ns as f64 <= moved_ns && counted.left);
-    let not_enough = measured.record.summary(1.0).evidence.not_enough;
-    assert_eq!(not_enough, Some(format!("cpu {leaves} was lost during the measurement")));
+    assert!(counted.measured_ns as f64 <= moved_ns);
     assert_eq!(about.warnings.len(), 1, "{:?}", about.warnings);
     assert!(about.warnings[0].starts_with(&format!("cpu {leaves} went offline, or left the cpuset")));
 }

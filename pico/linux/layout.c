@@ -129,7 +129,7 @@ static u32 matching_bytes(const struct tacet_btf *btf, const struct tacet_field 
 }
 
 static int find_in_struct(const struct tacet_btf *btf, const struct tacet_field *field, u32 which,
-			  const struct tacet_btf_type *type, struct tacet_place *place, struct tacet_line *line)
+			  const struct tacet_btf_type *type, struct tacet_field_place *place, struct tacet_line *line)
 {
 	struct search search = { btf, field->at[which].member, MOST_MEMBERS };
 	struct hit hit;
@@ -151,12 +151,12 @@ static int find_in_struct(const struct tacet_btf *btf, const struct tacet_field 
 		tacet_line_add(line, "it lies outside of its structure");
 		return -EINVAL;
 	}
-	*place = (struct tacet_place){ .offset = hit.offset_bits / 8, .bytes = bytes, .which = which };
+	*place = (struct tacet_field_place){ .offset = hit.offset_bits / 8, .bytes = bytes, .which = which };
 	return 0;
 }
 
 static int find_in_enum(const struct tacet_btf *btf, const struct tacet_field *field, u32 which,
-			const struct tacet_btf_type *type, struct tacet_place *place, struct tacet_line *line)
+			const struct tacet_btf_type *type, struct tacet_field_place *place, struct tacet_line *line)
 {
 	u32 i, name;
 
@@ -164,7 +164,7 @@ static int find_in_enum(const struct tacet_btf *btf, const struct tacet_field *f
 		s64 value = tacet_btf_enumerator(type, i, &name);
 
 		if (!strcmp(tacet_btf_name(btf, name), field->at[which].member)) {
-			*place = (struct tacet_place){ .which = which, .value = value };
+			*place = (struct tacet_field_place){ .which = which, .value = value };
 			return 0;
 		}
 	}
@@ -180,7 +180,7 @@ static bool is_wanted_kind(const struct tacet_field *field, u32 kind)
 }
 
 static int find_in_type(const struct tacet_btf *btf, const struct tacet_field *field, u32 which,
-			const struct tacet_btf_type *type, struct tacet_place *place, struct tacet_line *line)
+			const struct tacet_btf_type *type, struct tacet_field_place *place, struct tacet_line *line)
 {
 	if (field->kind == TACET_FIELD_ENUMERATOR)
 		return find_in_enum(btf, field, which, type, place, line);
@@ -189,11 +189,11 @@ static int find_in_type(const struct tacet_btf *btf, const struct tacet_field *f
 
 /* In one buffer. All types of that name must agree. -ESRCH: there is none. */
 static int find_in_part(const struct tacet_btf *btf, const struct tacet_btf_part *part,
-			const struct tacet_field *field, u32 which, struct tacet_place *place,
+			const struct tacet_field *field, u32 which, struct tacet_field_place *place,
 			struct tacet_line *line)
 {
 	struct tacet_btf_type type;
-	struct tacet_place found;
+	struct tacet_field_place found;
 	bool one = false;
 	u32 at = 0;
 	int error;
@@ -217,7 +217,7 @@ static int find_in_part(const struct tacet_btf *btf, const struct tacet_btf_part
 
 /* The driver's own types first: Linux's of the same name would be another driver's. */
 static int find_at(const struct tacet_btf *btf, const struct tacet_field *field, u32 which,
-		   struct tacet_place *place, struct tacet_line *line)
+		   struct tacet_field_place *place, struct tacet_line *line)
 {
 	int error;
 
@@ -234,7 +234,7 @@ static int find_at(const struct tacet_btf *btf, const struct tacet_field *field,
 }
 
 int tacet_layout_find(const struct tacet_btf *btf, const struct tacet_field *fields,
-		      unsigned int count, struct tacet_place *places,
+		      unsigned int count, struct tacet_field_place *places,
 		      char refusal[TACET_LAYOUT_REFUSAL])
 {
 	unsigned int i;

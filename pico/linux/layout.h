@@ -39,7 +39,7 @@ struct tacet_field {
 	} at[2];
 };
 
-struct tacet_place {
+struct tacet_field_place {
 	u32 offset, bytes;
 	u32 which;			/* the index in @at */
 	s64 value;			/* of an enumerator */
@@ -53,7 +53,7 @@ int tacet_layout_open(struct tacet_btf *btf, const void *base, size_t base_bytes
 /* Fills all @count places, or -ENOENT with a refusal that names the first field at fault. Takes
  * some milliseconds per field; never sleeps. */
 int tacet_layout_find(const struct tacet_btf *btf, const struct tacet_field *fields,
-		      unsigned int count, struct tacet_place *places,
+		      unsigned int count, struct tacet_field_place *places,
 		      char refusal[TACET_LAYOUT_REFUSAL]);
 
 #endif

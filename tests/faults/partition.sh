@@ -17,7 +17,7 @@ choices() {
 
 steps() {
 	local step
-	for step in 1 2 3 4 5 6 7 8 9 10; do
+	for step in 1 2 3 4 5 6 7 8 9 10 11; do
 		refused "failed on request" $T up --test-hooks --cpus 2-3 --memory 64M --fail-step $step
 		state 0 || fail "step $step leaves state $($F/door status)"
 		[ "$(cat $cpus/online)" = 0-3 ] || fail "online after step $step: $(cat $cpus/online)"

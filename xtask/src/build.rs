@@ -107,7 +107,8 @@ pub fn module(cache: &Cache, kernel: &Kernel, arguments: &[&str]) -> Result<Path
     name_image(&out)?;
     eprintln!("+ module for {} {}", kernel.release, arguments.join(" "));
     let abi = top().join("abi");
-    let beside = [(abi.as_path(), "abi")];
+    let pico = out.with_file_name("pico");
+    let beside = [(abi.as_path(), "abi"), (pico.as_path(), "pico")];
     ModuleBuild { source: &source, beside: &beside, out: &out, arguments }.run(cache, kernel)?;
     install(&out.join("tacet.ko"), &format!("lib/tacet/modules/{}/tacet.ko", kernel.release))?;
     Ok(out)
@@ -162,7 +163,8 @@ pub fn static_programs() -> Result<()> {
     Ok(())
 }
 
-/// The directory of a release's objects. The border's headers are beside the copy of the sources, as in the repository.
+/// The directory of a release's objects. The border's headers and the fast paths of devices are beside the copy of the
+/// sources, as in the repository.
 fn objects(release: &str) -> Result<PathBuf> {
     let directory = top().join("build/modules").join(release);
     fs::create_dir_all(directory.join("linux"))?;
@@ -170,6 +172,7 @@ fn objects(release: &str) -> Result<PathBuf> {
     if !abi.exists() {
         symlink(top().join("abi"), abi)?;
     }
+    run(program("cp").args(["-Rpu", "--no-target-directory"]).arg(top().join("pico")).arg(directory.join("pico")))?;
     Ok(directory.join("linux"))
 }
 

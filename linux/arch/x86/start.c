@@ -115,6 +115,7 @@ static void fill_boot(struct tacet_partition *partition, struct tacet_core *core
 	boot->spaces_base = tacet_tables_spaces(partition);
 	boot->space_count = partition->context_count;
 	boot->memory_base = partition->memory ? TACET_DIRECT_BASE + __pa(partition->memory) : 0;
+	boot->pico_base = partition->pico ? TACET_PICO_BASE : 0;
 	boot->tsc_khz = tsc_khz;
 	boot->performance = core->performance.control;
 	boot->performance_before = core->performance.before;

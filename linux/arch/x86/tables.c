@@ -186,6 +186,8 @@ static int map_everything(struct tacet_partition *partition, struct tacet_tables
 				  PAGE_ALIGN(partition->context_count * sizeof(*partition->spaces)),
 				  shared);
 	if (!error)
+		error = map_bytes(tables, TACET_PICO_BASE, partition->pico, partition->pico_bytes, shared);
+	if (!error)
 		error = map_private(partition, tables);
 	if (!error && !x2apic_enabled()) {
 		rdmsrq(MSR_IA32_APICBASE, apic_base);
@@ -223,6 +225,14 @@ int tacet_tables_build(struct tacet_partition *partition)
 	tables->idle_root = virt_to_page(upper);
 	upper[511] = tables->kernel_entry;
 	return map_everything(partition, tables) ?: map_memory(partition, tables);
+}
+
+/* Maps a page behind TACET_PICO_BASE; @registers: of a device. It may have been mapped before. */
+int tacet_tables_map(struct tacet_partition *partition, u64 address, u64 physical, bool registers)
+{
+	u64 uncached = registers ? _PAGE_PCD | _PAGE_PWT : 0;
+
+	return map_page(partition->tables, address, physical, ENTRY_FLAGS | _PAGE_NX | uncached);
 }
 
 void tacet_tables_free(struct tacet_partition *partition)

@@ -31,6 +31,7 @@ pub(crate) struct Wiring {
     pub initramfs: PathBuf,
     pub shares: Vec<Wire>,
     pub secure: Option<Secure>,
+    pub nvme: Option<PathBuf>,
 }
 
 /// The host's side of one share.
@@ -74,6 +75,10 @@ pub(crate) fn arguments(
         disk(&mut line, "root", &wiring.root);
     }
     shares(&mut line, &wiring.shares);
+    if let Some(image) = &wiring.nvme {
+        line.pair("-drive", format!("if=none,id=nvme,file={},format=raw,cache=unsafe", escaped(image)));
+        line.words("-device nvme,drive=nvme,serial=tacet");
+    }
     plugins(&mut line, spec, &wiring.plugin_log);
     line.0
 }

@@ -261,7 +261,6 @@ fn assemble(found: &[Found], origin: u64, ticks_per_second: f64) -> (Samples, Ve
         let mut counted = one.counters.clone();
         counted.measured_ns = ns(one.end - one.begin);
         counted.shortest_ns = ns(one.shortest);
-        counted.left = one.left;
         counters.push(counted);
     }
     (samples, counters)

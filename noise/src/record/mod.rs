@@ -74,9 +74,6 @@ pub struct Counters {
     pub lost: u64,
     /// Selfish detour only: the least distance between two readings of the time.
     pub shortest_ns: u64,
-    /// The thread lost its CPU; the samples end before that.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub left: bool,
 }
 
 /// The description of a record, in its footer.

@@ -70,7 +70,7 @@ static int open_types(struct buffer base, struct buffer split, char *refusal)
 static int print_field(const struct tacet_field *field)
 {
 	char refusal[TACET_LAYOUT_REFUSAL];
-	struct tacet_place place;
+	struct tacet_field_place place;
 
 	if (tacet_layout_find(&btf, field, 1, &place, refusal)) {
 		printf("refused %s\n", refusal);
@@ -198,7 +198,7 @@ static int fuzz(char **words)
 	for (round = 0; round < rounds; round++) {
 		struct buffer one = damaged(base, &state), two = damaged(split, &state);
 		char refusal[TACET_LAYOUT_REFUSAL];
-		struct tacet_place place;
+		struct tacet_field_place place;
 		unsigned int i;
 
 		if (!open_types(one, two, refusal)) {

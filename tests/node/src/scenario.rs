@@ -56,6 +56,8 @@ pub struct Machine {
     pub module: bool,
     /// Words added to the kernel's command line.
     pub arguments: &'static str,
+    /// It has an NVMe disk.
+    pub nvme: bool,
     pub emulation: Emulation,
     /// It runs systemd and all that this starts.
     pub systemd: bool,
@@ -102,6 +104,7 @@ impl Machine {
         memory_mib: 2048,
         module: true,
         arguments: "",
+        nvme: false,
         emulation: Emulation::Parallel,
         systemd: false,
         secure_boot: false,
@@ -190,6 +193,12 @@ impl Scenario {
     /// With these words on the kernel's command line.
     pub const fn booted_with(mut self, arguments: &'static str) -> Scenario {
         self.machine.arguments = arguments;
+        self.booted_anew()
+    }
+
+    /// On a machine with an NVMe disk.
+    pub const fn with_nvme(mut self) -> Scenario {
+        self.machine.nvme = true;
         self.booted_anew()
     }
 

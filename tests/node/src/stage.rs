@@ -61,6 +61,7 @@ pub fn node(cache: &Cache, kernel: KernelLine, machine: &Machine) -> Result<Node
     let always = "log_buf_len=4M srcutree.convert_to_big=1";
     let mut spec = NodeSpec::new(kernel).share(top()).argument(always).argument(machine.arguments);
     (spec.topology, spec.memory_mib) = (machine.cpus, machine.memory_mib);
+    spec.nvme_mib = if machine.nvme { 64 } else { 0 };
     if machine.systemd {
         spec = spec.with_systemd();
     }

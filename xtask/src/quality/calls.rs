@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Calls between the files of `linux/`: which go up, and which files are in a circle.
+//! Calls between the module's files, in `linux/` and `pico/`: which go up, and which files are in a circle.
 //!
 //! One file uses another if it mentions a function that the other defines, to call it or to hand its address on. A call
 //! through a table of operations that the upper file fills is no mention, and so none of these edges.
@@ -13,9 +13,11 @@ use super::c;
 use super::measure::{Count, Sources};
 
 /// The order of calls, from the top: each may call itself and what is to the right of it.
-const ORDER: [&str; 10] =
-    ["main.c", "doors", "partition", "delegate", "view", "process", "memory", "border", "arch", "base"];
+const ORDER: [&str; 11] =
+    ["main.c", "doors", "partition", "delegate", "view", "process", "memory", "pico", "border", "arch", "base"];
 const MODULE: &str = "linux/";
+/// Fast paths of devices, and each kind of devices: one folder in the order.
+const PICO: [&str; 2] = ["pico/linux/", "pico/nvme/linux/"];
 /// Kernel versions, and nothing of ours: everybody includes it.
 const NOT_COUNTED: &str = "linux/compat.h";
 
@@ -62,6 +64,9 @@ fn goes_up(from: &str, to: &str) -> bool {
 
 /// 0 at the top. A header outside the folders is for all of them and may call none.
 fn level(path: &str) -> Option<usize> {
+    if PICO.iter().any(|home| path.starts_with(home)) {
+        return ORDER.iter().position(|name| *name == "pico");
+    }
     let (first, nested) = match path.strip_prefix(MODULE)?.split_once('/') {
         Some((folder, _)) => (folder, true),
         None => (path.strip_prefix(MODULE)?, false),
@@ -71,7 +76,8 @@ fn level(path: &str) -> Option<usize> {
 }
 
 fn edges(sources: &Sources) -> Edges<'_> {
-    let module = |path: &str| path.starts_with(MODULE) && path != NOT_COUNTED && path.ends_with(['c', 'h']);
+    let home = |path: &str| path.starts_with(MODULE) || PICO.iter().any(|home| path.starts_with(home));
+    let module = |path: &str| home(path) && path != NOT_COUNTED && path.ends_with(['c', 'h']);
     let files: Vec<(&str, c::File)> = sources
         .iter()
         .filter(|(path, _)| module(path))

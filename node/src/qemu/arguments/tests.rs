@@ -22,6 +22,7 @@ fn line_of(spec: &NodeSpec, how: Execution, version: (u32, u32), shares: Vec<Wir
         initramfs: "/r/initramfs".into(),
         shares,
         secure: None,
+        nvme: (spec.nvme_mib > 0).then(|| "/r/nvme".into()),
     };
     arguments(spec, &kernel, &wiring, how, version).join(" ")
 }
@@ -80,6 +81,15 @@ fn a_reproducible_node_has_no_entropy_and_counts_instructions() {
 }
 
 #[test]
+fn a_node_has_an_nvme_disk_if_it_wants_one() {
+    let mut spec = plain();
+    assert!(!line_of(&spec, Execution::Tcg, (10, 0), vec![]).contains("nvme"));
+    spec.nvme_mib = 64;
+    let line = line_of(&spec, Execution::Tcg, (10, 0), vec![]);
+    assert!(line.contains("file=/r/nvme,") && line.contains("-device nvme,drive=nvme"), "{line}");
+}
+
+#[test]
 fn commas_in_paths_are_doubled() {
     assert!(line_of(&plain(), Execution::Tcg, (10, 0), vec![]).contains("file=/r/a,,b.ext4"));
 }
@@ -96,6 +106,7 @@ fn copies_are_disks_in_order_and_live_shares_have_tags() {
         initramfs: PathBuf::new(),
         shares,
         secure: None,
+        nvme: None,
     };
     let sources: Vec<_> = (0..3).map(|i| share_source(&wiring, i)).collect();
     assert_eq!(sources, ["/dev/vdb", "share1", "/dev/vdc"]);

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Users of a block device's page cache. Cores go to the device past the page cache, so a grant ends
+ * when somebody reads or writes the device through it: by buffered calls, a mapping, splice(2) or
+ * readahead(2).
+ *
+ * Called by devices.c. Probes the functions in Linux that fill the page cache of a block device;
+ * none of them is executed for direct reads and writes, but for one test of each write.
+ */
+#include <linux/blkdev.h>
+#include <linux/fs.h>
+#include <linux/pagemap.h>
+
+#include "compat.h"
+#include "pico/linux/grants.h"
+#include "pico/linux/pages.h"
+#include "tacet.h"
+
+static void page_is_read(unsigned long file, unsigned long folio)
+{
+	tacet_grants_revoke_pages(((struct folio *)folio)->mapping);
+}
+
+static void pages_are_read(unsigned long readahead, unsigned long unused)
+{
+	tacet_grants_revoke_pages(((struct readahead_control *)readahead)->mapping);
+}
+
+static void file_is_written(unsigned long call, unsigned long from)
+{
+	const struct kiocb *iocb = (const struct kiocb *)call;
+
+	if (!(iocb->ki_flags & IOCB_DIRECT))
+		tacet_grants_revoke_pages(iocb->ki_filp->f_mapping);
+}
+
+static struct tacet_probe probes[] = {
+	{ .symbol = "blkdev_read_folio", .entered = page_is_read },
+	{ .symbol = "blkdev_readahead", .entered = pages_are_read },
+	{ .symbol = "blkdev_write_iter", .entered = file_is_written },
+};
+
+int tacet_pages_watch(void)
+{
+	unsigned int i;
+	int error;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		error = tacet_probe_on(&probes[i]);
+		if (!error)
+			continue;
+		tacet_report(TACET_LOG_INFO, "devices: no fast path: this kernel does not tell of %s",
+			     probes[i].symbol);
+		while (i)
+			tacet_probe_off(&probes[--i]);
+		return error;
+	}
+	return 0;
+}
+
+void tacet_pages_unwatch(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		tacet_probe_off(&probes[i]);
+}

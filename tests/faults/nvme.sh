@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# nvme.sh: fast paths of NVMe disks: queue pairs for cores beside Linux's own, through resets
+# and removals of the controller. The node has an NVMe disk.
+
+. "$(dirname "$0")/lib.sh"
+
+disk=/dev/nvme0n1
+
+said() { # WORDS NUMBER: does Linux's log have the words at least so often?
+	[ "$(dmesg | grep -c "$1")" -ge "$2" ]
+}
+
+sum() {
+	dd if=$disk bs=1M iflag=direct status=none | sha256sum
+}
+
+linux_reads() { # reads the disk on Linux until it is killed
+	while dd if=$disk of=/dev/null bs=64K count=64 iflag=direct status=none; do :; done
+}
+
+fill() {
+	[ -b $disk ] || fail "no $disk"
+	dd if=/dev/urandom of=$disk bs=1M count=8 oflag=direct status=none || fail "Linux cannot write $disk"
+	before=$(sum)
+}
+
+unharmed() {
+	[ "$(sum)" = "$before" ] || fail "the disk's content is another one"
+	! dmesg | grep -E "nvme.*(timeout|timed out|I/O error)|BUG|WARNING" || fail "Linux complains: $(dmesg | tail -5)"
+	state 0 || fail "state $($F/door status)"
+}
+
+pairs() { # made and deleted, again and again, while Linux reads
+	fill
+	linux_reads & local reader=$!
+	for round in 1 2 3; do
+		up
+		said "fast path for O_DIRECT" $round || fail "round $round: no fast path: $(dmesg | grep tacet | tail -3)"
+		victim compute
+		alive $rounds_file
+		down --force
+		kill -9 $victim
+	done
+	kill $reader
+	! grep -E "nvme_disable_ctrl|blkdev_read" /sys/kernel/debug/kprobes/list || fail "a probe stays"
+	unharmed
+}
+
+served() { # on the core: what Linux then reads is what the program wrote
+	local calls
+	fill
+	up
+	$T run -- $F/disk $disk || fail "disk ended with $?"
+	calls=$(sed -n 's/.* calls \([0-9]*\) .*/\1/p' /sys/kernel/tacet/pico | awk '{ sum += $1 } END { print sum }')
+	[ "$calls" -gt 300 ] || fail "cores served $calls calls of 400: $(cat /sys/kernel/tacet/pico)"
+	# the last piece of 4 KiB: round 198, at 6 MiB behind the first
+	[ "$(dd if=$disk bs=4096 skip=3584 count=1 iflag=direct status=none | od -An -tu1 -N1 | tr -d ' ')" = 198 ] ||
+		fail "Linux reads something else"
+	down
+}
+
+resets() { # of the controller by Linux: the queues are made again
+	fill
+	up
+	for round in 1 2; do
+		echo 1 >/sys/class/nvme/nvme0/reset_controller || fail "reset $round"
+		until_true "new queues after reset $round" said "Linux has reset it: new queues" $round
+	done
+	down
+	unharmed
+}
+
+removals() { # of the controller's driver, with a partition: it has no fast path any more
+	local address
+	fill
+	address=$(basename "$(readlink -f /sys/class/nvme/nvme0/device)")
+	up
+	echo $address >/sys/bus/pci/drivers/nvme/unbind || fail "unbind"
+	[ ! -e $disk ] || fail "$disk stays"
+	echo $address >/sys/bus/pci/drivers/nvme/bind || fail "bind"
+	until_true "$disk is back" test -b $disk
+	down
+	up
+	said "fast path for O_DIRECT" 2 || fail "no fast path after the removal"
+	down
+	unharmed
+}
+
+scenario "$@"
