@@ -20,6 +20,7 @@
 
 #include "compat.h"
 #include "memory/memory.h"
+#include "pico/linux/grants.h"
 #include "tacet.h"
 
 #define RANGE_PAGES (TACET_RANGE_BYTES >> PAGE_SHIFT)
@@ -65,12 +66,14 @@ static void move_break(struct tacet_range *range)
 	mmap_write_unlock(mm);
 }
 
-/* Cores refuse calls about the range and find nothing of it; Linux maps none of its pages. */
+/* Cores refuse calls about the range and find nothing of it, devices are done with it, and Linux
+ * maps none of its pages. */
 static void close_range_to_all(struct tacet_range *range)
 {
 	lockdep_assert_held(&range->lock);
 	WRITE_ONCE(range->shared->state, TACET_RANGE_CLOSED);
 	tacet_range_settle(range);
+	tacet_grants_settle(range->mm);
 	/* Waits for faults and forks in progress: they hold the mmap lock. */
 	mmap_write_lock(range->mm);
 	tacet_range_set_visibility(range, TACET_RANGE_HIDDEN);

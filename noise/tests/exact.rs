@@ -41,7 +41,7 @@ fn measured(folder: &Path, words: &[&str]) -> Value {
     );
     let kernel = std::env::var("TACET_TEST_KERNEL").unwrap_or_else(|_| "6.12".to_owned());
     let mut command = Command::new(source("../build/bin/tacet"));
-    command.args(["noise", "exact", "--json", "--kernel", &kernel, "--load", &load, "--share"]).arg(&share);
+    command.args(["noise", "exact", "--force", "--json", "--kernel", &kernel, "--load", &load, "--share"]).arg(&share);
     let output = succeeded(command.args(words).current_dir(folder));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }

@@ -6,6 +6,7 @@
  * Called by partition/, with the control lock held. All that Linux does with its devices goes
  * on meanwhile. A device that is added later has no fast path.
  */
+#include <linux/moduleparam.h>
 #include <linux/workqueue.h>
 
 #include "border/border.h"
@@ -17,6 +18,10 @@
 #include "tacet.h"
 
 #define LOOK_JIFFIES (HZ / 5)
+
+/* At the next start of a partition devices get fast paths. */
+static bool fast_paths;
+module_param(fast_paths, bool, 0644);
 
 static struct tacet_pico_unit units[TACET_PICO_DEVICES];
 static unsigned int unit_count;
@@ -42,13 +47,16 @@ void tacet_pico_exit(void)
 	tacet_nvme_operations.exit();
 }
 
-/* Finds the devices. 0: there are none. Else how many bytes of the first block they need. */
+/* Finds the devices. 0: there are none, or they are not wanted. Else how many bytes of the first block they
+ * need. */
 size_t tacet_pico_find(unsigned int cores, unsigned int spaces)
 {
 	const struct tacet_pico_operations *operations = &tacet_nvme_operations;
 	struct device *device = NULL;
 
 	lockdep_assert_held(&tacet_control_lock);
+	if (!READ_ONCE(fast_paths))
+		return 0;
 	while ((device = operations->next(device))) {
 		if (unit_count == TACET_PICO_DEVICES) {
 			tacet_report(TACET_LOG_INFO, "%s: no fast path: %u other devices have one",

@@ -5,10 +5,11 @@
  *	FREE -- _enter --> VALID -- _revoke --> REVOKED -- no core uses it, claim released --> FREE
  *
  * A revoked grant serves no new call at once; what is in flight on a core ends as a call of
- * another thread does that has begun before a close(). Called by ask.c, calls.c, pages.c and
- * devices.c. Must never wait for a core while it holds the lock.
+ * another thread does that has begun before a close(). Called by ask.c, calls.c, pages.c,
+ * devices.c and memory/. Must never wait for a core while it holds the lock.
  */
 #include <linux/blkdev.h>
+#include <linux/delay.h>
 #include <linux/fdtable.h>
 #include <linux/fs.h>
 #include <linux/sched.h>
@@ -93,7 +94,9 @@ static struct granted *take_revoked(bool all, bool *left)
 		break;
 	}
 	if (found) {
-		found->shared->using = 0;
+		/* A core that runs may just be counting itself in and out again. */
+		if (all)
+			found->shared->using = 0;
 		forget(found);
 	}
 	spin_unlock_irqrestore(&grants_lock, irq);
@@ -219,6 +222,37 @@ void tacet_grants_revoke(struct tacet_space *space, int first, int last)
 	struct descriptors descriptors = { .space = space->shared, .first = first, .last = last };
 
 	revoke_if(of_descriptors, &descriptors);
+}
+
+static bool in_use(const struct tacet_space_shared *space)
+{
+	struct granted *granted;
+	unsigned long irq;
+	bool used = false;
+
+	spin_lock_irqsave(&grants_lock, irq);
+	list_for_each_entry(granted, &grants, link)
+		used |= granted->space == space && READ_ONCE(granted->shared->using);
+	spin_unlock_irqrestore(&grants_lock, irq);
+	return used;
+}
+
+/* A device that is done with a command, or was taken away from it, has written all that it will. */
+void tacet_grants_settle(struct mm_struct *mm)
+{
+	struct tacet_space_shared *shared;
+	struct tacet_space *space;
+
+	if (!tacet_grants_any())
+		return;
+	rcu_read_lock();
+	space = tacet_space_find(mm);
+	shared = space ? space->shared : NULL;
+	if (shared)
+		tacet_grants_revoke_space(space);
+	rcu_read_unlock();
+	while (shared && in_use(shared) && !READ_ONCE(tacet_partition.failed))
+		usleep_range(50, 100);
 }
 
 /* Any grant of the descriptor that is not free. */

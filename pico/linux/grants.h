@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Grants: the descriptors of hosted programs on which cores serve reads and writes. delegate/
- * and devices.c call this.
+ * Grants: the descriptors of hosted programs on which cores serve reads and writes. delegate/,
+ * memory/ and devices.c call this.
  */
 #ifndef TACET_PICO_GRANTS_H
 #define TACET_PICO_GRANTS_H
@@ -10,6 +10,7 @@
 
 struct block_device;
 struct file;
+struct mm_struct;
 struct pt_regs;
 struct tacet_claim;
 struct tacet_pico_grant;
@@ -22,6 +23,10 @@ void tacet_grants_revoke_device(unsigned int unit);
 void tacet_grants_revoke_space(struct tacet_space *space);
 void tacet_grants_revoke_pages(void *pages);
 void tacet_grants_look(void);
+
+/* Ends the grants of the process, whose range is closed: when this returns no device uses memory of
+ * the range. Sleeps. */
+void tacet_grants_settle(struct mm_struct *mm);
 
 /* For the folder's own files. _enter sleeps, in the context of the thread whose @descriptor is
  * @file: it takes over @claim if it returns 0. */
