@@ -23,8 +23,9 @@ use crate::error::Result;
 const FAREWELL: Duration = Duration::from_secs(1);
 /// All processes have ended: their nodes say so soon, or never.
 const NEWS: Duration = Duration::from_secs(2);
-/// A proxy whose stream has ended dies at once, and at once of SIGKILL, unless Linux waits for a device there.
-const DEATH: Duration = Duration::from_secs(2);
+/// A proxy whose stream has ended dies at once, and at once of SIGKILL, unless Linux waits for a device there. On a busy
+/// host the end of its threads takes seconds.
+const DEATH: Duration = Duration::from_secs(10);
 /// A signal that comes again so soon is the same.
 const SAME: Duration = Duration::from_millis(500);
 /// A program that gets a signal mostly ends.
