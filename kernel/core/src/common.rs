@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What all CPUs of a partition share: where threads are, which threads wait for which futex, which were woken for
+//! The state that all CPUs of a partition share: where threads are, which threads wait for which futex, which were woken for
 //! which CPU, and which memory devices have.
 
 use crate::memory::Loans;

@@ -13,7 +13,7 @@ use crate::record::across::bucket_of;
 pub struct Comparison {
     pub label: String,
     pub against: String,
-    /// What differs between the measurements, and what was done so that they can be compared.
+    /// The differences between the measurements, and the steps that made them comparable.
     pub notes: Vec<String>,
     pub verdict: Direction,
     pub max_noise_ratio: Option<f64>,

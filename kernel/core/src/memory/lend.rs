@@ -20,7 +20,7 @@ use tacet_arch::Processor;
 use tacet_logic::paging::{Entry, Protection, Span};
 use tacet_pico::Forward;
 
-/// What all CPUs have lent.
+/// The loans of all CPUs.
 pub struct Loans {
     /// How many loans there are.
     count: AtomicU32,

@@ -9,7 +9,7 @@ use tacet_pico::{Direction, FastPath, Forward, Grant, Look, Request, Transfer};
 pub const DESCRIPTOR: u64 = 3;
 const GRANT: Grant = Grant { reads: true, writes: true, namespace: 1, sector_shift: 12, first: 0, count: 16 };
 
-/// What the device has of one CPU's call.
+/// The part of one CPU's call that the device has.
 #[derive(Default)]
 pub struct DeviceState {
     /// It reaches these.
