@@ -291,6 +291,7 @@ static void publish(struct granted *granted, int descriptor, const struct tacet_
 	shared->block_shift = terms->block_shift;
 	shared->first = terms->first;
 	shared->count = terms->count;
+	shared->position = TACET_PICO_NO_POSITION;
 	list_add(&granted->link, &grants);
 	WRITE_ONCE(count, count + 1);
 	smp_store_release(&shared->state, TACET_PICO_GRANT_VALID);

@@ -113,6 +113,17 @@ enum tacet_pico_grant_state {
 
 #define TACET_PICO_READ 1u
 #define TACET_PICO_WRITE 2u
+#define TACET_PICO_THROUGH 4u		/* each write is to last when its call ends (O_DSYNC) */
+#define TACET_PICO_CACHE 8u		/* what is written lasts only after a flush */
+
+/*
+ * The position of the open file, of which the grant's descriptor is the only one, while cores
+ * have it. Else TACET_PICO_AT_LINUX is set: cores forward calls that need the position, and one
+ * that ends now keeps the bit and writes its new position below it, which Linux finds when it
+ * looks next. Both sides change the word by compare-and-exchange.
+ */
+#define TACET_PICO_AT_LINUX 0x8000000000000000ull
+#define TACET_PICO_NO_POSITION 0xffffffffffffffffull	/* Linux's, and no call has ended since */
 
 /*
  * One descriptor of one space. A core adds 1 to `using` and then reads `state` again; Linux
@@ -124,13 +135,15 @@ struct tacet_pico_grant {
 	__s32 descriptor;
 	__u32 device;			/* index */
 	__u32 namespace_id;		/* of the device */
-	__u32 rights;			/* TACET_PICO_READ, _WRITE */
+	__u32 rights;			/* TACET_PICO_READ, _WRITE, _THROUGH, _CACHE */
 	__u32 block_shift;		/* log2 of the bytes of a logical block: 9 or 12 */
 	__u64 first;			/* logical block of the device where the file begins */
 	__u64 count;			/* logical blocks of the file */
 	/* Written by cores, atomically. */
 	__u32 using;			/* calls that use the grant now */
-	__u32 reserved[5];
+	__u32 reserved;
+	__u64 position;			/* written by Linux too, see above */
+	__u64 reserved2;
 };
 
 /* The first page behind TACET_PICO_BASE, if struct tacet_cpu_boot names it. */
