@@ -62,9 +62,21 @@ pub(crate) enum Note {
 
 /// Performs calls until the program ends, or the parent.
 pub fn main() -> ! {
+    end_on_fault();
     let Err(error) = begin();
     eprintln!("tacet: {error}");
     std::process::exit(FAILED)
+}
+
+/// A thread that has a fault of its own would leave its compute thread waiting for ever: the whole proxy ends, and the
+/// parent tells the node.
+fn end_on_fault() {
+    std::panic::set_hook(Box::new(|fault| {
+        let place = fault.location().map(|place| format!(" at {}:{}", place.file(), place.line())).unwrap_or_default();
+        let message = fault.payload_as_str().unwrap_or("no message");
+        eprintln!("tacet: proxy: a fault of its own{place}: {message}");
+        std::process::exit(FAILED);
+    }));
 }
 
 fn begin() -> Result<std::convert::Infallible> {
@@ -126,4 +138,30 @@ fn die_with(parent: i32) -> Result<()> {
     let gone = || Error::new("proxy", "its parent is gone", "start it by `tacet static run`");
     set_pdeathsig(Signal::SIGKILL).map_err(|_| gone())?;
     if getppid().as_raw() == parent { Ok(()) } else { Err(gone()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAULTY: &str = "proxy::tests::a_thread_has_a_fault";
+
+    #[test]
+    #[ignore = "the next test runs it in a process of its own"]
+    fn a_thread_has_a_fault() {
+        end_on_fault();
+        let _ = std::thread::spawn(|| panic!("the thread's own")).join();
+        eprintln!("the process continues");
+    }
+
+    #[test]
+    fn a_thread_with_a_fault_ends_the_proxy_with_one_line() {
+        let mut command = std::process::Command::new("/proc/self/exe");
+        let output = command.args(["--exact", FAULTY, "--ignored", "--nocapture"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(FAILED));
+        let said = String::from_utf8(output.stderr).unwrap();
+        let line = said.strip_suffix('\n').filter(|line| !line.contains('\n')).expect("one line");
+        assert!(line.starts_with("tacet: proxy: a fault of its own at iod/"), "{line}");
+        assert!(line.ends_with(": the thread's own"), "{line}");
+    }
 }
