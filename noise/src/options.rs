@@ -294,9 +294,10 @@ pub struct Collect {
     pub json: bool,
 }
 
-/// Make a record of another tool's output: rtla osnoise/timerlat hist, cyclictest --histogram, the hwlat tracer.
+/// Make a record of another tool's output: rtla osnoise/timerlat hist, cyclictest --histogram, the hwlat tracer, netgauge's
+/// noise pattern, ftq.
 ///
-/// Its samples are detours. Latencies (timerlat, cyclictest) are not what a computing program lost; the record says which
+/// Its samples are detours, or the quanta and intervals of netgauge and ftq. Latencies (timerlat, cyclictest) are not what a computing program lost; the record says which
 /// of both it has, and what the output did not tell.
 #[derive(Debug, Args)]
 pub struct Import {

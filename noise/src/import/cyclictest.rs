@@ -48,7 +48,7 @@ pub fn parse(text: &str, interval: Option<Nanoseconds>) -> Result<Found, String>
     let spread = |histogram: &Histogram| histogram.spread(histogram.total() as f64 * interval_ns);
     let cpus = histograms.iter().map(spread).collect::<Result<_, _>>()?;
     let what = "wake-up latencies of a timer's thread (cyclictest), not what a computing program lost".into();
-    Ok(Found { what, cpus, warnings })
+    Ok(Found { what, cpus, warnings, quantum: None })
 }
 
 /// The interval from a status line: `T: 0 ( 1234) P:80 I:1000 C:  9999 Min: ...`.

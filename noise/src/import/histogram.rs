@@ -40,7 +40,12 @@ impl Histogram {
         let stride = stride(total);
         let at = |index: u64| ((u128::from(index) * u128::from(stride)) % u128::from(total.max(1))) as usize;
         let detours = (0..total).map(|index| ((index as f64 * distance) as u64, lengths[at(index)]));
-        Ok(OfCpu { cpu: self.cpu, measured_ns, detours: detours.filter(|(_, length)| *length > 0).collect() })
+        Ok(OfCpu {
+            cpu: self.cpu,
+            measured_ns,
+            detours: detours.filter(|(_, length)| *length > 0).collect(),
+            ..OfCpu::default()
+        })
     }
 }
 

@@ -27,7 +27,7 @@ pub fn parse(text: &str) -> Result<Found, String> {
         let mut own: Vec<(u64, u64)> =
             detours.iter().filter(|(of, ..)| *of == cpu).map(|(_, at, length)| (at - first, *length)).collect();
         own.sort_unstable();
-        OfCpu { cpu, measured_ns, detours: own }
+        OfCpu { cpu, measured_ns, detours: own, ..OfCpu::default() }
     };
     Ok(Found {
         what: "detours of hardware or a hypervisor (hwlat tracer, interrupts off); it sees nothing of the kernel"
@@ -38,6 +38,7 @@ pub fn parse(text: &str) -> Result<Found, String> {
              second, and that only CPUs with a detour were visited"
                 .to_owned(),
         ],
+        quantum: None,
     })
 }
 

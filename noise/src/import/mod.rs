@@ -2,12 +2,14 @@
 //! Makes records of other tools' output, so that old measurements can be read and compared.
 //!
 //! Each file of this folder knows one format and finds lengths and counts in it; this file makes the record, whose
-//! samples are detours. A histogram has no times: its samples are spread evenly over the measured time, and a warning in
+//! samples are detours, quanta of fixed work or intervals of fixed time. A histogram has no times: its samples are spread evenly over the measured time, and a warning in
 //! the record says so, as for everything else that the output does not tell. `commands/import` calls it.
 
 mod cyclictest;
+mod ftq;
 mod histogram;
 mod hwlat;
+mod netgauge;
 mod rtla;
 
 use std::fs;
@@ -26,6 +28,10 @@ pub enum Format {
     Cyclictest,
     /// The kernel's hwlat tracer (its trace file, or trace_pipe)
     Hwlat,
+    /// netgauge's pattern noise: selfish, fwq or ftq
+    Netgauge,
+    /// ftq of Sottile and Minnich, one file of a thread
+    Ftq,
 }
 
 /// What a parser found.
@@ -35,14 +41,18 @@ struct Found {
     what: String,
     cpus: Vec<OfCpu>,
     warnings: Vec<String>,
+    /// Fixed work or fixed time, and the length that was asked for; `None` for detours.
+    quantum: Option<(Method, f64)>,
 }
 
 #[derive(Debug, Default, PartialEq)]
 struct OfCpu {
     cpu: u32,
     measured_ns: f64,
-    /// Beginning and length of each detour, in order of time.
+    /// Beginning and length of each detour, quantum or interval, in order of time.
     detours: Vec<(u64, u64)>,
+    /// Fixed time only: the work of each interval.
+    work: Vec<u64>,
 }
 
 /// The most samples of one file.
@@ -55,12 +65,17 @@ pub fn import(path: &Path, format: Option<Format>, interval: Option<Nanoseconds>
     let bytes = fs::read(path).map_err(|error| named(error.to_string()))?;
     let text = String::from_utf8_lossy(&bytes);
     let format = format.or_else(|| recognised(&text)).ok_or_else(|| {
-        named("not the output of rtla hist, cyclictest --histogram or hwlat: name its --format".into())
+        named(
+            "not the output of rtla hist, cyclictest --histogram, hwlat, netgauge noise or ftq: name its --format"
+                .into(),
+        )
     })?;
     let found = match format {
         Format::Rtla => rtla::parse(&text),
         Format::Cyclictest => cyclictest::parse(&text, interval),
         Format::Hwlat => hwlat::parse(&text),
+        Format::Netgauge => netgauge::parse(&text),
+        Format::Ftq => ftq::parse(&text),
     };
     let label = path.file_stem().map_or_else(|| "imported".into(), |stem| stem.to_string_lossy().into_owned());
     Ok(record(found.map_err(named)?, label))
@@ -72,6 +87,8 @@ fn recognised(text: &str) -> Option<Format> {
         () if has("# RTLA ") => Some(Format::Rtla),
         () if has("inner/outer(us):") => Some(Format::Hwlat),
         () if has("# Min Latencies:") => Some(Format::Cyclictest),
+        () if netgauge::recognised(text) => Some(Format::Netgauge),
+        () if ftq::recognised(text) => Some(Format::Ftq),
         () => None,
     }
 }
@@ -84,10 +101,12 @@ fn record(found: Found, label: String) -> Record {
             samples.cpu.push(one.cpu);
             samples.start_ns.push(*start);
             samples.length_ns.push(*length);
-            samples.work_units.push(0);
         }
+        samples.work_units.extend(&one.work);
+        samples.work_units.resize(samples.cpu.len(), 0);
         counters.push(Counters { cpu: one.cpu, measured_ns: one.measured_ns.round() as u64, ..Counters::default() });
     }
+    let (method, quantum_ns) = found.quantum.unwrap_or((Method::Selfish, 1.0));
     let unknown = || "unknown".to_owned();
     let warnings = [format!("imported: {}", found.what)].into_iter().chain(found.warnings).collect();
     let about = About {
@@ -100,10 +119,10 @@ fn record(found: Found, label: String) -> Record {
         processor: unknown(),
         arguments: std::env::args().skip(1).collect(),
         began_unix_s: 0,
-        method: Method::Selfish,
+        method,
         kernel: Kernel::Register,
         cpus: found.cpus.iter().map(|one| one.cpu).collect(),
-        quantum_ns: 1.0,
+        quantum_ns,
         units: 0,
         time_source: "that of the other tool".into(),
         ticks_per_second: 1e9,
@@ -133,6 +152,10 @@ mod tests {
             (rtla::tests::TIMERLAT, Format::Rtla),
             (cyclictest::tests::HISTOGRAM, Format::Cyclictest),
             (hwlat::tests::TRACE, Format::Hwlat),
+            (netgauge::tests::SELFISH, Format::Netgauge),
+            (netgauge::tests::FWQ, Format::Netgauge),
+            (netgauge::tests::FTQ, Format::Netgauge),
+            (ftq::tests::FILE, Format::Ftq),
         ] {
             assert_eq!(recognised(text), Some(format));
             fs::write(&path, text).expect("written");

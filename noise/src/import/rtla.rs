@@ -58,7 +58,7 @@ pub fn parse(text: &str) -> Result<Found, String> {
             .push(format!("{beyond} samples are longer than the table: all but the longest count as its last line"));
     }
     let cpus = histograms.iter().map(|histogram| histogram.spread(measured_ns)).collect::<Result<_, _>>()?;
-    Ok(Found { what: what.into(), cpus, warnings })
+    Ok(Found { what: what.into(), cpus, warnings, quantum: None })
 }
 
 /// `0 00:10:01`: days, hours, minutes and seconds.
