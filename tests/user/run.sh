@@ -9,6 +9,7 @@
 # TEST_EXCEPT   patterns of names to leave out
 # TEST_TIMEOUT  seconds for one program (default 60; real programs get ten times that)
 # TEST_REQUIRE  1: a program that is not installed is a failure, not a skip
+# TEST_TIMES    a file that gets a line for each program: seconds and name
 # TEST_SHOW     1: show the difference of outputs that differ
 # TACET_CPUS    the CPUs that the program must see, when PREFIX hosts it
 
@@ -59,8 +60,10 @@ run_one() {
 	shift 4
 	dir=$(mktemp -d) || exit 1
 	chmod 755 "$dir"
+	start=$(date +%s)
 	(cd "$dir" && exec timeout -k 5 "$seconds" "$@" >"$dir/.output" 2>"$dir/.error" </dev/null)
 	got=$?
+	[ -z "${TEST_TIMES:-}" ] || echo "$(($(date +%s) - start)) $name" >>"$TEST_TIMES"
 	reason=
 	if [ "$got" != "$want" ] && { [ "$got" = 124 ] || [ "$got" = 137 ] || [ "$got" = 143 ]; }; then
 		reason="status $got: no end within $seconds s, or killed"	# busybox and coreutils differ

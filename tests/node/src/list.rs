@@ -109,7 +109,7 @@ pub const SCENARIOS: &[Scenario] = &[
     middle("real programs", "suite.sh programs").within(1500),
     newest("allocators, runtimes and codes", "suite.sh computing").within(1500),
     oldest("stress-ng verifies what it stresses", "suite.sh stress").within(1500),
-    middle("Python's own tests", "suite.sh python").within(1500),
+    rarely("Python's own tests", "suite.sh python").within(1500),
     newest("hostile input from root", "fuzz.sh root").within(900),
     oldest("hostile input from a user", "fuzz.sh user").within(900),
     newest("up and down under load", "partition.sh cycles").within(1200),

@@ -196,10 +196,10 @@ impl Scenario {
         self.booted_anew()
     }
 
-    /// On a machine with an NVMe disk.
+    /// On a machine with an NVMe disk, which others of the kind share.
     pub const fn with_nvme(mut self) -> Scenario {
         self.machine.nvme = true;
-        self.booted_anew()
+        self
     }
 
     /// On a machine whose CPUs run in turn.
