@@ -117,6 +117,46 @@ fn thieves_are_as_the_schema_says() {
     }
 }
 
+/// An exact measurement needs a node, so its record is made here; the command reads it.
+#[test]
+fn an_exact_summary_is_as_the_schema_says() {
+    use tacet_noise::exact::{record, summary};
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = || "a name".to_owned();
+    let culprits = summary::Culprits {
+        entries: vec![summary::Entry { name: name(), times: 1, instructions: 40 }],
+        functions: vec![summary::Function { name: name(), calls: 1, instructions: 30 }],
+        programs: vec![summary::Program { name: None, pid: 7, turns: 1, instructions: 9 }],
+    };
+    let quantum = record::Quantum { program: 1000, kernel: 40, other: 9, entries: 1, interrupts: 1, exceptions: 0 };
+    for (seed, sees_interrupts) in [(None, false), (Some(3), true)] {
+        let about = record::About {
+            schema: record::SCHEMA,
+            version: name(),
+            label: name(),
+            host: name(),
+            kernel_release: name(),
+            kernel_arguments: String::new(),
+            arguments: Vec::new(),
+            began_unix_s: 0,
+            cpus: 4,
+            measured_cpu: 3,
+            load: seed.map(|_| name()),
+            seed,
+            plugin_interface: 4,
+            sees_interrupts,
+            culprits: culprits.clone(),
+        };
+        let made = record::Record { about, quanta: vec![record::Quantum::default(), quantum] };
+        made.write(&folder.path().join("exact.parquet")).expect("written");
+        let mut summary = said(&["exact", "--record", "exact.parquet"], folder.path());
+        accepts("noise-exact", &summary);
+        assert_eq!(summary["stolen"]["instructions"], 49);
+        summary["stolen"]["tail"][0] = serde_json::json!([2, 0]);
+        assert!(judged("noise-exact", &summary).is_err());
+    }
+}
+
 /// The table of columns has exactly the columns of a record, with their types and in their order.
 #[test]
 fn the_columns_are_those_of_the_table() {
