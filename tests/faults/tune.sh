@@ -238,8 +238,10 @@ systemd() {
 # systemd accepts the exported files, and they repair what drifted.
 exported() {
 	local file
-	"$T-tune" export systemd --cpus 2-3 --output /etc >files || fail "no export"
-	[ "$(wc -l <files)" = 6 ] || fail "exported are $(cat files)"
+	"$T-tune" export systemd --cpus 2-3 --only vmstat,rcu --output alone >files || fail "no export"
+	grep -q 'slice\|scope' files && fail "the plan binds no unit, the export does: $(cat files)"
+	"$T-tune" export systemd --cpus 2-3 --with slices --output /etc >files || fail "no export"
+	[ "$(grep -c '\(init.scope\|system.slice\|user.slice\).d/90-tacet.conf' files)" = 3 ] || fail "exported are $(cat files)"
 	echo 1 >/proc/sys/vm/stat_interval
 	echo 0 >/sys/kernel/rcu_normal
 	/usr/lib/systemd/systemd-sysctl /etc/sysctl.d/90-tacet.conf || fail "systemd-sysctl"
@@ -248,7 +250,8 @@ exported() {
 	systemctl daemon-reload
 	systemctl show -p DropInPaths system.slice | grep -q /etc/systemd/system/system.slice.d/90-tacet.conf || fail "systemd took no drop-in"
 	while read -r file; do rm "$file"; done <files
-	rmdir /etc/systemd/system/{init.scope,system.slice,user.slice,machine.slice}.d
+	rmdir /etc/systemd/system/{init.scope,system.slice,user.slice}.d
+	[ ! -e /etc/systemd/system/machine.slice.d ] || rmdir /etc/systemd/system/machine.slice.d
 	systemctl daemon-reload
 }
 

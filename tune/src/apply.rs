@@ -8,11 +8,12 @@
 
 use serde::Serialize;
 
+use crate::bystanders;
 use crate::claim::Claim;
 use crate::cpus::Cpus;
 use crate::error::{Result, reason};
 use crate::journal::{Entry, Journal};
-use crate::measures::PARTITION;
+use crate::measures::{PARTITION, interrupts};
 use crate::node::Node;
 use crate::object::{Object, cpus_of};
 use crate::plan::{Part, Plan, Step};
@@ -26,6 +27,8 @@ pub struct Done {
     pub refused: Vec<Event>,
     /// Also refused, but expected for some objects of this kind: managed interrupts.
     pub kept: Vec<Event>,
+    /// Interrupts that move when they next fire.
+    pub pending: Vec<Event>,
     pub restored: Vec<Event>,
     /// Not restored, because the object no longer exists.
     pub gone: Vec<Event>,
@@ -53,6 +56,7 @@ impl Event {
 pub fn reconcile(node: &dyn Node, mut journal: Journal, claims: &[Claim]) -> Result<Done> {
     let mut done = Done { gone_with_boot: journal.gone_with_boot, ..Done::default() };
     let plan = Plan::make(node, &journal.state, claims)?;
+    bystanders::record(node, &mut journal, claims)?;
     journal.claim(claims)?;
     let released = journal.state.entries.iter().filter(|entry| !plan.wants(&entry.object)).cloned();
     // threads last: the kernel does not let a thread back to a CPU that is in a partition or offline
@@ -71,6 +75,10 @@ pub fn reconcile(node: &dyn Node, mut journal: Journal, claims: &[Claim]) -> Res
     if done.changed.iter().any(|event| event.object.is_a_cpu()) {
         bind_again(node, &mut journal, claims, &mut done)?;
     }
+    bystanders::compare(node, &mut journal, claims, &mut done)?;
+    let late = interrupts::apply_again(node, &journal.state);
+    journal.wait_for(late.iter().map(|late| late.waiting.clone()).collect())?;
+    done.pending = late.iter().map(interrupts::Late::event).collect();
     journal.close()?;
     Ok(done)
 }

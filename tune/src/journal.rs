@@ -9,6 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bystanders::Bystander;
 use crate::claim::{Claim, Owner};
 use crate::cpus::Cpus;
 use crate::error::{Error, Result};
@@ -41,12 +42,38 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Re
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 enum Record {
-    Begin { version: u32, boot: String },
+    Begin {
+        version: u32,
+        boot: String,
+    },
     Claim(Claim),
-    Release { owner: Owner },
+    Release {
+        owner: Owner,
+    },
     Change(Entry),
-    Forget { object: Object },
-    Refuse { object: Object },
+    Forget {
+        object: Object,
+    },
+    Refuse {
+        object: Object,
+    },
+    /// CPUs that claims of this boot have had.
+    Taken {
+        cpus: Cpus,
+    },
+    Saw(Bystander),
+    Pending(Waiting),
+    /// Forgets all that were pending.
+    Settled,
+    ForgetBystanders,
+}
+
+/// An interrupt that had not moved when the last apply ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    pub object: Object,
+    /// How often it had fired.
+    pub fired: u64,
 }
 
 /// The sum of all records.
@@ -58,6 +85,13 @@ pub struct State {
     pub entries: Vec<Entry>,
     /// Objects that the kernel refused to change at the last attempt.
     pub refused: Vec<Object>,
+    /// Programs' threads before the first partition.
+    #[serde(skip)]
+    pub bystanders: Vec<Bystander>,
+    /// The CPUs of all claims since then, also of those that ended.
+    #[serde(skip)]
+    pub taken: Cpus,
+    pub pending: Vec<Waiting>,
 }
 
 impl State {
@@ -81,6 +115,7 @@ impl State {
             Record::Begin { boot, .. } => *self = State { boot, ..State::default() },
             Record::Claim(claim) => {
                 self.claims.retain(|other| other.owner != claim.owner);
+                self.taken = self.taken.union(&claim.cpus);
                 self.claims.push(claim);
             }
             Record::Release { owner } => self.claims.retain(|claim| claim.owner != owner),
@@ -92,6 +127,14 @@ impl State {
                 }
             }
             Record::Refuse { object } => self.refused.push(object),
+            Record::Taken { cpus } => self.taken = self.taken.union(&cpus),
+            Record::Saw(bystander) => self.bystanders.push(bystander),
+            Record::Pending(waiting) => self.pending.push(waiting),
+            Record::Settled => self.pending.clear(),
+            Record::ForgetBystanders => {
+                self.bystanders.clear();
+                self.taken = Cpus::default();
+            }
             Record::Forget { object } => self.entries.retain(|entry| entry.object != object),
         }
     }
@@ -100,7 +143,11 @@ impl State {
         let begin = Record::Begin { version: VERSION, boot: self.boot.clone() };
         let claims = self.claims.iter().cloned().map(Record::Claim);
         let refused = self.refused.iter().cloned().map(|object| Record::Refuse { object });
-        std::iter::once(begin).chain(claims).chain(self.entries.iter().cloned().map(Record::Change)).chain(refused)
+        let taken = (!self.taken.is_empty()).then(|| Record::Taken { cpus: self.taken.clone() });
+        let seen = taken.into_iter().chain(self.bystanders.iter().cloned().map(Record::Saw));
+        let changes = self.entries.iter().cloned().map(Record::Change);
+        let pending = self.pending.iter().cloned().map(Record::Pending);
+        std::iter::once(begin).chain(seen).chain(claims).chain(changes).chain(refused).chain(pending)
     }
 }
 
@@ -130,7 +177,8 @@ fn parse(node: &dyn Node) -> Result<(State, bool)> {
         state.apply(record);
         lines += 1;
     }
-    let long = lines > 2 * (state.claims.len() + state.entries.len() + state.refused.len()) + 200;
+    let kept = state.claims.len() + state.entries.len() + state.refused.len() + state.bystanders.len();
+    let long = lines > 2 * kept + 200;
     Ok((state, torn || long || lines == 0))
 }
 
@@ -187,6 +235,24 @@ impl<'a> Journal<'a> {
     /// Records that the kernel refused the change and the object is unchanged.
     pub fn refuse(&mut self, object: &Object) -> Result<()> {
         self.append(vec![Record::Refuse { object: object.clone() }])
+    }
+
+    /// Call this before the first partition is made.
+    pub fn saw(&mut self, bystanders: Vec<Bystander>) -> Result<()> {
+        self.append(bystanders.into_iter().map(Record::Saw).collect())
+    }
+
+    /// Call this when those that lost their affinity were named.
+    pub fn forget_bystanders(&mut self) -> Result<()> {
+        self.append(vec![Record::ForgetBystanders])
+    }
+
+    /// Call this at the end of an apply.
+    pub fn wait_for(&mut self, pending: Vec<Waiting>) -> Result<()> {
+        if pending == self.state.pending {
+            return Ok(());
+        }
+        self.append(std::iter::once(Record::Settled).chain(pending.into_iter().map(Record::Pending)).collect())
     }
 
     fn append(&mut self, records: Vec<Record>) -> Result<()> {

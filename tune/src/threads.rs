@@ -48,6 +48,18 @@ pub fn all(node: &dyn Node) -> Vec<Thread> {
     names.iter().filter_map(|name| name.parse().ok()).filter_map(|id| thread(node, id)).collect()
 }
 
+/// All threads of all programs, not those of the kernel.
+pub fn of_programs(node: &dyn Node) -> Vec<Thread> {
+    let programs = all(node).into_iter().filter(|process| !process.is_of_the_kernel());
+    let threads = |process: Thread| {
+        let names = node.list(&format!("/proc/{}/task", process.id)).unwrap_or_default();
+        let others = names.iter().filter_map(|name| name.parse().ok()).filter(|id| *id != process.id);
+        let others: Vec<Thread> = others.filter_map(|id| thread(node, id)).collect();
+        std::iter::once(process).chain(others)
+    };
+    programs.flat_map(threads).collect()
+}
+
 /// The cgroup of the unified hierarchy in which a process is: `/system.slice/sadc.service`.
 pub fn group(node: &dyn Node, id: u32) -> Option<String> {
     let groups = node.read(&format!("/proc/{id}/cgroup")).ok()?;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::apply::Event;
 use crate::error::{Error, Result, reason};
 use crate::journal::{self, Entry, State};
+use crate::measures::interrupts;
 use crate::node::{self, Node};
 use crate::object::Object;
 use crate::plan::Plan;
@@ -19,6 +20,8 @@ pub struct Verdict {
     pub drifted: Vec<Event>,
     pub gone: Vec<Event>,
     pub new: Vec<Event>,
+    /// Interrupts that move when they next fire, known since the last apply.
+    pub pending: Vec<Event>,
     /// Objects that the kernel refused to change.
     pub refused: Vec<Event>,
 }
@@ -49,14 +52,22 @@ pub fn verify(node: &dyn Node, state: &State) -> Result<Verdict> {
     for entry in &state.entries {
         look(node, entry, &away, &mut verdict);
     }
+    for late in interrupts::late(node, state) {
+        let list = if late.is_expected(state) { &mut verdict.pending } else { &mut verdict.drifted };
+        list.push(late.event());
+    }
     let plan = Plan::make(node, state, &state.claims)?;
     for part in &plan.parts {
         for step in part.open().filter(|step| state.entry(&step.change.object).is_none()) {
             let (object, form) = (&step.change.object, step.change.form);
             let now = object.brief(form, step.now.as_deref());
-            let event = Event::new(part.measure, object, format!("shows {now}, wanted is {}", step.change.wanted));
-            let list = if state.refused.contains(object) { &mut verdict.refused } else { &mut verdict.new };
-            list.push(event);
+            let mut text = format!("shows {now}, wanted is {}", step.change.wanted);
+            let refused = state.refused.contains(object);
+            if refused && !part.boot().is_empty() && interrupts::reaches(node, object, &part.application) {
+                text += &format!("; boot with {}", part.boot().join(" "));
+            }
+            let list = if refused { &mut verdict.refused } else { &mut verdict.new };
+            list.push(Event::new(part.measure, object, text));
         }
     }
     Ok(verdict)

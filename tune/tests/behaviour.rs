@@ -48,7 +48,9 @@ fn a_plan_writes_nothing_and_is_what_is_done() {
     assert_eq!(node.get("/sys/fs/resctrl/tacet/schemata"), "    MB:0=100;1=100\n    L3:0=ffc;1=ffc\n");
     assert_eq!(node.get("/sys/fs/cgroup/cgroup.subtree_control"), "cpu cpuset hugetlb memory\n");
     assert_eq!(node.get("/sys/fs/cgroup/tacet/memory.low"), "1073741824\n");
-    assert_eq!(node.get("/sys/fs/cgroup/tacet/hugetlb.2MB.max"), "2147483648\n");
+    for limit in ["hugetlb.2MB.max", "hugetlb.2MB.rsvd.max"] {
+        assert_eq!(node.get(&format!("/sys/fs/cgroup/tacet/{limit}")), "2147483648\n", "{limit}");
+    }
     assert_eq!(node.get("/sys/fs/cgroup/system.slice/collectd.service/cgroup.freeze"), "1\n");
     assert_eq!(node.get("/sys/devices/system/cpu/cpu5/online"), "0\n");
     assert_eq!(node.get("/sys/devices/system/cpu/cpu4/online"), "1\n");
@@ -64,7 +66,7 @@ fn queues_that_keep_their_workers_are_named() {
         serde_json::to_string(&Plan::make(&node, &State::default(), &claims).unwrap()).unwrap()
     };
     assert!(
-        said().contains("only isolcpus=domain,LIST at boot, a disk found again within the partition, or fewer queues"),
+        said().contains("only isolcpus=domain,4-7 at boot, a disk found again within the partition, or fewer queues"),
         "{}",
         said()
     );

@@ -147,7 +147,31 @@ fn exports_say_what_they_lack() {
     assert!(profile.contains("# Not in here, or not all of it: partition, samplers\n"), "{profile}");
     let values = written(&["export", "systemd", "-o", &at, "--cpus", "4-7"], "sysctl.d/90-tacet.conf");
     assert!(values.contains("vm.stat_interval = 3600\n"));
-    let slice =
-        written(&["export", "systemd", "-o", &at, "--cpus", "4-7"], "systemd/system/system.slice.d/90-tacet.conf");
-    assert!(slice.ends_with("[Slice]\nAllowedCPUs=0-3\n"), "{slice}");
+}
+
+/// What is exported is what the plan would change, and nothing else: a node that is as wanted needs no file.
+#[test]
+fn an_export_is_the_plan_and_no_more() {
+    let node = Fake::node();
+    let (values, files) = ("sysctl.d/90-tacet.conf", "tmpfiles.d/90-tacet.conf");
+    let exported = |words: &[&str]| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = folder.path().display().to_string();
+        let output = tune(&node, &[&["export", "systemd", "-o", &at, "--cpus", "4-7"], words].concat());
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        let said = String::from_utf8_lossy(&output.stdout).replace(&format!("{at}/"), "");
+        said.lines().map(|path| (path.to_owned(), read(folder.path(), path))).collect::<Vec<_>>()
+    };
+    let only = |words| exported(&["--only", words]);
+    let paths = |found: &[(String, String)]| found.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>();
+    assert_eq!(paths(&only("vmstat")), [values]);
+    assert_eq!(paths(&only("writeback")), [files]);
+    assert_eq!(paths(&only("vmstat,writeback")), [values, files], "no slice is bound, none is exported");
+    node.set("/proc/sys/vm/stat_interval", "3600\n");
+    assert_eq!(paths(&only("vmstat")), [""; 0], "it is as wanted");
+    assert!(only("vmstat,swap").iter().all(|(_, text)| !text.contains("stat_interval")));
+}
+
+fn read(folder: &std::path::Path, path: &str) -> String {
+    std::fs::read_to_string(folder.join(path)).expect(path)
 }

@@ -15,7 +15,27 @@ use crate::node::Node;
 /// Replaces this process by the program; returns only if that fails.
 pub fn run(node: &dyn Node, owner: Owner, command: &[OsString]) -> Result<ExitCode> {
     enter(node, &owner, std::process::id())?;
+    if let Some(line) = unbalanced(node, &owner, std::env::var_os("OMP_PROC_BIND").is_some())? {
+        eprintln!("tacet tune: {line}");
+    }
     execute(command)
+}
+
+/// A warning for a program whose threads would share one CPU of several, because nothing moves them to the others.
+fn unbalanced(node: &dyn Node, owner: &Owner, binds: bool) -> Result<Option<String>> {
+    let state = journal::read(node)?;
+    let claim = state.claims.iter().find(|claim| claim.owner == *owner);
+    // a job within the node's CPUs is in the node's partition
+    let group = partition::entered(node, owner);
+    let kind = group.and_then(|group| node.read(&format!("{group}/cpuset.cpus.partition")).ok()).unwrap_or_default();
+    let cpus = claim.map(|claim| claim.cpus.clone()).filter(|cpus| cpus.len() > 1);
+    Ok(cpus.filter(|_| !binds && kind.trim() == "isolated").map(|cpus| {
+        format!(
+            "nothing balances {}: threads that nobody binds stay on the first; bind them (OMP_PROC_BIND=true, \
+             mpiexec --bind-to core, taskset), or apply `--with balance`",
+            cpus.named()
+        )
+    }))
 }
 
 /// Gets this process onto these CPUs, then executes the program. The process enters the node's partition; if there is
@@ -49,8 +69,7 @@ pub fn enter(node: &dyn Node, owner: &Owner, pid: u32) -> Result<()> {
     let Some(claim) = state.claims.iter().find(|claim| claim.owner == *owner) else {
         return Err(Error::new(owner, "nothing is applied for it", "`tacet tune status` shows what is"));
     };
-    let groups = [partition::group(owner), partition::group(&Owner::Node)];
-    let Some(group) = groups.iter().find(|group| node.exists(group)) else {
+    let Some(group) = partition::entered(node, owner) else {
         return Err(Error::new(owner, "its CPUs are not a partition", "apply again with `--with partition`"));
     };
     let failed = |error: std::io::Error| Error::io(format!("process {pid} into {group}"), &error, "run it as root");

@@ -59,8 +59,11 @@ fn name_queues(split: &Split, disk: &str, proposal: &mut Proposal) {
     }
     let depth = split.read(&format!("{BLOCK}/{disk}/queue/nr_requests")).unwrap_or_default();
     let remedy = match heeded {
-        true => "isolcpus=domain,LIST at boot, a disk found again within the partition, or fewer queues",
-        false => "fewer queues of its driver",
+        true => format!(
+            "isolcpus=domain,{} at boot, a disk found again within the partition, or fewer queues",
+            split.application
+        ),
+        false => "fewer queues of its driver".to_owned(),
     };
     proposal.told(format!(
         "{disk}: {shared} of {} queues (of {} requests each) work on the application's CPUs too; only {remedy} keep their \

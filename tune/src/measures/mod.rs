@@ -4,6 +4,7 @@
 //! A countermeasure only proposes. The code that changes, checks and restores objects is the same for all: `apply.rs`,
 //! `verify.rs`, `undo.rs`. A new countermeasure needs a file here and a row in [`ALL`].
 
+pub mod balance;
 mod bandwidth;
 mod block;
 mod cache;
@@ -15,7 +16,7 @@ mod frequency;
 mod huge_page_daemon;
 mod huge_pages;
 mod idle_states;
-mod interrupts;
+pub mod interrupts;
 mod kernel_threads;
 mod machine_check;
 mod memory;
@@ -117,6 +118,7 @@ pub const ALL: &[&dyn Measure] = &[
     // before the partition, which is invalid while slices have its CPUs
     &slices::Slices,
     &partition::Partition,
+    &balance::Balance,
     &memory::Memory,
     &memory_reserve::MemoryReserve,
     &interrupts::Interrupts,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Makes the application's CPUs an isolated cpuset partition: nothing else may run there.
 
-use super::{About, Measure, PARTITION, workqueues};
+use super::{About, Measure, PARTITION, balance, workqueues};
 use crate::claim::{Claim, Owner};
 use crate::form::Form;
-use crate::node;
+use crate::node::{self, Node};
 use crate::object::{Object, THERE};
 use crate::split::{Proposal, Split};
 
@@ -26,12 +26,13 @@ impl Measure for Partition {
             name: PARTITION,
             does: "takes the CPUs from daemons, user sessions and all other programs (isolated cpuset partition)",
             stops: "task, softirq SCHED, migration; from 6.7 kworker (unbound)",
-            cost: "the scheduler balances nothing there: threads must be bound, or started by one who binds (MPI, OpenMP); \
+            cost: "the scheduler balances nothing there: threads must be bound, or started by one who binds (MPI, OpenMP), or \
+                   `--with balance`; \
                    a program's own affinity to those CPUs alone does not survive outside of it",
             applied: "a cgroup for each claim, /sys/fs/cgroup/tacet or tacet-job-ID, with cpuset.cpus and cpuset.cpus.partition; \
                       where systemd runs also AllowedCPUs= of init.scope, so that it keeps the controller; from 6.7 \
                       /sys/devices/virtual/workqueue/cpumask, which the kernel would change itself",
-            checked: "the kernel shows `isolated`, without `invalid`",
+            checked: "the kernel shows `isolated` (with balance `root`), without `invalid`",
             kernels: "6.1 or later, cgroup v2 with the cpuset controller at /sys/fs/cgroup",
             source: "Gerofi et al., SC '21, Table 2 (daemon process: 20 ms against 50 us); \
                      Documentation/admin-guide/cgroup-v2.rst, cpuset",
@@ -76,12 +77,17 @@ fn claimed(claim: &Claim, proposal: &mut Proposal) {
     let file = |name: &str| Object::file(format!("{group}/{name}"));
     proposal.make(Object::Directory { path: group.clone() }, Form::Text, THERE);
     proposal.make(file("cpuset.cpus"), Form::List, claim.cpus.to_string());
-    proposal.make(file("cpuset.cpus.partition"), Form::Partition, "isolated");
+    proposal.make(file("cpuset.cpus.partition"), Form::Partition, balance::kind(claim));
 }
 
 /// The cgroup of a claim's programs.
 pub fn group(owner: &Owner) -> String {
     format!("{BASE}/{}", owner.group())
+}
+
+/// The cgroup that this owner's programs enter. If the node claims a job's CPUs too, that is the node's.
+pub fn entered(node: &dyn Node, owner: &Owner) -> Option<String> {
+    [group(owner), group(&Owner::Node)].into_iter().find(|group| node.exists(group))
 }
 
 /// Does this node have this cgroup controller?

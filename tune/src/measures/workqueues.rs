@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Moves the kernel's unbound workers away from the application's CPUs.
 
-use super::{About, Measure, PARTITION};
+use super::{About, Measure, PARTITION, balance};
 use crate::form::Form;
 use crate::split::{Proposal, Split};
 
@@ -28,7 +28,7 @@ impl Measure for Workqueues {
         let mut proposal = Proposal::default();
         if !moved_by_partitions(split) {
             proposal.leave(split, MASK, Form::Mask);
-        } else if split.claims.iter().all(|claim| claim.measures.contains_key(PARTITION)) {
+        } else if split.claims.iter().all(|claim| balance::isolates(claim)) {
             proposal.told("the partition does it on this kernel".to_owned());
         } else {
             proposal.leave(&split.clone().joined_by(PARTITION), MASK, Form::Mask);
@@ -47,7 +47,7 @@ fn moved_by_partitions(split: &Split) -> bool {
 /// with a warning, and the kernel does not try again (`workqueue_unbound_exclude_cpumask`, Linux 6.12). With this
 /// change the journal has the mask, so it is restored even then.
 pub fn before_a_partition(split: &Split, proposal: &mut Proposal) {
-    if moved_by_partitions(split) {
+    if moved_by_partitions(split) && split.claims.iter().any(|claim| balance::isolates(claim)) {
         proposal.leave(&split.clone().joined_by("workqueues"), MASK, Form::Mask);
     }
 }

@@ -55,7 +55,8 @@ pub fn about(about: &crate::measures::About) -> String {
     ];
     let wide =
         rows.iter().map(|(name, text)| format!("{name:8} {}\n", text.split_whitespace().collect::<Vec<_>>().join(" ")));
-    format!("{}\n{}", about.name, wide.collect::<String>())
+    let text = format!("{}\n{}", about.name, wide.collect::<String>());
+    if text.contains("LIST") { text + "LIST: the application's CPUs; `tacet tune plan` says which\n" } else { text }
 }
 
 /// All countermeasures, one line each.

@@ -6,6 +6,8 @@ use crate::apply::{Done, Event};
 use crate::journal::State;
 use crate::verify::Verdict;
 
+const PENDING: &str = "PENDING: the kernel moves it when it next fires";
+
 pub fn done(done: &Done) -> String {
     let mut text = String::new();
     if done.gone_with_boot > 0 {
@@ -17,6 +19,7 @@ pub fn done(done: &Done) -> String {
     text += &events("NOT given back", &done.not_restored);
     text += &events("REFUSED by the kernel, left as it was", &done.refused);
     text += &events("kept by the kernel, which alone places it", &done.kept);
+    text += &events(PENDING, &done.pending);
     if text.is_empty() { "nothing to change\n".to_owned() } else { text }
 }
 
@@ -25,6 +28,7 @@ pub fn verdict(verdict: &Verdict) -> String {
     text += &events("DRIFTED: somebody changed it since", &verdict.drifted);
     text += &events("GONE", &verdict.gone);
     text += &events("NEW: to be changed, but not there when it was applied", &verdict.new);
+    text += &events(PENDING, &verdict.pending);
     text += &events("the kernel did not let it change when it was applied", &verdict.refused);
     if !verdict.holds() {
         text += "`tacet tune apply` (or `job begin`) with the same arguments repairs it\n";

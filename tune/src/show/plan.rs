@@ -9,6 +9,10 @@ use crate::split::{Change, Note};
 pub fn plan(plan: &Plan, all: bool) -> String {
     let mut text =
         format!("{} for the application, {} for the system\n", plan.application.named(), plan.system.named());
+    text += &format!(
+        "(`list` and `tacet noise trace` call them LIST and REST: LIST={}, REST={})\n",
+        plan.application, plan.system
+    );
     let (open, settled): (Vec<&Part>, Vec<&Part>) = plan.parts.iter().partition(|part| part.open().next().is_some());
     for part in &open {
         text += &format!("\n{}: {}\n  stops: {}\n  costs: {}\n", part.measure, part.why, part.stops, part.cost);

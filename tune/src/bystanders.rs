@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Other programs' affinities, before a partition and after its end.
+//!
+//! A partition takes CPUs from every program. From Linux 6.2 the kernel remembers the affinity that a program asked for,
+//! and gives it back when the partition ends; 6.1 does not. A program that sets again what it sees asks for the smaller
+//! set itself, and nobody gives that back. `apply.rs` has this file record all threads before the first partition, and
+//! compare after the last. Reads only: it never changes another program's affinity.
+
+use serde::{Deserialize, Serialize};
+
+use crate::apply::{Done, Event};
+use crate::claim::Claim;
+use crate::cpus::Cpus;
+use crate::error::Result;
+use crate::journal::{Journal, State};
+use crate::measures::PARTITION;
+use crate::node::{self, Node};
+use crate::object::Object;
+use crate::threads;
+
+/// Since this version the kernel keeps the affinity that a program asked for.
+const REMEMBERS: (u32, u32) = (6, 2);
+
+/// A thread before the first partition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bystander {
+    pub thread: u32,
+    pub started: u64,
+    pub name: String,
+    pub allowed: Cpus,
+}
+
+/// Records all programs' threads, if these claims make the first partition.
+pub fn record(node: &dyn Node, journal: &mut Journal, claims: &[Claim]) -> Result<()> {
+    let changed = journal.state.entries.iter().any(|entry| entry.measure == PARTITION);
+    if changed || !journal.state.bystanders.is_empty() || !isolates(claims) {
+        return Ok(());
+    }
+    let seen = threads::of_programs(node).into_iter().map(|thread| Bystander {
+        thread: thread.id,
+        started: thread.started,
+        name: thread.name,
+        allowed: thread.allowed,
+    });
+    journal.saw(seen.collect())
+}
+
+/// Names the threads that lost their affinity, if the last partition has ended.
+pub fn compare(node: &dyn Node, journal: &mut Journal, claims: &[Claim], done: &mut Done) -> Result<()> {
+    if journal.state.bystanders.is_empty() || isolates(claims) {
+        return Ok(());
+    }
+    done.not_restored.extend(changed(node, &journal.state));
+    journal.forget_bystanders()
+}
+
+fn isolates(claims: &[Claim]) -> bool {
+    claims.iter().any(|claim| claim.measures.contains_key(PARTITION))
+}
+
+fn changed(node: &dyn Node, state: &State) -> Vec<Event> {
+    let remembers = node::kernel_version(node) >= REMEMBERS;
+    let mut events = Vec::new();
+    for Bystander { thread, started, name, allowed: before } in &state.bystanders {
+        let Some(found) = threads::thread(node, *thread).filter(|found| found.started == *started) else { continue };
+        let now = found.allowed;
+        let by = match remembers {
+            _ if is_narrower(before, &now, &state.taken) => "it set again what it saw meanwhile",
+            false if now != *before && before.is_subset(&now) => "this kernel forgets an affinity when CPUs are taken",
+            true if now != *before && before.is_subset(&now) => "it was set anew meanwhile",
+            _ => continue,
+        };
+        let object = Object::Affinity { thread: *thread, started: *started, name: name.clone() };
+        events.push(Event::new(
+            PARTITION,
+            &object,
+            format!("{now}, was {before}: {by}; `taskset -cp {before} PID` sets it"),
+        ));
+    }
+    events
+}
+
+/// Are exactly CPUs missing that a claim had? An affinity that a program chose for another reason rarely looks so.
+fn is_narrower(before: &Cpus, now: &Cpus, taken: &Cpus) -> bool {
+    let lost = before.without(now);
+    now.is_subset(before) && !lost.is_empty() && lost.is_subset(taken)
+}
