@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# make demo | test | build | bench | miri | quality | install | uninstall | setup | clean
+# make demo | test | build | bench | docs | miri | quality | install | uninstall | setup | clean
 #
 # Every target but the installing ones is `cargo xtask` of the same name; this file only finds Cargo. ARGS=... are its
 # arguments: make test ARGS=--quick. FULL=1 make test runs everything on every kernel.
@@ -14,7 +14,7 @@ demo test build bench: rust
 	cargo xtask $@ $(ARGS)
 
 # setup: packages of the host, Rust's targets, the nodes' tree, kernels and emulator
-setup clean quality miri: rust
+setup clean docs quality miri: rust
 	cargo xtask $@ $(ARGS)
 
 install: build
@@ -26,4 +26,4 @@ uninstall:
 rust:
 	@sh xtask/rust.sh
 
-.PHONY: demo test build bench install uninstall setup clean quality miri rust
+.PHONY: demo test build bench docs install uninstall setup clean quality miri rust

@@ -8,6 +8,7 @@ mod build;
 mod clean;
 mod command;
 mod demo;
+mod docs;
 mod kernels;
 mod miri;
 mod page;
@@ -88,6 +89,12 @@ enum Door {
         #[arg(long)]
         check: bool,
     },
+    /// Check the documents and make a book of them in build/docs/book, by mdBook
+    Docs {
+        /// Only check links, chapters, and the messages of docs/troubleshooting.md
+        #[arg(long)]
+        check: bool,
+    },
     /// Read every kernel that Debian serves today and print where Linux keeps the fields of its private structures that the
     /// module reads: the table of docs/pico-layouts.md. Fetches gigabytes
     Layouts {
@@ -113,6 +120,7 @@ fn main() -> ExitCode {
         Door::Quality { list: Some(name), .. } => quality::list(&name),
         Door::Quality { tighten, list: None } => quality::quality(tighten),
         Door::Page { check } => page::page(check),
+        Door::Docs { check } => docs::docs(check),
         Door::Layouts { releases } => layouts(&releases),
         Door::Clean { cache } => clean::clean(cache),
     };

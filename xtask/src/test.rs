@@ -15,7 +15,7 @@ use tacet_node::{Cache, Kernel, KernelLine, provision};
 use crate::command::{cargo, program, run};
 use crate::setup::FREESTANDING;
 use crate::tally::{Budgets, Part, Tally};
-use crate::{Result, build, kernels, miri, page, quality, top};
+use crate::{Result, build, docs, kernels, miri, page, quality, top};
 
 /// The co-kernel's crates: some exist only freestanding, others have parts that do.
 const KERNEL: [&str; 6] =
@@ -65,6 +65,7 @@ fn checks(tally: &mut Tally) {
     tally.check("format", || run(cargo().args(["fmt", "--all", "--check"])));
     tally.check("quality", || quality::quality(false));
     tally.check("page", || page::page(true));
+    tally.check("documents", || docs::docs(true));
 }
 
 fn lints(tally: &mut Tally) {

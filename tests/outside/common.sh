@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# The part that the scripts of this folder share: options, the node, figures. Each of them reads it by `.`, sets `suite` and
+# `usage` before, and calls `compare` for each program. It builds nothing, and changes nothing in the user's trees.
+set -eu
+outside=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$outside/../.." && pwd)
+[ ! -x "$top/build/bin/tacet" ] || PATH=$top/build/bin:$PATH
+export PATH
+
+tree= runs=5 cpus=2-3 memory=1G kernel=6.12 here= threads=2 ranks=2 size=30 class=S out=build/outside/$suite
+node_memory=4G
+
+fail() {
+	echo "$suite.sh: $1" >&2
+	exit 2
+}
+
+# options WORD...: sets the variables above; the words that are left are in $rest.
+options() {
+	rest=
+	while [ $# -gt 0 ]; do
+		case $1 in
+		-h | --help) echo "usage: $usage" && exit 0 ;;
+		--here) here=1 && shift && continue ;;
+		--*) [ $# -gt 1 ] || fail "$1: its value is missing; usage: $usage" ;;
+		esac
+		case $1 in
+		--tree) tree=$2 ;;
+		--runs) runs=$2 ;;
+		--cpus) cpus=$2 ;;
+		--memory) memory=$2 ;;
+		--kernel) kernel=$2 ;;
+		--threads) threads=$2 ;;
+		--ranks) ranks=$2 ;;
+		--size) size=$2 ;;
+		--class) class=$2 ;;
+		--out) out=$2 ;;
+		--*) fail "$1: no such option; usage: $usage" ;;
+		*) rest="$rest $1" && shift && continue ;;
+		esac
+		shift 2
+	done
+	[ -n "$tree" ] || fail "--tree: missing: name the directory in which you have built; usage: $usage"
+	[ -d "$tree" ] || fail "$tree: no such directory"
+	tree=$(cd "$tree" && pwd)
+}
+
+# compare NAME COMMAND: runs it natively and hosted in turns, then prints the figures. `@` in the command stands for
+# nothing, or for `tacet run --`.
+compare() {
+	mkdir -p "$out/$1"
+	rm -f "$out/$1"/native.* "$out/$1"/hosted.*
+	if [ -n "$here" ]; then
+		sh "$outside/turns.sh" "$out/$1" "$runs" "$cpus" "$memory" "$2"
+	else
+		tacet node --kernel "$kernel" --memory "$node_memory" run --share "$tree" --share "$top" -- \
+			sh "$outside/turns.sh" "$(cd "$out/$1" && pwd)" "$runs" "$cpus" "$memory" "$2"
+	fi
+	python3 "$outside/figures.py" "$suite" "$out/$1"
+}
