@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The input of figures and tables: records with their statistics, computed once.
 
+use std::ops::Range;
+
 use super::columns::columns;
 use super::look::{Colour, RECORDS};
 use crate::analyse::{Spectrum, Summary, distribution, spectra};
@@ -32,6 +34,8 @@ pub struct Pictured<'a> {
     /// Empty unless the method is fixed time.
     pub spectra: Vec<Spectrum>,
     pub prediction: Prediction,
+    /// Each CPU with its samples; in a record from many nodes each place.
+    rows: Vec<(u32, Range<usize>)>,
     start_ns: &'a [u64],
     noise_ns: Vec<f64>,
 }
@@ -70,6 +74,7 @@ impl<'a> Pictured<'a> {
             spectra: if record.about.method == Method::Ftq { spectra(record) } else { Vec::new() },
             prediction: predict(&noise, THREADS, interval),
             summary,
+            rows: record.samples.by_cpu(),
             start_ns: &record.samples.start_ns,
             noise_ns,
         }
@@ -78,5 +83,21 @@ impl<'a> Pictured<'a> {
     /// The longest noise in each of `count` columns of `span_ns`.
     pub fn time_series(&self, span_ns: f64, count: usize) -> Vec<Option<f64>> {
         columns(self.start_ns.iter().map(|start| *start as f64).zip(self.noise_ns.iter().copied()), span_ns, count)
+    }
+
+    pub fn rows(&self) -> &[(u32, Range<usize>)] {
+        &self.rows
+    }
+
+    /// `cpu 3`, or `rank 7` in a record from many nodes.
+    pub fn row_label(&self, row: u32) -> String {
+        let place = self.about.across.as_ref().and_then(|across| across.places.get(row as usize));
+        place.map_or_else(|| format!("cpu {row}"), |place| format!("rank {}", place.rank))
+    }
+
+    /// The same of some rows only.
+    pub fn time_series_of(&self, rows: &[(u32, Range<usize>)], span_ns: f64, count: usize) -> Vec<Option<f64>> {
+        let samples = rows.iter().flat_map(|(_, range)| range.clone());
+        columns(samples.map(|sample| (self.start_ns[sample] as f64, self.noise_ns[sample])), span_ns, count)
     }
 }

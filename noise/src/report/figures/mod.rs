@@ -3,6 +3,7 @@
 
 mod distribution;
 mod frame;
+mod heat_map;
 mod prediction;
 mod spectrum;
 mod thieves;
@@ -40,9 +41,11 @@ impl Figure<'_> {
     }
 }
 
-/// The figures for which the material has data: thieves need a traced record, a spectrum needs fixed time.
+/// The figures for which the material has data: rows of CPUs need two, thieves need a traced record, a spectrum needs fixed time.
 pub fn figures<'a>(material: &'a Material<'a>) -> Vec<Figure<'a>> {
-    let mut all = vec![time_series::figure(material), distribution::figure(material)];
+    let mut all = vec![time_series::figure(material)];
+    all.extend(heat_map::figure(material));
+    all.push(distribution::figure(material));
     all.extend(spectrum::figure(material));
     all.extend(thieves::figure(material));
     all.push(prediction::figure(material));
