@@ -34,15 +34,25 @@ pub fn count(text: &str) -> Result<u64, String> {
     if whole && text.chars().all(digits) { Ok(value as u64) } else { Err(wanted()) }
 }
 
+/// A rate or a probability: at most four digits that count, with an exponent below 0.01.
+pub fn rate(value: f64) -> String {
+    digits(value, -2..4)
+}
+
 /// A number with at most four digits that count, in the form that is shorter to read.
 pub fn four_digits(value: f64) -> String {
+    digits(value, -4..4)
+}
+
+/// With an exponent unless it is one of `plain`.
+fn digits(value: f64, plain: std::ops::Range<i32>) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
     }
     // Rounded first: 999.97 has the exponent of 1000.
     let rounded = format!("{value:.3e}");
     let exponent: i32 = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
-    if !(-4..4).contains(&exponent) {
+    if !plain.contains(&exponent) {
         let (digits, exponent) = rounded.split_once('e').unwrap_or((&rounded, "0"));
         return format!("{}e{exponent}", digits.trim_end_matches('0').trim_end_matches('.'));
     }
@@ -148,6 +158,11 @@ mod tests {
         for text in ["", "0", "-1", "1.5", "1e-3", "1e20", "inf", "nan", "1e5x", " 1", "18446744073709551616"] {
             assert!(count(text).is_err_and(|error| error.contains("1e5")), "{text}");
         }
+    }
+
+    #[test]
+    fn a_rate_has_an_exponent_below_a_hundredth() {
+        assert_eq!([0.0, 1.0, 4.7832, 0.01681, 0.001, 1e-5].map(rate), ["0", "1", "4.783", "0.01681", "1e-3", "1e-5"]);
     }
 
     #[test]

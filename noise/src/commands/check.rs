@@ -12,7 +12,7 @@ use crate::analyse::{Evidence, Summary};
 use crate::measure::{Amount, Plan, machine};
 use crate::options::Check;
 use crate::record::{Kernel, Method, Record};
-use crate::units::{Nanoseconds, rounded_up};
+use crate::units::{Nanoseconds, rate, rounded_up};
 use crate::{show, trace};
 
 /// The exit status if the measurement cannot tell.
@@ -165,16 +165,16 @@ fn judge(summary: &Summary, max_noise: Option<Nanoseconds>, rate: Option<f64>) -
 }
 
 fn straddles(evidence: &Evidence, limit: f64) -> String {
-    let known = |value: Option<f64>| value.map_or_else(|| "?".into(), |value| format!("{value:.1e}"));
+    let known = |value: Option<f64>| value.map_or_else(|| "?".into(), rate);
     let (low, high) = (known(evidence.noise_rate_low), known(evidence.noise_rate_high));
-    format!("the rate is between {low} and {high} (95 % on each side), which includes the limit {limit:e}")
+    format!("the rate is between {low} and {high} (95 % on each side), which includes the limit {}", rate(limit))
 }
 
 impl Verdict {
     fn line(&self) -> String {
         let limit = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" (limit {limit})"));
         format!(
-            "{}: {}: longest noise {}{} on cpu {}, noise rate {:.2e}{}",
+            "{}: {}: longest noise {}{} on cpu {}, noise rate {}{}",
             self.host,
             match self.verdict {
                 Answer::Quiet => "quiet".into(),
@@ -184,8 +184,8 @@ impl Verdict {
             Nanoseconds(self.max_noise_ns),
             limit(self.max_noise_limit_ns.map(|ns| Nanoseconds(ns).to_string())),
             self.worst_cpu.map_or_else(|| "?".into(), |cpu| cpu.to_string()),
-            self.noise_rate,
-            limit(self.noise_rate_limit.map(|rate| format!("{rate:e}"))),
+            rate(self.noise_rate),
+            limit(self.noise_rate_limit.map(rate)),
         ) + &self.blame()
             + &self.warnings.iter().map(|warning| format!("; {warning}")).collect::<String>()
     }
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(answer(&steady(), Some(1e9), Some(0.029)), Answer::Noisy);
         assert_eq!(answer(&steady(), None, Some(0.04)), Answer::Quiet);
         let line = judge(&fixed_work(&[100_000, 100_000, 160_000]).summary(1.0), Some(Nanoseconds(5e4)), None).line();
-        assert_eq!(line, "node1: NOISY: longest noise 60 us (limit 50 us) on cpu 0, noise rate 2.00e-1");
+        assert_eq!(line, "node1: NOISY: longest noise 60 us (limit 50 us) on cpu 0, noise rate 0.2");
     }
 
     /// The three verdicts for the rate, and the one sample that is its own baseline.
@@ -248,8 +248,8 @@ mod tests {
         let silent = judge(&fixed_work(&[1_000_000; 3000]).summary(1.0), None, Some(1e-5));
         assert_eq!(
             silent.line(),
-            "node1: NOT ENOUGH TO SAY: the rate is between 0.0e0 and 1.0e-3 (95 % on each side), which includes the limit \
-             1e-5; measure with --duration 300s or longer: longest noise 0 ns on cpu 0, noise rate 0.00e0 (limit 1e-5)"
+            "node1: NOT ENOUGH TO SAY: the rate is between 0 and 1e-3 (95 % on each side), which includes the limit \
+             1e-5; measure with --duration 300s or longer: longest noise 0 ns on cpu 0, noise rate 0 (limit 1e-5)"
         );
         assert!(!silent.passed && silent.thief.is_none());
     }

@@ -10,7 +10,7 @@ use super::material::{Material, Pictured};
 use super::origin::command;
 use crate::measure::machine::cpu_list;
 use crate::record::thieves::{Stopped, Thieves};
-use crate::units::rounded_up;
+use crate::units::{rate, rounded_up};
 
 pub fn all(material: &Material<'_>) -> Markup {
     let records = &material.records;
@@ -90,14 +90,14 @@ fn numbers<'a>(material: &'a Material<'_>) -> Vec<Row<'a>> {
         ("method".into(), Box::new(|one| one.about.method.name().into())),
         ("samples".into(), Box::new(|one| threads(one.summary.samples))),
         ("longest noise".into(), Box::new(|one| duration(one.summary.max_noise_ns))),
-        ("noise rate".into(), Box::new(|one| format!("{:.3e}", one.summary.noise_rate))),
+        ("noise rate".into(), Box::new(|one| rate(one.summary.noise_rate))),
     ];
     if let Some(first) = material.records.first() {
         let name = format!("detours of {} or more", duration(first.summary.detour_threshold_ns));
         rows.push((name, Box::new(|one| threads(one.summary.detours))));
     }
     let ends = |one: &Pictured<'_>| match (one.summary.evidence.noise_rate_low, one.summary.evidence.noise_rate_high) {
-        (Some(low), Some(high)) => format!("{low:.1e} to {high:.1e}"),
+        (Some(low), Some(high)) => format!("{} to {}", rate(low), rate(high)),
         _ => "-".into(),
     };
     rows.push(("noise rate, 95 % on each side".into(), Box::new(ends)));
@@ -189,7 +189,7 @@ fn per_cpu(record: &Pictured<'_>) -> Markup {
             cpu.cpu.to_string(),
             threads(cpu.samples),
             duration(cpu.max_noise_ns),
-            format!("{:.3e}", cpu.noise_rate),
+            rate(cpu.noise_rate),
             threads(cpu.involuntary_switches),
             threads(cpu.page_faults),
             known(cpu.migrations),

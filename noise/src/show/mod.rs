@@ -16,7 +16,7 @@ use crate::inject::Injected;
 use crate::predict::Prediction;
 use crate::predict::simulate::Simulation;
 use crate::record::across::Place;
-use crate::units::{Nanoseconds, four_digits, rounded_up};
+use crate::units::{Nanoseconds, four_digits, rate, rounded_up};
 
 /// The number of CPUs that a table shows for a record from many nodes.
 const NOISIEST: usize = 20;
@@ -45,14 +45,14 @@ pub fn summaries(summaries: &[Summary]) -> String {
 
 fn summary(summary: &Summary) -> String {
     let mut text = format!(
-        "{}: {} on {} ({}), {} samples\nlongest noise {}, noise rate {:.3e}, {} detours of {} or more\n",
+        "{}: {} on {} ({}), {} samples\nlongest noise {}, noise rate {}, {} detours of {} or more\n",
         summary.label,
         summary.method.name(),
         summary.host,
         summary.kernel_release,
         summary.samples,
         ns(summary.max_noise_ns),
-        summary.noise_rate,
+        rate(summary.noise_rate),
         summary.detours,
         ns(summary.detour_threshold_ns),
     );
@@ -93,7 +93,7 @@ fn summary(summary: &Summary) -> String {
     if !summary.spectrum.is_empty() {
         let mut peaks = table(&["periodic noise", "cpu", "amplitude"]);
         for peak in &summary.spectrum {
-            row(&mut peaks, vec![peak.name(), peak.cpu.to_string(), format!("{:.3e}", peak.amplitude)]);
+            row(&mut peaks, vec![peak.name(), peak.cpu.to_string(), rate(peak.amplitude)]);
         }
         let _ = writeln!(text, "\n{peaks}");
     }
@@ -109,7 +109,7 @@ fn evidence(evidence: &Evidence) -> String {
         );
     }
     let rate = match (evidence.noise_rate_low, evidence.noise_rate_high) {
-        (Some(low), Some(high)) => format!("noise rate between {low:.1e} and {high:.1e}, "),
+        (Some(low), Some(high)) => format!("noise rate between {} and {}, ", rate(low), rate(high)),
         _ => String::new(),
     };
     let once = rounded_up(evidence.longer_at_most_once_in_ns);
@@ -177,7 +177,7 @@ fn per_cpu(summary: &Summary) -> Table {
                 cpu.place.as_ref().map_or_else(|| cpu.cpu.to_string(), placed),
                 cpu.samples.to_string(),
                 ns(cpu.max_noise_ns),
-                format!("{:.3e}", cpu.noise_rate),
+                rate(cpu.noise_rate),
                 cpu.involuntary_switches.to_string(),
                 cpu.page_faults.to_string(),
                 known(cpu.migrations),
@@ -233,7 +233,7 @@ fn verdict(one: &Comparison) -> String {
 
 /// A probability is never 0.
 fn probability(p: f64) -> String {
-    if p <= P_LEAST { format!("< {P_LEAST:e}") } else { format!("{p:.2e}") }
+    if p <= P_LEAST { format!("< {P_LEAST:e}") } else { rate(p) }
 }
 
 pub fn injected(injected: &[Injected]) -> String {
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn a_table_contains_the_statistics() {
         let text = summaries(&[fixed_work(&[1_000_000, 1_000_000, 1_050_440]).summary(1000.0)]);
-        for word in ["fixed work", "50.44 us", "1.681e-2", "1 detours of 1 us or more", "100.0 %"] {
+        for word in ["fixed work", "50.44 us", "0.01681", "1 detours of 1 us or more", "100.0 %"] {
             assert!(text.contains(word), "{word} is not in {text}");
         }
     }
@@ -322,7 +322,7 @@ mod tests {
             "{little}"
         );
         let enough = summaries(&[fixed_work(&[1_000_000; 3000]).summary(1000.0)]);
-        assert!(enough.contains("noise rate between 0.0e0 and 1.0e-3, longer noise on a CPU at most once in 1s"));
+        assert!(enough.contains("noise rate between 0 and 1e-3, longer noise on a CPU at most once in 1s"));
     }
 
     #[test]
@@ -335,7 +335,7 @@ mod tests {
         let text = comparisons(&[crate::analyse::compare(&loud, &quiet).expect("comparable")]);
         assert!(text.starts_with("loud is noisier than example\nnote: different machines: node2"), "{text}");
         assert!(text.contains("+0.250") && text.contains("x 500"), "{text}");
-        assert_eq!((probability(0.0), probability(0.25)), ("< 1e-300".into(), "2.50e-1".into()));
+        assert_eq!((probability(0.0), probability(0.25)), ("< 1e-300".into(), "0.25".into()));
     }
 
     #[test]
