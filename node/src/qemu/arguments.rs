@@ -55,6 +55,10 @@ pub(crate) fn arguments(
 ) -> Vec<String> {
     let mut line = Line(Vec::new());
     line.words("-nodefaults -no-user-config -no-reboot -display none -machine q35");
+    if spec.iommu {
+        // it serves only devices that come after it
+        line.words("-device intel-iommu,intremap=off");
+    }
     processor(&mut line, spec, how, version);
     memory(&mut line, spec);
     match &wiring.secure {

@@ -129,6 +129,12 @@ pub const SCENARIOS: &[Scenario] = &[
     newest("cores read and write an NVMe disk", "nvme.sh served").with_nvme(),
     middle("an NVMe disk is reset", "nvme.sh resets").with_nvme(),
     oldest("an NVMe disk goes and comes", "nvme.sh removals").with_nvme(),
+    newest("an NVMe disk behind a strict IOMMU", "nvme_iommu.sh behind_iommu")
+        .with_nvme()
+        .with_iommu("intel_iommu=on iommu.strict=1 iommu.passthrough=0"),
+    rarely("an NVMe disk that an IOMMU lets pass", "nvme_iommu.sh passed_through")
+        .with_nvme()
+        .with_iommu("intel_iommu=on iommu.passthrough=1"),
     newest("noise named", "noise.sh named").in_turn(),
     middle("noise named: devices and the tick", "noise.sh more_named").in_turn(),
     oldest("HPL on a kernel without sched_ext", "sched.sh unsupported").only_older(),

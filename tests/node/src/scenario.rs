@@ -58,6 +58,8 @@ pub struct Machine {
     pub arguments: &'static str,
     /// It has an NVMe disk.
     pub nvme: bool,
+    /// Its devices reach memory through an IOMMU.
+    pub iommu: bool,
     pub emulation: Emulation,
     /// It runs systemd and all that this starts.
     pub systemd: bool,
@@ -105,6 +107,7 @@ impl Machine {
         module: true,
         arguments: "",
         nvme: false,
+        iommu: false,
         emulation: Emulation::Parallel,
         systemd: false,
         secure_boot: false,
@@ -200,6 +203,12 @@ impl Scenario {
     pub const fn with_nvme(mut self) -> Scenario {
         self.machine.nvme = true;
         self
+    }
+
+    /// On a machine with an IOMMU, of which these words on the kernel's command line make use.
+    pub const fn with_iommu(mut self, arguments: &'static str) -> Scenario {
+        self.machine.iommu = true;
+        self.booted_with(arguments)
     }
 
     /// On a machine whose CPUs run in turn.

@@ -90,6 +90,15 @@ fn a_node_has_an_nvme_disk_if_it_wants_one() {
 }
 
 #[test]
+fn an_iommu_comes_before_the_devices_that_it_serves() {
+    let mut spec = plain();
+    (spec.nvme_mib, spec.iommu) = (64, true);
+    let line = line_of(&spec, Execution::Tcg, (10, 0), vec![]);
+    let (iommu, first) = (line.find("-device intel-iommu"), line.find("-device virtio"));
+    assert!(iommu.is_some() && iommu < first, "{line}");
+}
+
+#[test]
 fn commas_in_paths_are_doubled() {
     assert!(line_of(&plain(), Execution::Tcg, (10, 0), vec![]).contains("file=/r/a,,b.ext4"));
 }

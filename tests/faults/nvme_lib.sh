@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# nvme_lib.sh: what the scripts about NVMe disks have in common. Each sources it after lib.sh; its
+# node has an NVMe disk. It turns fast paths on.
+
+disk=/dev/nvme0n1
+echo 1 >/sys/module/tacet/parameters/fast_paths
+
+said() { # WORDS NUMBER: does Linux's log have the words at least so often?
+	[ "$(dmesg | grep -c "$1")" -ge "$2" ]
+}
+
+sum() {
+	dd if=$disk bs=1M iflag=direct status=none | sha256sum
+}
+
+linux_reads() { # reads the disk on Linux until it is killed
+	while dd if=$disk of=/dev/null bs=64K count=64 iflag=direct status=none; do :; done
+}
+
+fill() {
+	[ -b $disk ] || fail "no $disk"
+	dd if=/dev/urandom of=$disk bs=1M count=8 oflag=direct status=none || fail "Linux cannot write $disk"
+	before=$(sum)
+}
+
+unharmed() {
+	[ "$(sum)" = "$before" ] || fail "the disk's content is another one"
+	! dmesg | grep -E "nvme.*(timeout|timed out|I/O error)|BUG|WARNING" || fail "Linux complains: $(dmesg | tail -5)"
+	state 0 || fail "state $($F/door status)"
+}
+
+calls() { # served by cores since the partition began
+	sed -n 's/.* calls \([0-9]*\) .*/\1/p' /sys/kernel/tacet/pico | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+disk_served() { # [DISK]: on cores, the program's reads give what it wrote, and so do Linux's
+	local calls on=${1:-$disk}
+	$T run -- $F/disk $on || fail "disk ended with $?"
+	calls=$(calls)
+	[ "$calls" -gt 300 ] || fail "cores served $calls calls of 400: $(cat /sys/kernel/tacet/pico)"
+	# the last piece of 4 KiB: round 198, at 6 MiB behind the first
+	[ "$(dd if=$on bs=4096 skip=3584 count=1 iflag=direct status=none | od -An -tu1 -N1 | tr -d ' ')" = 198 ] ||
+		fail "Linux reads something else"
+}
