@@ -2,7 +2,7 @@
 //! The noise laboratory: measures how an operating system disturbs a program that only computes, and predicts what this
 //! costs at scale.
 //!
-//! It links no other part of this project, so it can judge them fairly. All parts work on a record (`record`):
+//! It links no other part of this project but the words of its command line, so it can judge them fairly. All parts work on a record (`record`):
 //! `measure` makes one, `analyse` computes its statistics, `predict` extrapolates, `report` draws figures, `show`
 //! prints tables.
 //!

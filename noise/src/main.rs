@@ -3,12 +3,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use tacet_noise::{commands, options::Options};
-
 fn main() -> ExitCode {
-    commands::run(Options::parse().command).unwrap_or_else(|error| {
-        eprintln!("tacet noise: {error}");
-        ExitCode::from(2)
-    })
+    tacet_noise::commands::main()
 }

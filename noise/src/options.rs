@@ -44,6 +44,9 @@ pub enum Command {
     Completions {
         shell: clap_complete::Shell,
     },
+    /// Print the description of the flags, for `tacet`
+    #[command(hide = true)]
+    Describe,
 }
 
 /// Measure noise on CPUs of this machine and write a record.

@@ -62,7 +62,7 @@ unsupported() {
 		[ "$($T sched $command 2>&1 | wc -l)" = 1 ] || fail "$command: more than one line"
 	done
 	$T sched start 2>/dev/null
-	[ $? = 2 ] || fail "the status is not 2"
+	[ $? = 3 ] || fail "the status is not 3"
 }
 
 scenario "$@"

@@ -4,27 +4,41 @@
 use std::fmt;
 use std::io;
 
+use tacet_words::status;
+
 pub type Result<T> = std::result::Result<T, Error>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Error(String);
+pub struct Error {
+    line: String,
+    status: u8,
+}
 
 impl Error {
     /// `remedy` may be empty.
     pub fn new(object: impl fmt::Display, cause: impl fmt::Display, remedy: &str) -> Error {
         let rest = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
         let line = format!("{object}: {cause}{rest}");
-        Error(line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
+        Error { line: line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect(), status: status::USAGE }
     }
 
     pub fn io(object: impl fmt::Display, error: &io::Error, remedy: &str) -> Error {
-        Error::new(object, reason(error), remedy)
+        Error::new(object, reason(error), remedy).with_status(status::MACHINE)
+    }
+
+    /// The same error with another exit status.
+    pub fn with_status(self, status: u8) -> Error {
+        Error { status, ..self }
+    }
+
+    pub fn status(&self) -> u8 {
+        self.status
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.line)
     }
 }
 

@@ -3,7 +3,7 @@
 //! apply, verify and undo.
 //!
 //! A claim says which CPUs must be quiet; the countermeasures propose changes; a journal keeps the original values.
-//! This crate depends on no other part of Tacet: it serves a plain Linux node by itself.
+//! This crate depends on no other part of Tacet but the words of its command line: it serves a plain Linux node by itself.
 
 pub mod ablate;
 pub mod apply;

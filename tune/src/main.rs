@@ -3,12 +3,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use tacet_tune::{commands, options::Options};
-
 fn main() -> ExitCode {
-    commands::run(Options::parse()).unwrap_or_else(|error| {
-        eprintln!("tacet tune: {error}");
-        ExitCode::from(2)
-    })
+    tacet_tune::commands::main()
 }

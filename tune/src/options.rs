@@ -13,8 +13,9 @@ use crate::cpus::Cpus;
 /// CPUs.
 ///
 /// Old values are saved in /var/lib/tacet/tune before anything is changed, so `undo` restores them even after a crash.
-/// No change outlives a boot. Exit status: 0 done; 1 done, but something was refused, drifted or could not be restored;
-/// 2 not done, and nothing changed.
+/// No change outlives a boot. Exit status: 0 done; 1 done, but something was refused, drifted or could not be restored,
+/// or nothing is applied; 2 wrong arguments; 3 the machine or the user's rights do not allow it; 4 interrupted, and
+/// undone.
 #[derive(Debug, Parser)]
 #[command(name = "tacet tune", bin_name = "tacet tune", version, max_term_width = 100)]
 pub struct Options {
@@ -86,14 +87,14 @@ pub enum Command {
         /// Use the CPUs of this job instead of the node's
         #[arg(long, value_name = "ID")]
         job: Option<Owner>,
-        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+        #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
         command: Vec<OsString>,
     },
     /// Run a program on these CPUs, whether they are a partition or not
     #[command(hide = true)]
     Bound {
         cpus: Cpus,
-        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+        #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
         command: Vec<OsString>,
     },
     /// Write the man pages
@@ -102,6 +103,9 @@ pub enum Command {
     /// Print the completions for a shell
     #[command(hide = true)]
     Completions { shell: clap_complete::Shell },
+    /// Print the description of the flags, for `tacet`
+    #[command(hide = true)]
+    Describe,
 }
 
 #[derive(Debug, Subcommand)]

@@ -4,6 +4,8 @@
 //! It reads /sys and takes whole cores only, because the threads of a core share all that matters. CPU 0's core stays
 //! with the system, because work that the kernel ties to a CPU is often there. Reads only.
 
+use tacet_words::status::MACHINE;
+
 use crate::cpus::Cpus;
 use crate::error::{Error, Result};
 use crate::journal::State;
@@ -45,7 +47,8 @@ pub fn propose(node: &dyn Node, state: &State) -> Result<Cpus> {
             "node",
             "it has one core, which the system needs",
             "tune a node with two cores or more",
-        ));
+        )
+        .with_status(MACHINE));
     }
     Ok(rest)
 }

@@ -5,6 +5,7 @@
 //! in, a daemon that was restarted.
 
 use serde::Serialize;
+use tacet_words::status::NO;
 
 use crate::apply::Event;
 use crate::error::{Error, Result, reason};
@@ -36,12 +37,12 @@ impl Verdict {
 pub fn applied(node: &dyn Node) -> Result<State> {
     let state = journal::read(node)?;
     if state.claims.is_empty() && state.entries.is_empty() {
-        return Err(Error::new("node", "nothing is applied", "`tacet tune apply` applies"));
+        return Err(Error::new("node", "nothing is applied", "`tacet tune apply` applies").with_status(NO));
     }
     let boot = node::boot(node).map_err(|error| Error::io("boot id", &error, "/proc must be mounted"))?;
     if boot != state.boot {
         let cause = format!("it has rebooted since, which ended {} changes", state.entries.len());
-        return Err(Error::new("node", cause, "`tacet tune apply` applies again"));
+        return Err(Error::new("node", cause, "`tacet tune apply` applies again").with_status(NO));
     }
     Ok(state)
 }

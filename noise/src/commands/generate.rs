@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Command, CommandFactory};
+use tacet_words::describe::Described;
 
 use super::print;
 use crate::Result;
@@ -27,6 +28,11 @@ pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut command(), "tacet-noise", &mut text);
     print(&String::from_utf8_lossy(&text))
+}
+
+/// Prints the description for `tacet`, which completes our words too.
+pub fn describe() -> Result<ExitCode> {
+    print(&(serde_json::to_string(&Described::of(&Options::command()))? + "\n"))
 }
 
 #[cfg(test)]

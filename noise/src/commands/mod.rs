@@ -17,11 +17,25 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use serde::Serialize;
+use tacet_words::{Failure, Tool};
 
 use crate::Result;
-use crate::options::Command;
+use crate::options::{Command, Options};
 use crate::record::Record;
+
+const TOOL: Tool = Tool { name: "tacet noise", command: Options::command, runners: &[] };
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    match TOOL.parse::<Options>() {
+        Ok(options) => {
+            run(options.command).unwrap_or_else(|error| TOOL.fail(Failure::status_of(&*error), &error, false))
+        }
+        Err(status) => status,
+    }
+}
 
 /// Executes the command. Returns the exit status, or an error.
 pub fn run(command: Command) -> Result<ExitCode> {
@@ -38,6 +52,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Collect(options) => collect::run(options),
         Command::Man { directory } => generate::man(&directory),
         Command::Completions { shell } => generate::completions(shell),
+        Command::Describe => generate::describe(),
         Command::Exact(options) => exact::run(options),
     }
 }

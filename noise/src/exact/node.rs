@@ -62,7 +62,8 @@ impl Plan {
         if !output.status.success() {
             let complaints = String::from_utf8_lossy(&output.stderr);
             let last = complaints.trim().lines().last().map(|line| line.trim_start_matches("tacet: "));
-            return Err(format!("no measurement: {}", last.unwrap_or(&output.status.to_string())).into());
+            let why = format!("no measurement: {}", last.unwrap_or(&output.status.to_string()));
+            return Err(tacet_words::Failure::machine(why).into());
         }
         self.record(&said, &std::fs::read_to_string(&log).map_err(|error| format!("the plugin's log: {error}"))?)
     }

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Pid, gethostname};
+use tacet_words::Failure;
 
 use super::sampling;
 use crate::Result;
@@ -53,10 +54,10 @@ pub fn time_source(trusted: bool) -> Result<String> {
         return if trusted {
             Ok(format!("tsc (trusted, not known to be invariant: no {without}; the kernel itself uses {linux})"))
         } else {
-            Err(format!(
+            Err(Failure::machine(format!(
                 "time source: this processor does not report that its time-stamp counter is invariant (no {without}): \
                  use --trust-clock to measure anyway"
-            )
+            ))
             .into())
         };
     }
@@ -103,10 +104,31 @@ pub fn allowed_cpus() -> Result<Vec<u32>> {
 pub fn pin(cpus: &[u32]) -> Result<()> {
     let mut set = CpuSet::new();
     for cpu in cpus {
-        set.set(*cpu as usize).map_err(|_| format!("cpu {cpu}: there is no such CPU"))?;
+        set.set(*cpu as usize).map_err(|_| format!("CPU {cpu}: this machine does not have it; see `lscpu -e`"))?;
     }
     sched_setaffinity(Pid::from_raw(0), &set)
-        .map_err(|error| format!("cpus {cpus:?}: cannot run there: {error}").into())
+        .map_err(|error| Failure::machine(format!("{}: cannot run there: {error}", named(cpus))).into())
+}
+
+/// `CPU 3` or `CPUs 2-3`, for sentences.
+pub fn named(cpus: &[u32]) -> String {
+    format!("{} {}", if cpus.len() == 1 { "CPU" } else { "CPUs" }, cpu_list(cpus))
+}
+
+/// Fails if this process cannot measure on one of `cpus`, with the reason.
+pub fn check_cpus(cpus: &[u32], allowed: &[u32]) -> Result<()> {
+    let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu)) else { return Ok(()) };
+    let within = |file: &str| {
+        let list = parse_cpus(&line_of(&format!("/sys/devices/system/cpu/{file}")));
+        list.is_ok_and(|list| list.contains(cpu))
+    };
+    if !within("present") {
+        return Err(format!("CPU {cpu}: this machine does not have it; see `lscpu -e`").into());
+    }
+    if !within("online") {
+        return Err(format!("CPU {cpu}: it is offline; choose another, see `lscpu -e`").into());
+    }
+    Err(format!("CPU {cpu}: this process may not run there, only on {}", named(allowed)).into())
 }
 
 /// Parses a list like `0-3,8`. Returns the CPUs in order and without duplicates.

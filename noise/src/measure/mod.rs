@@ -94,9 +94,7 @@ impl Plan {
     pub fn measure(&self, arguments: &[String], progress: &mut dyn FnMut(Progress)) -> Result<Measured> {
         let time_source = machine::time_source(self.trust_clock)?;
         let allowed = machine::allowed_cpus()?;
-        if let Some(cpu) = self.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
-            return Err(format!("cpu {cpu}: this process may not run there, only on {allowed:?}").into());
-        }
+        machine::check_cpus(&self.cpus, &allowed)?;
         let spare: Vec<u32> = allowed.iter().copied().filter(|cpu| !self.cpus.contains(cpu)).collect();
         let began_unix_s = machine::unix_seconds();
         let rough = rough_rate()?;

@@ -193,5 +193,5 @@ pub fn be_realtime(priority: u8) -> Result<()> {
     let value = ThreadPriorityValue::try_from(priority).map_err(|why| wrong(why.to_string()))?;
     let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
     set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Crossplatform(value), fifo)
-        .map_err(|why| wrong(format!("{why:?}")).into())
+        .map_err(|_| tacet_words::Failure::machine(wrong("the kernel refuses it".to_owned())).into())
 }

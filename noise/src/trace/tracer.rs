@@ -18,6 +18,8 @@ use super::clock::Clock;
 use super::event::{Event, Task, text};
 use super::names::{Symbols, Units};
 use super::sources::{Identity, Namer, Tables};
+use tacet_words::Failure;
+
 use crate::Result;
 
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/trace.bpf.o"));
@@ -66,7 +68,7 @@ impl Tracer {
             match program.attach() {
                 Ok(link) => links.push(link),
                 Err(error) if section.starts_with("tp_btf/") => {
-                    return Err(format!("{section}: cannot attach the program: {error}").into());
+                    return Err(Failure::machine(format!("{section}: cannot attach the program: {error}")).into());
                 }
                 Err(_) => refused.push(section),
             }
@@ -138,16 +140,18 @@ impl Tracer {
 /// Loads the programs that this kernel can run. Also returns what this kernel cannot observe.
 fn load() -> Result<(Object, Vec<String>)> {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
-        return Err("/sys/kernel/btf/vmlinux: not found: tracing needs a kernel with CONFIG_DEBUG_INFO_BTF".into());
+        let why = "/sys/kernel/btf/vmlinux: not found: tracing needs a kernel with CONFIG_DEBUG_INFO_BTF";
+        return Err(Failure::machine(why).into());
     }
-    let kernel = Btf::from_vmlinux().map_err(|error| format!("/sys/kernel/btf/vmlinux: {error}"))?;
+    let kernel = Btf::from_vmlinux().map_err(|error| Failure::machine(format!("/sys/kernel/btf/vmlinux: {error}")))?;
     // Some kernels have tracepoints but do not allow tracing functions.
     load_without(&kernel, "").or_else(|_| load_without(&kernel, "f")).map_err(|error| {
-        if nix::unistd::geteuid().is_root() {
-            format!("tracing: the kernel refuses the programs: {error}").into()
+        let why = if nix::unistd::geteuid().is_root() {
+            format!("tracing: the kernel refuses the programs: {error}")
         } else {
-            "tracing: not permitted: it needs root (CAP_BPF, CAP_PERFMON and CAP_SYSLOG)".into()
-        }
+            "tracing: not permitted: it needs root (CAP_BPF, CAP_PERFMON and CAP_SYSLOG)".to_owned()
+        };
+        Failure::machine(why).into()
     })
 }
 

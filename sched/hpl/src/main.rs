@@ -4,12 +4,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use tacet_sched::{commands, options::Options};
-
 fn main() -> ExitCode {
-    commands::run(Options::parse().command).unwrap_or_else(|error| {
-        eprintln!("tacet sched: {error}");
-        ExitCode::from(2)
-    })
+    tacet_sched::commands::main()
 }

@@ -18,6 +18,9 @@ use crate::keep::{self, Kept};
 #[derive(Debug, Parser)]
 #[command(name = "tacet sched", bin_name = "tacet sched", version, max_term_width = 100)]
 pub struct Options {
+    /// Print results as JSON, whose field names do not change
+    #[arg(long, global = true)]
+    pub json: bool,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -27,7 +30,8 @@ pub enum Command {
     Start(Start),
     /// Unload the scheduler: all tasks return to Linux's own scheduler
     Stop,
-    Status(Show),
+    /// Show whether HPL schedules, and its counts
+    Status,
     Top(Top),
     Run(Run),
     Count(Count),
@@ -44,6 +48,9 @@ pub enum Command {
     Completions {
         shell: clap_complete::Shell,
     },
+    /// Print the description of the flags, for `tacet`
+    #[command(hide = true)]
+    Describe,
 }
 
 /// Load the scheduler into the kernel.
@@ -83,14 +90,6 @@ pub struct Start {
     pub foreground: bool,
 }
 
-/// Show whether HPL schedules, and its counts.
-#[derive(Debug, Args)]
-pub struct Show {
-    /// Print facts as JSON, with stable names
-    #[arg(long)]
-    pub json: bool,
-}
-
 /// Print the increase of the counts each second, until Ctrl-C.
 #[derive(Debug, Args)]
 pub struct Top {
@@ -100,9 +99,6 @@ pub struct Top {
     /// Time between two tables
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
     pub interval: Duration,
-    /// Print facts as JSON, one line each
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// Run a program in the HPC class, with its children: `tacet sched run -- mpiexec -n 8 ./a.out`.

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
+use tacet_words::Failure;
+use tacet_words::status::NO;
 
 use crate::Result;
 use crate::options::Start;
@@ -66,7 +68,9 @@ pub fn lock() -> Result<File> {
             Ok(file)
         }
         Err(TryLockError::WouldBlock) if support::state() == "disabling" => Err(support::progress().into()),
-        Err(TryLockError::WouldBlock) => Err("HPL is loaded already; `tacet sched stop` ends it".into()),
+        Err(TryLockError::WouldBlock) => {
+            Err(Failure::new(NO, "HPL is loaded already; `tacet sched stop` ends it").into())
+        }
         Err(TryLockError::Error(error)) => Err(format!("{}: {error}", name.display()).into()),
     }
 }

@@ -13,6 +13,7 @@ use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, PrintLevel, ProgramInput};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
+use tacet_words::Failure;
 
 use crate::Result;
 use crate::keep::{self, Kept};
@@ -51,11 +52,11 @@ impl Scheduler {
             }
         }
         let object = open.load().map_err(|error| {
-            if nix::unistd::geteuid().is_root() {
+            Failure::machine(if nix::unistd::geteuid().is_root() {
                 format!("the kernel refuses the scheduler: {error}: {}", last_words())
             } else {
                 "not permitted: it needs root (CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN)".to_owned()
-            }
+            })
         })?;
         Ok(Scheduler { object, links: Vec::new() })
     }

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use tacet_words::Failure;
+
 use crate::Result;
 
 /// The files of sched_ext.
@@ -21,15 +23,16 @@ pub fn check() -> Result<()> {
     let release = nix::sys::utsname::uname().map(|name| name.release().to_string_lossy().into_owned());
     let release = release.unwrap_or_default();
     if !Path::new(DIRECTORY).exists() {
-        return Err(format!(
+        return Err(Failure::machine(format!(
             "Linux {release} has no sched_ext, which HPL needs (tried on Linux 6.14 to 7.3; CONFIG_SCHED_CLASS_EXT); \
              the nearest alternative is the real-time class with bound ranks, \
              `chrt --fifo 1 mpiexec --bind-to core ...`"
-        )
+        ))
         .into());
     }
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
-        return Err(format!("Linux {release}: no /sys/kernel/btf/vmlinux: HPL needs CONFIG_DEBUG_INFO_BTF").into());
+        let why = format!("Linux {release}: no /sys/kernel/btf/vmlinux: HPL needs CONFIG_DEBUG_INFO_BTF");
+        return Err(Failure::machine(why).into());
     }
     Ok(())
 }
@@ -39,7 +42,7 @@ pub fn check_root() -> Result<()> {
     if nix::unistd::geteuid().is_root() {
         return Ok(());
     }
-    Err("not permitted: loading and ending a scheduler needs root".into())
+    Err(Failure::machine("not permitted: loading and ending a scheduler needs root").into())
 }
 
 /// The name of the scheduler that the kernel has loaded; `None` for Linux's own.

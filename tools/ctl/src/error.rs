@@ -5,8 +5,7 @@
 
 use std::fmt;
 
-/// The exit status if no other is set.
-const FAILED: u8 = 1;
+use tacet_words::status::{MACHINE, NO};
 
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -22,7 +21,7 @@ pub struct Error {
 impl Error {
     /// `remedy` is empty if there is none.
     pub fn new(object: impl fmt::Display, cause: impl fmt::Display, remedy: impl fmt::Display) -> Self {
-        Error { object: one_line(object), cause: one_line(cause), remedy: one_line(remedy), status: FAILED }
+        Error { object: one_line(object), cause: one_line(cause), remedy: one_line(remedy), status: NO }
     }
 
     /// The same error with another exit status.
@@ -34,9 +33,9 @@ impl Error {
         self.status
     }
 
-    /// The cause is the text of `io`, without the number that std adds.
+    /// The machine refused it. The cause is the text of `io`, without the number that std adds.
     pub fn io(object: impl fmt::Display, io: &std::io::Error, remedy: impl fmt::Display) -> Self {
-        Error::new(object, io_text(io), remedy)
+        Error::new(object, io_text(io), remedy).with_status(MACHINE)
     }
 }
 

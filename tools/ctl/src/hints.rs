@@ -8,6 +8,7 @@ use std::path::Path;
 
 use nix::errno::Errno;
 use tacet_abi::TACET_ABI_REVISION;
+use tacet_words::status;
 
 use crate::error::lower_first;
 use crate::{CpuSet, DEVICE, Error, Plan};
@@ -48,14 +49,28 @@ pub(crate) fn open(path: &Path, io: &io::Error) -> Error {
 pub(crate) fn failure(request: &Request<'_>, errno: Errno, message: &str) -> Error {
     if let Errno::EPROTO | Errno::ENOTTY = errno {
         let cause = format!("the loaded module does not speak revision {TACET_ABI_REVISION}, as this command does");
-        return Error::new(DEVICE, cause, "install module and command of one version, then `rmmod tacet`");
+        let remedy = "install module and command of one version, then `rmmod tacet`";
+        return Error::new(DEVICE, cause, remedy).with_status(status::MACHINE);
     }
     let (cause, remedy) = explain(request, errno);
-    match (message.split_once(": "), message, cause) {
+    let error = match (message.split_once(": "), message, cause) {
         (Some((object, cause)), _, _) => Error::new(object, cause, remedy),
         (None, "", "") => Error::new(object(request), lower_first(errno.desc()), remedy),
         (None, "", cause) => Error::new(object(request), cause, remedy),
         (None, message, _) => Error::new(object(request), message, remedy),
+    };
+    error.with_status(status(request, errno))
+}
+
+fn status(request: &Request<'_>, errno: Errno) -> u8 {
+    match (request, errno) {
+        (_, Errno::EPERM | Errno::EACCES) => status::MACHINE,
+        (Request::Up(_), Errno::ENOMEM | Errno::ENOEXEC | Errno::EOPNOTSUPP) => status::MACHINE,
+        (Request::Up(_), Errno::EBUSY) => status::NO,
+        (Request::Up(_), Errno::EINVAL) => status::USAGE,
+        // the steps that were done are undone
+        (Request::Up(_), _) => status::UNDONE,
+        _ => status::NO,
     }
 }
 

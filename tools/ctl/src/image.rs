@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use tacet_abi::{TACET_ABI_REVISION, TACET_IMAGE_LIMIT_BYTES, TACET_IMAGE_MAGIC};
+use tacet_words::status::{MACHINE, USAGE};
 
 use crate::machine::installation;
 use crate::{Error, Result};
@@ -22,8 +23,9 @@ pub struct Image {
 impl Image {
     pub fn read(path: &Path) -> Result<Image> {
         let object = path.display();
-        let bytes = std::fs::read(path).map_err(|io| Error::io(object, &io, "name another with --image"))?;
-        check(&bytes).map_err(|cause| Error::new(path.display(), cause, REINSTALL))?;
+        let bytes =
+            std::fs::read(path).map_err(|io| Error::io(object, &io, "name another with --image").with_status(USAGE))?;
+        check(&bytes).map_err(|cause| Error::new(path.display(), cause, REINSTALL).with_status(USAGE))?;
         Ok(Image { bytes })
     }
 
@@ -43,6 +45,7 @@ fn find_near(prefix: &Path) -> Result<PathBuf> {
     let found = found.ok_or_else(|| {
         let cause = format!("neither {} nor {SYSTEM_IMAGE} exists", near.display());
         Error::new("co-kernel image", cause, "install it with `make install`, or name one with --image")
+            .with_status(MACHINE)
     })?;
     Ok(found.to_path_buf())
 }

@@ -44,3 +44,6 @@ pub use plan::{Plan, PlanRequest};
 pub use rank::Rank;
 pub use run::execute;
 pub use size::{format_bytes, parse_bytes, round_up_to_large_page};
+
+/// The exit statuses of the family.
+pub use tacet_words::status;

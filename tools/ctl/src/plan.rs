@@ -4,6 +4,7 @@
 //! Called by `tacet up`; with `--dry-run` nothing else happens. It must not change anything. The module checks again.
 
 use serde::Serialize;
+use tacet_words::status::{MACHINE, USAGE};
 
 use crate::size::LARGE_PAGE;
 use crate::{CpuSet, Error, Isolation, Machine, NodeMemory, Result, round_up_to_large_page};
@@ -46,7 +47,8 @@ impl Plan {
         };
         if request.cpus.is_none() && cpus.is_empty() {
             let cause = "they are one core, and the first core stays with Linux";
-            return Err(Error::new(online.named(), cause, "name CPUs with --cpus, or use a machine with more"));
+            return Err(Error::new(online.named(), cause, "name CPUs with --cpus, or use a machine with more")
+                .with_status(MACHINE));
         }
         check_cpus(machine, &cpus, &online)?;
         let memory = match &request.numa_memory {
@@ -68,9 +70,10 @@ impl Plan {
 }
 
 fn check_cpus(machine: &Machine, cpus: &CpuSet, online: &CpuSet) -> Result<()> {
-    let refuse = |cpu: u32, cause: &str, remedy: &str| Err(Error::new(format!("CPU {cpu}"), cause, remedy));
+    let refuse =
+        |cpu: u32, cause: &str, remedy: &str| Err(Error::new(format!("CPU {cpu}"), cause, remedy).with_status(USAGE));
     if cpus.is_empty() {
-        return Err(Error::new("CPU list", "it is empty", "name at least one CPU, like --cpus 2-3"));
+        return Err(Error::new("CPU list", "it is empty", "name at least one CPU, like --cpus 2-3").with_status(USAGE));
     }
     if cpus.contains(0) {
         return refuse(0, "Linux keeps its first CPU", "leave it out of --cpus");
@@ -93,7 +96,9 @@ fn check_cpus(machine: &Machine, cpus: &CpuSet, online: &CpuSet) -> Result<()> {
         }
     }
     if online.without(cpus).is_empty() {
-        return Err(Error::new(cpus.named(), "none would be left to Linux", "leave at least one out"));
+        return Err(
+            Error::new(cpus.named(), "none would be left to Linux", "leave at least one out").with_status(USAGE)
+        );
     }
     Ok(())
 }
@@ -102,8 +107,9 @@ fn named(machine: &Machine, wanted: &[NodeMemory]) -> Result<Vec<NodeMemory>> {
     let nodes = machine.nodes();
     let mut memory: Vec<NodeMemory> = Vec::new();
     for entry in wanted {
-        let refuse =
-            |cause: &str| Err(Error::new(format!("NUMA node {}", entry.node), cause, "see `lscpu` for the nodes"));
+        let refuse = |cause: &str| {
+            Err(Error::new(format!("NUMA node {}", entry.node), cause, "see `lscpu` for the nodes").with_status(USAGE))
+        };
         if !nodes.contains(entry.node) {
             return refuse("this machine does not have it");
         }
@@ -121,7 +127,7 @@ fn named(machine: &Machine, wanted: &[NodeMemory]) -> Result<Vec<NodeMemory>> {
 /// Splits the memory evenly over the nodes of the CPUs, each share rounded up.
 fn split(machine: &Machine, cpus: &CpuSet, bytes: u64) -> Result<Vec<NodeMemory>> {
     if bytes == 0 {
-        return Err(Error::new("memory", "its size is 0", "ask for at least 2M"));
+        return Err(Error::new("memory", "its size is 0", "ask for at least 2M").with_status(USAGE));
     }
     let nodes: CpuSet = cpus.iter().map(|cpu| machine.node_of(cpu)).collect();
     let share = round_up_to_large_page(bytes.div_ceil(nodes.count() as u64)).max(LARGE_PAGE);
@@ -130,11 +136,11 @@ fn split(machine: &Machine, cpus: &CpuSet, bytes: u64) -> Result<Vec<NodeMemory>
 
 fn limited(memory: Vec<NodeMemory>) -> Result<Vec<NodeMemory>> {
     match memory.len() {
-        0 => Err(Error::new("NUMA memory", "no node is given", "write it like 0=512M,1=512M")),
+        0 => Err(Error::new("NUMA memory", "no node is given", "write it like 0=512M,1=512M").with_status(USAGE)),
         1..=MAX_NODES => Ok(memory),
         more => {
             let cause = format!("{more} nodes; a partition can span at most {MAX_NODES}");
-            Err(Error::new("NUMA nodes", cause, "choose CPUs of fewer nodes"))
+            Err(Error::new("NUMA nodes", cause, "choose CPUs of fewer nodes").with_status(USAGE))
         }
     }
 }

@@ -9,6 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use tacet_ctl::status::USAGE;
 use tacet_ctl::{Error, Result};
 
 const BYTES: usize = 32;
@@ -31,7 +32,7 @@ pub fn in_file(path: &Path) -> Result<String> {
 }
 
 fn check(path: &Path, text: &str) -> Result<String> {
-    let fail = |cause: &str, remedy: &str| Err(Error::new(path.display(), cause, remedy));
+    let fail = |cause: &str, remedy: &str| Err(Error::new(path.display(), cause, remedy).with_status(USAGE));
     let mode = fs::metadata(path).map_or(0, |data| data.permissions().mode());
     if mode & 0o077 != 0 {
         return fail("others may read this key", "forbid it: chmod 600, and make a new key if they could");

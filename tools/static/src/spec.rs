@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use tacet_ctl::status::USAGE;
 use tacet_ctl::{Error, Result};
 
 const MIB: u64 = 1 << 20;
@@ -89,7 +90,8 @@ impl Spec {
 
     /// Refuses a description that no emulator can start.
     pub fn check(&self) -> Result<()> {
-        let wrong = |object: &str, cause: String, remedy: &str| Err(Error::new(object, cause, remedy));
+        let wrong =
+            |object: &str, cause: String, remedy: &str| Err(Error::new(object, cause, remedy).with_status(USAGE));
         if !(1..=MOST_NODES).contains(&self.nodes) {
             return wrong("--nodes", format!("{} is not possible", self.nodes), "use 1 to 1024");
         }

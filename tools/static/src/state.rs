@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
+use tacet_ctl::status::USAGE;
 use tacet_ctl::{Error, Result};
 
 use crate::spec::Spec;
@@ -113,7 +114,7 @@ pub fn directory(name: &str) -> Result<PathBuf> {
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > LONGEST_NAME || name.starts_with('.') || !name.chars().all(good) {
         let remedy = "use up to 40 letters, digits, `-`, `_` and `.`";
-        return Err(Error::new(format!("--name {name}"), "it cannot be a file's name", remedy));
+        return Err(Error::new(format!("--name {name}"), "it cannot be a file's name", remedy).with_status(USAGE));
     }
     Ok(parent()?.join(name))
 }

@@ -7,9 +7,9 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use tacet_ctl::status::USAGE;
 use tacet_ctl::{Error, Result};
 
-use crate::USAGE;
 use crate::args::{DecoupleArgs, DownArgs, LogArgs, NodeArgs, RecoupleArgs, RunArgs, StaticArgs, UpArgs};
 
 const SYSTEM: &str = "/etc/tacet.toml";

@@ -34,11 +34,6 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Prints the one line of an error.
-pub fn complain(error: &Error) {
-    let _ = writeln!(io::stderr(), "tacet: {error}");
-}
-
 /// Prints a remark for a person to standard error, so that standard output holds results only.
 pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "tacet: {text}");

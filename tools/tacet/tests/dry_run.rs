@@ -86,7 +86,7 @@ fn what_is_missing_is_said_after_the_plan() {
     fake.write("kernel.bin", b"something else");
     let output = fake.up(&[]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("would take CPUs 1,3"));
     assert!(error.contains("kernel.bin: it is not a co-kernel image; "), "{error}");
 }

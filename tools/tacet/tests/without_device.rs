@@ -33,19 +33,19 @@ fn wrong_arguments_are_one_line_and_status_2() {
         &["up", "--memory", "1G", "--numa-memory", "0=1G"],
         &["nonsense"],
         &["status", "--nonsense"],
-        &["run"],
-        &["run", "--nonsense", "ls"],
         &["decouple"],
         &["decouple", "0"],
         &["decouple", "1", "--cpu", "x"],
         &["recouple", "99999999999"],
         &["node"],
-        &["node", "run"],
         &["compare"],
         &["compare", "--runs", "0", "true"],
         &["compare", "--rungs", "moon", "true"],
     ] {
-        fails(arguments, 2, "arguments: ");
+        fails(arguments, 2, "");
+    }
+    for arguments in [&["run"][..], &["run", "--nonsense", "ls"], &["node", "run"]] {
+        fails(arguments, 125, "");
     }
 }
 
@@ -55,7 +55,7 @@ fn wrong_lists_and_sizes_are_one_line_and_status_2() {
     fails(&["up", "--cpus", "2000"], 2, "CPU list `2000`: ");
     fails(&["up", "--memory", "1Q"], 2, "size `1Q`: unknown unit");
     fails(&["up", "--numa-memory", "0:1G"], 2, "NUMA memory `0:1G`: it is not NODE=SIZE");
-    fails(&["run", "--cpus", "a", "ls"], 2, "CPU list `a`: ");
+    fails(&["run", "--cpus", "a", "ls"], 125, "CPU list `a`: ");
 }
 
 #[test]
@@ -63,23 +63,17 @@ fn without_the_module_the_remedy_is_named() {
     if Path::new("/dev/tacet").exists() {
         return;
     }
-    for arguments in [
-        &["run", "ls"][..],
-        &["run", "--", "ls", "-l"],
-        &["status"],
-        &["down"],
-        &["ps", "--json"],
-        &["log"],
-        &["decouple", "1"],
-        &["recouple", "1"],
-    ] {
+    for arguments in [&["status"][..], &["down"], &["ps"], &["log"], &["decouple", "1"], &["recouple", "1"]] {
         fails(arguments, 1, "/dev/tacet: the module is not loaded; `tacet up` as root");
+    }
+    for arguments in [&["run", "ls"][..], &["run", "--", "ls", "-l"]] {
+        fails(arguments, 125, "/dev/tacet: the module is not loaded; `tacet up` as root");
     }
 }
 
 #[test]
 fn nodes_are_described_before_anything_is_fetched() {
-    fails(&["node", "run", "--kernel", "5.4", "ls"], 2, "kernel `5.4`: ");
+    fails(&["node", "run", "--kernel", "5.4", "ls"], 125, "kernel `5.4`: ");
     fails(&["node", "shell", "--accel", "magic"], 2, "accelerator `magic`: ");
     fails(&["node", "shell", "--memory", "1X"], 2, "size `1X`: ");
     fails(&["node", "shell", "--cpus", "0"], 2, "node description: ");
@@ -146,16 +140,16 @@ fn static_nodes_are_described_before_anything_is_started() {
     let boot = |arguments: &[&str], status, words: &str| {
         fails(&[&["static", "boot", "--image", &image][..], arguments].concat(), status, words);
     };
-    boot(&["--machine", "vax"], 2, "arguments: ");
-    boot(&["--metal"], 2, "arguments: ");
-    boot(&["--nodes", "0"], 1, "--nodes: 0 is not possible");
-    boot(&["--cpus", "65"], 1, "--cpus: 65 is not possible");
+    boot(&["--machine", "vax"], 2, "--machine <KIND>: `vax` is none of ");
+    boot(&["--metal"], 2, "");
+    boot(&["--nodes", "0"], 2, "--nodes: 0 is not possible");
+    boot(&["--cpus", "65"], 2, "--cpus: 65 is not possible");
     boot(&["--node-memory", "1X"], 2, "size `1X`: ");
-    boot(&["--link", "com2"], 1, "--link com2: a microvm has one serial port");
-    boot(&["--image", "/nowhere"], 2, "arguments: ");
+    boot(&["--link", "com2"], 2, "--link com2: a microvm has one serial port");
+    boot(&["--image", "/nowhere"], 2, "--image <FILE>: it is given twice");
     fails(&["static", "boot", "--image", "/nowhere"], 2, "/nowhere: no such file");
-    boot(&["--dry-run", "--qemu", "/usr/bin/true"], 1, "/usr/bin/true: no QEMU version");
-    fails(&["static"], 2, "arguments: ");
+    boot(&["--dry-run", "--qemu", "/usr/bin/true"], 3, "/usr/bin/true: no QEMU version");
+    fails(&["static"], 2, "no command is given; ");
 }
 
 #[test]
@@ -183,7 +177,7 @@ fn without_static_nodes_the_remedy_is_named() {
     fails(&["static", "boot", "--down", "--name", "none"], 1, "nodes `none`: none are booted");
     fails(&["static", "status", "--control", "/nowhere"], 1, "/nowhere: no daemon answers");
     fails(&["static", "kill", "--signal", "NO", "7"], 2, "--signal NO: there is no such signal");
-    fails(&["static", "status", "--name", "a/b"], 1, "--name a/b: it cannot be a file's name");
+    fails(&["static", "status", "--name", "a/b"], 2, "--name a/b: it cannot be a file's name");
 }
 
 #[test]
@@ -229,5 +223,5 @@ fn nodes_of_metal_get_entries_for_grub() {
     assert!(entries.contains(words), "{entries}{}", text(&output.stderr));
     assert_eq!(text(&tacet(&arguments).stdout), entries, "the key stays");
     std::fs::write(&key, "nonsense").unwrap();
-    fails(&arguments, 1, &format!("{key}: it is no key"));
+    fails(&arguments, 2, &format!("{key}: it is no key"));
 }

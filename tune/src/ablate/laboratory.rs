@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tacet_words::status;
 use tempfile::TempDir;
 
 use crate::cpus::Cpus;
@@ -133,7 +134,8 @@ impl Program {
                 if ended.is_none() {
                     child.kill().and_then(|()| child.wait()).map_err(failed)?;
                 }
-                return Err(Error::new("ablation", "it was interrupted", "a part of the measurements gives no table"));
+                let rest = "all is undone; a part of the measurements gives no table";
+                return Err(Error::new("ablation", "it was interrupted", rest).with_status(status::UNDONE));
             }
             match ended {
                 Some(status) => return Ok(status.success()),

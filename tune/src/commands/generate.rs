@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Command, CommandFactory};
+use tacet_words::describe::Described;
 
-use super::print;
+use super::{print, print_json};
 use crate::error::{Error, Result};
 use crate::options::Options;
 
@@ -27,6 +28,11 @@ pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut command(), "tacet-tune", &mut text);
     print(&String::from_utf8_lossy(&text)).map(|()| ExitCode::SUCCESS)
+}
+
+/// Prints the description for `tacet`, which completes our words too.
+pub fn describe() -> Result<ExitCode> {
+    print_json(&Described::of(&Options::command())).map(|()| ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

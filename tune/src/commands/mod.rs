@@ -9,7 +9,10 @@ mod run;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use serde::Serialize;
+use tacet_words::Tool;
+use tacet_words::status::NO;
 
 use crate::apply::{self, Done};
 use crate::claim::{self, Claim, Owner};
@@ -20,8 +23,15 @@ use crate::options::{Command, Job, Options, Wanted};
 use crate::plan::{self, Plan};
 use crate::{measures, show, topology, verify};
 
-/// Exit status: done in part.
-const PARTLY: u8 = 1;
+const TOOL: Tool = Tool { name: "tacet tune", command: Options::command, runners: &["run", "bound"] };
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    match TOOL.parse::<Options>() {
+        Ok(options) => run(options).unwrap_or_else(|error| TOOL.fail(error.status(), &error, false)),
+        Err(status) => status,
+    }
+}
 
 pub fn run(options: Options) -> Result<ExitCode> {
     let (node, json) = (Linux::at(&options.root), options.json);
@@ -40,6 +50,7 @@ pub fn run(options: Options) -> Result<ExitCode> {
         Command::Bound { cpus, command } => run::bound(&node, &cpus, &command),
         Command::Man { directory } => generate::man(&directory),
         Command::Completions { shell } => generate::completions(shell),
+        Command::Describe => generate::describe(),
     }
 }
 
@@ -109,7 +120,7 @@ fn report(done: &Done, json: bool) -> Result<ExitCode> {
         print(&show::done(done))?
     }
     let all = done.refused.is_empty() && done.not_restored.is_empty();
-    Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(PARTLY) })
+    Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(NO) })
 }
 
 fn begin(node: &dyn Node, id: Owner, pid: Option<u32>, wanted: &Wanted, json: bool) -> Result<ExitCode> {
@@ -137,7 +148,7 @@ fn verify(node: &dyn Node, json: bool) -> Result<ExitCode> {
     } else {
         print(&show::verdict(&verdict))?
     }
-    Ok(if verdict.holds() { ExitCode::SUCCESS } else { ExitCode::from(PARTLY) })
+    Ok(if verdict.holds() { ExitCode::SUCCESS } else { ExitCode::from(NO) })
 }
 
 #[derive(Serialize)]

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
+use tacet_words::status::{NOT_EXECUTABLE, NOT_FOUND};
+
 use crate::claim::Owner;
 use crate::cpus::Cpus;
 use crate::error::{Error, Result};
@@ -59,7 +61,8 @@ fn execute(command: &[OsString]) -> Result<ExitCode> {
         return Err(Error::new("command", "none is given", ""));
     };
     let failed = Command::new(program).args(arguments).exec();
-    Err(Error::io(program.display(), &failed, "name a program that can be executed"))
+    let status = if failed.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
+    Err(Error::io(program.display(), &failed, "name a program that can be executed").with_status(status))
 }
 
 /// Moves a process into the claim's cgroup and onto its CPUs. If the node claims a job's CPUs too, the job has no

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `count`: counts switches and migrations of the whole node while a program runs, with any scheduler, for comparisons.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use serde::Serialize;
+use tacet_words::Failure;
+use tacet_words::status::RUNNER;
 
 use super::print;
 use crate::Result;
@@ -32,8 +35,9 @@ pub fn run(options: &Count) -> Result<ExitCode> {
     let status = Command::new(program).args(arguments).status();
     let seconds = begin.elapsed().as_secs_f64();
     let now = figures::counts(&map, &cpus)?;
-    let status = status.map_err(|error| format!("{}: {error}", program.display()))?;
+    let status = status.map_err(|error| Failure::not_executed(program.display(), &error))?;
     let facts = Facts { seconds, status: status.code(), figures: figures::sum(&figures::since(&now, &then)).into() };
     print(&(serde_json::to_string(&facts)? + "\n"))?;
-    Ok(ExitCode::from(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1)))
+    let code = status.code().or_else(|| Some(128 + status.signal()?)).and_then(|code| u8::try_from(code).ok());
+    Ok(ExitCode::from(code.unwrap_or(RUNNER)))
 }

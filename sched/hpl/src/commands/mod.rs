@@ -12,21 +12,36 @@ mod top;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::options::Command;
+use clap::CommandFactory;
+use tacet_words::{Failure, Tool};
+
+use crate::options::{Command, Options};
 use crate::{Result, resident};
 
+const TOOL: Tool = Tool { name: "tacet sched", command: Options::command, runners: &["run", "count"] };
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    match TOOL.parse::<Options>() {
+        Ok(options) => run(options).unwrap_or_else(|error| TOOL.fail(Failure::status_of(&*error), &error, false)),
+        Err(status) => status,
+    }
+}
+
 /// Executes the command. Returns the exit status, or an error.
-pub fn run(command: Command) -> Result<ExitCode> {
-    match command {
-        Command::Start(options) => start::run(&options),
+pub fn run(options: Options) -> Result<ExitCode> {
+    let json = options.json;
+    match options.command {
+        Command::Start(options) => start::run(&options, json),
         Command::Stay(options) => resident::stay(&options),
-        Command::Stop => stop::run(),
-        Command::Status(options) => status::run(&options),
-        Command::Top(options) => top::run(&options),
+        Command::Stop => stop::run(json),
+        Command::Status => status::run(json),
+        Command::Top(options) => top::run(&options, json),
         Command::Run(options) => run::run(&options),
         Command::Count(options) => count::run(&options),
         Command::Man { directory } => generate::man(&directory),
         Command::Completions { shell } => generate::completions(shell),
+        Command::Describe => generate::describe(),
     }
 }
 

@@ -4,6 +4,8 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
+use tacet_words::Failure;
+
 use crate::options::Run;
 use crate::{Result, support};
 
@@ -19,7 +21,5 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let parameters = uapi::c::sched_param { sched_priority: 0 };
     uapi::sched_setscheduler(0, POLICY, &parameters).map_err(|error| format!("the HPC class: {error}"))?;
     let error = Command::new(program).args(arguments).exec();
-    eprintln!("tacet sched: {}: {error}", program.display());
-    // the same statuses as a shell's
-    Ok(ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }))
+    Err(Failure::not_executed(program.display(), &error).into())
 }

@@ -8,6 +8,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{ChildStdout, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use tacet_words::Failure;
+use tacet_words::status::UNDONE;
+
 use super::print;
 use crate::options::Start;
 use crate::record::Record;
@@ -15,7 +18,7 @@ use crate::resident::{self, READY};
 use crate::support::{PATIENCE, progress};
 use crate::{Result, support};
 
-pub fn run(options: &Start) -> Result<ExitCode> {
+pub fn run(options: &Start, json: bool) -> Result<ExitCode> {
     options.check()?;
     support::check()?;
     support::check_root()?;
@@ -24,7 +27,7 @@ pub fn run(options: &Start) -> Result<ExitCode> {
     }
     let mut child = Command::new(env::current_exe()?)
         .arg("stay")
-        .args(env::args_os().skip(2))
+        .args(env::args_os().skip_while(|word| word != "start").skip(1))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -44,10 +47,14 @@ pub fn run(options: &Start) -> Result<ExitCode> {
         if let Some(mut error) = child.stderr.take() {
             error.read_to_string(&mut said)?;
         }
-        child.wait()?;
-        return Err(said.trim().trim_start_matches("tacet sched: ").into());
+        let status = child.wait()?.code().and_then(|code| u8::try_from(code).ok()).filter(|code| *code != 0);
+        let said = said.trim().trim_start_matches("tacet sched: ");
+        return Err(Failure::new(status.unwrap_or(UNDONE), said).into());
     }
     let record = Record::read()?.ok_or("the scheduler started but left no record")?;
+    if json {
+        return print(&(serde_json::to_string_pretty(&record)? + "\n"));
+    }
     print(&format!(
         "HPL schedules (process {} stays with it); if every CPU has HPC tasks, other programs get {} in {} on cpu {}\n",
         record.process,

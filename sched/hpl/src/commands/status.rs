@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
 use libbpf_rs::MapHandle;
 use serde::Serialize;
+use tacet_words::Failure;
 
 use super::print;
 use crate::figures::{self, Figures};
 use crate::layout::{CLASSES, Counts, Load};
-use crate::options::Show;
 use crate::record::{self, End, Program, Record};
 use crate::scheduler::VERIFIED_INSTRUCTIONS_LIMIT;
 use crate::topology::{self, CPU_DIRECTORY, Topology};
@@ -55,7 +55,7 @@ struct Cpu {
     figures: Figures,
 }
 
-pub fn run(options: &Show) -> Result<ExitCode> {
+pub fn run(json: bool) -> Result<ExitCode> {
     let record = Record::read()?;
     let state = state(record.as_ref(), record::is_held());
     let mut facts = Facts {
@@ -76,7 +76,7 @@ pub fn run(options: &Show) -> Result<ExitCode> {
         facts.total = Some(total.into());
         facts.cpus = rows.iter().map(Cpu::from).collect();
     }
-    if options.json {
+    if json {
         return print(&(serde_json::to_string_pretty(&facts)? + "\n"));
     }
     let table = if rows.is_empty() { String::new() } else { table(&rows) };
@@ -108,7 +108,8 @@ fn live(record: &Record) -> Result<(Vec<Row>, Counts)> {
 /// The maps of the running scheduler with counts and loads.
 pub fn maps(record: &Record) -> Result<(MapHandle, MapHandle)> {
     let open = |number| {
-        MapHandle::from_map_id(number).map_err(|error| format!("cannot read HPL's counts: {error}: this needs root"))
+        MapHandle::from_map_id(number)
+            .map_err(|error| Failure::machine(format!("cannot read HPL's counts: {error}: this needs root")))
     };
     Ok((open(record.counts_map)?, open(record.loads_map)?))
 }

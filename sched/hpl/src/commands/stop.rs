@@ -7,21 +7,24 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use tacet_words::Failure;
+use tacet_words::status::NO;
 
 use super::print;
 use crate::Result;
 use crate::record::{self, Record};
 use crate::support::{self, PATIENCE};
 
-pub fn run() -> Result<ExitCode> {
+pub fn run(json: bool) -> Result<ExitCode> {
     let Some(process) = record::holder() else {
-        return Err("HPL is not loaded: Linux's own scheduler schedules".into());
+        return Err(Failure::new(NO, "HPL is not loaded: Linux's own scheduler schedules").into());
     };
     // 0 would be our own group: the loader has no number yet
     if process == 0 {
         return Err("HPL is just being loaded: stop it again in a moment".into());
     }
-    let failed = |error| format!("process {process}: cannot send it a signal: {error}: stopping needs root");
+    let failed =
+        |error| Failure::machine(format!("process {process}: cannot send it a signal: {error}: stopping needs root"));
     kill(Pid::from_raw(process.cast_signed()), Signal::SIGTERM).map_err(failed)?;
     let begin = Instant::now();
     while record::is_held() {
@@ -36,5 +39,8 @@ pub fn run() -> Result<ExitCode> {
         sleep(Duration::from_millis(20));
     }
     let end = Record::read()?.and_then(|record| record.end).ok_or("the scheduler ended without a reason")?;
+    if json {
+        return print(&(serde_json::to_string_pretty(&end)? + "\n"));
+    }
     print(&format!("Linux's own scheduler schedules again ({})\n", end.reason))
 }

@@ -5,6 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::thread::sleep;
 
+use tacet_words::Failure;
+use tacet_words::status::NO;
+
 use super::print;
 use super::status::{maps, table};
 use crate::Result;
@@ -13,21 +16,22 @@ use crate::options::Top;
 use crate::record::{self, Record};
 use crate::topology::{CPU_DIRECTORY, Topology};
 
-pub fn run(options: &Top) -> Result<ExitCode> {
+pub fn run(options: &Top, json: bool) -> Result<ExitCode> {
     let record = Record::read()?.filter(|_| record::is_held());
-    let record = record.ok_or("HPL is not loaded; `tacet sched status` shows how it ended")?;
+    let record =
+        record.ok_or_else(|| Failure::new(NO, "HPL is not loaded; `tacet sched status` shows how it ended"))?;
     let (counts, loads) = maps(&record)?;
     let cpus: Vec<u32> = Topology::read(Path::new(CPU_DIRECTORY))?.places.into_keys().collect();
     let mut then = figures::counts(&counts, &cpus)?;
     for _ in 0..options.iterations.unwrap_or(u64::MAX) {
         sleep(options.interval);
         if !record::is_held() {
-            return Err("HPL ended; `tacet sched status` shows how".into());
+            return Err(Failure::new(NO, "HPL ended; `tacet sched status` shows how").into());
         }
         let now = figures::counts(&counts, &cpus)?;
         let new = figures::since(&now, &then);
         then = now;
-        if options.json {
+        if json {
             print(&(serde_json::to_string(&Figures::from(figures::sum(&new)))? + "\n"))?;
             continue;
         }

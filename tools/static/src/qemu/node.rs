@@ -10,6 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
+use tacet_ctl::status::MACHINE;
 use tacet_ctl::{Error, Result};
 use tacet_node::{Process, Qemu};
 
@@ -64,5 +65,5 @@ pub fn from_node(error: tacet_node::Error) -> Error {
     let text = error.to_string();
     let front = format!("{}: {}", error.object(), error.cause());
     let remedy = text.strip_prefix(&front).unwrap_or("").trim_start_matches("; ");
-    Error::new(error.object(), error.cause(), remedy)
+    Error::new(error.object(), error.cause(), remedy).with_status(MACHINE)
 }

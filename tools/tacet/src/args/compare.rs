@@ -28,6 +28,6 @@ pub struct CompareArgs {
     #[arg(long, value_name = "SIZE", default_value = "256M")]
     pub memory: String,
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub command: Vec<OsString>,
 }

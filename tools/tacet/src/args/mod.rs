@@ -33,8 +33,9 @@ A table has a command's name, its keys are the names of that command's flags:
 
 The command line overrides the user's file, and that overrides the system's.
 
-Exit status: 0 done; 1 not done, and nothing changed; 2 wrong arguments or configuration.
-`tacet run` ends with the status of the program; 126 if it cannot be executed, 127 if it is not found.";
+Exit status: 0 done; 1 the answer is no (not up, noisy, drifted); 2 wrong arguments, configuration or files; 3 the
+machine or the user's rights do not allow it; 4 half done, and undone. Commands that run a program end with its status;
+125 if they failed themselves, 126 if it cannot be executed, 127 if it is not found.";
 
 /// Runs programs on CPUs that execute nothing else.
 #[derive(Parser)]
@@ -133,6 +134,9 @@ pub enum Command {
     /// Print the completions for a shell
     #[command(hide = true)]
     Completions { shell: clap_complete::Shell },
+    /// Print the description of all commands of the family
+    #[command(hide = true)]
+    Describe,
 }
 
 /// The values of `enum tacet_test`, in its order, from 1.

@@ -10,10 +10,15 @@ use std::process::Command;
 
 use tacet_ctl::{Error, Result};
 
+/// The program beside this one; if there is none, the one in PATH.
+pub fn program(name: &str) -> PathBuf {
+    let beside = std::env::current_exe().ok().and_then(|here| Some(here.parent()?.join(name)));
+    beside.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from(name))
+}
+
 /// Replaces this process by the program `name`; returns only on failure.
 pub fn beside(name: &str, arguments: impl Iterator<Item = OsString>) -> Result<u8> {
-    let beside = std::env::current_exe().ok().and_then(|here| Some(here.parent()?.join(name)));
-    let program = beside.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from(name));
+    let program = program(name);
     let failed = Command::new(&program).args(arguments).exec();
     Err(Error::io(program.display(), &failed, "install it beside tacet: it is part of the same package"))
 }

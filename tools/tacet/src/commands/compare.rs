@@ -2,12 +2,13 @@
 //! `tacet compare`: does a higher rung pay for a program? It executes the other commands; it links none of them.
 
 use serde::{Deserialize, Serialize};
+use tacet_ctl::status::USAGE;
 use tacet_ctl::{Device, Error, PartitionState, Result};
 
 use crate::args::CompareArgs;
 use crate::compare::{Noise, Place, Plan, Processes, Rung, RungResult, compare as by_turns, verdict, words};
+use crate::output;
 use crate::text::duration;
-use crate::{USAGE, output};
 
 /// The JSON of `compare`.
 #[derive(Serialize)]
@@ -57,7 +58,7 @@ pub fn compare(args: CompareArgs, json: bool) -> Result<u8> {
 /// `compare` would remove a configuration that somebody else set up.
 fn nothing_is_in_force(processes: &Processes) -> Result<()> {
     let status: TuneStatus = facts(processes, &["--json", "status"])?;
-    let refuse = |cause: &str, remedy: &str| Err(Error::new("node", cause, remedy).with_status(USAGE));
+    let refuse = |cause: &str, remedy: &str| Err(Error::new("node", cause, remedy));
     if status.this_boot && !status.claims.is_empty() {
         return refuse("countermeasures are applied", "`tacet tune undo` first: default Linux is compared too");
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::CommandFactory;
 use tacet_ctl::{Error, Result};
 
+use super::family::whole;
 use crate::args::Cli;
 use crate::output;
 
@@ -18,7 +19,7 @@ pub fn man(directory: &Path) -> Result<u8> {
 
 pub fn completions(shell: clap_complete::Shell) -> Result<u8> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "tacet", &mut text);
+    clap_complete::generate(shell, &mut whole(), "tacet", &mut text);
     output::print(&String::from_utf8_lossy(&text))?;
     Ok(0)
 }

@@ -8,13 +8,14 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use tacet_ctl::status::USAGE;
 use tacet_ctl::{Error, Result, parse_bytes};
 use tacet_node::{Accelerator, Cache, Kernel, KernelLine, Node, NodeSpec, Status, Topology, provision};
 
 use super::node_guest::Guest;
 use super::node_run;
 use crate::args::{NodeArgs, NodeCommand, NodeRun};
-use crate::{USAGE, output};
+use crate::output;
 
 /// A program may compute for a day.
 const COMMAND_SECONDS: u64 = 24 * 3600;
@@ -98,7 +99,7 @@ fn end(node: Node, status: tacet_node::Result<Status>, plugin_log: Option<&Path>
             let path = std::env::temp_dir().join(format!("tacet-node-{}.log", node.pid()));
             match std::fs::write(&path, node.console()) {
                 Ok(()) => output::note(&format!("the node's console is in {}", path.display())),
-                Err(io) => output::complain(&Error::io(path.display(), &io, "")),
+                Err(io) => output::note(&Error::io(path.display(), &io, "").to_string()),
             }
             Err(error)
         }

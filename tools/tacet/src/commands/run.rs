@@ -5,11 +5,12 @@
 //! With a profile a parent stays, and writes the profile after the program has ended.
 
 use tacet_ctl::seats::{self, Bind, Seat};
+use tacet_ctl::status::USAGE;
 use tacet_ctl::{Attended, CpuSet, Device, Error, HostOptions, PartitionState, Rank, Result, Status, attend, execute};
 
 use super::profile::Report;
 use crate::args::{Memory, RunArgs};
-use crate::{USAGE, output};
+use crate::output;
 
 pub fn run(args: RunArgs, json: bool) -> Result<u8> {
     let usage = |error: Error| error.with_status(USAGE);

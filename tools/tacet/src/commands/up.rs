@@ -6,14 +6,15 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use tacet_ctl::status::USAGE;
 use tacet_ctl::{
     CpuSet, Device, Error, Image, Loading, Machine, Module, NodeMemory, PartitionState, Plan, PlanRequest, Result,
     compaction, find_image, format_bytes, parse_bytes,
 };
 
 use crate::args::UpArgs;
+use crate::output;
 use crate::text::duration;
-use crate::{USAGE, output};
 
 /// The JSON of `up`.
 #[derive(Serialize)]

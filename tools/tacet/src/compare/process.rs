@@ -3,7 +3,6 @@
 
 use std::ffi::OsString;
 use std::io::{Read, Seek};
-use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +12,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use tacet_ctl::{Error, Result};
+use tacet_words::status;
+
+use crate::commands::program as beside;
 
 /// How long it may take until a request to stop is seen.
 const POLL: Duration = Duration::from_millis(50);
@@ -88,7 +90,8 @@ impl Processes {
         let seconds = begin.elapsed().as_secs_f64();
         let status = child.wait().map_err(failed)?;
         if stopped() {
-            return Err(Error::new("compare", "interrupted", "a part of the runs is not compared"));
+            let rest = "all is undone; a part of the runs is not compared";
+            return Err(Error::new("compare", "interrupted", rest).with_status(status::UNDONE));
         }
         let complaints = text(&mut complained)?;
         let last = complaints.trim().lines().last().unwrap_or_default().to_owned();
@@ -105,12 +108,6 @@ fn text(file: &mut std::fs::File) -> Result<String> {
     let read = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
     read.map_err(|error| Error::io("temporary file", &error, ""))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// The program beside this one; if there is none, the one in PATH.
-pub fn beside(name: &str) -> PathBuf {
-    let beside = std::env::current_exe().ok().and_then(|here| Some(here.parent()?.join(name)));
-    beside.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from(name))
 }
 
 /// A command line whose program is the one beside this one.

@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
+use tacet_ctl::status::USAGE;
 use tacet_ctl::{Error, Result, parse_bytes};
 use tacet_static::{Spec, image};
 
-use crate::USAGE;
 use crate::args::StaticArgs;
 
 /// Memory of an emulated node, unless a job needs more.

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The four programs in one directory, what they say about themselves, and what is true of each of their errors.
+//!
+//! Used by all trials. Nothing here may depend on the machine.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tacet_words::describe::Described;
+
+/// What only a programmer says.
+const FOREIGN: [&str; 8] =
+    ["os error", "Os {", "ParseInt", "invalid digit", "panicked", "called `", "Error(", "invalid float"];
+
+pub struct Bench {
+    directory: tempfile::TempDir,
+    pub family: Described,
+    schema: Value,
+}
+
+/// What a command printed.
+pub struct Said {
+    pub status: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Bench {
+    pub fn new() -> Bench {
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+        let own = std::env::current_exe().expect("this test");
+        let put = |from: &Path, name: &str| std::fs::hard_link(from, directory.path().join(name)).expect("a link");
+        put(Path::new(env!("CARGO_BIN_EXE_tacet")), "tacet");
+        for name in ["tacet-noise", "tacet-sched", "tacet-tune"] {
+            put(&own, name);
+        }
+        let schema = read(&document("json/error.json"));
+        let schema = serde_json::from_str(&schema).expect("a schema");
+        let mut bench = Bench { directory, family: Described { commands: vec![], ..nothing() }, schema };
+        let said = bench.run(&["describe"]);
+        bench.family = serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.err));
+        bench
+    }
+
+    pub fn remove(&self) {
+        let _ = std::fs::remove_dir_all(self.directory.path());
+    }
+
+    /// Runs `tacet WORDS` without configuration, without a terminal, in a directory of its own.
+    pub fn run(&self, words: &[&str]) -> Said {
+        let mut command = Command::new(self.directory.path().join("tacet"));
+        command.args(words).stdin(Stdio::null()).current_dir(self.directory.path());
+        command.env("HOME", self.directory.path()).env_remove("XDG_CONFIG_HOME");
+        Said::of(command.output().expect("it starts"))
+    }
+
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Each command of the family that a person can give.
+    pub fn commands(&self) -> Vec<(Vec<String>, &Described)> {
+        self.family.leaves(&[])
+    }
+
+    /// Asserts that `said` is an error of one plain line with this status, and returns the line.
+    pub fn complained(&self, words: &[&str], said: &Said, status: u8) -> String {
+        assert_eq!(said.status, i32::from(status), "{words:?}: {}", said.err);
+        let (program, line) = said.err.split_once(": ").unwrap_or_else(|| panic!("{words:?}: `{}`", said.err));
+        assert!(["tacet", "tacet noise", "tacet sched", "tacet tune"].contains(&program), "{words:?}: {}", said.err);
+        assert!(said.err.lines().count() == 1 && said.err.ends_with('\n'), "{words:?}: {}", said.err);
+        for foreign in FOREIGN {
+            assert!(!said.err.contains(foreign), "{words:?}: {}", said.err);
+        }
+        line.trim_end().to_owned()
+    }
+
+    /// Asserts that standard output has the error as its documented object; `line` is the one on standard error.
+    pub fn told_programs(&self, said: &Said, command: &str, line: &str) {
+        let object: Value = serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.out));
+        let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
+        compiler.add_resource("error.json", self.schema.clone()).expect("a schema");
+        let index = compiler.compile("error.json", &mut schemas).expect("a schema");
+        schemas.validate(&object, index).unwrap_or_else(|error| panic!("{error:#}"));
+        let error = &object["error"];
+        assert_eq!(error["message"], line);
+        assert_eq!((&error["status"], &error["command"]), (&said.status.into(), &command.into()));
+    }
+}
+
+impl Said {
+    fn of(output: Output) -> Said {
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Said { status: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+/// A file of docs/.
+pub fn document(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
+}
+
+pub fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn nothing() -> Described {
+    Described::of(&clap::Command::new("tacet"))
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The table: each command of the family against each rule of the contract that concerns one command.
+
+use libtest_mimic::Trial;
+use tacet_words::describe::Described;
+use tacet_words::status::{RUNNER, USAGE};
+
+use crate::bench::Bench;
+
+/// They execute a program several times, and report about it: its status is not theirs.
+const REPORTS: [&str; 1] = ["compare"];
+/// A flag that nobody has.
+const WRONG: &str = "--no-such-flag";
+
+type Rule = fn(&Bench, &[String], &Described);
+
+const RULES: [(&str, Rule); 3] = [
+    ("a wrong flag is one line", wrong_flag),
+    ("it takes --json, and a wrong flag is one object", wrong_flag_as_json),
+    ("its help has every flag", helps),
+];
+
+pub fn trials(bench: &'static Bench) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for (words, command) in bench.commands() {
+        for (rule, check) in RULES {
+            let words = words.clone();
+            let name = format!("{}: {rule}", words.join(" "));
+            trials.push(Trial::test(name, move || {
+                check(bench, &words, command);
+                Ok(())
+            }));
+        }
+    }
+    trials
+}
+
+/// Does it end with the status of the program that it executes?
+pub fn runs(words: &[String], command: &Described) -> bool {
+    command.flags.iter().any(|flag| flag.trailing) && !REPORTS.contains(&words.join(" ").as_str())
+}
+
+fn usage(words: &[String], command: &Described) -> u8 {
+    if runs(words, command) { RUNNER } else { USAGE }
+}
+
+pub fn with<'a>(words: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
+    words.iter().map(String::as_str).chain(more.iter().copied()).collect()
+}
+
+fn wrong_flag(bench: &Bench, words: &[String], command: &Described) {
+    let all = with(words, &[WRONG]);
+    let said = bench.run(&all);
+    let line = bench.complained(&all, &said, usage(words, command));
+    assert!(line.contains(WRONG) && line.contains("--help"), "{line}");
+    assert_eq!(said.out, "", "{all:?}");
+}
+
+fn wrong_flag_as_json(bench: &Bench, words: &[String], command: &Described) {
+    for all in [with(words, &["--json", WRONG]), [&["--json"], &with(words, &[WRONG])[..]].concat()] {
+        let said = bench.run(&all);
+        let line = bench.complained(&all, &said, usage(words, command));
+        bench.told_programs(&said, &format!("tacet {}", words.join(" ")), &line);
+    }
+}
+
+fn helps(bench: &Bench, words: &[String], command: &Described) {
+    let help = [&["help"], &with(words, &[])[..]].concat();
+    for all in [with(words, &["--help"]), help] {
+        let said = bench.run(&all);
+        assert_eq!((said.status, said.err.as_str()), (0, ""), "{all:?}");
+        for flag in command.flags.iter().filter_map(|flag| flag.long.as_ref()) {
+            assert!(said.out.contains(&format!("--{flag}")), "{all:?} does not name --{flag}: {}", said.out);
+        }
+        assert!(said.out.contains(&format!("Usage: tacet {}", words.join(" "))), "{all:?}: {}", said.out);
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The rules that concern the family as a whole: near misses, help across programs, completions, the page.
+
+use std::process::Command;
+
+use libtest_mimic::Trial;
+use tacet_words::status;
+
+use crate::bench::{Bench, document, read};
+
+type Rule = fn(&Bench);
+
+pub fn trials(bench: &'static Bench) -> Vec<Trial> {
+    let rules: [(&str, Rule); 6] = [
+        ("the descriptions have all programs", described),
+        ("a command of another program is suggested", near_misses),
+        ("no command is one line", no_command),
+        ("the programs print the statuses of the page", page),
+        ("the shell completes through the programs", completes),
+        ("a program that cannot run has the statuses of env", runners),
+    ];
+    let trial = |(name, check): (&str, Rule)| {
+        Trial::test(name, move || {
+            check(bench);
+            Ok(())
+        })
+    };
+    rules.map(trial).into()
+}
+
+fn described(bench: &Bench) {
+    let all: Vec<String> = bench.commands().iter().map(|(words, _)| words.join(" ")).collect();
+    for known in ["up", "node run", "static map", "noise measure", "tune job begin", "sched start"] {
+        assert!(all.iter().any(|words| words == known), "{known} is not among {all:?}");
+    }
+    assert!(all.len() > 45, "{all:?}");
+}
+
+fn near_misses(bench: &Bench) {
+    for (words, near) in [
+        (&["measure"][..], "`tacet noise measure`"),
+        (&["mesure"], "`tacet noise measure`"),
+        (&["undo"], "`tacet tune undo`"),
+        (&["stop", "--json"], "`tacet sched stop`"),
+        (&["statuss"], "`status`"),
+        (&["noise", "mesure"], "`measure`"),
+        (&["tune", "aply"], "`apply`"),
+        (&["up", "--cpu", "2"], "`--cpus`"),
+    ] {
+        let said = bench.run(words);
+        let line = bench.complained(words, &said, status::USAGE);
+        assert!(line.contains(&format!("did you mean {near}")), "{words:?}: {line}");
+    }
+}
+
+fn no_command(bench: &Bench) {
+    for words in [&[][..], &["noise"], &["tune"], &["sched"], &["node"], &["static"], &["tune", "job"]] {
+        let line = bench.complained(words, &bench.run(words), status::USAGE);
+        assert!(line.starts_with("no command is given; see `tacet"), "{words:?}: {line}");
+    }
+}
+
+/// The page has a row for each status, and no other.
+fn page(_: &Bench) {
+    let text = read(&document("command-line.md"));
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(' ').next()?.parse::<u8>().ok());
+    let rows: Vec<u8> = rows.collect();
+    let known = [
+        status::DONE,
+        status::NO,
+        status::USAGE,
+        status::MACHINE,
+        status::UNDONE,
+        status::RUNNER,
+        status::NOT_EXECUTABLE,
+        status::NOT_FOUND,
+    ];
+    assert_eq!(rows, known);
+    assert!(text.lines().all(|line| line.len() <= 180), "a page for people");
+}
+
+/// What bash would offer after the words.
+fn offered(bench: &Bench, words: &[&str]) -> Vec<String> {
+    let script = bench.directory().join("completions.bash");
+    std::fs::write(&script, bench.run(&["completions", "bash"]).out).expect("written");
+    let last = words.len() - 1;
+    let line = format!(
+        "source {}; COMP_WORDS=({}); COMP_CWORD={last}; _tacet tacet '{}' '{}'; echo \"${{COMPREPLY[@]}}\"",
+        script.display(),
+        words.join(" "),
+        words[last],
+        words[last - 1]
+    );
+    let output = Command::new("bash").args(["--norc", "-c", &line]).output().expect("bash");
+    String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect()
+}
+
+fn completes(bench: &Bench) {
+    for (words, one) in [
+        (&["tacet", "noise", "me"][..], "measure"),
+        (&["tacet", "noise", "measure", "--dur"], "--duration"),
+        (&["tacet", "tune", "job", "be"], "begin"),
+        (&["tacet", "sched", "sta"], "start"),
+        (&["tacet", "up", "--mem"], "--memory"),
+    ] {
+        let all = offered(bench, words);
+        assert!(all.iter().any(|word| word == one), "{words:?}: {all:?}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        let said = bench.run(&["completions", shell]);
+        assert!(said.status == 0 && said.out.contains("trust-clock"), "{shell}: {}", said.err);
+    }
+}
+
+fn runners(bench: &Bench) {
+    let program = bench.directory().join("no-program");
+    std::fs::write(&program, "text").expect("written");
+    let program = program.display().to_string();
+    for (words, status) in [
+        (["static", "run", "--", "/nowhere/at/all"], status::NOT_FOUND),
+        (["static", "run", "--", program.as_str()], status::NOT_EXECUTABLE),
+        (["static", "run", "--nodes", "x"], status::RUNNER),
+    ] {
+        bench.complained(&words, &bench.run(&words), status);
+    }
+    for words in [&["node", "run", "--kernel", "5.4", "ls"][..], &["tune", "run", "--", "ls"]] {
+        bench.complained(words, &bench.run(words), status::RUNNER);
+    }
+}
