@@ -16,6 +16,7 @@ use crate::journal::{Journal, State};
 use crate::measures::PARTITION;
 use crate::node::{self, Node};
 use crate::object::Object;
+use crate::plan;
 use crate::threads;
 
 /// Since this version the kernel keeps the affinity that a program asked for.
@@ -50,7 +51,7 @@ pub fn compare(node: &dyn Node, journal: &mut Journal, claims: &[Claim], done: &
     if journal.state.bystanders.is_empty() || isolates(claims) {
         return Ok(());
     }
-    done.not_restored.extend(changed(node, &journal.state));
+    done.not_restored.extend(changed(node, &journal.state, &plan::online(node, &journal.state)?));
     journal.forget_bystanders()
 }
 
@@ -58,16 +59,17 @@ fn isolates(claims: &[Claim]) -> bool {
     claims.iter().any(|claim| claim.measures.contains_key(PARTITION))
 }
 
-fn changed(node: &dyn Node, state: &State) -> Vec<Event> {
+fn changed(node: &dyn Node, state: &State, online: &Cpus) -> Vec<Event> {
     let remembers = node::kernel_version(node) >= REMEMBERS;
     let mut events = Vec::new();
     for Bystander { thread, started, name, allowed: before } in &state.bystanders {
         let Some(found) = threads::thread(node, *thread).filter(|found| found.started == *started) else { continue };
-        let now = found.allowed;
+        // some kernels show CPUs that are possible but absent, and drop them when an affinity is set
+        let (now, before) = (&found.allowed.intersection(online), &before.intersection(online));
         let by = match remembers {
-            _ if is_narrower(before, &now, &state.taken) => "it set again what it saw meanwhile",
-            false if now != *before && before.is_subset(&now) => "this kernel forgets an affinity when CPUs are taken",
-            true if now != *before && before.is_subset(&now) => "it was set anew meanwhile",
+            _ if is_narrower(before, now, &state.taken) => "it set again what it saw meanwhile",
+            false if now != before && before.is_subset(now) => "this kernel forgets an affinity when CPUs are taken",
+            true if now != before && before.is_subset(now) => "it was set anew meanwhile",
             _ => continue,
         };
         let object = Object::Affinity { thread: *thread, started: *started, name: name.clone() };

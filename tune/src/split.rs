@@ -92,7 +92,8 @@ impl<'a> Split<'a> {
             Some((thread, crate::object::cpus_of(&original)))
         });
         let concerned = with_original.filter(|(_, allowed)| allowed.overlaps(&self.application));
-        concerned.map(|(thread, allowed)| (thread, self.leave(&allowed))).collect()
+        // CPUs that are possible but absent: some kernels show them in an affinity, and drop them when it is set
+        concerned.map(|(thread, allowed)| (thread, self.leave(&allowed.intersection(&self.online)))).collect()
     }
 }
 

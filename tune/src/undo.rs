@@ -6,8 +6,10 @@
 
 use crate::apply::{Done, Event};
 use crate::error::{Result, reason};
-use crate::journal::{Entry, Journal};
+use crate::journal::{Entry, Journal, State};
 use crate::node::Node;
+use crate::object::{Object, cpus_of};
+use crate::plan;
 
 enum Outcome {
     Back,
@@ -52,9 +54,25 @@ fn attempt(node: &dyn Node, entry: &Entry) -> std::result::Result<Outcome, Strin
     }
     object.restore(node, *form, original.as_deref(), wanted).map_err(fail)?;
     let after = object.read(node).map_err(fail)?;
-    if after == *original || (original.is_none() && object.goes_with_its_directory()) {
+    if after == *original
+        || is_alike(node, entry, after.as_deref())
+        || (original.is_none() && object.goes_with_its_directory())
+    {
         return Ok(Outcome::Back);
     }
     let shown = |value: &Option<String>| object.brief(*form, value.as_deref());
     Ok(Outcome::Otherwise(format!("shows {}, not {}", shown(&after), shown(original))))
+}
+
+/// Does a thread have its CPUs again, as far as these are online? Some kernels show CPUs that are possible but absent
+/// in an affinity, and drop them when it is set.
+fn is_alike(node: &dyn Node, entry: &Entry, after: Option<&str>) -> bool {
+    let online = || plan::online(node, &State::default()).unwrap_or_default();
+    match (&entry.object, after, entry.original.as_deref()) {
+        (Object::Affinity { .. }, Some(after), Some(original)) => {
+            let online = online();
+            cpus_of(after).intersection(&online) == cpus_of(original).intersection(&online)
+        }
+        _ => false,
+    }
 }

@@ -43,11 +43,15 @@ fn many_possible_cpus_are_no_drift() {
         node.set(path, "ff,ffffffff\n");
     }
     node.set("/proc/irq/24/smp_affinity_list", "0-39\n");
+    for thread in [2, 3, 5, 7] {
+        allow(&node, thread, "0-39");
+    }
     let before = node.snapshot();
     let claim = everything(Owner::Node, "4-7");
     to(&node, std::slice::from_ref(&claim));
     assert_eq!(node.get("/proc/irq/default_smp_affinity"), "ff,ffffff0f\n");
     assert_eq!(node.get("/proc/irq/24/smp_affinity_list"), "0-3,8-39\n");
+    assert!(node.get("/proc/3/status").contains("\t0-3\n"));
     let found = verdict(&node);
     assert!(found.holds() && found.new.is_empty(), "{found:?}");
     let state = verify::applied(&node).unwrap();
@@ -56,6 +60,10 @@ fn many_possible_cpus_are_no_drift() {
     assert!(open.iter().all(|object| state.refused.contains(object)), "{open:?}");
     let done = to(&node, &[]);
     assert!(done.not_restored.is_empty(), "{done:?}");
+    for thread in [2, 3, 5, 7] {
+        assert!(node.get(&format!("/proc/{thread}/status")).contains("\t0-7\n"), "all that are online");
+        allow(&node, thread, "0-39");
+    }
     assert_eq!(node.differs(&before), None);
 }
 

@@ -353,7 +353,8 @@ impl Node for Fake {
             return Err(errno(EINVAL));
         }
         self.bound.borrow_mut().insert(thread, cpus.clone());
-        self.set(&format!("/proc/{thread}/status"), &tree::status(&allowed));
+        // as on Linux 6.1: CPUs that are possible but absent are dropped
+        self.set(&format!("/proc/{thread}/status"), &tree::status(&allowed.intersection(&online)));
         Ok(())
     }
 
