@@ -16,6 +16,7 @@
 #include "delegate/delegate.h"
 #include "memory/memory.h"
 #include "pico/linux/grants.h"
+#include "process/process.h"
 #include "tacet.h"
 
 #define SAME_FAULT_LIMIT 16
@@ -80,7 +81,8 @@ enum tacet_outcome tacet_serve_event(struct tacet_hosted *hosted, struct pt_regs
 			tacet_state_repeat_call(regs);
 			return TACET_OUTCOME_AGAIN;
 		}
-		tacet_grant_ask(hosted->space, regs);
+		if (!(hosted->process->flags & TACET_HOST_NO_PICO))
+			tacet_grant_ask(hosted->space, regs);
 		tacet_state_repeat_call(regs);
 		tacet_call_forwarded(hosted);
 		return TACET_OUTCOME_LINUX;

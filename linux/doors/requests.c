@@ -97,7 +97,8 @@ int tacet_request_host_self(struct file *file, const struct tacet_host_self *req
 	int error;
 
 	if (request->flags & ~(TACET_HOST_FOLLOW | TACET_HOST_POPULATE | TACET_HOST_RANGE |
-			       TACET_HOST_BIND | TACET_HOST_PROFILE | TACET_HOST_DATA_IN_RANGE) ||
+			       TACET_HOST_BIND | TACET_HOST_PROFILE | TACET_HOST_DATA_IN_RANGE |
+			       TACET_HOST_NO_PICO) ||
 	    request->reserved)
 		return -EINVAL;
 	if (request->flags & TACET_HOST_DATA_IN_RANGE && !(request->flags & TACET_HOST_RANGE))

@@ -36,6 +36,22 @@ const struct tacet_pico_unit *tacet_pico_unit(unsigned int index)
 	return tacet_pico_area() && index < unit_count ? &units[index] : NULL;
 }
 
+/* For people, in Linux's log and in the file of text.c. The control lock is held. */
+void tacet_pico_refuse(const struct device *device, const char *format, ...)
+{
+	char why[TACET_PICO_REFUSAL];
+	unsigned int i;
+	va_list values;
+
+	va_start(values, format);
+	vscnprintf(why, sizeof(why), format, values);
+	va_end(values);
+	tacet_report(TACET_LOG_INFO, "%s: no fast path: %s", dev_name(device), why);
+	for (i = 0; i < unit_count; i++)
+		if (units[i].device == device)
+			strscpy(units[i].refusal, why, sizeof(units[i].refusal));
+}
+
 int tacet_pico_init(void)
 {
 	tacet_space_tell(tacet_grants_revoke_space);
@@ -146,8 +162,7 @@ static void open_unit(struct tacet_pico_unit *unit)
 {
 	unit->shared = &tacet_pico_area()->devices[unit->index];
 	if (tacet_pico_map(unit)) {
-		tacet_report(TACET_LOG_INFO, "%s: no fast path: its IOMMU does not map the partition's memory",
-			     dev_name(unit->device));
+		tacet_pico_refuse(unit->device, "its IOMMU does not map the partition's memory");
 		return;
 	}
 	if (unit->operations->open(unit)) {
@@ -161,8 +176,7 @@ static void open_unit(struct tacet_pico_unit *unit)
 			     unit->operations->name);
 		return;
 	}
-	tacet_report(TACET_LOG_INFO, "%s: no fast path: it refuses another queue",
-		     dev_name(unit->device));
+	tacet_pico_refuse(unit->device, "it refuses another queue");
 	close_unit(unit);
 }
 
@@ -285,9 +299,13 @@ void tacet_pico_unbound(struct device *device)
 	unsigned int i;
 
 	mutex_lock(&tacet_control_lock);
-	for (i = 0; i < unit_count; i++)
-		if (units[i].device == device)
-			close_unit(&units[i]);
+	for (i = 0; i < unit_count; i++) {
+		if (units[i].device != device)
+			continue;
+		if (units[i].open)
+			tacet_pico_refuse(device, "Linux took its driver away; the next `tacet up` looks again");
+		close_unit(&units[i]);
+	}
 	mutex_unlock(&tacet_control_lock);
 }
 

@@ -14,6 +14,7 @@
 #include <linux/fs.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/sysfs.h>
 
 #include "border/border.h"
 #include "compat.h"
@@ -28,6 +29,7 @@ struct granted {
 	const struct file *file;	/* not referenced: closing it revokes */
 	struct address_space *pages;	/* of the block device, which the claim keeps */
 	struct tacet_claim *claim;
+	pid_t process;			/* for people: it may have ended */
 };
 
 static LIST_HEAD(grants);		/* those that are not free; grants_lock */
@@ -255,6 +257,30 @@ void tacet_grants_settle(struct mm_struct *mm)
 		usleep_range(50, 100);
 }
 
+int tacet_grants_show(char *buffer, int used, const char *(*name)(unsigned int device))
+{
+	static const char *const rights[] = { "none", "r", "w", "rw" };
+	struct granted *granted;
+	unsigned long irq;
+
+	spin_lock_irqsave(&grants_lock, irq);
+	list_for_each_entry(granted, &grants, link) {
+		const struct tacet_pico_grant *shared = granted->shared;
+
+		if (used > PAGE_SIZE / 2)
+			break;
+		used += sysfs_emit_at(buffer, used,
+				      "grant %d descriptor %d device %s namespace %u block %u first %llu count %llu rights %s %s using %u\n",
+				      granted->process, shared->descriptor, name(shared->device),
+				      shared->namespace_id, 1u << shared->block_shift, shared->first,
+				      shared->count, rights[shared->rights & 3],
+				      shared->state == TACET_PICO_GRANT_VALID ? "valid" : "revoked",
+				      READ_ONCE(shared->using));
+	}
+	spin_unlock_irqrestore(&grants_lock, irq);
+	return used;
+}
+
 /* Any grant of the descriptor that is not free. */
 bool tacet_grants_has(const struct tacet_space *space, int descriptor)
 {
@@ -316,6 +342,7 @@ int tacet_grants_enter(struct tacet_space *space, int descriptor, struct file *f
 	granted->file = file;
 	granted->pages = file->f_mapping;
 	granted->claim = claim;
+	granted->process = task_tgid_nr(current);
 	spin_lock(&current->files->file_lock);
 	spin_lock_irq(&grants_lock);
 	granted->shared = open ? free_entry(space) : NULL;

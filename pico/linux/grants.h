@@ -28,6 +28,10 @@ void tacet_grants_look(void);
  * the range. Sleeps. */
 void tacet_grants_settle(struct mm_struct *mm);
 
+/* text.c: the lines of the grants behind @used, with the devices' names; the control lock is held.
+ * How many bytes are used. */
+int tacet_grants_show(char *buffer, int used, const char *(*name)(unsigned int device));
+
 /* For the folder's own files. _enter sleeps, in the context of the thread whose @descriptor is
  * @file: it takes over @claim if it returns 0. */
 bool tacet_grants_any(void);

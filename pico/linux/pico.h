@@ -23,6 +23,8 @@ struct tacet_pico_unit;
 struct tacet_pico_operations {
 	enum tacet_pico_kind kind;
 	const char *name;
+	const char *word;		/* the kind and the way of sharing, in one word each */
+	const char *mode;
 	/* The module comes and goes. */
 	int (*init)(void);
 	void (*exit)(void);
@@ -48,6 +50,9 @@ struct tacet_pico_operations {
 			 struct tacet_pico_grant *grant);
 };
 
+/* Bytes of a line that says why a device has no fast path. */
+#define TACET_PICO_REFUSAL 200u
+
 /* One device. */
 struct tacet_pico_unit {
 	const struct tacet_pico_operations *operations;
@@ -59,6 +64,7 @@ struct tacet_pico_unit {
 	bool open;			/* it has queues, or will have them again */
 	bool lost;			/* Linux resets it: its queues end */
 	bool over;			/* and have ended */
+	char refusal[TACET_PICO_REFUSAL];	/* why it has no fast path; empty: it has, or had */
 };
 
 /* The virtual addresses of cores for a device's registers: so many pages. */
@@ -108,6 +114,8 @@ int tacet_pico_queue_make(struct tacet_pico_unit *unit, unsigned int core);
 void tacet_pico_lost(void *key);
 void tacet_pico_unbound(struct device *device);
 const struct tacet_pico_unit *tacet_pico_unit(unsigned int index);
+/* One line that says why @device has no fast path. */
+__printf(2, 3) void tacet_pico_refuse(const struct device *device, const char *format, ...);
 struct tacet_pico_unit *tacet_pico_eligible(struct file *file, struct tacet_pico_grant *grant);
 
 #endif

@@ -49,13 +49,27 @@ pairs() { # made and deleted, again and again, while Linux reads
 	unharmed
 }
 
+calls() { # served by cores since the partition began
+	sed -n 's/.* calls \([0-9]*\) .*/\1/p' /sys/kernel/tacet/pico | awk '{ sum += $1 } END { print sum }'
+}
+
+profiled() { # KIND NAME: how often, as the profile says
+	tr -d '\n' <profile.json | grep -o "\"on\": \"$1\", *\"name\": \"$2\", *\"count\": [0-9]*" | grep -o '[0-9]*$'
+}
+
 served() { # on the core: what Linux then reads is what the program wrote
-	local calls
+	local first
 	fill
 	up
-	$T run -- $F/disk $disk || fail "disk ended with $?"
-	calls=$(sed -n 's/.* calls \([0-9]*\) .*/\1/p' /sys/kernel/tacet/pico | awk '{ sum += $1 } END { print sum }')
-	[ "$calls" -gt 300 ] || fail "cores served $calls calls of 400: $(cat /sys/kernel/tacet/pico)"
+	$T run --profile-to profile.json -- $F/disk $disk || fail "disk ended with $?"
+	first=$(calls)
+	[ "$first" -gt 300 ] || fail "cores served $first calls of 400: $(cat /sys/kernel/tacet/pico)"
+	$T pico | grep -q "nvme *shared *works" || fail "tacet pico says $($T pico)"
+	[ "$(profiled device-call pread64)" -gt 150 ] || fail "the profile has $(profiled device-call pread64) of 200 reads"
+	$T run --dry-run --no-pico -- true | grep -q "I/O on devices by Linux" || fail "the dry run does not say it"
+	$T run --no-pico --profile-to profile.json -- $F/disk $disk || fail "disk without a fast path ended with $?"
+	[ "$(calls)" = "$first" ] || fail "cores served $(calls) calls, not $first as before --no-pico"
+	[ "$(profiled forwarded-call pread64)" -ge 200 ] || fail "with --no-pico the profile has $(profiled forwarded-call pread64) of 200 reads"
 	# the last piece of 4 KiB: round 198, at 6 MiB behind the first
 	[ "$(dd if=$disk bs=4096 skip=3584 count=1 iflag=direct status=none | od -An -tu1 -N1 | tr -d ' ')" = 198 ] ||
 		fail "Linux reads something else"

@@ -17,6 +17,8 @@ use crate::command::program;
 use crate::{Result, top};
 
 const FILE: &str = "quality.toml";
+/// A limit that does not fall with its count: what the next device may need is not what one needs now.
+const FIXED: &str = "device_folder_lines";
 /// How much of a count is told beside it.
 const SHOWN: usize = 60;
 
@@ -34,7 +36,7 @@ pub fn quality(tighten: bool) -> Result<()> {
         println!("{name:<22} {count:>4} of {allowed:<4} {first}");
         if count > allowed {
             worse.push(format!("{name} is {count}, {allowed} allowed: see `cargo xtask quality --list {name}`"));
-        } else {
+        } else if name != FIXED {
             tightened = tightened.replace(&format!("\n{name} = {allowed}\n"), &format!("\n{name} = {count}\n"));
         }
     }

@@ -134,6 +134,8 @@ struct tacet_cpu_status {
 #define TACET_HOST_DATA_IN_RANGE (1u << 5)	/* with TACET_HOST_RANGE: .data and .bss of a
 						   position-independent program lie in the
 						   range too */
+#define TACET_HOST_NO_PICO (1u << 6)	/* no descriptor gets a grant (pico.h): Linux serves all
+					   I/O on devices */
 struct tacet_host_self {
 	__u32 revision;
 	__u32 flags;

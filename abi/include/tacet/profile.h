@@ -23,6 +23,7 @@ enum tacet_spent_on {
 	TACET_SPENT_EXCEPTION = 6,	/* `detail` is its vector */
 	TACET_SPENT_CALLED_BACK = 7,	/* a recall: a signal, a move, another thread's turn */
 	TACET_SPENT_OTHER = 8,		/* kinds beyond the entries of an account */
+	TACET_SPENT_DEVICE_CALL = 9,	/* a device served it for the core; `detail` is its number */
 };
 
 struct tacet_spent {

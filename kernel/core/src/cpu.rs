@@ -28,6 +28,8 @@ pub struct Cpu<H: Host> {
     pub(crate) rest: Cell<Option<Long>>,
     /// The running thread's call whose commands a device has.
     pub(crate) flight: Cell<Option<FlightOf<H>>>,
+    /// A device served the call that is being answered; only for the account of a profiled thread.
+    pub(crate) by_device: Cell<bool>,
     /// Its threads that wait until a time.
     pub(crate) waits: RefCell<Waits>,
     /// The thread whose state is in the processor's registers, newer than in memory.
@@ -54,6 +56,7 @@ impl<H: Host> Cpu<H> {
             memory,
             rest,
             flight,
+            by_device: Cell::new(false),
             waits,
             live: None,
             current: None,

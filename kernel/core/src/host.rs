@@ -187,8 +187,8 @@ pub trait Thread {
     /// Whether its owner wants to know how long its calls take.
     fn is_profiled(&self) -> bool;
 
-    /// A call of it was answered here, and that took so long.
-    fn spent_on_local_call(&self, number: u64, ticks: u64);
+    /// A call of it was answered here, or by a device for this CPU, and that took so long.
+    fn spent_on_local_call(&self, number: u64, ticks: u64, by_device: bool);
 }
 
 /// A host's answer to a call of the running thread.

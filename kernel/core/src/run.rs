@@ -185,7 +185,10 @@ impl<H: Host> Cpu<H> {
     /// The call's number and the time, if its owner wants to know how long it takes.
     #[inline(always)]
     fn begin_answer(&self, call: &syscall::Call<'_, '_, H>) -> Option<(u64, u64)> {
-        call.thread.is_profiled().then(|| (call.user.call_number(), self.host.processor().cycles()))
+        call.thread.is_profiled().then(|| {
+            self.by_device.set(false);
+            (call.user.call_number(), self.host.processor().cycles())
+        })
     }
 
     #[inline(always)]
@@ -202,7 +205,8 @@ impl<H: Host> Cpu<H> {
             CallEnd::Done(result) => {
                 call.user.set_result(result);
                 if let Some((number, began)) = began {
-                    call.thread.spent_on_local_call(number, self.host.processor().cycles().wrapping_sub(began));
+                    let ticks = self.host.processor().cycles().wrapping_sub(began);
+                    call.thread.spent_on_local_call(number, ticks, self.by_device.get());
                 }
             }
             CallEnd::Yield(result) => {

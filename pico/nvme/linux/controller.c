@@ -22,7 +22,7 @@
 
 static int refuse(struct tacet_nvme *nvme, const char *why)
 {
-	tacet_report(TACET_LOG_INFO, "%s: no fast path: %s", pci_name(nvme->pci), why);
+	tacet_pico_refuse(&nvme->pci->dev, "%s", why);
 	return -EOPNOTSUPP;
 }
 
@@ -222,6 +222,8 @@ static bool works(struct tacet_pico_unit *unit)
 const struct tacet_pico_operations tacet_nvme_operations = {
 	.kind = TACET_PICO_NVME,
 	.name = "O_DIRECT reads and writes of its block devices",
+	.word = "nvme",
+	.mode = "shared",
 	.init = load,
 	.exit = unload,
 	.begin = begin,

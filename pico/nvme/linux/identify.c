@@ -31,8 +31,7 @@ int tacet_nvme_identify(struct tacet_nvme *nvme)
 		if (identified[IDENTIFIED_MDTS] && shift < ilog2(TACET_PICO_MOST_BYTES))
 			nvme->most_bytes = 1u << shift;
 	} else {
-		tacet_report(TACET_LOG_INFO, "%s: no fast path: it does not identify itself: error %d",
-			     pci_name(nvme->pci), error);
+		tacet_pico_refuse(&nvme->pci->dev, "it does not identify itself: error %d", error);
 		error = -EIO;
 	}
 	kfree(identified);
@@ -51,16 +50,15 @@ int tacet_nvme_count_ids(struct tacet_nvme *nvme)
 		symbol_put(nvme_get_features);
 	}
 	if (error) {
-		tacet_report(TACET_LOG_INFO, "%s: no fast path: it does not say how many queues it has",
-			     pci_name(nvme->pci));
+		tacet_pico_refuse(&nvme->pci->dev, "it does not say how many queues it has");
 		return -EIO;
 	}
 	granted = min(result & 0xffff, result >> 16) + 1;
 	nvme->highest = nvme->driver.shadows ? min(granted, reach) : granted;
 	if (nvme->highest <= nvme->driver.max_id) {
-		tacet_report(TACET_LOG_INFO,
-			     "%s: no fast path: Linux uses all %u queues; it leaves some with nvme.poll_queues or fewer CPUs",
-			     pci_name(nvme->pci), granted);
+		tacet_pico_refuse(&nvme->pci->dev,
+				  "Linux uses all %u queues; it leaves some with nvme.poll_queues or fewer CPUs",
+				  granted);
 		return -ENOSPC;
 	}
 	nvme->count = min_t(u32, nvme->highest - nvme->driver.max_id, tacet_partition.core_count);

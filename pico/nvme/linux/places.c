@@ -44,8 +44,7 @@ int tacet_nvme_places_find(struct pci_dev *pci)
 	int error = types && refusal ? find(types, refusal) : -ENOMEM;
 
 	if (error)
-		tacet_report(TACET_LOG_INFO, "%s: no fast path: %s", pci_name(pci),
-			     error == -ENOMEM ? "no memory" : refusal);
+		tacet_pico_refuse(&pci->dev, "%s", error == -ENOMEM ? "no memory" : refusal);
 	kfree(refusal);
 	kfree(types);
 	return error;

@@ -13,6 +13,8 @@ const TABLE: &str = include_str!("../../../abi/syscalls.tbl");
 pub enum SpentOn {
     LocalCall,
     LocalWait,
+    /// A device served it for the core: a fast path.
+    DeviceCall,
     ForwardedCall,
     LocalFault,
     Fault,
@@ -55,6 +57,7 @@ impl From<&abi::tacet_cost> for Cost {
         let on = match u32::from(raw.on) {
             abi::TACET_SPENT_LOCAL_CALL => SpentOn::LocalCall,
             abi::TACET_SPENT_LOCAL_WAIT => SpentOn::LocalWait,
+            abi::TACET_SPENT_DEVICE_CALL => SpentOn::DeviceCall,
             abi::TACET_SPENT_CALL => SpentOn::ForwardedCall,
             abi::TACET_SPENT_LOCAL_FAULT => SpentOn::LocalFault,
             abi::TACET_SPENT_FAULT => SpentOn::Fault,
@@ -63,7 +66,9 @@ impl From<&abi::tacet_cost> for Cost {
             _ => SpentOn::Other,
         };
         let name = match on {
-            SpentOn::LocalCall | SpentOn::LocalWait | SpentOn::ForwardedCall => call_name(raw.detail),
+            SpentOn::LocalCall | SpentOn::LocalWait | SpentOn::DeviceCall | SpentOn::ForwardedCall => {
+                call_name(raw.detail)
+            }
             SpentOn::Exception => raw.detail.to_string(),
             _ => String::new(),
         };
@@ -95,6 +100,7 @@ mod tests {
         let raw = [
             cost(abi::TACET_SPENT_LOCAL_CALL, 39, 5),
             cost(abi::TACET_SPENT_CALL, 1, 90),
+            cost(abi::TACET_SPENT_DEVICE_CALL, 17, 80),
             cost(abi::TACET_SPENT_EXCEPTION, 6, 7),
             cost(abi::TACET_SPENT_CALL, 9999, 8),
             cost(77, 0, 1),
@@ -103,6 +109,7 @@ mod tests {
         let shown: Vec<_> = profile.costs.iter().map(|cost| (cost.on, cost.name.as_str())).collect();
         let expected = [
             (SpentOn::ForwardedCall, "write"),
+            (SpentOn::DeviceCall, "pread64"),
             (SpentOn::ForwardedCall, "9999"),
             (SpentOn::Exception, "6"),
             (SpentOn::LocalCall, "getpid"),

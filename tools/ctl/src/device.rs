@@ -42,6 +42,8 @@ pub struct HostOptions {
     pub data_in_range: bool,
     /// Bind threads to these of the allowed CPUs, in this order; empty: do not bind them.
     pub order: Vec<u32>,
+    /// No fast paths of devices: Linux serves all of its I/O.
+    pub no_pico: bool,
     /// Keep a profile, for [`Device::profile`] of this same opened device.
     pub profile: bool,
 }
@@ -103,9 +105,10 @@ impl Device {
         let data = if options.data_in_range { abi::TACET_HOST_DATA_IN_RANGE } else { 0 };
         let bind = if options.order.is_empty() { 0 } else { abi::TACET_HOST_BIND };
         let profile = if options.profile { abi::TACET_HOST_PROFILE } else { 0 };
+        let no_pico = if options.no_pico { abi::TACET_HOST_NO_PICO } else { 0 };
         let mut request = abi::tacet_host_self {
             revision: TACET_ABI_REVISION,
-            flags: follow | populate | range | data | bind | profile,
+            flags: follow | populate | range | data | bind | profile | no_pico,
             cpus: options.cpus.words(),
             order_count: options.order.len() as u32,
             ..Default::default()

@@ -67,6 +67,7 @@ fn run(cli: Cli, config: Config, json: bool) -> Result<u8> {
         Command::Recouple(args) => commands::recouple(args.or(config.recouple), json),
         Command::Ps => commands::ps(json),
         Command::Top(args) => commands::top(&args, json),
+        Command::Pico => commands::pico(&machine, json),
         Command::Log(args) => commands::log(&machine, args.or(config.log), json),
         Command::Doctor => commands::doctor(&machine, json),
         Command::Node { command, args } => commands::node(command, args.or(config.node), json),

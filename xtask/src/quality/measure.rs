@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One count over all sources: the number, and everything that it counted.
 
+use std::collections::BTreeMap;
+
 use super::functions::functions;
 use super::words::x86_word;
 use super::{calls, layers};
@@ -59,6 +61,7 @@ pub fn measure(name: &str, sources: &Sources) -> Option<Count> {
             // a header's own guard is not a variant
             path.starts_with("linux/") && path != VERSIONS_HOME && line.starts_with("#if") && !line.ends_with("_H")
         })),
+        "device_folder_lines" => Some(device_folders(sources)),
         "left_open" => Some(lines(sources, |path, line| !path.starts_with("xtask/") && open_end(line))),
         _ => None,
     }
@@ -72,6 +75,20 @@ fn longest(sources: &Sources, of: impl Fn(&str) -> Vec<(usize, usize)>) -> Count
     found.sort_unstable_by(|a, b| b.cmp(a));
     let count = found.first().map_or(0, |(length, ..)| *length);
     let offenders = found.iter().take(LONGEST).map(|(length, path, line)| format!("{path}:{line} ({length} lines)"));
+    Count { count, offenders: offenders.collect() }
+}
+
+/// The largest folder of a device with a fast path: those below pico/ but for the framework's own two.
+fn device_folders(sources: &Sources) -> Count {
+    let mut folders = BTreeMap::<&str, usize>::new();
+    for (path, text) in sources {
+        let folder = path.strip_prefix("pico/").and_then(|rest| rest.split_once('/')).map(|(folder, _)| folder);
+        if let Some(folder) = folder.filter(|folder| !["core", "linux"].contains(folder)) {
+            *folders.entry(folder).or_default() += text.lines().count();
+        }
+    }
+    let count = folders.values().max().copied().unwrap_or(0);
+    let offenders = folders.iter().map(|(folder, lines)| format!("pico/{folder} ({lines} lines)"));
     Count { count, offenders: offenders.collect() }
 }
 
@@ -110,6 +127,15 @@ mod tests {
         let count = measure("longest_file", &sources).expect("a known count");
         assert_eq!((count.count, count.offenders[0].as_str()), (3, "b.c:1 (3 lines)"));
         assert_eq!(of("longest_function", "a.c", "int f(void)\n{\n\treturn 1;\n}\n"), 3);
+    }
+
+    #[test]
+    fn a_devices_folder_is_counted_whole_and_the_framework_is_not() {
+        let files =
+            ["pico/nvme/linux/a.c", "pico/nvme/core/src/b.rs", "pico/linux/c.c", "pico/core/d.rs", "pico/e/f.c"];
+        let sources = files.map(|path| (path.to_owned(), "1\n2\n".to_owned()));
+        let count = measure("device_folder_lines", &sources).expect("a known count");
+        assert_eq!((count.count, count.offenders), (4, vec!["pico/e (2 lines)".into(), "pico/nvme (4 lines)".into()]));
     }
 
     #[test]

@@ -135,7 +135,10 @@ fn end<H: Host>(
     cpu.common().loans.end(cpu.host.processor().index());
     devices.end(flight.used, result.map(|()| &flight.transfer));
     match result {
-        Ok(()) => CallEnd::Done(flight.transfer.bytes.into()),
+        Ok(()) => {
+            cpu.by_device.set(true);
+            CallEnd::Done(flight.transfer.bytes.into())
+        }
         Err(_) => CallEnd::NOT_SERVED,
     }
 }

@@ -377,7 +377,7 @@ impl Thread for FakeThread<'_> {
         false
     }
 
-    fn spent_on_local_call(&self, _: u64, _: u64) {}
+    fn spent_on_local_call(&self, _: u64, _: u64, _: bool) {}
 }
 
 pub struct Waits<'w>(&'w Cell<u32>);

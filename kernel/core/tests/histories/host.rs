@@ -205,7 +205,7 @@ impl Thread for FakeThread<'_> {
         false
     }
 
-    fn spent_on_local_call(&self, _: u64, _: u64) {}
+    fn spent_on_local_call(&self, _: u64, _: u64, _: bool) {}
 }
 
 /// The counters of a space. Each access is one that others may come before or after.

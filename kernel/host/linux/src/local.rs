@@ -103,7 +103,7 @@ impl Thread for Context<'_> {
         self.profiled()
     }
 
-    fn spent_on_local_call(&self, number: u64, ticks: u64) {
-        self.add_local_call(number, ticks);
+    fn spent_on_local_call(&self, number: u64, ticks: u64, by_device: bool) {
+        self.add_answered_call(number, ticks, by_device);
     }
 }

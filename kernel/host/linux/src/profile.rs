@@ -9,9 +9,9 @@
 use crate::context::Context;
 use core::sync::atomic::{AtomicU16, Ordering};
 use tacet_abi::{
-    TACET_SPENT_CALL, TACET_SPENT_CALLED_BACK, TACET_SPENT_ENTRIES, TACET_SPENT_EXCEPTION, TACET_SPENT_FAULT,
-    TACET_SPENT_LOCAL_CALL, TACET_SPENT_LOCAL_FAULT, TACET_SPENT_LOCAL_WAIT, TACET_SPENT_NOTHING, TACET_SPENT_OTHER,
-    tacet_spent,
+    TACET_SPENT_CALL, TACET_SPENT_CALLED_BACK, TACET_SPENT_DEVICE_CALL, TACET_SPENT_ENTRIES, TACET_SPENT_EXCEPTION,
+    TACET_SPENT_FAULT, TACET_SPENT_LOCAL_CALL, TACET_SPENT_LOCAL_FAULT, TACET_SPENT_LOCAL_WAIT, TACET_SPENT_NOTHING,
+    TACET_SPENT_OTHER, tacet_spent,
 };
 use tacet_arch::UserState;
 use tacet_core::Left;
@@ -57,9 +57,10 @@ impl Context<'_> {
         }
     }
 
-    /// The CPU has answered a call without leaving the thread.
-    pub(crate) fn add_local_call(&self, number: u64, ticks: u64) {
-        self.add(TACET_SPENT_LOCAL_CALL as u16, detail_of(number), ticks);
+    /// The CPU has answered a call without leaving the thread, or a device has for it.
+    pub(crate) fn add_answered_call(&self, number: u64, ticks: u64, by_device: bool) {
+        let on = if by_device { TACET_SPENT_DEVICE_CALL } else { TACET_SPENT_LOCAL_CALL };
+        self.add(on as u16, detail_of(number), ticks);
     }
 
     /// Adds to the entry of this kind: the first that has it or is free. The last one is

@@ -220,7 +220,7 @@ impl Thread for AloneThread<'_> {
         false
     }
 
-    fn spent_on_local_call(&self, _: u64, _: u64) {}
+    fn spent_on_local_call(&self, _: u64, _: u64, _: bool) {}
 }
 
 /// How many threads of a process wait for futexes.

@@ -6,6 +6,7 @@
 
 mod access;
 mod config;
+mod devices;
 mod isolation;
 mod kernel;
 mod memory;
@@ -59,6 +60,7 @@ pub fn examine(machine: &Machine) -> Vec<Check> {
         module::checks(machine),
         memory::checks(machine),
         access::checks(machine),
+        devices::checks(machine),
     ]
     .concat()
 }

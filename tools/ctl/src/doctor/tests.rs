@@ -39,6 +39,10 @@ impl Fake {
         std::fs::write(path, text).unwrap();
     }
 
+    fn link(&self, to: &str, path: &str) {
+        std::os::unix::fs::symlink(to, self.0.path().join(path)).unwrap();
+    }
+
     fn remove(&self, path: &str) {
         std::fs::remove_file(self.0.path().join(path)).unwrap();
     }
@@ -163,4 +167,28 @@ fn what_a_real_machine_has_and_an_emulated_one_has_not() {
     assert_eq!(fake.verdict("microcode"), Verdict::Warning);
     fake.write("sys/kernel/realtime", "1\n");
     assert_eq!(fake.verdict("preemption"), Verdict::Problem);
+}
+
+#[test]
+fn fast_paths_of_nvme_controllers() {
+    let said = |fake: &Fake| fake.examine().into_iter().find(|check| check.name == "fast-paths").unwrap();
+    let fake = Fake::good();
+    assert!(said(&fake).finding.starts_with("none: this machine has no NVMe controller"), "{:?}", said(&fake));
+
+    let device = "sys/bus/pci/devices/0000:00:04.0";
+    fake.write(&format!("{device}/class"), "0x010802\n");
+    let check = said(&fake);
+    assert_eq!((check.verdict, check.remedy.as_str()), (Verdict::Warning, "`modprobe nvme`"), "{check:?}");
+    fake.link("../../../../bus/pci/drivers/nvme", &format!("{device}/driver"));
+    assert!(said(&fake).finding.contains("does not describe its types"), "{:?}", said(&fake));
+    fake.write("sys/kernel/btf/vmlinux", "");
+    let check = said(&fake);
+    assert_eq!(check.verdict, Verdict::Ok);
+    assert!(check.finding.ends_with("if it has some to spare; it has no virtual functions (SR-IOV)"), "{check:?}");
+
+    fake.write(&format!("{device}/sriov_totalvfs"), "7\n");
+    assert!(said(&fake).finding.ends_with("or one of 7 virtual functions"), "{:?}", said(&fake));
+    fake.write("sys/module/nvme/initstate", "live\n");
+    let check = said(&fake);
+    assert!(check.finding.starts_with("0000:00:04.0: one of 7 virtual functions; none in Linux's: "), "{check:?}");
 }

@@ -78,6 +78,11 @@ pub enum Command {
     /// With PID, also show the total cost of each system call of that process, if it was started with
     /// `tacet run --profile`.
     Top(TopArgs),
+    /// Show the fast paths of devices: cores give them commands without Linux
+    ///
+    /// For each device whether it has one, or why not; for each core how many calls it served and how many it
+    /// forwarded, by cause; and the descriptors of hosted programs that may use it.
+    Pico,
     /// Print the log of the module and of every core, merged by time
     Log(LogArgs),
     /// Check whether this machine can run a partition, and what to change if not

@@ -89,6 +89,9 @@ pub struct RunArgs {
     /// Let each rank of a parallel job use all CPUs [default: the ranks of a node divide them]
     #[arg(long)]
     pub undivided: bool,
+    /// Let Linux serve all of the program's I/O, also on devices that have a fast path (see `tacet pico`)
+    #[arg(long)]
+    pub no_pico: bool,
     /// After the program has ended, show on standard error what took its time on the cores besides its own code
     #[arg(long)]
     pub profile: bool,

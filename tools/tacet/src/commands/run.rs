@@ -29,6 +29,7 @@ pub fn run(args: RunArgs, json: bool) -> Result<u8> {
         range: args.memory != Some(Memory::Linux),
         data_in_range: args.memory == Some(Memory::All),
         order,
+        no_pico: args.no_pico,
         profile: args.profile || args.profile_to.is_some(),
     };
     if args.dry_run {
@@ -95,7 +96,8 @@ fn rehearse(options: &HostOptions, args: &RunArgs, json: bool) -> Result<u8> {
     if json {
         output::json(&serde_json::json!({
             "command": words, "cpus": options.cpus, "follow": options.follow, "populate": options.populate,
-            "own_memory": options.range, "own_data": options.data_in_range, "order": options.order, "profile": options.profile, "dry_run": true,
+            "own_memory": options.range, "own_data": options.data_in_range, "order": options.order, "profile": options.profile,
+            "fast_paths": !options.no_pico, "dry_run": true,
         }))?;
         return Ok(0);
     }
@@ -107,10 +109,11 @@ fn rehearse(options: &HostOptions, args: &RunArgs, json: bool) -> Result<u8> {
         (true, false) => ", from the partition where it can be",
         (false, _) => "",
     };
+    let devices = if options.no_pico { ", its I/O on devices by Linux" } else { "" };
     let order: Vec<String> = options.order.iter().map(u32::to_string).collect();
     let bound = if order.is_empty() { String::new() } else { format!(", bound to {} in turn", order.join(",")) };
     output::print(&format!(
-        "would run {} on {}{bound}, {children}, {memory}{source}\n",
+        "would run {} on {}{bound}, {children}, {memory}{source}{devices}\n",
         words.join(" "),
         options.cpus.named()
     ))?;
