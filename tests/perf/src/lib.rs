@@ -33,6 +33,7 @@ mod kept;
 pub mod memory;
 mod metric;
 pub mod noise;
+pub mod pico;
 mod profile;
 mod programs;
 mod provenance;

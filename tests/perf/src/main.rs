@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `make bench BENCH=core|calls|memory|noise|static|tune|sched`: runs the benches and prints one table. Only arguments and
+//! `make bench BENCH=core|calls|memory|noise|pico|static|tune|sched`: runs the benches and prints one table. Only arguments and
 //! output are here; the library measures.
 //!
 //! usage: tacet-bench [NAME] [--kernel 6.1|6.12|7] [--quanta N] [--iterations N] [--load KIND,...] [--runs N]
 //!        [--jobs NAME,...] [--undisturbed] [--resume]
 //! NAME: `core` (default, or $BENCH); `calls`: calls that cores answer themselves, and synchronisation of threads and
-//! ranks; `memory`: anonymous memory from the partition; `noise`: the laboratory itself; `static`: nodes
+//! ranks; `memory`: anonymous memory from the partition; `noise`: the laboratory itself; `pico`: reads of a
+//! disk by the cores; `static`: nodes
 //! without Linux (`--jobs` selects parts); `tune`: the countermeasures;
 //! `sched`: MPI jobs under three schedulers, on the newest kernel, beside daemons (`--undisturbed`: alone), which takes
 //! hours and continues an earlier bench with `--resume`; `profile`: Tacet's profile alone; `attribute`: which
@@ -13,7 +14,7 @@
 
 use std::process::ExitCode;
 
-use tacet_bench::{Result, Settings, calls, core, memory, noise, sched, static_nodes, table, tune};
+use tacet_bench::{Result, Settings, calls, core, memory, noise, pico, sched, static_nodes, table, tune};
 use tacet_node::{Cache, KernelLine, provision};
 
 fn main() -> ExitCode {
@@ -51,7 +52,7 @@ fn run() -> Result<()> {
         return Ok(());
     }
     // only 7 has sched_ext, and 6.12's deadline server cannot be switched off on a quiet CPU
-    let usual = if matches!(name.as_str(), "sched" | "tune") { KernelLine::V7 } else { KernelLine::V6_12 };
+    let usual = if matches!(name.as_str(), "pico" | "sched" | "tune") { KernelLine::V7 } else { KernelLine::V6_12 };
     settings.kernel = kernel.unwrap_or(usual);
     let cache = Cache::open()?;
     provision::ensure(&cache)?;
@@ -59,6 +60,7 @@ fn run() -> Result<()> {
         "core" => print!("{}", table(&core::core(&cache, &settings)?)),
         "calls" => print!("{}", table(&calls::calls(&cache, &settings)?)),
         "memory" => print!("{}", table(&memory::memory(&cache, &settings)?)),
+        "pico" => print!("{}", table(&pico::pico(&cache, &settings)?)),
         "static" => {
             let (metrics, failures) = static_nodes::static_nodes(&cache, &settings)?;
             print!("{}", table(&metrics));
@@ -72,7 +74,7 @@ fn run() -> Result<()> {
         "attribute" => core::attribute(&cache, &settings)?,
         _ => {
             return Err(format!(
-                "{name}: no such bench: core, calls, memory, noise, static, tune, sched, profile, attribute"
+                "{name}: no such bench: core, calls, memory, noise, pico, static, tune, sched, profile, attribute"
             )
             .into());
         }

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The bench `pico`: reads of an NVMe disk by a core itself, compared with Linux's own and with forwarded ones in the same
+//! node. Writes `build/bench/pico.json` after each part.
+//!
+//! Owns the figures; `reads.rs` runs the program, `crowd.rs` has many cores read at once. The disk is the emulator's, so
+//! times mean something only against each other.
+
+mod crowd;
+mod reads;
+
+use std::path::Path;
+
+use tacet_node::{Cache, Node, NodeSpec};
+
+use crate::Result;
+use crate::configuration::{Settings, counted_node, timed_node};
+use crate::guest::Guest;
+use crate::metric::{Metric, Metrics, write};
+use crate::programs::Programs;
+use crate::provenance::place;
+use crate::times::middle;
+use reads::{Read, Way, read, up};
+
+/// Linux keeps two CPUs, eight become cores.
+const CPUS: u32 = 10;
+/// Name, bytes of a read, reads.
+const SIZES: [(&str, u64, usize); 4] =
+    [("512", 512, 300), ("4k", 4096, 300), ("64k", 64 << 10, 200), ("1m", 1 << 20, 40)];
+/// The size whose figures have a target.
+const USUAL: &str = "4k";
+const TURNS: usize = 3;
+
+/// Measures everything.
+pub fn pico(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
+    let programs = Programs::build(cache)?;
+    let file = programs.build_directory().join("bench/pico.json");
+    let node = Node::boot(cache, &disk(counted_node(settings.kernel, CPUS, &programs)))?;
+    let guest = Guest { node: &node, programs: &programs };
+    let mut metrics = Metrics::at(&place(&node, programs.top()));
+    reads::prepare(&guest)?;
+    step("instructions");
+    instructions(&guest, &mut metrics)?;
+    step("a neighbouring core");
+    stolen(&guest, &mut metrics)?;
+    step("instructions of many cores at once");
+    crowd::instructions(&guest, &mut metrics)?;
+    node.power_off()?;
+    let mut done = keep(metrics, Vec::new(), &file)?;
+
+    let node = Node::boot(cache, &disk(timed_node(settings.kernel, CPUS, &programs)))?;
+    let guest = Guest { node: &node, programs: &programs };
+    let mut metrics = Metrics::at(&place(&node, programs.top()));
+    reads::prepare(&guest)?;
+    step("times");
+    times(&guest, &mut metrics)?;
+    step("times of many cores at once");
+    crowd::times(&guest, &mut metrics)?;
+    node.power_off()?;
+    done = keep(metrics, done, &file)?;
+    Ok(done)
+}
+
+/// A node with a disk, and with queues that io_uring can poll.
+fn disk(mut spec: NodeSpec) -> NodeSpec {
+    spec.nvme_mib = 64;
+    spec.memory_mib = 2048;
+    spec.argument("nvme.poll_queues=4")
+}
+
+/// Writes what there is: if a later part fails, this stays.
+fn keep(metrics: Metrics, mut before: Vec<Metric>, file: &Path) -> Result<Vec<Metric>> {
+    before.extend(metrics.into_vec());
+    write(&before, file)?;
+    Ok(before)
+}
+
+/// Each size in each way: instructions of a read, and requests to the device.
+fn instructions(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
+    let all = |ways: &[Way]| -> Result<Vec<Vec<Read>>> {
+        let of = |way: &Way| SIZES.iter().map(|(_, bytes, calls)| read(guest, *way, *bytes, *calls, 1, true)).collect();
+        ways.iter().map(of).collect()
+    };
+    let linux = all(&Way::LINUX)?;
+    up(guest)?;
+    let cores = all(&Way::CORES)?;
+    guest.down()?;
+    let [native, ring, polled] = &linux[..] else { return Err("pico: a way is missing".into()) };
+    let [forwarded, fast] = &cores[..] else { return Err("pico: a way is missing".into()) };
+    for (index, (size, bytes, calls)) in SIZES.iter().enumerate() {
+        let how = format!("kernel instructions of one of {calls} reads of {bytes} bytes by one thread, on all CPUs");
+        let baseline = Some(native[index].instructions());
+        let mut add = |suffix: &str, read: &Read, what: &str| {
+            let how = format!("{how}: {what}; baseline: pread on Linux");
+            let name = format!("pico_read_{size}_instructions{suffix}");
+            metrics.add(&name, read.instructions(), "instructions", baseline, &how);
+        };
+        add("", &fast[index], "the core itself, its looks at the device while it waits included");
+        add("_forwarded", &forwarded[index], "a core that forwards");
+        add("_ring", &ring[index], "io_uring on Linux");
+        add("_polled", &polled[index], "io_uring on Linux that polls");
+        if *size == USUAL {
+            let how = format!("{how}: only those of Linux's CPUs, ticks included; baseline: forwarded");
+            let (linux, before) = (fast[index].linux_instructions(), forwarded[index].linux_instructions());
+            metrics.add("pico_read_4k_instructions_linux", linux, "instructions", Some(before), &how);
+        }
+    }
+    let (_, bytes, calls) = SIZES[SIZES.len() - 1];
+    let how =
+        format!("commands to the device for a MiB, by {calls} reads of {bytes} bytes; baseline: Linux's requests");
+    let (fast, native) = (&fast[SIZES.len() - 1], &native[SIZES.len() - 1]);
+    metrics.add("pico_requests_per_mib", fast.requests_per_mib, "requests", Some(native.requests_per_mib), &how);
+    Ok(())
+}
+
+/// What a core executes besides its program while its neighbour reads.
+fn stolen(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
+    up(guest)?;
+    let count = reads::beside_a_spinning_core(guest)?;
+    guest.down()?;
+    let how = "kernel instructions on a core whose program computes, while its neighbour reads 4 KiB 300 times";
+    metrics.add("pico_stolen_instructions", count, "instructions", None, how);
+    Ok(())
+}
+
+/// Times of a read, in turns: on Linux, then on cores.
+fn times(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
+    let mut took = vec![vec![Vec::new(); SIZES.len()]; Way::ALL.len()];
+    for _ in 0..TURNS {
+        for way in Way::ALL {
+            if way == Way::CORES[0] {
+                up(guest)?;
+            }
+            for (size, (_, bytes, calls)) in SIZES.iter().enumerate() {
+                took[way as usize][size].push(read(guest, way, *bytes, *calls, 1, false)?.call_ns);
+            }
+        }
+        guest.down()?;
+    }
+    for (index, (size, bytes, calls)) in SIZES.iter().enumerate() {
+        let ns = |way: Way| middle(took[way as usize][index].clone());
+        let how = format!("middle of {TURNS} turns of {calls} reads of {bytes} bytes by one thread");
+        let fast = ns(Way::FastPath);
+        let prefix = if *size == USUAL { "pico_iops_ratio".to_owned() } else { format!("pico_iops_ratio_{size}") };
+        for (suffix, way, what) in [
+            ("", Way::Native, "pread on Linux"),
+            ("_ring", Way::Ring, "io_uring on Linux"),
+            ("_polled", Way::Polled, "io_uring on Linux that polls"),
+            ("_forwarded", Way::Forwarded, "a core that forwards"),
+        ] {
+            let how = format!("{how}: time of {what} over that of the core itself");
+            metrics.add(&format!("{prefix}{suffix}"), ns(way) / fast, "ratio", None, &how);
+        }
+    }
+    Ok(())
+}
+
+fn step(name: &str) {
+    eprintln!("measuring: {name}");
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Runs `disk.c` in one of five ways, and counts what it cost. Called by the bench `pico`.
+//!
+//! A run in which the cores did not serve what they should have, or served what they should not, is an error: its figure
+//! would be that of another way.
+
+use tacet_noise::exact::log::Counts;
+
+use crate::Result;
+use crate::guest::Guest;
+use crate::instructions::{FIRST, PARTITION, region};
+
+const DEVICE: &str = "/dev/nvme0n1";
+/// Reads of each thread before the counted ones (disk.c).
+const WARM: usize = 20;
+const MIB: f64 = (1 << 20) as f64;
+
+/// How a program's read gets to the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    Native,
+    Ring,
+    Polled,
+    Forwarded,
+    FastPath,
+}
+
+impl Way {
+    pub const LINUX: [Way; 3] = [Way::Native, Way::Ring, Way::Polled];
+    pub const CORES: [Way; 2] = [Way::Forwarded, Way::FastPath];
+    pub const ALL: [Way; 5] = [Way::Native, Way::Ring, Way::Polled, Way::Forwarded, Way::FastPath];
+
+    /// The program's word for it.
+    fn how(self) -> &'static str {
+        match self {
+            Way::Ring => "ring",
+            Way::Polled => "polled",
+            Way::Native | Way::Forwarded | Way::FastPath => "pread",
+        }
+    }
+}
+
+/// The cost of one read.
+#[derive(Debug, Clone, Default)]
+pub struct Read {
+    /// Time for its caller.
+    pub call_ns: f64,
+    /// Reads of all threads in a second.
+    pub per_second: f64,
+    /// Commands of the device for a MiB.
+    pub requests_per_mib: f64,
+    /// Kernel instructions by CPU, if they were counted.
+    kernel: Vec<f64>,
+}
+
+impl Read {
+    /// On all CPUs.
+    pub fn instructions(&self) -> f64 {
+        self.kernel.iter().sum()
+    }
+
+    /// On the CPUs that Linux keeps.
+    pub fn linux_instructions(&self) -> f64 {
+        self.kernel.iter().take(FIRST).sum()
+    }
+}
+
+/// What the device and the cores did so far.
+struct Done {
+    linux_requests: f64,
+    commands: f64,
+    calls: f64,
+}
+
+/// Loads the module and switches fast paths on.
+pub fn prepare(guest: &Guest) -> Result<()> {
+    guest.up(PARTITION)?;
+    guest.down()?;
+    guest.shell("echo 1 >/sys/module/tacet/parameters/fast_paths")?;
+    guest.shell(&format!("dd if=/dev/urandom of={DEVICE} bs=1M count=40 oflag=direct status=none")).map(drop)
+}
+
+/// Starts a partition, which must have a fast path.
+pub fn up(guest: &Guest) -> Result<()> {
+    guest.up_with(PARTITION, "256M")?;
+    guest.shell("grep -q '^device .* works' /sys/kernel/tacet/pico").map(drop).map_err(|_| {
+        let said = guest.shell("cat /sys/kernel/tacet/pico").unwrap_or_default();
+        format!("pico: the disk has no fast path: {}", said.trim()).into()
+    })
+}
+
+/// Runs the program; `counted`: the node has the plugin.
+pub fn read(guest: &Guest, way: Way, bytes: u64, calls: usize, threads: usize, counted: bool) -> Result<Read> {
+    let mut words: Vec<String> = vec![way.how().to_owned(), DEVICE.to_owned()];
+    words.extend([bytes.to_string(), calls.to_string(), threads.to_string()]);
+    let before = done(guest)?;
+    let said = match way {
+        Way::Native | Way::Ring | Way::Polled => {
+            words.push(FIRST.to_string());
+            guest.native("disk", &words)?
+        }
+        Way::Forwarded => guest.hosted(&["--no-pico", "--cpus", PARTITION], "disk", &words)?,
+        Way::FastPath => guest.hosted(&["--cpus", PARTITION], "disk", &words)?,
+    };
+    let after = done(guest)?;
+    let served = after.calls - before.calls;
+    let wanted = if way == Way::FastPath { (calls * threads) as f64 } else { 0.0 };
+    if served < wanted || (wanted == 0.0 && served > 0.0) {
+        let file = guest.shell("cat /sys/kernel/tacet/pico").unwrap_or_default();
+        return Err(format!("pico: {way:?}: cores served {served} reads, not {wanted}: {}", file.trim()).into());
+    }
+    let requests = after.linux_requests - before.linux_requests + after.commands - before.commands;
+    let all = ((calls + WARM) * threads) as f64;
+    let number = |name: &str| said.get(name).copied().ok_or_else(|| format!("disk: it printed no {name}"));
+    Ok(Read {
+        call_ns: number("call_ns")?,
+        per_second: (calls * threads) as f64 * 1e9 / number("elapsed_ns")?,
+        requests_per_mib: requests / (all * bytes as f64 / MIB),
+        kernel: if counted { by_cpu(&region(guest.node)?, calls * threads) } else { Vec::new() },
+    })
+}
+
+fn by_cpu(counts: &[Counts], calls: usize) -> Vec<f64> {
+    counts.iter().map(|count| count.kernel as f64 / calls as f64).collect()
+}
+
+/// Linux's own reads of the disk, and the commands and calls of all cores of the partition that is up.
+fn done(guest: &Guest) -> Result<Done> {
+    let said = guest.numbers(&["bash", "-ec", DONE])?;
+    let number = |name: &str| said.get(name).copied().ok_or_else(|| format!("pico: {name} is not known"));
+    Ok(Done { linux_requests: number("linux")?, commands: number("commands")?, calls: number("calls")? })
+}
+
+const DONE: &str = r#"
+    awk '{ print "linux " $1 }' /sys/block/nvme0n1/stat
+    awk '$2 == "cpu" { calls += $7; commands += $9 } END { print "calls " calls + 0; print "commands " commands + 0 }' \
+        /sys/kernel/tacet/pico"#;
+
+/// Kernel instructions on the second core, whose program computes, while the first one reads.
+pub fn beside_a_spinning_core(guest: &Guest) -> Result<f64> {
+    let (tacet, spin, disk) = (guest.programs.tacet(), guest.programs.program("spin"), guest.programs.program("disk"));
+    let (reader, neighbour) = (FIRST, FIRST + 1);
+    guest.shell(&format!(
+        "{tacet} run --cpus {neighbour} -- {spin} & spinner=$!; sleep 1
+         {tacet} run --populate --cpus {reader} -- {disk} pread {DEVICE} 4096 300 1 || status=$?
+         kill -9 $spinner; wait $spinner || :; exit ${{status:-0}}",
+        tacet = tacet.display()
+    ))?;
+    let counts = region(guest.node)?;
+    let count = counts.get(neighbour).ok_or("pico: the plugin does not know the neighbour")?;
+    if count.user == 0 {
+        return Err("pico: the neighbouring core did not compute".into());
+    }
+    Ok(count.kernel as f64)
+}
