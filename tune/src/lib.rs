@@ -20,6 +20,7 @@ pub mod node;
 pub mod object;
 pub mod options;
 pub mod plan;
+pub mod rehearse;
 pub mod show;
 pub mod split;
 pub mod systemd;

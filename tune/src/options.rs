@@ -43,11 +43,16 @@ pub enum Command {
     Apply {
         #[command(flatten)]
         claim: Wanted,
+        #[command(flatten)]
+        rehearsal: Rehearsal,
     },
     /// Check that all changes are in force, and name objects that drifted, are gone or are new
     Verify,
     /// Restore the old values, for the node and all jobs
-    Undo,
+    Undo {
+        #[command(flatten)]
+        rehearsal: Rehearsal,
+    },
     /// Show what is applied, for which owner, and since which boot
     Status,
     /// List the countermeasures, or describe one in full
@@ -71,6 +76,8 @@ pub enum Command {
         claim: Wanted,
         #[command(flatten)]
         how: Ablation,
+        #[command(flatten)]
+        rehearsal: Rehearsal,
     },
     /// Write the plan as files for another tool, for sites that deploy those
     Export {
@@ -119,9 +126,15 @@ pub enum Job {
         pid: Option<u32>,
         #[command(flatten)]
         claim: Wanted,
+        #[command(flatten)]
+        rehearsal: Rehearsal,
     },
     /// For an epilogue: undo what only this job wanted
-    End { id: Owner },
+    End {
+        id: Owner,
+        #[command(flatten)]
+        rehearsal: Rehearsal,
+    },
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -147,6 +160,14 @@ pub struct Wanted {
     /// Leave out these countermeasures
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub without: Vec<String>,
+}
+
+/// For commands that change the node.
+#[derive(Debug, Args)]
+pub struct Rehearsal {
+    /// Only say what would be done; needs no root
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// How an ablation is measured.

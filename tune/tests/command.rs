@@ -43,6 +43,30 @@ fn there_and_back() {
     assert_eq!(tune(&node, &["verify"]).status.code(), Some(1), "nothing is applied");
 }
 
+/// A dry run says the same as the act that follows, and changes nothing.
+#[test]
+fn dry_runs() {
+    let (node, untouched) = (Fake::node(), Fake::node());
+    let words = |list: &serde_json::Value| -> Vec<serde_json::Value> {
+        let mut words: Vec<_> = list.as_array().expect("a list").iter().map(|event| event["text"].clone()).collect();
+        words.sort_by_key(ToString::to_string);
+        words
+    };
+    let apply = ["apply", "--cpus", "4-7", "--only", FILES];
+    let said = facts(&node, &[&apply[..], &["--dry-run"]].concat());
+    assert_eq!(node.differs(&untouched.snapshot()), None);
+    assert!(!node.has_journal());
+    let done = facts(&node, &apply);
+    assert_eq!((words(&said["changes"]), words(&said["restores"])), (words(&done["changed"]), vec![]));
+    let before = node.snapshot();
+    let said = facts(&node, &["undo", "--dry-run"]);
+    assert_eq!(node.differs(&before), None);
+    let done = facts(&node, &["undo"]);
+    assert_eq!(said["restores"].as_array().map(Vec::len), done["restored"].as_array().map(Vec::len));
+    let text = tune(&node, &["undo", "--dry-run"]);
+    assert_eq!(String::from_utf8_lossy(&text.stdout), "nothing to change\n");
+}
+
 #[test]
 fn mistakes_are_one_line_and_change_nothing() {
     let (node, untouched) = (Fake::node(), Fake::node());

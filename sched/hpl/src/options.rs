@@ -29,7 +29,11 @@ pub struct Options {
 pub enum Command {
     Start(Start),
     /// Unload the scheduler: all tasks return to Linux's own scheduler
-    Stop,
+    Stop {
+        /// Only say what would be done; needs no root
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Show whether HPL schedules, and its counts
     Status,
     Top(Top),
@@ -88,6 +92,10 @@ pub struct Start {
     /// Stay in the foreground (for a service manager)
     #[arg(long)]
     pub foreground: bool,
+    /// Only say what would be done; needs no root
+    #[arg(long)]
+    #[serde(default)]
+    pub dry_run: bool,
 }
 
 /// Print the increase of the counts each second, until Ctrl-C.

@@ -38,10 +38,7 @@ pub fn stay(start: &Start) -> Result<ExitCode> {
     support::check()?;
     let _held = record::lock()?;
     let topology = Topology::read(Path::new(CPU_DIRECTORY))?;
-    let trickle_cpu = start.trickle_cpu.unwrap_or(topology.first());
-    if !topology.places.contains_key(&trickle_cpu) {
-        return Err(format!("--trickle-cpu {trickle_cpu}: not online; choose an online CPU").into());
-    }
+    let trickle_cpu = trickle_cpu(&topology, start)?;
     let signals = block_signals()?;
     urgent();
     let mut scheduler = Scheduler::load(true)?;
@@ -73,6 +70,15 @@ pub fn stay(start: &Start) -> Result<ExitCode> {
     record.end = Some(end);
     record.write()?;
     Ok(code)
+}
+
+/// The CPU on which normal tasks get their time if every CPU has HPC tasks.
+pub fn trickle_cpu(topology: &Topology, start: &Start) -> Result<u32> {
+    let cpu = start.trickle_cpu.unwrap_or(topology.first());
+    if topology.places.contains_key(&cpu) {
+        return Ok(cpu);
+    }
+    Err(format!("--trickle-cpu: CPU {cpu}: it does not exist or is offline; see `lscpu -e`").into())
 }
 
 /// Writes to standard error; ignores failures, since the starter may have closed it.

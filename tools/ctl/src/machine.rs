@@ -34,7 +34,7 @@ impl Machine {
         Some(String::from_utf8_lossy(&bytes).trim_end_matches('\n').to_string())
     }
 
-    pub(crate) fn exists(&self, path: &str) -> bool {
+    pub fn exists(&self, path: &str) -> bool {
         self.path(path).exists()
     }
 
@@ -87,6 +87,14 @@ impl Machine {
     pub fn node_of(&self, cpu: u32) -> u32 {
         let on = |node: &u32| self.exists(&format!("sys/devices/system/cpu/cpu{cpu}/node{node}"));
         self.nodes().iter().find(on).unwrap_or(0)
+    }
+
+    /// The memory of a NUMA node, in bytes, whoever has it; none if the kernel does not say.
+    pub(crate) fn node_memory(&self, node: u32) -> Option<u64> {
+        let own = self.text(&format!("sys/devices/system/node/node{node}/meminfo"));
+        let text = own.or_else(|| self.text("proc/meminfo").filter(|_| self.nodes().count() == 1))?;
+        let (_, rest) = text.split_once("MemTotal:")?;
+        rest.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
     }
 
     /// Every online CPU except the first core: Linux keeps all hardware threads of that one.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use tacet_words::status::{MACHINE, USAGE};
 
 use crate::size::LARGE_PAGE;
-use crate::{CpuSet, Error, Isolation, Machine, NodeMemory, Result, round_up_to_large_page};
+use crate::{CpuSet, Error, Isolation, Machine, NodeMemory, Result, format_bytes, round_up_to_large_page};
 
 const DEFAULT_MEMORY: u64 = 64 << 20;
 const MAX_NODES: usize = tacet_abi::TACET_MAX_NODES as usize;
@@ -55,6 +55,7 @@ impl Plan {
             Some(nodes) => named(machine, nodes)?,
             None => split(machine, &cpus, request.memory.unwrap_or(DEFAULT_MEMORY))?,
         };
+        fits(machine, &memory)?;
         let isolation = Isolation::find(machine, &cpus);
         let mix_users = request.mix_users && isolation.measures.one_user;
         let mut warnings = warnings(machine, &cpus, &online, &isolation);
@@ -132,6 +133,23 @@ fn split(machine: &Machine, cpus: &CpuSet, bytes: u64) -> Result<Vec<NodeMemory>
     let nodes: CpuSet = cpus.iter().map(|cpu| machine.node_of(cpu)).collect();
     let share = round_up_to_large_page(bytes.div_ceil(nodes.count() as u64)).max(LARGE_PAGE);
     limited(nodes.iter().map(|node| NodeMemory { node, bytes: share }).collect())
+}
+
+/// The kernel may still not have as much in contiguous blocks; the module finds out.
+fn fits(machine: &Machine, memory: &[NodeMemory]) -> Result<()> {
+    for NodeMemory { node, bytes } in memory {
+        if let Some(total) = machine.node_memory(*node).filter(|total| bytes > total) {
+            let cause = format!("it does not fit: NUMA node {node} has {}", megabytes(total));
+            let object = format!("memory of {}", format_bytes(*bytes));
+            return Err(Error::new(object, cause, "ask for less with --memory").with_status(MACHINE));
+        }
+    }
+    Ok(())
+}
+
+/// Rounded down: nobody can take the rest.
+fn megabytes(bytes: u64) -> String {
+    format_bytes(bytes & !((1 << 20) - 1))
 }
 
 fn limited(memory: Vec<NodeMemory>) -> Result<Vec<NodeMemory>> {

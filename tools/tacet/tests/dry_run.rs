@@ -92,6 +92,17 @@ fn what_is_missing_is_said_after_the_plan() {
 }
 
 #[test]
+fn more_memory_than_the_machine_has_does_not_fit() {
+    let fake = Fake::new();
+    fake.write("proc/meminfo", b"MemTotal:        2097152 kB\nMemFree: 1 kB\n");
+    let output = fake.up(&["--memory", "1T"]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(error, "tacet: memory of 1 TiB: it does not fit: NUMA node 0 has 2 GiB; ask for less with --memory\n");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0));
+    assert_eq!(fake.up(&["--memory", "2G"]).status.code(), Some(0));
+}
+
+#[test]
 fn the_configuration_file_has_the_flags_names() {
     let fake = Fake::new();
     let config = fake.path("tacet.toml");

@@ -101,6 +101,8 @@ fn doctor_says_the_same_in_words_and_in_json() {
     let checks = json["checks"].as_array().unwrap();
     assert!(checks.len() >= 15, "{checks:?}");
     assert_eq!(words.status.code(), Some(if json["can_run"] == true { 0 } else { 1 }));
+    let laboratory = json["works"]["noise"].as_bool().unwrap();
+    assert!(laboratory && text(&words.stdout).contains("Without a partition work here: `tacet noise`"));
     for check in checks {
         let name = check["name"].as_str().unwrap();
         assert!(text(&words.stdout).contains(name), "{name}");

@@ -91,7 +91,7 @@ impl Flag {
     }
 
     fn arg(&self) -> Arg {
-        let mut arg = Arg::new(self.id.clone()).help(self.help.clone()).global(self.global);
+        let mut arg = Arg::new(self.id.clone()).help(self.help.clone()).global(self.global).required(self.required);
         if let Some(long) = &self.long {
             arg = arg.long(long.clone());
         }

@@ -21,7 +21,7 @@ use crate::journal::{self, Journal, State};
 use crate::node::{self, Linux, Node};
 use crate::options::{Command, Job, Options, Wanted};
 use crate::plan::{self, Plan};
-use crate::{measures, show, topology, verify};
+use crate::{measures, rehearse, show, topology, verify};
 
 const TOOL: Tool = Tool { name: "tacet tune", command: Options::command, runners: &["run", "bound"] };
 
@@ -37,14 +37,19 @@ pub fn run(options: Options) -> Result<ExitCode> {
     let (node, json) = (Linux::at(&options.root), options.json);
     match options.command {
         Command::Plan { claim, all } => plan(&node, &claim, all, json),
-        Command::Apply { claim } => apply(&node, Owner::Node, &claim, json),
+        Command::Apply { claim, rehearsal } => apply(&node, Owner::Node, &claim, rehearsal.dry_run, json),
         Command::Verify => verify(&node, json),
-        Command::Undo => undo(&node, json),
+        Command::Undo { rehearsal } => undo(&node, rehearsal.dry_run, json),
         Command::Status => status(&node, json),
         Command::List { name } => list(name.as_deref(), json),
-        Command::Job { command: Job::Begin { id, pid, claim } } => begin(&node, id, pid, &claim, json),
-        Command::Job { command: Job::End { id } } => end(&node, &id, json),
-        Command::Ablate { claim, how } => ablate::ablate(&node, &claim, &how, json),
+        Command::Job { command: Job::Begin { id, pid, claim, rehearsal } } => {
+            begin(&node, id, pid, &claim, rehearsal.dry_run, json)
+        }
+        Command::Job { command: Job::End { id, rehearsal } } => end(&node, &id, rehearsal.dry_run, json),
+        Command::Ablate { claim, rehearsal, .. } if rehearsal.dry_run => {
+            rehearse(&node, |state| joined(&node, state, Owner::Node, &claim), json)
+        }
+        Command::Ablate { claim, how, .. } => ablate::ablate(&node, &claim, &how, json),
         Command::Export { format, output, claim } => export::export(&alone(&node, &claim)?, format, output.as_deref()),
         Command::Run { job, command } => run::run(&node, job.unwrap_or(Owner::Node), &command),
         Command::Bound { cpus, command } => run::bound(&node, &cpus, &command),
@@ -94,7 +99,22 @@ fn warn(node: &dyn Node, claim: &Claim) {
     }
 }
 
-fn apply(node: &dyn Node, owner: Owner, wanted: &Wanted, json: bool) -> Result<ExitCode> {
+/// Says what these claims would change, for `--dry-run`.
+fn rehearse(node: &dyn Node, claims: impl FnOnce(&State) -> Result<Vec<Claim>>, json: bool) -> Result<ExitCode> {
+    let state = state_of_this_boot(node)?;
+    let rehearsed = rehearse::rehearse(node, &state, &claims(&state)?)?;
+    if json {
+        print_json(&rehearsed)?
+    } else {
+        print(&show::rehearsed(&rehearsed))?
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn apply(node: &dyn Node, owner: Owner, wanted: &Wanted, dry_run: bool, json: bool) -> Result<ExitCode> {
+    if dry_run {
+        return rehearse(node, |state| joined(node, state, owner, wanted), json);
+    }
     let journal = Journal::open(node)?;
     match joined(node, &journal.state, owner, wanted) {
         Ok(claims) => report(&apply::reconcile(node, journal, &claims)?, json),
@@ -109,7 +129,10 @@ fn joined(node: &dyn Node, state: &State, owner: Owner, wanted: &Wanted) -> Resu
     claim::join(&state.claims, new, &plan::online(node, state)?)
 }
 
-fn undo(node: &dyn Node, json: bool) -> Result<ExitCode> {
+fn undo(node: &dyn Node, dry_run: bool, json: bool) -> Result<ExitCode> {
+    if dry_run {
+        return rehearse(node, |_| Ok(Vec::new()), json);
+    }
     report(&apply::reconcile(node, Journal::open(node)?, &[])?, json)
 }
 
@@ -123,21 +146,26 @@ fn report(done: &Done, json: bool) -> Result<ExitCode> {
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(NO) })
 }
 
-fn begin(node: &dyn Node, id: Owner, pid: Option<u32>, wanted: &Wanted, json: bool) -> Result<ExitCode> {
+fn begin(node: &dyn Node, id: Owner, pid: Option<u32>, wanted: &Wanted, dry_run: bool, json: bool) -> Result<ExitCode> {
     if wanted.cpus.is_none() {
         return Err(Error::new(id, "its CPUs are missing", "give them with --cpus"));
     }
-    let status = apply(node, id.clone(), wanted, json)?;
-    if let Some(pid) = pid {
+    let status = apply(node, id.clone(), wanted, dry_run, json)?;
+    if let Some(pid) = pid.filter(|_| !dry_run) {
         run::enter(node, &id, pid)?;
     }
     Ok(status)
 }
 
-fn end(node: &dyn Node, id: &Owner, json: bool) -> Result<ExitCode> {
-    let journal = Journal::open(node)?;
+fn end(node: &dyn Node, id: &Owner, dry_run: bool, json: bool) -> Result<ExitCode> {
     // no claim of this job is no error: an epilogue may run twice, or after a reboot
-    let rest: Vec<Claim> = journal.state.claims.iter().filter(|claim| claim.owner != *id).cloned().collect();
+    let rest =
+        |state: &State| -> Vec<Claim> { state.claims.iter().filter(|claim| claim.owner != *id).cloned().collect() };
+    if dry_run {
+        return rehearse(node, |state| Ok(rest(state)), json);
+    }
+    let journal = Journal::open(node)?;
+    let rest = rest(&journal.state);
     report(&apply::reconcile(node, journal, &rest)?, json)
 }
 

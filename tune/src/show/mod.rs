@@ -7,7 +7,7 @@ mod outcome;
 mod plan;
 
 pub use ablation::{ablation, duration, rate};
-pub use outcome::{done, status, verdict};
+pub use outcome::{done, rehearsed, status, verdict};
 pub use plan::plan;
 
 use comfy_table::{ContentArrangement, Table, presets};

@@ -4,6 +4,7 @@
 use super::{alike, count, table};
 use crate::apply::{Done, Event};
 use crate::journal::State;
+use crate::rehearse::Rehearsed;
 use crate::verify::Verdict;
 
 const PENDING: &str = "PENDING: the kernel moves it when it next fires";
@@ -20,6 +21,11 @@ pub fn done(done: &Done) -> String {
     text += &events("REFUSED by the kernel, left as it was", &done.refused);
     text += &events("kept by the kernel, which alone places it", &done.kept);
     text += &events(PENDING, &done.pending);
+    if text.is_empty() { "nothing to change\n".to_owned() } else { text }
+}
+
+pub fn rehearsed(rehearsed: &Rehearsed) -> String {
+    let text = events("would change", &rehearsed.changes) + &events("would give back", &rehearsed.restores);
     if text.is_empty() { "nothing to change\n".to_owned() } else { text }
 }
 

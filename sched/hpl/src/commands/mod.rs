@@ -34,7 +34,7 @@ pub fn run(options: Options) -> Result<ExitCode> {
     match options.command {
         Command::Start(options) => start::run(&options, json),
         Command::Stay(options) => resident::stay(&options),
-        Command::Stop => stop::run(json),
+        Command::Stop { dry_run } => stop::run(dry_run, json),
         Command::Status => status::run(json),
         Command::Top(options) => top::run(&options, json),
         Command::Run(options) => run::run(&options),

@@ -5,22 +5,27 @@ use std::env;
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{ChildStdout, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use tacet_words::Failure;
-use tacet_words::status::UNDONE;
+use tacet_words::status::{NO, UNDONE};
 
 use super::print;
 use crate::options::Start;
-use crate::record::Record;
+use crate::record::{self, Record};
 use crate::resident::{self, READY};
 use crate::support::{PATIENCE, progress};
+use crate::topology::{CPU_DIRECTORY, Topology};
 use crate::{Result, support};
 
 pub fn run(options: &Start, json: bool) -> Result<ExitCode> {
     options.check()?;
     support::check()?;
+    if options.dry_run {
+        return rehearse(options, json);
+    }
     support::check_root()?;
     if options.foreground {
         return resident::stay(options);
@@ -61,6 +66,23 @@ pub fn run(options: &Start, json: bool) -> Result<ExitCode> {
         humantime::format_duration(options.trickle),
         humantime::format_duration(options.trickle_period),
         record.trickle_cpu
+    ))
+}
+
+/// The same checks as with root, as far as they need none.
+fn rehearse(options: &Start, json: bool) -> Result<ExitCode> {
+    if record::is_held() {
+        return Err(Failure::new(NO, "HPL is loaded already; `tacet sched stop` ends it").into());
+    }
+    let topology = Topology::read(Path::new(CPU_DIRECTORY))?;
+    let cpu = resident::trickle_cpu(&topology, options)?;
+    if json {
+        return print(&(serde_json::to_string_pretty(options)? + "\n"));
+    }
+    print(&format!(
+        "would load HPL into the kernel; if every CPU had HPC tasks, other programs would get {} in {} on cpu {cpu}\n",
+        humantime::format_duration(options.trickle),
+        humantime::format_duration(options.trickle_period),
     ))
 }
 

@@ -15,10 +15,13 @@ use crate::Result;
 use crate::record::{self, Record};
 use crate::support::{self, PATIENCE};
 
-pub fn run(json: bool) -> Result<ExitCode> {
+pub fn run(dry_run: bool, json: bool) -> Result<ExitCode> {
     let Some(process) = record::holder() else {
         return Err(Failure::new(NO, "HPL is not loaded: Linux's own scheduler schedules").into());
     };
+    if dry_run {
+        return say_what(process, json);
+    }
     // 0 would be our own group: the loader has no number yet
     if process == 0 {
         return Err("HPL is just being loaded: stop it again in a moment".into());
@@ -43,4 +46,11 @@ pub fn run(json: bool) -> Result<ExitCode> {
         return print(&(serde_json::to_string_pretty(&end)? + "\n"));
     }
     print(&format!("Linux's own scheduler schedules again ({})\n", end.reason))
+}
+
+fn say_what(process: u32, json: bool) -> Result<ExitCode> {
+    if json {
+        return print(&(serde_json::json!({ "dry_run": true, "process": process }).to_string() + "\n"));
+    }
+    print(&format!("would end process {process}, with which the kernel unloads HPL\n"))
 }

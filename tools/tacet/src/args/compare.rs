@@ -27,6 +27,9 @@ pub struct CompareArgs {
     /// Memory of the co-kernel
     #[arg(long, value_name = "SIZE", default_value = "256M")]
     pub memory: String,
+    /// Only say what would be done; needs no root
+    #[arg(long)]
+    pub dry_run: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub command: Vec<OsString>,

@@ -160,6 +160,9 @@ pub struct StaticKill {
     /// End all jobs and all nodes of the set
     #[arg(long, conflicts_with = "job")]
     pub all: bool,
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
     /// Number of the job, from `tacet static status`
     #[arg(required_unless_present = "all")]
     pub job: Option<u32>,
@@ -214,4 +217,7 @@ pub struct IodArgs {
     /// Control socket [default: in the directory of the set]
     #[arg(long, value_name = "SOCKET")]
     pub control: Option<PathBuf>,
+    /// Only check the flags, and say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `tacet compare`: does a higher rung pay for a program? It executes the other commands; it links none of them.
 
+use std::ffi::OsString;
+
 use serde::{Deserialize, Serialize};
 use tacet_ctl::status::USAGE;
 use tacet_ctl::{Device, Error, PartitionState, Result};
@@ -43,6 +45,9 @@ pub fn compare(args: CompareArgs, json: bool) -> Result<u8> {
     let command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (noise, trust_clock) = (args.noise, args.trust_clock);
     let plan = Plan { place, rungs, runs: args.runs, noise, trust_clock, command: args.command };
+    if args.dry_run {
+        return rehearse(&plan, json);
+    }
     let rungs = by_turns(&processes, &plan, &mut |step| output::note(&step))?;
     let (pays, verdict) = verdict(&rungs);
     let report = Report { command, cpus: plan.place.cpus, runs: plan.runs, rungs, pays, verdict };
@@ -51,6 +56,32 @@ pub fn compare(args: CompareArgs, json: bool) -> Result<u8> {
     } else {
         output::print(&describe(&report))?
     }
+    Ok(0)
+}
+
+/// Says which commands would set up and remove each rung.
+fn rehearse(plan: &Plan, json: bool) -> Result<u8> {
+    let line = |words: Vec<OsString>| {
+        let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        words.join(" ")
+    };
+    let steps = |rung: &Rung| {
+        let all = [rung.enter(&plan.place), Some(rung.run(&plan.place, &plan.command)), rung.leave()];
+        all.into_iter().flatten().map(line).collect::<Vec<String>>()
+    };
+    let steps: Vec<(&str, Vec<String>)> = plan.rungs.iter().map(|rung| (rung.name(), steps(rung))).collect();
+    if json {
+        let rungs = steps.iter().map(|(rung, steps)| serde_json::json!({ "rung": rung, "commands": steps }));
+        let rungs: Vec<serde_json::Value> = rungs.collect();
+        output::json(&serde_json::json!({ "dry_run": true, "runs": plan.runs, "rungs": rungs }))?;
+        return Ok(0);
+    }
+    let mut text =
+        format!("would do, {} times on CPUs {}, where this node offers the rung:\n", plan.runs, plan.place.cpus);
+    for (rung, steps) in steps {
+        text += &format!("{rung}:\n{}", steps.iter().map(|step| format!("  {step}\n")).collect::<String>());
+    }
+    output::print(&text)?;
     Ok(0)
 }
 

@@ -15,16 +15,18 @@ const CANNOT: u8 = 1;
 #[derive(Serialize)]
 struct Report<'a> {
     can_run: bool,
+    /// What works without a partition.
+    works: Beside,
     checks: &'a [Check],
 }
 
 pub fn doctor(machine: &Machine, json: bool) -> Result<u8> {
     let checks = examine(machine);
-    let report = Report { can_run: can_run(&checks), checks: &checks };
+    let report = Report { can_run: can_run(&checks), works: Beside::find(machine), checks: &checks };
     if json {
         output::json(&report)?;
     } else {
-        output::print(&describe(&checks))?;
+        output::print(&(describe(&checks) + &report.works.sentence()))?;
     }
     Ok(if report.can_run { 0 } else { CANNOT })
 }
@@ -40,6 +42,47 @@ fn describe(checks: &[Check]) -> String {
         format!("{word:<9}{:<24}{}\n{remedy}", check.name, check.finding)
     });
     lines.collect::<String>() + "\n" + &summary(checks) + "\n"
+}
+
+/// The programs beside this one, which need no partition.
+#[derive(Serialize)]
+struct Beside {
+    noise: bool,
+    tune: bool,
+    /// HPL needs sched_ext.
+    sched: bool,
+}
+
+impl Beside {
+    fn find(machine: &Machine) -> Beside {
+        let is_there = |path: &str| machine.exists(path);
+        Beside {
+            noise: is_there("proc/self") || is_there("proc/meminfo"),
+            tune: is_there("sys/fs/cgroup/cgroup.controllers"),
+            sched: is_there("sys/kernel/sched_ext") && is_there("sys/kernel/btf/vmlinux"),
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let (mut work, mut rest) = (Vec::new(), Vec::new());
+        for (name, works, why) in [
+            ("noise", self.noise, "it needs /proc"),
+            ("tune", self.tune, "it needs cgroup v2"),
+            ("sched", self.sched, "it needs a kernel with sched_ext"),
+        ] {
+            if works {
+                work.push(format!("`tacet {name}`"))
+            } else {
+                rest.push(format!("`tacet {name}` does not: {why}"))
+            }
+        }
+        let work = if work.is_empty() {
+            "Nothing else works here".to_owned()
+        } else {
+            format!("Without a partition work here: {}", work.join(", "))
+        };
+        format!("{}.\n", [&[work], &rest[..]].concat().join("; "))
+    }
 }
 
 fn summary(checks: &[Check]) -> String {

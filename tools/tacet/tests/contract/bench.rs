@@ -3,6 +3,8 @@
 //!
 //! Used by all trials. Nothing here may depend on the machine.
 
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -29,6 +31,8 @@ pub struct Said {
 impl Bench {
     pub fn new() -> Bench {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+        let everybody = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(directory.path(), everybody).expect("its mode");
         let own = std::env::current_exe().expect("this test");
         let put = |from: &Path, name: &str| std::fs::hard_link(from, directory.path().join(name)).expect("a link");
         put(Path::new(env!("CARGO_BIN_EXE_tacet")), "tacet");
@@ -53,6 +57,15 @@ impl Bench {
         command.args(words).stdin(Stdio::null()).current_dir(self.directory.path());
         command.env("HOME", self.directory.path()).env_remove("XDG_CONFIG_HOME");
         Said::of(command.output().expect("it starts"))
+    }
+
+    /// The same as a user without rights, if this test runs as root and that user may reach the programs.
+    pub fn run_without_root(&self, words: &[&str]) -> Said {
+        const NOBODY: u32 = 65534;
+        let mut command = Command::new(self.directory.path().join("tacet"));
+        command.args(words).stdin(Stdio::null()).current_dir("/").uid(NOBODY).gid(NOBODY);
+        command.env("HOME", "/").env_remove("XDG_CONFIG_HOME");
+        command.output().map_or_else(|_| self.run(words), Said::of)
     }
 
     pub fn directory(&self) -> &Path {

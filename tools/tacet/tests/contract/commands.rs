@@ -14,7 +14,55 @@ const WRONG: &str = "--no-such-flag";
 
 type Rule = fn(&Bench, &[String], &Described);
 
-const RULES: [(&str, Rule); 3] = [
+/// They change nothing but files that the user names, or the terminal. Every other command has --dry-run.
+const READS: [&str; 31] = [
+    "status",
+    "ps",
+    "top",
+    "log",
+    "doctor",
+    "node shell",
+    "node list",
+    "static status",
+    "static map",
+    "static console",
+    "noise measure",
+    "noise trace",
+    "noise analyse",
+    "noise compare",
+    "noise predict",
+    "noise report",
+    "noise check",
+    "noise inject",
+    "noise collect",
+    "noise import",
+    "noise exact",
+    "tune plan",
+    "tune verify",
+    "tune status",
+    "tune list",
+    "tune export",
+    "tune run",
+    "sched status",
+    "sched top",
+    "sched run",
+    "sched count",
+];
+
+/// A value for each kind that a command may require.
+const VALUES: [(&str, &str); 8] = [
+    ("PID", "1"),
+    ("PROGRAM", "true"),
+    ("COMMAND", "true"),
+    ("ID", "a"),
+    ("JOB", "1"),
+    ("ADDRESS:PORT", "127.0.0.1:4070"),
+    ("FILE", "key"),
+    ("SIGNAL", "TERM"),
+];
+
+const RULES: [(&str, Rule); 4] = [
+    ("it has a dry run, or changes nothing", rehearses),
     ("a wrong flag is one line", wrong_flag),
     ("it takes --json, and a wrong flag is one object", wrong_flag_as_json),
     ("its help has every flag", helps),
@@ -73,5 +121,36 @@ fn helps(bench: &Bench, words: &[String], command: &Described) {
             assert!(said.out.contains(&format!("--{flag}")), "{all:?} does not name --{flag}: {}", said.out);
         }
         assert!(said.out.contains(&format!("Usage: tacet {}", words.join(" "))), "{all:?}: {}", said.out);
+    }
+}
+
+/// A dry run needs no root, and its arguments are right: it may only say that the machine or its state is not.
+fn rehearses(bench: &Bench, words: &[String], command: &Described) {
+    if READS.contains(&words.join(" ").as_str()) {
+        return;
+    }
+    let mut more = vec!["--dry-run"];
+    let required = command.flags.iter().filter(|flag| flag.required || flag.id == "job" && flag.long.is_none());
+    let mut last = Vec::new();
+    for flag in required {
+        let kind = flag.value.first().map_or("", String::as_str);
+        let (_, value) = VALUES.iter().find(|(name, _)| *name == kind).unwrap_or_else(|| panic!("{flag:?}"));
+        match &flag.long {
+            Some(long) => more.extend([Box::leak(format!("--{long}").into_boxed_str()), *value]),
+            None => last.push(*value),
+        }
+    }
+    if words.join(" ") == "tune job begin" {
+        more.extend(["--cpus", "1"]);
+    }
+    more.extend(last);
+    let all = with(words, &more);
+    let said = bench.run_without_root(&all);
+    assert!([0, 1, 3, 125].contains(&said.status), "{all:?}: status {}: {}", said.status, said.err);
+    for right in ["sudo", "needs root", "as root: repeat", "not permitted"] {
+        assert!(!said.err.contains(right), "{all:?}: {}", said.err);
+    }
+    if said.status != 0 {
+        assert!(!said.err.is_empty(), "{all:?}");
     }
 }

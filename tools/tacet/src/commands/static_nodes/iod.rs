@@ -12,6 +12,9 @@ use crate::args::IodArgs;
 use crate::output;
 
 pub fn iod(args: &IodArgs) -> Result<u8> {
+    if args.dry_run {
+        return rehearse(args);
+    }
     let key = key::in_file(&args.key)?;
     let end = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&end);
@@ -26,5 +29,17 @@ pub fn iod(args: &IodArgs) -> Result<u8> {
     state.publish(&facts)?;
     output::print(&format!("serving nodes at {address}, commands at {}\n", facts.control.display()))?;
     daemon.run(&end).map_err(daemon::from_iod)?;
+    Ok(0)
+}
+
+fn rehearse(args: &IodArgs) -> Result<u8> {
+    let made = if args.key.exists() {
+        key::in_file(&args.key)?;
+        ""
+    } else {
+        ", which would be made"
+    };
+    let (listen, file) = (args.listen, args.key.display());
+    output::print(&format!("would serve nodes at {listen} with the key in {file}{made}\n"))?;
     Ok(0)
 }

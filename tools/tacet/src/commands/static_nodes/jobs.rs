@@ -91,6 +91,9 @@ fn describe(status: &Status) -> String {
 
 pub fn kill(args: &StaticKill) -> Result<u8> {
     let signal = tacet_static::signal::parse(&args.signal).map_err(wrong)?;
+    if args.dry_run {
+        return rehearse(args, signal);
+    }
     if args.all {
         return kill_all(args, signal);
     }
@@ -98,6 +101,19 @@ pub fn kill(args: &StaticKill) -> Result<u8> {
         return Err(wrong(Error::new("arguments", "no job is given", "see `tacet static status`")));
     };
     daemon::kill(&control(&args.set)?, job, signal)?;
+    Ok(0)
+}
+
+/// The nodes must be booted; the job may end at any time.
+fn rehearse(args: &StaticKill, signal: i32) -> Result<u8> {
+    let control = control(&args.set)?;
+    match args.job {
+        Some(job) => output::print(&format!("would send signal {signal} to the processes of job {job}\n"))?,
+        None => {
+            let jobs = daemon::status(&control)?.jobs.len() as u64;
+            output::print(&format!("would end {} and all nodes of the set\n", count(jobs, "job", "jobs")))?;
+        }
+    }
     Ok(0)
 }
 
