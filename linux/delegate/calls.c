@@ -143,7 +143,8 @@ void tacet_on_call_exit(void *data, struct pt_regs *regs, long result)
 	rcu_read_lock();
 	hosted = tacet_hosted_of(current);
 	tacet_futex_after_call(hosted, call, result);
-	tacet_grants_after_call(hosted ? hosted->space : NULL, call, call->orig_ax);
+	if (tacet_grants_after_call(hosted ? hosted->space : NULL, call, call->orig_ax))
+		tacet_errand_release_grants();
 	if (hosted)
 		tacet_view_after_call(hosted, call, result);
 	take_changes(regs, call);

@@ -52,6 +52,7 @@ static inline bool tacet_call_begins(struct tacet_hosted *hosted)
 struct tacet_wake;
 bool tacet_errand_wake(const struct tacet_wake *wakes, unsigned int count, bool counts);
 bool tacet_errand_await_recalled(void);
+void tacet_errand_release_grants(void);
 void tacet_errands_settle(void);
 
 /* delegate/park.c */

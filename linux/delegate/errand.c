@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What the end of a call needs of cores, and what may take as long as a core is busy: threads
- * that wait on cores are woken, or threads have left their cores.
+ * that wait on cores are woken, or threads have left their cores, or claims of devices are released.
  *
  * The probe at the end of a call may not sleep, so it queues an errand. The task runs that
  * before it returns to user mode, before a signal's frame is built, and where it can sleep and
@@ -15,12 +15,14 @@
 #include "border/border.h"
 #include "compat.h"
 #include "delegate/delegate.h"
+#include "pico/linux/grants.h"
 #include "process/process.h"
 #include "tacet.h"
 
 struct errand {
 	struct callback_head work;
 	bool awaits;			/* that all threads of the process that are recalled are back */
+	bool releases;			/* claims of devices */
 	bool counts;			/* those that are woken, in the call's result */
 	unsigned int wakes;
 	struct tacet_wake wake[2];
@@ -43,6 +45,8 @@ static void run(struct callback_head *work)
 	struct errand *errand = container_of(work, struct errand, work);
 	unsigned int i, woken = 0;
 
+	if (errand->releases)
+		tacet_grants_release();
 	if (current->mm && !(current->flags & PF_EXITING)) {
 		if (errand->awaits)
 			tacet_hosted_await_recalled(current->mm);
@@ -101,6 +105,18 @@ bool tacet_errand_await_recalled(void)
 	errand->awaits = true;
 	queue(errand);
 	return true;
+}
+
+/* Before the calling task returns from its call, others may claim the devices that its process used
+ * by grants; without memory for that a little later. Any context of a call. */
+void tacet_errand_release_grants(void)
+{
+	struct errand *errand = begin();
+
+	if (!errand)
+		return;
+	errand->releases = true;
+	queue(errand);
 }
 
 /* The probes are off: waits until no errand is under way. Sleeps. */

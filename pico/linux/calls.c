@@ -1,21 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls by which a descriptor comes to mean something else: its grant ends before Linux executes
- * the call, and none is made until it has.
+ * Calls by which a descriptor comes to mean something else, or its device does: its grant ends
+ * before Linux executes the call, and none that was made meanwhile stays.
  *
  * Called by delegate/calls.c for every task, since descriptors can be shared, in an RCU read
  * section; does not sleep. @space: of a hosted task, else NULL.
  */
+#include <linux/blkdev.h>
 #include <linux/fcntl.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/sched.h>
+#include <linux/uaccess.h>
 #include <asm/unistd.h>
 
 #include "border/border.h"
 #include "compat.h"
 #include "pico/linux/grants.h"
 #include "tacet.h"
+
+/* clone(2) with @flags makes a process that shares the table and not the memory. */
+static bool shares_table(u64 flags)
+{
+	return (flags & (CLONE_FILES | CLONE_VM)) == CLONE_FILES;
+}
+
+/* The same of clone3(2). */
+static bool shares_table_by(const u64 __user *arguments)
+{
+	u64 flags;
+
+	return copy_from_user_nofault(&flags, arguments, sizeof(flags)) || shares_table(flags);
+}
 
 /* Of @number in the calling task's own table: the descriptors that it changes, or false. */
 static bool changes(const struct pt_regs *regs, long number, int *first, int *last)
@@ -36,24 +52,71 @@ static bool changes(const struct pt_regs *regs, long number, int *first, int *la
 	case __NR_execveat:
 	case __NR_io_uring_setup:
 		return true;
-	case __NR_clone:	/* a process that shares the table and not the memory */
-		return (regs->di & (CLONE_FILES | CLONE_VM)) == CLONE_FILES;
+	case __NR_setuid:	/* a program's rights are looked at again */
+	case __NR_setgid:
+	case __NR_setreuid:
+	case __NR_setregid:
+	case __NR_setresuid:
+	case __NR_setresgid:
+	case __NR_setfsuid:
+	case __NR_setfsgid:
+	case __NR_setgroups:
+	case __NR_capset:
+		return true;
+	case __NR_clone:
+		return shares_table(regs->di);
+	case __NR_clone3:
+		return shares_table_by((const u64 __user *)regs->di);
 	default:
 		return false;
 	}
 }
 
-/* The file itself changes, for everybody who has it open. */
-static void change_file(int descriptor)
+/* Commands for a whole controller go to such a file: /dev/nvme0, /dev/ng0n1. */
+static bool passes_commands(const struct file *file)
 {
-	struct file *file = fget(descriptor);
+	return S_ISCHR(file_inode(file)->i_mode) && file->f_op->uring_cmd;
+}
 
-	if (!file)
-		return;
-	tacet_grants_revoke_file(file);
+/* A device may change, with all of its partitions. */
+static void change_device(const struct file *file)
+{
 	if (S_ISBLK(file_inode(file)->i_mode))
-		tacet_grants_revoke_pages(file->f_mapping);
+		tacet_grants_revoke_disk(I_BDEV(file->f_mapping->host)->bd_disk);
+	else if (passes_commands(file))
+		tacet_grants_revoke_disk(NULL);
+}
+
+/* The file itself changes, for everybody who has it open. */
+static void change_file(const struct pt_regs *regs, long number)
+{
+	struct file *file;
+
+	if (number != __NR_ioctl && (number != __NR_fcntl || regs->si != F_SETFL))
+		return;
+	file = fget(regs->di);
+	if (!file) {
+		/* It was perhaps closed during the call. */
+		tacet_grants_revoke_disk(NULL);
+		return;
+	}
+	tacet_grants_revoke_file(file);
+	if (number == __NR_ioctl)
+		change_device(file);
 	fput(file);
+}
+
+/* By a task that is not hosted, but perhaps has the memory of one that is. */
+static void change_for_others(const struct pt_regs *regs, long number)
+{
+	struct tacet_space *space;
+	int first, last;
+
+	if (!current->mm || !changes(regs, number, &first, &last))
+		return;
+	space = tacet_space_find(current->mm);
+	if (space && space->shared)
+		tacet_grants_revoke(space, first, last);
 }
 
 void tacet_grants_before_call(struct tacet_space *space, const struct pt_regs *regs, long number)
@@ -68,19 +131,23 @@ void tacet_grants_before_call(struct tacet_space *space, const struct pt_regs *r
 	}
 	if (!tacet_grants_any())
 		return;
-	if (!space && current->mm && changes(regs, number, &first, &last)) {
-		space = tacet_space_find(current->mm);
-		if (space && space->shared)
-			tacet_grants_revoke(space, first, last);
-	}
-	if ((number == __NR_fcntl && regs->si == F_SETFL) || number == __NR_ioctl)
-		change_file(regs->di);
+	if (!space)
+		change_for_others(regs, number);
+	change_file(regs, number);
 }
 
-void tacet_grants_after_call(struct tacet_space *space, const struct pt_regs *regs, long number)
+bool tacet_grants_after_call(struct tacet_space *space, const struct pt_regs *regs, long number)
 {
+	bool changed;
 	int first, last;
 
-	if (space && space->shared && changes(regs, number, &first, &last))
+	changed = space && space->shared && changes(regs, number, &first, &last);
+	if (changed)
 		atomic_dec_if_positive(&space->closing);
+	if (!tacet_grants_any())
+		return false;
+	if (!space)
+		change_for_others(regs, number);
+	change_file(regs, number);
+	return changed && tacet_grants_revoked();
 }

@@ -54,7 +54,7 @@ void tacet_pico_refuse(const struct device *device, const char *format, ...)
 
 int tacet_pico_init(void)
 {
-	tacet_space_tell(tacet_grants_revoke_space);
+	tacet_space_tell(tacet_grants_space_gone);
 	return tacet_nvme_operations.init();
 }
 

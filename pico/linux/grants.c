@@ -12,6 +12,7 @@
 #include <linux/delay.h>
 #include <linux/fdtable.h>
 #include <linux/fs.h>
+#include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
@@ -22,12 +23,15 @@
 #include "pico/linux/pico.h"
 #include "tacet.h"
 
+#define RELEASE_TRIES 1000
+
 struct granted {
 	struct list_head link;
 	struct tacet_pico_grant *shared;
 	struct tacet_space_shared *space;
 	const struct file *file;	/* not referenced: closing it revokes */
 	struct address_space *pages;	/* of the block device, which the claim keeps */
+	const struct gendisk *disk;
 	struct tacet_claim *claim;
 	pid_t process;			/* for people: it may have ended */
 };
@@ -35,6 +39,8 @@ struct granted {
 static LIST_HEAD(grants);		/* those that are not free; grants_lock */
 static DEFINE_SPINLOCK(grants_lock);	/* any context */
 static unsigned int count;		/* of them; read without the lock */
+static unsigned int revoked;		/* of them, not released; the same */
+static DEFINE_MUTEX(release_lock);	/* while one is released */
 static bool open;			/* new ones may be made */
 
 static void release_revoked(struct work_struct *work);
@@ -43,6 +49,11 @@ static DECLARE_DELAYED_WORK(releasing, release_revoked);
 bool tacet_grants_any(void)
 {
 	return READ_ONCE(count);
+}
+
+bool tacet_grants_revoked(void)
+{
+	return READ_ONCE(revoked);
 }
 
 void tacet_grants_begin(void)
@@ -62,6 +73,7 @@ static void revoke(struct granted *granted)
 	if (granted->shared->state != TACET_PICO_GRANT_VALID)
 		return;
 	WRITE_ONCE(granted->shared->state, TACET_PICO_GRANT_REVOKED);
+	WRITE_ONCE(revoked, revoked + 1);
 	/* Pairs with the core, which counts itself in before it reads the state again. */
 	smp_mb();
 	mod_delayed_work(tacet_workqueue, &releasing, 0);
@@ -74,6 +86,7 @@ static void forget(struct granted *granted)
 	WRITE_ONCE(granted->space->pico_grants, granted->space->pico_grants - 1);
 	list_del(&granted->link);
 	WRITE_ONCE(count, count - 1);
+	WRITE_ONCE(revoked, revoked - 1);
 }
 
 /* A revoked grant that no core uses, taken out of the list; with @all one that a core uses too.
@@ -110,12 +123,24 @@ static bool release_all(bool used_too)
 	struct granted *granted;
 	bool left;
 
+	mutex_lock(&release_lock);
 	while ((granted = take_revoked(used_too, &left))) {
 		if (granted->claim)
 			tacet_claim_release(granted->claim);
 		kfree(granted);
 	}
+	mutex_unlock(&release_lock);
 	return left;
+}
+
+/* Another program may claim the devices of revoked grants when this returns, unless a device takes
+ * long over a call that it has begun. Sleeps. */
+void tacet_grants_release(void)
+{
+	unsigned int tries;
+
+	for (tries = 0; READ_ONCE(revoked) && release_all(false) && tries < RELEASE_TRIES; tries++)
+		usleep_range(50, 100);
 }
 
 static void release_revoked(struct work_struct *work)
@@ -133,7 +158,8 @@ static void revoke_if(bool (*chosen)(const struct granted *granted, const void *
 		return;
 	spin_lock_irqsave(&grants_lock, irq);
 	list_for_each_entry(granted, &grants, link)
-		if (chosen(granted, what))
+		/* Of a revoked one the file and the device may be gone. */
+		if (granted->shared->state == TACET_PICO_GRANT_VALID && chosen(granted, what))
 			revoke(granted);
 	spin_unlock_irqrestore(&grants_lock, irq);
 }
@@ -163,6 +189,11 @@ static bool of_pages(const struct granted *granted, const void *what)
 	return granted->pages == what;
 }
 
+static bool of_disk(const struct granted *granted, const void *what)
+{
+	return granted->disk == what;
+}
+
 static bool with_pages(const struct granted *granted, const void *what)
 {
 	return granted->pages->nrpages;
@@ -188,9 +219,22 @@ void tacet_grants_revoke_space(struct tacet_space *space)
 		revoke_if(of_space, space->shared);
 }
 
+/* The space's memory goes, and its threads have left the cores. Sleeps. */
+void tacet_grants_space_gone(struct tacet_space *space)
+{
+	tacet_grants_revoke_space(space);
+	tacet_grants_release();
+}
+
 void tacet_grants_revoke_file(const struct file *file)
 {
 	revoke_if(of_file, file);
+}
+
+/* NULL: of any disk. */
+void tacet_grants_revoke_disk(const struct gendisk *disk)
+{
+	revoke_if(disk ? of_disk : every, disk);
 }
 
 /* Somebody uses the block device through the page cache @pages, which cores know nothing of. */
@@ -341,6 +385,7 @@ int tacet_grants_enter(struct tacet_space *space, int descriptor, struct file *f
 	granted->space = space->shared;
 	granted->file = file;
 	granted->pages = file->f_mapping;
+	granted->disk = I_BDEV(file->f_mapping->host)->bd_disk;
 	granted->claim = claim;
 	granted->process = task_tgid_nr(current);
 	spin_lock(&current->files->file_lock);

@@ -10,6 +10,7 @@
 
 struct block_device;
 struct file;
+struct gendisk;
 struct mm_struct;
 struct pt_regs;
 struct tacet_claim;
@@ -22,7 +23,10 @@ void tacet_grants_end(void);
 void tacet_grants_revoke_device(unsigned int unit);
 void tacet_grants_revoke_space(struct tacet_space *space);
 void tacet_grants_revoke_pages(void *pages);
+void tacet_grants_revoke_disk(const struct gendisk *disk);
 void tacet_grants_look(void);
+void tacet_grants_space_gone(struct tacet_space *space);	/* sleeps */
+void tacet_grants_release(void);				/* sleeps */
 
 /* Ends the grants of the process, whose range is closed: when this returns no device uses memory of
  * the range. Sleeps. */
@@ -35,6 +39,7 @@ int tacet_grants_show(char *buffer, int used, const char *(*name)(unsigned int d
 /* For the folder's own files. _enter sleeps, in the context of the thread whose @descriptor is
  * @file: it takes over @claim if it returns 0. */
 bool tacet_grants_any(void);
+bool tacet_grants_revoked(void);
 bool tacet_grants_has(const struct tacet_space *space, int descriptor);
 int tacet_grants_enter(struct tacet_space *space, int descriptor, struct file *file,
 		       struct tacet_claim *claim, const struct tacet_pico_grant *terms);
@@ -44,8 +49,9 @@ void tacet_grants_revoke_file(const struct file *file);
 /* ask.c: sleeps, in the thread's own context, which is about to execute the call in @regs */
 void tacet_grant_ask(struct tacet_space *space, const struct pt_regs *regs);
 
-/* calls.c: around a call of the calling task; RCU; do not sleep. @space: if it is hosted, or NULL */
+/* calls.c: around a call of the calling task; RCU; do not sleep. @space: if it is hosted, or NULL.
+ * True: before the task goes on, tacet_grants_release(). */
 void tacet_grants_before_call(struct tacet_space *space, const struct pt_regs *regs, long number);
-void tacet_grants_after_call(struct tacet_space *space, const struct pt_regs *regs, long number);
+bool tacet_grants_after_call(struct tacet_space *space, const struct pt_regs *regs, long number);
 
 #endif

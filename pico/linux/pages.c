@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Users of a block device's page cache. Cores go to the device past the page cache, so a grant ends
+ * What happens to a block device beside the calls on its descriptors.
+ *
+ * Its size changes, or its disk goes: grants of the disk end.
+ *
+ * Somebody uses its page cache. Cores go to the device past the page cache, so a grant ends
  * when somebody reads or writes the device through it: by buffered calls, a mapping, splice(2) or
  * readahead(2).
  *
@@ -34,7 +38,20 @@ static void file_is_written(unsigned long call, unsigned long from)
 		tacet_grants_revoke_pages(iocb->ki_filp->f_mapping);
 }
 
+/* Also when a namespace was formatted: Linux sets the size whenever it has looked at a namespace. */
+static void size_is_set(unsigned long disk, unsigned long sectors)
+{
+	tacet_grants_revoke_disk((const struct gendisk *)disk);
+}
+
+static void disk_goes(unsigned long disk, unsigned long unused)
+{
+	tacet_grants_revoke_disk((const struct gendisk *)disk);
+}
+
 static struct tacet_probe probes[] = {
+	{ .symbol = "set_capacity", .entered = size_is_set },
+	{ .symbol = "del_gendisk", .entered = disk_goes },
 	{ .symbol = "blkdev_read_folio", .entered = page_is_read },
 	{ .symbol = "blkdev_readahead", .entered = pages_are_read },
 	{ .symbol = "blkdev_write_iter", .entered = file_is_written },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Users of a block device's page cache. Called by devices.c, with the control lock held; sleep.
+ * What happens to a block device beside the calls on its descriptors. Called by devices.c, with the control lock held; sleep.
  */
 #ifndef TACET_PICO_PAGES_H
 #define TACET_PICO_PAGES_H

@@ -67,7 +67,8 @@ bool tacet_nvme_eligible(struct tacet_pico_unit *unit, struct file *file,
 	sector_t mask = (1u << (shift - 9)) - 1;
 	u32 id;
 
-	if (!of_controller(nvme, device) || bdev_is_zoned(device) ||
+	/* A disk that goes has no inode that could be found. */
+	if (!of_controller(nvme, device) || inode_unhashed(file->f_mapping->host) || bdev_is_zoned(device) ||
 	    (device->bd_start_sect | bdev_nr_sectors(device)) & mask)
 		return false;
 	id = namespace_of(device);

@@ -127,6 +127,8 @@ pub const SCENARIOS: &[Scenario] = &[
     rarely("a program compared on each rung", "compare.sh rungs").only_newest().in_turn().within(900),
     newest("queue pairs of an NVMe disk", "nvme.sh pairs").with_nvme(),
     newest("cores read and write an NVMe disk", "nvme.sh served").with_nvme(),
+    newest("bounds of a granted partition", "nvme.sh bounds").with_nvme(),
+    newest("ends of grants", "nvme.sh revoked").with_nvme(),
     middle("an NVMe disk is reset", "nvme.sh resets").with_nvme(),
     oldest("an NVMe disk goes and comes", "nvme.sh removals").with_nvme(),
     newest("an NVMe disk behind a strict IOMMU", "nvme_iommu.sh behind_iommu")
