@@ -29,10 +29,10 @@ fill() {
 
 unharmed() {
 	[ "$(sum)" = "$before" ] || fail "the disk's content is another one"
-	unharmed_log
+	without_partitions
 }
 
-unharmed_log() {
+without_partitions() {
 	! dmesg | grep -E "nvme.*(timeout|timed out|I/O error)|BUG|WARNING" || fail "Linux complains: $(dmesg | tail -5)"
 	state 0 || fail "state $($F/door status)"
 }
@@ -109,17 +109,24 @@ removals() { # of the controller's driver, with a partition: it has no fast path
 
 first=$((16 << 20)) size=$((8 << 20))
 
-partition() { # makes the disk's first one; its last MiB and the one behind it are neighbours
+partition() { # makes two: the second one begins where the first one ends
 	dd if=/dev/zero of=$disk bs=1M oflag=direct status=none
 	$F/parts $disk add 1 $first $size || exit
 	$F/parts $disk add 2 $((first + size)) $size || exit
 	until_true "partitions" test -b ${disk}p2
 }
 
+without_partitions() {
+	$F/parts $disk delete 1 || exit
+	$F/parts $disk delete 2 || exit
+	no_complaint
+	state 0 || fail "state $($F/door status)"
+}
+
 same() { # PROGRAM ARGUMENTS: natively and on a core
 	local program=$1
 	shift
-	$F/$program "$@" >native || fail "$program on Linux: $(grep fail: native || tail -1 native)"
+	$F/$program "$@" >native || fail "$program on Linux: $(tail -1 native)"
 	dd if=/dev/zero of=$disk bs=1M oflag=direct status=none
 	up
 	$T run -- $F/$program "$@" count >hosted || fail "$program: $? after: $(tail -2 hosted); $(cat /sys/kernel/tacet/pico)"
@@ -130,13 +137,13 @@ same() { # PROGRAM ARGUMENTS: natively and on a core
 bounds() { # of a partition, of memory, of rights
 	partition
 	same bounds $disk ${disk}p1 $first $size
-	unharmed_log
+	without_partitions
 }
 
 revoked() { # each way in which a grant ends
 	partition
 	same revoked $disk ${disk}p1 $size
-	unharmed_log
+	without_partitions
 }
 
 scenario "$@"
