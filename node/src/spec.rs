@@ -41,6 +41,8 @@ pub struct NodeSpec {
     pub counted_time: bool,
     /// An NVMe disk of so many MiB, empty and gone with the node; 0: none.
     pub nvme_mib: u32,
+    /// The NVMe disk has this many virtual functions (SR-IOV), which are off until the node's Linux switches them on.
+    pub nvme_functions: u32,
     /// Devices on PCI reach memory through an IOMMU, if the kernel switches it on (`intel_iommu=on`).
     pub iommu: bool,
     /// Host directories visible inside at the same path.
@@ -133,6 +135,7 @@ impl NodeSpec {
             reproducible: None,
             counted_time: false,
             nvme_mib: 0,
+            nvme_functions: 0,
             iommu: false,
             shares: Vec::new(),
             boot_timeout: Duration::from_secs(120),

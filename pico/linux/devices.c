@@ -23,6 +23,11 @@
 static bool fast_paths;
 module_param(fast_paths, bool, 0644);
 
+/* A disk of two devices is served by the first. */
+static const struct tacet_pico_operations *const kinds[] = {
+	&tacet_nvme_virtual_operations, &tacet_nvme_operations };
+static bool kind_begun[ARRAY_SIZE(kinds)];
+
 static struct tacet_pico_unit units[TACET_PICO_DEVICES];
 static unsigned int unit_count;
 static bool begun;	/* devices are looked after */
@@ -54,25 +59,31 @@ void tacet_pico_refuse(const struct device *device, const char *format, ...)
 
 int tacet_pico_init(void)
 {
+	unsigned int kind;
+	int error = 0;
+
 	tacet_space_tell(tacet_grants_space_gone);
-	return tacet_nvme_operations.init();
+	for (kind = 0; kind < ARRAY_SIZE(kinds) && !error; kind++)
+		error = kinds[kind]->init();
+	if (!error)
+		return 0;
+	for (kind--; kind; kind--)
+		kinds[kind - 1]->exit();
+	return error;
 }
 
 void tacet_pico_exit(void)
 {
-	tacet_nvme_operations.exit();
+	unsigned int kind;
+
+	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++)
+		kinds[kind]->exit();
 }
 
-/* Finds the devices. 0: there are none, or they are not wanted. Else how many bytes of the first block they
- * need. */
-size_t tacet_pico_find(unsigned int cores, unsigned int spaces)
+static void find_devices(const struct tacet_pico_operations *operations)
 {
-	const struct tacet_pico_operations *operations = &tacet_nvme_operations;
 	struct device *device = NULL;
 
-	lockdep_assert_held(&tacet_control_lock);
-	if (!READ_ONCE(fast_paths))
-		return 0;
 	while ((device = operations->next(device))) {
 		if (unit_count == TACET_PICO_DEVICES) {
 			tacet_report(TACET_LOG_INFO, "%s: no fast path: %u other devices have one",
@@ -83,6 +94,19 @@ size_t tacet_pico_find(unsigned int cores, unsigned int spaces)
 			.operations = operations, .device = get_device(device), .index = unit_count };
 		unit_count++;
 	}
+}
+
+/* Finds the devices. 0: there are none, or they are not wanted. Else how many bytes of the first block they
+ * need. */
+size_t tacet_pico_find(unsigned int cores, unsigned int spaces)
+{
+	unsigned int kind;
+
+	lockdep_assert_held(&tacet_control_lock);
+	if (!READ_ONCE(fast_paths))
+		return 0;
+	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++)
+		find_devices(kinds[kind]);
 	return unit_count ? tacet_pico_area_bytes(unit_count, cores, spaces) : 0;
 }
 
@@ -180,24 +204,30 @@ static void open_unit(struct tacet_pico_unit *unit)
 	close_unit(unit);
 }
 
+static void open_kind(unsigned int kind)
+{
+	unsigned int i;
+
+	kind_begun[kind] = !kinds[kind]->begin();
+	for (i = 0; i < unit_count && kind_begun[kind]; i++)
+		if (units[i].operations == kinds[kind])
+			open_unit(&units[i]);
+}
+
 /* A step of the start: cannot fail. */
 int tacet_pico_open(struct tacet_up *request)
 {
-	unsigned int i;
+	unsigned int kind;
 
 	lockdep_assert_held(&tacet_control_lock);
 	if (!tacet_pico_area())
 		return 0;
 	if (tacet_pages_watch())
 		return 0;
-	if (tacet_nvme_operations.begin()) {
-		tacet_pages_unwatch();
-		return 0;
-	}
 	tacet_grants_begin();
 	begun = true;
-	for (i = 0; i < unit_count; i++)
-		open_unit(&units[i]);
+	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++)
+		open_kind(kind);
 	queue_delayed_work(tacet_workqueue, &looking, LOOK_JIFFIES);
 	return 0;
 }
@@ -205,7 +235,7 @@ int tacet_pico_open(struct tacet_up *request)
 /* The cores have stopped. */
 void tacet_pico_close(void)
 {
-	unsigned int i;
+	unsigned int i, kind;
 
 	lockdep_assert_held(&tacet_control_lock);
 	if (!begun)
@@ -214,9 +244,17 @@ void tacet_pico_close(void)
 	for (i = 0; i < unit_count; i++)
 		close_unit(&units[i]);
 	tacet_grants_end();
-	tacet_nvme_operations.finish();
+	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++)
+		if (kind_begun[kind])
+			kinds[kind]->finish();
 	tacet_pages_unwatch();
 	begun = false;
+}
+
+static void lose(struct tacet_pico_unit *unit)
+{
+	stop_queues(unit);
+	WRITE_ONCE(unit->lost, true);
 }
 
 /* Linux is about to reset a device, which ends all of its queues. Any context. */
@@ -227,10 +265,8 @@ void tacet_pico_lost(void *key)
 	for (i = 0; i < TACET_PICO_DEVICES; i++) {
 		struct tacet_pico_unit *unit = &units[i];
 
-		if (!READ_ONCE(unit->open) || unit->key != key)
-			continue;
-		stop_queues(unit);
-		WRITE_ONCE(unit->lost, true);
+		if (READ_ONCE(unit->open) && unit->key == key)
+			lose(unit);
 	}
 }
 
@@ -259,6 +295,9 @@ static void look_after(struct tacet_pico_unit *unit)
 {
 	unsigned int core;
 
+	/* It may fall silent without a word: a virtual function when Linux resets the physical one. */
+	if (unit->open && !unit->lost && unit->operations->silent(unit))
+		lose(unit);
 	if (unit->open && unit->lost && !unit->over && unit->operations->silent(unit)) {
 		bury_queues(unit);
 		unit->over = true;

@@ -40,7 +40,7 @@ struct tacet_pico_operations {
 	int (*make)(struct tacet_pico_unit *unit, unsigned int core);
 	/* Deletes it. -errno: it is not known that the device leaves its memory alone. */
 	int (*end)(struct tacet_pico_unit *unit, unsigned int core);
-	/* The device works: queues can be made. */
+	/* The device works: queues can be made. One that was lost may be started again here. */
 	bool (*works)(struct tacet_pico_unit *unit);
 	/* It is off, or gone: it uses no memory. */
 	bool (*silent)(struct tacet_pico_unit *unit);
@@ -84,7 +84,7 @@ void tacet_pico_close(void);
 ssize_t tacet_pico_show(char *buffer);
 
 /* The rest is for the folders of devices and for this folder's own files. */
-extern const struct tacet_pico_operations tacet_nvme_operations;
+extern const struct tacet_pico_operations tacet_nvme_operations, tacet_nvme_virtual_operations;
 
 /* area.c: the places of everything in the memory behind TACET_PICO_BASE */
 struct tacet_pico *tacet_pico_area(void);	/* NULL: there is none */

@@ -17,8 +17,6 @@
 #define ENTRY_SIZES (6u << 16 | 4u << 20)	/* log2 of a submission's and a completion's bytes */
 #define ENTRY_SIZES_MASK (0xffu << 16)
 #define PAGE_SIZE_MASK (15u << 7)		/* of the controller: 0 is 4 KiB */
-#define SHADOW_PAGE (TACET_PICO_WINDOW_PAGES - 2)
-#define EVENT_PAGE (TACET_PICO_WINDOW_PAGES - 1)
 
 static int refuse(struct tacet_nvme *nvme, const char *why)
 {
@@ -33,52 +31,19 @@ static struct device *next(struct device *from)
 	while ((pci = pci_get_class(PCI_CLASS_STORAGE_EXPRESS, pci))) {
 		struct device_driver *driver = READ_ONCE(pci->dev.driver);
 
-		if (driver && !strcmp(driver->name, "nvme"))
+		if (driver && !strcmp(driver->name, "nvme") && !tacet_nvme_has_virtual(pci))
 			return &pci->dev;
 	}
 	return NULL;
 }
 
-static int is_controller(struct device *device, void *found)
+/* Linux's device for the controller, a child of the function. */
+int tacet_nvme_is_controller(struct device *device, void *found)
 {
 	if (!device->class || strcmp(device->class->name, "nvme"))
 		return 0;
 	*(struct device **)found = get_device(device);
 	return 1;
-}
-
-static u64 physical(const void *memory)
-{
-	if (is_vmalloc_addr(memory))
-		return page_to_phys(vmalloc_to_page(memory)) + offset_in_page(memory);
-	return virt_to_phys((void *)memory);
-}
-
-/* Maps the pages of registers with our queues' doorbells for the cores, and shadow doorbells. */
-static int map_doorbells(struct tacet_pico_unit *unit, struct tacet_nvme *nvme)
-{
-	u64 window = tacet_pico_window(unit->index);
-	u32 first = tacet_nvme_id(nvme, nvme->count - 1) * 2 * nvme->stride / PAGE_SIZE;
-	u32 last = ((nvme->highest + 1) * 2 * nvme->stride - 1) / PAGE_SIZE, page;
-	phys_addr_t registers = pci_resource_start(nvme->pci, 0) + NVME_REG_DBS;
-	int error = 0;
-
-	if (last - first >= SHADOW_PAGE ||
-	    NVME_REG_DBS + (last + 1) * PAGE_SIZE > PAGE_ALIGN(pci_resource_len(nvme->pci, 0)))
-		return refuse(nvme, "its doorbells lie too far apart");
-	nvme->first_page = first;
-	nvme->doorbells = window;
-	for (page = first; page <= last && !error; page++)
-		error = tacet_tables_map(&tacet_partition, window + (page - first) * PAGE_SIZE,
-					 registers + page * PAGE_SIZE, true);
-	if (error || !nvme->driver.shadows)
-		return error;
-	nvme->shadows = window + SHADOW_PAGE * PAGE_SIZE;
-	nvme->events = window + EVENT_PAGE * PAGE_SIZE;
-	error = tacet_tables_map(&tacet_partition, nvme->shadows,
-				 physical(nvme->driver.shadows), false);
-	return error ?: tacet_tables_map(&tacet_partition, nvme->events,
-					 physical(nvme->driver.events), false);
 }
 
 /* What the controller's registers say. */
@@ -93,11 +58,7 @@ static int read_registers(struct tacet_nvme *nvme)
 	configuration = readl(nvme->registers + NVME_REG_CC);
 	if ((configuration & ENTRY_SIZES_MASK) != ENTRY_SIZES || configuration & PAGE_SIZE_MASK)
 		return refuse(nvme, "its commands or pages have an unusual size");
-	nvme->stride = 4u << (nvme->capabilities >> 32 & 15);
-	nvme->depth = min_t(u32, TACET_PICO_DEPTH, (nvme->capabilities & 0xffff) + 1);
-	if (nvme->depth < 4 || nvme->stride > PAGE_SIZE / 8)
-		return refuse(nvme, "its queues are too short");
-	return 0;
+	return tacet_nvme_read_capabilities(nvme);
 }
 
 static int examine(struct tacet_pico_unit *unit, struct tacet_nvme *nvme)
@@ -106,7 +67,7 @@ static int examine(struct tacet_pico_unit *unit, struct tacet_nvme *nvme)
 
 	if (error)
 		return error;
-	device_for_each_child(&nvme->pci->dev, &nvme->controller, is_controller);
+	device_for_each_child(&nvme->pci->dev, &nvme->controller, tacet_nvme_is_controller);
 	if (!nvme->controller || !tacet_nvme_look(nvme->pci, nvme->controller, &nvme->driver))
 		return refuse(nvme, "Linux's driver has it in an unknown way");
 	if (!nvme->driver.live)
@@ -117,7 +78,7 @@ static int examine(struct tacet_pico_unit *unit, struct tacet_nvme *nvme)
 	error = read_registers(nvme);
 	error = error ?: tacet_nvme_identify(nvme);
 	error = error ?: tacet_nvme_count_ids(nvme);
-	return error ?: map_doorbells(unit, nvme);
+	return error ?: tacet_nvme_map_doorbells(unit, nvme);
 }
 
 /* Linux is about to switch a controller off, which ends all of its queues. */
@@ -206,6 +167,17 @@ static void close(struct tacet_pico_unit *unit)
 	unit->own = NULL;
 }
 
+static int make(struct tacet_pico_unit *unit, unsigned int core)
+{
+	struct tacet_nvme *nvme = unit->own;
+	struct tacet_nvme_driver now;
+
+	if (!tacet_nvme_look(nvme->pci, nvme->controller, &now) || !now.live ||
+	    now.shadows != nvme->driver.shadows || now.max_id >= tacet_nvme_id(nvme, core))
+		return -ENOSPC;
+	return tacet_nvme_make(unit, core);
+}
+
 static bool silent(struct tacet_pico_unit *unit)
 {
 	return tacet_nvme_silent(unit->own);
@@ -231,7 +203,7 @@ const struct tacet_pico_operations tacet_nvme_operations = {
 	.next = next,
 	.open = open,
 	.close = close,
-	.make = tacet_nvme_make,
+	.make = make,
 	.end = tacet_nvme_end,
 	.silent = silent,
 	.works = works,

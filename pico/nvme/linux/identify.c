@@ -23,7 +23,7 @@ int tacet_nvme_identify(struct tacet_nvme *nvme)
 
 	if (!identified)
 		return error;
-	error = nvme->submit(nvme->driver.admin, &command, identified, NVME_IDENTIFY_DATA_SIZE);
+	error = tacet_nvme_command(nvme, &command, identified, NVME_IDENTIFY_DATA_SIZE);
 	if (!error) {
 		unsigned int shift = page_shift + identified[IDENTIFIED_MDTS];
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * NVMe controllers on PCI that Linux's driver "nvme" has: additional queue pairs for the cores,
- * beside the driver's own.
+ * NVMe controllers on PCI, in two modes. Shared: Linux's driver "nvme" has the controller, and the
+ * cores get additional queue pairs beside the driver's own. Virtual: the module drives a virtual
+ * function (SR-IOV) of such a controller, which only the cores use.
  *
- * pico/linux calls this folder through tacet_nvme_operations. It uses Linux's driver by exported
- * functions, and its private structures by places that Linux's own description of its types
- * names. Must never change a field of the driver.
+ * pico/linux calls this folder through tacet_nvme_operations and tacet_nvme_virtual_operations. It
+ * uses Linux's driver by exported functions, and its private structures by places that Linux's own
+ * description of its types names. Must never change a field of the driver.
  */
 #ifndef TACET_PICO_NVME_H
 #define TACET_PICO_NVME_H
@@ -34,10 +35,15 @@ struct tacet_nvme_driver {
 	bool live;
 };
 
+struct tacet_nvme_admin;
+
 struct tacet_nvme {
 	struct pci_dev *pci;
+	struct tacet_nvme_admin *admin;	/* of a virtual function, else NULL. The next two: without one */
 	struct device *controller;	/* its device of class "nvme", referenced */
 	tacet_nvme_submit submit;
+	int places;			/* of a virtual function: 1 and -1: the places of Linux's driver are
+					   known, or not; 0: not looked for */
 	u8 __iomem *registers;
 	u64 capabilities;
 	struct tacet_nvme_driver driver;
@@ -56,6 +62,38 @@ static inline u16 tacet_nvme_id(const struct tacet_nvme *nvme, unsigned int core
 	return core < nvme->count ? nvme->highest - core : 0;
 }
 
+/* admin.c: the admin queue of a controller that nobody else drives, of which the registers are
+ * mapped. All sleep. _start: -errno, silently. _stop: -errno, it may still use memory */
+#define TACET_NVME_ADMIN_REGISTERS (NVME_REG_DBS + PAGE_SIZE)
+int tacet_nvme_admin_start(struct tacet_nvme *nvme);
+int tacet_nvme_admin_stop(struct tacet_nvme *nvme);
+void tacet_nvme_admin_free(struct tacet_nvme *nvme);
+int tacet_nvme_admin_command(struct tacet_nvme *nvme, struct nvme_command *command, void *buffer,
+			     unsigned int bytes);
+int tacet_nvme_admin_queues(struct tacet_nvme *nvme, u16 wanted, u16 *granted);
+
+/* An admin command. 0, a status, or -errno. Sleeps. */
+static inline int tacet_nvme_command(struct tacet_nvme *nvme, struct nvme_command *command,
+				     void *buffer, unsigned int bytes)
+{
+	if (nvme->admin)
+		return tacet_nvme_admin_command(nvme, command, buffer, bytes);
+	return nvme->submit(nvme->driver.admin, command, buffer, bytes);
+}
+
+/* controller.c */
+int tacet_nvme_is_controller(struct device *device, void *found);
+
+/* virtual.c: whether the module drives a virtual function of @pci */
+bool tacet_nvme_has_virtual(struct pci_dev *pci);
+
+/* secondary.c: the physical function switches a virtual one on. -errno, silently; sleeps. */
+int tacet_nvme_switch_on(struct tacet_nvme *nvme);
+
+/* doorbells.c: -errno, after a line that says why */
+int tacet_nvme_read_capabilities(struct tacet_nvme *nvme);
+int tacet_nvme_map_doorbells(struct tacet_pico_unit *unit, struct tacet_nvme *nvme);
+
 /* places.c; the first sleeps */
 int tacet_nvme_places_find(struct pci_dev *pci);
 bool tacet_nvme_look(struct pci_dev *pci, struct device *controller,
@@ -70,8 +108,10 @@ int tacet_nvme_make(struct tacet_pico_unit *unit, unsigned int core);
 int tacet_nvme_end(struct tacet_pico_unit *unit, unsigned int core);
 bool tacet_nvme_silent(struct tacet_nvme *nvme);
 
-/* files.c: sleeps */
+/* files.c: sleep */
 bool tacet_nvme_eligible(struct tacet_pico_unit *unit, struct file *file,
 			 struct tacet_pico_grant *grant);
+bool tacet_nvme_virtual_eligible(struct tacet_pico_unit *unit, struct file *file,
+				 struct tacet_pico_grant *grant);
 
 #endif

@@ -15,7 +15,7 @@
 
 static int submit(struct tacet_nvme *nvme, struct nvme_command *command)
 {
-	return nvme->submit(nvme->driver.admin, command, NULL, 0);
+	return tacet_nvme_command(nvme, command, NULL, 0);
 }
 
 static int make_completions(struct tacet_nvme *nvme, u16 id, u64 ring)
@@ -91,12 +91,10 @@ int tacet_nvme_make(struct tacet_pico_unit *unit, unsigned int core)
 {
 	struct tacet_nvme *nvme = unit->own;
 	void *rings = tacet_pico_rings(unit->index, core);
-	struct tacet_nvme_driver now;
 	u16 id = tacet_nvme_id(nvme, core);
 	int error;
 
-	if (!id || !tacet_nvme_look(nvme->pci, nvme->controller, &now) || !now.live ||
-	    now.shadows != nvme->driver.shadows || now.max_id >= id)
+	if (!id)
 		return -ENOSPC;
 	describe(nvme, tacet_pico_queue(unit->index, core), id);
 	error = make_completions(nvme, id, tacet_pico_for_device(unit, rings + PAGE_SIZE));

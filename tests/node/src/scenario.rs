@@ -58,6 +58,8 @@ pub struct Machine {
     pub arguments: &'static str,
     /// It has an NVMe disk.
     pub nvme: bool,
+    /// The disk has this many virtual functions.
+    pub nvme_functions: u32,
     /// Its devices reach memory through an IOMMU.
     pub iommu: bool,
     pub emulation: Emulation,
@@ -107,6 +109,7 @@ impl Machine {
         module: true,
         arguments: "",
         nvme: false,
+        nvme_functions: 0,
         iommu: false,
         emulation: Emulation::Parallel,
         systemd: false,
@@ -203,6 +206,12 @@ impl Scenario {
     pub const fn with_nvme(mut self) -> Scenario {
         self.machine.nvme = true;
         self
+    }
+
+    /// On a machine with an NVMe disk that has a virtual function.
+    pub const fn with_virtual_nvme(mut self) -> Scenario {
+        self.machine.nvme_functions = 1;
+        self.with_nvme()
     }
 
     /// On a machine with an IOMMU, of which these words on the kernel's command line make use.

@@ -62,6 +62,7 @@ pub fn node(cache: &Cache, kernel: KernelLine, machine: &Machine) -> Result<Node
     let mut spec = NodeSpec::new(kernel).share(top()).argument(always).argument(machine.arguments);
     (spec.topology, spec.memory_mib) = (machine.cpus, machine.memory_mib);
     spec.nvme_mib = if machine.nvme { 64 } else { 0 };
+    spec.nvme_functions = machine.nvme_functions;
     spec.iommu = machine.iommu;
     if machine.systemd {
         spec = spec.with_systemd();

@@ -90,6 +90,14 @@ fn a_node_has_an_nvme_disk_if_it_wants_one() {
 }
 
 #[test]
+fn virtual_functions_share_a_namespace_with_a_name() {
+    let mut spec = plain();
+    (spec.nvme_mib, spec.nvme_functions) = (64, 2);
+    let line = line_of(&spec, Execution::Tcg, (10, 0), vec![]);
+    assert!(line.contains("sriov_max_vfs=2,") && line.contains("-device nvme-ns,drive=nvme,"), "{line}");
+}
+
+#[test]
 fn an_iommu_comes_before_the_devices_that_it_serves() {
     let mut spec = plain();
     (spec.nvme_mib, spec.iommu) = (64, true);

@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# nvme_virtual.sh: fast paths by a virtual function of an NVMe disk, while Linux has the physical
+# one. The node has an NVMe disk with one virtual function.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/nvme_lib.sh"
+
+device() { # of the disk's physical function
+	readlink -f /sys/class/nvme/nvme0/device
+}
+
+live() {
+	[ "$(cat /sys/class/nvme/nvme0/state)" = live ]
+}
+
+prepare() { # as an administrator does: frees queues, makes the virtual function, gives it to Tacet
+	if [ -e "$(device)/virtfn0" ]; then
+		give
+		return
+	fi
+	for resource in 0 1; do
+		$F/virtual /dev/nvme0 primary 0 $resource 0 || fail "resource $resource is not freed"
+	done
+	echo 1 >/sys/class/nvme/nvme0/reset_controller || fail "reset"
+	until_true "the disk is back" live
+	echo 0 >"$(device)/sriov_drivers_autoprobe"
+	echo 1 >"$(device)/sriov_numvfs" || fail "no virtual function: $(dmesg | tail -3)"
+	give
+}
+
+give() {
+	function=$(basename "$(readlink -f "$(device)/virtfn0")")
+	echo tacet >/sys/bus/pci/devices/$function/driver_override
+	[ -e /sys/bus/pci/devices/$function/driver ] || echo $function >/sys/bus/pci/drivers_probe
+	[ -e /sys/bus/pci/drivers/tacet/$function ] || fail "$function has no driver: $(dmesg | tail -3)"
+}
+
+works() {
+	grep -q "^device $function nvme virtual works" /sys/kernel/tacet/pico
+}
+
+virtual() { # data right both ways, beside Linux's I/O through the physical function
+	local reader
+	prepare
+	fill
+	linux_reads & reader=$!
+	for round in 1 2; do
+		up
+		works || fail "round $round: $(cat /sys/kernel/tacet/pico)"
+		[ "$(grep -c ' shared ' /sys/kernel/tacet/pico)" = 0 ] || fail "both modes: $(cat /sys/kernel/tacet/pico)"
+		disk_served
+		down
+	done
+	kill $reader
+	before=$(sum)
+	unharmed
+}
+
+physical_reset() { # the virtual function is switched on again, and serves
+	prepare
+	fill
+	up
+	for round in 1 2; do
+		echo 1 >/sys/class/nvme/nvme0/reset_controller || fail "reset $round"
+		until_true "new queues after reset $round" said "Linux has reset it: new queues" $round
+		until_true "it works after reset $round" works
+		disk_served
+	done
+	down
+	before=$(sum)
+	unharmed
+}
+
+taken_away() { # with a partition: unbound, and then the function removed
+	prepare
+	fill
+	up
+	disk_served
+	echo $function >/sys/bus/pci/drivers/tacet/unbind || fail "unbind"
+	works && fail "it works without a driver"
+	$T run -- $F/disk $disk || fail "disk ended with $? without a fast path"
+	down
+	echo $function >/sys/bus/pci/drivers_probe
+	up
+	works || fail "not back: $(cat /sys/kernel/tacet/pico)"
+	echo 0 >"$(device)/sriov_numvfs" || fail "the function stays"
+	works && fail "it works without a function"
+	$T run -- $F/disk $disk || fail "disk ended with $? without the function"
+	down
+	before=$(sum)
+	unharmed
+}
+
+scenario "$@"
