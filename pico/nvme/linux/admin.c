@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The admin queue of a controller that nobody else drives: the module enables the controller, gives
- * it commands one at a time and polls for the answer.
+ * it commands one at a time and polls for the answer. A controller that Linux's driver has gets its
+ * commands through Linux's.
  *
- * Called by virtual.c and secondary users of tacet_nvme_command(), with the control lock held;
+ * Called by virtual.c and by all files of this folder that give commands, with the control lock held;
  * sleeps. The queue lies in memory of Linux that the device alone shares. Must never free it while
  * the controller is on.
  */
@@ -145,8 +146,8 @@ static int await_completion(struct tacet_nvme *nvme)
 	return status >> 1;
 }
 
-int tacet_nvme_admin_command(struct tacet_nvme *nvme, struct nvme_command *command, void *buffer,
-			     unsigned int bytes)
+static int submit(struct tacet_nvme *nvme, struct nvme_command *command, void *buffer,
+		  unsigned int bytes)
 {
 	struct tacet_nvme_admin *admin = nvme->admin;
 	struct nvme_command *submissions = admin->memory;
@@ -170,6 +171,14 @@ int tacet_nvme_admin_command(struct tacet_nvme *nvme, struct nvme_command *comma
 	return status;
 }
 
+int tacet_nvme_command(struct tacet_nvme *nvme, struct nvme_command *command, void *buffer,
+		       unsigned int bytes)
+{
+	if (nvme->admin)
+		return submit(nvme, command, buffer, bytes);
+	return nvme->submit(nvme->driver.admin, command, buffer, bytes);
+}
+
 /* Asks for so many queue pairs. */
 int tacet_nvme_admin_queues(struct tacet_nvme *nvme, u16 wanted, u16 *granted)
 {
@@ -180,7 +189,7 @@ int tacet_nvme_admin_queues(struct tacet_nvme *nvme, u16 wanted, u16 *granted)
 	} };
 	u32 result;
 
-	if (tacet_nvme_admin_command(nvme, &command, NULL, 0))
+	if (submit(nvme, &command, NULL, 0))
 		return -EIO;
 	result = nvme->admin->result;
 	*granted = min(result & 0xffff, result >> 16) + 1;

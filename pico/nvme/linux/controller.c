@@ -37,15 +37,6 @@ static struct device *next(struct device *from)
 	return NULL;
 }
 
-/* Linux's device for the controller, a child of the function. */
-int tacet_nvme_is_controller(struct device *device, void *found)
-{
-	if (!device->class || strcmp(device->class->name, "nvme"))
-		return 0;
-	*(struct device **)found = get_device(device);
-	return 1;
-}
-
 /* What the controller's registers say. */
 static int read_registers(struct tacet_nvme *nvme)
 {

@@ -62,27 +62,24 @@ static inline u16 tacet_nvme_id(const struct tacet_nvme *nvme, unsigned int core
 	return core < nvme->count ? nvme->highest - core : 0;
 }
 
+/* A controller that is off or gone uses no memory. */
+static inline bool tacet_nvme_silent(const struct tacet_nvme *nvme)
+{
+	u32 status = readl(nvme->registers + NVME_REG_CSTS);
+
+	return status == U32_MAX || !(status & NVME_CSTS_RDY);
+}
+
 /* admin.c: the admin queue of a controller that nobody else drives, of which the registers are
  * mapped. All sleep. _start: -errno, silently. _stop: -errno, it may still use memory */
 #define TACET_NVME_ADMIN_REGISTERS (NVME_REG_DBS + PAGE_SIZE)
 int tacet_nvme_admin_start(struct tacet_nvme *nvme);
 int tacet_nvme_admin_stop(struct tacet_nvme *nvme);
 void tacet_nvme_admin_free(struct tacet_nvme *nvme);
-int tacet_nvme_admin_command(struct tacet_nvme *nvme, struct nvme_command *command, void *buffer,
-			     unsigned int bytes);
 int tacet_nvme_admin_queues(struct tacet_nvme *nvme, u16 wanted, u16 *granted);
-
-/* An admin command. 0, a status, or -errno. Sleeps. */
-static inline int tacet_nvme_command(struct tacet_nvme *nvme, struct nvme_command *command,
-				     void *buffer, unsigned int bytes)
-{
-	if (nvme->admin)
-		return tacet_nvme_admin_command(nvme, command, buffer, bytes);
-	return nvme->submit(nvme->driver.admin, command, buffer, bytes);
-}
-
-/* controller.c */
-int tacet_nvme_is_controller(struct device *device, void *found);
+/* An admin command, by that queue or by Linux's. 0, a status, or -errno. */
+int tacet_nvme_command(struct tacet_nvme *nvme, struct nvme_command *command, void *buffer,
+		       unsigned int bytes);
 
 /* virtual.c: whether the module drives a virtual function of @pci */
 bool tacet_nvme_has_virtual(struct pci_dev *pci);
@@ -98,6 +95,7 @@ int tacet_nvme_map_doorbells(struct tacet_pico_unit *unit, struct tacet_nvme *nv
 int tacet_nvme_places_find(struct pci_dev *pci);
 bool tacet_nvme_look(struct pci_dev *pci, struct device *controller,
 		     struct tacet_nvme_driver *driver);
+int tacet_nvme_is_controller(struct device *device, void *found);
 
 /* identify.c: sleep; -errno, after a line that says why */
 int tacet_nvme_identify(struct tacet_nvme *nvme);
@@ -106,7 +104,6 @@ int tacet_nvme_count_ids(struct tacet_nvme *nvme);
 /* queues.c: sleep */
 int tacet_nvme_make(struct tacet_pico_unit *unit, unsigned int core);
 int tacet_nvme_end(struct tacet_pico_unit *unit, unsigned int core);
-bool tacet_nvme_silent(struct tacet_nvme *nvme);
 
 /* files.c: sleep */
 bool tacet_nvme_eligible(struct tacet_pico_unit *unit, struct file *file,

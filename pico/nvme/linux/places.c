@@ -73,3 +73,12 @@ bool tacet_nvme_look(struct pci_dev *pci, struct device *controller,
 		       (u32)places[TACET_NVME_CTRL_LIVE].value;
 	return driver->admin;
 }
+
+/* Linux's device for the controller, a child of the function. */
+int tacet_nvme_is_controller(struct device *device, void *found)
+{
+	if (!device->class || strcmp(device->class->name, "nvme"))
+		return 0;
+	*(struct device **)found = get_device(device);
+	return 1;
+}

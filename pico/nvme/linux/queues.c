@@ -106,14 +106,6 @@ int tacet_nvme_make(struct tacet_pico_unit *unit, unsigned int core)
 	return delete(nvme, nvme_admin_delete_cq, id) ? -EIO : -ENOSPC;
 }
 
-/* A controller that is off or gone uses no memory. */
-bool tacet_nvme_silent(struct tacet_nvme *nvme)
-{
-	u32 status = readl(nvme->registers + NVME_REG_CSTS);
-
-	return status == U32_MAX || !(status & NVME_CSTS_RDY);
-}
-
 int tacet_nvme_end(struct tacet_pico_unit *unit, unsigned int core)
 {
 	struct tacet_nvme *nvme = unit->own;

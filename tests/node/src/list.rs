@@ -138,8 +138,8 @@ pub const SCENARIOS: &[Scenario] = &[
         .with_nvme()
         .with_iommu("intel_iommu=on iommu.passthrough=1"),
     newest("an NVMe disk's virtual function", "nvme_virtual.sh virtual").with_virtual_nvme(),
-    newest("a virtual function, and its disk is reset", "nvme_virtual.sh physical_reset").with_virtual_nvme(),
-    newest("a virtual function goes", "nvme_virtual.sh taken_away").with_virtual_nvme(),
+    middle("a virtual function, and its disk is reset", "nvme_virtual.sh physical_reset").with_virtual_nvme(),
+    oldest("a virtual function goes", "nvme_virtual.sh taken_away").with_virtual_nvme(),
     newest("noise named", "noise.sh named").in_turn(),
     middle("noise named: devices and the tick", "noise.sh more_named").in_turn(),
     oldest("HPL on a kernel without sched_ext", "sched.sh unsupported").only_older(),
