@@ -21,12 +21,16 @@ const SUMMARY: &str = "docs/SUMMARY.md";
 const MDBOOK: &str = "mdbook@0.5.4";
 const OUTPUT: &str = "build/docs";
 
+/// Lines of the pages that a reader reads whole: details belong on other pages.
+const SHORT: [(&str, usize); 2] = [("README.md", 150), ("CAVEATS.md", 120)];
+
 /// Makes the book; with `check`, only checks the documents.
 pub fn docs(check: bool) -> Result<()> {
     let summary = fs::read_to_string(top().join(SUMMARY)).map_err(|error| format!("{SUMMARY}: {error}"))?;
     let chapters = links::chapters(&summary)?;
     let others = links::check(&top(), &chapters)?;
     messages::check(&top())?;
+    SHORT.iter().try_for_each(|(page, limit)| short(page, *limit))?;
     if check {
         return Ok(());
     }
@@ -35,6 +39,15 @@ pub fn docs(check: bool) -> Result<()> {
     run(program(mdbook()?).args(["build", OUTPUT]))?;
     println!("the book: {OUTPUT}/book/index.html");
     Ok(())
+}
+
+fn short(page: &str, limit: usize) -> Result<()> {
+    let lines = fs::read_to_string(top().join(page))?.lines().count();
+    if lines <= limit {
+        Ok(())
+    } else {
+        Err(format!("{page}: {lines} lines, at most {limit}: move details away").into())
+    }
 }
 
 /// mdBook on the PATH, or our own, which the first call installs.

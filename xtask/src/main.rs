@@ -11,6 +11,7 @@ mod demo;
 mod docs;
 mod kernels;
 mod miri;
+mod notebook;
 mod page;
 mod quality;
 mod ran;
@@ -62,6 +63,8 @@ enum Door {
     },
     /// Run the tests of the co-kernel's pure part under Miri, which finds what Rust's rules forbid
     Miri,
+    /// Execute the example notebook with a new record; the first time this fetches Python's packages (half a gigabyte)
+    Notebook,
     /// Run the benches
     Bench {
         /// Given to the benches
@@ -115,6 +118,7 @@ fn main() -> ExitCode {
         Door::Build { parts, kernels } => build::parts(&parts, &kernels),
         Door::Test { quick, kernels } => test::test(quick, &kernels),
         Door::Miri => miri::miri(),
+        Door::Notebook => notebook::notebook(),
         Door::Bench { arguments } => bench::bench(&arguments),
         Door::Demo { arguments } => demo::demo(&arguments),
         Door::Quality { list: Some(name), .. } => quality::list(&name),

@@ -15,7 +15,7 @@ use tacet_node::{Cache, Kernel, KernelLine, provision};
 use crate::command::{cargo, program, run};
 use crate::setup::FREESTANDING;
 use crate::tally::{Budgets, Part, Tally};
-use crate::{Result, build, docs, kernels, miri, page, quality, top};
+use crate::{Result, build, docs, kernels, miri, notebook, page, quality, top};
 
 /// The co-kernel's crates: some exist only freestanding, others have parts that do.
 const KERNEL: [&str; 6] =
@@ -25,6 +25,7 @@ const CHECKS: Part = Part { name: "checks", quick: 10, usual: 10, full: 10 };
 const LINTS: Part = Part { name: "lints", quick: 40, usual: 110, full: 110 };
 const UNIT_TESTS: Part = Part { name: "unit tests", quick: 130, usual: 250, full: 250 };
 const MIRI: Part = Part { name: "unit tests under Miri", quick: 0, usual: 0, full: 900 };
+const NOTEBOOK: Part = Part { name: "the example notebook", quick: 0, usual: 0, full: 150 };
 const BUILDS: Part = Part { name: "builds", quick: 0, usual: 250, full: 250 };
 const NODES: Part = Part { name: "node library and exact measuring", quick: 0, usual: 140, full: 400 };
 const STATIC: Part = Part { name: "programs on nodes without Linux", quick: 0, usual: 120, full: 120 };
@@ -51,9 +52,10 @@ pub fn test(quick: bool, named: &[String]) -> Result<()> {
     tally.part(&CHECKS, checks);
     tally.part(&LINTS, lints);
     tally.part(&UNIT_TESTS, |tally| tally.runner(cargo().args(["test", "--quiet", "--no-fail-fast"])));
-    // another toolchain, and minutes
+    // another toolchain, Python's packages, and minutes
     if full {
         tally.part(&MIRI, |tally| tally.check("miri", miri::miri));
+        tally.part(&NOTEBOOK, |tally| tally.check("notebook", notebook::notebook));
     }
     if !quick {
         on_nodes(&mut tally, named, full)?;

@@ -6,13 +6,13 @@
 //! width of columns. `…` stands for lines that are left out. Blocks that need a node are named `console,node`, and are left
 //! out. Must not assert what a machine measures.
 
+mod programs;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 const PAGE: &str = "docs/getting-started.md";
-/// A folder of programs to test instead of this tree's own.
-const PROGRAMS: &str = "TACET_PROGRAMS";
 
 /// A command, and the lines that the page shows below it.
 #[derive(Debug, PartialEq)]
@@ -23,10 +23,10 @@ struct Step<'a> {
 
 #[test]
 fn the_page_is_true() {
-    let page = fs::read_to_string(top().join(PAGE)).expect(PAGE);
+    let page = fs::read_to_string(programs::top().join(PAGE)).expect(PAGE);
     let steps = steps(&page);
     assert!(steps.len() > 6, "{PAGE} has {} commands", steps.len());
-    let programs = std::env::var_os(PROGRAMS).map_or_else(build, PathBuf::from);
+    let programs = programs::folder();
     let folder = tempfile::tempdir().expect("a folder");
     for step in steps {
         let output = execute(step.command, &programs, folder.path());
@@ -39,23 +39,6 @@ fn the_page_is_true() {
         let missing = missing(&step.shown, &text);
         assert_eq!(missing, None, "{PAGE}: `{}` does not print this line, but\n{text}", step.command);
     }
-}
-
-fn top() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// This tree's programs; a run of all tests has built them before.
-fn build() -> PathBuf {
-    let packages = ["tacet-cli", "tacet-noise", "tacet-tune"].into_iter().flat_map(|package| ["--package", package]);
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--message-format=json-render-diagnostics"]).args(packages).current_dir(top());
-    let output = cargo.output().expect("cargo");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let messages = String::from_utf8_lossy(&output.stdout);
-    let mut executables = messages.split("\"executable\":\"").skip(1).filter_map(|rest| rest.split('"').next());
-    let tacet = executables.find(|path| path.ends_with("/tacet")).expect("cargo names what it built");
-    Path::new(tacet).parent().expect("a folder").to_owned()
 }
 
 fn execute(command: &str, programs: &Path, folder: &Path) -> Output {

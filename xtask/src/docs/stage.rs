@@ -34,7 +34,8 @@ pub fn stage<'a>(top: &Path, output: &Path, summary: &str, files: impl Iterator<
     for file in files {
         let failed = |error| format!("{file}: {error}");
         let from = top.join(file);
-        let to = source.join(indexed(file));
+        let to =
+            source.join(file.strip_suffix("README.md").map_or(file.clone(), |folder| folder.to_owned() + "index.md"));
         fs::create_dir_all(to.parent().unwrap_or(&source))?;
         if file.ends_with(".md") {
             fs::write(to, indexed(&fs::read_to_string(from).map_err(failed)?))?;
@@ -51,9 +52,8 @@ fn from_the_top(summary: &str) -> String {
     summary.replace("](../", "](\u{0}").replace("](", "](docs/").replace("](docs/\u{0}", "](")
 }
 
-/// A path, or the links of a text: mdBook gives the page of a README.md another name, and does not follow with its links.
+/// The links of a text: mdBook gives the page of a README.md the name index, and does not follow with its links.
 fn indexed(text: &str) -> String {
-    let text = text.strip_suffix("README.md").map_or(text.to_owned(), |folder| folder.to_owned() + "index.md");
     text.replace("README.md)", "index.md)").replace("README.md#", "index.md#")
 }
 
@@ -63,7 +63,6 @@ mod tests {
 
     #[test]
     fn the_first_page_of_a_folder() {
-        assert_eq!(indexed("pico/README.md"), "pico/index.md");
         assert_eq!(
             indexed("[a](README.md), [b](x/README.md#c), in README.md"),
             "[a](index.md), [b](x/index.md#c), in README.md"

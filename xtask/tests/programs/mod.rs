@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The programs that the documents' tests execute: this tree's own, or those in the folder that TACET_PROGRAMS names.
+//!
+//! Called by `getting_started.rs` and `notebook.rs`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A folder of programs to test instead of this tree's own.
+const PROGRAMS: &str = "TACET_PROGRAMS";
+
+pub fn top() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The folder with `tacet`, `tacet-noise` and `tacet-tune`.
+pub fn folder() -> PathBuf {
+    std::env::var_os(PROGRAMS).map_or_else(build, PathBuf::from)
+}
+
+/// This tree's programs; a run of all tests has built them before.
+fn build() -> PathBuf {
+    let packages = ["tacet-cli", "tacet-noise", "tacet-tune"].into_iter().flat_map(|package| ["--package", package]);
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--message-format=json-render-diagnostics"]).args(packages).current_dir(top());
+    let output = cargo.output().expect("cargo");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let mut executables = messages.split("\"executable\":\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let tacet = executables.find(|path| path.ends_with("/tacet")).expect("cargo names what it built");
+    Path::new(tacet).parent().expect("a folder").to_owned()
+}
