@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The programs that the documents' tests execute: this tree's own, or those in the folder that TACET_PROGRAMS names.
+//! The programs that the documents' tests execute: those in the folder that TACET_PROGRAMS names, or this tree's own, which a run of
+//! all tests has built. Built here are only missing ones: Cargo compiles much anew for another choice of packages.
 //!
 //! Called by `getting_started.rs` and `notebook.rs`.
 
@@ -9,16 +10,23 @@ use std::process::Command;
 /// A folder of programs to test instead of this tree's own.
 const PROGRAMS: &str = "TACET_PROGRAMS";
 
+const NAMES: [&str; 3] = ["tacet", "tacet-noise", "tacet-tune"];
+
 pub fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// The folder with `tacet`, `tacet-noise` and `tacet-tune`.
 pub fn folder() -> PathBuf {
-    std::env::var_os(PROGRAMS).map_or_else(build, PathBuf::from)
+    std::env::var_os(PROGRAMS).map(PathBuf::from).or_else(built).unwrap_or_else(build)
 }
 
-/// This tree's programs; a run of all tests has built them before.
+/// Where Cargo puts programs, above the folder of this test.
+fn built() -> Option<PathBuf> {
+    let folder = std::env::current_exe().ok()?.parent()?.parent()?.to_owned();
+    NAMES.iter().all(|name| folder.join(name).is_file()).then_some(folder)
+}
+
 fn build() -> PathBuf {
     let packages = ["tacet-cli", "tacet-noise", "tacet-tune"].into_iter().flat_map(|package| ["--package", package]);
     let mut cargo = Command::new(env!("CARGO"));
