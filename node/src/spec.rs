@@ -39,6 +39,8 @@ pub struct NodeSpec {
     /// While the node computes, its clock counts instructions, one CPU after the other, so other work of the host does
     /// not make its time pass. While it idles, it waits in real time. In all else it is an ordinary node.
     pub counted_time: bool,
+    /// Sockets without a processor, each with room for one like the others: their CPUs are possible, but never come.
+    pub empty_sockets: u32,
     /// An NVMe disk of so many MiB, empty and gone with the node; 0: none.
     pub nvme_mib: u32,
     /// The NVMe disk has this many virtual functions (SR-IOV), which are off until the node's Linux switches them on.
@@ -134,6 +136,7 @@ impl NodeSpec {
             plugins: Vec::new(),
             reproducible: None,
             counted_time: false,
+            empty_sockets: 0,
             nvme_mib: 0,
             nvme_functions: 0,
             iommu: false,

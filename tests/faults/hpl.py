@@ -65,6 +65,11 @@ def online():
         return list(numbers(file.read()))
 
 
+def set_online(cpu, value):
+    with open(f"{CPUS}/cpu{cpu}/online", "w") as file:
+        file.write(str(value))
+
+
 def read(cpu, name):
     with open(f"{CPUS}/cpu{cpu}/{name}") as file:
         return file.read().strip()

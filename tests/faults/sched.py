@@ -130,11 +130,6 @@ def daemon():
     tacet("stop")
 
 
-def set_online(cpu, value):
-    with open(f"{CPUS}/cpu{cpu}/online", "w") as file:
-        file.write(str(value))
-
-
 def hotplug():
     """A CPU goes offline while every CPU computes, and comes back; its task moves, the others stay."""
     start()

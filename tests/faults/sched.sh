@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
 # sched.sh: HPL, the HPC scheduling class. Called by the runner with the name of a
-# function; what needs more than a shell is in sched.py, kept.py, ends.py, launch.py and turns.py.
+# function; what needs more than a shell is in sched.py, kept.py, ends.py, launch.py, reports.py and turns.py.
 
 . "$F/lib.sh"
 
@@ -28,6 +28,9 @@ load() { promise sched storm real_time asleep behind; }
 launchers() { promise launch mpi widened; }
 budget() { promise launch budget; }
 tickless() { promise launch tickless; }
+policies() { promise reports policies; }
+changes() { promise reports later_cpus changing_affinities brief_tasks; }
+real_time_hog() { promise reports real_time_hog real_time_without_limit; }
 kept() { promise kept kept; }
 ends() { promise ends "$(full 2 10)"; }
 turns() { promise turns asked restless owed; }

@@ -152,7 +152,7 @@ fn processor(line: &mut Line, spec: &NodeSpec, how: Execution, version: (u32, u3
     let sockets = t.sockets * if spec.counted_time { SHARES.div_ceil(t.cpus()) } else { 1 };
     let cpus = sockets * t.dies * t.cores * t.threads;
     let shape = format!("sockets={sockets},dies={},cores={},threads={}", t.dies, t.cores, t.threads);
-    line.pair("-smp", format!("{cpus},{shape}"));
+    line.pair("-smp", format!("{cpus},{}", with_room(&shape, sockets, spec)));
     if let Some(seed) = spec.reproducible {
         line.words("-icount shift=0,align=off,sleep=off -rtc base=2026-01-01,clock=vm");
         line.pair("-seed", seed);
@@ -161,6 +161,20 @@ fn processor(line: &mut Line, spec: &NodeSpec, how: Execution, version: (u32, u3
         line.words("-icount shift=0,align=off -netdev hubport,id=nobody,hubid=0");
         let timer_us = spec.cpus() * TIMER_NS / 1000;
         line.pair("-object", format!("filter-buffer,id=timer,netdev=nobody,interval={timer_us}"));
+    }
+}
+
+/// The shape with empty sockets, if the node has any.
+fn with_room(shape: &str, sockets: u32, spec: &NodeSpec) -> String {
+    let t = &spec.topology;
+    let all = sockets + spec.empty_sockets;
+    match spec.empty_sockets {
+        0 => shape.to_owned(),
+        _ => {
+            let (dies, cores, threads) = (t.dies, t.cores, t.threads);
+            let possible = all * dies * cores * threads;
+            format!("sockets={all},dies={dies},cores={cores},threads={threads},maxcpus={possible}")
+        }
     }
 }
 

@@ -62,6 +62,8 @@ pub struct Machine {
     pub nvme_functions: u32,
     /// Its devices reach memory through an IOMMU.
     pub iommu: bool,
+    /// Sockets without a processor: CPUs that are possible and never come.
+    pub empty_sockets: u32,
     pub emulation: Emulation,
     /// It runs systemd and all that this starts.
     pub systemd: bool,
@@ -111,6 +113,7 @@ impl Machine {
         nvme: false,
         nvme_functions: 0,
         iommu: false,
+        empty_sockets: 0,
         emulation: Emulation::Parallel,
         systemd: false,
         secure_boot: false,
@@ -218,6 +221,12 @@ impl Scenario {
     pub const fn with_iommu(mut self, arguments: &'static str) -> Scenario {
         self.machine.iommu = true;
         self.booted_with(arguments)
+    }
+
+    /// On a machine with room for more processors.
+    pub const fn with_empty_sockets(mut self, sockets: u32) -> Scenario {
+        self.machine.empty_sockets = sockets;
+        self
     }
 
     /// On a machine whose CPUs run in turn.

@@ -61,6 +61,7 @@ pub fn node(cache: &Cache, kernel: KernelLine, machine: &Machine) -> Result<Node
     let always = "log_buf_len=4M srcutree.convert_to_big=1";
     let mut spec = NodeSpec::new(kernel).share(top()).argument(always).argument(machine.arguments);
     (spec.topology, spec.memory_mib) = (machine.cpus, machine.memory_mib);
+    spec.empty_sockets = machine.empty_sockets;
     spec.nvme_mib = if machine.nvme { 64 } else { 0 };
     spec.nvme_functions = machine.nvme_functions;
     spec.iommu = machine.iommu;

@@ -98,6 +98,15 @@ fn virtual_functions_share_a_namespace_with_a_name() {
 }
 
 #[test]
+fn empty_sockets_make_cpus_possible_that_never_come() {
+    let mut spec = plain();
+    assert!(!line_of(&spec, Execution::Tcg, (10, 0), vec![]).contains("maxcpus"));
+    spec.empty_sockets = 9;
+    let line = line_of(&spec, Execution::Tcg, (10, 0), vec![]);
+    assert!(line.contains("-smp 4,sockets=10,dies=1,cores=4,threads=1,maxcpus=40"), "{line}");
+}
+
+#[test]
 fn an_iommu_comes_before_the_devices_that_it_serves() {
     let mut spec = plain();
     (spec.nvme_mib, spec.iommu) = (64, true);
