@@ -13,6 +13,10 @@ use crate::node::Node;
 
 const CONTROL: &str = "/run/systemd/system.control";
 const STALE: &str = "NeedDaemonReload";
+/// A slice of ours without programs. While it is active with a list of CPUs, systemd keeps the cpuset controller on.
+/// Another unit's list would stay in its cgroup after the undo: the kernel takes no empty list while programs are in it.
+pub const KEEPER: &str = "tacet.slice";
+const ACTIVE: &str = "ActiveState";
 
 /// Everything that an undo must restore.
 #[derive(Serialize, Deserialize)]
@@ -26,6 +30,9 @@ struct Value {
     control_is_empty: bool,
     /// Do files differ from systemd's memory?
     stale: bool,
+    /// Is it active? Of [`KEEPER`] alone, which exists while it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    active: Option<bool>,
 }
 
 fn directory_of(unit: &str) -> String {
@@ -50,11 +57,24 @@ pub fn read(node: &dyn Node, unit: &str, property: &str) -> io::Result<String> {
         directory: node.exists(&directory_of(unit)),
         control_is_empty: is_empty(node, CONTROL),
         stale: of(STALE) == "yes",
+        active: if unit == KEEPER { Some(is_active(node, unit)?) } else { None },
     };
     serde_json::to_string(&value).map_err(io::Error::other)
 }
 
+fn is_active(node: &dyn Node, unit: &str) -> io::Result<bool> {
+    Ok(node.systemctl(&["show", "--property", ACTIVE, "--", unit])?.trim() == format!("{ACTIVE}=active"))
+}
+
 pub fn set(node: &dyn Node, unit: &str, property: &str, value: &str) -> io::Result<()> {
+    assign(node, unit, property, value)?;
+    if unit == KEEPER {
+        node.systemctl(&["start", "--", unit])?;
+    }
+    Ok(())
+}
+
+fn assign(node: &dyn Node, unit: &str, property: &str, value: &str) -> io::Result<()> {
     node.systemctl(&["set-property", "--runtime", "--", unit, &format!("{property}={value}")]).map(|_| ())
 }
 
@@ -63,7 +83,7 @@ pub fn restore(node: &dyn Node, unit: &str, property: &str, original: Option<&st
     let Some(original) = original else { return Ok(()) };
     let Value { property: before, file, directory, control_is_empty, .. } =
         serde_json::from_str(original).map_err(io::Error::other)?;
-    set(node, unit, property, &before)?;
+    assign(node, unit, property, &before)?;
     if before.is_empty() {
         clear(node, unit, property)?;
     }
@@ -77,7 +97,11 @@ pub fn restore(node: &dyn Node, unit: &str, property: &str, original: Option<&st
             node.remove_directory(&path)?;
         }
     }
-    node.systemctl(&["daemon-reload"]).map(|_| ())
+    node.systemctl(&["daemon-reload"])?;
+    if unit == KEEPER {
+        node.systemctl(&["stop", "--", unit])?;
+    }
+    Ok(())
 }
 
 fn is_empty(node: &dyn Node, path: &str) -> bool {
@@ -99,7 +123,7 @@ fn clear(node: &dyn Node, unit: &str, property: &str) -> io::Result<()> {
 pub fn shows(value: &str, wanted: &str) -> bool {
     let Ok(value) = serde_json::from_str::<Value>(value) else { return false };
     let shown: Option<Cpus> = Cpus::from_list(&value.property.split_whitespace().collect::<Vec<_>>().join(","));
-    value.property == wanted || (shown.is_some() && shown == Cpus::from_list(wanted))
+    value.active != Some(false) && (value.property == wanted || shown.is_some() && shown == Cpus::from_list(wanted))
 }
 
 pub fn brief(value: &str) -> String {

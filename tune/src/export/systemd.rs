@@ -5,6 +5,7 @@
 use super::{Exported, comment, left_out, steps, sysctl, sysfs};
 use crate::object::Object;
 use crate::plan::{Plan, Step};
+use crate::systemd::KEEPER;
 
 pub fn systemd(plan: &Plan) -> Vec<Exported> {
     let lost = left_out(plan, |step| sysctl(step).is_some() || sysfs(step).is_some() || unit(step).is_some());
@@ -30,7 +31,8 @@ pub fn systemd(plan: &Plan) -> Vec<Exported> {
 /// A unit and its property.
 fn unit(step: &Step) -> Option<(&str, &str)> {
     match &step.change.object {
-        Object::Unit { unit, property } => Some((unit, property)),
+        // it serves a partition, which no file of systemd makes
+        Object::Unit { unit, property } if unit != KEEPER => Some((unit, property)),
         _ => None,
     }
 }

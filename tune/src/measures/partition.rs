@@ -7,6 +7,7 @@ use crate::form::Form;
 use crate::node::{self, Node};
 use crate::object::{Object, THERE};
 use crate::split::{Proposal, Split};
+use crate::systemd::KEEPER;
 
 pub struct Partition;
 
@@ -30,7 +31,7 @@ impl Measure for Partition {
                    `--with balance`; \
                    a program's own affinity to those CPUs alone does not survive outside of it",
             applied: "a cgroup for each claim, /sys/fs/cgroup/tacet or tacet-job-ID, with cpuset.cpus and cpuset.cpus.partition; \
-                      where systemd runs also AllowedCPUs= of init.scope, so that it keeps the controller; from 6.7 \
+                      where systemd runs also AllowedCPUs= of a slice without programs, tacet.slice, so that it keeps the controller; from 6.7 \
                       /sys/devices/virtual/workqueue/cpumask, which the kernel would change itself",
             checked: "the kernel shows `isolated` (with balance `root`), without `invalid`",
             kernels: "6.1 or later, cgroup v2 with the cpuset controller at /sys/fs/cgroup",
@@ -55,7 +56,7 @@ impl Measure for Partition {
         }
         want_controllers(split, &mut proposal);
         if node::systemd_runs(split.node) {
-            let object = Object::Unit { unit: "init.scope".to_owned(), property: "AllowedCPUs".to_owned() };
+            let object = Object::Unit { unit: KEEPER.to_owned(), property: "AllowedCPUs".to_owned() };
             proposal.want(split, object, Form::List, split.system.to_string());
         }
         workqueues::before_a_partition(split, &mut proposal);

@@ -5,6 +5,7 @@
 //! It models files that do not show what was written, files that change other files, and refusals of the kernel.
 #![allow(dead_code, reason = "each test uses a part")]
 
+mod systemd;
 mod tree;
 
 use std::cell::{Cell, RefCell};
@@ -359,35 +360,7 @@ impl Node for Fake {
     }
 
     fn systemctl(&self, words: &[&str]) -> io::Result<String> {
-        let memory = |unit: &str| format!("/fake/systemd/{unit}");
-        let file = |unit: &str| format!("/run/systemd/system.control/{unit}.d/50-AllowedCPUs.conf");
-        match words {
-            ["show", "--property", "AllowedCPUs", "--property", "NeedDaemonReload", "--", unit] => {
-                Ok(format!("AllowedCPUs={}NeedDaemonReload={}", self.get(&memory(unit)), self.get("/fake/stale")))
-            }
-            ["set-property", "--runtime", "--", unit, assignment] => {
-                self.step()?;
-                let value = assignment.strip_prefix("AllowedCPUs=").unwrap();
-                self.set(&memory(unit), &format!("{}\n", value.replace(',', " ")));
-                let group = format!("/sys/fs/cgroup/{unit}/cpuset.cpus");
-                if !value.is_empty() && self.linux.exists(&group) {
-                    self.set(&group, &format!("{value}\n"));
-                }
-                self.set(&file(unit), &format!("# written by systemd\n[Unit]\nAllowedCPUs={value}\n"));
-                Ok(String::new())
-            }
-            ["daemon-reload"] => {
-                self.step()?;
-                for unit in self.linux.list("/fake/systemd")? {
-                    let text = self.linux.read(&file(&unit)).unwrap_or_default();
-                    let value = text.lines().find_map(|line| line.strip_prefix("AllowedCPUs=")).unwrap_or_default();
-                    self.set(&memory(&unit), &format!("{value}\n"));
-                }
-                self.set("/fake/stale", "no\n");
-                Ok(String::new())
-            }
-            other => panic!("systemctl {other:?}"),
-        }
+        self.as_systemd(words)
     }
 
     // no wait for the disk: a kill of the process does not lose written data
