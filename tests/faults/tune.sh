@@ -375,12 +375,25 @@ possible() {
 		            print(part["measure"], step)
 	END
 	[ ! -s open ] || fail "after apply, plan proposes: $(head -3 open)"
+	returned
 	tune undo
 	! grep -q '^NOT' said || fail "undo: $(cat said)"
 	objects >after
 	# Linux 6.1 drops CPUs that are absent from an affinity, whoever sets it
 	sed -i 's/\(Cpus_allowed_list:[[:space:]]*\)0-39$/\10-3/' before after
 	diff before after >difference || fail "undo: $(head -4 difference | tr '\n' ';')"
+}
+
+returned() { # a disk's driver asks for its interrupts again
+	local device
+	device=$(readlink -f /sys/class/nvme/nvme0/device) || fail "no NVMe disk"
+	echo 1 >$device/remove
+	echo 1 >/sys/bus/pci/rescan
+	until_true "the disk is back" test -e /sys/block/nvme0n1/queue/rq_affinity
+	moved_or_named
+	tune apply --cpus 2-3
+	tune verify
+	moved_or_named
 }
 
 # A service manager that reloads, and others who set CPU lists meanwhile.
