@@ -2,7 +2,7 @@
 //! The programs that the documents' tests execute: those in the folder that TACET_PROGRAMS names, or this tree's own, which a run of
 //! all tests has built. Built here are only missing ones: Cargo compiles much anew for another choice of packages.
 //!
-//! Called by `getting_started.rs` and `notebook.rs`.
+//! Called by `commands.rs`, `getting_started.rs` and `notebook.rs`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,13 +10,13 @@ use std::process::Command;
 /// A folder of programs to test instead of this tree's own.
 const PROGRAMS: &str = "TACET_PROGRAMS";
 
-const NAMES: [&str; 3] = ["tacet", "tacet-noise", "tacet-tune"];
+const NAMES: [&str; 4] = ["tacet", "tacet-noise", "tacet-sched", "tacet-tune"];
 
 pub fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The folder with `tacet`, `tacet-noise` and `tacet-tune`.
+/// The folder with all of them.
 pub fn folder() -> PathBuf {
     std::env::var_os(PROGRAMS).map(PathBuf::from).or_else(built).unwrap_or_else(build)
 }
@@ -28,7 +28,9 @@ fn built() -> Option<PathBuf> {
 }
 
 fn build() -> PathBuf {
-    let packages = ["tacet-cli", "tacet-noise", "tacet-tune"].into_iter().flat_map(|package| ["--package", package]);
+    let packages = ["tacet-cli", "tacet-noise", "tacet-sched", "tacet-tune"]
+        .into_iter()
+        .flat_map(|package| ["--package", package]);
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--message-format=json-render-diagnostics"]).args(packages).current_dir(top());
     let output = cargo.output().expect("cargo");
