@@ -6,10 +6,12 @@
  * usage: disk HOW DEVICE BYTES CALLS THREADS [FIRST_CPU]
  * HOW: pread, ring, polled (a ring that polls for completions; the kernel must have queues for that). With FIRST_CPU,
  * thread i pins itself to FIRST_CPU + i; this is for Linux, since the co-kernel places hosted threads. All threads start
- * together and wait for the last; region 1 covers this time. Prints `call_ns` (a caller's time for one read, the median
- * of the threads) and `elapsed_ns`. A read that fails or is short ends it with status 1.
+ * together and wait for the last; region 1 covers this time. A short read is continued: a polled ring's long ones are
+ * short. Prints `call_ns` (a caller's time for one read, the median of the threads) and `elapsed_ns`. A read that fails
+ * ends it with status 1.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -49,11 +51,18 @@ static void fail(const char *what)
 
 static void once(struct reader *reader)
 {
-	long result = rings ? ring_read(&reader->ring, file, reader->buffer, bytes, reader->at) :
-			      pread(file, reader->buffer, bytes, reader->at);
+	unsigned long have = 0;
 
-	if (result != (long)bytes)
-		fail("disk: read");
+	while (have < bytes) {
+		long result = rings ? ring_read(&reader->ring, file, reader->buffer + have, bytes - have, reader->at + have) :
+				      pread(file, reader->buffer + have, bytes - have, reader->at + have);
+
+		if (result <= 0) {
+			errno = rings ? -result : errno;
+			fail("disk: read");
+		}
+		have += result;
+	}
 	reader->at = (reader->at + bytes) % SPAN;
 }
 

@@ -7,6 +7,7 @@
 #ifndef TACET_PERF_RING_H
 #define TACET_PERF_RING_H
 
+#include <errno.h>
 #include <linux/io_uring.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,10 +62,10 @@ static inline void ring_open(struct ring *ring, bool polled)
 	ring->completions = (struct io_uring_cqe *)(completed + wanted.cq_off.cqes);
 }
 
-/* Submits one read and waits for it: one call. How many bytes came, or -errno. */
+/* Submits one read and waits for it: one call, if the kernel does not return early. How many bytes came, or -errno. */
 static inline long ring_read(struct ring *ring, int file, void *buffer, size_t bytes, off_t at)
 {
-	uint32_t slot = *ring->tail & ring->mask, head = *ring->head;
+	uint32_t slot = *ring->tail & ring->mask, head = *ring->head, fresh = 1;
 	struct io_uring_sqe *entry = &ring->entries[slot];
 
 	memset(entry, 0, sizeof(*entry));
@@ -75,10 +76,12 @@ static inline long ring_read(struct ring *ring, int file, void *buffer, size_t b
 	entry->len = bytes;
 	ring->array[slot] = slot;
 	__atomic_store_n(ring->tail, *ring->tail + 1, __ATOMIC_RELEASE);
-	if (syscall(SYS_io_uring_enter, ring->descriptor, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) < 0)
-		return -1;
-	if (__atomic_load_n(ring->completed, __ATOMIC_ACQUIRE) == head)
-		return -1;
+	while (__atomic_load_n(ring->completed, __ATOMIC_ACQUIRE) == head) {
+		if (syscall(SYS_io_uring_enter, ring->descriptor, fresh, 1, IORING_ENTER_GETEVENTS, NULL, 0) >= 0)
+			fresh = 0;
+		else if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+	}
 	__atomic_store_n(ring->head, head + 1, __ATOMIC_RELEASE);
 	return ring->completions[head & ring->completed_mask].res;
 }

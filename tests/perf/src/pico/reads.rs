@@ -112,12 +112,18 @@ pub fn read(guest: &Guest, way: Way, bytes: u64, calls: usize, threads: usize, c
     let requests = after.linux_requests - before.linux_requests + after.commands - before.commands;
     let all = ((calls + WARM) * threads) as f64;
     let number = |name: &str| said.get(name).copied().ok_or_else(|| format!("disk: it printed no {name}"));
-    Ok(Read {
+    let read = Read {
         call_ns: number("call_ns")?,
         per_second: (calls * threads) as f64 * 1e9 / number("elapsed_ns")?,
         requests_per_mib: requests / (all * bytes as f64 / MIB),
         kernel: if counted { by_cpu(&region(guest.node)?, calls * threads) } else { Vec::new() },
-    })
+    };
+    let (all, linux) = (read.instructions(), read.linux_instructions());
+    eprintln!(
+        "  {way:?}, {bytes} bytes, {threads} threads: {all:.0} instructions ({linux:.0} on Linux's CPUs), {:.0} ns, {:.2} requests for a MiB",
+        read.call_ns, read.requests_per_mib
+    );
+    Ok(read)
 }
 
 fn by_cpu(counts: &[Counts], calls: usize) -> Vec<f64> {
@@ -133,7 +139,7 @@ fn done(guest: &Guest) -> Result<Done> {
 
 const DONE: &str = r#"
     awk '{ print "linux " $1 }' /sys/block/nvme0n1/stat
-    awk '$2 == "cpu" { calls += $7; commands += $9 } END { print "calls " calls + 0; print "commands " commands + 0 }' \
+    awk '$2 == "cpu" { calls += $8; commands += $10 } END { print "calls " calls + 0; print "commands " commands + 0 }' \
         /sys/kernel/tacet/pico"#;
 
 /// Kernel instructions on the second core, whose program computes, while the first one reads.
