@@ -339,10 +339,10 @@ void tacet_pico_unbound(struct device *device)
 
 	mutex_lock(&tacet_control_lock);
 	for (i = 0; i < unit_count; i++) {
-		if (units[i].device != device)
+		if (units[i].device != device && (!units[i].open || units[i].files_of != device))
 			continue;
 		if (units[i].open)
-			tacet_pico_refuse(device, "Linux took its driver away; the next `tacet up` looks again");
+			tacet_pico_refuse(units[i].device, "Linux took its driver away; the next `tacet up` looks again");
 		close_unit(&units[i]);
 	}
 	mutex_unlock(&tacet_control_lock);

@@ -60,6 +60,7 @@ struct tacet_pico_unit {
 	struct tacet_pico_device *shared;
 	void *own;			/* of the operations, while it is open */
 	void *key;			/* by which Linux's driver knows it */
+	struct device *files_of;	/* whose driver has the files, if not this one's; not referenced */
 	unsigned int index;
 	bool open;			/* it has queues, or will have them again */
 	bool lost;			/* Linux resets it: its queues end */

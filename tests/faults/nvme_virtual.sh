@@ -73,8 +73,10 @@ physical_reset() { # the virtual function is switched on again, and serves
 	unharmed
 }
 
-taken_away() { # with a partition: unbound, and then the function removed
+taken_away() { # with a partition: its driver, Linux's driver of the physical function, the function
+	local physical
 	prepare
+	physical=$(basename "$(device)")
 	fill
 	up
 	disk_served
@@ -85,6 +87,14 @@ taken_away() { # with a partition: unbound, and then the function removed
 	echo $function >/sys/bus/pci/drivers_probe
 	up
 	works || fail "not back: $(cat /sys/kernel/tacet/pico)"
+	echo $physical >/sys/bus/pci/drivers/nvme/unbind || fail "unbind of the physical function"
+	works && fail "it works without Linux's driver"
+	echo $physical >/sys/bus/pci/drivers/nvme/bind || fail "bind"
+	until_true "$disk is back" test -b $disk
+	down
+	up
+	works || fail "not back with Linux's driver: $(cat /sys/kernel/tacet/pico)"
+	disk_served
 	echo 0 >"$(device)/sriov_numvfs" || fail "the function stays"
 	works && fail "it works without a function"
 	$T run -- $F/disk $disk || fail "disk ended with $? without the function"

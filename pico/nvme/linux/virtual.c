@@ -58,11 +58,13 @@ static int probe(struct pci_dev *pci, const struct pci_device_id *id)
 	if (error)
 		return error;
 	error = pci_request_mem_regions(pci, "tacet");
-	if (!error)
-		error = dma_set_mask_and_coherent(&pci->dev, DMA_BIT_MASK(64));
+	if (error)
+		goto disable;
+	error = dma_set_mask_and_coherent(&pci->dev, DMA_BIT_MASK(64));
 	if (!error)
 		return 0;
 	pci_release_mem_regions(pci);
+disable:
 	pci_disable_device(pci);
 	return error;
 }
@@ -142,6 +144,10 @@ static int start(struct tacet_pico_unit *unit, struct tacet_nvme *nvme)
 				  error);
 		return error;
 	}
+	if (nvme->capabilities >> 48 & 15) {
+		tacet_pico_refuse(unit->device, "its smallest page is larger than 4 KiB");
+		return -EOPNOTSUPP;
+	}
 	error = tacet_nvme_read_capabilities(nvme);
 	if (error)
 		return error;
@@ -189,6 +195,7 @@ static int open(struct tacet_pico_unit *unit)
 		return error;
 	unit->own = nvme;
 	unit->key = nvme;	/* Linux's driver does not know it */
+	unit->files_of = &pci_physfn(nvme->pci)->dev;
 	return 0;
 }
 
