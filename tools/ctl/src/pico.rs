@@ -43,7 +43,7 @@ pub struct Queue {
 pub struct Device {
     pub address: String,
     pub kind: String,
-    /// `shared`: the cores' queues are in the function that Linux drives.
+    /// `shared`: the cores' queues are in the function that Linux drives; `virtual`: they have one of their own.
     pub mode: String,
     pub state: DeviceState,
     /// Why it has no fast path.
