@@ -41,6 +41,26 @@ works() {
 	grep -q "^device $function nvme virtual works" /sys/kernel/tacet/pico
 }
 
+served_some() {
+	[ "$(calls)" -gt 20 ]
+}
+
+down_in_flight() { # the program goes on, on Linux
+	local program
+	up
+	$T run -- $F/disk $disk & program=$!
+	until_true "cores serve calls" served_some
+	down --force
+	ended $program 0
+}
+
+apart() { # behind an IOMMU the functions have addresses of their own, and keep to them
+	local group=/sys/bus/pci/devices/$function/iommu_group
+	[ -e $group ] || return
+	[ "$(readlink -f $group)" != "$(readlink -f "$(device)/iommu_group")" ] || fail "both functions are in one group"
+	! dmesg | grep -iE "DMAR:.*fault|fault addr" || fail "the IOMMU reports a fault"
+}
+
 virtual() { # data right both ways, beside Linux's I/O through the physical function
 	local reader
 	prepare
@@ -53,7 +73,9 @@ virtual() { # data right both ways, beside Linux's I/O through the physical func
 		disk_served
 		down
 	done
+	down_in_flight
 	kill $reader
+	apart
 	before=$(sum)
 	unharmed
 }

@@ -140,7 +140,9 @@ pub const SCENARIOS: &[Scenario] = &[
     rarely("an NVMe disk that an IOMMU lets pass", "nvme_iommu.sh passed_through")
         .with_nvme()
         .with_iommu("intel_iommu=on iommu.passthrough=1"),
-    newest("an NVMe disk's virtual function", "nvme_virtual.sh virtual").with_virtual_nvme(),
+    newest("an NVMe disk's virtual function behind a strict IOMMU", "nvme_virtual.sh virtual")
+        .with_virtual_nvme()
+        .with_iommu("intel_iommu=on iommu.strict=1 iommu.passthrough=0"),
     middle("a virtual function, and its disk is reset", "nvme_virtual.sh physical_reset").with_virtual_nvme(),
     oldest("a virtual function goes", "nvme_virtual.sh taken_away").with_virtual_nvme(),
     newest("noise named", "noise.sh named").in_turn(),
