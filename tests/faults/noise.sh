@@ -189,6 +189,49 @@ no_more_than() {
 	[ "$(attached)" -le "$1" ]
 }
 
+# A quota of the program's own cgroup stops it: the record says so, with the kernel's count.
+quota() {
+	local group=/sys/fs/cgroup/quota counted
+	echo +cpu >/sys/fs/cgroup/cgroup.subtree_control && mkdir $group || fail "no cgroup"
+	echo '50000 100000' >$group/cpu.max
+	bash -c "echo \$\$ >$group/cgroup.procs; exec $T-noise measure --cpus 3 --quantum 1ms --duration 10s --trust-clock --force -o quota.parquet" >/dev/null 2>quota.err ||
+		fail "measure: $(cat quota.err)"
+	counted=$(sed -n 's/^nr_throttled //p' $group/cpu.stat)
+	rmdir $group
+	[ "$counted" -gt 10 ] || fail "the quota stopped it only $counted times"
+	$T-noise analyse quota.parquet --json >quota.json
+	told=$(grep -o 'quota of cgroup /quota (cpu.max 50000 100000) stopped its programs [0-9]* times' quota.json | grep -o '[0-9]* times' | head -1 | cut -d' ' -f1)
+	[ "$told" ] || fail "the quota is not named: $(grep -A3 warnings quota.json)"
+	[ "$told" -le "$counted" ] && [ "$told" -ge $((counted - 2)) ] || fail "the kernel counted $counted stops, the record $told"
+}
+
+# The measured CPU goes offline: its samples end there, the others' go on, and the record says so.
+departs() {
+	$T-noise measure --cpus 1-3 --quantum 1ms --duration 20s --trust-clock --force -o departs.parquet >/dev/null 2>departs.err &
+	tracer=$!
+	until_true "it measures" measuring
+	sleep 5
+	echo 0 >$cpus/cpu3/online || fail "CPU 3 stays"
+	wait $tracer
+	status=$?
+	echo 1 >$cpus/cpu3/online
+	if [ $status != 0 ]; then
+		[ "$(wc -l <departs.err)" = 1 ] || fail "it ended with $status and said: $(cat departs.err)"
+		return
+	fi
+	$T-noise analyse departs.parquet --json >departs.json
+	python3 - <<-'END' >wrong || fail "$(cat wrong)"
+		import json
+		record = json.load(open("departs.json"))[0]
+		samples = {cpu["cpu"]: cpu["samples"] for cpu in record["per_cpu"]}
+		if samples.get(3, 0) >= min(samples[1], samples[2]):
+		    print(f"samples of each CPU: {samples}")
+		if not any("3" in warning for warning in record["warnings"]):
+		    print(f"no warning names CPU 3: {record['warnings']}")
+	END
+	[ ! -s wrong ] || fail "$(cat wrong)"
+}
+
 one_by_one() { # FUNCTION...
 	local what
 	for what; do
@@ -200,5 +243,6 @@ one_by_one() { # FUNCTION...
 # Tests whose events differ between kernels, and tests whose events do not.
 named() { one_by_one daemon exactly kworker; }
 more_named() { one_by_one interrupt tick until_noise refusals; }
+stopped() { one_by_one quota departs; }
 
 scenario "$@"

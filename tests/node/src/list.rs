@@ -146,6 +146,7 @@ pub const SCENARIOS: &[Scenario] = &[
     middle("a virtual function, and its disk is reset", "nvme_virtual.sh physical_reset").with_virtual_nvme(),
     oldest("a virtual function goes", "nvme_virtual.sh taken_away").with_virtual_nvme(),
     newest("noise named", "noise.sh named").in_turn(),
+    middle("noise of a quota, and of a CPU that leaves", "noise.sh stopped"),
     middle("noise named: devices and the tick", "noise.sh more_named").in_turn(),
     oldest("HPL on a kernel without sched_ext", "sched.sh unsupported").only_older(),
     hpl("HPL refuses impossible choices", "sched.sh choices").in_turn(),

@@ -44,7 +44,8 @@ impl Rung {
     pub fn enter(self, place: &Place) -> Option<Vec<OsString>> {
         match self {
             Rung::Default => None,
-            Rung::Tuned => Some(words("tacet-tune", ["apply", "--cpus", &place.cpus])),
+            // balanced, because the program may bind no thread: all would stay on one CPU, and the rung would look slow
+            Rung::Tuned => Some(words("tacet-tune", ["apply", "--cpus", &place.cpus, "--with", "balance"])),
             Rung::Hpl => Some(words("tacet-sched", ["start"])),
             Rung::CoKernel => Some(words("tacet", ["up", "--cpus", &place.cpus, "--memory", &place.memory])),
         }
