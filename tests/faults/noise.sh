@@ -202,7 +202,8 @@ quota() {
 	$T-noise analyse quota.parquet --json >quota.json
 	told=$(grep -o 'quota of cgroup /quota (cpu.max 50000 100000) stopped its programs [0-9]* times' quota.json | grep -o '[0-9]* times' | head -1 | cut -d' ' -f1)
 	[ "$told" ] || fail "the quota is not named: $(grep -A3 warnings quota.json)"
-	[ "$told" -le "$counted" ] && [ "$told" -ge $((counted - 2)) ] || fail "the kernel counted $counted stops, the record $told"
+	# the kernel counts also while the program starts and writes its record, which takes seconds in an emulated node
+	[ "$told" -le "$counted" ] && [ $((10 * told)) -ge $((7 * counted)) ] || fail "the kernel counted $counted stops, the record $told"
 }
 
 # The measured CPU goes offline: its samples end there, the others' go on, and the record says so.
