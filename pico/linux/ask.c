@@ -25,7 +25,7 @@
 /* A block device's file on which each call goes to the device and nothing else. */
 static bool direct(const struct file *file)
 {
-	unsigned int wanted = O_DIRECT, unwanted = O_DSYNC | O_SYNC | O_APPEND | O_PATH;
+	unsigned int wanted = O_DIRECT, unwanted = O_APPEND | O_PATH;
 
 	return S_ISBLK(file_inode(file)->i_mode) && (file->f_flags & wanted) &&
 	       !(file->f_flags & unwanted) && !mapping_mapped(file->f_mapping);
@@ -92,10 +92,30 @@ static void consider(struct tacet_space *space, int descriptor)
 	fput(file);
 }
 
+/* A core serves such calls. */
+static bool reads_or_writes(long number)
+{
+	switch (number) {
+	case __NR_read:
+	case __NR_write:
+	case __NR_readv:
+	case __NR_writev:
+	case __NR_pread64:
+	case __NR_pwrite64:
+	case __NR_preadv:
+	case __NR_pwritev:
+	case __NR_preadv2:
+	case __NR_pwritev2:
+		return true;
+	default:
+		return false;
+	}
+}
+
 void tacet_grant_ask(struct tacet_space *space, const struct pt_regs *regs)
 {
 	if (!tacet_pico_area() || !space->shared ||
-	    (regs->ax != __NR_pread64 && regs->ax != __NR_pwrite64) ||
+	    !reads_or_writes(regs->ax) ||
 	    time_before(jiffies, READ_ONCE(space->next_grant)) ||
 	    tacet_grants_has(space, regs->di))
 		return;

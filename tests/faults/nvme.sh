@@ -80,6 +80,17 @@ served() { # on the core: what Linux then reads is what the program wrote
 	down
 }
 
+as_on_linux() { # each call has the same result, error and data as natively
+	fill
+	$F/iocalls $disk >/tmp/native || fail "natively: ended with $?"
+	up
+	$T run -- $F/iocalls $disk >/tmp/hosted || fail "hosted: ended with $?"
+	diff /tmp/native /tmp/hosted || fail "the calls are not those of Linux: $(cat /sys/kernel/tacet/pico)"
+	[ "$(calls)" -gt 25 ] || fail "cores served few calls: $(cat /sys/kernel/tacet/pico)"
+	down
+	without_partitions
+}
+
 resets() { # of the controller by Linux: the queues are made again
 	fill
 	up

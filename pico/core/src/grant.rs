@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What Linux granted of a device, and whether a call stays within it.
 
+use crate::buffers::Survey;
+
 /// Linux transfers no more in one call (MAX_RW_COUNT): a longer call has a shorter result, which only Linux gives.
 pub const MOST_BYTES: u64 = 0x7fff_f000;
 /// Linux's grants have sectors of these sizes only, as powers of two.
@@ -22,6 +24,10 @@ pub enum Direction {
 pub struct Grant {
     pub reads: bool,
     pub writes: bool,
+    /// Each write is to last when its call ends.
+    pub through: bool,
+    /// What is written lasts only after a flush.
+    pub cached: bool,
     pub namespace: u32,
     /// A sector has 2^`sector_shift` bytes.
     pub sector_shift: u32,
@@ -34,11 +40,12 @@ pub struct Grant {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     pub direction: Direction,
-    /// Of the program's buffer.
-    pub address: u64,
-    pub bytes: u64,
+    /// The program's buffers.
+    pub memory: Survey,
     /// On the descriptor's device.
     pub offset: u64,
+    /// What is written is to last when the call ends.
+    pub through: bool,
 }
 
 /// The same, checked: all of it is granted and aligned.
@@ -51,8 +58,8 @@ pub struct Transfer {
     pub sector_shift: u32,
     /// At least one sector.
     pub bytes: u32,
-    /// Where the buffer begins in its first page of 4 KiB.
-    pub page_offset: u32,
+    /// What is written is to last.
+    pub through: bool,
 }
 
 /// Why a call is Linux's.
@@ -62,13 +69,13 @@ pub enum Forward {
     State,
     /// The grant does not allow this direction.
     Rights,
-    /// Not whole sectors, or the buffer begins where the device cannot.
+    /// Not whole sectors, or a buffer begins where the device cannot.
     Alignment,
     /// Nothing, too much, or not all within the grant: an error or a short result.
     Bounds,
-    /// Not all of the buffer is present memory of the partition that the program may use so.
+    /// Not all of the buffers is present memory of the partition that the program may use so.
     Buffer,
-    /// It takes more commands than a core has.
+    /// Its buffers lie too far apart.
     Room,
     /// The device has answered with an error: Linux tries again, and knows the error's number.
     Status,
@@ -86,13 +93,14 @@ impl Grant {
         if !allowed || !SECTOR_SHIFTS.contains(&self.sector_shift) {
             return Err(Forward::Rights);
         }
-        let Request { address, bytes, offset, .. } = *request;
-        let sector_bytes = 1 << self.sector_shift;
-        if !(bytes | offset).is_multiple_of(sector_bytes) || !address.is_multiple_of(MEMORY_ALIGNMENT) {
+        let Request { memory, offset, .. } = *request;
+        let (bytes, sector_bytes) = (memory.bytes, 1 << self.sector_shift);
+        if !(memory.lengths | offset).is_multiple_of(sector_bytes) || !memory.addresses.is_multiple_of(MEMORY_ALIGNMENT)
+        {
             return Err(Forward::Alignment);
         }
         // An offset is signed.
-        if bytes == 0 || bytes > MOST_BYTES || i64::try_from(offset).is_err() || address.checked_add(bytes).is_none() {
+        if bytes == 0 || bytes > MOST_BYTES || i64::try_from(offset).is_err() {
             return Err(Forward::Bounds);
         }
         let first = offset >> self.sector_shift;
@@ -105,14 +113,14 @@ impl Grant {
             sector,
             sector_shift: self.sector_shift,
             bytes: bytes as u32, // at most MOST_BYTES
-            page_offset: (address & 4095) as u32,
+            through: request.direction == Direction::Write && (self.through || request.through),
         })
     }
 }
 
 impl Transfer {
-    /// In how many pages of memory the buffer lies.
-    pub fn pages(&self) -> u32 {
-        (self.page_offset + self.bytes).div_ceil(4096) // below 2^32: `bytes` is at most MOST_BYTES
+    /// What is left of it behind its first bytes, which are whole sectors and not all.
+    pub fn behind(&self, done: u32) -> Self {
+        Self { sector: self.sector + u64::from(done >> self.sector_shift), bytes: self.bytes - done, ..*self }
     }
 }

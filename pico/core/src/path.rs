@@ -5,6 +5,7 @@
 //! what Linux asks of it, but the calling thread stays until its call is over, even if it is killed: the device may
 //! still write into its memory.
 
+use crate::buffers::Piece;
 use crate::grant::{Forward, Request, Transfer};
 
 /// One core's way to all devices that Linux granted.
@@ -20,14 +21,23 @@ pub trait FastPath {
     /// Whether the call is granted.
     fn check(&self, used: Self::Used, request: &Request) -> Result<Transfer, Forward>;
 
-    /// Gives the device the commands for a transfer. `pages` are the physical addresses of the buffer's pages of 4 KiB,
-    /// in order; `None`: such a page cannot be used. `Err`: the device has nothing of it.
+    /// Gives the device the commands for a transfer, or for its first part: for how many bytes. `pieces` are the physical
+    /// addresses of the buffers' memory, in order; `None`: such memory cannot be used. `Err`: the device has nothing of it.
     fn begin(
         &self,
         used: Self::Used,
         transfer: &Transfer,
-        pages: &mut dyn Iterator<Item = Option<u64>>,
-    ) -> Result<Self::Flight, Forward>;
+        pieces: &mut dyn Iterator<Item = Option<Piece>>,
+    ) -> Result<(Self::Flight, u32), Forward>;
+
+    /// Makes the device keep all that it has completed. `None`: it does so by itself.
+    fn flush(&self, used: Self::Used) -> Result<Option<Self::Flight>, Forward>;
+
+    /// Where the next call begins that does not say so. `None`: Linux knows.
+    fn position(&self, used: Self::Used) -> Option<u64>;
+
+    /// Such a call has ended here.
+    fn set_position(&self, used: Self::Used, position: u64);
 
     /// Looks whether the device is done.
     fn look(&self, used: Self::Used, flight: &mut Self::Flight) -> Look;
@@ -35,8 +45,8 @@ pub trait FastPath {
     /// The device has taken long: Linux is to take it away from its commands. The call goes on waiting for that.
     fn complain(&self, used: Self::Used);
 
-    /// The grant is not used any more; the transfer is done, or the call forwarded.
-    fn end(&self, used: Self::Used, answer: Result<&Transfer, Forward>);
+    /// The grant is not used any more; the transfer or the flush is done, or the call forwarded.
+    fn end(&self, used: Self::Used, answer: Result<Option<&Transfer>, Forward>);
 }
 
 /// What a look at a call in flight shows.
@@ -66,7 +76,19 @@ impl FastPath for NoDevices {
         match *self {}
     }
 
-    fn begin(&self, _: Self, _: &Transfer, _: &mut dyn Iterator<Item = Option<u64>>) -> Result<Self, Forward> {
+    fn begin(&self, _: Self, _: &Transfer, _: &mut dyn Iterator<Item = Option<Piece>>) -> Result<(Self, u32), Forward> {
+        match *self {}
+    }
+
+    fn flush(&self, _: Self) -> Result<Option<Self>, Forward> {
+        match *self {}
+    }
+
+    fn position(&self, _: Self) -> Option<u64> {
+        match *self {}
+    }
+
+    fn set_position(&self, _: Self, _: u64) {
         match *self {}
     }
 
@@ -78,7 +100,7 @@ impl FastPath for NoDevices {
         match *self {}
     }
 
-    fn end(&self, _: Self, _: Result<&Transfer, Forward>) {
+    fn end(&self, _: Self, _: Result<Option<&Transfer>, Forward>) {
         match *self {}
     }
 }

@@ -2,12 +2,25 @@
 //! No call reaches a sector that was not granted, whatever numbers it has; and none that is granted is forwarded.
 
 use proptest::prelude::*;
-use tacet_pico::{Direction, Forward, Grant, MOST_BYTES, Request};
+use tacet_pico::{Buffer, Buffers, Direction, Forward, Grant, MOST_BYTES, Request, Survey};
 
-const GRANT: Grant = Grant { reads: true, writes: true, namespace: 1, sector_shift: 9, first: 2048, count: 100 };
+const GRANT: Grant = Grant {
+    reads: true,
+    writes: true,
+    through: false,
+    cached: true,
+    namespace: 1,
+    sector_shift: 9,
+    first: 2048,
+    count: 100,
+};
+
+fn one(address: u64, bytes: u64) -> Result<Survey, Forward> {
+    Buffers::One(Buffer { address, bytes }).survey(|_| None)
+}
 
 fn read(address: u64, bytes: u64, offset: u64) -> Request {
-    Request { direction: Direction::Read, address, bytes, offset }
+    Request { direction: Direction::Read, memory: one(address, bytes).unwrap(), offset, through: false }
 }
 
 /// Numbers near where something ends.
@@ -27,24 +40,33 @@ fn edges() -> impl Strategy<Value = u64> {
 
 fn grants() -> impl Strategy<Value = Grant> {
     (any::<bool>(), any::<bool>(), 8..14u32, edges(), edges()).prop_map(
-        |(reads, writes, sector_shift, first, count)| Grant { reads, writes, namespace: 7, sector_shift, first, count },
+        |(reads, writes, sector_shift, first, count)| Grant {
+            reads,
+            writes,
+            through: reads,
+            cached: writes,
+            namespace: 7,
+            sector_shift,
+            first,
+            count,
+        },
     )
 }
 
 /// The same question, with numbers that cannot overflow.
-fn is_granted(grant: &Grant, request: &Request) -> bool {
+fn is_granted(grant: &Grant, (direction, address, bytes, offset): (Direction, u64, u64, u64)) -> bool {
     let wide = |number: u64| u128::from(number);
     let sector = 1u128 << grant.sector_shift;
-    let allowed = if request.direction == Direction::Read { grant.reads } else { grant.writes };
-    let end = wide(request.offset) + wide(request.bytes);
+    let allowed = if direction == Direction::Read { grant.reads } else { grant.writes };
+    let end = wide(offset) + wide(bytes);
     allowed
         && (9..=12).contains(&grant.sector_shift)
-        && (1..=wide(MOST_BYTES)).contains(&wide(request.bytes))
-        && wide(request.bytes) % sector == 0
-        && wide(request.offset) % sector == 0
-        && request.offset < 1 << 63
-        && request.address.is_multiple_of(4)
-        && wide(request.address) + wide(request.bytes) <= wide(u64::MAX)
+        && (1..=wide(MOST_BYTES)).contains(&wide(bytes))
+        && wide(bytes) % sector == 0
+        && wide(offset) % sector == 0
+        && offset < 1 << 63
+        && address.is_multiple_of(4)
+        && wide(address) + wide(bytes) <= wide(u64::MAX)
         && end <= wide(grant.count) * sector
         && wide(grant.first) + end / sector <= wide(u64::MAX)
 }
@@ -55,16 +77,32 @@ proptest! {
     #[test]
     fn exactly_what_is_granted(grant in grants(), writes: bool, address in edges(), bytes in edges(), offset in edges()) {
         let direction = if writes { Direction::Write } else { Direction::Read };
-        let request = Request { direction, address, bytes, offset };
-        let checked = grant.check(&request);
-        prop_assert_eq!(checked.is_ok(), is_granted(&grant, &request), "{:?}", checked);
+        let request = one(address, bytes).map(|memory| Request { direction, memory, offset, through: false });
+        let checked = request.and_then(|request| grant.check(&request));
+        prop_assert_eq!(checked.is_ok(), is_granted(&grant, (direction, address, bytes, offset)), "{:?}", checked);
         if let Ok(transfer) = checked {
             prop_assert_eq!(transfer.sector, grant.first + (offset >> grant.sector_shift));
             prop_assert_eq!(u64::from(transfer.bytes), bytes);
-            let last = address + bytes - 1;
-            prop_assert_eq!(u64::from(transfer.pages()), (last >> 12) - (address >> 12) + 1);
+            prop_assert_eq!(transfer.through, writes && grant.through);
         }
     }
+}
+
+#[test]
+fn a_write_lasts_if_the_call_or_the_grant_says_so() {
+    let write = Request { direction: Direction::Write, ..read(0x1000, 512, 0) };
+    let is_through = |grant: Grant, request| grant.check(&request).unwrap().through;
+    assert!(!is_through(GRANT, write));
+    assert!(is_through(Grant { through: true, ..GRANT }, write));
+    assert!(is_through(GRANT, Request { through: true, ..write }));
+    assert!(!is_through(GRANT, Request { through: true, ..read(0x1000, 512, 0) }));
+}
+
+#[test]
+fn the_rest_of_a_transfer_begins_where_its_first_part_ends() {
+    let all = GRANT.check(&read(0x1000, 10 << 9, 3 << 9)).unwrap();
+    let rest = all.behind(4 << 9);
+    assert_eq!((rest.sector, rest.bytes), (2048 + 7, 6 << 9));
 }
 
 #[test]

@@ -122,7 +122,11 @@ static bool terms(struct tacet_nvme *nvme, struct file *file, struct tacet_pico_
 	grant->count = bdev_nr_sectors(device) >> (shift - 9);
 	grant->rights = (file->f_mode & FMODE_READ ? TACET_PICO_READ : 0) |
 			(file->f_mode & FMODE_WRITE && !bdev_read_only(device) ? TACET_PICO_WRITE : 0);
-	return grant->rights;
+	if (!grant->rights)
+		return false;
+	grant->rights |= (file->f_flags & O_DSYNC ? TACET_PICO_THROUGH : 0) |
+			 (nvme->cached ? TACET_PICO_CACHE : 0);
+	return true;
 }
 
 bool tacet_nvme_eligible(struct tacet_pico_unit *unit, struct file *file,

@@ -12,6 +12,8 @@
 /* Bytes 77 of what Identify Controller returns: log2 of the largest transfer, in units of the
  * smallest page; 0: no limit. */
 #define IDENTIFIED_MDTS 77
+/* Byte 525: bit 0, what is written lasts only after a flush. */
+#define IDENTIFIED_VWC 525
 
 int tacet_nvme_identify(struct tacet_nvme *nvme)
 {
@@ -30,6 +32,7 @@ int tacet_nvme_identify(struct tacet_nvme *nvme)
 		nvme->most_bytes = TACET_PICO_MOST_BYTES;
 		if (identified[IDENTIFIED_MDTS] && shift < ilog2(TACET_PICO_MOST_BYTES))
 			nvme->most_bytes = 1u << shift;
+		nvme->cached = identified[IDENTIFIED_VWC] & 1;
 	} else {
 		tacet_pico_refuse(&nvme->pci->dev, "it does not identify itself: error %d", error);
 		error = -EIO;

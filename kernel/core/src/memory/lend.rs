@@ -14,7 +14,6 @@
 use super::{Extent, Range};
 use crate::common::CPUS;
 use crate::host::Host;
-use core::iter::from_fn;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tacet_arch::Processor;
 use tacet_logic::paging::{Entry, Protection, Span};
@@ -76,15 +75,17 @@ fn unpack(loan: u64) -> (u32, Option<Span>) {
 }
 
 impl<H: Host> Range<'_, H> {
-    /// Lends the pages of a buffer to a device, if `begin` succeeds in giving it their frames, which are `None` from the
-    /// first on that does not allow `access`. Until [`Loans::end`] they stay where they are.
+    /// Lends all pages that some bytes lie in to a device, if `begin` succeeds in giving it memory of them. It is told the
+    /// physical address of each page that it asks for; `None`: the page is not among them, or does not allow `access`.
+    /// Until [`Loans::end`] they stay where they are.
     pub fn lend<T>(
         &mut self,
-        (address, pages): (u64, u32),
+        (first, end): (u64, u64),
         access: Protection,
-        begin: impl FnOnce(&mut dyn Iterator<Item = Option<u64>>) -> Result<T, Forward>,
+        begin: impl FnOnce(&mut dyn FnMut(u64) -> Option<u64>) -> Result<T, Forward>,
     ) -> Result<T, Forward> {
-        let Extent::Inside(span) = self.extent(address & !4095, u64::from(pages) << 12) else {
+        let first = first & !4095;
+        let Extent::Inside(span) = self.extent(first, end.saturating_sub(first)) else {
             return Err(Forward::Buffer);
         };
         if span.pages() > 0xf_ffff || self.number > 0xffff {
@@ -93,22 +94,22 @@ impl<H: Host> Range<'_, H> {
         let (cpu, number) = (self.cpu, self.number);
         let index = cpu.host.processor().index();
         let lent = self.change(span.pieces(), |work| {
-            let mut page = span.first();
-            let mut frames = from_fn(|| {
-                let at = (page < span.end()).then_some(page)?;
-                page += 1;
-                Some(work.space.view(at).and_then(|view| match view.entry {
+            let mut frame = |address: u64| {
+                let page = u32::try_from(address.checked_sub(first)? >> 12).ok()?;
+                let at = span.first().checked_add(page).filter(|&at| at < span.end())?;
+                let view = work.space.view(at)?;
+                match view.entry {
                     Entry::Leaf(leaf) if !leaf.pending && leaf.attributes.protection.allows(access) => {
-                        Some(leaf.frame + u64::from(at - view.first))
+                        Some((leaf.frame + u64::from(at - view.first)) << 12)
                     }
                     _ => None,
-                }))
-            });
+                }
+            };
             // Lent before the device can have begun.
             if !cpu.common().loans.begin(index, number, span) {
                 return Ok(Err(Forward::State));
             }
-            let begun = begin(&mut frames);
+            let begun = begin(&mut frame);
             if begun.is_err() {
                 cpu.common().loans.end(index);
             }

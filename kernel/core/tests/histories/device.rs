@@ -3,11 +3,23 @@
 
 use crate::processor::Seat;
 use std::cell::{Cell, RefCell};
-use tacet_pico::{Direction, FastPath, Forward, Grant, Look, Request, Transfer};
+use tacet_pico::{Direction, FastPath, Forward, Grant, Look, Piece, Request, Transfer};
 
 /// The descriptor that Linux granted to every process.
 pub const DESCRIPTOR: u64 = 3;
-const GRANT: Grant = Grant { reads: true, writes: true, namespace: 1, sector_shift: 12, first: 0, count: 16 };
+const GRANT: Grant = Grant {
+    reads: true,
+    writes: true,
+    through: false,
+    cached: true,
+    namespace: 1,
+    sector_shift: 12,
+    first: 0,
+    count: 16,
+};
+
+/// It takes no more at a time.
+pub const PORTION_PAGES: u32 = 8;
 
 /// The part of one CPU's call that the device has.
 #[derive(Default)]
@@ -19,6 +31,8 @@ pub struct DeviceState {
     /// The grant is used.
     using: Cell<bool>,
     pub complaints: Cell<u32>,
+    /// How often it was given something.
+    pub portions: Cell<u32>,
 }
 
 impl DeviceState {
@@ -62,15 +76,33 @@ impl FastPath for FakeDevices<'_> {
         GRANT.check(request)
     }
 
-    fn begin(&self, (): (), transfer: &Transfer, pages: &mut dyn Iterator<Item = Option<u64>>) -> Result<(), Forward> {
-        let frames: Option<Vec<u64>> = pages.map(|page| Some(page? >> 12)).collect();
+    /// The device has at most so many pages at a time.
+    fn begin(
+        &self,
+        (): (),
+        transfer: &Transfer,
+        pieces: &mut dyn Iterator<Item = Option<Piece>>,
+    ) -> Result<((), u32), Forward> {
+        let pages = (transfer.bytes / 4096).min(PORTION_PAGES);
+        let frames: Option<Vec<u64>> = pieces.take(pages as usize).map(|piece| Some(piece?.address >> 12)).collect();
         let frames = frames.ok_or(Forward::Buffer)?;
-        assert_eq!(frames.len(), transfer.pages() as usize);
+        assert_eq!(frames.len(), pages as usize);
         assert!(matches!(transfer.direction, Direction::Read | Direction::Write));
         self.state().frames.replace(frames);
         self.state().outcome.set(None);
-        Ok(())
+        self.state().portions.set(self.state().portions.get() + 1);
+        Ok(((), pages * 4096))
     }
+
+    fn flush(&self, (): ()) -> Result<Option<()>, Forward> {
+        Ok(None)
+    }
+
+    fn position(&self, (): ()) -> Option<u64> {
+        None
+    }
+
+    fn set_position(&self, (): (), _: u64) {}
 
     fn look(&self, (): (), (): &mut ()) -> Look {
         self.0.pause();
@@ -81,7 +113,7 @@ impl FastPath for FakeDevices<'_> {
         self.state().complaints.set(self.state().complaints.get() + 1);
     }
 
-    fn end(&self, (): (), _: Result<&Transfer, Forward>) {
+    fn end(&self, (): (), _: Result<Option<&Transfer>, Forward>) {
         assert!(self.state().using.replace(false) && !self.state().is_at_work(), "the device is still at work");
     }
 }

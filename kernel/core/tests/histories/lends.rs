@@ -50,6 +50,35 @@ fn a_transfer_has_its_result() {
     }
 }
 
+/// A device that takes only a part at a time gets the next one when it is done; after each the call may fail.
+#[test]
+fn a_long_transfer_comes_in_portions() {
+    let outcomes = [(Look::Done, 16 * 4096), (Look::Forward(Forward::Status), 0)];
+    for (outcome, transferred) in outcomes {
+        let world = world(&[&[Action::Map { pages: 16, populate: true }, READ]]);
+        let mut machine = begin(&world);
+        world.cpus[0].device.finish(Look::Done);
+        run(&mut machine, 0);
+        assert!(world.thread(0).calls.get() && world.cpus[0].device.is_at_work());
+        world.cpus[0].device.finish(outcome);
+        run(&mut machine, 0);
+        assert_eq!((world.thread(0).transferred.get(), world.cpus[0].device.portions.get()), (transferred, 2));
+        machine.end();
+    }
+}
+
+#[test]
+fn a_killed_thread_gets_no_more_portions() {
+    let world = world(&[&[Action::Map { pages: 16, populate: true }, READ]]);
+    let mut machine = begin(&world);
+    machine.linux.kill(0);
+    while machine.linux.ring(0) {}
+    world.cpus[0].device.finish(Look::Done);
+    run(&mut machine, 0);
+    assert_eq!((world.thread(0).posted.get(), world.cpus[0].device.portions.get()), (None, 1));
+    machine.end();
+}
+
 #[test]
 fn a_device_that_fails_leaves_the_call_to_linux() {
     for reason in [Forward::Status, Forward::Loss] {

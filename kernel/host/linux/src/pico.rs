@@ -7,15 +7,15 @@
 use crate::queue::Queue;
 use core::cell::Cell;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, Ordering, fence};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use tacet_abi as abi;
 use tacet_abi::{
-    TACET_MEMORY_BLOCKS, TACET_PICO_DEVICES, TACET_PICO_GRANT_VALID, TACET_PICO_GRANTS, TACET_PICO_NVME,
-    TACET_PICO_READ, TACET_PICO_WRITE, tacet_cpu_boot, tacet_pico_device, tacet_pico_grant, tacet_pico_piece,
-    tacet_pico_queue,
+    TACET_MEMORY_BLOCKS, TACET_PICO_AT_LINUX, TACET_PICO_CACHE, TACET_PICO_DEVICES, TACET_PICO_GRANT_VALID,
+    TACET_PICO_GRANTS, TACET_PICO_NVME, TACET_PICO_READ, TACET_PICO_THROUGH, TACET_PICO_WRITE, tacet_cpu_boot,
+    tacet_pico_device, tacet_pico_grant, tacet_pico_piece, tacet_pico_queue,
 };
-use tacet_pico::{Direction, FastPath, Forward, Grant, Look, Request, Transfer};
-use tacet_pico_nvme::{Flight, Pair};
+use tacet_pico::{Direction, FastPath, Forward, Grant, Look, Piece, Request, Transfer};
+use tacet_pico_nvme::{Flight, Limits, Pair};
 
 /// One CPU's way to all devices.
 pub struct Devices {
@@ -110,6 +110,20 @@ impl Devices {
         inside(last)?.checked_add(last.device)
     }
 
+    /// Gives this CPU's queue at the grant's device something, if the queue is usable.
+    fn give<T>(
+        &self,
+        used: Used,
+        work: impl FnOnce(&mut Pair, &Queue, NonNull<tacet_pico_device>, &Limits) -> Result<T, Forward>,
+    ) -> Result<T, Forward> {
+        let device = self.device(used.device).ok_or(Forward::State)?;
+        let given = self.with(used.device, |pair, queue| {
+            let limits = queue.limits().filter(|_| read!(device, kind) == TACET_PICO_NVME).ok_or(Forward::State)?;
+            work(pair, queue, device, &limits)
+        });
+        given.unwrap_or(Err(Forward::State))
+    }
+
     /// The state of this CPU's end of a queue, which `work` may change.
     fn with<T>(&self, device: u32, work: impl FnOnce(&mut Pair, &Queue) -> T) -> Option<T> {
         let (cell, queue) = (self.pairs.get(device as usize)?, self.queue(device)?);
@@ -148,6 +162,8 @@ impl FastPath for Devices {
             let grant = Grant {
                 reads: rights & TACET_PICO_READ != 0,
                 writes: rights & TACET_PICO_WRITE != 0,
+                through: rights & TACET_PICO_THROUGH != 0,
+                cached: rights & TACET_PICO_CACHE != 0,
                 namespace: read!(at, namespace_id),
                 sector_shift: read!(at, block_shift),
                 first: read!(at, first),
@@ -165,18 +181,43 @@ impl FastPath for Devices {
         &self,
         used: Used,
         transfer: &Transfer,
-        pages: &mut dyn Iterator<Item = Option<u64>>,
-    ) -> Result<Flight, Forward> {
-        let device = self.device(used.device).ok_or(Forward::State)?;
+        pieces: &mut dyn Iterator<Item = Option<Piece>>,
+    ) -> Result<(Flight, u32), Forward> {
         let mut last = tacet_pico_piece { physical: 0, bytes: 0, device: 0 };
-        let begun = self.with(used.device, |pair, queue| {
-            let limits = queue.limits().filter(|_| read!(device, kind) == TACET_PICO_NVME).ok_or(Forward::State)?;
-            let addresses = pages.map(|page| self.device_address(device, page?, &mut last));
-            let flight = pair.begin(queue, &limits, transfer, addresses)?;
+        self.give(used, |pair, queue, device, limits| {
+            let pieces = pieces.map(|piece| {
+                let Piece { address, bytes } = piece?;
+                let offset = address & 4095;
+                let page = self.device_address(device, address - offset, &mut last)?;
+                Some(Piece { address: page + offset, bytes })
+            });
+            let (flight, bytes) = pair.begin(queue, limits, transfer, pieces)?;
             queue.count_commands(flight.missing());
-            Ok(flight)
-        });
-        begun.unwrap_or(Err(Forward::State))
+            Ok((flight, bytes))
+        })
+    }
+
+    fn flush(&self, used: Used) -> Result<Option<Flight>, Forward> {
+        if !used.grant.cached {
+            return Ok(None);
+        }
+        self.give(used, |pair, queue, _, limits| {
+            let flight = pair.flush(queue, limits, used.grant.namespace)?;
+            queue.count_commands(1);
+            Ok(Some(flight))
+        })
+    }
+
+    fn position(&self, used: Used) -> Option<u64> {
+        let position = atomic!(used.at, AtomicU64, position).load(Ordering::Acquire);
+        (position & TACET_PICO_AT_LINUX as u64 == 0).then_some(position)
+    }
+
+    fn set_position(&self, used: Used, position: u64) {
+        // Whatever it is now: two calls at the same time are the program's mistake, on Linux too.
+        let at_linux = |now: u64| Some(now & TACET_PICO_AT_LINUX as u64 | position & !(TACET_PICO_AT_LINUX as u64));
+        let word = atomic!(used.at, AtomicU64, position);
+        _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, at_linux);
     }
 
     fn look(&self, used: Used, flight: &mut Flight) -> Look {
@@ -189,10 +230,11 @@ impl FastPath for Devices {
         }
     }
 
-    fn end(&self, used: Used, answer: Result<&Transfer, Forward>) {
+    fn end(&self, used: Used, answer: Result<Option<&Transfer>, Forward>) {
         if let Some(queue) = self.queue(used.device) {
             match answer {
-                Ok(transfer) => queue.count_call(transfer.direction == Direction::Write, transfer.bytes),
+                Ok(Some(transfer)) => queue.count_call(transfer.direction == Direction::Write, transfer.bytes),
+                Ok(None) => queue.count_call(false, 0),
                 Err(reason) => queue.count_fallback(reason),
             }
         }

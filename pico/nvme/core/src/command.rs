@@ -17,13 +17,17 @@ pub struct Transfer {
     pub sector: u64,
     /// At least 1, at most 65,536.
     pub sectors: u32,
+    /// What is written is to last when the command is complete ("Force Unit Access").
+    pub through: bool,
     /// Where the data are: the first page, from an offset on; then the second one, or a list of the others.
     pub first_page: u64,
     pub second_page_or_list: u64,
 }
 
+const FLUSH: u64 = 0x00;
 const WRITE: u64 = 0x01;
 const READ: u64 = 0x02;
+const THROUGH: u64 = 1 << 30;
 
 impl Transfer {
     pub fn encode(&self) -> Command {
@@ -34,8 +38,14 @@ impl Transfer {
         let numbers = code | u64::from(self.number) << 16 | u64::from(self.namespace) << 32;
         // The count of sectors is one less than that.
         let sectors = u64::from(self.sectors.wrapping_sub(1) & 0xffff);
-        [numbers, 0, 0, self.first_page, self.second_page_or_list, self.sector, sectors, 0]
+        let flags = if self.through { THROUGH } else { 0 };
+        [numbers, 0, 0, self.first_page, self.second_page_or_list, self.sector, sectors | flags, 0]
     }
+}
+
+/// What all completed commands have written is to last.
+pub fn flush(number: u16, namespace: u32) -> Command {
+    [FLUSH | u64::from(number) << 16 | u64::from(namespace) << 32, 0, 0, 0, 0, 0, 0, 0]
 }
 
 #[cfg(test)]
@@ -51,6 +61,7 @@ mod tests {
             namespace: 0x0a0b_0c0d,
             sector: 0x1122_3344_5566,
             sectors: 8,
+            through: false,
             first_page: 0xaaaa_b010,
             second_page_or_list: 0xcccc_d000,
         };
@@ -62,5 +73,7 @@ mod tests {
         assert_eq!(bytes[52..64], [0; 12]);
         assert_eq!(Transfer { direction: Direction::Write, ..transfer }.encode()[0] & 0xff, 1);
         assert_eq!(Transfer { sectors: 65_536, ..transfer }.encode()[6], 0xffff);
+        assert_eq!(Transfer { through: true, ..transfer }.encode()[6], 0x4000_0007);
+        assert_eq!(flush(0x1234, 0x0a0b_0c0d), [0x0a0b_0c0d_1234_0000, 0, 0, 0, 0, 0, 0, 0]);
     }
 }

@@ -9,8 +9,10 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 pub mod command;
+mod commands;
 mod memory;
 mod pair;
 
+pub use commands::{LIST_ENTRIES, LISTS};
 pub use memory::{Completion, Door, QueueMemory};
-pub use pair::{Flight, LIST_ENTRIES, LISTS, Limits, Pair};
+pub use pair::{Flight, Limits, Pair};

@@ -7,18 +7,9 @@
 //! is less than that when the completion has been read.
 
 use crate::command;
+use crate::commands::{Commands, FIRST_NUMBER, LISTS};
 use crate::memory::{Door, QueueMemory};
-use tacet_pico::{Forward, Look, Transfer};
-
-/// Commands of a call; each has a list of pages.
-pub const LISTS: u16 = 32;
-/// Entries of such a list: a page of addresses.
-pub const LIST_ENTRIES: u32 = 512;
-const PAGE: u32 = 4096;
-/// Commands are numbered from here on. So an entry that Linux has cleared, in a round in which zeros look new, names none.
-const FIRST_NUMBER: u16 = 0x100;
-/// A command's count of sectors has 16 bits.
-const MOST_SECTORS: u32 = 1 << 16;
+use tacet_pico::{Forward, Look, Piece, Transfer};
 
 /// What Linux says of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,14 +50,31 @@ impl Flight {
 }
 
 impl Pair {
-    /// Gives the device all commands of a transfer, or none. `pages` are the device's addresses of the buffer's pages.
+    /// Gives the device the commands of a transfer, or as many as there may be, or none: for how many bytes. `pieces` is
+    /// the memory in order, at the device's addresses.
     pub fn begin<M: QueueMemory>(
         &mut self,
         memory: &M,
         limits: &Limits,
         transfer: &Transfer,
-        pages: impl Iterator<Item = Option<u64>>,
-    ) -> Result<Flight, Forward> {
+        pieces: impl Iterator<Item = Option<Piece>>,
+    ) -> Result<(Flight, u32), Forward> {
+        let epoch = self.open(memory, limits)?;
+        let mut commands = Commands::new(memory, limits, transfer, self.tail)?;
+        commands.put(pieces)?;
+        let flight = self.start(memory, limits, epoch, commands.number)?;
+        Ok((flight, commands.done))
+    }
+
+    /// Has the device keep what it has completed.
+    pub fn flush<M: QueueMemory>(&mut self, memory: &M, limits: &Limits, namespace: u32) -> Result<Flight, Forward> {
+        let epoch = self.open(memory, limits)?;
+        memory.put_command(self.tail, &command::flush(FIRST_NUMBER, namespace));
+        self.start(memory, limits, epoch, 1)
+    }
+
+    /// Both rings are empty; the pair's epoch.
+    fn open<M: QueueMemory>(&mut self, memory: &M, limits: &Limits) -> Result<u32, Forward> {
         let epoch = memory.epoch();
         if !is_usable(epoch) || limits.depth <= LISTS {
             return Err(Forward::State);
@@ -74,7 +82,17 @@ impl Pair {
         if epoch != self.epoch {
             *self = Self { epoch, tail: 0, head: 0, phase: true };
         }
-        let count = self.put_commands(memory, limits, transfer, pages)?;
+        Ok(epoch)
+    }
+
+    /// So many commands stand behind the tail, at least 1: the device may begin.
+    fn start<M: QueueMemory>(
+        &mut self,
+        memory: &M,
+        limits: &Limits,
+        epoch: u32,
+        count: u16,
+    ) -> Result<Flight, Forward> {
         let tail = (self.tail + count) % limits.depth;
         // If Linux takes the pair away now, either this look shows that, or Linux waits until the core has rung.
         memory.set_ringing(true);
@@ -129,59 +147,6 @@ impl Pair {
         }
         memory.set_ringing(false);
     }
-
-    /// Writes the commands behind the tail, where the device does not look yet. How many they are, at least 1.
-    fn put_commands<M: QueueMemory>(
-        &self,
-        memory: &M,
-        limits: &Limits,
-        transfer: &Transfer,
-        mut pages: impl Iterator<Item = Option<u64>>,
-    ) -> Result<u16, Forward> {
-        let most = most_bytes(limits, transfer).ok_or(Forward::State)?;
-        let (mut left, mut sector, mut number) = (transfer.bytes, transfer.sector, 0);
-        // A page that one command ends in and the next one begins in.
-        let mut shared = None;
-        while left > 0 {
-            if number == LISTS {
-                return Err(Forward::Room);
-            }
-            let bytes = left.min(most);
-            let mut next = || pages.next().flatten().ok_or(Forward::Buffer);
-            let first = shared.map_or_else(&mut next, Ok)?;
-            let others = (transfer.page_offset + bytes).div_ceil(PAGE) - 1;
-            let mut last = first;
-            let mut second_page_or_list =
-                if others > 1 { limits.lists + u64::from(number) * u64::from(PAGE) } else { 0 };
-            for index in 0..others {
-                last = next()?;
-                match others {
-                    1 => second_page_or_list = last,
-                    _ => memory.put_page(number, index as u16, last),
-                }
-            }
-            shared = (transfer.page_offset != 0).then_some(last);
-            let sectors = bytes >> transfer.sector_shift;
-            let command = command::Transfer {
-                direction: transfer.direction,
-                number: FIRST_NUMBER + number,
-                namespace: transfer.namespace,
-                sector,
-                sectors,
-                first_page: first + u64::from(transfer.page_offset),
-                second_page_or_list,
-            };
-            memory.put_command((self.tail + number) % limits.depth, &command.encode());
-            (left, sector, number) = (left - bytes, sector + u64::from(sectors), number + 1);
-        }
-        Ok(number)
-    }
-}
-
-/// Of one command: whole pages, so that all commands of a transfer begin at the same place in a page.
-fn most_bytes(limits: &Limits, transfer: &Transfer) -> Option<u32> {
-    let most = limits.most_bytes.min(LIST_ENTRIES * PAGE).min(MOST_SECTORS << transfer.sector_shift) & !(PAGE - 1);
-    (most != 0).then_some(most)
 }
 
 /// Linux lets the core begin commands.

@@ -28,6 +28,9 @@ pub struct Controller {
     doors: [Cell<u16>; 2],
     awake: Cell<bool>,
     pub rings: Cell<u32>,
+    /// Flushes, and sectors that were written to last.
+    pub flushes: Cell<u32>,
+    pub through: Cell<usize>,
     head: Cell<u16>,
     tail: Cell<u16>,
     phase: Cell<bool>,
@@ -52,6 +55,8 @@ impl Controller {
             doors: Default::default(),
             awake: Cell::new(false),
             rings: Cell::new(0),
+            flushes: Cell::new(0),
+            through: Cell::new(0),
             head: Cell::new(0),
             tail: Cell::new(0),
             phase: Cell::new(true),
@@ -113,8 +118,16 @@ impl Controller {
 
     fn execute(&self, command: &Command) {
         assert_eq!((command[0] >> 32) as u32, NAMESPACE);
+        if command[0] & 0xff == 0 {
+            assert_eq!(command[1..], [0; 7]);
+            return self.flushes.set(self.flushes.get() + 1);
+        }
         let sectors = (command[6] & 0xffff) as usize + 1;
         assert!(sectors * SECTOR <= self.most_bytes as usize, "longer than the device takes");
+        if command[6] >> 30 & 1 != 0 {
+            assert_eq!(command[0] & 0xff, 1, "a read that lasts");
+            self.through.set(self.through.get() + sectors);
+        }
         let mut at = command[5] as usize * SECTOR;
         let end = at + sectors * SECTOR;
         for (address, bytes) in self.pieces(command, end - at) {

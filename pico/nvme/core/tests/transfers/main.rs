@@ -6,7 +6,7 @@ mod controller;
 
 use controller::{Controller, LISTS_AT, NAMESPACE, SECTOR};
 use proptest::prelude::*;
-use tacet_pico::{Direction, Forward, Look, Transfer};
+use tacet_pico::{Direction, Forward, Look, Piece, Transfer};
 use tacet_pico_nvme::{Flight, Limits, Pair};
 
 const SECTORS: usize = 4096;
@@ -16,28 +16,40 @@ const DEPTH: u16 = 64;
 #[derive(Debug, Clone)]
 struct Call {
     writes: bool,
+    through: bool,
     sector: usize,
     sectors: usize,
-    /// In words.
+    /// Of the first buffer in its page, in words; the others begin elsewhere.
     offset: u32,
+    /// Each buffer has so many sectors, and the last one what is left.
+    split: usize,
     /// Decides about the places of pages, and about the order of completions.
     seed: u64,
     /// The device fails one of the commands.
     fails: bool,
 }
 
+/// A buffer: its pages, where it begins in the first one, its bytes.
+struct Place {
+    pages: Vec<u64>,
+    offset: usize,
+    bytes: usize,
+}
+
 fn calls() -> impl Strategy<Value = Call> {
     let sizes = prop_oneof![1..20usize, 1..600usize];
-    (any::<bool>(), 0..SECTORS - 600, sizes, prop_oneof![Just(0), 0..1024u32], any::<u64>(), 0..8u8).prop_map(
-        |(writes, sector, sectors, offset, seed, fails)| Call {
+    let splits = prop_oneof![3 => Just(600usize), 1 => 1..40usize, 1 => (1..6usize).prop_map(|pages| pages * 8)];
+    (any::<[bool; 2]>(), 0..SECTORS - 600, sizes, prop_oneof![Just(0), 0..1024u32], splits, any::<u64>(), 0..8u8)
+        .prop_map(|([writes, through], sector, sectors, offset, split, seed, fails)| Call {
             writes,
+            through: writes && through,
             sector,
             sectors,
             offset,
+            split,
             seed,
             fails: fails == 0,
-        },
-    )
+        })
 }
 
 impl Call {
@@ -48,27 +60,79 @@ impl Call {
             sector: self.sector as u64,
             sector_shift: 9,
             bytes: (self.sectors * SECTOR) as u32,
-            page_offset: self.offset * 4,
+            through: self.through,
         }
     }
 
-    /// Different pages in any order, full of what depends on the seed.
-    fn pages(&self, controller: &Controller) -> Vec<u64> {
-        let places = |n: u32| ((u64::from(n) * 7 + self.seed % 5) % 10_007) << 12;
-        let pages: Vec<u64> = (0..self.transfer().pages()).map(places).collect();
-        let fill = |at: usize| (at as u64 ^ self.seed) as u8;
-        *controller.memory.borrow_mut() =
-            pages.iter().map(|&page| (page, (0..4096).map(|at| fill(at + page as usize)).collect())).collect();
-        pages
+    /// Different pages in any order. Some buffers follow each other in whole pages, or within one.
+    fn places(&self) -> Vec<Place> {
+        let (mut next, mut left, mut places) = (0, self.sectors, Vec::new());
+        let mut offset = self.offset as usize * 4;
+        while left > 0 {
+            let bytes = self.split.min(left) * SECTOR;
+            let count = (offset + bytes).div_ceil(4096) as u64;
+            let page = |n: u64| (n * 7 + self.seed % 5) % 100_003 << 12;
+            places.push(Place { pages: (next..next + count).map(page).collect(), offset, bytes });
+            left -= bytes / SECTOR;
+            let end = (offset + bytes) % 4096;
+            let follows = self.seed >> 40 & 1 == 0;
+            (next, offset) = (next + count, if follows { end } else { self.offset as usize % 7 * 4 });
+            if follows && end != 0 {
+                next -= 1;
+            }
+        }
+        places
     }
+
+    /// Fills the pages with what depends on the seed.
+    fn fill(&self, controller: &Controller) -> Vec<Place> {
+        let places = self.places();
+        let fill = |at: usize| (at as u64 ^ self.seed) as u8;
+        let pages = places.iter().flat_map(|place| &place.pages);
+        *controller.memory.borrow_mut() =
+            pages.map(|&page| (page, (0..4096).map(|at| fill(at + page as usize)).collect())).collect();
+        places
+    }
+}
+
+/// The memory behind the first bytes, page by page.
+fn pieces(places: &[Place], done: u32) -> Vec<Option<Piece>> {
+    let mut skipped = done as usize;
+    let mut pieces = Vec::new();
+    for place in places {
+        let (mut at, end) = (place.offset, place.offset + place.bytes);
+        let skips = skipped.min(place.bytes);
+        (at, skipped) = (at + skips, skipped - skips);
+        while at < end {
+            let bytes = (end - at).min(4096 - at % 4096);
+            pieces.push(Some(Piece { address: place.pages[at / 4096] + at as u64 % 4096, bytes: bytes as u32 }));
+            at += bytes;
+        }
+    }
+    pieces
 }
 
 fn limits(controller: &Controller) -> Limits {
     Limits { depth: DEPTH, most_bytes: controller.most_bytes, lists: LISTS_AT }
 }
 
-fn begin(pair: &mut Pair, controller: &Controller, call: &Call, pages: &[u64]) -> Result<Flight, Forward> {
-    pair.begin(controller, &limits(controller), &call.transfer(), pages.iter().map(|&page| Some(page)))
+/// All of the call.
+fn begin(pair: &mut Pair, controller: &Controller, call: &Call, places: &[Place]) -> Result<Flight, Forward> {
+    let begun = begin_behind(pair, controller, call, places, 0);
+    begun.map(|(flight, bytes)| {
+        assert_eq!(bytes as usize, call.sectors * SECTOR);
+        flight
+    })
+}
+
+fn begin_behind(
+    pair: &mut Pair,
+    controller: &Controller,
+    call: &Call,
+    places: &[Place],
+    done: u32,
+) -> Result<(Flight, u32), Forward> {
+    pair.begin(controller, &limits(controller), &call.transfer().behind(done), pieces(places, done).into_iter())
 }
 
 /// Lets the device work until the call is over.
@@ -90,37 +154,41 @@ fn finish(pair: &mut Pair, controller: &Controller, call: &Call, mut flight: Fli
     panic!("the device waits for a doorbell, or the core for a completion");
 }
 
-/// The buffer, and what is around it in its pages.
-fn buffer(controller: &Controller, call: &Call, pages: &[u64]) -> (Vec<u8>, Vec<u8>) {
-    let memory = controller.memory.borrow();
-    let all: Vec<u8> = pages.iter().flat_map(|page| memory[page].clone()).collect();
-    let (from, bytes) = (call.offset as usize * 4, call.sectors * SECTOR);
-    (all[from..from + bytes].to_vec(), [&all[..from], &all[from + bytes..]].concat())
+/// The buffers, and what is around them in their pages.
+fn buffer(controller: &Controller, places: &[Place]) -> (Vec<u8>, Vec<u8>) {
+    let mut memory = controller.memory.borrow().clone();
+    let mut inside = Vec::new();
+    for piece in pieces(places, 0).into_iter().flatten() {
+        let offset = (piece.address & 4095) as usize;
+        let bytes = &mut memory.get_mut(&(piece.address & !4095)).unwrap()[offset..offset + piece.bytes as usize];
+        inside.extend_from_slice(bytes);
+        bytes.fill(0);
+    }
+    (inside, memory.into_values().flatten().collect())
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
     fn data_arrive(calls in prop::collection::vec(calls(), 1..40), most in 1..70u32, shadows: bool) {
         let (controller, mut pair) = (Controller::new(DEPTH, most << 12, shadows, SECTORS), Pair::default());
         for call in &calls {
-            let pages = call.pages(&controller);
-            let (before, around) = buffer(&controller, call, &pages);
+            let places = call.fill(&controller);
+            let (before, around) = buffer(&controller, &places);
             let there = call.sector * SECTOR..(call.sector + call.sectors) * SECTOR;
             let disk = controller.disk.borrow().clone();
-            let commands = (call.sectors * SECTOR).div_ceil(most as usize * 4096);
-            let flight = match begin(&mut pair, &controller, call, &pages) {
-                Ok(flight) => flight,
-                Err(reason) => {
-                    prop_assert!(commands > 32 && reason == Forward::Room, "{:?}", reason);
-                    continue;
-                }
-            };
-            let over = finish(&mut pair, &controller, call, flight);
-            prop_assert_eq!(over, if call.fails { Look::Forward(Forward::Status) } else { Look::Done });
-            let (after, around_after) = buffer(&controller, call, &pages);
-            prop_assert!(around == around_after, "bytes around the buffer have changed");
+            let (mut done, mut failed) = (0, false);
+            while done < call.sectors * SECTOR && !failed {
+                let (flight, bytes) = begin_behind(&mut pair, &controller, call, &places, done as u32).unwrap();
+                prop_assert!(bytes > 0 && (bytes as usize).is_multiple_of(SECTOR));
+                prop_assert!(done + bytes as usize == call.sectors * SECTOR || flight.missing() == 32, "it could do more");
+                let over = finish(&mut pair, &controller, call, flight);
+                prop_assert_eq!(over, if call.fails { Look::Forward(Forward::Status) } else { Look::Done });
+                (done, failed) = (done + bytes as usize, call.fails);
+            }
+            let (after, around_after) = buffer(&controller, &places);
+            prop_assert!(around == around_after, "bytes around the buffers have changed");
             let now = controller.disk.borrow();
             prop_assert!(now[..there.start] == disk[..there.start] && now[there.end..] == disk[there.end..]);
             if call.writes {
@@ -130,7 +198,9 @@ proptest! {
             }
             if !call.fails {
                 prop_assert!(now[there] == after);
+                prop_assert_eq!(controller.through.take(), if call.through { call.sectors } else { 0 });
             }
+            controller.through.set(0);
         }
     }
 
@@ -142,8 +212,8 @@ proptest! {
         controller.looks_left.set(Some(looks));
         for call in &calls {
             let call = Call { fails: false, ..call.clone() };
-            let pages = call.pages(&controller);
-            match begin(&mut pair, &controller, &call, &pages) {
+            let places = call.fill(&controller);
+            match begin_behind(&mut pair, &controller, &call, &places, 0).map(|(flight, _)| flight) {
                 Err(reason) => prop_assert_eq!((reason, controller.epoch.get() % 2), (Forward::State, 1)),
                 Ok(mut flight) => {
                     controller.fetch();
@@ -164,13 +234,14 @@ proptest! {
     }
 }
 
-const CALL: Call = Call { writes: false, sector: 8, sectors: 64, offset: 0, seed: 1, fails: false };
+const CALL: Call =
+    Call { writes: false, through: false, sector: 8, sectors: 64, offset: 0, split: 64, seed: 1, fails: false };
 
 #[test]
 fn a_page_that_cannot_be_used_leaves_the_device_alone() {
     let (controller, mut pair) = (Controller::new(DEPTH, 1 << 14, false, SECTORS), Pair::default());
-    let pages = CALL.pages(&controller);
-    let some = pages.iter().enumerate().map(|(index, &page)| (index != 6).then_some(page));
+    let pages = CALL.fill(&controller);
+    let some = pieces(&pages, 0).into_iter().enumerate().map(|(index, piece)| piece.filter(|_| index != 6));
     let begun = pair.begin(&controller, &limits(&controller), &CALL.transfer(), some);
     assert_eq!(begun.err(), Some(Forward::Buffer));
     assert_eq!(controller.rings.get(), 0);
@@ -183,12 +254,12 @@ fn a_page_that_cannot_be_used_leaves_the_device_alone() {
 fn a_cleared_ring_is_no_completion() {
     let (controller, mut pair) = (Controller::new(DEPTH, 1 << 14, false, SECTORS), Pair::default());
     for _ in 0..40 {
-        let pages = CALL.pages(&controller);
+        let pages = CALL.fill(&controller);
         let flight = begin(&mut pair, &controller, &CALL, &pages).unwrap();
         assert_eq!(finish(&mut pair, &controller, &CALL, flight), Look::Done);
     }
     let one = Call { sectors: 1, ..CALL };
-    let mut flight = begin(&mut pair, &controller, &one, &one.pages(&controller)).unwrap();
+    let mut flight = begin(&mut pair, &controller, &one, &one.fill(&controller)).unwrap();
     controller.epoch.set(3);
     controller.forget();
     assert_eq!(pair.look(&controller, &mut flight), Look::Wait);
@@ -199,7 +270,7 @@ fn a_cleared_ring_is_no_completion() {
 #[test]
 fn a_device_that_is_at_work_needs_no_bell() {
     let (controller, mut pair) = (Controller::new(DEPTH, 1 << 20, true, SECTORS), Pair::default());
-    let pages = CALL.pages(&controller);
+    let pages = CALL.fill(&controller);
     controller.looks_by_itself();
     let flight = begin(&mut pair, &controller, &CALL, &pages).unwrap();
     controller.fetch();
@@ -209,12 +280,37 @@ fn a_device_that_is_at_work_needs_no_bell() {
     assert_eq!((over, controller.rings.get()), (Look::Done, 0));
 }
 
+/// Buffers that follow each other page by page need one command, and so do those within one page.
+#[test]
+fn buffers_that_follow_each_other_share_a_command() {
+    for (offset, split, commands) in [(0, 8, 1), (0, 1, 1), (1, 8, 8)] {
+        let (controller, mut pair) = (Controller::new(DEPTH, 1 << 20, false, SECTORS), Pair::default());
+        let call = Call { offset, split, seed: (u64::from(offset)) << 40, ..CALL };
+        let flight = begin(&mut pair, &controller, &call, &call.fill(&controller)).unwrap();
+        assert_eq!(flight.missing(), commands, "{offset} {split}");
+    }
+}
+
+#[test]
+fn a_flush_is_a_command_without_data() {
+    let (controller, mut pair) = (Controller::new(DEPTH, 1 << 20, false, SECTORS), Pair::default());
+    for fails in [false, true] {
+        let flight = pair.flush(&controller, &limits(&controller), NAMESPACE).unwrap();
+        assert_eq!(flight.missing(), 1);
+        let over = finish(&mut pair, &controller, &Call { fails, ..CALL }, flight);
+        assert_eq!(over, if fails { Look::Forward(Forward::Status) } else { Look::Done });
+    }
+    assert_eq!(controller.flushes.get(), 1);
+    controller.epoch.set(3);
+    assert_eq!(pair.flush(&controller, &limits(&controller), NAMESPACE).err(), Some(Forward::State));
+}
+
 #[test]
 fn without_a_pair_nothing_is_begun() {
     let (controller, mut pair) = (Controller::new(DEPTH, 1 << 20, true, SECTORS), Pair::default());
     for epoch in [0, 1, 7] {
         controller.epoch.set(epoch);
-        let pages = CALL.pages(&controller);
+        let pages = CALL.fill(&controller);
         assert_eq!(begin(&mut pair, &controller, &CALL, &pages).err(), Some(Forward::State));
     }
     assert_eq!(controller.rings.get(), 0);
