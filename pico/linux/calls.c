@@ -16,6 +16,7 @@
 
 #include "border/border.h"
 #include "compat.h"
+#include "pico/linux/granted.h"
 #include "pico/linux/grants.h"
 #include "tacet.h"
 
@@ -106,15 +107,21 @@ static void change_file(const struct pt_regs *regs, long number)
 	fput(file);
 }
 
+/* That whose descriptors the calling task may have; NULL: it is not hosted. */
+static struct tacet_space *space_of(struct tacet_space *space)
+{
+	return space || !current->mm ? space : tacet_space_find(current->mm);
+}
+
 /* By a task that is not hosted, but perhaps has the memory of one that is. */
 static void change_for_others(const struct pt_regs *regs, long number)
 {
 	struct tacet_space *space;
 	int first, last;
 
-	if (!current->mm || !changes(regs, number, &first, &last))
+	if (!changes(regs, number, &first, &last))
 		return;
-	space = tacet_space_find(current->mm);
+	space = space_of(NULL);
 	if (space && space->shared)
 		tacet_grants_revoke(space, first, last);
 }
@@ -123,6 +130,8 @@ void tacet_grants_before_call(struct tacet_space *space, const struct pt_regs *r
 {
 	int first, last;
 
+	if (tacet_grants_any())
+		tacet_positions_before_call(space_of(space), regs, number);
 	if (space && space->shared && changes(regs, number, &first, &last)) {
 		atomic_inc(&space->closing);
 		/* Pairs with tacet_grants_enter(), which publishes before it reads `closing`. */
@@ -134,6 +143,8 @@ void tacet_grants_before_call(struct tacet_space *space, const struct pt_regs *r
 	if (!space)
 		change_for_others(regs, number);
 	change_file(regs, number);
+	if (number == __NR_pidfd_getfd)
+		tacet_positions_settle_all();
 }
 
 bool tacet_grants_after_call(struct tacet_space *space, const struct pt_regs *regs, long number)
@@ -146,6 +157,9 @@ bool tacet_grants_after_call(struct tacet_space *space, const struct pt_regs *re
 		atomic_dec_if_positive(&space->closing);
 	if (!tacet_grants_any())
 		return false;
+	if (number == __NR_pidfd_getfd)
+		tacet_positions_settle_all();
+	tacet_positions_after_call(space_of(space), regs, number);
 	if (!space)
 		change_for_others(regs, number);
 	change_file(regs, number);

@@ -13,48 +13,24 @@
 #include <linux/fdtable.h>
 #include <linux/fs.h>
 #include <linux/mutex.h>
+#include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/sysfs.h>
 
 #include "border/border.h"
 #include "compat.h"
+#include "pico/linux/granted.h"
 #include "pico/linux/grants.h"
 #include "pico/linux/pico.h"
 #include "tacet.h"
 
 #define RELEASE_TRIES 1000
 
-struct granted {
-	struct list_head link;
-	struct tacet_pico_grant *shared;
-	struct tacet_space_shared *space;
-	const struct file *file;	/* not referenced: closing it revokes */
-	struct address_space *pages;	/* of the block device, which the claim keeps */
-	const struct gendisk *disk;
-	struct tacet_claim *claim;
-	pid_t process;			/* for people: it may have ended */
-};
-
-static LIST_HEAD(grants);		/* those that are not free; grants_lock */
-static DEFINE_SPINLOCK(grants_lock);	/* any context */
-static unsigned int count;		/* of them; read without the lock */
-static unsigned int revoked;		/* of them, not released; the same */
 static DEFINE_MUTEX(release_lock);	/* while one is released */
 static bool open;			/* new ones may be made */
 
 static void release_revoked(struct work_struct *work);
 static DECLARE_DELAYED_WORK(releasing, release_revoked);
-
-bool tacet_grants_any(void)
-{
-	return READ_ONCE(count);
-}
-
-bool tacet_grants_revoked(void)
-{
-	return READ_ONCE(revoked);
-}
 
 void tacet_grants_begin(void)
 {
@@ -73,7 +49,7 @@ static void revoke(struct granted *granted)
 	if (granted->shared->state != TACET_PICO_GRANT_VALID)
 		return;
 	WRITE_ONCE(granted->shared->state, TACET_PICO_GRANT_REVOKED);
-	WRITE_ONCE(revoked, revoked + 1);
+	WRITE_ONCE(tacet_granted_revoked, tacet_granted_revoked + 1);
 	/* Pairs with the core, which counts itself in before it reads the state again. */
 	smp_mb();
 	mod_delayed_work(tacet_workqueue, &releasing, 0);
@@ -85,8 +61,8 @@ static void forget(struct granted *granted)
 	smp_store_release(&granted->shared->state, TACET_PICO_GRANT_FREE);
 	WRITE_ONCE(granted->space->pico_grants, granted->space->pico_grants - 1);
 	list_del(&granted->link);
-	WRITE_ONCE(count, count - 1);
-	WRITE_ONCE(revoked, revoked - 1);
+	WRITE_ONCE(tacet_granted_count, tacet_granted_count - 1);
+	WRITE_ONCE(tacet_granted_revoked, tacet_granted_revoked - 1);
 }
 
 /* A revoked grant that no core uses, taken out of the list; with @all one that a core uses too.
@@ -97,11 +73,11 @@ static struct granted *take_revoked(bool all, bool *left)
 	unsigned long irq;
 
 	*left = false;
-	spin_lock_irqsave(&grants_lock, irq);
-	list_for_each_entry(granted, &grants, link) {
+	spin_lock_irqsave(&tacet_granted_lock, irq);
+	list_for_each_entry(granted, &tacet_granted, link) {
 		if (granted->shared->state != TACET_PICO_GRANT_REVOKED)
 			continue;
-		if (!all && READ_ONCE(granted->shared->using)) {
+		if (!granted->settled || !tacet_granted_over(granted, all)) {
 			*left = true;
 			continue;
 		}
@@ -114,7 +90,7 @@ static struct granted *take_revoked(bool all, bool *left)
 			found->shared->using = 0;
 		forget(found);
 	}
-	spin_unlock_irqrestore(&grants_lock, irq);
+	spin_unlock_irqrestore(&tacet_granted_lock, irq);
 	return found;
 }
 
@@ -124,9 +100,11 @@ static bool release_all(bool used_too)
 	bool left;
 
 	mutex_lock(&release_lock);
+	tacet_positions_settle_revoked(used_too);
 	while ((granted = take_revoked(used_too, &left))) {
 		if (granted->claim)
 			tacet_claim_release(granted->claim);
+		put_pid(granted->process);
 		kfree(granted);
 	}
 	mutex_unlock(&release_lock);
@@ -139,7 +117,7 @@ void tacet_grants_release(void)
 {
 	unsigned int tries;
 
-	for (tries = 0; READ_ONCE(revoked) && release_all(false) && tries < RELEASE_TRIES; tries++)
+	for (tries = 0; READ_ONCE(tacet_granted_revoked) && release_all(false) && tries < RELEASE_TRIES; tries++)
 		usleep_range(50, 100);
 }
 
@@ -156,12 +134,12 @@ static void revoke_if(bool (*chosen)(const struct granted *granted, const void *
 
 	if (!tacet_grants_any())
 		return;
-	spin_lock_irqsave(&grants_lock, irq);
-	list_for_each_entry(granted, &grants, link)
+	spin_lock_irqsave(&tacet_granted_lock, irq);
+	list_for_each_entry(granted, &tacet_granted, link)
 		/* Of a revoked one the file and the device may be gone. */
 		if (granted->shared->state == TACET_PICO_GRANT_VALID && chosen(granted, what))
 			revoke(granted);
-	spin_unlock_irqrestore(&grants_lock, irq);
+	spin_unlock_irqrestore(&tacet_granted_lock, irq);
 }
 
 static bool every(const struct granted *granted, const void *what)
@@ -276,10 +254,10 @@ static bool in_use(const struct tacet_space_shared *space)
 	unsigned long irq;
 	bool used = false;
 
-	spin_lock_irqsave(&grants_lock, irq);
-	list_for_each_entry(granted, &grants, link)
+	spin_lock_irqsave(&tacet_granted_lock, irq);
+	list_for_each_entry(granted, &tacet_granted, link)
 		used |= granted->space == space && READ_ONCE(granted->shared->using);
-	spin_unlock_irqrestore(&grants_lock, irq);
+	spin_unlock_irqrestore(&tacet_granted_lock, irq);
 	return used;
 }
 
@@ -299,30 +277,6 @@ void tacet_grants_settle(struct mm_struct *mm)
 	rcu_read_unlock();
 	while (shared && in_use(shared) && !READ_ONCE(tacet_partition.failed))
 		usleep_range(50, 100);
-}
-
-int tacet_grants_show(char *buffer, int used, const char *(*name)(unsigned int device))
-{
-	static const char *const rights[] = { "none", "r", "w", "rw" };
-	struct granted *granted;
-	unsigned long irq;
-
-	spin_lock_irqsave(&grants_lock, irq);
-	list_for_each_entry(granted, &grants, link) {
-		const struct tacet_pico_grant *shared = granted->shared;
-
-		if (used > PAGE_SIZE / 2)
-			break;
-		used += sysfs_emit_at(buffer, used,
-				      "grant %d descriptor %d device %s namespace %u block %u first %llu count %llu rights %s %s using %u\n",
-				      granted->process, shared->descriptor, name(shared->device),
-				      shared->namespace_id, 1u << shared->block_shift, shared->first,
-				      shared->count, rights[shared->rights & 3],
-				      shared->state == TACET_PICO_GRANT_VALID ? "valid" : "revoked",
-				      READ_ONCE(shared->using));
-	}
-	spin_unlock_irqrestore(&grants_lock, irq);
-	return used;
 }
 
 /* Any grant of the descriptor that is not free. */
@@ -362,8 +316,8 @@ static void publish(struct granted *granted, int descriptor, const struct tacet_
 	shared->first = terms->first;
 	shared->count = terms->count;
 	shared->position = TACET_PICO_NO_POSITION;
-	list_add(&granted->link, &grants);
-	WRITE_ONCE(count, count + 1);
+	list_add(&granted->link, &tacet_granted);
+	WRITE_ONCE(tacet_granted_count, tacet_granted_count + 1);
 	smp_store_release(&shared->state, TACET_PICO_GRANT_VALID);
 	WRITE_ONCE(granted->space->pico_grants, granted->space->pico_grants + 1);
 	/* Pairs with tacet_grants_before_call(), which counts itself in before it looks. */
@@ -387,9 +341,10 @@ int tacet_grants_enter(struct tacet_space *space, int descriptor, struct file *f
 	granted->pages = file->f_mapping;
 	granted->disk = I_BDEV(file->f_mapping->host)->bd_disk;
 	granted->claim = claim;
-	granted->process = task_tgid_nr(current);
+	granted->process = get_pid(task_tgid(current));
+	granted->given = file->f_pos;
 	spin_lock(&current->files->file_lock);
-	spin_lock_irq(&grants_lock);
+	spin_lock_irq(&tacet_granted_lock);
 	granted->shared = open ? free_entry(space) : NULL;
 	if (granted->shared && files_lookup_fd_locked(current->files, descriptor) == file) {
 		error = 0;
@@ -397,9 +352,11 @@ int tacet_grants_enter(struct tacet_space *space, int descriptor, struct file *f
 		if (atomic_read(&space->closing) || file->f_mapping->nrpages)
 			revoke(granted);
 	}
-	spin_unlock_irq(&grants_lock);
+	spin_unlock_irq(&tacet_granted_lock);
 	spin_unlock(&current->files->file_lock);
-	if (error)
+	if (error) {
+		put_pid(granted->process);
 		kfree(granted);
+	}
 	return error;
 }

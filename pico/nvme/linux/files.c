@@ -125,7 +125,7 @@ static bool terms(struct tacet_nvme *nvme, struct file *file, struct tacet_pico_
 	if (!grant->rights)
 		return false;
 	grant->rights |= (file->f_flags & O_DSYNC ? TACET_PICO_THROUGH : 0) |
-			 (nvme->cached ? TACET_PICO_CACHE : 0);
+			 (nvme->cached || bdev_write_cache(device) ? TACET_PICO_CACHE : 0);
 	return true;
 }
 

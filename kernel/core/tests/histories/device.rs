@@ -31,6 +31,8 @@ pub struct DeviceState {
     /// The grant is used.
     using: Cell<bool>,
     pub complaints: Cell<u32>,
+    /// Of the file, if Linux has given it to the CPU.
+    pub position: Cell<Option<u64>>,
     /// How often it was given something.
     pub portions: Cell<u32>,
 }
@@ -99,10 +101,12 @@ impl FastPath for FakeDevices<'_> {
     }
 
     fn position(&self, (): ()) -> Option<u64> {
-        None
+        self.state().position.get()
     }
 
-    fn set_position(&self, (): (), _: u64) {}
+    fn set_position(&self, (): (), position: u64) {
+        self.state().position.set(Some(position));
+    }
 
     fn look(&self, (): (), (): &mut ()) -> Look {
         self.0.pause();

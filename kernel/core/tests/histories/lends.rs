@@ -67,6 +67,28 @@ fn a_long_transfer_comes_in_portions() {
     }
 }
 
+/// A call without an offset moves the file's position when it has ended, and not if the device fails or Linux has it.
+#[test]
+fn a_read_moves_the_position() {
+    let outcomes = [(Some(4096), Look::Done, Some(9 * 4096)), (Some(4096), Look::Forward(Forward::Status), Some(4096))];
+    for (position, outcome, moved) in outcomes {
+        let world = world(&[&[BUFFER, Action::Read]]);
+        world.cpus[0].device.position.set(position);
+        let mut machine = begin(&world);
+        world.cpus[0].device.finish(outcome);
+        run(&mut machine, 0);
+        assert_eq!(world.cpus[0].device.position.get(), moved);
+        machine.end();
+    }
+    let world = world(&[&[BUFFER, Action::Read]]);
+    let mut machine = Machine::new(&world);
+    machine.linux.post(0, 0);
+    while machine.linux.ring(0) {}
+    run(&mut machine, 0);
+    assert_eq!((world.thread(0).posted.get(), world.cpus[0].device.portions.get()), (None, 0));
+    machine.end();
+}
+
 #[test]
 fn a_killed_thread_gets_no_more_portions() {
     let world = world(&[&[Action::Map { pages: 16, populate: true }, READ]]);

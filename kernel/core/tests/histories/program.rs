@@ -70,6 +70,8 @@ pub enum Action {
     Transfer {
         writes: bool,
     },
+    /// Reads into the beginning of that from the file's position on.
+    Read,
     /// The call with this number, about what the first thread has mapped last.
     AboutOther {
         number: u64,
@@ -120,6 +122,8 @@ impl Action {
             Self::Transfer { writes } => mapping.map_or((0, [0; 6]), |(address, bytes)| {
                 (if writes { 18 } else { 17 }, [DESCRIPTOR, address, bytes.min(16 * 4096), 0, 0, 0])
             }),
+            Self::Read => mapping
+                .map_or((0, [0; 6]), |(address, bytes)| (0, [DESCRIPTOR, address, bytes.min(16 * 4096), 0, 0, 0])),
             Self::AboutOther { number: 9 } => Self::Replace.call(now, mapping),
             Self::AboutOther { number: 10 } => about(10, 1),
             // mremap, to a place of its own

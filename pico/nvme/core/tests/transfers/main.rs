@@ -71,7 +71,7 @@ impl Call {
         while left > 0 {
             let bytes = self.split.min(left) * SECTOR;
             let count = (offset + bytes).div_ceil(4096) as u64;
-            let page = |n: u64| (n * 7 + self.seed % 5) % 100_003 << 12;
+            let page = |n: u64| ((n * 7 + self.seed % 5) % 100_003) << 12;
             places.push(Place { pages: (next..next + count).map(page).collect(), offset, bytes });
             left -= bytes / SECTOR;
             let end = (offset + bytes) % 4096;
