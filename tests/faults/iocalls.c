@@ -160,6 +160,8 @@ static void at_the_position(long end)
 	said_less("read beside a child", wait(NULL) < 0);
 	said_less("read after a child", read(file, data, 4 * KIB));
 	said("read after a child", read(file, data, 4 * KIB));
+	pattern(64 * KIB, 7);
+	said_less("pwrite before the end", pwrite(file, data, 8 * KIB, end - 8 * KIB));
 	said("lseek to the end", lseek(file, end - 8 * KIB, SEEK_SET));
 	said_less("read before the end", read(file, data, 4 * KIB));
 	said_less("read up to the end", read(file, data, 64 * KIB));
