@@ -88,7 +88,8 @@ as_on_linux() { # each call has the same result, error and data as natively
 	diff /tmp/native /tmp/hosted >/tmp/differences || fail "not as on Linux: $(head -8 /tmp/differences | tr '\n' ';') $(cat /sys/kernel/tacet/pico)"
 	[ "$(calls)" -gt 25 ] || fail "cores served few calls: $(cat /sys/kernel/tacet/pico)"
 	down
-	without_partitions
+	no_complaint
+	state 0 || fail "state $($F/door status)"
 }
 
 resets() { # of the controller by Linux: the queues are made again
