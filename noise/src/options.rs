@@ -4,12 +4,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use tacet_words::values::{count, small_count};
 
 use crate::inject::Distribution;
 use crate::measure::machine::parse_cpus;
 use crate::predict::simulate::Synchronisation;
 use crate::record::{Kernel, Method};
-use crate::units::{Nanoseconds, Recurring, count};
+use crate::units::{Nanoseconds, Recurring};
 
 /// Measures operating-system noise, predicts its cost at scale, and checks it against limits.
 ///
@@ -56,7 +57,7 @@ pub struct Measure {
     #[arg(long, value_enum, default_value_t = Method::Fwq)]
     pub method: Method,
     /// The work of the measuring loop
-    #[arg(long, value_enum, default_value_t = Kernel::Register)]
+    #[arg(long = "work", alias = "kernel", value_name = "WORK", value_enum, default_value_t = Kernel::Register)]
     pub kernel: Kernel,
     /// The CPUs to measure, all at once: 0-3,8 [default: all that this process may use]
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
@@ -230,7 +231,7 @@ pub struct Check {
     #[arg(long, value_name = "RATE")]
     pub rate: Option<f64>,
     /// Check this record instead of measuring
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["cpus", "duration"])]
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["cpus", "duration"])]
     pub record: Option<PathBuf>,
     /// The CPUs to measure [default: all that this process may use]
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
@@ -310,7 +311,7 @@ pub struct Import {
     #[arg(long, value_enum)]
     pub format: Option<crate::import::Format>,
     /// The time between two samples, if cyclictest's output does not have it
-    #[arg(long, value_name = "TIME")]
+    #[arg(long = "period", alias = "interval", value_name = "TIME")]
     pub interval: Option<Nanoseconds>,
     /// Name of the record in tables and pictures [default: the file's name]
     #[arg(long)]
@@ -334,7 +335,7 @@ pub struct Import {
 #[derive(Debug, Args)]
 pub struct Exact {
     /// Show this record instead of measuring
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["kernel", "boot_arguments", "cpus", "measured", "quanta", "quantum", "load", "share", "reproducible", "label", "output"])]
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["kernel", "boot_arguments", "cpus", "measured", "quanta", "quantum", "load", "share", "reproducible", "label", "output"])]
     pub record: Option<PathBuf>,
     /// The node's kernel: 6.1, 6.12 or 7
     #[arg(long, value_name = "VERSION", default_value = "6.12")]
@@ -343,16 +344,16 @@ pub struct Exact {
     #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
     pub boot_arguments: String,
     /// Number of the node's CPUs
-    #[arg(long, value_name = "COUNT", default_value_t = 4)]
+    #[arg(long = "node-cpus", alias = "cpus", value_name = "COUNT", default_value_t = 4, value_parser = small_count::<u32>)]
     pub cpus: u32,
     /// The CPU that executes the quanta [default: the last one]
     #[arg(long, value_name = "CPU")]
     pub measured: Option<u32>,
     /// Number of quanta
-    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = quanta)]
     pub quanta: u64,
     /// Instructions of the program in a quantum
-    #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
+    #[arg(long = "instructions", alias = "quantum", value_name = "COUNT", default_value_t = 1_000_000, value_parser = count)]
     pub quantum: u64,
     /// A shell command that loads the other CPUs during the measurement; '' for none [default: forks, pipes, files]
     #[arg(long, value_name = "COMMAND")]
@@ -375,6 +376,12 @@ pub struct Exact {
     /// Print facts as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// The plugin keeps each quantum in memory.
+fn quanta(text: &str) -> Result<u64, String> {
+    const MOST: u64 = 100_000_000;
+    count(text).and_then(|count| if count <= MOST { Ok(count) } else { Err(format!("`{text}` is more than {MOST}")) })
 }
 
 /// A list of CPUs.

@@ -91,26 +91,8 @@ impl FromStr for Cpus {
 
     /// At least one CPU: `2-3`, `1,4-6`, `8-14:2`.
     fn from_str(text: &str) -> Result<Cpus, String> {
-        let mut cpus = BTreeSet::new();
-        for item in text.trim().split(',') {
-            let (range, stride) =
-                item.split_once(':').map_or((item, Some(1)), |(range, stride)| (range, number(stride)));
-            let (first, last) = range.split_once('-').unwrap_or((range, range));
-            let (Some(first), Some(last), Some(stride @ 1..)) = (number(first), number(last), stride) else {
-                return Err(format!("`{text}` is not a list of CPUs; write it like 2-3 or 1,4-6"));
-            };
-            if first > last || last > LARGEST {
-                return Err(format!("`{item}` is not a range of CPUs; they end at {LARGEST}"));
-            }
-            cpus.extend((first..=last).step_by(stride as usize));
-        }
-        Ok(Cpus(cpus))
+        tacet_words::values::cpus(text).map(Cpus)
     }
-}
-
-fn number(text: &str) -> Option<u32> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| text.parse().ok()).flatten()
 }
 
 impl fmt::Display for Cpus {

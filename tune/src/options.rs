@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use tacet_words::values::{checked, nanoseconds, small_count};
 
 use crate::claim::Owner;
 use crate::cpus::Cpus;
@@ -84,8 +85,8 @@ pub enum Command {
         #[arg(value_enum)]
         format: Format,
         /// Write the files below DIR, for example /etc, instead of printing them
-        #[arg(long, short, value_name = "DIR")]
-        output: Option<PathBuf>,
+        #[arg(long, short = 'o', alias = "output", value_name = "DIR")]
+        directory: Option<PathBuf>,
         #[command(flatten)]
         claim: Wanted,
     },
@@ -174,13 +175,13 @@ pub struct Rehearsal {
 #[derive(Debug, Args)]
 pub struct Ablation {
     /// How often each countermeasure is switched off; every other round has the reverse order
-    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = small_count::<u16>)]
     pub rounds: u16,
     /// Duration of each measurement
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = checked(nanoseconds))]
     pub duration: String,
     /// The fixed work
-    #[arg(long, value_name = "TIME", default_value = "6.5ms", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "6.5ms", value_parser = checked(nanoseconds))]
     pub quantum: String,
     /// Measure even if the processor does not report an invariant time source, as in many virtual machines
     #[arg(long)]
@@ -194,12 +195,4 @@ pub struct Ablation {
     /// The noise laboratory's program
     #[arg(long, hide = true, value_name = "PROGRAM")]
     pub laboratory: Option<PathBuf>,
-}
-
-/// Checks a duration as the laboratory does, which would report it only after something was applied.
-fn duration(text: &str) -> Result<String, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let known = ["ns", "us", "ms", "s", "min", "h"].contains(&text.get(digits.len()..).unwrap_or_default());
-    let positive = digits.parse::<f64>().is_ok_and(|number| number.is_finite() && number > 0.0);
-    if known && positive { Ok(text.to_owned()) } else { Err("write it as 250us, 6.5ms or 5s".to_owned()) }
 }

@@ -46,7 +46,7 @@ impl Plan {
         let log = folder.path().join("plugin.log");
         let mut command = Command::new(tacet());
         command.current_dir(folder.path()).args(["node", "run", "--timeout", TIMEOUT_SECONDS]);
-        command.args(["--kernel", &self.kernel, "--cpus", &self.cpus.to_string()]);
+        command.args(["--kernel", &self.kernel, "--node-cpus", &self.cpus.to_string()]);
         command.arg("--boot-arguments").arg(&self.boot_arguments);
         command.arg("--plugin").arg(folder.path().join(PLUGIN)).arg("--plugin-log").arg(&log);
         match self.seed {

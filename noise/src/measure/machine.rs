@@ -133,19 +133,7 @@ pub fn check_cpus(cpus: &[u32], allowed: &[u32]) -> Result<()> {
 
 /// Parses a list like `0-3,8`. Returns the CPUs in order and without duplicates.
 pub fn parse_cpus(text: &str) -> std::result::Result<Vec<u32>, String> {
-    let wrong = || format!("`{text}` is not a list of CPUs: write it as 0-3,8");
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().map_err(|_| wrong())?, last.parse().map_err(|_| wrong())?);
-        if first > last || last >= 1 << 16 {
-            return Err(wrong());
-        }
-        cpus.extend(first..=last);
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Ok(cpus)
+    tacet_words::values::cpus(text).map(|cpus| cpus.into_iter().collect())
 }
 
 /// The same list as text: `0-3,8`.

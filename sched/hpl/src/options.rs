@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use serde::{Deserialize, Serialize};
+use tacet_words::values::{count, duration};
 
 use crate::Result;
 use crate::keep::{self, Kept};
@@ -72,10 +73,10 @@ pub struct Start {
     #[arg(long = "daemon", value_name = "NAME")]
     pub daemons: Vec<String>,
     /// Time that normal tasks get in each period if every CPU that they may use has HPC tasks
-    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = duration)]
     pub trickle: Duration,
     /// Length of this period
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     pub trickle_period: Duration,
     /// CPU on which normal tasks get this time [default: the first one]
     #[arg(long, value_name = "CPU")]
@@ -87,7 +88,7 @@ pub struct Start {
     #[serde(default)]
     pub keep: Vec<String>,
     /// Turn of an HPC task that is not alone on its CPU; tasks that wake go first and share half of this time
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = humantime::parse_duration)]
+    #[arg(long = "turn", alias = "quantum", value_name = "TIME", default_value = "100ms", value_parser = duration)]
     pub quantum: Duration,
     /// Stay in the foreground (for a service manager)
     #[arg(long)]
@@ -102,10 +103,10 @@ pub struct Start {
 #[derive(Debug, Args)]
 pub struct Top {
     /// End after this number of tables
-    #[arg(long, short = 'n', value_name = "NUMBER")]
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = count)]
     pub iterations: Option<u64>,
     /// Time between two tables
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
+    #[arg(long = "every", alias = "interval", value_name = "TIME", default_value = "1s", value_parser = duration)]
     pub interval: Duration,
 }
 
@@ -155,7 +156,7 @@ impl Start {
             .into());
         }
         if self.quantum < Duration::from_millis(1) || self.quantum > LONGEST_QUANTUM {
-            return Err(format!("--quantum {}: use 1ms to 2s", time(self.quantum)).into());
+            return Err(format!("--turn {}: use 1ms to 2s", time(self.quantum)).into());
         }
         Ok(())
     }
@@ -181,7 +182,7 @@ mod tests {
     fn bad_times_are_refused() {
         assert!(start("").is_ok());
         assert!(start("--trickle 20ms --trickle-period 100ms --quantum 10ms").is_ok());
-        for wrong in ["--trickle 1us", "--trickle 600ms", "--trickle-period 20s", "--quantum 1us", "--quantum 1h"] {
+        for wrong in ["--trickle 1us", "--trickle 600ms", "--trickle-period 20s", "--turn 1us", "--turn 1h"] {
             let said = start(wrong).expect_err(wrong).to_string();
             assert!(said.starts_with(wrong.split(' ').next().unwrap_or_default()) && !said.contains('\n'), "{said}");
         }

@@ -89,39 +89,6 @@ impl CpuSet {
         }
         runs
     }
-
-    fn insert_item(&mut self, item: &str) -> Result<(), String> {
-        let (range, step) = match item.split_once(':') {
-            Some((range, step)) => (range, number(step)?),
-            None => (item, 1),
-        };
-        let (first, last) = match range.split_once('-') {
-            Some((first, last)) => (number(first)?, number(last)?),
-            None if item.contains(':') => {
-                return Err(format!("`{item}` has a stride but no range"));
-            }
-            None => (number(range)?, number(range)?),
-        };
-        if first > last {
-            return Err(format!("the range `{range}` runs backwards"));
-        }
-        if step == 0 {
-            return Err(format!("the stride of `{item}` is 0"));
-        }
-        if last >= TACET_MAX_CPUS {
-            return Err(format!("CPU {last} is beyond the largest supported, {}", TACET_MAX_CPUS - 1));
-        }
-        (first..=last).step_by(step as usize).for_each(|cpu| {
-            self.insert(cpu);
-        });
-        Ok(())
-    }
-}
-
-fn number(text: &str) -> Result<u32, String> {
-    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let value = if digits { text.parse().ok() } else { None };
-    value.ok_or_else(|| format!("`{text}` is not a CPU number"))
 }
 
 impl FromStr for CpuSet {
@@ -129,17 +96,16 @@ impl FromStr for CpuSet {
 
     /// An empty text is the empty set, as in sysfs.
     fn from_str(text: &str) -> Result<Self, Error> {
-        let mut set = CpuSet::default();
         let text = text.trim();
         if text.is_empty() {
-            return Ok(set);
+            return Ok(CpuSet::default());
         }
-        for item in text.split(',') {
-            set.insert_item(item).map_err(|cause| {
-                Error::new(format!("CPU list `{text}`"), cause, "write it like 2-3 or 1,4-6,8-14:2")
-            })?;
+        let cpus = tacet_words::values::cpus(text).map_err(Error::said)?;
+        if let Some(cpu) = cpus.iter().find(|cpu| **cpu >= TACET_MAX_CPUS) {
+            let cause = format!("CPU {cpu} is beyond the largest supported, {}", TACET_MAX_CPUS - 1);
+            return Err(Error::new(format!("CPU list `{text}`"), cause, "write it like 2-3 or 1,4-6,8-14:2"));
         }
-        Ok(set)
+        Ok(cpus.into_iter().collect())
     }
 }
 

@@ -24,6 +24,13 @@ impl Error {
         Error { object: one_line(object), cause: one_line(cause), remedy: one_line(remedy), status: NO }
     }
 
+    /// The words of `tacet_words::values`, `object: cause; remedy`, about a text of a person.
+    pub(crate) fn said(line: String) -> Self {
+        let (object, rest) = line.split_once(": ").unwrap_or((&line, ""));
+        let (cause, remedy) = rest.split_once("; ").unwrap_or((rest, ""));
+        Error::new(object, cause, remedy)
+    }
+
     /// The same error with another exit status.
     pub fn with_status(self, status: u8) -> Self {
         Error { status, ..self }

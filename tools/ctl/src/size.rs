@@ -11,27 +11,7 @@ pub(crate) const LARGE_PAGE: u64 = 2 << 20;
 const UNITS: [(&str, u32); 5] = [("", 0), ("K", 10), ("M", 20), ("G", 30), ("T", 40)];
 
 pub fn parse_bytes(text: &str) -> Result<u64> {
-    let text = text.trim();
-    let fail = |cause: &str| Error::new(format!("size `{text}`"), cause, "write it like 512M, 1G or 2MiB");
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    if number.is_empty() {
-        return Err(fail("it does not start with a whole number"));
-    }
-    let number: u64 = number.parse().map_err(|_| fail("the number is too large"))?;
-    let shift = unit_shift(unit).ok_or_else(|| fail("unknown unit"))?;
-    number.checked_mul(1 << shift).ok_or_else(|| fail("the number is too large"))
-}
-
-/// `M`, `m`, `MB` and `MiB` are the same; `B` alone is bytes.
-fn unit_shift(unit: &str) -> Option<u32> {
-    let upper = unit.to_ascii_uppercase();
-    let base = match upper.strip_suffix("IB") {
-        Some("") => return None,
-        Some(base) => base,
-        None => upper.strip_suffix('B').unwrap_or(&upper),
-    };
-    UNITS.iter().find(|(name, _)| *name == base).map(|(_, shift)| *shift)
+    tacet_words::values::size(text).map_err(Error::said)
 }
 
 /// The largest unit in which the number is whole: `1 GiB`, `1536 MiB`.

@@ -51,11 +51,11 @@ fn wrong_arguments_are_one_line_and_status_2() {
 
 #[test]
 fn wrong_lists_and_sizes_are_one_line_and_status_2() {
-    fails(&["up", "--cpus", "3-1"], 2, "CPU list `3-1`: the range `3-1` runs backwards");
+    fails(&["up", "--cpus", "3-1"], 2, "--cpus <LIST>: CPU list `3-1`: the range `3-1` runs backwards");
     fails(&["up", "--cpus", "2000"], 2, "CPU list `2000`: ");
-    fails(&["up", "--memory", "1Q"], 2, "size `1Q`: unknown unit");
+    fails(&["up", "--memory", "1Q"], 2, "--memory <SIZE>: size `1Q`: unknown unit");
     fails(&["up", "--numa-memory", "0:1G"], 2, "NUMA memory `0:1G`: it is not NODE=SIZE");
-    fails(&["run", "--cpus", "a", "ls"], 125, "CPU list `a`: ");
+    fails(&["run", "--cpus", "a", "ls"], 125, "--cpus <LIST>: CPU list `a`: ");
 }
 
 #[test]
@@ -75,8 +75,8 @@ fn without_the_module_the_remedy_is_named() {
 fn nodes_are_described_before_anything_is_fetched() {
     fails(&["node", "run", "--kernel", "5.4", "ls"], 125, "kernel `5.4`: ");
     fails(&["node", "shell", "--accel", "magic"], 2, "accelerator `magic`: ");
-    fails(&["node", "shell", "--memory", "1X"], 2, "size `1X`: ");
-    fails(&["node", "shell", "--cpus", "0"], 2, "node description: ");
+    fails(&["node", "shell", "--memory", "1X"], 2, "--node-memory <SIZE>: size `1X`: ");
+    fails(&["node", "shell", "--cpus", "0"], 2, "--node-cpus <COUNT>: `0` is not a count: ");
     let output = tacet(&["node", "run", "--kernel", "6.1", "--cpus", "2", "--dry-run", "--", "ls", "-l"]);
     assert_eq!(text(&output.stdout), "would boot Linux 6.1 with 2 CPUs and 2 GiB, and run ls -l\n");
 }
@@ -144,9 +144,9 @@ fn static_nodes_are_described_before_anything_is_started() {
     };
     boot(&["--machine", "vax"], 2, "--machine <KIND>: `vax` is none of ");
     boot(&["--metal"], 2, "");
-    boot(&["--nodes", "0"], 2, "--nodes: 0 is not possible");
+    boot(&["--nodes", "0"], 2, "--nodes <COUNT>: `0` is not a count: ");
     boot(&["--cpus", "65"], 2, "--cpus: 65 is not possible");
-    boot(&["--node-memory", "1X"], 2, "size `1X`: ");
+    boot(&["--node-memory", "1X"], 2, "--node-memory <SIZE>: size `1X`: ");
     boot(&["--link", "com2"], 2, "--link com2: a microvm has one serial port");
     boot(&["--image", "/nowhere"], 2, "--image <FILE>: it is given twice");
     fails(&["static", "boot", "--image", "/nowhere"], 2, "/nowhere: no such file");

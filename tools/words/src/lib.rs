@@ -9,6 +9,7 @@ pub mod plain;
 pub mod status;
 mod tool;
 mod usage;
+pub mod values;
 
 pub use tool::{Failure, Tool};
 pub use usage::nearest;

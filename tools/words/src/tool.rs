@@ -164,8 +164,10 @@ impl Place {
 }
 
 fn takes_value(command: &Command, flag: &str) -> bool {
-    let named =
-        |arg: &&Arg| arg.get_long() == Some(flag) || arg.get_short().is_some_and(|short| flag == short.to_string());
+    let named = |arg: &&Arg| {
+        let short = arg.get_short().is_some_and(|short| flag == short.to_string());
+        short || arg.get_long() == Some(flag) || arg.get_all_aliases().is_some_and(|all| all.contains(&flag))
+    };
     let found = command.get_arguments().find(named);
     found.is_some_and(|arg| matches!(arg.get_action(), ArgAction::Set | ArgAction::Append))
 }

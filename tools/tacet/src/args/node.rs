@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde::Deserialize;
+use tacet_words::values::{checked, duration_or_seconds, size, small_count};
 
 #[derive(Subcommand)]
 pub enum NodeCommand {
@@ -58,18 +59,25 @@ pub struct NodeArgs {
     #[arg(long, global = true, value_name = "VERSION")]
     pub kernel: Option<String>,
     /// Virtual CPUs [default: 4]
-    #[arg(long, global = true, value_name = "COUNT")]
+    #[arg(long = "node-cpus", alias = "cpus", global = true, value_name = "COUNT", value_parser = small_count::<u32>)]
+    #[serde(rename = "node-cpus", alias = "cpus")]
     pub cpus: Option<u32>,
     /// Memory of the node [default: 2G]
-    #[arg(long, global = true, value_name = "SIZE")]
+    #[arg(long = "node-memory", alias = "memory", global = true, value_name = "SIZE", value_parser = checked(size))]
+    #[serde(rename = "node-memory", alias = "memory")]
     pub memory: Option<String>,
     /// Words added to the kernel's command line
     #[arg(long, global = true, value_name = "WORDS")]
     pub boot_arguments: Option<String>,
-    /// Seconds that a command may take [default: a day]
-    #[arg(long, global = true, value_name = "SECONDS")]
+    /// Time that a command may take; a number alone is seconds, as in the configuration file [default: 1d]
+    #[arg(long, global = true, value_name = "TIME", value_parser = seconds)]
     pub timeout: Option<u64>,
     /// auto (KVM if a probe boots a guest), kvm or tcg
     #[arg(long, global = true, value_name = "KIND")]
     pub accel: Option<String>,
+}
+
+/// Whole seconds, at least one.
+fn seconds(text: &str) -> Result<u64, String> {
+    duration_or_seconds(text).map(|time| time.as_secs_f64().ceil() as u64)
 }

@@ -5,18 +5,20 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
+use tacet_words::values::{checked, count, cpus, duration_or_seconds, size};
 
 #[derive(Args, Deserialize, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct UpArgs {
     /// CPUs to take, like 2-3 or 1,4-6,8-14:2 [default: all but the first core]
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", value_parser = checked(cpus))]
     pub cpus: Option<String>,
     /// Memory to take, split evenly over the NUMA nodes of the CPUs [default: 64M]
-    #[arg(long, value_name = "SIZE", conflicts_with = "numa_memory")]
+    #[arg(long, value_name = "SIZE", value_parser = checked(size), conflicts_with = "numa_memory")]
     pub memory: Option<String>,
     /// Memory to take of each NUMA node, like 0=512M,1=512M
     #[arg(long, value_name = "NODE=SIZE,...")]
@@ -65,7 +67,7 @@ pub enum Memory {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RunArgs {
     /// CPUs that the program may use [default: all of the partition]
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", value_parser = checked(cpus))]
     pub cpus: Option<String>,
     /// Host its child processes too; without it they start on Linux
     #[arg(long)]
@@ -80,7 +82,8 @@ pub struct RunArgs {
     pub no_populate: bool,
     /// Where the program's anonymous memory comes from: `own` (the partition), `linux`, or `all` (the partition, also
     /// for .data and .bss if the program is position-independent and has 8 MiB of them) [default: own]
-    #[arg(long, value_name = "WHOSE")]
+    #[arg(long = "memory-from", alias = "memory", value_name = "WHOSE")]
+    #[serde(rename = "memory-from", alias = "memory")]
     pub memory: Option<Memory>,
     /// Bind each thread to one CPU: `compact` (neighbours first), `scatter` (cores first, their second hardware threads
     /// last) or a list like 3,2,4-7 in the order of the threads [default: threads are placed by topology, not bound]
@@ -159,10 +162,10 @@ pub struct TopArgs {
     /// Show only this process, with its total costs
     #[arg(value_parser = clap::value_parser!(i32).range(1..))]
     pub pid: Option<i32>,
-    /// Seconds between two tables
-    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
-    pub interval: u32,
+    /// Time between two tables; a number alone is seconds
+    #[arg(long = "every", alias = "interval", value_name = "TIME", default_value = "2s", value_parser = duration_or_seconds)]
+    pub interval: Duration,
     /// Stop after this many tables [default: never]
-    #[arg(long, value_name = "NUMBER")]
-    pub iterations: Option<u32>,
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = count)]
+    pub iterations: Option<u64>,
 }

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use serde::Deserialize;
 use tacet_static::state::DEFAULT_NAME;
 use tacet_static::{Accelerator, Link, Machine};
+use tacet_words::values::{checked, size, small_count};
 
 #[derive(Subcommand)]
 pub enum StaticCommand {
@@ -41,10 +42,11 @@ pub enum StaticCommand {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct StaticArgs {
     /// CPUs of an emulated node [default: one for each process]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long = "node-cpus", alias = "cpus", value_name = "COUNT", value_parser = small_count::<u32>)]
+    #[serde(rename = "node-cpus", alias = "cpus")]
     pub cpus: Option<u32>,
-    /// Memory of an emulated node [default: 256M, or what --memory and --shared need]
-    #[arg(long, value_name = "SIZE")]
+    /// Memory of an emulated node [default: 256M, or what --process-memory and --shared need]
+    #[arg(long, value_name = "SIZE", value_parser = checked(size))]
     pub node_memory: Option<String>,
     /// Board of an emulated node [default: microvm]
     #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(Machine::NAMES))]
@@ -81,7 +83,7 @@ pub struct StaticSet {
 #[derive(Args)]
 pub struct StaticBoot {
     /// Number of nodes
-    #[arg(long, value_name = "COUNT", default_value_t = 4)]
+    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = small_count::<u32>)]
     pub nodes: u32,
     /// Name of the set
     #[arg(long, value_name = "SET", default_value = DEFAULT_NAME)]
@@ -114,19 +116,19 @@ pub struct StaticBoot {
 #[derive(Args)]
 pub struct StaticRun {
     /// Number of nodes
-    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = small_count::<u32>)]
     pub nodes: u32,
     /// Processes on each node
-    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = small_count::<u32>)]
     pub processes: u32,
     /// Memory of each process of a node, like 2G,1G [default: even shares of what the node has]
-    #[arg(long, value_name = "SIZE,...", value_delimiter = ',')]
+    #[arg(long = "process-memory", alias = "memory", value_name = "SIZE,...", value_delimiter = ',', value_parser = checked(size))]
     pub memory: Vec<String>,
     /// Memory that the processes of a node share
-    #[arg(long, value_name = "SIZE", default_value = "0")]
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = checked(size))]
     pub shared: String,
     /// Stack of each process's first thread [default: the limit of this shell]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = checked(size))]
     pub stack: Option<String>,
     /// Let other threads of a CPU run while one waits for the daemon
     #[arg(long)]
@@ -171,19 +173,19 @@ pub struct StaticKill {
 #[derive(Args)]
 pub struct StaticMap {
     /// Processes on the node
-    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = small_count::<u32>)]
     pub processes: u32,
     /// Memory of each process, like 2G,1G [default: even shares of what the node has]
-    #[arg(long, value_name = "SIZE,...", value_delimiter = ',')]
+    #[arg(long = "process-memory", alias = "memory", value_name = "SIZE,...", value_delimiter = ',', value_parser = checked(size))]
     pub memory: Vec<String>,
     /// Memory of the node
-    #[arg(long, value_name = "SIZE", default_value = "256M")]
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = checked(size))]
     pub node_memory: String,
     /// Memory that the processes share
-    #[arg(long, value_name = "SIZE", default_value = "0")]
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = checked(size))]
     pub shared: String,
     /// Print the map of this running job
-    #[arg(long, value_name = "JOB", conflicts_with_all = ["processes", "memory", "node_memory", "shared"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["processes", "memory", "node_memory", "shared"])]
     pub job: Option<u32>,
     #[command(flatten)]
     pub set: StaticSet,

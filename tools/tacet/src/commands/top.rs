@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::Serialize;
 use tacet_ctl::{Device, Profile, Result, Thread};
@@ -38,8 +38,8 @@ struct Row {
 pub fn top(args: &TopArgs, json: bool) -> Result<u8> {
     let device = Device::open()?;
     let (mut before, mut then) = (threads(&device, args)?, Instant::now());
-    for _ in 0..args.iterations.unwrap_or(u32::MAX) {
-        sleep(Duration::from_secs(args.interval.into()));
+    for _ in 0..args.iterations.unwrap_or(u64::MAX) {
+        sleep(args.interval);
         let (now, seconds) = (threads(&device, args)?, then.elapsed().as_secs_f64());
         then = Instant::now();
         let mut rows: Vec<Row> = now.values().map(|thread| row(thread, before.get(&thread.tid), seconds)).collect();
