@@ -137,7 +137,7 @@ fn mistakes_are_one_line_and_change_nothing() {
         (&["analyse", "absent"], "absent: No such file"),
         (&["analyse", "foreign"], "foreign: not a whole noise record"),
         (&["compare", "w.parquet", "f.parquet"], "compare records of the same method"),
-        (&["measure", "--cpus", "60000", "--samples", "1", "-o", "x"], "CPU 60000: this machine does not have it"),
+        (&["measure", "--cpus", "8000", "--samples", "1", "-o", "x"], "CPU 8000: this machine does not have it"),
         (&["measure", "--samples", "1", "--quantum", "50us", "-o", "no/such/folder"], "no/such/folder: cannot write"),
         (&["measure", "--method", "selfish", "--samples", "1", "-o", "x"], "--duration"),
         (&["measure", "--method", "ftq", "--units", "1", "-o", "x"], "--units"),

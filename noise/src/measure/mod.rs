@@ -356,7 +356,7 @@ mod tests {
     fn impossible_plans_are_refused_in_one_line() {
         let error = |plan: Plan| plan.measure(&[], &mut |_| ()).map(|_| ()).expect_err("refused").to_string();
         let absent = Plan { cpus: vec![1023], ..plan(Method::Fwq, Amount::Samples(1)) };
-        assert!(error(absent).contains("cpu 1023"));
+        assert!(error(absent).contains("CPU 1023"));
         assert!(error(plan(Method::Selfish, Amount::Samples(1))).contains("--duration"));
         assert!(error(plan(Method::Fwq, Amount::For(Nanoseconds(1e18)))).contains("too many"));
         let long = Plan { quantum: Nanoseconds(10e9), ..plan(Method::Fwq, Amount::For(Nanoseconds(1e9))) };
