@@ -44,7 +44,7 @@ choices() {
 	refused "half of the period" $T sched start --trickle 600ms
 	refused "more than 3s" $T sched start --trickle-period 4s
 	refused "use 1ms to 2s" $T sched start --quantum 5s
-	refused "not online" $T sched start --trickle-cpu 99
+	refused "CPU 99: it does not exist" $T sched start --trickle-cpu 99
 	refused "holds every task" $T sched start --group /
 	refused "No such file" $T sched start --group nowhere
 	refused "no user of this name" $T sched start --keep nobody-at-all

@@ -45,8 +45,8 @@ fn refuses_what_is_too_large(nodes: &Nodes) -> Result<()> {
 
 fn refuses_other_nodes(nodes: &Nodes) -> Result<()> {
     let hello = program("hello-static");
-    fails(nodes, &["--cpus", "2"], &hello, 2, "--cpus: ")?;
-    fails(nodes, &["--nodes", "9"], &hello, 2, "--nodes 9: ")
+    fails(nodes, &["--cpus", "2"], &hello, 125, "--cpus: ")?;
+    fails(nodes, &["--nodes", "9"], &hello, 125, "--nodes 9: ")
 }
 
 fn fails(nodes: &Nodes, flags: &[&str], word: &str, status: i32, words: &str) -> Result<()> {
