@@ -81,8 +81,8 @@ fn mistakes_are_one_line_and_change_nothing() {
     std::fs::write(folder.path().join("foreign"), "not a record").expect("written");
     let mistakes: [(&[&str], &str); 5] = [
         (&["--measured", "4"], "--measured 4: the node's last cpu is 3"),
-        (&["--cpus", "65"], "--cpus 65"),
-        (&["--quantum", "10"], "--quantum 10"),
+        (&["--node-cpus", "65"], "--node-cpus 65"),
+        (&["--instructions", "10"], "--instructions 10"),
         (&["--share", "absent"], "--share absent: No such file"),
         (&["--record", "foreign"], "foreign: not a whole exact record"),
     ];

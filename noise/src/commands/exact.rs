@@ -46,14 +46,14 @@ pub fn run(options: Exact) -> Result<ExitCode> {
 fn plan(options: &Exact) -> Result<Plan> {
     let cpus = options.cpus;
     if !(1..=CPUS_LIMIT).contains(&cpus) {
-        return Err(format!("--cpus {cpus}: a node has 1 to {CPUS_LIMIT}").into());
+        return Err(format!("--node-cpus {cpus}: a node has 1 to {CPUS_LIMIT}").into());
     }
     let measured_cpu = options.measured.unwrap_or(cpus - 1);
     if measured_cpu >= cpus {
         return Err(format!("--measured {measured_cpu}: the node's last cpu is {}", cpus - 1).into());
     }
     if options.quantum < QUANTUM_LEAST {
-        return Err(format!("--quantum {}: at least {QUANTUM_LEAST} instructions", options.quantum).into());
+        return Err(format!("--instructions {}: at least {QUANTUM_LEAST} instructions", options.quantum).into());
     }
     let load = match options.load.as_deref() {
         _ if cpus == 1 => None,

@@ -31,7 +31,7 @@ impl Memory {
             (several, count) if several.len() == count => several.to_vec(),
             (several, count) => {
                 let cause = format!("{} sizes for {count} processes of a node", several.len());
-                return Err(wrong(Error::new("--memory", cause, "give one size, or one for each process")));
+                return Err(wrong(Error::new("--process-memory", cause, "give one size, or one for each process")));
             }
         };
         Ok(Memory { processes, shared: parse_bytes(shared).map_err(wrong)? })
@@ -104,7 +104,7 @@ mod tests {
         let error = parse_memory(&["2G", "1G"], 3).err().unwrap();
         assert_eq!(
             error.to_string(),
-            "--memory: 2 sizes for 3 processes of a node; give one size, or one for each process"
+            "--process-memory: 2 sizes for 3 processes of a node; give one size, or one for each process"
         );
     }
 
