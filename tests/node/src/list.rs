@@ -133,6 +133,9 @@ pub const SCENARIOS: &[Scenario] = &[
     newest("bounds of a granted partition", "nvme.sh bounds").with_nvme(),
     newest("ends of grants", "nvme.sh revoked").with_nvme(),
     newest("calls on an NVMe disk are those of Linux", "nvme.sh as_on_linux").with_nvme(),
+    rarely("killed with commands of an NVMe disk in flight", "nvme_storms.sh kills").with_nvme(),
+    rarely("an NVMe disk reset with commands in flight", "nvme_storms.sh resets").with_nvme(),
+    rarely("an NVMe disk taken away with commands in flight", "nvme_storms.sh removals").with_nvme(),
     middle("an NVMe disk is reset", "nvme.sh resets").with_nvme(),
     oldest("an NVMe disk goes and comes", "nvme.sh removals").with_nvme(),
     newest("an NVMe disk behind a strict IOMMU", "nvme_iommu.sh behind_iommu")

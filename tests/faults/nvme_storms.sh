@@ -1,0 +1,111 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# nvme_storms.sh: what goes wrong at random instants while each core keeps an NVMe disk busy. After each, what Linux
+# reads is what was acknowledged, or what was being written; nothing of the partition's memory is missing.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/nvme_lib.sh"
+
+cores=2
+seed=${SEED:-$RANDOM}
+RANDOM=$seed
+note "seed $seed"
+
+instant() { # waits 0 to 255 ms
+	sleep 0.$(printf %03d $((RANDOM % 256)))
+}
+
+busy() { # [again]: a program on all cores, whose calls the cores serve
+	rm -f ledger
+	dd if=/dev/zero of=$disk bs=1M oflag=direct status=none
+	$T run -- $F/ledger use $disk ledger $cores "$@" >said & user=$!
+	rounds_file=ledger
+	until_true "the program begins" counted ledger
+	served_again
+}
+
+served_again() { # cores serve more calls
+	before_calls=$(calls)
+	until_true "cores serve calls: $(cat /sys/kernel/tacet/pico)" more_calls
+}
+
+more_calls() {
+	[ "$(calls)" -gt "$before_calls" ] || { gone $user && fail "the program has ended: $(cat said)"; false; }
+}
+
+killed() { # the program ends by that, and what it wrote is there
+	kill -9 $user
+	ended $user 137
+	checked
+}
+
+checked() {
+	$F/ledger check $disk ledger >said || fail "after $round ($seed): $(cat said)"
+}
+
+kills() {
+	local round
+	up
+	for round in $(seq $(full 12 200)); do
+		busy
+		instant
+		killed
+		until_true "the memory is given back" given_back
+	done
+	down
+	note "$round kills"
+}
+
+# Linux 7.3 itself, with CPUs offline and without Tacet, gets no interrupt of some of its queues after a reset: those
+# whose vector follows the vector of an offline CPU. We stay on the CPU of the first queue.
+on_first_queue() {
+	taskset -cp "$(tr -d ' ' </sys/class/block/${disk##*/}/mq/0/cpu_list)" $$ >/dev/null || fail "taskset"
+}
+
+resets() {
+	local round
+	on_first_queue
+	up
+	busy
+	for round in $(seq $(full 10 200)); do
+		instant
+		echo 1 >/sys/class/nvme/nvme0/reset_controller || fail "reset $round"
+		served_again
+	done
+	killed
+	down
+	# with all CPUs again: every queue gets its interrupts
+	echo 1 >/sys/class/nvme/nvme0/reset_controller || fail "the last reset"
+	note "$round resets"
+}
+
+# Linux takes the driver away, or the device.
+removals() {
+	local round device
+	device=$(readlink -f /sys/class/nvme/nvme0/device)
+	for round in unbind remove; do
+		up
+		busy again
+		instant
+		case $round in
+		unbind) echo ${device##*/} >/sys/bus/pci/drivers/nvme/unbind || fail unbind ;;
+		remove) echo 1 >$device/remove || fail remove ;;
+		esac
+		until_true "the program has errors" errors
+		case $round in
+		unbind) echo ${device##*/} >/sys/bus/pci/drivers/nvme/bind || fail bind ;;
+		remove) echo 1 >/sys/bus/pci/rescan ;;
+		esac
+		until_true "$disk is back" test -b $disk
+		alive ledger
+		killed
+		down
+	done
+}
+
+errors() { # has each thread had one?
+	[ "$(od -An -tu8 -j8 -N8 ledger | tr -d ' ')" -ge $cores ]
+}
+
+scenario "$@"
