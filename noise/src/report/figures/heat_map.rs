@@ -80,13 +80,13 @@ fn panel(area: &Area<'_>, width: Width, span_ns: f64, record: &Pictured<'_>) -> 
     let right = px(width.pixels);
     let x = |column: usize| left + ((right - left) as usize * column / columns) as i32;
     // A label for each row if it fits, else for as many as fit.
-    let every = (14 / height.max(1)).max(1) as usize;
+    let every = (15 / height.max(1)).max(1) as usize;
     for (row, fields) in fields.iter().enumerate() {
         let (top, bottom) = (px(ROW + height * row as i32), px(ROW + height * (row as i32 + 1)) - 1);
         let field =
             |from: usize, to: usize, style: ShapeStyle| Rectangle::new([(x(from), top), (x(to), bottom)], style);
         if row % every == 0 {
-            let style = text(11, MUTED).pos(Pos::new(HPos::Right, VPos::Center));
+            let style = text(12, MUTED).pos(Pos::new(HPos::Right, VPos::Center));
             let label = record.row_label(cpus[row * together].0);
             area.draw(&Text::new(label, (left - px(6), (top + bottom) / 2), style))?;
         }
