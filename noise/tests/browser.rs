@@ -33,7 +33,10 @@ fn the_page_in_a_browser() {
     assert_eq!(number(&tab, "document.querySelectorAll('figure').length"), figures as f64);
     assert_eq!(number(&tab, "document.querySelectorAll('figure svg[role=img] > title').length"), 2.0 * figures as f64);
     let shown = "[...document.querySelectorAll('figure svg')].filter(svg => svg.getClientRects().length)";
-    assert_eq!(text(&tab, &format!("{shown}.map(svg => svg.getAttribute('class')).join(' ')")), vec!["wide"; figures].join(" "));
+    assert_eq!(
+        text(&tab, &format!("{shown}.map(svg => svg.getAttribute('class')).join(' ')")),
+        vec!["wide"; figures].join(" ")
+    );
 
     let (ground, ink) = (
         "getComputedStyle(document.body).backgroundColor",
