@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happens to a block device beside the calls on its descriptors.
+ * Changes of a block device that do not come by the calls on its descriptors.
  *
  * Its size changes, or its disk goes: grants of the disk end.
  *

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What happens to a block device beside the calls on its descriptors. Called by devices.c, with the control lock held; sleep.
+ * Changes of a block device that do not come by the calls on its descriptors. Called by devices.c, with the
+ * control lock held; the functions sleep.
  */
 #ifndef TACET_PICO_PAGES_H
 #define TACET_PICO_PAGES_H

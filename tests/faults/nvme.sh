@@ -5,37 +5,7 @@
 # and removals of the controller. The node has an NVMe disk.
 
 . "$(dirname "$0")/lib.sh"
-
-disk=/dev/nvme0n1
-echo 1 >/sys/module/tacet/parameters/fast_paths
-
-said() { # WORDS NUMBER: does Linux's log have the words at least so often?
-	[ "$(dmesg | grep -c "$1")" -ge "$2" ]
-}
-
-sum() {
-	dd if=$disk bs=1M iflag=direct status=none | sha256sum
-}
-
-linux_reads() { # reads the disk on Linux until it is killed
-	while dd if=$disk of=/dev/null bs=64K count=64 iflag=direct status=none; do :; done
-}
-
-fill() {
-	[ -b $disk ] || fail "no $disk"
-	dd if=/dev/urandom of=$disk bs=1M count=8 oflag=direct status=none || fail "Linux cannot write $disk"
-	before=$(sum)
-}
-
-unharmed() {
-	[ "$(sum)" = "$before" ] || fail "the disk's content is another one"
-	no_complaint
-}
-
-no_complaint() {
-	! dmesg | grep -E "nvme.*(timeout|timed out|I/O error)|BUG|WARNING" || fail "Linux complains: $(dmesg | tail -5)"
-	state 0 || fail "state $($F/door status)"
-}
+. "$(dirname "$0")/nvme_lib.sh"
 
 pairs() { # made and deleted, again and again, while Linux reads
 	fill
@@ -51,10 +21,6 @@ pairs() { # made and deleted, again and again, while Linux reads
 	kill $reader
 	! grep -E "nvme_disable_ctrl|blkdev_read" /sys/kernel/debug/kprobes/list || fail "a probe stays"
 	unharmed
-}
-
-calls() { # served by cores since the partition began
-	sed -n 's/.* calls \([0-9]*\) .*/\1/p' /sys/kernel/tacet/pico | awk '{ sum += $1 } END { print sum }'
 }
 
 profiled() { # KIND NAME: how often, as the profile says

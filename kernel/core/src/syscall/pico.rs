@@ -38,7 +38,7 @@ struct Work {
     buffers: Buffers,
     /// All that is used of the program's memory.
     extent: (u64, u64),
-    /// What has been moved, and what the device has.
+    /// Bytes that have been moved, and those that the device has.
     done: u32,
     begun: u32,
     /// The file's position when the call has ended, if it moves it.
