@@ -147,7 +147,10 @@ pub const SCENARIOS: &[Scenario] = &[
     newest("an NVMe disk's virtual function behind a strict IOMMU", "nvme_virtual.sh virtual")
         .with_virtual_nvme()
         .with_iommu("intel_iommu=on iommu.strict=1 iommu.passthrough=0"),
-    middle("a virtual function, and its disk is reset", "nvme_virtual.sh physical_reset").with_virtual_nvme(),
+    // Linux 7.3 itself loses interrupts of a disk that is reset while CPUs are offline (CAVEATS.md).
+    middle("a virtual function, and its disk is reset", "nvme_virtual.sh physical_reset")
+        .with_virtual_nvme()
+        .only_older(),
     oldest("a virtual function goes", "nvme_virtual.sh taken_away").with_virtual_nvme(),
     newest("noise named", "noise.sh named").in_turn(),
     middle("noise of a quota, and of a CPU that leaves", "noise.sh stopped"),
