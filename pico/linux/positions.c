@@ -26,7 +26,7 @@
 
 #define NONE (TACET_PICO_NO_POSITION & ~TACET_PICO_AT_LINUX)
 
-/* The locks are held. What a core has stored counts, unless Linux stored something since. */
+/* The locks are held. The core's position counts, unless Linux has stored one since. */
 static void take(struct granted *granted)
 {
 	u64 position = xchg(&granted->shared->position, TACET_PICO_NO_POSITION) & ~TACET_PICO_AT_LINUX;

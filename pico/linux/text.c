@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the cores did by fast paths, for people, for `tacet pico` and for tests: a line for each
+ * Calls that cores served by fast paths, for people, for `tacet pico` and for tests: a line for each
  * device, each grant and each queue, as long as the page has room.
  *
  *	partition up|none

@@ -32,30 +32,12 @@ pub fn round_up_to_large_page(bytes: u64) -> u64 {
 mod tests {
     use super::*;
 
+    /// The vocabulary has its own tests; here its errors pass.
     #[test]
-    fn reads_what_people_write() {
-        for (text, bytes) in [
-            ("0", 0),
-            ("4096", 4096),
-            ("4096B", 4096),
-            ("1K", 1 << 10),
-            ("512M", 512 << 20),
-            ("2MiB", 2 << 20),
-            ("2mb", 2 << 20),
-            ("1G", 1 << 30),
-            (" 3T ", 3 << 40),
-        ] {
-            assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
-        }
-    }
-
-    #[test]
-    fn refuses_the_rest_in_one_line() {
-        for text in ["", "G", "-1G", "+1", "1.5G", "1Q", "1iB", "1 G", "99999999999999999999", "17179869184T"] {
-            let error = parse_bytes(text).expect_err(text).to_string();
-            assert!(error.starts_with("size `"), "{error}");
-            assert!(!error.contains('\n'), "{error}");
-        }
+    fn a_size_that_is_none_is_one_line() {
+        assert_eq!(parse_bytes(" 3T "), Ok(3 << 40));
+        let error = parse_bytes("1.5G").expect_err("not whole").to_string();
+        assert!(error.starts_with("size `") && !error.contains('\n'), "{error}");
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl Transfer {
     }
 }
 
-/// What all completed commands have written is to last.
+/// The device makes the writes of all completed commands last.
 pub fn flush(number: u16, namespace: u32) -> Command {
     [FLUSH | u64::from(number) << 16 | u64::from(namespace) << 32, 0, 0, 0, 0, 0, 0, 0]
 }
