@@ -54,7 +54,7 @@ enum Door {
     },
     /// Run the checks and tests, at most 30 minutes; with FULL=1 all of them. Ends with `N passed, N failed`
     Test {
-        /// Only what needs no node: checks, lints and unit tests, at most 3 minutes
+        /// Only what needs no node: checks, lints and unit tests; minutes
         #[arg(long)]
         quick: bool,
         /// Kernel lines to test (default: all)
