@@ -15,6 +15,7 @@ pub mod analyse;
 pub mod collect;
 pub mod commands;
 pub mod exact;
+pub mod examples;
 pub mod import;
 pub mod inject;
 pub mod measure;

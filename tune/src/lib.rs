@@ -12,6 +12,7 @@ pub mod claim;
 pub mod commands;
 pub mod cpus;
 pub mod error;
+pub mod examples;
 pub mod export;
 pub mod form;
 pub mod journal;

@@ -17,15 +17,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use serde::Serialize;
 use tacet_words::{Failure, Tool};
 
 use crate::Result;
+use crate::examples::described;
 use crate::options::{Command, Options};
 use crate::record::Record;
 
-const TOOL: Tool = Tool { name: "tacet noise", command: Options::command, runners: &[] };
+const TOOL: Tool = Tool { name: "tacet noise", command: described, runners: &[] };
 
 /// The whole program.
 pub fn main() -> ExitCode {

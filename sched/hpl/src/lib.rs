@@ -6,6 +6,7 @@
 //! CPUs.
 
 pub mod commands;
+pub mod examples;
 pub mod figures;
 pub mod grace;
 pub mod keep;

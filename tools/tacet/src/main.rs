@@ -15,7 +15,6 @@ mod text;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
 use tacet_ctl::{Device, Machine, Result};
 use tacet_words::Tool;
 
@@ -25,7 +24,7 @@ use config::Config;
 /// Only `tacet static run` says it, to make the proxies of a job.
 const PROXY: &str = "iod-proxy";
 
-const TOOL: Tool = Tool { name: "tacet", command: Cli::command, runners: &["run", "node run", "static run"] };
+const TOOL: Tool = Tool { name: "tacet", command: args::described, runners: &["run", "node run", "static run"] };
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -36,7 +35,7 @@ fn main() -> ExitCode {
     if let Some(failed) = commands::help(&words) {
         return ended(failed, false);
     }
-    let cli = match Cli::try_parse() {
+    let cli = match TOOL.read::<Cli>() {
         Ok(cli) => cli,
         Err(error) => return TOOL.refuse(&error, commands::elsewhere(&error)),
     };

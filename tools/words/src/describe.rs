@@ -52,7 +52,10 @@ impl Described {
 
     /// A command of clap's with this description.
     pub fn command(&self) -> Command {
-        let command = Command::new(self.name.clone()).about(self.about.clone());
+        let mut command = Command::new(self.name.clone()).about(self.about.clone());
+        if !self.after_help.is_empty() {
+            command = command.after_help(self.after_help.clone());
+        }
         let command = command.args(self.flags.iter().map(Flag::arg));
         command.subcommands(self.commands.iter().map(Described::command))
     }

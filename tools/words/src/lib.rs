@@ -5,6 +5,8 @@
 //! the machine or of the other crates: the laboratory uses it too, and must not link what it judges.
 
 pub mod describe;
+pub mod examples;
+pub mod pages;
 pub mod plain;
 pub mod status;
 mod tool;

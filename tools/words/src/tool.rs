@@ -84,7 +84,14 @@ struct Inner<'a> {
 impl Tool {
     /// The arguments; otherwise help, version or an error was printed, and the program ends with the status.
     pub fn parse<P: Parser>(&self) -> Result<P, ExitCode> {
-        P::try_parse().map_err(|error| self.refuse(&error, None))
+        self.read().map_err(|error| self.refuse(&error, None))
+    }
+
+    /// The arguments, or clap's error; help ends with the examples.
+    pub fn read<P: Parser>(&self) -> Result<P, clap::Error> {
+        let mut command = (self.command)();
+        let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        P::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
     }
 
     /// Ends after clap's `error`. `instead` is a better line about it.

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Man pages and shell completions, from the description of the flags; `packaging/install.sh` generates them.
 
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use tacet_words::describe::Described;
+use tacet_words::pages;
 
 use super::{print, print_json};
 use crate::error::{Error, Result};
-use crate::options::Options;
+use crate::examples::described;
 
 /// The command under the program's name, which is also the name of its man pages.
 fn command() -> Command {
-    Options::command().name("tacet-tune").bin_name("tacet-tune")
+    described().name("tacet-tune").bin_name("tacet-tune")
 }
 
 pub fn man(directory: &Path) -> Result<ExitCode> {
     let failed = |error| Error::io(directory.display(), &error, "name a directory that can be written");
-    fs::create_dir_all(directory).map_err(failed)?;
-    clap_mangen::generate_to(command(), directory).map_err(failed)?;
+    pages::write(command(), directory).map_err(failed)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -32,11 +31,13 @@ pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
 
 /// Prints the description for `tacet`, which completes our words too.
 pub fn describe() -> Result<ExitCode> {
-    print_json(&Described::of(&Options::command())).map(|()| ExitCode::SUCCESS)
+    print_json(&Described::of(&described())).map(|()| ExitCode::SUCCESS)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -45,7 +46,7 @@ mod tests {
         man(folder.path()).expect("pages");
         for page in ["tacet-tune.1", "tacet-tune-plan.1", "tacet-tune-apply.1", "tacet-tune-job-begin.1"] {
             let text = fs::read_to_string(folder.path().join(page)).expect(page);
-            assert!(text.contains(".SH NAME") && text.contains(".SH OPTIONS"), "{page}");
+            assert!([".SH NAME", ".SH OPTIONS", ".SH EXAMPLES\n.TP"].iter().all(|part| text.contains(part)), "{page}");
         }
         assert!(!folder.path().join("tacet-tune-man.1").exists(), "hidden commands have no page");
     }

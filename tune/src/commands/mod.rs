@@ -9,7 +9,6 @@ mod run;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use serde::Serialize;
 use tacet_words::Tool;
 use tacet_words::status::NO;
@@ -17,13 +16,14 @@ use tacet_words::status::NO;
 use crate::apply::{self, Done};
 use crate::claim::{self, Claim, Owner};
 use crate::error::{Error, Result};
+use crate::examples::described;
 use crate::journal::{self, Journal, State};
 use crate::node::{self, Linux, Node};
 use crate::options::{Command, Job, Options, Wanted};
 use crate::plan::{self, Plan};
 use crate::{measures, rehearse, show, topology, verify};
 
-const TOOL: Tool = Tool { name: "tacet tune", command: Options::command, runners: &["run", "bound"] };
+const TOOL: Tool = Tool { name: "tacet tune", command: described, runners: &["run", "bound"] };
 
 /// The whole program.
 pub fn main() -> ExitCode {

@@ -12,13 +12,13 @@ mod top;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use tacet_words::{Failure, Tool};
 
+use crate::examples::described;
 use crate::options::{Command, Options};
 use crate::{Result, resident};
 
-const TOOL: Tool = Tool { name: "tacet sched", command: Options::command, runners: &["run", "count"] };
+const TOOL: Tool = Tool { name: "tacet sched", command: described, runners: &["run", "count"] };
 
 /// The whole program.
 pub fn main() -> ExitCode {

@@ -4,6 +4,7 @@
 //! Read by clap and by `config.rs`. The help texts are also the man pages.
 
 mod compare;
+mod examples;
 mod node;
 mod partition;
 mod static_nodes;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub use compare::CompareArgs;
+pub use examples::described;
 pub use node::{NodeArgs, NodeCommand, NodeRun};
 pub use partition::{DecoupleArgs, DownArgs, LogArgs, Memory, RecoupleArgs, RunArgs, TopArgs, UpArgs};
 pub use static_nodes::{

@@ -7,14 +7,13 @@
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
-use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use tacet_ctl::Result;
 use tacet_words::describe::{COMMAND, Described};
 use tacet_words::nearest;
 
 use super::beside::{beside, program};
-use crate::args::Cli;
+use crate::args::described as own;
 use crate::output;
 
 /// Our words for the programs beside this one, and their files.
@@ -23,7 +22,7 @@ const BESIDE: [(&str, &str); 3] = [("noise", "tacet-noise"), ("sched", "tacet-sc
 /// The whole family as one command.
 pub fn whole() -> clap::Command {
     let described = BESIDE.iter().filter_map(|(word, file)| Some((*word, described(file)?)));
-    described.fold(Cli::command(), |whole, (word, tool)| {
+    described.fold(own(), |whole, (word, tool)| {
         whole.mut_subcommand(word, |stub| {
             let about = stub.get_about().cloned().unwrap_or_default();
             tool.command().name(word).about(about)
@@ -52,7 +51,7 @@ pub fn help(words: &[OsString]) -> Option<Result<u8>> {
 /// A better line about a command that does not exist here: `tacet measure` is `tacet noise measure`.
 pub fn elsewhere(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    let top = Cli::command();
+    let top = own();
     let ours: Vec<&str> = top.get_subcommands().map(clap::Command::get_name).collect();
     // below a command of ours clap's own suggestion is right
     let first = std::env::args_os().skip(1).find(|word| !word.to_string_lossy().starts_with('-'))?;

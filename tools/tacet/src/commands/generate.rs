@@ -3,17 +3,16 @@
 
 use std::path::Path;
 
-use clap::CommandFactory;
 use tacet_ctl::{Error, Result};
+use tacet_words::pages;
 
 use super::family::whole;
-use crate::args::Cli;
+use crate::args::described;
 use crate::output;
 
 pub fn man(directory: &Path) -> Result<u8> {
     let fail = |io: std::io::Error| Error::io(directory.display(), &io, "name a directory that can be written");
-    std::fs::create_dir_all(directory).map_err(fail)?;
-    clap_mangen::generate_to(Cli::command(), directory).map_err(fail)?;
+    pages::write(described(), directory).map_err(fail)?;
     Ok(0)
 }
 

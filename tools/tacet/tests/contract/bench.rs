@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 
 use serde_json::Value;
 use tacet_words::describe::Described;
@@ -45,6 +46,19 @@ impl Bench {
         let said = bench.run(&["describe"]);
         bench.family = serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.err));
         bench
+    }
+
+    /// The man pages of all four programs.
+    pub fn pages(&self) -> &Path {
+        static MADE: OnceLock<PathBuf> = OnceLock::new();
+        MADE.get_or_init(|| {
+            let pages = self.directory.path().join("man");
+            for words in [&["man"][..], &["noise", "man"], &["tune", "man"], &["sched", "man"]] {
+                let said = self.run(&[words, &["man"]].concat());
+                assert_eq!((said.status, said.err.as_str()), (0, ""), "{words:?}");
+            }
+            pages
+        })
     }
 
     pub fn remove(&self) {

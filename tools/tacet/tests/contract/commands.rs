@@ -5,7 +5,7 @@ use libtest_mimic::Trial;
 use tacet_words::describe::Described;
 use tacet_words::status::{RUNNER, USAGE};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, read};
 
 /// They execute a program several times, and report about it: its status is not theirs.
 const REPORTS: [&str; 1] = ["compare"];
@@ -62,11 +62,12 @@ const VALUES: [(&str, &str); 8] = [
     ("SIGNAL", "TERM"),
 ];
 
-const RULES: [(&str, Rule); 4] = [
+const RULES: [(&str, Rule); 5] = [
     ("it has a dry run, or changes nothing", rehearses),
     ("a wrong flag is one line", wrong_flag),
     ("it takes --json, and a wrong flag is one object", wrong_flag_as_json),
     ("its help has every flag", helps),
+    ("its help and its man page have examples", shows),
 ];
 
 pub fn trials(bench: &'static Bench) -> Vec<Trial> {
@@ -122,6 +123,20 @@ fn helps(bench: &Bench, words: &[String], command: &Described) {
             assert!(said.out.contains(&format!("--{flag}")), "{all:?} does not name --{flag}: {}", said.out);
         }
         assert!(said.out.contains(&format!("Usage: tacet {}", words.join(" "))), "{all:?}: {}", said.out);
+    }
+}
+
+/// The same examples in both. That each parses is a test of each program: only it knows which values are right.
+fn shows(bench: &Bench, words: &[String], command: &Described) {
+    let (examples, _) = tacet_words::examples::written(&command.after_help);
+    assert!(!examples.is_empty(), "{words:?} has no examples");
+    let help = bench.run(&with(words, &["--help"])).out;
+    let page = read(&bench.pages().join(format!("tacet-{}.1", words.join("-"))));
+    let (_, page) = page.split_once("\n.SH EXAMPLES\n").unwrap_or_else(|| panic!("{words:?}: {page}"));
+    let page = page.replace("\\*(Aq", "'").replace('\\', "");
+    for (line, purpose) in examples {
+        assert!(help.contains(&line) && help.contains(&purpose), "{words:?}: `{line}` is not in: {help}");
+        assert!(page.contains(&line) && page.contains(&purpose), "{words:?}: `{line}` is not in: {page}");
     }
 }
 
