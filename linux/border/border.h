@@ -28,7 +28,7 @@ struct tacet_space {
 	unsigned int early_count;	/* so many */
 	bool released;			/* the mm is going; under lock */
 	atomic_t closing;		/* pico/linux/calls.c: calls that change descriptors */
-	unsigned long next_grant;	/* pico/linux/ask.c: jiffies */
+	unsigned long next_grant[TACET_PICO_GRANTS];	/* pico/linux/ask.c: jiffies */
 };
 
 /* What memory/ knows of a process's range. Any context. */

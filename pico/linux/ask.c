@@ -75,6 +75,13 @@ static void grant(struct tacet_space *space, int descriptor, struct file *file)
 		tacet_claim_release(claim);
 }
 
+/* When the descriptor, and those that share its entry, are looked at again: the first calls of a
+ * program's other descriptors do not wait for it. */
+static unsigned long *next_grant(struct tacet_space *space, int descriptor)
+{
+	return &space->next_grant[(unsigned int)descriptor % TACET_PICO_GRANTS];
+}
+
 static void consider(struct tacet_space *space, int descriptor)
 {
 	struct file *file = fget(descriptor);
@@ -87,7 +94,7 @@ static void consider(struct tacet_space *space, int descriptor)
 		if (tacet_partition.state == TACET_PARTITION_UP)
 			grant(space, descriptor, file);
 		mutex_unlock(&tacet_control_lock);
-		WRITE_ONCE(space->next_grant, jiffies + PAUSE_JIFFIES);
+		WRITE_ONCE(*next_grant(space, descriptor), jiffies + PAUSE_JIFFIES);
 	}
 	fput(file);
 }
@@ -116,7 +123,7 @@ void tacet_grant_ask(struct tacet_space *space, const struct pt_regs *regs)
 {
 	if (!tacet_pico_area() || !space->shared ||
 	    !reads_or_writes(regs->ax) ||
-	    time_before(jiffies, READ_ONCE(space->next_grant)) ||
+	    time_before(jiffies, READ_ONCE(*next_grant(space, regs->di))) ||
 	    tacet_grants_has(space, regs->di))
 		return;
 	consider(space, regs->di);

@@ -88,6 +88,29 @@ static void change_device(const struct file *file)
 		tacet_grants_revoke_disk(NULL);
 }
 
+/* Linux tells of the block device, or empties its page cache, in which nothing is while there are
+ * grants. The block layer knows these commands before a driver does. */
+static bool harmless(const struct file *file, unsigned int command)
+{
+	if (!S_ISBLK(file_inode(file)->i_mode))
+		return false;
+	switch (command) {
+	case BLKROGET:
+	case BLKFLSBUF:
+	case BLKGETSIZE:
+	case BLKGETSIZE64:
+	case BLKSSZGET:
+	case BLKPBSZGET:
+	case BLKIOMIN:
+	case BLKIOOPT:
+	case BLKALIGNOFF:
+	case BLKROTATIONAL:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* The file itself changes, for everybody who has it open. */
 static void change_file(const struct pt_regs *regs, long number)
 {
@@ -101,9 +124,12 @@ static void change_file(const struct pt_regs *regs, long number)
 		tacet_grants_revoke_disk(NULL);
 		return;
 	}
-	tacet_grants_revoke_file(file);
-	if (number == __NR_ioctl)
+	if (number == __NR_fcntl) {
+		tacet_grants_revoke_file(file);
+	} else if (!harmless(file, regs->si)) {
+		tacet_grants_revoke_file(file);
 		change_device(file);
+	}
 	fput(file);
 }
 

@@ -137,7 +137,11 @@ static void device(void)
 
 	ioctl(file, BLKGETSIZE64, &bytes);
 	printf("bytes: %llu\n", (unsigned long long)bytes);
-	await_grant("after an ioctl", file);
+	READ("its size was asked", CORE, file, buffer, PIECE, 0);
+	ioctl(file, BLKFLSBUF, 0);
+	READ("its page cache was emptied", CORE, file, buffer, PIECE, 0);
+	ioctl(file, BLKRAGET, &bytes);
+	await_grant("after another ioctl", file);
 	set_protection(1);
 	WRITE("written to a protected disk", LINUX, file, buffer, PIECE, 0);
 	set_protection(0);
