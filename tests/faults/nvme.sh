@@ -84,22 +84,6 @@ removals() { # of the controller's driver, with a partition: it has no fast path
 	unharmed
 }
 
-first=$((16 << 20)) size=$((8 << 20))
-
-partition() { # makes two: the second one begins where the first one ends
-	dd if=/dev/zero of=$disk bs=1M oflag=direct status=none
-	$F/parts $disk add 1 $first $size || exit
-	$F/parts $disk add 2 $((first + size)) $size || exit
-	until_true "partitions" test -b ${disk}p2
-}
-
-without_partitions() {
-	$F/parts $disk delete 1 || exit
-	$F/parts $disk delete 2 || exit
-	no_complaint
-	state 0 || fail "state $($F/door status)"
-}
-
 same() { # PROGRAM ARGUMENTS: natively and on a core
 	local program=$1
 	shift

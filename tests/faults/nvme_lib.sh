@@ -47,3 +47,49 @@ disk_served() { # [DISK]: on cores, the program's reads give what it wrote, and 
 	[ "$(dd if=$on bs=4096 skip=3584 count=1 iflag=direct status=none | od -An -tu1 -N1 | tr -d ' ')" = 198 ] ||
 		fail "Linux reads something else"
 }
+
+first=$((16 << 20)) size=$((8 << 20))
+
+partition() { # makes two: the second one begins where the first one ends
+	dd if=/dev/zero of=$disk bs=1M oflag=direct status=none
+	$F/parts $disk add 1 $first $size || exit
+	$F/parts $disk add 2 $((first + size)) $size || exit
+	until_true "partitions" test -b ${disk}p2
+}
+
+without_partitions() {
+	$F/parts $disk delete 1 || exit
+	$F/parts $disk delete 2 || exit
+	no_complaint
+	state 0 || fail "state $($F/door status)"
+}
+
+device() { # of the disk's physical function
+	readlink -f /sys/class/nvme/nvme0/device
+}
+
+live() {
+	[ "$(cat /sys/class/nvme/nvme0/state)" = live ]
+}
+
+prepare() { # as an administrator does: frees queues, makes the virtual function, gives it to Tacet
+	if [ -e "$(device)/virtfn0" ]; then
+		give
+		return
+	fi
+	for resource in 0 1; do
+		$F/virtual /dev/nvme0 primary 0 $resource 0 || fail "resource $resource is not freed"
+	done
+	echo 1 >/sys/class/nvme/nvme0/reset_controller || fail "reset"
+	until_true "the disk is back" live
+	echo 0 >"$(device)/sriov_drivers_autoprobe"
+	echo 1 >"$(device)/sriov_numvfs" || fail "no virtual function: $(dmesg | tail -3)"
+	give
+}
+
+give() {
+	function=$(basename "$(readlink -f "$(device)/virtfn0")")
+	echo tacet >/sys/bus/pci/devices/$function/driver_override
+	[ -e /sys/bus/pci/devices/$function/driver ] || echo $function >/sys/bus/pci/drivers_probe
+	[ -e /sys/bus/pci/drivers/tacet/$function ] || fail "$function has no driver: $(dmesg | tail -3)"
+}

@@ -7,36 +7,6 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/nvme_lib.sh"
 
-device() { # of the disk's physical function
-	readlink -f /sys/class/nvme/nvme0/device
-}
-
-live() {
-	[ "$(cat /sys/class/nvme/nvme0/state)" = live ]
-}
-
-prepare() { # as an administrator does: frees queues, makes the virtual function, gives it to Tacet
-	if [ -e "$(device)/virtfn0" ]; then
-		give
-		return
-	fi
-	for resource in 0 1; do
-		$F/virtual /dev/nvme0 primary 0 $resource 0 || fail "resource $resource is not freed"
-	done
-	echo 1 >/sys/class/nvme/nvme0/reset_controller || fail "reset"
-	until_true "the disk is back" live
-	echo 0 >"$(device)/sriov_drivers_autoprobe"
-	echo 1 >"$(device)/sriov_numvfs" || fail "no virtual function: $(dmesg | tail -3)"
-	give
-}
-
-give() {
-	function=$(basename "$(readlink -f "$(device)/virtfn0")")
-	echo tacet >/sys/bus/pci/devices/$function/driver_override
-	[ -e /sys/bus/pci/devices/$function/driver ] || echo $function >/sys/bus/pci/drivers_probe
-	[ -e /sys/bus/pci/drivers/tacet/$function ] || fail "$function has no driver: $(dmesg | tail -3)"
-}
-
 works() {
 	grep -q "^device $function nvme virtual works" /sys/kernel/tacet/pico
 }

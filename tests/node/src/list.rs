@@ -137,6 +137,7 @@ pub const SCENARIOS: &[Scenario] = &[
     rarely("an NVMe disk reset with commands in flight", "nvme_storms.sh resets").with_nvme(),
     rarely("an NVMe disk taken away with commands in flight", "nvme_storms.sh removals").with_nvme(),
     middle("an NVMe disk is reset", "nvme.sh resets").with_nvme(),
+    oldest("a log of records on a raw NVMe disk, killed", "nvme_programs.sh store").with_nvme().within(1800),
     oldest("an NVMe disk goes and comes", "nvme.sh removals").with_nvme(),
     newest("an NVMe disk behind a strict IOMMU", "nvme_iommu.sh behind_iommu")
         .with_nvme()
