@@ -43,6 +43,8 @@ pub struct NodeSpec {
     pub empty_sockets: u32,
     /// An NVMe disk of so many MiB, empty and gone with the node; 0: none.
     pub nvme_mib: u32,
+    /// The NVMe disk takes commands of 2 MiB, the most that QEMU allows. Otherwise 512 KiB is the most (MDTS).
+    pub nvme_long: bool,
     /// The NVMe disk has this many virtual functions (SR-IOV), which are off until the node's Linux switches them on.
     pub nvme_functions: u32,
     /// Devices on PCI reach memory through an IOMMU, if the kernel switches it on (`intel_iommu=on`).
@@ -138,6 +140,7 @@ impl NodeSpec {
             counted_time: false,
             empty_sockets: 0,
             nvme_mib: 0,
+            nvme_long: false,
             nvme_functions: 0,
             iommu: false,
             shares: Vec::new(),

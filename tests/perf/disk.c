@@ -4,38 +4,35 @@
  * has one request at a time.
  *
  * usage: disk HOW DEVICE BYTES CALLS THREADS [FIRST_CPU]
- * HOW: pread, ring, polled (a ring that polls for completions; the kernel must have queues for that). With FIRST_CPU,
- * thread i pins itself to FIRST_CPU + i; this is for Linux, since the co-kernel places hosted threads. All threads start
- * together and wait for the last; region 1 covers this time. A short read is continued: a polled ring's long ones are
- * short. Prints `call_ns` (a caller's time for one read, the median of the threads) and `elapsed_ns`. A read that fails
- * ends it with status 1.
+ * HOW: pread; ring; polled, a ring that polls for completions (the kernel must have queues for that); thread, a ring
+ * whose entries a thread of the kernel takes; passed, a polled ring of the device's own commands (DEVICE is then
+ * /dev/ngXnY, whose sectors must be of 512 bytes); scattered, by pread into a buffer whose pages became present in turns
+ * with those of another one, and that has no huge page: on Linux neighbours are then apart. With FIRST_CPU, thread i pins itself to FIRST_CPU + i; this is for
+ * Linux, since the co-kernel places hosted threads. A short read is continued: a polled ring's long ones are short.
+ * Prints the figures of together.h, and `entered`: the calls of io_uring in the region. A read that fails ends it with
+ * status 1.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "marker.h"
-#include "pin.h"
 #include "ring.h"
+#include "together.h"
 
-#define MOST 64
 #define WARM 20
+#define PAGE 4096ul
 #define MIB (1ul << 20)
 #define SPAN (32 * MIB)		/* of the device */
 
+static const char *const hows[] = { "pread", "scattered", "ring", "polled", "thread", "passed" };
 static unsigned long bytes, calls;
-static unsigned int threads;
-static int file, first_cpu = -1;
-static bool rings, polled;
-static atomic_uint ready, go, done;
-static uint64_t took[MOST];
+static enum { BY_PREAD, BY_SCATTERED, BY_RING, BY_POLLED, BY_THREAD, BY_PASSED, HOWS } how;
+static int file;
+static atomic_ulong entered;
 
 struct reader {
 	char *buffer;
@@ -54,11 +51,12 @@ static void once(struct reader *reader)
 	unsigned long have = 0;
 
 	while (have < bytes) {
-		long result = rings ? ring_read(&reader->ring, file, reader->buffer + have, bytes - have, reader->at + have) :
-				      pread(file, reader->buffer + have, bytes - have, reader->at + have);
+		char *to = reader->buffer + have;
+		long result = how <= BY_SCATTERED ? pread(file, to, bytes - have, reader->at + have) :
+						ring_read(&reader->ring, file, to, bytes - have, reader->at + have);
 
 		if (result <= 0) {
-			errno = rings ? -result : errno;
+			errno = how <= BY_SCATTERED ? errno : -result;
 			fail("disk: read");
 		}
 		have += result;
@@ -66,89 +64,78 @@ static void once(struct reader *reader)
 	reader->at = (reader->at + bytes) % SPAN;
 }
 
-static void prepare(struct reader *reader, unsigned int index)
+static char *memory(unsigned long room)
 {
-	pin(first_cpu < 0 ? -1 : first_cpu + (int)index);
-	reader->buffer = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (reader->buffer == MAP_FAILED)
+	char *all = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (all == MAP_FAILED)
 		fail("disk: mmap");
-	memset(reader->buffer, 1, MIB);
+	return all;
+}
+
+static char *buffer_of(unsigned long room)
+{
+	char *buffer = memory(room);
+
+	if (how == BY_SCATTERED) {
+		char *other = memory(room);
+
+		if (madvise(buffer, room, MADV_NOHUGEPAGE) || madvise(other, room, MADV_NOHUGEPAGE))
+			fail("disk: madvise");
+		for (unsigned long at = 0; at < room; at += PAGE)
+			buffer[at] = other[at] = 1;
+	}
+	memset(buffer, 1, room);
+	return buffer;
+}
+
+static void *prepare(unsigned int index)
+{
+	static const enum ring_kind kinds[HOWS] = { [BY_POLLED] = RING_POLLED, [BY_THREAD] = RING_THREAD,
+						    [BY_PASSED] = RING_PASSED };
+	struct reader *reader = calloc(1, sizeof(*reader));
+
+	if (!reader)
+		fail("disk: calloc");
+	reader->buffer = buffer_of(bytes < MIB ? MIB : bytes);
 	reader->at = index * MIB % SPAN;
-	if (rings)
-		ring_open(&reader->ring, polled);
+	if (how > BY_SCATTERED)
+		ring_open(&reader->ring, kinds[how]);
 	for (unsigned int i = 0; i < WARM; i++) {
 		once(reader);
 		if (!i)
 			usleep(200000);	/* a grant comes with a call on Linux, and is not asked for all the time */
 	}
-	atomic_fetch_add(&ready, 1);
+	reader->ring.entered = 0;
+	return reader;
 }
 
-static void measured(struct reader *reader, unsigned int index)
+static void work(void *own)
 {
-	uint64_t start = ticks();
+	struct reader *reader = own;
 
 	for (unsigned long i = 0; i < calls; i++)
 		once(reader);
-	took[index] = ticks() - start;
-	atomic_fetch_add(&done, 1);
-}
-
-static void *caller(void *index)
-{
-	struct reader reader = {};
-
-	prepare(&reader, (uintptr_t)index);
-	while (!atomic_load(&go))
-		;
-	measured(&reader, (uintptr_t)index);
-	return NULL;
-}
-
-static void parse(int argc, char **argv)
-{
-	if (argc < 6 || (threads = atoi(argv[5])) < 1 || threads > MOST) {
-		fprintf(stderr, "usage: disk pread|ring|polled DEVICE BYTES CALLS THREADS [FIRST_CPU]\n");
-		exit(2);
-	}
-	rings = strcmp(argv[1], "pread");
-	polled = !strcmp(argv[1], "polled");
-	file = open(argv[2], O_RDONLY | O_DIRECT);
-	if (file < 0)
-		fail(argv[2]);
-	bytes = strtoul(argv[3], NULL, 0);
-	calls = strtoul(argv[4], NULL, 0);
-	if (argc > 6)
-		first_cpu = atoi(argv[6]);
+	atomic_fetch_add(&entered, reader->ring.entered);
 }
 
 int main(int argc, char **argv)
 {
-	pthread_t others[MOST];
-	struct reader reader = {};
-	struct clock clock;
-	uint64_t start, elapsed;
+	struct together wanted = { .first_cpu = argc > 6 ? atoi(argv[6]) : -1, .prepare = prepare, .work = work };
 
-	parse(argc, argv);
-	clock_start(&clock);
-	for (uintptr_t i = 1; i < threads; i++)
-		if (pthread_create(&others[i], NULL, caller, (void *)i))
-			return 1;
-	prepare(&reader, 0);
-	while (atomic_load(&ready) < threads)
-		;
-	MARK(MARK_REGION, 1);
-	start = ticks();
-	atomic_store(&go, 1);
-	measured(&reader, 0);
-	while (atomic_load(&done) < threads)
-		;
-	elapsed = ticks() - start;
-	MARK(MARK_REGION_END, 1);
-	for (unsigned int i = 1; i < threads; i++)
-		pthread_join(others[i], NULL);
-	clock_stop(&clock);
-	printf("call_ns %.1f\n", nanoseconds(&clock, middle(took, threads)) / calls);
-	printf("elapsed_ns %.0f\n", nanoseconds(&clock, elapsed));
+	while (argc > 1 && how < HOWS && strcmp(argv[1], hows[how]))
+		how++;
+	if (argc < 6 || how == HOWS || (wanted.threads = atoi(argv[5])) < 1 || wanted.threads > TOGETHER_MOST) {
+		fprintf(stderr, "usage: disk pread|scattered|ring|polled|thread|passed DEVICE BYTES CALLS THREADS "
+				"[FIRST_CPU]\n");
+		return 2;
+	}
+	file = open(argv[2], how == BY_PASSED ? O_RDONLY : O_RDONLY | O_DIRECT);
+	if (file < 0)
+		fail(argv[2]);
+	bytes = strtoul(argv[3], NULL, 0);
+	calls = strtoul(argv[4], NULL, 0);
+	together(wanted, calls);
+	printf("entered %lu\n", entered);
 	return 0;
 }

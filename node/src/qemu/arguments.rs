@@ -81,7 +81,7 @@ pub(crate) fn arguments(
     shares(&mut line, &wiring.shares);
     if let Some(image) = &wiring.nvme {
         line.pair("-drive", format!("if=none,id=nvme,file={},format=raw,cache=unsafe", escaped(image)));
-        nvme(&mut line, spec.nvme_functions);
+        nvme(&mut line, spec);
     }
     plugins(&mut line, spec, &wiring.plugin_log);
     line.0
@@ -89,15 +89,16 @@ pub(crate) fn arguments(
 
 /// A disk with virtual functions is a subsystem of several controllers, which share one namespace with a name of its own;
 /// its functions have numbers below those of a port.
-fn nvme(line: &mut Line, functions: u32) {
+fn nvme(line: &mut Line, spec: &NodeSpec) {
+    let (functions, most) = (spec.nvme_functions, if spec.nvme_long { ",mdts=9" } else { "" });
     if functions == 0 {
-        return line.words("-device nvme,drive=nvme,serial=tacet");
+        return line.pair("-device", format!("nvme,drive=nvme,serial=tacet{most}"));
     }
     let (queues, interrupts) = (functions * 8, functions * 2);
     line.words("-device pcie-root-port,id=above,chassis=1 -device nvme-subsys,id=subsystem,nqn=tacet");
     let resources = format!("sriov_vq_flexible={queues},sriov_vi_flexible={interrupts}");
     let own = format!("max_ioqpairs={},sriov_max_vfs={functions}", queues + 16);
-    line.pair("-device", format!("nvme,id=disk,bus=above,serial=tacet,subsys=subsystem,{own},{resources}"));
+    line.pair("-device", format!("nvme,id=disk,bus=above,serial=tacet,subsys=subsystem,{own},{resources}{most}"));
     line.words("-device nvme-ns,drive=nvme,bus=disk,nsid=1,eui64=5924110000000001");
 }
 

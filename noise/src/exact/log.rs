@@ -75,6 +75,8 @@ pub struct Counts {
     pub user: u64,
     pub kernel: u64,
     pub interrupts: u64,
+    /// Kernel code that the CPU executed, if the plugin was to list it (`sites=on`).
+    pub sites: Vec<Site>,
 }
 
 /// The contents of a log, in order.
@@ -150,8 +152,12 @@ impl Log {
                 Some("at") => {
                     let address = words.get(1).and_then(|w| u64::from_str_radix(w, 16).ok()).unwrap_or(0);
                     let site = Site { address, times: count("times"), instructions: count("instructions") };
-                    if let Some(quanta) = &mut open {
-                        quanta.sites.push(site);
+                    match &mut open {
+                        Some(quanta) => quanta.sites.push(site),
+                        None => {
+                            let cpu = log.regions.last_mut().and_then(|(_, cpus)| cpus.last_mut());
+                            cpu.into_iter().for_each(|cpu| cpu.sites.push(site.clone()));
+                        }
                     }
                 }
                 Some("entry") => {
@@ -168,8 +174,12 @@ impl Log {
                 }
                 Some("end") => log.quanta.extend(open.take()),
                 Some("region") => {
-                    let counts =
-                        Counts { user: count("user"), kernel: count("kernel"), interrupts: count("interrupts") };
+                    let counts = Counts {
+                        user: count("user"),
+                        kernel: count("kernel"),
+                        interrupts: count("interrupts"),
+                        sites: Vec::new(),
+                    };
                     if count("cpu") == 0 {
                         log.regions.push((number(1) as u32, Vec::new()));
                     }
@@ -195,7 +205,8 @@ mod tests {
              fwq 3 0 quanta 10 user 40015\nhit 2 user 40015 other 5 kernel 23 entries 1 interrupts 1 exceptions 0 first ffffffffc0001980\n\
              at ffffffffc0001980 times 1 instructions 9\nentry ffffffffc0001980 times 2 instructions 23\n\
              other 17 turns 1 instructions 4 name a name\nother 0 turns 1 instructions 1 name \nend 3\n\
-             region 1 cpu 0 user 5 kernel 6 interrupts 7\nregion 1 cpu 1 user 8 kernel 9 interrupts 0\n",
+             region 1 cpu 0 user 5 kernel 6 interrupts 7\nregion 1 cpu 1 user 8 kernel 9 interrupts 0\n\
+             at ffffffffc0001980 times 3 instructions 3\n",
         );
         assert!(log.sees_interrupts);
         let quanta = &log.quanta[0];
@@ -219,7 +230,18 @@ mod tests {
         assert_eq!(quanta.others, [named, Other { name: None, pid: 0, turns: 1, instructions: 1 }]);
         assert_eq!(
             log.regions,
-            [(1, vec![Counts { user: 5, kernel: 6, interrupts: 7 }, Counts { user: 8, kernel: 9, interrupts: 0 }])]
+            [(
+                1,
+                vec![
+                    Counts { user: 5, kernel: 6, interrupts: 7, sites: vec![] },
+                    Counts {
+                        user: 8,
+                        kernel: 9,
+                        interrupts: 0,
+                        sites: vec![Site { address: 0xffffffffc0001980, times: 3, instructions: 3 }]
+                    }
+                ]
+            )]
         );
     }
 

@@ -2,13 +2,15 @@
 //! The bench `pico`: reads of an NVMe disk by a core itself, compared with Linux's own and with forwarded ones in the same
 //! node. Writes `build/bench/pico.json` after each part.
 //!
-//! Owns the figures; `reads.rs` runs the program, `crowd.rs` has many cores read at once. The disk is the emulator's, so
-//! times mean something only against each other.
+//! Owns the nodes and the figures of one thread; `reads.rs` runs the program, `looks.rs` tells looks at the device from
+//! the rest, `requests.rs` counts commands, `crowd.rs` has many cores read at once. The disk is the emulator's, so times
+//! mean something only against each other.
 
 mod crowd;
+mod looks;
 mod reads;
-
-use std::path::Path;
+mod requests;
+mod rings;
 
 use tacet_node::{Cache, Node, NodeSpec};
 
@@ -30,34 +32,67 @@ const SIZES: [(&str, u64, usize); 4] =
 const USUAL: &str = "4k";
 const TURNS: usize = 3;
 
-/// Measures everything.
+/// A part of the bench: its figures, measured in a node that it has for itself.
+type Part = fn(&Guest, &mut Metrics) -> Result<()>;
+
+/// Measures the parts that `--jobs` names, or all.
 pub fn pico(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     let programs = Programs::build(cache)?;
     let file = programs.build_directory().join("bench/pico.json");
-    let node = Node::boot(cache, &disk(counted_node(settings.kernel, CPUS, &programs)))?;
-    let guest = Guest { node: &node, programs: &programs };
-    let mut metrics = Metrics::at(&place(&node, programs.top()));
-    reads::prepare(&guest)?;
-    step("instructions");
-    instructions(&guest, &mut metrics)?;
-    step("a neighbouring core");
-    stolen(&guest, &mut metrics)?;
-    step("instructions of many cores at once");
-    crowd::instructions(&guest, &mut metrics)?;
-    node.power_off()?;
-    let mut done = keep(metrics, Vec::new(), &file)?;
-
-    let node = Node::boot(cache, &disk(timed_node(settings.kernel, CPUS, &programs)))?;
-    let guest = Guest { node: &node, programs: &programs };
-    let mut metrics = Metrics::at(&place(&node, programs.top()));
-    reads::prepare(&guest)?;
-    step("times");
-    times(&guest, &mut metrics)?;
-    step("times of many cores at once");
-    crowd::times(&guest, &mut metrics)?;
-    node.power_off()?;
-    done = keep(metrics, done, &file)?;
+    let counted = || disk(counted_node(settings.kernel, CPUS, &programs));
+    let nodes: [(&str, NodeSpec, Part); 4] = [
+        ("instructions", counted(), counted_part),
+        ("looks", listed(counted()), listed_part),
+        ("rings", counted(), |guest, metrics| rings::instructions(guest, metrics)),
+        ("times", disk(timed_node(settings.kernel, CPUS, &programs)), timed_part),
+    ];
+    let known = |job: &String| nodes.iter().any(|(name, ..)| name == job);
+    if let Some(job) = settings.jobs.iter().find(|job| !known(job)) {
+        return Err(format!("--jobs {job}: no such part of pico: instructions, looks, rings, times").into());
+    }
+    let mut done = Vec::new();
+    for (name, spec, part) in &nodes {
+        if !settings.jobs.is_empty() && !settings.jobs.iter().any(|job| job == name) {
+            continue;
+        }
+        let node = Node::boot(cache, spec)?;
+        let guest = Guest { node: &node, programs: &programs };
+        let mut metrics = Metrics::at(&place(&node, programs.top()));
+        reads::prepare(&guest)?;
+        part(&guest, &mut metrics)?;
+        node.power_off()?;
+        // If a later part fails, this stays.
+        done.extend(metrics.into_vec());
+        write(&done, &file)?;
+    }
     Ok(done)
+}
+
+fn counted_part(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
+    step("instructions");
+    instructions(guest, metrics)?;
+    step("requests");
+    requests::measure(guest, metrics, "", "512 KiB at most")?;
+    step("a neighbouring core");
+    stolen(guest, metrics)?;
+    step("instructions of many cores at once");
+    crowd::instructions(guest, metrics)
+}
+
+fn listed_part(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
+    step("looks at the device");
+    looks::measure(guest, metrics)?;
+    step("requests of a disk that takes long ones");
+    requests::measure(guest, metrics, "_long", "2 MiB at most")
+}
+
+fn timed_part(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
+    step("times");
+    times(guest, metrics)?;
+    step("times of rings");
+    rings::times(guest, metrics)?;
+    step("times of many cores at once");
+    crowd::times(guest, metrics)
 }
 
 /// A node with a disk, and with queues that io_uring can poll.
@@ -67,14 +102,14 @@ fn disk(mut spec: NodeSpec) -> NodeSpec {
     spec.argument("nvme.poll_queues=4")
 }
 
-/// Writes what there is: if a later part fails, this stays.
-fn keep(metrics: Metrics, mut before: Vec<Metric>, file: &Path) -> Result<Vec<Metric>> {
-    before.extend(metrics.into_vec());
-    write(&before, file)?;
-    Ok(before)
+/// The plugin lists the code that ran; the disk takes long commands.
+fn listed(mut spec: NodeSpec) -> NodeSpec {
+    spec.plugins.iter_mut().for_each(|plugin| plugin.arguments.push("sites=on".to_owned()));
+    spec.nvme_long = true;
+    spec
 }
 
-/// Each size in each way: instructions of a read, and requests to the device.
+/// Each size in each way: instructions of a read.
 fn instructions(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
     let all = |ways: &[Way]| -> Result<Vec<Vec<Read>>> {
         let of = |way: &Way| SIZES.iter().map(|(_, bytes, calls)| read(guest, *way, *bytes, *calls, 1, true)).collect();
@@ -104,11 +139,6 @@ fn instructions(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
             metrics.add("pico_read_4k_instructions_linux", linux, "instructions", Some(before), &how);
         }
     }
-    let (_, bytes, calls) = SIZES[SIZES.len() - 1];
-    let how =
-        format!("commands to the device for a MiB, by {calls} reads of {bytes} bytes; baseline: Linux's requests");
-    let (fast, native) = (&fast[SIZES.len() - 1], &native[SIZES.len() - 1]);
-    metrics.add("pico_requests_per_mib", fast.requests_per_mib, "requests", Some(native.requests_per_mib), &how);
     Ok(())
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Runs `disk.c` in one of five ways, and counts what it cost. Called by the bench `pico`.
+//! Runs `disk.c` in one of several ways, and counts what it cost. Called by the bench `pico`.
 //!
 //! A run in which the cores did not serve what they should have, or served what they should not, is an error: its figure
 //! would be that of another way.
@@ -10,7 +10,11 @@ use crate::Result;
 use crate::guest::Guest;
 use crate::instructions::{FIRST, PARTITION, region};
 
-const DEVICE: &str = "/dev/nvme0n1";
+use super::looks::{Split, split};
+
+pub const DEVICE: &str = "/dev/nvme0n1";
+/// The same namespace, for its own commands.
+const COMMANDS: &str = "/dev/ng0n1";
 /// Reads of each thread before the counted ones (disk.c).
 const WARM: usize = 20;
 const MIB: f64 = (1 << 20) as f64;
@@ -23,6 +27,22 @@ pub enum Way {
     Polled,
     Forwarded,
     FastPath,
+    /// A polled ring of the device's own commands, on Linux.
+    Passed,
+    /// A ring whose entries a thread of Linux takes: filled on Linux, and on a core.
+    Thread,
+    CoreThread,
+    /// A buffer whose pages are apart, where Linux places them.
+    NativeScattered,
+    FastScattered,
+}
+
+/// Who executes the program's calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Host {
+    Linux,
+    Forwarding,
+    Core,
 }
 
 impl Way {
@@ -33,9 +53,20 @@ impl Way {
     /// The program's word for it.
     fn how(self) -> &'static str {
         match self {
+            Way::Native | Way::Forwarded | Way::FastPath => "pread",
             Way::Ring => "ring",
             Way::Polled => "polled",
-            Way::Native | Way::Forwarded | Way::FastPath => "pread",
+            Way::Passed => "passed",
+            Way::Thread | Way::CoreThread => "thread",
+            Way::NativeScattered | Way::FastScattered => "scattered",
+        }
+    }
+
+    fn host(self) -> Host {
+        match self {
+            Way::FastPath | Way::FastScattered => Host::Core,
+            Way::Forwarded | Way::CoreThread => Host::Forwarding,
+            _ => Host::Linux,
         }
     }
 }
@@ -47,8 +78,12 @@ pub struct Read {
     pub call_ns: f64,
     /// Reads of all threads in a second.
     pub per_second: f64,
+    /// Calls of io_uring for one read.
+    pub entered: f64,
     /// Commands of the device for a MiB.
     pub requests_per_mib: f64,
+    /// Looks and others, if the plugin listed code.
+    pub split: Split,
     /// Kernel instructions by CPU, if they were counted.
     kernel: Vec<f64>,
 }
@@ -91,32 +126,39 @@ pub fn up(guest: &Guest) -> Result<()> {
 
 /// Runs the program; `counted`: the node has the plugin.
 pub fn read(guest: &Guest, way: Way, bytes: u64, calls: usize, threads: usize, counted: bool) -> Result<Read> {
-    let mut words: Vec<String> = vec![way.how().to_owned(), DEVICE.to_owned()];
+    let device = if way == Way::Passed { COMMANDS } else { DEVICE };
+    let mut words: Vec<String> = vec![way.how().to_owned(), device.to_owned()];
     words.extend([bytes.to_string(), calls.to_string(), threads.to_string()]);
     let before = done(guest)?;
-    let said = match way {
-        Way::Native | Way::Ring | Way::Polled => {
+    let said = match way.host() {
+        Host::Linux => {
             words.push(FIRST.to_string());
             guest.native("disk", &words)?
         }
-        Way::Forwarded => guest.hosted(&["--no-pico", "--cpus", PARTITION], "disk", &words)?,
-        Way::FastPath => guest.hosted(&["--cpus", PARTITION], "disk", &words)?,
+        Host::Forwarding => guest.hosted(&["--no-pico", "--cpus", PARTITION], "disk", &words)?,
+        Host::Core => guest.hosted(&["--cpus", PARTITION], "disk", &words)?,
     };
     let after = done(guest)?;
     let served = after.calls - before.calls;
-    let wanted = if way == Way::FastPath { (calls * threads) as f64 } else { 0.0 };
+    let wanted = if way.host() == Host::Core { (calls * threads) as f64 } else { 0.0 };
     if served < wanted || (wanted == 0.0 && served > 0.0) {
         let file = guest.shell("cat /sys/kernel/tacet/pico").unwrap_or_default();
         return Err(format!("pico: {way:?}: cores served {served} reads, not {wanted}: {}", file.trim()).into());
     }
-    let requests = after.linux_requests - before.linux_requests + after.commands - before.commands;
-    let all = ((calls + WARM) * threads) as f64;
+    // The first reads of a core are forwarded: only those that it served count.
+    let (requests, all) = match way.host() {
+        Host::Core => (after.commands - before.commands, served),
+        _ => (after.linux_requests - before.linux_requests, ((calls + WARM) * threads) as f64),
+    };
+    let counts = if counted { region(guest.node)? } else { Vec::new() };
     let number = |name: &str| said.get(name).copied().ok_or_else(|| format!("disk: it printed no {name}"));
     let read = Read {
         call_ns: number("call_ns")?,
         per_second: (calls * threads) as f64 * 1e9 / number("elapsed_ns")?,
+        entered: number("entered")? / (calls * threads) as f64,
         requests_per_mib: requests / (all * bytes as f64 / MIB),
-        kernel: if counted { by_cpu(&region(guest.node)?, calls * threads) } else { Vec::new() },
+        split: split(&counts, calls * threads),
+        kernel: by_cpu(&counts, calls * threads),
     };
     let counted = if counted { format!("{:.0} instructions", read.instructions()) } else { String::new() };
     eprintln!("  {way:?}, {bytes} bytes, {threads} threads: {:.0} ns {counted}", read.call_ns);
