@@ -27,7 +27,7 @@ static bool executable(unsigned long address)
 	return area && area->vm_start <= address && area->vm_flags & VM_EXEC;
 }
 
-/* fixup_user_fault() does not grow the stack; a real access does. */
+/* fixup_user_fault() does not grow the stack, and Linux complains in its log; a real access does. */
 static int touch(unsigned long address, bool write)
 {
 	u32 __user *word = (u32 __user *)(address & ~3ul);
@@ -56,7 +56,7 @@ int tacet_fault(struct tacet_hosted *hosted, unsigned long address, u64 error)
 	if (write)
 		flags |= FAULT_FLAG_WRITE;
 	mmap_read_lock(current->mm);
-	if (!(error & X86_PF_INSTR) || executable(address))
+	if (vma_lookup(current->mm, address) && (!(error & X86_PF_INSTR) || executable(address)))
 		result = fixup_user_fault(current->mm, address, flags, &unlocked);
 	mmap_read_unlock(current->mm);
 	if (result && !(error & X86_PF_INSTR) && !fatal_signal_pending(current))
