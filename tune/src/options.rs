@@ -87,6 +87,9 @@ pub enum Command {
         /// Write the files below DIR, for example /etc, instead of printing them
         #[arg(long, short = 'o', alias = "output", value_name = "DIR")]
         directory: Option<PathBuf>,
+        /// Overwrite existing files
+        #[arg(long)]
+        force: bool,
         #[command(flatten)]
         claim: Wanted,
     },

@@ -173,6 +173,28 @@ fn exports_say_what_they_lack() {
     assert!(values.contains("vm.stat_interval = 3600\n"));
 }
 
+/// A file that a site edited stays, and nothing is written beside it.
+#[test]
+fn an_export_overwrites_only_if_it_is_told_to() {
+    let node = Fake::node();
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().display().to_string();
+    let words = ["export", "systemd", "-o", &at, "--cpus", "4-7", "--only", "vmstat,writeback"];
+    assert!(tune(&node, &words).status.success());
+    assert!(tune(&node, &words).status.success(), "the same files again");
+    let edited = folder.path().join("tmpfiles.d/90-tacet.conf");
+    std::fs::write(&edited, "edited").expect("written");
+    std::fs::remove_file(folder.path().join("sysctl.d/90-tacet.conf")).expect("removed");
+    let output = tune(&node, &words);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("it exists; name another directory"), "{output:?}");
+    assert!(!folder.path().join("sysctl.d/90-tacet.conf").exists(), "all or nothing");
+    let facts = facts(&node, &[&words[..], &["--force"]].concat());
+    assert_eq!(facts["json_version"], 1);
+    assert_eq!(facts["files"].as_array().map(Vec::len), Some(2), "{facts}");
+    assert_eq!(facts["files"][1]["text"], read(folder.path(), "tmpfiles.d/90-tacet.conf"));
+}
+
 /// What is exported is what the plan would change, and nothing else: a node that is as wanted needs no file.
 #[test]
 fn an_export_is_the_plan_and_no_more() {

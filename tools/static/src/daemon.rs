@@ -6,6 +6,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use tacet_ctl::status::{MACHINE, USAGE};
 use tacet_ctl::{Error, Result};
 use tacet_iod::control::{Reply, Request, Status, ask};
 use tacet_iod::daemon::{Config, Daemon};
@@ -13,7 +14,8 @@ use tacet_shipping::key::Key;
 
 /// Takes the addresses: `asks` for nodes that have this key, `control` for commands.
 pub fn bind(key: &str, asks: SocketAddr, control: &Path) -> Result<Daemon> {
-    let key = Key::from_hex(key.as_bytes()).ok_or_else(|| Error::new("key", "it is not 64 hexadecimal digits", ""))?;
+    let key = Key::from_hex(key.as_bytes())
+        .ok_or_else(|| Error::new("key", "it is not 64 hexadecimal digits", "").with_status(USAGE))?;
     Daemon::bind(&Config { asks, control: control.to_owned(), key }).map_err(from_iod)
 }
 
@@ -40,11 +42,12 @@ pub fn map(control: &Path, job: u32) -> Result<String> {
 
 fn unexpected(control: &Path) -> Error {
     Error::new(control.display(), "the daemon gave another reply", "use command and daemon of one version")
+        .with_status(MACHINE)
 }
 
 /// The same line, as an error of the commands.
 pub fn from_iod(error: tacet_iod::Error) -> Error {
     let text = error.to_string();
     let (object, rest) = text.split_once(": ").unwrap_or(("tacet iod", &text));
-    Error::new(object, rest, "")
+    Error::new(object, rest, "").with_status(MACHINE)
 }

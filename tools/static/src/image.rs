@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use tacet_ctl::status::{MACHINE, USAGE};
 use tacet_ctl::{Error, Result, installation};
 
 const SYSTEM_IMAGE: &str = "/usr/lib/tacet/static.elf";
@@ -21,9 +22,9 @@ pub fn check(path: &Path) -> Result<()> {
     let remedy = "install it with `make install`, or name it with --image";
     let mut head = [0; 4];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
-    read.map_err(|io| Error::io(path.display(), &io, remedy))?;
+    read.map_err(|io| Error::io(path.display(), &io, remedy).with_status(USAGE))?;
     if head != *b"\x7fELF" {
-        Err(Error::new(path.display(), "it is no kernel for static nodes", remedy))
+        Err(Error::new(path.display(), "it is no kernel for static nodes", remedy).with_status(USAGE))
     } else {
         Ok(())
     }
@@ -35,6 +36,7 @@ fn find_near(prefix: &Path) -> Result<PathBuf> {
     found.map(Path::to_path_buf).ok_or_else(|| {
         let cause = format!("neither {} nor {SYSTEM_IMAGE} exists", near.display());
         Error::new("image for static nodes", cause, "install it with `make install`, or name one with --image")
+            .with_status(MACHINE)
     })
 }
 

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use tacet_ctl::status::{MACHINE, UNDONE, USAGE};
 use tacet_ctl::{Error, Result};
 use tacet_iod::daemon::Handle;
 use tacet_node::Qemu;
@@ -44,8 +45,8 @@ pub struct Order {
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Report {
     Ready(Facts),
-    /// The one line of the error.
-    Failed(String),
+    /// The one line of the error, and its exit status.
+    Failed(String, u8),
 }
 
 /// Keeps a set until it is told to end.
@@ -55,7 +56,8 @@ pub fn keep() -> Result<()> {
     let order = read_order()?;
     let end = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&end);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).map_err(|e| Error::new("signals", e, ""))?;
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+        .map_err(|e| Error::new("signals", e, "").with_status(MACHINE))?;
     if order.for_one_job {
         let flag = Arc::clone(&end);
         thread::spawn(move || {
@@ -76,7 +78,7 @@ pub fn keep() -> Result<()> {
 
 /// Tells the launcher why there is no set.
 pub fn failed(error: &Error) {
-    report(&Report::Failed(error.to_string())).ok();
+    report(&Report::Failed(error.to_string(), error.status())).ok();
 }
 
 struct Set {
@@ -133,7 +135,9 @@ impl Set {
         loop {
             if let Some((number, node)) = self.ended().next() {
                 let remedy = "the console's last words; `--dry-run` prints how it was started";
-                return Err(Error::new(format!("node {number}: it ended"), last_words(&node.files), remedy));
+                return Err(
+                    Error::new(format!("node {number}: it ended"), last_words(&node.files), remedy).with_status(UNDONE)
+                );
             }
             let status = daemon::status(&self.facts.control)?;
             let ready: Vec<u32> =
@@ -142,13 +146,14 @@ impl Set {
                 return Ok(());
             }
             if end.load(Ordering::Relaxed) {
-                return Err(Error::new("nodes", "they were ended while they booted", ""));
+                return Err(Error::new("nodes", "they were ended while they booted", "").with_status(UNDONE));
             }
             if Instant::now() > until {
                 let number = (0..self.nodes.len() as u32).find(|number| !ready.contains(number)).unwrap_or(0);
                 let said = self.nodes.get(number as usize).map_or_else(String::new, |node| last_words(&node.files));
                 let cause = format!("it did not answer within {} s ({said})", limit.as_secs());
-                return Err(Error::new(format!("node {number}"), cause, "see `--accel tcg`, or start fewer nodes"));
+                let remedy = "see `--accel tcg`, or start fewer nodes";
+                return Err(Error::new(format!("node {number}"), cause, remedy).with_status(UNDONE));
             }
             thread::sleep(GLANCE);
         }
@@ -180,7 +185,7 @@ fn read_order() -> Result<Order> {
         line.extend(byte);
     }
     serde_json::from_slice(&line)
-        .map_err(|error| Error::new("the order to the keeper", error, "use `tacet static boot`"))
+        .map_err(|error| Error::new("the order to the keeper", error, "use `tacet static boot`").with_status(USAGE))
 }
 
 fn report(report: &Report) -> Result<()> {

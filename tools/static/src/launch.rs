@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use tacet_ctl::status::{MACHINE, UNDONE};
 use tacet_ctl::{Error, Result};
 use tacet_node::Qemu;
 
@@ -66,13 +67,15 @@ pub fn down(name: &str) -> Result<bool> {
         return Ok(false);
     };
     // the lock shows that the process is the keeper, not another one with its number
-    kill(Pid::from_raw(facts.pid), Signal::SIGTERM)
-        .map_err(|errno| Error::new(format!("nodes `{name}`: keeper {}", facts.pid), errno.desc(), "use its user"))?;
+    kill(Pid::from_raw(facts.pid), Signal::SIGTERM).map_err(|errno| {
+        Error::new(format!("nodes `{name}`: keeper {}", facts.pid), errno.desc(), "use its user").with_status(MACHINE)
+    })?;
     let until = Instant::now() + PATIENCE;
     while state::is_locked(&directory) {
         if Instant::now() > until {
             let remedy = format!("kill it: kill -KILL {}", facts.pid);
-            return Err(Error::new(format!("nodes `{name}`: keeper {}", facts.pid), "it does not end", remedy));
+            return Err(Error::new(format!("nodes `{name}`: keeper {}", facts.pid), "it does not end", remedy)
+                .with_status(MACHINE));
         }
         thread::sleep(Duration::from_millis(20));
     }
@@ -120,7 +123,8 @@ fn start(order: &Order) -> Result<(Facts, Child, ChildStdin)> {
     command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut keeper = command.spawn().map_err(fail)?;
     let pipes = keeper.stdin.take().zip(keeper.stdout.take());
-    let (mut alive, said) = pipes.ok_or_else(|| Error::new("the keeper of the nodes", "it has no pipes", ""))?;
+    let (mut alive, said) =
+        pipes.ok_or_else(|| Error::new("the keeper of the nodes", "it has no pipes", "").with_status(MACHINE))?;
     let mut text = serde_json::to_string(order).unwrap_or_default();
     text.push('\n');
     alive.write_all(text.as_bytes()).map_err(fail)?;
@@ -128,15 +132,15 @@ fn start(order: &Order) -> Result<(Facts, Child, ChildStdin)> {
     BufReader::new(said).read_line(&mut line).map_err(fail)?;
     match serde_json::from_str(&line) {
         Ok(Report::Ready(facts)) => Ok((facts, keeper, alive)),
-        Ok(Report::Failed(line)) => {
+        Ok(Report::Failed(line, code)) => {
             keeper.wait().ok();
             let (object, rest) = line.split_once(": ").unwrap_or(("nodes", &line));
-            Err(Error::new(object, rest, ""))
+            Err(Error::new(object, rest, "").with_status(code))
         }
         Err(_) => {
             keeper.kill().ok();
             let status = keeper.wait().map_err(fail)?;
-            Err(Error::new("the keeper of the nodes", format!("it died: {status}"), "report this"))
+            Err(Error::new("the keeper of the nodes", format!("it died: {status}"), "report this").with_status(UNDONE))
         }
     }
 }

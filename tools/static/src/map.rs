@@ -4,6 +4,7 @@
 //! Called by `tacet static map`, and by `run` before a job starts. The node's map may differ in its last mebibytes: the
 //! kernel's own memory there is an estimate here.
 
+use tacet_ctl::status::USAGE;
 use tacet_ctl::{Error, Result, format_bytes};
 use tacet_logic::static_map::{self, Map, PROCESSES, Range, Refused, Request};
 
@@ -31,7 +32,9 @@ pub struct Node {
 pub fn of(found: &Found, node: &Node) -> Result<Box<Map>> {
     if !(1..=PROCESSES).contains(&node.shares.len()) {
         let remedy = format!("use 1 to {PROCESSES}");
-        return Err(Error::new("--processes", format!("{} is not possible", node.shares.len()), remedy));
+        return Err(
+            Error::new("--processes", format!("{} is not possible", node.shares.len()), remedy).with_status(USAGE)
+        );
     }
     let mut map = Box::new(Map::EMPTY);
     let ranges = ranges(node);
@@ -49,7 +52,7 @@ pub fn of(found: &Found, node: &Node) -> Result<Box<Map>> {
             _ => "",
         };
         let object = format!("{} on a node of {}", found.path.display(), format_bytes(node.memory_bytes));
-        Error::new(object, refused, remedy)
+        Error::new(object, refused, remedy).with_status(USAGE)
     })?;
     Ok(map)
 }

@@ -2,6 +2,7 @@
 //! Names and numbers of signals, as `kill` reads them.
 
 use nix::sys::signal::Signal;
+use tacet_ctl::status::USAGE;
 use tacet_ctl::{Error, Result};
 
 /// Real-time signals have numbers only.
@@ -9,7 +10,10 @@ const LAST: i32 = 64;
 
 /// `TERM`, `SIGTERM` or `15`.
 pub fn parse(text: &str) -> Result<i32> {
-    let fail = || Error::new(format!("--signal {text}"), "there is no such signal", "use a name like TERM, or 1 to 64");
+    let fail = || {
+        Error::new(format!("--signal {text}"), "there is no such signal", "use a name like TERM, or 1 to 64")
+            .with_status(USAGE)
+    };
     if let Ok(number) = text.parse::<i32>() {
         return if (1..=LAST).contains(&number) { Ok(number) } else { Err(fail()) };
     }

@@ -126,7 +126,10 @@ macro_rules! names {
             fn from_str(text: &str) -> Result<$type> {
                 match text {
                     $($name => Ok($type::$value),)+
-                    _ => Err(Error::new(format!("{} {text}", $flag), "no such kind", format!("use {}", Self::NAMES.join(", ")))),
+                    _ => {
+                        let remedy = format!("use {}", Self::NAMES.join(", "));
+                        Err(Error::new(format!("{} {text}", $flag), "no such kind", remedy).with_status(USAGE))
+                    }
                 }
             }
         }

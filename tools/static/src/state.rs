@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
-use tacet_ctl::status::USAGE;
+use tacet_ctl::status::{MACHINE, USAGE};
 use tacet_ctl::{Error, Result};
 
 use crate::spec::Spec;
@@ -106,7 +106,7 @@ pub fn booted(name: &str) -> Result<Option<Facts>> {
     };
     let facts = serde_json::from_str(&text);
     let remedy = format!("its keeper is of another version: `tacet static boot --down --name {name}`");
-    facts.map(Some).map_err(|error| Error::new(directory.join(FACTS).display(), error, remedy))
+    facts.map(Some).map_err(|error| Error::new(directory.join(FACTS).display(), error, remedy).with_status(MACHINE))
 }
 
 /// The directory of a set, whether it exists or not.
@@ -144,6 +144,7 @@ fn parent() -> Result<PathBuf> {
     let own = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty());
     let own = own.ok_or_else(|| {
         Error::new("XDG_RUNTIME_DIR", "it is not set", "set it to a directory of yours, or log in by a session manager")
+            .with_status(MACHINE)
     })?;
     Ok(PathBuf::from(own).join("tacet-static"))
 }

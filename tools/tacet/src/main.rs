@@ -71,7 +71,7 @@ fn run(cli: Cli, config: Config, json: bool) -> Result<u8> {
         Command::Doctor => commands::doctor(&machine, json),
         Command::Node { command, args } => commands::node(command, args.or(config.node), json),
         Command::Static { command } => commands::static_nodes(command, config.static_nodes, json),
-        Command::Iod(args) => commands::iod(&args),
+        Command::Iod(args) => commands::iod(&args, json),
         Command::Noise { arguments } => commands::beside("tacet-noise", arguments.into_iter().chain(json_flag(json))),
         // The flag comes first: the arguments may end with the command line of a program.
         Command::Tune { arguments } => commands::beside("tacet-tune", json_flag(json).chain(arguments)),

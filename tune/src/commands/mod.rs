@@ -50,8 +50,9 @@ pub fn run(options: Options) -> Result<ExitCode> {
             rehearse(&node, |state| joined(&node, state, Owner::Node, &claim), json)
         }
         Command::Ablate { claim, how, .. } => ablate::ablate(&node, &claim, &how, json),
-        Command::Export { format, directory, claim } => {
-            export::export(&alone(&node, &claim)?, format, directory.as_deref())
+        Command::Export { format, directory, force, claim } => {
+            let files = export::files(&alone(&node, &claim)?, format);
+            export::export(&files, directory.as_deref(), force, json)
         }
         Command::Run { job, command } => run::run(&node, job.unwrap_or(Owner::Node), &command),
         Command::Bound { cpus, command } => run::bound(&node, &cpus, &command),

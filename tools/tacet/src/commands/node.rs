@@ -151,6 +151,9 @@ fn setup(dry_run: bool, json: bool) -> Result<u8> {
         output::print(&(lines.collect::<String>() + "would fetch a Debian tree and its kernels, and build images\n"))?;
     } else {
         provision::ensure(&Cache::open().map_err(from_node)?).map_err(from_node)?;
+        if json {
+            output::json(&serde_json::json!({ "missing": [] }))?;
+        }
     }
     Ok(0)
 }

@@ -19,7 +19,6 @@ const FOREIGN: [&str; 8] =
 pub struct Bench {
     directory: tempfile::TempDir,
     pub family: Described,
-    schema: Value,
 }
 
 /// What a command printed.
@@ -40,9 +39,7 @@ impl Bench {
         for name in ["tacet-noise", "tacet-sched", "tacet-tune"] {
             put(&own, name);
         }
-        let schema = read(&document("json/error.json"));
-        let schema = serde_json::from_str(&schema).expect("a schema");
-        let mut bench = Bench { directory, family: Described { commands: vec![], ..nothing() }, schema };
+        let mut bench = Bench { directory, family: Described { commands: vec![], ..nothing() } };
         let said = bench.run(&["describe"]);
         bench.family = serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.err));
         bench
@@ -70,6 +67,7 @@ impl Bench {
         let mut command = Command::new(self.directory.path().join("tacet"));
         command.args(words).stdin(Stdio::null()).current_dir(self.directory.path());
         command.env("HOME", self.directory.path()).env_remove("XDG_CONFIG_HOME");
+        command.env("XDG_RUNTIME_DIR", self.directory.path());
         Said::of(command.output().expect("it starts"))
     }
 
@@ -103,13 +101,20 @@ impl Bench {
         line.trim_end().to_owned()
     }
 
+    /// Asserts that standard output has one object of this schema (docs/json/), and returns it.
+    pub fn described(&self, said: &Said, schema: &str) -> Value {
+        let object: Value = serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.out));
+        let text = serde_json::from_str(&read(&document(&format!("json/{schema}")))).expect("a schema");
+        let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
+        compiler.add_resource(schema, text).expect("a schema");
+        let index = compiler.compile(schema, &mut schemas).expect("a schema");
+        schemas.validate(&object, index).unwrap_or_else(|error| panic!("{error:#}: {}", said.out));
+        object
+    }
+
     /// Asserts that standard output has the error as its documented object; `line` is the one on standard error.
     pub fn told_programs(&self, said: &Said, command: &str, line: &str) {
-        let object: Value = serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.out));
-        let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
-        compiler.add_resource("error.json", self.schema.clone()).expect("a schema");
-        let index = compiler.compile("error.json", &mut schemas).expect("a schema");
-        schemas.validate(&object, index).unwrap_or_else(|error| panic!("{error:#}"));
+        let object = self.described(said, "error.json");
         let error = &object["error"];
         assert_eq!(error["message"], line);
         assert_eq!((&error["status"], &error["command"]), (&said.status.into(), &command.into()));

@@ -11,13 +11,15 @@ use crate::bench::{Bench, document, read};
 type Rule = fn(&Bench);
 
 pub fn trials(bench: &'static Bench) -> Vec<Trial> {
-    let rules: [(&str, Rule); 6] = [
+    let rules: [(&str, Rule); 8] = [
         ("the descriptions have all programs", described),
         ("a command of another program is suggested", near_misses),
         ("no command is one line", no_command),
         ("the programs print the statuses of the page", page),
         ("the shell completes through the programs", completes),
         ("a program that cannot run has the statuses of env", runners),
+        ("nodes without Linux: an error has the status of its cause", causes),
+        ("nodes without Linux: each answer is an object of the schema", answers),
     ];
     let trial = |(name, check): (&str, Rule)| {
         Trial::test(name, move || {
@@ -125,5 +127,47 @@ fn runners(bench: &Bench) {
     }
     for words in [&["node", "run", "--kernel", "5.4", "ls"][..], &["tune", "run", "--", "ls"]] {
         bench.complained(words, &bench.run(words), status::RUNNER);
+    }
+}
+
+/// Names of sets that nobody boots.
+const NOBODYS: &str = "contract-of-nobody";
+
+fn causes(bench: &Bench) {
+    let text = bench.directory().join("no-image");
+    std::fs::write(&text, "text").expect("written");
+    let text = text.display().to_string();
+    for (words, status) in [
+        (&["static", "status", "--name", NOBODYS][..], status::NO),
+        (&["static", "kill", "1", "--name", NOBODYS], status::NO),
+        (&["static", "console", "0", "--name", NOBODYS], status::NO),
+        (&["static", "boot", "--down", "--name", NOBODYS], status::NO),
+        (&["static", "status", "--name", "a/b"], status::USAGE),
+        (&["static", "boot", "--name", NOBODYS, "--image", "/nowhere/image"], status::USAGE),
+        (&["static", "boot", "--name", NOBODYS, "--image", &text], status::USAGE),
+        (&["static", "kill", "1", "--signal", "NONE"], status::USAGE),
+        (&["static", "map", "/nowhere/at/all"], status::USAGE),
+        (&["static", "status", "--control", "/nowhere/control"], status::MACHINE),
+        (&["iod", "--listen", "127.0.0.1:4070", "--key", "/nowhere/key"], status::MACHINE),
+    ] {
+        bench.complained(words, &bench.run(words), status);
+        let words = [words, &["--json"]].concat();
+        let said = bench.run(&words);
+        let line = bench.complained(&words, &said, status);
+        let object = bench.described(&said, "error.json");
+        assert_eq!(object["error"]["message"], line, "{words:?}");
+    }
+}
+
+fn answers(bench: &Bench) {
+    let metal = ["static", "boot", "--metal", "--address", "10.1.0.2/24", "--iod", "10.1.0.1:4070", "--key", "metal"];
+    for (words, field) in [
+        (&["static", "boot", "--down", "--dry-run", "--name", NOBODYS][..], "ended"),
+        (&metal[..], "nodes"),
+        (&["iod", "--listen", "127.0.0.1:4070", "--key", "key", "--dry-run"], "key_exists"),
+    ] {
+        let said = bench.run(&[words, &["--json"]].concat());
+        assert_eq!((said.status, said.err.as_str()), (0, ""), "{words:?}");
+        assert!(bench.described(&said, "static.json").get(field).is_some(), "{words:?}: {}", said.out);
     }
 }

@@ -32,7 +32,7 @@ pub fn boot(args: StaticBoot, configured: StaticArgs, json: bool) -> Result<u8> 
     let started = Instant::now();
     let facts = launch::boot(&args.name, &spec)?;
     if json {
-        output::json(&facts)?;
+        super::print_facts(&facts)?;
         return Ok(0);
     }
     let took = duration(u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX));
@@ -51,16 +51,19 @@ fn down(args: &StaticBoot, json: bool) -> Result<u8> {
     let name = &args.name;
     if args.dry_run {
         let there = tacet_static::state::booted(name)?.is_some();
+        if json {
+            super::print_facts(&serde_json::json!({ "name": name, "ended": there, "dry_run": true }))?;
+            return Ok(0);
+        }
         output::print(&if there { format!("would end the nodes `{name}`\n") } else { format!("no nodes `{name}`\n") })?;
         return Ok(0);
     }
-    let ended = launch::down(name)?;
-    if json {
-        output::json(&serde_json::json!({ "name": name, "ended": ended }))?;
-        return Ok(0);
-    }
-    if !ended {
+    if !launch::down(name)? {
         return Err(Error::new(format!("nodes `{name}`"), "none are booted", "see `tacet static boot`"));
+    }
+    if json {
+        super::print_facts(&serde_json::json!({ "name": name, "ended": true, "dry_run": false }))?;
+        return Ok(0);
     }
     output::print(&format!("ended the nodes `{name}`\n"))?;
     Ok(0)
@@ -85,7 +88,7 @@ fn metal(args: &StaticBoot, json: bool) -> Result<u8> {
     if json {
         let entry = |node: Metal| serde_json::json!({ "node": node.node, "kernel_arguments": node.words(), "grub": node.grub(&image) });
         let nodes: Vec<_> = nodes.map(entry).collect();
-        output::json(&serde_json::json!({ "nodes": nodes }))?;
+        super::print_facts(&serde_json::json!({ "nodes": nodes }))?;
         return Ok(0);
     }
     output::print(&nodes.map(|node| node.grub(&image)).collect::<String>())?;

@@ -6,6 +6,7 @@ use std::io::Read;
 use std::thread;
 use std::time::Duration;
 
+use tacet_ctl::status::{MACHINE, USAGE};
 use tacet_ctl::{Error, Result};
 use tacet_static::state;
 
@@ -14,16 +15,18 @@ use crate::output;
 
 const GLANCE: Duration = Duration::from_millis(100);
 
-pub fn console(args: &StaticConsole) -> Result<u8> {
+pub fn console(args: &StaticConsole, json: bool) -> Result<u8> {
     let name = &args.set.name;
     let object = format!("node {} of `{name}`", args.node);
     let Some(facts) = state::booted(name)? else {
         return Err(Error::new(object, "the nodes are not booted", "see `tacet static boot`"));
     };
     match &facts.spec {
-        None => return Err(Error::new(object, "it is of metal", "look at its own serial line")),
+        None => return Err(Error::new(object, "it is of metal", "look at its own serial line").with_status(MACHINE)),
         Some(spec) if args.node >= spec.nodes => {
-            return Err(Error::new(object, format!("there are {} nodes", spec.nodes), "count from 0"));
+            return Err(
+                Error::new(object, format!("there are {} nodes", spec.nodes), "count from 0").with_status(USAGE)
+            );
         }
         Some(_) => (),
     }
@@ -35,7 +38,12 @@ pub fn console(args: &StaticConsole) -> Result<u8> {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(fail)?;
         if !bytes.is_empty() {
-            output::print(&String::from_utf8_lossy(&bytes))?;
+            let text = String::from_utf8_lossy(&bytes);
+            if json {
+                output::json_line(&serde_json::json!({ "json_version": 1, "node": args.node, "text": text }))?;
+            } else {
+                output::print(&text)?;
+            }
         }
         if !args.follow || !state::is_locked(&directory) {
             return Ok(0);

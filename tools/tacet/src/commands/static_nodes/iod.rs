@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tacet_ctl::status::MACHINE;
 use tacet_ctl::{Error, Result};
 use tacet_static::state::{Facts, State};
 use tacet_static::{daemon, key};
@@ -11,15 +12,15 @@ use tacet_static::{daemon, key};
 use crate::args::IodArgs;
 use crate::output;
 
-pub fn iod(args: &IodArgs) -> Result<u8> {
+pub fn iod(args: &IodArgs, json: bool) -> Result<u8> {
     if args.dry_run {
-        return rehearse(args);
+        return rehearse(args, json);
     }
     let key = key::in_file(&args.key)?;
     let end = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&end);
     let set = ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed));
-    set.map_err(|error| Error::new("signals", error, ""))?;
+    set.map_err(|error| Error::new("signals", error, "").with_status(MACHINE))?;
     let state = State::create(&args.name)?;
     let control = args.control.clone().unwrap_or_else(|| state.path().join("control"));
     let daemon = daemon::bind(&key, args.listen, &control)?;
@@ -27,18 +28,29 @@ pub fn iod(args: &IodArgs) -> Result<u8> {
     let pid = i32::try_from(std::process::id()).unwrap_or_default();
     let facts = Facts { name: args.name.clone(), pid, port: address.port(), control, spec: None };
     state.publish(&facts)?;
-    output::print(&format!("serving nodes at {address}, commands at {}\n", facts.control.display()))?;
+    if json {
+        super::print_facts(&facts)?;
+    } else {
+        output::print(&format!("serving nodes at {address}, commands at {}\n", facts.control.display()))?;
+    }
     daemon.run(&end).map_err(daemon::from_iod)?;
     Ok(0)
 }
 
-fn rehearse(args: &IodArgs) -> Result<u8> {
+fn rehearse(args: &IodArgs, json: bool) -> Result<u8> {
     let made = if args.key.exists() {
         key::in_file(&args.key)?;
         ""
     } else {
         ", which would be made"
     };
+    if json {
+        let key_exists = made.is_empty();
+        let facts =
+            serde_json::json!({ "listen": args.listen, "key": args.key, "key_exists": key_exists, "dry_run": true });
+        super::print_facts(&facts)?;
+        return Ok(0);
+    }
     let (listen, file) = (args.listen, args.key.display());
     output::print(&format!("would serve nodes at {listen} with the key in {file}{made}\n"))?;
     Ok(0)

@@ -41,7 +41,7 @@ pub fn status(set: &StaticSet, json: bool) -> Result<u8> {
     let status = daemon::status(&control(set)?)?;
     if json {
         let (name, emulated) = facts.map_or((None, None), |facts| (Some(facts.name), facts.spec));
-        output::json(&Report { name, emulated, status })?;
+        super::print_facts(&Report { name, emulated, status })?;
     } else {
         output::print(&describe(&status))?;
     }
@@ -89,24 +89,46 @@ fn describe(status: &Status) -> String {
     text
 }
 
-pub fn kill(args: &StaticKill) -> Result<u8> {
+/// The JSON of `kill`.
+#[derive(Serialize)]
+struct Killed {
+    jobs: Vec<u32>,
+    signal: i32,
+    /// The emulated nodes ended, too.
+    nodes_ended: bool,
+    dry_run: bool,
+}
+
+pub fn kill(args: &StaticKill, json: bool) -> Result<u8> {
     let signal = tacet_static::signal::parse(&args.signal).map_err(wrong)?;
     if args.dry_run {
-        return rehearse(args, signal);
+        return rehearse(args, signal, json);
     }
     if args.all {
-        return kill_all(args, signal);
+        return kill_all(args, signal, json);
     }
     let Some(job) = args.job else {
         return Err(wrong(Error::new("arguments", "no job is given", "see `tacet static status`")));
     };
     daemon::kill(&control(&args.set)?, job, signal)?;
+    told(&Killed { jobs: vec![job], signal, nodes_ended: false, dry_run: false }, json)
+}
+
+fn told(killed: &Killed, json: bool) -> Result<u8> {
+    if json {
+        super::print_facts(killed)?;
+    }
     Ok(0)
 }
 
 /// The nodes must be booted; the job may end at any time.
-fn rehearse(args: &StaticKill, signal: i32) -> Result<u8> {
+fn rehearse(args: &StaticKill, signal: i32, json: bool) -> Result<u8> {
     let control = control(&args.set)?;
+    if json {
+        let all = || Ok(daemon::status(&control)?.jobs.iter().map(|job| job.job).collect());
+        let jobs = args.job.map_or_else(all, |job| Ok(vec![job]))?;
+        return told(&Killed { jobs, signal, nodes_ended: args.all, dry_run: true }, json);
+    }
     match args.job {
         Some(job) => output::print(&format!("would send signal {signal} to the processes of job {job}\n"))?,
         None => {
@@ -118,17 +140,18 @@ fn rehearse(args: &StaticKill, signal: i32) -> Result<u8> {
 }
 
 /// Emulated nodes end; nodes of metal lose their jobs.
-fn kill_all(args: &StaticKill, signal: i32) -> Result<u8> {
+fn kill_all(args: &StaticKill, signal: i32, json: bool) -> Result<u8> {
     let control = control(&args.set)?;
-    for job in daemon::status(&control)?.jobs {
+    let jobs: Vec<u32> = daemon::status(&control)?.jobs.iter().map(|job| job.job).collect();
+    for job in &jobs {
         // it may end by itself meanwhile
-        daemon::kill(&control, job.job, signal).ok();
+        daemon::kill(&control, *job, signal).ok();
     }
     let emulated = args.set.control.is_none() && booted(&args.set.name)?.spec.is_some();
     if emulated {
         launch::down(&args.set.name)?;
     }
-    Ok(0)
+    told(&Killed { jobs, signal, nodes_ended: emulated, dry_run: false }, json)
 }
 
 #[cfg(test)]

@@ -31,14 +31,14 @@ pub fn map(args: &StaticMap, json: bool) -> Result<u8> {
     if let Some(job) = args.job {
         let text = daemon::map(&control(&args.set)?, job)?;
         if json {
-            output::json(&serde_json::json!({ "job": job, "map": text }))?;
+            super::print_facts(&serde_json::json!({ "job": job, "map": text }))?;
         } else {
             output::print(&text)?;
         }
         return Ok(0);
     }
     let word = args.program.as_deref().ok_or_else(|| wrong(Error::new("arguments", "no program is given", "")))?;
-    let found = program::find(word, &std::env::var_os("PATH").unwrap_or_default())?;
+    let found = program::find(word, &std::env::var_os("PATH").unwrap_or_default()).map_err(wrong)?;
     let memory = Memory::parse(&args.memory, &args.shared, args.processes)?;
     let node = Node {
         memory_bytes: parse_bytes(&args.node_memory).map_err(wrong)?,
@@ -51,7 +51,7 @@ pub fn map(args: &StaticMap, json: bool) -> Result<u8> {
         let runs: Vec<Run> = (0..map.processes()).flat_map(|process| runs(&map, process)).collect();
         let entries = map.all_entries().all();
         let facts = serde_json::json!({ "program": found.path, "runs": runs, "tlb_entries": entries, "unused_bytes": map.unused_bytes() });
-        output::json(&facts)?;
+        super::print_facts(&facts)?;
     } else {
         output::print(&map.table().to_string())?;
     }

@@ -11,6 +11,7 @@ mod map;
 mod run;
 mod shape;
 
+use serde::Serialize;
 use tacet_ctl::Result;
 
 pub use iod::iod;
@@ -23,9 +24,9 @@ pub fn static_nodes(command: StaticCommand, configured: StaticArgs, json: bool) 
         StaticCommand::Boot(args) => boot::boot(args, configured, json),
         StaticCommand::Run(args) => run::run(args, configured, json),
         StaticCommand::Status(set) => jobs::status(&set, json),
-        StaticCommand::Kill(args) => jobs::kill(&args),
+        StaticCommand::Kill(args) => jobs::kill(&args, json),
         StaticCommand::Map(args) => map::map(&args, json),
-        StaticCommand::Console(args) => console::console(&args),
+        StaticCommand::Console(args) => console::console(&args, json),
         StaticCommand::Keep => {
             if let Err(error) = tacet_static::keeper::keep() {
                 tacet_static::keeper::failed(&error);
@@ -36,12 +37,27 @@ pub fn static_nodes(command: StaticCommand, configured: StaticArgs, json: bool) 
     }
 }
 
+/// The version of the JSON of `tacet static` and `tacet iod`; docs/json/static.json describes it. It changes if a field is
+/// removed or changes its meaning.
+const JSON_VERSION: u32 = 1;
+
+#[derive(Serialize)]
+struct Versioned<'a, T> {
+    json_version: u32,
+    #[serde(flatten)]
+    facts: &'a T,
+}
+
+fn print_facts(facts: &impl Serialize) -> Result<()> {
+    output::json(&Versioned { json_version: JSON_VERSION, facts })
+}
+
 /// One line for each node: how its emulator is started.
 fn print_start(lines: &[(String, String)], json: bool) -> Result<()> {
     if json {
         let entry = |(command, kernel): &(String, String)| serde_json::json!({ "command": command, "kernel_arguments": kernel });
         let nodes: Vec<_> = lines.iter().map(entry).collect();
-        return output::json(&serde_json::json!({ "nodes": nodes, "dry_run": true }));
+        return print_facts(&serde_json::json!({ "nodes": nodes, "dry_run": true }));
     }
     let text = lines.iter().zip(0..).map(|((command, kernel), node)| {
         format!("node {node}: {command}\nnode {node}: kernel command line (in its settings file): {kernel}\n")
