@@ -195,7 +195,8 @@ static int lay_out_frames(void)
 static void lay_out_pico(void)
 {
 	struct tacet_partition *partition = &tacet_partition;
-	size_t bytes = tacet_pico_find(partition->core_count, partition->context_count);
+	size_t bytes = tacet_pico_find(partition->core_count, partition->context_count,
+				       partition->blocks[0].pages << PAGE_SHIFT);
 
 	if (bytes)
 		tacet_pico_place(tacet_blocks_carve(partition, &carved, bytes));

@@ -103,7 +103,8 @@ fn nvme_disk(spec: &NodeSpec, run: &RunDirectory) -> Result<Option<PathBuf>> {
     }
     let image = run.path().join("nvme");
     let file = File::create(&image).on(&image)?;
-    file.set_len(u64::from(spec.nvme_mib) << 20).on(&image)?;
+    let more_mib = if spec.nvme_more { 3 * 32 } else { 0 };
+    file.set_len(u64::from(spec.nvme_mib + more_mib) << 20).on(&image)?;
     Ok(Some(image))
 }
 

@@ -47,6 +47,9 @@ pub struct NodeSpec {
     pub nvme_long: bool,
     /// The NVMe disk has this many virtual functions (SR-IOV), which are off until the node's Linux switches them on.
     pub nvme_functions: u32,
+    /// Two more NVMe disks on the same image: "many" has two namespaces of 32 MiB, "plug" has one and can be
+    /// unplugged from its port.
+    pub nvme_more: bool,
     /// Devices on PCI reach memory through an IOMMU, if the kernel switches it on (`intel_iommu=on`).
     pub iommu: bool,
     /// Host directories visible inside at the same path.
@@ -142,6 +145,7 @@ impl NodeSpec {
             nvme_mib: 0,
             nvme_long: false,
             nvme_functions: 0,
+            nvme_more: false,
             iommu: false,
             shares: Vec::new(),
             boot_timeout: Duration::from_secs(120),

@@ -10,9 +10,12 @@
 #include "pico/linux/pico.h"
 #include "tacet.h"
 
+#define WINDOW_BYTES (TACET_PICO_WINDOW_PAGES * PAGE_SIZE)
+
 static struct {
 	void *memory;			/* NULL: no device has a fast path; control lock */
 	size_t queues, grants, rings, windows;	/* offsets */
+	size_t next_window;
 } area;
 
 /* The bytes for so many devices, or 0: it would be too large. */
@@ -25,8 +28,7 @@ size_t tacet_pico_area_bytes(unsigned int units, unsigned int cores, unsigned in
 	area.rings = area.grants + PAGE_ALIGN((size_t)spaces * TACET_PICO_GRANTS *
 					      sizeof(struct tacet_pico_grant));
 	area.windows = area.rings + queues * TACET_PICO_RING_PAGES * PAGE_SIZE;
-	if (area.windows + TACET_PICO_DEVICES * TACET_PICO_WINDOW_PAGES * PAGE_SIZE >
-	    TACET_PICO_LIMIT_BYTES)
+	if (area.windows + TACET_PICO_DEVICES * WINDOW_BYTES > TACET_PICO_LIMIT_BYTES)
 		return 0;
 	return area.windows;
 }
@@ -37,6 +39,7 @@ void tacet_pico_area_place(void *memory, unsigned int units, unsigned int cores)
 	struct tacet_pico *pico = memory;
 
 	area.memory = memory;
+	area.next_window = area.windows;
 	tacet_partition.pico = memory;
 	tacet_partition.pico_bytes = memory ? area.windows : 0;
 	if (!memory)
@@ -79,8 +82,14 @@ u64 tacet_pico_for_cores(const void *memory)
 	return TACET_PICO_BASE + (memory - area.memory);
 }
 
-/* The addresses for cores of a device's registers. */
-u64 tacet_pico_window(unsigned int unit)
+/* The addresses for cores of a device's registers. Each opening of a device has new ones, which no
+ * core can have seen mapped elsewhere. 0: all were used. */
+u64 tacet_pico_window(void)
 {
-	return TACET_PICO_BASE + area.windows + (u64)unit * TACET_PICO_WINDOW_PAGES * PAGE_SIZE;
+	size_t offset = area.next_window;
+
+	if (offset + WINDOW_BYTES > TACET_PICO_LIMIT_BYTES)
+		return 0;
+	area.next_window += WINDOW_BYTES;
+	return TACET_PICO_BASE + offset;
 }

@@ -38,6 +38,44 @@ void tacet_grants_each(void (*work)(struct granted *granted, void *what), void *
 	spin_unlock_irqrestore(&tacet_granted_lock, irq);
 }
 
+struct of {
+	unsigned int unit;
+	const struct gendisk *disk;
+	bool found;
+};
+
+static void is_of_device(struct granted *granted, void *what)
+{
+	struct of *of = what;
+
+	of->found |= granted->shared->device == of->unit;
+}
+
+/* Whether a grant of the device is not free: a core may use it. */
+bool tacet_grants_of_device(unsigned int unit)
+{
+	struct of of = { .unit = unit };
+
+	tacet_grants_each(is_of_device, &of);
+	return of.found;
+}
+
+static void is_used_of_disk(struct granted *granted, void *what)
+{
+	struct of *of = what;
+
+	of->found |= granted->disk == of->disk && READ_ONCE(granted->shared->using);
+}
+
+/* Whether a core uses one of the disk now. */
+bool tacet_grants_used(const struct gendisk *disk)
+{
+	struct of of = { .disk = disk };
+
+	tacet_grants_each(is_used_of_disk, &of);
+	return of.found;
+}
+
 int tacet_grants_show(char *buffer, int used, const char *(*name)(unsigned int device))
 {
 	static const char *const rights[] = { "none", "r", "w", "rw" };

@@ -38,6 +38,9 @@ extern struct list_head tacet_granted;
 extern spinlock_t tacet_granted_lock;
 extern unsigned int tacet_granted_count, tacet_granted_revoked;
 
+/* granted.c: whether a core uses a grant of the disk. Any context. */
+bool tacet_grants_used(const struct gendisk *disk);
+
 /* granted.c: for each grant that is not free, with its lock held. Any context. */
 void tacet_grants_each(void (*work)(struct granted *granted, void *what), void *what);
 

@@ -25,6 +25,8 @@
 #include "tacet.h"
 
 #define RELEASE_TRIES 1000
+/* A disk that takes longer for a command is frozen with it. */
+#define FREEZE_PATIENCE_US 100000
 
 static DEFINE_MUTEX(release_lock);	/* while one is released */
 static bool open;			/* new ones may be made */
@@ -62,7 +64,6 @@ static void forget(struct granted *granted)
 	WRITE_ONCE(granted->space->pico_grants, granted->space->pico_grants - 1);
 	list_del(&granted->link);
 	WRITE_ONCE(tacet_granted_count, tacet_granted_count - 1);
-	WRITE_ONCE(tacet_granted_revoked, tacet_granted_revoked - 1);
 }
 
 /* A revoked grant that no core uses, taken out of the list; with @all one that a core uses too.
@@ -94,6 +95,16 @@ static struct granted *take_revoked(bool all, bool *left)
 	return found;
 }
 
+/* Only now: whoever sees that none is revoked any more may claim the devices. */
+static void count_released(void)
+{
+	unsigned long irq;
+
+	spin_lock_irqsave(&tacet_granted_lock, irq);
+	WRITE_ONCE(tacet_granted_revoked, tacet_granted_revoked - 1);
+	spin_unlock_irqrestore(&tacet_granted_lock, irq);
+}
+
 static bool release_all(bool used_too)
 {
 	struct granted *granted;
@@ -104,6 +115,7 @@ static bool release_all(bool used_too)
 	while ((granted = take_revoked(used_too, &left))) {
 		if (granted->claim)
 			tacet_claim_release(granted->claim);
+		count_released();
 		put_pid(granted->process);
 		kfree(granted);
 	}
@@ -213,6 +225,16 @@ void tacet_grants_revoke_file(const struct file *file)
 void tacet_grants_revoke_disk(const struct gendisk *disk)
 {
 	revoke_if(disk ? of_disk : every, disk);
+}
+
+/* What cores gave the disk is done when this returns, unless the disk takes very long. Any context. */
+void tacet_grants_freeze_disk(const struct gendisk *disk)
+{
+	unsigned int us;
+
+	tacet_grants_revoke_disk(disk);
+	for (us = 0; us < FREEZE_PATIENCE_US && tacet_grants_used(disk); us++)
+		udelay(1);
 }
 
 /* Somebody uses the block device through the page cache @pages, which cores know nothing of. */
@@ -349,7 +371,8 @@ int tacet_grants_enter(struct tacet_space *space, int descriptor, struct file *f
 	if (granted->shared && files_lookup_fd_locked(current->files, descriptor) == file) {
 		error = 0;
 		publish(granted, descriptor, terms);
-		if (atomic_read(&space->closing) || file->f_mapping->nrpages)
+		if (atomic_read(&space->closing) || file->f_mapping->nrpages ||
+		    granted->disk->queue->mq_freeze_depth)
 			revoke(granted);
 	}
 	spin_unlock_irq(&tacet_granted_lock);

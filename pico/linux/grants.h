@@ -21,9 +21,11 @@ struct tacet_space;
 void tacet_grants_begin(void);
 void tacet_grants_end(void);
 void tacet_grants_revoke_device(unsigned int unit);
+bool tacet_grants_of_device(unsigned int unit);
 void tacet_grants_revoke_space(struct tacet_space *space);
 void tacet_grants_revoke_pages(void *pages);
 void tacet_grants_revoke_disk(const struct gendisk *disk);
+void tacet_grants_freeze_disk(const struct gendisk *disk);
 void tacet_grants_look(void);
 void tacet_grants_space_gone(struct tacet_space *space);	/* sleeps */
 void tacet_grants_release(void);				/* sleeps */

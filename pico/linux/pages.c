@@ -2,7 +2,7 @@
 /*
  * Changes of a block device that do not come by the calls on its descriptors.
  *
- * Its size changes, or its disk goes: grants of the disk end.
+ * Its size changes, its disk goes, or Linux stops its requests: grants of the disk end.
  *
  * Somebody uses its page cache. Cores go to the device past the page cache, so a grant ends
  * when somebody reads or writes the device through it: by buffered calls, a mapping, splice(2) or
@@ -49,7 +49,23 @@ static void disk_goes(unsigned long disk, unsigned long unused)
 	tacet_grants_revoke_disk((const struct gendisk *)disk);
 }
 
+/*
+ * Linux waits until the disk has done all that it was given, and then changes what the disk is: the
+ * size of its blocks, for example, without which a command means something else. What cores gave the
+ * disk ends too. Entered before new requests have to wait, and again afterwards: no grant is made
+ * from then on.
+ */
+static void queue_freezes(unsigned long queue, unsigned long unused)
+{
+	const struct gendisk *disk = ((const struct request_queue *)queue)->disk;
+
+	if (disk)
+		tacet_grants_freeze_disk(disk);
+}
+
 static struct tacet_probe probes[] = {
+	{ .symbol = "blk_freeze_queue_start", .entered = queue_freezes },
+	{ .symbol = "blk_mq_freeze_queue_wait", .entered = queue_freezes },
 	{ .symbol = "set_capacity", .entered = size_is_set },
 	{ .symbol = "del_gendisk", .entered = disk_goes },
 	{ .symbol = "blkdev_read_folio", .entered = page_is_read },

@@ -28,12 +28,12 @@ struct tacet_pico_operations {
 	/* The module comes and goes. */
 	int (*init)(void);
 	void (*exit)(void);
-	/* Around all others. -errno, after a line that says why: no device has a fast path. */
+	/* Around all others, while a device of the kind is open. -errno, after a line that says why. */
 	int (*begin)(void);
 	void (*finish)(void);
 	/* The device after @from that may have a fast path, referenced; drops @from. */
 	struct device *(*next)(struct device *from);
-	/* -errno, after one line that says why: this device has no fast path. */
+	/* -errno, after one line that says why: this device has no fast path; -EAGAIN: not now. */
 	int (*open)(struct tacet_pico_unit *unit);
 	void (*close)(struct tacet_pico_unit *unit);
 	/* Makes core @core's queue. Its rings are zeroed. */
@@ -61,7 +61,8 @@ struct tacet_pico_unit {
 	void *own;			/* of the operations, while it is open */
 	void *key;			/* by which Linux's driver knows it */
 	struct device *files_of;	/* whose driver has the files, if not this one's; not referenced */
-	unsigned int index;
+	unsigned int index, kind;
+	bool waiting;			/* it is opened as soon as it works */
 	bool open;			/* it has queues, or will have them again */
 	bool lost;			/* Linux resets it: its queues end */
 	bool over;			/* and have ended */
@@ -71,15 +72,17 @@ struct tacet_pico_unit {
 /* The virtual addresses of cores for a device's registers: so many pages. */
 #define TACET_PICO_WINDOW_PAGES 64u
 
-/* devices.c. All sleep, with the control lock held but for the first two. _find says how many bytes of the first
- * block all of it needs, 0 without devices; _place gets them. */
+/* devices.c. All sleep, with the control lock held but for the first two. */
 int tacet_pico_init(void);
 void tacet_pico_exit(void);
-size_t tacet_pico_find(unsigned int cores, unsigned int spaces);
-void tacet_pico_place(void *memory);
-void tacet_pico_forget(void);
 int tacet_pico_open(struct tacet_up *request);
 void tacet_pico_close(void);
+
+/* slots.c, with the control lock held. _find says how many bytes of the first block, which has @block_bytes, all of
+ * it needs, 0 without fast paths; _place gets them. */
+size_t tacet_pico_find(unsigned int cores, unsigned int spaces, size_t block_bytes);
+void tacet_pico_place(void *memory);
+void tacet_pico_forget(void);
 
 /* text.c: sleeps, takes the control lock */
 ssize_t tacet_pico_show(char *buffer);
@@ -94,7 +97,7 @@ struct tacet_pico_grant *tacet_pico_grants(unsigned int space);
 void *tacet_pico_rings(unsigned int unit, unsigned int core);
 u64 tacet_pico_for_cores(const void *memory);
 u64 tacet_pico_for_device(const struct tacet_pico_unit *unit, const void *memory);
-u64 tacet_pico_window(unsigned int unit);
+u64 tacet_pico_window(void);		/* 0: there are no more */
 
 /* Of a queue's ring pages: submissions, completions, and the lists from here on. */
 #define TACET_PICO_LISTS 2u
@@ -109,13 +112,20 @@ void tacet_pico_queue_stop(struct tacet_pico_unit *unit, unsigned int core);
 void tacet_pico_queue_await(struct tacet_pico_unit *unit, unsigned int core);
 void tacet_pico_queue_dead(struct tacet_pico_unit *unit, unsigned int core);
 int tacet_pico_queue_make(struct tacet_pico_unit *unit, unsigned int core);
+void tacet_pico_queue_forget_counts(unsigned int unit, unsigned int core);
+/* Of all cores. _make: how many have one. _stop: any context. */
+unsigned int tacet_pico_queues_make(struct tacet_pico_unit *unit);
+void tacet_pico_queues_stop(struct tacet_pico_unit *unit);
+void tacet_pico_queues_end(struct tacet_pico_unit *unit);
+void tacet_pico_queues_dead(struct tacet_pico_unit *unit);
 
-/* devices.c. Linux is about to reset the device that its driver knows by @key: any context. Linux
- * takes the driver of @device away: sleeps, takes the control lock. */
+/* devices.c. Linux is about to reset the device that its driver knows by @key, any context.
+ * Linux gives @device a driver, takes it away, removes the device: sleep, take the control lock. */
 void tacet_pico_lost(void *key);
-void tacet_pico_unbound(struct device *device);
-const struct tacet_pico_unit *tacet_pico_unit(unsigned int index);
-/* One line that says why @device has no fast path. */
+void tacet_pico_bound(const struct device *device);
+void tacet_pico_unbound(const struct device *device);
+void tacet_pico_removed(const struct device *device);
+/* slots.c: one line that says why @device has no fast path. */
 __printf(2, 3) void tacet_pico_refuse(const struct device *device, const char *format, ...);
 struct tacet_pico_unit *tacet_pico_eligible(struct file *file, struct tacet_pico_grant *grant);
 

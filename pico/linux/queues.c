@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The life of one core's queue at one device, which its epoch tells the core (pico.h).
+ * The life of one core's queue at one device, which its epoch tells the core (pico.h); at the end
+ * the same for all cores.
  *
  *	                  _make                    _stop
  *	 0 or odd: none --------> even: usable ----------> odd: stopping
@@ -60,6 +61,15 @@ void tacet_pico_queue_dead(struct tacet_pico_unit *unit, unsigned int core)
 		smp_store_release(&queue->epoch, queue->epoch + 2);
 }
 
+/* The slot gets another device. */
+void tacet_pico_queue_forget_counts(unsigned int unit, unsigned int core)
+{
+	struct tacet_pico_queue *queue = tacet_pico_queue(unit, core);
+
+	queue->calls = queue->commands = queue->read_bytes = queue->written_bytes = 0;
+	memset(queue->fallbacks, 0, sizeof(queue->fallbacks));
+}
+
 /* A new queue. The device uses nothing of an earlier one. */
 int tacet_pico_queue_make(struct tacet_pico_unit *unit, unsigned int core)
 {
@@ -79,4 +89,51 @@ int tacet_pico_queue_make(struct tacet_pico_unit *unit, unsigned int core)
 	/* from 0 to 2, else from odd to even: commands of earlier epochs are dead */
 	smp_store_release(&queue->epoch, queue->epoch ? queue->epoch + 1 : 2);
 	return 0;
+}
+
+/* The queues of all cores; a core without one forwards. How many have one. */
+unsigned int tacet_pico_queues_make(struct tacet_pico_unit *unit)
+{
+	unsigned int core, made = 0;
+
+	for (core = 0; core < tacet_partition.core_count; core++)
+		made += !tacet_pico_queue_make(unit, core);
+	return made;
+}
+
+void tacet_pico_queues_stop(struct tacet_pico_unit *unit)
+{
+	unsigned int core;
+
+	for (core = 0; core < tacet_partition.core_count; core++)
+		tacet_pico_queue_stop(unit, core);
+	for (core = 0; core < tacet_partition.core_count; core++)
+		tacet_pico_queue_await(unit, core);
+}
+
+/* The queues are stopped. If the device may still use memory the partition keeps all of its own. */
+void tacet_pico_queues_end(struct tacet_pico_unit *unit)
+{
+	unsigned int core;
+
+	for (core = 0; core < tacet_partition.core_count; core++) {
+		if (!tacet_pico_queue(unit->index, core)->epoch)
+			continue;
+		if (unit->operations->end(unit, core)) {
+			tacet_report(TACET_LOG_FATAL,
+				     "%s: does not delete a queue: the partition's memory is not given back",
+				     dev_name(unit->device));
+			tacet_partition.unproven = true;
+			continue;
+		}
+		tacet_pico_queue_dead(unit, core);
+	}
+}
+
+void tacet_pico_queues_dead(struct tacet_pico_unit *unit)
+{
+	unsigned int core;
+
+	for (core = 0; core < tacet_partition.core_count; core++)
+		tacet_pico_queue_dead(unit, core);
 }

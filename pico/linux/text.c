@@ -17,6 +17,7 @@
 
 #include "pico/linux/grants.h"
 #include "pico/linux/pico.h"
+#include "pico/linux/slots.h"
 #include "tacet.h"
 
 /* No queue's line is longer. */
@@ -34,7 +35,9 @@ static int device_line(char *buffer, int used, const struct tacet_pico_unit *uni
 
 static const char *name(unsigned int device)
 {
-	return dev_name(tacet_pico_unit(device)->device);
+	const struct tacet_pico_unit *unit = tacet_pico_slot(device);
+
+	return unit && unit->device ? dev_name(unit->device) : "none";
 }
 
 static int queue_line(char *buffer, int used, const struct tacet_pico_unit *unit, unsigned int core)
@@ -59,8 +62,8 @@ static int queue_lines(char *buffer, int used)
 	const struct tacet_pico_unit *unit;
 	unsigned int i, core, more = 0;
 
-	for (i = 0; (unit = tacet_pico_unit(i)); i++) {
-		for (core = 0; core < tacet_partition.core_count; core++) {
+	for (i = 0; (unit = tacet_pico_slot(i)); i++) {
+		for (core = 0; unit->device && core < tacet_partition.core_count; core++) {
 			if (used + 2 * LINE > PAGE_SIZE)
 				more++;
 			else
@@ -80,8 +83,9 @@ ssize_t tacet_pico_show(char *buffer)
 		return -EINTR;
 	used = sysfs_emit(buffer, "partition %s\n",
 			  tacet_partition.state == TACET_PARTITION_UP ? "up" : "none");
-	for (i = 0; (unit = tacet_pico_unit(i)); i++)
-		used = device_line(buffer, used, unit);
+	for (i = 0; (unit = tacet_pico_slot(i)); i++)
+		if (unit->device)
+			used = device_line(buffer, used, unit);
 	used = tacet_grants_show(buffer, used, name);
 	used = queue_lines(buffer, used);
 	mutex_unlock(&tacet_control_lock);

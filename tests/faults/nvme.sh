@@ -68,19 +68,36 @@ resets() { # of the controller by Linux: the queues are made again
 	unharmed
 }
 
-removals() { # of the controller's driver, with a partition: it has no fast path any more
-	local address
+back() { # DISK [ADDRESS]: it is there again, and cores serve it without a new partition
+	until_true "$1 is back" test -b $1
+	until_true "a fast path again: $(cat /sys/kernel/tacet/pico)" has_fast_path $2
+	disk_served $1
+}
+
+removals() { # of the controller, its driver, and the driver's module, with a partition: each comes back by itself
+	local device address module
 	fill
-	address=$(basename "$(readlink -f /sys/class/nvme/nvme0/device)")
+	device=$(readlink -f /sys/class/nvme/nvme0/device) address=${device##*/}
+	echo 1 >$device/remove
 	up
+	! grep "^device" /sys/kernel/tacet/pico || fail "a device before there is one"
+	echo 1 >/sys/bus/pci/rescan
+	back $disk $address
 	echo $address >/sys/bus/pci/drivers/nvme/unbind || fail "unbind"
 	[ ! -e $disk ] || fail "$disk stays"
+	grep "^device $address nvme shared none Linux took its driver away" /sys/kernel/tacet/pico || fail "tacet pico does not say it"
 	echo $address >/sys/bus/pci/drivers/nvme/bind || fail "bind"
-	until_true "$disk is back" test -b $disk
+	back $disk $address
+	echo 1 >$device/remove
+	! grep "^device" /sys/kernel/tacet/pico || fail "the device stays in tacet pico"
+	echo 1 >/sys/bus/pci/rescan
+	back $disk $address
+	until_true "nobody uses the driver" rmmod nvme
+	until_true "nobody uses nvme-core" rmmod nvme_core
+	modprobe nvme || fail "modprobe nvme"
+	back $disk $address
 	down
-	up
-	said "fast path for O_DIRECT" 2 || fail "no fast path after the removal"
-	down
+	before=$(sum)
 	unharmed
 }
 
@@ -104,6 +121,9 @@ bounds() { # of a partition, of memory, of rights
 revoked() { # each way in which a grant ends
 	partition
 	same revoked $disk ${disk}p1 $size
+	up --mix-users
+	$T run -- $F/revoked $disk ${disk}p1 $size mixed >hosted || fail "another user: $(tail -1 hosted); $(cat /sys/kernel/tacet/pico)"
+	down
 	without_partitions
 }
 

@@ -38,10 +38,15 @@ calls() { # served by cores since the partition began
 	sed -n 's/.* calls \([0-9]*\) .*/\1/p' /sys/kernel/tacet/pico | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
+has_fast_path() { # [ADDRESS]: has a controller, beside Linux's queues?
+	grep -q "^device ${1:-[^ ]*} nvme shared works" /sys/kernel/tacet/pico
+}
+
 disk_served() { # [DISK]: on cores, the program's reads give what it wrote, and so do Linux's
-	local calls on=${1:-$disk}
+	local calls on=${1:-$disk} earlier
+	earlier=$(calls)
 	$T run -- $F/disk $on || fail "disk ended with $?"
-	calls=$(calls)
+	calls=$(($(calls) - earlier))
 	[ "$calls" -gt 300 ] || fail "cores served $calls calls of 400: $(cat /sys/kernel/tacet/pico)"
 	# the last piece of 4 KiB: round 198, at 6 MiB behind the first
 	[ "$(dd if=$on bs=4096 skip=3584 count=1 iflag=direct status=none | od -An -tu1 -N1 | tr -d ' ')" = 198 ] ||
@@ -92,4 +97,46 @@ give() {
 	echo tacet >/sys/bus/pci/devices/$function/driver_override
 	[ -e /sys/bus/pci/devices/$function/driver ] || echo $function >/sys/bus/pci/drivers_probe
 	[ -e /sys/bus/pci/drivers/tacet/$function ] || fail "$function has no driver: $(dmesg | tail -3)"
+}
+
+# Of the nodes with more disks, by their serial numbers.
+controller_of() { # SERIAL
+	local controller
+	for controller in /sys/class/nvme/nvme*; do
+		[ "$(tr -d ' ' <$controller/serial)" = "$1" ] && echo $controller
+	done
+}
+
+address_of() { # SERIAL
+	basename "$(readlink -f "$(controller_of $1)/device")"
+}
+
+disk_of() { # SERIAL NAMESPACE
+	local controller
+	controller=$(controller_of $1)
+	[ -d "$controller" ] && ls -d $controller/nvme*n$2 2>/dev/null | sed 's,.*/,/dev/,'
+}
+
+is_there() { # SERIAL
+	[ -b "$(disk_of $1 1)" ]
+}
+
+is_gone() { # SERIAL
+	[ -z "$(controller_of $1)" ]
+}
+
+# The disk is gone at once: the emulator takes it away when its port has no power and says so. Linux hears of it afterwards.
+pull() {
+	local port at=$((0x90 + 0x18)) control
+	port=$(readlink -f /sys/bus/pci/devices/$(address_of plug)/..)
+	control=$(od -An -tu2 -j$at -N2 $port/config | tr -d ' ')
+	control=$((control | 0x700))
+	printf "\\x$(printf %02x $((control & 255)))\\x$(printf %02x $((control >> 8)))" |
+		dd of=$port/config bs=1 seek=$at count=2 conv=notrunc status=none || fail "the port's power"
+	until_true "the disk is gone" is_gone plug
+}
+
+plug() { # [MORE PROPERTIES]
+	echo "monitor: device_add nvme,id=plug,bus=socket,drive=part2,serial=plug$1"
+	until_true "the disk is there" is_there plug
 }

@@ -99,9 +99,31 @@ removals() {
 		esac
 		until_true "$disk is back" test -b $disk
 		alive ledger
+		served_again
 		killed
 		down
 	done
+}
+
+# The disk goes without a word, and another one comes.
+pulled() {
+	local round
+	up
+	for round in $(seq $(full 2 20)); do
+		disk=$(disk_of plug 1)
+		busy again
+		instant
+		pull
+		until_true "the program has errors" errors
+		plug
+		[ "$(disk_of plug 1)" = "$disk" ] || fail "it came back as $(disk_of plug 1), not $disk"
+		until_true "a fast path again: $(cat /sys/kernel/tacet/pico)" has_fast_path "$(address_of plug)"
+		alive ledger
+		served_again
+		killed
+	done
+	down
+	note "pulled $round times"
 }
 
 errors() { # has each thread had one?

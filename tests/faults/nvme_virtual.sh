@@ -75,17 +75,13 @@ taken_away() { # with a partition: its driver, Linux's driver of the physical fu
 	echo $function >/sys/bus/pci/drivers/tacet/unbind || fail "unbind"
 	works && fail "it works without a driver"
 	$T run -- $F/disk $disk || fail "disk ended with $? without a fast path"
-	down
 	echo $function >/sys/bus/pci/drivers_probe
-	up
-	works || fail "not back: $(cat /sys/kernel/tacet/pico)"
+	until_true "back: $(cat /sys/kernel/tacet/pico)" works
 	echo $physical >/sys/bus/pci/drivers/nvme/unbind || fail "unbind of the physical function"
 	works && fail "it works without Linux's driver"
 	echo $physical >/sys/bus/pci/drivers/nvme/bind || fail "bind"
 	until_true "$disk is back" test -b $disk
-	down
-	up
-	works || fail "not back with Linux's driver: $(cat /sys/kernel/tacet/pico)"
+	until_true "back with Linux's driver: $(cat /sys/kernel/tacet/pico)" works
 	disk_served
 	echo 0 >"$(device)/sriov_numvfs" || fail "the function stays"
 	works && fail "it works without a function"

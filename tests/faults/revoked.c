@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * revoked DISK PARTITION BYTES [count]: each way in which a descriptor comes to mean something else, or its device does,
+ * revoked DISK PARTITION BYTES [count|mixed]: each way in which a descriptor comes to mean something else, or its device does,
  * while cores serve it. Prints what the descriptor then says: the same as on Linux. With `count` cores must have served
- * it before.
+ * it before. With `mixed` only the change of the user, in a partition of several users.
  */
 #include <linux/blkpg.h>
 #include <linux/fs.h>
@@ -318,11 +318,17 @@ static void caches(void)
 	close(file);
 }
 
-static void users(void)
+/* A partition of one user sends the program back to Linux, unless it mixes users. */
+static void users(int mixed)
 {
 	int file = open_granted(path);
 
 	say("setresuid", setresuid(-1, 1000, -1), NULL);
+	if (mixed) {
+		READ("at first as a user", LINUX, file, buffer, PIECE, PIECE);
+		await_grant("as a user", file);
+		WRITE("written as a user", CORE, file, buffer, PIECE, PIECE);
+	}
 	READ("as a user", ANYBODY, file, buffer, PIECE, PIECE);
 	WRITE("written as a user", ANYBODY, file, buffer, PIECE, PIECE);
 	say("setresuid", setresuid(-1, 0, -1), NULL);
@@ -380,7 +386,7 @@ static void executed(char **argv)
 int main(int argc, char **argv)
 {
 	if (argc < 4)
-		fail("revoked: DISK PARTITION BYTES [count]");
+		fail("revoked: DISK PARTITION BYTES [count|mixed]");
 	buffer = memory(1 << 20);
 	if (argc > 4 && atoi(argv[4]) > 0) {
 		path = argv[2];
@@ -388,13 +394,17 @@ int main(int argc, char **argv)
 		READ("closed by exec", LINUX, atoi(argv[3]), buffer, PIECE, 0);
 		await_grant("after exec", atoi(argv[4]));
 		READ("after exec", CORE, atoi(argv[4]), buffer, PIECE, PIECE);
-		users();
+		users(0);
 		return 0;
 	}
 	disk_path = argv[1];
 	path = argv[2];
 	size = atoll(argv[3]);
 	counting = argc > 4;
+	if (counting && !strcmp(argv[4], "mixed")) {
+		users(1);
+		return 0;
+	}
 	other = open("revoked.file", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	memset(buffer, 'o', PIECE);
 	if (other < 0 || pwrite(other, buffer, PIECE, 0) != PIECE)

@@ -82,6 +82,9 @@ pub(crate) fn arguments(
     if let Some(image) = &wiring.nvme {
         line.pair("-drive", format!("if=none,id=nvme,file={},format=raw,cache=unsafe", escaped(image)));
         nvme(&mut line, spec);
+        if spec.nvme_more {
+            more_nvme(&mut line, image, spec.nvme_mib);
+        }
     }
     plugins(&mut line, spec, &wiring.plugin_log);
     line.0
@@ -100,6 +103,20 @@ fn nvme(line: &mut Line, spec: &NodeSpec) {
     let own = format!("max_ioqpairs={},sriov_max_vfs={functions}", queues + 16);
     line.pair("-device", format!("nvme,id=disk,bus=above,serial=tacet,subsys=subsystem,{own},{resources}{most}"));
     line.words("-device nvme-ns,drive=nvme,bus=disk,nsid=1,eui64=5924110000000001");
+}
+
+/// A block device that is no "drive" stays when its disk is unplugged, for the next one.
+fn more_nvme(line: &mut Line, image: &Path, first_mib: u32) {
+    const MIB: u32 = 32;
+    for number in 0..3 {
+        let part = format!("offset={},size={}", u64::from(first_mib + number * MIB) << 20, MIB << 20);
+        let file = format!("file.driver=file,file.locking=off,file.filename={}", escaped(image));
+        line.pair("-blockdev", format!("driver=raw,node-name=part{number},{part},{file}"));
+    }
+    line.words("-device nvme,id=many,serial=many");
+    line.words("-device nvme-ns,drive=part0,bus=many,nsid=1 -device nvme-ns,drive=part1,bus=many,nsid=2");
+    line.words("-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off");
+    line.words("-device pcie-root-port,id=socket,chassis=2 -device nvme,id=plug,bus=socket,drive=part2,serial=plug");
 }
 
 /// Only code in system-management mode may write the firmware's variables.

@@ -24,14 +24,19 @@ static int refuse(struct tacet_nvme *nvme, const char *why)
 	return -EOPNOTSUPP;
 }
 
+static bool is_driven(struct pci_dev *pci)
+{
+	struct device_driver *driver = READ_ONCE(pci->dev.driver);
+
+	return driver && !strcmp(driver->name, "nvme");
+}
+
 static struct device *next(struct device *from)
 {
 	struct pci_dev *pci = from ? to_pci_dev(from) : NULL;
 
 	while ((pci = pci_get_class(PCI_CLASS_STORAGE_EXPRESS, pci))) {
-		struct device_driver *driver = READ_ONCE(pci->dev.driver);
-
-		if (driver && !strcmp(driver->name, "nvme") && !tacet_nvme_has_virtual(pci))
+		if (is_driven(pci) && !tacet_nvme_has_virtual(pci))
 			return &pci->dev;
 	}
 	return NULL;
@@ -54,15 +59,21 @@ static int read_registers(struct tacet_nvme *nvme)
 
 static int examine(struct tacet_pico_unit *unit, struct tacet_nvme *nvme)
 {
-	int error = tacet_nvme_places_find(nvme->pci);
+	int error;
 
+	if (!is_driven(nvme->pci)) {
+		refuse(nvme, "Linux took its driver away");
+		return -ENODEV;
+	}
+	error = tacet_nvme_places_find(nvme->pci);
 	if (error)
 		return error;
 	device_for_each_child(&nvme->pci->dev, &nvme->controller, tacet_nvme_is_controller);
-	if (!nvme->controller || !tacet_nvme_look(nvme->pci, nvme->controller, &nvme->driver))
-		return refuse(nvme, "Linux's driver has it in an unknown way");
-	if (!nvme->driver.live)
-		return refuse(nvme, "it does not work now");
+	if (!nvme->controller || !tacet_nvme_look(nvme->pci, nvme->controller, &nvme->driver) ||
+	    !nvme->driver.live) {
+		refuse(nvme, "it does not work now, or Linux's driver has it in an unknown way");
+		return -EAGAIN;
+	}
 	nvme->submit = symbol_get(nvme_submit_sync_cmd);
 	if (!nvme->submit)
 		return refuse(nvme, "Linux's driver does not let others send commands");
@@ -80,10 +91,21 @@ static void switched_off(unsigned long controller, unsigned long shutdown)
 
 static struct tacet_probe probe = { .symbol = "nvme_disable_ctrl", .entered = switched_off };
 
-static int changed(struct notifier_block *block, unsigned long action, void *device)
+/* The device's lock is held. */
+static int changed(struct notifier_block *block, unsigned long action, void *data)
 {
-	if (action == BUS_NOTIFY_UNBIND_DRIVER)
+	struct device *device = data;
+
+	if (to_pci_dev(device)->class != PCI_CLASS_STORAGE_EXPRESS)
+		return NOTIFY_DONE;
+	if (action == BUS_NOTIFY_UNBIND_DRIVER) {
 		tacet_pico_unbound(device);
+		tacet_nvme_places_forget();
+	} else if (action == BUS_NOTIFY_BOUND_DRIVER) {
+		tacet_pico_bound(device);
+	} else if (action == BUS_NOTIFY_REMOVED_DEVICE) {
+		tacet_pico_removed(device);
+	}
 	return NOTIFY_DONE;
 }
 
@@ -137,7 +159,7 @@ static int open(struct tacet_pico_unit *unit)
 	if (!device_trylock(unit->device)) {
 		refuse(nvme, "Linux changes its driver now");
 		kfree(nvme);
-		return -EBUSY;
+		return -EAGAIN;
 	}
 	error = examine(unit, nvme);
 	device_unlock(unit->device);

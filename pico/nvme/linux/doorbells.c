@@ -34,9 +34,9 @@ static u64 physical(const void *memory)
 /* Maps the pages of registers with our queues' doorbells for the cores, and shadow doorbells. */
 int tacet_nvme_map_doorbells(struct tacet_pico_unit *unit, struct tacet_nvme *nvme)
 {
-	u64 window = tacet_pico_window(unit->index);
 	u32 first = tacet_nvme_id(nvme, nvme->count - 1) * 2 * nvme->stride / PAGE_SIZE;
 	u32 last = ((nvme->highest + 1) * 2 * nvme->stride - 1) / PAGE_SIZE, page;
+	u64 window;
 	phys_addr_t registers = pci_resource_start(nvme->pci, 0) + NVME_REG_DBS;
 	int error = 0;
 
@@ -44,6 +44,11 @@ int tacet_nvme_map_doorbells(struct tacet_pico_unit *unit, struct tacet_nvme *nv
 	    NVME_REG_DBS + (last + 1) * PAGE_SIZE > PAGE_ALIGN(pci_resource_len(nvme->pci, 0))) {
 		tacet_pico_refuse(&nvme->pci->dev, "its doorbells lie too far apart");
 		return -EOPNOTSUPP;
+	}
+	window = tacet_pico_window();
+	if (!window) {
+		tacet_pico_refuse(&nvme->pci->dev, "devices have come and gone too often: the next `tacet up` looks again");
+		return -ENOSPC;
 	}
 	nvme->first_page = first;
 	nvme->doorbells = window;

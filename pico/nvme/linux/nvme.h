@@ -92,8 +92,9 @@ int tacet_nvme_switch_on(struct tacet_nvme *nvme);
 int tacet_nvme_read_capabilities(struct tacet_nvme *nvme);
 int tacet_nvme_map_doorbells(struct tacet_pico_unit *unit, struct tacet_nvme *nvme);
 
-/* places.c; the first sleeps */
+/* places.c; the first two sleep */
 int tacet_nvme_places_find(struct pci_dev *pci);
+void tacet_nvme_places_forget(void);		/* takes the control lock */
 bool tacet_nvme_look(struct pci_dev *pci, struct device *controller,
 		     struct tacet_nvme_driver *driver);
 int tacet_nvme_is_controller(struct device *device, void *found);

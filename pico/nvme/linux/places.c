@@ -3,8 +3,8 @@
  * What Linux's NVMe driver has for a controller, read from its private structures.
  *
  * Called by controller.c and queues.c, with the control lock held. Finds each field by its name
- * and its type in Linux's description of its types, anew for each partition: the driver may have
- * been loaded again. Reads only.
+ * and its type in Linux's description of its types, anew whenever the driver may have been loaded
+ * again. Reads only.
  */
 #include <linux/slab.h>
 
@@ -14,6 +14,7 @@
 #include "tacet.h"
 
 static struct tacet_field_place places[TACET_NVME_CONTROLLER_FIELDS];
+static bool found;	/* they are those of the driver that is loaded */
 
 /* @refusal has room for TACET_LAYOUT_REFUSAL bytes. */
 static int find(struct tacet_btf *types, char *refusal)
@@ -39,15 +40,28 @@ static int find(struct tacet_btf *types, char *refusal)
 /* -errno, after a line about @pci that says why. Sleeps. */
 int tacet_nvme_places_find(struct pci_dev *pci)
 {
-	struct tacet_btf *types = kmalloc(sizeof(*types), GFP_KERNEL);
-	char *refusal = kmalloc(TACET_LAYOUT_REFUSAL, GFP_KERNEL);
-	int error = types && refusal ? find(types, refusal) : -ENOMEM;
+	struct tacet_btf *types;
+	char *refusal;
+	int error;
 
+	if (found)
+		return 0;
+	types = kmalloc(sizeof(*types), GFP_KERNEL);
+	refusal = kmalloc(TACET_LAYOUT_REFUSAL, GFP_KERNEL);
+	error = types && refusal ? find(types, refusal) : -ENOMEM;
+	found = !error;
 	if (error)
 		tacet_pico_refuse(&pci->dev, "%s", error == -ENOMEM ? "no memory" : refusal);
 	kfree(refusal);
 	kfree(types);
 	return error;
+}
+
+void tacet_nvme_places_forget(void)
+{
+	mutex_lock(&tacet_control_lock);
+	found = false;
+	mutex_unlock(&tacet_control_lock);
 }
 
 static void *field(void *structure, enum tacet_nvme_controller_field which)

@@ -94,29 +94,28 @@ static int by_physical(struct pci_dev *physical, u16 function)
 }
 
 /* Asks once for each partition: if they are not known, one line about the physical function says why. */
-static bool has_places(struct tacet_nvme *nvme, struct pci_dev *physical)
+static int need_places(struct tacet_nvme *nvme, struct pci_dev *physical)
 {
 	struct device_driver *driver = physical->dev.driver;
 
 	if (!driver || strcmp(driver->name, "nvme"))
-		return false;
+		return -ENODEV;
 	if (!nvme->places)
 		nvme->places = tacet_nvme_places_find(physical) ? -1 : 1;
-	return nvme->places > 0;
+	return nvme->places > 0 ? 0 : -EOPNOTSUPP;
 }
 
 int tacet_nvme_switch_on(struct tacet_nvme *nvme)
 {
 	struct pci_dev *physical = pci_physfn(nvme->pci);
-	int function = pci_iov_vf_id(nvme->pci), error = -ENODEV;
+	int function = pci_iov_vf_id(nvme->pci), error;
 
 	if (function < 0)
 		return function;
 	/* Who takes the driver away holds this lock, and may wait for the control lock. */
 	if (!device_trylock(&physical->dev))
 		return -EBUSY;
-	if (has_places(nvme, physical))
-		error = by_physical(physical, function + 1);
+	error = need_places(nvme, physical) ?: by_physical(physical, function + 1);
 	device_unlock(&physical->dev);
 	return error;
 }

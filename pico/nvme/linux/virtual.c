@@ -131,8 +131,8 @@ static int start(struct tacet_pico_unit *unit, struct tacet_nvme *nvme)
 	int error;
 
 	if (!is_ours(nvme->pci)) {
-		tacet_pico_refuse(unit->device, "Linux changes its driver now");
-		return -EBUSY;
+		tacet_pico_refuse(unit->device, "Linux took its driver away");
+		return -ENODEV;
 	}
 	nvme->registers = ioremap(pci_resource_start(nvme->pci, 0), TACET_NVME_ADMIN_REGISTERS);
 	if (!nvme->registers)
@@ -142,7 +142,7 @@ static int start(struct tacet_pico_unit *unit, struct tacet_nvme *nvme)
 		tacet_pico_refuse(unit->device,
 				  "its physical function does not switch it on (error %d): perhaps no queues are left for it",
 				  error);
-		return error;
+		return error == -ENODEV || error == -EBUSY ? -EAGAIN : error;
 	}
 	if (nvme->capabilities >> 48 & 15) {
 		tacet_pico_refuse(unit->device, "its smallest page is larger than 4 KiB");
@@ -180,7 +180,7 @@ static int open(struct tacet_pico_unit *unit)
 	/* Who takes the driver away holds this lock, and may wait for the control lock. */
 	if (!device_trylock(unit->device)) {
 		tacet_pico_refuse(unit->device, "Linux changes its driver now");
-		return -EBUSY;
+		return -EAGAIN;
 	}
 	nvme = kzalloc(sizeof(*nvme), GFP_KERNEL);
 	error = -ENOMEM;

@@ -138,7 +138,11 @@ pub const SCENARIOS: &[Scenario] = &[
     rarely("an NVMe disk taken away with commands in flight", "nvme_storms.sh removals").with_nvme(),
     middle("an NVMe disk is reset", "nvme.sh resets").with_nvme(),
     oldest("a log of records on a raw NVMe disk, killed", "nvme_programs.sh store").with_nvme().within(1800),
-    oldest("an NVMe disk goes and comes", "nvme.sh removals").with_nvme(),
+    // Linux 7.3 itself loses interrupts of a disk that is reset while CPUs are offline (CAVEATS.md).
+    oldest("an NVMe disk goes and comes", "nvme.sh removals").with_nvme().only_older(),
+    newest("namespaces of an NVMe disk", "nvme_life.sh namespaces").with_more_nvme(),
+    newest("a namespace that is formatted", "nvme_life.sh formatted").with_more_nvme(),
+    rarely("power states of an NVMe disk", "nvme_life.sh power").with_more_nvme(),
     newest("an NVMe disk behind a strict IOMMU", "nvme_iommu.sh behind_iommu")
         .with_nvme()
         .with_iommu("intel_iommu=on iommu.strict=1 iommu.passthrough=0"),
@@ -148,7 +152,6 @@ pub const SCENARIOS: &[Scenario] = &[
     newest("an NVMe disk's virtual function behind a strict IOMMU", "nvme_virtual.sh virtual")
         .with_virtual_nvme()
         .with_iommu("intel_iommu=on iommu.strict=1 iommu.passthrough=0"),
-    // Linux 7.3 itself loses interrupts of a disk that is reset while CPUs are offline (CAVEATS.md).
     middle("a virtual function, and its disk is reset", "nvme_virtual.sh physical_reset")
         .with_virtual_nvme()
         .only_older(),

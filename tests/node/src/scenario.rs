@@ -60,6 +60,8 @@ pub struct Machine {
     pub nvme: bool,
     /// The disk has this many virtual functions.
     pub nvme_functions: u32,
+    /// It has two more NVMe disks: one of two namespaces, one that can be unplugged.
+    pub nvme_more: bool,
     /// Its devices reach memory through an IOMMU.
     pub iommu: bool,
     /// Sockets without a processor: CPUs that are possible and never come.
@@ -112,6 +114,7 @@ impl Machine {
         arguments: "",
         nvme: false,
         nvme_functions: 0,
+        nvme_more: false,
         iommu: false,
         empty_sockets: 0,
         emulation: Emulation::Parallel,
@@ -214,6 +217,12 @@ impl Scenario {
     /// On a machine with an NVMe disk that has a virtual function.
     pub const fn with_virtual_nvme(mut self) -> Scenario {
         self.machine.nvme_functions = 1;
+        self.with_nvme()
+    }
+
+    /// On a machine with three NVMe disks: an ordinary one, one of two namespaces, one that can be unplugged.
+    pub const fn with_more_nvme(mut self) -> Scenario {
+        self.machine.nvme_more = true;
         self.with_nvme()
     }
 
