@@ -14,9 +14,11 @@ const INSTALLED: &str = "/opt/tacet";
 const INSTALL: &str = "
 set -e
 mkdir -p $D/tests
-cd $TOP/build
-cp -r --parents bin/tacet bin/tacet-noise bin/tacet-sched bin/tacet-tune lib/tacet/kernel.bin $D
-cp -r $TOP/build/tests/* $D/tests
+cd $TOP/build/stage
+cp -r --parents bin lib/tacet/kernel.bin $D
+cd $TOP/build/tests
+cp -r faults fuzz user $D/tests
+if [ -d signed ]; then cp -r signed $D/tests; fi
 dmesg -n 4
 # On a host with other work Linux called an emulated CPU stuck after 22 s, while it cleared pages: wait a minute, not 20 s.
 echo 60 > /sys/module/rcupdate/parameters/rcu_cpu_stall_timeout
@@ -33,9 +35,28 @@ echo 0 > /sys/kernel/mm/transparent_hugepage/use_zero_page
 
 const INSERT: &str = "
 set -e
-cd $TOP/build
+cd $TOP/build/stage
 cp -r --parents lib/tacet/modules/$(uname -r) $D
 insmod $D/lib/tacet/modules/$(uname -r)/tacet.ko test_hooks=1
+";
+
+/// Copies what is installed from /mnt/build to /mnt/stage without debug information: that is nine tenths of it, and each
+/// node copies it. A file is renamed into its place, because another run may copy it now.
+const STAGE: &str = "
+set -eu
+cd /mnt/build
+for file in bin/tacet bin/tacet-noise bin/tacet-sched bin/tacet-tune lib/tacet/modules/*/tacet.ko; do
+	staged=/mnt/stage/$file
+	if [ ! -e $staged ] || [ $file -nt $staged ] || [ $file -ot $staged ]; then
+		mkdir -p ${staged%/*}
+		strip --strip-debug -o $staged.$$ $file
+		touch -r $file $staged.$$
+		mv $staged.$$ $staged
+	fi
+done
+mkdir -p /mnt/stage/lib/tacet
+cp lib/tacet/kernel.bin /mnt/stage/lib/tacet/kernel.$$
+mv /mnt/stage/lib/tacet/kernel.$$ /mnt/stage/lib/tacet/kernel.bin
 ";
 
 /// The repository.
@@ -43,16 +64,24 @@ pub fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository is there")
 }
 
-/// Builds the programs of `tests/faults` and `tests/fuzz` with the node's compiler.
+/// Builds the programs of `tests/faults` and `tests/fuzz` with the node's compiler, and stages what is installed.
 pub fn programs(cache: &Cache) -> Result<()> {
     for name in ["faults", "fuzz"] {
-        let (source, out) = (top().join("tests").join(name), top().join("build/tests").join(name));
-        std::fs::create_dir_all(&out).map_err(|e| tacet_node::Error::new(out.display(), e, "see its directory"))?;
+        let (source, out) = (top().join("tests").join(name), created(&format!("build/tests/{name}"))?);
         let abi = top().join("abi/include");
         let shared = [(source.as_path(), "source"), (out.as_path(), "out"), (abi.as_path(), "abi")];
         provision::run_in_tree(cache, &shared, &["make", "-s", "-C", "/mnt/source", "OUT=/mnt/out", "ABI=/mnt/abi"])?;
     }
-    Ok(())
+    let (build, stage) = (top().join("build"), created("build/stage")?);
+    let shared = [(build.as_path(), "build"), (stage.as_path(), "stage")];
+    provision::run_in_tree(cache, &shared, &["sh", "-c", STAGE])
+}
+
+fn created(name: &str) -> Result<PathBuf> {
+    let directory = top().join(name);
+    std::fs::create_dir_all(&directory)
+        .map_err(|e| tacet_node::Error::new(directory.display(), e, "see its directory"))?;
+    Ok(directory)
 }
 
 /// A node with everything in it and, unless the machine goes without, the module loaded.
@@ -93,12 +122,10 @@ pub fn node(cache: &Cache, kernel: KernelLine, machine: &Machine) -> Result<Node
 /// Puts a signed copy of the module beside the programs.
 fn sign(cache: &Cache, kernel: KernelLine) -> Result<()> {
     let kernel = Kernel::installed(cache, kernel)?;
-    let build = top().join("build");
     let failed = |e| tacet_node::Error::new("signed module", e, "`cargo xtask build module` builds what is signed");
-    let directory = build.join("tests/signed");
-    std::fs::create_dir_all(&directory).map_err(failed)?;
-    let signed = directory.join("tacet.ko");
-    std::fs::copy(build.join("lib/tacet/modules").join(&kernel.release).join("tacet.ko"), &signed).map_err(failed)?;
+    let signed = created("build/tests/signed")?.join("tacet.ko");
+    let module = top().join("build/stage/lib/tacet/modules").join(&kernel.release).join("tacet.ko");
+    std::fs::copy(module, &signed).map_err(failed)?;
     secure_boot::sign_module(cache, &kernel, &signed)
 }
 
