@@ -42,6 +42,8 @@ pub enum Answer<'a> {
     },
     /// Power the node off.
     PowerOff,
+    /// The job's `run` is gone, and its proxies with it: end its processes, without a word to anybody.
+    Orphaned,
 }
 
 /// Why the other end does not serve; the payload of a refusal.
@@ -108,6 +110,7 @@ impl<'a> Answer<'a> {
                 Self::Signal { process: (process != ALL).then_some(process), signal: fields.u32()? }
             }
             5 => Self::PowerOff,
+            6 => Self::Orphaned,
             _ => return None,
         };
         fields.rest().is_empty().then_some(answer)
@@ -133,6 +136,7 @@ impl<'a> Answer<'a> {
                 fields.u32(*signal)?;
             }
             Self::PowerOff => fields.u32(5)?,
+            Self::Orphaned => fields.u32(6)?,
         }
         Some(fields.used())
     }

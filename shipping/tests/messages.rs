@@ -118,6 +118,7 @@ fn asks_and_answers_return_as_they_were() {
         Answer::Signal { process: None, signal: 9 },
         Answer::Signal { process: Some(3), signal: 15 },
         Answer::PowerOff,
+        Answer::Orphaned,
     ];
     for answer in answers {
         let used = answer.encode(&mut message).unwrap();

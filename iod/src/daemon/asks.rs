@@ -17,7 +17,7 @@ use tacet_shipping::server::{Event, Server};
 
 use super::book::Book;
 use super::describe::{describe, random};
-use super::job::Stage;
+use super::job::{Order, Stage};
 use super::session::{Greeting, Parked, Session};
 use crate::control::Dropped;
 use crate::refusal::refuse;
@@ -284,8 +284,13 @@ fn serve(book: &mut Book, node: u32, session: &mut Session, thread: usize, parke
         }
         Parked::Watch { job } => {
             let Some(order) = book.order_of(node, job) else { return false };
-            let signal = u32::try_from(order.signal).unwrap_or_default();
-            session.answer(thread, &Answer::Signal { process: order.rank, signal });
+            let answer = match order {
+                Order::Signal { rank, signal } => {
+                    Answer::Signal { process: rank, signal: u32::try_from(signal).unwrap_or_default() }
+                }
+                Order::Orphaned => Answer::Orphaned,
+            };
+            session.answer(thread, &answer);
             true
         }
     }

@@ -210,7 +210,7 @@ impl Book {
         for (node, part) in job.parts.iter_mut().filter(|(_, part)| !part.over) {
             if part.watched || deadly {
                 // Also for a node that listens later.
-                part.order(Order { rank: None, signal });
+                part.order(Order::Signal { rank: None, signal });
             }
             if deadly || !part.watched {
                 by_proxy.push(*node);
@@ -228,7 +228,7 @@ impl Book {
             return Err(Error::new(format!("job {id}"), format!("it has no rank {rank}"), "see `tacet static status`"));
         };
         if part.watched {
-            part.order(Order { rank: Some(rank), signal });
+            part.order(Order::Signal { rank: Some(rank), signal });
         } else {
             let nodes = vec![*node];
             job.tell(Reply::Signal { signal, nodes, rank: Some(rank) });
@@ -277,8 +277,7 @@ impl Book {
     /// The next order for a node that watches this job.
     pub fn order_of(&mut self, node: u32, job: u32) -> Option<Order> {
         if let Some(orphan) = self.orphans.get_mut(&node).filter(|orphan| orphan.job == job) {
-            let order = Order { rank: None, signal: libc::SIGKILL };
-            return (!std::mem::replace(&mut orphan.told, true)).then_some(order);
+            return (!std::mem::replace(&mut orphan.told, true)).then_some(Order::Orphaned);
         }
         self.jobs.get_mut(&job)?.parts.get_mut(&node)?.orders.pop_front()
     }

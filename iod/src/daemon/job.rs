@@ -50,11 +50,13 @@ pub struct Part {
     pub map: String,
 }
 
-/// Sends a signal to one process of the node, or to all.
+/// What a node is to do with its processes of the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Order {
-    pub rank: Option<u32>,
-    pub signal: i32,
+pub enum Order {
+    /// Send a signal to one of them, or to all.
+    Signal { rank: Option<u32>, signal: i32 },
+    /// End them: `run` is gone.
+    Orphaned,
 }
 
 impl Part {

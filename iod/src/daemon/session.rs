@@ -86,7 +86,7 @@ impl Session {
             && let Some(bytes) = answer.encode(&mut stream.reply)
         {
             stream.replied(bytes);
-            self.order_unheard |= matches!(answer, Answer::Signal { .. });
+            self.order_unheard |= matches!(answer, Answer::Signal { .. } | Answer::Orphaned);
         }
     }
 

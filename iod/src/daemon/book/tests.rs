@@ -127,7 +127,7 @@ fn an_abandoned_job_frees_its_nodes_and_kills_what_runs() {
     book.watches(1, job);
     book.abandon(job);
     assert!(book.has_orders(1) && !book.has_orders(2));
-    assert_eq!(book.order_of(1, job), Some(Order { rank: None, signal: libc::SIGKILL }));
+    assert_eq!(book.order_of(1, job), Some(Order::Orphaned));
     assert_eq!(book.order_of(1, job), None, "it is told once, however often it asks before it has obeyed");
     assert!(!book.has_orders(1));
     assert_eq!(granted(&submit(&mut book, 1, &[1]).1), None, "node 1 has not left its job");
@@ -146,15 +146,15 @@ fn signals_go_by_nodes_that_listen_and_else_by_proxies() {
     book.kill(job, libc::SIGKILL).unwrap();
     let signal = |signal, nodes: &[u32]| Reply::Signal { signal, nodes: nodes.to_vec(), rank: None };
     assert_eq!(events(&inbox), [signal(libc::SIGTERM, &[2]), signal(libc::SIGKILL, &[1, 2])]);
-    assert_eq!(book.order_of(1, job), Some(Order { rank: None, signal: libc::SIGTERM }));
-    assert_eq!(book.order_of(1, job), Some(Order { rank: None, signal: libc::SIGKILL }));
+    assert_eq!(book.order_of(1, job), Some(Order::Signal { rank: None, signal: libc::SIGTERM }));
+    assert_eq!(book.order_of(1, job), Some(Order::Signal { rank: None, signal: libc::SIGKILL }));
     assert_eq!(book.order_of(1, job), None);
     // One rank of the two on each node.
     book.signal(job, 1, libc::SIGALRM).unwrap();
     book.signal(job, 1, libc::SIGALRM).unwrap();
     book.signal(job, 2, libc::SIGALRM).unwrap();
     assert!(book.signal(job, 4, libc::SIGALRM).is_err());
-    assert_eq!(book.order_of(1, job), Some(Order { rank: Some(1), signal: libc::SIGALRM }));
+    assert_eq!(book.order_of(1, job), Some(Order::Signal { rank: Some(1), signal: libc::SIGALRM }));
     assert_eq!(book.order_of(1, job), None, "one waits, as on Linux");
     assert_eq!(events(&inbox), [Reply::Signal { signal: libc::SIGALRM, nodes: vec![2], rank: Some(2) }]);
     assert!(book.kill(job + 1, 15).is_err());

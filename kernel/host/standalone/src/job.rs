@@ -32,12 +32,12 @@ pub fn lead(core: &mut Cpu<Alone>) -> ! {
         match begun {
             Ok(()) => {
                 report_start(core.host(), &mut leader, job);
-                core.host().begin_watch(job);
                 run(core);
                 core.host().end_watch();
                 leader.tell(core.host(), &Ask::Ended { job, failure: &[] });
             }
             Err(failure) => {
+                core.host().end_watch();
                 log(failure.as_bytes());
                 leader.tell(core.host(), &Ask::Ended { job, failure: failure.as_bytes() });
             }
@@ -55,6 +55,8 @@ fn begin(host: &Alone, bytes: usize) -> Result<(), Failure> {
         };
         let key = host.node.session.with(|session| Key::new(&session.key.wrapped(job.id, &job.wrapped_key)));
         adopt(host, &job);
+        // `run` may die while the program is loaded through its proxy.
+        host.begin_watch(job.id);
         host.load_job(&job, &key)
     })
 }

@@ -32,7 +32,7 @@ pub mod calls {
     pub const MEMFD_CREATE: u64 = 319;
 }
 
-const SIGKILL: u8 = 9;
+pub const SIGKILL: u8 = 9;
 
 /// Memory of a process as the program may use it.
 impl marshal::UserMemory for UserMemory<'_> {
@@ -155,6 +155,7 @@ impl Alone {
         let wish = || {
             self.look_for_orders();
             match thread.is_wanted() {
+                _ if last && subject.process.orphaned.load(Ordering::Acquire) => Wish::GiveUp,
                 true if last => Wish::Wait,
                 // Also if it ended before the call began: the thread may have come here meanwhile.
                 true if subject.process.end().is_some() => Wish::GiveUp,

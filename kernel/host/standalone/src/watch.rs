@@ -7,6 +7,8 @@
 
 use crate::exchange::{Exchange, Message, Outcome};
 use crate::host::Alone;
+use crate::process::End;
+use crate::ship::SIGKILL;
 use core::sync::atomic::Ordering;
 use tacet_arch::Processor;
 use tacet_arch::native::alone::power_off;
@@ -35,6 +37,7 @@ pub struct Watch {
 /// The order in an answer.
 enum Order {
     Signal { process: Option<u32>, signal: u32 },
+    Orphaned,
     PowerOff,
 }
 
@@ -50,7 +53,7 @@ impl Watch {
 }
 
 impl Alone {
-    /// A job has begun.
+    /// A job begins: its program is not loaded yet.
     pub fn begin_watch(&self, job: u32) {
         self.node.watch.with(|watch| {
             watch.job = job;
@@ -122,7 +125,8 @@ impl Alone {
                 if !watch.open {
                     return None;
                 }
-                if now.wrapping_sub(watch.asked) > self.cpu.ticks(ASK_NS) {
+                let waits = watch.exchange.outcome().is_none();
+                if waits && now.wrapping_sub(watch.asked) > self.cpu.ticks(ASK_NS) {
                     watch.asked = now;
                     watch.exchange.ask_again();
                 }
@@ -134,6 +138,7 @@ impl Alone {
         });
         match order {
             Some(Order::Signal { process, signal }) => self.signal_processes(process, signal),
+            Some(Order::Orphaned) => self.orphan_processes(),
             Some(Order::PowerOff) => power_off(0),
             None => {}
         }
@@ -152,17 +157,31 @@ impl Alone {
                 return None;
             }
         };
+        let is_loaded = self.node.living.load(Ordering::Acquire) > 0;
         let order = match watch.exchange.message.get(..bytes).and_then(Answer::decode) {
+            // It waits until there is a program that can take it.
+            Some(Answer::Signal { .. }) if !is_loaded => return None,
             Some(Answer::Welcome { nonce }) if watch.greets => {
                 self.node.session.with(|session| session.begin(self.node, &nonce));
                 None
             }
             Some(Answer::Signal { process, signal }) => Some(Order::Signal { process, signal }),
+            Some(Answer::Orphaned) => Some(Order::Orphaned),
             Some(Answer::PowerOff) => Some(Order::PowerOff),
             _ => None,
         };
         self.ask_for_orders(watch);
         order
+    }
+
+    /// `run` is gone, and with it the proxies: a process that told its proxy of its end would wait half a minute for an answer.
+    fn orphan_processes(&self) {
+        for (index, process) in self.node.processes.iter().enumerate() {
+            if process.threads.load(Ordering::Acquire) > 0 {
+                process.orphaned.store(true, Ordering::Release);
+                self.end_process(index, End::Signal(SIGKILL));
+            }
+        }
     }
 
     /// `rank`: of one process, or of all.
