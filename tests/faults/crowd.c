@@ -12,7 +12,7 @@
 #include <sched.h>
 
 #define ROUNDS 50
-#define CALLS 3000
+#define CALLS 500
 
 static pthread_barrier_t barrier;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

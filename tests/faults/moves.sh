@@ -151,7 +151,7 @@ files_going() {
 
 crowd() {
 	up --cpus 3
-	for threads in $(full '8 90' '8 63 90'); do
+	for threads in $(full 24 '8 63 90'); do
 		$T run -- $F/crowd $threads || exit
 	done
 	down

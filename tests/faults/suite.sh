@@ -39,14 +39,14 @@ verdict() {
 # Statically linked, a program starts in another way, and then does the same: that is tried in one sort of memory.
 linked=$(full '*-static *-static-pie' '')
 
-# Programs that do the same in each sort of memory: the other two suites have them.
+# Programs that do the same in each sort of memory: one suite has them.
 elsewhere=$(full 'abis* clocks* counters* cpubits* cpuview* eventfds* exits* fsgs* hostile* identity* ldt* limits*
 	membarrier* pipes* pkeys* polling* registers* rseq* sigfp* sigspin* sleeps* sockets* terminal* timers* waits* xstate*' '')
 
 # All programs, exactly as on Linux, in the partition's memory and in Linux's.
 exact() { suite "$linked" --follow; }
 # Without randomisation small programs are moved, too.
-in_own_memory() { before='setarch -R' suite '' --memory all --follow; }
+in_own_memory() { before='setarch -R' suite "$elsewhere" --memory all --follow; }
 in_linux_memory() { suite "$linked $elsewhere" --memory linux --follow; }
 
 # Children run on Linux, so they see Linux's view of the CPUs. Their parent's range is handed over to Linux, where NUMA

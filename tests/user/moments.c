@@ -11,8 +11,8 @@
 #include <sys/time.h>
 
 #define PAGE 4096ul
-#define TICKS 60
-#define ROUNDS 300
+#define TICKS 20
+#define ROUNDS 90
 #define GIB (1ul << 30)
 
 static volatile int ticks;

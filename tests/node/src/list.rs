@@ -120,9 +120,9 @@ pub const SCENARIOS: &[Scenario] = &[
     middle("countermeasures by sockets and cores", "tune.sh shaped").with_cpus(2, 2, 2).with_memory_nodes(2),
     oldest("countermeasures for two jobs", "tune.sh two_jobs"),
     middle("countermeasures under systemd", "tune.sh systemd").with_systemd(),
+    middle("countermeasures beside a service manager that reloads", "beside.sh reloaded").with_systemd().after_others(),
     middle("countermeasures beside other programs and devices", "beside.sh others"),
     oldest("countermeasures beside CPUs that may come", "beside.sh possible").with_nvme().with_empty_sockets(9),
-    middle("countermeasures beside a service manager that reloads", "beside.sh reloaded").with_systemd(),
     rarely("countermeasures ablated", "tune.sh ablation"),
     rarely("noise made on purpose vanishes", "ablation.sh vanish").in_turn(),
     rarely("noise of Linux's settings vanishes", "settings.sh vanish").in_turn(),
@@ -163,6 +163,7 @@ pub const SCENARIOS: &[Scenario] = &[
     hpl("HPL refuses impossible choices", "sched.sh choices").in_turn(),
     hpl("HPL's programs stay small for the verifier", "sched.sh budget").in_turn().after_others(),
     hpl("HPL keeps named shells usable", "sched.sh kept").in_turn().after_others(),
+    hpl("policies as tools see them", "sched.sh policies").in_turn().after_others(),
     hpl("HPL places on 1 package, 1 core, 2 threads", "sched.sh placement").with_cpus(1, 1, 2).in_turn(),
     hpl("HPC tasks take turns, and a woken one runs first", "sched.sh turns")
         .with_cpus(1, 1, 2)
@@ -188,7 +189,6 @@ pub const SCENARIOS: &[Scenario] = &[
     hpl_rarely("HPL in a storm of forks, and under real time", "sched.sh load").with_cpus(1, 2, 2),
     hpl_rarely("HPL beside a real-time program that computes", "sched.sh real_time_hog"),
     hpl_rarely("HPL beside affinities and CPUs that change", "sched.sh changes").booted_with("nohz_full=3"),
-    hpl("policies as tools see them", "sched.sh policies"),
     hpl_rarely("mpiexec never occupies a rank's core", "sched.sh launchers").with_cpus(2, 2, 2),
     hpl_rarely("an HPC task on a CPU without a tick", "sched.sh tickless").booted_with("nohz_full=1-3"),
     oldest("power-off with programs running", "hotplug.sh power_off").powers_off(),

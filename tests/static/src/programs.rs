@@ -23,7 +23,8 @@ pub fn cases() -> Vec<Case> {
     cases.extend(ends());
     cases.push(Case::same("load", &[&program("load"), &program("plugin.so")]));
     cases.push(Case::same("parallel", &[&program("parallel")]));
-    cases.push(Case::same("copies", &[&program("copies"), "10000"]));
+    let files = if std::env::var("FULL").is_ok_and(|full| full == "1") { "10000" } else { "1000" };
+    cases.push(Case::same("copies", &[&program("copies"), files]));
     cases.extend(kernels());
     for (language, name) in [("rust", "library-rust"), ("go", "runtime-go")] {
         cases.push(Case::same(language, &[&program(name), "one", "and two"]).input("some\ninput\n"));

@@ -31,7 +31,7 @@ diff <(seq 1 100) <(seq 1 100) && echo same
 coproc (read -r go; tr a-z A-Z); exec 3<&"${COPROC[0]}" 4>&"${COPROC[1]}" {COPROC[1]}>&-
 printf 'go\ncoprocess\n' >&4; exec 4>&-; cat <&3
 for i in {1..50}; do (exit $i) & done; wait; echo "fifty: $?"
-x=$(for i in {1..300}; do echo -n $(echo x); done); echo ${#x}
+x=$(for i in {1..100}; do echo -n $(echo x); done); echo ${#x}
 ulimit -s 512; f() { f; }; (f) 2>/dev/null; (( $? >= 128 )) && echo "recursion died"
 (exec -a other sh -c 'echo $0'); exec bash -c 'echo replaced'
 SCRIPT
