@@ -1459,7 +1459,7 @@ pub struct tacet_pico_queue {
     pub ringing: __u32,
     pub wants_end: __u32,
     pub in_flight: __u32,
-    pub reserved2: __u32,
+    pub most_calls: __u32,
     pub calls: __u64,
     pub commands: __u64,
     pub read_bytes: __u64,
@@ -1497,7 +1497,7 @@ const _: () = {
     ["Offset of field: tacet_pico_queue::ringing"][::core::mem::offset_of!(tacet_pico_queue, ringing) - 192usize];
     ["Offset of field: tacet_pico_queue::wants_end"][::core::mem::offset_of!(tacet_pico_queue, wants_end) - 196usize];
     ["Offset of field: tacet_pico_queue::in_flight"][::core::mem::offset_of!(tacet_pico_queue, in_flight) - 200usize];
-    ["Offset of field: tacet_pico_queue::reserved2"][::core::mem::offset_of!(tacet_pico_queue, reserved2) - 204usize];
+    ["Offset of field: tacet_pico_queue::most_calls"][::core::mem::offset_of!(tacet_pico_queue, most_calls) - 204usize];
     ["Offset of field: tacet_pico_queue::calls"][::core::mem::offset_of!(tacet_pico_queue, calls) - 208usize];
     ["Offset of field: tacet_pico_queue::commands"][::core::mem::offset_of!(tacet_pico_queue, commands) - 216usize];
     ["Offset of field: tacet_pico_queue::read_bytes"][::core::mem::offset_of!(tacet_pico_queue, read_bytes) - 224usize];

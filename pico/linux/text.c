@@ -7,7 +7,8 @@
  *	device ADDRESS KIND MODE works|lost|none [why none, to the end of the line]
  *	grant PID descriptor N device ADDRESS namespace N block BYTES first N count N rights r|w|rw
  *		valid|revoked using CALLS
- *	ADDRESS cpu N queue N works|none calls N commands N read BYTES written BYTES forwarded N…
+ *	ADDRESS cpu N queue N works|none calls N commands N read BYTES written BYTES at-once N
+ *		forwarded N…
  *	more N		so many queues had no room
  *
  * The numbers behind `forwarded` are those of enum tacet_pico_fallback. Called by doors/sysfs.c;
@@ -47,11 +48,11 @@ static int queue_line(char *buffer, int used, const struct tacet_pico_unit *unit
 	unsigned int i;
 
 	used += sysfs_emit_at(buffer, used,
-			      "%s cpu %u queue %u %s calls %llu commands %llu read %llu written %llu forwarded",
+			      "%s cpu %u queue %u %s calls %llu commands %llu read %llu written %llu at-once %u forwarded",
 			      dev_name(unit->device), tacet_partition.cores[core].cpu, queue->id,
 			      epoch && !(epoch & 1) ? "works" : "none", READ_ONCE(queue->calls),
 			      READ_ONCE(queue->commands), READ_ONCE(queue->read_bytes),
-			      READ_ONCE(queue->written_bytes));
+			      READ_ONCE(queue->written_bytes), READ_ONCE(queue->most_calls));
 	for (i = 0; i < TACET_PICO_FALLBACKS; i++)
 		used += sysfs_emit_at(buffer, used, " %llu", READ_ONCE(queue->fallbacks[i]));
 	return used + sysfs_emit_at(buffer, used, "\n");

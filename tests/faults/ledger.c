@@ -14,7 +14,7 @@
 
 #define SLOT (1l << 20)
 #define SLOTS 8		/* of a thread */
-#define THREADS 4
+#define THREADS 8
 #define BLOCK 512
 
 struct piece {

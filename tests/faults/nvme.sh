@@ -57,6 +57,35 @@ as_on_linux() { # each call has the same result, error and data as natively
 	no_complaint
 }
 
+at_once() { # calls whose commands a device had at the same time, at most
+	sed -n 's/.* at-once \([0-9]*\) .*/\1/p' /sys/kernel/tacet/pico | sort -n | tail -1
+}
+
+by_state() { # calls that were forwarded because a queue or a grant could not be used
+	sed -n 's/.* forwarded \([0-9]*\) .*/\1/p' /sys/kernel/tacet/pico | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+served_more() { # than so many calls
+	kill -0 $user || fail "the program has ended: $(cat said)"
+	[ "$(calls)" -gt "$1" ]
+}
+
+shared_cores() { # four threads on each core: their calls are in flight at the same time
+	dd if=/dev/zero of=$disk bs=1M oflag=direct status=none
+	up
+	$T run -- $F/ledger use $disk ledger 8 >said & user=$!
+	until_true "cores serve calls: $(cat /sys/kernel/tacet/pico)" served_more 1000
+	[ "$(at_once)" -ge 3 ] || fail "no calls at the same time: $(cat /sys/kernel/tacet/pico)"
+	[ "$(by_state)" -le 8 ] || fail "forwarded by state: $(cat /sys/kernel/tacet/pico)"
+	note "$(grep cpu /sys/kernel/tacet/pico)"
+	kill -9 $user
+	ended $user 137
+	$F/ledger check $disk ledger >said || fail "$(cat said)"
+	until_true "the memory is given back" given_back
+	down
+	no_complaint
+}
+
 resets() { # of the controller by Linux: the queues are made again
 	fill
 	up

@@ -95,7 +95,7 @@ struct tacet_pico_queue {
 	__u32 wants_end;		/* 1: a command is not done after a long time: Linux deletes
 					   the queue and makes a new one, and writes 0 */
 	__u32 in_flight;		/* commands */
-	__u32 reserved2;
+	__u32 most_calls;		/* whose commands were in flight at the same time */
 	__u64 calls;			/* served here */
 	__u64 commands;
 	__u64 read_bytes;

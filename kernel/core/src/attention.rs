@@ -44,6 +44,7 @@ impl<H: Host> Cpu<H> {
         if requests & request::ASK != 0 {
             memory::answer(self, loaded);
         }
+        self.end_flights();
         // whatever rang: an idle CPU that looks is not rung for it
         self.resume_woken(loaded);
         if requests & request::RECALL != 0 {

@@ -6,10 +6,11 @@
 
 use crate::common::Common;
 use crate::escape::Escape;
+use crate::flights::Flights;
 use crate::host::{FutexCounters, Host, Recall, Thread};
 use crate::memory::Long;
 use crate::place::{Event, Place, Room, next};
-use crate::syscall::pico::FlightOf;
+use crate::syscall::flight::FlightOf;
 use crate::waits::Waits;
 use core::cell::{Cell, RefCell};
 use tacet_arch::{Processor, UserState};
@@ -26,8 +27,8 @@ pub struct Cpu<H: Host> {
     pub(crate) memory: RefCell<Option<H::Memory>>,
     /// What is left of the running thread's call, if that takes long.
     pub(crate) rest: Cell<Option<Long>>,
-    /// The running thread's call whose commands a device has.
-    pub(crate) flight: Cell<Option<FlightOf<H>>>,
+    /// Its threads' calls whose commands devices have.
+    pub(crate) flights: Flights<FlightOf<H>>,
     /// A device served the call that is being answered; only for the account of a profiled thread.
     pub(crate) by_device: Cell<bool>,
     /// Its threads that wait until a time.
@@ -49,13 +50,13 @@ impl<H: Host> Cpu<H> {
     pub fn new(host: H) -> Self {
         let memory = RefCell::new(host.open_memory());
         let waits = RefCell::new(Waits::new());
-        let (rest, flight, waiting) = (Cell::new(None), Cell::new(None), Cell::new(0));
+        let (rest, waiting) = (Cell::new(None), Cell::new(0));
         Self {
             host,
             queue: RunQueue::new(),
             memory,
             rest,
-            flight,
+            flights: Flights::new(),
             by_device: Cell::new(false),
             waits,
             live: None,

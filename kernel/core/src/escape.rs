@@ -46,6 +46,8 @@ pub(crate) enum CallEnd {
     Yield(u64),
     /// The thread waits.
     Block,
+    /// The thread waits for a device.
+    Depart,
     /// The CPU is wanted: the rest of the call comes afterwards.
     Pause,
     /// The thread leaves the CPU.
@@ -70,6 +72,8 @@ pub enum Left {
     Doorbell,
     /// It waits in a local call.
     Blocked,
+    /// It waits for a device that executes its call.
+    OnDevice,
     /// Its call has its result, and others go first.
     Yielded,
     /// The CPU is wanted in the middle of its call.

@@ -13,6 +13,7 @@ mod attention;
 mod common;
 mod cpu;
 mod escape;
+mod flights;
 mod host;
 mod idle;
 pub mod memory;

@@ -7,7 +7,7 @@
 //!                    ^  ^ ^               | |
 //!                    |  | +---- Yield ----+ | Block
 //!                    |  |                   v
-//!                    |  +--- TimeUp --- Waiting ----- Leave ----> Away
+//!                    |  +---- Over ---- Waiting ----- Leave ----> Away
 //!                    |                      |
 //!                    |                      | Wake (by any CPU)
 //!                    |                      v
@@ -47,6 +47,8 @@ pub enum Wait {
     Futex,
     /// A time.
     Time,
+    /// A device is done with the call's commands. Until then the thread cannot leave.
+    Device,
 }
 
 /// Where a woken thread continues.
@@ -73,8 +75,8 @@ pub enum Event {
     Wake(Then),
     /// Its CPU takes it from the list of woken threads.
     Resume(Room),
-    /// The time until which it waits has come.
-    TimeUp(Room),
+    /// The time until which it waits has come, or its device is done.
+    Over(Room),
     /// The host has rung about recalls.
     Look,
     /// It goes back to its host.
@@ -103,12 +105,13 @@ pub fn next(from: Place, event: Event, recall: Recall) -> Option<Place> {
         // the only one whose turn may end without more
         (Place::Running, Event::Look) if recall == Recall::Not => Place::Running,
         (Place::Running, Event::Look) => Place::Away,
+        (Place::Running, Event::Block(Wait::Device)) => Place::Waiting(Wait::Device),
         // a thread that is wanted back does not begin to wait: its call is its host's
         (Place::Running, Event::Block(_)) if recall == Recall::Always => Place::Running,
         (Place::Running, Event::Block(wait)) => Place::Waiting(wait),
         (Place::Waiting(Wait::Futex), Event::Wake(then)) => Place::Woken(then),
-        (Place::Waiting(_), Event::TimeUp(Room::Full)) => Place::Away,
-        (Place::Waiting(_), Event::TimeUp(_)) => unless_recalled(Place::Queued),
+        (Place::Waiting(_), Event::Over(Room::Full)) => Place::Away,
+        (Place::Waiting(_), Event::Over(_)) => unless_recalled(Place::Queued),
         (Place::Woken(_), Event::Resume(Room::Full)) => Place::Away,
         (Place::Woken(Then::IfFree), Event::Resume(Room::Shared)) => Place::Away,
         (Place::Woken(_), Event::Resume(_)) => unless_recalled(Place::Queued),
@@ -118,9 +121,9 @@ pub fn next(from: Place, event: Event, recall: Recall) -> Option<Place> {
 }
 
 impl Place {
-    /// In a local call whose wait has not ended for its CPU.
+    /// In a local call whose wait has not ended for its CPU, and may take for ever.
     pub fn is_wait(self) -> bool {
-        matches!(self, Self::Waiting(_) | Self::Woken(_))
+        matches!(self, Self::Waiting(Wait::Futex | Wait::Time) | Self::Woken(_))
     }
 
     /// Its wait is, or was, one for a futex.
@@ -137,6 +140,7 @@ impl Place {
             Self::Waiting(Wait::Time) => 4,
             Self::Woken(Then::IfFree) => 5,
             Self::Woken(Then::Here) => 6,
+            Self::Waiting(Wait::Device) => 7,
         }
     }
 
@@ -148,6 +152,7 @@ impl Place {
             4 => Self::Waiting(Wait::Time),
             5 => Self::Woken(Then::IfFree),
             6 => Self::Woken(Then::Here),
+            7 => Self::Waiting(Wait::Device),
             _ => Self::Away,
         }
     }

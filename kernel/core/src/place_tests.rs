@@ -3,30 +3,32 @@ use super::*;
 extern crate std;
 use std::vec::Vec;
 
-const PLACES: [Place; 7] = [
+const PLACES: [Place; 8] = [
     Place::Away,
     Place::Queued,
     Place::Running,
     Place::Waiting(Wait::Futex),
     Place::Waiting(Wait::Time),
+    Place::Waiting(Wait::Device),
     Place::Woken(Then::IfFree),
     Place::Woken(Then::Here),
 ];
 
-const EVENTS: [Event; 15] = [
+const EVENTS: [Event; 16] = [
     Event::Post,
     Event::Enter,
     Event::Yield,
     Event::Block(Wait::Futex),
     Event::Block(Wait::Time),
+    Event::Block(Wait::Device),
     Event::Wake(Then::IfFree),
     Event::Wake(Then::Here),
     Event::Resume(Room::Free),
     Event::Resume(Room::Shared),
     Event::Resume(Room::Full),
-    Event::TimeUp(Room::Free),
-    Event::TimeUp(Room::Shared),
-    Event::TimeUp(Room::Full),
+    Event::Over(Room::Free),
+    Event::Over(Room::Shared),
+    Event::Over(Room::Full),
     Event::Look,
     Event::Leave,
 ];
@@ -41,7 +43,7 @@ fn all(recall: Recall) -> Vec<(Place, Event, Place)> {
 fn a_recalled_thread_gets_no_nearer_to_user_mode() {
     for (from, event, to) in all(Recall::Always) {
         let stays = to == from && matches!(event, Event::Block(_));
-        let waits = matches!(event, Event::Wake(_));
+        let waits = matches!(event, Event::Wake(_) | Event::Block(Wait::Device));
         assert!(to == Place::Away || stays || waits, "{from:?}, {event:?}: {to:?}");
     }
 }

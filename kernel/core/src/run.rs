@@ -10,6 +10,7 @@ use crate::host::{Host, Recall, Thread};
 use crate::memory;
 use crate::place::{Event, Place};
 use crate::syscall;
+use core::hint::spin_loop;
 use core::ops::ControlFlow;
 use tacet_arch::{Mode, Processor, UserState};
 use tacet_logic::text::Text;
@@ -33,6 +34,10 @@ impl<H: Host> Cpu<H> {
         }
         self.end_waits_that_are_over();
         match self.queue.pop() {
+            None if !self.flights.is_empty() => {
+                spin_loop();
+                true
+            }
             None => {
                 let mut ticks = self.ticks_until_a_wait_ends();
                 if H::ANSWERS {
@@ -65,7 +70,7 @@ impl<H: Host> Cpu<H> {
         loop {
             match self.enter(number) {
                 Left::Interrupt(vector) => self.host.processor().foreign_interrupt(vector),
-                Left::Blocked => return true,
+                Left::Blocked | Left::OnDevice => return true,
                 Left::Yielded => {
                     match self.change_present(number, Event::Yield) {
                         Place::Away => self.give_back(number, Escape::Recalled),
@@ -117,7 +122,7 @@ impl<H: Host> Cpu<H> {
         let result = rest.and_then(|rest| rest.result_without_rest());
         let may_leave = rest.is_none() || result.is_some() || thread.is_killed();
         // A device may still write into the memory of a killed thread.
-        if thread.recall() == Recall::Not || !may_leave || self.flight.get().is_some() {
+        if thread.recall() == Recall::Not || !may_leave || self.flights.get(number).is_some() {
             return false;
         }
         self.rest.set(None);
@@ -136,7 +141,9 @@ impl<H: Host> Cpu<H> {
         let processor = self.host.processor();
         let user = self.host.user(&thread);
         // Where the host answers, others keep their times on this CPU while a thread runs: it yields for them too.
-        let alone = self.queue.is_empty() && (!H::ANSWERS || self.waits.borrow().is_empty());
+        let alone = self.queue.is_empty()
+            && self.flights.is_empty_but_for(number)
+            && (!H::ANSWERS || self.waits.borrow().is_empty());
         thread.entered();
         processor.set_mode(Mode::User);
         let rest = match self.rest.get() {
@@ -165,8 +172,8 @@ impl<H: Host> Cpu<H> {
     #[cold]
     #[inline(never)]
     fn continue_call(&self, call: &syscall::Call<'_, '_, H>) -> ControlFlow<Left> {
-        let left = match self.flight.get() {
-            Some(_) => self.end_answer(call, self.begin_answer(call), syscall::pico::look(call)),
+        let left = match self.flights.get(call.number) {
+            Some(_) => self.end_answer(call, self.begin_answer(call), syscall::flight::look(call)),
             None => self.answer(call),
         };
         match left {
@@ -201,6 +208,7 @@ impl<H: Host> Cpu<H> {
         match end {
             CallEnd::Escape(reason) => return self.ask(call, reason),
             CallEnd::Block => return ControlFlow::Break(Left::Blocked),
+            CallEnd::Depart => return ControlFlow::Break(Left::OnDevice),
             CallEnd::Pause => return ControlFlow::Break(Left::Paused),
             CallEnd::Done(result) => {
                 call.user.set_result(result);
@@ -229,6 +237,7 @@ impl<H: Host> Cpu<H> {
             CallEnd::Done(result) => (None, Some(result)),
             CallEnd::Yield(result) => (Some(Left::Yielded), Some(result)),
             CallEnd::Block => (Some(Left::Blocked), None),
+            CallEnd::Depart => (Some(Left::OnDevice), None),
             CallEnd::Pause => (Some(Left::Paused), None),
             CallEnd::Escape(reason) => (Some(Left::Call(reason)), None),
         };

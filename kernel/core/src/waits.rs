@@ -37,7 +37,7 @@ impl<H: Host> Cpu<H> {
                 _ => continue, // it has just been woken
             };
             let room = self.room(false);
-            self.end_wait_and_proceed(number, Event::TimeUp(room), result);
+            self.end_wait_and_proceed(number, Event::Over(room), result);
         }
     }
 
@@ -65,7 +65,7 @@ impl<H: Host> Cpu<H> {
         }
         let here = self.host.processor().index();
         for number in 0..THREADS as u32 {
-            if !matches!(self.place(number), Place::Waiting(_)) {
+            if !matches!(self.place(number), Place::Waiting(Wait::Futex | Wait::Time)) {
                 continue;
             }
             let recalled = |thread: H::Thread<'_>| thread.home() == here && thread.recall() == Recall::Always;

@@ -97,9 +97,11 @@ impl Deadline {
     }
 }
 
-/// The threads of one core that wait until a time; owned by it alone.
+/// The threads of one core that wait until a time; owned by it alone, and on its stack: in two arrays, because pairs
+/// would be larger.
 pub struct Deadlines<const N: usize> {
-    entries: [(u32, Deadline); N],
+    threads: [u16; N],
+    deadlines: [Deadline; N],
     length: usize,
 }
 
@@ -110,7 +112,7 @@ pub struct Full;
 impl<const N: usize> Deadlines<N> {
     /// No thread waits.
     pub const fn new() -> Self {
-        Self { entries: [(0, Deadline { monotonic_ns: 0, cycles: 0 }); N], length: 0 }
+        Self { threads: [0; N], deadlines: [Deadline { monotonic_ns: 0, cycles: 0 }; N], length: 0 }
     }
 
     /// No thread waits.
@@ -123,16 +125,18 @@ impl<const N: usize> Deadlines<N> {
         self.length == N
     }
 
-    /// One more waits.
+    /// One more waits; its number is below 65,536.
     pub fn add(&mut self, thread: u32, deadline: Deadline) -> Result<(), Full> {
-        *self.entries.get_mut(self.length).ok_or(Full)? = (thread, deadline);
+        let number = u16::try_from(thread).map_err(|_| Full)?;
+        *self.deadlines.get_mut(self.length).ok_or(Full)? = deadline;
+        *self.threads.get_mut(self.length).ok_or(Full)? = number;
         self.length += 1;
         Ok(())
     }
 
     /// It waits no more; until when it would have, if it did.
     pub fn remove(&mut self, thread: u32) -> Option<Deadline> {
-        let at = self.waiting().iter().position(|&(other, _)| other == thread)?;
+        let at = self.waiting().position(|(other, _)| other == thread)?;
         self.take(at).map(|(_, deadline)| deadline)
     }
 
@@ -143,25 +147,25 @@ impl<const N: usize> Deadlines<N> {
 
     /// The thread whose time came first, if it has come, waits no more.
     pub fn take_over(&mut self, clock: &Clock, now: u64) -> Option<u32> {
-        let over = self.waiting().iter().enumerate().filter(|(_, (_, deadline))| deadline.is_over(clock, now));
+        let over = self.waiting().enumerate().filter(|(_, (_, deadline))| deadline.is_over(clock, now));
         let (at, _) = over.min_by_key(|(_, (_, deadline))| deadline.monotonic_ns)?;
         self.take(at).map(|(thread, _)| thread)
     }
 
     /// How long to sleep before it is worth looking; None: no thread waits.
     pub fn ticks_left(&self, clock: &Clock, now: u64) -> Option<u64> {
-        self.waiting().iter().map(|(_, deadline)| deadline.ticks_left(clock, now)).min()
+        self.waiting().map(|(_, deadline)| deadline.ticks_left(clock, now)).min()
     }
 
-    fn waiting(&self) -> &[(u32, Deadline)] {
-        self.entries.get(..self.length).unwrap_or_default()
+    fn waiting(&self) -> impl Iterator<Item = (u32, &Deadline)> {
+        self.threads.iter().map(|&thread| thread.into()).zip(&self.deadlines).take(self.length)
     }
 
     fn take(&mut self, at: usize) -> Option<(u32, Deadline)> {
-        let taken = *self.entries.get(at)?;
+        let taken = self.waiting().nth(at).map(|(thread, &deadline)| (thread, deadline))?;
         self.length -= 1;
-        let last = *self.entries.get(self.length)?;
-        *self.entries.get_mut(at)? = last;
+        *self.threads.get_mut(at)? = *self.threads.get(self.length)?;
+        *self.deadlines.get_mut(at)? = *self.deadlines.get(self.length)?;
         Some(taken)
     }
 }

@@ -77,6 +77,8 @@ pub enum Forward {
     Buffer,
     /// Its buffers lie too far apart.
     Room,
+    /// Other calls have all commands, now.
+    Busy,
     /// The device has answered with an error: Linux tries again, and knows the error's number.
     Status,
     /// Linux has taken the device away from its commands.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a fast path is given, and what it answers: the guide to the next device.
 //!
-//! A core serves one call at a time: it begins it, looks until it is over, and ends it. Between two looks it serves
-//! what Linux asks of it, but the calling thread stays until its call is over, even if it is killed: the device may
-//! still write into its memory.
+//! A core begins a call, looks until it is over, and ends it. Between two looks it serves what Linux asks of it and runs
+//! other threads, whose calls may be in flight at the same time. But the calling thread stays until its call is over, even
+//! if it is killed: the device may still write into its memory.
 
 use crate::buffers::Piece;
 use crate::grant::{Forward, Request, Transfer};
@@ -22,7 +22,8 @@ pub trait FastPath {
     fn check(&self, used: Self::Used, request: &Request) -> Result<Transfer, Forward>;
 
     /// Gives the device the commands for a transfer, or for its first part: for how many bytes. `pieces` are the physical
-    /// addresses of the buffers' memory, in order; `None`: such memory cannot be used. `Err`: the device has nothing of it.
+    /// addresses of the buffers' memory, in order; `None`: such memory cannot be used. `Err`: the device has nothing of it;
+    /// [`Forward::Busy`]: not now.
     fn begin(
         &self,
         used: Self::Used,
@@ -40,7 +41,7 @@ pub trait FastPath {
     fn set_position(&self, used: Self::Used, position: u64);
 
     /// Looks whether the device is done.
-    fn look(&self, used: Self::Used, flight: &mut Self::Flight) -> Look;
+    fn look(&self, used: Self::Used, flight: &Self::Flight) -> Look;
 
     /// The device has taken long: Linux is to take it away from its commands. The call goes on waiting for that.
     fn complain(&self, used: Self::Used);
@@ -92,7 +93,7 @@ impl FastPath for NoDevices {
         match *self {}
     }
 
-    fn look(&self, _: Self, _: &mut Self) -> Look {
+    fn look(&self, _: Self, _: &Self) -> Look {
         match *self {}
     }
 

@@ -130,6 +130,7 @@ pub const SCENARIOS: &[Scenario] = &[
     rarely("a program compared on each rung", "compare.sh rungs").only_newest().in_turn().within(900),
     newest("queue pairs of an NVMe disk", "nvme.sh pairs").with_nvme(),
     newest("cores read and write an NVMe disk", "nvme.sh served").with_nvme(),
+    newest("threads of a core share an NVMe disk", "nvme.sh shared_cores").with_nvme(),
     newest("bounds of a granted partition", "nvme.sh bounds").with_nvme(),
     newest("ends of grants", "nvme.sh revoked").with_nvme(),
     newest("calls on an NVMe disk are those of Linux", "nvme.sh as_on_linux").with_nvme(),

@@ -35,6 +35,8 @@ pub struct Queue {
     pub commands: u64,
     pub read_bytes: u64,
     pub written_bytes: u64,
+    /// Calls whose commands the device had at the same time, at most.
+    pub most_calls_at_once: u32,
     /// Calls that the core left to Linux, by cause.
     pub forwarded: BTreeMap<&'static str, u64>,
 }
@@ -162,6 +164,7 @@ fn queue(words: &[&str]) -> Option<Queue> {
         commands: after(words, "commands")?,
         read_bytes: after(words, "read")?,
         written_bytes: after(words, "written")?,
+        most_calls_at_once: after(words, "at-once")?,
         forwarded: REASONS
             .into_iter()
             .zip(counts)
@@ -179,7 +182,7 @@ partition up
 device 0000:00:04.0 nvme shared works
 device 0000:00:05.0 nvme shared none struct nvme_dev has no field ctrl
 grant 71 descriptor 3 device 0000:00:04.0 namespace 1 block 512 first 2048 count 131072 rights r valid using 1
-0000:00:04.0 cpu 2 queue 9 works calls 399 commands 512 read 1048576 written 4096 forwarded 1 0 2 0 0 0 0 0
+0000:00:04.0 cpu 2 queue 9 works calls 399 commands 512 read 1048576 written 4096 at-once 2 forwarded 1 0 2 0 0 0 0 0
 more 3
 ";
 
@@ -193,6 +196,7 @@ more 3
         assert_eq!((bad.state, bad.why_not.as_deref()), (DeviceState::None, Some("struct nvme_dev has no field ctrl")));
         let [queue] = &good.queues[..] else { panic!("{good:?}") };
         assert_eq!((queue.cpu, queue.queue, queue.calls, queue.commands), (2, 9, 399, 512));
+        assert_eq!(queue.most_calls_at_once, 2);
         assert_eq!((queue.forwarded["state"], queue.forwarded["alignment"]), (1, 2));
         let [grant] = &pico.grants[..] else { panic!("{pico:?}") };
         assert_eq!((grant.pid, grant.first_block, grant.read, grant.write, grant.valid), (71, 2048, true, false, true));

@@ -9,7 +9,7 @@ partition up
 device 0000:00:04.0 nvme shared works
 device 0000:00:05.0 nvme shared none Linux uses all 8 queues
 grant 71 descriptor 3 device 0000:00:04.0 namespace 1 block 512 first 8 count 131072 rights rw valid using 0
-0000:00:04.0 cpu 2 queue 9 works calls 399 commands 512 read 1048576 written 4096 forwarded 1 0 2 0 0 0 0 0
+0000:00:04.0 cpu 2 queue 9 works calls 399 commands 512 read 1048576 written 4096 at-once 2 forwarded 1 0 2 0 0 0 0 0
 ";
 
 fn pico(text: &str, switch: &str, arguments: &[&str]) -> Output {
@@ -37,8 +37,8 @@ DEVICE        KIND  MODE    STATE  QUEUES
 0000:00:05.0  nvme  shared  none        0
 0000:00:05.0: no fast path: Linux uses all 8 queues
 
-DEVICE        CPU  QUEUE  CALLS  COMMANDS   READ  WRITTEN  FORWARDED  BECAUSE-OF
-0000:00:04.0    2      9    399       512  1 MiB    4 KiB          3  alignment:2 state:1
+DEVICE        CPU  QUEUE  CALLS  COMMANDS   READ  WRITTEN  AT-ONCE  FORWARDED  BECAUSE-OF
+0000:00:04.0    2      9    399       512  1 MiB    4 KiB        2          3  alignment:2 state:1
 
 PID  DESCRIPTOR  DEVICE        NAMESPACE  RIGHTS      FIRST-BYTE    SIZE  STATE
  71           3  0000:00:04.0          1  read,write        4096  64 MiB  valid

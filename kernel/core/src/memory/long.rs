@@ -186,6 +186,7 @@ impl<H: Host> Range<'_, H> {
                     done => done.map(Step::Done),
                 },
             };
+            let lent = matches!(done, Err(Refusal::Lent));
             let step = match done {
                 // Nothing of this portion is done.
                 Err(Refusal::Lent) => {
@@ -203,7 +204,9 @@ impl<H: Host> Range<'_, H> {
                     self.cpu.rest.set(Some(long));
                     // The bell of a recall rings once. If it did so before the zeroing, only this look tells of it.
                     let may_leave = long.result_without_rest().is_some();
-                    if self.cpu.host.processor().is_wanted() || may_leave && self.cpu.is_recalled() {
+                    // Only between two portions does this CPU look at its own flights.
+                    let looks = lent && !self.cpu.flights.is_empty();
+                    if looks || self.cpu.host.processor().is_wanted() || may_leave && self.cpu.is_recalled() {
                         return Err(Refusal::Later);
                     }
                 }

@@ -5,6 +5,7 @@
 //! here only as Linux would answer it; whatever is not certain, every error included, escapes: the host's answer is
 //! always right.
 
+pub mod flight;
 pub mod futex;
 mod memory;
 mod own_futex;

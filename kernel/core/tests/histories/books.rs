@@ -151,6 +151,7 @@ impl World {
         books.turn_over[index] &= to == Place::Running;
         let waiting = &self.cpus[home].waiting;
         match (from, to) {
+            (_, Place::Waiting(Wait::Device)) => books.futexes.forward(cpu),
             (_, Place::Waiting(wait)) => {
                 waiting.set(waiting.get() + 1);
                 if wait == Wait::Futex {
@@ -247,6 +248,7 @@ impl World {
             let place = self.place(number);
             let told = books.undelivered.iter().flatten().any(|&(woken, _)| woken == number);
             assert!(told || !matches!(place, Place::Woken(_)), "CPU {cpu} sleeps, and thread {number} is {place:?}");
+            assert_ne!(place, Place::Waiting(Wait::Device), "CPU {cpu} sleeps: nobody looks for thread {number}");
             let lost = books.rung[number as usize].is_some() && !matches!(place, Place::Away | Place::Woken(_));
             assert!(!lost, "CPU {cpu} sleeps, and thread {number}, recalled, is {place:?}");
             assert!(!matches!(place, Place::Queued | Place::Running), "CPU {cpu} sleeps: thread {number} is {place:?}");

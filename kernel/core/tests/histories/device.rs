@@ -21,37 +21,63 @@ const GRANT: Grant = Grant {
 /// It takes no more at a time.
 pub const PORTION_PAGES: u32 = 8;
 
-/// The part of one CPU's call that the device has.
+/// It has no more calls at a time.
+pub const MOST_CALLS: usize = 3;
+
+/// What the device has of one CPU's calls.
 #[derive(Default)]
 pub struct DeviceState {
-    /// It reaches these.
-    pub frames: RefCell<Vec<u64>>,
-    /// How it ends, once it has.
-    outcome: Cell<Option<Look>>,
-    /// The grant is used.
-    using: Cell<bool>,
+    parts: RefCell<Vec<Part>>,
+    begun: Cell<u32>,
+    /// So many calls use the grant.
+    using: Cell<u32>,
     pub complaints: Cell<u32>,
     /// Of the file, if Linux has given it to the CPU.
     pub position: Cell<Option<u64>>,
     /// How often it was given something.
     pub portions: Cell<u32>,
+    /// The most calls that it has had at the same time.
+    pub most: Cell<usize>,
+}
+
+/// The part of a call that the device has.
+struct Part {
+    number: u32,
+    /// It reaches these.
+    frames: Vec<u64>,
+    /// How it ends, once it has. `None`: the device is at work.
+    outcome: Option<Look>,
 }
 
 impl DeviceState {
     pub fn is_at_work(&self) -> bool {
-        !self.frames.borrow().is_empty()
+        self.parts.borrow().iter().any(|part| part.outcome.is_none())
     }
 
-    /// The device does what it has to, and reaches the memory no more.
+    /// Whether it has frames of any.
+    pub fn reaches(&self, frame: impl Fn(u64) -> bool) -> bool {
+        self.parts.borrow().iter().any(|part| part.frames.iter().any(|&reached| frame(reached)))
+    }
+
+    /// The device does the first of what it has to, and reaches its memory no more.
     pub fn finish(&self, outcome: Look) {
-        if self.is_at_work() {
-            self.frames.borrow_mut().clear();
-            self.outcome.set(Some(outcome));
+        self.finish_nth(0, outcome);
+    }
+
+    /// The same with another one.
+    pub fn finish_nth(&self, nth: usize, outcome: Look) {
+        let mut parts = self.parts.borrow_mut();
+        let mut at_work: Vec<_> = parts.iter_mut().filter(|part| part.outcome.is_none()).collect();
+        let count = at_work.len();
+        if count != 0 {
+            let part = &mut *at_work[nth % count];
+            part.frames.clear();
+            part.outcome = Some(outcome);
         }
     }
 
     pub fn check_unused(&self) {
-        assert!(!self.using.get() && !self.is_at_work(), "a grant is used for ever");
+        assert!(self.using.get() == 0 && self.parts.borrow().is_empty(), "a grant is used for ever");
     }
 }
 
@@ -65,12 +91,13 @@ impl FakeDevices<'_> {
 
 impl FastPath for FakeDevices<'_> {
     type Used = ();
-    type Flight = ();
+    /// Which part.
+    type Flight = u32;
 
     fn find(&self, _: u32, descriptor: i32) -> Option<()> {
         self.0.pause();
         let found = descriptor as u64 == DESCRIPTOR;
-        assert!(!found || !self.state().using.replace(true), "a CPU has one call in flight");
+        self.state().using.set(self.state().using.get() + u32::from(found));
         found.then_some(())
     }
 
@@ -84,19 +111,25 @@ impl FastPath for FakeDevices<'_> {
         (): (),
         transfer: &Transfer,
         pieces: &mut dyn Iterator<Item = Option<Piece>>,
-    ) -> Result<((), u32), Forward> {
+    ) -> Result<(u32, u32), Forward> {
+        let state = self.state();
+        if state.parts.borrow().len() == MOST_CALLS {
+            return Err(Forward::Busy);
+        }
         let pages = (transfer.bytes / 4096).min(PORTION_PAGES);
         let frames: Option<Vec<u64>> = pieces.take(pages as usize).map(|piece| Some(piece?.address >> 12)).collect();
         let frames = frames.ok_or(Forward::Buffer)?;
         assert_eq!(frames.len(), pages as usize);
         assert!(matches!(transfer.direction, Direction::Read | Direction::Write));
-        self.state().frames.replace(frames);
-        self.state().outcome.set(None);
-        self.state().portions.set(self.state().portions.get() + 1);
-        Ok(((), pages * 4096))
+        let number = state.begun.get();
+        state.parts.borrow_mut().push(Part { number, frames, outcome: None });
+        state.begun.set(number + 1);
+        state.portions.set(state.portions.get() + 1);
+        state.most.set(state.most.get().max(state.parts.borrow().len()));
+        Ok((number, pages * 4096))
     }
 
-    fn flush(&self, (): ()) -> Result<Option<()>, Forward> {
+    fn flush(&self, (): ()) -> Result<Option<u32>, Forward> {
         Ok(None)
     }
 
@@ -108,9 +141,17 @@ impl FastPath for FakeDevices<'_> {
         self.state().position.set(Some(position));
     }
 
-    fn look(&self, (): (), (): &mut ()) -> Look {
+    fn look(&self, (): (), number: &u32) -> Look {
         self.0.pause();
-        self.state().outcome.get().unwrap_or(Look::Wait)
+        let mut parts = self.state().parts.borrow_mut();
+        let index = parts.iter().position(|part| part.number == *number).expect("a look at a call that is over");
+        match parts[index].outcome {
+            Some(outcome) => {
+                parts.remove(index);
+                outcome
+            }
+            None => Look::Wait,
+        }
     }
 
     fn complain(&self, (): ()) {
@@ -118,6 +159,8 @@ impl FastPath for FakeDevices<'_> {
     }
 
     fn end(&self, (): (), _: Result<Option<&Transfer>, Forward>) {
-        assert!(self.state().using.replace(false) && !self.state().is_at_work(), "the device is still at work");
+        let using = self.state().using.get();
+        self.state().using.set(using.checked_sub(1).expect("nobody uses the grant"));
+        assert!(self.state().parts.borrow().len() < using as usize, "the device is still at work");
     }
 }

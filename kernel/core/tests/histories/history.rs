@@ -26,8 +26,8 @@ enum Step {
     Wake(usize, usize, u32),
     Ask(usize),
     Drop(usize),
-    /// The device is done with a CPU's call, or has failed.
-    Device(usize, bool),
+    /// The device is done with one of a CPU's calls, or has failed.
+    Device(usize, usize, bool),
     Time(u32),
     /// Linux reads its clock, or loses it.
     Clock(bool),
@@ -54,7 +54,7 @@ fn histories() -> impl Strategy<Value = History> {
             1 => (0..SPACES, 0..WORDS, 1..4u32).prop_map(|(space, word, count)| Step::Wake(space, word, count)),
             1 => cpu().prop_map(Step::Ask),
             1 => (0..SPACES).prop_map(Step::Drop),
-            4 => (cpu(), any::<bool>()).prop_map(|(cpu, fails)| Step::Device(cpu, fails)),
+            4 => (cpu(), 0..3usize, any::<bool>()).prop_map(|(cpu, nth, fails)| Step::Device(cpu, nth, fails)),
             3 => (1_000..200_000u32).prop_map(Step::Time),
             1 => any::<bool>().prop_map(Step::Clock),
         ];
@@ -92,8 +92,8 @@ fn perform(history: &History, sabotage: Sabotage) -> Seen {
             Step::Wake(space, word, count) => linux.wake(space, word, count),
             Step::Ask(cpu) => linux.ask(cpu),
             Step::Drop(space) => linux.drop_space(space),
-            Step::Device(cpu, false) => world.cpus[cpu].device.finish(Look::Done),
-            Step::Device(cpu, true) => world.cpus[cpu].device.finish(Look::Forward(Forward::Status)),
+            Step::Device(cpu, nth, false) => world.cpus[cpu].device.finish_nth(nth, Look::Done),
+            Step::Device(cpu, nth, true) => world.cpus[cpu].device.finish_nth(nth, Look::Forward(Forward::Status)),
             Step::Time(ns) => world.now.set(world.now.get() + u64::from(ns)),
             Step::Clock(true) => world.read_clock(),
             Step::Clock(false) => world.clock.set(None),
@@ -132,14 +132,14 @@ fn histories_reach_every_arrow_and_every_escape() {
 
 /// All that `place.rs` draws.
 fn arrows() -> HashSet<(Place, Place)> {
-    let waits = [Wait::Futex, Wait::Time];
+    let waits = [Wait::Futex, Wait::Time, Wait::Device];
     let thens = [Then::IfFree, Then::Here];
     let rooms = [Room::Free, Room::Shared];
     let mut places = vec![Place::Away, Place::Queued, Place::Running];
     let mut events = vec![Event::Post, Event::Enter, Event::Yield, Event::Look, Event::Leave];
     places.extend(waits.map(Place::Waiting).into_iter().chain(thens.map(Place::Woken)));
     events.extend(waits.map(Event::Block).into_iter().chain(thens.map(Event::Wake)));
-    events.extend(rooms.map(Event::Resume).into_iter().chain(rooms.map(Event::TimeUp)));
+    events.extend(rooms.map(Event::Resume).into_iter().chain(rooms.map(Event::Over)));
     let recalls = [Recall::Not, Recall::Always, Recall::Turn];
     let events = events.iter().flat_map(|&event| recalls.map(|recall| (event, recall)));
     let arrow = |(from, (event, recall))| next(from, event, recall).map(|to| (from, to));

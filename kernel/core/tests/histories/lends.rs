@@ -4,7 +4,7 @@
 use crate::machine::Machine;
 use crate::program::Action;
 use crate::world::World;
-use tacet_core::{Common, Permits, Recall};
+use tacet_core::{Common, Permits, Place, Recall, Wait};
 use tacet_pico::{Forward, Look};
 
 const ALL: u32 = Permits::CALLS.0 | Permits::MEMORY.0 | Permits::STAYS.0;
@@ -202,16 +202,112 @@ fn a_device_that_takes_too_long_is_complained_of_once() {
     machine.end();
 }
 
-/// With others in the queue the CPU is theirs while the call waits with Linux.
-#[test]
-fn a_thread_that_is_not_alone_does_not_poll() {
-    let world = World::new(Box::new(Common::new()), 1, vec![(0, ALL, vec![BUFFER, READ]), (0, ALL, vec![])]);
-    let mut machine = Machine::new(&world);
-    machine.linux.post(0, 0);
-    machine.linux.post(1, 0);
+/// All threads on one CPU.
+fn together(world: &World) -> Machine<'_> {
+    let mut machine = Machine::new(world);
+    world.numbers().for_each(|number| machine.linux.post(number, 0));
     while machine.linux.ring(0) {}
     run(&mut machine, 0);
-    assert_eq!((world.thread(0).posted.get(), world.thread(0).calls.get()), (None, true));
-    assert!(!world.cpus[0].device.is_at_work());
+    machine
+}
+
+/// Of whoever has the CPU.
+fn end_turn(machine: &mut Machine<'_>) {
+    let world = machine.world;
+    let running = world.numbers().find(|&number| world.place(number) == Place::Running);
+    running.into_iter().for_each(|number| machine.linux.recall(number, Recall::Turn));
+    while machine.linux.ring(0) {}
+    run(machine, 0);
+}
+
+fn on_one_cpu(programs: &[&[Action]]) -> World {
+    World::new(Box::new(Common::new()), 1, programs.iter().map(|program| (0, ALL, program.to_vec())).collect())
+}
+
+/// With others in the queue the CPU is theirs while the device is at work; afterwards it is the thread's again when they
+/// leave, or when their turn ends.
+#[test]
+fn others_run_while_a_device_is_at_work() {
+    let world = on_one_cpu(&[&[BUFFER, READ, Action::GetPid], &[]]);
+    let mut machine = together(&world);
+    assert_eq!((world.place(0), world.place(1)), (Place::Waiting(Wait::Device), Place::Running));
+    world.cpus[0].device.finish(Look::Done);
+    run(&mut machine, 0);
+    assert_eq!(world.place(0), Place::Waiting(Wait::Device), "nothing interrupts a thread that computes");
+    end_turn(&mut machine);
+    assert_eq!((world.thread(0).transferred.get(), world.place(0)), (8 * 4096, Place::Running));
+    machine.end();
+}
+
+#[test]
+fn calls_of_several_threads_are_in_flight_in_any_order() {
+    let world = on_one_cpu(&[&[BUFFER, READ], &[BUFFER, WRITE], &[BUFFER, READ]]);
+    let mut machine = together(&world);
+    let device = &world.cpus[0].device;
+    assert_eq!(device.most.get(), 3);
+    for (nth, thread) in [(1, 1), (1, 2), (0, 0)] {
+        device.finish_nth(nth, Look::Done);
+        end_turn(&mut machine);
+        assert_eq!(world.thread(thread).transferred.get(), 8 * 4096, "thread {thread}");
+    }
+    machine.end();
+}
+
+/// It has as many calls as it takes: one more waits until one of them is over.
+#[test]
+fn a_call_waits_for_a_device_that_is_busy() {
+    let world = on_one_cpu(&[&[BUFFER, READ], &[BUFFER, READ], &[BUFFER, READ], &[BUFFER, READ], &[BUFFER, READ]]);
+    let mut machine = together(&world);
+    let device = &world.cpus[0].device;
+    assert_eq!(device.portions.get(), 3);
+    (0..5).for_each(|_| {
+        device.finish(Look::Done);
+        end_turn(&mut machine);
+    });
+    assert!(world.threads.iter().all(|thread| thread.transferred.get() == 8 * 4096));
+    machine.end();
+}
+
+#[test]
+fn a_waiting_thread_gets_its_next_portions_and_its_failure() {
+    let long = [Action::Map { pages: 16, populate: true }, READ];
+    for (outcome, transferred) in [(Look::Done, 16 * 4096), (Look::Forward(Forward::Loss), 0)] {
+        let world = on_one_cpu(&[&long, &[BUFFER, READ]]);
+        let mut machine = together(&world);
+        let device = &world.cpus[0].device;
+        device.finish(Look::Done);
+        run(&mut machine, 0);
+        assert_eq!((device.portions.get(), world.place(0)), (3, Place::Waiting(Wait::Device)));
+        device.finish_nth(1, outcome);
+        run(&mut machine, 0);
+        assert_eq!(world.thread(0).transferred.get(), transferred);
+        assert_eq!(world.thread(0).posted.get().is_some(), outcome == Look::Done, "Linux executes what has failed");
+        machine.end();
+    }
+}
+
+/// Also if it waits, and another thread of the same CPU takes its memory away.
+#[test]
+fn a_waiting_thread_stays_while_the_device_has_its_memory() {
+    let world = on_one_cpu(&[&[BUFFER, READ], &[Action::AboutOther { number: 11 }]]);
+    let mut machine = together(&world);
+    machine.linux.kill(0);
+    while machine.linux.ring(0) {}
+    run(&mut machine, 0);
+    assert_eq!(world.place(0), Place::Waiting(Wait::Device));
+    assert!(world.thread(1).calls.get() && world.thread(1).posted.get().is_some(), "it does not wait");
+    world.cpus[0].device.finish(Look::Done);
+    run(&mut machine, 0);
+    assert_eq!((world.thread(0).posted.get(), world.thread(1).calls.get()), (None, false));
+    machine.end();
+}
+
+#[test]
+fn a_device_that_a_waiting_thread_waits_for_too_long_is_complained_of_once() {
+    let world = on_one_cpu(&[&[BUFFER, READ], &[BUFFER, READ]]);
+    let mut machine = together(&world);
+    world.now.set(world.now.get() + 31_000_000_000);
+    (0..3).for_each(|_| run(&mut machine, 0));
+    assert_eq!(world.cpus[0].device.complaints.get(), 2, "by each call");
     machine.end();
 }

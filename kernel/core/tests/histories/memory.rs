@@ -162,7 +162,7 @@ impl<'s> FakeMemory<'s> {
 
     fn check_not_lent(&self, frame: u64, order: u8) {
         let run = frame..frame + (1 << order);
-        let lent = |cpu: &CpuState| cpu.device.frames.borrow().iter().any(|lent| run.contains(lent));
+        let lent = |cpu: &CpuState| cpu.device.reaches(|lent| run.contains(&lent));
         assert!(!self.seat.world.cpus.iter().any(lent), "frame {frame:#x} is taken from a device");
     }
 

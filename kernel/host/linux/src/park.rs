@@ -8,7 +8,7 @@ use tacet_abi::{
     TACET_EVENT_EXCEPTION, TACET_EVENT_RECALLED, TACET_EVENT_SYSCALL, TACET_EVENT_WAITED, TACET_EVENT_WOKEN,
     TACET_REFUSAL_BEYOND, TACET_REFUSAL_CLOSED, TACET_REFUSAL_MIRRORED, TACET_REFUSAL_RIGHTS,
 };
-use tacet_core::{Escape, Place, Reason, Then};
+use tacet_core::{Escape, Place, Reason, Then, Wait};
 
 impl Linux {
     /// Hands a thread back with the event that its proxy must deal with, and interrupts Linux. The thread is Linux's
@@ -21,11 +21,12 @@ impl Linux {
         self.announce(number);
     }
 
-    /// Shows Linux whether a thread waits: nothing else is to wait behind it.
+    /// Shows Linux whether a thread waits: nothing else is to wait behind it. One that waits for a device is not shown: it
+    /// will soon want its CPU, and for its sake too Linux ends the turn of another.
     #[inline]
     pub(crate) fn show(&self, context: &Context<'_>, from: Place, to: Place) {
         match to {
-            Place::Waiting(_) => {
+            Place::Waiting(Wait::Futex | Wait::Time) => {
                 context.set_blocked(1);
                 self.page.count_waiting(true);
             }
@@ -51,6 +52,7 @@ impl Context<'_> {
                 Escape::Call(reason) => {
                     count(&raw mut (*at).syscalls);
                     self.refuse(reason);
+                    self.calls_linux();
                     TACET_EVENT_SYSCALL
                 }
                 Escape::PageFault(address, reason) => {

@@ -17,6 +17,21 @@ use tacet_abi::{
 use tacet_pico::{Direction, FastPath, Forward, Grant, Look, Piece, Request, Transfer};
 use tacet_pico_nvme::{Flight, Limits, Pair};
 
+macro_rules! read {
+    ($at:expr, $field:ident) => {{
+        // SAFETY: mapped for as long as the CPU runs, aligned; Linux writes the field before it says so by `state` or
+        // `epoch`, which have been read; a value that is too old is found out when they are read again.
+        unsafe { (&raw const (*$at.as_ptr()).$field).read_volatile() }
+    }};
+}
+
+macro_rules! atomic {
+    ($at:expr, $atomic:ident, $field:ident) => {{
+        // SAFETY: mapped for as long as the CPU runs; aligned; always accessed atomically.
+        unsafe { $atomic::from_ptr(&raw mut (*$at.as_ptr()).$field) }
+    }};
+}
+
 /// One CPU's way to all devices.
 pub struct Devices {
     at: NonNull<abi::tacet_pico>,
@@ -36,22 +51,23 @@ pub struct Devices {
 pub struct Used {
     at: NonNull<tacet_pico_grant>,
     device: u32,
-    grant: Grant,
 }
 
-macro_rules! read {
-    ($at:expr, $field:ident) => {{
-        // SAFETY: mapped for as long as the CPU runs, aligned; Linux writes the field before it says so by `state` or
-        // `epoch`, which have been read; a value that is too old is found out when they are read again.
-        unsafe { (&raw const (*$at.as_ptr()).$field).read_volatile() }
-    }};
-}
-
-macro_rules! atomic {
-    ($at:expr, $atomic:ident, $field:ident) => {{
-        // SAFETY: mapped for as long as the CPU runs; aligned; always accessed atomically.
-        unsafe { $atomic::from_ptr(&raw mut (*$at.as_ptr()).$field) }
-    }};
+impl Used {
+    /// While it is used Linux does not change it.
+    fn grant(&self) -> Grant {
+        let (at, rights) = (self.at, read!(self.at, rights));
+        Grant {
+            reads: rights & TACET_PICO_READ != 0,
+            writes: rights & TACET_PICO_WRITE != 0,
+            through: rights & TACET_PICO_THROUGH != 0,
+            cached: rights & TACET_PICO_CACHE != 0,
+            namespace: read!(at, namespace_id),
+            sector_shift: read!(at, block_shift),
+            first: read!(at, first),
+            count: read!(at, count),
+        }
+    }
 }
 
 impl Devices {
@@ -119,7 +135,9 @@ impl Devices {
         let device = self.device(used.device).ok_or(Forward::State)?;
         let given = self.with(used.device, |pair, queue| {
             let limits = queue.limits().filter(|_| read!(device, kind) == TACET_PICO_NVME).ok_or(Forward::State)?;
-            work(pair, queue, device, &limits)
+            let given = work(pair, queue, device, &limits);
+            queue.show_flight(pair.in_flight());
+            given
         });
         given.unwrap_or(Err(Forward::State))
     }
@@ -158,23 +176,12 @@ impl FastPath for Devices {
                 using.fetch_sub(1, Ordering::Release);
                 return None;
             }
-            let rights = read!(at, rights);
-            let grant = Grant {
-                reads: rights & TACET_PICO_READ != 0,
-                writes: rights & TACET_PICO_WRITE != 0,
-                through: rights & TACET_PICO_THROUGH != 0,
-                cached: rights & TACET_PICO_CACHE != 0,
-                namespace: read!(at, namespace_id),
-                sector_shift: read!(at, block_shift),
-                first: read!(at, first),
-                count: read!(at, count),
-            };
-            Some(Used { at, device: read!(at, device), grant })
+            Some(Used { at, device: read!(at, device) })
         })
     }
 
     fn check(&self, used: Used, request: &Request) -> Result<Transfer, Forward> {
-        used.grant.check(request)
+        used.grant().check(request)
     }
 
     fn begin(
@@ -192,17 +199,18 @@ impl FastPath for Devices {
                 Some(Piece { address: page + offset, bytes })
             });
             let (flight, bytes) = pair.begin(queue, limits, transfer, pieces)?;
-            queue.count_commands(flight.missing());
+            queue.count_commands(flight.commands());
             Ok((flight, bytes))
         })
     }
 
     fn flush(&self, used: Used) -> Result<Option<Flight>, Forward> {
-        if !used.grant.cached {
+        let grant = used.grant();
+        if !grant.cached {
             return Ok(None);
         }
         self.give(used, |pair, queue, _, limits| {
-            let flight = pair.flush(queue, limits, used.grant.namespace)?;
+            let flight = pair.flush(queue, limits, grant.namespace)?;
             queue.count_commands(1);
             Ok(Some(flight))
         })
@@ -220,8 +228,15 @@ impl FastPath for Devices {
         _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, at_linux);
     }
 
-    fn look(&self, used: Used, flight: &mut Flight) -> Look {
-        self.with(used.device, |pair, queue| pair.look(queue, flight)).unwrap_or(Look::Wait)
+    fn look(&self, used: Used, flight: &Flight) -> Look {
+        let look = self.with(used.device, |pair, queue| {
+            let look = pair.look(queue, flight);
+            if look != Look::Wait {
+                queue.show_flight(pair.in_flight());
+            }
+            look
+        });
+        look.unwrap_or(Look::Wait)
     }
 
     fn complain(&self, used: Used) {

@@ -32,6 +32,7 @@ impl Context<'_> {
             Left::Call(_) => (TACET_SPENT_CALL, self.user().call_number()),
             Left::Yielded => (TACET_SPENT_LOCAL_CALL, YIELD),
             Left::Blocked => (TACET_SPENT_LOCAL_WAIT, self.user().call_number()),
+            Left::OnDevice => (TACET_SPENT_DEVICE_CALL, self.user().call_number()),
             Left::PageFault(_) => (TACET_SPENT_LOCAL_FAULT, 0),
             Left::Exception(vector) => (TACET_SPENT_EXCEPTION, vector.into()),
             Left::Interrupt(_) | Left::Doorbell | Left::Paused => (TACET_SPENT_CALLED_BACK, 0),
@@ -39,6 +40,12 @@ impl Context<'_> {
         let at = self.at.as_ptr();
         // SAFETY: mapped; ours; only this CPU reads these three.
         unsafe { ((*at).spending_on, (*at).spending_detail, (*at).left_tsc) = (on as u16, detail_of(detail), now) };
+    }
+
+    /// The call that ended user mode is Linux's, whatever a device has tried.
+    pub(crate) fn calls_linux(&self) {
+        // SAFETY: as in `begin_spending`.
+        unsafe { (*self.at.as_ptr()).spending_on = TACET_SPENT_CALL as u16 };
     }
 
     /// The page fault that ended user mode is Linux's to resolve.

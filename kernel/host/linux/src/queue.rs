@@ -58,13 +58,21 @@ impl Queue {
         })
     }
 
+    /// So many are new.
     pub fn count_commands(&self, count: u32) {
-        atomic!(self, AtomicU32, in_flight).store(count, Ordering::Relaxed);
         add(atomic!(self, AtomicU64, commands), count.into());
     }
 
+    /// Commands that are not complete, and the calls that have any.
+    pub fn show_flight(&self, (commands, calls): (u32, u32)) {
+        atomic!(self, AtomicU32, in_flight).store(commands, Ordering::Relaxed);
+        let most = atomic!(self, AtomicU32, most_calls);
+        if calls > most.load(Ordering::Relaxed) {
+            most.store(calls, Ordering::Relaxed);
+        }
+    }
+
     pub fn count_call(&self, writes: bool, bytes: u32) {
-        atomic!(self, AtomicU32, in_flight).store(0, Ordering::Relaxed);
         add(atomic!(self, AtomicU64, calls), 1);
         match writes {
             true => add(atomic!(self, AtomicU64, written_bytes), bytes.into()),
@@ -73,14 +81,13 @@ impl Queue {
     }
 
     pub fn count_fallback(&self, reason: Forward) {
-        atomic!(self, AtomicU32, in_flight).store(0, Ordering::Relaxed);
         let index = match reason {
             Forward::State => TACET_PICO_BY_STATE,
             Forward::Rights => TACET_PICO_BY_RIGHTS,
             Forward::Alignment => TACET_PICO_BY_ALIGNMENT,
             Forward::Bounds => TACET_PICO_BY_BOUNDS,
             Forward::Buffer => TACET_PICO_BY_BUFFER,
-            Forward::Room => TACET_PICO_BY_ROOM,
+            Forward::Room | Forward::Busy => TACET_PICO_BY_ROOM,
             Forward::Status => TACET_PICO_BY_STATUS,
             Forward::Loss => TACET_PICO_BY_LOSS,
         };

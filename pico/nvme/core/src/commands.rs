@@ -26,8 +26,11 @@ pub(crate) struct Commands<'m, M> {
     transfer: &'m Transfer,
     tail: u16,
     most: u32,
-    /// Those that are written, and for how many bytes.
-    pub number: u16,
+    /// Numbers, a bit for each, that no command has yet.
+    free: u32,
+    /// The numbers of those that are written, how many these are, and for how many bytes.
+    pub numbers: u32,
+    pub count: u16,
     pub done: u32,
     open: Open,
 }
@@ -45,9 +48,22 @@ struct Open {
 }
 
 impl<'m, M: QueueMemory> Commands<'m, M> {
-    pub fn new(memory: &'m M, limits: &'m Limits, transfer: &'m Transfer, tail: u16) -> Result<Self, Forward> {
+    /// With at least one number.
+    pub fn new(
+        memory: &'m M,
+        limits: &'m Limits,
+        transfer: &'m Transfer,
+        tail: u16,
+        free: u32,
+    ) -> Result<Self, Forward> {
         let most = most_bytes(limits, transfer).ok_or(Forward::State)?;
-        Ok(Self { memory, limits, transfer, tail, most, number: 0, done: 0, open: Open::default() })
+        let open = Open::default();
+        Ok(Self { memory, limits, transfer, tail, most, free, numbers: 0, count: 0, done: 0, open })
+    }
+
+    /// Of the command that is being made; its list has the same.
+    fn number(&self) -> u16 {
+        self.free.trailing_zeros() as u16
     }
 
     /// As many as there may be; at least 1.
@@ -60,7 +76,7 @@ impl<'m, M: QueueMemory> Commands<'m, M> {
                 }
                 let left = self.transfer.bytes - self.done - self.open.bytes;
                 let taken = bytes.min(self.most - self.open.bytes).min(left);
-                if self.number == LISTS || taken == 0 {
+                if self.free == 0 || taken == 0 {
                     return Ok(());
                 }
                 self.add(address, taken);
@@ -72,11 +88,11 @@ impl<'m, M: QueueMemory> Commands<'m, M> {
             }
         }
         self.close()?;
-        if self.number == 0 { Err(Forward::Buffer) } else { Ok(()) }
+        if self.count == 0 { Err(Forward::Buffer) } else { Ok(()) }
     }
 
     fn add(&mut self, address: u64, bytes: u32) {
-        let open = &mut self.open;
+        let (number, open) = (self.number(), &mut self.open);
         if open.bytes == 0 {
             *open = Open { first: address, ..Open::default() };
         } else if address.is_multiple_of(u64::from(PAGE)) {
@@ -84,9 +100,9 @@ impl<'m, M: QueueMemory> Commands<'m, M> {
                 0 => open.second = address,
                 others => {
                     if others == 1 {
-                        self.memory.put_page(self.number, 0, open.second);
+                        self.memory.put_page(number, 0, open.second);
                     }
-                    self.memory.put_page(self.number, others as u16, address);
+                    self.memory.put_page(number, others as u16, address);
                 }
             }
             open.others += 1;
@@ -107,11 +123,11 @@ impl<'m, M: QueueMemory> Commands<'m, M> {
         }
         let second_page_or_list = match open.others {
             0 | 1 => open.second,
-            _ => self.limits.lists + u64::from(self.number) * u64::from(PAGE),
+            _ => self.limits.lists + u64::from(self.number()) * u64::from(PAGE),
         };
         let command = command::Transfer {
             direction: self.transfer.direction,
-            number: FIRST_NUMBER + self.number,
+            number: FIRST_NUMBER + self.number(),
             namespace: self.transfer.namespace,
             sector: self.transfer.sector + u64::from(self.done >> self.transfer.sector_shift),
             sectors,
@@ -119,8 +135,10 @@ impl<'m, M: QueueMemory> Commands<'m, M> {
             first_page: open.first,
             second_page_or_list,
         };
-        self.memory.put_command((self.tail + self.number) % self.limits.depth, &command.encode());
-        self.number += 1;
+        self.memory.put_command((self.tail + self.count) % self.limits.depth, &command.encode());
+        self.count += 1;
+        self.numbers |= self.free & self.free.wrapping_neg();
+        self.free &= self.free - 1;
         self.done += open.bytes;
         Ok(())
     }

@@ -2,8 +2,8 @@
 //! NVMe as a fast path: reads and writes through a queue pair that a core has to itself.
 //!
 //! Owns: the commands ([`command`]), and the core's end of a queue pair ([`Pair`]): both rings, their doorbells and the
-//! epochs by which Linux takes a pair away. The host reaches the memory of a pair for it ([`QueueMemory`]). A core has
-//! one call in flight: whenever a call begins, both rings are empty.
+//! epochs by which Linux takes a pair away. The host reaches the memory of a pair for it ([`QueueMemory`]). Commands
+//! of several calls may be in flight, as many as have a number.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]

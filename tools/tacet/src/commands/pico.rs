@@ -46,7 +46,18 @@ fn describe(pico: &Pico) -> String {
         text += &format!("{}: no fast path: {why}\n", device.address);
     }
     let queues = pico.devices.iter().flat_map(|device| device.queues.iter().map(move |queue| row(device, queue)));
-    let headings = ["DEVICE", "CPU>", "QUEUE>", "CALLS>", "COMMANDS>", "READ>", "WRITTEN>", "FORWARDED>", "BECAUSE-OF"];
+    let headings = [
+        "DEVICE",
+        "CPU>",
+        "QUEUE>",
+        "CALLS>",
+        "COMMANDS>",
+        "READ>",
+        "WRITTEN>",
+        "AT-ONCE>",
+        "FORWARDED>",
+        "BECAUSE-OF",
+    ];
     text += &format!("\n{}", output::table(&headings, queues));
     if pico.queues_not_listed > 0 {
         text += &format!("and {} more queues\n", pico.queues_not_listed);
@@ -77,6 +88,7 @@ fn row(device: &PicoDevice, queue: &Queue) -> Vec<String> {
         queue.commands.to_string(),
         format_bytes(queue.read_bytes),
         format_bytes(queue.written_bytes),
+        queue.most_calls_at_once.to_string(),
         queue.forwarded.values().sum::<u64>().to_string(),
         if causes.is_empty() { "none".to_string() } else { causes.join(" ") },
     ]

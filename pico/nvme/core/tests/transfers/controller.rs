@@ -98,14 +98,16 @@ impl Controller {
         self.begun.borrow().len()
     }
 
-    /// Executes one of the commands, if there is one and room for its completion. `status`: 0, or what it fails with.
-    pub fn complete_one(&self, which: usize, status: u16) {
+    /// Executes one of the commands, if there is one and room for its completion. `status`: by sector, 0 or what it fails
+    /// with.
+    pub fn complete_one(&self, which: usize, status: impl Fn(u64) -> u16) {
         let count = self.begun.borrow().len();
         let next = (self.tail.get() + 1) % self.depth;
         if count == 0 || next == self.door(Door::Completion) {
             return;
         }
         let command = self.begun.borrow_mut().swap_remove(which % count);
+        let status = status(command[5]);
         if status == 0 {
             self.execute(&command);
         }

@@ -27,6 +27,8 @@ struct Call {
     seed: u64,
     /// The device fails one of the commands.
     fails: bool,
+    /// Calls with different ones have different pages.
+    place: u64,
 }
 
 /// A buffer: its pages, where it begins in the first one, its bytes.
@@ -49,6 +51,7 @@ fn calls() -> impl Strategy<Value = Call> {
             split,
             seed,
             fails: fails == 0,
+            place: 0,
         })
 }
 
@@ -71,7 +74,7 @@ impl Call {
         while left > 0 {
             let bytes = self.split.min(left) * SECTOR;
             let count = (offset + bytes).div_ceil(4096) as u64;
-            let page = |n: u64| ((n * 7 + self.seed % 5) % 100_003) << 12;
+            let page = |n: u64| ((self.place << 24) + (n * 7 + self.seed % 5) % 100_003) << 12;
             places.push(Place { pages: (next..next + count).map(page).collect(), offset, bytes });
             left -= bytes / SECTOR;
             let end = (offset + bytes) % 4096;
@@ -89,8 +92,11 @@ impl Call {
         let places = self.places();
         let fill = |at: usize| (at as u64 ^ self.seed) as u8;
         let pages = places.iter().flat_map(|place| &place.pages);
-        *controller.memory.borrow_mut() =
-            pages.map(|&page| (page, (0..4096).map(|at| fill(at + page as usize)).collect())).collect();
+        let filled = pages.map(|&page| (page, (0..4096).map(|at| fill(at + page as usize)).collect()));
+        let mut memory = controller.memory.borrow_mut();
+        memory.retain(|page, _| page >> 36 != self.place);
+        memory.extend(filled);
+        drop(memory);
         places
     }
 }
@@ -136,17 +142,17 @@ fn begin_behind(
 }
 
 /// Lets the device work until the call is over.
-fn finish(pair: &mut Pair, controller: &Controller, call: &Call, mut flight: Flight) -> Look {
+fn finish(pair: &mut Pair, controller: &Controller, call: &Call, flight: Flight) -> Look {
     let (mut seed, mut fails) = (call.seed, call.fails);
     for _ in 0..1000 {
         controller.fetch();
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let status = if std::mem::take(&mut fails) { 0x281 } else { 0 };
-        controller.complete_one((seed >> 33) as usize, status);
+        controller.complete_one((seed >> 33) as usize, |_| status);
         if seed >> 60 == 0 {
             continue;
         }
-        match pair.look(controller, &mut flight) {
+        match pair.look(controller, &flight) {
             Look::Wait => {}
             over => return over,
         }
@@ -182,7 +188,7 @@ proptest! {
             while done < call.sectors * SECTOR && !failed {
                 let (flight, bytes) = begin_behind(&mut pair, &controller, call, &places, done as u32).unwrap();
                 prop_assert!(bytes > 0 && (bytes as usize).is_multiple_of(SECTOR));
-                prop_assert!(done + bytes as usize == call.sectors * SECTOR || flight.missing() == 32, "it could do more");
+                prop_assert!(done + bytes as usize == call.sectors * SECTOR || flight.commands() == 32, "it could do more");
                 let over = finish(&mut pair, &controller, call, flight);
                 prop_assert_eq!(over, if call.fails { Look::Forward(Forward::Status) } else { Look::Done });
                 (done, failed) = (done + bytes as usize, call.fails);
@@ -215,12 +221,12 @@ proptest! {
             let places = call.fill(&controller);
             match begin_behind(&mut pair, &controller, &call, &places, 0).map(|(flight, _)| flight) {
                 Err(reason) => prop_assert_eq!((reason, controller.epoch.get() % 2), (Forward::State, 1)),
-                Ok(mut flight) => {
+                Ok(flight) => {
                     controller.fetch();
                     if controller.epoch.get() % 2 != 0 {
-                        prop_assert_eq!(pair.look(&controller, &mut flight), Look::Wait);
+                        prop_assert_eq!(pair.look(&controller, &flight), Look::Wait);
                         controller.renew();
-                        let over = pair.look(&controller, &mut flight);
+                        let over = pair.look(&controller, &flight);
                         prop_assert_eq!(over, Look::Forward(Forward::Loss));
                     } else {
                         prop_assert_eq!(finish(&mut pair, &controller, &call, flight), Look::Done);
@@ -234,8 +240,105 @@ proptest! {
     }
 }
 
-const CALL: Call =
-    Call { writes: false, through: false, sector: 8, sectors: 64, offset: 0, split: 64, seed: 1, fails: false };
+/// A call whose commands the device has, and its place.
+struct Flying {
+    call: Call,
+    places: Vec<Place>,
+    flight: Flight,
+    bytes: usize,
+}
+
+/// So many calls at the same time at most, each with sectors and pages of its own.
+const CALLS: usize = 6;
+
+impl Flying {
+    /// The device is done with it: with what it had of the call, or with an error.
+    fn check(&self, controller: &Controller, over: Look) {
+        let fails = self.call.fails;
+        assert_eq!(over, if fails { Look::Forward(Forward::Status) } else { Look::Done });
+        if !fails {
+            let there = self.call.sector * SECTOR;
+            let (memory, _) = buffer(controller, &self.places);
+            assert!(controller.disk.borrow()[there..there + self.bytes] == memory[..self.bytes]);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Whatever order they begin, are executed and are looked at in.
+    #[test]
+    fn calls_are_in_flight_at_the_same_time(
+        calls in prop::collection::vec(calls(), 10..60), most in 1..70u32, shadows: bool, mut seed: u64
+    ) {
+        let (controller, mut pair) = (Controller::new(DEPTH, most << 12, shadows, SECTORS), Pair::default());
+        let (mut flying, mut most_calls) = (Vec::<Flying>::new(), 0);
+        let mut calls = calls.into_iter().peekable();
+        let mut random = move || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize
+        };
+        while calls.peek().is_some() || !flying.is_empty() {
+            let place = (0..CALLS as u64).find(|&place| flying.iter().all(|other| other.call.place != place));
+            match (random() % 4, place) {
+                (0, Some(place)) if let Some(call) = calls.next() => {
+                    let call = Call { place, sector: place as usize * 680 + call.sector % 80, ..call };
+                    let places = call.fill(&controller);
+                    match begin_behind(&mut pair, &controller, &call, &places, 0) {
+                        Ok((flight, bytes)) => flying.push(Flying { call, places, flight, bytes: bytes as usize }),
+                        Err(reason) => prop_assert_eq!((reason, pair.in_flight().1 > 0), (Forward::Busy, true)),
+                    }
+                    most_calls = most_calls.max(pair.in_flight().1);
+                    prop_assert!(pair.in_flight().0 <= 32 && pair.in_flight().1 as usize == flying.len());
+                }
+                (1, _) => controller.fetch(),
+                (2, _) => controller.complete_one(random(), |sector| {
+                    let of = |flying: &&Flying| flying.call.place == sector / 680;
+                    if flying.iter().find(of).is_some_and(|flying| flying.call.fails) { 0x281 } else { 0 }
+                }),
+                _ if !flying.is_empty() => {
+                    let which = random() % flying.len();
+                    let over = pair.look(&controller, &flying[which].flight);
+                    if over != Look::Wait {
+                        flying.swap_remove(which).check(&controller, over);
+                    }
+                }
+                _ => {}
+            }
+        }
+        prop_assert_eq!(pair.in_flight(), (0, 0));
+        prop_assert!(most_calls > 1 || shadows || most < 8, "never two at the same time");
+    }
+}
+
+/// Linux takes the pair away from several calls. One that begins in the next one does not bring them back.
+#[test]
+fn all_calls_of_a_pair_that_is_taken_away_are_lost() {
+    let (controller, mut pair) = (Controller::new(DEPTH, 1 << 20, false, SECTORS), Pair::default());
+    let calls = [0, 1, 2].map(|place| Call { place, sector: 680 * place as usize, ..CALL });
+    let places = calls.each_ref().map(|call| call.fill(&controller));
+    let begin = |pair: &mut Pair, nth: usize| begin(pair, &controller, &calls[nth], &places[nth]).unwrap();
+    let (first, second) = (begin(&mut pair, 0), begin(&mut pair, 1));
+    controller.renew();
+    assert_eq!(pair.look(&controller, &first), Look::Forward(Forward::Loss));
+    let third = begin(&mut pair, 2);
+    assert_eq!(pair.look(&controller, &second), Look::Forward(Forward::Loss));
+    assert_eq!(finish(&mut pair, &controller, &calls[2], third), Look::Done);
+    assert_eq!(pair.in_flight(), (0, 0));
+}
+
+const CALL: Call = Call {
+    writes: false,
+    through: false,
+    sector: 8,
+    sectors: 64,
+    offset: 0,
+    split: 64,
+    seed: 1,
+    fails: false,
+    place: 0,
+};
 
 #[test]
 fn a_page_that_cannot_be_used_leaves_the_device_alone() {
@@ -259,12 +362,12 @@ fn a_cleared_ring_is_no_completion() {
         assert_eq!(finish(&mut pair, &controller, &CALL, flight), Look::Done);
     }
     let one = Call { sectors: 1, ..CALL };
-    let mut flight = begin(&mut pair, &controller, &one, &one.fill(&controller)).unwrap();
+    let flight = begin(&mut pair, &controller, &one, &one.fill(&controller)).unwrap();
     controller.epoch.set(3);
     controller.forget();
-    assert_eq!(pair.look(&controller, &mut flight), Look::Wait);
+    assert_eq!(pair.look(&controller, &flight), Look::Wait);
     controller.epoch.set(4);
-    assert_eq!(pair.look(&controller, &mut flight), Look::Forward(Forward::Loss));
+    assert_eq!(pair.look(&controller, &flight), Look::Forward(Forward::Loss));
 }
 
 #[test]
@@ -275,8 +378,8 @@ fn a_device_that_is_at_work_needs_no_bell() {
     let flight = begin(&mut pair, &controller, &CALL, &pages).unwrap();
     controller.fetch();
     assert_eq!((controller.rings.get(), controller.commands_begun()), (0, 1));
-    controller.complete_one(0, 0);
-    let over = pair.look(&controller, &mut { flight });
+    controller.complete_one(0, |_| 0);
+    let over = pair.look(&controller, &flight);
     assert_eq!((over, controller.rings.get()), (Look::Done, 0));
 }
 
@@ -287,7 +390,7 @@ fn buffers_that_follow_each_other_share_a_command() {
         let (controller, mut pair) = (Controller::new(DEPTH, 1 << 20, false, SECTORS), Pair::default());
         let call = Call { offset, split, seed: (u64::from(offset)) << 40, ..CALL };
         let flight = begin(&mut pair, &controller, &call, &call.fill(&controller)).unwrap();
-        assert_eq!(flight.missing(), commands, "{offset} {split}");
+        assert_eq!(flight.commands(), commands, "{offset} {split}");
     }
 }
 
@@ -296,7 +399,7 @@ fn a_flush_is_a_command_without_data() {
     let (controller, mut pair) = (Controller::new(DEPTH, 1 << 20, false, SECTORS), Pair::default());
     for fails in [false, true] {
         let flight = pair.flush(&controller, &limits(&controller), NAMESPACE).unwrap();
-        assert_eq!(flight.missing(), 1);
+        assert_eq!(flight.commands(), 1);
         let over = finish(&mut pair, &controller, &Call { fails, ..CALL }, flight);
         assert_eq!(over, if fails { Look::Forward(Forward::Status) } else { Look::Done });
     }

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A call whose commands a device has, from the first command to the call's result.
+//!
+//! A thread that has the CPU alone looks at the device until it is done. If anything waits for the CPU meanwhile, the call
+//! pauses: requests are served, then it goes on. If the CPU has other threads, this one waits, they run, and the CPU's loop
+//! looks ([`look_aside`]); nothing interrupts them for it. In both cases the thread stays until its device is done, even if
+//! it is killed.
+//!
+//! A call that needs more commands than there are has them in portions; if one fails, the host executes the whole call,
+//! which a device bears. A portion of a vector needs the thread's memory, where the vector is: such a thread keeps the
+//! CPU until the device has its last portion.
+
+use super::Call;
+use crate::cpu::Cpu;
+use crate::escape::{CallEnd, Escape, Reason};
+use crate::host::{Host, Thread};
+use crate::memory::{Long, Range};
+use crate::place::{Event, Wait};
+use core::hint::spin_loop;
+use tacet_arch::Processor;
+use tacet_logic::paging::Protection;
+use tacet_pico::{Buffers, Direction, FastPath, Forward, Look, Transfer};
+
+/// Looks at the device until the CPU looks at what waits for it.
+const LOOKS: u32 = 64;
+/// A device that takes longer is taken away from its commands, as Linux's driver does (its `io_timeout`).
+const PATIENCE_MS: u64 = 30_000;
+
+#[derive(Clone, Copy)]
+pub struct Flight<U, F> {
+    used: U,
+    /// `None`: other calls have all commands, and this one waits for some.
+    device: Option<F>,
+    /// `None`: a flush.
+    work: Option<Work>,
+    /// Since when the device has it.
+    since: u64,
+    complained: bool,
+}
+
+/// Data that a call moves.
+#[derive(Clone, Copy)]
+pub struct Work {
+    transfer: Transfer,
+    buffers: Buffers,
+    /// All that is used of the program's memory.
+    extent: (u64, u64),
+    /// Bytes that have been moved, and those that the device has.
+    done: u32,
+    begun: u32,
+    /// The file's position when the call has ended, if it moves it.
+    position: Option<u64>,
+}
+
+pub type UsedOf<H> = <<H as Host>::Devices as FastPath>::Used;
+
+pub type FlightOf<H> = Flight<UsedOf<H>, <<H as Host>::Devices as FastPath>::Flight>;
+
+/// The calling thread.
+struct Caller<'c, 'h, H: Host> {
+    cpu: &'h Cpu<H>,
+    thread: &'c H::Thread<'h>,
+    number: u32,
+}
+
+impl Work {
+    pub fn new(transfer: Transfer, buffers: Buffers, extent: (u64, u64), position: Option<u64>) -> Self {
+        Self { transfer, buffers, extent, done: 0, begun: 0, position }
+    }
+}
+
+impl<U, F> Flight<U, F> {
+    /// Nothing of it needs the thread's memory any more.
+    fn may_wait(&self) -> bool {
+        self.work.is_none_or(|work| match work.buffers {
+            Buffers::One(_) => true,
+            Buffers::Vector { .. } => self.device.is_some() && work.done + work.begun >= work.transfer.bytes,
+        })
+    }
+}
+
+/// Gives the device what the call needs, if it has not yet as much as it takes.
+pub fn begin<H: Host>(call: &Call<'_, '_, H>, used: UsedOf<H>, work: Option<Work>) -> CallEnd {
+    let caller = Caller { cpu: call.cpu, thread: call.thread, number: call.number };
+    let mut flight = Flight { used, device: None, work, since: 0, complained: false };
+    match caller.give(&mut flight) {
+        Ok(true) => poll(call, &caller, flight),
+        Err(Forward::Busy) if !call.alone && flight.may_wait() => poll(call, &caller, flight),
+        Ok(false) => caller.end(&flight, Ok(())),
+        Err(reason) => caller.end(&flight, Err(reason)),
+    }
+}
+
+/// Goes on with a call that has paused.
+#[inline(never)]
+pub fn look<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
+    let caller = Caller { cpu: call.cpu, thread: call.thread, number: call.number };
+    match call.cpu.flights.get(call.number) {
+        Some(flight) => poll(call, &caller, flight),
+        None => CallEnd::NOT_SERVED,
+    }
+}
+
+/// Looks until the device is done, or the CPU is wanted: then the call pauses, or waits.
+fn poll<'h, H: Host>(call: &Call<'_, 'h, H>, caller: &Caller<'_, 'h, H>, mut flight: FlightOf<H>) -> CallEnd {
+    let cpu = call.cpu;
+    loop {
+        if !call.alone && flight.may_wait() {
+            cpu.rest.set(None);
+            cpu.flights.put(call.number, flight);
+            cpu.change(call.number, call.thread, Event::Block(Wait::Device));
+            return CallEnd::Depart;
+        }
+        for _ in 0..LOOKS {
+            match caller.advance(&mut flight) {
+                None => spin_loop(),
+                Some(result) => {
+                    cpu.rest.set(None);
+                    cpu.by_device.set(result.is_ok());
+                    return caller.end(&flight, result);
+                }
+            }
+        }
+        cpu.host.count_progress();
+        caller.complain_if_late(&mut flight);
+        if cpu.host.processor().is_wanted() {
+            cpu.flights.put(call.number, flight);
+            cpu.rest.set(Some(Long::of_device()));
+            return CallEnd::Pause;
+        }
+    }
+}
+
+/// Looks at the call of a thread that waits, once. If it is over the thread continues, or its host executes the call.
+pub fn look_aside<H: Host>(cpu: &mut Cpu<H>, number: u32, mut flight: FlightOf<H>) {
+    let thread = cpu.present(number);
+    let caller = Caller { cpu, thread: &thread, number };
+    let Some(result) = caller.advance(&mut flight) else {
+        caller.complain_if_late(&mut flight);
+        cpu.flights.put(number, flight);
+        return;
+    };
+    let end = caller.end(&flight, result);
+    drop(thread);
+    match end {
+        CallEnd::Done(result) => {
+            let room = cpu.room(true);
+            cpu.end_wait_and_proceed(number, Event::Over(room), result);
+        }
+        _ => {
+            cpu.change_present(number, Event::Leave);
+            cpu.give_back(number, Escape::Call(Reason::NotServed));
+        }
+    }
+}
+
+impl<H: Host> Caller<'_, '_, H> {
+    fn devices(&self) -> &H::Devices {
+        match self.cpu.host.devices() {
+            Some(devices) => devices,
+            None => self.cpu.host.die(format_args!("thread {}: its device has gone", self.number)),
+        }
+    }
+
+    /// Gives the device the commands for what is left, or the first part of it. False: nothing is to be done.
+    fn give(&self, flight: &mut FlightOf<H>) -> Result<bool, Forward> {
+        let (cpu, devices, used) = (self.cpu, self.devices(), flight.used);
+        let processor = cpu.host.processor();
+        flight.device = match &mut flight.work {
+            None => devices.flush(used)?,
+            Some(work) => {
+                let rest = work.transfer.behind(work.done);
+                let access = match rest.direction {
+                    Direction::Read => Protection::READ_WRITE,
+                    Direction::Write => Protection::READ,
+                };
+                let mut memory = cpu.memory.borrow_mut();
+                let mut range = Range::of(cpu, memory.as_mut(), self.thread).ok_or(Forward::Buffer)?;
+                let (buffers, done, unit) = (work.buffers, work.done.into(), 1 << rest.sector_shift);
+                let (device, begun) = range.lend(self.number, work.extent, access, |frame| {
+                    let mut pieces = buffers.pieces(done, unit, |address| processor.user_load(address), frame);
+                    devices.begin(used, &rest, &mut pieces)
+                })?;
+                work.begun = begun;
+                Some(device)
+            }
+        };
+        (flight.since, flight.complained) = (processor.cycles(), false);
+        Ok(flight.device.is_some())
+    }
+
+    /// Looks at the device, and gives it the next portion if it is done with one. `None`: the call is not over.
+    fn advance(&self, flight: &mut FlightOf<H>) -> Option<Result<(), Forward>> {
+        if let Some(device) = &flight.device {
+            match self.devices().look(flight.used, device) {
+                Look::Wait => return None,
+                Look::Forward(reason) => return Some(Err(reason)),
+                Look::Done => {}
+            }
+            flight.device = None;
+            let Some(work) = &mut flight.work else { return Some(Ok(())) };
+            work.done += work.begun;
+            work.begun = 0;
+            if work.done >= work.transfer.bytes {
+                return Some(Ok(()));
+            }
+            self.cpu.common().loans.end(self.number);
+        }
+        // Nobody waits for a killed thread's data.
+        if self.thread.is_killed() {
+            return Some(Err(Forward::State));
+        }
+        match self.give(flight) {
+            Ok(true) => None,
+            Err(Forward::Busy) if flight.may_wait() => None,
+            Ok(false) => Some(Ok(())),
+            Err(reason) => Some(Err(reason)),
+        }
+    }
+
+    fn complain_if_late(&self, flight: &mut FlightOf<H>) {
+        let processor = self.cpu.host.processor();
+        let waited = processor.cycles().wrapping_sub(flight.since);
+        let late = waited > PATIENCE_MS.saturating_mul(processor.cycles_per_ms());
+        if flight.device.is_some() && !flight.complained && late {
+            self.devices().complain(flight.used);
+            flight.complained = true;
+        }
+    }
+
+    /// The device touches the buffers no more.
+    fn end(&self, flight: &FlightOf<H>, result: Result<(), Forward>) -> CallEnd {
+        let cpu = self.cpu;
+        cpu.flights.remove(self.number);
+        cpu.common().loans.end(self.number);
+        let work = flight.work.as_ref();
+        if let (Ok(()), Some(position)) = (result, work.and_then(|work| work.position)) {
+            self.devices().set_position(flight.used, position);
+        }
+        self.devices().end(flight.used, result.map(|()| work.map(|work| &work.transfer)));
+        match result {
+            Ok(()) => CallEnd::Done(work.map_or(0, |work| work.transfer.bytes.into())),
+            Err(_) => CallEnd::NOT_SERVED,
+        }
+    }
+}
