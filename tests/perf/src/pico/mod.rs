@@ -11,6 +11,7 @@ mod looks;
 mod reads;
 mod requests;
 mod rings;
+mod shares;
 
 use tacet_node::{Cache, Node, NodeSpec};
 
@@ -40,15 +41,17 @@ pub fn pico(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     let programs = Programs::build(cache)?;
     let file = programs.build_directory().join("bench/pico.json");
     let counted = || disk(counted_node(settings.kernel, CPUS, &programs));
-    let nodes: [(&str, NodeSpec, Part); 4] = [
+    let timed = || disk(timed_node(settings.kernel, CPUS, &programs));
+    let nodes: [(&str, NodeSpec, Part); 5] = [
         ("instructions", counted(), counted_part),
         ("looks", listed(counted()), listed_part),
-        ("rings", counted(), |guest, metrics| rings::instructions(guest, metrics)),
-        ("times", disk(timed_node(settings.kernel, CPUS, &programs)), timed_part),
+        ("rings", counted(), rings::instructions),
+        ("shares", timed(), shared_part),
+        ("times", timed(), timed_part),
     ];
     let known = |job: &String| nodes.iter().any(|(name, ..)| name == job);
     if let Some(job) = settings.jobs.iter().find(|job| !known(job)) {
-        return Err(format!("--jobs {job}: no such part of pico: instructions, looks, rings, times").into());
+        return Err(format!("--jobs {job}: no such part of pico: instructions, looks, rings, shares, times").into());
     }
     let mut done = Vec::new();
     for (name, spec, part) in &nodes {
@@ -86,11 +89,16 @@ fn listed_part(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
     requests::measure(guest, metrics, "_long", "2 MiB at most")
 }
 
+fn shared_part(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
+    step("shares of calls");
+    shares::measure(guest, metrics)?;
+    step("times of rings");
+    rings::times(guest, metrics)
+}
+
 fn timed_part(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
     step("times");
     times(guest, metrics)?;
-    step("times of rings");
-    rings::times(guest, metrics)?;
     step("times of many cores at once");
     crowd::times(guest, metrics)
 }

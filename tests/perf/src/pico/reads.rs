@@ -169,6 +169,11 @@ fn by_cpu(counts: &[Counts], calls: usize) -> Vec<f64> {
     counts.iter().map(|count| count.kernel as f64 / calls as f64).collect()
 }
 
+/// Calls that the cores of the partition served.
+pub fn served(guest: &Guest) -> Result<f64> {
+    Ok(done(guest)?.calls)
+}
+
 /// Linux's own reads of the disk, and the commands and calls of all cores of the partition that is up.
 fn done(guest: &Guest) -> Result<Done> {
     let said = guest.numbers(&["bash", "-ec", DONE])?;
