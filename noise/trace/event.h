@@ -28,6 +28,9 @@ enum event_kind {
 	/* An interrupt sent to this CPU. detail: the sender; gross_ns: its CPU;
 	 * net_ns: enum vector; address: its stack, or a negative errno */
 	EVENT_SENT,
+	/* A worker begins work. detail: the worker; net_ns: the task that queued the work;
+	 * address: its stack, or a negative errno if nobody was seen */
+	EVENT_QUEUED,
 };
 
 enum vector {

@@ -117,11 +117,15 @@ static __always_inline void remember(struct task_struct *task, u32 pid)
 {
 	struct task *known = bpf_map_lookup_elem(&tasks, &pid), now = {};
 
+	/* The kernel tells the cgroup of the running task only; a task may change it. */
+	if (pid == (u32)bpf_get_current_pid_tgid())
+		now.cgroup = bpf_get_current_cgroup_id();
+	else if (known)
+		now.cgroup = known->cgroup;
 	bpf_probe_read_kernel(now.comm, sizeof(now.comm), task->comm);
-	if (known && *(u64 *)known->comm == *(u64 *)now.comm &&
+	if (known && known->cgroup == now.cgroup && *(u64 *)known->comm == *(u64 *)now.comm &&
 	    *(u64 *)(known->comm + 8) == *(u64 *)(now.comm + 8))
 		return;
-	now.cgroup = bpf_get_current_cgroup_id();
 	now.tgid = task->tgid;
 	bpf_map_update_elem(&tasks, &pid, &now, BPF_ANY);
 }

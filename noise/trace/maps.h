@@ -83,6 +83,20 @@ struct {
 	__type(value, u64);
 } working SEC(".maps");
 
+struct order {
+	s64 stack;
+	u32 task;
+	u32 padding;
+};
+
+/* Per address of a work item: the task that queued it last. Work that was queued before the trace is missing. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, u64);
+	__type(value, struct order);
+} queued SEC(".maps");
+
 /* Per interrupt number: its name. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Records the senders of interrupts to measured CPUs, with their call stacks. Runs on the
- * sender's CPU. Included once, by trace.bpf.c.
+ * Records the senders of interrupts to measured CPUs, and the tasks that queue work, with
+ * their call stacks. Runs on the sender's CPU. Included once, by trace.bpf.c.
  */
 #ifndef TACET_NOISE_TRACE_SENDERS_H
 #define TACET_NOISE_TRACE_SENDERS_H
@@ -55,6 +55,33 @@ static __always_inline int sent_to_many(s64 stack, const unsigned long *words)
 	if (count)
 		bpf_loop(*count, send_to_word, &broadcast, 0);
 	return 0;
+}
+
+SEC("tp_btf/workqueue_queue_work")
+int BPF_PROG(workqueue_queue_work, int cpu, void *pool, struct work_struct *work)
+{
+	u32 pid = (u32)bpf_get_current_pid_tgid();
+	u64 key = (u64)work;
+	struct order order = { .stack = calls(ctx), .task = pid };
+
+	if (pid)
+		remember((struct task_struct *)bpf_get_current_task_btf(), pid);
+	bpf_map_update_elem(&queued, &key, &order, BPF_ANY);
+	return 0;
+}
+
+/* Tells the sender of the work that a worker begins on this CPU. */
+static __always_inline void ordered(struct work_struct *work, u32 worker, u64 now_ns)
+{
+	struct event event = { .start_ns = now_ns, .detail = worker, .kind = EVENT_QUEUED, .address = -1 };
+	u64 key = (u64)work;
+	struct order *order = bpf_map_lookup_elem(&queued, &key);
+
+	if (order) {
+		event.net_ns = order->task;
+		event.address = order->stack;
+	}
+	emit_to(bpf_get_smp_processor_id(), &event);
 }
 
 /* From Linux 6.4 on; without a callback the interrupt only asks the CPU to schedule. */

@@ -177,6 +177,7 @@ int BPF_PROG(workqueue_execute_start, struct work_struct *work)
 		state->task.flags &= ~EVENT_CONTINUED;
 	}
 	state->task.address = function;
+	ordered(work, pid, now_ns);
 	return 0;
 }
 

@@ -241,9 +241,95 @@ one_by_one() { # FUNCTION...
 	done
 }
 
+unit() { # NAME COMMAND...: runs the command in a unit of its own, on CPU 0
+	mkdir -p "/sys/fs/cgroup/$1" || fail "no unit $1"
+	bash -c "echo \$\$ >/sys/fs/cgroup/$1/cgroup.procs && exec taskset -c 0 \"\$@\"" "$@" || fail "$*"
+}
+
+# A CPU without a tick: the trace has each timer interrupt of the kernel's table. If the deadline server has a timer there,
+# its remedy works.
+deadline() {
+	local first before after last
+	[ "$(cat /sys/devices/system/cpu/nohz_full)" = 3 ] || fail "the node was not booted with nohz_full=3"
+	taskset -cp 0-3 $$ >/dev/null # isolcpus takes CPU 3 from every shell
+	first=$(interrupts LOC)
+	trace --duration 600s
+	before=$(interrupts LOC)
+	sleep 10
+	after=$(interrupts LOC)
+	traced_enough
+	last=$(interrupts LOC)
+	note "timer interrupts of CPU 3: $((after - before)) in 10 s"
+	# the measurement begins and ends between two readings of the table
+	finds "$((after - before - 2)) <= count('timer', 'local timer interrupt') <= $((last - first + 2))"
+	case $(uname -r) in
+	6.*) ;; # there is none, or the runner has switched it off at boot: it cannot be done safely later
+	*)
+		finds 'all("deadline-server" in s["remedy"] for s in sources("timer", "dl_"))'
+		mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
+		tune apply --cpus 3 --only deadline-server
+		trace --duration 600s
+		sleep 10
+		traced_enough
+		tune undo
+		finds 'not sources("timer", "dl_")'
+		;;
+	esac
+}
+
+# A program on another CPU makes huge pages of its memory, and another one asks each CPU for its statistics. Each work item
+# on the measured CPU that this causes has their unit as its origin.
+collapser() {
+	local before after
+	unit collapser.service true # the trace knows the units that exist when it begins
+	trace --duration 600s
+	before=$(interrupts CAL)
+	unit collapser.service python3 - <<-'END'
+		import mmap
+		memory = mmap.mmap(-1, 16 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+		for _ in range(3):
+		    memory[:] = bytes(16 << 20)
+		    memory.madvise(25)  # MADV_COLLAPSE
+		    memory.madvise(mmap.MADV_DONTNEED)
+	END
+	unit collapser.service bash -c 'echo 1 >/proc/sys/vm/stat_refresh' # a work item on each CPU
+	after=$(interrupts CAL)
+	traced_enough
+	note "function calls on CPU 3: $((after - before))"
+	finds "count('ipi', 'function call') >= $((after - before - 2))"
+	finds 'count("kworker", "refresh_vm_stats", "(collapser.service)") == 1'
+	finds 'all("collapser.service" in s["origin"] for s in sources("kworker", "lru_add_drain_per_cpu"))'
+	rmdir /sys/fs/cgroup/collapser.service
+}
+
+# An agent that visits the CPU and reads its registers: both are named, with the agent's unit.
+agent() {
+	local before after
+	modprobe msr 2>/dev/null
+	[ -e /dev/cpu/$cpu/msr ] || fail "this node has no /dev/cpu/$cpu/msr"
+	unit agent.service true
+	trace --duration 600s
+	before=$(interrupts CAL)
+	unit agent.service bash -c "for _ in \$(seq 20); do taskset -c $cpu true; done"
+	unit agent.service python3 - <<-END
+		import os
+		registers = os.open("/dev/cpu/$cpu/msr", os.O_RDONLY)
+		for _ in range(20):
+		    os.pread(registers, 8, 0x10)
+	END
+	after=$(interrupts CAL)
+	traced_enough
+	finds 'count("task", "", "agent.service") >= 20'
+	finds 'count("task", "true", "agent.service") + count("task", "taskset", "agent.service") >= 20'
+	finds '18 <= count("ipi", "function call", "(agent.service): rdmsr") <= 20'
+	finds "count('ipi', 'function call') >= $((after - before - 2))"
+	rmdir /sys/fs/cgroup/agent.service
+}
+
 # Tests whose events differ between kernels, and tests whose events do not.
 named() { one_by_one daemon exactly kworker; }
 more_named() { one_by_one interrupt tick until_noise refusals; }
 stopped() { one_by_one quota departs; }
+elsewhere() { one_by_one collapser agent; }
 
 scenario "$@"

@@ -29,6 +29,7 @@ pub enum What {
     Fault,
     Migration,
     Sent,
+    Queued,
 }
 
 /// The members of `enum vector` that are distinguished here.
@@ -46,7 +47,7 @@ pub mod vector {
     pub const PLATFORM: u32 = 10;
 }
 
-const WHAT: [What; 10] = [
+const WHAT: [What; 11] = [
     What::Vector,
     What::Interrupt,
     What::Softirq,
@@ -57,6 +58,7 @@ const WHAT: [What; 10] = [
     What::Fault,
     What::Migration,
     What::Sent,
+    What::Queued,
 ];
 
 impl Event {
@@ -121,7 +123,7 @@ mod tests {
         assert_eq!((event.start_ns, event.gross_ns, event.net_ns, event.detail), (7, 10, 9, 4711));
         assert!(event.what == What::Task && event.continued && event.kernel_thread && event.address == u64::MAX);
         assert_eq!(Event::read(&bytes[..31]), None);
-        for wrong in [0u16, 11, 65535] {
+        for wrong in [0u16, 12, 65535] {
             bytes[28..30].copy_from_slice(&wrong.to_ne_bytes());
             assert_eq!(Event::read(&bytes), None);
         }

@@ -17,11 +17,8 @@ const REMEDIES: &[(Kind, &str, &str)] = &[
         "queue the work from REST: sysctl kernel.timer_migration=1, a higher vm.stat_interval",
     ),
     (Kind::Timer, "mce_timer_fn", "echo 0 > /sys/devices/system/machinecheck/machinecheckN/check_interval"),
-    (
-        Kind::Timer,
-        "dl_server",
-        "boot with nohz_full=LIST; from Linux 7.0 also /sys/kernel/debug/sched/fair_server/cpuN/runtime = 0",
-    ),
+    // before 7.0 a change of the server corrupts the kernel's accounting (`tacet tune list deadline-server`)
+    (Kind::Timer, "dl_", "Linux 7.0 or later: tacet tune apply --with deadline-server; 6.12 to 6.19 have no safe way"),
     (Kind::Timer, "local timer interrupt", "boot with nohz_full=LIST; the timers that it ran are listed separately"),
     (Kind::Timer, "", "a timer fires on the CPU where it was armed: bind the thread that arms it to REST"),
     (
@@ -96,8 +93,9 @@ const SENDERS: &[(&str, &str)] = &[
 
 pub fn remedy(kind: Kind, name: &str, origin: Option<&str>) -> &'static str {
     if kind == Kind::Ipi {
-        let sender = origin.unwrap_or_default();
-        let known = SENDERS.iter().find(|(part, _)| sender.contains(part));
+        // the function alone: a program or its unit may have any name
+        let purpose = origin.and_then(|sender| sender.rsplit(": ").next()).unwrap_or_default();
+        let known = SENDERS.iter().find(|(part, _)| purpose.contains(part));
         return match (known, name) {
             (Some((_, remedy)), _) => remedy,
             (None, "reschedule") => "the sender woke a thread that may run here: bind that thread to REST",
@@ -120,6 +118,8 @@ mod tests {
             assert_ne!(remedy(kind, "something new", None), "unknown to this tool", "{kind:?}");
         }
         assert!(remedy(Timer, "tick_nohz_handler", None).contains("nohz_full"));
+        assert!(remedy(Timer, "dl_task_timer", None).contains("deadline-server"));
+        assert!(remedy(Kind::Ipi, "function call", Some("perf (perf.service): flush_tlb_mm_range")).contains("unmaps"));
         assert!(remedy(Kind::Ipi, "function call", Some("a: flush_tlb_mm_range")).contains("unmaps"));
         assert!(remedy(Kind::Ipi, "reschedule", None).contains("woke"));
     }

@@ -31,6 +31,8 @@ pub struct Namer {
     /// By CPU and class of interrupt: when it was sent, and its sender.
     on_the_way: HashMap<(u32, Class), Vec<(u64, String)>>,
     origins: HashMap<(u32, u64), String>,
+    /// By worker: the task that queued its present work.
+    queued: HashMap<u32, String>,
 }
 
 /// Interrupts between CPUs whose sender is known.
@@ -47,7 +49,8 @@ const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 /// Prefixes of kernel functions that send an interrupt on behalf of another function. The first function on the stack
 /// with none of these prefixes is the one that wanted the interrupt.
-const MESSENGERS: [&str; 32] = [
+const MESSENGERS: [&str; 36] = [
+    "__queue",
     "__bpf",
     "__resched",
     "__smp",
@@ -64,9 +67,12 @@ const MESSENGERS: [&str; 32] = [
     "generic_exec",
     "kick_",
     "kvm_",
+    "mod_delayed_work",
     "native_",
     "on_each_cpu",
+    "queue_",
     "resched_",
+    "schedule_on_each_cpu",
     "send_call",
     "smp_",
     "stop_machine",
@@ -81,6 +87,8 @@ const MESSENGERS: [&str; 32] = [
     "x2apic",
     "complete",
 ];
+/// Prefixes of functions below which a stack belongs to an interrupt, not to the task that it interrupted.
+const INTERRUPTS: [&str; 5] = ["__do_softirq", "handle_softirqs", "irq_exit", "sysvec_", "common_interrupt"];
 
 impl Namer {
     pub fn new(symbols: Symbols, units: Units) -> Namer {
@@ -93,6 +101,10 @@ impl Namer {
         match event.what {
             What::Sent => {
                 self.send(cpu, event, tables);
+                None
+            }
+            What::Queued => {
+                self.queue(event, tables);
                 None
             }
             What::Vector => Some(self.vector(cpu, event)),
@@ -125,7 +137,12 @@ impl Namer {
             }
             (0, true) => (Kind::KernelThread, common(&task.name).to_owned(), None),
             (0, false) => (Kind::Task, task.name, self.units.name(task.cgroup)),
-            (function, _) => (Kind::Kworker, self.symbols.name(function), Some(bound.to_owned())),
+            (function, _) => {
+                // an unbound worker may have begun on another CPU, where nobody saw it
+                let sender = self.queued.get(&event.detail).filter(|_| bound == "bound worker");
+                let origin = sender.map_or_else(|| bound.to_owned(), |sender| format!("{bound}, queued by {sender}"));
+                (Kind::Kworker, self.symbols.name(function), Some(origin))
+            }
         };
         Identity { kind, name, origin }
     }
@@ -154,28 +171,46 @@ impl Namer {
             vector::CALL_FUNCTION | vector::CALL_FUNCTION_SINGLE => Class::Call,
             _ => return,
         };
-        let key = (event.detail, event.address);
-        let sender = match self.origins.get(&key) {
+        let sender = match self.origins.get(&(event.detail, event.address)) {
             Some(known) => known.clone(),
             None => {
-                let sender = self.sender(event, tables);
-                self.origins.insert(key, sender.clone());
+                let sender = self.sender(event.detail, &self.calls(event.address, tables), tables);
+                self.origins.insert((event.detail, event.address), sender.clone());
                 sender
             }
         };
         self.on_the_way.entry((cpu, class)).or_default().push((event.start_ns, sender));
     }
 
-    /// The sender and its purpose: `stress-ng: flush_tlb_mm_range`.
-    fn sender(&self, event: &Event, tables: &impl Tables) -> String {
-        let task = match event.detail {
-            0 => "idle".into(),
-            thread => tables.task(thread).map_or_else(|| "unknown".into(), |task| task.name),
+    fn queue(&mut self, event: &Event, tables: &impl Tables) {
+        let calls = self.calls(event.address, tables);
+        let by_interrupt = calls.iter().any(|name| INTERRUPTS.iter().any(|begin| name.starts_with(begin)));
+        if calls.is_empty() || by_interrupt {
+            self.queued.remove(&event.detail);
+        } else {
+            let sender = self.sender(event.net_ns, &calls, tables);
+            self.queued.insert(event.detail, sender);
+        }
+    }
+
+    fn calls(&self, stack: u64, tables: &impl Tables) -> Vec<String> {
+        tables.stack(stack).iter().map(|address| self.symbols.name(*address)).collect()
+    }
+
+    /// The sender, its unit and its purpose: `stress-ng (load.service): flush_tlb_mm_range`.
+    fn sender(&self, thread: u32, calls: &[String], tables: &impl Tables) -> String {
+        let (task, unit) = match thread {
+            0 => ("idle".into(), None),
+            thread => {
+                let task = tables.task(thread).unwrap_or_else(|| Task { name: "unknown".into(), ..Task::default() });
+                let unit = self.units.name(task.cgroup);
+                (task.name, unit)
+            }
         };
-        let calls = tables.stack(event.address);
-        let names = calls.iter().map(|address| self.symbols.name(*address));
-        let wanted = names.into_iter().find(|name| !MESSENGERS.iter().any(|begin| name.starts_with(begin)));
-        wanted.map_or_else(|| common(&task).to_owned(), |function| format!("{}: {function}", common(&task)))
+        let unit = unit.map_or_else(String::new, |unit| format!(" ({unit})"));
+        let wanted = calls.iter().find(|name| !MESSENGERS.iter().any(|begin| name.starts_with(begin)));
+        let purpose = wanted.map_or_else(String::new, |function| format!(": {function}"));
+        format!("{}{unit}{purpose}", common(&task))
     }
 
     /// The senders of an interrupt that arrived; several senders may share one interrupt.
@@ -214,8 +249,8 @@ mod tests {
             (number == 24).then(|| "virtio0-req.3".into())
         }
 
-        fn stack(&self, _: u64) -> Vec<u64> {
-            vec![]
+        fn stack(&self, number: u64) -> Vec<u64> {
+            if number == 7 { vec![0x10, 0x20] } else { vec![] }
         }
     }
 
@@ -267,5 +302,16 @@ mod tests {
         assert_eq!(named(&mut namer, arrives(300)).2, None, "sent once");
         namer.identity(3, &sent(5100, 4), &Examples);
         assert_eq!(named(&mut namer, arrives(6000)).2.as_deref(), Some("cron and others"));
+    }
+
+    #[test]
+    fn bound_work_has_the_task_that_queued_it() {
+        let mut namer = Namer::default();
+        let queued = |address| Event { address, net_ns: 4, ..event(What::Queued, 1) };
+        let works = |worker| Event { address: 1, kernel_thread: true, ..event(What::Task, worker) };
+        assert_eq!(namer.identity(3, &queued(7), &Examples), None);
+        assert_eq!(named(&mut namer, works(1)).2.as_deref(), Some("bound worker, queued by cron: 0x10"));
+        assert_eq!(namer.identity(3, &queued(u64::MAX), &Examples), None);
+        assert_eq!(named(&mut namer, works(1)).2.as_deref(), Some("bound worker"), "nobody was seen");
     }
 }
