@@ -126,6 +126,40 @@ pulled() {
 	note "pulled $round times"
 }
 
+# A core dies while the disk has commands of several threads of both cores.
+deaths() {
+	local round
+	for round in $(seq $(full 2 40)); do
+		up
+		cores=6 busy
+		instant
+		$T provoke 2 panic || fail "provoke: $(tail -1 .stderr)"
+		until_true "the partition has failed" state 3
+		ended $user 137
+		checked
+	done
+	up
+	disk_served
+	down
+	note "$round deaths"
+}
+
+# The program's memory becomes Linux's while the disk has commands of several threads of both cores.
+handovers() {
+	local round
+	up
+	for round in $(seq $(full 4 200)); do
+		cores=6 busy
+		instant
+		[ "$($F/door recouple $user)" = ok ] || fail "recouple"
+		alive ledger
+		killed
+		until_true "the memory is given back" given_back
+	done
+	down
+	note "$round moves"
+}
+
 errors() { # has each thread had one?
 	[ "$(od -An -tu8 -j8 -N8 ledger | tr -d ' ')" -ge $cores ]
 }

@@ -135,6 +135,8 @@ pub const SCENARIOS: &[Scenario] = &[
     newest("ends of grants", "nvme.sh revoked").with_nvme(),
     newest("calls on an NVMe disk are those of Linux", "nvme.sh as_on_linux").with_nvme(),
     rarely("killed with commands of an NVMe disk in flight", "nvme_storms.sh kills").with_nvme(),
+    rarely("a core dies with commands of an NVMe disk in flight", "nvme_storms.sh deaths").with_nvme(),
+    rarely("moved to Linux with commands of an NVMe disk in flight", "nvme_storms.sh handovers").with_nvme(),
     rarely("an NVMe disk reset with commands in flight", "nvme_storms.sh resets").with_nvme(),
     rarely("an NVMe disk taken away with commands in flight", "nvme_storms.sh removals").with_nvme(),
     middle("an NVMe disk is reset", "nvme.sh resets").with_nvme(),

@@ -27,7 +27,7 @@ enum Step {
     Ask(usize),
     Drop(usize),
     /// The device is done with one of a CPU's calls, or has failed.
-    Device(usize, usize, bool),
+    Device(usize, bool),
     Time(u32),
     /// Linux reads its clock, or loses it.
     Clock(bool),
@@ -54,7 +54,7 @@ fn histories() -> impl Strategy<Value = History> {
             1 => (0..SPACES, 0..WORDS, 1..4u32).prop_map(|(space, word, count)| Step::Wake(space, word, count)),
             1 => cpu().prop_map(Step::Ask),
             1 => (0..SPACES).prop_map(Step::Drop),
-            4 => (cpu(), 0..3usize, any::<bool>()).prop_map(|(cpu, nth, fails)| Step::Device(cpu, nth, fails)),
+            4 => (cpu(), any::<bool>()).prop_map(|(cpu, fails)| Step::Device(cpu, fails)),
             3 => (1_000..200_000u32).prop_map(Step::Time),
             1 => any::<bool>().prop_map(Step::Clock),
         ];
@@ -69,6 +69,14 @@ fn histories() -> impl Strategy<Value = History> {
     })
 }
 
+/// The same, if each thread first has a device read into its memory.
+fn with_devices(mut history: History) -> History {
+    for (_, _, program) in &mut history.threads {
+        program.splice(0..0, [Action::Map { pages: 8, populate: true }, Action::Transfer { writes: false }]);
+    }
+    history
+}
+
 thread_local! {
     /// As the last history left it: empty, but for what failed.
     static COMMON: Cell<Option<Box<Common>>> = const { Cell::new(None) };
@@ -80,7 +88,7 @@ fn perform(history: &History, sabotage: Sabotage) -> Seen {
     let world = World::new(common, history.cpus, history.threads.clone());
     world.sabotage.set(sabotage);
     let mut machine = Machine::new(&world);
-    for step in &history.steps {
+    for (nth, step) in history.steps.iter().enumerate() {
         let linux = &mut machine.linux;
         match *step {
             Step::Run(cpu, pauses) => (0..pauses).for_each(|_| machine.run(cpu)),
@@ -92,8 +100,8 @@ fn perform(history: &History, sabotage: Sabotage) -> Seen {
             Step::Wake(space, word, count) => linux.wake(space, word, count),
             Step::Ask(cpu) => linux.ask(cpu),
             Step::Drop(space) => linux.drop_space(space),
-            Step::Device(cpu, nth, false) => world.cpus[cpu].device.finish_nth(nth, Look::Done),
-            Step::Device(cpu, nth, true) => world.cpus[cpu].device.finish_nth(nth, Look::Forward(Forward::Status)),
+            Step::Device(cpu, false) => world.cpus[cpu].device.finish_nth(nth, Look::Done),
+            Step::Device(cpu, true) => world.cpus[cpu].device.finish_nth(nth, Look::Forward(Forward::Status)),
             Step::Time(ns) => world.now.set(world.now.get() + u64::from(ns)),
             Step::Clock(true) => world.read_clock(),
             Step::Clock(false) => world.clock.set(None),
@@ -114,15 +122,27 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(CASES / 4))]
+    #[test]
+    fn no_thread_is_lost_while_devices_are_at_work(history in histories()) {
+        perform(&with_devices(history), Sabotage::None);
+    }
+}
+
 /// All but those of a CPU that has more threads than these histories.
 #[test]
 fn histories_reach_every_arrow_and_every_escape() {
     let (all, mut runner) = (histories(), TestRunner::deterministic());
     let mut seen = Seen::default();
-    for _ in 0..CASES {
-        let Seen { arrows, escapes } = perform(&all.new_tree(&mut runner).unwrap().current(), Sabotage::None);
+    for number in 0..CASES {
+        let history = all.new_tree(&mut runner).unwrap().current();
+        let Seen { arrows, escapes } = perform(&history, Sabotage::None);
         seen.arrows.extend(arrows);
         seen.escapes.extend(escapes);
+        if number % 8 == 0 {
+            seen.arrows.extend(perform(&with_devices(history), Sabotage::None).arrows);
+        }
     }
     let mut missing = arrows();
     missing.retain(|arrow| !seen.arrows.contains(arrow));

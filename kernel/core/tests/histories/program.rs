@@ -205,7 +205,5 @@ pub fn programs() -> impl Strategy<Value = Vec<Action>> {
             Action::GetPid, Action::Forward, Action::PageFault, Action::Exception, Action::Interrupt,
         ]),
     ];
-    let begin = [Action::Map { pages: 8, populate: true }, Action::Transfer { writes: false }];
-    let begin = prop_oneof![6 => Just(Vec::new()), 1 => Just(begin.to_vec())];
-    (begin, prop::collection::vec(action, 0..8)).prop_map(|(begin, then)| [begin, then].concat())
+    prop::collection::vec(action, 0..8)
 }
