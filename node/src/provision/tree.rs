@@ -27,7 +27,7 @@ const SUITES: [(&str, &str); 6] = [
 ];
 
 /// The packages for programs, tests and benches in a node, and for building modules and images.
-const PACKAGES: [&str; 42] = [
+const PACKAGES: [&str; 43] = [
     // building modules, the agent, the images
     "binutils",
     "cpio",
@@ -71,6 +71,7 @@ const PACKAGES: [&str; 42] = [
     "openjdk-21-jdk-headless",
     "fzf",
     "lammps",
+    "fio",
     "ca-certificates",
     "less",
     "bsdextrautils",

@@ -128,10 +128,10 @@ pub const SCENARIOS: &[Scenario] = &[
     rarely("noise of Linux's settings vanishes", "settings.sh vanish").in_turn(),
     rarely("no tick with its countermeasure", "ablation.sh tick").booted_with("nohz_full=2-3").in_turn(),
     rarely("a program compared on each rung", "compare.sh rungs").only_newest().in_turn().within(900),
-    newest("queue pairs of an NVMe disk", "nvme.sh pairs").with_nvme(),
+    oldest("queue pairs of an NVMe disk", "nvme.sh pairs").with_nvme(),
     newest("cores read and write an NVMe disk", "nvme.sh served").with_nvme(),
     newest("threads of a core share an NVMe disk", "nvme.sh shared_cores").with_nvme(),
-    newest("bounds of a granted partition", "nvme.sh bounds").with_nvme(),
+    oldest("bounds of a granted partition", "nvme.sh bounds").with_nvme(),
     newest("ends of grants", "nvme.sh revoked").with_nvme(),
     newest("calls on an NVMe disk are those of Linux", "nvme.sh as_on_linux").with_nvme(),
     rarely("killed with commands of an NVMe disk in flight", "nvme_storms.sh kills").with_nvme(),
@@ -139,6 +139,7 @@ pub const SCENARIOS: &[Scenario] = &[
     rarely("moved to Linux with commands of an NVMe disk in flight", "nvme_storms.sh handovers").with_nvme(),
     rarely("an NVMe disk reset with commands in flight", "nvme_storms.sh resets").with_nvme(),
     rarely("an NVMe disk taken away with commands in flight", "nvme_storms.sh removals").with_nvme(),
+    oldest("fio verifies an NVMe disk", "nvme_programs.sh fio_verifies").with_nvme(),
     middle("an NVMe disk is reset", "nvme.sh resets").with_nvme(),
     oldest("a log of records on a raw NVMe disk, killed", "nvme_programs.sh store").with_nvme().within(1800),
     // Linux 7.3 itself loses interrupts of a disk that is reset while CPUs are offline (CAVEATS.md).
@@ -155,6 +156,10 @@ pub const SCENARIOS: &[Scenario] = &[
     newest("an NVMe disk's virtual function behind a strict IOMMU", "nvme_virtual.sh virtual")
         .with_virtual_nvme()
         .with_iommu("intel_iommu=on iommu.strict=1 iommu.passthrough=0"),
+    rarely("fio verifies an NVMe disk behind a strict IOMMU", "nvme_programs.sh fio_verifies")
+        .with_nvme()
+        .with_iommu("intel_iommu=on iommu.strict=1 iommu.passthrough=0"),
+    rarely("fio verifies an NVMe disk's virtual function", "nvme_programs.sh fio_virtual").with_virtual_nvme(),
     middle("a virtual function, and its disk is reset", "nvme_virtual.sh physical_reset")
         .with_virtual_nvme()
         .only_older(),
