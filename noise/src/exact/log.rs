@@ -112,17 +112,47 @@ impl Quanta {
     }
 }
 
+/// A line of the plugin: what is missing or no number counts as 0.
+struct Words<'a>(Vec<&'a str>);
+
+impl Words<'_> {
+    /// The number behind this name.
+    fn count(&self, name: &str) -> u64 {
+        let place = self.0.iter().position(|word| *word == name);
+        place.map_or(0, |place| self.number(place + 1))
+    }
+
+    fn number(&self, place: usize) -> u64 {
+        self.0.get(place).and_then(|word| word.parse().ok()).unwrap_or(0)
+    }
+
+    fn address(&self, place: usize) -> u64 {
+        self.0.get(place).and_then(|word| u64::from_str_radix(word, 16).ok()).unwrap_or(0)
+    }
+
+    fn hit(&self) -> Hit {
+        Hit {
+            index: self.number(1),
+            user: self.count("user"),
+            other: self.count("other"),
+            kernel: self.count("kernel"),
+            entries: self.count("entries"),
+            interrupts: self.count("interrupts"),
+            exceptions: self.count("exceptions"),
+            first: self.address(self.0.len().saturating_sub(1)),
+        }
+    }
+}
+
 impl Log {
     /// Skips lines that are not from the plugin: the emulator may log too.
     pub fn parse(text: &str) -> Log {
         let mut log = Log::default();
         let mut open: Option<Quanta> = None;
         for line in text.lines() {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let of = |name: &str| words.iter().position(|w| *w == name).and_then(|i| words.get(i + 1)?.parse().ok());
-            let count = |name: &str| of(name).unwrap_or(0);
-            let number = |i: usize| words.get(i).and_then(|w| w.parse().ok()).unwrap_or(0);
-            match words.first().copied() {
+            let words = Words(line.split_whitespace().collect());
+            let (count, number) = (|name| words.count(name), |place| words.number(place));
+            match words.0.first().copied() {
                 Some("tacet-count") => {
                     log.interface = count("interface");
                     log.sees_interrupts = count("interrupts") == 1;
@@ -135,23 +165,10 @@ impl Log {
                         ..Quanta::default()
                     });
                 }
-                Some("hit") => {
-                    if let Some(quanta) = &mut open {
-                        quanta.hits.push(Hit {
-                            index: number(1),
-                            user: count("user"),
-                            other: count("other"),
-                            kernel: count("kernel"),
-                            entries: count("entries"),
-                            interrupts: count("interrupts"),
-                            exceptions: count("exceptions"),
-                            first: words.last().and_then(|w| u64::from_str_radix(w, 16).ok()).unwrap_or(0),
-                        });
-                    }
-                }
+                Some("hit") => open.iter_mut().for_each(|quanta| quanta.hits.push(words.hit())),
                 Some("at") => {
-                    let address = words.get(1).and_then(|w| u64::from_str_radix(w, 16).ok()).unwrap_or(0);
-                    let site = Site { address, times: count("times"), instructions: count("instructions") };
+                    let site =
+                        Site { address: words.address(1), times: count("times"), instructions: count("instructions") };
                     match &mut open {
                         Some(quanta) => quanta.sites.push(site),
                         None => {
@@ -161,8 +178,8 @@ impl Log {
                     }
                 }
                 Some("entry") => {
-                    let address = words.get(1).and_then(|w| u64::from_str_radix(w, 16).ok()).unwrap_or(0);
-                    let entry = Entry { address, times: count("times"), instructions: count("instructions") };
+                    let (times, instructions) = (count("times"), count("instructions"));
+                    let entry = Entry { address: words.address(1), times, instructions };
                     open.iter_mut().for_each(|quanta| quanta.entries.push(entry.clone()));
                 }
                 Some("other") => {
