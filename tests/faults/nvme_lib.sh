@@ -121,22 +121,38 @@ is_there() { # SERIAL
 	[ -b "$(disk_of $1 1)" ]
 }
 
+rescanned() { # SERIAL
+	echo 1 >/sys/bus/pci/rescan
+	is_there $1
+}
+
 is_gone() { # SERIAL
 	[ -z "$(controller_of $1)" ]
 }
 
+config() { # DEVICE OFFSET BYTES: of its configuration space
+	od -An -tu$3 -j$2 -N$3 $1/config | tr -d ' '
+}
+
 # The disk is gone at once: the emulator takes it away when its port has no power and says so. Linux hears of it afterwards.
 pull() {
-	local port at=$((0x90 + 0x18)) control
-	port=$(readlink -f /sys/bus/pci/devices/$(address_of plug)/..)
-	control=$(od -An -tu2 -j$at -N2 $port/config | tr -d ' ')
-	control=$((control | 0x700))
+	local port at control device
+	device=/sys/bus/pci/devices/$(address_of plug)
+	port=$(readlink -f $device/..)
+	at=$(config $port $((0x34)) 1)
+	until [ "$(config $port $at 1)" = 16 ]; do # PCI Express
+		at=$(config $port $((at + 1)) 1)
+		[ "$at" != 0 ] || fail "no slot"
+	done
+	at=$((at + 0x18)) control=$(($(config $port $at 2) | 0x700))
 	printf "\\x$(printf %02x $((control & 255)))\\x$(printf %02x $((control >> 8)))" |
-		dd of=$port/config bs=1 seek=$at count=2 conv=notrunc status=none || fail "the port's power"
+		dd of=$port/config bs=2 seek=$((at / 2)) count=1 conv=notrunc status=none || fail "the port's power"
+	sleep 1
+	echo 1 >$device/remove
 	until_true "the disk is gone" is_gone plug
 }
 
 plug() { # [MORE PROPERTIES]
 	echo "monitor: device_add nvme,id=plug,bus=socket,drive=part2,serial=plug$1"
-	until_true "the disk is there" is_there plug
+	until_true "the disk is there" rescanned plug
 }

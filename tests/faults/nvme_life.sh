@@ -39,49 +39,4 @@ formatted() { # with other blocks and back: a grant of the old blocks ends, one 
 	no_complaint
 }
 
-refused_with() { # WORDS
-	grep "^device $(address_of plug) nvme shared none" /sys/kernel/tacet/pico | grep -q "$1"
-}
-
-queues() { # of the disk: no more than Linux uses, one more, enough
-	local one first second before_calls
-	up
-	pull
-	plug ,max_ioqpairs=4
-	until_true "a reason: $(cat /sys/kernel/tacet/pico)" refused_with "Linux uses all 4 queues"
-	one=$(disk_of plug 1) before_calls=$(calls)
-	$T run -- $F/disk $one || fail "disk without a fast path ended with $?"
-	[ "$(calls)" = "$before_calls" ] || fail "cores served calls without a queue"
-	pull
-	plug ,max_ioqpairs=5
-	until_true "a fast path: $(cat /sys/kernel/tacet/pico)" has_fast_path "$(address_of plug)"
-	said "on 1 of 2 CPUs" 1 || fail "the log does not say which: $(dmesg | grep tacet | tail -3)"
-	grep "^$(address_of plug) cpu 3 queue 0 none" /sys/kernel/tacet/pico || fail "CPU 3 has a queue"
-	one=$(disk_of plug 1)
-	$T run -- $F/disk $one & first=$!
-	$T run -- $F/disk "$(disk_of many 1)" & second=$!
-	ended $first 0
-	ended $second 0
-	pull
-	plug
-	until_true "a fast path: $(cat /sys/kernel/tacet/pico)" has_fast_path "$(address_of plug)"
-	disk_served "$(disk_of plug 1)"
-	down
-	no_complaint
-}
-
-power() { # the disk's state by a command, and Linux's leave to switch it off
-	local one controller
-	one=$(disk_of many 1) controller=/dev/$(basename "$(controller_of many)")
-	up
-	disk_served $one
-	$F/admin $controller 9 0 2 0 || fail "the power state cannot be set"
-	echo auto >/sys/bus/pci/devices/$(address_of many)/power/control || fail "no power control"
-	until_true "a fast path: $(cat /sys/kernel/tacet/pico)" has_fast_path "$(address_of many)"
-	disk_served $one
-	echo on >/sys/bus/pci/devices/$(address_of many)/power/control
-	down
-	no_complaint
-}
-
 scenario "$@"

@@ -146,7 +146,7 @@ pub const SCENARIOS: &[Scenario] = &[
     oldest("an NVMe disk goes and comes", "nvme.sh removals").with_nvme().only_older(),
     newest("namespaces of an NVMe disk", "nvme_life.sh namespaces").with_more_nvme(),
     newest("a namespace that is formatted", "nvme_life.sh formatted").with_more_nvme(),
-    rarely("power states of an NVMe disk", "nvme_life.sh power").with_more_nvme(),
+    rarely("an NVMe disk pulled out with commands in flight", "nvme_storms.sh pulled").with_more_nvme().only_older(),
     newest("an NVMe disk behind a strict IOMMU", "nvme_iommu.sh behind_iommu")
         .with_nvme()
         .with_iommu("intel_iommu=on iommu.strict=1 iommu.passthrough=0"),
