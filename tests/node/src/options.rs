@@ -1,56 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The caller's choice: which kernels, which scenarios, and whether everything.
 //!
-//! It reads the command line first, then `TACET_TEST_KERNEL`, `TACET_TEST_ONLY` and `FULL`. It ignores words that are meant
-//! for cargo's own test runner.
+//! The command line counts before `TACET_TEST_KERNEL`. Words that are meant for cargo's own test runner have no meaning here.
 
-use std::env;
-
+use clap::Parser;
 use tacet_node::KernelLine;
 
-/// The choice; empty means all.
-#[derive(Debug, Default)]
+/// Run scenarios on nodes, each followed by a check that nothing is left
+#[derive(Debug, Default, Parser)]
 pub struct Options {
-    /// Kernels to boot.
+    /// Kernels to boot: 6.1, 6.12, 7 [default: all]
+    #[arg(env = "TACET_TEST_KERNEL", value_delimiter = ',', value_name = "KERNEL")]
     pub kernels: Vec<KernelLine>,
-    /// Only scenarios whose name contains one of these.
+    /// Only scenarios whose name or script contains this
+    #[arg(long, value_name = "WORDS")]
     pub only: Vec<String>,
-    /// Long counts, and every scenario on every kernel.
+    /// Long counts, and every scenario on every kernel; as with FULL=1
+    #[arg(long)]
     pub full: bool,
-    /// List the scenarios and run none.
+    #[arg(env = "FULL", hide = true, long, default_value = "0")]
+    full_if: String,
+    /// List the scenarios and run none
+    #[arg(long)]
     pub list: bool,
+    #[command(flatten)]
+    _of_the_runner: OfTheRunner,
+}
+
+/// What cargo's own test runner would obey.
+#[derive(Debug, Default, clap::Args)]
+struct OfTheRunner {
+    #[arg(long, hide = true)]
+    quiet: bool,
+    #[arg(long, hide = true)]
+    nocapture: bool,
+    #[arg(long, hide = true)]
+    include_ignored: bool,
+    #[arg(long, hide = true)]
+    test_threads: Option<u32>,
 }
 
 impl Options {
-    /// From the command line and the environment.
+    /// From the command line and the environment. Words that say nothing end the process with one line.
     pub fn from_environment() -> Options {
-        let mut options = Options::parse(env::args().skip(1));
-        let kernel = env::var("TACET_TEST_KERNEL").unwrap_or_default();
-        if options.kernels.is_empty() {
-            options.kernels = kernel.split([',', ' ']).filter_map(|word| word.parse().ok()).collect();
-        }
-        if options.kernels.is_empty() {
-            options.kernels = KernelLine::ALL.to_vec();
-        }
-        if let Ok(only) = env::var("TACET_TEST_ONLY") {
-            options.only.extend(only.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned));
-        }
-        options.full |= env::var("FULL").is_ok_and(|value| value == "1");
-        options
+        Options::parse().whole()
     }
 
-    fn parse(words: impl Iterator<Item = String>) -> Options {
-        let mut options = Options::default();
-        let mut words = words.peekable();
-        while let Some(word) = words.next() {
-            match word.as_str() {
-                "--full" => options.full = true,
-                "--list" => options.list = true,
-                "--only" => options.only.extend(words.next()),
-                _ => options.kernels.extend(word.parse::<KernelLine>().ok()),
-            }
+    fn whole(mut self) -> Options {
+        if self.kernels.is_empty() {
+            self.kernels = KernelLine::ALL.to_vec();
         }
-        options
+        self.full |= self.full_if == "1";
+        self
     }
 
     /// Whether a scenario of this name was asked for.
@@ -63,15 +64,21 @@ impl Options {
 mod tests {
     use super::*;
 
-    fn parse(words: &str) -> Options {
-        Options::parse(words.split_whitespace().map(str::to_owned))
+    fn parse(words: &str) -> Result<Options, clap::Error> {
+        let words = ["scenarios"].into_iter().chain(words.split_whitespace());
+        Options::try_parse_from(words).map(Options::whole)
     }
 
     #[test]
     fn kernels_and_names_are_chosen() {
-        let options = parse("--test-threads=1 --quiet 6.1 --only kill --full");
+        let options = parse("--test-threads=1 --quiet 6.1 --only kill --full").expect("is valid");
         assert_eq!(options.kernels, [KernelLine::V6_1]);
         assert!(options.full && options.chosen("a kill or two") && !options.chosen("cycles"));
-        assert!(parse("").chosen("anything"));
+    }
+
+    #[test]
+    fn what_is_no_choice_is_refused() {
+        assert!(parse("6.13").is_err_and(|error| error.to_string().contains("use 6.1, 6.12 or 7")));
+        assert!(parse("--onyl kill").is_err());
     }
 }

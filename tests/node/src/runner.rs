@@ -95,7 +95,9 @@ mod tests {
 
     fn options(kernels: &[KernelLine], only: &[&str]) -> Options {
         let only = only.iter().map(|word| (*word).to_owned()).collect();
-        Options { kernels: kernels.to_vec(), only, ..Options::default() }
+        let mut options = Options::default();
+        (options.kernels, options.only) = (kernels.to_vec(), only);
+        options
     }
 
     #[test]
