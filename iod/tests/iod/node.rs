@@ -177,6 +177,13 @@ impl Node {
         }
     }
 
+    /// Waits for the order that ends a job whose `run` is gone.
+    pub fn orphaned(&mut self, job: u32) -> Result<(), Refused> {
+        let bytes = Ask::Watch { job }.encode(&mut self.watch.buffer).unwrap();
+        assert_eq!(Answer::decode(self.watch.exchange(bytes)?), Some(Answer::Orphaned));
+        Ok(())
+    }
+
     /// Asks for orders, and waits for none.
     pub fn ask_for_orders(&mut self, job: u32) {
         let bytes = Ask::Watch { job }.encode(&mut self.watch.buffer).unwrap();

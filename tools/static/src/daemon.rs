@@ -21,7 +21,7 @@ pub fn bind(key: &str, asks: SocketAddr, control: &Path) -> Result<Daemon> {
 
 /// Nodes, jobs and dropped packets, as the daemon behind `control` knows them.
 pub fn status(control: &Path) -> Result<Status> {
-    match ask(control, &Request::Status {}).map_err(from_iod)? {
+    match ask(control, &Request::Status {}).map_err(no)? {
         Reply::Status(status) => Ok(*status),
         _ => Err(unexpected(control)),
     }
@@ -29,12 +29,12 @@ pub fn status(control: &Path) -> Result<Status> {
 
 /// Sends the processes of a job a signal.
 pub fn kill(control: &Path, job: u32, signal: i32) -> Result<()> {
-    ask(control, &Request::Kill { job, signal }).map(drop).map_err(from_iod)
+    ask(control, &Request::Kill { job, signal }).map(drop).map_err(no)
 }
 
 /// The map of a running job, as its nodes print it.
 pub fn map(control: &Path, job: u32) -> Result<String> {
-    match ask(control, &Request::Map { job }).map_err(from_iod)? {
+    match ask(control, &Request::Map { job }).map_err(no)? {
         Reply::Map { text } => Ok(text),
         _ => Err(unexpected(control)),
     }
@@ -45,9 +45,14 @@ fn unexpected(control: &Path) -> Error {
         .with_status(MACHINE)
 }
 
-/// The same line, as an error of the commands.
+/// The same line, as an error of the commands: the machine cannot do it.
 pub fn from_iod(error: tacet_iod::Error) -> Error {
+    no(error).with_status(MACHINE)
+}
+
+/// The same line, where it answers a question: no daemon is up, there is no such job.
+fn no(error: tacet_iod::Error) -> Error {
     let text = error.to_string();
     let (object, rest) = text.split_once(": ").unwrap_or(("tacet iod", &text));
-    Error::new(object, rest, "").with_status(MACHINE)
+    Error::new(object, rest, "")
 }

@@ -147,7 +147,7 @@ fn causes(bench: &Bench) {
         (&["static", "boot", "--name", NOBODYS, "--image", &text], status::USAGE),
         (&["static", "kill", "1", "--signal", "NONE"], status::USAGE),
         (&["static", "map", "/nowhere/at/all"], status::USAGE),
-        (&["static", "status", "--control", "/nowhere/control"], status::MACHINE),
+        (&["static", "status", "--control", "/nowhere/control"], status::NO),
         (&["iod", "--listen", "127.0.0.1:4070", "--key", "/nowhere/key"], status::MACHINE),
     ] {
         bench.complained(words, &bench.run(words), status);
