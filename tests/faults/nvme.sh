@@ -103,7 +103,7 @@ back() { # DISK [ADDRESS]: it is there again, and cores serve it without a new p
 	disk_served $1
 }
 
-removals() { # of the controller, its driver, and the driver's module, with a partition: each comes back by itself
+removals() { # of the controller, and of its driver, which these kernels have built in: each comes back by itself
 	local device address module
 	fill
 	device=$(readlink -f /sys/class/nvme/nvme0/device) address=${device##*/}
@@ -120,10 +120,6 @@ removals() { # of the controller, its driver, and the driver's module, with a pa
 	echo 1 >$device/remove
 	! grep "^device" /sys/kernel/tacet/pico || fail "the device stays in tacet pico"
 	echo 1 >/sys/bus/pci/rescan
-	back $disk $address
-	until_true "nobody uses the driver" rmmod nvme
-	until_true "nobody uses nvme-core" rmmod nvme_core
-	modprobe nvme || fail "modprobe nvme"
 	back $disk $address
 	down
 	before=$(sum)
