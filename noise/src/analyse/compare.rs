@@ -8,6 +8,7 @@ use super::dominance::{Counts, Dominance, dominance};
 use crate::Result;
 use crate::record::Record;
 use crate::record::across::bucket_of;
+use crate::units::four_digits;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
@@ -47,7 +48,7 @@ pub enum Direction {
 /// Compares `record` with `base`. A field is `None` if its divisor is 0 or if there are no samples. Refuses records that
 /// cannot be compared.
 pub fn compare(record: &Record, base: &Record) -> Result<Comparison> {
-    let (here, there, notes) = alike(record, base)?;
+    let (here, there, mut notes) = alike(record, base)?;
     let (this, that) = (record.summary(1.0), base.summary(1.0));
     let of_nodes = record.about.across.is_some() || base.about.across.is_some();
     let test = match of_nodes {
@@ -62,11 +63,13 @@ pub fn compare(record: &Record, base: &Record) -> Result<Comparison> {
     let ratio = |(a, b): (f64, f64)| (b > 0.0).then(|| a / b);
     let interval = test.and_then(|test| test.interval);
     let enough = this.evidence.not_enough.is_none() && that.evidence.not_enough.is_none();
+    let verdict = if enough { direction(interval) } else { Direction::NotEnough };
+    notes.extend(contrary(verdict, ratio(rate), ratio(max)));
     Ok(Comparison {
         label: record.about.label.clone(),
         against: base.about.label.clone(),
         notes,
-        verdict: if enough { direction(interval) } else { Direction::NotEnough },
+        verdict,
         max_noise_ratio: ratio(max),
         noise_rate_ratio: ratio(rate),
         p_value: test.and_then(|test| test.p),
@@ -84,6 +87,21 @@ fn direction(interval: Option<(f64, f64)>) -> Direction {
         Some(_) => Direction::NoDifferenceShown,
         None => Direction::NotEnough,
     }
+}
+
+/// The verdict weighs each sample alike. Few long ones may say the contrary, and may be what counts.
+fn contrary(verdict: Direction, rate: Option<f64>, max: Option<f64>) -> Option<String> {
+    let (is_contrary, typical): (fn(&f64) -> bool, _) = match verdict {
+        Direction::Noisier => (|ratio| *ratio < 1.0, "longer"),
+        Direction::Quieter => (|ratio| *ratio > 1.0, "shorter"),
+        Direction::NoDifferenceShown | Direction::NotEnough => return None,
+    };
+    let told = |name: &str, ratio: Option<f64>| {
+        ratio.filter(is_contrary).map(|ratio| format!("{name} is x {}", four_digits(ratio)))
+    };
+    let against: Vec<String> = [told("noise rate", rate), told("longest noise", max)].into_iter().flatten().collect();
+    let against = against.join(" and its ");
+    (!against.is_empty()).then(|| format!("its samples are mostly {typical}, but its {against}"))
 }
 
 /// In tenths of a nanosecond: no clock has a finer step.
@@ -134,6 +152,23 @@ mod tests {
         assert_eq!(comparison.verdict, Direction::NotEnough, "ten samples");
         let same = compared(&quiet, &quiet);
         assert!(same.p_value.expect("a test") > 0.9 && same.effect_size == Some(0.0));
+    }
+
+    #[test]
+    fn few_long_samples_that_say_the_contrary_are_told() {
+        let record = |usual: u64, long: u64| {
+            let times = (0..3000).map(|index| 1_000_000 + if index % 1000 == 9 { long } else { index % 7 * usual });
+            fixed_work(&times.collect::<Vec<_>>())
+        };
+        let (spiky, steady) = (record(10, 900_000), record(20, 100));
+        let found = compared(&steady, &spiky);
+        assert_eq!(found.verdict, Direction::Noisier);
+        let note = found.notes.last().expect("a note");
+        assert!(note.starts_with("its samples are mostly longer, but its noise rate is x 0."), "{note}");
+        assert!(note.contains(" and its longest noise is x 0."), "{note}");
+        let note = compared(&spiky, &steady).notes.pop().expect("a note");
+        assert!(note.starts_with("its samples are mostly shorter, but its noise rate is x "), "{note}");
+        assert!(compared(&record(20, 0), &record(10, 0)).notes.is_empty());
     }
 
     #[test]
