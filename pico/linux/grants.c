@@ -227,7 +227,7 @@ void tacet_grants_revoke_disk(const struct gendisk *disk)
 	revoke_if(disk ? of_disk : every, disk);
 }
 
-/* What cores gave the disk is done when this returns, unless the disk takes very long. Any context. */
+/* The disk is done with the cores' commands when this returns, unless it takes very long. Any context. */
 void tacet_grants_freeze_disk(const struct gendisk *disk)
 {
 	unsigned int us;

@@ -51,8 +51,8 @@ static void disk_goes(unsigned long disk, unsigned long unused)
 
 /*
  * Linux waits until the disk has done all that it was given, and then changes what the disk is: the
- * size of its blocks, for example, without which a command means something else. What cores gave the
- * disk ends too. Entered before new requests have to wait, and again afterwards: no grant is made
+ * size of its blocks, for example, without which a command means something else. The cores' commands
+ * end too. Entered before new requests have to wait, and again afterwards: no grant is made
  * from then on.
  */
 static void queue_freezes(unsigned long queue, unsigned long unused)

@@ -50,7 +50,7 @@ static uint64_t sum_of(const struct record *record)
 	return sum;
 }
 
-/* What record @sequence of the thread says: the same whoever writes it. */
+/* The content of the thread's record @sequence: each run writes the same. */
 static uint64_t word_of(const struct record *record, uint64_t i)
 {
 	return (record->sequence * THREADS + record->thread) * 0x9e3779b97f4a7c15ull ^ i * 0xff51afd7ed558ccdull;

@@ -50,7 +50,7 @@ pub struct Part {
     pub map: String,
 }
 
-/// What a node is to do with its processes of the job.
+/// The daemon's order to a node about its processes of the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// Send a signal to one of them, or to all.

@@ -24,7 +24,7 @@ pub const PORTION_PAGES: u32 = 8;
 /// It has no more calls at a time.
 pub const MOST_CALLS: usize = 3;
 
-/// What the device has of one CPU's calls.
+/// The device's part of one CPU's calls.
 #[derive(Default)]
 pub struct DeviceState {
     parts: RefCell<Vec<Part>>,

@@ -37,7 +37,7 @@ pub enum Way {
     FastScattered,
 }
 
-/// Who executes the program's calls.
+/// The kernel that executes the program's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Host {
     Linux,

@@ -43,7 +43,7 @@ pub fn measure(guest: &Guest, metrics: &mut Metrics, suffix: &str, limit: &str) 
     Ok(())
 }
 
-/// What bounds Linux's requests.
+/// The bounds of Linux's requests.
 fn bounds(guest: &Guest) -> Result<String> {
     let name = DEVICE.trim_start_matches("/dev/");
     let said = guest.shell(&format!(
