@@ -27,6 +27,11 @@ profiled() { # KIND NAME: how often, as the profile says
 	tr -d '\n' <profile.json | grep -o "\"on\": \"$1\", *\"name\": \"$2\", *\"count\": [0-9]*" | grep -o '[0-9]*$'
 }
 
+by_devices() { # calls of all kinds that devices served, as the profile says
+	tr -d '\n' <profile.json | grep -o '"on": "device-call", *"name": "[^"]*", *"count": [0-9]*' | grep -o '[0-9]*$' |
+		awk '{ sum += $1 } END { print sum + 0 }'
+}
+
 served() { # on the core: what Linux then reads is what the program wrote
 	local first
 	fill
@@ -36,6 +41,7 @@ served() { # on the core: what Linux then reads is what the program wrote
 	[ "$first" -gt 300 ] || fail "cores served $first calls of 400: $(cat /sys/kernel/tacet/pico)"
 	$T pico | grep -q "nvme *shared *works" || fail "tacet pico says $($T pico)"
 	[ "$(profiled device-call pread64)" -gt 150 ] || fail "the profile has $(profiled device-call pread64) of 200 reads"
+	[ "$(by_devices)" = "$first" ] || fail "the profile has $(by_devices) calls by devices, the queues have $first"
 	$T run --dry-run --no-pico -- true | grep -q "I/O on devices by Linux" || fail "the dry run does not say it"
 	$T run --no-pico --profile-to profile.json -- $F/disk $disk || fail "disk without a fast path ended with $?"
 	[ "$(calls)" = "$first" ] || fail "cores served $(calls) calls, not $first as before --no-pico"

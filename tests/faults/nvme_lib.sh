@@ -99,6 +99,10 @@ give() {
 	[ -e /sys/bus/pci/drivers/tacet/$function ] || fail "$function has no driver: $(dmesg | tail -3)"
 }
 
+take_back() { # the function stays, without a driver: cores get queues of Linux's controller instead
+	[ ! -e "$(device)/virtfn0/driver" ] || echo $(basename "$(readlink -f "$(device)/virtfn0")") >"$(device)/virtfn0/driver/unbind"
+}
+
 # Of the nodes with more disks, by their serial numbers.
 controller_of() { # SERIAL
 	local controller

@@ -3,12 +3,14 @@
  * Reads a block device by O_DIRECT, N times on each of T threads at once: by pread, or through a ring of io_uring that
  * has one request at a time.
  *
- * usage: disk HOW DEVICE BYTES CALLS THREADS [FIRST_CPU]
+ * usage: disk HOW DEVICE BYTES CALLS THREADS [FIRST_CPU [shared]]
  * HOW: pread; ring; polled, a ring that polls for completions (the kernel must have queues for that); thread, a ring
  * whose entries a thread of the kernel takes; passed, a polled ring of the device's own commands (DEVICE is then
  * /dev/ngXnY, whose sectors must be of 512 bytes); scattered, by pread into a buffer whose pages became present in turns
- * with those of another one, and that has no huge page: on Linux neighbours are then apart. With FIRST_CPU, thread i pins itself to FIRST_CPU + i; this is for
- * Linux, since the co-kernel places hosted threads. A short read is continued: a polled ring's long ones are short.
+ * with those of another one, and that has no huge page: on Linux neighbours are then apart. With FIRST_CPU, thread i pins
+ * itself to FIRST_CPU + i, if that is not negative; this is for Linux, since the co-kernel places hosted threads. With
+ * `shared` all threads have the CPU FIRST_CPU, or the core that they were started on. A short read is continued: a polled
+ * ring's long ones are short.
  * Prints the figures of together.h, and `entered`: the calls of io_uring in the region. A read that fails ends it with
  * status 1.
  */
@@ -121,13 +123,14 @@ static void work(void *own)
 
 int main(int argc, char **argv)
 {
-	struct together wanted = { .first_cpu = argc > 6 ? atoi(argv[6]) : -1, .prepare = prepare, .work = work };
+	struct together wanted = { .first_cpu = argc > 6 ? atoi(argv[6]) : -1, .prepare = prepare, .work = work,
+				   .shared = argc > 7 && !strcmp(argv[7], "shared") };
 
 	while (argc > 1 && how < HOWS && strcmp(argv[1], hows[how]))
 		how++;
 	if (argc < 6 || how == HOWS || (wanted.threads = atoi(argv[5])) < 1 || wanted.threads > TOGETHER_MOST) {
 		fprintf(stderr, "usage: disk pread|scattered|ring|polled|thread|passed DEVICE BYTES CALLS THREADS "
-				"[FIRST_CPU]\n");
+				"[FIRST_CPU [shared]]\n");
 		return 2;
 	}
 	file = open(argv[2], how == BY_PASSED ? O_RDONLY : O_RDONLY | O_DIRECT);

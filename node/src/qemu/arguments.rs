@@ -97,10 +97,12 @@ fn nvme(line: &mut Line, spec: &NodeSpec) {
     if functions == 0 {
         return line.pair("-device", format!("nvme,drive=nvme,serial=tacet{most}"));
     }
-    let (queues, interrupts) = (functions * 8, functions * 2);
+    // A function has a queue for each CPU of a partition; Linux and a partition may both have one for each CPU.
+    let cpus = spec.cpus();
+    let (queues, interrupts) = (functions * (cpus + 1).max(8), functions * 2);
     line.words("-device pcie-root-port,id=above,chassis=1 -device nvme-subsys,id=subsystem,nqn=tacet");
     let resources = format!("sriov_vq_flexible={queues},sriov_vi_flexible={interrupts}");
-    let own = format!("max_ioqpairs={},sriov_max_vfs={functions}", queues + 16);
+    let own = format!("max_ioqpairs={},sriov_max_vfs={functions}", queues + (3 * cpus).max(16));
     line.pair("-device", format!("nvme,id=disk,bus=above,serial=tacet,subsys=subsystem,{own},{resources}{most}"));
     line.words("-device nvme-ns,drive=nvme,bus=disk,nsid=1,eui64=5924110000000001");
 }

@@ -27,8 +27,10 @@ impl Programs {
         let out = programs.directory();
         fs::create_dir_all(&out)?;
         let (abi, exact) = (programs.top.join("abi/include"), programs.top.join("noise/exact"));
-        let shared = [(source, "source"), (&out, "out"), (&abi, "abi"), (&exact, "exact")];
-        let make = ["make", "--silent", "-C", "/mnt/source", "OUT=/mnt/out", "ABI=/mnt/abi", "EXACT=/mnt/exact"];
+        let faults = programs.top.join("tests/faults");
+        let shared = [(source, "source"), (&out, "out"), (&abi, "abi"), (&exact, "exact"), (&faults, "faults")];
+        let paths = ["OUT=/mnt/out", "ABI=/mnt/abi", "EXACT=/mnt/exact", "FAULTS=/mnt/faults"];
+        let make = [&["make", "--silent", "-C", "/mnt/source"][..], &paths].concat();
         provision::run_in_tree(cache, &shared, &make)?;
         Instruments::write(&out)?;
         for needed in [programs.tacet(), programs.image()] {

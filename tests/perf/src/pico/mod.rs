@@ -3,10 +3,12 @@
 //! node. Writes `build/bench/pico.json` after each part.
 //!
 //! Owns the nodes and the figures of one thread; `reads.rs` runs the program, `looks.rs` tells looks at the device from
-//! the rest, `requests.rs` counts commands, `crowd.rs` has many cores read at once. The disk is the emulator's, so times
-//! mean something only against each other.
+//! the rest, `requests.rs` counts commands, `crowd.rs` has many cores read at once, `depth.rs` many threads of a core,
+//! `function.rs` uses a virtual function. The disk is the emulator's, so times mean something only against each other.
 
 mod crowd;
+mod depth;
+mod function;
 mod looks;
 mod reads;
 mod requests;
@@ -42,16 +44,19 @@ pub fn pico(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     let file = programs.build_directory().join("bench/pico.json");
     let counted = || disk(counted_node(settings.kernel, CPUS, &programs));
     let timed = || disk(timed_node(settings.kernel, CPUS, &programs));
-    let nodes: [(&str, NodeSpec, Part); 5] = [
+    let nodes: [(&str, NodeSpec, Part); 7] = [
         ("instructions", counted(), counted_part),
-        ("looks", listed(counted()), listed_part),
+        ("looks", long(listed(counted())), listed_part),
         ("rings", counted(), rings::instructions),
+        ("functions", with_function(listed(counted())), function::instructions),
         ("shares", timed(), shared_part),
         ("times", timed(), timed_part),
+        ("function_times", with_function(timed()), function::times),
     ];
     let known = |job: &String| nodes.iter().any(|(name, ..)| name == job);
     if let Some(job) = settings.jobs.iter().find(|job| !known(job)) {
-        return Err(format!("--jobs {job}: no such part of pico: instructions, looks, rings, shares, times").into());
+        let names: Vec<_> = nodes.iter().map(|(name, ..)| *name).collect();
+        return Err(format!("--jobs {job}: no such part of pico: {}", names.join(", ")).into());
     }
     let mut done = Vec::new();
     for (name, spec, part) in &nodes {
@@ -85,6 +90,8 @@ fn counted_part(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
 fn listed_part(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
     step("looks at the device");
     looks::measure(guest, metrics)?;
+    step("instructions of many threads of a core");
+    depth::instructions(guest, metrics)?;
     step("requests of a disk that takes long ones");
     requests::measure(guest, metrics, "_long", "2 MiB at most")
 }
@@ -100,7 +107,9 @@ fn timed_part(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
     step("times");
     times(guest, metrics)?;
     step("times of many cores at once");
-    crowd::times(guest, metrics)
+    crowd::times(guest, metrics)?;
+    step("times of many threads of a core");
+    depth::times(guest, metrics)
 }
 
 /// A node with a disk, and with queues that io_uring can poll.
@@ -110,11 +119,23 @@ fn disk(mut spec: NodeSpec) -> NodeSpec {
     spec.argument("nvme.poll_queues=4")
 }
 
-/// The plugin lists the code that ran; the disk takes long commands.
+/// The plugin lists the code that ran.
 fn listed(mut spec: NodeSpec) -> NodeSpec {
     spec.plugins.iter_mut().for_each(|plugin| plugin.arguments.push("sites=on".to_owned()));
+    spec
+}
+
+/// The disk takes long commands.
+fn long(mut spec: NodeSpec) -> NodeSpec {
     spec.nvme_long = true;
     spec
+}
+
+/// The disk can have a virtual function. Linux must not make a disk of its own for all functions: queues in its controller
+/// would not serve that.
+fn with_function(mut spec: NodeSpec) -> NodeSpec {
+    spec.nvme_functions = 1;
+    spec.argument("nvme_core.multipath=N")
 }
 
 /// Each size in each way: instructions of a read.

@@ -7,7 +7,7 @@
 use tacet_noise::exact::log::Counts;
 
 use crate::Result;
-use crate::guest::Guest;
+use crate::guest::{Guest, Numbers};
 use crate::instructions::{FIRST, PARTITION, region};
 
 use super::looks::{Split, split};
@@ -124,20 +124,52 @@ pub fn up(guest: &Guest) -> Result<()> {
     })
 }
 
-/// Runs the program; `counted`: the node has the plugin.
+/// The program's arguments.
+#[derive(Debug, Clone, Copy)]
+struct Program {
+    bytes: u64,
+    /// Of each thread.
+    calls: usize,
+    threads: usize,
+    /// All threads have one CPU.
+    shared: bool,
+}
+
+/// Runs the program, each thread on a CPU of its own; `counted`: the node has the plugin.
 pub fn read(guest: &Guest, way: Way, bytes: u64, calls: usize, threads: usize, counted: bool) -> Result<Read> {
+    measured(guest, way, Program { bytes, calls, threads, shared: false }, counted)
+}
+
+/// The same with all threads on one CPU.
+pub fn read_on_one(guest: &Guest, way: Way, bytes: u64, calls: usize, threads: usize, counted: bool) -> Result<Read> {
+    measured(guest, way, Program { bytes, calls, threads, shared: true }, counted)
+}
+
+/// Runs the program; returns what it printed.
+fn run(guest: &Guest, way: Way, program: Program) -> Result<Numbers> {
     let device = if way == Way::Passed { COMMANDS } else { DEVICE };
     let mut words: Vec<String> = vec![way.how().to_owned(), device.to_owned()];
-    words.extend([bytes.to_string(), calls.to_string(), threads.to_string()]);
-    let before = done(guest)?;
+    words.extend([program.bytes.to_string(), program.calls.to_string(), program.threads.to_string()]);
+    let first = FIRST.to_string();
+    let cpus = if program.shared { &first } else { PARTITION };
+    words.push(if way.host() == Host::Linux { first.clone() } else { "-1".to_owned() });
+    words.extend(program.shared.then(|| "shared".to_owned()));
     let said = match way.host() {
-        Host::Linux => {
-            words.push(FIRST.to_string());
-            guest.native("disk", &words)?
-        }
-        Host::Forwarding => guest.hosted(&["--no-pico", "--cpus", PARTITION], "disk", &words)?,
-        Host::Core => guest.hosted(&["--cpus", PARTITION], "disk", &words)?,
+        Host::Linux => guest.native("disk", &words)?,
+        Host::Forwarding => guest.hosted(&["--no-pico", "--cpus", cpus], "disk", &words)?,
+        Host::Core => guest.hosted(&["--cpus", cpus], "disk", &words)?,
     };
+    let wanted = if program.shared { 1.0 } else { program.threads as f64 };
+    match said.get("distinct_cpus") {
+        Some(distinct) if *distinct == wanted => Ok(said),
+        distinct => Err(format!("pico: {way:?}: the threads ended on {distinct:?} CPUs, not {wanted}").into()),
+    }
+}
+
+fn measured(guest: &Guest, way: Way, program: Program, counted: bool) -> Result<Read> {
+    let Program { bytes, calls, threads, .. } = program;
+    let before = done(guest)?;
+    let said = run(guest, way, program)?;
     let after = done(guest)?;
     let served = after.calls - before.calls;
     let wanted = if way.host() == Host::Core { (calls * threads) as f64 } else { 0.0 };
