@@ -53,6 +53,56 @@ disk_served() { # [DISK]: on cores, the program's reads give what it wrote, and 
 		fail "Linux reads something else"
 }
 
+by_chance() { # instants of the scenario come from a seed, which is told
+	seed=${SEED:-$RANDOM}
+	RANDOM=$seed
+	note "seed $seed"
+}
+
+instant() { # waits 0 to 255 ms
+	sleep 0.$(printf %03d $((RANDOM % 256)))
+}
+
+cores=2
+
+busy() { # [again|parts]: a program with so many threads as $cores, whose calls the cores serve
+	rm -f ledger
+	dd if=/dev/zero of=$disk bs=1M oflag=direct status=none
+	$T run -- $F/ledger use $disk ledger $cores "$@" >said & user=$!
+	rounds_file=ledger
+	until_true "the program begins" counted ledger
+	served_again
+}
+
+served_again() { # cores serve more calls
+	before_calls=$(calls)
+	until_true "cores serve calls: $(cat /sys/kernel/tacet/pico)" more_calls
+}
+
+more_calls() {
+	[ "$(calls)" -gt "$before_calls" ] || { gone $user && fail "the program has ended: $(cat said)"; false; }
+}
+
+killed() { # the program ends by that, and what it wrote is there
+	kill -9 $user
+	ended $user 137
+	checked
+}
+
+checked() {
+	$F/ledger check $disk ledger >said || fail "after $round ($seed): $(cat said)"
+}
+
+errors() { # has each thread had one?
+	[ "$(od -An -tu8 -j8 -N8 ledger | tr -d ' ')" -ge $cores ]
+}
+
+# Linux 7.3 itself, with CPUs offline and without Tacet, gets no interrupt of some of its queues after a reset: those
+# whose vector follows the vector of an offline CPU. We stay on the CPU of the first queue.
+on_first_queue() {
+	taskset -cp "$(tr -d ' ' </sys/class/block/${disk##*/}/mq/0/cpu_list)" $$ >/dev/null || fail "taskset"
+}
+
 first=$((16 << 20)) size=$((8 << 20))
 
 partition() { # makes two: the second one begins where the first one ends
@@ -92,8 +142,8 @@ prepare() { # as an administrator does: frees queues, makes the virtual function
 	give
 }
 
-give() {
-	function=$(basename "$(readlink -f "$(device)/virtfn0")")
+give() { # [NUMBER]
+	function=$(basename "$(readlink -f "$(device)/virtfn${1:-0}")")
 	echo tacet >/sys/bus/pci/devices/$function/driver_override
 	[ -e /sys/bus/pci/devices/$function/driver ] || echo $function >/sys/bus/pci/drivers_probe
 	[ -e /sys/bus/pci/drivers/tacet/$function ] || fail "$function has no driver: $(dmesg | tail -3)"

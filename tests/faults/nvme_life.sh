@@ -39,4 +39,36 @@ formatted() { # with other blocks and back: a grant of the old blocks ends, one 
 	no_complaint
 }
 
+served_by_linux() { # on CPU: the same data, and no call by cores
+	local earlier
+	earlier=$(calls)
+	$T run --cpus $1 -- $F/disk $disk || fail "disk ended with $? on CPU $1"
+	[ "$(calls)" = "$earlier" ] || fail "cores served $(($(calls) - earlier)) calls"
+}
+
+# A controller with so few queues that Linux takes all, and one that has a queue for one of two cores.
+few_queues() {
+	local address all
+	all=$(nproc) address=$(address_of plug)
+	pull
+	plug ,max_ioqpairs=$all
+	disk=$(disk_of plug 1)
+	up
+	$T pico | grep -q "^$address: no fast path: Linux uses all $all queues" || fail "tacet pico says $($T pico)"
+	said "$address: no fast path: Linux uses all $all queues" 1 || fail "Linux's log does not say it"
+	served_by_linux 2
+	down
+	pull
+	plug ,max_ioqpairs=$((all + 1))
+	up
+	said "$address: fast path for .*, on 1 of 2 CPUs" 1 || fail "Linux's log says $(dmesg | grep "fast path" | tail -2)"
+	$T run --cpus 2 -- $F/disk $disk || fail "disk ended with $?"
+	[ "$(calls)" -gt 300 ] || fail "cores served $(calls) calls of 400: $(cat /sys/kernel/tacet/pico)"
+	served_by_linux 3
+	down
+	pull
+	plug
+	no_complaint
+}
+
 scenario "$@"

@@ -7,42 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/nvme_lib.sh"
 
-cores=2
-seed=${SEED:-$RANDOM}
-RANDOM=$seed
-note "seed $seed"
-
-instant() { # waits 0 to 255 ms
-	sleep 0.$(printf %03d $((RANDOM % 256)))
-}
-
-busy() { # [again]: a program on all cores, whose calls the cores serve
-	rm -f ledger
-	dd if=/dev/zero of=$disk bs=1M oflag=direct status=none
-	$T run -- $F/ledger use $disk ledger $cores "$@" >said & user=$!
-	rounds_file=ledger
-	until_true "the program begins" counted ledger
-	served_again
-}
-
-served_again() { # cores serve more calls
-	before_calls=$(calls)
-	until_true "cores serve calls: $(cat /sys/kernel/tacet/pico)" more_calls
-}
-
-more_calls() {
-	[ "$(calls)" -gt "$before_calls" ] || { gone $user && fail "the program has ended: $(cat said)"; false; }
-}
-
-killed() { # the program ends by that, and what it wrote is there
-	kill -9 $user
-	ended $user 137
-	checked
-}
-
-checked() {
-	$F/ledger check $disk ledger >said || fail "after $round ($seed): $(cat said)"
-}
+by_chance
 
 kills() {
 	local round
@@ -55,12 +20,6 @@ kills() {
 	done
 	down
 	note "$round kills"
-}
-
-# Linux 7.3 itself, with CPUs offline and without Tacet, gets no interrupt of some of its queues after a reset: those
-# whose vector follows the vector of an offline CPU. We stay on the CPU of the first queue.
-on_first_queue() {
-	taskset -cp "$(tr -d ' ' </sys/class/block/${disk##*/}/mq/0/cpu_list)" $$ >/dev/null || fail "taskset"
 }
 
 resets() {
@@ -158,10 +117,6 @@ handovers() {
 	done
 	down
 	note "$round moves"
-}
-
-errors() { # has each thread had one?
-	[ "$(od -An -tu8 -j8 -N8 ledger | tr -d ' ')" -ge $cores ]
 }
 
 scenario "$@"

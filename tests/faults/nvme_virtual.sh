@@ -91,4 +91,48 @@ taken_away() { # with a partition: its driver, Linux's driver of the physical fu
 	unharmed
 }
 
+calls_of() { # FUNCTION
+	sed -n "s/^$1 cpu .* calls \([0-9]*\) .*/\1/p" /sys/kernel/tacet/pico | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+serves() { # FUNCTION: more calls
+	until_true "$1 works: $(cat /sys/kernel/tacet/pico)" works_now $1
+	before_calls=$(calls_of $1)
+	until_true "$1 serves: $(cat /sys/kernel/tacet/pico)" serves_more $1
+}
+
+works_now() {
+	function=$1 works
+}
+
+serves_more() {
+	[ "$(calls_of $1)" -gt "$before_calls" ]
+}
+
+two_functions() { # of one disk: grants are of the first that works; the other one takes over, with calls in flight
+	local first second
+	prepare
+	echo 0 >"$(device)/sriov_numvfs"
+	echo 2 >"$(device)/sriov_numvfs" || fail "no two functions: $(dmesg | tail -3)"
+	give 0
+	first=$function
+	give 1
+	second=$function
+	up
+	works_now $second || fail "the second function does not work: $(cat /sys/kernel/tacet/pico)"
+	busy
+	serves $first
+	echo $first >/sys/bus/pci/drivers/tacet/unbind || fail "unbind of the first"
+	serves $second
+	echo $first >/sys/bus/pci/drivers_probe
+	until_true "both: $(cat /sys/kernel/tacet/pico)" works_now $first
+	echo $second >/sys/bus/pci/drivers/tacet/unbind || fail "unbind of the second"
+	serves $first
+	echo 0 >"$(device)/sriov_numvfs" || fail "the functions stay"
+	alive ledger
+	killed
+	down
+	no_complaint
+}
+
 scenario "$@"

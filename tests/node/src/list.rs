@@ -139,6 +139,10 @@ pub const SCENARIOS: &[Scenario] = &[
     rarely("moved to Linux with commands of an NVMe disk in flight", "nvme_storms.sh handovers").with_nvme(),
     rarely("an NVMe disk reset with commands in flight", "nvme_storms.sh resets").with_nvme(),
     rarely("an NVMe disk taken away with commands in flight", "nvme_storms.sh removals").with_nvme(),
+    middle("a disk reset, and down, with 32 commands of each of four cores", "nvme_flights.sh resets")
+        .with_nvme_and_six_cpus(),
+    rarely("a partition ends with 32 commands of each of four cores", "nvme_flights.sh downs").with_nvme_and_six_cpus(),
+    rarely("a disk that does not complete commands", "nvme_flights.sh hangs").with_nvme_and_six_cpus(),
     oldest("fio verifies an NVMe disk", "nvme_programs.sh fio_verifies").with_nvme(),
     middle("an NVMe disk is reset", "nvme.sh resets").with_nvme(),
     oldest("a log of records on a raw NVMe disk, killed", "nvme_programs.sh store").with_nvme().within(1800),
@@ -146,6 +150,7 @@ pub const SCENARIOS: &[Scenario] = &[
     oldest("an NVMe disk goes and comes", "nvme.sh removals").with_nvme().only_older(),
     newest("namespaces of an NVMe disk", "nvme_life.sh namespaces").with_more_nvme(),
     newest("a namespace that is formatted", "nvme_life.sh formatted").with_more_nvme(),
+    newest("NVMe disks with too few queues", "nvme_life.sh few_queues").with_more_nvme(),
     rarely("an NVMe disk pulled out with commands in flight", "nvme_storms.sh pulled").with_more_nvme().only_older(),
     newest("an NVMe disk behind a strict IOMMU", "nvme_iommu.sh behind_iommu")
         .with_nvme()
@@ -163,6 +168,7 @@ pub const SCENARIOS: &[Scenario] = &[
     middle("a virtual function, and its disk is reset", "nvme_virtual.sh physical_reset")
         .with_virtual_nvme()
         .only_older(),
+    middle("two virtual functions of a disk", "nvme_virtual.sh two_functions").with_virtual_nvme(),
     oldest("a virtual function goes", "nvme_virtual.sh taken_away").with_virtual_nvme(),
     newest("noise named", "noise.sh named").in_turn(),
     middle("noise of a quota, and of a CPU that leaves", "noise.sh stopped"),

@@ -58,7 +58,7 @@ pub struct Machine {
     pub arguments: &'static str,
     /// It has an NVMe disk.
     pub nvme: bool,
-    /// The disk has this many virtual functions.
+    /// The disk may have this many virtual functions.
     pub nvme_functions: u32,
     /// It has two more NVMe disks: one of two namespaces, one that can be unplugged.
     pub nvme_more: bool,
@@ -214,9 +214,14 @@ impl Scenario {
         self
     }
 
-    /// On a machine with an NVMe disk that has a virtual function.
+    /// On a machine with an NVMe disk and room for four cores, which others of the kind share.
+    pub const fn with_nvme_and_six_cpus(self) -> Scenario {
+        self.with_nvme().with_cpus(1, 6, 1).after_others()
+    }
+
+    /// On a machine with an NVMe disk that has two virtual functions.
     pub const fn with_virtual_nvme(mut self) -> Scenario {
-        self.machine.nvme_functions = 1;
+        self.machine.nvme_functions = 2;
         self.with_nvme()
     }
 
