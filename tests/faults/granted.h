@@ -88,7 +88,7 @@ static inline void await_grant(const char *what, int file)
 	struct tally before = tally(), now = before;
 
 	for (unsigned int tries = 0; counting && now.calls == before.calls; tries++) {
-		if (tries > 1000)
+		if (tries > 10000)
 			fail("%s: no grant", what);
 		if (pread(file, buffer, PIECE, 0) != PIECE)
 			fail("%s: %s", what, strerror(errno));

@@ -165,10 +165,12 @@ address_of() { # SERIAL
 	basename "$(readlink -f "$(controller_of $1)/device")"
 }
 
+# Linux looks at a controller's namespaces side by side, so that the first one that it finds is n1, whatever its number.
 disk_of() { # SERIAL NAMESPACE
-	local controller
-	controller=$(controller_of $1)
-	[ -d "$controller" ] && ls -d $controller/nvme*n$2 2>/dev/null | sed 's,.*/,/dev/,'
+	local disk
+	for disk in "$(controller_of $1)"/nvme*n*; do
+		[ -e $disk/nsid ] && [ "$(cat $disk/nsid)" = "$2" ] && echo "/dev/${disk##*/}"
+	done
 }
 
 is_there() { # SERIAL

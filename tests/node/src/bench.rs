@@ -99,9 +99,10 @@ impl<'a> Bench<'a> {
             Ok(said) => (Ok(said), flaky),
             Err(failure) if may_repeat() => {
                 let (kernel, name) = (self.kernel, scenario.name);
-                println!("again {kernel} {name}: it failed: {}", failure.reason.lines().next().unwrap_or_default());
+                let why = said::beginning(&failure.reason);
+                println!("again {kernel} {name}: it failed: {why}");
                 match self.once(scenario) {
-                    Ok(_) => (Err(failure.reason), Some("it failed, and passed when repeated".to_owned())),
+                    Ok(_) => (Err(failure.reason), Some(format!("it passed when repeated, and had failed: {why}"))),
                     Err(again) => (Err(format!("{}\nand when repeated: {}", failure.reason, again.reason)), None),
                 }
             }
@@ -225,7 +226,7 @@ impl<'a> Bench<'a> {
             match registers.matches(AFTER_INIT).count() {
                 2 => return Ok("both cores stopped".to_owned()),
                 count if Instant::now() > until => {
-                    return Err(format!("{count} CPUs wait to be started, not 2:\n{registers}"));
+                    return Err(format!("{count} CPUs wait to be started, not 2: {}", said::places(&registers)));
                 }
                 _ => std::thread::sleep(Duration::from_millis(100)),
             }

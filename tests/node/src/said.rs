@@ -7,6 +7,8 @@ use tacet_node::{Output, Status};
 const STEPS: usize = 12;
 /// And characters of each.
 const STEP_LENGTH: usize = 160;
+/// Characters of a reason that is told in one line.
+const FIRST_LENGTH: usize = 400;
 
 /// Why the script failed, in its own words; empty if it did not.
 pub fn failures(output: &Output) -> Vec<String> {
@@ -35,8 +37,35 @@ pub fn last_steps(diagnosis: &str) -> String {
     end_of(&short.join("\n"), STEPS, "\n")
 }
 
+/// As much of a reason as fits in one line.
+pub fn beginning(reason: &str) -> String {
+    reason.lines().next().unwrap_or_default().chars().take(FIRST_LENGTH).collect()
+}
+
 /// The last lines of a text.
 pub fn end_of(text: &str, count: usize, between: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(count)..].join(between)
+}
+
+/// Where each CPU is, of all the registers that the emulator prints: a few words for each.
+pub fn places(registers: &str) -> String {
+    let place = |cpu: &str| {
+        let word = |name: &str| cpu.split_whitespace().find(|word| word.starts_with(name)).unwrap_or_default();
+        let number = cpu.split_whitespace().next().unwrap_or_default();
+        format!("CPU {number} {}{} {}", word("EIP="), word("RIP="), word("HLT="))
+    };
+    registers.split("CPU#").skip(1).map(place).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_registers_only_the_places_are_told() {
+        let registers = "info registers -a\n\nCPU#0\nRAX=1 RBX=2\nRIP=ffffffff81000000 RFL=00000246 II=0 HLT=1\nES =0\n\n\
+                         CPU#1\nEAX=0\nEIP=0000fff0 EFL=00000002 [-------] II=0 HLT=1\nYMM00=0\n(qemu) ";
+        assert_eq!(places(registers), "CPU 0 RIP=ffffffff81000000 HLT=1, CPU 1 EIP=0000fff0 HLT=1");
+    }
 }
