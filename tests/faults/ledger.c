@@ -132,8 +132,11 @@ static int check(void)
 {
 	uint64_t *memory = mmap(NULL, SLOT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int file = open(path, O_RDONLY | O_DIRECT);
+	off_t end = lseek(file, 0, SEEK_END);
 
-	for (unsigned int slot = 0; slot < SLOTS * THREADS; slot++) {
+	if (end < SLOTS * SLOT)
+		fail("%s: it has %ld bytes", path, end);
+	for (unsigned int slot = 0; slot < SLOTS * THREADS && slot * SLOT < end; slot++) {
 		if (!move(file, 0, memory, slot))
 			fail("%s: piece %u: %s", path, slot, strerror(errno));
 		if (!right(memory, slot))

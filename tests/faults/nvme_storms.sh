@@ -41,27 +41,30 @@ resets() {
 
 # Linux takes the driver away, or the device.
 removals() {
-	local round device
+	local round how device
 	device=$(readlink -f /sys/class/nvme/nvme0/device)
-	for round in unbind remove; do
-		up
-		busy again
-		instant
-		case $round in
-		unbind) echo ${device##*/} >/sys/bus/pci/drivers/nvme/unbind || fail unbind ;;
-		remove) echo 1 >$device/remove || fail remove ;;
-		esac
-		until_true "the program has errors" errors
-		case $round in
-		unbind) echo ${device##*/} >/sys/bus/pci/drivers/nvme/bind || fail bind ;;
-		remove) echo 1 >/sys/bus/pci/rescan ;;
-		esac
-		until_true "$disk is back" test -b $disk
-		alive ledger
-		served_again
-		killed
-		down
+	up
+	for round in $(seq $(full 1 50)); do
+		for how in unbind remove; do
+			busy again
+			instant
+			case $how in
+			unbind) echo ${device##*/} >/sys/bus/pci/drivers/nvme/unbind || fail "unbind $round" ;;
+			remove) echo 1 >$device/remove || fail "remove $round" ;;
+			esac
+			until_true "the program has errors" errors
+			case $how in
+			unbind) echo ${device##*/} >/sys/bus/pci/drivers/nvme/bind || fail "bind $round" ;;
+			remove) echo 1 >/sys/bus/pci/rescan ;;
+			esac
+			until_true "$disk is back" test -b $disk
+			alive ledger
+			served_again
+			killed
+		done
 	done
+	down
+	note "$round times its driver, $round times the disk"
 }
 
 # The disk goes without a word, and another one comes.

@@ -135,4 +135,31 @@ two_functions() { # of one disk: grants are of the first that works; the other o
 	no_complaint
 }
 
+stands_still() { # cores serve no call while the program goes on
+	before_calls=$(calls)
+	alive ledger
+	[ "$(calls)" = "$before_calls" ]
+}
+
+# The namespace, from the virtual function's controller: Linux serves; from the physical one's: the disk goes, and comes.
+detached() {
+	prepare
+	up
+	busy again
+	$F/virtual /dev/nvme0 detach 1 0 1 || fail "the virtual function keeps the namespace"
+	until_true "Linux serves the program" stands_still
+	! errors || fail "the program has errors"
+	$F/virtual /dev/nvme0 attach 1 0 1 || fail "the virtual function does not get the namespace"
+	served_again
+	$F/virtual /dev/nvme0 detach 0 0 1 || fail "the physical function keeps the namespace"
+	until_true "the program has errors" errors
+	$F/virtual /dev/nvme0 attach 0 0 1 || fail "the physical function does not get the namespace"
+	until_true "$disk is back" test -b $disk
+	alive ledger
+	served_again
+	killed
+	down
+	no_complaint
+}
+
 scenario "$@"

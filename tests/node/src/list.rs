@@ -169,6 +169,8 @@ pub const SCENARIOS: &[Scenario] = &[
         .with_virtual_nvme()
         .only_older(),
     middle("two virtual functions of a disk", "nvme_virtual.sh two_functions").with_virtual_nvme(),
+    oldest("a namespace is detached from a virtual function, and from its disk", "nvme_virtual.sh detached")
+        .with_virtual_nvme(),
     oldest("a virtual function goes", "nvme_virtual.sh taken_away").with_virtual_nvme(),
     newest("noise named", "noise.sh named").in_turn(),
     middle("noise of a quota, and of a CPU that leaves", "noise.sh stopped"),
