@@ -143,7 +143,7 @@ interrupts() { # NUMBER: its count so far on the measured CPU
 tick() {
 	local before after
 	before=$(awk -v column=$((cpu + 2)) '$1 == "LOC:" { print $column }' /proc/interrupts)
-	trace --duration 10s
+	trace --duration "$(full 4 10)s"
 	traced
 	after=$(awk -v column=$((cpu + 2)) '$1 == "LOC:" { print $column }' /proc/interrupts)
 	finds "0 < count('timer', 'tick_') <= $((after - before))"
@@ -208,10 +208,10 @@ quota() {
 
 # The measured CPU goes offline: its samples end there, the others' go on, and the record says so.
 departs() {
-	$T-noise measure --cpus 1-3 --quantum 1ms --duration 20s --trust-clock --force -o departs.parquet >/dev/null 2>departs.err &
+	$T-noise measure --cpus 1-3 --quantum 1ms --duration "$(full 12 20)s" --trust-clock --force -o departs.parquet >/dev/null 2>departs.err &
 	tracer=$!
 	until_true "it measures" measuring
-	sleep 5
+	sleep 3
 	echo 0 >$cpus/cpu3/online || fail "CPU 3 stays"
 	wait $tracer
 	status=$?
@@ -249,17 +249,18 @@ unit() { # NAME COMMAND...: runs the command in a unit of its own, on CPU 0
 # A CPU without a tick: the trace has each timer interrupt of the kernel's table. If the deadline server has a timer there,
 # its remedy works.
 deadline() {
-	local first before after last
+	local first before after last seconds
+	seconds=$(full 4 10)
 	[ "$(cat /sys/devices/system/cpu/nohz_full)" = 3 ] || fail "the node was not booted with nohz_full=3"
 	taskset -cp 0-3 $$ >/dev/null # isolcpus takes CPU 3 from every shell
 	first=$(interrupts LOC)
 	trace --duration 600s
 	before=$(interrupts LOC)
-	sleep 10
+	sleep $seconds
 	after=$(interrupts LOC)
 	traced_enough
 	last=$(interrupts LOC)
-	note "timer interrupts of CPU 3: $((after - before)) in 10 s"
+	note "timer interrupts of CPU 3: $((after - before)) in $seconds s"
 	# the measurement begins and ends between two readings of the table
 	finds "$((after - before - 2)) <= count('timer', 'local timer interrupt') <= $((last - first + 2))"
 	case $(uname -r) in
@@ -269,7 +270,7 @@ deadline() {
 		mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
 		tune apply --cpus 3 --only deadline-server
 		trace --duration 600s
-		sleep 10
+		sleep $seconds
 		traced_enough
 		tune undo
 		finds 'not sources("timer", "dl_")'

@@ -43,11 +43,21 @@ linked=$(full '*-static *-static-pie' '')
 elsewhere=$(full 'abis* clocks* counters* cpubits* cpuview* eventfds* exits* fsgs* hostile* identity* ldt* limits*
 	membarrier* pipes* pkeys* polling* registers* rseq* sigfp* sigspin* sleeps* sockets* terminal* timers* waits* xstate*' '')
 
+# What is less about memory than about calls: each older kernel has a half of it, in its sort of memory.
+one_half=$(full 'asleep attach exec mode32 seccomp signals uring' '')
+other_half=$(full 'clone exceptions futexes moments ptrace sysv threads' '')
+
+# "a program's data from the partition" has these in the same sort of memory.
+of_data=$(full 'data-static data-static-pie' '')
+
+# Its data are Linux's there as they are in the first suite.
+own_data=$(full 'data' '')
+
 # All programs, exactly as on Linux, in the partition's memory and in Linux's.
 exact() { suite "$linked" --follow; }
 # Without randomisation small programs are moved, too.
-in_own_memory() { before='setarch -R' suite "$elsewhere" --memory all --follow; }
-in_linux_memory() { suite "$linked $elsewhere" --memory linux --follow; }
+in_own_memory() { before='setarch -R' suite "$elsewhere $one_half $of_data" --memory all --follow; }
+in_linux_memory() { suite "$linked $elsewhere $other_half $own_data" --memory linux --follow; }
 
 # Children run on Linux, so they see Linux's view of the CPUs. Their parent's range is handed over to Linux, where NUMA
 # policies of the range are not known.

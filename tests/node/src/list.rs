@@ -175,7 +175,7 @@ pub const SCENARIOS: &[Scenario] = &[
     newest("noise named", "noise.sh named").in_turn(),
     middle("noise of a quota, and of a CPU that leaves", "noise.sh stopped"),
     middle("noise named: devices and the tick", "noise.sh more_named").in_turn(),
-    middle("noise named: programs on other CPUs", "noise.sh elsewhere").in_turn(),
+    middle("noise named: programs on other CPUs", "noise.sh elsewhere").in_turn().after_others(),
     newest("noise named: timers of a CPU without a tick", "noise.sh deadline")
         .booted_with("nohz_full=3 isolcpus=3 rcu_nocbs=3")
         .in_turn(),

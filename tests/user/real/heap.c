@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 4, SLOTS = 64, ROUNDS = 4000 };
+enum { THREADS = 4, SLOTS = 64, ROUNDS = 2000 };
 
 struct block {
 	size_t bytes;

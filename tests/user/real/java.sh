@@ -61,4 +61,5 @@ public class Program {
     }
 }
 JAVA
-javac Program.java && java -Xmx128m Program
+# the compiler is only a tool here: its own code is not worth the second compiler of Java
+javac -J-XX:TieredStopAtLevel=1 Program.java && java -Xmx128m Program

@@ -38,10 +38,8 @@ int main(int count, char **arguments)
 }
 C
 for sanitizer in thread undefined address; do
-	gcc -O1 -g -pthread -fsanitize=$sanitizer program.c -o program || exit
-	echo "$sanitizer: $(./program 2>&1)"
+	gcc -O1 -g -pthread -fsanitize=$sanitizer program.c -o $sanitizer || exit
+	echo "$sanitizer: $(./$sanitizer 2>&1)"
 done
-gcc -O1 -g -pthread -fsanitize=thread program.c -o program
-./program 999 2>&1 | grep -o 'data race' | sort -u
-gcc -O1 -g -pthread -fsanitize=address program.c -o program
-./program 1000 2>&1 | grep -o 'heap-buffer-overflow' | sort -u
+./thread 999 2>&1 | grep -o 'data race' | sort -u
+./address 1000 2>&1 | grep -o 'heap-buffer-overflow' | sort -u
