@@ -6,6 +6,7 @@
  * Called by every file that notices a failure, in any context. The end of the partition is
  * not decided here: a work item calls the function that partition/ has registered.
  */
+#include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/panic_notifier.h>
 #include <linux/reboot.h>
@@ -16,6 +17,7 @@
 #include "tacet.h"
 
 #define SILENCE_NS (2 * NSEC_PER_MSEC)	/* longer than any INIT takes */
+#define LAST_BELL_MS 10
 
 static const char *fail_reason;	/* written once, by the caller that set `failed` */
 static void (*follow)(const char *reason);
@@ -80,6 +82,15 @@ static int on_reboot(struct notifier_block *block, unsigned long event, void *da
 }
 static struct notifier_block reboot_block = { .notifier_call = on_reboot };
 
+static void kill_all_in_panic(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < tacet_partition.core_count; i++)
+		if (tacet_partition.cores[i].started)
+			tacet_arch_kill_in_panic(&tacet_partition.cores[i]);
+}
+
 /*
  * Linux panics: the other CPUs are stopped, with whatever locks they held, so nothing here may
  * take one. No thread is woken: none will execute.
@@ -93,13 +104,13 @@ static struct notifier_block reboot_block = { .notifier_call = on_reboot };
  */
 static int on_panic(struct notifier_block *block, unsigned long event, void *data)
 {
-	unsigned int i;
-
 	if (cmpxchg(&tacet_partition.failed, 0, TACET_FAILED_NOTICED) == TACET_FAILED_SILENT)
 		return NOTIFY_DONE;
-	for (i = 0; i < tacet_partition.core_count; i++)
-		if (tacet_partition.cores[i].started)
-			tacet_arch_kill_in_panic(&tacet_partition.cores[i]);
+	kill_all_in_panic();
+	/* Twice, as above: a core that was to be stopped next, or a CPU that Linux has not waited
+	 * for, may have rung a core that was stopped already. */
+	mdelay(LAST_BELL_MS);
+	kill_all_in_panic();
 	return NOTIFY_DONE;
 }
 static struct notifier_block panic_block = { .notifier_call = on_panic };
