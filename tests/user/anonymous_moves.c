@@ -12,7 +12,7 @@
 
 #define PAGE 4096L
 
-enum { THREADS = 3, ROUNDS = 10, BEFORE = 4000, HELD = 8, WORDS = PAGE / sizeof(uint32_t) };
+enum { THREADS = 3, BEFORE = 4000, HELD = 8, WORDS = PAGE / sizeof(uint32_t) };
 
 static int received[THREADS], pipes[THREADS][2];
 static char *memory;	/* the received messages are at the end; the memory before it is changed */
@@ -118,9 +118,9 @@ static void held_meanwhile(void)
 
 int main(void)
 {
-	for (int round = 0; round < ROUNDS; round++)
+	for (int round = 0; round < rounds(5, 10); round++)
 		CHILD(one_round, exited_with(status, 0));
-	say("%d rounds\n", ROUNDS);
+	say("all rounds\n");
 	CHILD(held_meanwhile, exited_with(status, 0));
 	say("a pipe kept %d pages\n", HELD);
 	return 0;

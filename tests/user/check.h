@@ -36,6 +36,14 @@
 
 #define ARRAY_LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
+/* How often something is tried: with FULL=1 as often as `full` says. */
+static inline int rounds(int usual, int full)
+{
+	const char *all = getenv("FULL");
+
+	return all && !strcmp(all, "1") ? full : usual;
+}
+
 static inline void check_failed(const char *file, int line, const char *cond)
 {
 	int error = errno;

@@ -12,7 +12,7 @@
 
 #define PAGE 4096ul
 #define TICKS 20
-#define ROUNDS 90
+#define ROUNDS rounds(45, 90)
 #define GIB (1ul << 30)
 
 static volatile int ticks;

@@ -11,8 +11,8 @@
 #define PAGE 4096ul
 #define PAGES 16ul
 #define BYTES (PAGES * PAGE)
-#define ROUNDS 100
-#define FORKS 12
+#define ROUNDS rounds(40, 100)
+#define FORKS rounds(6, 12)
 #define MAPPERS 2
 #define KEPT 'k'
 #define WRITTEN 'w'
