@@ -112,10 +112,16 @@ fn perform(history: &History, sabotage: Sabotage) -> Seen {
     world.seen.into_inner()
 }
 
+/// At most so many histories until what is looked for is found.
 const CASES: u32 = 3000;
 
+/// So many random histories, others in each run; with `FULL=1` three times as many.
+fn cases() -> u32 {
+    if std::env::var("FULL").is_ok_and(|value| value == "1") { CASES } else { CASES / 3 }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(CASES))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
     #[test]
     fn no_thread_is_lost_or_runs_twice_or_outlives_its_recall(history in histories()) {
         perform(&history, Sabotage::None);
@@ -123,7 +129,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(CASES / 4))]
+    #![proptest_config(ProptestConfig::with_cases(cases() / 4))]
     #[test]
     fn no_thread_is_lost_while_devices_are_at_work(history in histories()) {
         perform(&with_devices(history), Sabotage::None);
@@ -135,7 +141,12 @@ proptest! {
 fn histories_reach_every_arrow_and_every_escape() {
     let (all, mut runner) = (histories(), TestRunner::deterministic());
     let mut seen = Seen::default();
+    let mut missing = arrows();
     for number in 0..CASES {
+        missing.retain(|arrow| !seen.arrows.contains(arrow));
+        if missing.is_empty() && seen.escapes.len() == 6 {
+            break;
+        }
         let history = all.new_tree(&mut runner).unwrap().current();
         let Seen { arrows, escapes } = perform(&history, Sabotage::None);
         seen.arrows.extend(arrows);
@@ -144,7 +155,6 @@ fn histories_reach_every_arrow_and_every_escape() {
             seen.arrows.extend(perform(&with_devices(history), Sabotage::None).arrows);
         }
     }
-    let mut missing = arrows();
     missing.retain(|arrow| !seen.arrows.contains(arrow));
     assert!(missing.is_empty(), "{missing:?}");
     assert_eq!(seen.escapes.len(), 6);
