@@ -19,7 +19,7 @@ fuzz() { # CASES [UID]
 }
 
 root() {
-	fuzz "$(full 30000 1000000)"
+	fuzz "$(full 15000 1000000)"
 	up
 	$T run -- $U/files >/dev/null || fail "files ended with $? afterwards"
 	down
@@ -27,7 +27,7 @@ root() {
 
 user() {
 	chmod 666 /dev/tacet
-	fuzz "$(full 30000 1000000)" 1000
+	fuzz "$(full 15000 1000000)" 1000
 	chmod 600 /dev/tacet
 }
 

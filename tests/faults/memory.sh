@@ -222,7 +222,7 @@ own_bytes() {
 
 killed() {
 	local count seed=$((RANDOM * RANDOM + 1))
-	count=$(full 150 1000)
+	count=$(full 80 1000)
 	up
 	$F/killer "$count" $seed $F/victim any own || exit
 	finish

@@ -20,7 +20,7 @@ there_and_back() {
 	for way in compute calls faults signals threads; do
 		until_true "$way begins" counted $way.rounds
 	done
-	$F/pingpong "$(full 200 1000)" $RANDOM 2 3 $pids || exit
+	$F/pingpong "$(full 100 1000)" $RANDOM 2 3 $pids || exit
 	for way in compute calls faults signals threads; do alive $way.rounds; done
 	finish
 }

@@ -86,12 +86,12 @@ cycles() {
 		$F/victim faults & pids="$pids $!"
 		$F/victim forks & pids="$pids $!"
 	done
-	for i in $(seq "$(full 8 100)"); do
+	for i in $(seq "$(full 5 100)"); do
 		up --cpus $((1 + i % 3))
 		$T run -- /bin/true || fail "cycle $i: true ended with $?"
 		down
 	done
-	note "$(full 8 100) cycles"
+	note "$(full 5 100) cycles"
 	kill -9 $pids
 }
 
