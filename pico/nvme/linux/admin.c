@@ -176,6 +176,9 @@ int tacet_nvme_command(struct tacet_nvme *nvme, struct nvme_command *command, vo
 {
 	if (nvme->admin)
 		return submit(nvme, command, buffer, bytes);
+	/* Linux would wait a minute for one that was pulled out, and others for our lock. */
+	if (!pci_device_is_present(nvme->pci) || (nvme->registers && tacet_nvme_silent(nvme)))
+		return -ENODEV;
 	return nvme->submit(nvme->driver.admin, command, buffer, bytes);
 }
 

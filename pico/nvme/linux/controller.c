@@ -201,7 +201,9 @@ static bool works(struct tacet_pico_unit *unit)
 	struct tacet_nvme *nvme = unit->own;
 	struct tacet_nvme_driver now;
 
-	return tacet_nvme_look(nvme->pci, nvme->controller, &now) && now.live;
+	/* Linux takes one that was pulled out for alive until it is told. */
+	return !tacet_nvme_silent(nvme) && tacet_nvme_look(nvme->pci, nvme->controller, &now) &&
+	       now.live;
 }
 
 const struct tacet_pico_operations tacet_nvme_operations = {
