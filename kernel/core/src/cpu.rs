@@ -108,6 +108,7 @@ impl<H: Host> Cpu<H> {
     }
 
     /// The same for a thread that must be here.
+    #[inline(always)]
     pub(crate) fn change_present(&self, number: u32, event: Event) -> Place {
         self.change(number, &self.present(number), event)
     }

@@ -7,7 +7,7 @@
 
 use crate::cpu::Cpu;
 use crate::host::Host;
-use crate::place::{Place, Wait};
+use crate::place::Place;
 use crate::syscall::flight;
 use core::cell::Cell;
 
@@ -37,17 +37,29 @@ impl<F: Copy> Flights<F> {
     /// None of another thread.
     #[inline]
     pub fn is_empty_but_for(&self, number: u32) -> bool {
-        match self.count.get() {
-            0 => true,
-            1 => self.get(number).is_some(),
-            _ => false,
-        }
+        self.is_empty() || self.is_only(number)
     }
 
+    #[cold]
+    #[inline(never)]
+    fn is_only(&self, number: u32) -> bool {
+        self.count.get() == 1 && self.has(number)
+    }
+
+    /// The thread's call is one of them.
+    #[inline]
+    pub fn has(&self, number: u32) -> bool {
+        !self.is_empty() && self.find(number).is_some()
+    }
+
+    #[inline]
     pub fn get(&self, number: u32) -> Option<F> {
-        if self.is_empty() {
-            return None;
-        }
+        if self.is_empty() { None } else { self.find(number) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(&self, number: u32) -> Option<F> {
         self.all().find_map(|(of, flight)| (of == number).then_some(flight))
     }
 
@@ -87,7 +99,7 @@ impl<H: Host> Cpu<H> {
         for index in 0..MOST {
             let flight = self.flights.flights.get(index).and_then(Cell::get);
             if let Some((number, flight)) = flight
-                && self.place(number) == Place::Waiting(Wait::Device)
+                && self.place(number) == Place::WaitsForDevice
             {
                 flight::look_aside(self, number, flight);
             }

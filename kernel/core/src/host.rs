@@ -206,6 +206,7 @@ pub enum Answer {
 
 /// Whether a host wants a thread back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Recall {
     Not,
     /// Whatever it does.

@@ -27,6 +27,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 /// Where a thread is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum Place {
     /// With its host, or nowhere.
     Away,
@@ -34,25 +35,31 @@ pub enum Place {
     Queued,
     /// Its CPU runs it, or answers its call.
     Running,
-    /// In a local call that waits.
-    Waiting(Wait),
-    /// Its wait has ended; its CPU is to take it from the list of woken threads.
-    Woken(Then),
+    /// In a local call, until a device is done with the call's commands. Until then the thread cannot leave.
+    WaitsForDevice,
+    /// In a local call: a wake-up of a futex ends its wait; a time too, if the CPU knows one for the thread.
+    WaitsForFutex,
+    /// In a local call: a time ends its wait.
+    WaitsForTime,
+    /// Its wait has ended; its CPU is to take it from the list of woken threads, and runs it if the CPU is free: else its
+    /// host looks for a better one.
+    WokenIfFree,
+    /// The same, but its CPU runs it in any case.
+    WokenHere,
 }
 
 /// What ends a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum Wait {
-    /// A wake-up of a futex; a time too, if the CPU knows one for the thread.
     Futex,
-    /// A time.
     Time,
-    /// A device is done with the call's commands. Until then the thread cannot leave.
     Device,
 }
 
 /// Where a woken thread continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum Then {
     /// On its CPU if that is free; else its host looks for a better one.
     IfFree,
@@ -69,6 +76,10 @@ pub enum Event {
     Enter,
     /// It lets others go first.
     Yield,
+    /// The host has rung about recalls.
+    Look,
+    /// It goes back to its host.
+    Leave,
     /// Its call begins to wait.
     Block(Wait),
     /// It was woken.
@@ -77,14 +88,11 @@ pub enum Event {
     Resume(Room),
     /// The time until which it waits has come, or its device is done.
     Over(Room),
-    /// The host has rung about recalls.
-    Look,
-    /// It goes back to its host.
-    Leave,
 }
 
 /// What a CPU offers to a thread that may continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Room {
     /// It has nothing else to run.
     Free,
@@ -94,65 +102,129 @@ pub enum Room {
     Full,
 }
 
+const PLACES: [Place; 8] = [
+    Place::Away,
+    Place::Queued,
+    Place::Running,
+    Place::WaitsForDevice,
+    Place::WaitsForFutex,
+    Place::WaitsForTime,
+    Place::WokenIfFree,
+    Place::WokenHere,
+];
+
+const EVENTS: [Event; 16] = [
+    Event::Post,
+    Event::Enter,
+    Event::Yield,
+    Event::Look,
+    Event::Leave,
+    Event::Block(Wait::Futex),
+    Event::Block(Wait::Time),
+    Event::Block(Wait::Device),
+    Event::Wake(Then::IfFree),
+    Event::Wake(Then::Here),
+    Event::Resume(Room::Free),
+    Event::Resume(Room::Shared),
+    Event::Resume(Room::Full),
+    Event::Over(Room::Free),
+    Event::Over(Room::Shared),
+    Event::Over(Room::Full),
+];
+
+const RECALLS: [Recall; 3] = [Recall::Not, Recall::Always, Recall::Turn];
+
 /// Where a thread is after `event`. `None`: that cannot happen to a thread which is at `from`.
 #[inline(always)]
 pub fn next(from: Place, event: Event, recall: Recall) -> Option<Place> {
-    let unless_recalled = |to| if recall == Recall::Always { Place::Away } else { to };
+    *NEXT.get(from as usize)?.get(event.index())?.get(recall as usize)?
+}
+
+/// [`rule`], so that a turn of a thread costs looks into a table and no comparisons.
+#[expect(clippy::indexing_slicing, reason = "the compiler evaluates it: a wrong index does not compile")]
+static NEXT: [[[Option<Place>; RECALLS.len()]; EVENTS.len()]; PLACES.len()] = {
+    let mut all = [[[None; RECALLS.len()]; EVENTS.len()]; PLACES.len()];
+    let (mut place, mut event, mut recall) = (0, 0, 0);
+    while place < PLACES.len() {
+        all[place][event][recall] = rule(PLACES[place], EVENTS[event], RECALLS[recall]);
+        recall += 1;
+        if recall == RECALLS.len() {
+            (event, recall) = (event + 1, 0);
+        }
+        if event == EVENTS.len() {
+            (place, event) = (place + 1, 0);
+        }
+    }
+    all
+};
+
+/// The arrows above, and what a recall changes of them.
+const fn rule(from: Place, event: Event, recall: Recall) -> Option<Place> {
+    let queued = if matches!(recall, Recall::Always) { Place::Away } else { Place::Queued };
+    let running = if matches!(recall, Recall::Always) { Place::Away } else { Place::Running };
     Some(match (from, event) {
-        (Place::Away, Event::Post) | (Place::Running, Event::Yield) => unless_recalled(Place::Queued),
-        (Place::Queued, Event::Enter) => unless_recalled(Place::Running),
-        (Place::Queued, Event::Look) => unless_recalled(Place::Queued),
+        (Place::Away, Event::Post) | (Place::Running, Event::Yield) | (Place::Queued, Event::Look) => queued,
+        (Place::Queued, Event::Enter) => running,
         // the only one whose turn may end without more
-        (Place::Running, Event::Look) if recall == Recall::Not => Place::Running,
+        (Place::Running, Event::Look) if matches!(recall, Recall::Not) => Place::Running,
         (Place::Running, Event::Look) => Place::Away,
-        (Place::Running, Event::Block(Wait::Device)) => Place::Waiting(Wait::Device),
+        (Place::Running, Event::Block(Wait::Device)) => Place::WaitsForDevice,
         // a thread that is wanted back does not begin to wait: its call is its host's
-        (Place::Running, Event::Block(_)) if recall == Recall::Always => Place::Running,
-        (Place::Running, Event::Block(wait)) => Place::Waiting(wait),
-        (Place::Waiting(Wait::Futex), Event::Wake(then)) => Place::Woken(then),
-        (Place::Waiting(_), Event::Over(Room::Full)) => Place::Away,
-        (Place::Waiting(_), Event::Over(_)) => unless_recalled(Place::Queued),
-        (Place::Woken(_), Event::Resume(Room::Full)) => Place::Away,
-        (Place::Woken(Then::IfFree), Event::Resume(Room::Shared)) => Place::Away,
-        (Place::Woken(_), Event::Resume(_)) => unless_recalled(Place::Queued),
-        (Place::Running | Place::Waiting(_), Event::Leave) => Place::Away,
+        (Place::Running, Event::Block(_)) if matches!(recall, Recall::Always) => Place::Running,
+        (Place::Running, Event::Block(Wait::Futex)) => Place::WaitsForFutex,
+        (Place::Running, Event::Block(Wait::Time)) => Place::WaitsForTime,
+        (Place::WaitsForFutex, Event::Wake(Then::IfFree)) => Place::WokenIfFree,
+        (Place::WaitsForFutex, Event::Wake(Then::Here)) => Place::WokenHere,
+        (Place::WaitsForFutex | Place::WaitsForTime | Place::WaitsForDevice, Event::Over(Room::Full)) => Place::Away,
+        (Place::WaitsForFutex | Place::WaitsForTime | Place::WaitsForDevice, Event::Over(_)) => queued,
+        (Place::WokenIfFree | Place::WokenHere, Event::Resume(Room::Full)) => Place::Away,
+        (Place::WokenIfFree, Event::Resume(Room::Shared)) => Place::Away,
+        (Place::WokenIfFree | Place::WokenHere, Event::Resume(_)) => queued,
+        (Place::Running, Event::Leave) => Place::Away,
+        (Place::WaitsForFutex | Place::WaitsForTime | Place::WaitsForDevice, Event::Leave) => Place::Away,
         _ => return None,
     })
+}
+
+impl Event {
+    /// In [`EVENTS`].
+    #[inline(always)]
+    const fn index(self) -> usize {
+        match self {
+            Self::Post => 0,
+            Self::Enter => 1,
+            Self::Yield => 2,
+            Self::Look => 3,
+            Self::Leave => 4,
+            Self::Block(wait) => 5 + wait as usize,
+            Self::Wake(then) => 8 + then as usize,
+            Self::Resume(room) => 10 + room as usize,
+            Self::Over(room) => 13 + room as usize,
+        }
+    }
 }
 
 impl Place {
     /// In a local call whose wait has not ended for its CPU, and may take for ever.
     pub fn is_wait(self) -> bool {
-        matches!(self, Self::Waiting(Wait::Futex | Wait::Time) | Self::Woken(_))
+        matches!(self, Self::WaitsForFutex | Self::WaitsForTime | Self::WokenIfFree | Self::WokenHere)
     }
 
     /// Its wait is, or was, one for a futex.
     pub(crate) fn is_futex_wait(self) -> bool {
-        matches!(self, Self::Waiting(Wait::Futex) | Self::Woken(_))
+        matches!(self, Self::WaitsForFutex | Self::WokenIfFree | Self::WokenHere)
     }
 
-    const fn encode(self) -> u8 {
-        match self {
-            Self::Away => 0,
-            Self::Queued => 1,
-            Self::Running => 2,
-            Self::Waiting(Wait::Futex) => 3,
-            Self::Waiting(Wait::Time) => 4,
-            Self::Woken(Then::IfFree) => 5,
-            Self::Woken(Then::Here) => 6,
-            Self::Waiting(Wait::Device) => 7,
-        }
-    }
-
+    #[inline(always)]
     const fn decode(code: u8) -> Self {
         match code {
             1 => Self::Queued,
             2 => Self::Running,
-            3 => Self::Waiting(Wait::Futex),
-            4 => Self::Waiting(Wait::Time),
-            5 => Self::Woken(Then::IfFree),
-            6 => Self::Woken(Then::Here),
-            7 => Self::Waiting(Wait::Device),
+            3 => Self::WaitsForDevice,
+            4 => Self::WaitsForFutex,
+            5 => Self::WaitsForTime,
+            6 => Self::WokenIfFree,
+            7 => Self::WokenHere,
             _ => Self::Away,
         }
     }
@@ -170,7 +242,7 @@ struct Slot(AtomicU8);
 impl Places {
     /// All are away.
     pub const fn new() -> Self {
-        Self { places: [const { Slot(AtomicU8::new(Place::Away.encode())) }; THREADS] }
+        Self { places: [const { Slot(AtomicU8::new(Place::Away as u8)) }; THREADS] }
     }
 
     /// Where a thread is. `None`: there is no such thread.
@@ -186,7 +258,7 @@ impl Places {
         let slot = self.places.get(thread as usize).ok_or(None)?;
         let from = Place::decode(slot.0.load(Ordering::Acquire));
         let to = next(from, event, recall).ok_or(Some(from))?;
-        slot.0.store(to.encode(), Ordering::Release);
+        slot.0.store(to as u8, Ordering::Release);
         Ok((from, to))
     }
 }

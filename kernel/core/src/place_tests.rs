@@ -3,36 +3,6 @@ use super::*;
 extern crate std;
 use std::vec::Vec;
 
-const PLACES: [Place; 8] = [
-    Place::Away,
-    Place::Queued,
-    Place::Running,
-    Place::Waiting(Wait::Futex),
-    Place::Waiting(Wait::Time),
-    Place::Waiting(Wait::Device),
-    Place::Woken(Then::IfFree),
-    Place::Woken(Then::Here),
-];
-
-const EVENTS: [Event; 16] = [
-    Event::Post,
-    Event::Enter,
-    Event::Yield,
-    Event::Block(Wait::Futex),
-    Event::Block(Wait::Time),
-    Event::Block(Wait::Device),
-    Event::Wake(Then::IfFree),
-    Event::Wake(Then::Here),
-    Event::Resume(Room::Free),
-    Event::Resume(Room::Shared),
-    Event::Resume(Room::Full),
-    Event::Over(Room::Free),
-    Event::Over(Room::Shared),
-    Event::Over(Room::Full),
-    Event::Look,
-    Event::Leave,
-];
-
 /// Every transition that there is.
 fn all(recall: Recall) -> Vec<(Place, Event, Place)> {
     let pairs = PLACES.iter().flat_map(|&from| EVENTS.iter().map(move |&event| (from, event)));
@@ -75,11 +45,11 @@ fn every_place_is_reached_and_left() {
 
 #[test]
 fn a_woken_thread_moves_on_unless_it_must_stay() {
-    let resumed = |then, room| next(Place::Woken(then), Event::Resume(room), Recall::Not);
-    assert_eq!(resumed(Then::IfFree, Room::Free), Some(Place::Queued));
-    assert_eq!(resumed(Then::IfFree, Room::Shared), Some(Place::Away));
-    assert_eq!(resumed(Then::Here, Room::Shared), Some(Place::Queued));
-    assert_eq!(resumed(Then::Here, Room::Full), Some(Place::Away));
+    let resumed = |woken, room| next(woken, Event::Resume(room), Recall::Not);
+    assert_eq!(resumed(Place::WokenIfFree, Room::Free), Some(Place::Queued));
+    assert_eq!(resumed(Place::WokenIfFree, Room::Shared), Some(Place::Away));
+    assert_eq!(resumed(Place::WokenHere, Room::Shared), Some(Place::Queued));
+    assert_eq!(resumed(Place::WokenHere, Room::Full), Some(Place::Away));
 }
 
 #[test]
@@ -93,6 +63,17 @@ fn what_cannot_happen_changes_nothing() {
 #[test]
 fn a_place_is_what_was_written() {
     for place in PLACES {
-        assert_eq!(Place::decode(place.encode()), place);
+        assert_eq!(Place::decode(place as u8), place);
     }
+}
+
+#[test]
+fn the_table_is_the_rule() {
+    for (index, event) in EVENTS.into_iter().enumerate() {
+        assert_eq!(event.index(), index);
+        for (from, recall) in PLACES.into_iter().flat_map(|from| RECALLS.map(|recall| (from, recall))) {
+            assert_eq!(next(from, event, recall), rule(from, event, recall), "{from:?}, {event:?}, {recall:?}");
+        }
+    }
+    assert_eq!(RECALLS.map(|recall| recall as usize), [0, 1, 2]);
 }

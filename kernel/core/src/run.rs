@@ -122,7 +122,7 @@ impl<H: Host> Cpu<H> {
         let result = rest.and_then(|rest| rest.result_without_rest());
         let may_leave = rest.is_none() || result.is_some() || thread.is_killed();
         // A device may still write into the memory of a killed thread.
-        if thread.recall() == Recall::Not || !may_leave || self.flights.get(number).is_some() {
+        if thread.recall() == Recall::Not || !may_leave || self.flights.has(number) {
             return false;
         }
         self.rest.set(None);

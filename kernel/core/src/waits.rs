@@ -9,7 +9,7 @@ use crate::common::THREADS;
 use crate::cpu::Cpu;
 use crate::escape::Escape;
 use crate::host::{Host, Recall, Thread};
-use crate::place::{Event, Place, Wait};
+use crate::place::{Event, Place};
 use tacet_arch::Processor;
 use tacet_logic::deadlines::{Clock, Deadline, Deadlines};
 use tacet_logic::woken::Taken;
@@ -31,9 +31,9 @@ impl<H: Host> Cpu<H> {
             let now = self.host.processor().cycles();
             let Some(number) = self.waits.get_mut().take_over(&clock, now) else { return };
             let result = match self.place(number) {
-                Place::Waiting(Wait::Time) if H::ANSWERS => self.host.result_of_sleep(number),
-                Place::Waiting(Wait::Time) => 0,
-                Place::Waiting(Wait::Futex) if self.common().futexes.cancel(number) => TIMED_OUT,
+                Place::WaitsForTime if H::ANSWERS => self.host.result_of_sleep(number),
+                Place::WaitsForTime => 0,
+                Place::WaitsForFutex if self.common().futexes.cancel(number) => TIMED_OUT,
                 _ => continue, // it has just been woken
             };
             let room = self.room(false);
@@ -65,7 +65,7 @@ impl<H: Host> Cpu<H> {
         }
         let here = self.host.processor().index();
         for number in 0..THREADS as u32 {
-            if !matches!(self.place(number), Place::Waiting(Wait::Futex | Wait::Time)) {
+            if !matches!(self.place(number), Place::WaitsForFutex | Place::WaitsForTime) {
                 continue;
             }
             let recalled = |thread: H::Thread<'_>| thread.home() == here && thread.recall() == Recall::Always;
@@ -79,8 +79,8 @@ impl<H: Host> Cpu<H> {
     /// Gives the host a thread that waits, unless it has just been woken.
     fn give_wait_away(&mut self, number: u32, deadline: Option<Deadline>) {
         let left_ns = match self.place(number) {
-            Place::Waiting(Wait::Futex) if self.common().futexes.cancel(number) => None,
-            Place::Waiting(Wait::Time) => {
+            Place::WaitsForFutex if self.common().futexes.cancel(number) => None,
+            Place::WaitsForTime => {
                 let (clock, now) = (self.clock_or_counter(), self.host.processor().cycles());
                 deadline.map(|deadline| deadline.ns_left(&clock, now))
             }

@@ -6,9 +6,11 @@
 //! back at the end. Must never hold a thread twice; the poster guarantees it,
 //! because a context has one owner at a time.
 
-/// A bounded first-in, first-out queue of context numbers.
+/// A bounded first-in, first-out queue of context numbers, in a ring: a turn moves no other thread's entry.
 pub struct RunQueue<const N: usize> {
     entries: [u32; N],
+    /// Where the oldest one is.
+    first: usize,
     length: usize,
 }
 
@@ -19,43 +21,62 @@ pub struct Full;
 impl<const N: usize> RunQueue<N> {
     /// An empty queue.
     pub const fn new() -> Self {
-        Self { entries: [0; N], length: 0 }
+        Self { entries: [0; N], first: 0, length: 0 }
     }
 
     /// Adds a thread behind all others.
     pub fn push(&mut self, context: u32) -> Result<(), Full> {
-        let slot = self.entries.get_mut(self.length).ok_or(Full)?;
-        *slot = context;
+        if self.length >= N {
+            return Err(Full);
+        }
+        let slot = self.slot(self.length);
+        *self.entries.get_mut(slot).ok_or(Full)? = context;
         self.length += 1;
         Ok(())
     }
 
     /// The thread whose turn it is.
     pub fn front(&self) -> Option<u32> {
-        self.entries.get(..self.length)?.first().copied()
+        self.get(0)
     }
 
     /// Takes out the thread whose turn it is.
+    #[inline]
     pub fn pop(&mut self) -> Option<u32> {
         let front = self.front()?;
-        self.entries.copy_within(1..self.length, 0);
+        self.first = self.slot(1);
         self.length -= 1;
         Some(front)
     }
 
     /// Takes out the oldest thread for which `wanted` holds.
     pub fn take(&mut self, mut wanted: impl FnMut(u32) -> bool) -> Option<u32> {
-        let queued = self.entries.get(..self.length)?;
-        let at = queued.iter().position(|&context| wanted(context))?;
-        let context = queued.get(at).copied()?;
-        self.entries.copy_within(at + 1..self.length, at);
+        let at = self.iter().position(&mut wanted)?;
+        let taken = self.get(at)?;
+        for behind in at + 1..self.length {
+            let (slot, context) = (self.slot(behind - 1), self.get(behind)?);
+            *self.entries.get_mut(slot)? = context;
+        }
         self.length -= 1;
-        Some(context)
+        Some(taken)
     }
 
     /// All threads, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
-        self.entries.get(..self.length).unwrap_or_default().iter().copied()
+        (0..self.length).filter_map(|at| self.get(at))
+    }
+
+    /// The thread before which so many others have their turns.
+    #[inline]
+    fn get(&self, at: usize) -> Option<u32> {
+        if at < self.length { self.entries.get(self.slot(at)).copied() } else { None }
+    }
+
+    /// Where its entry is; `at` is below `N`, or is `N` in a full queue.
+    #[inline]
+    fn slot(&self, at: usize) -> usize {
+        let slot = self.first + at;
+        if slot >= N { slot - N } else { slot }
     }
 
     /// How many threads wait.

@@ -47,7 +47,11 @@ pub fn calls(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     let programs = Programs::build(cache)?;
     let out = programs.build_directory().join("bench");
     fs::create_dir_all(&out)?;
-    let lines: Vec<Line> = ROWS.iter().map(line).collect();
+    let chosen = |row: &&Row| settings.jobs.is_empty() || settings.jobs.iter().any(|job| job == row.0);
+    let lines: Vec<Line> = ROWS.iter().filter(chosen).map(line).collect();
+    if let Some(job) = settings.jobs.iter().find(|job| !ROWS.iter().any(|row| row.0 == *job)) {
+        return Err(format!("calls: {job}: no such row; rows: {}", ROWS.map(|row| row.0).join(", ")).into());
+    }
 
     let node = Node::boot(cache, &counted_node(settings.kernel, 4, &programs))?;
     let mut metrics = Metrics::at(&place(&node, programs.top()));

@@ -6,7 +6,7 @@
 //!        [--jobs NAME,...] [--undisturbed] [--resume]
 //! NAME: `core` (default, or $BENCH); `calls`: calls that cores answer themselves, and synchronisation of threads and
 //! ranks; `memory`: anonymous memory from the partition; `noise`: the laboratory itself; `pico`: reads of a
-//! disk by the cores; `static`: nodes without Linux (in both, `--jobs` selects parts); `tune`: the countermeasures;
+//! disk by the cores; `static`: nodes without Linux (in these three, `--jobs` selects parts); `tune`: the countermeasures;
 //! `sched`: MPI jobs under three schedulers, on the newest kernel, beside daemons (`--undisturbed`: alone), which takes
 //! hours and continues an earlier bench with `--resume`; `profile`: Tacet's profile alone; `attribute`: which
 //! disturbance reaches the core.

@@ -71,7 +71,7 @@ fn wait<H: Host>(call: &Call<'_, '_, H>, address: u64, value: u32, bitset: u32, 
         }
         // Before a waker can find it. A recalled thread waits with its host.
         match call.cpu.change(call.number, call.thread, Event::Block(Wait::Futex)) {
-            Place::Waiting(_) => Ok(true),
+            Place::WaitsForFutex => Ok(true),
             _ => Err(()),
         }
     };

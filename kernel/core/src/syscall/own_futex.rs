@@ -134,7 +134,7 @@ fn wait<H: Host>(call: &Call<'_, '_, H>, key: Key, value: u32, bitset: u32, unti
             return Ok(false);
         }
         match call.cpu.change(call.number, call.thread, Event::Block(Wait::Futex)) {
-            Place::Waiting(_) => Ok(true),
+            Place::WaitsForFutex => Ok(true),
             _ => Err(Not::Free),
         }
     };

@@ -46,7 +46,7 @@ pub fn sleep_until<H: Host>(call: &Call<'_, '_, H>, deadline: Deadline) -> CallE
         return CallEnd::NOT_SERVED;
     }
     match call.cpu.change(call.number, call.thread, Event::Block(Wait::Time)) {
-        Place::Waiting(_) => CallEnd::Block,
+        Place::WaitsForTime => CallEnd::Block,
         _ => {
             call.cpu.waits.borrow_mut().remove(call.number);
             CallEnd::NOT_SERVED

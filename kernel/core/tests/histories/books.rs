@@ -12,7 +12,7 @@ use crate::program::{Action, time_of};
 use crate::world::{ThreadState, World};
 use std::mem::discriminant;
 use tacet_arch::Exit;
-use tacet_core::{Cpu, Escape, Place, Recall, Wait};
+use tacet_core::{Cpu, Escape, Place, Recall};
 
 /// How often a CPU pauses at most before a recalled thread is back.
 const PATIENCE: u32 = 400;
@@ -145,26 +145,26 @@ impl World {
         let books = &mut *self.books.borrow_mut();
         assert_eq!(books.places[index], from, "thread {number}: moved to {to:?}");
         let home = thread.home.get();
-        assert!(cpu == home || matches!(to, Place::Woken(_)), "thread {number} of CPU {home} moved by CPU {cpu}");
+        assert!(cpu == home || is_woken(to), "thread {number} of CPU {home} moved by CPU {cpu}");
         books.places[index] = to;
         self.seen.borrow_mut().arrows.insert((from, to));
         books.turn_over[index] &= to == Place::Running;
         let waiting = &self.cpus[home].waiting;
         match (from, to) {
-            (_, Place::Waiting(Wait::Device)) => books.futexes.forward(cpu),
-            (_, Place::Waiting(wait)) => {
+            (_, Place::WaitsForDevice) => books.futexes.forward(cpu),
+            (_, Place::WaitsForFutex | Place::WaitsForTime) => {
                 waiting.set(waiting.get() + 1);
-                if wait == Wait::Futex {
+                if to == Place::WaitsForFutex {
                     books.futexes.waits(cpu, number, thread.root.get(), thread.call.get());
                 }
             }
-            (_, Place::Woken(_)) => {
+            (_, Place::WokenIfFree | Place::WokenHere) => {
                 books.futexes.woken(cpu, number);
                 books.undelivered[cpu].push((number, home));
             }
             _ if from.is_wait() => {
                 waiting.set(waiting.get() - 1);
-                if from == Place::Waiting(Wait::Futex) {
+                if from == Place::WaitsForFutex {
                     books.futexes.cancel(number);
                 }
             }
@@ -247,9 +247,9 @@ impl World {
         for number in self.numbers().filter(|&number| self.thread(number).posted.get() == Some(cpu)) {
             let place = self.place(number);
             let told = books.undelivered.iter().flatten().any(|&(woken, _)| woken == number);
-            assert!(told || !matches!(place, Place::Woken(_)), "CPU {cpu} sleeps, and thread {number} is {place:?}");
-            assert_ne!(place, Place::Waiting(Wait::Device), "CPU {cpu} sleeps: nobody looks for thread {number}");
-            let lost = books.rung[number as usize].is_some() && !matches!(place, Place::Away | Place::Woken(_));
+            assert!(told || !is_woken(place), "CPU {cpu} sleeps, and thread {number} is {place:?}");
+            assert_ne!(place, Place::WaitsForDevice, "CPU {cpu} sleeps: nobody looks for thread {number}");
+            let lost = books.rung[number as usize].is_some() && place != Place::Away && !is_woken(place);
             assert!(!lost, "CPU {cpu} sleeps, and thread {number}, recalled, is {place:?}");
             assert!(!matches!(place, Place::Queued | Place::Running), "CPU {cpu} sleeps: thread {number} is {place:?}");
         }
@@ -273,4 +273,8 @@ impl World {
             }
         }
     }
+}
+
+fn is_woken(place: Place) -> bool {
+    matches!(place, Place::WokenIfFree | Place::WokenHere)
 }

@@ -167,7 +167,13 @@ fn arrows() -> HashSet<(Place, Place)> {
     let rooms = [Room::Free, Room::Shared];
     let mut places = vec![Place::Away, Place::Queued, Place::Running];
     let mut events = vec![Event::Post, Event::Enter, Event::Yield, Event::Look, Event::Leave];
-    places.extend(waits.map(Place::Waiting).into_iter().chain(thens.map(Place::Woken)));
+    places.extend([
+        Place::WaitsForFutex,
+        Place::WaitsForTime,
+        Place::WaitsForDevice,
+        Place::WokenIfFree,
+        Place::WokenHere,
+    ]);
     events.extend(waits.map(Event::Block).into_iter().chain(thens.map(Event::Wake)));
     events.extend(rooms.map(Event::Resume).into_iter().chain(rooms.map(Event::Over)));
     let recalls = [Recall::Not, Recall::Always, Recall::Turn];

@@ -4,7 +4,7 @@
 use crate::machine::Machine;
 use crate::program::Action;
 use crate::world::World;
-use tacet_core::{Common, Permits, Place, Recall, Wait};
+use tacet_core::{Common, Permits, Place, Recall};
 use tacet_pico::{Forward, Look};
 
 const ALL: u32 = Permits::CALLS.0 | Permits::MEMORY.0 | Permits::STAYS.0;
@@ -230,10 +230,10 @@ fn on_one_cpu(programs: &[&[Action]]) -> World {
 fn others_run_while_a_device_is_at_work() {
     let world = on_one_cpu(&[&[BUFFER, READ, Action::GetPid], &[]]);
     let mut machine = together(&world);
-    assert_eq!((world.place(0), world.place(1)), (Place::Waiting(Wait::Device), Place::Running));
+    assert_eq!((world.place(0), world.place(1)), (Place::WaitsForDevice, Place::Running));
     world.cpus[0].device.finish(Look::Done);
     run(&mut machine, 0);
-    assert_eq!(world.place(0), Place::Waiting(Wait::Device), "nothing interrupts a thread that computes");
+    assert_eq!(world.place(0), Place::WaitsForDevice, "nothing interrupts a thread that computes");
     end_turn(&mut machine);
     assert_eq!((world.thread(0).transferred.get(), world.place(0)), (8 * 4096, Place::Running));
     machine.end();
@@ -277,7 +277,7 @@ fn a_waiting_thread_gets_its_next_portions_and_its_failure() {
         let device = &world.cpus[0].device;
         device.finish(Look::Done);
         run(&mut machine, 0);
-        assert_eq!((device.portions.get(), world.place(0)), (3, Place::Waiting(Wait::Device)));
+        assert_eq!((device.portions.get(), world.place(0)), (3, Place::WaitsForDevice));
         device.finish_nth(1, outcome);
         run(&mut machine, 0);
         assert_eq!(world.thread(0).transferred.get(), transferred);
@@ -294,7 +294,7 @@ fn a_waiting_thread_stays_while_the_device_has_its_memory() {
     machine.linux.kill(0);
     while machine.linux.ring(0) {}
     run(&mut machine, 0);
-    assert_eq!(world.place(0), Place::Waiting(Wait::Device));
+    assert_eq!(world.place(0), Place::WaitsForDevice);
     assert!(world.thread(1).calls.get() && world.thread(1).posted.get().is_some(), "it does not wait");
     world.cpus[0].device.finish(Look::Done);
     run(&mut machine, 0);

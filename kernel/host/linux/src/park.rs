@@ -8,7 +8,7 @@ use tacet_abi::{
     TACET_EVENT_EXCEPTION, TACET_EVENT_RECALLED, TACET_EVENT_SYSCALL, TACET_EVENT_WAITED, TACET_EVENT_WOKEN,
     TACET_REFUSAL_BEYOND, TACET_REFUSAL_CLOSED, TACET_REFUSAL_MIRRORED, TACET_REFUSAL_RIGHTS,
 };
-use tacet_core::{Escape, Place, Reason, Then, Wait};
+use tacet_core::{Escape, Place, Reason};
 
 impl Linux {
     /// Hands a thread back with the event that its proxy must deal with, and interrupts Linux. The thread is Linux's
@@ -26,13 +26,13 @@ impl Linux {
     #[inline]
     pub(crate) fn show(&self, context: &Context<'_>, from: Place, to: Place) {
         match to {
-            Place::Waiting(Wait::Futex | Wait::Time) => {
+            Place::WaitsForFutex | Place::WaitsForTime => {
                 context.set_blocked(1);
                 self.page.count_waiting(true);
             }
             // Linux need not look for another CPU for it
-            Place::Woken(Then::Here) => context.set_blocked(2),
-            Place::Woken(Then::IfFree) => {}
+            Place::WokenHere => context.set_blocked(2),
+            Place::WokenIfFree => {}
             _ if from.is_wait() => {
                 context.set_blocked(0);
                 self.page.count_waiting(false);
