@@ -95,25 +95,12 @@ fn print(text: &str) -> Result<ExitCode> {
     }
 }
 
-/// The version of all JSON output; docs/json describes it. It changes if a field is removed or changes its meaning.
-const JSON_VERSION: u32 = 1;
-
-/// A JSON object with the version in it.
-#[derive(Serialize)]
-struct Versioned<'a, T: Serialize> {
-    json_version: u32,
-    #[serde(flatten)]
-    facts: &'a T,
-}
-
 fn print_json(facts: &impl Serialize) -> Result<ExitCode> {
-    print(&(serde_json::to_string_pretty(&Versioned { json_version: JSON_VERSION, facts })? + "\n"))
+    print(&tacet_words::json::text(facts)?)
 }
 
-/// Prints a list of objects, each with the version.
 fn print_json_list<T: Serialize>(list: &[T]) -> Result<ExitCode> {
-    let list: Vec<_> = list.iter().map(|facts| Versioned { json_version: JSON_VERSION, facts }).collect();
-    print(&(serde_json::to_string_pretty(&list)? + "\n"))
+    print(&tacet_words::json::list(list)?)
 }
 
 #[cfg(test)]

@@ -15,14 +15,14 @@ const BROKEN_PIPE: i32 = 128 + 13;
 
 /// Prints one value for programs, indented.
 pub fn json(value: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Error::new("json", error, ""))?;
-    print(&(text + "\n"))
+    let text = tacet_words::json::text(value).map_err(|error| Error::new("json", error, ""))?;
+    print(&text)
 }
 
 /// Prints one of several values for programs, on one line.
 pub fn json_line(value: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string(value).map_err(|error| Error::new("json", error, ""))?;
-    print(&(text + "\n"))
+    let text = tacet_words::json::line(value).map_err(|error| Error::new("json", error, ""))?;
+    print(&text)
 }
 
 pub fn print(text: &str) -> Result<()> {

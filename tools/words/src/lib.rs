@@ -6,6 +6,7 @@
 
 pub mod describe;
 pub mod examples;
+pub mod json;
 pub mod pages;
 pub mod plain;
 pub mod status;

@@ -13,10 +13,8 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command, Parser};
 use serde::Serialize;
 
+use crate::json;
 use crate::{plain, status, usage};
-
-/// The version of an error's JSON (docs/json/error.json).
-const JSON_VERSION: u32 = 1;
 
 /// A program of the family.
 pub struct Tool {
@@ -70,7 +68,6 @@ impl std::error::Error for Failure {}
 
 #[derive(Serialize)]
 struct Outer<'a> {
-    json_version: u32,
     error: Inner<'a>,
 }
 
@@ -116,8 +113,8 @@ impl Tool {
         let status = if runs && status < status::RUNNER { status::RUNNER } else { status };
         if json || place.json {
             let error = Inner { command: &self.named(place), status, message: line };
-            let text = serde_json::to_string(&Outer { json_version: JSON_VERSION, error }).unwrap_or_default();
-            let _ = writeln!(std::io::stdout(), "{text}");
+            let text = json::line(&Outer { error }).unwrap_or_default();
+            let _ = write!(std::io::stdout(), "{text}");
         }
         let _ = writeln!(std::io::stderr(), "{}: {line}", self.name);
         ExitCode::from(status)

@@ -15,12 +15,9 @@ use crate::export::{Exported, systemd, tuned};
 use crate::options::Format;
 use crate::plan::Plan;
 
-/// The version of the JSON output; docs/json/tune-export.json describes it.
-const JSON_VERSION: u32 = 1;
-
+/// docs/json/tune-export.json describes it.
 #[derive(Serialize)]
 struct Report<'a> {
-    json_version: u32,
     files: Vec<Written<'a>>,
 }
 
@@ -48,7 +45,7 @@ pub fn export(files: &[Exported], directory: Option<&Path>, force: bool, json: b
     if json {
         let written = directory.is_some();
         let files = files.iter().map(|file| Written { path: place(file), text: &file.text, written });
-        print_json(&Report { json_version: JSON_VERSION, files: files.collect() })?;
+        print_json(&Report { files: files.collect() })?;
         return Ok(ExitCode::SUCCESS);
     }
     for file in files {

@@ -206,7 +206,8 @@ fn list(name: Option<&str>, json: bool) -> Result<ExitCode> {
         None => measures::ALL.to_vec(),
     };
     if json {
-        print_json(&chosen.iter().map(|measure| measure.about()).collect::<Vec<_>>())?;
+        let about: Vec<_> = chosen.iter().map(|measure| measure.about()).collect();
+        print(&tacet_words::json::list(&about).map_err(|error| Error::new("json", error, ""))?)?;
     } else {
         let text = chosen.first().filter(|_| name.is_some()).map_or_else(show::list, |one| show::about(one.about()));
         print(&text)?;
@@ -215,8 +216,7 @@ fn list(name: Option<&str>, json: bool) -> Result<ExitCode> {
 }
 
 fn print_json(value: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Error::new("json", error, ""))?;
-    print(&(text + "\n"))
+    print(&tacet_words::json::text(value).map_err(|error| Error::new("json", error, ""))?)
 }
 
 /// Prints. If the reader has gone away, the command ends quietly.

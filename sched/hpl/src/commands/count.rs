@@ -37,7 +37,7 @@ pub fn run(options: &Count) -> Result<ExitCode> {
     let now = figures::counts(&map, &cpus)?;
     let status = status.map_err(|error| Failure::not_executed(program.display(), &error))?;
     let facts = Facts { seconds, status: status.code(), figures: figures::sum(&figures::since(&now, &then)).into() };
-    print(&(serde_json::to_string(&facts)? + "\n"))?;
+    print(&tacet_words::json::line(&facts)?)?;
     let code = status.code().or_else(|| Some(128 + status.signal()?)).and_then(|code| u8::try_from(code).ok());
     Ok(ExitCode::from(code.unwrap_or(RUNNER)))
 }

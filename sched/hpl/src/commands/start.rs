@@ -58,7 +58,7 @@ pub fn run(options: &Start, json: bool) -> Result<ExitCode> {
     }
     let record = Record::read()?.ok_or("the scheduler started but left no record")?;
     if json {
-        return print(&(serde_json::to_string_pretty(&record)? + "\n"));
+        return print(&tacet_words::json::text(&record)?);
     }
     print(&format!(
         "HPL schedules (process {} stays with it); if every CPU has HPC tasks, other programs get {} in {} on cpu {}\n",
@@ -77,7 +77,7 @@ fn rehearse(options: &Start, json: bool) -> Result<ExitCode> {
     let topology = Topology::read(Path::new(CPU_DIRECTORY))?;
     let cpu = resident::trickle_cpu(&topology, options)?;
     if json {
-        return print(&(serde_json::to_string_pretty(options)? + "\n"));
+        return print(&tacet_words::json::text(options)?);
     }
     print(&format!(
         "would load HPL into the kernel; if every CPU had HPC tasks, other programs would get {} in {} on cpu {cpu}\n",

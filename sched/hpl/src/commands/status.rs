@@ -77,7 +77,7 @@ pub fn run(json: bool) -> Result<ExitCode> {
         facts.cpus = rows.iter().map(Cpu::from).collect();
     }
     if json {
-        return print(&(serde_json::to_string_pretty(&facts)? + "\n"));
+        return print(&tacet_words::json::text(&facts)?);
     }
     let table = if rows.is_empty() { String::new() } else { table(&rows) };
     print(&format!("{}\n{table}", headline(&facts)))

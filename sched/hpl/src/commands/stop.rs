@@ -43,14 +43,14 @@ pub fn run(dry_run: bool, json: bool) -> Result<ExitCode> {
     }
     let end = Record::read()?.and_then(|record| record.end).ok_or("the scheduler ended without a reason")?;
     if json {
-        return print(&(serde_json::to_string_pretty(&end)? + "\n"));
+        return print(&tacet_words::json::text(&end)?);
     }
     print(&format!("Linux's own scheduler schedules again ({})\n", end.reason))
 }
 
 fn say_what(process: u32, json: bool) -> Result<ExitCode> {
     if json {
-        return print(&(serde_json::json!({ "dry_run": true, "process": process }).to_string() + "\n"));
+        return print(&tacet_words::json::line(&serde_json::json!({ "dry_run": true, "process": process }))?);
     }
     print(&format!("would end process {process}, with which the kernel unloads HPL\n"))
 }

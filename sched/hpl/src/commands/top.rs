@@ -32,7 +32,7 @@ pub fn run(options: &Top, json: bool) -> Result<ExitCode> {
         let new = figures::since(&now, &then);
         then = now;
         if json {
-            print(&(serde_json::to_string(&Figures::from(figures::sum(&new)))? + "\n"))?;
+            print(&tacet_words::json::line(&Figures::from(figures::sum(&new)))?)?;
             continue;
         }
         let loads = figures::loads(&loads, &cpus)?;

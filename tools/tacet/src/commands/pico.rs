@@ -1,23 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `tacet pico`: the fast paths of devices, and what cores did by them.
 
-use serde::Serialize;
 use tacet_ctl::{Device, DeviceState, Error, Grant, Machine, Pico, PicoDevice, Queue, Result, format_bytes};
 
 use crate::output;
 use crate::text::word;
-
-/// The version of the JSON output; docs/json/pico.json describes it. It changes if a field is removed or changes its
-/// meaning.
-const JSON_VERSION: u32 = 1;
-
-/// The JSON of `pico`.
-#[derive(Serialize)]
-struct Report {
-    json_version: u32,
-    #[serde(flatten)]
-    pico: Pico,
-}
 
 pub fn pico(machine: &Machine, json: bool) -> Result<u8> {
     let Some(pico) = Pico::read(machine)? else {
@@ -25,7 +12,7 @@ pub fn pico(machine: &Machine, json: bool) -> Result<u8> {
         return Err(Error::new("/sys/kernel/tacet/pico", "it does not exist", "load the module of this command"));
     };
     if json {
-        output::json(&Report { json_version: JSON_VERSION, pico })?;
+        output::json(&pico)?;
     } else {
         output::print(&describe(&pico))?;
     }

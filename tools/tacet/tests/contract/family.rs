@@ -4,6 +4,7 @@
 use std::process::Command;
 
 use libtest_mimic::Trial;
+use serde_json::Value;
 use tacet_words::status;
 
 use crate::bench::{Bench, document, read};
@@ -11,7 +12,7 @@ use crate::bench::{Bench, document, read};
 type Rule = fn(&Bench);
 
 pub fn trials(bench: &'static Bench) -> Vec<Trial> {
-    let rules: [(&str, Rule); 8] = [
+    let rules: [(&str, Rule); 9] = [
         ("the descriptions have all programs", described),
         ("a command of another program is suggested", near_misses),
         ("no command is one line", no_command),
@@ -20,6 +21,7 @@ pub fn trials(bench: &'static Bench) -> Vec<Trial> {
         ("a program that cannot run has the statuses of env", runners),
         ("nodes without Linux: an error has the status of its cause", causes),
         ("nodes without Linux: each answer is an object of the schema", answers),
+        ("objects have the version", versions),
     ];
     let trial = |(name, check): (&str, Rule)| {
         Trial::test(name, move || {
@@ -169,5 +171,30 @@ fn answers(bench: &Bench) {
         let said = bench.run(&[words, &["--json"]].concat());
         assert_eq!((said.status, said.err.as_str()), (0, ""), "{words:?}");
         assert!(bench.described(&said, "static.json").get(field).is_some(), "{words:?}: {}", said.out);
+    }
+}
+
+/// Commands that only ask have an answer on every machine.
+fn versions(bench: &Bench) {
+    for words in [
+        &["up", "--dry-run", "--cpus", "1", "--memory", "64M"][..],
+        &["doctor"],
+        &["compare", "--dry-run", "true"],
+        &["tune", "plan", "--cpus", "1"],
+        &["tune", "status"],
+        &["tune", "list"],
+        &["tune", "list", "vmstat"],
+        &["sched", "status"],
+        &["sched", "start", "--dry-run"],
+    ] {
+        let said = bench.run(&[&["--json"], words].concat());
+        let answer: Value = serde_json::from_str(&said.out)
+            .unwrap_or_else(|error| panic!("{words:?}: {error}: {} {}", said.out, said.err));
+        let objects = answer.as_array().cloned().unwrap_or_else(|| vec![answer]);
+        assert!(
+            !objects.is_empty() && objects.iter().all(|object| object["json_version"] == 1),
+            "{words:?}: {}",
+            said.out
+        );
     }
 }

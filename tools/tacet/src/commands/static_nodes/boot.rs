@@ -32,7 +32,7 @@ pub fn boot(args: StaticBoot, configured: StaticArgs, json: bool) -> Result<u8> 
     let started = Instant::now();
     let facts = launch::boot(&args.name, &spec)?;
     if json {
-        super::print_facts(&facts)?;
+        output::json(&facts)?;
         return Ok(0);
     }
     let took = duration(u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX));
@@ -52,7 +52,7 @@ fn down(args: &StaticBoot, json: bool) -> Result<u8> {
     if args.dry_run {
         let there = tacet_static::state::booted(name)?.is_some();
         if json {
-            super::print_facts(&serde_json::json!({ "name": name, "ended": there, "dry_run": true }))?;
+            output::json(&serde_json::json!({ "name": name, "ended": there, "dry_run": true }))?;
             return Ok(0);
         }
         output::print(&if there { format!("would end the nodes `{name}`\n") } else { format!("no nodes `{name}`\n") })?;
@@ -62,7 +62,7 @@ fn down(args: &StaticBoot, json: bool) -> Result<u8> {
         return Err(Error::new(format!("nodes `{name}`"), "none are booted", "see `tacet static boot`"));
     }
     if json {
-        super::print_facts(&serde_json::json!({ "name": name, "ended": true, "dry_run": false }))?;
+        output::json(&serde_json::json!({ "name": name, "ended": true, "dry_run": false }))?;
         return Ok(0);
     }
     output::print(&format!("ended the nodes `{name}`\n"))?;
@@ -88,7 +88,7 @@ fn metal(args: &StaticBoot, json: bool) -> Result<u8> {
     if json {
         let entry = |node: Metal| serde_json::json!({ "node": node.node, "kernel_arguments": node.words(), "grub": node.grub(&image) });
         let nodes: Vec<_> = nodes.map(entry).collect();
-        super::print_facts(&serde_json::json!({ "nodes": nodes }))?;
+        output::json(&serde_json::json!({ "nodes": nodes }))?;
         return Ok(0);
     }
     output::print(&nodes.map(|node| node.grub(&image)).collect::<String>())?;

@@ -40,7 +40,7 @@ pub fn console(args: &StaticConsole, json: bool) -> Result<u8> {
         if !bytes.is_empty() {
             let text = String::from_utf8_lossy(&bytes);
             if json {
-                output::json_line(&serde_json::json!({ "json_version": 1, "node": args.node, "text": text }))?;
+                output::json_line(&serde_json::json!({ "node": args.node, "text": text }))?;
             } else {
                 output::print(&text)?;
             }

@@ -29,7 +29,7 @@ pub fn iod(args: &IodArgs, json: bool) -> Result<u8> {
     let facts = Facts { name: args.name.clone(), pid, port: address.port(), control, spec: None };
     state.publish(&facts)?;
     if json {
-        super::print_facts(&facts)?;
+        output::json(&facts)?;
     } else {
         output::print(&format!("serving nodes at {address}, commands at {}\n", facts.control.display()))?;
     }
@@ -48,7 +48,7 @@ fn rehearse(args: &IodArgs, json: bool) -> Result<u8> {
         let key_exists = made.is_empty();
         let facts =
             serde_json::json!({ "listen": args.listen, "key": args.key, "key_exists": key_exists, "dry_run": true });
-        super::print_facts(&facts)?;
+        output::json(&facts)?;
         return Ok(0);
     }
     let (listen, file) = (args.listen, args.key.display());

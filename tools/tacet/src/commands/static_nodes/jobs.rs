@@ -41,7 +41,7 @@ pub fn status(set: &StaticSet, json: bool) -> Result<u8> {
     let status = daemon::status(&control(set)?)?;
     if json {
         let (name, emulated) = facts.map_or((None, None), |facts| (Some(facts.name), facts.spec));
-        super::print_facts(&Report { name, emulated, status })?;
+        output::json(&Report { name, emulated, status })?;
     } else {
         output::print(&describe(&status))?;
     }
@@ -116,7 +116,7 @@ pub fn kill(args: &StaticKill, json: bool) -> Result<u8> {
 
 fn told(killed: &Killed, json: bool) -> Result<u8> {
     if json {
-        super::print_facts(killed)?;
+        output::json(killed)?;
     }
     Ok(0)
 }

@@ -31,7 +31,7 @@ pub fn map(args: &StaticMap, json: bool) -> Result<u8> {
     if let Some(job) = args.job {
         let text = daemon::map(&control(&args.set)?, job)?;
         if json {
-            super::print_facts(&serde_json::json!({ "job": job, "map": text }))?;
+            output::json(&serde_json::json!({ "job": job, "map": text }))?;
         } else {
             output::print(&text)?;
         }
@@ -51,7 +51,7 @@ pub fn map(args: &StaticMap, json: bool) -> Result<u8> {
         let runs: Vec<Run> = (0..map.processes()).flat_map(|process| runs(&map, process)).collect();
         let entries = map.all_entries().all();
         let facts = serde_json::json!({ "program": found.path, "runs": runs, "tlb_entries": entries, "unused_bytes": map.unused_bytes() });
-        super::print_facts(&facts)?;
+        output::json(&facts)?;
     } else {
         output::print(&map.table().to_string())?;
     }

@@ -11,7 +11,6 @@ mod map;
 mod run;
 mod shape;
 
-use serde::Serialize;
 use tacet_ctl::Result;
 
 pub use iod::iod;
@@ -37,27 +36,12 @@ pub fn static_nodes(command: StaticCommand, configured: StaticArgs, json: bool) 
     }
 }
 
-/// The version of the JSON of `tacet static` and `tacet iod`; docs/json/static.json describes it. It changes if a field is
-/// removed or changes its meaning.
-const JSON_VERSION: u32 = 1;
-
-#[derive(Serialize)]
-struct Versioned<'a, T> {
-    json_version: u32,
-    #[serde(flatten)]
-    facts: &'a T,
-}
-
-fn print_facts(facts: &impl Serialize) -> Result<()> {
-    output::json(&Versioned { json_version: JSON_VERSION, facts })
-}
-
 /// One line for each node: how its emulator is started.
 fn print_start(lines: &[(String, String)], json: bool) -> Result<()> {
     if json {
         let entry = |(command, kernel): &(String, String)| serde_json::json!({ "command": command, "kernel_arguments": kernel });
         let nodes: Vec<_> = lines.iter().map(entry).collect();
-        return print_facts(&serde_json::json!({ "nodes": nodes, "dry_run": true }));
+        return output::json(&serde_json::json!({ "nodes": nodes, "dry_run": true }));
     }
     let text = lines.iter().zip(0..).map(|((command, kernel), node)| {
         format!("node {node}: {command}\nnode {node}: kernel command line (in its settings file): {kernel}\n")

@@ -136,7 +136,7 @@ fn rehearse(nodes: &Nodes, job: &Job, json: bool) -> Result<u8> {
     match nodes {
         Nodes::Own(spec) => super::print_start(&launch::rehearse(&state::name_for_one_job(), spec)?, json)?,
         Nodes::Booted(_) | Nodes::Behind(_) if json => {
-            super::print_facts(
+            output::json(
                 &serde_json::json!({ "program": job.program, "nodes": job.nodes, "processes": job.processes, "dry_run": true }),
             )?;
         }
