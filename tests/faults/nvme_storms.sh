@@ -44,7 +44,7 @@ removals() {
 	local round how device
 	device=$(readlink -f /sys/class/nvme/nvme0/device)
 	up
-	for round in $(seq $(full 1 50)); do
+	for round in $(seq $(full 1 100)); do
 		for how in unbind remove; do
 			busy again
 			instant

@@ -57,6 +57,13 @@ impl<'a> Material<'a> {
         }
     }
 
+    /// Their figures mean different things.
+    pub fn methods_differ(&self) -> bool {
+        let mut methods = self.records.iter().map(|record| record.about.method);
+        let first = methods.next();
+        methods.any(|method| Some(method) != first)
+    }
+
     pub fn traced(&self) -> bool {
         self.records.iter().any(|record| record.about.thieves.is_some())
     }

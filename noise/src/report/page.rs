@@ -14,6 +14,11 @@ use crate::Result;
 use crate::measure::machine::cpu_list;
 
 const STYLE: &str = include_str!("page.css");
+/// For a person who puts records of several methods side by side; docs/noise.md has the whole of it.
+const METHODS: &str = "These records are of different methods, which do not see the same on one machine. Fixed work (fwq) adds up \
+    all noise of a quantum, and its rate is over the time without noise. Fixed time (ftq) adds up all noise of an interval, and \
+    its rate is a share of the time. Selfish detour has each detour alone, and none below its threshold. So the longest noise \
+    and the number of samples differ even if the noise is the same; while little is lost, the rates agree.";
 /// Makes the browser refuse to load anything.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
@@ -38,6 +43,7 @@ pub fn page(material: &Material<'_>, figures: &[Figure<'_>]) -> Result<String> {
                 }
                 main {
                     div.cards { @for record in &material.records { (card(record, material)) } }
+                    @if material.methods_differ() { p { (METHODS) } }
                     @for picture in &pictures { (picture) }
                     (tables::all(material))
                 }
@@ -150,6 +156,13 @@ mod tests {
                 assert!(file.contains(words), "{name}: {words}");
             }
         }
+    }
+
+    #[test]
+    fn different_methods_are_explained() {
+        let explained = |records: &[Record]| report(records).0.contains("of different methods");
+        assert!(explained(&[fixed_work(&[10, 20]), fixed_time(8)]));
+        assert!(!explained(&[fixed_work(&[10, 20]), fixed_work(&[10, 30])]));
     }
 
     /// No address, no script, nothing that a browser would fetch: not even a namespace or a document type with a URL.

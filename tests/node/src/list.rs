@@ -138,9 +138,10 @@ pub const SCENARIOS: &[Scenario] = &[
     rarely("a core dies with commands of an NVMe disk in flight", "nvme_storms.sh deaths").with_nvme(),
     rarely("moved to Linux with commands of an NVMe disk in flight", "nvme_storms.sh handovers").with_nvme(),
     rarely("an NVMe disk reset with commands in flight", "nvme_storms.sh resets").with_nvme(),
-    rarely("an NVMe disk taken away with commands in flight", "nvme_storms.sh removals").with_nvme(),
+    rarely("an NVMe disk taken away with commands in flight", "nvme_storms.sh removals").with_nvme().within(1800),
     middle("a disk reset, and down, with 32 commands of each of four cores", "nvme_flights.sh resets")
-        .with_nvme_and_six_cpus(),
+        .with_nvme_and_six_cpus()
+        .within(1200),
     rarely("a partition ends with 32 commands of each of four cores", "nvme_flights.sh downs").with_nvme_and_six_cpus(),
     rarely("a disk that does not complete commands", "nvme_flights.sh hangs").with_nvme_and_six_cpus(),
     oldest("fio verifies an NVMe disk", "nvme_programs.sh fio_verifies").with_nvme(),

@@ -15,11 +15,12 @@ const AT_ONCE: [usize; 3] = [2, 4, 8];
 const BYTES: u64 = 4096;
 const CALLS: usize = 200;
 const TURNS: usize = 3;
-const WAYS: [(Way, &str); 3] = [(Way::Native, "native"), (Way::Forwarded, "forwarded"), (Way::FastPath, "fast_path")];
+pub(super) const WAYS: [(Way, &str); 3] =
+    [(Way::Native, "native"), (Way::Forwarded, "forwarded"), (Way::FastPath, "fast_path")];
 
 /// Instructions on the two CPUs that Linux keeps.
 pub fn instructions(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
-    let reads = turn(guest, true)?;
+    let reads = turn(guest, &AT_ONCE, |way, threads| read(guest, way, BYTES, CALLS, threads, true))?;
     for (threads, reads) in AT_ONCE.iter().zip(&reads) {
         let how = format!("kernel instructions of one read of {BYTES} bytes, {threads} cores at once, {CALLS} each");
         let native = reads[0].instructions();
@@ -34,7 +35,8 @@ pub fn instructions(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
 
 /// Reads in a second, and what share of its time without contention a read takes.
 pub fn times(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
-    let turns: Vec<_> = (0..TURNS).map(|_| turn(guest, false)).collect::<Result<_>>()?;
+    let one = |way, threads| read(guest, way, BYTES, CALLS, threads, false);
+    let turns: Vec<_> = (0..TURNS).map(|_| turn(guest, &AT_ONCE, one)).collect::<Result<_>>()?;
     for (row, threads) in AT_ONCE.iter().enumerate() {
         let of =
             |way: usize, value: fn(&Read) -> f64| middle(turns.iter().map(|turn| value(&turn[row][way])).collect());
@@ -53,15 +55,19 @@ pub fn times(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
     Ok(())
 }
 
-/// By number of threads, then by way.
-fn turn(guest: &Guest, counted: bool) -> Result<Vec<Vec<Read>>> {
-    let mut reads = vec![Vec::new(); AT_ONCE.len()];
+/// Of each number of threads each way; a partition is up for those that need one.
+pub(super) fn turn(
+    guest: &Guest,
+    numbers: &[usize],
+    one: impl Fn(Way, usize) -> Result<Read>,
+) -> Result<Vec<Vec<Read>>> {
+    let mut reads = vec![Vec::new(); numbers.len()];
     for (way, _) in WAYS {
         if way == Way::Forwarded {
             up(guest)?;
         }
-        for (threads, reads) in AT_ONCE.iter().zip(&mut reads) {
-            reads.push(read(guest, way, BYTES, CALLS, *threads, counted)?);
+        for (threads, reads) in numbers.iter().zip(&mut reads) {
+            reads.push(one(way, *threads)?);
         }
     }
     guest.down()?;

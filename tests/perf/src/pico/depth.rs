@@ -9,17 +9,17 @@ use crate::guest::Guest;
 use crate::metric::Metrics;
 use crate::times::middle;
 
-use super::reads::{Read, Way, read_on_one, up};
+use super::crowd::{WAYS, turn};
+use super::reads::read_on_one;
 
 const DEPTHS: [usize; 3] = [1, 4, 12];
 const BYTES: u64 = 4096;
 const CALLS: usize = 200;
 const TURNS: usize = 3;
-const WAYS: [(Way, &str); 3] = [(Way::Native, "native"), (Way::Forwarded, "forwarded"), (Way::FastPath, "fast_path")];
 
 /// Kernel instructions of a read on all CPUs.
 pub fn instructions(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
-    let reads = turn(guest, true)?;
+    let reads = turn(guest, &DEPTHS, |way, depth| read_on_one(guest, way, BYTES, CALLS, depth, true))?;
     for (depth, reads) in DEPTHS.iter().zip(&reads) {
         let how = format!("kernel instructions of one read of {BYTES} bytes, {depth} threads of one CPU, {CALLS} each");
         let native = reads[0].instructions();
@@ -43,7 +43,8 @@ pub fn instructions(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
 
 /// Reads in a second.
 pub fn times(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
-    let turns: Vec<_> = (0..TURNS).map(|_| turn(guest, false)).collect::<Result<_>>()?;
+    let one = |way, depth| read_on_one(guest, way, BYTES, CALLS, depth, false);
+    let turns: Vec<_> = (0..TURNS).map(|_| turn(guest, &DEPTHS, one)).collect::<Result<_>>()?;
     for (row, depth) in DEPTHS.iter().enumerate() {
         let how = format!(
             "middle of {TURNS} turns, {depth} threads of one CPU, {CALLS} reads of {BYTES} bytes each: reads of all in \
@@ -55,19 +56,4 @@ pub fn times(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// By depth, then by way.
-fn turn(guest: &Guest, counted: bool) -> Result<Vec<Vec<Read>>> {
-    let mut reads = vec![Vec::new(); DEPTHS.len()];
-    for (way, _) in WAYS {
-        if way == Way::Forwarded {
-            up(guest)?;
-        }
-        for (depth, reads) in DEPTHS.iter().zip(&mut reads) {
-            reads.push(read_on_one(guest, way, BYTES, CALLS, *depth, counted)?);
-        }
-    }
-    guest.down()?;
-    Ok(reads)
 }
