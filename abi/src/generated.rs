@@ -82,6 +82,7 @@ pub const TACET_PICO_GRANTS: u32 = 8;
 pub const TACET_PICO_DEPTH: u32 = 64;
 pub const TACET_PICO_COMMANDS: u32 = 32;
 pub const TACET_PICO_MOST_BYTES: u32 = 2097152;
+pub const TACET_PICO_MOST_SEGMENT_BYTES: u32 = 8388608;
 pub const TACET_PICO_FALLBACKS: u32 = 8;
 pub const TACET_PICO_READ: u32 = 1;
 pub const TACET_PICO_WRITE: u32 = 2;
@@ -1453,7 +1454,8 @@ pub struct tacet_pico_queue {
     pub depth: __u32,
     pub most_bytes: __u32,
     pub id: __u32,
-    pub reserved0: [__u32; 9usize],
+    pub segments: __u32,
+    pub reserved0: [__u32; 8usize],
     pub epoch: __u32,
     pub reserved1: [__u32; 15usize],
     pub ringing: __u32,
@@ -1491,7 +1493,8 @@ const _: () = {
     ["Offset of field: tacet_pico_queue::depth"][::core::mem::offset_of!(tacet_pico_queue, depth) - 80usize];
     ["Offset of field: tacet_pico_queue::most_bytes"][::core::mem::offset_of!(tacet_pico_queue, most_bytes) - 84usize];
     ["Offset of field: tacet_pico_queue::id"][::core::mem::offset_of!(tacet_pico_queue, id) - 88usize];
-    ["Offset of field: tacet_pico_queue::reserved0"][::core::mem::offset_of!(tacet_pico_queue, reserved0) - 92usize];
+    ["Offset of field: tacet_pico_queue::segments"][::core::mem::offset_of!(tacet_pico_queue, segments) - 92usize];
+    ["Offset of field: tacet_pico_queue::reserved0"][::core::mem::offset_of!(tacet_pico_queue, reserved0) - 96usize];
     ["Offset of field: tacet_pico_queue::epoch"][::core::mem::offset_of!(tacet_pico_queue, epoch) - 128usize];
     ["Offset of field: tacet_pico_queue::reserved1"][::core::mem::offset_of!(tacet_pico_queue, reserved1) - 132usize];
     ["Offset of field: tacet_pico_queue::ringing"][::core::mem::offset_of!(tacet_pico_queue, ringing) - 192usize];

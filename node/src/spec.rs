@@ -43,8 +43,9 @@ pub struct NodeSpec {
     pub empty_sockets: u32,
     /// An NVMe disk of so many MiB, empty and gone with the node; 0: none.
     pub nvme_mib: u32,
-    /// The NVMe disk takes commands of 2 MiB, the most that QEMU allows. Otherwise 512 KiB is the most (MDTS).
-    pub nvme_long: bool,
+    /// The NVMe disk takes commands of up to two to the power of so many pages (MDTS), or, for 0, of any length. `None`: of
+    /// up to 512 KiB.
+    pub nvme_mdts: Option<u8>,
     /// The NVMe disk has this many virtual functions (SR-IOV), which are off until the node's Linux switches them on.
     pub nvme_functions: u32,
     /// Two more NVMe disks on the same image: "many" has two namespaces of 32 MiB, "plug" has one and can be
@@ -143,7 +144,7 @@ impl NodeSpec {
             counted_time: false,
             empty_sockets: 0,
             nvme_mib: 0,
-            nvme_long: false,
+            nvme_mdts: None,
             nvme_functions: 0,
             nvme_more: false,
             iommu: false,

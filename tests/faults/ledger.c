@@ -4,7 +4,7 @@
  * of each piece which writes have begun and which were acknowledged; its first eight bytes count rounds. With `again` a
  * thread that gets an error opens the disk again until that succeeds; else it ends the program with status 4. A piece that
  * is neither the last acknowledged nor a later one ends it with status 3. With `parts` each call is by a vector of 32
- * buffers that no command of NVMe can join: as many commands as a queue may have at the same time.
+ * buffers of 8 KiB: of a disk that takes no longer commands these are as many as a queue may have at the same time.
  *
  * ledger check DISK FILE: the same for the whole disk, when nobody uses it.
  */
@@ -19,7 +19,7 @@
 #define THREADS 8
 #define BLOCK 512
 #define PARTS 32
-#define PART_BYTES 4096
+#define PART_BYTES 8192
 #define PART_STRIDE (PART_BYTES + BLOCK)	/* in memory */
 
 struct piece {

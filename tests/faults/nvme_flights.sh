@@ -57,7 +57,7 @@ resets() {
 }
 
 down_in_flight() { # the program goes on, on Linux
-	throttle 262144
+	throttle 524288
 	until_true "32 commands of each core: $(in_flight)" all_given
 	instant
 	down --force
@@ -85,7 +85,7 @@ hangs() {
 	up --cpus 2-5
 	for round in lives killed; do
 		busy parts
-		throttle 3750
+		throttle 7500
 		until_true "32 commands: $(in_flight)" all_given
 		[ $round = killed ] && kill -9 $user
 		dmesg -C

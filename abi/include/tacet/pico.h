@@ -20,7 +20,8 @@
 #define TACET_PICO_GRANTS 8u		/* of one space */
 #define TACET_PICO_DEPTH 64u		/* entries of both rings, at most: one page each */
 #define TACET_PICO_COMMANDS 32u		/* commands in flight of one queue; a list page each */
-#define TACET_PICO_MOST_BYTES 0x200000u	/* of one command, at most: one list page has 512 entries */
+#define TACET_PICO_MOST_BYTES 0x200000u	/* of one command by pages: one list page has 512 entries */
+#define TACET_PICO_MOST_SEGMENT_BYTES 0x800000u	/* of one command by segments; Linux's driver has the same limit */
 
 enum tacet_pico_kind {
 	TACET_PICO_NONE = 0,
@@ -84,7 +85,8 @@ struct tacet_pico_queue {
 	__u32 depth;			/* entries of each ring */
 	__u32 most_bytes;		/* of one command */
 	__u32 id;			/* the device's number of the queue */
-	__u32 reserved0[9];
+	__u32 segments;			/* 1: the device takes lists of segments (SGL), not only pages */
+	__u32 reserved0[8];
 
 	/* offset 128: written by Linux at any time. */
 	__u32 epoch;			/* released after all else */

@@ -93,7 +93,8 @@ pub(crate) fn arguments(
 /// A disk with virtual functions is a subsystem of several controllers, which share one namespace with a name of its own;
 /// its functions have numbers below those of a port.
 fn nvme(line: &mut Line, spec: &NodeSpec) {
-    let (functions, most) = (spec.nvme_functions, if spec.nvme_long { ",mdts=9" } else { "" });
+    let functions = spec.nvme_functions;
+    let most = spec.nvme_mdts.map_or_else(String::new, |mdts| format!(",mdts={mdts}"));
     if functions == 0 {
         return line.pair("-device", format!("nvme,drive=nvme,serial=tacet{most}"));
     }

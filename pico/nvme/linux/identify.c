@@ -14,6 +14,9 @@
 #define IDENTIFIED_MDTS 77
 /* Byte 525: bit 0, what is written lasts only after a flush. */
 #define IDENTIFIED_VWC 525
+/* Byte 536: bits 0 and 1, lists of segments (SGL): 1 takes any, 2 those of whole words; 0 takes
+ * none. Ours have whole words. */
+#define IDENTIFIED_SGLS 536
 
 int tacet_nvme_identify(struct tacet_nvme *nvme)
 {
@@ -28,9 +31,11 @@ int tacet_nvme_identify(struct tacet_nvme *nvme)
 	error = tacet_nvme_command(nvme, &command, identified, NVME_IDENTIFY_DATA_SIZE);
 	if (!error) {
 		unsigned int shift = page_shift + identified[IDENTIFIED_MDTS];
+		u8 segments = identified[IDENTIFIED_SGLS] & 3;
 
-		nvme->most_bytes = TACET_PICO_MOST_BYTES;
-		if (identified[IDENTIFIED_MDTS] && shift < ilog2(TACET_PICO_MOST_BYTES))
+		nvme->segments = segments == 1 || segments == 2;
+		nvme->most_bytes = nvme->segments ? TACET_PICO_MOST_SEGMENT_BYTES : TACET_PICO_MOST_BYTES;
+		if (identified[IDENTIFIED_MDTS] && shift < ilog2(nvme->most_bytes))
 			nvme->most_bytes = 1u << shift;
 		nvme->cached = identified[IDENTIFIED_VWC] & 1;
 	} else {

@@ -50,6 +50,7 @@ struct tacet_nvme {
 	u32 stride;			/* bytes from one doorbell to the next */
 	u32 depth;
 	u32 most_bytes;
+	bool segments;			/* it takes lists of segments */
 	bool cached;			/* what is written lasts only after a flush */
 	u16 highest, count;		/* ids for cores: so many, from the highest down */
 	u64 doorbells;			/* the address for cores of page @first_page of the doorbells */

@@ -72,6 +72,7 @@ static void describe(struct tacet_nvme *nvme, struct tacet_pico_queue *queue, u1
 	queue->completion_doorbell = registers + nvme->stride;
 	queue->depth = nvme->depth;
 	queue->most_bytes = nvme->most_bytes;
+	queue->segments = nvme->segments;
 	queue->id = id;
 	if (!nvme->shadows)
 		return;

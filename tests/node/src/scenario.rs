@@ -60,6 +60,8 @@ pub struct Machine {
     pub nvme: bool,
     /// The disk may have this many virtual functions.
     pub nvme_functions: u32,
+    /// See [`tacet_node::NodeSpec::nvme_mdts`].
+    pub nvme_mdts: Option<u8>,
     /// It has two more NVMe disks: one of two namespaces, one that can be unplugged.
     pub nvme_more: bool,
     /// Its devices reach memory through an IOMMU.
@@ -114,6 +116,7 @@ impl Machine {
         arguments: "",
         nvme: false,
         nvme_functions: 0,
+        nvme_mdts: None,
         nvme_more: false,
         iommu: false,
         empty_sockets: 0,
@@ -214,8 +217,10 @@ impl Scenario {
         self
     }
 
-    /// On a machine with an NVMe disk and room for four cores, which others of the kind share.
-    pub const fn with_nvme_and_six_cpus(self) -> Scenario {
+    /// On a machine with room for four cores and an NVMe disk whose commands move 8 KiB at most, which others of the kind
+    /// share.
+    pub const fn with_nvme_and_six_cpus(mut self) -> Scenario {
+        self.machine.nvme_mdts = Some(1);
         self.with_nvme().with_cpus(1, 6, 1).after_others()
     }
 

@@ -93,6 +93,7 @@ pub fn node(cache: &Cache, kernel: KernelLine, machine: &Machine) -> Result<Node
     spec.empty_sockets = machine.empty_sockets;
     spec.nvme_mib = if machine.nvme { 64 } else { 0 };
     spec.nvme_functions = machine.nvme_functions;
+    spec.nvme_mdts = machine.nvme_mdts;
     spec.nvme_more = machine.nvme_more;
     spec.iommu = machine.iommu;
     if machine.systemd {

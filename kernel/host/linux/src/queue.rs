@@ -55,6 +55,7 @@ impl Queue {
             depth: depth as u16,
             most_bytes: read!(self, most_bytes),
             lists: read!(self, lists_device),
+            segments: read!(self, segments) != 0,
         })
     }
 
@@ -142,9 +143,9 @@ impl QueueMemory for Queue {
         }
     }
 
-    fn put_page(&self, list: u16, index: u16, address: u64) {
+    fn put_word(&self, list: u16, index: u16, word: u64) {
         let (list, index) = (u64::from(list % LISTS), u64::from(index) % u64::from(LIST_ENTRIES));
-        self.store(read!(self, lists) + (list * u64::from(LIST_ENTRIES) + index) * 8, address);
+        self.store(read!(self, lists) + (list * u64::from(LIST_ENTRIES) + index) * 8, word);
     }
 
     fn completion(&self, slot: u16) -> Completion {

@@ -88,8 +88,8 @@ fn a_node_has_an_nvme_disk_if_it_wants_one() {
     let line = line_of(&spec, Execution::Tcg, (10, 0), vec![]);
     assert!(line.contains("file=/r/nvme,") && line.contains("-device nvme,drive=nvme"), "{line}");
     assert!(!line.contains("mdts"), "{line}");
-    spec.nvme_long = true;
-    assert!(line_of(&spec, Execution::Tcg, (10, 0), vec![]).contains(",mdts=9"));
+    spec.nvme_mdts = Some(0);
+    assert!(line_of(&spec, Execution::Tcg, (10, 0), vec![]).contains(",mdts=0"));
 }
 
 #[test]

@@ -11,7 +11,9 @@
 pub mod command;
 mod commands;
 mod memory;
+mod pages;
 mod pair;
+mod segments;
 
 pub use commands::{LIST_ENTRIES, LISTS};
 pub use memory::{Completion, Door, QueueMemory};

@@ -31,8 +31,8 @@ pub trait QueueMemory {
     /// Writes an entry of the submission queue.
     fn put_command(&self, slot: u16, command: &Command);
 
-    /// Writes an entry of a list of pages.
-    fn put_page(&self, list: u16, index: u16, address: u64);
+    /// Writes a word of a list: a page's address, or half of a segment's entry.
+    fn put_word(&self, list: u16, index: u16, word: u64);
 
     /// Reads the second half of an entry of the completion queue, in one access. All later accesses come after it.
     fn completion(&self, slot: u16) -> Completion;

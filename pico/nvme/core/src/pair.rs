@@ -21,6 +21,8 @@ pub struct Limits {
     pub most_bytes: u32,
     /// The device's address of the first list; the others follow.
     pub lists: u64,
+    /// The device takes segments (SGL), not only pages.
+    pub segments: bool,
 }
 
 /// Both rings, as the core last saw them. A new one is for no pair yet.

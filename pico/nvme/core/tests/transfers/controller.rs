@@ -16,6 +16,10 @@ pub const NAMESPACE: u32 = 3;
 pub struct Controller {
     depth: u16,
     pub most_bytes: u32,
+    /// It takes segments.
+    pub segments: Cell<bool>,
+    /// A list of segments was full.
+    pub full: Cell<bool>,
     pub epoch: Cell<u32>,
     /// After so many looks at the epoch Linux begins to take the pair away.
     pub looks_left: Cell<Option<u32>>,
@@ -45,6 +49,8 @@ impl Controller {
         Self {
             depth,
             most_bytes,
+            segments: Cell::new(false),
+            full: Cell::new(false),
             epoch: Cell::new(2),
             looks_left: Cell::new(None),
             ringing: Cell::new(false),
@@ -147,8 +153,44 @@ impl Controller {
         assert_eq!(at, end);
     }
 
-    /// Where the data are, as the specification has it for pages of 4 KiB.
+    /// Where the data are, page by page.
     fn pieces(&self, command: &Command, bytes: usize) -> Vec<(u64, usize)> {
+        match command[0] >> 14 & 3 {
+            0 => self.pages(command, bytes),
+            1 => self.segments(command, bytes),
+            other => panic!("kind {other} of a data pointer"),
+        }
+    }
+
+    /// As the specification has segments: data blocks, alone or in one list.
+    fn segments(&self, command: &Command, bytes: usize) -> Vec<(u64, usize)> {
+        assert!(self.segments.get());
+        let (kind, length) = (command[4] >> 56, command[4] as u32 as usize);
+        assert_eq!(command[4] >> 32 & 0xff_ffff, 0);
+        let blocks = if kind == 0 {
+            vec![(command[3], length)]
+        } else {
+            assert_eq!((kind, length % 16), (0x30, 0));
+            self.full.set(length == 4096);
+            let list = (command[3] - LISTS_AT) as usize / 8;
+            let words = &self.lists.borrow()[list..list + length / 8];
+            words.chunks(2).map(|entry| (entry[0], usize::try_from(entry[1]).unwrap())).collect()
+        };
+        assert_eq!(blocks.iter().map(|block| block.1).sum::<usize>(), bytes);
+        let mut pieces = Vec::new();
+        for (mut address, mut left) in blocks {
+            assert!(left > 0 && address.is_multiple_of(4) && left.is_multiple_of(4));
+            while left > 0 {
+                let taken = left.min(4096 - address as usize % 4096);
+                pieces.push((address, taken));
+                (address, left) = (address + taken as u64, left - taken);
+            }
+        }
+        pieces
+    }
+
+    /// As the specification has pages of 4 KiB.
+    fn pages(&self, command: &Command, bytes: usize) -> Vec<(u64, usize)> {
         let (first, second) = (command[3], command[4]);
         assert!(first.is_multiple_of(4));
         let mut pieces = vec![(first, bytes.min(4096 - (first & 4095) as usize))];
@@ -207,9 +249,9 @@ impl QueueMemory for Controller {
         self.submissions.borrow_mut()[usize::from(slot)] = *command;
     }
 
-    fn put_page(&self, list: u16, index: u16, address: u64) {
+    fn put_word(&self, list: u16, index: u16, word: u64) {
         assert!(u32::from(index) < LIST_ENTRIES);
-        self.lists.borrow_mut()[usize::from(list) * LIST_ENTRIES as usize + usize::from(index)] = address;
+        self.lists.borrow_mut()[usize::from(list) * LIST_ENTRIES as usize + usize::from(index)] = word;
     }
 
     fn completion(&self, slot: u16) -> Completion {

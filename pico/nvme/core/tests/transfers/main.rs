@@ -119,7 +119,7 @@ fn pieces(places: &[Place], done: u32) -> Vec<Option<Piece>> {
 }
 
 fn limits(controller: &Controller) -> Limits {
-    Limits { depth: DEPTH, most_bytes: controller.most_bytes, lists: LISTS_AT }
+    Limits { depth: DEPTH, most_bytes: controller.most_bytes, lists: LISTS_AT, segments: controller.segments.get() }
 }
 
 /// All of the call.
@@ -177,8 +177,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn data_arrive(calls in prop::collection::vec(calls(), 1..40), most in 1..70u32, shadows: bool) {
+    fn data_arrive(calls in prop::collection::vec(calls(), 1..40), most in 1..70u32, shadows: bool, segments: bool) {
         let (controller, mut pair) = (Controller::new(DEPTH, most << 12, shadows, SECTORS), Pair::default());
+        controller.segments.set(segments);
         for call in &calls {
             let places = call.fill(&controller);
             let (before, around) = buffer(&controller, &places);
@@ -188,10 +189,12 @@ proptest! {
             while done < call.sectors * SECTOR && !failed {
                 let (flight, bytes) = begin_behind(&mut pair, &controller, call, &places, done as u32).unwrap();
                 prop_assert!(bytes > 0 && (bytes as usize).is_multiple_of(SECTOR));
-                prop_assert!(done + bytes as usize == call.sectors * SECTOR || flight.commands() == 32, "it could do more");
+                controller.full.set(false);
                 let over = finish(&mut pair, &controller, call, flight);
                 prop_assert_eq!(over, if call.fails { Look::Forward(Forward::Status) } else { Look::Done });
                 (done, failed) = (done + bytes as usize, call.fails);
+                let is_full = flight.commands() == 32 || controller.full.get();
+                prop_assert!(done == call.sectors * SECTOR || is_full || failed, "it could do more");
             }
             let (after, around_after) = buffer(&controller, &places);
             prop_assert!(around == around_after, "bytes around the buffers have changed");
@@ -270,9 +273,10 @@ proptest! {
     /// Whatever order they begin, are executed and are looked at in.
     #[test]
     fn calls_are_in_flight_at_the_same_time(
-        calls in prop::collection::vec(calls(), 10..60), most in 1..70u32, shadows: bool, mut seed: u64
+        calls in prop::collection::vec(calls(), 10..60), most in 1..70u32, shadows: bool, segments: bool, mut seed: u64
     ) {
         let (controller, mut pair) = (Controller::new(DEPTH, most << 12, shadows, SECTORS), Pair::default());
+        controller.segments.set(segments);
         let mut flying = Vec::<Flying>::new();
         let mut calls = calls.into_iter().peekable();
         let mut random = move || {
@@ -381,15 +385,52 @@ fn a_device_that_is_at_work_needs_no_bell() {
     assert_eq!((over, controller.rings.get()), (Look::Done, 0));
 }
 
-/// Buffers that follow each other page by page need one command, and so do those within one page.
+/// Buffers that follow each other page by page need one command, and so do those within one page; others if the device
+/// takes segments.
 #[test]
 fn buffers_that_follow_each_other_share_a_command() {
-    for (offset, split, commands) in [(0, 8, 1), (0, 1, 1), (1, 8, 8)] {
+    for (offset, split, segments, commands) in
+        [(0, 8, false, 1), (0, 1, false, 1), (1, 8, false, 8), (1, 8, true, 1), (1, 1, true, 1)]
+    {
         let (controller, mut pair) = (Controller::new(DEPTH, 1 << 20, false, SECTORS), Pair::default());
+        controller.segments.set(segments);
         let call = Call { offset, split, seed: (u64::from(offset)) << 40, ..CALL };
         let flight = begin(&mut pair, &controller, &call, &call.fill(&controller)).unwrap();
         assert_eq!(flight.commands(), commands, "{offset} {split}");
+        assert_eq!(finish(&mut pair, &controller, &call, flight), Look::Done);
     }
+}
+
+/// A list of pages ends at 2 MiB, a list of 256 segments nowhere: one command has what the device takes.
+#[test]
+fn a_command_by_segments_is_as_long_as_the_device_takes() {
+    for (segments, commands) in [(false, 4), (true, 1)] {
+        let (controller, mut pair) = (Controller::new(DEPTH, 8 << 20, false, 16384), Pair::default());
+        controller.segments.set(segments);
+        controller.memory.borrow_mut().extend((0..2048u64).map(|page| (page << 12, vec![0; 4096])));
+        let transfer = Transfer { sector: 0, bytes: 8 << 20, ..CALL.transfer() };
+        let pages = (0..2048u64).map(|page| Some(Piece { address: page << 12, bytes: 4096 }));
+        let (flight, bytes) = pair.begin(&controller, &limits(&controller), &transfer, pages).unwrap();
+        assert_eq!((flight.commands(), bytes), (commands, 8 << 20));
+        assert_eq!(finish(&mut pair, &controller, &CALL, flight), Look::Done);
+        let memory: Vec<u8> = controller.memory.borrow().values().flatten().copied().collect();
+        assert!(memory == *controller.disk.borrow());
+    }
+}
+
+/// The 257th run does not fit: the command ends with the last whole sector before, and the call goes on from there.
+#[test]
+fn a_full_list_ends_at_a_sector() {
+    let (controller, mut pair) = (Controller::new(DEPTH, 8 << 20, false, SECTORS), Pair::default());
+    controller.segments.set(true);
+    let call = Call { sectors: 2400, split: 2400, offset: 3, seed: 0, ..CALL };
+    let places = call.fill(&controller);
+    let (flight, bytes) = begin_behind(&mut pair, &controller, &call, &places, 0).unwrap();
+    assert_eq!((flight.commands(), bytes), (1, 255 * 4096 + 4096 - 512));
+    assert_eq!(finish(&mut pair, &controller, &call, flight), Look::Done);
+    assert!(controller.full.get());
+    let (flight, rest) = begin_behind(&mut pair, &controller, &call, &places, bytes).unwrap();
+    assert_eq!((flight.commands(), bytes + rest), (1, 2400 * 512));
 }
 
 #[test]
