@@ -146,9 +146,14 @@ static __always_inline bool insert_kept(struct task_struct *p, s32 cpu, u64 enq_
 	return true;
 }
 
-/* Takes a kept task before HPC tasks, or continues the one that runs. */
+/*
+ * Takes a kept task before HPC tasks, or continues the one that runs. That one may have begun as a
+ * normal task, in a trickle or before it was kept: its time counts from here on.
+ */
 static __always_inline bool take_kept(s32 cpu, struct cpu_state *state, struct task_struct *prev, bool continues)
 {
+	if (continues && !state->kept_since_ns)
+		state->kept_since_ns = bpf_ktime_get_ns();
 	charge_kept(state);
 	if (state->runnable <= 0 || !has_kept_time(state))
 		return false;

@@ -67,10 +67,9 @@ impl<'m, M: QueueMemory> Commands<'m, M> {
         for piece in pieces {
             let Piece { mut address, mut bytes } = piece.ok_or(Forward::Buffer)?;
             while bytes > 0 {
-                if self.open.bytes() == self.most || !self.open.takes(address) {
-                    if self.close()? {
-                        return Ok(());
-                    }
+                let is_full = self.open.bytes() == self.most || !self.open.takes(address);
+                if is_full && self.close()? {
+                    return Ok(());
                 }
                 let left = self.transfer.bytes - self.done - self.open.bytes();
                 let taken = bytes.min(self.most - self.open.bytes()).min(left);
