@@ -43,8 +43,8 @@ pub struct NodeSpec {
     pub empty_sockets: u32,
     /// An NVMe disk of so many MiB, empty and gone with the node; 0: none.
     pub nvme_mib: u32,
-    /// The NVMe disk takes commands of up to two to the power of so many pages (MDTS), or, for 0, of any length. `None`: of
-    /// up to 512 KiB.
+    /// The NVMe disk takes commands of up to two to the power of so many pages (MDTS); QEMU allows 9 at most, 2 MiB. `None`:
+    /// of up to 512 KiB.
     pub nvme_mdts: Option<u8>,
     /// The NVMe disk has this many virtual functions (SR-IOV), which are off until the node's Linux switches them on.
     pub nvme_functions: u32,

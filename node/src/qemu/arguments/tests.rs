@@ -88,8 +88,8 @@ fn a_node_has_an_nvme_disk_if_it_wants_one() {
     let line = line_of(&spec, Execution::Tcg, (10, 0), vec![]);
     assert!(line.contains("file=/r/nvme,") && line.contains("-device nvme,drive=nvme"), "{line}");
     assert!(!line.contains("mdts"), "{line}");
-    spec.nvme_mdts = Some(0);
-    assert!(line_of(&spec, Execution::Tcg, (10, 0), vec![]).contains(",mdts=0"));
+    spec.nvme_mdts = Some(9);
+    assert!(line_of(&spec, Execution::Tcg, (10, 0), vec![]).contains(",mdts=9"));
 }
 
 #[test]

@@ -13,13 +13,11 @@ use crate::metric::Metrics;
 use super::reads::{DEVICE, Way, read, up};
 
 /// Suffix, bytes of a read, reads, on Linux and on a core, the buffer.
-const ROWS: [(&str, u64, usize, [Way; 2], &str); 6] = [
+const ROWS: [(&str, u64, usize, [Way; 2], &str); 4] = [
     ("", 1 << 20, 30, [Way::Native, Way::FastPath], "a plain buffer"),
     ("_2m", 2 << 20, 15, [Way::Native, Way::FastPath], "a plain buffer"),
     ("_scattered", 1 << 20, 30, [Way::NativeScattered, Way::FastScattered], "a buffer whose pages Linux has apart"),
     ("_2m_scattered", 2 << 20, 15, [Way::NativeScattered, Way::FastScattered], "a buffer whose pages Linux has apart"),
-    ("_8m", 8 << 20, 4, [Way::Native, Way::FastPath], "a plain buffer"),
-    ("_8m_scattered", 8 << 20, 4, [Way::NativeScattered, Way::FastScattered], "a buffer whose pages Linux has apart"),
 ];
 
 /// Adds the figures; `suffix` and `limit` tell the disk's own limit.
