@@ -3,7 +3,7 @@
 //!
 //! By default a test that boots a node runs on one kernel line, and `FULL=1` runs it on all. The lines are named to the
 //! tests in `TACET_TEST_KERNEL`. Each part has a budget for two idle cores, as it is in a clone in which nothing was built:
-//! compiling takes 8 minutes of the 33, most of it beside the unit tests. With `--quick`, once all is built, it is 3 minutes. These are aims: a part that takes
+//! compiling takes 8 minutes of the 33. With `--quick`, once all is built, it is 3 minutes. These are aims: a part that takes
 //! longer is named, and fails nothing.
 
 use std::fs;
@@ -51,7 +51,7 @@ pub fn test(quick: bool, named: &[String]) -> Result<()> {
     let mut tally = Tally::new(budgets);
     tally.part(&CHECKS, checks);
     tally.part(&LINTS, lints);
-    tally.part(&UNIT_TESTS, |tally| unit_tests(tally, !quick));
+    tally.part(&UNIT_TESTS, |tally| tally.runner(cargo().args(["test", "--quiet", "--no-fail-fast"])));
     // another toolchain, Python's packages, and minutes
     if full {
         tally.part(&MIRI, |tally| tally.check("miri", miri::miri));
@@ -76,24 +76,6 @@ fn lints(tally: &mut Tally) {
     let packages = KERNEL.iter().flat_map(|package| ["--package", package]);
     let freestanding = ["clippy", "--quiet", "--target", FREESTANDING];
     tally.check("lints of the co-kernel", || run(cargo().args(freestanding).args(packages).args(deny)));
-}
-
-/// The tests wait now and then, and one compiler ends alone: what is compiled for release fills that.
-fn unit_tests(tally: &mut Tally, build_beside: bool) {
-    std::thread::scope(|scope| {
-        if build_beside {
-            scope.spawn(build_ahead);
-        }
-        tally.runner(cargo().args(["test", "--quiet", "--no-fail-fast"]));
-    });
-}
-
-/// What fails here fails again in the part of the builds, which tells it.
-fn build_ahead() {
-    let all = [build::command, build::co_kernel, build::static_image];
-    if let Err(error) = all.into_iter().try_for_each(|build| build()) {
-        eprintln!("{error}");
-    }
 }
 
 fn on_nodes(tally: &mut Tally, named: &[String], full: bool) -> Result<()> {
