@@ -76,7 +76,8 @@ impl<'m, M: QueueMemory> Commands<'m, M> {
                 if self.free == 0 || taken == 0 {
                     return Ok(());
                 }
-                self.open.add(self.memory, self.free.trailing_zeros() as u16, address, taken);
+                let number = self.number();
+                self.open.add(self.memory, number, address, taken);
                 (address, bytes) = (address + u64::from(taken), bytes - taken);
             }
             // Else the next piece would be looked for, and there may be none.
@@ -155,7 +156,7 @@ impl Open {
         }
     }
 
-    /// What the command says of it; `at` is the list's address.
+    /// The command's words for it; the list is at `at`.
     fn close(&self, memory: &impl QueueMemory, list: u16, at: u64) -> Data {
         match self {
             Self::Pages(pages) => pages.close(at),

@@ -18,7 +18,7 @@ const MIB: u64 = 1 << 20;
 const LONG_CALLS: usize = 30;
 const MODES: [Mode; 2] = [Mode::Shared, Mode::Virtual];
 
-/// Whose queues the cores have.
+/// The cores have queues of Linux's controller, or of a virtual function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Shared,
