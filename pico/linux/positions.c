@@ -170,33 +170,35 @@ static void settle_process(struct pid *process)
 	rcu_read_unlock();
 }
 
-struct nth {
-	unsigned int left;
+struct next {
+	const struct pid *after;
 	struct pid *process;		/* referenced */
 };
 
-static void find_nth(struct granted *granted, void *what)
+/* The process with the lowest address behind the last one: whatever grants come and go meanwhile,
+ * none that stays is passed over. */
+static void find_next(struct granted *granted, void *what)
 {
-	struct nth *nth = what;
+	struct next *next = what;
 
-	if (!nth->left--)
-		nth->process = get_pid(granted->process);
+	if (granted->process <= next->after || (next->process && granted->process >= next->process))
+		return;
+	put_pid(next->process);
+	next->process = get_pid(granted->process);
 }
 
 /* The same of all processes: another one takes a descriptor of theirs. */
 void tacet_positions_settle_all(void)
 {
-	unsigned int i;
+	struct next next = {};
 
-	for (i = 0; ; i++) {
-		struct nth nth = { .left = i };
-
-		tacet_grants_each(find_nth, &nth);
-		if (!nth.process)
-			return;
-		settle_process(nth.process);
-		put_pid(nth.process);
-	}
+	do {
+		next = (struct next){ .after = next.process };
+		tacet_grants_each(find_next, &next);
+		if (next.process)
+			settle_process(next.process);
+		put_pid(next.process);
+	} while (next.process);
 }
 
 struct unsettled {

@@ -67,6 +67,7 @@ void tacet_pico_queue_forget_counts(unsigned int unit, unsigned int core)
 	struct tacet_pico_queue *queue = tacet_pico_queue(unit, core);
 
 	queue->calls = queue->commands = queue->read_bytes = queue->written_bytes = 0;
+	queue->most_calls = 0;
 	memset(queue->fallbacks, 0, sizeof(queue->fallbacks));
 }
 

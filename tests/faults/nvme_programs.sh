@@ -63,10 +63,12 @@ both_ways() { # PERCENT WORDS: written by cores and verified on Linux, and the o
 	wrong hosted --verify_only "$@"
 }
 
-beside() { # Linux verifies what it writes to the other partition, again and again
+beside() { # Linux verifies what it writes to the other partition, again and again, until SIGTERM and the end of its fio
+	local over=
+	trap over=1 TERM
 	cd "$(mktemp -d)" || exit
 	part=${disk}p2
-	while job "" --bs=4k --size=2m; do :; done
+	while job "" --bs=4k --size=2m; do [ -z "$over" ] || return 0; done
 	fail "beside it: $(head -4 job.said | tr '\n' ';')"
 }
 
@@ -80,7 +82,7 @@ fio_verifies() {
 	[ "$FULL" = 1 ] && each_sort
 	gone $other && fail "Linux's own job has ended"
 	kill $other
-	wait $other
+	wait $other || fail "Linux's own job: $?"
 	down
 	without_partitions
 	said "GUP no longer" 1 && fail "Linux complains of a stack that a core wanted to grow"

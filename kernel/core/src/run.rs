@@ -10,7 +10,6 @@ use crate::host::{Host, Recall, Thread};
 use crate::memory;
 use crate::place::{Event, Place};
 use crate::syscall;
-use core::hint::spin_loop;
 use core::ops::ControlFlow;
 use tacet_arch::{Mode, Processor, UserState};
 use tacet_logic::text::Text;
@@ -35,7 +34,7 @@ impl<H: Host> Cpu<H> {
         self.end_waits_that_are_over();
         match self.queue.pop() {
             None if !self.flights.is_empty() => {
-                spin_loop();
+                syscall::flight::pause();
                 true
             }
             None => {

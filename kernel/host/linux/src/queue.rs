@@ -106,6 +106,7 @@ impl Queue {
     }
 
     /// An aligned word of what Linux mapped for devices: dies rather than reach beyond that.
+    #[inline]
     fn word(&self, address: u64) -> u64 {
         let offset = address.wrapping_sub(TACET_PICO_BASE as u64);
         if offset > u64::from(TACET_PICO_LIMIT_BYTES) - 8 || !address.is_multiple_of(4) {
@@ -120,6 +121,7 @@ impl Queue {
         unsafe { AtomicU64::from_ptr(at) }.store(value, Ordering::Relaxed);
     }
 
+    #[inline]
     fn word32(&self, address: u64) -> &AtomicU32 {
         // SAFETY: mapped for as long as it is used (see above), aligned, always accessed atomically.
         unsafe { AtomicU32::from_ptr(self.word(address) as *mut u32) }
@@ -127,6 +129,7 @@ impl Queue {
 }
 
 impl QueueMemory for Queue {
+    #[inline]
     fn epoch(&self) -> u32 {
         atomic!(self, AtomicU32, epoch).load(Ordering::SeqCst)
     }
@@ -148,6 +151,7 @@ impl QueueMemory for Queue {
         self.store(read!(self, lists) + (list * u64::from(LIST_ENTRIES) + index) * 8, word);
     }
 
+    #[inline]
     fn completion(&self, slot: u16) -> Completion {
         let entry = read!(self, completions) + u64::from(slot) % u64::from(TACET_PICO_DEPTH) * COMPLETION_BYTES;
         let half = self.word32(entry + SECOND_HALF).load(Ordering::Acquire);

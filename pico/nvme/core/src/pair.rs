@@ -119,6 +119,15 @@ impl Pair {
         Ok(Flight { epoch: self.epoch, numbers })
     }
 
+    /// A look would show nothing: a command of the call is missing, and neither the device nor Linux has done anything.
+    #[inline]
+    pub fn is_quiet<M: QueueMemory>(&self, memory: &M, flight: &Flight) -> bool {
+        flight.numbers & !self.complete != 0
+            && memory.completion(self.head).status & 1 != u16::from(self.phase)
+            && memory.epoch() == flight.epoch
+            && self.epoch == flight.epoch
+    }
+
     /// Looks at what the device has completed of a call.
     pub fn look<M: QueueMemory>(&mut self, memory: &M, flight: &Flight) -> Look {
         // Another call has found the pair renewed.

@@ -36,6 +36,14 @@ fn begin_behind(
     pair.begin(controller, &limits(controller), &call.transfer().behind(done), pieces(places, done).into_iter())
 }
 
+/// Looks as a core does, which looks closely only if the pair is not quiet.
+fn look(pair: &mut Pair, controller: &Controller, flight: &Flight) -> Look {
+    let quiet = pair.is_quiet(controller, flight);
+    let look = pair.look(controller, flight);
+    assert!(!quiet || look == Look::Wait, "quiet, and a look shows {look:?}");
+    look
+}
+
 /// Lets the device work until the call is over.
 fn finish(pair: &mut Pair, controller: &Controller, call: &Call, flight: Flight) -> Look {
     let (mut seed, mut fails) = (call.seed, call.fails);
@@ -47,7 +55,7 @@ fn finish(pair: &mut Pair, controller: &Controller, call: &Call, flight: Flight)
         if seed >> 60 == 0 {
             continue;
         }
-        match pair.look(controller, &flight) {
+        match look(pair, controller, &flight) {
             Look::Wait => {}
             over => return over,
         }
@@ -122,9 +130,9 @@ proptest! {
                 Ok(flight) => {
                     controller.fetch();
                     if controller.epoch.get() % 2 != 0 {
-                        prop_assert_eq!(pair.look(&controller, &flight), Look::Wait);
+                        prop_assert_eq!(look(&mut pair, &controller, &flight), Look::Wait);
                         controller.renew();
-                        let over = pair.look(&controller, &flight);
+                        let over = look(&mut pair, &controller, &flight);
                         prop_assert_eq!(over, Look::Forward(Forward::Loss));
                     } else {
                         prop_assert_eq!(finish(&mut pair, &controller, &call, flight), Look::Done);
@@ -197,7 +205,7 @@ proptest! {
                 }),
                 _ if !flying.is_empty() => {
                     let which = random() % flying.len();
-                    let over = pair.look(&controller, &flying[which].flight);
+                    let over = look(&mut pair, &controller, &flying[which].flight);
                     if over != Look::Wait {
                         flying.swap_remove(which).check(&controller, over);
                     }
@@ -218,9 +226,9 @@ fn all_calls_of_a_pair_that_is_taken_away_are_lost() {
     let begin = |pair: &mut Pair, nth: usize| begin(pair, &controller, &calls[nth], &places[nth]).unwrap();
     let (first, second) = (begin(&mut pair, 0), begin(&mut pair, 1));
     controller.renew();
-    assert_eq!(pair.look(&controller, &first), Look::Forward(Forward::Loss));
+    assert_eq!(look(&mut pair, &controller, &first), Look::Forward(Forward::Loss));
     let third = begin(&mut pair, 2);
-    assert_eq!(pair.look(&controller, &second), Look::Forward(Forward::Loss));
+    assert_eq!(look(&mut pair, &controller, &second), Look::Forward(Forward::Loss));
     assert_eq!(finish(&mut pair, &controller, &calls[2], third), Look::Done);
     assert_eq!(pair.in_flight(), (0, 0));
 }
@@ -250,9 +258,9 @@ fn a_cleared_ring_is_no_completion() {
     let flight = begin(&mut pair, &controller, &one, &one.fill(&controller)).unwrap();
     controller.epoch.set(3);
     controller.forget();
-    assert_eq!(pair.look(&controller, &flight), Look::Wait);
+    assert_eq!(look(&mut pair, &controller, &flight), Look::Wait);
     controller.epoch.set(4);
-    assert_eq!(pair.look(&controller, &flight), Look::Forward(Forward::Loss));
+    assert_eq!(look(&mut pair, &controller, &flight), Look::Forward(Forward::Loss));
 }
 
 #[test]
@@ -263,8 +271,9 @@ fn a_device_that_is_at_work_needs_no_bell() {
     let flight = begin(&mut pair, &controller, &CALL, &pages).unwrap();
     controller.fetch();
     assert_eq!((controller.rings.get(), controller.commands_begun()), (0, 1));
+    assert!(pair.is_quiet(&controller, &flight));
     controller.complete_one(0, |_| 0);
-    let over = pair.look(&controller, &flight);
+    let over = look(&mut pair, &controller, &flight);
     assert_eq!((over, controller.rings.get()), (Look::Done, 0));
 }
 
