@@ -34,7 +34,7 @@ impl<H: Host> Cpu<H> {
         self.end_waits_that_are_over();
         match self.queue.pop() {
             None if !self.flights.is_empty() => {
-                syscall::flight::pause();
+                syscall::flight::await_any(self);
                 true
             }
             None => {

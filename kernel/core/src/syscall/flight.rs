@@ -16,17 +16,14 @@ use crate::escape::{CallEnd, Escape, Reason};
 use crate::host::{Host, Thread};
 use crate::memory::{Long, Range};
 use crate::place::{Event, Wait};
-use core::hint::spin_loop;
 use tacet_arch::Processor;
 use tacet_logic::paging::Protection;
 use tacet_pico::{Buffers, Direction, FastPath, Forward, Look, Transfer};
 
 /// Looks at the device until the CPU looks at what waits for it.
-const LOOKS: u32 = 8;
-/// PAUSE instructions between two looks. One takes some 10 to 140 cycles by processor, all about 1 µs at most; a fast disk
-/// needs 10 µs. Looks without them would execute ten times the instructions, and the core's other hardware thread would
-/// be the slower for it.
-const PAUSES: u32 = 16;
+const LOOKS: u32 = 16;
+/// The same of a CPU whose threads all wait. It looks at one device, so others wait for so many pauses more.
+const LOOKS_AT_REST: u32 = 4;
 /// A device that takes longer is taken away from its commands, as Linux's driver does (its `io_timeout`).
 const PATIENCE_MS: u64 = 30_000;
 
@@ -115,16 +112,12 @@ fn poll<'h, H: Host>(call: &Call<'_, 'h, H>, caller: &Caller<'_, 'h, H>, mut fli
             cpu.change(call.number, call.thread, Event::Block(Wait::Device));
             return CallEnd::Depart;
         }
-        for _ in 0..LOOKS {
-            match caller.advance(&mut flight) {
-                None => pause(),
-                Some(result) => {
-                    cpu.rest.set(None);
-                    cpu.by_device.set(result.is_ok());
-                    return caller.end(&flight, result);
-                }
-            }
+        if let Some(result) = caller.advance(&mut flight) {
+            cpu.rest.set(None);
+            cpu.by_device.set(result.is_ok());
+            return caller.end(&flight, result);
         }
+        caller.await_news(&flight);
         cpu.host.count_progress();
         caller.complain_if_late(&mut flight);
         if cpu.host.processor().is_wanted() {
@@ -132,13 +125,6 @@ fn poll<'h, H: Host>(call: &Call<'_, 'h, H>, caller: &Caller<'_, 'h, H>, mut fli
             cpu.rest.set(Some(Long::of_device()));
             return CallEnd::Pause;
         }
-    }
-}
-
-/// Between two looks, of a CPU that has nothing else to do.
-pub fn pause() {
-    for _ in 0..PAUSES {
-        spin_loop();
     }
 }
 
@@ -162,6 +148,15 @@ pub fn look_aside<H: Host>(cpu: &mut Cpu<H>, number: u32, mut flight: FlightOf<H
             cpu.change_present(number, Event::Leave);
             cpu.give_back(number, Escape::Call(Reason::NotServed));
         }
+    }
+}
+
+/// Of a CPU that has nothing to run: waits until one of its devices may have done something, but not long.
+pub fn await_any<H: Host>(cpu: &Cpu<H>) {
+    let device = cpu.flights.all().find_map(|(_, flight)| Some((flight.used, flight.device?)));
+    match cpu.host.devices().zip(device) {
+        Some((devices, (used, device))) => devices.await_news(used, &device, LOOKS_AT_REST),
+        None => tacet_pico::pause(),
     }
 }
 
@@ -200,19 +195,20 @@ impl<H: Host> Caller<'_, '_, H> {
         Ok(flight.device.is_some())
     }
 
-    /// Looks at the device, and gives it the next portion if it is done with one. `None`: the call is not over.
-    #[inline]
-    fn advance(&self, flight: &mut FlightOf<H>) -> Option<Result<(), Forward>> {
-        let look = flight.device.as_ref().map(|device| self.devices().look(flight.used, device));
-        if look == Some(Look::Wait) { None } else { self.go_on(flight, look) }
+    fn await_news(&self, flight: &FlightOf<H>) {
+        match &flight.device {
+            Some(device) => self.devices().await_news(flight.used, device, LOOKS),
+            None => tacet_pico::pause(),
+        }
     }
 
-    /// Does what follows from such a look; `None`: the device has nothing of the call.
-    #[inline(never)]
-    fn go_on(&self, flight: &mut FlightOf<H>, look: Option<Look>) -> Option<Result<(), Forward>> {
-        if let Some(look) = look {
-            if let Look::Forward(reason) = look {
-                return Some(Err(reason));
+    /// Looks at the device, and gives it the next portion if it is done with one. `None`: the call is not over.
+    fn advance(&self, flight: &mut FlightOf<H>) -> Option<Result<(), Forward>> {
+        if let Some(device) = &flight.device {
+            match self.devices().look(flight.used, device) {
+                Look::Wait => return None,
+                Look::Forward(reason) => return Some(Err(reason)),
+                Look::Done => {}
             }
             flight.device = None;
             let Some(work) = &mut flight.work else { return Some(Ok(())) };

@@ -154,6 +154,10 @@ impl FastPath for FakeDevices<'_> {
         }
     }
 
+    fn await_news(&self, (): (), _: &u32, _: u32) {
+        self.0.pause();
+    }
+
     fn complain(&self, (): ()) {
         self.state().complaints.set(self.state().complaints.get() + 1);
     }

@@ -150,24 +150,6 @@ impl Devices {
         cell.set(pair);
         Some(result)
     }
-
-    #[inline]
-    fn is_quiet(&self, device: u32, flight: &Flight) -> bool {
-        let pair = self.pairs.get(device as usize).zip(self.queue(device));
-        pair.is_some_and(|(pair, queue)| pair.get().is_quiet(&queue, flight))
-    }
-
-    #[inline(never)]
-    fn look_closely(&self, device: u32, flight: &Flight) -> Look {
-        let look = self.with(device, |pair, queue| {
-            let look = pair.look(queue, flight);
-            if look != Look::Wait {
-                queue.show_flight(pair.in_flight());
-            }
-            look
-        });
-        look.unwrap_or(Look::Wait)
-    }
 }
 
 impl FastPath for Devices {
@@ -246,10 +228,26 @@ impl FastPath for Devices {
         _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, at_linux);
     }
 
-    /// Repeated until the device is done: most looks end with the first line.
-    #[inline]
     fn look(&self, used: Used, flight: &Flight) -> Look {
-        if self.is_quiet(used.device, flight) { Look::Wait } else { self.look_closely(used.device, flight) }
+        let look = self.with(used.device, |pair, queue| {
+            let look = pair.look(queue, flight);
+            if look != Look::Wait {
+                queue.show_flight(pair.in_flight());
+            }
+            look
+        });
+        look.unwrap_or(Look::Wait)
+    }
+
+    fn await_news(&self, used: Used, flight: &Flight, looks: u32) {
+        let pair = self.pairs.get(used.device as usize).map(Cell::get);
+        let Some((pair, queue)) = pair.zip(self.queue(used.device)) else { return };
+        for _ in 0..looks {
+            tacet_pico::pause();
+            if !pair.is_quiet(&queue, flight) {
+                break;
+            }
+        }
     }
 
     fn complain(&self, used: Used) {

@@ -16,7 +16,7 @@ use crate::metric::Metrics;
 use super::reads::{Read, Way, read, up};
 
 /// A block of code that ran so many times in a read is of a look. Blocks that run more rarely count as others, also
-/// those that a core executes once in 8 looks, and all if the device was done after a few.
+/// those that a core executes once in 16 looks, and all if the device was done after a few.
 const TIMES: u64 = 12;
 const BYTES: u64 = 4096;
 const CALLS: usize = 300;
