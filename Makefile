@@ -8,10 +8,11 @@
 ARGS ?=
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-# setup is quick if nothing is missing
+# setup is quick if nothing is missing. Tests compare programs that signals end, and a parent may have left some ignored:
+# a shell SIGINT for its background jobs, Python SIGXFSZ.
 demo test build bench: rust
 	cargo xtask setup
-	cargo xtask $@ $(ARGS)
+	env --default-signal cargo xtask $@ $(ARGS)
 
 # setup: packages of the host, Rust's targets, the nodes' tree, kernels and emulator
 setup clean docs quality miri: rust
