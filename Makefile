@@ -8,7 +8,7 @@
 ARGS ?=
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-# setup is quick if nothing is missing. Tests compare programs that signals end, and a parent may have left some ignored:
+# setup is quick if nothing is missing. Signals end programs that tests compare, and a parent may have left some ignored:
 # a shell SIGINT for its background jobs, Python SIGXFSZ.
 demo test build bench: rust
 	cargo xtask setup

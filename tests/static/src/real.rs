@@ -75,10 +75,8 @@ const TESTS: [(&str, &str); 3] = [
 ];
 
 /// Runs tests but those that fork or start another Python, which a node without Linux refuses, and a few that take an
-/// emulated node seconds each. Says how many ran and which failed. Python leaves SIGINT ignored if it was when this started,
-/// as it is for a shell's background jobs; tests interrupt themselves by it.
-const RUN_TESTS: &str = "import inspect, signal, sys, unittest
-signal.signal(signal.SIGINT, signal.default_int_handler)
+/// emulated node seconds each. Says how many ran and which failed.
+const RUN_TESTS: &str = "import inspect, sys, unittest
 ELSEWHERE = ('assert_python', 'script_helper', 'subprocess', 'os.fork()')
 LEFT_OUT = ('.TestTool.', '.test_after_fork', '.TestForkInThread.', '.SystemRandom_', '.test_multithread_modify_file_noerror',
     '.testFsum', '.test_integers', '.test_unicode_decode', '.test_bug_9025')

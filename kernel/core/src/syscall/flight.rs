@@ -20,7 +20,7 @@ use tacet_arch::Processor;
 use tacet_logic::paging::Protection;
 use tacet_pico::{Buffers, Direction, FastPath, Forward, Look, Transfer};
 
-/// Looks at the device until the CPU looks at what waits for it.
+/// Looks at the device until the CPU looks at what waits for it: about 16 µs at most.
 const LOOKS: u32 = 16;
 /// The same of a CPU whose threads all wait. It looks at one device, so others wait for so many pauses more.
 const LOOKS_AT_REST: u32 = 4;
