@@ -2,7 +2,7 @@
 //! Unmapping, protecting and advising, and the steps that all changes consist of.
 
 use super::long::{Advice, Change, Kind, PORTION, ZEROED};
-use super::{BAD_ADDRESS, INVALID, IO_ERROR, Leaving, NO_MEMORY, Range, Refusal, Result, SharedRange, Work};
+use super::{BAD_ADDRESS, INVALID, IO_ERROR, NO_MEMORY, Range, Refusal, Result, SharedRange, Work};
 use crate::host::Host;
 use tacet_arch::Processor;
 use tacet_logic::frames::Policy;

@@ -15,7 +15,7 @@
 //! thread could map there, and lose that mapping to the rest of the call. Pages that a mapping replaces
 //! ([`Kind::Replace`]) are the new ones at once: a touch of them is never an error.
 
-use super::{HeldRange, INVALID, Leaving, NO_MEMORY, Range, Refusal, Result, SharedRange, Work};
+use super::{HeldRange, INVALID, NO_MEMORY, Range, Refusal, Result, SharedRange, Work};
 use crate::host::Host;
 use tacet_arch::Processor;
 use tacet_logic::frames::Policy;

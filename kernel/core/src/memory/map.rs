@@ -7,8 +7,7 @@
 
 use super::long::{Failure, Kind, Short, ZEROED};
 use super::{
-    BAD_ADDRESS, BREAK_PAGES, EXISTS, HeldRange, Leaving, NO_MEMORY, PartitionMemory, Range, Refusal, Result,
-    SharedRange, Work,
+    BAD_ADDRESS, BREAK_PAGES, EXISTS, HeldRange, NO_MEMORY, PartitionMemory, Range, Refusal, Result, SharedRange, Work,
 };
 use crate::host::Host;
 use tacet_arch::Processor;

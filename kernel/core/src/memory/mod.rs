@@ -10,6 +10,7 @@
 
 mod change;
 mod fault;
+mod left;
 mod lend;
 mod long;
 mod map;
@@ -18,6 +19,7 @@ mod partition;
 mod question;
 
 pub(crate) use fault::touch;
+pub use left::Flushed;
 pub(crate) use lend::Loans;
 pub(crate) use long::{Advice, Long};
 pub use long::{PORTION, ZEROED};
@@ -29,6 +31,7 @@ pub use question::{Question, Source};
 use crate::cpu::Cpu;
 use crate::escape::Reason;
 use crate::host::{Host, Thread};
+use left::Unmapped;
 use tacet_arch::Processor;
 use tacet_logic::paging::{AddressSpace, Error, Protection, Span, Tables};
 
@@ -101,7 +104,7 @@ struct Work<'w, H: Host> {
     root: u64,
     held: &'w <RangeOf<H> as SharedRange>::Held,
     space: AddressSpace<'w, H::Memory>,
-    leaving: <H::Memory as PartitionMemory>::Leaving,
+    leaving: Unmapped<<H::Memory as PartitionMemory>::Leaving>,
     /// A TLB may have old translations, besides those of frames that leave.
     stale: bool,
 }
@@ -181,7 +184,7 @@ impl<'a, H: Host> Range<'a, H> {
         if !held.is_open() {
             return Err(Refusal::Closed);
         }
-        let leaving = self.memory.leaving();
+        let leaving = Unmapped::new(self.memory.leaving());
         let space = AddressSpace::new(self.shared.root(), self.memory);
         let mut work_on = Work::<H> {
             shared: self.shared,
@@ -195,12 +198,10 @@ impl<'a, H: Host> Range<'a, H> {
         };
         let done = work(&mut work_on);
         let Work { leaving, stale, .. } = work_on;
-        let tables = self.memory.tables_left();
-        if stale || tables || leaving.any() {
+        if leaving.any() || self.memory.tables_left() {
+            self.memory.free_left(leaving.flush(cpu.host.processor(), self.root));
+        } else if stale {
             cpu.host.processor().flush(self.root);
-        }
-        if tables || leaving.any() {
-            self.memory.free_left(leaving);
         }
         done
     }

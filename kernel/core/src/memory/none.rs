@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The memory of a host that gives its CPUs none (`Host::open_memory`): a type without a value.
 
-use super::{HeldRange, Leaving, PartitionMemory, SharedRange};
+use super::{Flushed, HeldRange, Leaving, PartitionMemory, SharedRange};
 use core::ops::Range;
 use tacet_logic::frames::Policy;
 use tacet_logic::paging::{Encoding, Entry, Memory, PageSize, Placement, Reach, Retired, Tables, Unordered};
@@ -71,7 +71,7 @@ impl PartitionMemory for NoMemory {
         node_ids(&) -> u32;
         leaving(&) -> Self;
         tables_left(&) -> bool;
-        free_left(&mut, leaving: Self);
+        free_left(&mut, left: Flushed<Self>);
         free_held(&mut, frame: u64) -> bool;
         drain(&mut);
         arenas(&mut) -> &mut Arenas;
@@ -81,7 +81,6 @@ impl PartitionMemory for NoMemory {
 impl Leaving for NoMemory {
     never! {
         retire(&mut, old: Retired);
-        any(&) -> bool;
         is_slow(&) -> bool;
     }
 }

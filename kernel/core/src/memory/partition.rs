@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a host offers of the partition's memory: frames and page tables (`tacet_logic::paging::Memory`), and ranges.
 
+use super::Flushed;
 use core::ops::Range;
 use tacet_logic::frames::Policy;
 use tacet_logic::paging::{Memory, Retired};
@@ -33,8 +34,8 @@ pub trait PartitionMemory: Memory {
     /// Whether tables were taken away: then processors may have them cached.
     fn tables_left(&self) -> bool;
 
-    /// No TLB has these any more, nor the tables that were taken away: both may be used again.
-    fn free_left(&mut self, leaving: Self::Leaving);
+    /// These, and the tables that were taken away, may be used again; frames that the host holds when it lets go of them.
+    fn free_left(&mut self, left: Flushed<Self::Leaving>);
 
     /// The host lets go of a frame that was unmapped while it used it. False: it is not one.
     fn free_held(&mut self, frame: u64) -> bool;
@@ -48,11 +49,9 @@ pub trait PartitionMemory: Memory {
 
 /// What one operation unmaps: perhaps still in a TLB.
 pub trait Leaving {
-    /// A frame without an entry that points to it. Nobody has it until no TLB has it.
+    /// A frame without an entry that points to it. Nobody has it until no TLB has it: until then it does not matter who
+    /// else uses it ([`Flushed`]).
     fn retire(&mut self, old: Retired);
-
-    /// Whether there are any.
-    fn any(&self) -> bool;
 
     /// Frames are looked at one by one, because the host uses some.
     fn is_slow(&self) -> bool;

@@ -7,7 +7,8 @@
 //! it, it answers after a portion of at most [`PORTION`] entries or pages (one large page, if that is more), and the host
 //! asks on from there.
 
-use super::{Leaving, PartitionMemory, SharedRange};
+use super::left::Unmapped;
+use super::{PartitionMemory, SharedRange};
 use crate::cpu::Cpu;
 use crate::host::Host;
 use tacet_arch::Processor;
@@ -131,8 +132,8 @@ impl<H: Host> Desk<'_, H> {
         let access = if write { Protection::READ_WRITE } else { Protection::READ };
         let touched = AddressSpace::new(range.root(), self.memory).fault(page.first(), access, PageSize::Mib2);
         if self.memory.tables_left() {
-            self.host.processor().flush(0);
-            self.memory.free_left(self.memory.leaving());
+            let left = Unmapped::new(self.memory.leaving());
+            self.memory.free_left(left.flush(self.host.processor(), 0));
         }
         match touched {
             Ok(_) => DONE,
@@ -173,10 +174,10 @@ impl<H: Host> Desk<'_, H> {
 
     /// Takes back what could not be mapped as a whole. No CPU has the address space loaded.
     fn unmap(&mut self, root: u64, span: Span) {
-        let mut leaving = self.memory.leaving();
+        let mut leaving = Unmapped::new(self.memory.leaving());
         // If a table is missing for that, it stays: the program gets a range without it.
         let _unmapped = AddressSpace::new(root, &mut *self.memory).unmap(span, |old| leaving.retire(old));
-        self.memory.free_left(leaving);
+        self.memory.free_left(leaving.of_no_cpu());
     }
 
     /// No thread has the copy yet, and none writes to the original. What there is of a copy that fails the host has
@@ -194,7 +195,7 @@ impl<H: Host> Desk<'_, H> {
         }
         let work = &mut self.work;
         let copied = AddressSpace::new(from.root(), &mut *self.memory).copy_to(to.root(), at, |n| work.is_enough(n));
-        self.memory.free_left(self.memory.leaving());
+        self.memory.free_left(Unmapped::new(self.memory.leaving()).of_no_cpu());
         copied.map_err(|_| NO_MEMORY)
     }
 
@@ -205,7 +206,7 @@ impl<H: Host> Desk<'_, H> {
         if range.root() == 0 {
             return Err(INVALID);
         }
-        let (mut leaving, work) = (self.memory.leaving(), &mut self.work);
+        let (mut leaving, work) = (Unmapped::new(self.memory.leaving()), &mut self.work);
         let slow = leaving.is_slow();
         let mut space = AddressSpace::new(range.root(), &mut *self.memory);
         let next = space.clear(at, |old| leaving.retire(old), |pages| work.is_enough(if slow { pages / 8 } else { 0 }));
@@ -213,7 +214,7 @@ impl<H: Host> Desk<'_, H> {
             self.memory.free_table(range.root());
             range.set_root(0);
         }
-        self.memory.free_left(leaving);
+        self.memory.free_left(leaving.of_no_cpu());
         self.memory.drain();
         Ok(next)
     }

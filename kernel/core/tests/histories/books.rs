@@ -114,10 +114,13 @@ impl World {
         assert!(!recalled, "thread {number} runs on after its recall");
         assert!(!books.turn_over[number as usize], "thread {number} runs on after its turn");
         let action = thread.action();
-        if let Action::Touch { page } = action
-            && let Some((address, bytes)) = thread.mapping.get()
-            && let touched = address + (u64::from(page) << 12) % bytes
-            && !self.memory.is_there(thread.space, touched)
+        let touched = match action {
+            Action::Touch { page } => thread.mapped(page),
+            Action::TouchOther { page } if thread.space == self.thread(0).space => self.thread(0).mapped(page),
+            _ => None,
+        };
+        if let Some(touched) = touched
+            && !self.memory.touch(thread.space, touched, &state.tlb)
         {
             return Some(Exit::PageFault(touched));
         }

@@ -25,6 +25,8 @@ enum Step {
     Kill(u32),
     Wake(usize, usize, u32),
     Ask(usize),
+    /// Linux begins to use a page that the thread has mapped last.
+    Hold(u32, u32),
     Drop(usize),
     /// The device is done with one of a CPU's calls, or has failed.
     Device(usize, bool),
@@ -53,6 +55,7 @@ fn histories() -> impl Strategy<Value = History> {
             1 => thread().prop_map(Step::Kill),
             1 => (0..SPACES, 0..WORDS, 1..4u32).prop_map(|(space, word, count)| Step::Wake(space, word, count)),
             1 => cpu().prop_map(Step::Ask),
+            2 => (thread(), 0..5000u32).prop_map(|(thread, page)| Step::Hold(thread, page)),
             1 => (0..SPACES).prop_map(Step::Drop),
             4 => (cpu(), any::<bool>()).prop_map(|(cpu, fails)| Step::Device(cpu, fails)),
             3 => (1_000..200_000u32).prop_map(Step::Time),
@@ -73,6 +76,19 @@ fn histories() -> impl Strategy<Value = History> {
 fn with_devices(mut history: History) -> History {
     for (_, _, program) in &mut history.threads {
         program.splice(0..0, [Action::Map { pages: 8, populate: true }, Action::Transfer { writes: false }]);
+    }
+    history
+}
+
+/// The same, if all threads of the first one's process touch memory that it maps, and then take away.
+fn with_memory(mut history: History) -> History {
+    for (number, (_, _, program)) in history.threads.iter_mut().enumerate() {
+        let touch = [Action::TouchOther { page: 3 }, Action::Yield, Action::TouchOther { page: 3 }];
+        program.splice(0..0, touch);
+        if number == 0 {
+            program.insert(0, Action::Map { pages: 8, populate: true });
+            program.insert(3, Action::Unmap);
+        }
     }
     history
 }
@@ -99,6 +115,12 @@ fn perform(history: &History, sabotage: Sabotage) -> Seen {
             Step::Kill(thread) => linux.kill(thread),
             Step::Wake(space, word, count) => linux.wake(space, word, count),
             Step::Ask(cpu) => linux.ask(cpu),
+            Step::Hold(thread, page) => {
+                let thread = world.thread(thread);
+                if let Some(address) = thread.mapped(page) {
+                    world.memory.hold(thread.space, address);
+                }
+            }
             Step::Drop(space) => linux.drop_space(space),
             Step::Device(cpu, false) => world.cpus[cpu].device.finish_nth(nth, Look::Done),
             Step::Device(cpu, true) => world.cpus[cpu].device.finish_nth(nth, Look::Forward(Forward::Status)),
@@ -133,6 +155,14 @@ proptest! {
     #[test]
     fn no_thread_is_lost_while_devices_are_at_work(history in histories()) {
         perform(&with_devices(history), Sabotage::None);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases() / 4))]
+    #[test]
+    fn no_frame_is_given_back_that_a_tlb_has(history in histories()) {
+        perform(&with_memory(history), Sabotage::None);
     }
 }
 
@@ -184,6 +214,10 @@ fn arrows() -> HashSet<(Place, Place)> {
 
 /// How many histories it takes until an invariant does not hold, with a fake that goes wrong once.
 fn found(of: fn(u32) -> Sabotage) -> u32 {
+    found_in(of, |history| history)
+}
+
+fn found_in(of: fn(u32) -> Sabotage, make: fn(History) -> History) -> u32 {
     let config = ProptestConfig {
         cases: CASES,
         failure_persistence: None,
@@ -194,7 +228,7 @@ fn found(of: fn(u32) -> Sabotage) -> u32 {
     let tried = Cell::new(0);
     let result = TestRunner::new(config).run(&(histories(), 0..2u32), |(history, nth)| {
         tried.set(tried.get() + 1);
-        let outcome = std::panic::catch_unwind(|| perform(&history, of(nth)));
+        let outcome = std::panic::catch_unwind(|| perform(&make(history), of(nth)));
         outcome.map(drop).map_err(|_| TestCaseError::fail("found"))
     });
     assert!(matches!(result, Err(TestError::Fail(..))), "not found in {tried:?} histories");
@@ -209,6 +243,11 @@ fn a_recall_that_is_read_too_late_is_found() {
 #[test]
 fn a_bell_that_is_not_heard_is_found() {
     println!("after {} histories", found(Sabotage::DropBell));
+}
+
+#[test]
+fn a_flush_that_does_not_come_is_found() {
+    println!("after {} histories", found_in(Sabotage::SkipsFlush, with_memory));
 }
 
 #[test]

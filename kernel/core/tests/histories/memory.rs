@@ -3,17 +3,16 @@
 //! one that was given back is noticed. A CPU pauses while it zeroes, and while it waits for a lock.
 
 use crate::processor::Seat;
+use crate::range::FakeRange;
+use crate::tlb::Tlb;
 use crate::world::{CpuState, SPACES, World};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Range;
 use tacet_arch::x86_64::paging::Entries;
-use tacet_core::memory::{BREAK_PAGES, HeldRange, Leaving, PartitionMemory, RANGE_BYTES, SharedRange};
+use tacet_core::memory::{Flushed, Leaving, PartitionMemory, RANGE_BYTES};
 use tacet_logic::frames::Policy;
-use tacet_logic::paging::{
-    AddressSpace, Encoding, Entry, Memory, PIECE_PAGES, PageSize, Placement, Reach, Retired, Span, Tables,
-};
-use tacet_logic::ranges::{Arenas, Pieces};
+use tacet_logic::paging::{AddressSpace, Encoding, Entry, Memory, PageSize, Placement, Reach, Retired, Span, Tables};
+use tacet_logic::ranges::Arenas;
 
 /// Where every process's range is.
 pub const BASE: u64 = 0x4000_0000_0000;
@@ -37,18 +36,22 @@ pub struct Store {
     pub zeroed: Cell<u64>,
     /// Pages come with the call that maps them.
     pub eager: Cell<bool>,
-    ranges: [RangeState; SPACES],
+    pub ranges: [RangeState; SPACES],
+    /// Frames that Linux uses.
+    held: RefCell<BTreeSet<u64>>,
+    /// Of these, those that no program has any more.
+    left_held: RefCell<BTreeSet<u64>>,
     /// Bells that were rung for flushes.
     pub flush_bells: Cell<u32>,
 }
 
 #[derive(Default)]
-struct RangeState {
-    root: Cell<u64>,
+pub struct RangeState {
+    pub root: Cell<u64>,
     /// Pieces, and which CPU has the lock.
-    held: RefCell<BTreeMap<u32, usize>>,
-    owners: RefCell<HashMap<u32, u16>>,
-    program_break: Cell<u64>,
+    pub held: RefCell<BTreeMap<u32, usize>>,
+    pub owners: RefCell<HashMap<u32, u16>>,
+    pub program_break: Cell<u64>,
 }
 
 impl Store {
@@ -63,6 +66,8 @@ impl Store {
             zeroed: Cell::new(0),
             eager: Cell::new(false),
             ranges: Default::default(),
+            held: RefCell::default(),
+            left_held: RefCell::default(),
             flush_bells: Cell::new(0),
         };
         for range in &store.ranges {
@@ -103,17 +108,46 @@ impl Store {
         self.tables.borrow()[&table].iter().map(mapped).sum()
     }
 
-    /// Whether a program may touch a page without a fault. Panics if that would show it what nobody has zeroed.
+    /// Whether a program may touch a page without a fault, on a CPU that has cached nothing.
     pub fn is_there(&self, space: usize, address: u64) -> bool {
+        self.touch(space, address, &Tlb::default())
+    }
+
+    /// Linux uses the frame behind a page of a process, if there is one, until [`clear`]: a pipe has it.
+    pub fn hold(&self, space: usize, address: u64) {
+        let tlb = Tlb::default();
+        if self.touch(space, address, &tlb) {
+            self.held.borrow_mut().extend(tlb.frame(address >> 12));
+        }
+    }
+
+    /// Frames that a program gave back while Linux used them.
+    pub fn left_to_linux(&self) -> usize {
+        self.left_held.borrow().len()
+    }
+
+    fn is_held(&self, frame: u64, order: u8) -> bool {
+        self.held.borrow().range(frame..frame + (1 << order)).next().is_some()
+    }
+
+    /// Whether a program may touch a page without a fault, on the CPU of this TLB. Panics if that would show it what nobody
+    /// has zeroed, or what is not its own any more.
+    pub fn touch(&self, space: usize, address: u64, tlb: &Tlb) -> bool {
         let page = (address - BASE) >> 12;
+        if tlb.frame(address >> 12).is_some() {
+            return true;
+        }
         let mut table = self.ranges[space].root.get();
+        let mut tables = Vec::new();
         for size in [PageSize::Gib1, PageSize::Mib2, PageSize::Kib4] {
+            tables.push(table);
             let raw = self.tables.borrow()[&table][(page >> size.order() & 511) as usize];
             match Entries::decode(raw, size) {
                 Entry::Table(next) => table = next,
                 entry @ Entry::Leaf(leaf) if entry.is_valid() => {
                     assert_eq!(self.out.borrow().get(&leaf.frame), Some(&size.order()), "page {page:#x}: given back");
                     assert!(!self.garbage.borrow().contains(&leaf.frame), "page {page:#x}: never zeroed");
+                    tlb.learn(address >> 12, leaf.frame + page % u64::from(size.pages()), tables);
                     return true;
                 }
                 _ => return false,
@@ -126,6 +160,16 @@ impl Store {
     pub fn check_unlocked(&self, cpu: usize) {
         let held = self.ranges.iter().any(|range| range.held.borrow().values().any(|&holder| holder == cpu));
         assert!(!held, "CPU {cpu} holds a lock for longer than it is at work");
+    }
+
+    fn split(&self, frame: u64, order: u8, to: u8) {
+        let (mut out, mut garbage) = (self.out.borrow_mut(), self.garbage.borrow_mut());
+        assert_eq!(out.remove(&frame), Some(order), "frame {frame:#x} is divided");
+        let parts = (frame..frame + (1 << order)).step_by(1 << to);
+        out.extend(parts.clone().map(|part| (part, to)));
+        if garbage.remove(&frame) {
+            garbage.extend(parts);
+        }
     }
 
     fn forget(&self, frame: u64, order: u8) {
@@ -143,6 +187,8 @@ pub fn clear(world: &World) {
         assert!(range.held.borrow().is_empty(), "a lock is held for ever");
         let (mut memory, mut retired) = (FakeMemory::new(seat), Vec::new());
         AddressSpace::new(range.root.get(), &mut memory).clear(0, |old| retired.push(old), |_| false);
+        let left = world.memory.left_held.take().into_iter();
+        retired.extend(left.map(|frame| Retired { frame, order: 0, mirrored: false }));
         retired.iter().for_each(|old| world.memory.forget(old.frame, old.order));
     }
     assert_eq!((world.memory.left.get(), world.memory.out.borrow().len()), (FRAMES, 0), "frames are lost");
@@ -164,6 +210,30 @@ impl<'s> FakeMemory<'s> {
         let run = frame..frame + (1 << order);
         let lent = |cpu: &CpuState| cpu.device.reaches(|lent| run.contains(&lent));
         assert!(!self.seat.world.cpus.iter().any(lent), "frame {frame:#x} is taken from a device");
+    }
+
+    /// Whoever gets the frame or uses it as another table finds no trace of it in any TLB.
+    fn check_forgotten(&self, frame: u64, order: u8) {
+        let run = frame..frame + (1 << order);
+        let reaches = |cpu: &CpuState| cpu.tlb.reaches(run.clone()) || cpu.tlb.walks(frame);
+        assert!(!self.seat.world.cpus.iter().any(reaches), "frame {frame:#x} is given back, and a TLB has it");
+    }
+
+    /// What was unmapped is nobody's, or Linux's alone.
+    fn give_back(&self, old: &Retired) {
+        self.check_not_lent(old.frame, old.order);
+        self.check_forgotten(old.frame, old.order);
+        if !self.store().is_held(old.frame, old.order) {
+            return self.store().forget(old.frame, old.order);
+        }
+        self.store().split(old.frame, old.order, 0);
+        for frame in old.frame..old.frame + (1 << old.order) {
+            if self.store().is_held(frame, 0) {
+                self.store().left_held.borrow_mut().insert(frame);
+            } else {
+                self.store().forget(frame, 0);
+            }
+        }
     }
 
     fn store(&self) -> &'s Store {
@@ -215,23 +285,18 @@ impl Memory for FakeMemory<'_> {
         frame >= self.store().wanted_from.get()
     }
 
-    fn is_held(&self, _: u64, _: u8) -> bool {
-        false
+    fn is_held(&self, frame: u64, order: u8) -> bool {
+        self.store().is_held(frame, order)
     }
 
     fn free(&mut self, frame: u64, order: u8) {
         self.check_not_lent(frame, order);
+        self.check_forgotten(frame, order);
         self.store().forget(frame, order);
     }
 
     fn split(&mut self, frame: u64, order: u8, to: u8) {
-        let (mut out, mut garbage) = (self.store().out.borrow_mut(), self.store().garbage.borrow_mut());
-        assert_eq!(out.remove(&frame), Some(order), "frame {frame:#x} is divided");
-        let parts = (frame..frame + (1 << order)).step_by(1 << to);
-        out.extend(parts.clone().map(|part| (part, to)));
-        if garbage.remove(&frame) {
-            garbage.extend(parts);
-        }
+        self.store().split(frame, order, to);
     }
 
     fn zero(&mut self, frame: u64, order: u8) {
@@ -258,7 +323,7 @@ impl<'s> PartitionMemory for FakeMemory<'s> {
     type Leaving = FakeLeaving;
 
     fn range(&self, number: u32) -> Option<FakeRange<'s>> {
-        ((number as usize) < SPACES).then_some(FakeRange { seat: self.seat, number: number as usize })
+        ((number as usize) < SPACES).then_some(FakeRange::new(self.seat, number as usize))
     }
 
     fn begin(&mut self, _: FakeRange<'s>, _: Policy, _: u32) {}
@@ -283,11 +348,9 @@ impl<'s> PartitionMemory for FakeMemory<'s> {
         !self.tables.is_empty()
     }
 
-    fn free_left(&mut self, leaving: FakeLeaving) {
-        leaving.0.iter().for_each(|old| {
-            self.check_not_lent(old.frame, old.order);
-            self.store().forget(old.frame, old.order);
-        });
+    fn free_left(&mut self, left: Flushed<FakeLeaving>) {
+        left.into_inner().0.iter().for_each(|old| self.give_back(old));
+        self.tables.iter().for_each(|&table| self.check_forgotten(table, 0));
         let mut tables = self.store().tables.borrow_mut();
         self.tables.drain(..).for_each(|table| drop(tables.remove(&table).expect("freed once")));
     }
@@ -310,123 +373,8 @@ impl Leaving for FakeLeaving {
         self.0.push(old);
     }
 
-    fn any(&self) -> bool {
-        !self.0.is_empty()
-    }
-
     fn is_slow(&self) -> bool {
         false
-    }
-}
-
-/// A process's range.
-#[derive(Clone, Copy)]
-pub struct FakeRange<'s> {
-    seat: Seat<'s>,
-    number: usize,
-}
-
-impl FakeRange<'_> {
-    fn state(&self) -> &RangeState {
-        &self.seat.world.memory.ranges[self.number]
-    }
-}
-
-impl Pieces for FakeRange<'_> {
-    fn owner(&self, piece: u32) -> u16 {
-        self.state().owners.borrow().get(&piece).copied().unwrap_or(0)
-    }
-
-    fn exchange(&self, piece: u32, current: u16, new: u16) -> bool {
-        let same = self.owner(piece) == current;
-        if same {
-            self.state().owners.borrow_mut().insert(piece, new);
-        }
-        same
-    }
-}
-
-impl<'s> SharedRange for FakeRange<'s> {
-    type Held = FakeHeld<'s>;
-
-    fn base(&self) -> u64 {
-        BASE
-    }
-
-    fn is_eager(&self) -> bool {
-        self.seat.world.memory.eager.get()
-    }
-
-    fn rights(&self) -> u32 {
-        u32::MAX
-    }
-
-    fn top(&self) -> u32 {
-        BREAK_PAGES + 8 * PIECE_PAGES
-    }
-
-    fn root(&self) -> u64 {
-        self.state().root.get()
-    }
-
-    fn set_root(&self, root: u64) {
-        self.state().root.set(root);
-    }
-
-    fn policy(&self, _: u8) -> Policy {
-        Policy::default()
-    }
-
-    fn number_of(&self, _: Policy, _: impl Fn()) -> Option<u8> {
-        Some(1)
-    }
-
-    fn inherit(&self, _: &Self) {}
-
-    fn program_break(&self) -> (u64, u64) {
-        (BASE, self.state().program_break.get())
-    }
-
-    fn hold(&self, pieces: Range<u32>, waits: impl Fn()) -> FakeHeld<'s> {
-        for piece in pieces.clone() {
-            let holder = || self.state().held.borrow().get(&piece).copied();
-            while let Some(holder) = holder() {
-                assert_ne!(holder, self.seat.cpu, "a CPU waits for itself");
-                waits();
-                self.seat.state().waits_for_lock.set(true);
-                self.seat.pause();
-            }
-            self.seat.state().waits_for_lock.set(false);
-            self.state().held.borrow_mut().insert(piece, self.seat.cpu);
-        }
-        FakeHeld { range: *self, pieces }
-    }
-
-    fn try_hold(&self, pieces: Range<u32>) -> Option<FakeHeld<'s>> {
-        let is_free = |piece| !self.state().held.borrow().contains_key(&piece);
-        pieces.clone().all(is_free).then(|| self.hold(pieces, || ()))
-    }
-}
-
-pub struct FakeHeld<'s> {
-    range: FakeRange<'s>,
-    pieces: Range<u32>,
-}
-
-impl HeldRange for FakeHeld<'_> {
-    fn is_open(&self) -> bool {
-        true
-    }
-
-    fn set_program_break(&self, end: u64) {
-        self.range.state().program_break.set(end);
-    }
-}
-
-impl Drop for FakeHeld<'_> {
-    fn drop(&mut self) {
-        let mut held = self.range.state().held.borrow_mut();
-        held.retain(|piece, _| !self.pieces.contains(piece));
     }
 }
 

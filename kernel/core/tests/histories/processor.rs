@@ -178,11 +178,14 @@ impl Processor for FakeProcessor<'_> {
     fn load_space(&self, root: u64) {
         let known = self.0.world.spaces.iter().any(|space| space.root.get() == root && !space.dropping.get());
         assert!(known, "space {root:#x} is loaded after Linux has taken it away");
-        self.0.state().root.set(root);
+        if self.0.state().root.replace(root) != root {
+            self.0.state().tlb.forget();
+        }
     }
 
     fn leave_space(&self) {
         self.0.state().root.set(0);
+        self.0.state().tlb.forget();
     }
 
     fn part_users(&self) {
@@ -195,10 +198,16 @@ impl Processor for FakeProcessor<'_> {
     /// Rings every other CPU that has the address space, and waits for them.
     fn flush(&self, root: u64) {
         self.0.pause();
-        let others = self.0.world.cpus.iter().enumerate().filter(|&(cpu, _)| cpu != self.0.cpu);
-        let bells = others.filter(|(_, state)| state.root.get() == root).count() as u32;
+        let all = self.0.world.cpus.iter().enumerate();
+        let asked = all.filter(|(_, state)| root == 0 || state.root.get() == root);
+        let keeps = self.0.world.goes_wrong(Sabotage::SkipsFlush);
         let count = &self.0.world.memory.flush_bells;
-        count.set(count.get() + bells);
+        for (cpu, state) in asked {
+            count.set(count.get() + u32::from(cpu != self.0.cpu));
+            if !keeps {
+                state.tlb.forget();
+            }
+        }
     }
 
     fn take_attention(&self) -> u32 {

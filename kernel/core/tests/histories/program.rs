@@ -66,6 +66,10 @@ pub enum Action {
     Touch {
         page: u32,
     },
+    /// Touches a page of what the first thread has mapped last.
+    TouchOther {
+        page: u32,
+    },
     /// Lets the device read or write the beginning of that.
     Transfer {
         writes: bool,
@@ -91,7 +95,7 @@ impl Action {
     /// Why it ends user mode. `None`: it does not.
     pub fn exit(self) -> Option<Exit> {
         match self {
-            Self::Compute | Self::Store { .. } | Self::Touch { .. } => None,
+            Self::Compute | Self::Store { .. } | Self::Touch { .. } | Self::TouchOther { .. } => None,
             Self::PageFault => Some(Exit::PageFault(0x5000)),
             Self::Exception => Some(Exit::Exception(6)),
             Self::Interrupt => Some(Exit::Interrupt(0x41)),

@@ -5,6 +5,7 @@ use crate::books::Books;
 use crate::device::DeviceState;
 use crate::memory::Store;
 use crate::program::{Action, Call, WORDS};
+use crate::tlb::Tlb;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashSet, VecDeque};
 use std::mem::Discriminant;
@@ -28,6 +29,8 @@ pub enum Sabotage {
     DropBell(u32),
     /// Nothing is cleared between two users.
     KeepsTraces(u32),
+    /// No TLB forgets anything at a flush.
+    SkipsFlush(u32),
     /// Recalls are read only when their bell has just rung: what the co-kernel once did.
     ForgetsRecalls,
 }
@@ -40,6 +43,7 @@ pub struct CpuState {
     pub looks_at_recalls: Cell<bool>,
     pub inbox: RefCell<VecDeque<u32>>,
     pub root: Cell<u64>,
+    pub tlb: Tlb,
     /// The thread whose state is in the registers.
     pub live: Cell<Option<u32>>,
     /// The user of the thread that was last in user mode; 0: nothing of any user is left in the CPU.
@@ -167,8 +171,10 @@ impl World {
 
     /// Whether a fake goes wrong now; `of` says which opportunity it is.
     pub fn goes_wrong(&self, of: fn(u32) -> Sabotage) -> bool {
-        let (Sabotage::StaleRecall(left) | Sabotage::DropBell(left) | Sabotage::KeepsTraces(left)) =
-            self.sabotage.get()
+        let (Sabotage::StaleRecall(left)
+        | Sabotage::DropBell(left)
+        | Sabotage::KeepsTraces(left)
+        | Sabotage::SkipsFlush(left)) = self.sabotage.get()
         else {
             return false;
         };
@@ -218,6 +224,11 @@ impl ThreadState {
     /// One for each space.
     pub fn user(&self) -> u64 {
         self.space as u64 + 1
+    }
+
+    /// Where a page is of what it has mapped last.
+    pub fn mapped(&self, page: u32) -> Option<u64> {
+        self.mapping.get().map(|(address, bytes)| address + (u64::from(page) << 12) % bytes)
     }
 
     /// Its next action.

@@ -19,7 +19,7 @@ use tacet_abi::{
     tacet_memory,
 };
 use tacet_arch::native::paging::Entries;
-use tacet_core::memory::{Leaving, PartitionMemory};
+use tacet_core::memory::{Flushed, Leaving, PartitionMemory};
 use tacet_logic::frames::{Block, Cache, Chain, FreeError, HUGE_ORDER, Layout, Lists, NODES, Policy, Pool};
 use tacet_logic::paging::{Encoding, Memory, Placement, Reach, Retired, Tables};
 use tacet_logic::ranges::Arenas;
@@ -70,6 +70,9 @@ pub struct LeavingFrames {
     pool: &'static Pool<'static, FrameRecords>,
     records: FrameRecords,
     chain: Chain,
+    /// Linux uses some frames that it does not map. With the locks of the pieces: it said so of a frame of these before
+    /// it took its mark from the frame's entry, under the same locks.
+    some_held: bool,
 }
 
 impl Frames {
@@ -82,7 +85,7 @@ impl Frames {
         let pool = common_pool(memory, records)?;
         let nodes = NodeChoice::new(node, given, pool.layout());
         let mine = nodes.near().first().copied().unwrap_or(0);
-        let tables = LeavingFrames { memory, pool, records, chain: Chain::new() };
+        let tables = LeavingFrames { memory, pool, records, chain: Chain::new(), some_held: false };
         Some(Self {
             memory,
             pool,
@@ -172,16 +175,25 @@ impl PartitionMemory for Frames {
 
     #[inline]
     fn leaving(&self) -> LeavingFrames {
-        LeavingFrames { chain: Chain::new(), ..self.tables }
+        LeavingFrames { chain: Chain::new(), some_held: self.tables.held_by_linux() != 0, ..self.tables }
     }
 
     #[inline]
     fn tables_left(&self) -> bool {
-        self.tables.any()
+        self.tables.chain.frames() != 0
     }
 
-    fn free_left(&mut self, mut leaving: LeavingFrames) {
-        for chain in [&mut leaving.chain, &mut self.tables.chain] {
+    fn free_left(&mut self, left: Flushed<LeavingFrames>) {
+        let mut left = left.into_inner();
+        if left.some_held {
+            let LeavingFrames { records, mut chain, .. } = left;
+            let kept = |frame| self.tables.slot(frame).is_some_and(|slot| records.leave_to_linux(slot));
+            let freed = chain.free_but(self.pool, &COMMON.lists, &mut self.cache, kept);
+            count(self.counters.get(1), *freed.as_ref().unwrap_or(&0));
+            check(freed.map(drop), chain.frames(), 0);
+            left.chain = Chain::new();
+        }
+        for chain in [&mut left.chain, &mut self.tables.chain] {
             let frames = chain.frames();
             check(chain.free(self.pool, &COMMON.lists, &mut self.cache), frames, 0);
             count(self.counters.get(1), frames);
@@ -210,25 +222,11 @@ impl PartitionMemory for Frames {
 
 impl Leaving for LeavingFrames {
     fn retire(&mut self, old: Retired) {
-        if self.held_by_linux() == 0 {
-            return self.push(old.frame, old.order);
-        }
-        // Frame by frame: Linux may still use some of them.
-        check(self.pool.split(old.frame, old.order, 0), old.frame, old.order);
-        for frame in old.frame..old.frame + (1 << old.order) {
-            if !self.slot(frame).is_some_and(|slot| self.records.leave_to_linux(slot)) {
-                self.push(frame, 0);
-            }
-        }
-    }
-
-    #[inline]
-    fn any(&self) -> bool {
-        self.chain.frames() != 0
+        self.push(old.frame, old.order);
     }
 
     fn is_slow(&self) -> bool {
-        self.held_by_linux() != 0
+        self.some_held
     }
 }
 

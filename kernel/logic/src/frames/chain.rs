@@ -40,18 +40,47 @@ impl Chain {
 
     /// Frees every run, through `cache`. O(runs · log blocks).
     pub fn free<R: Records, G: Guard>(&mut self, pool: &Pool<R>, lock: &G, cache: &mut Cache) -> Result<(), FreeError> {
-        while self.head != NONE {
-            let slot = self.head;
-            let State::Retired(order) = State::decode(pool.records.tag(slot)) else {
-                return Err(FreeError::NotUsed);
-            };
-            let frame = pool.layout.frame(slot).ok_or(FreeError::Foreign)?;
-            self.head = pool.records.neighbours(slot).next;
-            self.frames -= 1 << order;
-            pool.records.set_tag(slot, State::Used(order).encode());
+        while let Some((frame, order)) = self.pop(pool)? {
             cache.free(pool, lock, frame, order)?;
         }
         Ok(())
+    }
+
+    /// The same frame by frame, but for those of which `kept` says that somebody has them: they stay out, and come back
+    /// one by one. How many were freed. Asked here and not when a frame came into the chain, because only here is nobody
+    /// else left. O(frames · log blocks).
+    pub fn free_but<R: Records, G: Guard>(
+        &mut self,
+        pool: &Pool<R>,
+        lock: &G,
+        cache: &mut Cache,
+        mut kept: impl FnMut(u64) -> bool,
+    ) -> Result<u64, FreeError> {
+        let mut freed = 0;
+        while let Some((first, order)) = self.pop(pool)? {
+            pool.split(first, order, 0)?;
+            for frame in (first..first + (1 << order)).filter(|&frame| !kept(frame)) {
+                cache.free(pool, lock, frame, 0)?;
+                freed += 1;
+            }
+        }
+        Ok(freed)
+    }
+
+    /// The run that was added last; it is out.
+    fn pop<R: Records>(&mut self, pool: &Pool<R>) -> Result<Option<(u64, u8)>, FreeError> {
+        if self.head == NONE {
+            return Ok(None);
+        }
+        let slot = self.head;
+        let State::Retired(order) = State::decode(pool.records.tag(slot)) else {
+            return Err(FreeError::NotUsed);
+        };
+        let frame = pool.layout.frame(slot).ok_or(FreeError::Foreign)?;
+        self.head = pool.records.neighbours(slot).next;
+        self.frames -= 1 << order;
+        pool.records.set_tag(slot, State::Used(order).encode());
+        Ok(Some((frame, order)))
     }
 }
 

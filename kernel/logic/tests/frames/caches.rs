@@ -130,6 +130,29 @@ fn a_chain_holds_frames_back_until_it_is_freed() {
     assert_eq!(free_frames(&lock), 11_520);
 }
 
+/// Whoever else uses a frame, it is in the chain like all others until that is freed.
+#[test]
+fn frames_that_somebody_keeps_are_in_the_chain_and_stay_out() {
+    let (pool, lock) = pool();
+    let (mut cache, mut chain) = (Cache::new(0), Chain::new());
+    let runs = [0, HUGE_ORDER].map(|order| (cache.allocate(&pool, &lock, order, &[0]).unwrap(), order));
+    for (frame, order) in runs {
+        chain.push(&pool, frame, order).unwrap();
+    }
+    let kept = [runs[0].0, runs[1].0 + 7];
+    assert_eq!(chain.frames(), 1 + 512);
+    assert_eq!(chain.free_but(&pool, &lock, &mut cache, |frame| kept.contains(&frame)), Ok(511));
+    assert_eq!(chain.frames(), 0);
+    cache.drain(&pool, &lock);
+    assert_eq!(free_frames(&lock), 11_520 - 2);
+    for frame in kept {
+        assert_eq!(pool.state(frame), Some(State::Used(0)));
+        cache.free(&pool, &lock, frame, 0).unwrap();
+    }
+    cache.drain(&pool, &lock);
+    assert_eq!(free_frames(&lock), 11_520);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 200 }))]
     #[test]
