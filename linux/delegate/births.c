@@ -17,6 +17,44 @@
 
 static DEFINE_RATELIMIT_STATE(refusals, 5 * HZ, 3);
 
+struct owner {
+	struct tacet_hosted *hosted;
+	struct tacet_process *process;
+};
+
+static void find_owner(struct tacet_hosted *hosted, void *data)
+{
+	struct tacet_process *process = READ_ONCE(hosted->process);
+	struct owner *owner = data;
+
+	if (process && READ_ONCE(hosted->space_mm) == current->mm &&
+	    hosted->task->tgid != current->tgid && !(READ_ONCE(hosted->task->flags) & PF_EXITING))
+		*owner = (struct owner){ hosted, process };
+}
+
+/*
+ * The calling task is not hosted, has a hosted process's memory, and is about to make a call
+ * about the range there: only a core can perform it. So the task becomes a guest of the
+ * partition until it begins a program of its own. If it cannot, or if it is a thread of the
+ * process, which stays on Linux, Linux performs the call, and the range becomes Linux's.
+ */
+void tacet_settle_stranger(void)
+{
+	struct tacet_hosted *guest = NULL;
+	struct owner owner = {};
+
+	rcu_read_lock();
+	tacet_for_each_hosted(find_owner, &owner);
+	if (owner.hosted && !tacet_host_relative(current, owner.hosted, owner.process,
+						 !(owner.process->flags & TACET_HOST_FOLLOW)))
+		guest = tacet_hosted_of(current);
+	if (guest)
+		tacet_call_none(guest);	/* this is the end of one */
+	rcu_read_unlock();
+	if (!guest)
+		tacet_handover_mine();
+}
+
 /*
  * Hands a range over that is no use: that of a child that runs on Linux or whose copy
  * failed, and that of a process one of whose threads runs on Linux. RCU.
@@ -48,14 +86,7 @@ void tacet_on_fork(void *data, struct task_struct *parent, struct task_struct *c
 		tacet_range_forked(hosted);
 	process = hosted ? READ_ONCE(hosted->process) : NULL;
 	if (process && !(atomic_read(&hosted->wanted) & TACET_WANT_LEAVE) && (thread || process->flags & TACET_HOST_FOLLOW)) {
-		struct tacet_terms terms = {
-			.cpus = &process->cpus,
-			.flags = process->flags,
-			.privileged = process->privileged,
-			.order = process->order,
-			.profile = process->profile,
-		};
-		int error = tacet_host(child, parent, &terms, GFP_ATOMIC);
+		int error = tacet_host_relative(child, hosted, process, process->guest);
 
 		/* -EALREADY: a request was faster */
 		if (error && error != -EALREADY && __ratelimit(&refusals))
@@ -90,7 +121,9 @@ void tacet_on_exec(void *data, struct task_struct *task, pid_t old_pid, struct l
 	if (hosted) {
 		hosted->proxy.program = TACET_PROGRAM_NEW;
 		process = READ_ONCE(hosted->process);
-		if (process && !process->privileged && tacet_program_privileged(task, program))
+		if (process && process->guest)
+			tacet_want(hosted, TACET_WANT_LEAVE);
+		else if (process && !process->privileged && tacet_program_privileged(task, program))
 			leave_privileged(hosted);
 	}
 	rcu_read_unlock();

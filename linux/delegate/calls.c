@@ -117,6 +117,8 @@ void tacet_on_call_enter(void *data, struct pt_regs *regs, long number)
 			tacet_advice_before_call(hosted, regs);
 		if (call->orig_ax == __NR_exit)
 			give_place(hosted);
+	} else {
+		tacet_stranger_before_call(regs, tacet_call_number(number), tacet_settle_stranger);
 	}
 	rcu_read_unlock();
 }

@@ -202,6 +202,7 @@ int tacet_range_fault(struct tacet_hosted *hosted, unsigned long address, u64 er
 void tacet_send_back_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number);
 void tacet_send_back_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 bool tacet_sent_back_too_often(const struct tacet_hosted *hosted);
+void tacet_stranger_before_call(struct pt_regs *regs, long number, void (*settle)(void));
 
 /* core_dump.c: the thread's own context; sleep */
 void tacet_range_before_signals(void);

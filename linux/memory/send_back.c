@@ -3,11 +3,17 @@
  * Calls about memory that a hosted thread makes while it is on Linux for a moment: until a
  * tick has found it there, or its core has room. Only a core can perform them on the range
  * (memory/calls.c). So the call is spoiled: it gets an invalid argument, Linux refuses it at
- * once, and the thread makes it again, on its core.
+ * once, and the thread makes it again, on its core. The same is done for tasks that have the
+ * memory of a hosted process, but are not hosted.
  *
  * Called by delegate/calls.c around each call of a hosted thread: before Linux reads the
- * arguments, and before the program sees them again.
+ * arguments, and before the program sees them again. For other tasks: before.
  */
+#include <linux/mman.h>
+#include <linux/module.h>
+#include <linux/sched/task_stack.h>
+#include <linux/slab.h>
+#include <linux/task_work.h>
 #include <uapi/linux/sched.h>
 #include <asm/syscall.h>
 #include <asm/unistd.h>
@@ -67,24 +73,44 @@ static unsigned long *spoiled(struct pt_regs *regs, const struct tacet_spoiling 
 	return (void *)regs + spoiling->offset;
 }
 
+static const struct tacet_spoiling *spoiling_of(long number)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(spoilings); i++)
+		if (spoilings[i].number == number)
+			return &spoilings[i];
+	return NULL;
+}
+
+/* The calling thread has just made the call again: gives it its argument back, and has it
+ * make the call once more. */
+static void repeat(struct pt_regs *regs, const struct tacet_spoiling *spoiling, unsigned long spoilt)
+{
+	*spoiled(regs, spoiling) = spoilt;
+	regs->ax = regs->orig_ax;
+	tacet_state_repeat_call(regs);
+}
+
+/* The range of the calling thread's memory, unless it is Linux's by now. In an RCU read section. */
+static const struct tacet_range *range_of_caller(void)
+{
+	const struct tacet_range *range = current->mm ? tacet_range_find(current->mm) : NULL;
+
+	return range && READ_ONCE(range->visibility) != TACET_RANGE_HANDED_OVER ? range : NULL;
+}
+
 /* A call begins that does not come from a core: spoils it if a core has to perform it. In an
  * RCU read section. */
 void tacet_send_back_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number)
 {
-	const struct tacet_range *range;
-	unsigned int i;
+	const struct tacet_spoiling *spoiling = in_ia32_syscall() ? NULL : spoiling_of(number);
 
-	if (in_ia32_syscall())
+	if (!spoiling || !range_of_caller())
 		return;
-	for (i = 0; i < ARRAY_SIZE(spoilings); i++)
-		if (spoilings[i].number == number)
-			break;
-	range = i < ARRAY_SIZE(spoilings) && current->mm ? tacet_range_find(current->mm) : NULL;
-	if (!range || READ_ONCE(range->visibility) == TACET_RANGE_HANDED_OVER)
-		return;
-	hosted->memory.spoilt = *spoiled(regs, &spoilings[i]);
-	*spoiled(regs, &spoilings[i]) = spoilings[i].value;
-	WRITE_ONCE(hosted->memory.spoiling, &spoilings[i]);
+	hosted->memory.spoilt = *spoiled(regs, spoiling);
+	*spoiled(regs, spoiling) = spoiling->value;
+	WRITE_ONCE(hosted->memory.spoiling, spoiling);
 }
 
 /* The call has ended. If it was spoiled, the thread is about to make it again. */
@@ -92,11 +118,97 @@ void tacet_send_back_after_call(struct tacet_hosted *hosted, struct pt_regs *reg
 {
 	if (!hosted->memory.spoiling)
 		return;
-	*spoiled(regs, hosted->memory.spoiling) = hosted->memory.spoilt;
+	repeat(regs, hosted->memory.spoiling, hosted->memory.spoilt);
 	WRITE_ONCE(hosted->memory.spoiling, NULL);
 	hosted->memory.sent_back++;
-	regs->ax = regs->orig_ax;
-	tacet_state_repeat_call(regs);
+}
+
+/* The call, whose arguments are in @regs, changes something of the range, or asks about it. */
+static bool concerns(const struct tacet_range *range, const struct pt_regs *regs, long number)
+{
+	switch (number) {
+	case __NR_brk:			/* the program's break is in its range */
+	case __NR_mlockall:
+	case __NR_userfaultfd:
+	case __NR_process_madvise:
+	case __NR_move_pages:
+	case __NR_migrate_pages:
+		return true;
+	case __NR_mmap:
+		return regs->r10 & (MAP_FIXED | MAP_FIXED_NOREPLACE) &&
+		       tacet_range_covers(range, regs->di, regs->si);
+	case __NR_mremap:
+		return tacet_range_covers(range, regs->di, regs->si + 1) ||
+		       (regs->r10 & MREMAP_FIXED && tacet_range_covers(range, regs->r8, regs->dx));
+	case __NR_munmap:
+	case __NR_mprotect:
+	case __NR_pkey_mprotect:
+	case __NR_madvise:
+	case __NR_mbind:
+	case NR_SET_MEMPOLICY_HOME_NODE:
+	case __NR_mincore:
+	case __NR_mlock:
+	case __NR_mlock2:
+	case __NR_munlock:
+	case __NR_msync:
+	case NR_MSEAL:
+	case __NR_remap_file_pages:
+	case NR_MAP_SHADOW_STACK:
+		return tacet_range_covers(range, regs->di, regs->si);
+	case __NR_shmat:
+		return regs->si && tacet_range_covers(range, regs->si, TACET_RANGE_BYTES);
+	}
+	return false;
+}
+
+struct tacet_stranger {
+	struct callback_head work;
+	void (*settle)(void);
+	const struct tacet_spoiling *spoiling;
+	unsigned long spoilt;
+};
+
+/* The call has ended; the task is about to return to user mode, or it ends. */
+static void make_again(struct callback_head *work)
+{
+	struct tacet_stranger *stranger = container_of(work, struct tacet_stranger, work);
+
+	repeat(task_pt_regs(current), stranger->spoiling, stranger->spoilt);
+	if (current->mm)
+		stranger->settle();
+	kfree(stranger);
+	module_put(THIS_MODULE);
+}
+
+/*
+ * A task that is not hosted begins a call. If the call concerns the range of a hosted process
+ * whose memory the task has (a child of vfork(), for instance), it is spoiled too: @settle
+ * sees to it that somebody can perform it, and the task makes it again. @settle sleeps. If
+ * there is no memory for that the call fails. In an RCU read section.
+ */
+void tacet_stranger_before_call(struct pt_regs *regs, long number, void (*settle)(void))
+{
+	const struct tacet_range *range = in_ia32_syscall() ? NULL : range_of_caller();
+	const struct tacet_spoiling *spoiling = range ? spoiling_of(number) : NULL;
+	struct tacet_stranger *stranger;
+
+	if (!spoiling || !concerns(range, regs, number))
+		return;
+	stranger = kmalloc(sizeof(*stranger), GFP_ATOMIC | __GFP_NOWARN);
+	if (stranger) {
+		*stranger = (struct tacet_stranger){
+			.settle = settle,
+			.spoiling = spoiling,
+			.spoilt = *spoiled(regs, spoiling),
+		};
+		__module_get(THIS_MODULE);
+		init_task_work(&stranger->work, make_again);
+		if (task_work_add(current, &stranger->work, TWA_RESUME)) {	/* it ends */
+			kfree(stranger);
+			module_put(THIS_MODULE);
+		}
+	}
+	*spoiled(regs, spoiling) = spoiling->value;
 }
 
 /* The thread has to continue on Linux, and so needs its memory there. */

@@ -108,6 +108,23 @@ int tacet_host(struct task_struct *task, struct task_struct *parent,
 	return error;
 }
 
+/* The same on the terms of @process, which @relative is a thread of. A @guest: only until it
+ * begins another program. In an RCU read section. */
+int tacet_host_relative(struct task_struct *task, struct tacet_hosted *relative,
+			const struct tacet_process *process, bool guest)
+{
+	struct tacet_terms terms = {
+		.cpus = &process->cpus,
+		.flags = process->flags,
+		.privileged = process->privileged,
+		.guest = guest,
+		.order = process->order,
+		.profile = process->profile,
+	};
+
+	return tacet_host(task, relative->task, &terms, GFP_ATOMIC);
+}
+
 /* The cores do not run the thread in its address space any more. Not while it is posted. */
 void tacet_leave_space(struct tacet_hosted *hosted)
 {

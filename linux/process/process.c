@@ -64,6 +64,7 @@ struct tacet_process *tacet_process_new(struct task_struct *task, const struct t
 	process->tgid = get_task_pid(task, PIDTYPE_TGID);
 	process->flags = terms->flags;
 	process->privileged = terms->privileged;
+	process->guest = terms->guest;
 	if (terms->order)
 		kref_get(&terms->order->references);
 	process->order = terms->order;

@@ -17,6 +17,7 @@ struct tacet_process {
 	unsigned int threads;		/* hosted lock */
 	u32 flags;			/* TACET_HOST_* */
 	bool privileged;		/* its programs may be privileged: root asked for it */
+	bool guest;			/* hosted up to its next program, for its parent's memory */
 	struct cpumask cpus;		/* of threads that come from elsewhere; hosted lock */
 	struct tacet_order *order;	/* in which its threads are bound, or NULL; referenced */
 	struct tacet_profile *profile;	/* what its threads spend, or NULL; referenced */
@@ -42,6 +43,7 @@ struct tacet_terms {
 	const struct cpumask *cpus;
 	u32 flags;			/* TACET_HOST_* */
 	bool privileged;		/* also set-user-ID programs and their like */
+	bool guest;
 	struct tacet_order *order;
 	struct tacet_profile *profile;
 };
@@ -49,6 +51,8 @@ struct tacet_terms {
 /* process/hosted.c */
 int tacet_host(struct task_struct *task, struct task_struct *parent,
 	       const struct tacet_terms *terms, gfp_t gfp);
+int tacet_host_relative(struct task_struct *task, struct tacet_hosted *relative,
+			const struct tacet_process *process, bool guest);
 bool tacet_park_enter(struct tacet_hosted *hosted);
 void tacet_park_leave(struct tacet_hosted *hosted, bool leaves);
 void tacet_leave_space(struct tacet_hosted *hosted);

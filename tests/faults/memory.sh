@@ -188,6 +188,22 @@ stacks() {
 	finish
 }
 
+# Children that have their parent's memory and change it. They are hosted for that, and the range stays the partition's.
+strangers() {
+	local how many='i=0; while [ $i -lt 2600 ]; do export "V$i=0123456789012345678901234567890123456789"; i=$((i+1)); done'
+	up
+	for how in '' --follow; do
+		# shellcheck disable=SC2086  # may be nothing
+		$T run $how -- $U/vfork >vfork.out || fail "vfork $how: status $?: $(tail -n 1 vfork.out)"
+		cmp -s vfork.out $U/vfork.expected || fail "vfork $how said $(tr '\n' ';' <vfork.out)"
+	done
+	said=$($T log | grep "(vfork): its range becomes") && fail "$said"
+	# the shell's child needs room for the environment of its program
+	$T run -- dash -c "$many; for i in 1 2 3 4; do /bin/true || exit 9; done; echo alive" >dash.out || fail "dash: status $?"
+	grep -qx alive dash.out || fail "dash said $(cat dash.out)"
+	finish
+}
+
 rights_left() {
 	$T log | grep "(rights): its range becomes Linux's memory" | sort
 }

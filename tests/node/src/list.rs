@@ -99,6 +99,7 @@ pub const SCENARIOS: &[Scenario] = &[
     middle("the largest page of the partition's memory", "memory.sh largest_page").with_memory(8192),
     newest("rights of the partition's memory", "memory.sh rights"),
     middle("stacks that are given back", "memory.sh stacks"),
+    each("children with their parent's memory", "memory.sh strangers"),
     oldest("NUMA policies of the partition's memory", "memory.sh nodes")
         .with_cpus(2, 2, 1)
         .with_memory_nodes(2)
