@@ -4,7 +4,7 @@
 //! Called by `main.rs`. The nodes are emulators beside the one of the other steps, and end with the program.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::Result;
@@ -13,6 +13,10 @@ use crate::row::Row;
 /// Not the first one on PATH: that may be a script which chooses one.
 const PYTHON: &str = "/usr/bin/python3";
 const NODES: usize = 4;
+/// Seconds; four emulators on a busy host are slow.
+const LIMIT_S: u32 = 150;
+/// The status by which `timeout` tells that it ended its program.
+const TIMED_OUT: i32 = 124;
 const SOURCE: (&str, &str) = ("words.py", include_str!("../programs/words.py"));
 /// The file that they read.
 const TEXT: (&str, &str) = ("words.txt", include_str!("main.rs"));
@@ -37,8 +41,8 @@ pub fn run() -> Result<Both> {
         fs::write(directory.join(name), text)?;
     }
     let words = [PYTHON, SOURCE.0, TEXT.0];
-    let linux = Command::new(PYTHON).args(&words[1..]).current_dir(&directory).output()?;
-    let mut tacet = Command::new(top.join("build/bin/tacet"));
+    let linux = limited(&PathBuf::from(PYTHON)).args(&words[1..]).current_dir(&directory).output()?;
+    let mut tacet = limited(&top.join("build/bin/tacet"));
     let nodes = NODES.to_string();
     tacet.args(["--config", "/dev/null", "static", "run", "--own-nodes", "--nodes", &nodes, "--"]);
     let output = tacet.args(words).current_dir(&directory).output()?;
@@ -54,7 +58,17 @@ pub fn row(both: &Result<Both>) -> Row {
     }
 }
 
+/// A program that is ended at the limit.
+fn limited(program: &Path) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=10", &LIMIT_S.to_string()]).arg(program);
+    command
+}
+
 fn said(output: &Output) -> Result<String> {
+    if output.status.code() == Some(TIMED_OUT) {
+        return Err(format!("it did not end within {LIMIT_S} s: {}", title()).into());
+    }
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned().into());
     }

@@ -31,6 +31,7 @@ pub enum Request {
         processes: u32,
     },
     Status {},
+    /// Signal 0 sends none: the job's nodes must only show that they live.
     Kill {
         job: u32,
         signal: i32,
@@ -105,6 +106,10 @@ pub enum Reply {
         key: String,
         nodes: Vec<u32>,
         address: std::net::IpAddr,
+    },
+    /// A node has loaded the programs of the job: from here on they execute.
+    Started {
+        node: u32,
     },
     /// A node has no process of the job any more. `failure` says why the job could not run there, or is empty.
     NodeEnded {

@@ -19,7 +19,7 @@ use crate::node::Node;
 use crate::qemu::accelerator::{self, Execution};
 use crate::qemu::arguments::{self, Wire, Wiring};
 use crate::qemu::emulator::Qemu;
-use crate::qemu::process::Process;
+use crate::qemu::{Guarded, Process};
 use crate::run_directory::RunDirectory;
 use crate::spec::{NodeSpec, ShareKind};
 use crate::wire::{Frame, Kind};
@@ -56,6 +56,7 @@ impl Prepared {
             agent: run.path().join("agent"),
             console: run.path().join("console.log"),
             monitor: run.path().join("monitor"),
+            guard: spec.reproducible.is_none().then(|| run.path().join("guard")),
             plugin_log: run.path().join("plugin.log"),
             root: cache.root_image(),
             initramfs: kernel.initramfs(),
@@ -88,7 +89,7 @@ impl Prepared {
         let listener = UnixListener::bind(&wiring.agent).on(&wiring.agent)?;
         let mut command = emulator.command();
         command.args(arguments::arguments(spec, &kernel, &wiring, execution, emulator.version));
-        let qemu = Process::start(command, &run.path().join("qemu.log"))?;
+        let qemu = Guarded::start(command, &run.path().join("qemu.log"), wiring.guard.as_deref())?;
         let (link, first) = connect(&listener, &qemu, spec.boot_timeout).map_err(|cause| run.died(&cause))?;
         let command_timeout = spec.command_timeout;
         let node = Node { link, qemu, _shares: servers, run, release: kernel.release, execution, command_timeout };
@@ -116,7 +117,7 @@ fn quoted(text: &str) -> String {
 type Connected = std::result::Result<(Link, Receiver<Event>), String>;
 
 /// Waits until the emulator connects and the agent sends its first frame.
-fn connect(listener: &UnixListener, qemu: &Process, limit: Duration) -> Connected {
+fn connect(listener: &UnixListener, qemu: &Guarded, limit: Duration) -> Connected {
     let text = |e: std::io::Error| e.to_string();
     let until = Instant::now() + limit;
     listener.set_nonblocking(true).map_err(text)?;

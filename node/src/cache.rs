@@ -15,6 +15,9 @@ use crate::error::{Error, OnPath, Result};
 use crate::guest::generation;
 use crate::kernel::KernelLine;
 
+/// The files with KVM's answers begin with it.
+const KVM: &str = "kvm-";
+
 /// The cache directory.
 #[derive(Debug, Clone)]
 pub struct Cache {
@@ -75,9 +78,18 @@ impl Cache {
         self.directory.join("log").join(format!("{step}.log"))
     }
 
-    /// The result of the KVM probe, one file for each boot of the host.
-    pub(crate) fn accelerator_answer(&self, boot_id: &str) -> PathBuf {
-        self.directory.join(format!("kvm-{boot_id}"))
+    /// Whether KVM runs a job, one file for each boot of the host and each build.
+    pub(crate) fn accelerator_answer(&self, boot_id: &str, build: u64) -> PathBuf {
+        self.directory.join(format!("{KVM}{boot_id}-{build:016x}"))
+    }
+
+    /// Removes all of these files: those of other boots and builds answer nothing any more.
+    pub(crate) fn forget_accelerator_answers(&self) {
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(KVM) {
+                fs::remove_file(entry.path()).ok();
+            }
+        }
     }
 
     /// Scratch space for running nodes.
@@ -87,7 +99,12 @@ impl Cache {
 
     /// Takes the lock against other provisioning processes, and waits for it. Dropping the value releases it.
     pub(crate) fn lock(&self) -> Result<Flock<File>> {
-        let path = self.directory.join("lock");
+        self.lock_for("lock")
+    }
+
+    /// A lock of another name, for what does not provision.
+    pub(crate) fn lock_for(&self, name: &str) -> Result<Flock<File>> {
+        let path = self.directory.join(name);
         let file = File::create(&path).on(&path)?;
         Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, e)| e).on(&path)
     }

@@ -43,6 +43,6 @@ pub use kbuild::ModuleBuild;
 pub use kernel::{Kernel, KernelLine};
 pub use node::Node;
 pub use once::Once;
-pub use qemu::{Process, Qemu};
+pub use qemu::{Guarded, Process, Qemu, accelerator, guard_words};
 pub use spec::{Accelerator, Emulator, NodeSpec, Plugin, Share, ShareKind, Topology};
 pub use stale::stale_breakpoint;

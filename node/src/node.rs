@@ -17,7 +17,7 @@ use crate::error::{Error, OnPath, Result};
 use crate::job::Job;
 use crate::link::Link;
 use crate::qemu::accelerator::Execution;
-use crate::qemu::process::Process;
+use crate::qemu::{Guarded, Process};
 use crate::run_directory::RunDirectory;
 use crate::spec::NodeSpec;
 use crate::wire::Kind;
@@ -36,7 +36,7 @@ const REPEATS: &str = "TACET_TEST_REPEATS";
 pub struct Node {
     pub(crate) link: Link,
     // Dropped in this order: the emulator before the processes it is connected to.
-    pub(crate) qemu: Process,
+    pub(crate) qemu: Guarded,
     pub(crate) _shares: Vec<Process>,
     pub(crate) run: RunDirectory,
     pub(crate) release: String,

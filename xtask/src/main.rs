@@ -18,6 +18,7 @@ mod ran;
 mod setup;
 mod tally;
 mod test;
+mod tree;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One run of a test runner: how many tests passed, how many failed, which, and which of those pass when repeated.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::command::said;
+use crate::tree;
 
 /// How many failed tests are repeated: where everything is broken, repeating tells nothing.
 const REPEATED: usize = 10;
 /// How a line of our own runner begins that names a flaky test.
 const FLAKY: &str = "flaky ";
+
+/// A runner that says nothing for so long waits for something that will not come. The slowest scenario takes half of it.
+const SILENCE: Duration = Duration::from_secs(900);
 
 /// What a runner said.
 pub struct Ran {
@@ -27,7 +33,12 @@ pub struct Ran {
 
 impl Ran {
     /// Runs it; `echo` gets its lines.
-    pub fn of(command: &mut Command, mut echo: impl FnMut(&str)) -> Ran {
+    pub fn of(command: &mut Command, echo: impl FnMut(&str)) -> Ran {
+        Ran::within(command, SILENCE, echo)
+    }
+
+    /// The same; after this silence it is killed, with everything that it started.
+    fn within(command: &mut Command, silence: Duration, mut echo: impl FnMut(&str)) -> Ran {
         let start = Instant::now();
         let mut ran = Ran {
             name: said(command),
@@ -38,19 +49,19 @@ impl Ran {
             failure: None,
             told: Vec::new(),
         };
+        let mut listed = false;
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-        let status = child.and_then(|mut child| {
-            let output = child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines());
-            let mut listed = false;
-            for line in output.map_while(std::result::Result::ok) {
-                echo(&line);
-                ran.line(&line, &mut listed);
-            }
-            child.wait()
+        let ended = child.and_then(|mut child| {
+            let last = listen(&mut child, silence, &mut |line| {
+                echo(line);
+                ran.line(line, &mut listed);
+            });
+            Ok((child.wait()?, last))
         });
-        ran.failure = match status {
-            Ok(status) if status.success() && ran.failed == 0 => None,
-            Ok(status) => Some(status.to_string()),
+        ran.failure = match ended {
+            Ok((_, Some(last))) => Some(format!("it said nothing for {} s after `{last}`", silence.as_secs())),
+            Ok((status, None)) if status.success() && ran.failed == 0 => None,
+            Ok((status, None)) => Some(status.to_string()),
             Err(error) => Some(error.to_string()),
         };
         ran.seconds = start.elapsed().as_secs();
@@ -84,6 +95,50 @@ impl Ran {
         }
         flaky
     }
+}
+
+/// Hands on the lines of a child until it closes its output. A child that is silent for too long is killed; its last words.
+fn listen(child: &mut Child, silence: Duration, take: &mut impl FnMut(&str)) -> Option<String> {
+    let pieces = pieces(child);
+    let (mut text, mut last) = (Vec::new(), String::new());
+    loop {
+        match pieces.recv_timeout(silence) {
+            Ok(piece) => text.extend(piece),
+            Err(RecvTimeoutError::Timeout) => {
+                let rest = String::from_utf8_lossy(&text).trim().to_owned();
+                tree::kill(child.id());
+                return Some(if rest.is_empty() { last } else { rest });
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                if !text.is_empty() {
+                    take(&String::from_utf8_lossy(&text));
+                }
+                return None;
+            }
+        }
+        while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
+            let rest = text.split_off(end + 1);
+            last = String::from_utf8_lossy(&std::mem::replace(&mut text, rest)).trim_end().to_owned();
+            take(&last);
+        }
+    }
+}
+
+/// What the child prints, as it comes: a runner's dots are no lines, but are signs of life.
+fn pieces(child: &mut Child) -> Receiver<Vec<u8>> {
+    let (sender, pieces) = channel();
+    if let Some(mut output) = child.stdout.take() {
+        thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(bytes) = output.read(&mut piece) {
+                let piece = piece.get(..bytes).filter(|piece| !piece.is_empty());
+                if piece.is_none_or(|piece| sender.send(piece.to_vec()).is_err()) {
+                    return;
+                }
+            }
+        });
+    }
+    pieces
 }
 
 /// The same command for one test.
@@ -135,6 +190,22 @@ mod tests {
         let text = "failures:\n\n---- a::b stdout ----\n    left: 1\n\n\nfailures:\n    a::b\n    c\n\n    no test\nfailures:\n    c\n";
         let ran = Ran::of(Command::new("printf").arg(text), |_| ());
         assert_eq!(ran.names, ["a::b", "c"]);
+    }
+
+    #[test]
+    fn a_silent_runner_is_killed_with_all_that_it_started() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo 2 passed, 0 failed; printf waits; sleep 1000 & echo $! >&2; wait"]);
+        command.stderr(Stdio::piped());
+        let start = Instant::now();
+        let ran = Ran::within(&mut command, Duration::from_secs(2), |_| ());
+        assert_eq!(ran.failure.as_deref(), Some("it said nothing for 2 s after `waits`"));
+        assert_eq!(ran.passed, 2);
+        // the inner sleep held the output open
+        assert!(start.elapsed() < Duration::from_secs(900));
+        let dots = "for i in 1 2 3 4 5 6 7 8; do printf .; sleep 0.5; done; echo; echo 1 passed, 0 failed";
+        let ran = Ran::within(Command::new("sh").args(["-c", dots]), Duration::from_secs(3), |_| ());
+        assert_eq!((ran.failure, ran.passed), (None, 1));
     }
 
     #[test]

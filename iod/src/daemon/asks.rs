@@ -15,7 +15,7 @@ use tacet_shipping::key::Key;
 use tacet_shipping::packet::{Kind, LARGE_PACKET_BYTES, Packet, Party};
 use tacet_shipping::server::{Event, Server};
 
-use super::book::Book;
+use super::book::{Book, TAKING};
 use super::describe::{describe, random};
 use super::job::{Order, Stage};
 use super::session::{Greeting, Parked, Session};
@@ -156,8 +156,13 @@ impl Asks {
         }
     }
 
-    /// Reminds nodes of orders that they have not fetched. The daemon calls it now and then.
+    /// Reminds nodes of orders that they have not fetched, and gives up those that are deaf. The daemon calls it now and
+    /// then.
     pub fn remind(&self, now: Instant) {
+        let deaf = self.lock().book.deaf(now);
+        for node in deaf {
+            self.node_lost(node, &format!("it has not taken a signal for {} s", TAKING.as_secs()));
+        }
         let mut inner = self.lock();
         let Inner { book, links, .. } = &mut *inner;
         for (node, link) in links {

@@ -17,6 +17,8 @@ use crate::error::{Error, Result, one_line};
 
 /// A node that waits for a job asks again and again. After this silence it gets none.
 pub const SILENCE: Duration = Duration::from_secs(10);
+/// A node that lives takes a signal within milliseconds.
+pub const TAKING: Duration = Duration::from_secs(5);
 
 /// The owner of a job: the peer of its control connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,9 +88,18 @@ impl Book {
     }
 
     pub fn heard(&mut self, node: u32, now: Instant) {
-        if let Some(node) = self.nodes.get_mut(&node) {
-            node.heard = now;
+        let Some(entry) = self.nodes.get_mut(&node) else { return };
+        entry.heard = now;
+        if let Some(part) = entry.job.and_then(|job| self.jobs.get_mut(&job)?.parts.get_mut(&node)) {
+            part.unheard = None;
         }
+    }
+
+    /// Nodes that have said nothing for long since a signal for their job: they do not take it.
+    pub fn deaf(&self, now: Instant) -> Vec<u32> {
+        let is_deaf = |part: &Part| part.unheard.is_some_and(|since| now.saturating_duration_since(since) > TAKING);
+        let parts = self.jobs.values().flat_map(|job| &job.parts);
+        parts.filter(|(_, part)| !part.over && is_deaf(part)).map(|(node, _)| *node).collect()
     }
 
     /// A node asks for a job. If it had one, that is over there.
@@ -105,8 +116,10 @@ impl Book {
     }
 
     pub fn started(&mut self, node: u32, job: u32, map: &[u8]) {
-        if let Some(part) = self.jobs.get_mut(&job).and_then(|job| job.parts.get_mut(&node)) {
+        let Some(job) = self.jobs.get_mut(&job) else { return };
+        if let Some(part) = job.parts.get_mut(&node) {
             part.map = String::from_utf8_lossy(map).into_owned();
+            job.tell(Reply::Started { node });
         }
     }
 
@@ -200,19 +213,21 @@ impl Book {
         }
     }
 
-    /// Sends a signal to a job: by its nodes, if they listen, or else by their proxies.
-    pub fn kill(&mut self, id: u32, signal: i32) -> Result<()> {
+    /// Sends a signal to a job: by its nodes, if they listen, or else by their proxies. A node that has been given its
+    /// part must say something soon.
+    pub fn kill(&mut self, id: u32, signal: i32, now: Instant) -> Result<()> {
         let Some(job) = self.jobs.get_mut(&id) else {
             return Err(Error::new(format!("job {id}"), "there is no such job", "see `tacet static status`"));
         };
         let deadly = signal == libc::SIGKILL;
         let mut by_proxy = Vec::new();
         for (node, part) in job.parts.iter_mut().filter(|(_, part)| !part.over) {
+            part.wants_sign(now);
             if part.watched || deadly {
                 // Also for a node that listens later.
                 part.order(Order::Signal { rank: None, signal });
             }
-            if deadly || !part.watched {
+            if deadly || (signal != 0 && !part.watched) {
                 by_proxy.push(*node);
             }
         }
@@ -221,12 +236,13 @@ impl Book {
     }
 
     /// Sends a signal to one rank in the same way.
-    pub fn signal(&mut self, id: u32, rank: u32, signal: i32) -> Result<()> {
+    pub fn signal(&mut self, id: u32, rank: u32, signal: i32, now: Instant) -> Result<()> {
         let Some(job) = self.jobs.get_mut(&id) else { return Ok(()) };
         let place = rank.checked_div(job.submit.processes).unwrap_or_default() as usize;
         let Some((node, part)) = job.parts.iter_mut().find(|(_, part)| part.place == place) else {
             return Err(Error::new(format!("job {id}"), format!("it has no rank {rank}"), "see `tacet static status`"));
         };
+        part.wants_sign(now);
         if part.watched {
             part.order(Order::Signal { rank: Some(rank), signal });
         } else {

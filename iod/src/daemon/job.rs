@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::Sender;
+use std::time::Instant;
 
 use tacet_shipping::key::KEY_BYTES;
 
@@ -46,6 +47,8 @@ pub struct Part {
     /// The node has no process of the job any more.
     pub over: bool,
     pub orders: VecDeque<Order>,
+    /// Since when a signal waits for a sign of the node.
+    pub unheard: Option<Instant>,
     /// The text of the static map.
     pub map: String,
 }
@@ -53,7 +56,7 @@ pub struct Part {
 /// The daemon's order to a node about its processes of the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Send a signal to one of them, or to all.
+    /// Send a signal to one of them, or to all; signal 0 is none, and makes the node ask for the next order.
     Signal { rank: Option<u32>, signal: i32 },
     /// End them: `run` is gone.
     Orphaned,
@@ -66,6 +69,13 @@ impl Part {
 
     pub fn handed(place: usize) -> Self {
         Part { handed: true, ..Part::new(place) }
+    }
+
+    /// The node must show that it lives, if it has anything of the job.
+    pub fn wants_sign(&mut self, now: Instant) {
+        if self.handed && self.unheard.is_none() {
+            self.unheard = Some(now);
+        }
     }
 
     /// A signal that waits already is not sent twice, as on Linux.

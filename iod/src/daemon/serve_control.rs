@@ -64,7 +64,7 @@ fn serve_peer(stream: &UnixStream, asks: &Asks, stop: &AtomicBool) -> Result<()>
         }
         Request::Status {} => send(stream, &Reply::Status(Box::new(status(asks)))),
         Request::Kill { job, signal } => {
-            asks.with_book(|book| book.kill(job, signal))?;
+            asks.with_book(|book| book.kill(job, signal, Instant::now()))?;
             send(stream, &Reply::Done {})
         }
         Request::Map { job } => {
@@ -135,10 +135,10 @@ fn obey(lines: &mut Lines<&UnixStream>, asks: &Asks, job: u32) -> Result<()> {
             }
             // A job that has just ended needs no signal.
             Request::Kill { job: other, signal } if other == job => {
-                let _ = asks.with_book(|book| book.kill(job, signal));
+                let _ = asks.with_book(|book| book.kill(job, signal, Instant::now()));
             }
             Request::Signal { job: other, rank, signal } if other == job => {
-                asks.with_book(|book| book.signal(job, rank, signal))?;
+                asks.with_book(|book| book.signal(job, rank, signal, Instant::now()))?;
             }
             _ => return Err(Error::new("request", "a job's connection takes start, kill and signal", "open another")),
         }

@@ -62,12 +62,19 @@ pub struct Outcome {
     pub ranks: Vec<Ended>,
     /// Packets that the proxies did not serve.
     pub dropped: Dropped,
+    /// A program has begun on some node.
+    pub begun: bool,
 }
 
 /// The exit status of a job with a lost rank.
 pub const LOST: u8 = 125;
 
 impl Outcome {
+    /// A node or a proxy was lost, and no program has done anything.
+    pub fn lost_at_start(&self) -> bool {
+        !self.begun && self.ranks.contains(&Ended::Lost)
+    }
+
     /// As a shell shows it: of the first rank that was lost, or else of the first that failed.
     pub fn shell_status(&self) -> u8 {
         let mut statuses = self.ranks.iter().map(|rank| match *rank {

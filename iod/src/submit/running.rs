@@ -47,6 +47,8 @@ pub struct Running<'a> {
     /// The last signal that has come for the job, and when.
     last_signal: Option<(i32, Instant)>,
     finished: bool,
+    /// A node has loaded its programs.
+    begun: bool,
     /// At these moments, something that should have happened is not waited for any longer.
     deadlines: Vec<(Instant, Overdue)>,
 }
@@ -86,6 +88,7 @@ impl<'a> Running<'a> {
             doomed: false,
             last_signal: None,
             finished: false,
+            begun: false,
             deadlines: Vec::new(),
         }
     }
@@ -102,7 +105,7 @@ impl<'a> Running<'a> {
         }
         self.over.store(true, Ordering::Relaxed);
         let ranks = self.children.iter().map(|child| child.ended.unwrap_or(Ended::Lost)).collect();
-        Ok(Outcome { job: self.grant.job, ranks, dropped: self.dropped })
+        Ok(Outcome { job: self.grant.job, ranks, dropped: self.dropped, begun: self.begun })
     }
 
     fn take(&mut self, event: Event) -> Result<()> {
@@ -120,6 +123,7 @@ impl<'a> Running<'a> {
 
     fn hear(&mut self, reply: Reply) {
         match reply {
+            Reply::Started { .. } => self.begun = true,
             Reply::NodeEnded { node, failure } if failure.is_empty() => self.expect(FAREWELL, Overdue::Farewell(node)),
             Reply::NodeEnded { node, failure } => self.doom(&format!("node {node}: {failure}")),
             Reply::NodeLost { node, why } => self.doom(&format!("node {node} is lost: {why}")),
@@ -165,7 +169,12 @@ impl<'a> Running<'a> {
             return;
         }
         let signal = match self.last_signal.replace((signal, now)) {
-            None if to_all => return self.expect(OBEDIENCE, Overdue::Obedience(signal)),
+            None if to_all => {
+                // The proxies have it. If one gave it to a node that is dead, nobody else would notice.
+                let sign = Request::Kill { job: self.grant.job, signal: 0 };
+                let _ = self.daemon.as_ref().map(|daemon| send(daemon, &sign));
+                return self.expect(OBEDIENCE, Overdue::Obedience(signal));
+            }
             None => signal,
             Some(_) => libc::SIGKILL,
         };

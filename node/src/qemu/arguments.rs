@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::accelerator::Execution;
+use super::guarded;
 use crate::kernel::Kernel;
 use crate::secure_boot::Secure;
 use crate::spec::NodeSpec;
@@ -26,6 +27,8 @@ pub(crate) struct Wiring {
     pub agent: PathBuf,
     pub console: PathBuf,
     pub monitor: PathBuf,
+    /// Where the emulator tells whether its machine runs; none where nothing may come from outside.
+    pub guard: Option<PathBuf>,
     pub plugin_log: PathBuf,
     pub root: PathBuf,
     pub initramfs: PathBuf,
@@ -78,6 +81,7 @@ pub(crate) fn arguments(
         line.pair("-monitor", format!("unix:{},server=on,wait=off", escaped(&wiring.monitor)));
         disk(&mut line, "root", &wiring.root);
     }
+    line.0.extend(wiring.guard.as_deref().into_iter().flat_map(guarded::words));
     shares(&mut line, &wiring.shares);
     if let Some(image) = &wiring.nvme {
         line.pair("-drive", format!("if=none,id=nvme,file={},format=raw,cache=unsafe", escaped(image)));

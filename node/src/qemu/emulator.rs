@@ -64,6 +64,11 @@ impl Qemu {
         Ok(qemu)
     }
 
+    /// Its file.
+    pub fn program(&self) -> &Path {
+        &self.foreign.program
+    }
+
     /// The emulator as a command.
     pub fn command(&self) -> Command {
         let mut command = Command::new("setpriv");

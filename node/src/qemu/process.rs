@@ -20,9 +20,20 @@ const GLANCE: Duration = Duration::from_millis(20);
 /// A running child process. Dropping it kills it.
 pub struct Process {
     pid: u32,
-    stop: Option<Sender<()>>,
+    stop: Killer,
     ended: Arc<Mutex<Option<ExitStatus>>>,
     keeper: Option<JoinHandle<()>>,
+}
+
+/// Kills a process once, if it still runs.
+#[derive(Clone)]
+pub(crate) struct Killer(Sender<()>);
+
+impl Killer {
+    pub fn kill(&self) {
+        // a keeper that is gone has no child any more
+        self.0.send(()).ok();
+    }
 }
 
 impl Process {
@@ -36,7 +47,7 @@ impl Process {
         let end = Arc::clone(&ended);
         let keeper = thread::spawn(move || keep(command, &started, &stopped, &end));
         match start.recv() {
-            Ok(Ok(pid)) => Ok(Process { pid, stop: Some(stop), ended, keeper: Some(keeper) }),
+            Ok(Ok(pid)) => Ok(Process { pid, stop: Killer(stop), ended, keeper: Some(keeper) }),
             Ok(Err(e)) => Err(Error::new("emulator", format!("cannot start: {e}"), "run `cargo xtask setup`")),
             Err(_) => Err(Error::new("emulator", "its keeper thread died", "report this")),
         }
@@ -52,6 +63,11 @@ impl Process {
         self.ended.lock().ok().and_then(|status| *status)
     }
 
+    /// For a thread that learns that the process is of no use any more.
+    pub(crate) fn killer(&self) -> Killer {
+        self.stop.clone()
+    }
+
     /// Waits for it to end by itself.
     pub fn wait(&self, limit: Duration) -> Option<ExitStatus> {
         let until = Instant::now() + limit;
@@ -64,7 +80,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        drop(self.stop.take());
+        self.stop.kill();
         if let Some(keeper) = self.keeper.take() {
             keeper.join().ok();
         }
@@ -88,7 +104,7 @@ fn keep(
             Ok(None) => (),
             Err(_) => break None,
         }
-        if stopped.recv_timeout(GLANCE) == Err(RecvTimeoutError::Disconnected) {
+        if stopped.recv_timeout(GLANCE) != Err(RecvTimeoutError::Timeout) {
             child.kill().ok();
             break child.wait().ok();
         }

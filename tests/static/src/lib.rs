@@ -8,6 +8,7 @@
 mod boot;
 mod case;
 mod left;
+mod newcomer;
 mod nodes;
 mod options;
 mod place;
@@ -16,6 +17,7 @@ mod programs;
 mod real;
 mod refused;
 mod runner;
+mod stopped;
 mod unplug;
 mod user;
 mod user_table;

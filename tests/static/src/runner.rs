@@ -10,7 +10,7 @@ use std::time::Instant;
 use crate::case::{Case, Work};
 use crate::nodes::Nodes;
 use crate::options::Options;
-use crate::{Result, boot, programs, real, refused, unplug, user};
+use crate::{Result, boot, newcomer, programs, real, refused, stopped, unplug, user};
 
 /// One for each lane; a node with several CPUs, because nothing takes a CPU from a thread that spins.
 const NODES: u32 = 2;
@@ -27,7 +27,8 @@ struct Sum {
 /// Runs the chosen cases. True: all were good.
 pub fn run(options: &Options) -> Result<bool> {
     let programs = programs::cases().into_iter().chain(user::cases()).chain(real::cases());
-    let all = programs.chain(refused::cases()).chain(unplug::cases()).chain(boot::cases());
+    let all = programs.chain(refused::cases()).chain(unplug::cases()).chain(stopped::cases());
+    let all = all.chain(boot::cases()).chain(newcomer::cases());
     let cases: Vec<Case> = all.filter(|case| options.choose(&case.name)).collect();
     if options.list {
         cases.iter().for_each(|case| println!("{}: test", case.name));

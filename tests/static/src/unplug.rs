@@ -12,7 +12,7 @@ use crate::place::program;
 use crate::process::{self, Ended, until};
 
 /// The status of a job whose node or daemon failed.
-const LOST: i32 = 125;
+pub const LOST: i32 = 125;
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -35,12 +35,12 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// A job that has printed its first line.
-struct Job {
-    child: Child,
+pub struct Job {
+    pub child: Child,
     number: u32,
 }
 
-fn begin(nodes: &Nodes, flags: &[&str], way: &str) -> Result<Job> {
+pub fn begin(nodes: &Nodes, flags: &[&str], way: &str) -> Result<Job> {
     let child = process::start(&mut nodes.run(flags, &[program("ends-static"), way.into()]))?;
     let pid = child.id();
     let mut number = None;
@@ -59,12 +59,12 @@ fn job_of(nodes: &Nodes, pid: u32) -> Option<u32> {
     own["job"].as_u64().and_then(|number| number.try_into().ok())
 }
 
-fn send(signal: &str, pid: u32) -> Result<()> {
+pub fn send(signal: &str, pid: u32) -> Result<()> {
     let ended = process::run(Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]), b"")?;
     if ended.status == 0 { Ok(()) } else { Err(ended.error_text()) }
 }
 
-fn expect(ended: &Ended, status: i32) -> Result<()> {
+pub fn expect(ended: &Ended, status: i32) -> Result<()> {
     let good = ended.status == status;
     if good {
         Ok(())
@@ -155,7 +155,7 @@ fn killed_emulator() -> Result<()> {
 }
 
 /// The emulators of a set: they name its directory.
-fn emulators(nodes: &Nodes) -> Vec<u32> {
+pub fn emulators(nodes: &Nodes) -> Vec<u32> {
     naming(&format!("{}/node-", nodes.directory()))
 }
 

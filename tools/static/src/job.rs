@@ -35,10 +35,18 @@ pub struct Job {
     pub yield_on_io: bool,
 }
 
+/// The end of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ending {
+    /// What a shell would report: the highest status of all processes.
+    pub status: u8,
+    /// A node was lost, and no program had begun on any.
+    pub lost_at_start: bool,
+}
+
 impl Job {
     /// Runs it by the daemon behind `control`; `report` gets lines for the user. `emulated`: the nodes end with that daemon.
-    /// Returns what a shell would report: the highest status of all processes.
-    pub fn run(&self, control: &Path, emulated: bool, report: &mut dyn FnMut(&str)) -> Result<u8> {
+    pub fn run(&self, control: &Path, emulated: bool, report: &mut dyn FnMut(&str)) -> Result<Ending> {
         let program = std::env::current_exe().map_err(|io| Error::io("this command", &io, ""))?;
         let launcher = Launcher { program, arguments: vec![PROXY.into()] };
         let submission = Submission {
@@ -48,7 +56,7 @@ impl Job {
             nodes_end_with_daemon: emulated,
         };
         let outcome = submit::run(&submission, &launcher, report).map_err(from_iod)?;
-        Ok(status(&outcome.ranks))
+        Ok(Ending { status: status(&outcome.ranks), lost_at_start: outcome.lost_at_start() })
     }
 
     fn submit(&self) -> Submit {

@@ -20,16 +20,16 @@ use tacet_node::Qemu;
 use crate::boot_line;
 use crate::daemon::{self, from_iod};
 use crate::key;
-use crate::qemu::{Emulated, Files, from_node, last_words};
+use crate::qemu::{Emulated, Files, distrust_kvm, emulator_words, from_node, last_words, with_kvm};
 use crate::spec::{Accelerator, Spec};
-use crate::state::{self, Facts, State};
+use crate::state::{Facts, State};
 
 /// How often the keeper looks at its nodes.
 const GLANCE: Duration = Duration::from_millis(50);
 /// A node says hello within a second; more on a host where many start.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PATIENCE_FOR_EACH: Duration = Duration::from_secs(2);
-/// Some hosts have a KVM that hangs: then emulation is used.
+/// A node under KVM says hello within a second. If these do not, though a trial did, they are emulated.
 const PATIENCE_WITH_KVM: Duration = Duration::from_secs(8);
 
 /// The first line of the keeper's standard input.
@@ -105,17 +105,28 @@ impl Set {
         let daemon = daemon.start().map_err(from_iod)?;
         let port = daemon.address().port();
         let (pid, name) = (std::process::id() as i32, order.name.clone());
-        let facts = Facts { name, pid, port, control, spec: Some(spec.clone()) };
+        let choice = with_kvm(spec, &qemu)?;
+        let facts = Facts { name, pid, port, control, spec: Some(spec.clone()), kvm: choice.kvm, why_kvm: choice.why };
         let mut set = Set { facts, nodes: Vec::new(), daemon };
-        let kvm = spec.accelerator == Accelerator::Auto && crate::qemu::uses_kvm(spec.accelerator);
         set.boot(&qemu, spec, state, &key)?;
-        if kvm && set.wait(PATIENCE_WITH_KVM, end).is_err() && !end.load(Ordering::Relaxed) {
-            set.nodes.clear();
-            state::remember_that_kvm_hangs()?;
-            set.boot(&qemu, &Spec { accelerator: Accelerator::Tcg, ..spec.clone() }, state, &key)?;
+        if choice.kvm && spec.accelerator == Accelerator::Auto {
+            match set.wait(PATIENCE_WITH_KVM, end) {
+                Ok(()) => return Ok(set),
+                Err(error) if end.load(Ordering::Relaxed) => return Err(error),
+                Err(error) => set.without_kvm(&qemu, spec, state, &key, &error)?,
+            }
         }
         set.wait(PATIENCE + PATIENCE_FOR_EACH * spec.nodes, end)?;
         Ok(set)
+    }
+
+    /// KVM did not boot the nodes: emulation does.
+    fn without_kvm(&mut self, qemu: &Qemu, spec: &Spec, state: &State, key: &str, error: &Error) -> Result<()> {
+        self.nodes.clear();
+        self.facts.why_kvm = error.to_string();
+        self.facts.kvm = false;
+        distrust_kvm(spec, qemu, &self.facts.why_kvm);
+        self.boot(qemu, spec, state, key)
     }
 
     fn boot(&mut self, qemu: &Qemu, spec: &Spec, state: &State, key: &str) -> Result<()> {
@@ -123,7 +134,7 @@ impl Set {
             let files = Files::of(state.path(), node);
             std::fs::remove_file(&files.link).ok();
             let words = boot_line::emulated(node, spec.link, self.facts.port, key);
-            let emulated = Emulated::start(qemu, spec, &files, &words)?;
+            let emulated = Emulated::start(qemu, spec, self.facts.kvm, &files, &words)?;
             self.nodes.push(Node { files, emulated, lost: false.into() });
         }
         Ok(())
@@ -164,8 +175,7 @@ impl Set {
         while !end.load(Ordering::Relaxed) && !self.daemon.has_stopped() {
             for (number, node) in self.ended() {
                 if !node.lost.swap(true, Ordering::Relaxed) {
-                    let status = node.emulated.ended().map_or_else(String::new, |status| status.to_string());
-                    self.daemon.node_lost(number, &format!("its emulator ended, {status}"));
+                    self.daemon.node_lost(number, &why_lost(node));
                 }
             }
             thread::sleep(GLANCE);
@@ -174,6 +184,15 @@ impl Set {
 
     fn ended(&self) -> impl Iterator<Item = (u32, &Node)> {
         (0..).zip(&self.nodes).filter(|(_, node)| node.emulated.ended().is_some())
+    }
+}
+
+/// The emulator's own words, if it had some.
+fn why_lost(node: &Node) -> String {
+    let status = node.emulated.ended().map_or_else(String::new, |status| format!(", {status}"));
+    match emulator_words(&node.files) {
+        Some(words) => format!("its emulator ended{status}: {words}"),
+        None => format!("its emulator ended{status}"),
     }
 }
 

@@ -18,7 +18,7 @@ use tacet_node::Qemu;
 
 use crate::boot_line;
 use crate::keeper::{Order, Report};
-use crate::qemu::{Files, arguments, from_node, uses_kvm};
+use crate::qemu::{Files, arguments, distrust_kvm, foresee, from_node};
 use crate::spec::Spec;
 use crate::state::{self, Facts, State};
 
@@ -33,10 +33,30 @@ pub struct Nodes {
     alive: Option<ChildStdin>,
 }
 
+impl Nodes {
+    /// KVM, which executed these nodes, is not believed again on this boot and build.
+    pub fn distrust_kvm(&self, why: &str) {
+        if let Some(spec) = &self.facts.spec
+            && let Ok(qemu) = Qemu::installed(spec.qemu.as_deref())
+        {
+            distrust_kvm(spec, &qemu, why);
+        }
+    }
+}
+
 impl Drop for Nodes {
     fn drop(&mut self) {
         drop(self.alive.take());
-        self.keeper.wait().ok();
+        let until = Instant::now() + PATIENCE;
+        while matches!(self.keeper.try_wait(), Ok(None)) {
+            if Instant::now() > until {
+                // its emulators die with it, and the next set for one job removes its directory
+                self.keeper.kill().ok();
+                self.keeper.wait().ok();
+                return;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
@@ -88,18 +108,19 @@ pub fn rehearse(name: &str, spec: &Spec) -> Result<Vec<(String, String)>> {
     spec.check()?;
     let qemu = Qemu::installed(spec.qemu.as_deref()).map_err(from_node)?;
     let directory = state::directory(name)?;
+    let kvm = foresee(spec, &qemu)?.kvm;
     let lines = (0..spec.nodes).map(|node| {
         let words = boot_line::emulated(node, spec.link, 0, "KEY").replace(":0 ", ":PORT ");
-        (command_line(&qemu, spec, &directory, node), words)
+        (command_line(&qemu, spec, kvm, &directory, node), words)
     });
     Ok(lines.collect())
 }
 
-fn command_line(qemu: &Qemu, spec: &Spec, directory: &Path, node: u32) -> String {
+fn command_line(qemu: &Qemu, spec: &Spec, kvm: bool, directory: &Path, node: u32) -> String {
     let command = qemu.command();
     let mut words: Vec<String> = vec![command.get_program().to_string_lossy().into_owned()];
     words.extend(command.get_args().map(|word| word.to_string_lossy().into_owned()));
-    words.extend(arguments(spec, &Files::of(directory, node), qemu.version, uses_kvm(spec.accelerator)));
+    words.extend(arguments(spec, &Files::of(directory, node), qemu.version, kvm));
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 

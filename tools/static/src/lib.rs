@@ -18,5 +18,6 @@ mod qemu;
 pub mod signal;
 mod spec;
 pub mod state;
+pub mod trial;
 
 pub use spec::{Accelerator, Link, Machine, Spec};

@@ -22,8 +22,6 @@ pub const DEFAULT_NAME: &str = "default";
 const FOR_ONE_JOB: &str = "run-";
 const LOCK: &str = "lock";
 const FACTS: &str = "set.json";
-/// Beside the sets. A restart of the machine removes it.
-const KVM_HANGS: &str = ".kvm-hangs";
 /// Sockets lie in the directory, and the path of a socket has at most 107 bytes.
 const LONGEST_NAME: usize = 40;
 
@@ -39,6 +37,12 @@ pub struct Facts {
     pub control: PathBuf,
     /// The emulated nodes; none if the nodes are of metal.
     pub spec: Option<Spec>,
+    /// KVM executes them.
+    #[serde(default)]
+    pub kvm: bool,
+    /// Why, or why not.
+    #[serde(default)]
+    pub why_kvm: String,
 }
 
 /// A directory whose lock this process holds. Dropping it removes the directory.
@@ -117,16 +121,6 @@ pub fn directory(name: &str) -> Result<PathBuf> {
         return Err(Error::new(format!("--name {name}"), "it cannot be a file's name", remedy).with_status(USAGE));
     }
     Ok(parent()?.join(name))
-}
-
-/// KVM did not boot a node since this machine started, though its device is there.
-pub fn remember_that_kvm_hangs() -> Result<()> {
-    let path = parent()?.join(KVM_HANGS);
-    fs::write(&path, "").map_err(|io| Error::io(path.display(), &io, "check free space"))
-}
-
-pub fn kvm_hangs() -> bool {
-    parent().is_ok_and(|parent| parent.join(KVM_HANGS).exists())
 }
 
 /// Is a process holding the lock?

@@ -3,6 +3,7 @@
 
 use std::net::Ipv4Addr;
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use super::*;
 use crate::control::Proxy;
@@ -142,22 +143,50 @@ fn signals_go_by_nodes_that_listen_and_else_by_proxies() {
     let mut book = book(1..=2);
     let (job, inbox) = submit(&mut book, 2, &[]);
     book.watches(1, job);
-    book.kill(job, libc::SIGTERM).unwrap();
-    book.kill(job, libc::SIGKILL).unwrap();
+    book.kill(job, libc::SIGTERM, Instant::now()).unwrap();
+    book.kill(job, libc::SIGKILL, Instant::now()).unwrap();
     let signal = |signal, nodes: &[u32]| Reply::Signal { signal, nodes: nodes.to_vec(), rank: None };
     assert_eq!(events(&inbox), [signal(libc::SIGTERM, &[2]), signal(libc::SIGKILL, &[1, 2])]);
     assert_eq!(book.order_of(1, job), Some(Order::Signal { rank: None, signal: libc::SIGTERM }));
     assert_eq!(book.order_of(1, job), Some(Order::Signal { rank: None, signal: libc::SIGKILL }));
     assert_eq!(book.order_of(1, job), None);
     // One rank of the two on each node.
-    book.signal(job, 1, libc::SIGALRM).unwrap();
-    book.signal(job, 1, libc::SIGALRM).unwrap();
-    book.signal(job, 2, libc::SIGALRM).unwrap();
-    assert!(book.signal(job, 4, libc::SIGALRM).is_err());
+    book.signal(job, 1, libc::SIGALRM, Instant::now()).unwrap();
+    book.signal(job, 1, libc::SIGALRM, Instant::now()).unwrap();
+    book.signal(job, 2, libc::SIGALRM, Instant::now()).unwrap();
+    assert!(book.signal(job, 4, libc::SIGALRM, Instant::now()).is_err());
     assert_eq!(book.order_of(1, job), Some(Order::Signal { rank: Some(1), signal: libc::SIGALRM }));
     assert_eq!(book.order_of(1, job), None, "one waits, as on Linux");
     assert_eq!(events(&inbox), [Reply::Signal { signal: libc::SIGALRM, nodes: vec![2], rank: Some(2) }]);
-    assert!(book.kill(job + 1, 15).is_err());
+    assert!(book.kill(job + 1, 15, Instant::now()).is_err());
+}
+
+#[test]
+fn a_node_that_takes_no_signal_is_deaf_until_it_says_something() {
+    let mut book = book(1..=3);
+    let (job, inbox) = submit(&mut book, 2, &[]);
+    start(&mut book, job, 4).unwrap();
+    book.work_of(1).unwrap();
+    book.watches(1, job);
+    events(&inbox);
+    let now = Instant::now();
+    let late = now + TAKING + Duration::from_millis(1);
+    assert_eq!(book.deaf(late), [0; 0], "nobody has sent a signal");
+    book.kill(job, 0, now).unwrap();
+    assert_eq!(events(&inbox), [Reply::Signal { signal: 0, nodes: vec![], rank: None }], "0 is for no program");
+    assert_eq!(book.order_of(1, job), Some(Order::Signal { rank: None, signal: 0 }));
+    assert_eq!(book.deaf(now + TAKING), [0; 0]);
+    assert_eq!(book.deaf(late), [1], "node 2 has nothing of the job yet, node 3 has no job");
+    // a second signal gives it no more time
+    book.kill(job, libc::SIGTERM, late).unwrap();
+    assert_eq!(book.deaf(late), [1]);
+    book.heard(2, late);
+    assert_eq!(book.deaf(late), [1]);
+    book.heard(1, late);
+    assert_eq!(book.deaf(late), [0; 0]);
+    book.signal(job, 1, libc::SIGALRM, late).unwrap();
+    book.lost(1, "");
+    assert_eq!(book.deaf(late + 2 * TAKING), [0; 0], "what is lost is not lost again");
 }
 
 #[test]

@@ -159,6 +159,8 @@ impl Alone {
         };
         let is_loaded = self.node.living.load(Ordering::Acquire) > 0;
         let order = match watch.exchange.message.get(..bytes).and_then(Answer::decode) {
+            // It only wants to hear from this node, which asks again.
+            Some(Answer::Signal { signal: 0, .. }) => None,
             // It waits until there is a program that can take it.
             Some(Answer::Signal { .. }) if !is_loaded => return None,
             Some(Answer::Welcome { nonce }) if watch.greets => {

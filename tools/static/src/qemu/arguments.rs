@@ -4,11 +4,11 @@
 //! Called by `node.rs` and by `--dry-run`. Must never contain the key: everybody can read the arguments of a process, so
 //! the kernel's words are in a file of settings.
 
-use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
-use crate::spec::{Accelerator, Link, Machine, Spec};
-use crate::state;
+use tacet_node::guard_words;
+
+use crate::spec::{Link, Machine, Spec};
 
 /// One node's files in the state directory of its set.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub struct Files {
     pub console: PathBuf,
     /// The socket of a console link.
     pub link: PathBuf,
+    /// The socket by which the emulator tells whether its machine runs.
+    pub guard: PathBuf,
     /// The emulator's own words.
     pub log: PathBuf,
 }
@@ -27,7 +29,8 @@ pub struct Files {
 impl Files {
     pub fn of(directory: &Path, node: u32) -> Files {
         let file = |kind: &str| directory.join(format!("node-{node}.{kind}"));
-        Files { node, settings: file("settings"), console: file("log"), link: file("link"), log: file("qemu") }
+        let [settings, console, link, guard, log] = ["settings", "log", "link", "guard", "qemu"].map(file);
+        Files { node, settings, console, link, guard, log }
     }
 }
 
@@ -57,6 +60,7 @@ pub fn arguments(spec: &Spec, files: &Files, version: (u32, u32), kvm: bool) -> 
     line.extend(["-readconfig".into(), files.settings.display().to_string()]);
     line.extend(["-chardev".into(), format!("file,id=console,path={}", escaped(&files.console))]);
     line.extend(["-serial", "chardev:console"].map(str::to_owned));
+    line.extend(guard_words(&files.guard));
     link(&mut line, spec, files);
     line.extend(spec.emulator_arguments.iter().map(|word| word.replace("{node}", &files.node.to_string())));
     line
@@ -78,16 +82,6 @@ fn link(line: &mut Vec<String>, spec: &Spec, files: &Files) {
     }
     line.extend(["-device".into(), format!("virtio-serial-{bus}")]);
     line.extend(["-device", "virtconsole,chardev=link"].map(str::to_owned));
-}
-
-/// Is KVM used? `Auto` uses it if this user may.
-pub fn uses_kvm(accelerator: Accelerator) -> bool {
-    let usable = || OpenOptions::new().read(true).write(true).open("/dev/kvm").is_ok() && !state::kvm_hangs();
-    match (accelerator, std::env::var("TACET_NODE_ACCEL").as_deref()) {
-        (Accelerator::Kvm, _) | (Accelerator::Auto, Ok("kvm")) => true,
-        (Accelerator::Tcg, _) | (Accelerator::Auto, Ok("tcg")) => false,
-        (Accelerator::Auto, _) => usable(),
-    }
 }
 
 /// In a value of the emulator's option lists, a comma must be doubled.

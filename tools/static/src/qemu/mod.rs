@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The emulator: its command line, its processes. Only this folder knows its options.
 
+mod accelerator;
 mod arguments;
 mod node;
 
-pub use arguments::{Files, arguments, uses_kvm};
-pub use node::{Emulated, from_node, last_words};
+pub use accelerator::{distrust_kvm, foresee, with_kvm};
+pub use arguments::{Files, arguments};
+pub use node::{Emulated, emulator_words, from_node, last_words};

@@ -12,30 +12,30 @@ use std::process::ExitStatus;
 
 use tacet_ctl::status::MACHINE;
 use tacet_ctl::{Error, Result};
-use tacet_node::{Process, Qemu};
+use tacet_node::{Guarded, Qemu};
 
-use super::arguments::{Files, arguments, settings, uses_kvm};
+use super::arguments::{Files, arguments, settings};
 use crate::bridge::Bridge;
 use crate::spec::{Link, Spec};
 
 pub struct Emulated {
-    process: Process,
+    process: Guarded,
     _bridge: Option<Bridge>,
 }
 
 impl Emulated {
     /// Starts one node whose kernel gets `words`.
-    pub fn start(qemu: &Qemu, spec: &Spec, files: &Files, words: &str) -> Result<Emulated> {
+    pub fn start(qemu: &Qemu, spec: &Spec, kvm: bool, files: &Files, words: &str) -> Result<Emulated> {
         write_private(&files.settings, &settings(words))?;
         // there from the beginning, so that a reader of the console can open it
         write_private(&files.console, "")?;
         // the emulator connects at its start
         let bridge = if spec.link == Link::Net { None } else { Some(Bridge::listen(&files.link)?) };
         let mut command = qemu.command();
-        command.args(arguments(spec, files, qemu.version, uses_kvm(spec.accelerator)));
+        command.args(arguments(spec, files, qemu.version, kvm));
         // a terminal's Ctrl-C is for the program
         command.process_group(0);
-        let process = Process::start(command, &files.log).map_err(from_node)?;
+        let process = Guarded::start(command, &files.log, Some(&files.guard)).map_err(from_node)?;
         Ok(Emulated { process, _bridge: bridge })
     }
 
@@ -47,11 +47,18 @@ impl Emulated {
 
 /// The line that tells most about a node that ended: the emulator's complaint, else the kernel's last words.
 pub fn last_words(files: &Files) -> String {
-    let last = |path: &Path| {
-        let text = String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
-        text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
-    };
-    last(&files.log).or_else(|| last(&files.console)).unwrap_or_else(|| "it said nothing".to_owned())
+    let words = emulator_words(files).or_else(|| last_line(&files.console));
+    words.unwrap_or_else(|| "it said nothing".to_owned())
+}
+
+/// The emulator's last line, if it said anything.
+pub fn emulator_words(files: &Files) -> Option<String> {
+    last_line(&files.log)
+}
+
+fn last_line(path: &Path) -> Option<String> {
+    let text = String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
+    text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
 }
 
 fn write_private(path: &Path, text: &str) -> Result<()> {

@@ -35,6 +35,9 @@ pub enum StaticCommand {
     /// Own the nodes of a set (started by `boot` and `run`)
     #[command(hide = true)]
     Keep,
+    /// Use on a node what programs use, and say so (to decide about KVM)
+    #[command(hide = true)]
+    Trial,
 }
 
 /// Emulated nodes, all alike.
@@ -54,7 +57,7 @@ pub struct StaticArgs {
     /// Way to the daemon: UDP, frames on a virtio console, frames on the second serial port (q35) [default: net]
     #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(Link::NAMES))]
     pub link: Option<String>,
-    /// auto (KVM if it boots a node), kvm or tcg
+    /// auto (KVM if a job ran under it), kvm or tcg
     #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(Accelerator::NAMES))]
     pub accel: Option<String>,
     /// Kernel of the nodes [default: the one installed with this command]
@@ -93,6 +96,9 @@ pub struct StaticBoot {
     /// End the nodes of the set
     #[arg(long)]
     pub down: bool,
+    /// Say what executes the nodes, and why
+    #[arg(long)]
+    pub verbose: bool,
     /// Only print how the nodes would be started
     #[arg(long)]
     pub dry_run: bool,
@@ -144,6 +150,9 @@ pub struct StaticRun {
     pub own_nodes: bool,
     #[command(flatten)]
     pub shape: StaticArgs,
+    /// Say what executes the nodes of this job, and why
+    #[arg(long)]
+    pub verbose: bool,
     /// Only print what would be started
     #[arg(long)]
     pub dry_run: bool,

@@ -31,6 +31,9 @@ pub fn boot(args: StaticBoot, configured: StaticArgs, json: bool) -> Result<u8> 
     }
     let started = Instant::now();
     let facts = launch::boot(&args.name, &spec)?;
+    if args.verbose {
+        super::note_executor(&facts);
+    }
     if json {
         output::json(&facts)?;
         return Ok(0);

@@ -26,7 +26,8 @@ pub fn iod(args: &IodArgs, json: bool) -> Result<u8> {
     let daemon = daemon::bind(&key, args.listen, &control)?;
     let address = daemon.address().map_err(daemon::from_iod)?;
     let pid = i32::try_from(std::process::id()).unwrap_or_default();
-    let facts = Facts { name: args.name.clone(), pid, port: address.port(), control, spec: None };
+    let (name, port) = (args.name.clone(), address.port());
+    let facts = Facts { name, pid, port, control, spec: None, kvm: false, why_kvm: "nodes of metal".into() };
     state.publish(&facts)?;
     if json {
         output::json(&facts)?;

@@ -19,6 +19,11 @@ struct Report {
     name: Option<String>,
     /// The emulated nodes; absent if they are of metal.
     emulated: Option<Spec>,
+    /// KVM executes the emulated nodes; and why, or why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kvm: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why_kvm: Option<String>,
     #[serde(flatten)]
     status: Status,
 }
@@ -40,8 +45,10 @@ pub fn status(set: &StaticSet, json: bool) -> Result<u8> {
     let facts = if set.control.is_none() { Some(booted(&set.name)?) } else { None };
     let status = daemon::status(&control(set)?)?;
     if json {
-        let (name, emulated) = facts.map_or((None, None), |facts| (Some(facts.name), facts.spec));
-        output::json(&Report { name, emulated, status })?;
+        let emulated = facts.as_ref().and_then(|facts| facts.spec.clone());
+        let of_emulated = facts.as_ref().filter(|_| emulated.is_some());
+        let (kvm, why_kvm) = (of_emulated.map(|facts| facts.kvm), of_emulated.map(|facts| facts.why_kvm.clone()));
+        output::json(&Report { name: facts.map(|facts| facts.name), emulated, kvm, why_kvm, status })?;
     } else {
         output::print(&describe(&status))?;
     }

@@ -12,6 +12,7 @@ mod run;
 mod shape;
 
 use tacet_ctl::Result;
+use tacet_static::state::Facts;
 
 pub use iod::iod;
 
@@ -33,7 +34,14 @@ pub fn static_nodes(command: StaticCommand, configured: StaticArgs, json: bool) 
             }
             Ok(0)
         }
+        StaticCommand::Trial => tacet_static::trial::run().map(|()| 0),
     }
+}
+
+/// The line about KVM of `--verbose`.
+fn note_executor(facts: &Facts) {
+    let (what, why) = (if facts.kvm { "KVM executes the nodes" } else { "the nodes are emulated" }, &facts.why_kvm);
+    output::note(&format!("{what}: {why}"));
 }
 
 /// One line for each node: how its emulator is started.

@@ -9,7 +9,7 @@ use tacet_ctl::{Error, Result, parse_bytes};
 use tacet_static::job::{Job, LOST};
 use tacet_static::program::{self, Found};
 use tacet_static::state::{self, DEFAULT_NAME, Facts};
-use tacet_static::{Spec, launch, map};
+use tacet_static::{Accelerator, Spec, launch, map};
 
 use super::shape::{Memory, describe, wrong};
 use crate::args::{StaticArgs, StaticRun};
@@ -44,12 +44,31 @@ fn run_here(args: StaticRun, configured: StaticArgs, json: bool) -> Result<u8> {
     }
     let report = &mut |line: &str| output::note(line);
     match nodes {
-        Nodes::Booted(facts) => job.run(&facts.control, facts.spec.is_some(), report),
-        Nodes::Behind(control) => job.run(&control, false, report),
-        Nodes::Own(spec) => {
-            let own = launch::for_one_job(&spec)?;
-            job.run(&own.facts.control, true, report)
+        Nodes::Booted(facts) => {
+            if args.verbose {
+                super::note_executor(&facts);
+            }
+            job.run(&facts.control, facts.spec.is_some(), report).map(|ending| ending.status)
         }
+        Nodes::Behind(control) => job.run(&control, false, report).map(|ending| ending.status),
+        Nodes::Own(spec) => on_own(&job, spec, args.verbose, report),
+    }
+}
+
+/// Starts nodes for the job. If KVM, which nobody asked for, loses one before the program has begun, emulation is tried.
+fn on_own(job: &Job, mut spec: Spec, verbose: bool, report: &mut dyn FnMut(&str)) -> Result<u8> {
+    loop {
+        let own = launch::for_one_job(&spec)?;
+        if verbose {
+            super::note_executor(&own.facts);
+        }
+        let ending = job.run(&own.facts.control, true, report)?;
+        if !(ending.lost_at_start && own.facts.kvm && spec.accelerator == Accelerator::Auto) {
+            return Ok(ending.status);
+        }
+        report("KVM executed the node, and the program had not begun: the job runs again, emulated");
+        own.distrust_kvm("it lost a node before the program began");
+        spec.accelerator = Accelerator::Tcg;
     }
 }
 
