@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# make demo | test | build | bench | docs | miri | quality | install | uninstall | setup | clean
+# make demo | test | test-more | build | bench | docs | miri | quality | install | uninstall | setup | clean
 #
 # Every target but the installing ones is `cargo xtask` of the same name; this file only finds Cargo. ARGS=... are its
 # arguments: make test ARGS=--quick. FULL=1 make test runs everything on every kernel.
@@ -10,7 +10,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 # setup is quick if nothing is missing. Signals end programs that tests compare, and a parent may have left some ignored:
 # a shell SIGINT for its background jobs, Python SIGXFSZ.
-demo test build bench: rust
+demo test test-more build bench: rust
 	cargo xtask setup
 	env --default-signal cargo xtask $@ $(ARGS)
 
@@ -27,4 +27,4 @@ uninstall:
 rust:
 	@sh xtask/rust.sh
 
-.PHONY: demo test build bench docs install uninstall setup clean quality miri rust
+.PHONY: demo test test-more build bench docs install uninstall setup clean quality miri rust

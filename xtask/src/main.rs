@@ -62,6 +62,12 @@ enum Door {
         #[arg(long, value_delimiter = ',')]
         kernels: Vec<String>,
     },
+    /// Run what `test` leaves out for its time's sake; with FULL=1 `test` has it all
+    TestMore {
+        /// Kernel lines to test (default: all)
+        #[arg(long, value_delimiter = ',')]
+        kernels: Vec<String>,
+    },
     /// Run the tests of the co-kernel's pure part under Miri, which finds what Rust's rules forbid
     Miri,
     /// Execute the example notebook with a new record; the first time this fetches Python's packages (half a gigabyte)
@@ -118,6 +124,7 @@ fn main() -> ExitCode {
         Door::Setup { refresh } => setup::setup(refresh),
         Door::Build { parts, kernels } => build::parts(&parts, &kernels),
         Door::Test { quick, kernels } => test::test(quick, &kernels),
+        Door::TestMore { kernels } => test::more(&kernels),
         Door::Miri => miri::miri(),
         Door::Notebook => notebook::notebook(),
         Door::Bench { arguments } => bench::bench(&arguments),

@@ -15,20 +15,27 @@ use crate::ran::Ran;
 /// A part of the suite, and how many seconds it may take on two idle cores.
 pub struct Part {
     pub name: &'static str,
-    /// With `--quick`, where everything was built before.
-    pub quick: u64,
-    /// In a clone in which nothing was built.
-    pub usual: u64,
-    /// The same, with `FULL=1`.
-    pub full: u64,
+    /// By [`Budgets`].
+    seconds: [u64; 4],
+}
+
+impl Part {
+    pub const fn new(name: &'static str, seconds: [u64; 4]) -> Part {
+        Part { name, seconds }
+    }
 }
 
 /// Which of a part's budgets holds.
 #[derive(Clone, Copy, Default)]
 pub enum Budgets {
+    /// With `--quick`, where everything was built before.
     Quick,
+    /// In a clone in which nothing was built.
     #[default]
     Usual,
+    /// `make test-more`, after `make test`.
+    More,
+    /// With `FULL=1`, in a clone in which nothing was built.
     Full,
 }
 
@@ -55,11 +62,7 @@ impl Tally {
 
     /// Some checks and runners together.
     pub fn part(&mut self, part: &Part, work: impl FnOnce(&mut Tally)) {
-        let budget = match self.budgets {
-            Budgets::Quick => part.quick,
-            Budgets::Usual => part.usual,
-            Budgets::Full => part.full,
-        };
+        let budget = part.seconds[self.budgets as usize];
         println!("== {}: at most {budget} s", part.name);
         let start = Instant::now();
         work(self);
@@ -222,7 +225,7 @@ mod tests {
         assert_eq!(row(12, 10, "lints"), "   12 s of    10 s  lints  OVER BUDGET");
         assert_eq!(row(10, 10, "lints"), "   10 s of    10 s  lints");
         let mut tally = Tally::new(Budgets::Full);
-        let part = Part { name: "nothing", quick: 0, usual: 0, full: 5 };
+        let part = Part::new("nothing", [0, 0, 0, 5]);
         tally.part(&part, |tally| tally.check("a check", || Ok(())));
         assert_eq!(tally.parts, [(0, 5, "nothing")]);
         assert!(tally.end().is_ok());

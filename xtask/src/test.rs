@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Every check and every test, in the order in which a mistake is cheapest to find: what needs no node first.
 //!
+//! `make test` runs what shows most for its time, `make test-more` the rest, `FULL=1 make test` everything.
+//!
 //! By default a test that boots a node runs on one kernel line, and `FULL=1` runs it on all. The lines are named to the
 //! tests in `TACET_TEST_KERNEL`. Each part has a budget for two idle cores, as it is in a clone in which nothing was built:
 //! compiling takes 8 minutes of 37. With `--quick`, once all is built, it is 3 minutes. These are aims: a part that takes
@@ -22,15 +24,15 @@ use crate::{Result, build, docs, kernels, miri, notebook, page, quality, top};
 const KERNEL: [&str; 6] =
     ["tacet-arch", "tacet-core", "tacet-host-linux", "tacet-host-standalone", "tacet-image", "tacet-image-standalone"];
 
-const CHECKS: Part = Part { name: "checks", quick: 10, usual: 10, full: 10 };
-const LINTS: Part = Part { name: "lints", quick: 40, usual: 110, full: 110 };
-const UNIT_TESTS: Part = Part { name: "unit tests", quick: 130, usual: 250, full: 250 };
-const MIRI: Part = Part { name: "unit tests under Miri", quick: 0, usual: 0, full: 900 };
-const NOTEBOOK: Part = Part { name: "the example notebook", quick: 0, usual: 0, full: 150 };
-const BUILDS: Part = Part { name: "builds", quick: 0, usual: 250, full: 250 };
-const NODES: Part = Part { name: "node library and exact measuring", quick: 0, usual: 140, full: 400 };
-const STATIC: Part = Part { name: "programs on nodes without Linux", quick: 0, usual: 120, full: 120 };
-const SCENARIOS: Part = Part { name: "scenarios", quick: 0, usual: 1130, full: 4 * 3600 };
+const CHECKS: Part = Part::new("checks", [10, 10, 0, 10]);
+const LINTS: Part = Part::new("lints", [40, 110, 0, 110]);
+const UNIT_TESTS: Part = Part::new("unit tests", [130, 250, 0, 250]);
+const MIRI: Part = Part::new("unit tests under Miri", [0, 0, 0, 900]);
+const NOTEBOOK: Part = Part::new("the example notebook", [0, 0, 0, 150]);
+const BUILDS: Part = Part::new("builds", [0, 250, 0, 250]);
+const NODES: Part = Part::new("node library and exact measuring", [0, 140, 0, 400]);
+const STATIC: Part = Part::new("programs on nodes without Linux", [0, 120, 0, 120]);
+const SCENARIOS: Part = Part::new("scenarios", [0, 1130, 0, 4 * 3600]);
 
 /// The tests that boot nodes of their own: package and test.
 const ON_NODES: [(&str, &str); 2] = [("tacet-noise", "exact"), ("tacet-node", "node")];
@@ -41,13 +43,28 @@ const REPRODUCED: KernelLine = KernelLine::V6_12;
 const REPRODUCIBLE: &str = "reproducible";
 /// [`tacet_node::Node::boot`] names each repeated boot in this file.
 const REPEATS: &str = "build/test-repeats";
+/// Which part of their tests the runners of nodes run.
+const PART: &str = "TACET_TEST_PART";
 
+/// What a run of the tests has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// Without nodes.
+    Quick,
+    /// `make test`.
+    First,
+    /// `make test-more`.
+    More,
+    Full,
+}
+
+/// `make test`: checks, lints, unit tests, and the first part of what runs on nodes.
 pub fn test(quick: bool, named: &[String]) -> Result<()> {
     let full = std::env::var("FULL").is_ok_and(|value| value == "1");
-    let budgets = match (quick, full) {
-        (true, _) => Budgets::Quick,
-        (false, true) => Budgets::Full,
-        (false, false) => Budgets::Usual,
+    let (extent, budgets) = match (quick, full) {
+        (true, _) => (Extent::Quick, Budgets::Quick),
+        (false, true) => (Extent::Full, Budgets::Full),
+        (false, false) => (Extent::First, Budgets::Usual),
     };
     let mut tally = Tally::new(budgets);
     tally.part(&CHECKS, checks);
@@ -58,9 +75,16 @@ pub fn test(quick: bool, named: &[String]) -> Result<()> {
         tally.part(&MIRI, |tally| tally.check("miri", miri::miri));
         tally.part(&NOTEBOOK, |tally| tally.check("notebook", notebook::notebook));
     }
-    if !quick {
-        on_nodes(&mut tally, named, full)?;
+    if extent != Extent::Quick {
+        on_nodes(&mut tally, named, extent)?;
     }
+    tally.end()
+}
+
+/// `make test-more`: what `make test` leaves for its time's sake.
+pub fn more(named: &[String]) -> Result<()> {
+    let mut tally = Tally::new(Budgets::More);
+    on_nodes(&mut tally, named, Extent::More)?;
     tally.end()
 }
 
@@ -79,7 +103,7 @@ fn lints(tally: &mut Tally) {
     tally.check("lints of the co-kernel", || run(cargo().args(freestanding).args(packages).args(deny)));
 }
 
-fn on_nodes(tally: &mut Tally, named: &[String], full: bool) -> Result<()> {
+fn on_nodes(tally: &mut Tally, named: &[String], extent: Extent) -> Result<()> {
     let cache = Cache::open()?;
     provision::ensure(&cache)?;
     let kernels = kernels::chosen(&cache, named)?;
@@ -88,18 +112,31 @@ fn on_nodes(tally: &mut Tally, named: &[String], full: bool) -> Result<()> {
     if repeats.exists() {
         fs::remove_file(&repeats)?;
     }
-    tally.part(&NODES, |tally| tally.runners(on_each(&kernels, full)));
+    if extent != Extent::First {
+        tally.part(&NODES, |tally| tally.runners(on_each(&kernels, extent == Extent::Full)));
+    }
     let of_static = ["test", "--quiet", "--package", "tacet-static-tests"];
-    tally.part(&STATIC, |tally| tally.runner(emulated(cargo().args(of_static))));
+    tally.part(&STATIC, |tally| tally.runner(of_part(extent, emulated(cargo().args(of_static)))));
     let lines: Vec<String> = kernels.iter().map(|kernel| kernel.line.to_string()).collect();
     let scenarios = ["test", "--quiet", "--package", "tacet-scenarios"];
     tally.part(&SCENARIOS, |tally| {
-        tally.runner(repeats_to(&repeats, emulated(cargo().args(scenarios))).env("TACET_TEST_KERNEL", lines.join(",")));
+        let mut command = cargo();
+        of_part(extent, emulated(command.args(scenarios)));
+        tally.runner(repeats_to(&repeats, &mut command).env("TACET_TEST_KERNEL", lines.join(",")));
     });
     for line in fs::read_to_string(&repeats).unwrap_or_default().lines() {
         tally.flaky(line.to_owned());
     }
     Ok(())
+}
+
+/// Names the part to a runner that has both; with everything, both run.
+fn of_part(extent: Extent, command: &mut Command) -> &mut Command {
+    match extent {
+        Extent::First => command.env(PART, "first"),
+        Extent::More => command.env(PART, "more"),
+        Extent::Quick | Extent::Full => command,
+    }
 }
 
 fn builds(tally: &mut Tally, cache: &Cache, kernels: &[Kernel]) {

@@ -6,6 +6,8 @@
 use clap::Parser;
 use tacet_node::KernelLine;
 
+use crate::scenario::{Part, Scenario};
+
 /// Run scenarios on nodes, each followed by a check that nothing is left
 #[derive(Debug, Default, Parser)]
 pub struct Options {
@@ -15,6 +17,9 @@ pub struct Options {
     /// Only scenarios whose name or script contains this
     #[arg(long, value_name = "WORDS")]
     pub only: Vec<String>,
+    /// Only those of one command: `first` of `make test`, `more` of `make test-more` [default: both]
+    #[arg(long, env = "TACET_TEST_PART", value_name = "PART")]
+    pub part: Option<Part>,
     /// Long counts, and every scenario on every kernel; as with FULL=1
     #[arg(long)]
     pub full: bool,
@@ -54,15 +59,18 @@ impl Options {
         self
     }
 
-    /// Whether a scenario of this name was asked for.
-    pub fn chosen(&self, name: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|word| name.contains(word))
+    /// Whether this scenario was asked for.
+    pub fn choose(&self, scenario: &Scenario) -> bool {
+        let named = |word: &String| scenario.name.contains(word) || scenario.script.contains(word);
+        let of_part = self.full || self.part.is_none_or(|part| part == scenario.part);
+        of_part && (self.only.is_empty() || self.only.iter().any(named))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Place;
 
     fn parse(words: &str) -> Result<Options, clap::Error> {
         let words = ["scenarios"].into_iter().chain(words.split_whitespace());
@@ -73,7 +81,22 @@ mod tests {
     fn kernels_and_names_are_chosen() {
         let options = parse("--test-threads=1 --quiet 6.1 --only kill --full").expect("is valid");
         assert_eq!(options.kernels, [KernelLine::V6_1]);
-        assert!(options.full && options.chosen("a kill or two") && !options.chosen("cycles"));
+        let named = |name| Scenario::new(name, "x.sh y", Place::Rare);
+        assert!(options.full && options.choose(&named("a kill or two")) && !options.choose(&named("cycles")));
+    }
+
+    #[test]
+    fn a_part_is_chosen_unless_everything_is() {
+        let first = Scenario::new("a", "x.sh y", Place::Rare);
+        let chosen = |words: &str| {
+            let options = parse(words).expect("is valid");
+            (options.choose(&first), options.choose(&first.more()))
+        };
+        assert_eq!(chosen("--part first"), (true, false));
+        assert_eq!(chosen("--part more"), (false, true));
+        assert_eq!(chosen(""), (true, true));
+        assert_eq!(chosen("--part first --full"), (true, true));
+        assert!(parse("--part second").is_err());
     }
 
     #[test]

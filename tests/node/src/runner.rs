@@ -12,7 +12,7 @@ use crate::list::SCENARIOS;
 use crate::options::Options;
 use crate::queue::{self, Queue};
 use crate::report::Report;
-use crate::scenario::Scenario;
+use crate::scenario::{Part, Scenario};
 use crate::stage;
 use crate::times::Times;
 
@@ -40,15 +40,16 @@ pub fn run(options: &Options) -> ExitCode {
 /// Each scenario with the kernels on which it runs by default and with everything.
 fn list() {
     let names = |kernels: Vec<KernelLine>| kernels.iter().map(KernelLine::to_string).collect::<Vec<_>>().join(" ");
-    println!("{:10} {:11} scenario (and its script)", "by default", "with FULL=1");
+    println!("{:10} {:11} {:5} scenario (and its script)", "by default", "with FULL=1", "part");
     for scenario in SCENARIOS {
         let on = |everything| names(scenario.on(&KernelLine::ALL, everything));
-        println!("{:10} {:11} {} ({})", on(false), on(true), scenario.name, scenario.script);
+        let part = if scenario.part == Part::First { "first" } else { "more" };
+        println!("{:10} {:11} {part:5} {} ({})", on(false), on(true), scenario.name, scenario.script);
     }
 }
 
 fn chosen(options: &Options) -> Vec<(KernelLine, &'static Scenario)> {
-    let named = SCENARIOS.iter().filter(|scenario| options.chosen(scenario.name) || options.chosen(scenario.script));
+    let named = SCENARIOS.iter().filter(|scenario| options.choose(scenario));
     named
         .flat_map(|scenario| scenario.on(&options.kernels, options.full).into_iter().map(move |on| (on, scenario)))
         .collect()

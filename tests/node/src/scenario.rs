@@ -14,6 +14,8 @@ pub struct Scenario {
     pub script: &'static str,
     /// On which kernels it runs unless everything was asked for.
     pub place: Place,
+    /// Which command runs it unless everything was asked for.
+    pub part: Part,
     /// On which kernels it can run.
     pub kernels: Kernels,
     /// The machine that it runs on.
@@ -35,6 +37,15 @@ pub enum Place {
     Each,
     /// Nowhere: minutes that repeat much of what another scenario shows.
     Rare,
+}
+
+/// The command that runs a scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    /// `make test`: what shows most for its time.
+    First,
+    /// `make test-more`.
+    More,
 }
 
 /// Where a scenario can run.
@@ -131,7 +142,7 @@ impl Scenario {
     pub const fn new(name: &'static str, script: &'static str, place: Place) -> Scenario {
         let (kernels, machine, boot) = (Kernels::All, Machine::USUAL, Boot::IfMissing);
         let limit = Duration::from_secs(600);
-        Scenario { name, script, place, kernels, machine, boot, end: End::Lives, limit }
+        Scenario { name, script, place, part: Part::First, kernels, machine, boot, end: End::Lives, limit }
     }
 
     /// The kernels on which it runs, of those that were chosen. A scenario whose kernel was not chosen runs on the
@@ -161,6 +172,12 @@ impl Scenario {
     /// The time after which it is called slow: on an idle host scenarios take a fraction of their limit.
     pub fn budget(&self) -> Duration {
         self.limit / 5
+    }
+
+    /// Not in `make test`: it takes long, or needs a machine that few others share.
+    pub const fn more(mut self) -> Scenario {
+        self.part = Part::More;
+        self
     }
 
     /// On the newest kernel only.

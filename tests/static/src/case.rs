@@ -9,6 +9,8 @@ use crate::{Result, real};
 pub struct Case {
     pub name: String,
     pub work: Work,
+    /// `make test-more` runs it, not `make test`: it takes long.
+    pub in_more: bool,
 }
 
 type Test = Box<dyn Fn(&Nodes) -> Result<()> + Send>;
@@ -42,15 +44,21 @@ pub struct Same {
 impl Case {
     pub fn same(name: impl Into<String>, words: &[&str]) -> Case {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Case { name: name.into(), work: Work::Same(Same { words, ..Same::default() }) }
+        Case { name: name.into(), work: Work::Same(Same { words, ..Same::default() }), in_more: false }
     }
 
     pub fn shared(name: impl Into<String>, test: impl Fn(&Nodes) -> Result<()> + Send + 'static) -> Case {
-        Case { name: name.into(), work: Work::Shared(Box::new(test)) }
+        Case { name: name.into(), work: Work::Shared(Box::new(test)), in_more: false }
     }
 
     pub fn own(name: &str, test: fn() -> Result<()>) -> Case {
-        Case { name: name.to_owned(), work: Work::Own(test) }
+        Case { name: name.to_owned(), work: Work::Own(test), in_more: false }
+    }
+
+    /// Not in `make test`.
+    pub fn more(mut self) -> Case {
+        self.in_more = true;
+        self
     }
 
     /// With this input.

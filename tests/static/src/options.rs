@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The words after `--`, as cargo's own runner reads them: parts of names, `--exact`, `--list`.
 
+/// Names the part to run: `first` of `make test`, `more` of `make test-more`; both without it.
+const PART: &str = "TACET_TEST_PART";
+
 #[derive(Debug, Default)]
 pub struct Options {
     names: Vec<String>,
+    part: Option<String>,
     exact: bool,
     pub list: bool,
 }
 
 impl Options {
     pub fn parse(words: impl Iterator<Item = String>) -> Options {
-        let mut options = Options::default();
+        let mut options = Options { part: std::env::var(PART).ok(), ..Options::default() };
         for word in words {
             match word.as_str() {
                 "--exact" => options.exact = true,
@@ -23,9 +27,14 @@ impl Options {
         options
     }
 
-    pub fn choose(&self, name: &str) -> bool {
+    pub fn choose(&self, name: &str, in_more: bool) -> bool {
+        let of_part = match self.part.as_deref() {
+            Some("first") => !in_more,
+            Some("more") => in_more,
+            _ => true,
+        };
         let fits = |wanted: &String| if self.exact { name == wanted } else { name.contains(wanted.as_str()) };
-        self.names.is_empty() || self.names.iter().any(fits)
+        of_part && (self.names.is_empty() || self.names.iter().any(fits))
     }
 }
 
@@ -35,9 +44,12 @@ mod tests {
 
     #[test]
     fn names_choose() {
-        let parse = |words: &[&str]| Options::parse(words.iter().map(|word| (*word).to_owned()));
-        assert!(parse(&["--quiet"]).choose("files"));
-        assert!(parse(&["fil"]).choose("files") && !parse(&["fil"]).choose("pipes"));
-        assert!(!parse(&["--exact", "fil"]).choose("files"));
+        let parse =
+            |words: &[&str]| Options { part: None, ..Options::parse(words.iter().map(|word| (*word).to_owned())) };
+        assert!(parse(&["--quiet"]).choose("files", false));
+        assert!(parse(&["fil"]).choose("files", true) && !parse(&["fil"]).choose("pipes", true));
+        assert!(!parse(&["--exact", "fil"]).choose("files", false));
+        let first = Options { part: Some("first".into()), ..parse(&["fil"]) };
+        assert!(first.choose("files", false) && !first.choose("files", true) && !first.choose("pipes", false));
     }
 }

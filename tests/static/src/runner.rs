@@ -29,7 +29,7 @@ pub fn run(options: &Options) -> Result<bool> {
     let programs = programs::cases().into_iter().chain(user::cases()).chain(real::cases());
     let all = programs.chain(refused::cases()).chain(unplug::cases()).chain(stopped::cases());
     let all = all.chain(boot::cases()).chain(newcomer::cases());
-    let cases: Vec<Case> = all.filter(|case| options.choose(&case.name)).collect();
+    let cases: Vec<Case> = all.filter(|case| options.choose(&case.name, case.in_more)).collect();
     if options.list {
         cases.iter().for_each(|case| println!("{}: test", case.name));
         return Ok(true);
