@@ -25,8 +25,8 @@ const KERNEL: [&str; 6] =
     ["tacet-arch", "tacet-core", "tacet-host-linux", "tacet-host-standalone", "tacet-image", "tacet-image-standalone"];
 
 const CHECKS: Part = Part::new("checks", [10, 10, 0, 10]);
-const LINTS: Part = Part::new("lints", [40, 110, 0, 110]);
-const UNIT_TESTS: Part = Part::new("unit tests", [130, 250, 0, 250]);
+const LINTS: Part = Part::new("lints of the co-kernel", [40, 110, 0, 110]);
+const UNIT_TESTS: Part = Part::new("lints and unit tests", [130, 250, 0, 250]);
 const MIRI: Part = Part::new("unit tests under Miri", [0, 0, 0, 900]);
 const NOTEBOOK: Part = Part::new("the example notebook", [0, 0, 0, 150]);
 const BUILDS: Part = Part::new("builds", [0, 250, 0, 250]);
@@ -43,6 +43,8 @@ const REPRODUCED: KernelLine = KernelLine::V6_12;
 const REPRODUCIBLE: &str = "reproducible";
 /// [`tacet_node::Node::boot`] names each repeated boot in this file.
 const REPEATS: &str = "build/test-repeats";
+/// Clippy's arguments for [`linted`].
+const DENY: &str = "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";
 /// Which part of their tests the runners of nodes run.
 const PART: &str = "TACET_TEST_PART";
 
@@ -58,7 +60,7 @@ enum Extent {
     Full,
 }
 
-/// `make test`: checks, lints, unit tests, and the first part of what runs on nodes.
+/// `make test`: checks, lints and unit tests, and the first part of what runs on nodes.
 pub fn test(quick: bool, named: &[String]) -> Result<()> {
     let full = std::env::var("FULL").is_ok_and(|value| value == "1");
     let (extent, budgets) = match (quick, full) {
@@ -69,7 +71,7 @@ pub fn test(quick: bool, named: &[String]) -> Result<()> {
     let mut tally = Tally::new(budgets);
     tally.part(&CHECKS, checks);
     tally.part(&LINTS, lints);
-    tally.part(&UNIT_TESTS, |tally| tally.runner(cargo().args(["test", "--quiet", "--no-fail-fast"])));
+    tally.part(&UNIT_TESTS, |tally| tally.runner(linted().args(["test", "--quiet", "--no-fail-fast"])));
     // another toolchain, Python's packages, and minutes
     if full {
         tally.part(&MIRI, |tally| tally.check("miri", miri::miri));
@@ -95,12 +97,20 @@ fn checks(tally: &mut Tally) {
     tally.check("documents", || docs::docs(true));
 }
 
+/// The co-kernel's, which no test of this host compiles: [`linted`] has all others.
 fn lints(tally: &mut Tally) {
-    let deny = ["--", "--deny", "warnings"];
-    tally.check("lints", || run(cargo().args(["clippy", "--quiet", "--all-targets"]).args(deny)));
     let packages = KERNEL.iter().flat_map(|package| ["--package", package]);
     let freestanding = ["clippy", "--quiet", "--target", FREESTANDING];
+    let deny = ["--", "--deny", "warnings"];
     tally.check("lints of the co-kernel", || run(cargo().args(freestanding).args(packages).args(deny)));
+}
+
+/// Cargo with Clippy in the compiler's place: one build lints and makes the tests. `cargo clippy` tells Clippy its arguments
+/// in the same way.
+fn linted() -> Command {
+    let mut command = cargo();
+    command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver").env("CLIPPY_ARGS", DENY);
+    command
 }
 
 fn on_nodes(tally: &mut Tally, named: &[String], extent: Extent) -> Result<()> {
@@ -116,11 +126,11 @@ fn on_nodes(tally: &mut Tally, named: &[String], extent: Extent) -> Result<()> {
         tally.part(&NODES, |tally| tally.runners(on_each(&kernels, extent == Extent::Full)));
     }
     let of_static = ["test", "--quiet", "--package", "tacet-static-tests"];
-    tally.part(&STATIC, |tally| tally.runner(of_part(extent, emulated(cargo().args(of_static)))));
+    tally.part(&STATIC, |tally| tally.runner(of_part(extent, emulated(linted().args(of_static)))));
     let lines: Vec<String> = kernels.iter().map(|kernel| kernel.line.to_string()).collect();
     let scenarios = ["test", "--quiet", "--package", "tacet-scenarios"];
     tally.part(&SCENARIOS, |tally| {
-        let mut command = cargo();
+        let mut command = linted();
         of_part(extent, emulated(command.args(scenarios)));
         tally.runner(repeats_to(&repeats, &mut command).env("TACET_TEST_KERNEL", lines.join(",")));
     });
@@ -163,7 +173,7 @@ fn on_each(kernels: &[Kernel], full: bool) -> Vec<Command> {
 }
 
 fn on_node(package: &str, test: &str, line: KernelLine, words: &[&str]) -> Command {
-    let mut command = cargo();
+    let mut command = linted();
     command.args(["test", "--quiet", "--package", package, "--test", test]);
     command.args(["--", "--include-ignored", "--test-threads=1"]).args(words);
     repeats_to(&top().join(REPEATS), emulated(&mut command)).env("TACET_TEST_KERNEL", line.to_string());
