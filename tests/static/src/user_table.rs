@@ -289,6 +289,7 @@ pub const PROGRAMS: &[Program] = &[
             differs("fifo", CHILDREN, NotTried),
         ],
     ),
+    nothing("piped", &[], &[differs("", GIVEN_BACK, NotTried)]),
     whole("pkeys", &[]),
     nothing(
         "places",
@@ -394,6 +395,7 @@ pub const PROGRAMS: &[Program] = &[
     ),
     whole("uring", &[]),
     whole("userfault", &[]),
+    nothing("vfork", &[], &[differs("", CHILDREN, NotTried)]),
     rest("waits", &["leave_waiting", "killed_waiting"], &[differs("shared", CHILDREN, NOT_THERE)]),
     rest("xstate", &[], &[differs("across_fork", CHILDREN, Check("pid >= 0"))]),
 ];
