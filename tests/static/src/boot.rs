@@ -26,14 +26,15 @@ const DIED: i32 = 141;
 
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::own("boot by GRUB on a PC's firmware", || by_grub(&[])),
-        Case::own("boot by GRUB on UEFI's firmware", by_uefi),
+        Case::own("boot by GRUB on a PC's firmware", || by_grub(&[])).more(),
+        Case::own("boot by GRUB on UEFI's firmware", by_uefi).more(),
         Case::own("boot with 4 MiB", || small(&["--node-memory", "4M"])),
-        Case::own("boot with 4 MiB on a q35", || small(&["--node-memory", "4M", "--machine", "q35"])),
-        Case::own("boot with 64 CPUs", || small(&["--cpus", "64", "--node-memory", "512M"])),
+        Case::own("boot with 4 MiB on a q35", || small(&["--node-memory", "4M", "--machine", "q35"])).more(),
+        Case::own("boot with 64 CPUs", || small(&["--cpus", "64", "--node-memory", "512M"])).more(),
         Case::own("boot with 64 CPUs on a q35", || {
             small(&["--cpus", "64", "--node-memory", "512M", "--machine", "q35"])
-        }),
+        })
+        .more(),
         Case::own("last words of a kernel without a link", || last_words("tacet.link=nat", "tacet.link: not net,")),
         Case::own("last words of a kernel without a key", || last_words("tacet.key=0", "tacet.key: not 64")),
         Case::own("last words of a kernel that faults", || {

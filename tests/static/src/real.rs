@@ -100,7 +100,7 @@ pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     cases.extend(SCRIPTS.map(|(name, script)| python(name, script)));
     let own = |(name, tests)| Case::same(format!("python's own tests: {name}"), &[PYTHON, "-c", RUN_TESTS, tests]);
-    cases.extend(TESTS.map(|tests| own(tests).succeeds()));
+    cases.extend(TESTS.map(|tests| own(tests).succeeds().more()));
     cases.push(Case::same("sqlite in memory", &[SQLITE, ":memory:"]).input(SQL).succeeds());
     let twice = format!("{SQL}drop table t; vacuum;\n");
     cases.push(Case::same("sqlite in a file", &[SQLITE, "/tmp/tacet-static.sqlite"]).input(twice).succeeds());

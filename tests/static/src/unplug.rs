@@ -22,15 +22,15 @@ pub fn cases() -> Vec<Case> {
         Case::shared("the end of the input reaches the program", input_ends),
         Case::shared("a killed proxy", killed_proxy),
         Case::shared("a killed run", killed_run),
-        Case::shared("twenty jobs one after another", twenty_jobs),
+        Case::shared("twenty jobs one after another", twenty_jobs).more(),
         Case::own("a killed emulator", killed_emulator),
         Case::own("a killed daemon", killed_daemon),
         Case::own("nodes of one job", nodes_of_one_job),
         Case::own("a killed run with its nodes", killed_run_with_nodes),
-        Case::own("kill all", kill_all),
-        Case::own("a console link on a q35", || other_board(&["--machine", "q35", "--link", "console"])),
-        Case::own("a console link on a microvm", || other_board(&["--link", "console"])),
-        Case::own("a network card on a q35", || other_board(&["--machine", "q35"])),
+        Case::own("kill all", kill_all).more(),
+        Case::own("a console link on a q35", || other_board(&["--machine", "q35", "--link", "console"])).more(),
+        Case::own("a console link on a microvm", || other_board(&["--link", "console"])).more(),
+        Case::own("a network card on a q35", || other_board(&["--machine", "q35"])).more(),
     ]
 }
 

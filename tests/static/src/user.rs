@@ -33,7 +33,7 @@ fn cases_of(program: &'static Program) -> Vec<Case> {
         cases.push(some(program.name, &format!(" alone: {part}"), part).environment(&variables));
     }
     if program.differs.iter().any(|differs| differs.fails != Fails::NotTried) {
-        cases.push(Case::shared(format!("user {} differs", program.name), |nodes| differences(program, nodes)));
+        cases.push(Case::shared(format!("user {} differs", program.name), |nodes| differences(program, nodes)).more());
     }
     cases
 }
