@@ -33,12 +33,12 @@ static void find_owner(struct tacet_hosted *hosted, void *data)
 }
 
 /*
- * The calling task is not hosted, has a hosted process's memory, and is about to make a call
- * about the range there: only a core can perform it. So the task becomes a guest of the
- * partition until it begins a program of its own. If it cannot, or if it is a thread of the
- * process, which stays on Linux, Linux performs the call, and the range becomes Linux's.
+ * The calling task has a hosted process's memory and is about to make a call about the range
+ * there, which only a core can perform. If the task is not hosted, and not a thread of that
+ * process, it becomes a guest of the partition until it begins a program of its own.
+ * Otherwise Linux performs the call, and the range becomes Linux's. -ENOMEM: not even that.
  */
-void tacet_settle_stranger(void)
+int tacet_settle_stranger(void)
 {
 	struct tacet_hosted *guest = NULL;
 	struct owner owner = {};
@@ -51,8 +51,7 @@ void tacet_settle_stranger(void)
 	if (guest)
 		tacet_call_none(guest);	/* this is the end of one */
 	rcu_read_unlock();
-	if (!guest)
-		tacet_handover_mine();
+	return guest ? 0 : tacet_handover_mine("because a thread that is not hosted changes it");
 }
 
 /*

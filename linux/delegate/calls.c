@@ -100,6 +100,21 @@ static void give_place(struct tacet_hosted *hosted)
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
 }
 
+/* The call may concern the range of the task's memory: sees to it that whoever performs it can.
+ * In an RCU read section. */
+static void before_memory_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number)
+{
+	bool from_core = hosted && tacet_call_begins(hosted), lost = !hosted;
+
+	if (hosted)
+		lost = from_core ? !(hosted->context->local & TACET_LOCAL_MEMORY) :
+				   tacet_sent_back_too_often(hosted);
+	if (lost)
+		tacet_stranger_before_call(regs, number, tacet_settle_stranger);
+	else if (!from_core)
+		tacet_send_back_before_call(hosted, regs, number);
+}
+
 /* A task is about to execute a system call. */
 void tacet_on_call_enter(void *data, struct pt_regs *regs, long number)
 {
@@ -110,15 +125,12 @@ void tacet_on_call_enter(void *data, struct pt_regs *regs, long number)
 	hosted = tacet_hosted_of(current);
 	tacet_futex_before_call(hosted, call, call->orig_ax);
 	tacet_grants_before_call(hosted ? hosted->space : NULL, call, call->orig_ax);
+	before_memory_call(hosted, regs, tacet_call_number(number));
 	if (hosted) {
-		if (!tacet_call_begins(hosted))
-			tacet_send_back_before_call(hosted, regs, tacet_call_number(number));
 		if (call->orig_ax == __NR_madvise)
 			tacet_advice_before_call(hosted, regs);
 		if (call->orig_ax == __NR_exit)
 			give_place(hosted);
-	} else {
-		tacet_stranger_before_call(regs, tacet_call_number(number), tacet_settle_stranger);
 	}
 	rcu_read_unlock();
 }

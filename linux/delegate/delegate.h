@@ -28,7 +28,7 @@ void tacet_on_exit(void *data, struct task_struct *task);
 void tacet_on_exit_group(void *data, struct task_struct *task, bool last);
 
 /* delegate/births.c: the calling task's own context; sleeps */
-void tacet_settle_stranger(void);
+int tacet_settle_stranger(void);
 
 /* A core has handed a call over, which the calling thread is about to execute. */
 static inline void tacet_call_forwarded(struct tacet_hosted *hosted)

@@ -26,6 +26,7 @@
 #include "tacet.h"
 
 #define RETURN_PATIENCE_NS (20 * NSEC_PER_SEC)
+#define CONTINUES "because a thread continues on Linux"
 
 /* Makes sure that the cores know the current address space. */
 static int enter_space(struct tacet_hosted *hosted)
@@ -217,7 +218,7 @@ static void program_ready(struct tacet_hosted *hosted)
 /* The thread stays on Linux for an unknown time: its calls about memory are Linux's. */
 static enum tacet_outcome stay(void)
 {
-	tacet_handover_mine();
+	tacet_handover_mine("because a thread cannot run on a core");
 	return TACET_OUTCOME_SOON;
 }
 
@@ -303,10 +304,10 @@ static void park(struct callback_head *work)
 			tacet_arm_soon(hosted, 3);
 		if (outcome == TACET_OUTCOME_DROP || wants(hosted, TACET_WANT_LEAVE) ||
 		    tacet_sent_back_too_often(hosted))
-			tacet_handover_mine();	/* the thread continues on Linux: so does its memory */
+			tacet_handover_mine(CONTINUES);	/* so does its memory */
 		tacet_park_leave(hosted, outcome == TACET_OUTCOME_DROP);
 	} else {
-		tacet_handover_mine();
+		tacet_handover_mine(CONTINUES);
 	}
 	tacet_hosted_put(hosted);
 }

@@ -77,9 +77,14 @@ enum tacet_outcome tacet_serve_event(struct tacet_hosted *hosted, struct pt_regs
 
 	switch (context->event) {
 	case TACET_EVENT_SYSCALL:
-		if (tacet_range_before_call(hosted, regs)) {
+		switch (tacet_range_before_call(hosted, regs)) {
+		case TACET_SERVED_BY_CORE:
 			tacet_state_repeat_call(regs);
+			fallthrough;
+		case TACET_SERVED:
 			return TACET_OUTCOME_AGAIN;
+		case TACET_SERVED_BY_LINUX:
+			break;
 		}
 		if (!(hosted->process->flags & TACET_HOST_NO_PICO))
 			tacet_grant_ask(hosted->space, regs);

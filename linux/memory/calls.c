@@ -10,7 +10,6 @@
 #include <linux/delay.h>
 #include <linux/mman.h>
 #include <linux/personality.h>
-#include <linux/ratelimit.h>
 #include <linux/resource.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
@@ -107,15 +106,34 @@ static bool about_mappings(const struct tacet_range *range, const struct pt_regs
 	return false;
 }
 
-/* Hands the range over and says why: the program gets no memory of the partition any more. */
-static void hand_over_for_call(struct tacet_range *range, unsigned long number)
+/* 0, or the error with which the call fails. */
+static int hand_over_for_call(struct tacet_range *range, unsigned long number)
 {
-	static DEFINE_RATELIMIT_STATE(reports, 5 * HZ, 10);
+	char why[40];
 
-	if (READ_ONCE(range->visibility) != TACET_RANGE_HANDED_OVER && __ratelimit(&reports))
-		tacet_report(TACET_LOG_INFO, "process %d (%s): its range becomes Linux's memory, for system call %lu",
-			     current->tgid, current->comm, number);
-	tacet_handover(range);
+	snprintf(why, sizeof(why), "for system call %lu", number);
+	return tacet_handover(range, why);
+}
+
+/* Linux performs these whatever the range is: they have more effects than that on memory. */
+static bool goes_on_without(unsigned long number)
+{
+	switch (number) {
+	case __NR_personality:
+	case __NR_prctl:
+	case __NR_io_uring_register:
+	case __NR_setrlimit:
+	case __NR_prlimit64:
+		return true;
+	}
+	return false;
+}
+
+/* What a call about the range returns if nobody can perform it. */
+unsigned long tacet_range_refuse(const struct tacet_range *range, long number, int error)
+{
+	/* It has no errors: it says where the break is. */
+	return number == __NR_brk ? READ_ONCE(range->shared->break_end) : error;
 }
 
 /* Waits until a hand-over or a fork of the range that is in progress is over. */
@@ -146,9 +164,8 @@ static bool refused_again(struct tacet_hosted *hosted)
 }
 
 /* Removes the reason for which a core has refused a call or fault of the thread, if possible.
- * True: the core can try again. */
-static bool serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range,
-			  unsigned long number)
+ * 1: the core can try again. 0: Linux can. Negative: nobody can. */
+static int serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range)
 {
 	const struct tacet_context *context = hosted->context;
 
@@ -158,41 +175,58 @@ static bool serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range
 		if (refused_again(hosted))
 			break;
 		tacet_range_unmirror(range, context->refused_start, context->refused_end);
-		return true;
+		return 1;
 	case TACET_REFUSAL_CLOSED:
 		await_others(range);
-		return true;
+		return 1;
 	case TACET_REFUSAL_RIGHTS:
 		if (refused_again(hosted))
 			break;
 		tacet_mapping_grant(range, context->refused_start & ALL_RIGHTS);
-		return true;
+		return 1;
 	case TACET_REFUSAL_BEYOND:
 		break;
 	default:
-		return false;
+		return 0;
 	}
-	hand_over_for_call(range, number);
-	return false;
+	if (context->event == TACET_EVENT_SYSCALL)
+		return hand_over_for_call(range, context->registers.rax);
+	return tacet_handover(range, "because the partition has no memory for a page fault");
 }
 
-/* Before Linux performs the call whose number is in regs->ax. True: Linux does not perform it,
- * the core tries it again. */
-bool tacet_range_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
+static enum tacet_served answer(struct pt_regs *regs, unsigned long result)
+{
+	regs->ax = result;
+	return TACET_SERVED;
+}
+
+/* Before Linux performs the call whose number is in regs->ax. */
+enum tacet_served tacet_range_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	struct tacet_range *range = hosted->space->range;
+	long number = tacet_call_number(regs->ax);
+	bool copies;
+	int done;
 
 	if (!range || READ_ONCE(range->visibility) == TACET_RANGE_HANDED_OVER)
-		return false;
-	if (serve_refusal(hosted, range, regs->ax))
-		return true;
+		return TACET_SERVED_BY_LINUX;
+	/* Somebody is to see the thread's calls on Linux, which has no room for the range. */
+	if (!(hosted->context->local & TACET_LOCAL_MEMORY))
+		return TACET_SERVED_BY_LINUX;
+	done = serve_refusal(hosted, range);
+	if (done > 0)
+		return TACET_SERVED_BY_CORE;
 	hosted->memory.repeats = 0;
+	if (!done && tacet_range_answers(range, regs))
+		return TACET_SERVED;
+	copies = copies_process(regs);
 	/* A child copies either the range, or what Linux has after the hand-over. */
-	if (copies_process(regs) && READ_ONCE(range->visibility) == TACET_RANGE_HIDDEN)
+	if (copies && READ_ONCE(range->visibility) == TACET_RANGE_HIDDEN)
 		await_others(range);
-	if (about_mappings(range, regs) || (copies_process(regs) && copy_would_fail(range)))
-		hand_over_for_call(range, regs->ax);
-	return false;
+	if (!done && (about_mappings(range, regs) || (copies && copy_would_fail(range))))
+		done = hand_over_for_call(range, regs->ax);
+	return done && !goes_on_without(number) ? answer(regs, tacet_range_refuse(range, number, done)) :
+						  TACET_SERVED_BY_LINUX;
 }
 
 /* Before the thread goes to a core. If somebody looks at its calls, all of them go to Linux, and
@@ -201,9 +235,12 @@ void tacet_range_before_post(struct tacet_hosted *hosted, bool looked_at)
 {
 	struct tacet_range *range = hosted->space->range;
 
-	if (range && READ_ONCE(range->visibility) != TACET_RANGE_HANDED_OVER &&
-	    (looked_at || !tacet_range_unlimited()))
-		tacet_handover(range);
+	if (!range || READ_ONCE(range->visibility) == TACET_RANGE_HANDED_OVER)
+		return;
+	if (looked_at)
+		tacet_handover(range, "because others are to see its calls");
+	else if (!tacet_range_unlimited())
+		tacet_handover(range, "because its memory is limited");
 }
 
 /* A page fault in the range that a core could not resolve. 0: the core tries again. Otherwise
@@ -217,8 +254,7 @@ int tacet_range_fault(struct tacet_hosted *hosted, unsigned long address, u64 er
 	switch (READ_ONCE(hosted->context->refusal)) {
 	case TACET_REFUSAL_CLOSED:
 	case TACET_REFUSAL_BEYOND:
-		serve_refusal(hosted, range, -1);
-		return 0;
+		return serve_refusal(hosted, range) < 0 ? -EFAULT : 0;
 	}
 	if (READ_ONCE(range->visibility) == TACET_RANGE_HIDDEN || atomic_read(&range->forks)) {
 		await_others(range);

@@ -42,7 +42,7 @@ static bool dump_pending(void)
 void tacet_range_before_signals(void)
 {
 	if (tacet_range_count() && signal_pending(current) && dump_pending())
-		tacet_handover_mine();
+		tacet_handover_mine("for a core file");
 }
 
 static int signal_of(unsigned int vector)
@@ -74,5 +74,5 @@ void tacet_range_before_exception(unsigned int vector)
 	found = dumps(signal_of(vector));
 	spin_unlock_irq(&current->sighand->siglock);
 	if (found)
-		tacet_handover_mine();
+		tacet_handover_mine("for a core file");
 }

@@ -7,7 +7,8 @@
  * A range is handed over when a thread of the process continues on Linux, when somebody
  * watches or filters the process's calls, and before a call that only Linux can perform.
  * Meanwhile cores find nothing at these addresses, and a thread that touches them on Linux
- * waits until the hand-over is complete.
+ * waits until the hand-over is complete. If Linux has no room for the range, it stays the
+ * partition's: the call fails, and threads on Linux use the range by its mirrors.
  */
 #include <linux/kthread.h>
 #include <linux/mman.h>
@@ -24,6 +25,7 @@
 #include "tacet.h"
 
 #define RANGE_PAGES (TACET_RANGE_BYTES >> PAGE_SHIFT)
+#define TRY_AGAIN_AFTER HZ	/* Linux had no room */
 
 /* Unmaps what is not in use: Linux may map something else there at once. */
 static int give_addresses(struct tacet_range *range, unsigned long page, unsigned long end)
@@ -45,8 +47,10 @@ static int move_all(struct tacet_range *range)
 	do {
 		run = tacet_range_run(range, page);
 		error = give_addresses(range, page, run.pages ? run.page : RANGE_PAGES);
-		if (!error && run.pages)
+		if (!error && run.pages) {
+			tacet_handover_unbook(range, 1);
 			error = tacet_handover_map_run(&handover, &run);
+		}
 		page = run.page + run.pages;
 	} while (run.pages && !error);
 	tacet_handover_map_end(&handover, !error);
@@ -81,13 +85,54 @@ static void close_range_to_all(struct tacet_range *range)
 	mmap_write_unlock(range->mm);
 }
 
+/* Nothing has been done to the range that close_range_to_all() cannot do again. */
+static void reopen(struct tacet_range *range)
+{
+	lockdep_assert_held(&range->lock);
+	tacet_range_set_visibility(range, TACET_RANGE_VISIBLE);
+	smp_store_release(&range->shared->state, TACET_RANGE_OPEN);
+}
+
+static const struct task_struct *subject(const struct tacet_range *range)
+{
+	return current->flags & PF_KTHREAD && range->handover_task ? range->handover_task : current;
+}
+
+/* Each hand-over is in the log by name; if there are very many, some by number. */
+static void report(const struct tacet_range *range, const char *why)
+{
+	static DEFINE_RATELIMIT_STATE(reports, 5 * HZ, 50);
+	static atomic_t unnamed;
+	unsigned int others;
+
+	ratelimit_set_flags(&reports, RATELIMIT_MSG_ON_RELEASE);
+	if (!__ratelimit(&reports)) {
+		atomic_inc(&unnamed);
+		return;
+	}
+	others = atomic_xchg(&unnamed, 0);
+	if (others)
+		tacet_report(TACET_LOG_INFO, "%u more ranges became Linux's memory", others);
+	tacet_report(TACET_LOG_INFO, "process %d (%s): its range becomes Linux's memory, %s",
+		     subject(range)->tgid, subject(range)->comm, why);
+}
+
+static void report_no_room(const struct tacet_range *range, const char *why)
+{
+	static DEFINE_RATELIMIT_STATE(reports, 5 * HZ, 10);
+
+	if (__ratelimit(&reports))
+		tacet_report(TACET_LOG_WARNING, "process %d (%s): its range stays the partition's: Linux has no room for it (%s)",
+			     subject(range)->tgid, subject(range)->comm, why);
+}
+
 static void await_transfers(struct tacet_range *range)
 {
 	static DEFINE_RATELIMIT_STATE(reports, 5 * HZ, 10);
 
 	if (!tacet_held_await(range) && __ratelimit(&reports))
 		tacet_report(TACET_LOG_WARNING, "process %d: a pipe or a device keeps pages that it had before the hand-over",
-			     range->handover_task ? range->handover_task->tgid : current->tgid);
+			     subject(range)->tgid);
 }
 
 /* The content is lost: kills every process that has this memory. */
@@ -96,7 +141,7 @@ static void kill_all(struct tacet_range *range, int error)
 	struct task_struct *process, *task;
 
 	tacet_report(TACET_LOG_WARNING, "process %d: killed: Linux has no room for its range (error %d)",
-		     range->handover_task ? range->handover_task->tgid : current->tgid, error);
+		     subject(range)->tgid, error);
 	mmap_write_lock(range->mm);
 	WRITE_ONCE(range->lost, true);
 	mmap_write_unlock(range->mm);
@@ -107,39 +152,76 @@ static void kill_all(struct tacet_range *range, int error)
 	rcu_read_unlock();
 }
 
-/* By a thread of the process. When this returns the hand-over is complete, whichever thread
- * has done it. */
-void tacet_handover(struct tacet_range *range)
+/* The range is closed, and Linux has room for it. From here on there is no way back. */
+static void complete_handover(struct tacet_range *range)
+{
+	int error;
+
+	tacet_handover_restart_waits(range);
+	await_transfers(range);
+	error = move_all(range);
+	tacet_handover_unbook(range, ULONG_MAX);
+	if (error)
+		kill_all(range, error);
+	move_break(range);
+	range->handing_over = NULL;
+	tacet_range_set_visibility(range, TACET_RANGE_HANDED_OVER);
+	tacet_range_mapping_gone(range);
+}
+
+static bool had_no_room(const struct tacet_range *range)
+{
+	unsigned long at = range->no_room_at;
+
+	return at && time_before(jiffies, at + TRY_AGAIN_AFTER);
+}
+
+static int hand_over(struct tacet_range *range, const char *why)
+{
+	lockdep_assert_held(&range->lock);
+	if (range->partition_gone || range->lost || range->shared->state != TACET_RANGE_OPEN)
+		return 0;
+	if (had_no_room(range))
+		return -ENOMEM;
+	atomic_inc(&range->mappings);
+	range->handing_over = current;
+	close_range_to_all(range);
+	if (!tacet_handover_book(range)) {
+		report(range, why);
+		complete_handover(range);
+		return 0;
+	}
+	range->no_room_at = jiffies ?: 1;
+	range->handing_over = NULL;
+	reopen(range);
+	atomic_dec(&range->mappings);
+	report_no_room(range, why);
+	return -ENOMEM;
+}
+
+/* By a thread of the process. When this returns 0 the hand-over is complete, whichever thread
+ * has done it. -ENOMEM: everything is as before. */
+int tacet_handover(struct tacet_range *range, const char *why)
 {
 	int error;
 
 	mutex_lock(&range->lock);
-	if (!range->partition_gone && !range->lost && range->shared->state == TACET_RANGE_OPEN) {
-		atomic_inc(&range->mappings);
-		range->handing_over = current;
-		close_range_to_all(range);
-		tacet_handover_restart_waits(range);
-		await_transfers(range);
-		error = move_all(range);
-		if (error)
-			kill_all(range, error);
-		move_break(range);
-		range->handing_over = NULL;
-		tacet_range_set_visibility(range, TACET_RANGE_HANDED_OVER);
-		tacet_range_mapping_gone(range);
-	}
+	error = hand_over(range, why);
 	mutex_unlock(&range->lock);
+	return error;
 }
 
 /* Hands over the range of the calling thread's process, if it has one. */
-void tacet_handover_mine(void)
+int tacet_handover_mine(const char *why)
 {
 	struct tacet_range *range = current->mm ? tacet_range_get(current->mm) : NULL;
+	int error;
 
 	if (!range)
-		return;
-	tacet_handover(range);
+		return 0;
+	error = tacet_handover(range, why);
 	tacet_range_put(range);
+	return error;
 }
 
 static void hand_over_queued(struct work_struct *work)
@@ -148,7 +230,7 @@ static void hand_over_queued(struct work_struct *work)
 
 	if (mmget_not_zero(range->mm)) {
 		kthread_use_mm(range->mm);
-		tacet_handover(range);
+		tacet_handover(range, "because a thread continues on Linux");
 		kthread_unuse_mm(range->mm);
 		mmput(range->mm);
 	}
@@ -177,7 +259,7 @@ static void hand_over_returning(struct callback_head *work)
 	if (range->lost)
 		send_sig(SIGKILL, current, 1);
 	else if (current->mm == range->mm)
-		tacet_handover(range);
+		tacet_handover(range, "because it is a child that runs on Linux");
 	tacet_range_put(range);
 }
 

@@ -5,9 +5,9 @@
  *
  * The files in the order of calls:
  *
- *	calls.c, send_back.c, core_dump.c	what concerns a range and comes to Linux
+ *	calls.c > answers.c; send_back.c, core_dump.c	what concerns a range and comes to Linux
  *	program.c > create.c, sanitizer.c > image.c	a new program gets a range, and its data into it
- *	handover.c > handover_map.c, handover_waits.c	a range becomes ordinary Linux memory
+ *	handover.c > handover_room.c, handover_map.c, handover_waits.c	a range becomes ordinary Linux memory
  *	mapping.c > fork.c, mirror.c		the range's mapping on Linux, and its faults
  *	policy.c				where memory comes from
  *	release.c > held.c > walk.c > range.c	ranges, their locks and their tables
@@ -53,7 +53,9 @@ struct tacet_range {
 	atomic_t forks;			/* in progress: cores find nothing meanwhile */
 	bool lost;			/* the content is lost: a fork's copy or a hand-over failed */
 
-	/* handover.c; range mutex */
+	/* handover.c, handover_room.c; range mutex */
+	unsigned long no_room_at;	/* jiffies; 0: Linux has always had room */
+	unsigned long booked;		/* mappings of the process that it is about to make */
 	struct task_struct *handing_over;	/* the thread that does it */
 	struct page *zero_page;		/* content of the pages without a frame */
 	struct callback_head return_work;	/* hands over when a task returns to user mode */
@@ -110,6 +112,7 @@ struct tacet_leaf {
 struct tacet_leaf tacet_range_leaf(const struct tacet_range *range, unsigned long page);
 u64 tacet_leaf_frame(const struct tacet_leaf *leaf);	/* its first one, if it has frames */
 bool tacet_leaf_has_frames(const struct tacet_leaf *leaf);
+bool tacet_leaf_mapped(const struct tacet_leaf *leaf);
 bool tacet_leaf_forbids(const struct tacet_leaf *leaf, bool write, bool execute);
 struct tacet_run {		/* neighbouring pages that Linux has in one mapping */
 	unsigned long page, pages;
@@ -160,6 +163,10 @@ void tacet_mapping_opened(struct vm_area_struct *area);	/* one more piece, or a 
 void tacet_mapping_closed(struct vm_area_struct *area);
 void tacet_mapping_grant(struct tacet_range *range, u32 rights);
 
+/* handover_room.c: sleeps; the range is closed */
+int tacet_handover_book(struct tacet_range *range);
+void tacet_handover_unbook(struct tacet_range *range, unsigned long mappings);
+
 /* handover_waits.c: sleeps */
 void tacet_handover_restart_waits(struct tacet_range *range);
 
@@ -174,9 +181,10 @@ int tacet_handover_map_begin(struct tacet_handover_map *handover);
 int tacet_handover_map_run(struct tacet_handover_map *handover, const struct tacet_run *run);
 void tacet_handover_map_end(struct tacet_handover_map *handover, bool all);
 
-/* handover.c: the first two sleep, in a thread of the process; the other two: any context */
-void tacet_handover(struct tacet_range *range);
-void tacet_handover_mine(void);
+/* handover.c: the first two sleep, in a thread of the process; the other two: any context. @why
+ * stands in the log. -ENOMEM: Linux has no room for the range, which stays the partition's. */
+int tacet_handover(struct tacet_range *range, const char *why);
+int tacet_handover_mine(const char *why);
 void tacet_handover_queue(struct tacet_range *range, struct task_struct *task);
 void tacet_handover_on_return(struct tacet_range *range, struct task_struct *task);
 
@@ -193,8 +201,17 @@ const char *tacet_range_divide(struct tacet_image *image);
 int tacet_range_create(bool eager, struct tacet_image *image);
 void tacet_program_begin(bool eager, struct pt_regs *regs);
 
+/* answers.c: the thread's own context; sleeps. False: it is not one of its calls. */
+bool tacet_range_answers(struct tacet_range *range, struct pt_regs *regs);
+
 /* calls.c: the thread's own context; sleep */
-bool tacet_range_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
+enum tacet_served {
+	TACET_SERVED_BY_LINUX,		/* Linux performs the call */
+	TACET_SERVED_BY_CORE,		/* the core tries it again */
+	TACET_SERVED,			/* regs->ax has the result */
+};
+enum tacet_served tacet_range_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
+unsigned long tacet_range_refuse(const struct tacet_range *range, long number, int error);
 void tacet_range_before_post(struct tacet_hosted *hosted, bool looked_at);
 int tacet_range_fault(struct tacet_hosted *hosted, unsigned long address, u64 error);
 
@@ -202,7 +219,7 @@ int tacet_range_fault(struct tacet_hosted *hosted, unsigned long address, u64 er
 void tacet_send_back_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number);
 void tacet_send_back_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 bool tacet_sent_back_too_often(const struct tacet_hosted *hosted);
-void tacet_stranger_before_call(struct pt_regs *regs, long number, void (*settle)(void));
+void tacet_stranger_before_call(struct pt_regs *regs, long number, int (*settle)(void));
 
 /* core_dump.c: the thread's own context; sleep */
 void tacet_range_before_signals(void);

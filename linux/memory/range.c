@@ -96,7 +96,7 @@ bool tacet_range_covers(const struct tacet_range *range, u64 start, u64 bytes)
 {
 	u64 end = start + bytes < start ? U64_MAX : start + bytes;
 
-	return start < range->base + TACET_RANGE_BYTES && end > range->base;
+	return bytes && start < range->base + TACET_RANGE_BYTES && end > range->base;
 }
 
 static u32 *lock_of(struct tacet_range *range, unsigned long page)

@@ -163,30 +163,46 @@ static bool concerns(const struct tacet_range *range, const struct pt_regs *regs
 
 struct tacet_stranger {
 	struct callback_head work;
-	void (*settle)(void);
+	int (*settle)(void);
 	const struct tacet_spoiling *spoiling;
 	unsigned long spoilt;
 };
+
+/* Nobody can perform the call: ends it with an error. */
+static void end(struct pt_regs *regs, const struct tacet_stranger *stranger, int error)
+{
+	const struct tacet_range *range;
+
+	*spoiled(regs, stranger->spoiling) = stranger->spoilt;
+	rcu_read_lock();
+	range = range_of_caller();
+	regs->ax = range ? tacet_range_refuse(range, stranger->spoiling->number, error) : error;
+	rcu_read_unlock();
+}
 
 /* The call has ended; the task is about to return to user mode, or it ends. */
 static void make_again(struct callback_head *work)
 {
 	struct tacet_stranger *stranger = container_of(work, struct tacet_stranger, work);
+	struct pt_regs *regs = task_pt_regs(current);
+	int error = current->mm ? stranger->settle() : 0;
 
-	repeat(task_pt_regs(current), stranger->spoiling, stranger->spoilt);
-	if (current->mm)
-		stranger->settle();
+	if (error)
+		end(regs, stranger, error);
+	else
+		repeat(regs, stranger->spoiling, stranger->spoilt);
 	kfree(stranger);
 	module_put(THIS_MODULE);
 }
 
 /*
- * A task that is not hosted begins a call. If the call concerns the range of a hosted process
- * whose memory the task has (a child of vfork(), for instance), it is spoiled too: @settle
- * sees to it that somebody can perform it, and the task makes it again. @settle sleeps. If
- * there is no memory for that the call fails. In an RCU read section.
+ * A task begins a call that no core has seen or will see. If the call concerns the range of a
+ * hosted process whose memory the task has (a child of vfork(), for instance), it is spoiled
+ * too: @settle sees to it that somebody can perform it, and the task makes it again; or the
+ * call fails. @settle sleeps. If there is no memory for that the call fails. In an RCU read
+ * section.
  */
-void tacet_stranger_before_call(struct pt_regs *regs, long number, void (*settle)(void))
+void tacet_stranger_before_call(struct pt_regs *regs, long number, int (*settle)(void))
 {
 	const struct tacet_range *range = in_ia32_syscall() ? NULL : range_of_caller();
 	const struct tacet_spoiling *spoiling = range ? spoiling_of(number) : NULL;

@@ -71,7 +71,8 @@ bool tacet_leaf_forbids(const struct tacet_leaf *leaf, bool write, bool execute)
 			       (execute && leaf->value & TACET_ENTRY_NO_EXECUTE));
 }
 
-static bool mapped(const struct tacet_leaf *leaf)
+/* The program has mapped the page. */
+bool tacet_leaf_mapped(const struct tacet_leaf *leaf)
 {
 	return leaf->value & (TACET_ENTRY_PRESENT | TACET_ENTRY_RESERVED | TACET_ENTRY_HELD);
 }
@@ -97,12 +98,12 @@ struct tacet_run tacet_range_run(struct tacet_range *range, unsigned long from)
 
 		if (locked)
 			tacet_range_unlock(range, from);
-		if (!run.pages && mapped(&leaf))
+		if (!run.pages && tacet_leaf_mapped(&leaf))
 			run = (struct tacet_run){ .page = from, .protection = protection, .undumped = undumped };
-		else if (run.pages && (!mapped(&leaf) || protection != run.protection || undumped != run.undumped))
+		else if (run.pages && (!tacet_leaf_mapped(&leaf) || protection != run.protection || undumped != run.undumped))
 			break;
 		from = leaf.page + leaf.pages;
-		if (mapped(&leaf))
+		if (tacet_leaf_mapped(&leaf))
 			run.pages = from - run.page;
 		cond_resched();
 	}

@@ -207,7 +207,8 @@ int tacet_partition_down(struct tacet_down *request)
 	if (recouple_all()) {
 		WRITE_ONCE(partition->state, TACET_PARTITION_UP);
 		return tacet_complain(request->message, -ETIMEDOUT,
-				      "partition: a hosted thread does not come back");
+				      tacet_hosted_count() ? "partition: a hosted thread does not come back" :
+							     "partition: Linux has no room for a process's memory");
 	}
 	tacet_partition_end(TACET_PARTITION_NONE);
 	partition->down_ns = ktime_get_ns() - begin;

@@ -204,6 +204,25 @@ strangers() {
 	finish
 }
 
+# Linux has no room for the range: the program goes on where it is. Calls that ask about the range need no room.
+roomless() {
+	local most=$(cat /proc/sys/vm/max_map_count) how
+	up
+	for how in '' --follow; do
+		# shellcheck disable=SC2086  # may be nothing
+		$T run $how -- $F/roomless 1000 >roomless.out || fail "roomless $how: status $?: $(cat roomless.out)"
+		grep -qx done roomless.out || fail "roomless $how said $(tr '\n' ';' <roomless.out)"
+	done
+	echo "$most" >/proc/sys/vm/max_map_count
+	$T log | grep -q "(roomless): its range stays the partition's: Linux has no room for it (for system call 149)" ||
+		fail "the log does not say why mlock failed"
+	$T log | grep -q "(roomless): its range becomes Linux's memory, because a thread" || fail "the log does not name the hand-over"
+	$T run --follow -- $U/residence >residence.out || fail "residence: $(tail -n 1 residence.out)"
+	cmp -s residence.out $U/residence.expected || fail "residence said $(tr '\n' ';' <residence.out)"
+	said=$($T log | grep "(residence): its range becomes") && fail "$said"
+	finish
+}
+
 rights_left() {
 	$T log | grep "(rights): its range becomes Linux's memory" | sort
 }
