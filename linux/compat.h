@@ -50,6 +50,16 @@ static inline struct fpu *tacet_fpu(struct task_struct *task)
 #endif
 }
 
+/* add_mm_counter() without its tracepoint, which is not exported. */
+static inline void tacet_add_resident(struct mm_struct *mm, long pages)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+	percpu_counter_add(&mm->rss_stat[MM_ANONPAGES], pages);
+#else
+	atomic_long_add(pages, &mm->rss_stat.count[MM_ANONPAGES]);
+#endif
+}
+
 /*
  * A state of CPU hotplug before the one in which Linux makes a CPU's directory `topology`
  * (CPUHP_TOPOLOGY_PREPARE), where the partition's CPUs are refused. The states for modules are

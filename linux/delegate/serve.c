@@ -75,6 +75,8 @@ enum tacet_outcome tacet_serve_event(struct tacet_hosted *hosted, struct pt_regs
 {
 	struct tacet_context *context = hosted->context;
 
+	if (hosted->space->range)
+		tacet_range_account(hosted->space->range);
 	switch (context->event) {
 	case TACET_EVENT_SYSCALL:
 		switch (tacet_range_before_call(hosted, regs)) {

@@ -121,7 +121,7 @@ static void report_no_room(const struct tacet_range *range, const char *why)
 {
 	static DEFINE_RATELIMIT_STATE(reports, 5 * HZ, 10);
 
-	if (__ratelimit(&reports))
+	if (!fatal_signal_pending(current) && __ratelimit(&reports))
 		tacet_report(TACET_LOG_WARNING, "process %d (%s): its range stays the partition's: Linux has no room for it (%s)",
 			     subject(range)->tgid, subject(range)->comm, why);
 }
@@ -159,6 +159,7 @@ static void complete_handover(struct tacet_range *range)
 
 	tacet_handover_restart_waits(range);
 	await_transfers(range);
+	tacet_range_account_end(range);
 	error = move_all(range);
 	tacet_handover_unbook(range, ULONG_MAX);
 	if (error)
@@ -194,8 +195,8 @@ static int hand_over(struct tacet_range *range, const char *why)
 	range->no_room_at = jiffies ?: 1;
 	range->handing_over = NULL;
 	reopen(range);
-	atomic_dec(&range->mappings);
 	report_no_room(range, why);
+	tacet_range_mapping_gone(range);
 	return -ENOMEM;
 }
 

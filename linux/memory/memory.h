@@ -10,7 +10,7 @@
  *	handover.c > handover_room.c, handover_map.c, handover_waits.c	a range becomes ordinary Linux memory
  *	mapping.c > fork.c, mirror.c		the range's mapping on Linux, and its faults
  *	policy.c				where memory comes from
- *	release.c > held.c > walk.c > range.c	ranges, their locks and their tables
+ *	release.c > resident.c, held.c > walk.c > range.c	ranges, their locks and their tables
  *
  * Locks: locks.h.
  */
@@ -53,6 +53,12 @@ struct tacet_range {
 	atomic_t forks;			/* in progress: cores find nothing meanwhile */
 	bool lost;			/* the content is lost: a fork's copy or a hand-over failed */
 
+	/* resident.c */
+	spinlock_t counted_lock;	/* the next three; innermost */
+	long counted;			/* pages that Linux counts as resident memory of mm */
+	long counted_most;		/* that there ever were, as its peak takes into account */
+	bool counted_for_good;		/* none is, nor will be */
+
 	/* handover.c, handover_room.c; range mutex */
 	unsigned long no_room_at;	/* jiffies; 0: Linux has always had room */
 	unsigned long booked;		/* mappings of the process that it is about to make */
@@ -90,6 +96,7 @@ void tacet_range_unlist(struct tacet_range *range, bool partition_gone);
 struct tacet_range *tacet_range_find(struct mm_struct *mm);
 struct tacet_range *tacet_range_get(struct mm_struct *mm);
 struct tacet_range *tacet_range_any(void);
+void tacet_for_each_range(void (*visit)(struct tacet_range *range));	/* any context */
 void tacet_range_put(struct tacet_range *range);
 bool tacet_range_covers(const struct tacet_range *range, u64 start, u64 bytes);
 bool tacet_range_unlimited(void);	/* the calling process */
@@ -137,6 +144,10 @@ void tacet_held_mark(struct tacet_range *range, unsigned long page, unsigned lon
 bool tacet_held_await(struct tacet_range *range);
 bool tacet_held_any(void);
 void tacet_held_exit(void);
+
+/* resident.c: any context */
+void tacet_range_account(struct tacet_range *range);
+void tacet_range_account_end(struct tacet_range *range);
 
 /* release.c: sleep; _end with the control lock held */
 void tacet_range_mapping_gone(struct tacet_range *range);

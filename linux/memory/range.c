@@ -199,6 +199,7 @@ struct tacet_range *tacet_range_new(struct mm_struct *mm)
 	__module_get(THIS_MODULE);
 	kref_init(&range->references);
 	mutex_init(&range->lock);
+	spin_lock_init(&range->counted_lock);
 	atomic_set(&range->mappings, 1);
 	range->serial = atomic64_inc_return(&serials);
 	range->mm = mm;
@@ -259,6 +260,18 @@ struct tacet_range *tacet_range_any(void)
 		}
 	rcu_read_unlock();
 	return found;
+}
+
+/* Calls @visit for each range that a process has. It does not sleep. */
+void tacet_for_each_range(void (*visit)(struct tacet_range *range))
+{
+	struct tacet_range *range;
+	unsigned int bucket;
+
+	rcu_read_lock();
+	hash_for_each_rcu(ranges, bucket, range, link)
+		visit(range);
+	rcu_read_unlock();
 }
 
 /* The partition ends; no range has memory of it any more. */

@@ -18,6 +18,7 @@ void tacet_range_mapping_gone(struct tacet_range *range)
 {
 	if (!atomic_dec_and_test(&range->mappings))
 		return;
+	tacet_range_account_end(range);
 	if (!range->partition_gone) {
 		tacet_held_mark(range, 0, RANGE_PAGES);
 		range->shared->state = TACET_RANGE_NONE;
@@ -39,6 +40,7 @@ void tacet_memory_end(void)
 		mmap_write_lock(range->mm);
 		if (range->mapping)
 			unmap_mapping_range(range->mapping, 0, 0, 1);
+		tacet_range_account_end(range);
 		tacet_range_unlist(range, true);
 		mmap_write_unlock(range->mm);
 		mutex_unlock(&range->lock);

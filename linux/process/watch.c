@@ -126,6 +126,7 @@ static void look_at_all(struct work_struct *work)
 	tacet_clock_tell();
 	thread_waits = false;
 	tacet_for_each_hosted_calmly(look_at_posted, NULL);
+	tacet_for_each_range(tacet_range_account);
 	period = thread_waits ? SLICE : PERIOD;
 	schedule_delayed_work(to_delayed_work(work), period);
 }

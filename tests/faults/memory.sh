@@ -221,6 +221,11 @@ roomless() {
 	cmp -s residence.out $U/residence.expected || fail "residence said $(tr '\n' ';' <residence.out)"
 	said=$($T log | grep "(residence): its range becomes") && fail "$said"
 	finish
+	up --memory 160M
+	$T run --follow -- $U/resident >resident.out || fail "resident: $(tail -n 1 resident.out)"
+	cmp -s resident.out $U/resident.expected || fail "resident said $(tr '\n' ';' <resident.out)"
+	said=$($T log | grep "(resident): its range becomes") && fail "$said"
+	finish
 }
 
 rights_left() {

@@ -143,12 +143,18 @@ struct tacet_range_shared {
 							   1 held, by either side */
 	__u16 owners[TACET_PIECES];	/* 1 + index of the core that maps there, or 0;
 					   written by cores, atomically */
+
+	/* Written by cores, atomically: frames behind pages, and the most that there were. */
+	__s64 frames;
+	__s64 most_frames;
+	__u64 reserved2[6];
 };
 
 static_assert(sizeof(struct tacet_frame) == 16, "frame layout");
 static_assert(sizeof(struct tacet_frames) == 24, "frames layout");
 static_assert(offsetof(struct tacet_range_shared, locks) == 320, "locks begin a line");
-static_assert(sizeof(struct tacet_range_shared) == 3392, "range layout");
+static_assert(offsetof(struct tacet_range_shared, frames) == 3392, "counts have a line of their own");
+static_assert(sizeof(struct tacet_range_shared) == 3456, "range layout");
 
 /*
  * What Linux asks of a core (struct tacet_cpu, ask_*). [n] is ask_arguments[n]. The result is

@@ -331,6 +331,8 @@ pub const PROGRAMS: &[Program] = &[
     whole("registers", &[]),
     nothing("release", &[], &[differs("", CHILDREN, NOT_THERE)]),
     nothing("reserve", &[], &[differs("", RESERVED, Check("(errno 12)"))]),
+    nothing("residence", &[], &[differs("", GIVEN_BACK, NotTried)]),
+    nothing("resident", &[], &[differs("", PROCESS_FILES, NotTried)]),
     rest(
         "rights",
         &[],

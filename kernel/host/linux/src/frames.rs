@@ -185,6 +185,9 @@ impl PartitionMemory for Frames {
 
     fn free_left(&mut self, left: Flushed<LeavingFrames>) {
         let mut left = left.into_inner();
+        if left.chain.frames() != 0 {
+            self.nodes.count_frames(-(left.chain.frames() as i64));
+        }
         if left.some_held {
             let LeavingFrames { records, mut chain, .. } = left;
             let kept = |frame| self.tables.slot(frame).is_some_and(|slot| records.leave_to_linux(slot));
@@ -366,6 +369,7 @@ impl Memory for Frames {
         let bad = |frame, order| has_bad_frame(memory, frame, order);
         let frame = self.cache.allocate_good(self.pool, &COMMON.lists, order, nodes, bad)?;
         count(self.counters.first(), 1 << order);
+        self.nodes.count_frames(1 << order);
         Some(frame)
     }
 
@@ -384,6 +388,7 @@ impl Memory for Frames {
     fn free(&mut self, frame: u64, order: u8) {
         check(self.cache.free(self.pool, &COMMON.lists, frame, order), frame, order);
         count(self.counters.get(1), 1 << order);
+        self.nodes.count_frames(-(1 << order));
     }
 
     fn split(&mut self, frame: u64, order: u8, to: u8) {

@@ -51,6 +51,13 @@ impl NodeChoice {
         (self.range, self.thread, self.allowed) = (Some(range), thread, allowed);
     }
 
+    /// So many frames more are the range's, or fewer.
+    pub fn count_frames(&self, more: i64) {
+        if let Some(range) = &self.range {
+            range.count_frames(more);
+        }
+    }
+
     /// What entry number `number` of the range's list says.
     pub fn policy(&self, number: u8) -> Policy {
         match (number, &self.range) {

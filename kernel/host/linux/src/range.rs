@@ -5,7 +5,7 @@
 use core::hint::spin_loop;
 use core::ops::Range;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use tacet_abi::{TACET_PIECE_LINES, TACET_PIECES, TACET_POLICIES, TACET_RANGE_OPEN, tacet_policy, tacet_range_shared};
 use tacet_core::memory::{HeldRange, SharedRange};
 use tacet_logic::frames::Policy;
@@ -36,6 +36,15 @@ impl LinuxRange {
     pub(crate) unsafe fn new(base: u64, number: u32) -> Self {
         // SAFETY: the caller's; Linux maps nothing at 0.
         Self { at: unsafe { NonNull::new_unchecked((base as *mut tacet_range_shared).add(number as usize)) } }
+    }
+
+    /// So many frames more are behind pages of it, or fewer. Linux counts them for its process.
+    pub(crate) fn count_frames(&self, more: i64) {
+        let most = field!(self, AtomicI64, most_frames);
+        let frames = field!(self, AtomicI64, frames).fetch_add(more, Ordering::Relaxed) + more;
+        if frames > most.load(Ordering::Relaxed) {
+            most.fetch_max(frames, Ordering::Relaxed);
+        }
     }
 
     fn policy_at(&self, number: u8) -> Option<*mut tacet_policy> {
