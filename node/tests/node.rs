@@ -153,6 +153,17 @@ fn a_panic_is_the_node_s_end_and_says_so() {
 
 #[test]
 #[ignore = "boots a node"]
+fn a_node_whose_machine_stops_is_lost_at_once() {
+    let node = Node::boot(&cache(), &spec()).expect("boots");
+    let job = node.start(&Command::shell("sleep 1000").timeout(Duration::from_secs(600))).expect("starts");
+    node.monitor("stop").ok();
+    assert!(node.wait_for_end(Duration::from_secs(60)).is_ok());
+    let error = job.wait().expect_err("the node is gone").to_string();
+    assert!(!error.contains('\n'), "{error}");
+}
+
+#[test]
+#[ignore = "boots a node"]
 fn a_node_for_one_command_ends_with_it() {
     let command = Command::shell("pwd; echo err >&2; exit 3").directory("/usr");
     let once = Node::run_once(&cache(), &spec(), &command).expect("runs");

@@ -30,7 +30,8 @@ pub fn until_stopped(stream: &UnixStream) -> Option<String> {
             ask(stream, "query-status").ok()?;
         }
         let Some(status) = said["return"]["status"].as_str() else { continue };
-        if said["return"]["running"] == true {
+        // a guest that suspends itself wakes by itself
+        if said["return"]["running"] == true || status == "suspended" {
             stopped = 0;
             continue;
         }
