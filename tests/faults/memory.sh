@@ -228,6 +228,25 @@ roomless() {
 	finish
 }
 
+# The program's control group has no room for the range: nothing of the program is killed.
+roomless_group() {
+	mkdir cgroup
+	mount -t cgroup2 none cgroup || fail "no control groups"
+	echo +memory >cgroup/cgroup.subtree_control || fail "no memory controller"
+	mkdir -p cgroup/small
+	echo 40M >cgroup/small/memory.max
+	echo 0 >cgroup/small/memory.swap.max 2>/dev/null
+	up --memory 128M
+	bash -c "echo \$\$ >cgroup/small/cgroup.procs && exec $T run -- $F/roomless group" >group.out || fail "status $?: $(cat group.out)"
+	grep -qx done group.out || fail "it said $(cat group.out)"
+	grep -q 'oom_kill 0' cgroup/small/memory.events || fail "somebody was killed: $(cat cgroup/small/memory.events)"
+	$T log | grep -q "(roomless): its range stays the partition's: Linux has no room for it (for system call 149)" ||
+		fail "the log does not say why mlock failed"
+	finish
+	rmdir cgroup/small || fail "a process stays in the group"
+	umount cgroup
+}
+
 rights_left() {
 	$T log | grep "(rights): its range becomes Linux's memory" | sort
 }

@@ -3,6 +3,8 @@
  * roomless MOST: a program whose memory Linux has no room for, because it has more mappings than
  * Linux allows (vm.max_map_count, which this sets to MOST). Calls that would need that memory on
  * Linux fail with ENOMEM; a child, a tracer, and the way back to Linux change nothing of it.
+ *
+ * roomless group: the same for the control group in which it is, which allows less than 64 MiB.
  */
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -121,11 +123,32 @@ static void back_on_linux(int door)
 	intact("with room");
 }
 
+static void in_a_group(void)
+{
+	const long bytes = 64l << 20;
+	unsigned char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long i;
+
+	if (at == MAP_FAILED)
+		fail("mmap: %s", strerror(errno));
+	for (i = 0; i < bytes; i += PAGE)
+		at[i] = i / PAGE;
+	refused("mlock", mlock(at, bytes));
+	for (i = 0; i < bytes; i += PAGE)
+		if (at[i] != (unsigned char)(i / PAGE))
+			fail("page %ld is lost", i / PAGE);
+	puts("done");
+}
+
 int main(int count, char **words)
 {
 	int door = open_door();
 	long i;
 
+	if (count == 2 && !strcmp(words[1], "group")) {
+		in_a_group();
+		return 0;
+	}
 	area = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (count != 2 || door < 0 || area == MAP_FAILED)
 		fail("usage, door or mmap");
