@@ -10,6 +10,7 @@
 #include "border/border.h"
 #include "compat.h"
 #include "process/process.h"
+#include "process/recalled.h"
 #include "tacet.h"
 
 #define RETURN_PATIENCE_NS (20 * NSEC_PER_SEC)
@@ -50,8 +51,9 @@ static void count_staying(struct tacet_hosted *hosted, void *data)
 {
 	struct recall *recall = data;
 
-	/* A thread that is on a core again began its stay without a recall. */
-	if (stays(hosted, recall->mm) && READ_ONCE(hosted->context->recall))
+	/* A thread that is on a core again began its stay without a recall. By now others may wait for
+	 * its core: that recall is not ours. */
+	if (stays(hosted, recall->mm) && tacet_recall_returns(READ_ONCE(hosted->context->recall)))
 		recall->staying++;
 }
 

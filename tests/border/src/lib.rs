@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The C end of the border as Rust functions, and the module's choice of places, for the tests beside this crate.
+//! The C end of the border as Rust functions, and the module's choices of places and recalls, for the tests beside this crate.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -14,6 +14,7 @@ unsafe extern "C" {
     fn c_leaves_room(base: u64, mmap_base: u64) -> i32;
     fn c_top(random: u32) -> u32;
     fn c_heap(random: u32, used: u32) -> u32;
+    fn c_recall_returns(recall: u32) -> i32;
     fn c_borders() -> u32;
     fn c_border(random: u32, borders: u32, first: u64, end: u64, alignment: u64) -> u64;
 }
@@ -22,6 +23,12 @@ unsafe extern "C" {
 pub fn size_in_c(which: i32) -> u64 {
     // SAFETY: the function checks its argument's upper bound, and the argument is not negative.
     unsafe { c_size(which.max(0)) }
+}
+
+/// Whether Linux may wait for a thread with this recall (`linux/process/recalled.h`).
+pub fn recall_returns(recall: u32) -> bool {
+    // SAFETY: the function has no conditions.
+    unsafe { c_recall_returns(recall) != 0 }
 }
 
 /// Where Linux puts a range (`linux/memory/places.h`): the addresses that it tries, in this order.
