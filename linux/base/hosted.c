@@ -165,6 +165,13 @@ void tacet_hosted_wake(struct tacet_hosted *hosted)
 	__wake_up(&hosted->wait, TASK_NORMAL | TASK_WAKEKILL, 1, NULL);
 }
 
+/* Tells the proxy what is @wanted of it. If its thread is on a core it recalls it. */
+void tacet_want(struct tacet_hosted *hosted, enum tacet_want wanted)
+{
+	atomic_or(wanted, &hosted->wanted);
+	tacet_hosted_wake(hosted);
+}
+
 static void wake_one(struct tacet_hosted *hosted, void *data)
 {
 	tacet_hosted_wake(hosted);

@@ -207,5 +207,6 @@ void tacet_hosted_wake(struct tacet_hosted *hosted);
 void tacet_hosted_wake_all(void);
 void tacet_for_each_hosted(void (*visit)(struct tacet_hosted *, void *), void *data);
 void tacet_for_each_hosted_calmly(void (*visit)(struct tacet_hosted *, void *), void *data);	/* sleeps */
+void tacet_want(struct tacet_hosted *hosted, enum tacet_want wanted);
 
 #endif

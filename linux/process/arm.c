@@ -53,13 +53,6 @@ void tacet_arm_soon(struct tacet_hosted *hosted, unsigned int ticks)
 		tacet_hosted_put(hosted);
 }
 
-/* Tells the proxy what is @wanted of it. If its thread is on a core it recalls it. */
-void tacet_want(struct tacet_hosted *hosted, enum tacet_want wanted)
-{
-	atomic_or(wanted, &hosted->wanted);
-	tacet_hosted_wake(hosted);
-}
-
 /* For a new hosted thread. */
 void tacet_arm_init(struct tacet_hosted *hosted)
 {

@@ -81,7 +81,6 @@ void tacet_arm_init(struct tacet_hosted *hosted);
 void tacet_arm(struct tacet_hosted *hosted);
 void tacet_arm_soon(struct tacet_hosted *hosted, unsigned int ticks);
 void tacet_disarm(struct tacet_hosted *hosted);
-void tacet_want(struct tacet_hosted *hosted, enum tacet_want wanted);
 
 /* process/placement.c: the first three under the hosted lock */
 int tacet_take_place(struct tacet_hosted *hosted, const struct tacet_process *process,
