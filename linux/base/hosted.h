@@ -147,6 +147,8 @@ struct tacet_call {
 
 /* The thread's calls about memory: memory/, the thread. */
 struct tacet_memory_calls {
+	u64 named;			/* serial of the range whose number its context has, or 0; memory/names.c.
+					   Read by others */
 	struct tacet_range *copied;	/* by its fork that is under way, referenced, or NULL; memory/fork.c */
 	const struct tacet_spoiling *spoiling;	/* of the call in progress, or NULL; memory/send_back.c */
 	unsigned long spoilt;		/* its argument */
@@ -205,8 +207,8 @@ bool tacet_hosted_ends(struct task_struct *task, bool whole);
 unsigned int tacet_hosted_count(void);
 void tacet_hosted_wake(struct tacet_hosted *hosted);
 void tacet_hosted_wake_all(void);
+void tacet_want(struct tacet_hosted *hosted, enum tacet_want wanted);
 void tacet_for_each_hosted(void (*visit)(struct tacet_hosted *, void *), void *data);
 void tacet_for_each_hosted_calmly(void (*visit)(struct tacet_hosted *, void *), void *data);	/* sleeps */
-void tacet_want(struct tacet_hosted *hosted, enum tacet_want wanted);
 
 #endif

@@ -49,10 +49,8 @@ void tacet_local_prepare(struct tacet_hosted *hosted)
 		context->local |= TACET_LOCAL_SLEEPS;
 	if (READ_ONCE(hosted->place.state) == TACET_THREAD_BOUND || cpumask_weight(&hosted->place.cpus) == 1)
 		context->local |= TACET_LOCAL_STAYS;
-	if (space->range && READ_ONCE(space->range->visibility) != TACET_RANGE_HANDED_OVER && !space->range->lost) {
-		context->range = space->range->number;
+	if (tacet_range_name(hosted))
 		context->local |= TACET_LOCAL_MEMORY;
-	}
 	if (!space->shared)
 		return;
 	context->space = space->shared - tacet_partition.spaces;

@@ -132,6 +132,7 @@ static enum tacet_outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 		tacet_claim_turn(core, hosted);
 		error = await_return(hosted, core);
 	}
+	tacet_range_unname(hosted);
 	WRITE_ONCE(core->last_return_ns, ktime_get_mono_fast_ns());
 	atomic_dec(&core->posted);
 	if (error == -EAGAIN)

@@ -10,7 +10,7 @@
  *	handover.c > handover_room.c, handover_map.c, handover_waits.c	a range becomes ordinary Linux memory
  *	mapping.c > fork.c, mirror.c		the range's mapping on Linux, and its faults
  *	policy.c				where memory comes from
- *	release.c > resident.c, held.c > walk.c > range.c	ranges, their locks and their tables
+ *	release.c > names.c, resident.c, held.c > walk.c > range.c	ranges, their names, locks and tables
  *
  * Locks: locks.h.
  */
@@ -38,7 +38,7 @@ struct tacet_range {
 	struct kref references;
 	struct rcu_head rcu;
 	struct mm_struct *mm;		/* the structure is referenced, not the memory */
-	unsigned int number;		/* of shared */
+	unsigned int number;		/* of shared; names.c */
 	struct tacet_range_shared *shared;
 	u64 serial;			/* among all ranges there ever were */
 	unsigned long base;		/* written before anybody maps it */
@@ -148,6 +148,11 @@ void tacet_held_exit(void);
 /* resident.c: any context */
 void tacet_range_account(struct tacet_range *range);
 void tacet_range_account_end(struct tacet_range *range);
+
+/* names.c: _name and _unname by the thread; _withdraw sleeps */
+bool tacet_range_name(struct tacet_hosted *hosted);
+void tacet_range_unname(struct tacet_hosted *hosted);
+void tacet_range_withdraw(struct tacet_range *range);
 
 /* release.c: sleep; _end with the control lock held */
 void tacet_range_mapping_gone(struct tacet_range *range);

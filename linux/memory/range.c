@@ -229,6 +229,7 @@ void tacet_range_publish(struct tacet_range *range)
 	range->listed = true;
 	WRITE_ONCE(range_count, range_count + 1);
 	spin_unlock(&ranges_lock);
+	range->shared->serial = range->serial;
 }
 
 /* The process has no limit on its address space or data. Linux would count all of the range

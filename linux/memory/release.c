@@ -18,13 +18,14 @@ void tacet_range_mapping_gone(struct tacet_range *range)
 {
 	if (!atomic_dec_and_test(&range->mappings))
 		return;
+	WRITE_ONCE(range->visibility, TACET_RANGE_HANDED_OVER);
 	tacet_range_account_end(range);
 	if (!range->partition_gone) {
 		tacet_held_mark(range, 0, RANGE_PAGES);
-		range->shared->state = TACET_RANGE_NONE;
+		WRITE_ONCE(range->shared->state, TACET_RANGE_NONE);
+		tacet_range_withdraw(range);
 		tacet_ask(TACET_ASK_CLEAR, range->number, 0);
 	}
-	WRITE_ONCE(range->visibility, TACET_RANGE_HANDED_OVER);
 	tacet_range_unlist(range, false);
 	tacet_range_put(range);
 }

@@ -166,6 +166,32 @@ in_a_pipe() {
 		fail "the pipe had $(tr '\n' ';' <pages.out)"
 }
 
+# A program's range becomes Linux's memory while a thread of it waits on its core. Another program gets the range's number,
+# and its memory, before that thread goes on.
+numbers() {
+	local waits checks said
+	up --cpus 1-3 --memory 128M
+	mkfifo waits-in waits-out checks-in checks-out
+	$T run --follow -- $F/named waits <waits-in >waits-out & waits=$!
+	exec 5>waits-in 6<waits-out
+	read -r said <&6
+	[ "$said" = filtered ] || fail "it said $said"
+	until_true "the range is Linux's memory" given_back
+	$T run --follow -- $F/named checks <checks-in >checks-out & checks=$!
+	exec 7>checks-in 8<checks-out
+	read -r said <&8
+	[ "$said" = mapped ] || fail "it said $said"
+	echo go >&5
+	echo look >&7
+	ended $waits 0
+	exec 7>&-
+	ended $checks 0
+	read -r said <&6 && [ "$said" = done ] || fail "the one that waits said $said"
+	read -r said <&8 && [ "$said" = done ] || fail "the one that checks said $said"
+	exec 5>&- 6<&- 8<&-
+	finish
+}
+
 # Devices write into the partition's memory while the program moves it, gives it back and forks.
 in_flight() {
 	modprobe -a brd dm-delay || fail "no disk that delays"

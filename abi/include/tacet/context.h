@@ -69,7 +69,7 @@ enum tacet_recall {
  * Linux sets 0 for a thread whose calls are traced, filtered, audited or redirected. */
 #define TACET_LOCAL_CALLS (1u << 0)
 #define TACET_LOCAL_FUTEXES (1u << 1)
-#define TACET_LOCAL_MEMORY (1u << 2)	/* `range` names the process's range */
+#define TACET_LOCAL_MEMORY (1u << 2)	/* `range` and `range_serial` name the process's range */
 #define TACET_LOCAL_STAYS (1u << 3)	/* the thread may run on this core alone */
 #define TACET_LOCAL_SLEEPS (1u << 4)	/* its CLOCK_MONOTONIC is the node's, not that of a
 					   time namespace (time_namespaces(7)) */
@@ -142,6 +142,8 @@ struct tacet_context {
 	struct tacet_policy policy;	/* the thread's policy (set_mempolicy(2)) */
 	__u32 nodes_allowed;		/* bit n: the thread may use node n (cpuset(7)) */
 	__u32 reserved2;
+	__u64 range_serial;		/* the core serves nothing in the entry `range` if its serial
+					   is another one, which it compares under a piece's lock */
 
 	/* Written by the core before it returns with TACET_REFUSAL_MIRRORED or _RIGHTS. */
 	__u64 refused_start;
@@ -158,7 +160,7 @@ struct tacet_context {
 	__u64 left_tsc;			/* when it left */
 	struct tacet_spent spent[TACET_SPENT_ENTRIES];
 
-	__u64 reserved3[122];
+	__u64 reserved3[121];
 	__u8 xstate[TACET_XSTATE_BYTES];	/* both; XSAVE(S) format, 64-byte aligned */
 };
 

@@ -126,8 +126,12 @@ struct tacet_range_shared {
 	__u64 base;			/* written by Linux before it opens the range */
 	__u64 root;			/* frame number of its table; written by the core
 					   that answers TACET_ASK_OPEN or _COPY */
-	__u32 eager;			/* 1: populate at map time. Written by Linux before
+	__u16 eager;			/* 1: populate at map time. Written by Linux before
 					   it opens the range */
+	__u16 forks;			/* of the process, in progress: cores refuse with
+					   TACET_REFUSAL_CLOSED, so that a copy is one of one moment.
+					   Written by Linux, atomically, which then takes each lock
+					   once */
 	__u32 rights;			/* enum tacet_range_rights; written by Linux */
 	__u64 break_start;		/* of the program's break (brk(2)); written by Linux
 					   before it opens the range */
@@ -136,7 +140,9 @@ struct tacet_range_shared {
 	__u32 policies_lock;		/* 0 free, 1 held by the core that adds a policy */
 	__u32 policy_count;		/* policies in use, at least 1; released by the core
 					   after it wrote the new one */
-	__u32 reserved1[2];
+	__u64 serial;			/* of the range that has this entry now, and of no other one;
+					   written by Linux before it opens the range. An entry is
+					   used again once no core has a thread that names it */
 	struct tacet_policy policies[TACET_POLICIES];	/* an entry of the page table has the
 							   index; 0: the thread's policy */
 	__u32 locks[TACET_PIECE_LINES][TACET_PIECES / TACET_PIECE_LINES];	/* 0 free,

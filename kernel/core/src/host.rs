@@ -8,7 +8,7 @@
 
 use crate::common::Common;
 use crate::escape::{Escape, Left};
-use crate::memory::{PartitionMemory, Question};
+use crate::memory::{PartitionMemory, Question, RangeName};
 use crate::place::Place;
 use core::fmt::Arguments;
 use tacet_arch::Processor;
@@ -160,8 +160,8 @@ pub trait Thread {
     /// Its user: threads with the same number need no [`Processor::part_users`] between them. Never 0.
     fn user(&self) -> u64;
 
-    /// The number of the range in which it has memory of the partition, if it has one.
-    fn range(&self) -> Option<u32>;
+    /// The range in which it has memory of the partition, if it has one.
+    fn range(&self) -> Option<RangeName>;
 
     /// As the thread itself sees it.
     fn process_id(&self) -> i32;

@@ -102,6 +102,7 @@ pub const SCENARIOS: &[Scenario] = &[
     each("children with their parent's memory", "memory.sh strangers"),
     oldest("memory that Linux has no room for", "memory.sh roomless"),
     middle("memory that a control group has no room for", "memory.sh roomless_group"),
+    oldest("a range's number that another program gets", "memory.sh numbers"),
     oldest("NUMA policies of the partition's memory", "memory.sh nodes")
         .with_cpus(2, 2, 1)
         .with_memory_nodes(2)

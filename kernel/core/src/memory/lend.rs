@@ -8,7 +8,7 @@
 //! so all loans are one word for each thread.
 //!
 //! Threads in flight are never given back, so a host that waits for all threads of a process waits for its loans too
-//! (fork, exec, exit). A host that takes a range from running threads waits until no call uses a grant
+//! (fork, exec, exit, and before a range's number is another's: the number is enough here). A host that takes a range from running threads waits until no call uses a grant
 //! (`tacet_pico::FastPath::end`), after it closed the range.
 
 use super::{Extent, Range};
@@ -95,10 +95,10 @@ impl<H: Host> Range<'_, H> {
         let Extent::Inside(span) = self.extent(first, end.saturating_sub(first)) else {
             return Err(Forward::Buffer);
         };
-        if span.pages() > 0xf_ffff || self.number > 0xffff {
+        if span.pages() > 0xf_ffff || self.name.number > 0xffff {
             return Err(Forward::Room);
         }
-        let (cpu, number) = (self.cpu, self.number);
+        let (cpu, number) = (self.cpu, self.name.number);
         let lent = self.change(span.pieces(), |work| {
             let mut frame = |address: u64| {
                 let page = u32::try_from(address.checked_sub(first)? >> 12).ok()?;

@@ -61,7 +61,7 @@ impl<H: Host> Range<'_, H> {
         loop {
             let (start, end) = self.shared.program_break();
             if wanted < start || wanted > limit || self.is_too_much(page(wanted.max(end)) - page(end)) {
-                return Ok(end);
+                return self.confirm(end);
             }
             let heap = Span::new(page(start), page(wanted.max(end)) - page(start) + 1).ok_or(Refusal::Beyond)?;
             let shared = self.shared;
@@ -171,12 +171,12 @@ impl<H: Host> Range<'_, H> {
     /// Where this CPU looks for addresses in the range.
     fn arena(&mut self) -> Option<Arena> {
         let limits = Span::new(BREAK_PAGES, self.shared.top().checked_sub(BREAK_PAGES)?)?;
-        Some(self.memory.arenas().of(self.number, self.cpu.host.processor().index() as u16 + 1, limits))
+        Some(self.memory.arenas().of(self.name.serial, self.cpu.host.processor().index() as u16 + 1, limits))
     }
 
     fn keep(&mut self, arena: Option<Arena>) {
         if let Some(arena) = arena {
-            self.memory.arenas().keep(self.number, arena);
+            self.memory.arenas().keep(self.name.serial, arena);
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) use lend::Loans;
 pub(crate) use long::{Advice, Long};
 pub use long::{PORTION, ZEROED};
 pub use none::NoMemory;
-pub use partition::{BREAK_PAGES, HeldRange, Leaving, PartitionMemory, RANGE_BYTES, SharedRange, rights};
+pub use partition::{BREAK_PAGES, HeldRange, Leaving, PartitionMemory, RANGE_BYTES, RangeName, SharedRange, rights};
 pub(crate) use question::answer;
 pub use question::{Question, Source};
 
@@ -88,8 +88,8 @@ pub(crate) struct Range<'a, H: Host> {
     cpu: &'a Cpu<H>,
     memory: &'a mut H::Memory,
     shared: RangeOf<H>,
-    /// Its number.
-    number: u32,
+    /// As the thread names it. What is read of it without a lock may be another range's.
+    name: RangeName,
     /// The address space that CPUs load.
     root: u64,
 }
@@ -113,8 +113,8 @@ impl<'a, H: Host> Range<'a, H> {
     /// The range of a thread's process. `None`: it has none.
     pub fn of(cpu: &'a Cpu<H>, memory: Option<&'a mut H::Memory>, thread: &H::Thread<'_>) -> Option<Self> {
         let memory = memory?;
-        let number = thread.range()?;
-        let shared = memory.range(number)?;
+        let name = thread.range()?;
+        let shared = memory.range(name.number)?;
         let (policy, allowed) = thread.policy();
         memory.begin(shared, policy, allowed);
         Some(Self { cpu, memory, shared, number, root: thread.root() })
@@ -179,16 +179,21 @@ impl<'a, H: Host> Range<'a, H> {
 
     /// Does `work` on these pieces of the range under their locks.
     fn change<T>(&mut self, pieces: Pieces, work: impl FnOnce(&mut Work<'_, H>) -> Result<T>) -> Result<T> {
+    /// An answer of what was read without a lock: it holds if the range is still the thread's.
+    fn confirm<T>(&mut self, answer: T) -> Result<T> {
+        self.change(0..1, |_| Ok(answer))
+    }
+
         let cpu = self.cpu;
         let held = self.shared.hold(pieces, || cpu.host.count_progress());
-        if !held.is_open() {
+        if !held.is_open(self.name.serial) {
             return Err(Refusal::Closed);
         }
         let leaving = Unmapped::new(self.memory.leaving());
         let space = AddressSpace::new(self.shared.root(), self.memory);
         let mut work_on = Work::<H> {
             shared: self.shared,
-            number: self.number,
+            number: self.name.number,
             cpu,
             root: self.root,
             held: &held,

@@ -118,7 +118,7 @@ impl SharedRange for NoMemory {
 
 impl HeldRange for NoMemory {
     never! {
-        is_open(&) -> bool;
+        is_open(&, serial: u64) -> bool;
         set_program_break(&, end: u64);
     }
 }

@@ -7,6 +7,14 @@ use tacet_logic::frames::Policy;
 use tacet_logic::paging::{Memory, Retired};
 use tacet_logic::ranges::{Arenas, Pieces};
 
+/// A range, as a thread names it. Numbers are used again, serials are not: a host withdraws a number by having all
+/// threads back that name it, and whoever has a name all the same finds the range closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RangeName {
+    pub number: u32,
+    pub serial: u64,
+}
+
 /// One CPU's way to the partition's memory.
 pub trait PartitionMemory: Memory {
     type Range: SharedRange;
@@ -101,8 +109,8 @@ pub trait SharedRange: Pieces + Copy {
 
 /// The locks of some pieces of a range are held for as long as this lives: by this CPU, briefly.
 pub trait HeldRange {
-    /// Whether calls and faults may be served.
-    fn is_open(&self) -> bool;
+    /// Whether calls and faults may be served for threads that name the range with this serial.
+    fn is_open(&self, serial: u64) -> bool;
 
     /// With the lock of the piece where the break began.
     fn set_program_break(&self, end: u64);

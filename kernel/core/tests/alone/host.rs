@@ -347,7 +347,7 @@ impl Thread for FakeThread<'_> {
         1
     }
 
-    fn range(&self) -> Option<u32> {
+    fn range(&self) -> Option<tacet_core::memory::RangeName> {
         None
     }
 

@@ -8,7 +8,7 @@ use crate::processor::{FakeProcessor, FakeUser, Seat};
 use crate::program::word_at;
 use crate::world::{Sabotage, SpaceState, ThreadState};
 use std::fmt::Arguments;
-use tacet_core::memory::Question;
+use tacet_core::memory::{Question, RangeName};
 use tacet_core::{Affinity, Common, Escape, FutexCounters, Host, Left, Permits, Place, Recall, Thread, WakeRequest};
 use tacet_logic::deadlines::Clock;
 use tacet_logic::frames::Policy;
@@ -175,8 +175,8 @@ impl Thread for FakeThread<'_> {
         self.state().user()
     }
 
-    fn range(&self) -> Option<u32> {
-        Some(self.state().space as u32)
+    fn range(&self) -> Option<RangeName> {
+        Some(RangeName { number: self.state().space as u32, serial: self.state().range_serial.get() })
     }
 
     fn process_id(&self) -> i32 {

@@ -99,6 +99,7 @@ impl<'w> Linux<'w> {
         thread.recall.set(Recall::Not);
         thread.killed.set(false);
         thread.root.set(space.root.get());
+        thread.range_serial.set(self.world.memory.ranges[thread.space].serial.get());
         thread.home.set(cpu);
         thread.posted.set(Some(cpu));
         thread.stays.set(thread.stays.get() + 1);

@@ -16,6 +16,7 @@ mod lends;
 mod linux;
 mod machine;
 mod memory;
+mod names;
 mod populates;
 mod processor;
 mod program;

@@ -50,6 +50,8 @@ pub struct RangeState {
     pub root: Cell<u64>,
     /// Pieces, and which CPU has the lock.
     pub held: RefCell<BTreeMap<u32, usize>>,
+    /// Of whoever has this number now.
+    pub serial: Cell<u64>,
     pub owners: RefCell<HashMap<u32, u16>>,
     pub program_break: Cell<u64>,
 }

@@ -54,6 +54,8 @@ pub enum Action {
     Break {
         page: u32,
     },
+    /// Asks where its break is.
+    WhereIsBreak,
     /// Does something with what it has mapped last.
     Unmap,
     Replace,
@@ -114,6 +116,7 @@ impl Action {
                 (9, [0, u64::from(pages) << 12, 3, flags, u64::MAX, 0])
             }
             Self::Break { page } => (12, [BASE + (u64::from(page) << 12), 0, 0, 0, 0, 0]),
+            Self::WhereIsBreak => (12, [0; 6]),
             Self::Unmap => about(11, 0),
             Self::Replace => {
                 mapping.map_or((0, [0; 6]), |(address, bytes)| (9, [address, bytes, 3, 0x32, u64::MAX, 0]))

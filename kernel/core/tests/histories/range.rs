@@ -108,8 +108,8 @@ pub struct FakeHeld<'s> {
 }
 
 impl HeldRange for FakeHeld<'_> {
-    fn is_open(&self) -> bool {
-        true
+    fn is_open(&self, serial: u64) -> bool {
+        self.range.state().serial.get() == serial
     }
 
     fn set_program_break(&self, end: u64) {

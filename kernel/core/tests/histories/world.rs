@@ -71,6 +71,7 @@ pub struct ThreadState {
     pub stays: Cell<u32>,
     pub home: Cell<usize>,
     pub root: Cell<u64>,
+    pub range_serial: Cell<u64>,
     pub recall: Cell<Recall>,
     /// It will not execute anything any more.
     pub killed: Cell<bool>,
@@ -208,6 +209,7 @@ impl ThreadState {
             stays: Cell::new(0),
             home: Cell::new(0),
             root: Cell::new(0),
+            range_serial: Cell::new(0),
             recall: Cell::new(Recall::Not),
             killed: Cell::new(false),
             mapping: Cell::new(None),

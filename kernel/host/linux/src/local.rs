@@ -4,6 +4,7 @@
 use crate::context::Context;
 use core::sync::atomic::{AtomicU64, Ordering};
 use tacet_abi::TACET_LOCAL_MEMORY;
+use tacet_core::memory::RangeName;
 use tacet_core::{Affinity, Left, Permits, Recall, Thread};
 use tacet_logic::frames::Policy;
 
@@ -53,8 +54,9 @@ impl Thread for Context<'_> {
     }
 
     #[inline]
-    fn range(&self) -> Option<u32> {
-        (read!(self, local) & TACET_LOCAL_MEMORY != 0).then(|| read!(self, range))
+    fn range(&self) -> Option<RangeName> {
+        (read!(self, local) & TACET_LOCAL_MEMORY != 0)
+            .then(|| RangeName { number: read!(self, range), serial: read!(self, range_serial) })
     }
 
     #[inline]

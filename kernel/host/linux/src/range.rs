@@ -90,7 +90,7 @@ impl SharedRange for LinuxRange {
 
     #[inline]
     fn is_eager(&self) -> bool {
-        field!(self, AtomicU32, eager).load(Ordering::Relaxed) != 0
+        field!(self, AtomicU16, eager).load(Ordering::Relaxed) != 0
     }
 
     #[inline]
@@ -186,8 +186,10 @@ fn wait_for(lock: &AtomicU32, waits: impl Fn()) {
 
 impl HeldRange for HeldLinuxRange {
     #[inline]
-    fn is_open(&self) -> bool {
+    fn is_open(&self, serial: u64) -> bool {
         field!(self.range, AtomicU32, state).load(Ordering::Relaxed) == TACET_RANGE_OPEN
+            && field!(self.range, AtomicU64, serial).load(Ordering::Relaxed) == serial
+            && field!(self.range, AtomicU16, forks).load(Ordering::Relaxed) == 0
     }
 
     fn set_program_break(&self, end: u64) {

@@ -179,7 +179,7 @@ impl Thread for AloneThread<'_> {
         1
     }
 
-    fn range(&self) -> Option<u32> {
+    fn range(&self) -> Option<tacet_core::memory::RangeName> {
         None
     }
 

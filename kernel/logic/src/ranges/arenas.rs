@@ -8,7 +8,7 @@ const KNOWN: usize = 8;
 
 /// Owned by the core. What it forgets it finds again by the pieces that it has.
 pub struct Arenas {
-    known: [Option<(u32, Arena)>; KNOWN],
+    known: [Option<(u64, Arena)>; KNOWN],
     oldest: usize,
 }
 
@@ -18,17 +18,17 @@ impl Arenas {
         Self { known: [None; KNOWN], oldest: 0 }
     }
 
-    /// The place of the core that is `owner` in range number `range`, whose addresses have these limits: a new one if
-    /// it is not known, or was another range's.
-    pub fn of(&self, range: u32, owner: u16, limits: Span) -> Arena {
-        let same = |(number, arena): &(u32, Arena)| *number == range && arena.is_within(limits);
+    /// The place of the core that is `owner` in the range with this serial, whose addresses have these limits: a new one
+    /// if it is not known.
+    pub fn of(&self, range: u64, owner: u16, limits: Span) -> Arena {
+        let same = |(serial, arena): &(u64, Arena)| *serial == range && arena.is_within(limits);
         let known = self.known.iter().flatten().find(|known| same(known));
         known.map_or(Arena::new(owner, limits), |&(_, arena)| arena)
     }
 
     /// The same, after something was done there.
-    pub fn keep(&mut self, range: u32, arena: Arena) {
-        let known = self.known.iter().position(|known| known.is_some_and(|(number, _)| number == range));
+    pub fn keep(&mut self, range: u64, arena: Arena) {
+        let known = self.known.iter().position(|known| known.is_some_and(|(serial, _)| serial == range));
         let place = known.unwrap_or(self.oldest);
         if known.is_none() {
             self.oldest = (self.oldest + 1) % KNOWN;

@@ -29,8 +29,8 @@ impl Pieces for Owners {
     }
 }
 
-/// The number of the range.
-const RANGE: u32 = 7;
+/// The serial of the range.
+const RANGE: u64 = 7;
 
 /// Some cores of one process, and beside them the list of what is mapped.
 struct Process {
