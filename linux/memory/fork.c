@@ -23,9 +23,13 @@ static struct tacet_range *range_in_the_making(struct mm_struct *mm)
 }
 
 /*
- * The calling thread forks: cores find nothing of the range until the process's other memory
- * is copied too. True: tacet_range_forked() ends this. If a core could write in between,
- * pointers from one part of the child's memory into the other could lead nowhere.
+ * The calling thread forks: cores find nothing of the range and serve no call about it until the
+ * process's other memory is copied too. True: tacet_range_forked() ends this. If a core could write
+ * in between, pointers from one part of the child's memory into the other could lead nowhere. If it
+ * could move a mapping while a part of the range is copied, the child might have it nowhere.
+ *
+ * A core that serves a call by now ends that first: the question that copies takes all locks of the range
+ * at once, before its first page.
  */
 static bool hold_for_fork(struct tacet_range *range)
 {
@@ -33,6 +37,7 @@ static bool hold_for_fork(struct tacet_range *range)
 	bool held = false;
 
 	atomic_inc(&range->forks);
+	tacet_range_count_forks(range, 1);
 	tacet_range_sync(range);
 	rcu_read_lock();
 	hosted = tacet_hosted_of(current);
@@ -47,6 +52,7 @@ static bool hold_for_fork(struct tacet_range *range)
 
 static void end_fork(struct tacet_range *range)
 {
+	tacet_range_count_forks(range, -1);
 	if (atomic_dec_and_test(&range->forks))
 		tacet_range_sync(range);
 }

@@ -102,6 +102,7 @@ bool tacet_range_covers(const struct tacet_range *range, u64 start, u64 bytes);
 bool tacet_range_unlimited(void);	/* the calling process */
 void tacet_range_set_visibility(struct tacet_range *range, enum tacet_range_visibility visibility);
 void tacet_range_sync(struct tacet_range *range);
+void tacet_range_count_forks(struct tacet_range *range, int change);
 
 /* The lock of a page's piece, which cores take too. _lock and _settle sleep; a holder is not
  * preempted and does not sleep. */

@@ -169,6 +169,16 @@ void tacet_range_set_visibility(struct tacet_range *range, enum tacet_range_visi
 	tacet_range_sync(range);
 }
 
+/* Tells the cores of @change forks more in progress. Not if the range has given its number away: a
+ * hand-over does not wait for the end of a fork. Any context. */
+void tacet_range_count_forks(struct tacet_range *range, int change)
+{
+	spin_lock(&ranges_lock);
+	if (range->listed)
+		__atomic_fetch_add(&range->shared->forks, change, __ATOMIC_SEQ_CST);
+	spin_unlock(&ranges_lock);
+}
+
 /* Nobody finds the range any more. @partition_gone: its number is gone too. */
 void tacet_range_unlist(struct tacet_range *range, bool partition_gone)
 {
@@ -219,6 +229,7 @@ struct tacet_range *tacet_range_new(struct mm_struct *mm)
 	range->shared = &tacet_partition.ranges[number];
 	memset(range->shared, 0, sizeof(*range->shared));
 	range->shared->policy_count = 1;
+	range->shared->serial = range->serial;
 	return range;
 }
 
@@ -229,7 +240,6 @@ void tacet_range_publish(struct tacet_range *range)
 	range->listed = true;
 	WRITE_ONCE(range_count, range_count + 1);
 	spin_unlock(&ranges_lock);
-	range->shared->serial = range->serial;
 }
 
 /* The process has no limit on its address space or data. Linux would count all of the range

@@ -359,6 +359,7 @@ pub const PROGRAMS: &[Program] = &[
         ],
     ),
     rest("sleeps", &[], &[differs("stopped", NOT_STOPPED, NotTried)]),
+    nothing("snapshot", &[], &[differs("", CHILDREN, NotTried)]),
     rest(
         "sockets",
         &[],
