@@ -127,7 +127,7 @@ impl Long {
     }
 
     /// Nothing is left but to begin the call again.
-    fn again() -> Self {
+    pub(super) fn again() -> Self {
         let at = Span::ALL.end();
         Self { span: Span::ALL, at, kind: Kind::Withdraw, result: 0, staged: false }
     }
@@ -140,6 +140,11 @@ impl Long {
     /// The same pages from the beginning.
     fn then(self, kind: Kind) -> Step {
         Step::More(Self { at: self.span.first(), kind, ..self })
+    }
+
+    /// No page is left.
+    fn is_done(&self) -> bool {
+        self.at >= self.span.end()
     }
 
     /// What is left in one piece.
@@ -182,7 +187,14 @@ impl<H: Host> Range<'_, H> {
             let done = match rest {
                 Some(long) => self.step(long),
                 None => match work(self) {
-                    Err(Refusal::Later) => continue,
+                    Err(Refusal::Later) => match self.cpu.rest.take() {
+                        // That was a portion itself: a part of a search for addresses.
+                        Some(long) if long.is_done() => Ok(Step::More(long)),
+                        rest => {
+                            self.cpu.rest.set(rest);
+                            continue;
+                        }
+                    },
                     done => done.map(Step::Done),
                 },
             };
@@ -199,7 +211,7 @@ impl<H: Host> Range<'_, H> {
             self.cpu.host.count_progress();
             match step {
                 Step::Done(result) => return Ok(result),
-                Step::Again => {}
+                Step::Again => self.again = true,
                 Step::More(long) => {
                     self.cpu.rest.set(Some(long));
                     // The bell of a recall rings once. If it did so before the zeroing, only this look tells of it.

@@ -5,7 +5,7 @@
 //! CPUs that map do not meet. What is unmapped is found again first, so that a program which maps and unmaps in turn
 //! gets the same addresses.
 
-use super::long::{Failure, Kind, Short, ZEROED};
+use super::long::{Failure, Kind, Long, Short, ZEROED};
 use super::{
     BAD_ADDRESS, BREAK_PAGES, EXISTS, HeldRange, NO_MEMORY, PartitionMemory, Range, Refusal, Result, SharedRange, Work,
 };
@@ -153,18 +153,29 @@ impl<H: Host> Range<'_, H> {
         let Some(mut arena) = self.arena() else { return Ok(None) };
         // Whoever does not know the process's random top does not know where in a piece its memory begins, either.
         let (shared, request) = (self.shared, Request::new(pages, PAGES - 1 - self.shared.top().min(PAGES - 1)));
+        if !self.again {
+            arena.begin();
+        }
         let mut plan = arena.plan(request);
-        let mut found = Ok(None);
+        let (mut found, mut more) = (Ok(None), false);
         while matches!(found, Ok(None)) {
             // The plan may take a piece for this.
             let Some(window) = plan.next(&shared) else { break };
             let pieces = also.map_or(window.span.pieces(), |also| both(also, window.span));
             found = self.change(pieces, |held| match arena.search(&held.space, window, request) {
                 Found::At(span) => work(held, span).map(Some),
+                Found::GaveUp if window.is_last() => {
+                    more = true;
+                    Ok(None)
+                }
                 Found::Nowhere | Found::GaveUp => Ok(None),
             });
         }
         self.keep(Some(arena));
+        if more && matches!(found, Ok(None)) {
+            self.cpu.rest.set(Some(Long::again()));
+            return Err(Refusal::Later);
+        }
         found
     }
 

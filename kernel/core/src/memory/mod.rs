@@ -92,6 +92,8 @@ pub(crate) struct Range<'a, H: Host> {
     name: RangeName,
     /// The address space that CPUs load.
     root: u64,
+    /// The call has begun before, and goes on ([`Long`]).
+    again: bool,
 }
 
 /// One operation on some pieces of a range, under their locks.
@@ -117,7 +119,7 @@ impl<'a, H: Host> Range<'a, H> {
         let shared = memory.range(name.number)?;
         let (policy, allowed) = thread.policy();
         memory.begin(shared, policy, allowed);
-        Some(Self { cpu, memory, shared, number, root: thread.root() })
+        Some(Self { cpu, memory, shared, name, root: thread.root(), again: false })
     }
 
     /// Where `bytes` bytes at `address` are; `bytes` is rounded up to pages, as Linux does.
@@ -177,13 +179,13 @@ impl<'a, H: Host> Range<'a, H> {
         self.shared.base() + (u64::from(page) << 12)
     }
 
-    /// Does `work` on these pieces of the range under their locks.
-    fn change<T>(&mut self, pieces: Pieces, work: impl FnOnce(&mut Work<'_, H>) -> Result<T>) -> Result<T> {
     /// An answer of what was read without a lock: it holds if the range is still the thread's.
     fn confirm<T>(&mut self, answer: T) -> Result<T> {
         self.change(0..1, |_| Ok(answer))
     }
 
+    /// Does `work` on these pieces of the range under their locks.
+    fn change<T>(&mut self, pieces: Pieces, work: impl FnOnce(&mut Work<'_, H>) -> Result<T>) -> Result<T> {
         let cpu = self.cpu;
         let held = self.shared.hold(pieces, || cpu.host.count_progress());
         if !held.is_open(self.name.serial) {

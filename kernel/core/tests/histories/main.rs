@@ -21,5 +21,6 @@ mod populates;
 mod processor;
 mod program;
 mod range;
+mod searches;
 mod tlb;
 mod world;

@@ -9,9 +9,11 @@ use crate::world::{CpuState, SPACES, World};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tacet_arch::x86_64::paging::Entries;
-use tacet_core::memory::{Flushed, Leaving, PartitionMemory, RANGE_BYTES};
+use tacet_core::memory::{BREAK_PAGES, Flushed, Leaving, PartitionMemory, RANGE_BYTES};
 use tacet_logic::frames::Policy;
-use tacet_logic::paging::{AddressSpace, Encoding, Entry, Memory, PageSize, Placement, Reach, Retired, Span, Tables};
+use tacet_logic::paging::{
+    AddressSpace, Attributes, Encoding, Entry, Memory, PageSize, Placement, Protection, Reach, Retired, Span, Tables,
+};
 use tacet_logic::ranges::Arenas;
 
 /// Where every process's range is.
@@ -48,12 +50,14 @@ pub struct Store {
 #[derive(Default)]
 pub struct RangeState {
     pub root: Cell<u64>,
-    /// Pieces, and which CPU has the lock.
-    pub held: RefCell<BTreeMap<u32, usize>>,
     /// Of whoever has this number now.
     pub serial: Cell<u64>,
+    /// Pieces, and which CPU has the lock.
+    pub held: RefCell<BTreeMap<u32, usize>>,
     pub owners: RefCell<HashMap<u32, u16>>,
     pub program_break: Cell<u64>,
+    /// Pages above those of the break that mappings get; 0: eight pieces.
+    pub above_break: Cell<u32>,
 }
 
 impl Store {
@@ -178,6 +182,21 @@ impl Store {
         assert_eq!(self.out.borrow_mut().remove(&frame), Some(order), "frame {frame:#x} comes back");
         self.garbage.borrow_mut().remove(&frame);
         self.left.set(self.left.get() + (1 << order));
+    }
+}
+
+impl World {
+    /// A process has only so many pages for its mappings, and every second one is taken.
+    pub fn crowd(&self, space: usize, pages: u32) {
+        let range = &self.memory.ranges[space];
+        range.above_break.set(pages);
+        let nothing = |_| {};
+        let mut memory = FakeMemory::new(Seat { world: self, cpu: usize::MAX, pause: &nothing });
+        let mut table = AddressSpace::new(range.root.get(), &mut memory);
+        let lazy = Attributes { protection: Protection::READ, policy: 0, eager: false, small: false, undumped: false };
+        for page in (BREAK_PAGES..BREAK_PAGES + pages).step_by(2) {
+            table.reserve(Span::new(page, 1).expect("a page"), lazy).expect("it is free");
+        }
     }
 }
 

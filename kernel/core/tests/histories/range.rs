@@ -56,7 +56,10 @@ impl<'s> SharedRange for FakeRange<'s> {
     }
 
     fn top(&self) -> u32 {
-        BREAK_PAGES + 8 * PIECE_PAGES
+        match self.state().above_break.get() {
+            0 => BREAK_PAGES + 8 * PIECE_PAGES,
+            pages => BREAK_PAGES + pages,
+        }
     }
 
     fn root(&self) -> u64 {

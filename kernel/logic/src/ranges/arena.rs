@@ -11,7 +11,8 @@ use super::plan::{Plan, Stage, Window};
 use super::search::{Found, Search};
 use crate::paging::{AddressSpace, Entry, Memory, PIECE_PAGES, PageSize, Span, View};
 
-/// Entries that a search in one piece looks at: eight full tables.
+/// Entries that a search looks at before it gives up: eight full tables. More than the entries of one free run, so that a
+/// search which goes on where another gave up gets further: at most 511 of each smaller size at both ends, and 512 pieces.
 const ENTRIES: u32 = 8 * 512;
 
 /// Which core has which piece of a process's range: 512 numbers, all 0 at first, shared by its cores.
@@ -48,13 +49,23 @@ pub struct Arena {
     cursor: u32,
     /// The largest free run that was passed over above the cursor.
     skipped: u32,
+    far: Option<Far>,
+}
+
+/// A search in the whole range that is not over.
+#[derive(Clone, Copy)]
+struct Far {
+    pages: u32,
+    alignment: u32,
+    /// Nothing is free above.
+    top: u32,
 }
 
 impl Arena {
     /// For the core that is `owner`, not 0. Only addresses within `limits` are used: the end is the process's random
     /// base.
     pub const fn new(owner: u16, limits: Span) -> Self {
-        Self { owner, limits, current: None, cursor: 0, skipped: 0 }
+        Self { owner, limits, current: None, cursor: 0, skipped: 0, far: None }
     }
 
     /// Whether these are its limits.
@@ -65,11 +76,18 @@ impl Arena {
     /// What to try for a request: the current piece, two others of the core, pieces that no core has, the whole range.
     pub fn plan(&self, request: Request) -> Plan {
         let needed = request.pages.div_ceil(PIECE_PAGES).max(1);
-        Plan { owner: self.owner, limits: self.limits, current: self.current, needed, stage: Stage::Current }
+        let stage = if self.far.is_some() { Stage::Whole } else { Stage::Current };
+        Plan { owner: self.owner, limits: self.limits, current: self.current, needed, stage }
+    }
+
+    /// A new request comes: what is left of the search for another one is not wanted any more.
+    pub fn begin(&mut self) {
+        self.far = None;
     }
 
     /// Looks for free pages in a window of the plan. The caller has the right to its pieces and keeps it until
-    /// the pages are reserved. At most 2 · 4,096 entries, except in the last window.
+    /// the pages are reserved. At most 2 · 4,096 entries. [`Found::GaveUp`] in the last window: the search goes on where
+    /// it stopped when the same request comes again, with another plan.
     pub fn search<M: Memory>(&mut self, space: &AddressSpace<M>, window: Window, request: Request) -> Found {
         let (bottom, top) = (window.span.first(), window.span.end());
         let Request { pages, alignment, random } = request;
@@ -84,11 +102,23 @@ impl Arena {
                 self.search_piece(space, search)
             }
             None if !window.last => Search { ..search }.run(space),
-            None => match (Search { entries: u32::MAX, ..search }).run(space) {
-                Found::Nowhere => Search { entries: u32::MAX, alignment: 1, ..search }.run(space),
-                found => found,
-            },
+            None => self.search_all(space, search),
         }
+    }
+
+    /// A part of the whole range: aligned at first, then anywhere.
+    fn search_all<M: Memory>(&mut self, space: &AddressSpace<M>, search: Search) -> Found {
+        let Search { pages, alignment, top, .. } = search;
+        let all = Far { pages, alignment, top };
+        let far = self.far.filter(|far| far.pages == pages).unwrap_or(all);
+        let mut part = Search { top: far.top.min(top), alignment: far.alignment, ..search };
+        let found = part.run(space);
+        self.far = match found {
+            Found::GaveUp => Some(Far { top: part.top, ..far }),
+            Found::Nowhere if far.alignment > 1 => Some(Far { alignment: 1, ..all }),
+            _ => None,
+        };
+        if self.far.is_some() { Found::GaveUp } else { found }
     }
 
     /// Says that `span` was unmapped, while the right to it is still held: it is found again, and pieces that have

@@ -7,7 +7,8 @@
 //! entries stand for up to 1 GiB, and which has no empty tables, is skipped over
 //! quickly. What it costs is that a table full of 4 KiB pages is read entry by
 //! entry; so the search continues where the last one ended ([`Arena`]), has a bound, and
-//! a core whose piece is too crowded takes a new one.
+//! a core whose piece is too crowded takes a new one. The last search, in the whole range, is done in parts: between two of
+//! them the caller gives the right to the pieces away, and looks at what waits for it.
 //!
 //! - [`Arena`]: one core's view, what to try in which order, from the top down. Each core has
 //!   pieces of 1 GiB of its own, so cores that map do not meet.

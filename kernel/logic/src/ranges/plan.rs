@@ -4,7 +4,7 @@
 use super::arena::Pieces;
 use crate::paging::{PIECE_PAGES, Span};
 
-/// Older pieces of the core that one request tries.
+/// Older pieces of the core that one request tries, and pieces that no core has.
 const TRIES: u32 = 2;
 
 /// Where to look next: first take the right to the pieces of `span`.
@@ -13,8 +13,15 @@ pub struct Window {
     pub span: Span,
     /// The core's own piece that it is, if it is one.
     pub(super) piece: Option<u32>,
-    /// The last chance: the search has no bound, and alignment gives way.
+    /// The last chance: alignment gives way, and the search has as many parts as it needs.
     pub(super) last: bool,
+}
+
+impl Window {
+    /// Whether a search that gave up here may find something when it goes on.
+    pub fn is_last(&self) -> bool {
+        self.last
+    }
 }
 
 /// What is left to try. Every step is bounded by the number of pieces, 512.
@@ -36,9 +43,10 @@ pub(super) enum Stage {
         look: u32,
         tries: u32,
     },
-    /// Pieces below this one that no core has.
+    /// Pieces below this one that no core has, and how many to try.
     Unowned {
         below: u32,
+        tries: u32,
     },
     /// All of the range.
     Whole,
@@ -52,7 +60,7 @@ impl Plan {
             let window = match self.stage {
                 Stage::Current => self.current_piece(pieces),
                 Stage::Own { piece, look, tries } => self.own_piece(pieces, piece, look, tries),
-                Stage::Unowned { below } => self.unowned(pieces, below),
+                Stage::Unowned { below, tries } => self.unowned(pieces, below, tries),
                 Stage::Whole => {
                     self.stage = Stage::Done;
                     Some(Window { span: self.limits, piece: None, last: true })
@@ -71,7 +79,7 @@ impl Plan {
         let piece = self.current.unwrap_or(all.end);
         self.stage = match self.needed {
             1 => Stage::Own { piece, look: all.end - all.start, tries: TRIES },
-            _ => Stage::Unowned { below: all.end },
+            _ => Stage::Unowned { below: all.end, tries: TRIES },
         };
         current.and_then(|piece| self.window(piece, 1))
     }
@@ -79,7 +87,7 @@ impl Plan {
     fn own_piece<P: Pieces>(&mut self, pieces: &P, piece: u32, look: u32, tries: u32) -> Option<Window> {
         let all = self.limits.pieces();
         if look == 0 || tries == 0 {
-            self.stage = Stage::Unowned { below: all.end };
+            self.stage = Stage::Unowned { below: all.end, tries: TRIES };
             return None;
         }
         let next = if piece <= all.start || piece > all.end { all.end - 1 } else { piece - 1 };
@@ -89,13 +97,13 @@ impl Plan {
     }
 
     /// Takes as many neighbouring pieces as are needed, the highest that no core has.
-    fn unowned<P: Pieces>(&mut self, pieces: &P, below: u32) -> Option<Window> {
+    fn unowned<P: Pieces>(&mut self, pieces: &P, below: u32, tries: u32) -> Option<Window> {
         let (mut free, mut piece) = (0, below);
-        while piece > self.limits.pieces().start {
+        while tries > 0 && piece > self.limits.pieces().start {
             piece -= 1;
             free = if pieces.owner(piece) == 0 { free + 1 } else { 0 };
             if free == self.needed && self.claim(pieces, piece) {
-                self.stage = Stage::Unowned { below: piece };
+                self.stage = Stage::Unowned { below: piece, tries: tries - 1 };
                 return self.window(piece, self.needed);
             }
             // Another core was faster: what is left of this run is looked at again from here.

@@ -13,7 +13,8 @@ pub enum Found {
     GaveUp,
 }
 
-/// One search. Afterwards `skipped` says what it has passed over.
+/// One search. Afterwards `skipped` says what it has passed over and, if it gave up, `top` where another may go on: at the
+/// end of the free run in which it stopped, which may not be free any more by then.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
     /// The lowest page that may be used.
@@ -35,7 +36,10 @@ impl Search {
         // Pages from `at` to `end` are known to be free.
         let (mut at, mut end) = (self.top, self.top);
         while at > self.bottom {
-            let Some(entries) = self.entries.checked_sub(1) else { return Found::GaveUp };
+            let Some(entries) = self.entries.checked_sub(1) else {
+                self.top = end;
+                return Found::GaveUp;
+            };
             self.entries = entries;
             let Some(view) = space.view(at - 1) else { return Found::Nowhere };
             let low = view.first.max(self.bottom);

@@ -42,6 +42,8 @@ struct Process {
     arenas: Vec<Arenas>,
     /// First page and end.
     mapped: BTreeMap<u32, u32>,
+    /// In how many parts the last search was done.
+    parts: u32,
 }
 
 impl Process {
@@ -49,7 +51,15 @@ impl Process {
         let mut machine = Machine::new(false);
         let root = machine.root();
         let arenas = (0..cores).map(|_| Arenas::new()).collect();
-        Self { machine, root, owners: Owners(RefCell::new(vec![0; 512])), limits, arenas, mapped: BTreeMap::new() }
+        Self {
+            machine,
+            root,
+            owners: Owners(RefCell::new(vec![0; 512])),
+            limits,
+            arenas,
+            mapped: BTreeMap::new(),
+            parts: 0,
+        }
     }
 
     /// Where a core was last.
@@ -66,18 +76,34 @@ impl Process {
     /// As the handler of `mmap` does it.
     fn map(&mut self, core: usize, request: Request, pages: u32) -> Option<Span> {
         let mut arena = self.arena(core);
-        let mut plan = arena.plan(request);
-        let mut space = AddressSpace::new(self.root, &mut self.machine);
-        while let Some(window) = plan.next(&self.owners) {
-            if let Found::At(span) = arena.search(&space, window, request) {
-                self.arenas[core].keep(RANGE, arena);
-                assert_eq!(span.pages(), pages);
-                assert!(window.span.first() <= span.first() && span.end() <= window.span.end());
-                assert!(self.limits.first() <= span.first() && span.end() <= self.limits.end());
-                space.reserve(span, LAZY).expect("what is found is free");
-                self.mapped.insert(span.first(), span.end());
-                return Some(span);
+        arena.begin();
+        let (mut more, mut found) = (true, None);
+        self.parts = 0;
+        while more {
+            more = false;
+            let mut plan = arena.plan(request);
+            while let Some(window) = plan.next(&self.owners) {
+                let space = AddressSpace::new(self.root, &mut self.machine);
+                self.parts += 1;
+                match arena.search(&space, window, request) {
+                    Found::At(span) => {
+                        assert!(window.span.first() <= span.first() && span.end() <= window.span.end());
+                        found = Some(span);
+                        break;
+                    }
+                    Found::GaveUp if window.is_last() => more = true,
+                    _ => {}
+                }
             }
+            self.arenas[core].keep(RANGE, arena);
+        }
+        if let Some(span) = found {
+            assert_eq!(span.pages(), pages);
+            assert!(self.limits.first() <= span.first() && span.end() <= self.limits.end());
+            let mut space = AddressSpace::new(self.root, &mut self.machine);
+            space.reserve(span, LAZY).expect("what is found is free");
+            self.mapped.insert(span.first(), span.end());
+            return found;
         }
         let ends = self.mapped.iter().map(|(&first, &end)| (first, end)).chain([(self.limits.end(), 0)]);
         let mut free_from = self.limits.first();
@@ -131,6 +157,24 @@ proptest! {
         let all = 4 * PIECE_PAGES;
         prop_assert!(process.map(0, Request::new(all, 0), all).is_some());
     }
+}
+
+/// Every second page of the range is taken: there is no room for two, and to find that out takes as many parts as there are
+/// 4,096 entries.
+#[test]
+fn a_search_that_finds_nothing_is_done_in_parts() {
+    let pages = 32 * 4096;
+    let mut process = Process::new(1, span(0, pages));
+    let mut space = AddressSpace::new(process.root, &mut process.machine);
+    for first in (0..pages).step_by(2) {
+        space.reserve(span(first, 1), LAZY).unwrap();
+    }
+    process.mapped.extend((0..pages).step_by(2).map(|first| (first, first + 1)));
+    assert_eq!(process.map(0, Request::new(2, 0), 2), None);
+    assert!((32..40).contains(&process.parts), "{} parts", process.parts);
+    // what becomes free above the place where it stopped is found by the next one
+    process.unmap(0, span(pages - 2, 1));
+    assert_eq!(process.map(0, Request::new(2, 0), 2), Some(span(pages - 2, 2)));
 }
 
 #[test]
