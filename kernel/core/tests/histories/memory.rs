@@ -288,6 +288,10 @@ impl Tables for FakeMemory<'_> {
     fn free_table(&mut self, table: u64) {
         self.tables.push(table);
     }
+
+    fn free_unused_table(&mut self, table: u64) {
+        self.store().tables.borrow_mut().remove(&table).expect("freed once");
+    }
 }
 
 impl Memory for FakeMemory<'_> {

@@ -354,6 +354,10 @@ impl Tables for Frames {
     fn free_table(&mut self, table: u64) {
         self.tables.push(table, 0);
     }
+
+    fn free_unused_table(&mut self, table: u64) {
+        self.free(table, 0);
+    }
 }
 
 impl Memory for Frames {

@@ -103,7 +103,7 @@ impl<M: Memory> AddressSpace<'_, M> {
 
     /// A first touch of `page`: a zeroed page of up to `largest` around it.
     ///
-    /// O(1) besides zeroing that one page.
+    /// O(1) besides zeroing that one page. Takes no table away, whether it succeeds or not: no TLB has to forget anything.
     pub fn fault(&mut self, page: u32, access: Protection, largest: PageSize) -> Result<Fault, Error> {
         // The caller's page may come from any address.
         let span = Span::new(page, 1).ok_or(Error::Outside)?;
@@ -120,10 +120,7 @@ impl<M: Memory> AddressSpace<'_, M> {
         let placement = Placement { page, policy: attributes.policy };
         let (frame, size) = self.frame(largest.min(slot.size).min(self.largest(attributes)), placement)?;
         let first = page & !(size.pages() - 1);
-        if let Err(error) = self.put_pending(first, size, frame, attributes) {
-            self.join(page);
-            return Err(error);
-        }
+        self.put_pending(first, size, frame, attributes)?;
         self.commit(span);
         Ok(Fault::Populated(size))
     }

@@ -48,6 +48,11 @@ pub trait Tables {
     /// ended (see [`crate::paging`]); that need not be at once.
     fn free_table(&mut self, table: u64);
 
+    /// Takes a table back that no entry has ever pointed to: nobody can have it cached, and it may be reused at once.
+    fn free_unused_table(&mut self, table: u64) {
+        self.free_table(table);
+    }
+
     /// Returns when no TLB has anything of this address space that is not so any more.
     ///
     /// Called only for an encoding that wants a valid entry broken before it is made anew, in the middle of an

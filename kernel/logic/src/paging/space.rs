@@ -209,22 +209,29 @@ impl<'m, M: Memory> AddressSpace<'m, M> {
 
     /// Makes `page` the first of an entry of `size`, which the caller knows to be within one entry.
     ///
-    /// On failure some entries are divided; [`Self::join`] puts them together again.
+    /// All or nothing: a table that was in the tree for a moment would have to leave it again, and with it every TLB.
     pub(super) fn divide(&mut self, page: u32, size: PageSize) -> Result<Slot, Error> {
-        loop {
-            let slot = self.find(page);
-            if slot.size <= size {
-                return Ok(slot);
-            }
-            let table = self.memory.allocate_table().ok_or(Error::NoTable)?;
-            self.split(&slot, table);
+        let mut slot = self.find(page);
+        if slot.size <= size {
+            return Ok(slot);
         }
+        let mut spares = self.some_tables(usize::from((slot.size.order() - size.order()) / 9))?;
+        while slot.size > size {
+            let table = spares.take().ok_or(Error::NoTable)?;
+            self.split(&slot, table);
+            slot = self.find(page);
+        }
+        Ok(slot)
     }
 
     /// As many tables as both edges of `span` need, or none. `absent`: address space that is free is divided too.
     pub(super) fn spares(&mut self, span: Span, absent: bool) -> Result<Spares, Error> {
+        self.some_tables(self.tables_for_edges(span, absent))
+    }
+
+    /// So many tables, at most four, or none.
+    fn some_tables(&mut self, needed: usize) -> Result<Spares, Error> {
         let mut spares = Spares { tables: [None; 4] };
-        let needed = self.tables_for_edges(span, absent);
         for spare in spares.tables.iter_mut().take(needed) {
             *spare = self.memory.allocate_table();
             if spare.is_none() {
@@ -238,7 +245,7 @@ impl<'m, M: Memory> AddressSpace<'m, M> {
     /// Frees spares that were not needed after all.
     pub(super) fn give_back(&mut self, mut spares: Spares) {
         while let Some(table) = spares.take() {
-            self.memory.free_table(table);
+            self.memory.free_unused_table(table);
         }
     }
 

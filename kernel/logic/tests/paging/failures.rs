@@ -4,6 +4,7 @@
 use tacet_logic::paging::{Attributes, PIECE_PAGES, PageSize, Protection, Span};
 
 use crate::histories::{Failures, World};
+use crate::machine::{Failing, Machine};
 use crate::operation::Operation;
 
 const EAGER: Attributes =
@@ -114,6 +115,23 @@ fn a_reservation_of_any_size_moves_and_is_cut() {
         Operation::Fault(4 * PIECE_PAGES + 700, Protection::READ, PageSize::Gib1),
     ];
     all_must_succeed(false, &history);
+}
+
+/// A first touch that runs out of memory, at whatever allocation, interrupts no CPU: no table leaves the tree.
+#[test]
+fn a_first_touch_that_fails_takes_no_table_away() {
+    let small = Attributes { small: true, ..LAZY };
+    for failing in 0..3 {
+        let mut machine = Machine::new(false);
+        let root = machine.root();
+        machine.space(root).reserve(span(4 * PIECE_PAGES, PIECE_PAGES), small).unwrap();
+        let tables = machine.tables();
+        (machine.failing, machine.allocations) = (Failing::From(failing), 0);
+        let touched = machine.space(root).fault(4 * PIECE_PAGES + 700, Protection::READ, PageSize::Mib2);
+        assert!(touched.is_err(), "allocation {failing}: {touched:?}");
+        assert_eq!((machine.tables_taken, machine.tables()), (0, tables), "allocation {failing}");
+        machine.check(&[root]);
+    }
 }
 
 #[test]

@@ -51,6 +51,8 @@ pub struct Machine {
     pub failing: Failing,
     pub allocations: usize,
     pub refused: usize,
+    /// Tables that were in use and came back: every TLB must forget them.
+    pub tables_taken: usize,
     /// Frames that Linux uses without mapping them.
     pub held: BTreeSet<u64>,
     /// Runs that were zeroed.
@@ -69,7 +71,7 @@ impl Machine {
         let mut lists = Lists::new();
         pool.fill(&mut lists);
         let (tables, content, garbage, held, begun) = Default::default();
-        let (failing, allocations, refused, zeroed, loads) = Default::default();
+        let (failing, allocations, refused, tables_taken, zeroed, loads) = Default::default();
         let next_table = 1 << 30;
         Self {
             tables,
@@ -83,6 +85,7 @@ impl Machine {
             failing,
             allocations,
             refused,
+            tables_taken,
             held,
             zeroed,
             loads,
@@ -268,6 +271,12 @@ impl Tables for Machine {
         let old = self.tables.borrow_mut().remove(&table).expect("freed once");
         let leaf = |&raw: &u64| matches!(Entries::decode(raw, PageSize::Mib2), Entry::Leaf(_) | Entry::Table(_));
         assert!(!old.iter().any(leaf), "a table with something in it was freed");
+        self.tables_taken += 1;
+    }
+
+    fn free_unused_table(&mut self, table: u64) {
+        let old = self.tables.borrow_mut().remove(&table).expect("freed once");
+        assert_eq!(old, [0; 512], "a table that was used was freed as unused");
     }
 
     fn flush(&self) {
