@@ -11,7 +11,7 @@ use crate::host::{FutexCounters, Host, Recall, Thread};
 use crate::memory::Long;
 use crate::place::{Event, Place, Room, next};
 use crate::syscall::flight::FlightOf;
-use crate::waits::Waits;
+use crate::waits::{Waiting, Waits};
 use core::cell::{Cell, RefCell};
 use tacet_arch::{Processor, UserState};
 use tacet_logic::run_queue::RunQueue;
@@ -39,8 +39,8 @@ pub struct Cpu<H: Host> {
     current: Option<u32>,
     /// The user of the thread that ran last; 0: nobody.
     last_user: Cell<u64>,
-    /// How many of its threads wait in local calls.
-    waiting: Cell<u32>,
+    /// Its threads that wait in local calls.
+    pub(crate) waiting: Waiting,
 }
 
 impl<H: Host> Cpu<H> {
@@ -50,19 +50,18 @@ impl<H: Host> Cpu<H> {
     pub fn new(host: H) -> Self {
         let memory = RefCell::new(host.open_memory());
         let waits = RefCell::new(Waits::new());
-        let (rest, waiting) = (Cell::new(None), Cell::new(0));
         Self {
             host,
             queue: RunQueue::new(),
             memory,
-            rest,
+            rest: Cell::new(None),
             flights: Flights::new(),
             by_device: Cell::new(false),
             waits,
             live: None,
             current: None,
             last_user: Cell::new(0),
-            waiting,
+            waiting: Waiting::new(),
         }
     }
 
@@ -83,7 +82,7 @@ impl<H: Host> Cpu<H> {
 
     /// How many of its threads wait in local calls.
     pub fn waiting(&self) -> u32 {
-        self.waiting.get()
+        self.waiting.count()
     }
 
     /// Where a thread is.
@@ -98,10 +97,9 @@ impl<H: Host> Cpu<H> {
             Ok(change) => change,
             Err(place) => self.host.die(format_args!("thread {number}: {event:?}, but it is {place:?}")),
         };
-        // A waker may be another CPU, to which this count does not belong: nor does it change then.
+        // A waker may be another CPU, whose own threads these are not: nor does this change then.
         if from.is_wait() != to.is_wait() {
-            let count = self.waiting.get();
-            self.waiting.set(if to.is_wait() { count.wrapping_add(1) } else { count.wrapping_sub(1) });
+            self.waiting.set(number, to.is_wait());
         }
         self.host.moved(thread, from, to);
         to

@@ -10,6 +10,7 @@ use crate::cpu::Cpu;
 use crate::escape::Escape;
 use crate::host::{Host, Recall, Thread};
 use crate::place::{Event, Place};
+use core::cell::Cell;
 use tacet_arch::Processor;
 use tacet_logic::deadlines::{Clock, Deadline, Deadlines};
 use tacet_logic::woken::Taken;
@@ -19,6 +20,43 @@ pub type Waits = Deadlines<{ crate::cpu::QUEUE }>;
 
 /// ETIMEDOUT, as a call gives it.
 const TIMED_OUT: u64 = -110i64 as u64;
+
+/// A CPU's own threads that wait in local calls: it finds those that are recalled without a look at the places of all
+/// threads of the partition, which other CPUs write.
+pub struct Waiting {
+    /// A bit for each thread.
+    words: [Cell<u64>; THREADS / 64],
+    count: Cell<u32>,
+}
+
+impl Waiting {
+    pub const fn new() -> Self {
+        Self { words: [const { Cell::new(0) }; THREADS / 64], count: Cell::new(0) }
+    }
+
+    /// How many.
+    pub fn count(&self) -> u32 {
+        self.count.get()
+    }
+
+    /// A thread begins to wait, or ends.
+    #[inline]
+    pub fn set(&self, number: u32, waits: bool) {
+        let Some(word) = self.words.get(number as usize / 64) else { return };
+        let bit = 1 << (number % 64);
+        word.set(if waits { word.get() | bit } else { word.get() & !bit });
+        self.count.set(if waits { self.count.get().wrapping_add(1) } else { self.count.get().wrapping_sub(1) });
+    }
+
+    /// The first one from number `first` on.
+    pub fn from(&self, first: u32) -> Option<u32> {
+        let words = self.words.iter().zip((0..).step_by(64)).skip(first as usize / 64);
+        words.map(|(word, base)| (word.get() & (!0 << first.saturating_sub(base)), base)).find_map(|(bits, base)| {
+            // `first` is in the first of them, or before all
+            (bits != 0).then(|| base + bits.trailing_zeros())
+        })
+    }
+}
 
 impl<H: Host> Cpu<H> {
     /// Lets threads continue whose time has come. Where the end cannot be told, all continue to wait with the host.
@@ -64,12 +102,19 @@ impl<H: Host> Cpu<H> {
             return;
         }
         let here = self.host.processor().index();
-        for number in 0..THREADS as u32 {
+        let mut next = self.waiting.from(0);
+        while let Some(number) = next {
+            next = self.waiting.from(number + 1);
             if !matches!(self.place(number), Place::WaitsForFutex | Place::WaitsForTime) {
-                continue;
+                continue; // it is on the list of woken threads
             }
-            let recalled = |thread: H::Thread<'_>| thread.home() == here && thread.recall() == Recall::Always;
-            if self.host.thread(number).is_some_and(recalled) {
+            let thread = self.present(number);
+            if thread.home() != here {
+                self.host.die(format_args!("thread {number}: it waits here, and its CPU is number {}", thread.home()));
+            }
+            let recalled = thread.recall() == Recall::Always;
+            drop(thread);
+            if recalled {
                 let deadline = self.waits.get_mut().remove(number);
                 self.give_wait_away(number, deadline);
             }
