@@ -82,6 +82,9 @@ static inline int tacet_alloc_contig(unsigned long start, unsigned long end)
 /* The tracepoint sched_process_exit also tells whether the group ends. */
 #define TACET_EXIT_HAS_GROUP (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0))
 
+/* mremap() moves several mappings by one call, if that says where to and changes no size. */
+#define TACET_MREMAP_MOVES_SEVERAL (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0))
+
 /* The notifier's method that is told that secondary TLBs are stale. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
 #define TACET_INVALIDATE_SECONDARY .arch_invalidate_secondary_tlbs

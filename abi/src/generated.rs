@@ -36,6 +36,7 @@ pub const TACET_LOCAL_FUTEXES: u32 = 2;
 pub const TACET_LOCAL_MEMORY: u32 = 4;
 pub const TACET_LOCAL_STAYS: u32 = 8;
 pub const TACET_LOCAL_SLEEPS: u32 = 16;
+pub const TACET_LOCAL_MOVES_SEVERAL: u32 = 64;
 pub const TACET_XSTATE_BYTES: u32 = 12288;
 pub const TACET_CONTEXTS_LIMIT: u32 = 2048;
 pub const TACET_CONTEXT_BYTES: u32 = 16384;

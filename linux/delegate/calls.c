@@ -84,7 +84,7 @@ static void barrier_elsewhere(struct pt_regs *regs)
 /* All threads of the process have a filter: from here on no core answers their calls. */
 static void filter_elsewhere(struct pt_regs *regs)
 {
-	if (regs->di == SECCOMP_SET_MODE_FILTER && regs->si & SECCOMP_FILTER_FLAG_TSYNC)
+	if ((u32)regs->di == SECCOMP_SET_MODE_FILTER && regs->si & SECCOMP_FILTER_FLAG_TSYNC)
 		interrupt_elsewhere(regs);
 }
 

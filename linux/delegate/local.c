@@ -45,6 +45,8 @@ void tacet_local_prepare(struct tacet_hosted *hosted)
 	context->policy = tacet_policy_mine();
 	context->nodes_allowed = tacet_nodes_allowed();
 	context->local = TACET_LOCAL_CALLS;
+	if (TACET_MREMAP_MOVES_SEVERAL)
+		context->local |= TACET_LOCAL_MOVES_SEVERAL;
 	if (tacet_clock_is_the_nodes())
 		context->local |= TACET_LOCAL_SLEEPS;
 	if (READ_ONCE(hosted->place.state) == TACET_THREAD_BOUND || cpumask_weight(&hosted->place.cpus) == 1)

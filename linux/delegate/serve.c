@@ -53,7 +53,7 @@ static enum tacet_outcome serve_fault(struct tacet_hosted *hosted, struct pt_reg
 static enum tacet_outcome serve_wait(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
 	/* A wait until a time: it is not restarted after a handler. */
-	bool timed = regs->ax != __NR_futex || regs->r10;
+	bool timed = tacet_call_number(regs->ax) != __NR_futex || regs->r10;
 
 	if (tacet_sleeps_for_a_time(regs)) {
 		tacet_sleep_out(hosted->context->sleep_left_ns);

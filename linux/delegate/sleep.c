@@ -11,6 +11,7 @@
 #include <linux/time.h>
 #include <asm/unistd.h>
 
+#include "arch/arch.h"
 #include "compat.h"
 #include "delegate/delegate.h"
 #include "tacet.h"
@@ -21,8 +22,10 @@
 /* The call in which the thread waits is a sleep for a time, not until a time. */
 bool tacet_sleeps_for_a_time(const struct pt_regs *regs)
 {
-	return regs->ax == __NR_nanosleep ||
-	       (regs->ax == __NR_clock_nanosleep && !(regs->si & TIMER_ABSTIME));
+	long number = tacet_call_number(regs->ax);
+
+	return number == __NR_nanosleep ||
+	       (number == __NR_clock_nanosleep && !(regs->si & TIMER_ABSTIME));
 }
 
 /* Sleeps for the @left_ns that are left. The thread itself. */

@@ -93,9 +93,9 @@ static bool about_mappings(const struct tacet_range *range, const struct pt_regs
 	case __NR_migrate_pages:
 		return true;
 	case __NR_personality:
-		return regs->di != U32_MAX && regs->di & READ_IMPLIES_EXEC;
+		return (u32)regs->di != U32_MAX && regs->di & READ_IMPLIES_EXEC;
 	case __NR_prctl:	/* forbids executable pages */
-		return regs->di == PR_SET_MDWE;
+		return (int)regs->di == PR_SET_MDWE;
 	case __NR_io_uring_register:	/* pins buffers: not possible where writes are guarded */
 		return READ_ONCE(range->shared->rights);
 	case __NR_setrlimit:
@@ -190,7 +190,7 @@ static int serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range)
 		return 0;
 	}
 	if (context->event == TACET_EVENT_SYSCALL)
-		return hand_over_for_call(range, context->registers.rax);
+		return hand_over_for_call(range, tacet_call_number(context->registers.rax));
 	return tacet_handover(range, "because the partition has no memory for a page fault");
 }
 
@@ -224,7 +224,7 @@ enum tacet_served tacet_range_before_call(struct tacet_hosted *hosted, struct pt
 	if (copies && READ_ONCE(range->visibility) == TACET_RANGE_HIDDEN)
 		await_others(range);
 	if (!done && (about_mappings(range, regs) || (copies && copy_would_fail(range))))
-		done = hand_over_for_call(range, regs->ax);
+		done = hand_over_for_call(range, number);
 	return done && !goes_on_without(number) ? answer(regs, tacet_range_refuse(range, number, done)) :
 						  TACET_SERVED_BY_LINUX;
 }

@@ -73,6 +73,7 @@ enum tacet_recall {
 #define TACET_LOCAL_STAYS (1u << 3)	/* the thread may run on this core alone */
 #define TACET_LOCAL_SLEEPS (1u << 4)	/* its CLOCK_MONOTONIC is the node's, not that of a
 					   time namespace (time_namespaces(7)) */
+#define TACET_LOCAL_MOVES_SEVERAL (1u << 6)	/* mremap(2) moves several mappings by one call */
 
 /* `refusal`: why the core does not serve a call about the process's range, or a fault in
  * it, and what Linux does about that. */

@@ -100,7 +100,7 @@ pub trait UserState {
     /// Whether a system call ended it.
     fn is_call(&self) -> bool;
 
-    /// Which call it is.
+    /// Which call it is: below 2^32.
     fn call_number(&self) -> u64;
 
     /// The call's arguments, in its order.

@@ -230,6 +230,8 @@ impl Permits {
     pub const SLEEPS: Self = Self(1 << 4);
     /// All of its futexes are here, errors included. Only where [`Host::ANSWERS`].
     pub const OWN_FUTEXES: Self = Self(1 << 5);
+    /// The host moves several mappings by one call, if they are to keep their sizes.
+    pub const MOVES_SEVERAL: Self = Self(1 << 6);
 
     /// Nothing is.
     #[inline]

@@ -179,7 +179,8 @@ impl UserState for User<'_> {
 
     #[inline]
     fn call_number(&self) -> u64 {
-        read!(self, rax)
+        // As Linux, which ignores the upper half.
+        u64::from(read!(self, rax) as u32)
     }
 
     #[inline]
@@ -219,4 +220,21 @@ impl UserState for User<'_> {
 
 fn halves(mask: u64) -> (u32, u32) {
     (mask as u32, (mask >> 32) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::mem::MaybeUninit;
+
+    #[test]
+    fn the_upper_half_of_a_call_number_means_nothing() {
+        let mut saved = MaybeUninit::<SavedUser>::zeroed();
+        // SAFETY: (1) zeros are a value of it; (2) it lives longer than the user, and nobody else has it.
+        let user = unsafe {
+            (*saved.as_mut_ptr()).registers.rax = 0xdead_beef_0000_0009;
+            User::new(NonNull::from(saved.assume_init_mut()))
+        };
+        assert_eq!(user.call_number(), 9);
+    }
 }

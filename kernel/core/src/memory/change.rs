@@ -138,7 +138,7 @@ impl<H: Host> Work<'_, H> {
     pub fn discard(&mut self, span: Span) -> Result<u64> {
         let (space, leaving) = (&mut self.space, &mut self.leaving);
         space.discard(span, |old| leaving.retire(old)).map_err(|_| Refusal::Beyond)?;
-        self.before_hole(span, |_, _| Ok(()))
+        Ok(self.mapped(span).map_or(NO_MEMORY, |()| 0))
     }
 
     /// 0, or the error if some of `span` is not mapped.
@@ -162,9 +162,10 @@ impl<H: Host> Work<'_, H> {
         Ok(if strict && stayed != 0 { IO_ERROR } else { 0 })
     }
 
+    /// As [`Self::discard`]: what is behind a hole is advised too, then the hole is reported.
     pub fn advise(&mut self, span: Span, advice: Advice) -> Result<u64> {
-        let change = |attributes| advice.apply(attributes);
-        self.before_hole(span, |work, part| work.space.advise(part, change).map_err(|_| Refusal::Beyond))
+        self.space.advise(span, |attributes| advice.apply(attributes)).map_err(|_| Refusal::Beyond)?;
+        Ok(self.mapped(span).map_or(NO_MEMORY, |()| 0))
     }
 
     /// The host maps nothing of `span`, nor of a page that reaches into it. The host maps under the lock, so this stays
@@ -186,7 +187,7 @@ impl<H: Host> Work<'_, H> {
         self.space.hole(span).map_or(Ok(()), |_| Err(BAD_ADDRESS))
     }
 
-    /// As Linux does: changes the pages before a hole, then reports the hole as an error.
+    /// As Linux does for mprotect(2): changes the pages before a hole, then reports the hole as an error.
     fn before_hole(&mut self, span: Span, change: impl FnOnce(&mut Self, Span) -> Result<()>) -> Result<u64> {
         let hole = self.space.hole(span);
         if let Some(part) = Span::new(span.first(), hole.unwrap_or(span.end()) - span.first()) {

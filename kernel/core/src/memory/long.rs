@@ -416,7 +416,10 @@ impl<H: Host> Work<'_, H> {
                 long.staged |= staged;
                 result
             }
-            Change::Advise(advice) => self.advise(part, advice)?,
+            Change::Advise(advice) => {
+                long.result = self.advise(part, advice)?.max(long.result);
+                return Ok(());
+            }
             Change::Populate(_) => 0,
         };
         if result != 0 {

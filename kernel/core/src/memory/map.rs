@@ -11,7 +11,7 @@ use super::{
 };
 use crate::host::Host;
 use tacet_arch::Processor;
-use tacet_logic::paging::{Attributes, Error, PAGES, Span};
+use tacet_logic::paging::{Attributes, Entry, Error, PAGES, Sameness, Span};
 use tacet_logic::ranges::{Arena, Found, Request};
 
 /// How the resizing of a mapping ended.
@@ -91,8 +91,8 @@ impl<H: Host> Range<'_, H> {
             Resized::Elsewhere if !may_move => return Ok(NO_MEMORY),
             Resized::Elsewhere => {
                 let moved = self.anywhere(pages, Some(old), |work, to| {
-                    if let Err(error) = work.mapped(old) {
-                        return Ok(Err(error));
+                    if !work.is_one_mapping(old)? {
+                        return Ok(Err(BAD_ADDRESS));
                     }
                     work.unmirrored(old)?;
                     work.carry(old, to)?;
@@ -107,17 +107,23 @@ impl<H: Host> Range<'_, H> {
         Ok(self.address(first))
     }
 
-    /// Moves a mapping to `to`, resized to its size; what is there is unmapped.
-    pub fn move_to(&mut self, old: Span, to: Span) -> Result<u64> {
+    /// Moves a mapping to `to`, resized to its size; what is there is unmapped. Without a change of size it may be
+    /// `several` mappings.
+    pub fn move_to(&mut self, old: Span, to: Span, several: bool) -> Result<u64> {
         if old.overlaps(to) {
             return Err(Refusal::Beyond); // an error, which the host knows best
         }
         let moved = self.change(both(old, to), |work| {
-            if let Err(error) = work.mapped(old) {
-                return Ok(Err(error));
+            if !work.is_mapped(old.first()) {
+                return Ok(Err(BAD_ADDRESS));
             }
             let stays = Span::new(old.first(), old.pages().min(to.pages())).ok_or(Refusal::Beyond)?;
             let rest = Span::new(stays.end(), old.pages() - stays.pages());
+            // What a host has unmapped by then if it refuses this, depends on its version.
+            let several = several && old.pages() == to.pages() && work.mapped(old).is_ok();
+            if !several && !work.is_one_mapping(stays)? {
+                return Err(Refusal::Beyond);
+            }
             work.few_pages(to)?;
             rest.map_or(Ok(()), |rest| work.few_pages(rest))?;
             work.unmirrored(old)?;
@@ -260,16 +266,17 @@ impl<H: Host> Work<'_, H> {
     }
 
     fn resize(&mut self, old: Span, pages: u32) -> Result<Resized> {
+        if !self.is_mapped(old.first()) {
+            return Ok(Resized::Failed(BAD_ADDRESS));
+        }
+        // As munmap(2), whatever is there.
         if pages <= old.pages() {
-            if let Err(error) = self.mapped(old) {
-                return Ok(Resized::Failed(error));
-            }
             if let Some(rest) = Span::new(old.first() + pages, old.pages() - pages) {
                 self.remove(rest)?;
             }
             return Ok(Resized::Done(old.first()));
         }
-        if !self.space.is_one_mapping(old) {
+        if !self.is_one_mapping(old)? {
             return Ok(Resized::Failed(BAD_ADDRESS));
         }
         let Some(more) = Span::new(old.end(), pages - old.pages()) else { return Ok(Resized::Elsewhere) };
@@ -279,6 +286,19 @@ impl<H: Host> Work<'_, H> {
             Ok(false) => Ok(Resized::Done(old.first())),
             Err(Error::Occupied(_) | Error::Outside) => Ok(Resized::Elsewhere),
             Err(_) => Err(Refusal::Beyond),
+        }
+    }
+
+    fn is_mapped(&self, page: u32) -> bool {
+        self.space.view(page).is_some_and(|view| view.entry != Entry::Absent)
+    }
+
+    /// Whether `span` is within one mapping of the host's, if that is certain.
+    fn is_one_mapping(&self, span: Span) -> Result<bool> {
+        match self.space.sameness(span) {
+            Sameness::One => Ok(true),
+            Sameness::Several => Ok(false),
+            Sameness::Unknown => Err(Refusal::Beyond),
         }
     }
 

@@ -28,6 +28,10 @@ pub const PRIVATE_FLAG: u32 = 128;
 pub const CLOCK_REALTIME: u32 = 256;
 pub const MATCH_ANY: u32 = u32::MAX;
 
+/// Beyond every address of a program, unless it asks for addresses above 2^47. What Linux says of a futex there that is
+/// not read depends on its version.
+pub const USER_END: u64 = 0x7fff_ffff_f000;
+
 /// EAGAIN, as a call gives it.
 pub const AGAIN: u64 = -11i64 as u64;
 
@@ -93,7 +97,7 @@ fn wait<H: Host>(call: &Call<'_, '_, H>, address: u64, value: u32, bitset: u32, 
 fn wake<H: Host>(call: &Call<'_, '_, H>, address: u64, count: u32, bitset: u32) -> CallEnd {
     let Some(space) = call.cpu.host.space(call.thread) else { return CallEnd::NOT_SERVED };
     // On Linux a count of 0, or a negative one, still wakes one thread.
-    if count as i32 <= 0 || space.waited_for_with_host(address) {
+    if count as i32 <= 0 || address >= USER_END || space.waited_for_with_host(address) {
         return CallEnd::NOT_SERVED;
     }
     if !space.waited_for_on_cpus() {
@@ -113,6 +117,7 @@ fn requeue<H: Host>(
     let Some(space) = call.cpu.host.space(call.thread) else { return CallEnd::NOT_SERVED };
     if ((wake | take) as i32) < 0
         || !to.is_multiple_of(4)
+        || from >= USER_END
         || space.waited_for_with_host(from)
         || space.waited_for_with_host(to)
     {

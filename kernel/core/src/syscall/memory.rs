@@ -6,7 +6,7 @@
 
 use super::Call;
 use crate::escape::CallEnd;
-use crate::host::Host;
+use crate::host::{Host, Permits, Thread};
 use crate::memory::{Advice, Extent, Range, Refusal, Result};
 use tacet_arch::UserState;
 use tacet_logic::paging::{Attributes, PAGES, Protection, Span};
@@ -16,6 +16,10 @@ const PROT_READ: u64 = 1;
 const PROT_WRITE: u64 = 2;
 const PROT_EXEC: u64 = 4;
 const PROT_ALL: u64 = PROT_READ | PROT_WRITE | PROT_EXEC;
+/// Has no effect on this architecture.
+const PROT_SEM: u64 = 8;
+/// Of mappings that grow: whether a call is an error depends on what is mapped.
+const PROT_GROWS: u64 = 0x300_0000;
 const MAP_PRIVATE_ANONYMOUS: u64 = 0x22;
 const MAP_FIXED: u64 = 0x10;
 const MAP_NORESERVE: u64 = 0x4000;
@@ -33,7 +37,8 @@ pub fn mmap<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
     let [address, bytes, protection, flags, _, offset] = call.user.arguments();
     serve(call, |range| {
         let ours = flags & !MAP_ORDINARY == 0 && flags & 0x2f == MAP_PRIVATE_ANONYMOUS && offset == 0;
-        let wanted = wanted(protection);
+        // mmap(2) ignores bits that it does not know.
+        let wanted = wanted(protection & PROT_ALL);
         let fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) != 0;
         let extent = range.extent(address, bytes);
         let (Some(protection), true) = (wanted, ours) else {
@@ -95,7 +100,12 @@ pub fn mprotect<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
     let [address, bytes, protection, ..] = call.user.arguments();
     serve(call, |range| {
         let span = inside(range, address, bytes)?;
-        let protection = wanted(protection).ok_or(Refusal::Beyond)?;
+        match protection & !(PROT_ALL | PROT_SEM) {
+            0 => {}
+            grows if grows & PROT_GROWS != 0 => return Err(Refusal::Beyond),
+            _ => return Err(Refusal::Elsewhere), // an error, whatever is mapped
+        }
+        let protection = wanted(protection & PROT_ALL).ok_or(Refusal::Beyond)?;
         range.permits(protection, Extent::Inside(span))?;
         range.protect(span, protection)
     })
@@ -144,18 +154,18 @@ pub fn mremap<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
         let pages = pages(wanted).ok_or(Refusal::Beyond)?;
         match (flags, target) {
             (0 | MREMAP_MAYMOVE, _) => range.resize(old, pages, flags == MREMAP_MAYMOVE),
-            (3, Extent::Inside(span)) => range.move_to(old, span),
+            (3, Extent::Inside(span)) => range.move_to(old, span, call.thread.permits().has(Permits::MOVES_SEVERAL)),
             _ => Err(Refusal::Beyond),
         }
     })
 }
 
-/// What a program may do. Writable pages are readable, as Linux has it. Pages that may only be executed take a
+/// What a program may do, of [`PROT_ALL`]. Writable pages are readable, as Linux has it. Pages that may only be executed take a
 /// protection key, which only the host can give.
 fn wanted(protection: u64) -> Option<Protection> {
     let has = |bit| protection & bit != 0;
     let (read, write, execute) = (has(PROT_READ | PROT_WRITE), has(PROT_WRITE), has(PROT_EXEC));
-    (protection & !PROT_ALL == 0 && protection != PROT_EXEC).then_some(Protection { read, write, execute })
+    (protection != PROT_EXEC).then_some(Protection { read, write, execute })
 }
 
 /// A size in pages, if a range can have so many.

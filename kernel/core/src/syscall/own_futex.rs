@@ -7,7 +7,8 @@
 
 use super::Call;
 use super::futex::{
-    AGAIN, CLOCK_REALTIME, CMP_REQUEUE, MATCH_ANY, PRIVATE_FLAG, REQUEUE, WAIT, WAIT_BITSET, WAKE, WAKE_BITSET, Waker,
+    AGAIN, CLOCK_REALTIME, CMP_REQUEUE, MATCH_ANY, PRIVATE_FLAG, REQUEUE, USER_END, WAIT, WAIT_BITSET, WAKE,
+    WAKE_BITSET, Waker,
 };
 use super::time::NS_PER_S;
 use crate::escape::{CallEnd, Reason};
@@ -29,8 +30,6 @@ const BAD_ADDRESS: u64 = -14i64 as u64;
 const INVALID: u64 = -22i64 as u64;
 const NO_CALL: u64 = -38i64 as u64;
 
-/// Beyond every address of a program.
-const USER_END: u64 = 1 << 47;
 /// No clock gets as far.
 const LATEST_S: u64 = 1 << 33;
 

@@ -29,9 +29,9 @@ pub fn sched_getaffinity<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
     let [pid, bytes, address, ..] = call.user.arguments();
     let Affinity { cpus, bytes: most, least_bytes: least } = call.thread.affinity();
     let itself = pid as i32 == 0 || pid as i32 == call.thread.thread_id();
-    // As Linux: an unsigned int, not below the number of CPUs, whole longs.
+    // As Linux: an unsigned int, not below the number of CPUs, whole longs. Linux counts in bits, whose number overflows.
     let bytes = bytes as u32;
-    if !itself || bytes < least || !bytes.is_multiple_of(8) || most as usize > size_of_val(&cpus) {
+    if !itself || bytes.wrapping_mul(8) / 8 < least || !bytes.is_multiple_of(8) || most as usize > size_of_val(&cpus) {
         return CallEnd::NOT_SERVED;
     }
     let bytes = bytes.min(most);

@@ -138,6 +138,7 @@ impl World {
             let mapping = if other { self.thread(0).mapping.get() } else { thread.mapping.get() };
             thread.call.set(action.call(self.monotonic_ns(), mapping));
             thread.calls.set(true);
+            thread.exactly.set(matches!(action, Action::Exactly(_)));
             books.futexes.begin_call(cpu, thread.root.get(), thread.call.get());
         }
         action.exit()
@@ -182,7 +183,10 @@ impl World {
         if self.place(number) == Place::Running {
             self.books.borrow_mut().futexes.finish(thread.home.get(), result);
         }
-        self.check_end(thread, result);
+        match thread.exactly.get() {
+            true => thread.results.borrow_mut().push(result),
+            false => self.check_end(thread, result),
+        }
     }
 
     /// No wait ends before its time; memory is as the call says.

@@ -70,6 +70,7 @@ impl<'s> Host for FakeHost<'s> {
     }
 
     fn thread(&self, number: u32) -> Option<FakeThread<'_>> {
+        self.seat.state().looks.set(self.seat.state().looks.get() + 1);
         self.seat.world.thread(number).posted.get()?;
         Some(FakeThread { seat: self.seat, number })
     }
@@ -188,7 +189,9 @@ impl Thread for FakeThread<'_> {
     }
 
     fn affinity(&self) -> Affinity {
-        Affinity { cpus: [0; _], bytes: 0, least_bytes: u32::MAX }
+        let mut cpus = [0; _];
+        cpus[0] = 3;
+        Affinity { cpus, bytes: 64, least_bytes: 1 }
     }
 
     fn policy(&self) -> (Policy, u32) {

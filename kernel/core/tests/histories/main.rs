@@ -6,6 +6,7 @@
 //! invariants.
 
 mod books;
+mod calls;
 mod device;
 mod exhaustive;
 mod futexes;

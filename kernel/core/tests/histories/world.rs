@@ -60,6 +60,8 @@ pub struct CpuState {
     pub waits_for_lock: Cell<bool>,
     /// As Linux reads it: how many threads wait.
     pub waiting: Cell<u32>,
+    /// How often it has looked at a thread.
+    pub looks: Cell<u32>,
 }
 
 pub struct ThreadState {
@@ -81,6 +83,10 @@ pub struct ThreadState {
     pub transferred: Cell<u64>,
     pub permits: u32,
     pub call: Cell<Call>,
+    /// It is one of a test that knows its result.
+    pub exactly: Cell<bool>,
+    /// The results of such calls.
+    pub results: RefCell<Vec<u64>>,
     pub exit: Cell<Exit>,
     /// Until when, by the counter of cycles, it sleeps at least.
     pub slept_until: Cell<u64>,
@@ -215,6 +221,8 @@ impl ThreadState {
             mapping: Cell::new(None),
             transferred: Cell::new(0),
             call: Cell::new((0, [0; 6])),
+            exactly: Cell::new(false),
+            results: RefCell::default(),
             exit: Cell::new(Exit::Call),
             slept_until: Cell::new(0),
             calls: Cell::new(false),

@@ -60,6 +60,7 @@ same! {
     Permits::MEMORY.0, abi::TACET_LOCAL_MEMORY;
     Permits::STAYS.0, abi::TACET_LOCAL_STAYS;
     Permits::SLEEPS.0, abi::TACET_LOCAL_SLEEPS;
+    Permits::MOVES_SEVERAL.0, abi::TACET_LOCAL_MOVES_SEVERAL;
 }
 
 // What is cleared between users.

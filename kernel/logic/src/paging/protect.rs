@@ -69,9 +69,9 @@ impl<M: Memory> AddressSpace<'_, M> {
     }
 
     /// Changes what is remembered besides the protection: NUMA policy, eager or not, small pages only (`mbind`,
-    /// `madvise`). Pages that have a frame keep it. Otherwise as [`Self::protect`].
+    /// `madvise`). Pages that have a frame keep it. What is not mapped is left out, as `madvise` does; [`Self::hole`]
+    /// finds it. Otherwise as [`Self::protect`].
     pub fn advise(&mut self, span: Span, change: impl Fn(Attributes) -> Attributes) -> Result<(), Error> {
-        self.check(span, |entry| entry != Entry::Absent).map_err(Error::Unmapped)?;
         let spares = self.spares(span, false)?;
         self.cut(span, false, spares);
         self.change(span, |attributes| change(attributes).with(attributes.protection));
@@ -86,6 +86,10 @@ impl<M: Memory> AddressSpace<'_, M> {
         while page < span.end() {
             let slot = self.find(page);
             match slot.entry {
+                Entry::Absent => {
+                    page = self.after(&slot, span.end());
+                    continue;
+                }
                 Entry::Leaf(_) => {
                     let new = |leaf: Leaf| {
                         let mirrored = leaf.mirrored && !narrows(&leaf);

@@ -26,6 +26,17 @@ pub struct Mapping {
     pub populated: u32,
 }
 
+/// Whether pages are one mapping on Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sameness {
+    One,
+    /// Or some are not mapped.
+    Several,
+    /// It depends on the version of Linux: only the sizes of their pages differ, which a thread's stack says there or
+    /// does not.
+    Unknown,
+}
+
 impl View {
     /// The page after its last.
     pub fn end(&self) -> u32 {
@@ -99,11 +110,22 @@ impl<M: Memory> AddressSpace<'_, M> {
         self.check(span, allows).err()
     }
 
-    /// All of `span` is mapped with one protection and one policy: on Linux, it is one mapping. O(entries).
-    pub fn is_one_mapping(&self, span: Span) -> bool {
-        let kind = |entry: Entry| entry.attributes().map(|attributes| (attributes.protection, attributes.policy));
-        let first = kind(self.find(span.first()).entry);
-        first.is_some() && self.check(span, |entry| kind(entry) == first).is_ok()
+    /// How many mappings `span` is on Linux, as far as its attributes tell. O(entries).
+    pub fn sameness(&self, span: Span) -> Sameness {
+        let small = |entry: Entry| entry.attributes().map(|attributes| attributes.small);
+        let others = |entry: Entry| {
+            let attributes = entry.attributes()?;
+            Some(Attributes { small: false, eager: false, ..attributes })
+        };
+        let first = self.find(span.first()).entry;
+        let same = |entry| others(entry) == others(first);
+        match self.check(span, |entry| same(entry) && small(entry) == small(first)) {
+            Ok(()) if first != Entry::Absent => Sameness::One,
+            Err(page) if Span::new(page, span.end() - page).is_some_and(|rest| self.check(rest, same).is_ok()) => {
+                Sameness::Unknown
+            }
+            _ => Sameness::Several,
+        }
     }
 
     /// The first page of `span` that is not mapped. O(entries).

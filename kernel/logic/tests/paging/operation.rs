@@ -113,7 +113,6 @@ impl Operation {
                 after.protect(span, protection);
             }
             Operation::Advise(span, policy, small) => {
-                model.unmapped(span)?;
                 after.each(span, |page| page.attributes = Attributes { policy, small, ..page.attributes });
             }
             Operation::Grow(span, pages) => {
