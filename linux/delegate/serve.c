@@ -47,13 +47,17 @@ static enum tacet_outcome serve_fault(struct tacet_hosted *hosted, struct pt_reg
 	return TACET_OUTCOME_AGAIN;
 }
 
-/* The thread was recalled from a wait on the core: its call continues here. If that was for a
+/*
+ * The thread was recalled from a wait on the core: its call continues here. If that was for a
  * signal, the registers are left as after an interrupted wait on Linux, so that Linux ends or
- * restarts it. */
+ * restarts it. Else a wait for a futex ends: a waker may have looked since the core let go of
+ * the thread, and found nobody. Every program expects wake-ups without a reason (futex(2)).
+ */
 static enum tacet_outcome serve_wait(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
+	bool futex = tacet_call_number(regs->ax) == __NR_futex;
 	/* A wait until a time: it is not restarted after a handler. */
-	bool timed = tacet_call_number(regs->ax) != __NR_futex || regs->r10;
+	bool timed = !futex || regs->r10;
 
 	if (tacet_sleeps_for_a_time(regs)) {
 		tacet_sleep_out(hosted->context->sleep_left_ns);
@@ -64,6 +68,10 @@ static enum tacet_outcome serve_wait(struct tacet_hosted *hosted, struct pt_regs
 		regs->orig_ax = regs->ax;
 		regs->ax = timed ? -ERESTARTNOHAND : -ERESTARTSYS;
 		return TACET_OUTCOME_LINUX;
+	}
+	if (futex) {
+		regs->ax = 0;
+		return TACET_OUTCOME_AGAIN;
 	}
 	tacet_state_repeat_call(regs);
 	tacet_call_forwarded(hosted);

@@ -40,7 +40,8 @@ pub fn mmap<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
         // mmap(2) ignores bits that it does not know.
         let wanted = wanted(protection & PROT_ALL);
         let fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) != 0;
-        let extent = range.extent(address, bytes);
+        // A hint may be anywhere in a page.
+        let extent = range.extent(if fixed { address } else { address & !4095 }, bytes);
         let (Some(protection), true) = (wanted, ours) else {
             // A mapping that is not ours, but may replace some of ours.
             return Err(if fixed && extent != Extent::Outside { Refusal::Beyond } else { Refusal::Elsewhere });

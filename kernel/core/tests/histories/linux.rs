@@ -83,6 +83,7 @@ impl<'w> Linux<'w> {
             }
             (Proxy::Counted, _) => self.compare(number),
             (Proxy::Waits, _) => self.time_out(number),
+            (_, Some(Escape::Waiting { .. })) if thread.call.get().0 == FUTEX => self.end_wait(number),
             (_, Some(Escape::Call(_) | Escape::Waiting { .. })) => self.perform(number),
             (_, Some(Escape::PageFault(..) | Escape::Exception(_))) => thread.advance(),
             (_, Some(Escape::Recalled | Escape::Woken)) => {}

@@ -54,6 +54,11 @@ impl Linux<'_> {
         self.wake_here(thread.space, Some(number), request);
     }
 
+    /// The thread was recalled from a wait on its CPU: a waker may have found nobody since.
+    pub(super) fn end_wait(&mut self, number: u32) {
+        self.finish(number, 0);
+    }
+
     /// Wakes and moves threads that wait on Linux; if others wait on CPUs, one of these does the rest.
     fn wake_here(&mut self, space: usize, thread: Option<u32>, mut request: WakeRequest) {
         let word = word_at(request.address).unwrap();
