@@ -323,6 +323,9 @@ static inline void tacet_release_fault_lock(struct vm_fault *vmf)
 #endif
 }
 
+/* Rings of io_uring wait for futexes, and wake. */
+#define TACET_RINGS_KNOW_FUTEXES (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0))
+
 /* The task has rings of io_uring. */
 static inline bool tacet_has_rings(const struct task_struct *task)
 {

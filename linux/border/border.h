@@ -26,6 +26,7 @@ struct tacet_space {
 	bool locked;			/* delegate/populate.c: we have locked all its mappings */
 	struct page **early;		/* delegate/populate.c: referenced until the space ends, */
 	unsigned int early_count;	/* so many */
+	bool rings;			/* delegate/ring_futex.c: io_uring may know its futexes */
 	bool released;			/* the mm is going; under lock */
 	atomic_t closing;		/* pico/linux/calls.c: calls that change descriptors */
 	unsigned long next_grant[TACET_PICO_GRANTS];	/* pico/linux/ask.c: jiffies */

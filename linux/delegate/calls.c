@@ -156,6 +156,8 @@ void tacet_on_call_exit(void *data, struct pt_regs *regs, long result)
 		tacet_watch_hurry();
 	rcu_read_lock();
 	hosted = tacet_hosted_of(current);
+	if (!hosted)
+		tacet_rings_after_call();
 	tacet_futex_after_call(hosted, call, result);
 	if (tacet_grants_after_call(hosted ? hosted->space : NULL, call, call->orig_ax))
 		tacet_errand_release_grants();

@@ -98,4 +98,8 @@ void tacet_futex_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, l
 void tacet_advice_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 void tacet_advice_after_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 
+/* delegate/ring_futex.c: the first sleeps; RCU the second */
+bool tacet_futexes_are_linuxs(struct tacet_space *space);
+void tacet_rings_after_call(void);
+
 #endif

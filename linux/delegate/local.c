@@ -25,17 +25,20 @@ bool tacet_looked_at(void)
 	       READ_ONCE(current_thread_info()->syscall_work) & ~SYSCALL_WORK_SYSCALL_TRACEPOINT;
 }
 
-/* Writes it into the thread's context. */
+/* Writes it into the thread's context. Sleeps after its process's first ring. */
 void tacet_local_prepare(struct tacet_hosted *hosted)
 {
 	struct tacet_context *context = hosted->context;
 	struct tacet_space *space = hosted->space;
+	bool futexes;
 
 	context->profiled = !!hosted->process->profile;
 	context->local = 0;
 	context->refusal = TACET_REFUSAL_NONE;
 	if (tacet_looked_at())
 		return;
+	/* It may sleep: what follows is told at once. */
+	futexes = space->shared && !tacet_futexes_are_linuxs(space);
 	context->process_id = task_tgid_vnr(current);
 	context->thread_id = task_pid_vnr(current);
 	context->affinity_bytes = cpumask_size();
@@ -53,7 +56,7 @@ void tacet_local_prepare(struct tacet_hosted *hosted)
 		context->local |= TACET_LOCAL_STAYS;
 	if (tacet_range_name(hosted))
 		context->local |= TACET_LOCAL_MEMORY;
-	if (!space->shared)
+	if (!futexes)
 		return;
 	context->space = space->shared - tacet_partition.spaces;
 	context->local |= TACET_LOCAL_FUTEXES;

@@ -131,9 +131,11 @@ bool tacet_user_still_fits(void);
 u64 tacet_user_number(void);
 u32 tacet_users_current(void);
 
-/* process/recall.c: any context; the second sleeps */
+/* process/recall.c: any context; those that await sleep */
 void tacet_hosted_recall(struct mm_struct *mm);
 int tacet_hosted_await_recalled(struct mm_struct *mm);
+void tacet_hosted_return(struct mm_struct *mm);
+void tacet_hosted_await_returned(struct mm_struct *mm);
 u64 tacet_hosted_root(struct mm_struct *mm);
 
 /* process/watch.c: control lock held, and sleep; _hurry: any context */

@@ -88,6 +88,57 @@ int tacet_hosted_await_recalled(struct mm_struct *mm)
 	return tacet_await(&wait);
 }
 
+struct return_query {
+	struct mm_struct *mm;
+	unsigned int staying;
+};
+
+static void want_return(struct tacet_hosted *hosted, void *mm)
+{
+	if (hosted->space_mm == mm && hosted->task != current)
+		tacet_want(hosted, TACET_WANT_RETURN);
+}
+
+/* A thread that is posted again is not wanted any more. */
+static void count_wanted(struct tacet_hosted *hosted, void *data)
+{
+	struct return_query *query = data;
+
+	if (stays(hosted, query->mm) && atomic_read(&hosted->wanted) & TACET_WANT_RETURN)
+		query->staying++;
+}
+
+static int none_is_wanted(const struct tacet_wait *wait)
+{
+	struct return_query query = { .mm = wait->subject };
+
+	tacet_for_each_hosted(count_wanted, &query);
+	return !query.staying;
+}
+
+/* Wants all other hosted threads of @mm back once: they are posted again with what holds by now,
+ * also those that are just being posted. Any context. */
+void tacet_hosted_return(struct mm_struct *mm)
+{
+	smp_mb();	/* pairs with the one in park.c's run() */
+	tacet_for_each_hosted(want_return, mm);
+}
+
+/* Waits until they have left their cores. Sleeps; ends early if the calling thread is killed. */
+void tacet_hosted_await_returned(struct mm_struct *mm)
+{
+	struct tacet_wait wait = {
+		.done = none_is_wanted,
+		.subject = mm,
+		.pause = TACET_PAUSE_SLEEP,
+		.patience_ns = RETURN_PATIENCE_NS,
+		.killable = true,
+		.failure = "a core does not give a thread back to a sibling with rings",
+	};
+
+	tacet_await(&wait);
+}
+
 struct root_query {
 	struct mm_struct *mm;
 	u64 root;
