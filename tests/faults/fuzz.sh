@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
 # fuzz.sh: hostile input to the module, as root and as a user, with a partition
-# up and down: 360,000 cases over the three kernels, with FULL=1 six million. SEED repeats a run. Called by the runner
-# with the name of a function.
+# up and down: 360,000 cases over the three kernels, with FULL=1 six million; and calls at the edges of their arguments.
+# SEED repeats a run. Called by the runner with the name of a function.
 
 . "$F/lib.sh"
 
@@ -29,6 +29,17 @@ user() {
 	chmod 666 /dev/tacet
 	fuzz "$(full 15000 1000000)" 1000
 	chmod 600 /dev/tacet
+}
+
+# Calls with arguments at their edges answer on cores what they answer on Linux, with the same CPUs.
+calls() {
+	taskset -c 2,3 $Z/edges "$seed" "$(full 12 200)" >native
+	up
+	$T run --follow -- $Z/edges "$seed" "$(full 12 200)" >hosted || fail "the calls ended with $? (seed $seed)"
+	note "seed $seed: $(grep -c = hosted) calls"
+	! grep -q '^fail' native hosted || fail "$(grep -h '^fail' native hosted | head -n 3)"
+	cmp -s native hosted || fail "other answers (SEED=$seed): $(diff native hosted | head -n 6 | tr '\n' ';')"
+	down
 }
 
 scenario "$@"

@@ -116,6 +116,7 @@ pub const SCENARIOS: &[Scenario] = &[
     rarely("Python's own tests", "suite.sh python").within(1500),
     newest("hostile input from root", "fuzz.sh root").within(900),
     oldest("hostile input from a user", "fuzz.sh user").within(900),
+    each("calls at the edges of their arguments", "fuzz.sh calls"),
     newest("up and down under load", "partition.sh cycles").within(1200),
     newest("killed at random instants", "kills.sh random").within(1200),
     newest("every countermeasure on and off", "tune.sh everything"),
