@@ -4,7 +4,7 @@
 //! Other threads of the process may wait for the same futex with the host: a thread that is there for a moment, or
 //! one whose CPU runs others. The host counts its waiters before it compares ([`FutexCounters`]). If there are any, a
 //! call that wakes escapes. The other way round, the host asks a CPU to wake. A waiting thread that is recalled
-//! continues to wait with the host, unless a signal interrupts the call: as on Linux.
+//! goes back with its wait: the host ends that, as if the thread had been woken, or restarts it after a signal.
 
 use super::Call;
 use super::time::deadline;
