@@ -3,7 +3,8 @@
 # make demo | test | test-more | build | bench | docs | miri | quality | install | uninstall | setup | clean
 #
 # Every target but the installing ones is `cargo xtask` of the same name; this file only finds Cargo. ARGS=... are its
-# arguments: make test ARGS=--quick. FULL=1 make test runs everything on every kernel.
+# arguments: make test ARGS=--quick. make test-more runs what make test leaves out for its time's sake; FULL=1 make test
+# runs everything on every kernel.
 
 ARGS ?=
 export PATH := $(HOME)/.cargo/bin:$(PATH)

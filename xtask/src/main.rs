@@ -53,7 +53,7 @@ enum Door {
         #[arg(long, value_delimiter = ',')]
         kernels: Vec<String>,
     },
-    /// Run the checks and tests, about 40 minutes in a new clone; with FULL=1 all of them. Ends with `N passed, N failed`
+    /// Run the checks and tests that show most for their time; with FULL=1 all of them. Ends with `N passed, N failed`
     Test {
         /// Only what needs no node: checks, lints and unit tests; minutes
         #[arg(long)]
