@@ -66,7 +66,7 @@ static void __exit tacet_exit(void)
 	destroy_workqueue(tacet_workqueue);
 	tacet_log_exit();
 	tacet_space_settle();
-	/* A task may still execute the last instructions of delegate/park.c or view/files.c. */
+	/* A task may still execute the last instructions of delegate/park.c or of view/. */
 	synchronize_rcu_tasks();
 	rcu_barrier();
 }

@@ -167,7 +167,7 @@ void tacet_on_call_exit(void *data, struct pt_regs *regs, long result)
 	if (hosted) {
 		tacet_advice_after_call(hosted, regs);
 		tacet_send_back_after_call(hosted, regs);
-		tacet_view_opened(hosted, call, result);
+		tacet_view_opened(call, result);
 		tacet_call_none(hosted);
 		tacet_range_forked(hosted);
 		tacet_arm(hosted);

@@ -2,17 +2,16 @@
 /*
  * Linux's files about CPUs and threads, as a hosted program reads them.
  *
- * When a hosted thread has opened a file, this file looks which one it is: by its place in its
- * file system, whatever path the program used. For a file of the table below it replaces the
- * operations of this one open file by a copy in which only reading differs: a read takes
- * Linux's text and changes it. All else (polling, mapping, locks, the inode) stays Linux's.
+ * Knows which files those are: by their place in their file system, whatever path the program
+ * used. For a file of the table below view/opened.c opens a file of our own, to which this file
+ * gives a copy of Linux's operations in which only reading differs: a read takes Linux's text
+ * and changes it. All else (polling, mapping, locks, the inode) stays Linux's.
  *
- * Other programs' open files, and those that were opened before the program was hosted, are
- * not touched. An open file holds the module.
+ * Must never touch the operations of a file that a program has: another thread may be just
+ * between two looks at them, or may have duplicated the descriptor. An open file holds the module.
  */
 #include <linux/cgroup.h>
 #include <linux/device.h>
-#include <linux/file.h>
 #include <linux/kernfs.h>
 #include <linux/magic.h>
 #include <linux/module.h>
@@ -20,8 +19,6 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uio.h>
-#include <asm/syscall.h>
-#include <asm/unistd.h>
 
 #include "compat.h"
 #include "memory/memory.h"
@@ -140,13 +137,14 @@ static ssize_t view_read(struct kiocb *call, struct iov_iter *to)
 	return bytes;
 }
 
-static void free_view(struct tacet_view *view)
+void tacet_view_free(struct tacet_view *view)
 {
 	if (view->range)
 		tacet_range_put(view->range);
 	put_pid(view->pid);
 	tacet_text_free(&view->text);
 	kfree(view);
+	module_put(THIS_MODULE);
 }
 
 /* The last reference of the file is gone. Linux still reads file->f_op. The module is not
@@ -158,8 +156,7 @@ static int view_release(struct inode *inode, struct file *file)
 	int result = operations->release ? operations->release(inode, file) : 0;
 
 	WRITE_ONCE(file->f_op, operations);
-	free_view(view);
-	module_put(THIS_MODULE);
+	tacet_view_free(view);
 	return result;
 }
 
@@ -171,14 +168,6 @@ static struct pid *subject(struct file *file, const struct tacet_view *view)
 	if (view->kind->magic != PROC_SUPER_MAGIC || !number)
 		return NULL;
 	return get_pid(find_pid_ns(number, proc_pid_ns(file_inode(file)->i_sb)));
-}
-
-static bool readable(const struct file *file)
-{
-	const struct file_operations *operations = file->f_op;
-
-	return file->f_mode & FMODE_READ && S_ISREG(file_inode(file)->i_mode) &&
-	       (operations->read_iter || operations->read == seq_read);
 }
 
 /* The file is about a thread of the caller's process. RCU. */
@@ -197,44 +186,25 @@ static int node_of(struct file *file)
 	return dev_to_node(kobj_to_dev((struct kobject *)directory->priv));
 }
 
-static void replace(struct file *file, struct tacet_view *view)
+/* @own, which nobody else has yet, is read through @view from now on, which it keeps. */
+void tacet_view_install(struct tacet_view *view, struct file *own)
 {
-	__module_get(THIS_MODULE);
 	mutex_init(&view->lock);
-	view->pid = subject(file, view);
-	if (view->kind->change == tacet_view_device)
-		view->node = node_of(file);
+	rcu_read_lock();
+	view->pid = subject(own, view);
 	if (view->kind->change == tacet_view_maps && is_own(view))
 		view->range = tacet_range_get(current->mm);
-	view->linux_operations = file->f_op;
-	view->operations = *file->f_op;
+	rcu_read_unlock();
+	if (view->kind->change == tacet_view_device)
+		view->node = node_of(own);
+	view->linux_operations = own->f_op;
+	view->operations = *own->f_op;
 	view->operations.read = NULL;
 	view->operations.read_iter = view_read;
 	view->operations.release = view_release;
-	if (file->f_op->llseek == seq_lseek)
+	if (own->f_op->llseek == seq_lseek)
 		view->operations.llseek = no_seek_end_llseek;
-	WRITE_ONCE(file->f_op, &view->operations);
-}
-
-static void consider(struct file *file)
-{
-	struct tacet_view *view = NULL;
-	char buffer[LONGEST];
-	const char *path;
-	unsigned int i;
-
-	path = dentry_path_raw(file->f_path.dentry, buffer, sizeof(buffer));
-	if (IS_ERR(path) || !readable(file))
-		return;
-	view = kzalloc(sizeof(*view), GFP_ATOMIC);
-	for (i = 0; view && i < ARRAY_SIZE(kinds); i++) {
-		if (file_inode(file)->i_sb->s_magic != kinds[i].magic || !matches(kinds[i].path, path, view))
-			continue;
-		view->kind = &kinds[i];
-		replace(file, view);
-		return;
-	}
-	kfree(view);
+	own->f_op = &view->operations;
 }
 
 static bool interesting(const struct file *file)
@@ -244,17 +214,36 @@ static bool interesting(const struct file *file)
 	return magic == SYSFS_MAGIC || magic == PROC_SUPER_MAGIC || magic == CGROUP2_SUPER_MAGIC;
 }
 
-/* A hosted thread has executed a call, and has not returned to the program yet. */
-void tacet_view_opened(struct tacet_hosted *hosted, const struct pt_regs *regs, long result)
+/* Linux reads @file as the views know it. Not so one that has a view already, which another
+ * thread may have put where the calling thread's file was. */
+static bool viewable(const struct file *file)
 {
-	struct file *file;
+	const struct file_operations *operations = file->f_op;
 
-	if (result < 0 || (regs->orig_ax != __NR_open && regs->orig_ax != __NR_openat && regs->orig_ax != __NR_openat2))
-		return;
-	file = fget(result);
-	if (!file)
-		return;
-	if (interesting(file))
-		consider(file);
-	fput(file);
+	return file->f_mode & FMODE_READ && S_ISREG(file_inode(file)->i_mode) &&
+	       operations->read_iter != view_read &&
+	       (operations->read_iter || operations->read == seq_read);
+}
+
+/* A view for @file, which holds the module; NULL: the program reads it as it is. Does not sleep. */
+struct tacet_view *tacet_view_for(struct file *file)
+{
+	struct tacet_view *view;
+	char buffer[LONGEST];
+	const char *path;
+	unsigned int i;
+
+	if (!interesting(file) || !viewable(file))
+		return NULL;
+	path = dentry_path_raw(file->f_path.dentry, buffer, sizeof(buffer));
+	view = IS_ERR(path) ? NULL : kzalloc(sizeof(*view), GFP_ATOMIC);
+	for (i = 0; view && i < ARRAY_SIZE(kinds); i++) {
+		if (file_inode(file)->i_sb->s_magic != kinds[i].magic || !matches(kinds[i].path, path, view))
+			continue;
+		view->kind = &kinds[i];
+		__module_get(THIS_MODULE);
+		return view;
+	}
+	kfree(view);
+	return NULL;
 }

@@ -3,7 +3,7 @@
  * What hosted programs read about themselves and their CPUs: where Linux's files tell of the
  * proxy, they tell of the core. delegate/ calls it; it calls process/ and what is below.
  *
- *	files.c			the files that are opened, and their reads
+ *	opened.c > files.c	a file that is opened gets a view; which files those are, and their reads
  *	cpus.c, procs.c, maps.c	how the text of each is changed
  *	calls.c			the same for system calls
  */
@@ -13,13 +13,19 @@
 #include <linux/cpumask.h>
 #include <linux/fs.h>
 #include <linux/mutex.h>
+#include <linux/types.h>
 
 #include "base/text.h"
 #include "tacet.h"
 
-/* A file that a hosted thread has opened. Written before the program has its descriptor,
- * except as noted. */
+/* A file of our own in place of one that a hosted thread has opened. Written before the program
+ * has it, except as noted. */
 struct tacet_view {
+	/* opened.c, until the file has the view */
+	struct callback_head opening;
+	struct file *found;		/* Linux's, referenced */
+	unsigned int descriptor;
+
 	struct file_operations operations;	/* the file's, with our read */
 	const struct file_operations *linux_operations;
 	const struct tacet_view_kind *kind;
@@ -41,8 +47,13 @@ struct tacet_view_kind {
 	int (*change)(const struct tacet_view *view, const struct tacet_text *from, struct tacet_text *to);
 };
 
-/* files.c: any context */
-void tacet_view_opened(struct tacet_hosted *hosted, const struct pt_regs *regs, long result);
+/* opened.c: a probe, in the thread's own context; does not sleep */
+void tacet_view_opened(const struct pt_regs *regs, long result);
+
+/* files.c: the last two sleep */
+struct tacet_view *tacet_view_for(struct file *file);
+void tacet_view_install(struct tacet_view *view, struct file *own);
+void tacet_view_free(struct tacet_view *view);
 
 /* calls.c: does not sleep; RCU */
 void tacet_view_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result);
