@@ -10,6 +10,7 @@
  */
 #include <linux/module.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 #include <linux/task_work.h>
@@ -28,13 +29,12 @@ static void interrupted(struct callback_head *work)
 	module_put(THIS_MODULE);
 }
 
-/* The task may wait for a futex in @range. */
-static bool waits_in(struct task_struct *task, const struct tacet_range *range)
+/* The registers are those of a task that may wait for a futex in @range. */
+static bool wait_in(struct task_struct *task, const struct pt_regs *regs, const struct tacet_range *range)
 {
-	const struct pt_regs *regs = task_pt_regs(task);
 	u64 word = sizeof(u32);
 
-	switch (tacet_call_number(syscall_get_nr(task, task_pt_regs(task)))) {
+	switch (tacet_call_number(syscall_get_nr(task, (struct pt_regs *)regs))) {
 	case __NR_futex:	/* it may have been moved to the second address */
 		return !(regs->si & FUTEX_PRIVATE_FLAG) &&
 		       (tacet_range_covers(range, regs->di, word) ||
@@ -45,6 +45,24 @@ static bool waits_in(struct task_struct *task, const struct tacet_range *range)
 		return true;
 	}
 	return false;
+}
+
+/*
+ * The task uses the range's memory, and may wait for a futex there. A task that exits parts with
+ * its memory under this lock, and with its stack, where its registers are, after that. (Linux
+ * exports no function that lets go of a stack that try_get_task_stack() has kept.)
+ */
+static bool waits_in(struct task_struct *task, const struct tacet_range *range)
+{
+	bool waits = false;
+
+	if (task->flags & PF_KTHREAD)
+		return false;
+	task_lock(task);
+	if (task->mm == range->mm)
+		waits = wait_in(task, task_pt_regs(task), range);
+	task_unlock(task);
+	return waits;
 }
 
 /* False: no memory. In an RCU read section. */
@@ -71,8 +89,7 @@ void tacet_handover_restart_waits(struct tacet_range *range)
 		done = true;
 		rcu_read_lock();
 		for_each_process_thread(process, task)
-			if (READ_ONCE(task->mm) == range->mm && task != current &&
-			    !(task->flags & PF_KTHREAD) && waits_in(task, range))
+			if (READ_ONCE(task->mm) == range->mm && task != current && waits_in(task, range))
 				done &= interrupt_wait(task);
 		rcu_read_unlock();
 		if (done)
