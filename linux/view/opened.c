@@ -71,7 +71,7 @@ static void take_over(struct callback_head *work)
 
 /* In @found, which the caller holds, somebody else may have what the thread has opened: a
  * duplicate, or the file of another process that was put here. */
-static bool has_other_users(const struct file *found)
+static bool has_other_users(struct file *found)
 {
 	return file_count(found) != 2;
 }

@@ -94,7 +94,6 @@ mod tests {
         };
         assert_eq!(chosen("--part first"), (true, false));
         assert_eq!(chosen("--part more"), (false, true));
-        assert_eq!(chosen(""), (true, true));
         assert_eq!(chosen("--part first --full"), (true, true));
         assert!(parse("--part second").is_err());
     }

@@ -204,6 +204,7 @@ pub const PROGRAMS: &[Program] = &[
             differs("across_processes", CHILDREN, NotTried),
         ],
     ),
+    nothing("given", &[], &[differs("", "there are no filters of system calls", NOT_THERE)]),
     nothing(
         "hostile",
         &[
@@ -289,7 +290,8 @@ pub const PROGRAMS: &[Program] = &[
             differs("fifo", CHILDREN, NotTried),
         ],
     ),
-    nothing("piped", &[], &[differs("", GIVEN_BACK, NotTried)]),
+    whole("moved", &[]),
+    nothing("piped", &[], &[differs("", "vmsplice is refused: pipes are the proxy's", NOT_THERE)]),
     whole("pkeys", &[]),
     nothing(
         "places",
@@ -344,6 +346,7 @@ pub const PROGRAMS: &[Program] = &[
             differs("elsewhere", OTHERS_MEMORY, Check("(errno 1)")),
         ],
     ),
+    nothing("ringfutex", &[], &[differs("", "rings are refused", NOT_THERE)]),
     whole("rseq", &[]),
     nothing("seccomp", &[], &[differs("", "filters are refused: the program's calls are not Linux's", NOT_THERE)]),
     whole("sigfp", &[]),
