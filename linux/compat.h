@@ -12,7 +12,6 @@
 #include <linux/cgroup.h>
 #include <linux/cpuhotplug.h>
 #include <linux/gfp.h>
-#include <linux/kprobes.h>
 #include <linux/mm.h>
 #include <linux/mempolicy.h>
 #include <linux/mmu_notifier.h>
@@ -196,43 +195,6 @@ static inline void tacet_charge_group(u64 ns)
 		u64_stats_update_end(&account->bsync);
 	}
 	rcu_read_unlock();
-#endif
-}
-
-/* Calls @entered at each entry into Linux's function @symbol, with its first two arguments;
- * @entered does not sleep. */
-struct tacet_probe {
-	const char *symbol;
-	void (*entered)(unsigned long first, unsigned long second);
-#ifdef CONFIG_KPROBES
-	struct kprobe probe;
-#endif
-};
-
-#ifdef CONFIG_KPROBES
-static inline int tacet_probe_entered(struct kprobe *probe, struct pt_regs *regs)
-{
-	container_of(probe, struct tacet_probe, probe)->entered(regs->di, regs->si);
-	return 0;
-}
-#endif
-
-/* Sleep. -ENOENT: this kernel has no such function; -EOPNOTSUPP: it has no probes. */
-static inline int tacet_probe_on(struct tacet_probe *probe)
-{
-#ifdef CONFIG_KPROBES
-	probe->probe = (struct kprobe){
-		.symbol_name = probe->symbol, .pre_handler = tacet_probe_entered };
-	return register_kprobe(&probe->probe);
-#else
-	return -EOPNOTSUPP;
-#endif
-}
-
-static inline void tacet_probe_off(struct tacet_probe *probe)
-{
-#ifdef CONFIG_KPROBES
-	unregister_kprobe(&probe->probe);
 #endif
 }
 

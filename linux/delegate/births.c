@@ -12,6 +12,7 @@
 #include "compat.h"
 #include "delegate/delegate.h"
 #include "memory/memory.h"
+#include "pico/linux/grants.h"
 #include "process/process.h"
 #include "tacet.h"
 
@@ -93,6 +94,7 @@ void tacet_on_fork(void *data, struct task_struct *parent, struct task_struct *c
 				     child->pid, error);
 	}
 	memory_of_child(parent, child);
+	tacet_grants_forked(child);
 	rcu_read_unlock();
 }
 

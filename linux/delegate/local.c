@@ -34,6 +34,8 @@ void tacet_local_prepare(struct tacet_hosted *hosted)
 
 	context->profiled = !!hosted->process->profile;
 	context->local = 0;
+	/* Only compared. Other threads of the space may have other tables. */
+	context->descriptors = (unsigned long)current->files;
 	context->refusal = TACET_REFUSAL_NONE;
 	if (tacet_looked_at())
 		return;

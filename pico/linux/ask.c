@@ -31,13 +31,6 @@ static bool direct(const struct file *file)
 	       !(file->f_flags & unwanted) && !mapping_mapped(file->f_mapping);
 }
 
-/* The process alone has the table of descriptors, and no rings, by which the kernel would close
- * some without a call. */
-static bool own_table(void)
-{
-	return atomic_read(&current->files->count) == get_nr_threads(current) && !tacet_has_rings(current);
-}
-
 /*
  * Nobody else has claimed the device (a file system, another program by O_EXCL), and nobody does
  * while the grant exists. NULL: the program itself has. What lies in the page cache goes to the
@@ -90,7 +83,7 @@ static void consider(struct tacet_space *space, int descriptor)
 		return;
 	/* A thread that waited for the control lock could not leave its core for the end of the
 	 * partition. */
-	if (direct(file) && own_table() && mutex_trylock(&tacet_control_lock)) {
+	if (direct(file) && tacet_grants_own_table() && mutex_trylock(&tacet_control_lock)) {
 		if (tacet_partition.state == TACET_PARTITION_UP)
 			grant(space, descriptor, file);
 		mutex_unlock(&tacet_control_lock);

@@ -7,70 +7,22 @@
  * section; does not sleep. @space: of a hosted task, else NULL.
  */
 #include <linux/blkdev.h>
-#include <linux/fcntl.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/sched.h>
-#include <linux/uaccess.h>
 #include <asm/unistd.h>
 
 #include "border/border.h"
 #include "compat.h"
 #include "pico/linux/granted.h"
 #include "pico/linux/grants.h"
+#include "pico/linux/meaning.h"
 #include "tacet.h"
 
-/* clone(2) with @flags makes a process that shares the table and not the memory. */
-static bool shares_table(u64 flags)
-{
-	return (flags & (CLONE_FILES | CLONE_VM)) == CLONE_FILES;
-}
-
-/* The same of clone3(2). */
-static bool shares_table_by(const u64 __user *arguments)
-{
-	u64 flags;
-
-	return copy_from_user_nofault(&flags, arguments, sizeof(flags)) || shares_table(flags);
-}
-
 /* Of @number in the calling task's own table: the descriptors that it changes, or false. */
-static bool changes(const struct pt_regs *regs, long number, int *first, int *last)
+static bool changes(const struct pt_regs *regs, long number, struct tacet_change *change)
 {
-	*first = 0;
-	*last = INT_MAX;
-	switch (number) {
-	case __NR_close:
-		*first = *last = regs->di;
-		return true;
-	case __NR_dup2:
-	case __NR_dup3:
-		*first = *last = regs->si;
-		return true;
-	case __NR_close_range:
-	case __NR_unshare:
-	case __NR_execve:
-	case __NR_execveat:
-	case __NR_io_uring_setup:
-		return true;
-	case __NR_setuid:	/* a program's rights are looked at again */
-	case __NR_setgid:
-	case __NR_setreuid:
-	case __NR_setregid:
-	case __NR_setresuid:
-	case __NR_setresgid:
-	case __NR_setfsuid:
-	case __NR_setfsgid:
-	case __NR_setgroups:
-	case __NR_capset:
-		return true;
-	case __NR_clone:
-		return shares_table(regs->di);
-	case __NR_clone3:
-		return shares_table_by((const u64 __user *)regs->di);
-	default:
-		return false;
-	}
+	return tacet_call_changes(number, regs->di, regs->si, change);
 }
 
 /* Commands for a whole controller go to such a file: /dev/nvme0, /dev/ng0n1. */
@@ -116,7 +68,7 @@ static void change_file(const struct pt_regs *regs, long number)
 {
 	struct file *file;
 
-	if (number != __NR_ioctl && (number != __NR_fcntl || regs->si != F_SETFL))
+	if (!tacet_call_changes_file(number, regs->si))
 		return;
 	file = fget(regs->di);
 	if (!file) {
@@ -139,30 +91,45 @@ static struct tacet_space *space_of(struct tacet_space *space)
 	return space || !current->mm ? space : tacet_space_find(current->mm);
 }
 
+/*
+ * The calling task has made @child, which does not run yet. A table of descriptors that another process
+ * has too changes without that process's grants; memory with two tables has each number twice.
+ */
+void tacet_grants_forked(const struct task_struct *child)
+{
+	struct tacet_space *space;
+
+	if (!tacet_grants_any() || (child->mm == current->mm) == (child->files == current->files))
+		return;
+	space = space_of(NULL);
+	if (space)
+		tacet_grants_revoke_space(space);
+}
+
 /* By a task that is not hosted, but perhaps has the memory of one that is. */
 static void change_for_others(const struct pt_regs *regs, long number)
 {
 	struct tacet_space *space;
-	int first, last;
+	struct tacet_change change;
 
-	if (!changes(regs, number, &first, &last))
+	if (!changes(regs, number, &change))
 		return;
 	space = space_of(NULL);
 	if (space && space->shared)
-		tacet_grants_revoke(space, first, last);
+		tacet_grants_revoke(space, change.first, change.last);
 }
 
 void tacet_grants_before_call(struct tacet_space *space, const struct pt_regs *regs, long number)
 {
-	int first, last;
+	struct tacet_change change;
 
 	if (tacet_grants_any())
 		tacet_positions_before_call(space_of(space), regs, number);
-	if (space && space->shared && changes(regs, number, &first, &last)) {
+	if (space && space->shared && changes(regs, number, &change)) {
 		atomic_inc(&space->closing);
 		/* Pairs with tacet_grants_enter(), which publishes before it reads `closing`. */
 		smp_mb();
-		tacet_grants_revoke(space, first, last);
+		tacet_grants_revoke(space, change.first, change.last);
 	}
 	if (!tacet_grants_any())
 		return;
@@ -175,10 +142,10 @@ void tacet_grants_before_call(struct tacet_space *space, const struct pt_regs *r
 
 bool tacet_grants_after_call(struct tacet_space *space, const struct pt_regs *regs, long number)
 {
+	struct tacet_change change;
 	bool changed;
-	int first, last;
 
-	changed = space && space->shared && changes(regs, number, &first, &last);
+	changed = space && space->shared && changes(regs, number, &change);
 	if (changed)
 		atomic_dec_if_positive(&space->closing);
 	if (!tacet_grants_any())

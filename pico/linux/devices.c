@@ -11,6 +11,7 @@
  * Called by partition/, with the control lock held. All that Linux does with its devices goes
  * on meanwhile.
  */
+#include <linux/ratelimit.h>
 #include <linux/workqueue.h>
 
 #include "border/border.h"
@@ -19,6 +20,7 @@
 #include "pico/linux/grants.h"
 #include "pico/linux/pages.h"
 #include "pico/linux/pico.h"
+#include "pico/linux/probes.h"
 #include "pico/linux/slots.h"
 #include "tacet.h"
 
@@ -78,6 +80,7 @@ static void close_unit(struct tacet_pico_unit *unit)
 	tacet_grants_revoke_device(unit->index);
 	tacet_pico_queues_stop(unit);
 	tacet_pico_queues_end(unit);
+	tacet_grants_quiet_device(unit->index);
 	unit->operations->close(unit);
 	unit->shared->kind = TACET_PICO_NONE;
 	if (!tacet_partition.unproven)
@@ -114,7 +117,7 @@ static int open_unit(struct tacet_pico_unit *unit)
 		finish_kind(unit->kind);
 		return error;
 	}
-	unit->lost = unit->over = false;
+	unit->lost = unit->over = unit->off = false;
 	WRITE_ONCE(unit->open, true);
 	unit->shared->kind = unit->operations->kind;
 	made = tacet_pico_queues_make(unit);
@@ -176,6 +179,7 @@ void tacet_pico_close(void)
 static void lose(struct tacet_pico_unit *unit)
 {
 	tacet_pico_queues_stop(unit);
+	WRITE_ONCE(unit->off, false);
 	WRITE_ONCE(unit->lost, true);
 }
 
@@ -200,23 +204,53 @@ void tacet_pico_lost(void *key)
 		lose(unit);
 }
 
-/* A queue of which a core says that a command is not done. */
-static void renew_queue(struct tacet_pico_unit *unit, unsigned int core)
+/*
+ * Linux has had a device off that it resets, and switches it on now. Any context. Linux may say that a
+ * device works while it has yet to switch it off, so only this tells that the device has forgotten our
+ * commands.
+ */
+void tacet_pico_off(void *key)
 {
-	tacet_report(TACET_LOG_WARNING, "%s: a command of CPU %u is not done: new queue",
-		     dev_name(unit->device), tacet_partition.cores[core].cpu);
+	struct tacet_pico_unit *unit = unit_of(key);
+
+	if (unit && READ_ONCE(unit->lost) && unit->operations->silent(unit))
+		WRITE_ONCE(unit->off, true);
+}
+
+/* A queue of which a core says that a command is not done, or for which Linux waits. False: the device
+ * still has it, and is asked again. */
+static bool renew_queue(struct tacet_pico_unit *unit, unsigned int core)
+{
+	if (READ_ONCE(tacet_pico_queue(unit->index, core)->in_flight))
+		tacet_report(TACET_LOG_WARNING, "%s: a command of CPU %u is not done: new queue",
+			     dev_name(unit->device), tacet_partition.cores[core].cpu);
 	tacet_pico_queue_stop(unit, core);
 	tacet_pico_queue_await(unit, core);
-	if (unit->operations->end(unit, core))
-		return;		/* it is asked again */
+	if (test_bit(core, unit->made) && unit->operations->end(unit, core))
+		return false;
+	clear_bit(core, unit->made);
 	if (tacet_pico_queue_make(unit, core))
 		tacet_pico_queue_dead(unit, core);
+	return true;
+}
+
+/* A core that has used a revoked grant for long hangs, or its device does. */
+static void renew_queues(struct tacet_pico_unit *unit)
+{
+	bool late = tacet_grants_late(unit->index), ended = true;
+	unsigned int core;
+
+	for (core = 0; core < tacet_partition.core_count; core++)
+		if (late || READ_ONCE(tacet_pico_queue(unit->index, core)->wants_end))
+			ended &= renew_queue(unit, core);
+	if (late && ended)
+		tacet_grants_quiet_device(unit->index);
 }
 
 static void recover(struct tacet_pico_unit *unit)
 {
 	tacet_report(TACET_LOG_INFO, "%s: Linux has reset it: new queues", dev_name(unit->device));
-	unit->over = false;
+	unit->over = unit->off = false;
 	WRITE_ONCE(unit->lost, false);
 	tacet_pico_queues_stop(unit);	/* one was perhaps being made when the reset began */
 	tacet_pico_queues_dead(unit);
@@ -228,8 +262,6 @@ static void recover(struct tacet_pico_unit *unit)
 
 static void look_after(struct tacet_pico_unit *unit)
 {
-	unsigned int core;
-
 	if (unit->waiting)
 		try_to_open(unit);
 	if (!unit->open)
@@ -237,19 +269,31 @@ static void look_after(struct tacet_pico_unit *unit)
 	/* It may fall silent without a word: a virtual function when Linux resets the physical one. */
 	if (!unit->lost && unit->operations->silent(unit))
 		lose(unit);
-	if (unit->lost && !unit->over && unit->operations->silent(unit)) {
+	if (unit->lost && !unit->over && (READ_ONCE(unit->off) || unit->operations->silent(unit))) {
 		tacet_pico_queues_dead(unit);
+		tacet_grants_quiet_device(unit->index);
 		unit->over = true;
 	}
 	if (!unit->operations->works(unit))
 		return;
 	if (unit->lost) {
-		recover(unit);
+		/* Linux says so of one that it is about to switch off, too. */
+		if (unit->over)
+			recover(unit);
 		return;
 	}
-	for (core = 0; core < tacet_partition.core_count; core++)
-		if (READ_ONCE(tacet_pico_queue(unit->index, core)->wants_end))
-			renew_queue(unit, core);
+	renew_queues(unit);
+}
+
+/* Nobody would hear what ends a grant: there are none until Linux tells again. */
+static void deaf(void)
+{
+	static DEFINE_RATELIMIT_STATE(reports, 60 * HZ, 1);
+
+	tacet_grants_stop();
+	if (__ratelimit(&reports))
+		tacet_report(TACET_LOG_WARNING,
+			     "devices: Linux's function tracer does not answer: cores forward all calls");
 }
 
 /* The work is waited for with the control lock held: it only tries to take it. */
@@ -259,6 +303,10 @@ static void look(struct work_struct *work)
 	unsigned int i;
 
 	if (mutex_trylock(&tacet_control_lock)) {
+		if (tacet_probes_work())
+			tacet_grants_begin();
+		else
+			deaf();
 		tacet_pico_slots_look();
 		for (i = 0; (unit = tacet_pico_slot(i)); i++)
 			if (unit->device)

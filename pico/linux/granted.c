@@ -40,7 +40,6 @@ void tacet_grants_each(void (*work)(struct granted *granted, void *what), void *
 
 struct of {
 	unsigned int unit;
-	const struct gendisk *disk;
 	bool found;
 };
 
@@ -57,22 +56,6 @@ bool tacet_grants_of_device(unsigned int unit)
 	struct of of = { .unit = unit };
 
 	tacet_grants_each(is_of_device, &of);
-	return of.found;
-}
-
-static void is_used_of_disk(struct granted *granted, void *what)
-{
-	struct of *of = what;
-
-	of->found |= granted->disk == of->disk && READ_ONCE(granted->shared->using);
-}
-
-/* Whether a core uses one of the disk now. */
-bool tacet_grants_used(const struct gendisk *disk)
-{
-	struct of of = { .disk = disk };
-
-	tacet_grants_each(is_used_of_disk, &of);
 	return of.found;
 }
 

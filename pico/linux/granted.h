@@ -9,11 +9,15 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
+#include <tacet/pico.h>
+
 #include "tacet.h"
 
 struct address_space;
 struct file;
+struct files_struct;
 struct gendisk;
+struct inode;
 struct pid;
 struct tacet_claim;
 struct tacet_pico_grant;
@@ -23,9 +27,13 @@ struct granted {
 	struct list_head link;
 	struct tacet_pico_grant *shared;
 	struct tacet_space_shared *space;
+	const struct files_struct *table;	/* not referenced: only compared */
 	struct file *file;		/* not referenced: closing it revokes */
-	struct address_space *pages;	/* of the block device, which the claim keeps */
+	struct inode *inode;		/* of the block device, referenced */
+	struct address_space *pages;	/* of that */
 	const struct gendisk *disk;
+	bool holds;			/* a use of the disk's queue of requests, as a request does */
+	unsigned long revoked_at;	/* jiffies */
 	struct tacet_claim *claim;
 	struct pid *process;		/* referenced */
 	loff_t given;			/* the file's position when a core got it last */
@@ -38,8 +46,16 @@ extern struct list_head tacet_granted;
 extern spinlock_t tacet_granted_lock;
 extern unsigned int tacet_granted_count, tacet_granted_revoked;
 
-/* granted.c: whether a core uses a grant of the disk. Any context. */
-bool tacet_grants_used(const struct gendisk *disk);
+/* grants.c: the lock is held. @state: REVOKED, or ENDED. */
+void tacet_granted_revoke(struct granted *granted, enum tacet_pico_grant_state state);
+
+/* quiet.c; the second sleeps. _let_go: the lock is held */
+void tacet_grants_quiet_soon(void);
+void tacet_grants_quiet_end(void);
+void tacet_granted_let_go(struct granted *granted);
+
+/* enter.c */
+extern bool tacet_grants_open;
 
 /* granted.c: for each grant that is not free, with its lock held. Any context. */
 void tacet_grants_each(void (*work)(struct granted *granted, void *what), void *what);
@@ -47,7 +63,7 @@ void tacet_grants_each(void (*work)(struct granted *granted, void *what), void *
 /* Revoked, and no core uses it; with @all even so. */
 static inline bool tacet_granted_over(const struct granted *granted, bool all)
 {
-	return granted->shared->state == TACET_PICO_GRANT_REVOKED &&
+	return granted->shared->state != TACET_PICO_GRANT_VALID &&
 	       (all || !READ_ONCE(granted->shared->using));
 }
 

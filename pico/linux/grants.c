@@ -2,17 +2,19 @@
 /*
  * The grants that exist, and their revocation.
  *
- *	FREE -- _enter --> VALID -- _revoke --> REVOKED -- no core uses it, claim released --> FREE
+ *	FREE -- _enter --> VALID -- _revoke --> REVOKED -- no core uses it, cache dropped --> FREE
+ *	                                |         | the descriptor changes        ^
+ *	                                '----> ENDED -----------------------------'
  *
- * A revoked grant serves no new call at once; what is in flight on a core ends as a call of
- * another thread does that has begun before a close(). Called by ask.c, calls.c, pages.c,
- * devices.c and memory/. Must never wait for a core while it holds the lock.
+ * A revoked grant serves no new call and no further portion of one; what the device has of it ends as
+ * a call of another thread does that has begun before a close(). Called by ask.c, calls.c, pages.c,
+ * enter.c, devices.c and memory/. Must never wait for a core while it holds the lock.
  */
 #include <linux/blkdev.h>
 #include <linux/delay.h>
-#include <linux/fdtable.h>
 #include <linux/fs.h>
 #include <linux/mutex.h>
+#include <linux/pagemap.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -25,35 +27,26 @@
 #include "tacet.h"
 
 #define RELEASE_TRIES 1000
-/* A disk that takes longer for a command is frozen with it. */
-#define FREEZE_PATIENCE_US 100000
 
 static DEFINE_MUTEX(release_lock);	/* while one is released */
-static bool open;			/* new ones may be made */
 
 static void release_revoked(struct work_struct *work);
 static DECLARE_DELAYED_WORK(releasing, release_revoked);
 
-void tacet_grants_begin(void)
+void tacet_granted_revoke(struct granted *granted, enum tacet_pico_grant_state state)
 {
-	WRITE_ONCE(open, true);
-}
+	enum tacet_pico_grant_state before = granted->shared->state;
 
-/* Grants of @shared's space begin at its place in the table. */
-static unsigned int index_of(const struct tacet_space_shared *space)
-{
-	return space - tacet_partition.spaces;
-}
-
-/* The lock is held. */
-static void revoke(struct granted *granted)
-{
-	if (granted->shared->state != TACET_PICO_GRANT_VALID)
+	if (before >= state)
 		return;
-	WRITE_ONCE(granted->shared->state, TACET_PICO_GRANT_REVOKED);
+	WRITE_ONCE(granted->shared->state, state);
+	granted->revoked_at = jiffies;
+	if (before != TACET_PICO_GRANT_VALID)
+		return;
 	WRITE_ONCE(tacet_granted_revoked, tacet_granted_revoked + 1);
 	/* Pairs with the core, which counts itself in before it reads the state again. */
 	smp_mb();
+	tacet_grants_quiet_soon();
 	mod_delayed_work(tacet_workqueue, &releasing, 0);
 }
 
@@ -66,8 +59,8 @@ static void forget(struct granted *granted)
 	WRITE_ONCE(tacet_granted_count, tacet_granted_count - 1);
 }
 
-/* A revoked grant that no core uses, taken out of the list; with @all one that a core uses too.
- * *@left: there are more of them. */
+/* A revoked grant that no core uses; with @all one that a core uses too. *@left: there are more of
+ * them. The lock of releases is held: it stays. */
 static struct granted *take_revoked(bool all, bool *left)
 {
 	struct granted *granted, *found = NULL;
@@ -76,7 +69,7 @@ static struct granted *take_revoked(bool all, bool *left)
 	*left = false;
 	spin_lock_irqsave(&tacet_granted_lock, irq);
 	list_for_each_entry(granted, &tacet_granted, link) {
-		if (granted->shared->state != TACET_PICO_GRANT_REVOKED)
+		if (granted->shared->state == TACET_PICO_GRANT_VALID)
 			continue;
 		if (!granted->settled || !tacet_granted_over(granted, all)) {
 			*left = true;
@@ -85,14 +78,34 @@ static struct granted *take_revoked(bool all, bool *left)
 		found = granted;
 		break;
 	}
-	if (found) {
-		/* A core that runs may just be counting itself in and out again. */
-		if (all)
-			found->shared->using = 0;
-		forget(found);
-	}
+	/* A core that runs may just be counting itself in and out again. */
+	if (found && all)
+		found->shared->using = 0;
+	if (found)
+		tacet_granted_let_go(found);
 	spin_unlock_irqrestore(&tacet_granted_lock, irq);
 	return found;
+}
+
+/*
+ * Whoever looked at the blocks through the page cache while cores wrote them may have old ones there.
+ * Nothing is written any more, so what is read after this is new. Sleeps: a page that is being read
+ * is waited for. A page that somebody has changed stays, as after a direct write on Linux.
+ */
+static void drop_pages(const struct granted *granted)
+{
+	if (granted->shared->rights & TACET_PICO_WRITE && READ_ONCE(granted->pages->nrpages))
+		invalidate_inode_pages2(granted->pages);
+}
+
+/* The calls that wait for that end. */
+static void forget_taken(struct granted *granted)
+{
+	unsigned long irq;
+
+	spin_lock_irqsave(&tacet_granted_lock, irq);
+	forget(granted);
+	spin_unlock_irqrestore(&tacet_granted_lock, irq);
 }
 
 /* Only now: whoever sees that none is revoked any more may claim the devices. */
@@ -113,9 +126,12 @@ static bool release_all(bool used_too)
 	mutex_lock(&release_lock);
 	tacet_positions_settle_revoked(used_too);
 	while ((granted = take_revoked(used_too, &left))) {
+		drop_pages(granted);
+		forget_taken(granted);
 		if (granted->claim)
 			tacet_claim_release(granted->claim);
 		count_released();
+		iput(granted->inode);
 		put_pid(granted->process);
 		kfree(granted);
 	}
@@ -150,7 +166,7 @@ static void revoke_if(bool (*chosen)(const struct granted *granted, const void *
 	list_for_each_entry(granted, &tacet_granted, link)
 		/* Of a revoked one the file and the device may be gone. */
 		if (granted->shared->state == TACET_PICO_GRANT_VALID && chosen(granted, what))
-			revoke(granted);
+			tacet_granted_revoke(granted, TACET_PICO_GRANT_REVOKED);
 	spin_unlock_irqrestore(&tacet_granted_lock, irq);
 }
 
@@ -184,16 +200,25 @@ static bool of_disk(const struct granted *granted, const void *what)
 	return granted->disk == what;
 }
 
-static bool with_pages(const struct granted *granted, const void *what)
+static bool unnoticed(const struct granted *granted, const void *what)
 {
-	return granted->pages->nrpages;
+	return granted->pages->nrpages || granted->disk->queue->mq_freeze_depth;
+}
+
+/* All end, and no new ones are made. */
+void tacet_grants_stop(void)
+{
+	WRITE_ONCE(tacet_grants_open, false);
+	/* Pairs with tacet_grants_enter(), which publishes before it looks again. */
+	smp_mb();
+	revoke_if(every, NULL);
 }
 
 /* The cores have stopped. */
 void tacet_grants_end(void)
 {
-	WRITE_ONCE(open, false);
-	revoke_if(every, NULL);
+	tacet_grants_stop();
+	tacet_grants_quiet_end();
 	cancel_delayed_work_sync(&releasing);
 	release_all(true);
 }
@@ -227,26 +252,17 @@ void tacet_grants_revoke_disk(const struct gendisk *disk)
 	revoke_if(disk ? of_disk : every, disk);
 }
 
-/* The disk is done with the cores' commands when this returns, unless it takes very long. Any context. */
-void tacet_grants_freeze_disk(const struct gendisk *disk)
-{
-	unsigned int us;
-
-	tacet_grants_revoke_disk(disk);
-	for (us = 0; us < FREEZE_PATIENCE_US && tacet_grants_used(disk); us++)
-		udelay(1);
-}
-
 /* Somebody uses the block device through the page cache @pages, which cores know nothing of. */
 void tacet_grants_revoke_pages(void *pages)
 {
 	revoke_if(of_pages, pages);
 }
 
-/* Sometimes: what was filled into a page cache while a grant was being made. */
+/* Sometimes: what was filled into a page cache while a grant was being made, and a disk whose requests
+ * Linux waits for by a way that it does not tell of. */
 void tacet_grants_look(void)
 {
-	revoke_if(with_pages, NULL);
+	revoke_if(unnoticed, NULL);
 }
 
 struct descriptors {
@@ -254,20 +270,25 @@ struct descriptors {
 	int first, last;
 };
 
-static bool of_descriptors(const struct granted *granted, const void *what)
+/* Of a table of the calling task's that changes they mean something else; other tables' are looked at
+ * again. */
+static void revoke_descriptor(struct granted *granted, void *what)
 {
 	const struct descriptors *descriptors = what;
+	int descriptor = granted->shared->descriptor;
 
-	return granted->space == descriptors->space &&
-	       granted->shared->descriptor >= descriptors->first &&
-	       granted->shared->descriptor <= descriptors->last;
+	if (granted->space != descriptors->space || descriptor < descriptors->first ||
+	    descriptor > descriptors->last)
+		return;
+	tacet_granted_revoke(granted, granted->table == current->files ? TACET_PICO_GRANT_ENDED :
+									 TACET_PICO_GRANT_REVOKED);
 }
 
 void tacet_grants_revoke(struct tacet_space *space, int first, int last)
 {
 	struct descriptors descriptors = { .space = space->shared, .first = first, .last = last };
 
-	revoke_if(of_descriptors, &descriptors);
+	tacet_grants_each(revoke_descriptor, &descriptors);
 }
 
 static bool in_use(const struct tacet_space_shared *space)
@@ -299,87 +320,4 @@ void tacet_grants_settle(struct mm_struct *mm)
 	rcu_read_unlock();
 	while (shared && in_use(shared) && !READ_ONCE(tacet_partition.failed))
 		usleep_range(50, 100);
-}
-
-/* Any grant of the descriptor that is not free. */
-bool tacet_grants_has(const struct tacet_space *space, int descriptor)
-{
-	const struct tacet_pico_grant *table = tacet_pico_grants(index_of(space->shared));
-	unsigned int i;
-
-	for (i = 0; i < TACET_PICO_GRANTS; i++)
-		if (READ_ONCE(table[i].state) && READ_ONCE(table[i].descriptor) == descriptor)
-			return true;
-	return false;
-}
-
-/* The locks are held. NULL: the space has as many as there can be. */
-static struct tacet_pico_grant *free_entry(struct tacet_space *space)
-{
-	struct tacet_pico_grant *table = tacet_pico_grants(index_of(space->shared));
-	unsigned int i;
-
-	for (i = 0; i < TACET_PICO_GRANTS; i++)
-		if (table[i].state == TACET_PICO_GRANT_FREE)
-			return &table[i];
-	return NULL;
-}
-
-/* The locks are held. */
-static void publish(struct granted *granted, int descriptor, const struct tacet_pico_grant *terms)
-{
-	struct tacet_pico_grant *shared = granted->shared;
-
-	shared->descriptor = descriptor;
-	shared->device = terms->device;
-	shared->namespace_id = terms->namespace_id;
-	shared->rights = terms->rights;
-	shared->block_shift = terms->block_shift;
-	shared->first = terms->first;
-	shared->count = terms->count;
-	shared->position = TACET_PICO_NO_POSITION;
-	list_add(&granted->link, &tacet_granted);
-	WRITE_ONCE(tacet_granted_count, tacet_granted_count + 1);
-	smp_store_release(&shared->state, TACET_PICO_GRANT_VALID);
-	WRITE_ONCE(granted->space->pico_grants, granted->space->pico_grants + 1);
-	/* Pairs with tacet_grants_before_call(), which counts itself in before it looks. */
-	smp_mb();
-}
-
-/*
- * Whoever closes the descriptor takes the table's lock after he has revoked grants; so either he
- * is seen in `closing`, or the descriptor is gone from the table, or he sees the grant.
- */
-int tacet_grants_enter(struct tacet_space *space, int descriptor, struct file *file,
-		       struct tacet_claim *claim, const struct tacet_pico_grant *terms)
-{
-	struct granted *granted = kzalloc(sizeof(*granted), GFP_KERNEL);
-	int error = -EBUSY;
-
-	if (!granted)
-		return -ENOMEM;
-	granted->space = space->shared;
-	granted->file = file;
-	granted->pages = file->f_mapping;
-	granted->disk = I_BDEV(file->f_mapping->host)->bd_disk;
-	granted->claim = claim;
-	granted->process = get_pid(task_tgid(current));
-	granted->given = file->f_pos;
-	spin_lock(&current->files->file_lock);
-	spin_lock_irq(&tacet_granted_lock);
-	granted->shared = open ? free_entry(space) : NULL;
-	if (granted->shared && files_lookup_fd_locked(current->files, descriptor) == file) {
-		error = 0;
-		publish(granted, descriptor, terms);
-		if (atomic_read(&space->closing) || file->f_mapping->nrpages ||
-		    granted->disk->queue->mq_freeze_depth)
-			revoke(granted);
-	}
-	spin_unlock_irq(&tacet_granted_lock);
-	spin_unlock(&current->files->file_lock);
-	if (error) {
-		put_pid(granted->process);
-		kfree(granted);
-	}
-	return error;
 }

@@ -16,16 +16,20 @@ struct pt_regs;
 struct tacet_claim;
 struct tacet_pico_grant;
 struct tacet_space;
+struct task_struct;
 
 /* grants.c. The first two sleep, with the control lock held; the others: any context. */
 void tacet_grants_begin(void);
 void tacet_grants_end(void);
+void tacet_grants_stop(void);				/* any context */
 void tacet_grants_revoke_device(unsigned int unit);
 bool tacet_grants_of_device(unsigned int unit);
 void tacet_grants_revoke_space(struct tacet_space *space);
 void tacet_grants_revoke_pages(void *pages);
 void tacet_grants_revoke_disk(const struct gendisk *disk);
-void tacet_grants_freeze_disk(const struct gendisk *disk);
+void tacet_grants_quiet_disk(const struct gendisk *disk);
+void tacet_grants_quiet_device(unsigned int unit);
+bool tacet_grants_late(unsigned int unit);
 void tacet_grants_look(void);
 void tacet_grants_space_gone(struct tacet_space *space);	/* sleeps */
 void tacet_grants_release(void);				/* sleeps */
@@ -41,6 +45,7 @@ int tacet_grants_show(char *buffer, int used, const char *(*name)(unsigned int d
 /* For the folder's own files. _enter sleeps, in the context of the thread whose @descriptor is
  * @file: it takes over @claim if it returns 0. */
 bool tacet_grants_any(void);
+bool tacet_grants_own_table(void);
 bool tacet_grants_revoked(void);
 bool tacet_grants_has(const struct tacet_space *space, int descriptor);
 int tacet_grants_enter(struct tacet_space *space, int descriptor, struct file *file,
@@ -55,5 +60,6 @@ void tacet_grant_ask(struct tacet_space *space, const struct pt_regs *regs);
  * True: before the task goes on, tacet_grants_release(). */
 void tacet_grants_before_call(struct tacet_space *space, const struct pt_regs *regs, long number);
 bool tacet_grants_after_call(struct tacet_space *space, const struct pt_regs *regs, long number);
+void tacet_grants_forked(const struct task_struct *child);	/* the same; in its parent */
 
 #endif

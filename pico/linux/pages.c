@@ -15,9 +15,9 @@
 #include <linux/fs.h>
 #include <linux/pagemap.h>
 
-#include "compat.h"
 #include "pico/linux/grants.h"
 #include "pico/linux/pages.h"
+#include "pico/linux/probes.h"
 #include "tacet.h"
 
 static void page_is_read(unsigned long file, unsigned long folio)
@@ -50,20 +50,21 @@ static void disk_goes(unsigned long disk, unsigned long unused)
 }
 
 /*
- * Linux waits until the disk has done all that it was given, and then changes what the disk is: the
- * size of its blocks, for example, without which a command means something else. The cores' commands
- * end too. Entered before new requests have to wait, and again afterwards: no grant is made
- * from then on.
+ * Linux waits until the disk has done all that it was given, and then changes what the disk is. Grants
+ * are given back, for which Linux waits as well (let_go() in grants.c). Entered before new requests have
+ * to wait, and again afterwards: no grant is made from then on.
  */
 static void queue_freezes(unsigned long queue, unsigned long unused)
 {
 	const struct gendisk *disk = ((const struct request_queue *)queue)->disk;
 
-	if (disk)
-		tacet_grants_freeze_disk(disk);
+	if (!disk)
+		return;
+	tacet_grants_revoke_disk(disk);
+	tacet_grants_quiet_disk(disk);
 }
 
-static struct tacet_probe probes[] = {
+static struct tacet_probe changes[] = {
 	{ .symbol = "blk_freeze_queue_start", .entered = queue_freezes },
 	{ .symbol = "blk_mq_freeze_queue_wait", .entered = queue_freezes },
 	{ .symbol = "set_capacity", .entered = size_is_set },
@@ -72,29 +73,19 @@ static struct tacet_probe probes[] = {
 	{ .symbol = "blkdev_readahead", .entered = pages_are_read },
 	{ .symbol = "blkdev_write_iter", .entered = file_is_written },
 };
+static struct tacet_probes probes = { .probes = changes, .count = ARRAY_SIZE(changes) };
 
 int tacet_pages_watch(void)
 {
-	unsigned int i;
-	int error;
+	int error = tacet_probes_on(&probes);
 
-	for (i = 0; i < ARRAY_SIZE(probes); i++) {
-		error = tacet_probe_on(&probes[i]);
-		if (!error)
-			continue;
+	if (error)
 		tacet_report(TACET_LOG_INFO, "devices: no fast path: this kernel does not tell of %s",
-			     probes[i].symbol);
-		while (i)
-			tacet_probe_off(&probes[--i]);
-		return error;
-	}
-	return 0;
+			     probes.missing);
+	return error;
 }
 
 void tacet_pages_unwatch(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(probes); i++)
-		tacet_probe_off(&probes[i]);
+	tacet_probes_off(&probes);
 }

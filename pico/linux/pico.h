@@ -36,7 +36,7 @@ struct tacet_pico_operations {
 	/* -errno, after one line that says why: this device has no fast path; -EAGAIN: not now. */
 	int (*open)(struct tacet_pico_unit *unit);
 	void (*close)(struct tacet_pico_unit *unit);
-	/* Makes core @core's queue. Its rings are zeroed. */
+	/* Makes core @core's queue. Its rings are zeroed. -EIO: it is not known whether the device has it. */
 	int (*make)(struct tacet_pico_unit *unit, unsigned int core);
 	/* Deletes it. -errno: it is not known that the device leaves its memory alone. */
 	int (*end)(struct tacet_pico_unit *unit, unsigned int core);
@@ -65,7 +65,10 @@ struct tacet_pico_unit {
 	bool waiting;			/* it is opened as soon as it works */
 	bool open;			/* it has queues, or will have them again */
 	bool lost;			/* Linux resets it: its queues end */
-	bool over;			/* and have ended */
+	bool off;			/* and it was seen to be off since */
+	bool over;			/* they have ended */
+	DECLARE_BITMAP(made, NR_CPUS);	/* by core: queues that the device has by our command, and perhaps
+					   still has. The number alone does not say whose a queue is */
 	char refusal[TACET_PICO_REFUSAL];	/* why it has no fast path; empty: it has, or had */
 };
 
@@ -119,9 +122,10 @@ void tacet_pico_queues_stop(struct tacet_pico_unit *unit);
 void tacet_pico_queues_end(struct tacet_pico_unit *unit);
 void tacet_pico_queues_dead(struct tacet_pico_unit *unit);
 
-/* devices.c. Linux is about to reset the device that its driver knows by @key, any context.
+/* devices.c. Linux is about to reset the device that its driver knows by @key, or to switch it on again; any context.
  * Linux gives @device a driver, takes it away, removes the device: sleep, take the control lock. */
 void tacet_pico_lost(void *key);
+void tacet_pico_off(void *key);
 void tacet_pico_bound(const struct device *device);
 void tacet_pico_unbound(const struct device *device);
 void tacet_pico_removed(const struct device *device);

@@ -103,7 +103,7 @@ static void pass(struct granted *granted, void *what)
 {
 	const struct passing *passing = what;
 
-	if (granted->space == passing->space &&
+	if (granted->space == passing->space && granted->table == passing->files &&
 	    concerns(passing->regs, passing->number, granted->shared->descriptor) &&
 	    still_open(passing->files, granted))
 		passing->work(granted);
@@ -142,7 +142,7 @@ static void settle(struct granted *granted, void *what)
 {
 	const struct settling *settling = what;
 
-	if (granted->process == settling->process && still_open(settling->files, granted))
+	if (granted->process == settling->process && granted->table == settling->files && still_open(settling->files, granted))
 		take(granted);
 }
 
@@ -151,21 +151,24 @@ static void settle_process(struct pid *process)
 {
 	struct settling settling = { .process = process };
 	struct task_struct *leader, *task;
+	struct files_struct *last = NULL;
 
 	rcu_read_lock();
 	leader = pid_task(process, PIDTYPE_TGID);
 	if (leader)
 		for_each_thread(leader, task) {
+			/* Mostly all threads have one. */
+			if (READ_ONCE(task->files) == last)
+				continue;
 			task_lock(task);
 			settling.files = task->files;
 			if (settling.files) {
 				spin_lock(&settling.files->file_lock);
 				tacet_grants_each(settle, &settling);
 				spin_unlock(&settling.files->file_lock);
+				last = settling.files;
 			}
 			task_unlock(task);
-			if (settling.files)
-				break;
 		}
 	rcu_read_unlock();
 }

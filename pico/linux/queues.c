@@ -57,6 +57,7 @@ void tacet_pico_queue_dead(struct tacet_pico_unit *unit, unsigned int core)
 {
 	struct tacet_pico_queue *queue = tacet_pico_queue(unit->index, core);
 
+	clear_bit(core, unit->made);
 	if (queue->epoch)
 		smp_store_release(&queue->epoch, queue->epoch + 2);
 }
@@ -85,6 +86,8 @@ int tacet_pico_queue_make(struct tacet_pico_unit *unit, unsigned int core)
 	queue->lists_device = tacet_pico_for_device(unit, rings + TACET_PICO_LISTS * PAGE_SIZE);
 	WRITE_ONCE(queue->wants_end, 0);
 	error = unit->operations->make(unit, core);
+	if (!error || error == -EIO)
+		set_bit(core, unit->made);
 	if (error)
 		return error;
 	/* from 0 to 2, else from odd to even: commands of earlier epochs are dead */
@@ -118,9 +121,8 @@ void tacet_pico_queues_end(struct tacet_pico_unit *unit)
 	unsigned int core;
 
 	for (core = 0; core < tacet_partition.core_count; core++) {
-		if (!tacet_pico_queue(unit->index, core)->epoch)
-			continue;
-		if (unit->operations->end(unit, core)) {
+		/* One that we have not made, or that a reset has ended, may be Linux's by now. */
+		if (test_bit(core, unit->made) && unit->operations->end(unit, core)) {
 			tacet_report(TACET_LOG_FATAL,
 				     "%s: does not delete a queue: the partition's memory is not given back",
 				     dev_name(unit->device));

@@ -19,8 +19,33 @@ pairs() { # made and deleted, again and again, while Linux reads
 		kill -9 $victim
 	done
 	kill $reader
-	! grep -E "nvme_disable_ctrl|blkdev_read" /sys/kernel/debug/kprobes/list || fail "a probe stays"
+	! traced || fail "a probe stays"
 	unharmed
+}
+
+traced() { # does Linux tell the module of what it does to disks?
+	mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing || fail "no tracefs"
+	grep -E "nvme_disable_ctrl|blkdev_read" /sys/kernel/tracing/enabled_functions
+}
+
+deaf() { # Linux's function tracer, by which a grant's end is heard, cannot go while there are grants; without it there are none
+	local switch=/proc/sys/kernel/ftrace_enabled
+	fill
+	if echo 0 >$switch; then # of 7.3 nobody can
+		up
+		said "no fast path: this kernel does not tell of anything" 1 || fail "Linux's log does not say it: $(dmesg | tail -3)"
+		$T run -- $F/disk $disk || fail "disk ended with $?"
+		[ "$(calls)" = 0 ] || fail "cores served $(calls) calls that nobody can end"
+		down
+		echo 1 >$switch
+	fi
+	up
+	traced || fail "Linux tells of nothing"
+	! echo 0 >$switch || fail "the tracer can be switched off while cores use disks"
+	disk_served
+	down
+	! traced || fail "a probe stays"
+	no_complaint
 }
 
 profiled() { # KIND NAME: how often, as the profile says
@@ -132,13 +157,15 @@ removals() { # of the controller, and of its driver, which these kernels have bu
 	unharmed
 }
 
+follow=
+
 same() { # PROGRAM ARGUMENTS: natively and on a core
 	local program=$1
 	shift
 	$F/$program "$@" >native || fail "$program on Linux: $(tail -1 native)"
 	dd if=/dev/zero of=$disk bs=1M oflag=direct status=none
 	up
-	$T run -- $F/$program "$@" count >hosted || fail "$program: $? after: $(tail -2 hosted); $(cat /sys/kernel/tacet/pico)"
+	$T run $follow -- $F/$program "$@" count >hosted || fail "$program: $? after: $(tail -2 hosted); $(cat /sys/kernel/tacet/pico)"
 	diff native hosted >differences || fail "$program is different on a core: $(head -20 differences | tr '\n' ';')"
 	down
 }
@@ -156,6 +183,23 @@ revoked() { # each way in which a grant ends
 	$T run -- $F/revoked $disk ${disk}p1 $size mixed >hosted || fail "another user: $(tail -1 hosted); $(cat /sys/kernel/tacet/pico)"
 	down
 	without_partitions
+}
+
+tables() { # who has another table of descriptors, other calls, or a ring
+	partition
+	follow=--follow
+	same tables $disk ${disk}p1
+	without_partitions
+}
+
+beside_cache() { # another process reads a block through the page cache while a core writes it
+	dd if=/dev/zero of=$disk bs=1M oflag=direct status=none
+	up
+	$T run -- $F/buffered $disk 40 >said || fail "buffered ended with $?: $(cat said)"
+	note "$(tail -1 said)"
+	[ "$(calls)" -ge 40 ] || fail "cores served $(calls) calls: $(cat /sys/kernel/tacet/pico)"
+	down
+	no_complaint
 }
 
 scenario "$@"

@@ -103,4 +103,24 @@ hangs() {
 	no_complaint
 }
 
+freezes() { # Linux, which is about to change a disk, waits for the cores' commands
+	local queue=/sys/class/block/${disk##*/}/queue waiter
+	cores=1
+	up --cpus 2-5
+	busy parts
+	throttle 524288
+	until_true "32 commands: $(in_flight)" all_given
+	(
+		echo 64 >$queue/nr_requests
+		cat /sys/kernel/tacet/pico
+	) >changed & waiter=$!
+	ended $waiter 0
+	! grep "revoked using [1-9]" changed || fail "Linux changes the disk while it executes commands of cores"
+	throttle 0
+	served_again
+	killed
+	down
+	no_complaint
+}
+
 scenario "$@"

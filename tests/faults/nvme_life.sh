@@ -71,4 +71,31 @@ few_queues() {
 	no_complaint
 }
 
+# Linux has more queues after a reset than before, and so those whose numbers ours had: it keeps them.
+more_queues() {
+	local all parameter=/sys/module/nvme/parameters/poll_queues cpu
+	all=$(nproc)
+	pull
+	echo 2 >$parameter || fail "no queues for polling"
+	plug ,max_ioqpairs=$((all + 2)),msix_qsize=$((all + 1))
+	echo 0 >$parameter
+	echo 1 >"$(controller_of plug)/reset_controller" || fail "the first reset"
+	until_true "the disk is back" is_there plug
+	disk=$(disk_of plug 1)
+	up
+	said "$(address_of plug): fast path for .*, on 2 of 2 CPUs" 1 || fail "Linux's log says $(dmesg | grep "fast path" | tail -2)"
+	disk_served $disk
+	echo 2 >$parameter
+	echo 1 >"$(controller_of plug)/reset_controller" || fail "the second reset"
+	until_true "no queue is left for cores" said "Linux uses all $((all + 2)) queues" 1
+	for cpu in 0 1; do
+		taskset -c $cpu $F/polled $disk || fail "a polled read on CPU $cpu ended with $?"
+	done
+	down
+	echo 0 >$parameter
+	pull
+	plug
+	no_complaint
+}
+
 scenario "$@"

@@ -161,7 +161,11 @@ struct tacet_context {
 	__u64 left_tsc;			/* when it left */
 	struct tacet_spent spent[TACET_SPENT_ENTRIES];
 
-	__u64 reserved3[121];
+	/* Written by Linux before it posts: the table of descriptors that the thread has, by which
+	 * grants name it (pico.h). */
+	__u64 descriptors;
+
+	__u64 reserved3[120];
 	__u8 xstate[TACET_XSTATE_BYTES];	/* both; XSAVE(S) format, 64-byte aligned */
 };
 

@@ -109,8 +109,9 @@ struct tacet_pico_queue {
 enum tacet_pico_grant_state {
 	TACET_PICO_GRANT_FREE = 0,
 	TACET_PICO_GRANT_VALID = 1,
-	TACET_PICO_GRANT_REVOKED = 2,	/* no new calls; free when `using` is 0 and Linux has let
-					   go of the device */
+	TACET_PICO_GRANT_REVOKED = 2,	/* no new commands; free when `using` is 0 and Linux has
+					   dropped what it knew of the blocks */
+	TACET_PICO_GRANT_ENDED = 3,	/* the same, and the descriptor may mean something else */
 };
 
 #define TACET_PICO_READ 1u
@@ -128,8 +129,11 @@ enum tacet_pico_grant_state {
 #define TACET_PICO_NO_POSITION 0xffffffffffffffffull	/* Linux's, and no call has ended since */
 
 /*
- * One descriptor of one space. A core adds 1 to `using` and then reads `state` again; Linux
- * writes the state and then reads `using`; both with a full barrier in between.
+ * One descriptor of one table of a space. A core adds 1 to `using` and then reads `state` again;
+ * Linux writes the state and then reads `using`; both with a full barrier in between. The core
+ * looks again before each further portion of a call, and, if the call has written, when the
+ * device is done: if the grant is not valid any more, the core subtracts 1 from `using` and
+ * waits with the call's end until the grant is free, or of another generation.
  */
 struct tacet_pico_grant {
 	/* Written by Linux. */
@@ -143,9 +147,9 @@ struct tacet_pico_grant {
 	__u64 count;			/* logical blocks of the file */
 	/* Written by cores, atomically. */
 	__u32 using;			/* calls that use the grant now */
-	__u32 reserved;
+	__u32 generation;		/* Linux adds 1 whenever the entry becomes valid */
 	__u64 position;			/* written by Linux too, see above */
-	__u64 reserved2;
+	__u64 table;			/* Linux: `descriptors` of the contexts that it is for */
 };
 
 /* The first page behind TACET_PICO_BASE, if struct tacet_cpu_boot names it. */

@@ -15,7 +15,7 @@ use tacet_arch::Processor;
 use tacet_logic::deadlines::{Clock, Deadline};
 use tacet_logic::frames::Policy;
 use tacet_logic::futex::Key;
-use tacet_pico::FastPath;
+use tacet_pico::{Descriptors, FastPath};
 
 /// One CPU's host.
 pub trait Host {
@@ -46,8 +46,8 @@ pub trait Host {
     /// This CPU's way to the partition's memory. `None`: programs get none. Called once.
     fn open_memory(&self) -> Option<Self::Memory>;
 
-    /// The number of the thread's address space, if some descriptor of it may be granted.
-    fn granted_space(&self, _thread: &Self::Thread<'_>) -> Option<u32> {
+    /// The thread's descriptors, if some of its address space may be granted.
+    fn granted(&self, _thread: &Self::Thread<'_>) -> Option<Descriptors> {
         None
     }
 

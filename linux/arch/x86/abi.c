@@ -14,13 +14,10 @@
 #include <asm/unistd.h>
 
 #include "arch/arch.h"
+#include "arch/x86/foreign.h"
 #include "compat.h"
 
 #define X32_BIT 0x40000000u	/* __X32_SYSCALL_BIT, which only kernels with x32 declare alike */
-#define X32_OWN 512		/* from here on x32 has numbers of its own */
-#define X32_PTRACE 521
-#define X32_MOVE_PAGES 533
-#define SAME_FROM 424		/* from here on ia32 has the same numbers */
 
 /* The 64-bit number of the call that Linux executes for SYSCALL with @ax. Linux ignores the
  * upper half of @ax. */
@@ -28,42 +25,7 @@ long tacet_call_number(unsigned long ax)
 {
 	u32 number = ax;
 
-	if (number == (X32_BIT | X32_PTRACE))
-		return __NR_ptrace;
-	if (number == (X32_BIT | X32_MOVE_PAGES))
-		return __NR_move_pages;
-	return (int)((number ^ X32_BIT) < X32_OWN ? number ^ X32_BIT : number);
-}
-
-/* The 64-bit number of an ia32 call; -1: one that nobody here asks about. */
-static long ia32_number(unsigned int number)
-{
-	switch (number) {
-	case 1:
-		return __NR_exit;
-	case 5:
-		return __NR_open;
-	case 295:
-		return __NR_openat;
-	case 26:
-		return __NR_ptrace;
-	case 219:
-		return __NR_madvise;
-	case 240:
-	case 422:	/* with times of 64 bits */
-		return __NR_futex;
-	case 241:
-		return __NR_sched_setaffinity;
-	case 242:
-		return __NR_sched_getaffinity;
-	case 318:
-		return __NR_getcpu;
-	case 354:
-		return __NR_seccomp;
-	case 375:
-		return __NR_membarrier;
-	}
-	return number >= SAME_FROM ? number : -1;
+	return number & X32_BIT ? tacet_x32_call(number & ~X32_BIT) : (int)number;
 }
 
 /* The call number @number that the calling task makes, with @regs, as a 64-bit program makes
@@ -80,7 +42,7 @@ struct pt_regs *tacet_call_as_64_bit(struct pt_regs *regs, long number, struct p
 		return other;
 	}
 	*other = *regs;
-	other->orig_ax = ia32_number(number);
+	other->orig_ax = tacet_ia32_call(number);
 	other->di = (u32)regs->bx;
 	other->si = (u32)regs->cx;
 	other->dx = (u32)regs->dx;

@@ -15,4 +15,4 @@ mod path;
 
 pub use buffers::{Buffer, Buffers, MOST_BUFFERS, Piece, Survey};
 pub use grant::{Direction, Forward, Grant, MOST_BYTES, Request, Transfer};
-pub use path::{FastPath, Look, NoDevices, pause};
+pub use path::{Descriptors, FastPath, Look, NoDevices, Standing, pause};

@@ -8,6 +8,15 @@
 use crate::buffers::Piece;
 use crate::grant::{Forward, Request, Transfer};
 
+/// A thread's descriptors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Descriptors {
+    /// The address space, whose grants these may be.
+    pub space: u32,
+    /// The table: threads of one space may have several, in which a number means different files.
+    pub table: u64,
+}
+
 /// One core's way to all devices that Linux granted.
 pub trait FastPath {
     /// A grant that this core uses. Linux takes a grant back only when no core uses it.
@@ -15,8 +24,8 @@ pub trait FastPath {
     /// A call whose commands the device has.
     type Flight: Copy;
 
-    /// The grant for a descriptor of an address space, if there is one, is used from here on.
-    fn find(&self, space: u32, descriptor: i32) -> Option<Self::Used>;
+    /// The grant for a descriptor, if there is one, is used from here on.
+    fn find(&self, of: Descriptors, descriptor: i32) -> Option<Self::Used>;
 
     /// Whether the call is granted.
     fn check(&self, used: Self::Used, request: &Request) -> Result<Transfer, Forward>;
@@ -50,8 +59,28 @@ pub trait FastPath {
     /// The device has taken long: Linux is to take it away from its commands. The call goes on waiting for that.
     fn complain(&self, used: Self::Used);
 
-    /// The grant is not used any more; the transfer or the flush is done, or the call forwarded.
-    fn end(&self, used: Self::Used, answer: Result<Option<&Transfer>, Forward>);
+    /// What Linux thinks of a grant that is used. What the device has completed before comes before this look.
+    fn standing(&self, used: Self::Used) -> Standing;
+
+    /// The grant is not used any more: nothing of the call is left but its answer.
+    fn leave(&self, used: Self::Used);
+
+    /// Of a grant that was left after Linux had revoked it: Linux has dropped what it knew of the blocks, so that whoever
+    /// looks at them sees what was written.
+    fn is_settled(&self, used: Self::Used) -> bool;
+
+    /// The transfer or the flush is done, or the call forwarded.
+    fn count(&self, used: Self::Used, answer: Result<Option<&Transfer>, Forward>);
+}
+
+/// Whether a grant still allows what it did when a call began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    Valid,
+    /// No further command. The descriptor means the same file: Linux can execute the call.
+    Revoked,
+    /// No further command, and the descriptor may mean another file: the call must not begin again.
+    Ended,
 }
 
 /// PAUSE instructions between two looks. One takes some 10 to 140 cycles by processor, all about 1 µs at most; a fast disk
@@ -86,7 +115,7 @@ impl FastPath for NoDevices {
     type Used = Self;
     type Flight = Self;
 
-    fn find(&self, _: u32, _: i32) -> Option<Self> {
+    fn find(&self, _: Descriptors, _: i32) -> Option<Self> {
         match *self {}
     }
 
@@ -122,7 +151,19 @@ impl FastPath for NoDevices {
         match *self {}
     }
 
-    fn end(&self, _: Self, _: Result<Option<&Transfer>, Forward>) {
+    fn standing(&self, _: Self) -> Standing {
+        match *self {}
+    }
+
+    fn leave(&self, _: Self) {
+        match *self {}
+    }
+
+    fn is_settled(&self, _: Self) -> bool {
+        match *self {}
+    }
+
+    fn count(&self, _: Self, _: Result<Option<&Transfer>, Forward>) {
         match *self {}
     }
 }

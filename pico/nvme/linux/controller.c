@@ -11,6 +11,7 @@
 
 #include "arch/arch.h"
 #include "compat.h"
+#include "pico/linux/probes.h"
 #include "pico/nvme/linux/nvme.h"
 #include "tacet.h"
 
@@ -89,7 +90,17 @@ static void switched_off(unsigned long controller, unsigned long shutdown)
 	tacet_pico_lost((void *)controller);
 }
 
-static struct tacet_probe probe = { .symbol = "nvme_disable_ctrl", .entered = switched_off };
+/* Linux is about to switch it on: it was off, or the driver would have given up. */
+static void switched_on(unsigned long controller, unsigned long unused)
+{
+	tacet_pico_off((void *)controller);
+}
+
+static struct tacet_probe resets[] = {
+	{ .symbol = "nvme_disable_ctrl", .entered = switched_off },
+	{ .symbol = "nvme_enable_ctrl", .entered = switched_on },
+};
+static struct tacet_probes probes = { .probes = resets, .count = ARRAY_SIZE(resets) };
 
 /* The device's lock is held. */
 static int changed(struct notifier_block *block, unsigned long action, void *data)
@@ -124,7 +135,7 @@ static void unload(void)
 
 static int begin(void)
 {
-	int error = tacet_probe_on(&probe);
+	int error = tacet_probes_on(&probes);
 
 	if (error)
 		tacet_report(TACET_LOG_INFO,
@@ -134,7 +145,7 @@ static int begin(void)
 
 static void end(void)
 {
-	tacet_probe_off(&probe);
+	tacet_probes_off(&probes);
 }
 
 static void release(struct tacet_nvme *nvme)
@@ -191,6 +202,18 @@ static int make(struct tacet_pico_unit *unit, unsigned int core)
 	return tacet_nvme_make(unit, core);
 }
 
+/* After a reset Linux may have more queues than before: then the number is that of one of them, and ours
+ * is gone. */
+static int end_queue(struct tacet_pico_unit *unit, unsigned int core)
+{
+	struct tacet_nvme *nvme = unit->own;
+	struct tacet_nvme_driver now;
+
+	if (tacet_nvme_look(nvme->pci, nvme->controller, &now) && now.max_id >= tacet_nvme_id(nvme, core))
+		return 0;
+	return tacet_nvme_end(unit, core);
+}
+
 static bool silent(struct tacet_pico_unit *unit)
 {
 	return tacet_nvme_silent(unit->own);
@@ -219,7 +242,7 @@ const struct tacet_pico_operations tacet_nvme_operations = {
 	.open = open,
 	.close = close,
 	.make = make,
-	.end = tacet_nvme_end,
+	.end = end_queue,
 	.silent = silent,
 	.works = works,
 	.eligible = tacet_nvme_eligible,

@@ -100,7 +100,7 @@ int tacet_nvme_make(struct tacet_pico_unit *unit, unsigned int core)
 	describe(nvme, tacet_pico_queue(unit->index, core), id);
 	error = make_completions(nvme, id, tacet_pico_for_device(unit, rings + PAGE_SIZE));
 	if (error)
-		return -EIO;
+		return error > 0 ? -ENOSPC : -EIO;	/* refused, or no answer */
 	error = make_submissions(nvme, id, tacet_pico_for_device(unit, rings));
 	if (!error)
 		return 0;

@@ -224,8 +224,11 @@ static bool works(struct tacet_pico_unit *unit)
 
 	if (!unit->lost)
 		return !tacet_nvme_silent(nvme);
-	return !switch_on(nvme) && !tacet_nvme_admin_start(nvme) &&
-	       !tacet_nvme_admin_queues(nvme, nvme->count, &granted) && granted >= nvme->count;
+	if (switch_on(nvme) || tacet_nvme_admin_start(nvme) ||
+	    tacet_nvme_admin_queues(nvme, nvme->count, &granted) || granted < nvme->count)
+		return false;
+	unit->over = true;	/* it has been off since it was lost */
+	return true;
 }
 
 const struct tacet_pico_operations tacet_nvme_virtual_operations = {

@@ -138,10 +138,13 @@ pub const SCENARIOS: &[Scenario] = &[
     rarely("no tick with its countermeasure", "ablation.sh tick").booted_with("nohz_full=2-3").in_turn(),
     rarely("a program compared on each rung", "compare.sh rungs").only_newest().in_turn().within(900),
     oldest("queue pairs of an NVMe disk", "nvme.sh pairs").with_nvme(),
+    oldest("Linux's function tracer and an NVMe disk", "nvme.sh deaf").with_nvme(),
     newest("cores read and write an NVMe disk", "nvme.sh served").with_nvme(),
     newest("threads of a core share an NVMe disk", "nvme.sh shared_cores").with_nvme().more(),
     oldest("bounds of a granted partition", "nvme.sh bounds").with_nvme(),
     newest("ends of grants", "nvme.sh revoked").with_nvme(),
+    newest("descriptors of a granted disk, as others have them", "nvme.sh tables").with_nvme(),
+    newest("the page cache beside a core that writes", "nvme.sh beside_cache").with_nvme(),
     newest("calls on an NVMe disk are those of Linux", "nvme.sh as_on_linux").with_nvme(),
     rarely("killed with commands of an NVMe disk in flight", "nvme_storms.sh kills").with_nvme(),
     rarely("a core dies with commands of an NVMe disk in flight", "nvme_storms.sh deaths").with_nvme(),
@@ -151,6 +154,9 @@ pub const SCENARIOS: &[Scenario] = &[
     middle("a disk reset, and down, with 32 commands of each of four cores", "nvme_flights.sh resets")
         .with_nvme_and_six_cpus()
         .within(1200)
+        .more(),
+    middle("a disk that is changed with 32 commands of a core", "nvme_flights.sh freezes")
+        .with_nvme_and_six_cpus()
         .more(),
     rarely("a partition ends with 32 commands of each of four cores", "nvme_flights.sh downs").with_nvme_and_six_cpus(),
     rarely("a disk that does not complete commands", "nvme_flights.sh hangs").with_nvme_and_six_cpus(),
@@ -162,6 +168,7 @@ pub const SCENARIOS: &[Scenario] = &[
     newest("namespaces of an NVMe disk", "nvme_life.sh namespaces").with_more_nvme().more(),
     newest("a namespace that is formatted", "nvme_life.sh formatted").with_more_nvme().more(),
     newest("NVMe disks with too few queues", "nvme_life.sh few_queues").with_more_nvme().more(),
+    newest("an NVMe disk of which Linux takes more queues", "nvme_life.sh more_queues").with_more_nvme().more(),
     rarely("an NVMe disk pulled out with commands in flight", "nvme_storms.sh pulled").with_more_nvme().only_older(),
     newest("an NVMe disk behind a strict IOMMU", "nvme_iommu.sh behind_iommu")
         .with_nvme()

@@ -18,7 +18,7 @@ use crate::memory::{Long, Range};
 use crate::place::{Event, Wait};
 use tacet_arch::Processor;
 use tacet_logic::paging::Protection;
-use tacet_pico::{Buffers, Direction, FastPath, Forward, Look, Transfer};
+use tacet_pico::{Buffers, Direction, FastPath, Forward, Look, Standing, Transfer};
 
 /// Looks at the device until the CPU looks at what waits for it: about 16 µs at most.
 const LOOKS: u32 = 16;
@@ -26,6 +26,8 @@ const LOOKS: u32 = 16;
 const LOOKS_AT_REST: u32 = 4;
 /// A device that takes longer is taken away from its commands, as Linux's driver does (its `io_timeout`).
 const PATIENCE_MS: u64 = 30_000;
+/// -EIO: the device has failed, and nobody but this call knows the file.
+const IO_ERROR: u64 = -5_i64 as u64;
 
 #[derive(Clone, Copy)]
 pub struct Flight<U, F> {
@@ -37,6 +39,8 @@ pub struct Flight<U, F> {
     /// Since when the device has it.
     since: u64,
     complained: bool,
+    /// All is written, and the grant, which Linux has revoked, is not used any more: the call's end waits for Linux.
+    left: bool,
 }
 
 /// Data that a call moves.
@@ -49,6 +53,8 @@ pub struct Work {
     /// Bytes that have been moved, and those that the device has.
     done: u32,
     begun: u32,
+    /// What the program asked for.
+    asked: u32,
     /// The file's position when the call has ended, if it moves it.
     position: Option<u64>,
 }
@@ -66,7 +72,7 @@ struct Caller<'c, 'h, H: Host> {
 
 impl Work {
     pub fn new(transfer: Transfer, buffers: Buffers, extent: (u64, u64), position: Option<u64>) -> Self {
-        Self { transfer, buffers, extent, done: 0, begun: 0, position }
+        Self { transfer, buffers, extent, done: 0, begun: 0, asked: transfer.bytes, position }
     }
 }
 
@@ -75,7 +81,9 @@ impl<U, F> Flight<U, F> {
     fn may_wait(&self) -> bool {
         self.work.is_none_or(|work| match work.buffers {
             Buffers::One(_) => true,
-            Buffers::Vector { .. } => self.device.is_some() && work.done + work.begun >= work.transfer.bytes,
+            Buffers::Vector { .. } => {
+                (self.device.is_some() || self.left) && work.done + work.begun >= work.transfer.bytes
+            }
         })
     }
 }
@@ -83,7 +91,7 @@ impl<U, F> Flight<U, F> {
 /// Gives the device what the call needs, if it has not yet as much as it takes.
 pub fn begin<H: Host>(call: &Call<'_, '_, H>, used: UsedOf<H>, work: Option<Work>) -> CallEnd {
     let caller = Caller { cpu: call.cpu, thread: call.thread, number: call.number };
-    let mut flight = Flight { used, device: None, work, since: 0, complained: false };
+    let mut flight = Flight { used, device: None, work, since: 0, complained: false, left: false };
     match caller.give(&mut flight) {
         Ok(true) => poll(call, &caller, flight),
         Err(Forward::Busy) if !call.alone && flight.may_wait() => poll(call, &caller, flight),
@@ -204,18 +212,24 @@ impl<H: Host> Caller<'_, '_, H> {
 
     /// Looks at the device, and gives it the next portion if it is done with one. `None`: the call is not over.
     fn advance(&self, flight: &mut FlightOf<H>) -> Option<Result<(), Forward>> {
+        if flight.left {
+            let is_over = self.devices().is_settled(flight.used) || self.thread.is_killed();
+            return is_over.then_some(Ok(()));
+        }
+        let mut has_begun = false;
         if let Some(device) = &flight.device {
             match self.devices().look(flight.used, device) {
                 Look::Wait => return None,
-                Look::Forward(reason) => return Some(Err(reason)),
+                Look::Forward(reason) => return self.fail(flight, reason),
                 Look::Done => {}
             }
             flight.device = None;
+            has_begun = true;
             let Some(work) = &mut flight.work else { return Some(Ok(())) };
             work.done += work.begun;
             work.begun = 0;
             if work.done >= work.transfer.bytes {
-                return Some(Ok(()));
+                return self.finish(flight);
             }
             self.cpu.common().loans.end(self.number);
         }
@@ -223,12 +237,53 @@ impl<H: Host> Caller<'_, '_, H> {
         if self.thread.is_killed() {
             return Some(Err(Forward::State));
         }
+        // Each portion is a new command: Linux may have changed what the disk or the descriptor is.
+        if self.devices().standing(flight.used) != Standing::Valid {
+            return self.fail(flight, Forward::State);
+        }
         match self.give(flight) {
             Ok(true) => None,
             Err(Forward::Busy) if flight.may_wait() => None,
             Ok(false) => Some(Ok(())),
+            Err(reason) if has_begun => self.fail(flight, reason),
             Err(reason) => Some(Err(reason)),
         }
+    }
+
+    /// All is moved that will be. Whoever has read written blocks meanwhile has old ones: Linux forgets those before the
+    /// program learns that it has written.
+    fn finish(&self, flight: &mut FlightOf<H>) -> Option<Result<(), Forward>> {
+        let wrote = flight.work.as_ref().is_some_and(|work| work.transfer.direction == Direction::Write);
+        if !wrote || self.devices().standing(flight.used) == Standing::Valid {
+            return Some(Ok(()));
+        }
+        self.cpu.common().loans.end(self.number);
+        self.leave(flight);
+        flight.left = true;
+        None
+    }
+
+    /// A call that has begun, and goes no further here. Linux executes it from its beginning, unless the descriptor may mean
+    /// another file by now: then its result is what is done, or an error.
+    fn fail(&self, flight: &mut FlightOf<H>, reason: Forward) -> Option<Result<(), Forward>> {
+        match &mut flight.work {
+            Some(work) if self.devices().standing(flight.used) == Standing::Ended => {
+                work.transfer.bytes = work.done;
+                self.finish(flight)
+            }
+            _ => Some(Err(reason)),
+        }
+    }
+
+    /// The grant is not used any more. A position that the call moves is Linux's as soon as nobody uses the grant.
+    fn leave(&self, flight: &FlightOf<H>) {
+        if let Some(work) = &flight.work
+            && let Some(position) = work.position
+        {
+            let missing = work.asked - work.transfer.bytes;
+            self.devices().set_position(flight.used, position - u64::from(missing));
+        }
+        self.devices().leave(flight.used);
     }
 
     fn complain_if_late(&self, flight: &mut FlightOf<H>) {
@@ -247,13 +302,16 @@ impl<H: Host> Caller<'_, '_, H> {
         cpu.flights.remove(self.number);
         cpu.common().loans.end(self.number);
         let work = flight.work.as_ref();
-        if let (Ok(()), Some(position)) = (result, work.and_then(|work| work.position)) {
-            self.devices().set_position(flight.used, position);
-        }
-        self.devices().end(flight.used, result.map(|()| work.map(|work| &work.transfer)));
+        self.devices().count(flight.used, result.map(|()| work.map(|work| &work.transfer)));
         match result {
-            Ok(()) => CallEnd::Done(work.map_or(0, |work| work.transfer.bytes.into())),
-            Err(_) => CallEnd::NOT_SERVED,
+            _ if flight.left => {}
+            Ok(()) => self.leave(flight),
+            Err(_) => self.devices().leave(flight.used),
+        }
+        match (result, work.map(|work| work.transfer.bytes)) {
+            (Err(_), _) => CallEnd::NOT_SERVED,
+            (Ok(()), Some(0)) => CallEnd::Done(IO_ERROR),
+            (Ok(()), bytes) => CallEnd::Done(bytes.unwrap_or(0).into()),
         }
     }
 }

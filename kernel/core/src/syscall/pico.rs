@@ -7,7 +7,7 @@ use super::flight::{self, UsedOf, Work};
 use crate::escape::CallEnd;
 use crate::host::{Host, Permits, Thread};
 use tacet_arch::UserState;
-use tacet_pico::{Buffer, Buffers, Direction, FastPath, Forward, Request};
+use tacet_pico::{Buffer, Buffers, Descriptors, Direction, FastPath, Forward, Request};
 
 /// Which arguments a call has.
 #[derive(Clone, Copy)]
@@ -54,21 +54,21 @@ calls! {
 
 #[inline]
 fn serve<H: Host>(call: &Call<'_, '_, H>, form: Form, direction: Direction) -> CallEnd {
-    match call.cpu.host.granted_space(call.thread) {
-        Some(space) => begin(call, space, form, direction),
+    match call.cpu.host.granted(call.thread) {
+        Some(descriptors) => begin(call, descriptors, form, direction),
         None => CallEnd::NOT_SERVED,
     }
 }
 
 /// Finds the descriptor's grant, if there is one, and begins.
 #[inline(never)]
-fn begin<H: Host>(call: &Call<'_, '_, H>, space: u32, form: Form, direction: Direction) -> CallEnd {
+fn begin<H: Host>(call: &Call<'_, '_, H>, of: Descriptors, form: Form, direction: Direction) -> CallEnd {
     let [descriptor, ..] = call.user.arguments();
     if !call.thread.permits().has(Permits::CALLS) {
         return CallEnd::NOT_SERVED;
     }
     let Some(devices) = call.cpu.host.devices() else { return CallEnd::NOT_SERVED };
-    let Some(used) = devices.find(space, descriptor as i32) else { return CallEnd::NOT_SERVED };
+    let Some(used) = devices.find(of, descriptor as i32) else { return CallEnd::NOT_SERVED };
     let work = match form {
         _ if call.cpu.flights.is_full() => Err(Forward::Busy),
         Form::Flush => Ok(None),
@@ -77,7 +77,8 @@ fn begin<H: Host>(call: &Call<'_, '_, H>, space: u32, form: Form, direction: Dir
     match work {
         Ok(work) => flight::begin(call, used, work),
         Err(reason) => {
-            devices.end(used, Err(reason));
+            devices.count(used, Err(reason));
+            devices.leave(used);
             CallEnd::NOT_SERVED
         }
     }

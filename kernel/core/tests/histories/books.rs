@@ -202,7 +202,8 @@ impl World {
                 thread.mapping.set(thread.mapping.get().filter(|_| number != MUNMAP));
             }
             PREAD64 | PWRITE64 => {
-                assert_eq!(result, arguments[2], "call {number}");
+                let is_whole = !self.cpus.iter().any(|cpu| cpu.device.has_ended());
+                assert!(result == arguments[2] || !is_whole, "call {number}: {result}");
                 thread.transferred.set(result);
             }
             _ => {}

@@ -3,7 +3,7 @@
 
 use crate::processor::Seat;
 use std::cell::{Cell, RefCell};
-use tacet_pico::{Direction, FastPath, Forward, Grant, Look, Piece, Request, Transfer};
+use tacet_pico::{Descriptors, Direction, FastPath, Forward, Grant, Look, Piece, Request, Standing, Transfer};
 
 /// The descriptor that Linux granted to every process.
 pub const DESCRIPTOR: u64 = 3;
@@ -25,12 +25,14 @@ pub const PORTION_PAGES: u32 = 8;
 pub const MOST_CALLS: usize = 3;
 
 /// The device's part of one CPU's calls.
-#[derive(Default)]
 pub struct DeviceState {
     parts: RefCell<Vec<Part>>,
     begun: Cell<u32>,
     /// So many calls use the grant.
     using: Cell<u32>,
+    /// What Linux thinks of the grant; and whether it has dropped what it knew of the blocks.
+    standing: Cell<Standing>,
+    settled: Cell<bool>,
     pub complaints: Cell<u32>,
     /// Of the file, if Linux has given it to the CPU.
     pub position: Cell<Option<u64>>,
@@ -49,7 +51,36 @@ struct Part {
     outcome: Option<Look>,
 }
 
+impl Default for DeviceState {
+    fn default() -> Self {
+        let (parts, begun, using) = Default::default();
+        let (complaints, position, portions, most) = Default::default();
+        let (standing, settled) = (Cell::new(Standing::Valid), Cell::new(false));
+        Self { parts, begun, using, standing, settled, complaints, position, portions, most }
+    }
+}
+
 impl DeviceState {
+    /// Linux revokes the grant.
+    pub fn revoke(&self, standing: Standing) {
+        self.standing.set(standing);
+        self.settled.set(false);
+    }
+
+    /// Linux drops what it knew of the blocks, which it does when no core uses the grant.
+    pub fn settle(&self) {
+        assert_eq!(self.using.get(), 0, "a core uses the grant");
+        self.settled.set(true);
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.standing.get() == Standing::Ended
+    }
+
+    pub fn is_used(&self) -> bool {
+        self.using.get() != 0
+    }
+
     pub fn is_at_work(&self) -> bool {
         self.parts.borrow().iter().any(|part| part.outcome.is_none())
     }
@@ -94,7 +125,7 @@ impl FastPath for FakeDevices<'_> {
     /// Which part.
     type Flight = u32;
 
-    fn find(&self, _: u32, descriptor: i32) -> Option<()> {
+    fn find(&self, _: Descriptors, descriptor: i32) -> Option<()> {
         self.0.pause();
         let found = descriptor as u64 == DESCRIPTOR;
         self.state().using.set(self.state().using.get() + u32::from(found));
@@ -162,7 +193,18 @@ impl FastPath for FakeDevices<'_> {
         self.state().complaints.set(self.state().complaints.get() + 1);
     }
 
-    fn end(&self, (): (), _: Result<Option<&Transfer>, Forward>) {
+    fn standing(&self, (): ()) -> Standing {
+        self.state().standing.get()
+    }
+
+    fn is_settled(&self, (): ()) -> bool {
+        self.0.pause();
+        self.state().settled.get()
+    }
+
+    fn count(&self, (): (), _: Result<Option<&Transfer>, Forward>) {}
+
+    fn leave(&self, (): ()) {
         let using = self.state().using.get();
         self.state().using.set(using.checked_sub(1).expect("nobody uses the grant"));
         assert!(self.state().parts.borrow().len() < using as usize, "the device is still at work");

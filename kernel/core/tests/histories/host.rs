@@ -12,6 +12,7 @@ use tacet_core::memory::{Question, RangeName};
 use tacet_core::{Affinity, Common, Escape, FutexCounters, Host, Left, Permits, Place, Recall, Thread, WakeRequest};
 use tacet_logic::deadlines::Clock;
 use tacet_logic::frames::Policy;
+use tacet_pico::Descriptors;
 
 pub struct FakeHost<'s> {
     seat: Seat<'s>,
@@ -55,8 +56,8 @@ impl<'s> Host for FakeHost<'s> {
         Some(FakeMemory::new(self.seat))
     }
 
-    fn granted_space(&self, thread: &FakeThread<'_>) -> Option<u32> {
-        Some(thread.state().space as u32)
+    fn granted(&self, thread: &FakeThread<'_>) -> Option<Descriptors> {
+        Some(Descriptors { space: thread.state().space as u32, table: 1 })
     }
 
     fn devices(&self) -> Option<&FakeDevices<'s>> {

@@ -8,17 +8,17 @@ use tacet_core::{Common, Permits, Place, Recall};
 use tacet_pico::{Forward, Look};
 
 const ALL: u32 = Permits::CALLS.0 | Permits::MEMORY.0 | Permits::STAYS.0;
-const BUFFER: Action = Action::Map { pages: 8, populate: true };
-const READ: Action = Action::Transfer { writes: false };
-const WRITE: Action = Action::Transfer { writes: true };
+pub const BUFFER: Action = Action::Map { pages: 8, populate: true };
+pub const READ: Action = Action::Transfer { writes: false };
+pub const WRITE: Action = Action::Transfer { writes: true };
 
-fn world(programs: &[&[Action]]) -> World {
+pub fn world(programs: &[&[Action]]) -> World {
     let programs: Vec<_> = programs.iter().map(|program| (0, ALL, program.to_vec())).collect();
     World::new(Box::new(Common::new()), programs.len(), programs)
 }
 
 /// Each thread on the CPU of its number; the first one's call is with the device.
-fn begin(world: &World) -> Machine<'_> {
+pub fn begin(world: &World) -> Machine<'_> {
     let mut machine = Machine::new(world);
     world.numbers().for_each(|number| machine.linux.post(number, number as usize));
     while machine.linux.ring(0) {}
@@ -31,7 +31,7 @@ fn begin(world: &World) -> Machine<'_> {
     panic!("the device gets nothing");
 }
 
-fn run(machine: &mut Machine<'_>, cpu: usize) {
+pub fn run(machine: &mut Machine<'_>, cpu: usize) {
     (0..300).for_each(|_| machine.run(cpu));
 }
 
@@ -203,7 +203,7 @@ fn a_device_that_takes_too_long_is_complained_of_once() {
 }
 
 /// All threads on one CPU.
-fn together(world: &World) -> Machine<'_> {
+pub fn together(world: &World) -> Machine<'_> {
     let mut machine = Machine::new(world);
     world.numbers().for_each(|number| machine.linux.post(number, 0));
     while machine.linux.ring(0) {}
@@ -212,7 +212,7 @@ fn together(world: &World) -> Machine<'_> {
 }
 
 /// Of whoever has the CPU.
-fn end_turn(machine: &mut Machine<'_>) {
+pub fn end_turn(machine: &mut Machine<'_>) {
     let world = machine.world;
     let running = world.numbers().find(|&number| world.place(number) == Place::Running);
     running.into_iter().for_each(|number| machine.linux.recall(number, Recall::Turn));
@@ -220,7 +220,7 @@ fn end_turn(machine: &mut Machine<'_>) {
     run(machine, 0);
 }
 
-fn on_one_cpu(programs: &[&[Action]]) -> World {
+pub fn on_one_cpu(programs: &[&[Action]]) -> World {
     World::new(Box::new(Common::new()), 1, programs.iter().map(|program| (0, ALL, program.to_vec())).collect())
 }
 

@@ -22,6 +22,7 @@ mod populates;
 mod processor;
 mod program;
 mod range;
+mod revocations;
 mod searches;
 mod tlb;
 mod world;

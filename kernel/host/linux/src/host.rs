@@ -14,6 +14,7 @@ use tacet_arch::native::{Cpu, User};
 use tacet_core::memory::Question;
 use tacet_core::{Common, Escape, Host, Place, WakeRequest};
 use tacet_logic::deadlines::Clock;
+use tacet_pico::Descriptors;
 
 /// What all CPUs of the partition share; the co-kernel's own memory.
 static COMMON: Common = Common::new();
@@ -71,9 +72,10 @@ impl Host for Linux {
     }
 
     #[inline]
-    fn granted_space(&self, thread: &Context<'_>) -> Option<u32> {
+    fn granted(&self, thread: &Context<'_>) -> Option<Descriptors> {
         let space = thread.space();
-        self.spaces.get(space)?.has_grants().then_some(space)
+        let has_grants = self.spaces.get(space)?.has_grants();
+        has_grants.then(|| Descriptors { space, table: thread.descriptors() })
     }
 
     #[inline]

@@ -21,6 +21,12 @@ impl Context<'_> {
     pub(crate) fn space(&self) -> u32 {
         read!(self, space)
     }
+
+    /// The number of the thread's table of descriptors.
+    #[inline]
+    pub(crate) fn descriptors(&self) -> u64 {
+        read!(self, descriptors)
+    }
 }
 
 impl Thread for Context<'_> {

@@ -10,11 +10,12 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use tacet_abi as abi;
 use tacet_abi::{
-    TACET_MEMORY_BLOCKS, TACET_PICO_AT_LINUX, TACET_PICO_CACHE, TACET_PICO_DEVICES, TACET_PICO_GRANT_VALID,
-    TACET_PICO_GRANTS, TACET_PICO_NVME, TACET_PICO_READ, TACET_PICO_THROUGH, TACET_PICO_WRITE, tacet_cpu_boot,
-    tacet_pico_device, tacet_pico_grant, tacet_pico_piece, tacet_pico_queue,
+    TACET_MEMORY_BLOCKS, TACET_PICO_AT_LINUX, TACET_PICO_CACHE, TACET_PICO_DEVICES, TACET_PICO_GRANT_FREE,
+    TACET_PICO_GRANT_REVOKED, TACET_PICO_GRANT_VALID, TACET_PICO_GRANTS, TACET_PICO_NVME, TACET_PICO_READ,
+    TACET_PICO_THROUGH, TACET_PICO_WRITE, tacet_cpu_boot, tacet_pico_device, tacet_pico_grant, tacet_pico_piece,
+    tacet_pico_queue,
 };
-use tacet_pico::{Direction, FastPath, Forward, Grant, Look, Piece, Request, Transfer};
+use tacet_pico::{Descriptors, Direction, FastPath, Forward, Grant, Look, Piece, Request, Standing, Transfer};
 use tacet_pico_nvme::{Flight, Limits, Pair};
 
 macro_rules! read {
@@ -51,6 +52,7 @@ pub struct Devices {
 pub struct Used {
     at: NonNull<tacet_pico_grant>,
     device: u32,
+    generation: u32,
 }
 
 impl Used {
@@ -156,7 +158,7 @@ impl FastPath for Devices {
     type Used = Used;
     type Flight = Flight;
 
-    fn find(&self, space: u32, descriptor: i32) -> Option<Used> {
+    fn find(&self, Descriptors { space, table }: Descriptors, descriptor: i32) -> Option<Used> {
         if space >= self.spaces {
             return None;
         }
@@ -164,19 +166,22 @@ impl FastPath for Devices {
         (0..TACET_PICO_GRANTS as usize).find_map(|index| {
             // SAFETY: Linux has mapped so many for each space; both numbers are below their counts.
             let at = unsafe { self.grants.add(first + index) };
-            let is_valid = || atomic!(at, AtomicU32, state).load(Ordering::Acquire) == TACET_PICO_GRANT_VALID;
-            if !is_valid() || read!(at, descriptor) != descriptor {
+            let is_it = || {
+                let state = atomic!(at, AtomicU32, state).load(Ordering::Acquire);
+                state == TACET_PICO_GRANT_VALID && read!(at, descriptor) == descriptor && read!(at, table) == table
+            };
+            if !is_it() {
                 return None;
             }
             let using = atomic!(at, AtomicU32, using);
             // A full barrier on both sides: either Linux finds that the grant is used, or the CPU that it is taken back.
             using.fetch_add(1, Ordering::SeqCst);
             fence(Ordering::SeqCst);
-            if !is_valid() || read!(at, descriptor) != descriptor {
+            if !is_it() {
                 using.fetch_sub(1, Ordering::Release);
                 return None;
             }
-            Some(Used { at, device: read!(at, device) })
+            Some(Used { at, device: read!(at, device), generation: read!(at, generation) })
         })
     }
 
@@ -256,7 +261,27 @@ impl FastPath for Devices {
         }
     }
 
-    fn end(&self, used: Used, answer: Result<Option<&Transfer>, Forward>) {
+    fn standing(&self, used: Used) -> Standing {
+        // What the device has completed comes before this look; pairs with Linux, which revokes before it reads the blocks.
+        fence(Ordering::SeqCst);
+        match atomic!(used.at, AtomicU32, state).load(Ordering::SeqCst) {
+            TACET_PICO_GRANT_VALID => Standing::Valid,
+            TACET_PICO_GRANT_REVOKED => Standing::Revoked,
+            _ => Standing::Ended,
+        }
+    }
+
+    fn leave(&self, used: Used) {
+        // The device and this CPU are done with all that the grant stands for.
+        atomic!(used.at, AtomicU32, using).fetch_sub(1, Ordering::Release);
+    }
+
+    fn is_settled(&self, used: Used) -> bool {
+        atomic!(used.at, AtomicU32, generation).load(Ordering::Acquire) != used.generation
+            || atomic!(used.at, AtomicU32, state).load(Ordering::Acquire) == TACET_PICO_GRANT_FREE
+    }
+
+    fn count(&self, used: Used, answer: Result<Option<&Transfer>, Forward>) {
         if let Some(queue) = self.queue(used.device) {
             match answer {
                 Ok(Some(transfer)) => queue.count_call(transfer.direction == Direction::Write, transfer.bytes),
@@ -264,7 +289,5 @@ impl FastPath for Devices {
                 Err(reason) => queue.count_fallback(reason),
             }
         }
-        // The device and this CPU are done with all that the grant stands for.
-        atomic!(used.at, AtomicU32, using).fetch_sub(1, Ordering::Release);
     }
 }
