@@ -50,8 +50,10 @@ static enum tacet_outcome serve_fault(struct tacet_hosted *hosted, struct pt_reg
 /*
  * The thread was recalled from a wait on the core: its call continues here. If that was for a
  * signal, the registers are left as after an interrupted wait on Linux, so that Linux ends or
- * restarts it. Else a wait for a futex ends: a waker may have looked since the core let go of
- * the thread, and found nobody. Every program expects wake-ups without a reason (futex(2)).
+ * restarts it. Else a wait for a futex without a time limit ends: a waker may have looked since the core
+ * let go of the thread, and found nobody. Every program expects wake-ups without a reason (futex(2)).
+ * A core with other work hands each wait with a limit to Linux, which waits on: ended here, such waits
+ * would be loops. A waker who comes just then is lost, and the wait ends with its limit.
  */
 static enum tacet_outcome serve_wait(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
@@ -69,7 +71,7 @@ static enum tacet_outcome serve_wait(struct tacet_hosted *hosted, struct pt_regs
 		regs->ax = timed ? -ERESTARTNOHAND : -ERESTARTSYS;
 		return TACET_OUTCOME_LINUX;
 	}
-	if (futex) {
+	if (!timed) {
 		regs->ax = 0;
 		return TACET_OUTCOME_AGAIN;
 	}
