@@ -75,9 +75,8 @@ impl Drop for Guarded {
 }
 
 /// The emulator's arguments for the guard.
-pub fn words(socket: &Path) -> [String; 4] {
-    let path = socket.display().to_string().replace(',', ",,");
-    ["-chardev".into(), format!("socket,id=guard,path={path}"), "-mon".into(), "chardev=guard,mode=control".into()]
+pub fn words(socket: &Path) -> [String; 2] {
+    ["-qmp".into(), format!("unix:{}", socket.display().to_string().replace(',', ",,"))]
 }
 
 /// The emulator connects when it starts, so the socket is there before.
