@@ -32,7 +32,7 @@ const NOTEBOOK: Part = Part::new("the example notebook", [0, 0, 0, 150]);
 const BUILDS: Part = Part::new("builds", [0, 340, 40, 340]);
 const NODES: Part = Part::new("node library and exact measuring", [0, 0, 190, 400]);
 const STATIC: Part = Part::new("programs on nodes without Linux", [0, 100, 90, 190]);
-const SCENARIOS: Part = Part::new("scenarios", [0, 340, 900, 4 * 3600]);
+const SCENARIOS: Part = Part::new("scenarios", [0, 340, 1500, 4 * 3600]);
 
 /// The tests that boot nodes of their own: package and test.
 const ON_NODES: [(&str, &str); 2] = [("tacet-noise", "exact"), ("tacet-node", "node")];
