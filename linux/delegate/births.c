@@ -52,7 +52,7 @@ int tacet_settle_stranger(void)
 	if (guest)
 		tacet_call_none(guest);	/* this is the end of one */
 	rcu_read_unlock();
-	return guest ? 0 : tacet_handover_mine("because a thread that is not hosted changes it");
+	return guest ? 0 : tacet_handover_mine("because another thread changes it");
 }
 
 /*
@@ -106,7 +106,7 @@ static void leave_privileged(struct tacet_hosted *hosted)
 	tacet_want(hosted, TACET_WANT_LEAVE);
 	if (__ratelimit(&reports))
 		tacet_report(TACET_LOG_INFO,
-			     "process %d (%s): it stays on Linux: a privileged program, and root has not asked for it",
+			     "process %d (%s): stays on Linux: a privileged program, and root has not asked for it",
 			     hosted->task->tgid, hosted->task->comm);
 }
 

@@ -26,7 +26,7 @@
 #include "tacet.h"
 
 #define RETURN_PATIENCE_NS (20 * NSEC_PER_SEC)
-#define CONTINUES "because a thread continues on Linux"
+#define CONTINUES "because a thread goes to Linux"
 
 /* Makes sure that the cores know the current address space. */
 static int enter_space(struct tacet_hosted *hosted)
@@ -219,7 +219,7 @@ static void program_ready(struct tacet_hosted *hosted)
 /* The thread stays on Linux for an unknown time: its calls about memory are Linux's. */
 static enum tacet_outcome stay(void)
 {
-	tacet_handover_mine("because a thread cannot run on a core");
+	tacet_handover_mine("because no core can run a thread");
 	return TACET_OUTCOME_SOON;
 }
 

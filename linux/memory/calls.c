@@ -191,7 +191,7 @@ static int serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range)
 	}
 	if (context->event == TACET_EVENT_SYSCALL)
 		return hand_over_for_call(range, tacet_call_number(context->registers.rax));
-	return tacet_handover(range, "because the partition has no memory for a page fault");
+	return tacet_handover(range, "because the partition is full");
 }
 
 static enum tacet_served answer(struct pt_regs *regs, unsigned long result)
@@ -238,7 +238,7 @@ void tacet_range_before_post(struct tacet_hosted *hosted, bool looked_at)
 	if (!range || READ_ONCE(range->visibility) == TACET_RANGE_HANDED_OVER)
 		return;
 	if (looked_at)
-		tacet_handover(range, "because others are to see its calls");
+		tacet_handover(range, "because others see its calls");
 	else if (!tacet_range_unlimited())
 		tacet_handover(range, "because its memory is limited");
 }

@@ -122,7 +122,7 @@ static void report_no_room(const struct tacet_range *range, const char *why)
 	static DEFINE_RATELIMIT_STATE(reports, 5 * HZ, 10);
 
 	if (!fatal_signal_pending(current) && __ratelimit(&reports))
-		tacet_report(TACET_LOG_WARNING, "process %d (%s): its range stays the partition's: Linux has no room for it (%s)",
+		tacet_report(TACET_LOG_WARNING, "process %d (%s): Linux has no room for its range (%s)",
 			     subject(range)->tgid, subject(range)->comm, why);
 }
 
@@ -231,7 +231,7 @@ static void hand_over_queued(struct work_struct *work)
 
 	if (mmget_not_zero(range->mm)) {
 		kthread_use_mm(range->mm);
-		tacet_handover(range, "because a thread continues on Linux");
+		tacet_handover(range, "because a thread goes to Linux");
 		kthread_unuse_mm(range->mm);
 		mmput(range->mm);
 	}
@@ -260,7 +260,7 @@ static void hand_over_returning(struct callback_head *work)
 	if (range->lost)
 		send_sig(SIGKILL, current, 1);
 	else if (current->mm == range->mm)
-		tacet_handover(range, "because it is a child that runs on Linux");
+		tacet_handover(range, "because a child runs on Linux");
 	tacet_range_put(range);
 }
 

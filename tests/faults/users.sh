@@ -161,7 +161,7 @@ os.setxattr("capable", "security.capability", struct.pack("<5I", 0x2000001, 1 <<
 		until_true "nothing is hosted" hosted 0
 		sleep 0.3
 		hosted 0 || fail "$program is hosted: $($F/door list)"
-		$T log | grep -q "($program): it stays on Linux: a privileged program" || fail "$program: the log does not say so"
+		$T log | grep -q "($program): stays on Linux: a privileged program" || fail "$program: the log does not say so"
 		grep -q tacet /proc/$!/maps && fail "$program has a range"
 		kill -9 $!
 	done

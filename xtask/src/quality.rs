@@ -9,6 +9,7 @@ mod calls;
 mod functions;
 mod layers;
 mod measure;
+mod reports;
 mod words;
 
 use std::fs;

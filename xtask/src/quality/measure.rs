@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::functions::functions;
 use super::words::x86_word;
-use super::{calls, layers};
+use super::{calls, layers, reports};
 
 /// Path and text.
 pub type Sources = [(String, String)];
@@ -61,6 +61,7 @@ pub fn measure(name: &str, sources: &Sources) -> Option<Count> {
             // a header's own guard is not a variant
             path.starts_with("linux/") && path != VERSIONS_HOME && line.starts_with("#if") && !line.ends_with("_H")
         })),
+        "reports_cut" => Some(reports_cut(sources)),
         "device_folder_lines" => Some(device_folders(sources)),
         "left_open" => Some(lines(sources, |path, line| !path.starts_with("xtask/") && open_end(line))),
         _ => None,
@@ -76,6 +77,13 @@ fn longest(sources: &Sources, of: impl Fn(&str) -> Vec<(usize, usize)>) -> Count
     let count = found.first().map_or(0, |(length, ..)| *length);
     let offenders = found.iter().take(LONGEST).map(|(length, path, line)| format!("{path}:{line} ({length} lines)"));
     Count { count, offenders: offenders.collect() }
+}
+
+fn reports_cut(sources: &Sources) -> Count {
+    let files = sources.iter().filter(|(path, _)| path.ends_with(".c"));
+    let cut = files.flat_map(|(path, text)| reports::cut(text).into_iter().map(move |found| (path, found)));
+    let offenders: Vec<_> = cut.map(|(path, (line, length))| format!("{path}:{line} ({length} bytes)")).collect();
+    Count { count: offenders.len(), offenders }
 }
 
 /// The largest folder of a device with a fast path: those below pico/ but for the framework's own two.
