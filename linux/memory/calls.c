@@ -86,12 +86,13 @@ static bool about_mappings(const struct tacet_range *range, const struct pt_regs
 		return regs->si && tacet_range_covers(range, regs->si, TACET_RANGE_BYTES);
 	case NR_MAP_SHADOW_STACK:
 		return regs->di && tacet_range_covers(range, regs->di, regs->si);
-	case __NR_mlockall:
 	case __NR_userfaultfd:
 	case __NR_process_madvise:
 	case __NR_move_pages:
 	case __NR_migrate_pages:
 		return true;
+	case __NR_mlockall:
+		return !tacet_range_locks_without_limit();
 	case __NR_personality:
 		return (u32)regs->di != U32_MAX && regs->di & READ_IMPLIES_EXEC;
 	case __NR_prctl:	/* forbids executable pages */
@@ -194,6 +195,15 @@ static int serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range)
 	return tacet_handover(range, "because the partition is full");
 }
 
+/* The thread's call wants to take away pages that its program has locked, and may not. */
+static bool refuses_locked(struct tacet_hosted *hosted, struct tacet_range *range, const struct pt_regs *regs)
+{
+	const struct tacet_context *context = hosted->context;
+
+	return READ_ONCE(context->refusal) == TACET_REFUSAL_MIRRORED && context->event == TACET_EVENT_SYSCALL &&
+	       tacet_locked_refuses(range, regs, context->refused_start, context->refused_end);
+}
+
 static enum tacet_served answer(struct pt_regs *regs, unsigned long result)
 {
 	regs->ax = result;
@@ -213,6 +223,8 @@ enum tacet_served tacet_range_before_call(struct tacet_hosted *hosted, struct pt
 	/* Somebody is to see the thread's calls on Linux, which has no room for the range. */
 	if (!(hosted->context->local & TACET_LOCAL_MEMORY))
 		return TACET_SERVED_BY_LINUX;
+	if (refuses_locked(hosted, range, regs))
+		return answer(regs, -EINVAL);
 	done = serve_refusal(hosted, range);
 	if (done > 0)
 		return TACET_SERVED_BY_CORE;
@@ -225,6 +237,8 @@ enum tacet_served tacet_range_before_call(struct tacet_hosted *hosted, struct pt
 		await_others(range);
 	if (!done && (about_mappings(range, regs) || (copies && copy_would_fail(range))))
 		done = hand_over_for_call(range, number);
+	if (number == __NR_mlockall || number == __NR_munlockall)
+		tacet_range_locks_all(range, regs);
 	return done && !goes_on_without(number) ? answer(regs, tacet_range_refuse(range, number, done)) :
 						  TACET_SERVED_BY_LINUX;
 }

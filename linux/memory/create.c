@@ -115,7 +115,7 @@ int tacet_range_create(bool eager, struct tacet_image *image)
 	error = error ?: tacet_ask(TACET_ASK_OPEN, range->number, 0);
 	error = error ?: map_somewhere(range, file, image);
 	lay_out(range, image ? tacet_image_pages(image) : 0);
-	shared->eager = eager;
+	shared->eager = range->eager = eager;
 	if (!error)
 		smp_store_release(&shared->state, TACET_RANGE_OPEN);
 	else

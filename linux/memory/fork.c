@@ -94,7 +94,7 @@ void tacet_range_fork(struct vm_area_struct *area, struct tacet_range *from)
 	range->mapping = from->mapping;
 	range->shared->base = old->base;
 	range->shared->top = old->top;
-	range->shared->eager = old->eager;
+	range->shared->eager = range->eager = from->eager;
 	range->shared->rights = old->rights;
 	range->shared->break_start = old->break_start;
 	if (from->lost || old->state != TACET_RANGE_OPEN) {

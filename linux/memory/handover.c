@@ -45,7 +45,7 @@ static int move_all(struct tacet_range *range)
 	if (error)
 		return error;
 	do {
-		run = tacet_range_run(range, page);
+		run = tacet_locked_run(range, page);
 		error = give_addresses(range, page, run.pages ? run.page : RANGE_PAGES);
 		if (!error && run.pages) {
 			tacet_handover_unbook(range, 1);
@@ -160,6 +160,7 @@ static void complete_handover(struct tacet_range *range)
 	tacet_handover_restart_waits(range);
 	await_transfers(range);
 	tacet_range_account_end(range);
+	tacet_locked_hand_over(range);
 	error = move_all(range);
 	tacet_handover_unbook(range, ULONG_MAX);
 	if (error)

@@ -61,7 +61,8 @@ static int map_run_of_file(struct file *file, struct vm_area_struct *area)
 	vma_set_file(area, handover->zeros);
 	/* Linux does not execute files without a name, but this is not a file's content. */
 	tacet_vma_set_flags(area, VM_MAYEXEC | (handover->run->protection & PROT_EXEC ? VM_EXEC : 0) |
-				  (handover->run->undumped ? VM_DONTDUMP : 0));
+				  (handover->run->undumped ? VM_DONTDUMP : 0) |
+				  (handover->run->locked ? VM_LOCKED : 0));
 	area->vm_ops = &run_operations;
 	area->vm_private_data = handover->range;
 	atomic_inc(&handover->range->mappings);

@@ -29,7 +29,7 @@ static unsigned long count_runs(struct tacet_range *range)
 	unsigned long runs = 0;
 
 	do {
-		run = tacet_range_run(range, run.page + run.pages);
+		run = tacet_locked_run(range, run.page + run.pages);
 		runs += !!run.pages;
 	} while (run.pages);
 	return runs;

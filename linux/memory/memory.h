@@ -10,12 +10,14 @@
  *	handover.c > handover_room.c, handover_map.c, handover_waits.c	a range becomes ordinary Linux memory
  *	mapping.c > fork.c, mirror.c		the range's mapping on Linux, and its faults
  *	policy.c				where memory comes from
- *	release.c > names.c, resident.c, held.c > walk.c > range.c	ranges, their names, locks and tables
+ *	release.c > locked.c, names.c, resident.c, held.c > walk.c > range.c	ranges, their names, locks and tables
  *
  * Locks: locks.h.
  */
 #ifndef TACET_MEMORY_MEMORY_H
 #define TACET_MEMORY_MEMORY_H
+
+#include <linux/maple_tree.h>
 
 #include "border/border.h"
 #include "tacet.h"
@@ -52,6 +54,11 @@ struct tacet_range {
 	struct address_space *mapping;	/* of the range's file; a child has its parent's */
 	atomic_t forks;			/* in progress: cores find nothing meanwhile */
 	bool lost;			/* the content is lost: a fork's copy or a hand-over failed */
+
+	/* locked.c; range mutex */
+	struct maple_tree locks;	/* which pages are locked */
+	unsigned long locked_pages;	/* that Linux counts as locked pages of mm */
+	bool eager;			/* pages come with their mapping, whatever mlockall() says */
 
 	/* resident.c */
 	spinlock_t counted_lock;	/* the next three; innermost */
@@ -126,6 +133,7 @@ struct tacet_run {		/* neighbouring pages that Linux has in one mapping */
 	unsigned long page, pages;
 	unsigned long protection;	/* PROT_* */
 	bool undumped;			/* MADV_DONTDUMP */
+	bool locked;			/* tacet_locked_run() only */
 };
 struct tacet_run tacet_range_run(struct tacet_range *range, unsigned long from);
 unsigned long tacet_range_populated(struct tacet_range *range);
@@ -145,6 +153,17 @@ void tacet_held_mark(struct tacet_range *range, unsigned long page, unsigned lon
 bool tacet_held_await(struct tacet_range *range);
 bool tacet_held_any(void);
 void tacet_held_exit(void);
+
+/* locked.c: sleep; with the range mutex, but for _end, _hand_over and _refuses */
+void tacet_locked_end(struct tacet_range *range);
+int tacet_locked_add(struct tacet_range *range, unsigned long page, unsigned long end, unsigned long mapped_end,
+		     bool on_fault);
+void tacet_locked_all(struct tacet_range *range, unsigned int flags);
+int tacet_locked_remove(struct tacet_range *range, unsigned long page, unsigned long end);
+bool tacet_locked_any(struct tacet_range *range, unsigned long page, unsigned long end);
+struct tacet_run tacet_locked_run(struct tacet_range *range, unsigned long from);
+void tacet_locked_hand_over(struct tacet_range *range);
+bool tacet_locked_refuses(struct tacet_range *range, const struct pt_regs *regs, u64 start, u64 end);
 
 /* resident.c: any context */
 void tacet_range_account(struct tacet_range *range);
@@ -220,6 +239,8 @@ void tacet_program_begin(bool eager, struct pt_regs *regs);
 
 /* answers.c: the thread's own context; sleeps. False: it is not one of its calls. */
 bool tacet_range_answers(struct tacet_range *range, struct pt_regs *regs);
+bool tacet_range_locks_without_limit(void);
+void tacet_range_locks_all(struct tacet_range *range, const struct pt_regs *regs);
 
 /* calls.c: the thread's own context; sleep */
 enum tacet_served {

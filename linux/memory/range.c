@@ -209,6 +209,7 @@ struct tacet_range *tacet_range_new(struct mm_struct *mm)
 	__module_get(THIS_MODULE);
 	kref_init(&range->references);
 	mutex_init(&range->lock);
+	mt_init(&range->locks);
 	spin_lock_init(&range->counted_lock);
 	atomic_set(&range->mappings, 1);
 	range->serial = atomic64_inc_return(&serials);

@@ -26,6 +26,7 @@ void tacet_range_mapping_gone(struct tacet_range *range)
 		tacet_range_withdraw(range);
 		tacet_ask(TACET_ASK_CLEAR, range->number, 0);
 	}
+	tacet_locked_end(range);
 	tacet_range_unlist(range, false);
 	tacet_range_put(range);
 }
@@ -42,6 +43,7 @@ void tacet_memory_end(void)
 		if (range->mapping)
 			unmap_mapping_range(range->mapping, 0, 0, 1);
 		tacet_range_account_end(range);
+		tacet_locked_end(range);
 		tacet_range_unlist(range, true);
 		mmap_write_unlock(range->mm);
 		mutex_unlock(&range->lock);

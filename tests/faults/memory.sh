@@ -198,7 +198,7 @@ in_flight() {
 	tr '\0' D </dev/zero | head -c 1048576 >/dev/ram0
 	$F/inuse disk /dev/ram0 >inuse.out || fail "on Linux: $(cat inuse.out)"
 	$T run --follow -- $F/inuse disk /dev/ram0 >inuse.out || fail "in flight: $(cat inuse.out)"
-	[ "$($T log | grep -c "(inuse): its range becomes Linux's memory, for system call 149")" = 1 ] &&
+	[ "$($T log | grep -c "(inuse): its range becomes Linux's memory, for system call 329")" = 1 ] &&
 		[ "$($T log | grep -c "(inuse): its range becomes")" = 1 ] || fail "$($T log | grep '(inuse)')"
 	modprobe -r dm-delay brd
 }
@@ -240,8 +240,8 @@ roomless() {
 		grep -qx done roomless.out || fail "roomless $how said $(tr '\n' ';' <roomless.out)"
 	done
 	echo "$most" >/proc/sys/vm/max_map_count
-	$T log | grep -q "(roomless): Linux has no room for its range (for system call 149)" ||
-		fail "the log does not say why mlock failed: $($T log)"
+	$T log | grep -q "(roomless): Linux has no room for its range (for system call 329)" ||
+		fail "the log does not say why pkey_mprotect failed: $($T log)"
 	$T log | grep -q "(roomless): its range becomes Linux's memory, because a" || fail "the log does not name the hand-over"
 	$T run --follow -- $U/residence >residence.out || fail "residence: $(tail -n 1 residence.out)"
 	cmp -s residence.out $U/residence.expected || fail "residence said $(tr '\n' ';' <residence.out)"
@@ -267,8 +267,8 @@ roomless_group() {
 	bash -c "echo \$\$ >cgroup/small/cgroup.procs && exec $T run -- $F/roomless group" >group.out || fail "status $?: $(cat group.out)"
 	grep -qx done group.out || fail "it said $(cat group.out)"
 	grep -q 'oom_kill 0' cgroup/small/memory.events || fail "somebody was killed: $(cat cgroup/small/memory.events)"
-	$T log | grep -q "(roomless): Linux has no room for its range (for system call 149)" ||
-		fail "the log does not say why mlock failed: $($T log)"
+	$T log | grep -q "(roomless): Linux has no room for its range (for system call 329)" ||
+		fail "the log does not say why pkey_mprotect failed: $($T log)"
 	finish
 	rmdir cgroup/small || fail "a process stays in the group"
 	umount cgroup

@@ -65,9 +65,15 @@ static void locked_memory(void)
 	char *p = private_pages(32);
 
 	limit(RLIMIT_MEMLOCK, 65536, 65536);
-	CHECK(setuid(4242) == 0 && mlock(p, 65536) == 0);
+	CHECK(mlock(p, 32 * 4096) == 0 && munlock(p, 32 * 4096) == 0);	/* root's has none */
+	CHECK(setuid(4242) == 0 && mlock(p, 65536) == 0 && mlock(p + 4096, 15 * 4096) == 0);
 	CHECK_ERRNO(mlock(p, 32 * 4096), ENOMEM);
+	CHECK_ERRNO(mlock(p + 4096, 16 * 4096), ENOMEM);
+	CHECK(munmap(p, 4096) == 0 && mlock(p + 65536, 4096) == 0);
 	CHECK_ERRNO(mlockall(MCL_CURRENT), ENOMEM);
+	limit(RLIMIT_MEMLOCK, 0, 65536);
+	CHECK_ERRNO(mlock(p + 4096, 4096), EPERM);
+	CHECK(munlock(p + 4096, 4096) == 0);
 }
 
 static void *endless(void *unused)

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Calls that ask about memory, or wish for what is so anyway: mincore, munlock, msync. They do
- * not change where memory comes from.
+ * Calls that ask about memory, or wish for what is so anyway: mincore, mlock, munlock, msync.
+ * They do not change where memory comes from.
  */
 #include "check.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
 
 #define PAGE 4096l
 
@@ -71,10 +74,90 @@ static void synchronised(void)
 	say("msync\n");
 }
 
+static long locked_kib(void)
+{
+	char text[8192], *line;
+	int fd = open("/proc/self/status", O_RDONLY);
+	ssize_t length = read(fd, text, sizeof(text) - 1);
+
+	CHECK(fd >= 0 && length > 0);
+	text[length] = 0;
+	close(fd);
+	line = strstr(text, "VmLck:");
+	CHECK(line);
+	return strtol(line + 6, NULL, 10);
+}
+
+static bool all_resident(char *at, long pages)
+{
+	unsigned char said[64];
+	long i;
+
+	CHECK(!mincore(at, pages * PAGE, said));
+	for (i = 0; i < pages; i++)
+		if (!(said[i] & 1))
+			return false;
+	return true;
+}
+
+static void child_has_none_locked(char *at)
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(locked_kib() || msync(at, PAGE, MS_ASYNC | MS_INVALIDATE));
+	CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
+
+static void locked(void)
+{
+	char *at = area(32);
+
+	CHECK(locked_kib() == 0 && !mlock(at + 1, 4 * PAGE) && locked_kib() == 20);
+	CHECK(all_resident(at, 5) && !mlock(at, 6 * PAGE) && locked_kib() == 24);
+	CHECK_ERRNO(syscall(SYS_mlock2, at, PAGE, 2), EINVAL);
+	CHECK(!syscall(SYS_mlock2, at + 8 * PAGE, PAGE, MLOCK_ONFAULT) && locked_kib() == 28);
+	CHECK_ERRNO(msync(at, 32 * PAGE, MS_ASYNC | MS_INVALIDATE), EBUSY);
+	CHECK_ERRNO(madvise(at, PAGE, MADV_DONTNEED), EINVAL);
+	CHECK_ERRNO(madvise(at + 3 * PAGE, 3 * PAGE, MADV_FREE), EINVAL);
+	at[16 * PAGE] = 1;
+	CHECK(!madvise(at + 16 * PAGE, 16 * PAGE, MADV_DONTNEED) && at[16 * PAGE] == 0);
+	child_has_none_locked(at);
+	CHECK(!munlock(at + 2 * PAGE, 2 * PAGE) && locked_kib() == 20);
+	CHECK(!madvise(at + 2 * PAGE, PAGE, MADV_DONTNEED) && !mprotect(at, PAGE, PROT_READ) && locked_kib() == 20);
+	CHECK(!munmap(at + 4 * PAGE, PAGE) && locked_kib() == 16);
+	CHECK_ERRNO(mlock(at + 3 * PAGE, 2 * PAGE), ENOMEM);
+	CHECK(locked_kib() == 20);
+	CHECK(!mprotect(at + 20 * PAGE, PAGE, PROT_NONE));
+	CHECK_ERRNO(mlock(at + 20 * PAGE, PAGE), ENOMEM);
+	CHECK(!munlock(at + 20 * PAGE, PAGE) && !munlock(at, 4 * PAGE) && !munlock(at + 5 * PAGE, 4 * PAGE));
+	CHECK(locked_kib() == 0 && !munmap(at, 32 * PAGE));
+	say("mlock\n");
+}
+
+static void all_locked(void)
+{
+	char *at = area(32), *later;
+
+	CHECK(!madvise(at, 32 * PAGE, MADV_NOHUGEPAGE) && !all_resident(at, 32));
+	CHECK_ERRNO(mlockall(0), EINVAL);
+	CHECK(!all_resident(at, 32) && !mlockall(MCL_CURRENT) && all_resident(at, 32));
+	CHECK_ERRNO(msync(at, PAGE, MS_ASYNC | MS_INVALIDATE), EBUSY);
+	CHECK(!munlockall() && !msync(at, PAGE, MS_ASYNC | MS_INVALIDATE) && locked_kib() == 0);
+	CHECK(!mlockall(MCL_FUTURE));
+	later = area(32);
+	CHECK(all_resident(later, 32) && !munlockall());
+	CHECK(!munmap(at, 32 * PAGE) && !munmap(later, 32 * PAGE));
+	say("mlockall\n");
+}
+
 int main(void)
 {
 	resident();
 	unlocked();
+	locked();
+	all_locked();
 	synchronised();
 	return 0;
 }

@@ -258,6 +258,9 @@ static void elsewhere(void)
 	CHECK(exited_with(child_status(as_kept), 0));
 	say("a child's\n");
 	CHECK(mlock(kept[0] - PAGE, PAGE) == 0);
+	CHECK(syscall(SYS_pkey_mprotect, kept[0] - PAGE, PAGE, PROT_READ | PROT_WRITE, -1) == 0);
+	CHECK_ERRNO(msync(kept[0] - PAGE, PAGE, MS_ASYNC | MS_INVALIDATE), EBUSY);
+	CHECK(msync(kept[0], PAGE, MS_ASYNC | MS_INVALIDATE) == 0 && munlock(kept[0] - PAGE, PAGE) == 0);
 	as_kept();
 	CHECK(mprotect(kept[2], PAGE, PROT_READ) == 0 && kept[2][9] == 'k');
 	say("and for good\n");
