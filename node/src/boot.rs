@@ -6,16 +6,21 @@
 
 use std::fs::File;
 use std::io::ErrorKind;
+use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::cache::Cache;
 use crate::error::{OnPath, Result};
 use crate::kernel::Kernel;
 use crate::link::{Event, Link};
 use crate::node::Node;
+use crate::patience::Patience;
 use crate::qemu::accelerator::{self, Execution};
 use crate::qemu::arguments::{self, Wire, Wiring};
 use crate::qemu::emulator::Qemu;
@@ -119,33 +124,42 @@ type Connected = std::result::Result<(Link, Receiver<Event>), String>;
 /// Waits until the emulator connects and the agent sends its first frame.
 fn connect(listener: &UnixListener, qemu: &Guarded, limit: Duration) -> Connected {
     let text = |e: std::io::Error| e.to_string();
-    let until = Instant::now() + limit;
+    let patience = Patience::new(qemu.pid(), limit);
     listener.set_nonblocking(true).map_err(text)?;
     let mut stream = loop {
         match listener.accept() {
             Ok((stream, _)) => break stream,
             Err(e) if e.kind() != ErrorKind::WouldBlock => return Err(text(e)),
             Err(_) if qemu.status().is_some() => return Err("the emulator did not start".to_owned()),
-            Err(_) if Instant::now() > until => return Err("the emulator does not connect".to_owned()),
+            Err(_) if patience.left().is_zero() => return Err("the emulator does not connect".to_owned()),
             Err(_) => std::thread::sleep(Duration::from_millis(10)),
         }
     };
     stream.set_nonblocking(false).map_err(text)?;
-    first_word(&mut stream, until)?;
-    stream.set_read_timeout(None).map_err(text)?;
-    Link::new(stream).map_err(text)
+    first_word(&mut stream, &patience)?;
+    Link::new(stream, qemu.pid()).map_err(text)
 }
 
-fn first_word(stream: &mut UnixStream, until: Instant) -> std::result::Result<(), String> {
-    let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-    stream.set_read_timeout(Some(left)).map_err(|e| e.to_string())?;
+fn first_word(stream: &mut UnixStream, patience: &Patience) -> std::result::Result<(), String> {
+    while !can_be_read(stream, patience.left())? {
+        if patience.left().is_zero() {
+            return Err("it did not boot in time".to_owned());
+        }
+    }
     match Frame::read(stream) {
         Ok(Frame { kind: Kind::Ready, .. }) => Ok(()),
         Ok(frame) => Err(format!("its agent began with {:?}", frame.kind)),
         Err(e) if e.kind() == ErrorKind::UnexpectedEof => Err("it ended while booting".to_owned()),
-        Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-            Err("it did not boot in time".to_owned())
-        }
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+/// There is something to read, or the other end is gone, before this time is over.
+fn can_be_read(stream: &UnixStream, limit: Duration) -> std::result::Result<bool, String> {
+    let limit = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+    match poll(&mut [PollFd::new(stream.as_fd(), PollFlags::POLLIN)], limit) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::EINTR) => Ok(false),
         Err(e) => Err(e.to_string()),
     }
 }

@@ -6,11 +6,12 @@
 
 use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::command::{Command, Output, Status};
 use crate::error::{Error, Result};
 use crate::link::{Event, Link};
+use crate::patience::Patience;
 use crate::wire::{self, Kind};
 
 /// How long the agent may take to report the end of a killed job.
@@ -25,7 +26,7 @@ pub struct Job {
     events: Receiver<Event>,
     name: String,
     limit: Duration,
-    started: Instant,
+    patience: Patience,
 }
 
 impl Job {
@@ -36,14 +37,18 @@ impl Job {
             link.send(id, Kind::Stdin, piece)?;
         }
         link.send(id, Kind::StdinEnd, &[])?;
-        let limit = command.timeout.unwrap_or(limit);
-        Ok(Job { link: link.clone(), id, events, name: command.argv.join(" "), limit, started: Instant::now() })
+        Ok(Job::new(link, id, events, command, limit))
     }
 
     /// The command that a node was given at boot.
     pub(crate) fn first(link: &Link, events: Receiver<Event>, command: &Command, limit: Duration) -> Job {
+        Job::new(link, 0, events, command, limit)
+    }
+
+    fn new(link: &Link, id: u16, events: Receiver<Event>, command: &Command, limit: Duration) -> Job {
         let limit = command.timeout.unwrap_or(limit);
-        Job { link: link.clone(), id: 0, events, name: command.argv.join(" "), limit, started: Instant::now() }
+        let patience = Patience::new(link.emulator(), limit);
+        Job { link: link.clone(), id, events, name: command.argv.join(" "), limit, patience }
     }
 
     /// Sends a signal to its process group.
@@ -59,23 +64,24 @@ impl Job {
     }
 
     /// Waits for its end and passes on its output at once.
-    pub fn follow(self, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Result<Status> {
+    pub fn follow(mut self, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Result<Status> {
         let mut killed = false;
         loop {
-            let limit = if killed { self.limit + GRACE } else { self.limit };
             let gone = |e: std::io::Error| self.error(format!("cannot pass on its output: {e}"));
-            match self.events.recv_timeout(limit.saturating_sub(self.started.elapsed())) {
+            match self.events.recv_timeout(self.patience.left()) {
                 Ok(Event::Stdout(bytes)) => stdout.write_all(&bytes).and_then(|()| stdout.flush()).map_err(gone)?,
                 Ok(Event::Stderr(bytes)) => stderr.write_all(&bytes).and_then(|()| stderr.flush()).map_err(gone)?,
                 Ok(Event::Ended(_)) if killed => return Err(self.error(format!("killed after {:?}", self.limit))),
                 Ok(Event::Ended(status)) => return Ok(status),
                 Ok(Event::Failed(cause)) => return Err(self.error(cause)),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.error("the node died".to_owned())),
+                Err(RecvTimeoutError::Timeout) if !self.patience.left().is_zero() => {}
                 Err(RecvTimeoutError::Timeout) if killed => {
                     return Err(self.error("the node does not answer".to_owned()));
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     killed = true;
+                    self.patience.extend(GRACE);
                     self.signal(9)?;
                 }
             }

@@ -25,6 +25,7 @@ mod kernel;
 mod link;
 mod node;
 mod once;
+mod patience;
 pub mod provision;
 mod qemu;
 mod run_directory;

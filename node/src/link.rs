@@ -30,6 +30,7 @@ pub(crate) enum Event {
 pub(crate) struct Link {
     writer: Arc<Mutex<UnixStream>>,
     jobs: Arc<Mutex<Jobs>>,
+    emulator: u32,
 }
 
 #[derive(Default)]
@@ -42,11 +43,11 @@ struct Jobs {
 impl Link {
     /// Takes over a connection on which the agent has reported that it is ready. The events belong to job 0, which
     /// exists only in a node that was given its command at boot.
-    pub fn new(stream: UnixStream) -> std::io::Result<(Link, Receiver<Event>)> {
+    pub fn new(stream: UnixStream, emulator: u32) -> std::io::Result<(Link, Receiver<Event>)> {
         let reader = stream.try_clone()?;
         let (sender, first) = mpsc::channel();
         let jobs = Arc::new(Mutex::new(Jobs { last: 0, running: Some(HashMap::from([(0, sender)])) }));
-        let link = Link { writer: Arc::new(Mutex::new(stream)), jobs: Arc::clone(&jobs) };
+        let link = Link { writer: Arc::new(Mutex::new(stream)), jobs: Arc::clone(&jobs), emulator };
         thread::spawn(move || distribute(reader, &jobs));
         Ok((link, first))
     }
@@ -64,6 +65,11 @@ impl Link {
         drop(jobs);
         self.send(id, Kind::Run, payload)?;
         Ok((id, events))
+    }
+
+    /// The emulator's process.
+    pub fn emulator(&self) -> u32 {
+        self.emulator
     }
 
     /// Sends the agent a frame about a job.
@@ -114,7 +120,7 @@ mod tests {
     #[test]
     fn events_reach_their_job_and_a_dead_node_ends_all() {
         let (host, mut guest) = UnixStream::pair().expect("pair");
-        let (link, _) = Link::new(host).expect("link");
+        let (link, _) = Link::new(host, std::process::id()).expect("link");
         let (a, from_a) = link.start(b"").expect("starts");
         let (b, from_b) = link.start(b"").expect("starts");
         for bytes in [frame(b, Kind::Stdout, b"b"), frame(a, Kind::Stderr, b"a"), frame(a, Kind::Exit, &[0, 3, 0, 0])] {

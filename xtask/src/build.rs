@@ -7,6 +7,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use tacet_node::{Cache, Kernel, ModuleBuild, provision};
 
@@ -68,12 +69,20 @@ fn modules(cache: &Cache, lines: &[String]) -> Result<()> {
 
 /// Builds `build/bin/tacet` and the programs that it executes.
 pub fn command() -> Result<()> {
-    let packages = ["tacet-cli", "tacet-noise", "tacet-sched", "tacet-tune"]
-        .into_iter()
-        .flat_map(|package| ["--package", package]);
-    run(cargo().args(["build", "--release"]).args(packages))?;
+    commands(cargo().args(["build", "--release"]), "release")
+}
+
+/// The same of what `cargo`, which the tests are built with, has built anyway: with assertions, and without optimising
+/// everything once more.
+pub fn command_with(mut cargo: Command) -> Result<()> {
+    commands(cargo.args(["build", "--quiet"]), "debug")
+}
+
+fn commands(cargo: &mut Command, folder: &str) -> Result<()> {
+    let packages = ["tacet-cli", "tacet-noise", "tacet-sched", "tacet-tune"];
+    run(cargo.args(packages.into_iter().flat_map(|package| ["--package", package])))?;
     for program in ["tacet-noise", "tacet-sched", "tacet-tune", "tacet"] {
-        install(&target().join("release").join(program), &format!("bin/{program}"))?;
+        install(&target().join(folder).join(program), &format!("bin/{program}"))?;
     }
     Ok(())
 }

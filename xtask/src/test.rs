@@ -29,7 +29,7 @@ const LINTS: Part = Part::new("lints of the co-kernel", [10, 20, 0, 20]);
 const UNIT_TESTS: Part = Part::new("lints and unit tests", [130, 400, 0, 400]);
 const MIRI: Part = Part::new("unit tests under Miri", [0, 0, 0, 900]);
 const NOTEBOOK: Part = Part::new("the example notebook", [0, 0, 0, 150]);
-const BUILDS: Part = Part::new("builds", [0, 340, 40, 340]);
+const BUILDS: Part = Part::new("builds", [0, 200, 40, 340]);
 const NODES: Part = Part::new("node library and exact measuring", [0, 0, 190, 400]);
 const STATIC: Part = Part::new("programs on nodes without Linux", [0, 100, 90, 190]);
 const SCENARIOS: Part = Part::new("scenarios", [0, 340, 1500, 4 * 3600]);
@@ -117,7 +117,7 @@ fn on_nodes(tally: &mut Tally, named: &[String], extent: Extent) -> Result<()> {
     let cache = Cache::open()?;
     provision::ensure(&cache)?;
     let kernels = kernels::chosen(&cache, named)?;
-    tally.part(&BUILDS, |tally| builds(tally, &cache, &kernels));
+    tally.part(&BUILDS, |tally| builds(tally, &cache, &kernels, extent));
     let repeats = top().join(REPEATS);
     if repeats.exists() {
         fs::remove_file(&repeats)?;
@@ -149,8 +149,9 @@ fn of_part(extent: Extent, command: &mut Command) -> &mut Command {
     }
 }
 
-fn builds(tally: &mut Tally, cache: &Cache, kernels: &[Kernel]) {
-    tally.check("command", build::command);
+/// The command is that of a user only with [`Extent::Full`]: otherwise the tests' own build of it saves minutes.
+fn builds(tally: &mut Tally, cache: &Cache, kernels: &[Kernel], extent: Extent) {
+    tally.check("command", || if extent == Extent::Full { build::command() } else { build::command_with(linted()) });
     tally.check("co-kernel", build::co_kernel);
     tally.check("image for nodes without Linux", build::static_image);
     tally.check("test programs", build::user_programs);
