@@ -39,7 +39,7 @@ rights() {
 	$T run --follow -- $U/rights >rights.out || fail "rights: $(tail -n 1 rights.out)"
 	cmp -s rights.out $U/rights.expected || fail "it said $(tr '\n' ';' <rights.out)"
 	rights_left | comm -13 before - >left
-	[ "$(grep -c 'system call 149$' left)" = 1 ] && [ "$(wc -l <left)" = 1 ] || fail "left: $(cat left)"
+	[ "$(grep -c 'system call 329$' left)" = 1 ] && [ "$(wc -l <left)" = 1 ] || fail "left: $(cat left)"
 	finish
 }
 
