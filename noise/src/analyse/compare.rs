@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Compares two records: is the noise of one longer than that of the other? Assumes nothing about the distribution.
+//! The judgement itself is `tacet_words::verdict`; this file finds out what the body and the tail say.
 
 use serde::Serialize;
+use tacet_words::verdict::{LONGEST_TOLD, Part, Parts, Verdict, judge};
 
 use super::alike::alike;
 use super::dominance::{Counts, Dominance, dominance};
+use super::exceedance::exceedance;
 use crate::Result;
 use crate::record::Record;
-use crate::record::across::bucket_of;
-use crate::units::four_digits;
+use crate::record::across::{bounds_of, bucket_of};
+use crate::units::{Nanoseconds, four_digits};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
@@ -16,7 +19,11 @@ pub struct Comparison {
     pub against: String,
     /// The differences between the measurements, and the steps that made them comparable.
     pub notes: Vec<String>,
-    pub verdict: Direction,
+    pub verdict: Verdict,
+    /// What most samples say: the interval of the effect lies above 0, below 0 or includes it.
+    pub body: Part,
+    /// What the longest noises say: the same of `tail_ratio` and 1.
+    pub tail: Part,
     pub max_noise_ratio: Option<f64>,
     pub noise_rate_ratio: Option<f64>,
     /// Mann-Whitney U, two-sided, normal approximation with ties. 1e-300 stands for all smaller values too.
@@ -29,20 +36,13 @@ pub struct Comparison {
     pub effect_size_high: Option<f64>,
     /// In words, by the usual thresholds (0.147, 0.33, 0.474).
     pub effect: &'static str,
-}
-
-/// The direction of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    /// The interval of the effect lies above 0.
-    Noisier,
-    /// The interval of the effect lies below 0.
-    Quieter,
-    /// The interval of the effect includes 0.
-    NoDifferenceShown,
-    /// A record has too little evidence (see `evidence`).
-    NotEnough,
+    /// The tail: noises from this length.
+    pub tail_from_ns: Option<f64>,
+    /// How often a sample of `label` is in the tail, over the same of `against`; `None` also if none of `against` is.
+    pub tail_ratio: Option<f64>,
+    /// The ends of its interval, 99 %; the upper is `None` if it has none.
+    pub tail_ratio_low: Option<f64>,
+    pub tail_ratio_high: Option<f64>,
 }
 
 /// Compares `record` with `base`. A field is `None` if its divisor is 0 or if there are no samples. Refuses records that
@@ -51,11 +51,12 @@ pub fn compare(record: &Record, base: &Record) -> Result<Comparison> {
     let (here, there, mut notes) = alike(record, base)?;
     let (this, that) = (record.summary(1.0), base.summary(1.0));
     let of_nodes = record.about.across.is_some() || base.about.across.is_some();
-    let test = match of_nodes {
-        // By buckets, so that both have the same resolution.
-        true => dominance(&buckets(record), &buckets(base)),
-        false => dominance(&counts(&here.lengths), &counts(&there.lengths)),
+    // By buckets, so that both have the same resolution.
+    let (of_here, of_there) = match of_nodes {
+        true => (buckets(record), buckets(base)),
+        false => (counts(&here.lengths), counts(&there.lengths)),
     };
+    let (test, tail) = (dominance(&of_here, &of_there), exceedance(&of_here, &of_there));
     let (max, rate) = match of_nodes {
         true => ((this.max_noise_ns, that.max_noise_ns), (this.noise_rate, that.noise_rate)),
         false => ((here.longest, there.longest), (here.rate, there.rate)),
@@ -63,51 +64,77 @@ pub fn compare(record: &Record, base: &Record) -> Result<Comparison> {
     let ratio = |(a, b): (f64, f64)| (b > 0.0).then(|| a / b);
     let interval = test.and_then(|test| test.interval);
     let enough = this.evidence.not_enough.is_none() && that.evidence.not_enough.is_none();
-    let verdict = if enough { direction(interval) } else { Direction::NotEnough };
-    notes.extend(contrary(verdict, ratio(rate), ratio(max)));
+    let (body, of_tail) = match enough {
+        true => (
+            Part::of_interval(interval, 0.0),
+            tail.map_or(Part::Same, |tail| Part::of_interval(Some(tail.interval), 1.0)),
+        ),
+        false => (Part::Unknown, Part::Unknown),
+    };
+    let (rate_ratio, longest_ratio) = (ratio(rate), ratio(max));
+    let verdict = judge(&Parts { body: Some(body), tail: Some(of_tail), rate_ratio, longest_ratio });
+    notes.extend(few(verdict, longest_ratio, of_tail));
+    let from = tail.map(|tail| match of_nodes {
+        true => u16::try_from(tail.from).map_or(0.0, |bucket| bounds_of(bucket).0 as f64),
+        false => tail.from as f64 / COUNTED,
+    });
+    let finite = |value: f64| Some(value).filter(|value| value.is_finite());
     Ok(Comparison {
         label: record.about.label.clone(),
         against: base.about.label.clone(),
         notes,
         verdict,
-        max_noise_ratio: ratio(max),
-        noise_rate_ratio: ratio(rate),
+        body,
+        tail: of_tail,
+        max_noise_ratio: longest_ratio,
+        noise_rate_ratio: rate_ratio,
         p_value: test.and_then(|test| test.p),
         effect_size: test.map(|test| test.delta),
         effect_size_low: interval.map(|(low, _)| low),
         effect_size_high: interval.map(|(_, high)| high),
         effect: effect(test),
+        tail_from_ns: from,
+        tail_ratio: tail.and_then(|tail| finite(tail.ratio)),
+        tail_ratio_low: tail.map(|tail| tail.interval.0),
+        tail_ratio_high: tail.and_then(|tail| finite(tail.interval.1)),
     })
 }
 
-fn direction(interval: Option<(f64, f64)>) -> Direction {
-    match interval {
-        Some((low, _)) if low > 0.0 => Direction::Noisier,
-        Some((_, high)) if high < 0.0 => Direction::Quieter,
-        Some(_) => Direction::NoDifferenceShown,
-        None => Direction::NotEnough,
+/// The longest noise may be one event. If it alone differs, the reader has to know how little is behind it.
+fn few(verdict: Verdict, longest: Option<f64>, tail: Part) -> Option<String> {
+    let told = longest.filter(|ratio| !(1.0 / LONGEST_TOLD..LONGEST_TOLD).contains(ratio))?;
+    (tail == Part::Same && verdict != Verdict::NotEnough).then(|| {
+        let told = four_digits(told);
+        format!("the longest noise is x {told}, but long noises together do not differ: few events are not a rate")
+    })
+}
+
+impl Comparison {
+    /// What the body and the tail say, for a verdict that is mixed.
+    pub fn parts(&self) -> String {
+        let body = match self.body {
+            Part::More => "its samples are mostly longer",
+            Part::Less => "its samples are mostly shorter",
+            Part::Same | Part::Unknown => "its samples do not differ for the most part",
+        };
+        let times = |name: &str, ratio: Option<f64>| ratio.map(|ratio| format!("{name} x {}", four_digits(ratio)));
+        let long = match (self.tail_from_ns, self.tail_ratio) {
+            (Some(ns), Some(_)) => times(&format!("noises of {} or more come", Nanoseconds(ns)), self.tail_ratio)
+                .map(|text| text + " as often"),
+            (Some(ns), None) => Some(format!("noises of {} or more come only here", Nanoseconds(ns))),
+            (None, _) => None,
+        };
+        let rest = [times("noise rate", self.noise_rate_ratio), times("longest noise", self.max_noise_ratio), long];
+        [Some(body.to_owned())].into_iter().chain(rest).flatten().collect::<Vec<_>>().join("; ")
     }
 }
 
-/// The verdict weighs each sample alike. Few long ones may say the contrary, and may be what counts.
-fn contrary(verdict: Direction, rate: Option<f64>, max: Option<f64>) -> Option<String> {
-    let (is_contrary, typical): (fn(&f64) -> bool, _) = match verdict {
-        Direction::Noisier => (|ratio| *ratio < 1.0, "longer"),
-        Direction::Quieter => (|ratio| *ratio > 1.0, "shorter"),
-        Direction::NoDifferenceShown | Direction::NotEnough => return None,
-    };
-    let told = |name: &str, ratio: Option<f64>| {
-        ratio.filter(is_contrary).map(|ratio| format!("{name} is x {}", four_digits(ratio)))
-    };
-    let against: Vec<String> = [told("noise rate", rate), told("longest noise", max)].into_iter().flatten().collect();
-    let against = against.join(" and its ");
-    (!against.is_empty()).then(|| format!("its samples are mostly {typical}, but its {against}"))
-}
+/// Steps of a nanosecond in which lengths are counted: no clock has a finer one.
+const COUNTED: f64 = 10.0;
 
-/// In tenths of a nanosecond: no clock has a finer step.
 fn counts(lengths: &[f64]) -> Counts {
     let mut counts = Counts::new();
-    lengths.iter().for_each(|ns| *counts.entry((ns * 10.0).round() as u64).or_default() += 1);
+    lengths.iter().for_each(|ns| *counts.entry((ns * COUNTED).round() as u64).or_default() += 1);
     counts
 }
 
@@ -149,26 +176,51 @@ mod tests {
         let comparison = compared(&loud, &quiet);
         assert_eq!(comparison.max_noise_ratio, Some(50.0));
         assert!(comparison.p_value.expect("a test") < 0.01 && comparison.effect == "large");
-        assert_eq!(comparison.verdict, Direction::NotEnough, "ten samples");
+        assert_eq!(comparison.verdict, Verdict::NotEnough, "ten samples");
         let same = compared(&quiet, &quiet);
         assert!(same.p_value.expect("a test") > 0.9 && same.effect_size == Some(0.0));
     }
 
-    #[test]
-    fn few_long_samples_that_say_the_contrary_are_told() {
-        let record = |usual: u64, long: u64| {
-            let times = (0..3000).map(|index| 1_000_000 + if index % 1000 == 9 { long } else { index % 7 * usual });
-            fixed_work(&times.collect::<Vec<_>>())
+    /// A thousandth of the samples is long, the others have steps of `usual`.
+    fn spiky(usual: u64, long: &[u64]) -> Record {
+        let length = |index: usize| match long.get(index / 40) {
+            Some(long) if index % 40 == 9 => *long,
+            _ => index as u64 % 7 * usual,
         };
-        let (spiky, steady) = (record(10, 900_000), record(20, 100));
-        let found = compared(&steady, &spiky);
-        assert_eq!(found.verdict, Direction::Noisier);
-        let note = found.notes.last().expect("a note");
-        assert!(note.starts_with("its samples are mostly longer, but its noise rate is x 0."), "{note}");
-        assert!(note.contains(" and its longest noise is x 0."), "{note}");
-        let note = compared(&spiky, &steady).notes.pop().expect("a note");
-        assert!(note.starts_with("its samples are mostly shorter, but its noise rate is x "), "{note}");
-        assert!(compared(&record(20, 0), &record(10, 0)).notes.is_empty());
+        fixed_work(&(0..4000).map(|index| 1_000_000 + length(index)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_better_body_with_a_worse_tail_is_mixed() {
+        let (before, after) = (spiky(20, &[131_000; 40]), spiky(10, &[748_000; 40]));
+        let found = compared(&after, &before);
+        assert_eq!((found.verdict, found.body, found.tail), (Verdict::Mixed, Part::Less, Part::More));
+        let said = found.parts();
+        assert!(said.starts_with("its samples are mostly shorter; noise rate x 5."), "{said}");
+        assert!(said.contains("longest noise x 5.71; noises of 748 us or more come only here"), "{said}");
+        let back = compared(&before, &after);
+        assert_eq!((back.verdict, back.body, back.tail), (Verdict::Mixed, Part::More, Part::Less));
+    }
+
+    /// One event of 748 us among thousands of better samples.
+    #[test]
+    fn one_event_is_not_a_rate_and_never_quieter() {
+        let before = spiky(20, &[131_000; 40]);
+        let one = [&[131_000; 39][..], &[748_000]].concat();
+        let found = compared(&spiky(10, &one), &before);
+        assert_eq!((found.verdict, found.body, found.tail), (Verdict::Mixed, Part::Less, Part::Same));
+        assert!(found.notes.iter().any(|note| note.contains("few events are not a rate")), "{:?}", found.notes);
+        let same = compared(&spiky(20, &one), &before);
+        assert_eq!((same.verdict, same.tail), (Verdict::NoDifferenceShown, Part::Same));
+        assert!(same.notes.iter().any(|note| note.contains("x 5.71")), "{:?}", same.notes);
+    }
+
+    #[test]
+    fn a_worse_tail_is_noisier_if_the_body_is_the_same() {
+        let found = compared(&spiky(20, &[748_000; 40]), &spiky(20, &[131_000; 40]));
+        assert_eq!((found.verdict, found.tail), (Verdict::Noisier, Part::More));
+        let back = compared(&spiky(20, &[131_000; 40]), &spiky(20, &[748_000; 40]));
+        assert_eq!((back.verdict, back.tail), (Verdict::Quieter, Part::Less));
     }
 
     #[test]
@@ -176,9 +228,9 @@ mod tests {
         let record = |step: u64| fixed_work(&(0..3000).map(|index| 1_000_000 + index % 7 * step).collect::<Vec<_>>());
         let (quiet, loud) = (record(10), record(20));
         for (here, there, verdict, sign) in [
-            (&loud, &quiet, Direction::Noisier, 1.0),
-            (&quiet, &loud, Direction::Quieter, -1.0),
-            (&quiet, &quiet, Direction::NoDifferenceShown, 0.0),
+            (&loud, &quiet, Verdict::Noisier, 1.0),
+            (&quiet, &loud, Verdict::Quieter, -1.0),
+            (&quiet, &quiet, Verdict::NoDifferenceShown, 0.0),
         ] {
             let found = compared(here, there);
             let (low, high) = (found.effect_size_low.expect("low"), found.effect_size_high.expect("high"));

@@ -6,13 +6,14 @@ mod alike;
 mod compare;
 mod dominance;
 mod evidence;
+mod exceedance;
 mod groups;
 mod saturation;
 mod spectrum;
 mod tail;
 
 pub use across::OfAll;
-pub use compare::{Comparison, Direction, compare};
+pub use compare::{Comparison, compare};
 pub use dominance::P_LEAST;
 pub use evidence::{Evidence, least_ns};
 pub use groups::{Group, groups};

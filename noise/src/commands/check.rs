@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
+use tacet_words::verdict::{self, Part, Parts};
 
 use super::measure::{self, THRESHOLD_NS};
 use super::{print, print_json};
@@ -128,23 +129,32 @@ fn thief(record: &Record, plan: Option<&Plan>) -> Result<Thief> {
 }
 
 /// Noisy if one noise is longer than its limit, or if the whole interval of the rate is above its limit. Quiet if there
-/// is enough evidence, no noise is longer, and the whole interval is below. Otherwise not enough to say.
+/// is enough evidence, no noise is longer, and the whole interval is below. Otherwise not enough to say. The judgement is
+/// that of a comparison, with the limits as the other side.
 fn judge(summary: &Summary, max_noise: Option<Nanoseconds>, rate: Option<f64>) -> Verdict {
     let worst = summary.per_cpu.iter().max_by(|a, b| a.max_noise_ns.total_cmp(&b.max_noise_ns));
     let evidence = &summary.evidence;
-    let too_long = max_noise.is_some_and(|limit| summary.max_noise_ns > limit.0);
-    let above = |limit: f64| evidence.not_enough.is_none() && evidence.noise_rate_low.is_some_and(|low| low > limit);
-    let below = |limit: f64| evidence.noise_rate_high.is_some_and(|high| high <= limit);
-    let (not_enough, needed) = match (&evidence.not_enough, rate) {
-        _ if too_long || rate.is_some_and(above) => (None, None),
-        (Some(why), _) => (Some(why.clone()), Some(evidence.least_ns())),
-        (None, Some(limit)) if !below(limit) => (Some(straddles(evidence, limit)), evidence.needed_ns(limit)),
-        _ => (None, None),
+    let body = |limit: f64| match (&evidence.not_enough, evidence.noise_rate_low, evidence.noise_rate_high) {
+        (None, Some(low), _) if low > limit => Part::More,
+        (None, _, Some(high)) if high <= limit => Part::Less,
+        _ => Part::Unknown,
     };
-    let verdict = match &not_enough {
-        Some(_) => Answer::NotEnough,
-        None if too_long || rate.is_some_and(above) => Answer::Noisy,
-        None => Answer::Quiet,
+    let tail = |limit: Nanoseconds| match &evidence.not_enough {
+        _ if summary.max_noise_ns > limit.0 => Part::More,
+        Some(_) => Part::Unknown,
+        None => Part::Less,
+    };
+    let parts = Parts { body: rate.map(body), tail: max_noise.map(tail), rate_ratio: None, longest_ratio: None };
+    let verdict = match verdict::judge(&parts) {
+        verdict::Verdict::Quieter => Answer::Quiet,
+        verdict::Verdict::Noisier | verdict::Verdict::Mixed => Answer::Noisy,
+        verdict::Verdict::NotEnough | verdict::Verdict::NoDifferenceShown => Answer::NotEnough,
+    };
+    let (not_enough, needed) = match (&evidence.not_enough, rate) {
+        _ if verdict != Answer::NotEnough => (None, None),
+        (Some(why), _) => (Some(why.clone()), Some(evidence.least_ns())),
+        (None, Some(limit)) => (Some(straddles(evidence, limit)), evidence.needed_ns(limit)),
+        (None, None) => (None, None),
     };
     Verdict {
         verdict,

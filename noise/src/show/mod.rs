@@ -10,8 +10,9 @@ pub use thieves::{thieves, title};
 use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, Table, presets::NOTHING};
+use tacet_words::verdict::{Part, Verdict};
 
-use crate::analyse::{Comparison, Direction, Evidence, OfAll, P_LEAST, PerCpu, Summary};
+use crate::analyse::{Comparison, Evidence, OfAll, P_LEAST, PerCpu, Summary};
 use crate::inject::Injected;
 use crate::predict::Prediction;
 use crate::predict::simulate::Simulation;
@@ -216,14 +217,21 @@ pub fn comparisons(comparisons: &[Comparison]) -> String {
     format!("{text}\n{table}\n")
 }
 
-fn verdict(one: &Comparison) -> String {
+/// The verdict of a comparison in one line, the same in the terminal and on the page.
+pub fn verdict(one: &Comparison) -> String {
     let (here, there) = (&one.label, &one.against);
-    let effect = if one.effect == "negligible" { ", but negligibly" } else { "" };
+    let negligibly = one.effect == "negligible" && matches!(one.tail, Part::Same | Part::Unknown);
+    let effect = match negligibly {
+        true => ", but negligibly",
+        false if one.body == Part::Same => ", in its tail",
+        false => "",
+    };
     match one.verdict {
-        Direction::Noisier => format!("{here} is noisier than {there}{effect}"),
-        Direction::Quieter => format!("{here} is quieter than {there}{effect}"),
-        Direction::NoDifferenceShown => format!("no difference shown between {here} and {there}"),
-        Direction::NotEnough => {
+        Verdict::Noisier => format!("{here} is noisier than {there}{effect}"),
+        Verdict::Quieter => format!("{here} is quieter than {there}{effect}"),
+        Verdict::Mixed => format!("{here} against {there}: mixed: {}", one.parts()),
+        Verdict::NoDifferenceShown => format!("no difference shown between {here} and {there}"),
+        Verdict::NotEnough => {
             format!(
                 "{here} and {there}: not enough to say which is noisier (`tacet noise analyse` says what is missing)"
             )

@@ -13,6 +13,7 @@ pub mod status;
 mod tool;
 mod usage;
 pub mod values;
+pub mod verdict;
 
 pub use tool::{Failure, Tool};
 pub use usage::nearest;

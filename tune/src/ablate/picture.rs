@@ -108,7 +108,7 @@ fn panel(area: &Area, table: &Table, figure: &Figure) -> Drawn {
 fn colour(effect: Effect) -> RGBColor {
     match effect {
         Effect::MoreNoise => MORE,
-        Effect::NoneSeen => SAME,
+        Effect::NoneSeen | Effect::Mixed | Effect::NotEnough => SAME,
         Effect::LessNoise => LESS,
     }
 }

@@ -5,6 +5,7 @@
 //! the node varies by itself. A row within their range shows no effect, however large its ratio.
 
 use serde::Serialize;
+use tacet_words::verdict::{Part, Parts, Verdict, judge};
 
 use super::laboratory::{Reading, Source};
 use crate::cpus::Cpus;
@@ -53,13 +54,20 @@ pub struct Row {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Longer noise, or more noise, than in any measurement with all countermeasures.
+    /// Longer noise, or more noise, than in any measurement with all countermeasures, and by no figure less.
     MoreNoise,
+    /// More noise by one figure, less by the other.
+    Mixed,
     /// Within the range of those measurements.
     NoneSeen,
     /// By one figure less noise than in any of those measurements, and not more by the other.
     LessNoise,
+    /// Fewer than [`ENOUGH`] measurements with all countermeasures, or none without this one.
+    NotEnough,
 }
+
+/// A reading lies by chance outside the range of so many others in two of five cases; of fewer, in most.
+const ENOUGH: usize = 4;
 
 /// The measurements without one countermeasure.
 #[derive(Debug)]
@@ -98,12 +106,11 @@ impl Row {
     fn of(off: Off, baseline: &Spread) -> Row {
         let Off { measure, stops, readings, thief, complaint } = off;
         let spread = Spread::of(readings);
-        let ratio = |now: f64, usual: f64| (usual > 0.0).then(|| now / usual);
         let (now, usual) = (spread.middle, baseline.middle);
         Row {
             measure,
             stops,
-            effect: baseline.effect_of(now),
+            effect: baseline.effect_of((!spread.readings.is_empty()).then_some(now)),
             max_noise_ratio: ratio(now.max_noise_ns, usual.max_noise_ns),
             noise_rate_ratio: ratio(now.noise_rate, usual.noise_rate),
             spread,
@@ -136,20 +143,29 @@ impl Spread {
         Spread { least: at(0), middle: at(last / 2), most: at(last), readings }
     }
 
-    fn effect_of(&self, now: Reading) -> Effect {
-        let beyond = |of: fn(&Reading) -> f64| of(&now) > of(&self.most);
-        let below = |of: fn(&Reading) -> f64| of(&now) < of(&self.least);
-        let above = |of: fn(&Reading) -> f64| of(&now) > of(&self.middle);
-        let length = |one: &Reading| one.max_noise_ns;
-        let rate = |one: &Reading| one.noise_rate;
-        if beyond(length) || beyond(rate) {
-            Effect::MoreNoise
-        } else if (below(length) && !above(rate)) || (below(rate) && !above(length)) {
-            Effect::LessNoise
-        } else {
-            Effect::NoneSeen
+    /// The rate is the body of a reading, its longest noise the tail.
+    fn effect_of(&self, now: Option<Reading>) -> Effect {
+        let Some(now) = now.filter(|_| self.readings.len() >= ENOUGH) else { return Effect::NotEnough };
+        let part = |of: fn(&Reading) -> f64| Part::of_range(of(&now), (of(&self.least), of(&self.most)));
+        let over = |of: fn(&Reading) -> f64| ratio(of(&now), of(&self.middle));
+        let parts = Parts {
+            body: Some(part(|one| one.noise_rate)),
+            tail: Some(part(|one| one.max_noise_ns)),
+            rate_ratio: over(|one| one.noise_rate),
+            longest_ratio: over(|one| one.max_noise_ns),
+        };
+        match judge(&parts) {
+            Verdict::Noisier => Effect::MoreNoise,
+            Verdict::Quieter => Effect::LessNoise,
+            Verdict::Mixed => Effect::Mixed,
+            Verdict::NoDifferenceShown => Effect::NoneSeen,
+            Verdict::NotEnough => Effect::NotEnough,
         }
     }
+}
+
+fn ratio(now: f64, usual: f64) -> Option<f64> {
+    (usual > 0.0).then(|| now / usual)
 }
 
 impl Effect {
@@ -159,6 +175,8 @@ impl Effect {
             Effect::MoreNoise => "more noise without it",
             Effect::NoneSeen => "no effect seen",
             Effect::LessNoise => "less noise without it",
+            Effect::Mixed => "mixed: more by one figure, less by the other",
+            Effect::NotEnough => "not enough to say",
         }
     }
 }
@@ -198,11 +216,27 @@ mod tests {
         assert_eq!(found.rows[0].max_noise_ratio, Some(60.0));
     }
 
+    /// The rate halves, the longest noise is six times as long: not less noise.
+    #[test]
+    fn a_better_rate_with_a_worse_tail_is_mixed() {
+        let effect = |max_noise_ns: f64, noise_rate: f64, baseline: usize| {
+            let mut off = Off::of("x", "");
+            off.readings = vec![Reading { max_noise_ns, noise_rate }];
+            let (none, baseline) = (Cpus::default(), vec![Reading { max_noise_ns: 50.0, noise_rate: 2e-4 }; baseline]);
+            Table::new(none.clone(), none, 1, baseline, vec![off], vec![], None).rows[0].effect
+        };
+        assert_eq!(effect(300.0, 1e-4, 4), Effect::Mixed);
+        assert_eq!(effect(10.0, 4e-4, 4), Effect::Mixed);
+        assert_eq!(effect(50.0, 1e-4, 4), Effect::LessNoise);
+        assert_eq!(effect(300.0, 2e-4, 4), Effect::MoreNoise);
+        assert_eq!(effect(300.0, 4e-4, 3), Effect::NotEnough);
+    }
+
     #[test]
     fn a_silent_baseline_has_no_ratio() {
         let mut off = Off::of("x", "");
         off.readings = vec![reading(5.0)];
-        let table = Table::new(Cpus::default(), Cpus::default(), 1, vec![reading(0.0)], vec![off], vec![], None);
+        let table = Table::new(Cpus::default(), Cpus::default(), 1, vec![reading(0.0); 4], vec![off], vec![], None);
         assert_eq!((table.rows[0].max_noise_ratio, table.rows[0].effect), (None, Effect::MoreNoise));
     }
 }
