@@ -190,6 +190,9 @@ pub struct Report {
     /// Format of these files
     #[arg(long, value_enum, default_value_t = Format::Both, requires = "figures")]
     pub format: Format,
+    /// The predicted program's number of threads [default: the CPUs of this machine, or the cores of the records]
+    #[arg(long, value_name = "COUNT", value_parser = count)]
+    pub threads: Option<u64>,
     /// The predicted program's own time between two synchronisations
     #[arg(long, value_name = "TIME", default_value = "250us")]
     pub interval: Nanoseconds,

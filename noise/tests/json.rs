@@ -56,6 +56,33 @@ fn every_command_says_what_its_schema_says() {
     );
 }
 
+/// Latencies have no rate, and no command calls them noise.
+#[test]
+fn latencies_are_as_the_schemas_say() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let histogram = "# Histogram\n000002 000990\n000003 000009\n# Min Latencies: 00002\n# Max Latencies: 00044\n\
+        # Histogram Overflows: 00001\n";
+    std::fs::write(at.join("cyclictest.txt"), histogram).expect("written");
+    let summary = said(&["import", "cyclictest.txt", "-o", "l.parquet"], at);
+    accepts("noise-summary", &summary);
+    assert_eq!((&summary["method"], &summary["noise_rate"]), (&"latency".into(), &Value::Null));
+    accepts("noise-compare", &said(&["compare", "l.parquet", "l.parquet"], at));
+    accepts("noise-report", &said(&["report", "l.parquet", "l.parquet"], at));
+    said(&["measure", "--samples", "3", "--quantum", "50us", "-o", "n.parquet"], at);
+    for words in [
+        &["check", "--record", "l.parquet", "--max-noise", "1h"][..],
+        &["predict", "--record", "l.parquet", "--threads", "2", "--interval", "1ms"],
+        &["compare", "l.parquet", "n.parquet"],
+        &["report", "l.parquet", "n.parquet", "-o", "mixed.html"],
+    ] {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_tacet-noise")).args(words).current_dir(at).output().expect("it runs");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && text.contains("latencies"), "{words:?}: {text}");
+    }
+}
+
 /// A schema that accepts anything would prove nothing.
 #[test]
 fn a_schema_refuses_what_it_does_not_describe() {

@@ -64,7 +64,8 @@ impl Across {
     pub fn recurring(&self, threshold_ns: f64) -> Vec<Noise> {
         let long = self.lengths().filter(|(length, _)| *length >= threshold_ns);
         let measured_ns = self.measured_ns as f64;
-        long.map(|(length_ns, count)| Noise { length_ns, interval_ns: measured_ns / count as f64 }).collect()
+        long.map(|(length_ns, count)| Noise { length_ns, interval_ns: measured_ns / count as f64, count: Some(count) })
+            .collect()
     }
 
     /// Replaces numbers in the summary of the samples by those of all cores.

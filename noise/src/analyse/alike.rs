@@ -31,12 +31,15 @@ pub struct Side {
 pub fn alike(record: &Record, base: &Record) -> Result<(Side, Side, Vec<String>)> {
     let (this, that) = (&record.about, &base.about);
     let refused = |why: String| Err(format!("{} and {}: {why}", this.label, that.label).into());
+    if this.method != that.method && [this.method, that.method].contains(&Method::Latency) {
+        return refused("wake-up latencies and noise are different quantities, which cannot be compared".into());
+    }
     if this.method != that.method {
         let (here, there) = (this.method.name(), that.method.name());
         return refused(format!("measured by {here} and by {there}: compare records of the same method"));
     }
     if this.kernel != that.kernel {
-        return refused("different work in the measuring loop (--kernel): compare records of the same work".into());
+        return refused("different work in the measuring loop (--work): compare records of the same work".into());
     }
     let mut notes = Vec::new();
     if this.host != that.host || this.processor != that.processor {
@@ -204,7 +207,7 @@ mod tests {
         assert!(refusal(&record, &other).contains("fixed work and by fixed time"));
         let mut other = record.clone();
         other.about.kernel = crate::record::Kernel::Daxpy;
-        assert!(refusal(&record, &other).contains("--kernel"));
+        assert!(refusal(&record, &other).contains("--work"));
         let mut odd = fixed_work(&[1_300_000, 1_300_100]);
         odd.about.quantum_ns = 1.3e6;
         assert_eq!(

@@ -9,8 +9,8 @@ use super::alike::alike;
 use super::dominance::{Counts, Dominance, dominance};
 use super::exceedance::exceedance;
 use crate::Result;
-use crate::record::Record;
 use crate::record::across::{bounds_of, bucket_of};
+use crate::record::{Method, Record};
 use crate::units::{Nanoseconds, four_digits};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -19,6 +19,8 @@ pub struct Comparison {
     pub against: String,
     /// The differences between the measurements, and the steps that made them comparable.
     pub notes: Vec<String>,
+    /// `noise` or `latency`; latencies have no rate.
+    pub quantity: &'static str,
     pub verdict: Verdict,
     /// What most samples say: the interval of the effect lies above 0, below 0 or includes it.
     pub body: Part,
@@ -83,6 +85,7 @@ pub fn compare(record: &Record, base: &Record) -> Result<Comparison> {
         label: record.about.label.clone(),
         against: base.about.label.clone(),
         notes,
+        quantity: if record.about.method == Method::Latency { "latency" } else { "noise" },
         verdict,
         body,
         tail: of_tail,
@@ -221,6 +224,31 @@ mod tests {
         assert_eq!((found.verdict, found.tail), (Verdict::Noisier, Part::More));
         let back = compared(&spiky(20, &[131_000; 40]), &spiky(20, &[748_000; 40]));
         assert_eq!((back.verdict, back.tail), (Verdict::Quieter, Part::Less));
+    }
+
+    /// Latencies have no rate, and are compared with latencies only.
+    #[test]
+    fn latencies_are_another_quantity() {
+        let latencies = |step: u64| {
+            let mut record = fixed_work(&(0..400).map(|index| 2000 + index % 7 * step).collect::<Vec<_>>());
+            record.about.method = Method::Latency;
+            record.samples.start_ns.fill(0);
+            record
+        };
+        let noise = fixed_work(&[1_000_000; 3000]);
+        for (here, there) in [(&noise, &latencies(9)), (&latencies(9), &noise)] {
+            let refused = compare(here, there).map(|_| ()).expect_err("refused").to_string();
+            assert!(refused.contains("different quantities"), "{refused}");
+        }
+        let found = compared(&latencies(90), &latencies(9));
+        assert_eq!((found.verdict, found.quantity, found.noise_rate_ratio), (Verdict::Noisier, "latency", None));
+        assert!(crate::show::verdict(&found).contains("longer latencies"));
+        assert!(latencies(9).must_be_noise("").is_err() && noise.must_be_noise("").is_ok());
+        let said = crate::show::summaries(&[latencies(9).summary(1000.0)]);
+        assert!(
+            said.contains("longest latency 2.054 us") && !said.contains("noise rate") && !said.contains("NaN"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -79,9 +79,16 @@ impl Record {
                 let samples = across.histogram.total() as f64;
                 Some(NORMAL * across.rate_deviation() / samples.max(1.0).sqrt())
             }
+            None if self.about.method == Method::Latency => None,
             None => self.stretches().map(|rates| STUDENT * deviation(&rates) / (rates.len() as f64).sqrt()),
         };
         evidence.longer_at_most_once_in_ns = evidence.cpu_time_ns / UNSEEN_EVENTS;
+        if self.about.method == Method::Latency {
+            // They have no times: neither a rate nor "once in".
+            evidence.longer_at_most_once_in_ns = f64::NAN;
+            evidence.not_enough = evidence.few();
+            return evidence;
+        }
         if let Some(spread) = spread {
             evidence.noise_rate_low = Some((noise_rate - spread).max(0.0));
             evidence.noise_rate_high = Some(noise_rate + spread + evidence.unseen());
@@ -146,14 +153,18 @@ impl Evidence {
         UNSEEN_EVENTS * UNSEEN_NS / self.cpu_time_ns.max(1.0)
     }
 
+    fn few(&self) -> Option<String> {
+        let count = self.samples_of_a_cpu.filter(|count| *count < SAMPLES_LEAST)?;
+        let samples = if count == 1 { "sample" } else { "samples" };
+        Some(format!("{count} {samples} on a CPU, at least {SAMPLES_LEAST} are needed"))
+    }
+
     fn lacks(&self, lost: u64) -> Option<String> {
         if lost > 0 {
             return Some(format!("{lost} detours were counted but not stored"));
         }
-        let few = self.samples_of_a_cpu.filter(|count| *count < SAMPLES_LEAST);
-        if let Some(count) = few {
-            let samples = if count == 1 { "sample" } else { "samples" };
-            return Some(format!("{count} {samples} on a CPU, at least {SAMPLES_LEAST} are needed"));
+        if let Some(few) = self.few() {
+            return Some(few);
         }
         let least = STRETCHES as f64 * STRETCH_NS;
         (self.measured_ns < least * TOLERANCE).then(|| {

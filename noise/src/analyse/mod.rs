@@ -55,7 +55,8 @@ pub struct Summary {
     /// Fixed time: intervals that were lost whole. In `tail` and `groups` each of them is a noise of its own.
     pub saturated: u64,
     pub noise_rate: f64,
-    /// Samples whose noise is at least the threshold.
+    /// Samples whose noise is at least the threshold. For latencies `max_noise_ns`, `detours` and `tail` are of these,
+    /// `noise_rate` is not a number, and there are no groups.
     pub detours: u64,
     pub detour_threshold_ns: f64,
     pub tail: Tail,
@@ -109,6 +110,7 @@ fn noise_of(record: &Record, rows: std::ops::Range<usize>) -> Vec<f64> {
             let pace = counters.map_or(0, |counted| counted.shortest_ns);
             lengths.iter().map(|length| length.saturating_sub(pace) as f64).collect()
         }
+        Method::Latency => lengths.iter().map(|length| *length as f64).collect(),
     }
 }
 
@@ -126,6 +128,8 @@ fn rate_of(record: &Record, rows: std::ops::Range<usize>, lengths: &[f64], measu
             mean(shares.sum(), lengths.len())
         }
         Method::Selfish => lengths.iter().sum::<f64>() / measured_ns.max(1.0),
+        // Not a number; JSON has null.
+        Method::Latency => f64::NAN,
     }
 }
 
@@ -176,7 +180,10 @@ impl Record {
             detours: noise.length_ns.iter().filter(|length| **length >= threshold_ns).count() as u64,
             detour_threshold_ns: threshold_ns,
             tail: tail(&noise.length_ns),
-            groups: groups(&noise.length_ns, threshold_ns, noise.measured_ns),
+            groups: match self.about.method {
+                Method::Latency => Vec::new(),
+                _ => groups(&noise.length_ns, threshold_ns, noise.measured_ns),
+            },
             spectrum: if fixed_time { spectrum(self) } else { Vec::new() },
             per_cpu,
             evidence: self.evidence(self.about.across.as_ref().map_or(noise.rate, |across| across.noise_rate), lost),

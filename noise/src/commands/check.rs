@@ -68,7 +68,11 @@ pub fn run(options: Check) -> Result<ExitCode> {
         None => Some(plan(&options)?),
     };
     let record = match (&options.record, &plan) {
-        (Some(path), _) => Record::read(path)?,
+        (Some(path), _) => {
+            let record = Record::read(path)?;
+            record.must_be_noise("a limit of noise says nothing about them")?;
+            record
+        }
         (None, Some(plan)) => measure::measure(plan)?,
         (None, None) => return Err("neither a record nor a plan".into()),
     };

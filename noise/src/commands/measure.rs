@@ -59,7 +59,7 @@ fn default_quantum(method: Method) -> Nanoseconds {
     Nanoseconds(match method {
         Method::Fwq => 6.5e6,
         Method::Ftq => 1e6,
-        Method::Selfish => 1e3,
+        Method::Selfish | Method::Latency => 1e3,
     })
 }
 

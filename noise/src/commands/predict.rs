@@ -19,7 +19,11 @@ const INTERVALS_LIMIT: f64 = 1e11;
 
 pub fn run(options: Predict) -> Result<ExitCode> {
     let (groups, all) = match &options.record {
-        Some(path) => of_record(&Record::read(path)?, options.threshold.0),
+        Some(path) => {
+            let record = Record::read(path)?;
+            record.must_be_noise("a computing program does not lose them")?;
+            of_record(&record, options.threshold.0)
+        }
         None => {
             let named: Vec<Noise> = options.noise.iter().copied().map(Noise::from).collect();
             (named.clone(), named)
@@ -43,7 +47,7 @@ fn of_record(record: &Record, threshold_ns: f64) -> (Vec<Noise>, Vec<Noise>) {
     }
     let noise = record.noise();
     let long = noise.length_ns.iter().filter(|length| **length >= threshold_ns);
-    (groups, long.map(|length| Noise { length_ns: *length, interval_ns: noise.measured_ns }).collect())
+    (groups, long.map(|length| Noise { length_ns: *length, interval_ns: noise.measured_ns, count: None }).collect())
 }
 
 fn simulate(options: &Predict, noise: &[Noise]) -> Result<Simulation> {

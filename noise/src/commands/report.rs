@@ -9,9 +9,10 @@ use serde::Serialize;
 
 use super::{may_write, print, print_json, read_all, tell_apart};
 use crate::Result;
-use crate::analyse::Summary;
+use crate::analyse::{Comparison, Summary};
+use crate::measure::machine;
 use crate::options::{Format, Report};
-use crate::record::Record;
+use crate::record::{Method, Record};
 use crate::report::figures::{Figure, figures};
 use crate::report::{Material, RECORDS_LIMIT, page, png, svg};
 use crate::show;
@@ -22,6 +23,20 @@ struct Facts {
     page_bytes: usize,
     figures: Vec<PathBuf>,
     records: Vec<Summary>,
+    /// Each further record against the first, as `compare` says it; without those that cannot be compared.
+    comparisons: Vec<Comparison>,
+    predictions: Vec<Predicted>,
+}
+
+/// What the page says of a record at scale.
+#[derive(Debug, Serialize)]
+struct Predicted {
+    label: String,
+    threads: u64,
+    interval_ns: f64,
+    slowdown: f64,
+    slowdown_low: Option<f64>,
+    slowdown_high: Option<f64>,
 }
 
 pub fn run(options: Report) -> Result<ExitCode> {
@@ -38,7 +53,12 @@ pub fn run(options: Report) -> Result<ExitCode> {
         records.iter_mut().for_each(Record::redact);
     }
     tell_apart(&mut records);
-    let material = Material::of(&records, options.threshold, options.interval);
+    let latencies = records.iter().filter(|record| record.about.method == Method::Latency).count();
+    if latencies > 0 && latencies < records.len() {
+        return Err("wake-up latencies and noise are different quantities: make a page of each".into());
+    }
+    let threads = options.threads.unwrap_or_else(|| threads(&records));
+    let material = Material::of(&records, options.threshold, threads, options.interval);
     let figures = figures(&material);
     let page = page(&material, &figures)?;
     let files = match &options.figures {
@@ -58,12 +78,37 @@ pub fn run(options: Report) -> Result<ExitCode> {
         page_bytes: page.len(),
         figures: files.into_iter().map(|(path, _)| path).collect(),
         records: material.records.iter().map(|record| record.summary.clone()).collect(),
+        comparisons: material.comparisons.iter().filter_map(|one| one.as_ref().ok()).cloned().collect(),
+        predictions: predictions(&material),
     };
     if options.json {
         return print_json(&facts);
     }
     let figures = facts.figures.iter().map(|path| format!("figure: {}\n", path.display())).collect::<String>();
-    print(&format!("{}{figures}page: {}\n", show::summaries(&facts.records), facts.page.display()))
+    let verdicts = material.verdicts().map(|line| line + "\n").collect::<String>();
+    print(&format!("{verdicts}{}{figures}page: {}\n", show::summaries(&facts.records), facts.page.display()))
+}
+
+/// The user's machine: as many threads as it has CPUs, or as the records have cores.
+fn threads(records: &[Record]) -> u64 {
+    let cores = |record: &Record| match &record.about.across {
+        Some(across) => across.runs.iter().map(|run| run.ranks).max().unwrap_or(1),
+        None => record.about.cpus.len() as u64,
+    };
+    records.iter().map(cores).chain([machine::online_cpus() as u64]).max().unwrap_or(1)
+}
+
+fn predictions(material: &Material<'_>) -> Vec<Predicted> {
+    let of_noise = material.records.iter().filter(|record| record.about.method != Method::Latency);
+    let one = |record: &crate::report::Pictured<'_>| Predicted {
+        label: record.about.label.clone(),
+        threads: record.prediction.threads,
+        interval_ns: record.prediction.interval_ns,
+        slowdown: record.prediction.slowdown,
+        slowdown_low: record.prediction.slowdown_low,
+        slowdown_high: record.prediction.slowdown_high,
+    };
+    of_noise.map(one).collect()
 }
 
 /// The path and the contents of each figure's file.

@@ -4,10 +4,8 @@
 
 use super::Found;
 use super::histogram::Histogram;
+use crate::record::Method;
 use crate::units::Nanoseconds;
-
-/// cyclictest's own default.
-const INTERVAL_NS: f64 = 1e6;
 
 pub fn parse(text: &str, interval: Option<Nanoseconds>) -> Result<Found, String> {
     let lines = || text.lines().map(str::trim);
@@ -36,19 +34,13 @@ pub fn parse(text: &str, interval: Option<Nanoseconds>) -> Result<Found, String>
         histogram.max_ns = max.as_ref().and_then(|max| max.get(thread)?.checked_mul(1000));
         histogram.beyond = beyond.as_ref().and_then(|beyond| beyond.get(thread).copied()).unwrap_or(0);
     }
-    let mut warnings = vec![
-        "a histogram has no times: its samples are spread evenly".to_owned(),
-        "the output does not name CPUs: they are numbers of threads".to_owned(),
-    ];
-    let told = interval.map(|interval| interval.0).or_else(|| told(text));
-    if told.is_none() {
-        warnings.push("the time between two samples is not in the output: 1 ms assumed (--interval)".into());
-    }
-    let interval_ns = told.unwrap_or(INTERVAL_NS);
-    let spread = |histogram: &Histogram| histogram.spread(histogram.total() as f64 * interval_ns);
-    let cpus = histograms.iter().map(spread).collect::<Result<_, _>>()?;
+    let warnings = vec!["the output does not name CPUs: they are numbers of threads".to_owned()];
+    // Without the time between two samples nobody knows how long it took, and nothing here needs it.
+    let interval_ns = interval.map(|interval| interval.0).or_else(|| told(text)).unwrap_or(0.0);
+    let latencies = |histogram: &Histogram| histogram.latencies(histogram.total() as f64 * interval_ns);
+    let cpus = histograms.iter().map(latencies).collect::<Result<_, _>>()?;
     let what = "wake-up latencies of a timer's thread (cyclictest), not what a computing program lost".into();
-    Ok(Found { what, cpus, warnings, quantum: None })
+    Ok(Found { what, cpus, warnings, quantum: Some((Method::Latency, 1.0)) })
 }
 
 /// The interval from a status line: `T: 0 ( 1234) P:80 I:1000 C:  9999 Min: ...`.
@@ -73,10 +65,10 @@ pub mod tests {
         let longest = |cpu: usize| found.cpus[cpu].detours.iter().map(|(_, length)| *length).max();
         assert_eq!((found.cpus[0].detours.len(), longest(0)), (1000, Some(44_000)));
         assert_eq!((found.cpus[1].detours.len(), longest(1)), (997, Some(3000)));
-        assert_eq!(found.cpus[0].measured_ns, 1e9);
-        assert!(found.warnings[2].contains("--interval"));
+        assert_eq!(found.cpus[0].measured_ns, 0.0, "nobody knows");
+        assert!(found.cpus.iter().flat_map(|one| &one.detours).all(|(start, _)| *start == 0), "no invented times");
         let faster = parse(HISTOGRAM, Some(Nanoseconds(2e5))).expect("a histogram");
-        assert_eq!((faster.cpus[0].measured_ns, faster.warnings.len()), (2e8, 2));
+        assert_eq!((faster.cpus[0].measured_ns, faster.warnings.len()), (2e8, 1));
         let told =
             format!("T: 0 ( 1234) P:80 I:500 C:   1000 Min:      2 Act:    2 Avg:    2 Max:      44\n{HISTOGRAM}");
         assert_eq!(parse(&told, None).expect("a histogram").cpus[0].measured_ns, 5e8);

@@ -20,21 +20,17 @@ impl Histogram {
         self.counts.iter().map(|(_, count)| *count).fold(self.beyond, u64::saturating_add)
     }
 
+    /// The latencies, shortest first, and without times: each begins at 0. Here a length of 0 is a sample too.
+    pub fn latencies(&self, measured_ns: f64) -> Result<OfCpu, String> {
+        let detours = self.lengths()?.into_iter().map(|length| (0, length)).collect();
+        Ok(OfCpu { cpu: self.cpu, measured_ns, detours, ..OfCpu::default() })
+    }
+
     /// The samples, spread evenly over the measured time, with the lengths mixed evenly too. Of those beyond the last
     /// length one is the longest, the others are as long as the last: the least that they can be. Samples of length 0
     /// are no detours.
     pub fn spread(&self, measured_ns: f64) -> Result<OfCpu, String> {
-        let total = self.total();
-        if total > SAMPLES_LIMIT {
-            return Err(format!("{total} samples of cpu {}: at most {SAMPLES_LIMIT}", self.cpu));
-        }
-        let last = self.counts.last().map_or(0, |(length, _)| *length);
-        let longest = self.max_ns.unwrap_or(last).max(last);
-        let beyond = [(last, self.beyond.saturating_sub(1)), (longest, self.beyond.min(1))];
-        let mut lengths = Vec::with_capacity(total as usize);
-        for (length, count) in self.counts.iter().chain(&beyond) {
-            lengths.extend(std::iter::repeat_n(*length, *count as usize));
-        }
+        let (total, lengths) = (self.total(), self.lengths()?);
         let distance = measured_ns / total.max(1) as f64;
         // A stride without a common divisor visits each sample once.
         let stride = stride(total);
@@ -46,6 +42,21 @@ impl Histogram {
             detours: detours.filter(|(_, length)| *length > 0).collect(),
             ..OfCpu::default()
         })
+    }
+
+    fn lengths(&self) -> Result<Vec<u64>, String> {
+        let total = self.total();
+        if total > SAMPLES_LIMIT {
+            return Err(format!("{total} samples of cpu {}: at most {SAMPLES_LIMIT}", self.cpu));
+        }
+        let last = self.counts.last().map_or(0, |(length, _)| *length);
+        let longest = self.max_ns.unwrap_or(last).max(last);
+        let beyond = [(last, self.beyond.saturating_sub(1)), (longest, self.beyond.min(1))];
+        let mut lengths = Vec::with_capacity(total as usize);
+        for (length, count) in self.counts.iter().chain(&beyond) {
+            lengths.extend(std::iter::repeat_n(*length, *count as usize));
+        }
+        Ok(lengths)
     }
 }
 

@@ -2,8 +2,9 @@
 //! Makes records of other tools' output, so that old measurements can be read and compared.
 //!
 //! Each file of this folder knows one format and finds lengths and counts in it; this file makes the record, whose
-//! samples are detours, quanta of fixed work or intervals of fixed time. A histogram has no times: its samples are spread evenly over the measured time, and a warning in
-//! the record says so, as for everything else that the output does not tell. `commands/import` calls it.
+//! samples are detours, quanta of fixed work, intervals of fixed time, or latencies. A histogram has no times: its detours
+//! are spread evenly over the measured time, and a warning in the record says so, as for everything else that the output
+//! does not tell. Latencies get no times at all. `commands/import` calls it.
 
 mod cyclictest;
 mod ftq;
@@ -41,7 +42,7 @@ struct Found {
     what: String,
     cpus: Vec<OfCpu>,
     warnings: Vec<String>,
-    /// Fixed work or fixed time, and the length that was asked for; `None` for detours.
+    /// The method, and the length that was asked for; `None` for detours.
     quantum: Option<(Method, f64)>,
 }
 

@@ -33,7 +33,7 @@ pub fn parse(text: &str) -> Result<Found, String> {
     let cycle = told(text, "# Compute-Cycle Duration:").filter(|us| *us > 0.0).map(|us| us * 1000.0);
     let needed = || cycle.ok_or("no line `# Compute-Cycle Duration: N usec`");
     let (what, cpu, quantum) = match method {
-        Method::Selfish => {
+        Method::Selfish | Method::Latency => {
             warnings.push("the shortest cycle is subtracted from each detour already".into());
             let period = told(text, "# Measurement period:").map_or(0.0, |seconds| seconds * 1e9);
             ("detours (netgauge noise, selfish)", detours(&pairs, period), None)

@@ -4,6 +4,7 @@
 
 use super::Found;
 use super::histogram::Histogram;
+use crate::record::Method;
 
 pub fn parse(text: &str) -> Result<Found, String> {
     let lines = || text.lines().map(str::trim);
@@ -51,14 +52,22 @@ pub fn parse(text: &str) -> Result<Found, String> {
             }
         }
     }
-    let mut warnings = vec!["a histogram has no times: its samples are spread evenly".to_owned()];
+    let latencies = prefix == "Thr-";
+    let mut warnings = Vec::new();
+    if !latencies {
+        warnings.push("a histogram has no times: its samples are spread evenly".to_owned());
+    }
     let beyond: u64 = histograms.iter().map(|histogram| histogram.beyond).sum();
     if beyond > 0 {
         warnings
             .push(format!("{beyond} samples are longer than the table: all but the longest count as its last line"));
     }
-    let cpus = histograms.iter().map(|histogram| histogram.spread(measured_ns)).collect::<Result<_, _>>()?;
-    Ok(Found { what: what.into(), cpus, warnings, quantum: None })
+    let cpu = |histogram: &Histogram| match latencies {
+        true => histogram.latencies(measured_ns),
+        false => histogram.spread(measured_ns),
+    };
+    let cpus = histograms.iter().map(cpu).collect::<Result<_, _>>()?;
+    Ok(Found { what: what.into(), cpus, warnings, quantum: latencies.then_some((Method::Latency, 1.0)) })
 }
 
 /// `0 00:10:01`: days, hours, minutes and seconds.
@@ -104,7 +113,7 @@ pub mod tests {
     fn timerlat_is_the_threads_latency() {
         let found = parse(TIMERLAT).expect("a table");
         let counts: Vec<usize> = found.cpus.iter().map(|one| one.detours.len()).collect();
-        assert_eq!((counts, found.cpus[1].cpu), (vec![55, 1], 2));
+        assert_eq!((counts, found.cpus[1].cpu), (vec![999, 999], 2));
         assert!(found.what.contains("latencies") && found.cpus[0].measured_ns == 60e9);
     }
 

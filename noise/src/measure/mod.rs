@@ -151,6 +151,7 @@ impl Plan {
         let quantum_ticks = self.quantum.seconds() * ticks_per_second;
         let duration_ns = self.duration().0;
         let samples = match (self.method, self.amount) {
+            (Method::Latency, _) => return Err("wake-up latencies are imported, not measured".into()),
             (Method::Selfish, Amount::Samples(_)) => {
                 return Err("selfish detour: needs a --duration: the number of detours is its result".into());
             }

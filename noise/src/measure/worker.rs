@@ -131,7 +131,7 @@ impl Work {
         let numbers = match self.method {
             Method::Fwq => self.samples + 1,
             Method::Ftq => self.samples,
-            Method::Selfish => 2 * self.samples,
+            Method::Selfish | Method::Latency => 2 * self.samples,
         };
         let pages = Pages::new(numbers)?;
         let locked = mlockall(MlockAllFlags::MCL_CURRENT).is_ok();
@@ -163,7 +163,9 @@ impl Work {
             }
             Method::Fwq => sampling::fixed_work(numbers, self.units, vectors),
             Method::Ftq => sampling::fixed_time(numbers, begin, self.ticks, vectors),
-            Method::Selfish => detours = sampling::selfish(numbers, begin + self.duration_ticks, self.ticks),
+            Method::Selfish | Method::Latency => {
+                detours = sampling::selfish(numbers, begin + self.duration_ticks, self.ticks)
+            }
         }
         let end = sampling::ticks();
         let mut counters = Counters { cpu, ..counting.end() };
@@ -173,7 +175,7 @@ impl Work {
                 let starts = (0..).map(|index| begin + index * self.ticks);
                 starts.zip(&*numbers).map(|(start, work)| (start, self.ticks, *work)).collect()
             }
-            Method::Selfish => {
+            Method::Selfish | Method::Latency => {
                 counters.lost = detours.found.saturating_sub(self.samples as u64);
                 let stored = (detours.found - counters.lost) as usize;
                 numbers.chunks_exact(2).take(stored).map(|pair| (pair[0], pair[1], 0)).collect()

@@ -25,7 +25,7 @@ mod tests {
     /// The paper's example: 1 ms once in 500 s, 100,000 threads, S = 250 us. It says 20 %; exactly it is 19.51 %.
     #[test]
     fn the_papers_example() {
-        let (slowdown, due_to) = slowdown(&[Noise { length_ns: 1e6, interval_ns: 500e9 }], 100_000, 250e3);
+        let (slowdown, due_to) = slowdown(&[Noise { length_ns: 1e6, interval_ns: 500e9, count: None }], 100_000, 250e3);
         assert!((slowdown - 0.1951).abs() < 0.00005, "{slowdown}");
         assert_eq!(due_to, Some(0));
     }
@@ -33,7 +33,7 @@ mod tests {
     /// Section 6.4: at Fugaku's 7,630,848 threads even noise once in 600 s hits nearly every interval of 250 us.
     #[test]
     fn at_full_scale_rare_noise_is_certain() {
-        let rare = Noise { length_ns: 1.0, interval_ns: 600e9 };
+        let rare = Noise { length_ns: 1.0, interval_ns: 600e9, count: None };
         let certain = hit(&rare, 7_630_848, 250e3);
         assert!(certain > 0.958 && certain < 0.959, "{certain}");
         assert_eq!(hit(&Noise { interval_ns: 100.0, ..rare }, 1, 250e3), 1.0);
@@ -42,9 +42,9 @@ mod tests {
     #[test]
     fn the_worst_group_counts() {
         let noise = [
-            Noise { length_ns: 1e3, interval_ns: 1e6 },
-            Noise { length_ns: 1e7, interval_ns: 1e12 },
-            Noise { length_ns: 2.0, interval_ns: 10.0 },
+            Noise { length_ns: 1e3, interval_ns: 1e6, count: None },
+            Noise { length_ns: 1e7, interval_ns: 1e12, count: None },
+            Noise { length_ns: 2.0, interval_ns: 10.0, count: None },
         ];
         assert_eq!(slowdown(&noise, 1_000_000, 1e6).1, Some(1));
         assert_eq!(slowdown(&noise, 1, 1e6).1, Some(0));
@@ -56,7 +56,7 @@ mod tests {
         #[test]
         fn as_the_formula_says(length in 1.0f64..1e7, interval in 1e6f64..1e9, sync in 1e3f64..1e6, threads in 1u64..1000) {
             let by_formula = (1.0 - (1.0 - sync / interval).powi(threads as i32)) * length / sync;
-            let (exact, _) = slowdown(&[Noise { length_ns: length, interval_ns: interval }], threads, sync);
+            let (exact, _) = slowdown(&[Noise { length_ns: length, interval_ns: interval, count: None }], threads, sync);
             prop_assert!((exact - by_formula).abs() <= 1e-9 * by_formula.max(1.0));
         }
     }

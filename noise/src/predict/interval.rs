@@ -140,7 +140,7 @@ mod tests {
     use crate::predict::equation::slowdown;
 
     fn once(length_ns: f64, interval_ns: f64) -> Noise {
-        Noise { length_ns, interval_ns }
+        Noise { length_ns, interval_ns, count: None }
     }
 
     /// Poisson: sums of noises of one length are multiples of it with exp(-c) c^k / k!.

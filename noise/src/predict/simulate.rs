@@ -200,9 +200,9 @@ mod tests {
     use crate::predict::Noise;
 
     const NOISE: [Noise; 3] = [
-        Noise { length_ns: 5e4, interval_ns: 1e8 },
-        Noise { length_ns: 2e3, interval_ns: 4e6 },
-        Noise { length_ns: 1e6, interval_ns: 1e10 },
+        Noise { length_ns: 5e4, interval_ns: 1e8, count: None },
+        Noise { length_ns: 2e3, interval_ns: 4e6, count: None },
+        Noise { length_ns: 1e6, interval_ns: 1e10, count: None },
     ];
 
     fn program(threads: u64, synchronisation: Synchronisation) -> Program {
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn fine_noise_hurts_fine_synchronisation() {
         let share = |length: f64, interval_ns: f64, threads| {
-            let noise = [Noise { length_ns: length, interval_ns: length * 1000.0 }];
+            let noise = [Noise { length_ns: length, interval_ns: length * 1000.0, count: None }];
             IntervalNoise::new(&noise, interval_ns).expect("a distribution").expected_longest_ns(threads) / interval_ns
         };
         // A tenth of a percent of each CPU's time; 1,000 threads.

@@ -31,6 +31,9 @@ pub enum Method {
     Ftq,
     /// Selfish detour: reads the time in a loop and records the jumps
     Selfish,
+    /// Wake-up latencies, only imported: another quantity than noise. They have no baseline, no rate and no times
+    #[value(skip)]
+    Latency,
 }
 
 /// The work of the measuring loop.
@@ -143,12 +146,27 @@ impl Samples {
     }
 }
 
+impl Record {
+    /// Fails if the record is of another quantity than noise; `what` needs noise.
+    pub fn must_be_noise(&self, what: &str) -> crate::Result<()> {
+        match self.about.method {
+            Method::Latency => Err(format!(
+                "{}: it has wake-up latencies, which are not noise: {what} (`tacet noise analyse` shows them)",
+                self.about.label
+            )
+            .into()),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Method {
     pub fn name(self) -> &'static str {
         match self {
             Method::Fwq => "fixed work",
             Method::Ftq => "fixed time",
             Method::Selfish => "selfish detour",
+            Method::Latency => "wake-up latency",
         }
     }
 }

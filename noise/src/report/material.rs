@@ -5,21 +5,24 @@ use std::ops::Range;
 
 use super::columns::columns;
 use super::look::{Colour, RECORDS};
-use crate::analyse::{Spectrum, Summary, distribution, spectra};
+use crate::analyse::{Comparison, Spectrum, Summary, compare, distribution, spectra};
 use crate::predict::{Noise, Prediction, predict};
 use crate::record::{About, Method, Record};
+use crate::show;
 use crate::units::Nanoseconds;
 
 /// Points of a distribution; more would not be visible.
 const POINTS: usize = 400;
-/// Fugaku's number of threads: the right end of predictions.
-const THREADS: u64 = 7_630_848;
 
 /// All records of a report.
 pub struct Material<'a> {
     pub records: Vec<Pictured<'a>>,
     /// Length of the longest record: all time series end there.
     pub span_ns: f64,
+    /// Each further record against the first, or why they cannot be compared.
+    pub comparisons: Vec<Result<Comparison, String>>,
+    /// The predicted program's number of threads.
+    pub threads: u64,
     /// Time between two synchronisations of the predicted program.
     pub interval: Nanoseconds,
 }
@@ -42,17 +45,24 @@ pub struct Pictured<'a> {
 
 impl<'a> Material<'a> {
     /// Uses at most [`super::RECORDS_LIMIT`] records; there is no colour for more.
-    pub fn of(records: &'a [Record], threshold: Nanoseconds, interval: Nanoseconds) -> Material<'a> {
+    pub fn of(records: &'a [Record], threshold: Nanoseconds, threads: u64, interval: Nanoseconds) -> Material<'a> {
         let ends = records.iter().flat_map(|record| {
             record.samples.start_ns.iter().zip(&record.samples.length_ns).map(|(start, length)| (start + length) as f64)
         });
         Material {
             span_ns: ends.fold(0.0, f64::max),
+            comparisons: match records.split_first() {
+                Some((base, others)) => {
+                    others.iter().map(|other| compare(other, base).map_err(|error| error.to_string())).collect()
+                }
+                None => Vec::new(),
+            },
+            threads,
             interval,
             records: records
                 .iter()
                 .zip(RECORDS)
-                .map(|(record, colour)| Pictured::of(record, colour, threshold, interval))
+                .map(|(record, colour)| Pictured::of(record, colour, threshold, threads, interval))
                 .collect(),
         }
     }
@@ -64,13 +74,37 @@ impl<'a> Material<'a> {
         methods.any(|method| Some(method) != first)
     }
 
+    /// Wake-up latencies instead of noise, which have no times and predict nothing. A page has only one quantity.
+    pub fn latencies(&self) -> bool {
+        self.records.iter().any(|record| record.about.method == Method::Latency)
+    }
+
+    /// The verdict of `compare` on each further record; of a single record, whether it can call anything quiet.
+    pub fn verdicts(&self) -> impl Iterator<Item = String> {
+        let alone = self.records.first().filter(|_| self.records.len() == 1).map(|record| {
+            let label = &record.about.label;
+            match &record.summary.evidence.not_enough {
+                Some(why) => format!("{label}: not enough to say anything: {why}"),
+                None => format!("{label}: one record, so there is nothing to compare it with"),
+            }
+        });
+        let told = |one: &Result<Comparison, String>| one.as_ref().map_or_else(Clone::clone, show::verdict);
+        alone.into_iter().chain(self.comparisons.iter().map(told))
+    }
+
     pub fn traced(&self) -> bool {
         self.records.iter().any(|record| record.about.thieves.is_some())
     }
 }
 
 impl<'a> Pictured<'a> {
-    fn of(record: &'a Record, colour: Colour, threshold: Nanoseconds, interval: Nanoseconds) -> Pictured<'a> {
+    fn of(
+        record: &'a Record,
+        colour: Colour,
+        threshold: Nanoseconds,
+        threads: u64,
+        interval: Nanoseconds,
+    ) -> Pictured<'a> {
         let summary = record.summary(threshold.0);
         let noise: Vec<Noise> = summary.groups.iter().map(Noise::from).collect();
         let noise_ns = record.noise().length_ns;
@@ -79,7 +113,7 @@ impl<'a> Pictured<'a> {
             colour,
             distribution: distribution(&noise_ns, POINTS),
             spectra: if record.about.method == Method::Ftq { spectra(record) } else { Vec::new() },
-            prediction: predict(&noise, THREADS, interval),
+            prediction: predict(&noise, threads, interval),
             summary,
             rows: record.samples.by_cpu(),
             start_ns: &record.samples.start_ns,

@@ -15,6 +15,6 @@ mod render;
 mod tables;
 
 pub use look::{RECORDS_LIMIT, load_font};
-pub use material::Material;
+pub use material::{Material, Pictured};
 pub use page::page;
 pub use render::{png, svg};

@@ -38,10 +38,16 @@ pub fn page(material: &Material<'_>, figures: &[Figure<'_>]) -> Result<String> {
             }
             body {
                 header {
-                    h1 { "Operating-system noise" }
-                    p.lead { "The effect of " (labels.join(" and ")) " on a program that only computes." }
+                    @if material.latencies() {
+                        h1 { "Wake-up latencies" }
+                        p.lead { "How late a timer's thread woke up: " (labels.join(" and ")) ". This is not noise." }
+                    } @else {
+                        h1 { "Operating-system noise" }
+                        p.lead { "The effect of " (labels.join(" and ")) " on a program that only computes." }
+                    }
                 }
                 main {
+                    (verdicts(material))
                     div.cards { @for record in &material.records { (card(record, material)) } }
                     @if material.methods_differ() { p { (METHODS) } }
                     @for picture in &pictures { (picture) }
@@ -54,6 +60,18 @@ pub fn page(material: &Material<'_>, figures: &[Figure<'_>]) -> Result<String> {
     Ok(legal(&page.into_string()))
 }
 
+/// What `compare` says, before any number.
+fn verdicts(material: &Material<'_>) -> Markup {
+    html! {
+        section id="verdict" {
+            @for verdict in material.verdicts() { p.lead { (verdict) } }
+            ul.notes {
+                @for note in material.comparisons.iter().flatten().flat_map(|one| &one.notes) { li { (note) } }
+            }
+        }
+    }
+}
+
 /// The most important numbers of a record.
 fn card(record: &Pictured<'_>, material: &Material<'_>) -> Markup {
     let (about, summary) = (record.about, &record.summary);
@@ -63,6 +81,8 @@ fn card(record: &Pictured<'_>, material: &Material<'_>) -> Markup {
             p.small { "Linux " (about.kernel_release) ", CPUs " (cpu_list(&about.cpus)) ", " (about.method.name()) }
             @if summary.samples == 0 {
                 p.big { "no sample" }
+            } @else if material.latencies() {
+                dl { div { dt { "longest latency" } dd { (duration(summary.max_noise_ns)) } } }
             } @else {
                 dl {
                     div { dt { "longest noise" } dd { (duration(summary.max_noise_ns)) } }
@@ -70,6 +90,7 @@ fn card(record: &Pictured<'_>, material: &Material<'_>) -> Markup {
                     div {
                         dt { (tables::threads(record.prediction.threads)) " threads that wait for each other every " (material.interval) }
                         dd { (slower(record.prediction.slowdown)) }
+                        @if let Some(ends) = tables::between(&record.prediction) { dd.small { (ends) } }
                     }
                 }
             }
@@ -121,7 +142,7 @@ mod tests {
 
     /// Makes the page, and each figure as a file.
     fn report(records: &[Record]) -> (String, Vec<(String, String)>) {
-        let material = Material::of(records, Nanoseconds(1000.0), Nanoseconds(250e3));
+        let material = Material::of(records, Nanoseconds(1000.0), 100_000, Nanoseconds(250e3));
         let figures = figures(&material);
         let files = figures.iter().map(|one| (one.name.to_owned(), svg(one).expect("a file"))).collect();
         (page(&material, &figures).expect("a page"), files)
@@ -155,6 +176,38 @@ mod tests {
             for words in ["host node1", "Linux 6.12.0", "tacet noise measure", "CPUs 0", "time source tsc", "tacet 0"] {
                 assert!(file.contains(words), "{name}: {words}");
             }
+        }
+    }
+
+    /// The page says what `compare` says, before any number, and each extrapolation has its interval.
+    #[test]
+    fn the_verdict_stands_at_the_top() {
+        let record = |step: u64, long: u64, label: &str| {
+            let length = |index: u64| if index < 40 { long } else { index % 7 * step };
+            let mut record = fixed_work(&(0..4000).map(|index| 1_000_000 + length(index)).collect::<Vec<_>>());
+            record.about.label = label.into();
+            record
+        };
+        let (before, after) = (record(20, 131_000, "before"), record(10, 748_000, "after"));
+        let said = crate::show::verdict(&crate::analyse::compare(&after, &before).expect("comparable"));
+        assert!(said.starts_with("after against before: mixed"), "{said}");
+        let (page, _) = report(&[before.clone(), after]);
+        let at = |words: &str| page.find(words).unwrap_or_else(|| panic!("{words}"));
+        assert!(at(&said) < at("longest noise</dt>") && at("100,000 threads") < at("between 29"), "{page}");
+        let (page, _) = report(&[before]);
+        assert!(page.contains("nothing to compare it with"));
+    }
+
+    #[test]
+    fn latencies_are_not_called_noise() {
+        let mut record = fixed_work(&(0..400).map(|index| 2000 + index).collect::<Vec<_>>());
+        record.about.method = Method::Latency;
+        record.samples.start_ns.fill(0);
+        let (page, files) = report(&[record.clone()]);
+        assert_eq!(names(&files), ["distribution"]);
+        assert!(page.contains("Wake-up latencies") && page.contains("longest latency"));
+        for word in ["longest noise", "noise rate", "slower", "threads", "NaN", "once in", "of samples do not exceed"] {
+            assert!(!page.contains(word) || word.starts_with("of"), "{word}");
         }
     }
 

@@ -9,6 +9,7 @@ use super::axis::{duration, percent, slower};
 use super::material::{Material, Pictured};
 use super::origin::command;
 use crate::measure::machine::cpu_list;
+use crate::predict::Prediction;
 use crate::record::thieves::{Stopped, Thieves};
 use crate::units::{rate, rounded_up};
 
@@ -23,9 +24,19 @@ pub fn all(material: &Material<'_>) -> Markup {
         }
         @for record in records.iter().filter(|record| !record.summary.groups.is_empty()) { (groups(record)) }
         @for record in records.iter().filter(|record| !record.summary.spectrum.is_empty()) { (peaks(record)) }
-        @for record in records.iter().filter(|record| record.summary.samples > 0) { (per_cpu(record)) }
+        @for record in records.iter().filter(|record| record.summary.samples > 0 && !material.latencies()) { (per_cpu(record)) }
         (beside("Where it was measured", records, &conditions()))
     }
+}
+
+/// The ends of a prediction's interval.
+pub fn between(prediction: &Prediction) -> Option<String> {
+    let (low, high) = (prediction.slowdown_low?, prediction.slowdown_high?);
+    Some(said_ends(low, high))
+}
+
+fn said_ends(low: f64, high: f64) -> String {
+    format!("between {} and {} (95 %)", slower(low), slower(high))
 }
 
 /// A number with separators: `7,630,848`.
@@ -85,7 +96,33 @@ fn about_one(title: &str, record: &Pictured<'_>, head: &[&str], rows: impl Itera
     }
 }
 
+fn latencies<'a>(material: &'a Material<'_>) -> Vec<Row<'a>> {
+    let mut rows: Vec<Row<'a>> = vec![
+        ("samples".into(), Box::new(|one| threads(one.summary.samples))),
+        ("longest latency".into(), Box::new(|one| duration(one.summary.max_noise_ns))),
+    ];
+    if material.records.iter().any(|one| !one.summary.warnings.is_empty()) {
+        rows.push(("warnings".into(), Box::new(|one| one.summary.warnings.join("; "))));
+    }
+    rows.extend(quantiles(material, "latency"));
+    rows
+}
+
+/// A row for each share of samples.
+fn quantiles<'a>(material: &'a Material<'_>, what: &'static str) -> impl Iterator<Item = Row<'a>> {
+    let shares = material.records.iter().map(|one| &one.summary.tail.0).max_by_key(|tail| tail.len());
+    shares.into_iter().flatten().filter(|(share, _)| *share < 1.0).map(move |(share, _)| {
+        let of = move |one: &Pictured<'_>| one.summary.tail.0.iter().find(|(other, _)| other == share).copied();
+        let value = move |one: &Pictured<'_>| of(one).map_or("-".into(), |(_, length)| duration(length));
+        let row: Row<'a> = (format!("{what} that {} of samples do not exceed", whole_percent(*share)), Box::new(value));
+        row
+    })
+}
+
 fn numbers<'a>(material: &'a Material<'_>) -> Vec<Row<'a>> {
+    if material.latencies() {
+        return latencies(material);
+    }
     let mut rows: Vec<Row<'a>> = vec![
         ("method".into(), Box::new(|one| one.about.method.name().into())),
         ("samples".into(), Box::new(|one| threads(one.summary.samples))),
@@ -115,16 +152,13 @@ fn numbers<'a>(material: &'a Material<'_>) -> Vec<Row<'a>> {
     if material.records.iter().any(|one| one.summary.lost > 0) {
         rows.push(("counted, not stored".into(), Box::new(|one| threads(one.summary.lost))));
     }
-    let shares = material.records.iter().map(|one| &one.summary.tail.0).max_by_key(|tail| tail.len());
-    for (share, _) in shares.into_iter().flatten().filter(|(share, _)| *share < 1.0) {
-        let of = move |one: &Pictured<'_>| one.summary.tail.0.iter().find(|(other, _)| other == share).copied();
-        let value = move |one: &Pictured<'_>| of(one).map_or("-".into(), |(_, length)| duration(length));
-        rows.push((format!("noise that {} of samples do not exceed", whole_percent(*share)), Box::new(value)));
-    }
-    for wanted in [1024u64, 131_072] {
-        let of =
-            move |one: &Pictured<'_>| one.prediction.by_threads.iter().find(|(count, _)| *count == wanted).copied();
-        let value = move |one: &Pictured<'_>| of(one).map_or("-".into(), |(_, slowdown)| slower(slowdown));
+    rows.extend(quantiles(material, "noise"));
+    for wanted in [1024u64, 131_072].into_iter().filter(|wanted| *wanted < material.threads) {
+        let of = move |one: &Pictured<'_>| {
+            let (_, low, high) = one.prediction.by_threads_between.iter().find(|(count, ..)| *count == wanted)?;
+            Some(said_ends(*low, *high))
+        };
+        let value = move |one: &Pictured<'_>| of(one).unwrap_or("-".into());
         rows.push((format!("a program of {} threads", threads(wanted)), Box::new(value)));
     }
     rows

@@ -16,6 +16,7 @@ use crate::analyse::{Comparison, Evidence, OfAll, P_LEAST, PerCpu, Summary};
 use crate::inject::Injected;
 use crate::predict::Prediction;
 use crate::predict::simulate::Simulation;
+use crate::record::Method;
 use crate::record::across::Place;
 use crate::units::{Nanoseconds, four_digits, rate, rounded_up};
 
@@ -44,7 +45,39 @@ pub fn summaries(summaries: &[Summary]) -> String {
     summaries.iter().map(summary).collect::<Vec<_>>().join("\n")
 }
 
+/// Wake-up latencies, which have neither a rate nor times.
+fn latencies(summary: &Summary) -> String {
+    let mut text = format!(
+        "{}: wake-up latencies on {} ({}), {} samples: not noise, which a computing program loses\n\
+         longest latency {}, {} of {} or more\n",
+        summary.label,
+        summary.host,
+        summary.kernel_release,
+        summary.samples,
+        ns(summary.max_noise_ns),
+        summary.detours,
+        ns(summary.detour_threshold_ns),
+    );
+    if let Some(why) = &summary.evidence.not_enough {
+        let _ = writeln!(text, "not enough to compare: {why}");
+    }
+    for warning in &summary.warnings {
+        let _ = writeln!(text, "warning: {warning}");
+    }
+    let mut cpus = table(&["cpu", "samples", "longest latency"]);
+    for cpu in &summary.per_cpu {
+        row(&mut cpus, vec![cpu.cpu.to_string(), cpu.samples.to_string(), ns(cpu.max_noise_ns)]);
+    }
+    let mut tail = table(&["share of samples", "latency not longer than"]);
+    summary.tail.0.iter().for_each(|(share, length)| row(&mut tail, vec![format!("{share}"), ns(*length)]));
+    let _ = writeln!(text, "\n{cpus}\n\n{tail}");
+    text
+}
+
 fn summary(summary: &Summary) -> String {
+    if summary.method == Method::Latency {
+        return latencies(summary);
+    }
     let mut text = format!(
         "{}: {} on {} ({}), {} samples\nlongest noise {}, noise rate {}, {} detours of {} or more\n",
         summary.label,
@@ -227,6 +260,8 @@ pub fn verdict(one: &Comparison) -> String {
         false => "",
     };
     match one.verdict {
+        Verdict::Noisier if one.quantity == "latency" => format!("{here} has longer latencies than {there}{effect}"),
+        Verdict::Quieter if one.quantity == "latency" => format!("{here} has shorter latencies than {there}{effect}"),
         Verdict::Noisier => format!("{here} is noisier than {there}{effect}"),
         Verdict::Quieter => format!("{here} is quieter than {there}{effect}"),
         Verdict::Mixed => format!("{here} against {there}: mixed: {}", one.parts()),
@@ -263,6 +298,10 @@ pub fn prediction(prediction: &Prediction) -> String {
         ns(prediction.interval_ns),
         percent(prediction.slowdown)
     );
+    if let (Some(low), Some(high)) = (prediction.slowdown_low, prediction.slowdown_high) {
+        let (low, high) = (percent(low), percent(high));
+        let _ = writeln!(text, "between {low} and {high} (95 %), by the number of events that were seen");
+    }
     if let Some(noise) = prediction.due_to.and_then(|index| prediction.noise.get(index)) {
         let _ = writeln!(text, "due to noise of {}, once in {}", ns(noise.length_ns), ns(noise.interval_ns));
     }
@@ -348,7 +387,7 @@ mod tests {
 
     #[test]
     fn a_prediction_names_the_noise() {
-        let noise = [Noise { length_ns: 1e6, interval_ns: 500e9 }];
+        let noise = [Noise { length_ns: 1e6, interval_ns: 500e9, count: None }];
         let text = prediction(&predict(&noise, 100_000, Nanoseconds(250e3)));
         assert!(text.contains("19.51 % slower") && text.contains("noise of 1 ms, once in 500 s"), "{text}");
         let percents = text.split_whitespace().zip(text.split_whitespace().skip(1)).filter(|(_, unit)| *unit == "%");

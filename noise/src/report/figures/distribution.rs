@@ -14,10 +14,13 @@ const HEIGHT: i32 = 330;
 pub fn figure<'a>(material: &'a Material<'a>) -> Figure<'a> {
     Figure {
         name: "distribution",
-        title: "Distribution of noise lengths",
-        reading: "The share of samples with at least this much noise (the complement of the cumulative distribution): \
-                  the further to the left and the steeper, the quieter. The last step of each line is its longest noise."
-            .into(),
+        title: if material.latencies() { "Distribution of latencies" } else { "Distribution of noise lengths" },
+        reading: match material.latencies() {
+            true => "The share of samples that are at least this late: the further to the left and the steeper, the better.",
+            false => "The share of samples with at least this much noise (the complement of the cumulative distribution): \
+                      the further to the left and the steeper, the quieter. The last step of each line is its longest noise.",
+        }
+        .into(),
         records: material.records.iter().collect(),
         height: Box::new(|width| HEIGHT + legend_height(material, width)),
         draw: Box::new(|area, width| draw(area, width, material)),
@@ -29,7 +32,12 @@ fn draw(area: &Area<'_>, width: Width, material: &Material<'_>) -> Result<()> {
     let lengths = material.records.iter().flat_map(|record| record.distribution.iter().map(|(length, _)| *length));
     let Some(seen) = positive_range(lengths) else { return absent(&body, "no noise") };
     let most = material.records.iter().map(|record| record.summary.samples).max().unwrap_or(1);
-    let x = Axis::decades("noise of at least", (seen.0.max(1.0), seen.1.max(1.0)), width.ticks, duration);
+    let x = Axis::decades(
+        if material.latencies() { "latency of at least" } else { "noise of at least" },
+        (seen.0.max(1.0), seen.1.max(1.0)),
+        width.ticks,
+        duration,
+    );
     let y = Axis::decades("share of samples", (1.0 / most.max(1) as f64, 1.0), 10, one_in);
     let mut chart = chart(&body, &x, &y)?;
     for record in &material.records {

@@ -121,7 +121,7 @@ mod tests {
     fn a_record_of_two_cpus_has_rows() {
         let mut records = [crate::record::examples::fixed_work(&[100, 200, 100, 400])];
         let drawn = |records: &[crate::record::Record]| {
-            let material = Material::of(records, Nanoseconds(1.0), Nanoseconds(1e6));
+            let material = Material::of(records, Nanoseconds(1.0), 1000, Nanoseconds(1e6));
             figure(&material).map(|figure| {
                 let record = figure.records[0];
                 record.rows().chunks(1).map(|row| record.time_series_of(row, 1e9, 1)).collect::<Vec<_>>()

@@ -42,7 +42,11 @@ impl Figure<'_> {
 }
 
 /// The figures for which the material has data: rows of CPUs need two, thieves need a traced record, a spectrum needs fixed time.
+/// Latencies have no times and predict nothing.
 pub fn figures<'a>(material: &'a Material<'a>) -> Vec<Figure<'a>> {
+    if material.latencies() {
+        return vec![distribution::figure(material)];
+    }
     let mut all = vec![time_series::figure(material)];
     all.extend(heat_map::figure(material));
     all.push(distribution::figure(material));

@@ -19,7 +19,8 @@ pub fn figure<'a>(material: &'a Material<'a>) -> Figure<'a> {
         title: "Predicted slowdown at scale",
         reading: format!(
             "How much slower a program runs whose threads all wait for each other every {}, if each thread meets the \
-             measured noise independently of the others. A prediction by {}, not a measurement.",
+             measured noise independently of the others. The thin lines are its interval, 95 %, by the number of events that \
+             were seen; noise that was not seen is not in it. A prediction by {}, not a measurement.",
             material.interval,
             material.records.first().map_or("", |record| record.prediction.method)
         ),
@@ -32,7 +33,9 @@ pub fn figure<'a>(material: &'a Material<'a>) -> Figure<'a> {
 fn draw(area: &Area<'_>, width: Width, material: &Material<'_>) -> Result<()> {
     let body = legend(area, material, width)?;
     let points = || material.records.iter().flat_map(|record| record.prediction.by_threads.iter().copied());
-    let Some((low, high)) = positive_range(points().map(|(_, slowdown)| slowdown)) else {
+    let ends = material.records.iter().flat_map(|record| record.prediction.by_threads_between.iter());
+    let all = points().map(|(_, slowdown)| slowdown).chain(ends.flat_map(|(_, low, high)| [*low, *high]));
+    let Some((low, high)) = positive_range(all) else {
         return absent(&body, "no noise, no slowdown");
     };
     let most = points().map(|(threads, _)| threads).max().unwrap_or(1);
@@ -43,6 +46,11 @@ fn draw(area: &Area<'_>, width: Width, material: &Material<'_>) -> Result<()> {
         let curve = record.prediction.by_threads.iter();
         let points = curve.map(|(threads, slowdown)| (*threads as f64, *slowdown)).collect();
         chart.draw_series([line(points, record.colour, 2)])?;
+        for end in [|(_, low, _): &(u64, f64, f64)| *low, |(_, _, high): &(u64, f64, f64)| *high] {
+            let between = record.prediction.by_threads_between.iter();
+            let points = between.map(|point| (point.0 as f64, end(point))).collect();
+            chart.draw_series([line(points, record.colour, 1)])?;
+        }
     }
     Ok(())
 }
