@@ -35,7 +35,7 @@ const STATIC: Part = Part::new("programs on nodes without Linux", [0, 100, 90, 1
 const SCENARIOS: Part = Part::new("scenarios", [0, 340, 1500, 4 * 3600]);
 
 /// The tests that boot nodes of their own: package and test.
-const ON_NODES: [(&str, &str); 2] = [("tacet-noise", "exact"), ("tacet-node", "node")];
+const ON_NODES: [(&str, &str); 3] = [("tacet-noise", "exact"), ("tacet-node", "node"), ("tacet-cli", "typed")];
 /// The line on which they run by default, and the only one on which reproducibility is tested: that costs minutes, and the
 /// emulator does more for it than the kernel.
 const REPRODUCED: KernelLine = KernelLine::V6_12;

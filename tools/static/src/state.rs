@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The state directories of sets of nodes: `$XDG_RUNTIME_DIR/tacet-static/NAME`, for root `/run/tacet-static/NAME`.
+//! The state directories of sets of nodes: `$XDG_RUNTIME_DIR/tacet-static/NAME`, for root `/run/tacet-static/NAME`. Without a
+//! session manager that variable is not set: then `/tmp/tacet-static-UID/NAME`.
 //!
 //! A set exists as long as its keeper holds the lock in its directory. Owns the layout of the directory. Must never
 //! remove a directory whose lock is held.
@@ -136,11 +137,26 @@ fn parent() -> Result<PathBuf> {
         return Ok(PathBuf::from("/run/tacet-static"));
     }
     let own = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty());
-    let own = own.ok_or_else(|| {
-        Error::new("XDG_RUNTIME_DIR", "it is not set", "set it to a directory of yours, or log in by a session manager")
-            .with_status(MACHINE)
-    })?;
-    Ok(PathBuf::from(own).join("tacet-static"))
+    match own {
+        Some(own) => Ok(PathBuf::from(own).join("tacet-static")),
+        None => private(std::env::temp_dir().join(format!("tacet-static-{}", nix::unistd::geteuid()))),
+    }
+}
+
+/// A directory where others may make directories too: what is there must be this user's, and nobody else's.
+fn private(path: PathBuf) -> Result<PathBuf> {
+    let fail = |io: io::Error| Error::io(path.display(), &io, "set XDG_RUNTIME_DIR to a directory of yours");
+    match DirBuilder::new().mode(0o700).create(&path) {
+        Err(io) if io.kind() != io::ErrorKind::AlreadyExists => return Err(fail(io)),
+        _ => {}
+    }
+    let found = fs::symlink_metadata(&path).map_err(fail)?;
+    let own = nix::unistd::geteuid().as_raw();
+    if found.is_dir() && found.uid() == own && found.mode() & 0o077 == 0 {
+        return Ok(path);
+    }
+    let remedy = "remove it, or set XDG_RUNTIME_DIR to a directory of yours";
+    Err(Error::new(path.display(), "it is not a directory of yours alone", remedy).with_status(MACHINE))
 }
 
 /// Removes the directories of sets for one job whose keeper was killed.
@@ -195,6 +211,20 @@ mod tests {
         assert!(is_locked(scratch.path()));
         drop(lock);
         assert!(!is_locked(scratch.path()));
+    }
+
+    #[test]
+    fn a_directory_among_others_is_made_and_must_be_ours_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("mine");
+        assert_eq!(private(path.clone()).unwrap(), path);
+        assert_eq!(private(path.clone()).unwrap(), path);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(private(path.clone()).unwrap_err().to_string().contains("not a directory of yours alone"));
+        let link = scratch.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(private(link).is_err());
     }
 
     #[test]

@@ -19,7 +19,8 @@ use crate::output;
 
 /// A program may compute for a day.
 const COMMAND_SECONDS: u64 = 24 * 3600;
-const SHELL: [&str; 2] = ["bash", "-l"];
+/// No login shell: `/etc/profile` would set PATH anew, and this command would not be found.
+const SHELL: [&str; 2] = ["bash", "-i"];
 
 pub fn node(command: NodeCommand, args: NodeArgs, json: bool) -> Result<u8> {
     let spec = describe(&args)?;
