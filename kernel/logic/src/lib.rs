@@ -13,6 +13,7 @@ pub mod futex;
 pub mod handshake;
 pub mod listening;
 pub mod lock;
+pub mod order;
 pub mod paging;
 pub mod process_image;
 pub mod ranges;

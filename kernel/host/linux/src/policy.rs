@@ -6,6 +6,7 @@ use crate::range::LinuxRange;
 use tacet_abi::tacet_memory;
 use tacet_core::memory::SharedRange;
 use tacet_logic::frames::{Layout, NODES, NodeOrder, Policy};
+use tacet_logic::order;
 
 const ALL: u32 = u32::MAX;
 
@@ -40,7 +41,7 @@ impl NodeChoice {
         let distances = memory.distances.get(node as usize);
         let distance = |&node: &u8| distances.and_then(|from| from.get(usize::from(node))).copied();
         if let Some(nodes) = near.get_mut(..count) {
-            nodes.sort_unstable_by_key(|node| (distance(node), *node));
+            order::sort_by_key(nodes, |node| (distance(node), *node));
         }
         let order = Policy::NONE.order(near.get(..count).unwrap_or(&[]), ALL, 0);
         Self { near, count, thread: Policy::NONE, allowed: ALL, range: None, order, made_for: (Policy::NONE, ALL) }

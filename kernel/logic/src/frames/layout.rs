@@ -5,6 +5,7 @@
 //! changes after it is made, so every core reads it without a lock.
 
 use super::records::{NODES, NONE};
+use crate::order;
 
 /// A run of frames that Linux gave: any length, any alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,9 +69,9 @@ impl Block {
 }
 
 impl<'a> Layout<'a> {
-    /// Sorts and numbers `blocks`. O(blocks · log blocks).
+    /// Sorts and numbers `blocks`, which are few.
     pub fn new(blocks: &'a mut [Block]) -> Result<Self, BadLayout> {
-        blocks.sort_unstable_by_key(|block| block.first);
+        order::sort_by_key(blocks, |block| block.first);
         let (mut end, mut slots) = (0, 0u32);
         for block in blocks.iter_mut() {
             let first = block.first;
