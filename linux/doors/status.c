@@ -152,6 +152,20 @@ int tacet_read_status(struct tacet_status *status)
 	return 0;
 }
 
+/* The most that the stack of core number @index has held: what lies below was never used, or not
+ * since the core cleared it and wrote down what it had held. No line that the core uses is read but
+ * the last one. */
+static u32 stack_bytes(const struct tacet_partition *partition, unsigned int index)
+{
+	const u64 *stack = partition->private + index * TACET_PRIVATE_BYTES +
+			   TACET_PRIVATE_MAIN_STACK * PAGE_SIZE;
+	u32 unused = 0;
+
+	while (unused < TACET_STACK_BYTES && READ_ONCE(*stack++) == TACET_STACK_UNUSED)
+		unused += sizeof(*stack);
+	return max(TACET_STACK_BYTES - unused, READ_ONCE(partition->cores[index].shared->stack_bytes));
+}
+
 int tacet_read_cpu_status(struct tacet_cpu_status *status)
 {
 	struct tacet_core *core = tacet_core_of(status->cpu);
@@ -179,6 +193,7 @@ int tacet_read_cpu_status(struct tacet_cpu_status *status)
 	status->frames_taken = READ_ONCE(shared->frames_taken);
 	status->frames_returned = READ_ONCE(shared->frames_returned);
 	status->alarms = READ_ONCE(shared->alarms);
+	status->stack_bytes = stack_bytes(&tacet_partition, core - tacet_partition.cores);
 	status->performance = core->performance.control;
 	status->performance_before = core->performance.before;
 	status->performance_now = READ_ONCE(shared->performance_now);

@@ -320,6 +320,30 @@ apart() {
 	closed_again
 }
 
+held() { # the most that the core's stack has held
+	$T status --json | sed -n 's/.*"stack_bytes": \([0-9]*\),*/\1/p'
+}
+
+# A core's stack is measured while nothing runs, grows with what runs, stays below what `cargo xtask quality` allows, and
+# what one user's programs needed of it is not forgotten when it is cleared for the next user's.
+stack() {
+	local idle used last
+	up --cpus 2
+	opened
+	idle=$(held)
+	[ "$idle" -gt 0 ] && [ "$idle" -lt 12288 ] || fail "the stack of a core without programs has held $idle bytes"
+	# its heap moves, for which the core needs more than for what `true` does
+	as 1000 $T run -- python3 -c 'b = bytearray(1 << 23)
+for _ in range(8): b.extend(bytes(1 << 21))' || fail "a program that grows ended with $?"
+	used=$(held)
+	[ "$used" -gt "$idle" ] || fail "the stack has held $idle bytes before a program, $used after it"
+	as 1001 $T run -- true || fail "another user's program ended with $?"
+	last=$(held)
+	[ "$last" -ge "$used" ] && [ "$last" -le 12288 ] || fail "the stack has held $used bytes for one user, $last after another"
+	note "$idle bytes without programs, $last with them"
+	closed_again
+}
+
 # A program that becomes another user's continues on Linux.
 changes_its_user() {
 	$T run -- setpriv --reuid=1002 --regid=1002 --clear-groups $F/victim compute c.rounds &

@@ -89,11 +89,16 @@ fn commands(cargo: &mut Command, folder: &str) -> Result<()> {
 
 /// Builds `build/lib/tacet/kernel.bin`, a flat image.
 pub fn co_kernel() -> Result<()> {
-    run(cargo().args(["build", "--release", "--package", "tacet-image", "--target", FREESTANDING]))?;
-    let elf = target().join(FREESTANDING).join("release/tacet-image");
+    let elf = image()?;
     let flat = target().join(FREESTANDING).join("release/kernel.bin");
     run(program(objcopy()).args(["-O", "binary"]).arg(elf).arg(&flat))?;
     install(&flat, "lib/tacet/kernel.bin")
+}
+
+/// Builds the co-kernel's image as an ELF file, and installs nothing.
+pub fn image() -> Result<PathBuf> {
+    run(cargo().args(["build", "--release", "--package", "tacet-image", "--target", FREESTANDING]))?;
+    Ok(target().join(FREESTANDING).join("release/tacet-image"))
 }
 
 /// Builds `build/lib/tacet/static.elf`, which QEMU and GRUB load.

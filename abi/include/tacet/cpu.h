@@ -173,7 +173,8 @@ struct tacet_cpu {
 	__u32 current_context;		/* number of the context that it last entered; a hint */
 	__u32 blocked;			/* posted contexts whose threads wait in local calls */
 	__u32 wake_woken;		/* threads woken or moved */
-	__u32 reserved2;
+	__u32 stack_bytes;		/* the most that its main stack held when it was cleared
+					   between two users; image.h says how the rest shows */
 	__u32 reserved3;
 	__s32 ask_result;		/* as memory.h says for each question */
 

@@ -23,9 +23,12 @@
 #define TACET_PICO_BASE 0xfffffffff0000000ull	/* struct tacet_pico and all that it names (pico.h) */
 #define TACET_PICO_LIMIT_BYTES 0x0fe00000u
 /* Pages of a private region that stay unmapped: they guard the stacks above
- * them. Layout: 0-3 the core's tables, 5 NMI stack, 7 double-fault stack,
- * 9 machine-check stack, 11-15 the main stack. */
-#define TACET_PRIVATE_GUARD_PAGES ((1u << 4) | (1u << 6) | (1u << 8) | (1u << 10))
+ * them. Layout: 0-1 the core's tables, 2-4 what it keeps of its threads, 6 NMI stack,
+ * 8 double-fault stack, 10 machine-check stack, 12-15 the main stack. */
+#define TACET_PRIVATE_GUARD_PAGES ((1u << 5) | (1u << 7) | (1u << 9) | (1u << 11))
+#define TACET_PRIVATE_MAIN_STACK 12u
+#define TACET_STACK_BYTES (TACET_PRIVATE_BYTES - TACET_PRIVATE_MAIN_STACK * 4096u)
+#define TACET_STACK_UNUSED 0x7574616365747575ull	/* a word of the main stack that the core never used */
 
 /* First bytes of the file. Sections are in this order, each page-aligned. */
 struct tacet_image_header {

@@ -113,8 +113,9 @@ struct tacet_cpu_status {
 	__u64 alarms;			/* interrupts of its own timer, which is on only while
 					   the core halts until a time */
 	__u32 foreign[256];		/* other interrupts, by vector */
-	__u32 performance;		/* enum tacet_performance: what the next two are */
-	__u32 reserved;
+	__u32 performance;		/* enum tacet_performance: what the last two are */
+	__u32 stack_bytes;		/* the most that the core's stack has held; it has room for
+					   TACET_STACK_BYTES */
 	__u64 performance_before;	/* the clock that Linux asked for */
 	__u64 performance_now;		/* the one that the core asks for */
 };

@@ -60,20 +60,23 @@ pub struct Signals {
     pub state: AtomicU32,
     /// This CPU: a [`Mode`].
     pub mode: AtomicU32,
-    _host6: Hosts<32>,
+    _host6: Hosts<20>,
+    /// This CPU: the most that its first stack held, as far as it has forgotten that.
+    pub stack_bytes: AtomicU32,
+    _host7: Hosts<8>,
     /// This CPU, counters: bells that found user mode, that found the co-kernel, and whose request was served before.
     pub doorbells_user: AtomicU64,
     pub doorbells_kernel: AtomicU64,
     pub doorbells_empty: AtomicU64,
-    _host7: Hosts<32>,
+    _host8: Hosts<32>,
     /// This CPU: its own timer ended its halt.
     pub alarms: AtomicU64,
     /// This CPU: unexpected interrupts, by vector.
     pub foreign: [AtomicU32; 256],
-    _host8: Hosts<192>,
+    _host9: Hosts<192>,
     /// Other CPUs: bells that they rang here.
     pub doorbells_from_cpus: AtomicU32,
-    _host9: Hosts<{ PAGE_BYTES - 1924 }>,
+    _host10: Hosts<{ PAGE_BYTES - 1924 }>,
 }
 
 const _: () = assert!(size_of::<Signals>() == PAGE_BYTES);
@@ -98,15 +101,17 @@ impl Signals {
             state: AtomicU32::new(0),
             mode: AtomicU32::new(0),
             _host6: Hosts::zero(),
+            stack_bytes: AtomicU32::new(0),
+            _host7: Hosts::zero(),
             doorbells_user: AtomicU64::new(0),
             doorbells_kernel: AtomicU64::new(0),
             doorbells_empty: AtomicU64::new(0),
-            _host7: Hosts::zero(),
+            _host8: Hosts::zero(),
             alarms: AtomicU64::new(0),
             foreign: [const { AtomicU32::new(0) }; 256],
-            _host8: Hosts::zero(),
-            doorbells_from_cpus: AtomicU32::new(0),
             _host9: Hosts::zero(),
+            doorbells_from_cpus: AtomicU32::new(0),
+            _host10: Hosts::zero(),
         }
     }
 
@@ -162,6 +167,11 @@ impl Signals {
     /// Counts a halt that this CPU's timer ended.
     pub fn count_alarm(&self) {
         self.alarms.store(self.alarms.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// This CPU's first stack once held so much.
+    pub fn note_stack(&self, bytes: u32) {
+        self.stack_bytes.fetch_max(bytes, Ordering::Relaxed);
     }
 
     fn flushes(&self) -> Flushes<'_, AtomicU64> {

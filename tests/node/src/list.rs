@@ -81,6 +81,7 @@ pub const SCENARIOS: &[Scenario] = &[
     middle("images that nobody has verified", "users.sh images").booted_with("lsm=lockdown,yama").more(),
     newest("a node with Secure Boot", "users.sh secure_boot").with_secure_boot().more(),
     middle("a container's pids", "users.sh namespaces"),
+    oldest("how much of a core's stack is used", "users.sh stack"),
     newest("users kept apart", "users.sh apart").booted_with("init_on_alloc=0").more(),
     oldest("gdb on a hosted program", "debug.sh debugger"),
     middle("gdb on hosted threads", "debug.sh threads_debugged").more(),

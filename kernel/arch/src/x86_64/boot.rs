@@ -8,10 +8,11 @@ use super::halt::Alarm;
 use super::performance::Performance;
 use super::registers::{self, write_msr};
 use super::user::Features;
-use super::{Fatal, apic, entry};
+use super::{Fatal, apic, entry, stack};
 use crate::signals::Signals;
 use core::arch::asm;
 use core::cell::Cell;
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 /// A CPU's private region: so many bytes, aligned to them.
@@ -19,11 +20,14 @@ pub const PRIVATE_BYTES: u64 = 65536;
 
 pub(super) const PAGE_BYTES: u64 = 4096;
 
-/// Pages of the private region: the stacks, each below a page that is not mapped. The main one reaches to the end.
-pub(super) const NMI_STACK: u64 = 5;
-pub(super) const DOUBLE_FAULT_STACK: u64 = 7;
-pub(super) const MACHINE_CHECK_STACK: u64 = 9;
-pub(super) const MAIN_STACK: u64 = 11;
+/// Pages of the private region: behind the CPU's own structure those for what the layers above keep ([`settle`]), then
+/// the stacks, each above a page that is not mapped. The main one reaches to the end.
+pub(super) const SETTLED: u64 = 2;
+pub(super) const SETTLED_END: u64 = 5;
+pub(super) const NMI_STACK: u64 = 6;
+pub(super) const DOUBLE_FAULT_STACK: u64 = 8;
+pub(super) const MACHINE_CHECK_STACK: u64 = 10;
+pub(super) const MAIN_STACK: u64 = 12;
 
 /// Bits of RFLAGS that a system call clears: as Linux's, so that the co-kernel
 /// runs with interrupts, direction, trap, nested-task and AC flags off.
@@ -187,5 +191,33 @@ unsafe fn stack_with_owner(private_base: u64, page: u64) -> u64 {
     top - 16
 }
 
-// The pages of the region up to the first stack.
-const _: () = assert!(size_of::<CpuLocal>() <= 4 * PAGE_BYTES as usize);
+// The pages of the region up to what is kept.
+const _: () = assert!(size_of::<CpuLocal>() <= (SETTLED * PAGE_BYTES) as usize);
+
+/// Puts what the layers above keep of this CPU into its private region, where it stays: the stack is small, and the value
+/// is never on it. From here on the stack is measured.
+///
+/// # Safety
+/// The region at `private_base` is mapped and this CPU's alone, the stack is in it, and this is called once.
+pub unsafe fn settle<T, F: FnOnce() -> T>(private_base: u64, make: F) -> &'static mut T {
+    const { assert!(size_of::<T>() <= ((SETTLED_END - SETTLED) * PAGE_BYTES) as usize && align_of::<T>() <= PAGE_BYTES as usize) };
+    const { assert!(size_of::<T>() > 16, "a small value is returned in registers") };
+    let place = (private_base + SETTLED * PAGE_BYTES) as *mut T;
+    let mut make = ManuallyDrop::new(make);
+    // SAFETY: (1) the value fits, and nobody else names these pages (caller); (2) by the calling convention a large result
+    // is put where RDI points, and the first argument comes after that; (3) `make` is not used again.
+    let settled = unsafe {
+        asm!("call {}", sym made::<T, F>, in("rdi") place, in("rsi") &raw mut make, clobber_abi("C"));
+        &mut *place
+    };
+    // SAFETY: the caller's.
+    unsafe { stack::begin(private_base) };
+    settled
+}
+
+/// # Safety
+/// `make` is valid, and is not used again.
+unsafe extern "C" fn made<T, F: FnOnce() -> T>(make: *mut ManuallyDrop<F>) -> T {
+    // SAFETY: the caller's.
+    unsafe { ManuallyDrop::take(&mut *make)() }
+}

@@ -4,9 +4,11 @@
 //! The host says what its own kernel would clear on this processor; without any bit nothing is done. The memory that
 //! CPUs share is the host's to clear.
 
-use super::boot::{MACHINE_CHECK_STACK, MAIN_STACK, NMI_STACK, PAGE_BYTES};
+use super::boot::{MACHINE_CHECK_STACK, NMI_STACK, PAGE_BYTES};
 use super::cpu::CpuLocal;
 use super::registers::{FLUSH_COMMAND, PREDICTOR_COMMAND, write_msr};
+use super::stack;
+use crate::signals::Signals;
 use core::arch::asm;
 use core::ptr::NonNull;
 
@@ -37,13 +39,13 @@ const PKRU: u32 = 1 << 9;
 
 /// Registers first: what they held stays in the register file, which VERW clears. Memory next, since clearing it fills
 /// the cache; the cache before the buffers, since its lines go through them.
-pub fn between_users(local: NonNull<CpuLocal>, measures: u32) {
+pub fn between_users(local: NonNull<CpuLocal>, own: &Signals, measures: u32) {
     if measures == 0 {
         return;
     }
     let has = |measure| measures & measure != 0;
     clear_vectors();
-    clear_stacks(local);
+    clear_stacks(local, own);
     // SAFETY: (1) the host sets a bit only if the processor has the command (`Boot::measures`); (2) VERW changes a flag
     // and, with today's microcode, the buffers; the selector is that of our data segment.
     unsafe {
@@ -74,21 +76,17 @@ fn clear_vectors() {
 
 /// The doorbell's handler saves registers of user mode on its stack, machine checks on theirs; on the main stack lies
 /// what calls of the program were about. Stacks are cleared below what is in use.
-fn clear_stacks(local: NonNull<CpuLocal>) {
+fn clear_stacks(local: NonNull<CpuLocal>, own: &Signals) {
     let base = local.as_ptr() as u64;
     let page = |number: u64| base + number * PAGE_BYTES;
     // SAFETY: (1) these pages are this CPU's own stacks (`Cpu::start`), and the top words, which tell their handlers
-    // whose they are, stay; (2) a doorbell may come at any time: its handler has left its stack before this continues;
-    // (3) the main stack is cleared up to 512 bytes below its end: no red zone, and nothing below is in use.
+    // whose they are, stay; (2) a doorbell may come at any time: its handler has left its stack before this continues.
     unsafe {
         for stack in [NMI_STACK, MACHINE_CHECK_STACK] {
             asm!("rep stosq", inout("rdi") page(stack) => _, inout("rcx") PAGE_BYTES / 8 - 2 => _, in("rax") 0,
                 options(nostack));
         }
-        asm!(
-            "lea rcx, [rsp - 512]", "sub rcx, rdi", "jbe 2f", "shr rcx, 3", "rep stosq", "2:",
-            inout("rdi") page(MAIN_STACK) => _, out("rcx") _, in("rax") 0, options(nostack)
-        );
+        stack::clear(base, own);
     }
 }
 

@@ -197,7 +197,7 @@ impl Processor for Cpu {
     }
 
     fn part_users(&self) {
-        clear::between_users(self.local, self.measures);
+        clear::between_users(self.local, self.own, self.measures);
     }
 
     #[inline]

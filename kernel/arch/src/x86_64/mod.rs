@@ -25,10 +25,11 @@ machine! {
     mod fatal;
     mod halt;
     mod registers;
+    pub mod stack;
     mod user;
 
     pub use apic::{APIC_PAGE, send as interrupt};
-    pub use boot::{Boot, PRIVATE_BYTES, performance_now};
+    pub use boot::{Boot, PRIVATE_BYTES, performance_now, settle};
     pub use checked::{NOWHERE, Survived};
     pub use cpu::Cpu;
     pub use fatal::{Checked, Fatal, Trap, own_signals};

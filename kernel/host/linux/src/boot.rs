@@ -18,7 +18,7 @@ use tacet_arch::signals::Signals;
 /// # Safety
 /// `page` is the page that the CPU shares with Linux, filled by Linux; interrupts are off; the stack is
 /// `boot.stack_top`.
-pub unsafe fn adopt(page: NonNull<Signals>) -> Linux {
+pub unsafe fn adopt(page: NonNull<Signals>) -> &'static mut tacet_core::Cpu<Linux> {
     let page = page.cast::<tacet_cpu>();
     // SAFETY: Linux wrote the settings before it started the CPU, and does not write them again.
     let boot = unsafe { &(*page.as_ptr()).boot };
@@ -39,8 +39,10 @@ pub unsafe fn adopt(page: NonNull<Signals>) -> Linux {
     let page = unsafe { Page::new(page) };
     let host = Linux::new(cpu, page, boot);
     page.set_performance(native::performance_now(&settings));
+    // SAFETY: the private region is mapped and this CPU's alone, the stack is in it (caller), and the caller calls once.
+    let cpu = unsafe { native::settle(boot.private_base, || tacet_core::Cpu::new(host)) };
     page.set_state(TACET_CPU_ONLINE);
-    host
+    cpu
 }
 
 /// Ends the CPU's service, after it has left the address space that it had: Linux may start the CPU anew from here on.

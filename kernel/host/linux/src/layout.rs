@@ -4,7 +4,7 @@
 use core::mem::{offset_of, size_of};
 use tacet_abi as abi;
 use tacet_abi::{tacet_context, tacet_cpu, tacet_cpu_boot, tacet_registers};
-use tacet_arch::native::{APIC_PAGE, CALL_VECTOR, PRIVATE_BYTES, SavedUser, UserRegisters, clear, paging};
+use tacet_arch::native::{APIC_PAGE, CALL_VECTOR, PRIVATE_BYTES, SavedUser, UserRegisters, clear, paging, stack};
 use tacet_arch::signals::{ONLINE, Signals};
 use tacet_arch::{Mode, signals};
 use tacet_core::memory::{BREAK_PAGES, RANGE_BYTES, rights};
@@ -23,7 +23,7 @@ macro_rules! same_offsets {
 
 // The page that a CPU shares with Linux.
 same_offsets!(Signals, tacet_cpu: flush_requested attention audible flush_acknowledged active_root state mode
-    doorbells_user doorbells_kernel doorbells_empty alarms foreign);
+    stack_bytes doorbells_user doorbells_kernel doorbells_empty alarms foreign);
 same! {
     size_of::<Signals>(), size_of::<tacet_cpu>();
     signals::PAGE_BYTES, abi::TACET_CPU_BYTES;
@@ -79,6 +79,8 @@ same! {
     QUEUE, abi::TACET_RING_ENTRIES;
     APIC_PAGE, abi::TACET_LAPIC_BASE;
     PRIVATE_BYTES, abi::TACET_PRIVATE_BYTES;
+    stack::BYTES, abi::TACET_STACK_BYTES;
+    stack::UNUSED, abi::TACET_STACK_UNUSED;
 }
 
 // A process's range.

@@ -9,7 +9,6 @@
 
 use core::ptr::NonNull;
 use tacet_arch::signals::Signals;
-use tacet_core::Cpu;
 use tacet_host_linux::image;
 
 core::arch::global_asm!(
@@ -31,7 +30,7 @@ core::arch::global_asm!(
 #[unsafe(no_mangle)]
 extern "C" fn tacet_main(page: NonNull<Signals>) -> ! {
     // SAFETY: the trampoline passes the CPU's own page, and this runs once.
-    let mut cpu = Cpu::new(unsafe { tacet_host_linux::adopt(page) });
+    let cpu = unsafe { tacet_host_linux::adopt(page) };
     cpu.run();
     tacet_host_linux::halt(cpu.host())
 }

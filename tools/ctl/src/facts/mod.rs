@@ -141,6 +141,9 @@ pub struct CpuStatus {
     pub frames_returned: u64,
     /// Interrupts of the core's own timer. The timer is on only while no program runs and a thread sleeps until a time.
     pub alarms: u64,
+    /// The most that the core's stack has held since the core serves, and the room that it has.
+    pub stack_bytes: u32,
+    pub stack_bytes_limit: u32,
     pub clock: Clock,
     /// Only the vectors that occurred.
     pub foreign_interrupts: Vec<Foreign>,

@@ -75,6 +75,8 @@ impl From<&abi::tacet_cpu_status> for CpuStatus {
             frames_taken: raw.frames_taken,
             frames_returned: raw.frames_returned,
             alarms: raw.alarms,
+            stack_bytes: raw.stack_bytes,
+            stack_bytes_limit: abi::TACET_STACK_BYTES,
             clock: Clock {
                 control: match raw.performance {
                     abi::TACET_PERFORMANCE_NONE => ClockControl::None,

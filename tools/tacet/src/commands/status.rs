@@ -121,6 +121,14 @@ mod tests {
     use super::*;
     use tacet_ctl::{Clock, ClockControl, CpuMode, CpuSet, CpuState, Foreign, Measures, NodeMemory};
 
+    /// What is wrong with it by docs/json/status.json.
+    fn wrong(json: &serde_json::Value) -> Option<String> {
+        let schema = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json/status.json");
+        let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
+        let index = compiler.compile(schema.canonicalize().unwrap().to_str().unwrap(), &mut schemas).unwrap();
+        schemas.validate(json, index).err().map(|error| format!("{error:#}"))
+    }
+
     #[test]
     fn describes_the_partition() {
         let status = Status {
@@ -161,6 +169,8 @@ mod tests {
             frames_taken: 900,
             frames_returned: 132,
             alarms: 5,
+            stack_bytes: 2800,
+            stack_bytes_limit: 16384,
             clock: Clock { control: ClockControl::Hwp, before: 0x8000_2a04, now: 0x2a2a },
             foreign_interrupts: vec![Foreign { vector: 0xfc, count: 3 }],
         };
@@ -174,12 +184,21 @@ mod tests {
         );
         assert!(text.lines().last().unwrap().ends_with("0xfc:3"), "{text}");
         assert!(text.contains(" hwp 42 "), "{text}");
-        let json = serde_json::to_value(&report).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&tacet_words::json::text(&report).unwrap()).unwrap();
+        assert_eq!(wrong(&json), None);
+        assert!(
+            wrong(&serde_json::json!({ "json_version": 1, "state": "up" })).is_some(),
+            "the schema requires nothing"
+        );
         assert_eq!(json["state"], "up");
         assert_eq!(json["cpus"], serde_json::json!([2, 3]));
         assert_eq!(
             json["cores"][0]["clock"],
             serde_json::json!({"control": "hwp", "before": 0x8000_2a04u32, "now": 0x2a2a})
+        );
+        assert_eq!(
+            (&json["cores"][0]["stack_bytes"], &json["cores"][0]["stack_bytes_limit"]),
+            (&2800.into(), &16384.into())
         );
         assert_eq!(json["cores"][0]["foreign_interrupts"][0]["vector"], 252);
     }

@@ -12,7 +12,7 @@
 //!
 //! Nothing is both writable and executable. The upper half of every program's root is this one's.
 
-use super::super::boot::{DOUBLE_FAULT_STACK, MACHINE_CHECK_STACK, MAIN_STACK, NMI_STACK, PAGE_BYTES};
+use super::super::boot::{DOUBLE_FAULT_STACK, MACHINE_CHECK_STACK, MAIN_STACK, NMI_STACK, PAGE_BYTES, SETTLED};
 use super::super::cpu::CpuLocal;
 use super::directory::{Directory, Mapping, Pages, Refused, Run};
 use super::loader::RANGES;
@@ -148,7 +148,7 @@ impl State {
     /// Takes and maps the private region of CPU `index`, with what `Cpu::start` wants zeroed; the top of its stack.
     pub fn make_private(&mut self, index: u32) -> Result<u64, Refused> {
         let base = private(index);
-        let pieces = [(0, 4), (NMI_STACK, 1), (DOUBLE_FAULT_STACK, 1), (MACHINE_CHECK_STACK, 1), (MAIN_STACK, STACK_PAGES)];
+        let pieces = [(0, SETTLED), (NMI_STACK, 1), (DOUBLE_FAULT_STACK, 1), (MACHINE_CHECK_STACK, 1), (MAIN_STACK, STACK_PAGES)];
         let bytes = pieces.iter().map(|piece| piece.1).sum::<u64>() * PAGE_BYTES;
         let mut at = self.told.memory.take(bytes, PAGE_BYTES).ok_or(Refused::NoTable)?;
         zero(at, size_of::<CpuLocal>().next_multiple_of(8) as u64);
