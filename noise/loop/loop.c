@@ -35,6 +35,11 @@ static inline __attribute__((always_inline)) int may_continue(struct noise_watch
 	return !__atomic_load_n(&watch->stop, __ATOMIC_RELAXED);
 }
 
+static inline __attribute__((always_inline)) int has_ended(struct noise_watch *watch)
+{
+	return __atomic_load_n(&watch->stop, __ATOMIC_RELAXED);
+}
+
 /* @is_daxpy, and whether @watch is null, are constants in each caller: each caller gets a loop of its own. */
 static inline __attribute__((always_inline)) uint64_t fwq(uint64_t *times, uint64_t quanta, uint64_t units,
 							  uint64_t duration, int is_daxpy,
@@ -80,11 +85,12 @@ uint64_t noise_fwq_daxpy_until(uint64_t *times, uint64_t quanta, uint64_t units,
 	return fwq(times, quanta, units, duration, 1, vectors, watch);
 }
 
-void noise_ftq_register(uint64_t *counts, uint64_t quanta, uint64_t origin, uint64_t interval)
+uint64_t noise_ftq_register(uint64_t *counts, uint64_t quanta, uint64_t origin, uint64_t interval,
+			    struct noise_watch *watch)
 {
-	uint64_t value = interval, end = origin + interval, units = 0;
+	uint64_t value = interval, end = origin + interval, units = 0, done = 0;
 
-	for (uint64_t done = 0; done < quanta;) {
+	while (done < quanta && !has_ended(watch)) {
 		value = multiply(value, FTQ_STEPS);
 		units++;
 		for (uint64_t now = ticks(); now >= end && done < quanta; end += interval) {
@@ -92,14 +98,15 @@ void noise_ftq_register(uint64_t *counts, uint64_t quanta, uint64_t origin, uint
 			units = 0;
 		}
 	}
+	return done;
 }
 
-void noise_ftq_daxpy(uint64_t *counts, uint64_t quanta, uint64_t origin, uint64_t interval,
-		     struct noise_vectors *vectors)
+uint64_t noise_ftq_daxpy(uint64_t *counts, uint64_t quanta, uint64_t origin, uint64_t interval,
+			 struct noise_vectors *vectors, struct noise_watch *watch)
 {
-	uint64_t end = origin + interval, units = 0;
+	uint64_t end = origin + interval, units = 0, done = 0;
 
-	for (uint64_t done = 0; done < quanta;) {
+	while (done < quanta && !has_ended(watch)) {
 		daxpy(vectors);
 		units++;
 		for (uint64_t now = ticks(); now >= end && done < quanta; end += interval) {
@@ -107,13 +114,15 @@ void noise_ftq_daxpy(uint64_t *counts, uint64_t quanta, uint64_t origin, uint64_
 			units = 0;
 		}
 	}
+	return done;
 }
 
-uint64_t noise_selfish(uint64_t *pairs, uint64_t room, uint64_t end, uint64_t threshold, uint64_t *shortest)
+uint64_t noise_selfish(uint64_t *pairs, uint64_t room, uint64_t end, uint64_t threshold, uint64_t *shortest,
+		       struct noise_watch *watch)
 {
 	uint64_t found = 0, least = UINT64_MAX, before = ticks();
 
-	while (before < end) {
+	while (before < end && !has_ended(watch)) {
 		uint64_t now = ticks(), distance = now - before;
 
 		if (distance < least)

@@ -36,7 +36,7 @@ void noise_fwq_daxpy(uint64_t *times, uint64_t quanta, uint64_t units, struct no
 struct noise_watch {
 	/* A quantum of this many ticks or more ends the measurement. Written by the caller before. */
 	uint64_t limit;
-	/* Set by the first loop with such a quantum, or by the caller; read by all loops after each quantum. */
+	/* Set by the first loop with such a quantum, or by the caller; read by all loops after each quantum or unit. */
 	uint32_t stop;
 };
 
@@ -53,21 +53,24 @@ uint64_t noise_fwq_daxpy_until(uint64_t *times, uint64_t quanta, uint64_t units,
 /*
  * Fixed time: counts the units of work done in each of `quanta` intervals of
  * `interval` ticks from `origin`. A unit is 64 dependent multiplications and
- * additions. An interval that lies wholly inside a detour counts 0.
+ * additions. An interval that lies wholly inside a detour counts 0. Ends early if
+ * watch->stop is set; returns the number of intervals done.
  */
-void noise_ftq_register(uint64_t *counts, uint64_t quanta, uint64_t origin, uint64_t interval);
+uint64_t noise_ftq_register(uint64_t *counts, uint64_t quanta, uint64_t origin, uint64_t interval,
+			    struct noise_watch *watch);
 
 /* The same; a unit is one pass over the vectors. */
-void noise_ftq_daxpy(uint64_t *counts, uint64_t quanta, uint64_t origin, uint64_t interval,
-		     struct noise_vectors *vectors);
+uint64_t noise_ftq_daxpy(uint64_t *counts, uint64_t quanta, uint64_t origin, uint64_t interval,
+			 struct noise_vectors *vectors, struct noise_watch *watch);
 
 /*
- * Selfish detour: reads the time without pause until `end`. Where two readings are
+ * Selfish detour: reads the time without pause until `end`, or until watch->stop is set. Where two readings are
  * `threshold` ticks or more apart, pairs[2 i] is the earlier one and pairs[2 i + 1] the
  * distance. Returns the number of such pairs; those beyond `room` are not stored.
  * *shortest becomes the least distance between two readings.
  */
-uint64_t noise_selfish(uint64_t *pairs, uint64_t room, uint64_t end, uint64_t threshold, uint64_t *shortest);
+uint64_t noise_selfish(uint64_t *pairs, uint64_t room, uint64_t end, uint64_t threshold, uint64_t *shortest,
+		       struct noise_watch *watch);
 
 /* One reading, for the caller's own use around a loop. */
 uint64_t noise_ticks(void);

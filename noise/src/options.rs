@@ -98,7 +98,7 @@ pub struct Measure {
 }
 
 /// Measure, and name the sources of the noise and how to stop them. Needs root.
-/// Ctrl-C ends the measurement early and keeps its results (fwq).
+/// Ctrl-C ends the measurement early and keeps its results.
 #[derive(Debug, Args)]
 pub struct Trace {
     #[command(flatten)]

@@ -116,6 +116,79 @@ fn existing_files_stay() {
     assert!(String::from_utf8_lossy(&device.stderr).contains("not a regular file"), "{device:?}");
 }
 
+/// The output is looked at before the measurement, which would take an hour here.
+#[test]
+fn an_unwritable_output_costs_no_measurement() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    std::fs::create_dir(at.join("closed")).expect("a folder");
+    std::fs::set_permissions(at.join("closed"), std::fs::Permissions::from_mode(0o555)).expect("closed");
+    let is_root = std::fs::File::create(at.join("closed").join("probe")).is_ok();
+    std::fs::write(at.join("plain"), "").expect("written");
+    let mut outputs = vec!["absent/x.parquet", "plain/x.parquet", "/proc/x.parquet", "-"];
+    if !is_root {
+        outputs.push("closed/x.parquet");
+    }
+    for output in outputs {
+        for command in [&["measure"][..], &["trace"]] {
+            let refused = noise(&[command, &["--duration", "1h", "-o", output]].concat(), at);
+            let text = String::from_utf8_lossy(&refused.stderr);
+            assert!(refused.status.code().is_some_and(|code| code == 1 || code == 2), "{output}: {refused:?}");
+            assert!(
+                text.contains(output) && text.lines().count() == 1 && refused.stdout.is_empty(),
+                "{output}: {text}"
+            );
+        }
+    }
+}
+
+/// Ctrl-C and its relatives end a measurement of an hour, whose result is written and marked.
+#[test]
+fn what_was_measured_until_a_signal_is_a_result() {
+    for (signal, method) in [("INT", "fwq"), ("TERM", "ftq"), ("HUP", "selfish")] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = folder.path();
+        let words = ["measure", "--method", method, "--duration", "1h", "--trust-clock", "-o", "r.parquet", "--json"];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tacet-noise"));
+        let child = command.args(words).current_dir(at).stdout(std::process::Stdio::piped()).spawn().expect("it runs");
+        // The measuring threads have their own name while they measure.
+        let tasks = format!("/proc/{}/task", child.id());
+        let measuring = || {
+            let tasks = std::fs::read_dir(&tasks).into_iter().flatten().flatten();
+            tasks
+                .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
+                .any(|name| name == "measuring\n")
+        };
+        while !measuring() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let kill = format!("kill -{signal} {}", child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+        let ended = child.wait_with_output().expect("it ends");
+        assert_eq!(ended.status.code(), Some(0), "{signal}: {ended:?}");
+        let summary: serde_json::Value = serde_json::from_slice(&ended.stdout).expect("JSON");
+        assert!(summary["warnings"].to_string().contains("interrupted: measured for"), "{signal}: {summary}");
+        assert_eq!(listing(at), ["r.parquet"], "{signal}");
+    }
+}
+
+/// As on a node with isolcpus=: the affinity at the start lacks a CPU to which the program may bind itself.
+#[test]
+fn a_cpu_outside_the_affinity_at_the_start_can_be_measured() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let allowed = tacet_noise::measure::machine::allowed_cpus().expect("CPUs");
+    let [first, .., last] = allowed[..] else { return eprintln!("this machine has one CPU") };
+    let (here, there) = (first.to_string(), last.to_string());
+    let measure = ["measure", "--samples", "3", "--quantum", "50us", "--trust-clock", "--json", "--cpus", &there];
+    let mut bound = Command::new("taskset");
+    let bound = bound.args(["-c", &here, env!("CARGO_BIN_EXE_tacet-noise")]).args(measure).current_dir(folder.path());
+    let output = bound.output().expect("taskset");
+    assert!(output.status.success(), "{output:?}");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&summary["cpus"][0], &summary["per_cpu"][0]["samples"]), (&last.into(), &3.into()));
+}
+
 #[test]
 fn injected_noise_is_counted() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -138,7 +211,10 @@ fn mistakes_are_one_line_and_change_nothing() {
         (&["analyse", "foreign"], "foreign: not a whole noise record"),
         (&["compare", "w.parquet", "f.parquet"], "compare records of the same method"),
         (&["measure", "--cpus", "8000", "--samples", "1", "-o", "x"], "CPU 8000: this machine does not have it"),
-        (&["measure", "--samples", "1", "--quantum", "50us", "-o", "no/such/folder"], "no/such/folder: cannot write"),
+        (
+            &["measure", "--samples", "1", "--quantum", "50us", "-o", "no/such/folder"],
+            "no/such/folder: cannot write there",
+        ),
         (&["measure", "--method", "selfish", "--samples", "1", "-o", "x"], "--duration"),
         (&["measure", "--method", "ftq", "--units", "1", "-o", "x"], "--units"),
         (&["report", "w.parquet", "-o", "no/such/page"], "no/such/page: cannot write"),

@@ -36,8 +36,8 @@ fn loops_call_nothing() {
     // The linker keeps only functions that are used.
     sampling::fixed_work(&mut [0; 2], 1, None);
     sampling::fixed_work_until(&mut [0; 2], 1, 0, None, &sampling::Watch::new(0));
-    sampling::fixed_time(&mut [0; 2], 0, 1, None);
-    sampling::selfish(&mut [0; 2], 0, 1);
+    sampling::fixed_time(&mut [0; 2], 0, 1, None, &sampling::Watch::new(0));
+    sampling::selfish(&mut [0; 2], 0, 1, &sampling::Watch::new(0));
     for function in LOOPS {
         let code = code_of(function);
         assert!(code.len() > 10, "{function} has {} instructions", code.len());

@@ -106,7 +106,7 @@ fn plan(options: &Check) -> Result<Plan> {
         realtime_priority: None,
         label: machine::host(),
         until: None,
-        stop: None,
+        stop: Some(measure::interrupted()?),
         trust_clock: options.trust_clock,
     })
 }

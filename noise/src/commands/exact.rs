@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use indicatif::ProgressBar;
 
-use super::{may_write, print, print_json};
+use super::{keep, may_write, print, print_json};
 use crate::Result;
 use crate::exact::node::Plan;
 use crate::exact::record::Record;
@@ -31,16 +31,17 @@ pub fn run(options: Exact) -> Result<ExitCode> {
             let record = plan.measure();
             bar.finish_and_clear();
             let record = record?;
-            record.write(&options.output)?;
-            (record, Some(options.output.display().to_string()))
+            let kept = keep(&options.output, |path| record.write(path))?;
+            (record, Some(kept))
         }
     };
     let summary = record.summary();
     if options.json {
-        return print_json(&summary);
+        return print_json(&summary).map(|printed| written.map_or(printed, |kept| kept.status(printed)));
     }
-    let written = written.map_or_else(String::new, |path| format!("record: {path}\n"));
-    print(&format!("{}{written}", show::exact(&summary)))
+    let place = written.as_ref().map_or_else(String::new, |kept| format!("record: {}\n", kept.path.display()));
+    let printed = print(&format!("{}{place}", show::exact(&summary)))?;
+    Ok(written.map_or(printed, |kept| kept.status(printed)))
 }
 
 fn plan(options: &Exact) -> Result<Plan> {

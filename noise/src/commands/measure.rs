@@ -2,10 +2,12 @@
 //! `measure`: makes a record and prints its summary.
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{may_write, print, print_json};
+use super::{keep, may_write, print, print_json};
 use crate::Result;
 use crate::measure::{Amount, Plan, Progress, machine};
 use crate::options::{CpuList, Measure};
@@ -18,18 +20,20 @@ pub const THRESHOLD_NS: f64 = 1000.0;
 
 pub fn run(options: Measure) -> Result<ExitCode> {
     may_write(&options.output, options.force)?;
-    let plan = plan(&options, None)?;
+    let mut plan = plan(&options, None)?;
+    plan.stop = Some(interrupted()?);
     let mut record = measure(&plan)?;
     if options.redact {
         record.redact();
     }
-    record.write(&options.output)?;
+    let kept = keep(&options.output, |path| record.write(path))?;
     let summary = record.summary(THRESHOLD_NS);
     if options.json {
-        return print_json(&summary);
+        return print_json(&summary).map(|printed| kept.status(printed));
     }
     warn(&record);
-    print(&format!("{}record: {}\n", show::summaries(&[summary]), options.output.display()))
+    let text = format!("{}record: {}\n", show::summaries(&[summary]), kept.path.display());
+    print(&text).map(|printed| kept.status(printed))
 }
 
 pub fn plan(options: &Measure, until: Option<Nanoseconds>) -> Result<Plan> {
@@ -49,6 +53,14 @@ pub fn plan(options: &Measure, until: Option<Nanoseconds>) -> Result<Plan> {
         stop: None,
         trust_clock: options.trust_clock,
     })
+}
+
+/// A flag that Ctrl-C, SIGTERM and SIGHUP set: the user may end a measurement at any time and keeps its results.
+pub fn interrupted() -> Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&flag);
+    ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))?;
+    Ok(flag)
 }
 
 pub fn cpus(given: Option<CpuList>) -> Result<Vec<u32>> {

@@ -23,7 +23,7 @@ use tacet_words::{Failure, Tool};
 use crate::Result;
 use crate::examples::described;
 use crate::options::{Command, Options};
-use crate::record::Record;
+use crate::record::{Record, partial};
 
 const TOOL: Tool = Tool { name: "tacet noise", command: described, runners: &[] };
 
@@ -72,9 +72,47 @@ fn tell_apart(records: &mut [Record]) {
     }
 }
 
-/// Whether a result may be written to `path`; called before the work whose result it is. A device or a folder would be
-/// replaced by the file, so it is refused even with `--force`.
+/// Whether a result may and can be written to `path`; called before the work whose result it is. Makes the temporary
+/// file beside it once, which tells of a missing, a read-only and a foreign folder.
 fn may_write(path: &Path, force: bool) -> Result<()> {
+    if path == Path::new("-") {
+        return Err("-: standard output has the table or JSON: name a file".into());
+    }
+    is_free(path, force)?;
+    let partial = partial(path);
+    let probed = std::fs::File::create(&partial).and_then(|_| std::fs::remove_file(&partial));
+    probed.map_err(|error| format!("{}: cannot write there: {error}", path.display()).into())
+}
+
+/// Writes a result that took long to measure. If that fails it goes to the folder for temporary files; the reader is told
+/// where, and the command ends with 1 after it has printed what it measured.
+fn keep(path: &Path, write: impl Fn(&Path) -> Result<()>) -> Result<Kept> {
+    let Err(error) = write(path) else { return Ok(Kept { path: path.to_owned(), elsewhere: false }) };
+    let name = path.file_name().map_or_else(|| "noise".into(), |name| name.to_string_lossy().into_owned());
+    let other = std::env::temp_dir().join(format!("tacet-{}-{name}", std::process::id()));
+    match write(&other) {
+        Ok(()) => eprintln!("tacet noise: {error}; what was measured is in {}", other.display()),
+        Err(second) => eprintln!("tacet noise: {error}; nor elsewhere: {second}; what follows is all that is left"),
+    }
+    Ok(Kept { path: other, elsewhere: true })
+}
+
+/// Where a result is.
+struct Kept {
+    path: PathBuf,
+    elsewhere: bool,
+}
+
+impl Kept {
+    /// The status of the command, whose output was printed with `printed`.
+    fn status(&self, printed: ExitCode) -> ExitCode {
+        if self.elsewhere { ExitCode::FAILURE } else { printed }
+    }
+}
+
+/// Whether there is no such file, or it may be overwritten. A device or a folder would be replaced by the file, so it is
+/// refused even with `--force`.
+fn is_free(path: &Path, force: bool) -> Result<()> {
     match std::fs::metadata(path) {
         Ok(found) if !found.is_file() => {
             Err(format!("{}: not a regular file: name another one", path.display()).into())
@@ -107,6 +145,20 @@ fn print_json_list<T: Serialize>(list: &[T]) -> Result<ExitCode> {
 mod tests {
     use super::*;
     use crate::record::examples::fixed_work;
+
+    /// A folder that vanishes during the measurement costs no record.
+    #[test]
+    fn a_result_without_a_place_goes_elsewhere() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("gone").join("r.parquet");
+        let record = fixed_work(&[1, 2]);
+        let kept = keep(&path, |path| record.write(path)).expect("kept");
+        assert!(kept.elsewhere && kept.path.starts_with(std::env::temp_dir()));
+        assert_eq!(Record::read(&kept.path).expect("whole"), record);
+        std::fs::remove_file(&kept.path).expect("removed");
+        let kept = keep(&folder.path().join("r.parquet"), |path| record.write(path)).expect("kept");
+        assert!(!kept.elsewhere && kept.path.ends_with("r.parquet"));
+    }
 
     #[test]
     fn same_labels_are_told_apart() {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{may_write, print, print_json, read_all, tell_apart};
+use super::{is_free, may_write, print, print_json, read_all, tell_apart};
 use crate::Result;
 use crate::analyse::{Comparison, Summary};
 use crate::measure::machine;
@@ -66,7 +66,7 @@ pub fn run(options: Report) -> Result<ExitCode> {
         None => Vec::new(),
     };
     // Draws everything before it writes anything.
-    files.iter().try_for_each(|(path, _)| may_write(path, options.force))?;
+    files.iter().try_for_each(|(path, _)| is_free(path, options.force))?;
     if let Some(folder) = &options.figures {
         let failed = |error| format!("{}: cannot make the folder for figures: {error}", folder.display());
         fs::create_dir_all(folder).map_err(failed)?;

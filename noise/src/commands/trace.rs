@@ -2,17 +2,14 @@
 //! `trace`: makes a record with its thieves, and prints both.
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
-use super::measure::{plan, warn, with_bar};
-use super::{may_write, print, print_json};
+use super::measure::{interrupted, plan, warn, with_bar};
+use super::{keep, may_write, print, print_json};
 use crate::Result;
 use crate::analyse::Summary;
 use crate::options::Trace;
-use crate::record::Method;
 use crate::record::thieves::Thieves;
 use crate::{show, trace};
 
@@ -26,30 +23,20 @@ pub fn run(options: Trace) -> Result<ExitCode> {
     let files = [Some(&options.measure.output), options.perfetto.as_ref()];
     files.into_iter().flatten().try_for_each(|path| may_write(path, options.measure.force))?;
     let mut plan = plan(&options.measure, options.until)?;
-    if plan.method == Method::Fwq {
-        plan.stop = Some(interrupted()?);
-    }
+    plan.stop = Some(interrupted()?);
     let threshold_ns = options.threshold.0;
     let events = options.perfetto.as_deref();
     let mut record = with_bar(|arguments, progress| trace::trace(&plan, arguments, threshold_ns, events, progress))?;
     if options.measure.redact {
         record.redact();
     }
-    record.write(&options.measure.output)?;
+    let kept = keep(&options.measure.output, |path| record.write(path))?;
     let Some(thieves) = &record.about.thieves else { return Err("the trace has no results".into()) };
     let summary = record.summary(threshold_ns);
     if options.measure.json {
-        return print_json(&Facts { summary, thieves });
+        return print_json(&Facts { summary, thieves }).map(|printed| kept.status(printed));
     }
     warn(&record);
     let (summary, thieves) = (show::summaries(&[summary]), show::thieves(thieves));
-    print(&format!("{summary}{thieves}record: {}\n", options.measure.output.display()))
-}
-
-/// A flag that Ctrl-C sets: the user may end the trace at any time and keeps its results.
-fn interrupted() -> Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let set = Arc::clone(&flag);
-    ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))?;
-    Ok(flag)
+    print(&format!("{summary}{thieves}record: {}\n", kept.path.display())).map(|printed| kept.status(printed))
 }

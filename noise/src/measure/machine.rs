@@ -122,7 +122,8 @@ pub fn named(cpus: &[u32]) -> String {
 
 /// Fails if this process cannot measure on one of `cpus`, with the reason.
 pub fn check_cpus(cpus: &[u32], allowed: &[u32]) -> Result<()> {
-    let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu)) else { return Ok(()) };
+    let outside = |cpu: &&u32| !allowed.contains(cpu) && !can_bind(**cpu, allowed);
+    let Some(cpu) = cpus.iter().find(outside) else { return Ok(()) };
     let within = |file: &str| {
         let list = parse_cpus(&line_of(&format!("/sys/devices/system/cpu/{file}")));
         list.is_ok_and(|list| list.contains(cpu))
@@ -134,6 +135,12 @@ pub fn check_cpus(cpus: &[u32], allowed: &[u32]) -> Result<()> {
         return Err(format!("CPU {cpu}: it is offline; choose another, see `lscpu -e`").into());
     }
     Err(format!("CPU {cpu}: this process may not run there, only on {}", named(allowed)).into())
+}
+
+/// Whether the kernel lets the calling thread run on this CPU. The affinity at the start is not the answer: with isolcpus=
+/// it lacks CPUs to which a thread may be bound. The thread is afterwards where it was.
+fn can_bind(cpu: u32, allowed: &[u32]) -> bool {
+    pin(&[cpu]).and_then(|()| pin(allowed)).is_ok()
 }
 
 /// Parses a list like `0-3,8`. Returns the CPUs in order and without duplicates.

@@ -55,7 +55,7 @@ pub struct Plan {
     pub label: String,
     /// Fixed work only: noise this long ends the measurement.
     pub until: Option<Nanoseconds>,
-    /// Fixed work only: any thread may set it to end the measurement early and keep the samples so far.
+    /// Any thread may set it to end the measurement early and keep the samples so far.
     pub stop: Option<Arc<AtomicBool>>,
     /// Measure even if the time source is not known to be invariant.
     pub trust_clock: bool,
@@ -114,6 +114,12 @@ impl Plan {
         let found = found?;
         let origin_ticks = found.iter().map(|one| one.begin).min().unwrap_or(0);
         warnings.extend(found.iter().filter_map(|one| one.departure(origin_ticks, rate)));
+        let stopped = self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+        if stopped {
+            let longest = found.iter().map(|one| one.end.saturating_sub(one.begin)).max().unwrap_or(0);
+            let measured = Nanoseconds(longest as f64 * 1e9 / rate);
+            warnings.push(format!("interrupted: measured for {measured} of {}", self.duration()));
+        }
         let (samples, counters) = assemble(&found, origin_ticks, rate);
         let record = Record {
             about: About {
@@ -335,13 +341,17 @@ mod tests {
         }
     }
 
+    /// Whatever the method: what was measured until then is a result, and says so.
     #[test]
     fn the_stop_flag_ends_the_measurement() {
-        let stop = Arc::new(AtomicBool::new(false));
-        let plan = Plan { stop: Some(Arc::clone(&stop)), ..plan(Method::Fwq, Amount::For(Nanoseconds(600e9))) };
-        let record = plan.measure(&[], &mut |_| stop.store(true, Ordering::Relaxed)).expect("a record").record;
-        let most = 600_000_000_000 / 20_000 * plan.cpus.len();
-        assert!(!record.samples.is_empty() && record.samples.len() < most);
+        for method in [Method::Fwq, Method::Ftq, Method::Selfish] {
+            let stop = Arc::new(AtomicBool::new(false));
+            let plan = Plan { stop: Some(Arc::clone(&stop)), ..plan(method, Amount::For(Nanoseconds(60e9))) };
+            let record = plan.measure(&[], &mut |_| stop.store(true, Ordering::Relaxed)).expect("a record").record;
+            assert!(!record.samples.is_empty() || method == Method::Selfish);
+            assert!(record.about.counters.iter().all(|counted| counted.measured_ns < 60_000_000_000), "{method:?}");
+            assert!(record.about.warnings.iter().any(|one| one.starts_with("interrupted: measured for")), "{method:?}");
+        }
     }
 
     #[test]

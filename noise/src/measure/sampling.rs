@@ -52,9 +52,23 @@ unsafe extern "C" {
         vectors: *mut Vectors,
         watch: *const Watch,
     ) -> u64;
-    fn noise_ftq_register(counts: *mut u64, quanta: u64, origin: u64, interval: u64);
-    fn noise_ftq_daxpy(counts: *mut u64, quanta: u64, origin: u64, interval: u64, vectors: *mut Vectors);
-    fn noise_selfish(pairs: *mut u64, room: u64, end: u64, threshold: u64, shortest: *mut u64) -> u64;
+    fn noise_ftq_register(counts: *mut u64, quanta: u64, origin: u64, interval: u64, watch: *const Watch) -> u64;
+    fn noise_ftq_daxpy(
+        counts: *mut u64,
+        quanta: u64,
+        origin: u64,
+        interval: u64,
+        vectors: *mut Vectors,
+        watch: *const Watch,
+    ) -> u64;
+    fn noise_selfish(
+        pairs: *mut u64,
+        room: u64,
+        end: u64,
+        threshold: u64,
+        shortest: *mut u64,
+        watch: *const Watch,
+    ) -> u64;
     safe fn noise_ticks() -> u64;
 }
 
@@ -97,16 +111,25 @@ pub fn fixed_work_until(
     done as usize
 }
 
-/// Fills `counts` with the units of work done in consecutive intervals from `origin`.
-pub fn fixed_time(counts: &mut [u64], origin: u64, interval: u64, vectors: Option<&mut Vectors>) {
+/// Fills `counts` with the units of work done in consecutive intervals from `origin`, until the watch ends it. Returns
+/// the number of intervals done.
+pub fn fixed_time(
+    counts: &mut [u64],
+    origin: u64,
+    interval: u64,
+    vectors: Option<&mut Vectors>,
+    watch: &Watch,
+) -> usize {
     let (quanta, counts) = (counts.len() as u64, counts.as_mut_ptr());
-    // SAFETY: the loop writes one number for each quantum, which is the slice's length, and the vectors.
-    unsafe {
+    // SAFETY: the loop writes one number for each quantum, which is the slice's length, and the vectors; it loads the
+    // watch's flag atomically.
+    let done = unsafe {
         match vectors {
-            Some(vectors) => noise_ftq_daxpy(counts, quanta, origin, interval, vectors),
-            None => noise_ftq_register(counts, quanta, origin, interval),
+            Some(vectors) => noise_ftq_daxpy(counts, quanta, origin, interval, vectors, watch),
+            None => noise_ftq_register(counts, quanta, origin, interval, watch),
         }
-    }
+    };
+    done as usize
 }
 
 /// The results of the selfish loop.
@@ -118,11 +141,11 @@ pub struct Detours {
     pub shortest: u64,
 }
 
-/// Reads the time until `end`; stores the time and length of each jump of `threshold` or more.
-pub fn selfish(pairs: &mut [u64], end: u64, threshold: u64) -> Detours {
-    let mut shortest = 0;
-    // SAFETY: the loop stores at most `room` pairs, which fit in the slice, and one number.
-    let found = unsafe { noise_selfish(pairs.as_mut_ptr(), pairs.len() as u64 / 2, end, threshold, &raw mut shortest) };
+/// Reads the time until `end`, or until the watch ends it; stores the time and length of each jump of `threshold` or more.
+pub fn selfish(pairs: &mut [u64], end: u64, threshold: u64, watch: &Watch) -> Detours {
+    let (mut shortest, room) = (0, pairs.len() as u64 / 2);
+    // SAFETY: the loop stores at most `room` pairs, which fit in the slice, and one number; it loads the watch's flag.
+    let found = unsafe { noise_selfish(pairs.as_mut_ptr(), room, end, threshold, &raw mut shortest, watch) };
     Detours { found, shortest }
 }
 
@@ -164,18 +187,18 @@ mod tests {
     #[test]
     fn intervals_hold_work() {
         let mut counts = [u64::MAX; 6];
-        fixed_time(&mut counts[1..5], ticks(), 1_000_000, None);
+        fixed_time(&mut counts[1..5], ticks(), 1_000_000, None, &Watch::new(0));
         assert_eq!((counts[0], counts[5]), (u64::MAX, u64::MAX));
         assert!(counts[1..5].iter().sum::<u64>() > 0 && counts[1..5].iter().all(|count| *count < 1_000_000));
         let mut nothing = [7; 3];
-        fixed_time(&mut nothing, 0, 1, Some(&mut Vectors::default()));
+        fixed_time(&mut nothing, 0, 1, Some(&mut Vectors::default()), &Watch::new(0));
         assert_eq!(nothing, [1, 0, 0], "intervals that passed before the work began hold none");
     }
 
     #[test]
     fn detours_beyond_the_room_are_only_counted() {
         let mut pairs = [u64::MAX; 6];
-        let detours = selfish(&mut pairs[..4], ticks() + 2_000_000, 0);
+        let detours = selfish(&mut pairs[..4], ticks() + 2_000_000, 0, &Watch::new(0));
         assert!(detours.found > 2 && detours.shortest > 0);
         assert!(pairs[..4].iter().all(|value| *value < u64::MAX) && pairs[4..] == [u64::MAX; 2]);
     }

@@ -162,9 +162,12 @@ impl Work {
                 numbers = &mut numbers[..=done];
             }
             Method::Fwq => sampling::fixed_work(numbers, self.units, vectors),
-            Method::Ftq => sampling::fixed_time(numbers, begin, self.ticks, vectors),
+            Method::Ftq => {
+                let done = sampling::fixed_time(numbers, begin, self.ticks, vectors, watch);
+                numbers = &mut numbers[..done];
+            }
             Method::Selfish | Method::Latency => {
-                detours = sampling::selfish(numbers, begin + self.duration_ticks, self.ticks)
+                detours = sampling::selfish(numbers, begin + self.duration_ticks, self.ticks, watch)
             }
         }
         let end = sampling::ticks();

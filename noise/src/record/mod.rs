@@ -12,7 +12,7 @@ pub mod thieves;
 mod write;
 
 pub(crate) use read::{column, offsets_are_inside, read_whole};
-pub(crate) use write::whole_or_nothing;
+pub(crate) use write::{partial, whole_or_nothing};
 
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 //! Writes a record. An existing file stays unchanged until the new one is complete.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, Encoding, Repetition, Type as Physical};
@@ -39,11 +39,17 @@ pub fn schema(across: bool) -> Result<Type> {
     Ok(Type::group_type_builder("samples").with_fields(fields).build()?)
 }
 
-/// Writes a file beside the old one and then renames it over the old one.
-pub(crate) fn whole_or_nothing(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+/// The temporary file beside the target.
+pub(crate) fn partial(path: &Path) -> PathBuf {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
-    let done = write(Path::new(&partial)).and_then(|()| Ok(fs::rename(&partial, path)?));
+    partial.into()
+}
+
+/// Writes a file beside the old one and then renames it over the old one.
+pub(crate) fn whole_or_nothing(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let partial = partial(path);
+    let done = write(&partial).and_then(|()| Ok(fs::rename(&partial, path)?));
     if done.is_err() {
         let _ = fs::remove_file(&partial);
     }
