@@ -46,6 +46,7 @@
 #include <tacet/pico.h>
 #include <tacet/space.h>
 
+#include "base/context.h"
 #include "base/hosted.h"
 #include "locks.h"
 

@@ -35,7 +35,7 @@ void tacet_space_use(const struct tacet_space_operations *memory)
 	memory_operations = memory;
 }
 
-/* The same: @gone is told of each space that cores have left; it may sleep. */
+/* The same: @gone is told of each space that cores have left; it does not sleep. */
 void tacet_space_tell(void (*gone)(struct tacet_space *space))
 {
 	deserted = gone;

@@ -73,9 +73,12 @@ static void pause(const struct tacet_wait *wait, u64 waited_ns)
  */
 int tacet_await(struct tacet_wait *wait)
 {
-	int done = wait->done(wait);
 	u64 begin = ktime_get_mono_fast_ns(), now = begin;
+	int done;
 
+	if (wait->pause == TACET_PAUSE_SLEEP || wait->queue)
+		tacet_sleeps();
+	done = wait->done(wait);
 	while (!done) {
 		/* Before the condition: a machine may stand still in between. */
 		bool over = impatient(wait, now);

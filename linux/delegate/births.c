@@ -140,6 +140,8 @@ static void unhost_exiting(struct task_struct *task)
 	tacet_charge(hosted);
 	tacet_unhost_unparked(hosted);
 	tacet_hosted_put(hosted);
+	if (tacet_grants_revoked())
+		tacet_errand_release_grants();	/* before its parent can learn that it has ended */
 }
 
 void tacet_on_exit(void *data, struct task_struct *task)

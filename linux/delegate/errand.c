@@ -107,8 +107,8 @@ bool tacet_errand_await_recalled(void)
 	return true;
 }
 
-/* Before the calling task returns from its call, others may claim the devices that its process used
- * by grants; without memory for that a little later. Any context of a call. */
+/* Before the calling task returns from its call, or is seen to have ended, others may claim the devices
+ * that its process used by grants; without memory for that a little later. Any context of a probe. */
 void tacet_errand_release_grants(void)
 {
 	struct errand *errand = begin();

@@ -22,6 +22,7 @@
 #include "compat.h"
 #include "delegate/delegate.h"
 #include "memory/memory.h"
+#include "pico/linux/grants.h"
 #include "process/process.h"
 #include "tacet.h"
 
@@ -36,6 +37,7 @@ static int enter_space(struct tacet_hosted *hosted)
 	if (hosted->space && hosted->space_mm == current->mm)
 		return 0;
 	tacet_leave_space(hosted);
+	tacet_grants_release();		/* of the program that this thread had before */
 	space = tacet_space_get(current->mm);
 	if (IS_ERR(space))
 		return PTR_ERR(space);
@@ -306,7 +308,8 @@ static void park(struct callback_head *work)
 		if (outcome == TACET_OUTCOME_DROP || wants(hosted, TACET_WANT_LEAVE) ||
 		    tacet_sent_back_too_often(hosted))
 			tacet_handover_mine(CONTINUES);	/* so does its memory */
-		tacet_park_leave(hosted, outcome == TACET_OUTCOME_DROP);
+		if (tacet_park_leave(hosted, outcome == TACET_OUTCOME_DROP))
+			tacet_grants_release();	/* others may claim its devices when the program goes on */
 	} else {
 		tacet_handover_mine(CONTINUES);
 	}

@@ -146,7 +146,8 @@ static bool needs_handover(const struct tacet_hosted *hosted)
 	       !(hosted->task->flags & PF_EXITING);
 }
 
-/* The thread's state is GONE, by the caller: this ends what it has. It is not on a core. */
+/* The thread's state is GONE, by the caller: this ends what it has. It is not on a core. Any context:
+ * probes and those who visit all threads call it. */
 static void unhost(struct tacet_hosted *hosted)
 {
 	struct tacet_process *process;
@@ -194,10 +195,10 @@ bool tacet_park_enter(struct tacet_hosted *hosted)
 	return go;
 }
 
-/* The thread does not park any more; with @leaves, or if others wanted that meanwhile, it is
- * not hosted any more either. Nor if it is exiting: after the tracepoint of its exit only
+/* The thread does not park any more. True: it is not hosted any more either, because it @leaves or
+ * others wanted that meanwhile, or because it is exiting: after the tracepoint of its exit only
  * announce() looks at it, and may have found it parked. */
-void tacet_park_leave(struct tacet_hosted *hosted, bool leaves)
+bool tacet_park_leave(struct tacet_hosted *hosted, bool leaves)
 {
 	unsigned long irq;
 
@@ -208,6 +209,7 @@ void tacet_park_leave(struct tacet_hosted *hosted, bool leaves)
 	spin_unlock_irqrestore(&hosted->lock, irq);
 	if (leaves)
 		unhost(hosted);
+	return leaves;
 }
 
 /* @hosted is not hosted any more, unless it is parked or has to put an argument back: then

@@ -54,7 +54,7 @@ int tacet_host(struct task_struct *task, struct task_struct *parent,
 int tacet_host_relative(struct task_struct *task, struct tacet_hosted *relative,
 			const struct tacet_process *process, bool guest);
 bool tacet_park_enter(struct tacet_hosted *hosted);
-void tacet_park_leave(struct tacet_hosted *hosted, bool leaves);
+bool tacet_park_leave(struct tacet_hosted *hosted, bool leaves);
 void tacet_leave_space(struct tacet_hosted *hosted);
 void tacet_unhost_unparked(struct tacet_hosted *hosted);
 void tacet_hosted_leave_all(void);

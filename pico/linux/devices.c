@@ -40,7 +40,7 @@ int tacet_pico_init(void)
 	unsigned int kind;
 	int error = 0;
 
-	tacet_space_tell(tacet_grants_space_gone);
+	tacet_space_tell(tacet_grants_revoke_space);
 	for (kind = 0; kind < TACET_PICO_KINDS && !error; kind++)
 		error = tacet_pico_kinds[kind]->init();
 	if (!error)

@@ -123,6 +123,7 @@ static bool release_all(bool used_too)
 	struct granted *granted;
 	bool left;
 
+	tacet_sleeps();
 	mutex_lock(&release_lock);
 	tacet_positions_settle_revoked(used_too);
 	while ((granted = take_revoked(used_too, &left))) {
@@ -145,6 +146,7 @@ void tacet_grants_release(void)
 {
 	unsigned int tries;
 
+	tacet_sleeps();
 	for (tries = 0; READ_ONCE(tacet_granted_revoked) && release_all(false) && tries < RELEASE_TRIES; tries++)
 		usleep_range(50, 100);
 }
@@ -228,17 +230,12 @@ void tacet_grants_revoke_device(unsigned int unit)
 	revoke_if(of_unit, &unit);
 }
 
+/* Also when the space's memory goes, or its threads have left the cores: then an errand of the thread
+ * that left last, or else the work item, releases the claims. */
 void tacet_grants_revoke_space(struct tacet_space *space)
 {
 	if (space->shared)
 		revoke_if(of_space, space->shared);
-}
-
-/* The space's memory goes, and its threads have left the cores. Sleeps. */
-void tacet_grants_space_gone(struct tacet_space *space)
-{
-	tacet_grants_revoke_space(space);
-	tacet_grants_release();
 }
 
 void tacet_grants_revoke_file(const struct file *file)

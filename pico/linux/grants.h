@@ -31,8 +31,8 @@ void tacet_grants_quiet_disk(const struct gendisk *disk);
 void tacet_grants_quiet_device(unsigned int unit);
 bool tacet_grants_late(unsigned int unit);
 void tacet_grants_look(void);
-void tacet_grants_space_gone(struct tacet_space *space);	/* sleeps */
 void tacet_grants_release(void);				/* sleeps */
+bool tacet_grants_revoked(void);				/* some are not released */
 
 /* Ends the grants of the process, whose range is closed: when this returns no device uses memory of
  * the range. Sleeps. */
@@ -46,7 +46,6 @@ int tacet_grants_show(char *buffer, int used, const char *(*name)(unsigned int d
  * @file: it takes over @claim if it returns 0. */
 bool tacet_grants_any(void);
 bool tacet_grants_own_table(void);
-bool tacet_grants_revoked(void);
 bool tacet_grants_has(const struct tacet_space *space, int descriptor);
 int tacet_grants_enter(struct tacet_space *space, int descriptor, struct file *file,
 		       struct tacet_claim *claim, const struct tacet_pico_grant *terms);
