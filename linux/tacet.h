@@ -99,6 +99,7 @@ struct tacet_core {
 	/* the watch's memory, under the watch's work item only */
 	u64 watched_steps;
 	unsigned int stuck_jiffies;
+	bool turn_over;			/* a thread has waited for it for long enough */
 	u64 bad_seen;			/* of shared->bad_count */
 };
 

@@ -279,6 +279,7 @@ pub const TACET_ASK_COPY: tacet_ask = 3;
 pub const TACET_ASK_CLEAR: tacet_ask = 4;
 pub const TACET_ASK_FREE: tacet_ask = 5;
 pub const TACET_ASK_MAP: tacet_ask = 6;
+pub const TACET_ASK_DISCARD: tacet_ask = 7;
 pub type tacet_ask = ::core::ffi::c_uint;
 pub const TACET_SPENT_NOTHING: tacet_spent_on = 0;
 pub const TACET_SPENT_LOCAL_CALL: tacet_spent_on = 1;
@@ -430,7 +431,7 @@ pub struct tacet_context {
     pub affinity: [__u64; 16usize],
     pub policy: tacet_policy,
     pub nodes_allowed: __u32,
-    pub reserved2: __u32,
+    pub goes_first: __u32,
     pub range_serial: __u64,
     pub refused_start: __u64,
     pub refused_end: __u64,
@@ -492,7 +493,7 @@ const _: () = {
     ["Offset of field: tacet_context::affinity"][::core::mem::offset_of!(tacet_context, affinity) - 376usize];
     ["Offset of field: tacet_context::policy"][::core::mem::offset_of!(tacet_context, policy) - 504usize];
     ["Offset of field: tacet_context::nodes_allowed"][::core::mem::offset_of!(tacet_context, nodes_allowed) - 512usize];
-    ["Offset of field: tacet_context::reserved2"][::core::mem::offset_of!(tacet_context, reserved2) - 516usize];
+    ["Offset of field: tacet_context::goes_first"][::core::mem::offset_of!(tacet_context, goes_first) - 516usize];
     ["Offset of field: tacet_context::range_serial"][::core::mem::offset_of!(tacet_context, range_serial) - 520usize];
     ["Offset of field: tacet_context::refused_start"][::core::mem::offset_of!(tacet_context, refused_start) - 528usize];
     ["Offset of field: tacet_context::refused_end"][::core::mem::offset_of!(tacet_context, refused_end) - 536usize];

@@ -8,6 +8,11 @@
  * or to take an exception (delegate/serve.c) it puts the registers back and returns: the
  * task executes the program's own instruction, so that seccomp, audit, ptrace, restarts and
  * signal frames are Linux's own. The end of the call (delegate/calls.c) arms it again.
+ *
+ * TRICK parking in task work: the proxy sleeps in a task-work callback, whose registers are those of
+ * user mode; it returns to make Linux execute the program's own instruction.
+ * BREAKS Linux runs task work with other registers, or holds a lock there.
+ * NOTICED `at_boundary()` at each park; the programs of `tests/user`, each hosted on each kernel.
  */
 #include <linux/errno.h>
 #include <linux/resume_user_mode.h>
@@ -126,6 +131,7 @@ static enum tacet_outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	hosted->context->user = tacet_user_number();
 	hosted->context->core = core - tacet_partition.cores;
 	WRITE_ONCE(hosted->space->last_core, hosted->context->core);
+	hosted->context->goes_first = tacet_preempts(core, hosted);
 	tacet_local_prepare(hosted);
 	/* Threads that moved while they were posted count on other cores already. */
 	error = atomic_read(&core->posted) > TACET_THREADS_PER_CPU ? -EAGAIN :

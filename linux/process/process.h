@@ -92,7 +92,9 @@ int tacet_move(struct tacet_hosted *hosted, unsigned int cpu);
 void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus);
 
 /* process/turns.c */
+bool tacet_preempts(const struct tacet_core *core, const struct tacet_hosted *hosted);
 void tacet_claim_turn(struct tacet_core *core, struct tacet_hosted *hosted);
+void tacet_end_turn(struct tacet_core *core);
 void tacet_count_turn(struct tacet_hosted *hosted, u64 user_tsc_before);
 
 /* process/order.c */

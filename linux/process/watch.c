@@ -49,21 +49,28 @@ static bool stuck(struct tacet_core *core)
 	return core->stuck_jiffies > STUCK_PERIOD;
 }
 
-static bool runs(const struct tacet_hosted *hosted)
+/* The thread has its context posted, and waits for a core. */
+static void note_waiting(struct tacet_hosted *hosted)
 {
-	return READ_ONCE(hosted->context->state) == TACET_CONTEXT_POSTED &&
-	       READ_ONCE(hosted->context->entered_tsc);
+	struct tacet_core *core = tacet_core_of(READ_ONCE(hosted->context->cpu));
+
+	thread_waits = true;
+	if (core && time_after(jiffies, READ_ONCE(hosted->turn.posted_at) + SLICE))
+		core->turn_over = true;
 }
 
-/* Recalls @hosted if the waiting thread @data waits for its core. */
-static void recall_runner(struct tacet_hosted *hosted, void *data)
+/* Once for each core, however many threads wait for it. */
+static void end_turns(void)
 {
-	const struct tacet_hosted *waiting = data;
-	struct tacet_core *core = tacet_core_of(READ_ONCE(waiting->context->cpu));
+	unsigned int i;
 
-	if (core && hosted != waiting && runs(hosted) &&
-	    READ_ONCE(hosted->context->cpu) == core->cpu)
-		tacet_recall_turn(core, hosted);
+	for (i = 0; i < tacet_partition.core_count; i++) {
+		struct tacet_core *core = &tacet_partition.cores[i];
+
+		if (core->turn_over)
+			tacet_end_turn(core);
+		core->turn_over = false;
+	}
 }
 
 /* A wait that lasts from one look to the next, or computing that does, is to be seen. */
@@ -96,11 +103,8 @@ static void look_at_posted(struct tacet_hosted *hosted, void *data)
 	tacet_charge(hosted);
 	show(hosted);
 	wake_signalled(hosted, NULL);
-	if (!READ_ONCE(hosted->context->entered_tsc) && !READ_ONCE(hosted->context->blocked)) {
-		thread_waits = true;
-		if (time_after(jiffies, READ_ONCE(hosted->turn.posted_at) + SLICE))
-			tacet_for_each_hosted(recall_runner, hosted);
-	}
+	if (!READ_ONCE(hosted->context->entered_tsc) && !READ_ONCE(hosted->context->blocked))
+		note_waiting(hosted);
 	if (tacet_counted(hosted->task))
 		tacet_want(hosted, TACET_WANT_RETURN);
 	if (tacet_cpu_timer_due(hosted->task))
@@ -127,6 +131,7 @@ static void look_at_all(struct work_struct *work)
 	thread_waits = false;
 	tacet_for_each_hosted_calmly(look_at_posted, NULL);
 	tacet_for_each_range(tacet_range_account);
+	end_turns();
 	period = thread_waits ? SLICE : PERIOD;
 	schedule_delayed_work(to_delayed_work(work), period);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * crowd THREADS [spin|beside]: more threads than cores. They yield, block on a
+ * crowd THREADS [spin|beside|behind]: more threads than cores. They yield, block on a
  * mutex and a condition, pass a byte around in pipes and meet at barriers; at the
  * end every count must be exact. With "spin" they only wait for each other's
  * stores, without any call: a thread gets a turn only if the core preempts another.
  * With "beside" the first one computes until the others have made CALLS calls each.
+ * With "behind" the last one makes calls while the others compute on the same core: a call may cost
+ * some of them their turns (one, and the watch ends some), and not most of them.
  */
 #include "door.h"
 
@@ -91,6 +93,26 @@ static void *beside(void *argument)
 	return argument;
 }
 
+static unsigned long computing, changes;
+
+static void *behind(void *argument)
+{
+	unsigned long me = (unsigned long)argument;
+
+	pthread_barrier_wait(&barrier);
+	if (me == threads - 1) {
+		for (int i = 0; i < CALLS; i++)
+			getppid();
+		__atomic_store_n(&still_call, 0, __ATOMIC_SEQ_CST);
+	}
+	while (__atomic_load_n(&still_call, __ATOMIC_SEQ_CST))
+		if (__atomic_load_n(&computing, __ATOMIC_SEQ_CST) != me) {
+			__atomic_store_n(&computing, me, __ATOMIC_SEQ_CST);
+			__atomic_add_fetch(&changes, 1, __ATOMIC_SEQ_CST);
+		}
+	return argument;
+}
+
 static void *member(void *argument)
 {
 	unsigned long me = (unsigned long)argument;
@@ -110,7 +132,8 @@ int main(int count, char **words)
 {
 	static pthread_t all[1024];
 	const char *way = count > 2 ? words[2] : "";
-	void *(*body)(void *) = !strcmp(way, "spin") ? runner : !strcmp(way, "beside") ? beside : member;
+	void *(*body)(void *) = !strcmp(way, "spin") ? runner : !strcmp(way, "beside") ? beside :
+			      !strcmp(way, "behind") ? behind : member;
 
 	threads = count > 1 ? atoi(words[1]) : 64;
 	if (threads < 2 || threads > 250)
@@ -132,6 +155,10 @@ int main(int count, char **words)
 	if (body == runner)
 		return baton == laps * threads ? 0 : 1;
 	if (body == beside)
+		return 0;
+	if (body == behind && changes > CALLS * (threads - 1) / 2)
+		fail("%lu others had turns during %d calls", changes, CALLS);
+	if (body == behind)
 		return 0;
 	if (counted != (unsigned long)threads * ROUNDS || turn != threads)
 		fail("counted %lu, turn %lu", counted, turn);

@@ -159,6 +159,7 @@ crowd() {
 	$T run -- $F/crowd 120 || exit
 	$T run --cpus 3 -- $F/crowd 3 spin || fail "three that spin on one core ended with $?"
 	$T run --cpus 3 -- $F/crowd 2 beside || fail "one that calls beside one that computes ended with $?"
+	$T run --cpus 3 -- $F/crowd 21 behind || fail "one that calls behind twenty that compute ended with $?"
 	$T run -- $F/crowd 6 spin || fail "six that spin on two cores ended with $?"
 	down
 }

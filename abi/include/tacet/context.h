@@ -142,7 +142,7 @@ struct tacet_context {
 	__u64 affinity[TACET_CPU_WORDS];
 	struct tacet_policy policy;	/* the thread's policy (set_mempolicy(2)) */
 	__u32 nodes_allowed;		/* bit n: the thread may use node n (cpuset(7)) */
-	__u32 reserved2;
+	__u32 goes_first;		/* 1: its turn is before those that are queued on the core */
 	__u64 range_serial;		/* the core serves nothing in the entry `range` if its serial
 					   is another one, which it compares under a piece's lock */
 

@@ -67,7 +67,7 @@ impl<H: Host> Cpu<H> {
         while let Some(number) = self.host.receive() {
             match self.change_present(number, Event::Post) {
                 Place::Away => self.give_back(number, Escape::Recalled),
-                _ => self.enqueue(number),
+                _ => self.enqueue_posted(number),
             }
         }
     }

@@ -127,7 +127,22 @@ impl<H: Host> Cpu<H> {
 
     /// Puts a thread whose place is `Queued` into the queue.
     pub(crate) fn enqueue(&mut self, number: u32) {
-        if self.queue.push(number).is_err() {
+        let full = self.queue.push(number).is_err();
+        self.unless_full(number, full);
+    }
+
+    /// The same for one that the host has just handed over.
+    pub(crate) fn enqueue_posted(&mut self, number: u32) {
+        if self.present(number).goes_first() {
+            let full = self.queue.push_first(number).is_err();
+            self.unless_full(number, full);
+        } else {
+            self.enqueue(number);
+        }
+    }
+
+    fn unless_full(&self, number: u32, full: bool) {
+        if full {
             self.host.die(format_args!("thread {number}: the queue is full"));
         }
     }

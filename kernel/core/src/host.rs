@@ -145,6 +145,11 @@ pub trait Thread {
     /// Whether the host wants it back. The host may change that at any time.
     fn recall(&self) -> Recall;
 
+    /// The host wants its turn to be before those of the threads that are queued.
+    fn goes_first(&self) -> bool {
+        false
+    }
+
     /// It is recalled and will execute nothing any more: not even its call needs to end.
     fn is_killed(&self) -> bool;
 

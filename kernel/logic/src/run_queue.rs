@@ -35,6 +35,17 @@ impl<const N: usize> RunQueue<N> {
         Ok(())
     }
 
+    /// Adds a thread before all others.
+    pub fn push_first(&mut self, context: u32) -> Result<(), Full> {
+        if self.length >= N {
+            return Err(Full);
+        }
+        let first = self.first.checked_sub(1).unwrap_or(N - 1);
+        *self.entries.get_mut(first).ok_or(Full)? = context;
+        (self.first, self.length) = (first, self.length + 1);
+        Ok(())
+    }
+
     /// The thread whose turn it is.
     pub fn front(&self) -> Option<u32> {
         self.get(0)
@@ -109,6 +120,18 @@ mod tests {
         assert_eq!(queue.front(), Some(7));
         assert_eq!([queue.pop(), queue.pop(), queue.pop(), queue.pop()], [Some(7), Some(3), Some(9), None]);
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn one_that_goes_first_is_before_all_others_and_they_stay_in_order() {
+        let mut queue = RunQueue::<3>::new();
+        queue.push(1).unwrap();
+        queue.push(2).unwrap();
+        queue.push_first(7).unwrap();
+        assert_eq!((queue.push_first(8), queue.push(9)), (Err(Full), Err(Full)));
+        assert_eq!([queue.pop(), queue.pop()], [Some(7), Some(1)]);
+        queue.push_first(8).unwrap();
+        assert_eq!([queue.pop(), queue.pop(), queue.pop()], [Some(8), Some(2), None]);
     }
 
     #[test]

@@ -35,6 +35,11 @@ impl Thread for Context<'_> {
         self.read_recall()
     }
 
+    #[inline]
+    fn goes_first(&self) -> bool {
+        read!(self, goes_first) != 0
+    }
+
     fn is_killed(&self) -> bool {
         self.read_killed()
     }
