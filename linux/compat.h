@@ -42,7 +42,12 @@
 static inline struct fpu *tacet_fpu(struct task_struct *task)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
-	/* x86_task_fpu(), which is not exported: the state follows the task. */
+	/*
+	 * TRICK where a task's extended state is: behind `struct task_struct`, as x86_task_fpu() says, which
+	 * is not exported.
+	 * BREAKS a kernel that puts it elsewhere.
+	 * NOTICED `tests/user/xstate.c`, `sigfp.c`.
+	 */
 	return (struct fpu *)((void *)task + sizeof(*task));
 #else
 	return &task->thread.fpu;
@@ -174,7 +179,11 @@ static inline bool tacet_module_signed(void)
  * Adds time in user mode to the account that the calling task's control group has on this
  * CPU. Interrupts are off: only this CPU changes that account. Linux adds it to the group's
  * sum when it next counts time of a task of the group here, at the latest when the calling
- * task sleeps. As __cgroup_account_cputime(), which is not exported.
+ * task sleeps.
+ *
+ * TRICK accounts of control groups by hand: as __cgroup_account_cputime(), which is not exported.
+ * BREAKS a kernel that keeps these accounts otherwise.
+ * NOTICED it does not build where the fields have other names; scenario `users.sh group_time`.
  */
 static inline void tacet_charge_group(u64 ns)
 {

@@ -17,6 +17,11 @@
  * rings is never shown as computing.
  *
  * Called by delegate/park.c in the thread's own context, and by Linux.
+ *
+ * TRICK a sleep that Linux shows as computing: a proxy whose thread computes sleeps in TASK_WAKEKILL
+ * alone, of which Linux reports no bit.
+ * BREAKS a kernel that reports that state, or wakes other sleepers for it.
+ * NOTICED `tests/user/asleep.c`, at each test of a kernel.
  */
 #include <linux/sched/signal.h>
 

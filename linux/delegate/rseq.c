@@ -6,6 +6,11 @@
  * area has the core's CPU number, which no other running thread has. When it leaves user
  * mode without a call of its own, another thread may use the core: its critical section is
  * aborted, as by a preemption.
+ *
+ * TRICK restartable sequences: the numbers of the core are written to the thread's area, and to
+ * Linux's copy of them.
+ * BREAKS a kernel that keeps its copy elsewhere: it kills the task.
+ * NOTICED it does not build where the fields have other names; `tests/user/rseq.c`.
  */
 #include <linux/uaccess.h>
 #include <uapi/linux/rseq.h>

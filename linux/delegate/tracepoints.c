@@ -4,6 +4,13 @@
  *
  * Probes are on only while something is hosted: those on system calls put every task's
  * calls on Linux's slower path. They run in the task's context and may not sleep.
+ *
+ * TRICK tracepoints as hooks: calls, signals, births and deaths of tasks are seen by probes of
+ * tracepoints, which the module finds by name.
+ * BREAKS a tracepoint that is gone, takes other arguments or is called elsewhere; a tracer beside ours
+ * sees calls that a core has spoilt.
+ * NOTICED the load is refused if one is missing; nothing is hosted if one takes no probe;
+ * `tacet_tracepoints_shared()`.
  */
 #include <linux/tracepoint.h>
 

@@ -7,6 +7,11 @@
  *
  * Called by memory/handover.c for a range that is closed: its tables do not change, and its
  * frames stay until the mappings are anonymous. Sleeps.
+ *
+ * TRICK a file that becomes anonymous: when all pages of a private mapping are copies, the mapping is
+ * taken out of its file's tree (`i_mmap`) and loses its file.
+ * BREAKS a kernel that keeps more than `vm_file`, `vm_ops` and the tree's node for a file's mapping.
+ * NOTICED `tests/user/anonymous.c`, `anonymous_moves.c`: each call answers as for anonymous memory.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>

@@ -5,6 +5,12 @@
  *
  * Called by memory/handover.c for a range that is closed, before anything is done that cannot be
  * undone. Sleeps.
+ *
+ * TRICK booked mappings: `mm->map_count` is raised by the mappings that a hand-over is about to make;
+ * one more `mmap` then says whether the limit allows them.
+ * BREAKS a kernel that counts mappings elsewhere, or believes the count (with
+ * CONFIG_DEBUG_VM_MAPLE_TREE it is compared).
+ * NOTICED scenario `memory.sh roomless`.
  */
 #include <linux/gfp.h>
 #include <linux/mman.h>

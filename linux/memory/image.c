@@ -10,6 +10,11 @@
  * reaches across it. The auxiliary vector tells the program and its loader where it is, as always.
  *
  * Called by memory/program.c and memory/create.c.
+ *
+ * TRICK a program that moves: before its first instruction a new program's data and break are mapped
+ * anew, partly in the range.
+ * BREAKS a loader that has already written addresses; sanitizers.
+ * NOTICED `tacet_image_find()` refuses what it does not know; scenario `memory.sh images`.
  */
 #include <linux/binfmts.h>
 #include <linux/elf.h>

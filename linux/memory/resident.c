@@ -6,6 +6,12 @@
  *
  * Called by delegate/serve.c, process/watch.c, and before the frames go or become Linux's.
  * Any context in which spinlocks may be taken. Never sleeps.
+ *
+ * TRICK resident memory by hand: `mm->rss_stat` and `mm->hiwater_rss` are changed without Linux's
+ * functions, which it does not export: the tracepoint `rss_stat` does not fire.
+ * BREAKS a kernel that counts otherwise.
+ * NOTICED it does not build where the fields have other types; Linux's "Bad rss-counter state" at the
+ * process's end; `tests/user/resident.c`.
  */
 #include <linux/mm.h>
 

@@ -10,6 +10,11 @@
  *
  * Called by delegate/calls.c. The exchange is task work, since opening sleeps. Other programs'
  * files, and those that were opened before the program was hosted, are not exchanged.
+ *
+ * TRICK files of our own: the descriptor of an opened file about CPUs is exchanged for the same file
+ * opened once more, with a copy of Linux's operations in which reading differs.
+ * BREAKS a kernel that finds a file's state by its operations, or allocates table entries otherwise.
+ * NOTICED `viewable()` at each open; `tests/user/cpuview.c`; scenarios `views.sh`.
  */
 #include <linux/cred.h>
 #include <linux/fdtable.h>

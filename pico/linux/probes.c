@@ -10,6 +10,11 @@
  * have to hear.
  *
  * Called by pages.c, devices.c and the folders of devices.
+ *
+ * TRICK permanent operations of the function tracer: functions of Linux that end a grant are watched
+ * by ftrace; `kernel.ftrace_enabled=0` is refused meanwhile.
+ * BREAKS a function that is inlined, renamed or entered in another way; a tracer that stopped.
+ * NOTICED `tacet_probes_work()` at each look; without it there are no grants; scenario `nvme.sh deaf`.
  */
 #include <linux/kprobes.h>
 #include <linux/slab.h>

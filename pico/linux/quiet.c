@@ -6,6 +6,11 @@
  * process context, until they are done, or their queues are deleted.
  *
  * Called by grants.c, pages.c and devices.c. Must never wait for anything: Linux waits for this.
+ *
+ * TRICK a request that is none: a grant holds its disk's `q_usage_counter`, so Linux waits for cores
+ * as for requests.
+ * BREAKS a kernel that freezes queues by another counter.
+ * NOTICED it does not build where the field has another type; scenario `nvme_flights.sh freezes`.
  */
 #include <linux/blkdev.h>
 #include <linux/jiffies.h>

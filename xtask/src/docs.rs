@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `cargo xtask docs`: checks the documents, and makes the book of them by mdBook in build/docs/book.
+//! `cargo xtask docs`: checks the documents, writes those that are made from the code, and makes the book of them by
+//! mdBook in build/docs/book.
 //!
 //! Called by `main.rs`, and its check by `test.rs`. Owns build/docs. The documents stay where a reader of the repository
 //! expects them; `stage.rs` lays copies out for mdBook. It must never need the network, but to install mdBook once.
@@ -7,6 +8,7 @@
 mod links;
 mod messages;
 mod stage;
+mod tricks;
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,6 +28,7 @@ const SHORT: [(&str, usize); 2] = [("README.md", 150), ("CAVEATS.md", 120)];
 
 /// Makes the book; with `check`, only checks the documents.
 pub fn docs(check: bool) -> Result<()> {
+    tricks::page(&top(), check)?;
     let summary = fs::read_to_string(top().join(SUMMARY)).map_err(|error| format!("{SUMMARY}: {error}"))?;
     let chapters = links::chapters(&summary)?;
     let others = links::check(&top(), &chapters)?;

@@ -7,6 +7,13 @@
  * Called by partition/cores.c to start a core, with the control lock held, and by border/
  * to ring and stop it, in any context. The low page is touched only between saving and
  * restoring it.
+ *
+ * TRICK the low page 0x8000: a core starts by INIT and SIPI from this page, which Linux reserves and
+ * does not use after its own boot; it is saved and restored. INIT, SIPI and NMI go by
+ * `apic->icr_write()`.
+ * BREAKS a kernel that keeps something there while it runs; a machine without real mode.
+ * NOTICED each core has to prove that it started and stopped; `tacet up` says which did not;
+ * confidential guests are refused (`tacet_arch_check()`).
  */
 #include <linux/cc_platform.h>
 #include <linux/delay.h>

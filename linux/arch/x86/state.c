@@ -5,6 +5,11 @@
  *
  * Called by delegate/ in the thread's own context, at the boundary to user mode, where
  * task_pt_regs() is exactly what user mode will see.
+ *
+ * TRICK registers of a task by hand: segments, bases, PKRU and the extended state of the calling task
+ * are read and written as a context switch does.
+ * BREAKS a kernel that keeps one of them in another place.
+ * NOTICED `static_assert`s on `pt_regs`; `tests/user/registers.c`, `xstate.c`, `fsgs.c`, `pkeys.c`.
  */
 #include <linux/hw_breakpoint.h>
 #include <asm/fpu/api.h>

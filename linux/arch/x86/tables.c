@@ -7,6 +7,11 @@
  * with its sections' permissions, the APIC page, and the shared and the private regions in
  * 4 KiB pages; elsewhere the memory that programs get (memory.h); and nothing else. A wild
  * pointer in the co-kernel cannot reach Linux's memory.
+ *
+ * TRICK Linux's page tables on cores: a core's root repeats the top-level entries of the process's own
+ * root, which an MMU notifier keeps up to date.
+ * BREAKS a kernel that changes tables without telling notifiers.
+ * NOTICED `tests/user/coherence.c`.
  */
 #include <linux/slab.h>
 #include <asm/apic.h>
