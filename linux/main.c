@@ -29,6 +29,7 @@ static int __init tacet_init(void)
 	if (error)
 		goto destroy_workqueue;
 	tacet_memory_init();
+	tacet_discard_init();
 	error = tacet_pico_init();
 	if (error)
 		goto exit_hotplug;

@@ -49,6 +49,9 @@ static void continue_at(struct question *question, u32 page)
 	case TACET_ASK_COPY:
 		question->arguments[2] = page;
 		break;
+	case TACET_ASK_DISCARD:
+		question->arguments[2] = page;
+		break;
 	case TACET_ASK_MAP:
 		question->arguments[2] = two(question->arguments[2] >> 32, page);
 		break;
@@ -60,7 +63,7 @@ static void continue_at(struct question *question, u32 page)
 /* What ends a process or frees a frame is done also for a thread that is killed. */
 static bool must_be_done(enum tacet_ask kind)
 {
-	return kind == TACET_ASK_CLEAR || kind == TACET_ASK_FREE;
+	return kind == TACET_ASK_CLEAR || kind == TACET_ASK_FREE || kind == TACET_ASK_DISCARD;
 }
 
 /* A core on which the calling thread's process runs, or NULL. */
@@ -117,6 +120,17 @@ int tacet_ask_map(u64 number, u64 first, u64 pages, struct tacet_policy policy, 
 	struct question question = {
 		.kind = TACET_ASK_MAP,
 		.arguments = { number, pages << 32 | first, two(policy.mode, 0), two(nodes, policy.nodes) },
+	};
+
+	return ask(&question);
+}
+
+/* Takes back what is behind pages of range @number, which stay mapped. Linux mirrors none of them. */
+int tacet_ask_discard(u64 number, u64 first, u64 pages)
+{
+	struct question question = {
+		.kind = TACET_ASK_DISCARD,
+		.arguments = { number, pages << 32 | first },
 	};
 
 	return ask(&question);

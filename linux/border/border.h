@@ -13,6 +13,7 @@ struct tacet_range;
 /* The address space of a hosted process, as a core sees it. */
 struct tacet_space {
 	struct mmu_notifier notifier;
+	struct mmu_notifier *follower;	/* unmaps.c's; with a range */
 	struct hlist_node link;		/* by mm; border/space.c's lock, RCU readers */
 	struct tacet_space_shared *shared;	/* or NULL: too many spaces */
 	unsigned int last_core;		/* index: where a thread of it was posted last */
@@ -41,8 +42,8 @@ struct tacet_space_operations {
 	bool (*range_tables)(const struct tacet_range *range, unsigned long *base, u64 *frame);
 };
 
-/* space.c. _tell: once, before there is any space. _get takes the mmap lock; _get, _put and _settle sleep. _sync and _flush: any
- * context, also under page-table locks. _find: in an RCU read section. */
+/* space.c. _tell: once, before there is any space; @gone: any context. _get takes the mmap lock; _get and _settle sleep. _put: any
+ * context. _sync and _flush: also under page-table locks. _find: in an RCU read section. */
 void tacet_space_tell(void (*gone)(struct tacet_space *space));
 void tacet_space_use(const struct tacet_space_operations *operations);
 struct tacet_space *tacet_space_get(struct mm_struct *mm);
@@ -51,6 +52,12 @@ void tacet_space_settle(void);
 void tacet_space_sync(struct tacet_space *space, unsigned long start, unsigned long end);
 struct tacet_space *tacet_space_find(struct mm_struct *mm);
 void tacet_flush_cores(u64 root);
+
+/* unmaps.c. _tell: once, before there is any space; @unmapped has the mmap lock, and may sleep, but not
+ * reclaim memory. */
+void tacet_unmaps_tell(void (*unmapped)(struct mm_struct *mm, unsigned long start, unsigned long end));
+struct mmu_notifier *tacet_unmaps_follow(struct mm_struct *mm);
+void tacet_unmaps_settle(void);
 
 /* rings.c: any context. The thread's context is written before _post. */
 void tacet_attention(struct tacet_core *core, u32 bits);
@@ -96,6 +103,7 @@ u32 tacet_wake(const struct tacet_wake *wake);
  * Frames come from where @policy and @nodes, those allowed to the calling thread, say.
  */
 int tacet_ask(enum tacet_ask kind, u64 first, u64 second);
+int tacet_ask_discard(u64 number, u64 first, u64 pages);
 int tacet_ask_map(u64 number, u64 first, u64 pages, struct tacet_policy policy, u32 nodes);
 int tacet_ask_touch(u64 number, u64 page, bool write, struct tacet_policy policy, u32 nodes);
 

@@ -294,6 +294,7 @@ static void discard(struct mmu_notifier *notifier)
  */
 void tacet_space_settle(void)
 {
+	tacet_unmaps_settle();
 	wait_event(discarded, !atomic_read(&undiscarded));
 	mmu_notifier_synchronize();
 	synchronize_rcu();
@@ -309,12 +310,21 @@ static const struct mmu_notifier_ops notifier_operations = {
 /* The space of @mm for one more thread, made if there is none. Takes the mmap lock. */
 struct tacet_space *tacet_space_get(struct mm_struct *mm)
 {
-	struct mmu_notifier *notifier = mmu_notifier_get(&notifier_operations, mm);
+	struct mmu_notifier *notifier = mmu_notifier_get(&notifier_operations, mm), *follower;
 	struct tacet_space *space;
 
 	if (IS_ERR(notifier))
 		return ERR_CAST(notifier);
 	space = container_of(notifier, struct tacet_space, notifier);
+	if (space->range) {
+		/* All threads that have a reference now get the same one. */
+		follower = tacet_unmaps_follow(mm);
+		if (IS_ERR(follower)) {
+			mmu_notifier_put(notifier);
+			return ERR_CAST(follower);
+		}
+		WRITE_ONCE(space->follower, follower);
+	}
 	atomic_inc(&space->users);
 	tacet_space_sync(space, 0, ULONG_MAX);
 	return space;
@@ -328,5 +338,7 @@ void tacet_space_put(struct tacet_space *space)
 		leave_cores(space, false);
 		deserted(space);
 	}
+	if (space->range)
+		mmu_notifier_put(READ_ONCE(space->follower));
 	mmu_notifier_put(&space->notifier);
 }

@@ -13,6 +13,7 @@
 #include <linux/resource.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
+#include <linux/userfaultfd.h>
 #include <uapi/linux/sched.h>
 #include <asm/trap_pf.h>
 #include <asm/trapnr.h>
@@ -86,6 +87,8 @@ static bool about_mappings(const struct tacet_range *range, const struct pt_regs
 		return regs->si && tacet_range_covers(range, regs->si, TACET_RANGE_BYTES);
 	case NR_MAP_SHADOW_STACK:
 		return regs->di && tacet_range_covers(range, regs->di, regs->si);
+	case __NR_ioctl:
+		return (u32)regs->si == USERFAULTFD_IOC_NEW;	/* of /dev/userfaultfd: as the call */
 	case __NR_userfaultfd:
 	case __NR_process_madvise:
 	case __NR_move_pages:
@@ -141,6 +144,7 @@ unsigned long tacet_range_refuse(const struct tacet_range *range, long number, i
 static void await_others(struct tacet_range *range)
 {
 	mutex_lock(&range->lock);
+	tacet_discard_settle_locked(range);
 	mutex_unlock(&range->lock);
 	mmap_read_lock(range->mm);
 	mmap_read_unlock(range->mm);
@@ -223,6 +227,7 @@ enum tacet_served tacet_range_before_call(struct tacet_hosted *hosted, struct pt
 	/* Somebody is to see the thread's calls on Linux, which has no room for the range. */
 	if (!(hosted->context->local & TACET_LOCAL_MEMORY))
 		return TACET_SERVED_BY_LINUX;
+	tacet_discard_settle(range);
 	if (refuses_locked(hosted, range, regs))
 		return answer(regs, -EINVAL);
 	done = serve_refusal(hosted, range);

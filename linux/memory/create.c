@@ -108,6 +108,7 @@ int tacet_range_create(bool eager, struct tacet_image *image)
 	range = tacet_range_new(current->mm);
 	if (!range)
 		return -ENOMEM;
+	tacet_discard_begin(range);
 	shared = range->shared;
 	tacet_range_publish(range);
 	file = tacet_mapping_open_file(range);

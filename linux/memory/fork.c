@@ -90,8 +90,9 @@ void tacet_range_fork(struct vm_area_struct *area, struct tacet_range *from)
 	area->vm_private_data = range;
 	if (!range)
 		return;
+	tacet_discard_begin(range);
 	range->base = from->base;
-	range->mapping = from->mapping;
+	range->mapping = tacet_range_inode_get(from->mapping);
 	range->shared->base = old->base;
 	range->shared->top = old->top;
 	range->shared->eager = range->eager = from->eager;
@@ -103,7 +104,7 @@ void tacet_range_fork(struct vm_area_struct *area, struct tacet_range *from)
 		return;
 	}
 	held = hold_for_fork(from);
-	unmap_mapping_range(from->mapping, 0, 0, 1);
+	tacet_range_zap(from, 0, 0);
 	if (tacet_ask(TACET_ASK_COPY, from->number, range->number))
 		range->lost = true;
 	else

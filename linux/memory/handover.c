@@ -81,7 +81,7 @@ static void close_range_to_all(struct tacet_range *range)
 	/* Waits for faults and forks in progress: they hold the mmap lock. */
 	mmap_write_lock(range->mm);
 	tacet_range_set_visibility(range, TACET_RANGE_HIDDEN);
-	unmap_mapping_range(range->mapping, 0, 0, 1);
+	tacet_range_zap(range, 0, 0);
 	mmap_write_unlock(range->mm);
 }
 
@@ -89,6 +89,7 @@ static void close_range_to_all(struct tacet_range *range)
 static void reopen(struct tacet_range *range)
 {
 	lockdep_assert_held(&range->lock);
+	tacet_discard_settle_locked(range);
 	tacet_range_set_visibility(range, TACET_RANGE_VISIBLE);
 	smp_store_release(&range->shared->state, TACET_RANGE_OPEN);
 }
@@ -157,6 +158,7 @@ static void complete_handover(struct tacet_range *range)
 {
 	int error;
 
+	tacet_discard_settle_locked(range);
 	tacet_handover_restart_waits(range);
 	await_transfers(range);
 	tacet_range_account_end(range);

@@ -213,23 +213,17 @@ void tacet_held_mark(struct tacet_range *range, unsigned long page, unsigned lon
 	}
 }
 
-/* Removes the mirrors of [start, end), so that a core may change these pages. */
-void tacet_range_unmirror(struct tacet_range *range, u64 start, u64 end)
+/* Removes the mirrors of all pages from @page to before @end, so that a core may change these. Sleeps; the range mutex is
+ * held, and the range is not handed over. */
+void tacet_range_unmirror_locked(struct tacet_range *range, unsigned long page, unsigned long end)
 {
-	unsigned long page = (start - range->base) >> PAGE_SHIFT;
-	unsigned long last = (end - range->base) >> PAGE_SHIFT;
 	unsigned int moments = MOMENTS;
 	struct tacet_leaf leaf;
 
-	if (start < range->base || end > range->base + TACET_RANGE_BYTES)
-		return;
-	mutex_lock(&range->lock);
+	lockdep_assert_held(&range->lock);
 	mmap_write_lock(range->mm);
-	if (range->partition_gone || range->visibility != TACET_RANGE_VISIBLE)
-		goto out;
-	while (next_mirrored(range, &page, last, &leaf)) {
-		unmap_mapping_range(range->mapping, (loff_t)leaf.page << PAGE_SHIFT,
-				    (loff_t)leaf.pages << PAGE_SHIFT, 1);
+	while (!range->partition_gone && next_mirrored(range, &page, end, &leaf)) {
+		tacet_range_zap(range, (loff_t)leaf.page << PAGE_SHIFT, (loff_t)leaf.pages << PAGE_SHIFT);
 		part_from(&leaf, &moments);
 		if (!tacet_range_lock(range, leaf.page))
 			break;
@@ -237,7 +231,17 @@ void tacet_range_unmirror(struct tacet_range *range, u64 start, u64 end)
 		WRITE_ONCE(*leaf.entry, *leaf.entry & ~TACET_ENTRY_MIRRORED);
 		tacet_range_unlock(range, leaf.page);
 	}
-out:
 	mmap_write_unlock(range->mm);
+}
+
+/* The same for [start, end), if cores have the range. */
+void tacet_range_unmirror(struct tacet_range *range, u64 start, u64 end)
+{
+	if (start < range->base || end > range->base + TACET_RANGE_BYTES)
+		return;
+	mutex_lock(&range->lock);
+	if (range->visibility == TACET_RANGE_VISIBLE)
+		tacet_range_unmirror_locked(range, (start - range->base) >> PAGE_SHIFT,
+					    (end - range->base) >> PAGE_SHIFT);
 	mutex_unlock(&range->lock);
 }

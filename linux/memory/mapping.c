@@ -14,28 +14,11 @@
 #include <linux/fs.h>
 #include <linux/mman.h>
 #include <linux/module.h>
-#include <linux/mount.h>
-#include <linux/pseudo_fs.h>
 
 #include "border/border.h"
 #include "compat.h"
 #include "memory/memory.h"
 #include "tacet.h"
-
-static struct vfsmount *mount;
-static int mount_count;
-
-static int init_context(struct fs_context *context)
-{
-	return init_pseudo(context, 0x7461636d) ? 0 : -ENOMEM;
-}
-
-static struct file_system_type file_system = {
-	.name = "tacet",
-	.owner = THIS_MODULE,
-	.init_fs_context = init_context,
-	.kill_sb = kill_anon_super,
-};
 
 /* Only a hand-over may split the mapping. */
 static int may_split(struct vm_area_struct *area, unsigned long address)
@@ -125,7 +108,7 @@ void tacet_mapping_grant(struct tacet_range *range, u32 rights)
 	area->vm_ops = &guarded_operations;
 	/* As vma_set_page_prot(), which is not exported: Linux notices each first write. */
 	area->vm_page_prot = vm_get_page_prot(area->vm_flags & ~VM_SHARED);
-	unmap_mapping_range(range->mapping, 0, 0, 1);
+	tacet_range_zap(range, 0, 0);
 	smp_store_release(&range->shared->rights, range->shared->rights | rights | TACET_RANGE_READ_ONLY);
 out:
 	mmap_write_unlock(range->mm);
@@ -144,8 +127,7 @@ static int map_range_file(struct file *file, struct vm_area_struct *area)
 
 static int release_range_file(struct inode *inode, struct file *file)
 {
-	iput(file->f_mapping->host);
-	simple_release_fs(&mount, &mount_count);
+	tacet_range_inode_put(file->f_mapping);
 	return 0;
 }
 
@@ -155,29 +137,20 @@ static const struct file_operations range_file_operations = {
 	.release = release_range_file,
 };
 
-/* The range's file. It has an inode of its own, because Linux finds shared futexes by the
- * inode. */
+/* The range's file, and the inode that the range has from now on. */
 struct file *tacet_mapping_open_file(struct tacet_range *range)
 {
-	struct inode *inode;
+	struct address_space *mapping = tacet_range_inode_new();
 	struct file *file;
-	int error = simple_pin_fs(&file_system, &mount, &mount_count);
 
-	if (error)
-		return ERR_PTR(error);
-	inode = alloc_anon_inode(mount->mnt_sb);
-	if (IS_ERR(inode)) {
-		simple_release_fs(&mount, &mount_count);
-		return ERR_CAST(inode);
-	}
-	i_size_write(inode, TACET_RANGE_BYTES);
+	if (IS_ERR(mapping))
+		return ERR_CAST(mapping);
 	file = anon_inode_getfile("[tacet]", &range_file_operations, range, O_RDWR);
 	if (IS_ERR(file)) {
-		iput(inode);
-		simple_release_fs(&mount, &mount_count);
+		tacet_range_inode_put(mapping);
 		return file;
 	}
-	file->f_mapping = inode->i_mapping;
-	range->mapping = inode->i_mapping;
+	range->mapping = tacet_range_inode_get(mapping);
+	file->f_mapping = mapping;
 	return file;
 }

@@ -9,8 +9,10 @@
  *	program.c > create.c, sanitizer.c > image.c	a new program gets a range, and its data into it
  *	handover.c > handover_room.c, handover_map.c, handover_waits.c	a range becomes ordinary Linux memory
  *	mapping.c > fork.c, mirror.c		the range's mapping on Linux, and its faults
+ *	discard.c > held.c			what is given back past the cores
  *	policy.c				where memory comes from
  *	release.c > locked.c, names.c, resident.c, held.c > walk.c > range.c	ranges, their names, locks and tables
+ *	inode.c, discards.c			what Linux finds a range's pages by; what was given back
  *
  * Locks: locks.h.
  */
@@ -38,6 +40,7 @@ struct tacet_range {
 	struct hlist_node link;		/* by mm; RCU readers */
 	bool listed;
 	struct kref references;
+	struct work_struct free_work;	/* without a reference */
 	struct rcu_head rcu;
 	struct mm_struct *mm;		/* the structure is referenced, not the memory */
 	unsigned int number;		/* of shared; names.c */
@@ -51,14 +54,20 @@ struct tacet_range {
 	struct mutex lock;		/* the range mutex: hand-over, unmirroring, rights */
 
 	/* mapping.c, fork.c */
-	struct address_space *mapping;	/* of the range's file; a child has its parent's */
-	atomic_t forks;			/* in progress: cores find nothing meanwhile */
+	struct address_space *mapping;	/* of the range's file, whose inode it holds; a child has its parent's */
+	atomic_t forks;			/* in progress; one more while it is `discarding`: cores find nothing meanwhile */
 	bool lost;			/* the content is lost: a fork's copy or a hand-over failed */
 
 	/* locked.c; range mutex */
 	struct maple_tree locks;	/* which pages are locked */
 	unsigned long locked_pages;	/* that Linux counts as locked pages of mm */
 	bool eager;			/* pages come with their mapping, whatever mlockall() says */
+
+	/* discard.c, discards.c: what was given back past the cores */
+	spinlock_t discards_lock;	/* the next two */
+	struct list_head discards;
+	bool discarding;		/* there are some, or one is being discarded */
+	struct work_struct discard_work;
 
 	/* resident.c */
 	spinlock_t counted_lock;	/* the next three; innermost */
@@ -149,6 +158,7 @@ void tacet_bad_stop(void);
 
 /* held.c: sleep */
 void tacet_range_unmirror(struct tacet_range *range, u64 start, u64 end);
+void tacet_range_unmirror_locked(struct tacet_range *range, unsigned long page, unsigned long end);
 void tacet_held_mark(struct tacet_range *range, unsigned long page, unsigned long pages);
 bool tacet_held_await(struct tacet_range *range);
 bool tacet_held_any(void);
@@ -164,6 +174,29 @@ bool tacet_locked_any(struct tacet_range *range, unsigned long page, unsigned lo
 struct tacet_run tacet_locked_run(struct tacet_range *range, unsigned long from);
 void tacet_locked_hand_over(struct tacet_range *range);
 bool tacet_locked_refuses(struct tacet_range *range, const struct pt_regs *regs, u64 start, u64 end);
+
+/* inode.c: sleep, but for _get and _zaps. _zap: Linux maps these pages no more, nor do relatives of
+ * the process; @bytes 0: all from @start on. _zaps: the calling task is in _zap. */
+struct address_space *tacet_range_inode_new(void);
+struct address_space *tacet_range_inode_get(struct address_space *mapping);
+void tacet_range_inode_put(struct address_space *mapping);
+void tacet_range_zap(struct tacet_range *range, loff_t start, loff_t bytes);
+bool tacet_range_zaps(void);
+
+/* discards.c: where no spinlock is held */
+void tacet_discards_init(struct tacet_range *range);
+void tacet_discards_free(struct tacet_range *range);
+bool tacet_discards_any(const struct tacet_range *range);
+bool tacet_discards_add(struct tacet_range *range, unsigned long first, unsigned long pages,
+			void (*begin)(struct tacet_range *range));
+bool tacet_discards_take(struct tacet_range *range, unsigned long *first, unsigned long *pages,
+			 void (*end)(struct tacet_range *range));
+
+/* discard.c: sleep, but for _init and _begin; _settle_locked with the range mutex */
+void tacet_discard_init(void);
+void tacet_discard_begin(struct tacet_range *range);
+void tacet_discard_settle(struct tacet_range *range);
+void tacet_discard_settle_locked(struct tacet_range *range);
 
 /* resident.c: any context */
 void tacet_range_account(struct tacet_range *range);

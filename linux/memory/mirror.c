@@ -7,6 +7,13 @@
  * operation that Linux calls without. Under the piece's lock the page is marked as mirrored
  * in the co-kernel's tables. The co-kernel takes neither the page nor a right away before
  * Linux has unmapped it (memory/held.c).
+ *
+ * TRICK `folio->mapping` of frames: a frame that Linux maps gets the range's `mapping` and an index
+ * that no other range has, so that shared futexes work.
+ * BREAKS a kernel that keeps more in a page of a file than these two (it is on no list, and not up to
+ * date).
+ * NOTICED `tests/user/anonymous_waits.c`, `futexes.c`; Linux's "Bad page" when such a frame is given
+ * back, for which each scenario looks.
  */
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
@@ -82,8 +89,8 @@ static vm_fault_t take_page(struct tacet_range *range, struct vm_fault *vmf,
 	return 0;
 }
 
-/* The range is being handed over: the thread waits, without the mmap lock, and then finds
- * ordinary memory. */
+/* The range is being handed over, or some of it has yet to be discarded: the thread waits, without the
+ * mmap lock, and then finds ordinary memory, or zeros. */
 static vm_fault_t wait_for_linux(struct tacet_range *range, struct vm_fault *vmf)
 {
 	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY) || vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
@@ -91,6 +98,7 @@ static vm_fault_t wait_for_linux(struct tacet_range *range, struct vm_fault *vmf
 	kref_get(&range->references);
 	tacet_release_fault_lock(vmf);
 	mutex_lock(&range->lock);
+	tacet_discard_settle_locked(range);
 	mutex_unlock(&range->lock);
 	tacet_range_put(range);
 	return VM_FAULT_RETRY;
@@ -104,6 +112,8 @@ vm_fault_t tacet_mirror(struct vm_fault *vmf)
 	lockdep_assert_held(&vmf->vma->vm_mm->mmap_lock);
 	if (!range || READ_ONCE(range->partition_gone) || READ_ONCE(range->lost))
 		return VM_FAULT_SIGBUS;
+	if (tacet_discards_any(range))
+		return wait_for_linux(range, vmf);
 	for (tries = 0; tries < FAULT_TRIES; tries++) {
 		struct tacet_leaf leaf = {};
 		vm_fault_t result = 0;

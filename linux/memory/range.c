@@ -57,18 +57,31 @@ struct tacet_range *tacet_range_get(struct mm_struct *mm)
 	return range;
 }
 
-static void free_range(struct kref *references)
+/* The module waits for work items before it goes. */
+static void free_range(struct work_struct *work)
 {
-	struct tacet_range *range = container_of(references, struct tacet_range, references);
+	struct tacet_range *range = container_of(work, struct tacet_range, free_work);
 
+	if (range->mapping)
+		tacet_range_inode_put(range->mapping);
+	tacet_discards_free(range);
 	mmdrop(range->mm);
 	kfree_rcu(range, rcu);
 	module_put(THIS_MODULE);
 }
 
+/* Any context, and the inode's end sleeps. */
+static void free_soon(struct kref *references)
+{
+	struct tacet_range *range = container_of(references, struct tacet_range, references);
+
+	INIT_WORK(&range->free_work, free_range);
+	queue_work(tacet_workqueue, &range->free_work);
+}
+
 void tacet_range_put(struct tacet_range *range)
 {
-	kref_put(&range->references, free_range);
+	kref_put(&range->references, free_soon);
 }
 
 static bool tables_for_cores(const struct tacet_range *range, unsigned long *base, u64 *frame)
@@ -211,6 +224,7 @@ struct tacet_range *tacet_range_new(struct mm_struct *mm)
 	mutex_init(&range->lock);
 	mt_init(&range->locks);
 	spin_lock_init(&range->counted_lock);
+	tacet_discards_init(range);
 	atomic_set(&range->mappings, 1);
 	range->serial = atomic64_inc_return(&serials);
 	range->mm = mm;

@@ -41,7 +41,7 @@ void tacet_memory_end(void)
 		mutex_lock(&range->lock);
 		mmap_write_lock(range->mm);
 		if (range->mapping)
-			unmap_mapping_range(range->mapping, 0, 0, 1);
+			tacet_range_zap(range, 0, 0);
 		tacet_range_account_end(range);
 		tacet_locked_end(range);
 		tacet_range_unlist(range, true);

@@ -8,12 +8,18 @@
  *
  * Called by delegate/calls.c around each call of a hosted thread: before Linux reads the
  * arguments, and before the program sees them again. For other tasks: before.
+ *
+ * TRICK spoilt calls: a call that a core has to perform is given an argument with which Linux refuses
+ * it, and is made again.
+ * BREAKS a kernel that accepts the argument.
+ * NOTICED `tests/user/given.c`, `moved.c`, `vfork.c`.
  */
 #include <linux/mman.h>
 #include <linux/module.h>
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 #include <linux/task_work.h>
+#include <linux/userfaultfd.h>
 #include <uapi/linux/sched.h>
 #include <asm/syscall.h>
 #include <asm/unistd.h>
@@ -59,6 +65,7 @@ static const struct tacet_spoiling spoilings[] = {
 	SPOIL(__NR_shmat, di, -1ul),
 	SPOIL(NR_MAP_SHADOW_STACK, dx, -1ul),
 	SPOIL(__NR_userfaultfd, di, -1ul),
+	SPOIL(__NR_ioctl, si, -1ul),			/* USERFAULTFD_IOC_NEW only */
 	SPOIL(__NR_personality, di, U32_MAX),		/* says what it is */
 	SPOIL(__NR_prctl, di, -1ul),
 	SPOIL(__NR_io_uring_register, si, U32_MAX >> 1),
@@ -73,10 +80,12 @@ static unsigned long *spoiled(struct pt_regs *regs, const struct tacet_spoiling 
 	return (void *)regs + spoiling->offset;
 }
 
-static const struct tacet_spoiling *spoiling_of(long number)
+static const struct tacet_spoiling *spoiling_of(const struct pt_regs *regs, long number)
 {
 	unsigned int i;
 
+	if (number == __NR_ioctl && (u32)regs->si != USERFAULTFD_IOC_NEW)
+		return NULL;
 	for (i = 0; i < ARRAY_SIZE(spoilings); i++)
 		if (spoilings[i].number == number)
 			return &spoilings[i];
@@ -104,7 +113,7 @@ static const struct tacet_range *range_of_caller(void)
  * RCU read section. */
 void tacet_send_back_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number)
 {
-	const struct tacet_spoiling *spoiling = in_ia32_syscall() ? NULL : spoiling_of(number);
+	const struct tacet_spoiling *spoiling = in_ia32_syscall() ? NULL : spoiling_of(regs, number);
 
 	if (!spoiling || !range_of_caller())
 		return;
@@ -128,6 +137,7 @@ static bool concerns(const struct tacet_range *range, const struct pt_regs *regs
 {
 	switch (number) {
 	case __NR_brk:			/* the program's break is in its range */
+	case __NR_ioctl:		/* USERFAULTFD_IOC_NEW */
 	case __NR_mlockall:
 	case __NR_userfaultfd:
 	case __NR_process_madvise:
@@ -205,7 +215,7 @@ static void make_again(struct callback_head *work)
 void tacet_stranger_before_call(struct pt_regs *regs, long number, int (*settle)(void))
 {
 	const struct tacet_range *range = in_ia32_syscall() ? NULL : range_of_caller();
-	const struct tacet_spoiling *spoiling = range ? spoiling_of(number) : NULL;
+	const struct tacet_spoiling *spoiling = range ? spoiling_of(regs, number) : NULL;
 	struct tacet_stranger *stranger;
 
 	if (!spoiling || !concerns(range, regs, number))

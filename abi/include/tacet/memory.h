@@ -180,6 +180,9 @@ enum tacet_ask {
 	TACET_ASK_MAP = 6,		/* map readable and writable pages in range [0]. [1]: the first
 					   page, and their number << 32; [2] and [3] as for _TOUCH,
 					   but the low half of [2] is the page to continue at, or 0 */
+	TACET_ASK_DISCARD = 7,		/* take back the frames of pages in range [0], which stay mapped.
+					   [1]: the first page, and their number << 32; [2]: the page to
+					   continue at, or 0 */
 };
 
 /* Entries of a range's tables. Present, writable, leaf, frame and no-execute are the

@@ -26,6 +26,8 @@ pub enum Question {
     Copy { from: u32, to: u32, at: u32 },
     /// Unmap all of a range from page `at` on, and take its table away.
     Clear { range: u32, at: u32 },
+    /// Take the frames behind pages away, which stay mapped. `at`: 0, or the page to continue at.
+    Discard { range: u32, first: u32, pages: u32, at: u32 },
     /// Free a frame that was unmapped while the host used it.
     Free { frame: u64 },
     /// Map pages that are free, for a program's data. `at`: 0, or the page to continue at.
@@ -71,6 +73,7 @@ pub fn answer<H: Host>(cpu: &mut Cpu<H>, loaded: bool) {
             Question::Touch { range, page, write, from } => desk.touch(range, page, write, from),
             Question::Copy { from, to, at } => desk.copy(from, to, at),
             Question::Clear { range, at } => desk.clear(range, at),
+            Question::Discard { range, first, pages, at } => desk.discard(range, (first, pages), at),
             Question::Free { frame } => desk.memory.free_held(frame).then_some(None).ok_or(INVALID),
             Question::Map { range, first, pages, at, from } => desk.map(range, (first, pages), at, from),
             Question::Unknown => Err(INVALID),
@@ -217,6 +220,30 @@ impl<H: Host> Desk<'_, H> {
         self.memory.free_left(leaving.of_no_cpu());
         self.memory.drain();
         Ok(next)
+    }
+
+    /// No CPU has the range's tables loaded, and the host maps none of these pages.
+    fn discard(&mut self, number: u32, (first, pages): (u32, u32), at: u32) -> Answer {
+        let range = self.range(number, ANYWHERE)?;
+        let span = Span::new(first, pages).ok_or(INVALID)?;
+        let _held = range.try_hold(span.pieces()).ok_or(AGAIN)?;
+        if range.root() == 0 {
+            return Err(INVALID);
+        }
+        let (mut page, mut done) = (at.max(first), DONE);
+        while done == DONE && page < span.end() {
+            let part = portion(page, span.end());
+            let mut leaving = Unmapped::new(self.memory.leaving());
+            let discarded = AddressSpace::new(range.root(), &mut *self.memory).discard(part, |old| leaving.retire(old));
+            self.memory.free_left(leaving.of_no_cpu());
+            page = part.end();
+            match discarded {
+                Ok(_) if page < span.end() && self.work.is_enough(part.pages()) => done = Ok(Some(page)),
+                Ok(_) => {}
+                Err(error) => done = Err(reason(error)),
+            }
+        }
+        done
     }
 }
 

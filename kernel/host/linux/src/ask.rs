@@ -4,7 +4,7 @@
 use crate::page::{Page, field};
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use tacet_abi::{
-    TACET_ASK_CLEAR, TACET_ASK_COPY, TACET_ASK_FREE, TACET_ASK_MAP, TACET_ASK_OPEN, TACET_ASK_TOUCH,
+    TACET_ASK_CLEAR, TACET_ASK_COPY, TACET_ASK_DISCARD, TACET_ASK_FREE, TACET_ASK_MAP, TACET_ASK_OPEN, TACET_ASK_TOUCH,
     TACET_SLOT_ANSWERED, TACET_SLOT_FREE, TACET_SLOT_OPEN, TACET_SLOT_TAKEN,
 };
 use tacet_core::memory::{Question, Source};
@@ -42,6 +42,10 @@ fn decode(kind: u32, [first, second, third, fourth]: [u64; 4]) -> Option<Questio
         TACET_ASK_TOUCH => Question::Touch { range: range()?, page: page(second)?, write: third as u32 != 0, from },
         TACET_ASK_COPY => Question::Copy { from: range()?, to: second.try_into().ok()?, at: page(third)? },
         TACET_ASK_CLEAR => Question::Clear { range: range()?, at: page(second)? },
+        TACET_ASK_DISCARD => {
+            let (first, pages) = (second as u32, (second >> 32) as u32);
+            Question::Discard { range: range()?, first, pages, at: page(third)? }
+        }
         TACET_ASK_FREE => Question::Free { frame: first },
         TACET_ASK_MAP => {
             let (first, pages) = (second as u32, (second >> 32) as u32);
