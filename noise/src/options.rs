@@ -231,7 +231,7 @@ pub struct Check {
     #[arg(long, value_name = "TIME", required_unless_present = "rate")]
     pub max_noise: Option<Nanoseconds>,
     /// The highest noise rate that is accepted, for example 1e-5
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     pub rate: Option<f64>,
     /// Check this record instead of measuring
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["cpus", "duration"])]

@@ -219,7 +219,7 @@ fn mistakes_are_one_line_and_change_nothing() {
         (&["measure", "--method", "ftq", "--units", "1", "-o", "x"], "--units"),
         (&["report", "w.parquet", "-o", "no/such/page"], "no/such/page: cannot write"),
         (&["report", "w.parquet", "foreign", "--figures", "new"], "foreign: not a whole noise record"),
-        (&["check", "--rate", "-1", "--record", "w.parquet"], ""),
+        (&["check", "--rate", "-1", "--record", "w.parquet"], "--rate: must be a share of time"),
         (&["check", "--rate", "nan", "--record", "w.parquet"], "--rate"),
     ];
     for (words, said) in mistakes {

@@ -9,6 +9,7 @@ use tacet_words::status::NO;
 
 use crate::apply::Event;
 use crate::error::{Error, Result, reason};
+use crate::form::Form;
 use crate::journal::{self, Entry, State};
 use crate::measures::interrupts;
 use crate::node::{self, Node};
@@ -61,8 +62,7 @@ pub fn verify(node: &dyn Node, state: &State) -> Result<Verdict> {
     for part in &plan.parts {
         for step in part.open().filter(|step| state.entry(&step.change.object).is_none()) {
             let (object, form) = (&step.change.object, step.change.form);
-            let now = object.brief(form, step.now.as_deref());
-            let mut text = format!("shows {now}, wanted is {}", step.change.wanted);
+            let mut text = differs(object, form, step.now.as_deref(), &step.change.wanted);
             let refused = state.refused.contains(object);
             if refused && !part.boot().is_empty() && interrupts::reaches(node, object, &part.application) {
                 text += &format!("; boot with {}", part.boot().join(" "));
@@ -86,9 +86,28 @@ fn look(node: &dyn Node, entry: &Entry, away: &[String], verdict: &mut Verdict) 
         Ok(None) if matches!(object, Object::Affinity { .. }) => {}
         Ok(None) => verdict.gone.push(Event::new(measure, object, "it has gone")),
         Ok(now) => {
-            let now = object.brief(*form, now.as_deref());
-            verdict.drifted.push(Event::new(measure, object, format!("shows {now}, wanted is {wanted}")));
+            let text = differs(object, *form, now.as_deref(), wanted);
+            verdict.drifted.push(Event::new(measure, object, text));
         }
         Err(error) => verdict.drifted.push(Event::new(measure, object, reason(&error))),
+    }
+}
+
+/// Both values in the same form: CPUs are a list, whether the file has a list or a mask.
+fn differs(object: &Object, form: Form, now: Option<&str>, wanted: &str) -> String {
+    format!("shows {}, wanted is {}", object.brief(form, now), form.brief(wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_values_have_one_form() {
+        let said = |form, now, wanted| differs(&Object::file("/x"), form, Some(now), wanted);
+        assert_eq!(said(Form::Mask, "0000000f\n", "3"), "shows 0-3, wanted is 0-1");
+        assert_eq!(said(Form::List, "0-3\n", "3"), "shows 0-3, wanted is 3");
+        assert_eq!(said(Form::Choice, "[always] madvise never\n", "madvise"), "shows always, wanted is madvise");
+        assert_eq!(said(Form::Text, "60\n", "0"), "shows 60, wanted is 0");
     }
 }
