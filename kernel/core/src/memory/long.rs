@@ -15,11 +15,11 @@
 //! thread could map there, and lose that mapping to the rest of the call. Pages that a mapping replaces
 //! ([`Kind::Replace`]) are the new ones at once: a touch of them is never an error.
 
-use super::{HeldRange, INVALID, NO_MEMORY, Range, Refusal, Result, SharedRange, Work};
+use super::{Advice, HeldRange, INVALID, NO_MEMORY, Range, Refusal, Result, SharedRange, Work};
 use crate::host::Host;
 use tacet_arch::Processor;
 use tacet_logic::frames::Policy;
-use tacet_logic::paging::{Attributes, Error, PIECE_PAGES, PageSize, Protection, Span};
+use tacet_logic::paging::{Attributes, Error, PIECE_PAGES, PageSize, Protection, Sameness, Span};
 
 /// Entries that a portion changes: about 100 µs. More than what is left of any range whose addresses are withdrawn: at
 /// most 512 entries of each smaller size at both edges, and 510 pieces.
@@ -40,7 +40,7 @@ pub(crate) struct Long {
     kind: Kind,
     /// Of the call, as far as it is known.
     result: u64,
-    /// Some pages are pending.
+    /// Some pages are pending; of [`Kind::Same`], some may be of another mapping.
     staged: bool,
 }
 
@@ -58,6 +58,9 @@ pub(super) enum Kind {
     Replace(Attributes),
     /// The same; then its address too, and the call has failed.
     Undo(Failure),
+    /// All must be like this, as one mapping of the host's is; if not, the call is the host's, or has this error. Then the
+    /// call begins again. Nothing is changed.
+    Same(Attributes, Option<u64>),
     /// It is divided, because it is to be code.
     Divide(Protection),
     /// The host must not map it. Nothing is changed yet.
@@ -93,27 +96,6 @@ pub(super) enum Change {
     Bind(Policy, bool),
     /// Gives it a frame, if this access is allowed.
     Populate(Protection),
-}
-
-/// What madvise(2) changes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Advice {
-    /// Nothing that matters here.
-    Nothing,
-    /// Whether the page may be a large one.
-    Small(bool),
-    /// Whether the page is left out of core files.
-    Undumped(bool),
-}
-
-impl Advice {
-    pub fn apply(self, old: Attributes) -> Attributes {
-        match self {
-            Self::Nothing => old,
-            Self::Small(small) => Attributes { small, ..old },
-            Self::Undumped(undumped) => Attributes { undumped, ..old },
-        }
-    }
 }
 
 /// Of pages that are taken away.
@@ -253,6 +235,14 @@ impl<H: Host> Range<'_, H> {
             }
             Kind::Replace(_) | Kind::Zero | Kind::Change(_) => Step::Done(long.result),
             Kind::Withdraw => Step::Again,
+            Kind::Same(..) if long.result != 0 => Step::Done(long.result),
+            // The host's answer depends on its version.
+            Kind::Same(..) if long.staged => return Err(Refusal::Beyond),
+            // What another thread changes meanwhile comes after this call: it could not know.
+            Kind::Same(..) => {
+                self.same = Some(long.span);
+                Step::Again
+            }
             Kind::Undo(failure) => {
                 self.change(long.span.pieces(), |work| work.remove(long.span))?;
                 match failure {
@@ -325,6 +315,15 @@ impl<H: Host> Work<'_, H> {
             Kind::Zero => long.at = self.space.commit_part(span, ZEROED_AT_MOST, stops),
             Kind::Withdraw | Kind::Undo(_) => self.renew(span, NOTHING, long)?,
             Kind::Replace(new) => self.renew(span, new, long)?,
+            Kind::Same(first, error) => {
+                let part = self.part(span);
+                long.at = part.end();
+                match self.space.sameness(part, first) {
+                    Sameness::One => {}
+                    Sameness::Unknown => long.staged = true,
+                    Sameness::Several => long.ends(error.ok_or(Refusal::Beyond)?),
+                }
+            }
             Kind::Divide(_) => {
                 let part = Span::new(span.first(), span.pages().min(PORTION)).unwrap_or(span);
                 self.divide(part)?;

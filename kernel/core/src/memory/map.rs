@@ -91,7 +91,7 @@ impl<H: Host> Range<'_, H> {
             Resized::Elsewhere if !may_move => return Ok(NO_MEMORY),
             Resized::Elsewhere => {
                 let moved = self.anywhere(pages, Some(old), |work, to| {
-                    if !work.is_one_mapping(old)? {
+                    if !work.is_one_mapping(old, Some(BAD_ADDRESS))? {
                         return Ok(Err(BAD_ADDRESS));
                     }
                     work.unmirrored(old)?;
@@ -121,7 +121,7 @@ impl<H: Host> Range<'_, H> {
             let rest = Span::new(stays.end(), old.pages() - stays.pages());
             // What a host has unmapped by then if it refuses this, depends on its version.
             let several = several && old.pages() == to.pages() && work.mapped(old).is_ok();
-            if !several && !work.is_one_mapping(stays)? {
+            if !several && !work.is_one_mapping(stays, None)? {
                 return Err(Refusal::Beyond);
             }
             work.few_pages(to)?;
@@ -205,7 +205,9 @@ fn both(one: Span, other: Span) -> core::ops::Range<u32> {
 }
 
 impl<H: Host> Work<'_, H> {
-    /// Whether it was free, and is mapped.
+    /// Whether it was free, and is mapped. The look ends at the first entry that is not free, and what it looks at until then
+    /// is one free run, which is short: a table without entries goes with its last one. So at most 511 entries of each
+    /// smaller size at both ends, and 512 pieces.
     fn map_if_free(&mut self, span: Span, attributes: Attributes, otherwise: Refusal) -> Result<bool> {
         let free = self.space.is_free(span);
         if free {
@@ -276,7 +278,7 @@ impl<H: Host> Work<'_, H> {
             }
             return Ok(Resized::Done(old.first()));
         }
-        if !self.is_one_mapping(old)? {
+        if !self.is_one_mapping(old, Some(BAD_ADDRESS))? {
             return Ok(Resized::Failed(BAD_ADDRESS));
         }
         let Some(more) = Span::new(old.end(), pages - old.pages()) else { return Ok(Resized::Elsewhere) };
@@ -293,9 +295,18 @@ impl<H: Host> Work<'_, H> {
         self.space.view(page).is_some_and(|view| view.entry != Entry::Absent)
     }
 
-    /// Whether `span` is within one mapping of the host's, if that is certain.
-    fn is_one_mapping(&self, span: Span) -> Result<bool> {
-        match self.space.sameness(span) {
+    /// Whether `span` is within one mapping of the host's, if that is certain. If it is long, it is looked at in portions,
+    /// and several mappings are this error; so this comes before anything is changed.
+    fn is_one_mapping(&self, span: Span, error: Option<u64>) -> Result<bool> {
+        if self.same == Some(span) {
+            return Ok(true);
+        }
+        let view = self.space.view(span.first());
+        let Some(first) = view.and_then(|view| view.entry.attributes()) else { return Ok(false) };
+        if !self.is_short(span) {
+            return self.later(span, Kind::Same(first, error), 0);
+        }
+        match self.space.sameness(span, first) {
             Sameness::One => Ok(true),
             Sameness::Several => Ok(false),
             Sameness::Unknown => Err(Refusal::Beyond),

@@ -18,10 +18,11 @@ mod none;
 mod partition;
 mod question;
 
+pub(crate) use change::Advice;
 pub(crate) use fault::touch;
 pub use left::Flushed;
 pub(crate) use lend::Loans;
-pub(crate) use long::{Advice, Long};
+pub(crate) use long::Long;
 pub use long::{PORTION, ZEROED};
 pub use none::NoMemory;
 pub use partition::{BREAK_PAGES, HeldRange, Leaving, PartitionMemory, RANGE_BYTES, RangeName, SharedRange, rights};
@@ -94,6 +95,8 @@ pub(crate) struct Range<'a, H: Host> {
     root: u64,
     /// The call has begun before, and goes on ([`Long`]).
     again: bool,
+    /// Portions have found this to be one mapping of the host's.
+    same: Option<Span>,
 }
 
 /// One operation on some pieces of a range, under their locks.
@@ -109,6 +112,8 @@ struct Work<'w, H: Host> {
     leaving: Unmapped<<H::Memory as PartitionMemory>::Leaving>,
     /// A TLB may have old translations, besides those of frames that leave.
     stale: bool,
+    /// As [`Range::same`].
+    same: Option<Span>,
 }
 
 impl<'a, H: Host> Range<'a, H> {
@@ -119,7 +124,7 @@ impl<'a, H: Host> Range<'a, H> {
         let shared = memory.range(name.number)?;
         let (policy, allowed) = thread.policy();
         memory.begin(shared, policy, allowed);
-        Some(Self { cpu, memory, shared, name, root: thread.root(), again: false })
+        Some(Self { cpu, memory, shared, name, root: thread.root(), again: false, same: None })
     }
 
     /// Where `bytes` bytes at `address` are; `bytes` is rounded up to pages, as Linux does.
@@ -202,6 +207,7 @@ impl<'a, H: Host> Range<'a, H> {
             space,
             leaving,
             stale: false,
+            same: self.same,
         };
         let done = work(&mut work_on);
         let Work { leaving, stale, .. } = work_on;

@@ -6,6 +6,7 @@
 //! invariants.
 
 mod books;
+mod budgets;
 mod calls;
 mod device;
 mod exhaustive;

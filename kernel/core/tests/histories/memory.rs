@@ -8,6 +8,7 @@ use crate::tlb::Tlb;
 use crate::world::{CpuState, SPACES, World};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use tacet_arch::x86_64::paging::Entries;
 use tacet_core::memory::{BREAK_PAGES, Flushed, Leaving, PartitionMemory, RANGE_BYTES};
 use tacet_logic::frames::Policy;
@@ -45,6 +46,9 @@ pub struct Store {
     left_held: RefCell<BTreeSet<u64>>,
     /// Bells that were rung for flushes.
     pub flush_bells: Cell<u32>,
+    /// Entries that were looked at since somebody took locks last, and the most between that and letting them go.
+    pub looks: Cell<u32>,
+    pub most_looks: Cell<u32>,
 }
 
 #[derive(Default)]
@@ -75,6 +79,8 @@ impl Store {
             held: RefCell::default(),
             left_held: RefCell::default(),
             flush_bells: Cell::new(0),
+            looks: Cell::new(0),
+            most_looks: Cell::new(0),
         };
         for range in &store.ranges {
             range.root.set(store.new_table());
@@ -186,6 +192,18 @@ impl Store {
 }
 
 impl World {
+    /// Maps pages with such a protection, each by an entry of its own, as they are if they have frames of their own.
+    pub fn fill(&self, space: usize, pages: Range<u32>, protection: Protection) {
+        let range = &self.memory.ranges[space];
+        let nothing = |_| {};
+        let mut memory = FakeMemory::new(Seat { world: self, cpu: usize::MAX, pause: &nothing });
+        let mut table = AddressSpace::new(range.root.get(), &mut memory);
+        let lazy = Attributes { protection, policy: 0, eager: false, small: false, undumped: false };
+        for page in pages {
+            table.reserve(Span::new(page, 1).expect("a page"), lazy).expect("it is free");
+        }
+    }
+
     /// A process has only so many pages for its mappings, and every second one is taken.
     pub fn crowd(&self, space: usize, pages: u32) {
         let range = &self.memory.ranges[space];
@@ -266,6 +284,7 @@ impl Tables for FakeMemory<'_> {
     type Encoding = Entries;
 
     fn load(&self, table: u64, index: u16) -> u64 {
+        self.store().looks.set(self.store().looks.get() + 1);
         self.store().tables.borrow()[&table][usize::from(index)]
     }
 

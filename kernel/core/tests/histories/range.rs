@@ -96,6 +96,7 @@ impl<'s> SharedRange for FakeRange<'s> {
             self.seat.state().waits_for_lock.set(false);
             self.state().held.borrow_mut().insert(piece, self.seat.cpu);
         }
+        self.seat.world.memory.looks.set(0);
         FakeHeld { range: *self, pieces }
     }
 
@@ -122,6 +123,8 @@ impl HeldRange for FakeHeld<'_> {
 
 impl Drop for FakeHeld<'_> {
     fn drop(&mut self) {
+        let store = &self.range.seat.world.memory;
+        store.most_looks.set(store.most_looks.get().max(store.looks.get()));
         let mut held = self.range.state().held.borrow_mut();
         held.retain(|piece, _| !self.pieces.contains(piece));
     }

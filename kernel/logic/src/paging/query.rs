@@ -110,17 +110,14 @@ impl<M: Memory> AddressSpace<'_, M> {
         self.check(span, allows).err()
     }
 
-    /// How many mappings `span` is on Linux, as far as its attributes tell. O(entries).
-    pub fn sameness(&self, span: Span) -> Sameness {
-        let small = |entry: Entry| entry.attributes().map(|attributes| attributes.small);
-        let others = |entry: Entry| {
-            let attributes = entry.attributes()?;
-            Some(Attributes { small: false, eager: false, ..attributes })
-        };
-        let first = self.find(span.first()).entry;
-        let same = |entry| others(entry) == others(first);
-        match self.check(span, |entry| same(entry) && small(entry) == small(first)) {
-            Ok(()) if first != Entry::Absent => Sameness::One,
+    /// How many mappings `span` is on Linux, as far as its attributes tell, if a page before it has `first`; so a long span
+    /// is looked at in parts. O(entries).
+    pub fn sameness(&self, span: Span, first: Attributes) -> Sameness {
+        let others = |attributes: Attributes| Attributes { small: false, eager: false, ..attributes };
+        let same = |entry: Entry| entry.attributes().map(others) == Some(others(first));
+        let small = |entry: Entry| entry.attributes().is_some_and(|attributes| attributes.small);
+        match self.check(span, |entry| same(entry) && small(entry) == first.small) {
+            Ok(()) => Sameness::One,
             Err(page) if Span::new(page, span.end() - page).is_some_and(|rest| self.check(rest, same).is_ok()) => {
                 Sameness::Unknown
             }

@@ -26,8 +26,11 @@ pub fn functions(elf: &[u8]) -> Result<Functions, String> {
             continue;
         };
         let name = symbol.name().map_err(wrong)?;
-        // of two names the function's own one, not a label's
-        if !code.is_empty() && (symbol.kind() == SymbolKind::Text || !named.contains_key(&symbol.address())) {
+        // the image's header, which is no code, comes first; of two names the function's own one counts, not a label's
+        if symbol.address() != base
+            && !code.is_empty()
+            && (symbol.kind() == SymbolKind::Text || !named.contains_key(&symbol.address()))
+        {
             named.insert(symbol.address(), (name, code));
         }
     }
