@@ -25,6 +25,10 @@
 #include <linux/time_namespace.h>
 #include <linux/version.h>
 #include <asm/fpu/types.h>
+/* Kernels without Xen's paravirtual calls have load_gs_index() there; older ones have it in a file that all include. */
+#if __has_include(<asm/gsseg.h>)
+#include <asm/gsseg.h>
+#endif
 #include <asm/msr.h>
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
