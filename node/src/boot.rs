@@ -95,8 +95,9 @@ impl Prepared {
         let mut command = emulator.command();
         command.args(arguments::arguments(spec, &kernel, &wiring, execution, emulator.version));
         let qemu = Guarded::start(command, &run.path().join("qemu.log"), wiring.guard.as_deref())?;
-        let (link, first) = connect(&listener, &qemu, spec.boot_timeout).map_err(|cause| run.died(&cause))?;
-        let command_timeout = spec.command_timeout;
+        let (link, first) =
+            connect(&listener, &qemu, spec.boot_timeout * spec.kernel.slowness()).map_err(|cause| run.died(&cause))?;
+        let command_timeout = spec.command_timeout * spec.kernel.slowness();
         let node = Node { link, qemu, _shares: servers, run, release: kernel.release, execution, command_timeout };
         Ok((node, first))
     }

@@ -68,6 +68,16 @@ impl Cache {
         self.kernels().join(format!("{line}-{}", generation()))
     }
 
+    /// The parent of everything of the debug kernel's build.
+    pub(crate) fn debug_kernels(&self) -> PathBuf {
+        self.directory.join("debug")
+    }
+
+    /// What the build with this key left.
+    pub(crate) fn debug_kernel(&self, key: &str) -> PathBuf {
+        self.debug_kernels().join(key)
+    }
+
     /// The tree with nothing but a QEMU, one for each Debian suite.
     pub(crate) fn qemu(&self, suite: &str) -> PathBuf {
         self.directory.join("qemu").join(suite)

@@ -32,7 +32,12 @@ impl ModuleBuild<'_> {
         copy_newer(self.source, self.out)?;
         let mut shared = vec![(self.out, "module")];
         shared.extend(self.beside);
-        let build = format!("/lib/modules/{}/build", kernel.release);
+        let headers = kernel.headers();
+        let build = match &headers {
+            Some(_) => "/mnt/headers".to_owned(),
+            None => format!("/lib/modules/{}/build", kernel.release),
+        };
+        shared.extend(headers.as_deref().map(|headers| (headers, "headers")));
         let compiler = format!("CC={}", kernel.line.compiler());
         let jobs = format!("-j{}", std::thread::available_parallelism().map_or(2, usize::from));
         // without pahole there is no BTF of modules

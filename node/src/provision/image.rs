@@ -4,6 +4,7 @@
 //! Owns those files in the cache. Each is built by programs of the tree, so the host needs none of them.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use super::step::Step;
@@ -22,9 +23,16 @@ pub(crate) fn build(cache: &Cache) -> Result<()> {
     let tree = fs::read_to_string(&made).on(&made)?;
     agent(cache)?;
     for (line, release) in releases(cache)? {
-        initramfs(cache, line, &release, &tree)?;
+        initramfs(cache, line, &release, &format!("{release}\n{tree}"), None)?;
     }
     root_disk(cache, &tree)
+}
+
+/// The release of a line that is in the tree.
+pub(crate) fn release_of(cache: &Cache, line: KernelLine) -> Result<String> {
+    let found = releases(cache)?.into_iter().find(|(other, _)| *other == line);
+    let missing = || Error::new(format!("kernel {line}"), "not in the nodes' tree", "run `cargo xtask setup`");
+    found.map(|(_, release)| release).ok_or_else(missing)
 }
 
 fn agent(cache: &Cache) -> Result<()> {
@@ -38,17 +46,28 @@ fn agent(cache: &Cache) -> Result<()> {
     })
 }
 
-fn initramfs(cache: &Cache, line: KernelLine, release: &str, tree: &str) -> Result<()> {
+/// The files that QEMU gets of a kernel that is in the tree, or below `root` as in a tree.
+pub(crate) fn initramfs(
+    cache: &Cache,
+    line: KernelLine,
+    release: &str,
+    made_from: &str,
+    root: Option<&Path>,
+) -> Result<()> {
     let name = format!("kernel-{line}-{}", generation());
-    let made_from = format!("{release}\n{tree}");
     Step::new(cache, &name, made_from).unless_done(|step| {
         let directory = fresh(&cache.kernel(line))?;
         fs::write(directory.join("init.sh"), INIT).on(&directory)?;
         fs::write(directory.join("initramfs.sh"), INITRAMFS).on(&directory)?;
         fs::copy(cache.agent(), directory.join("agent")).on(&directory)?;
-        let build = ["sh", "/mnt/out/initramfs.sh", release, "/mnt/out"];
-        let said = format!("preparing kernel {release}");
-        step.run(&said, &mut tree::inside(cache, &[(&directory, "out")], &build))?;
+        let mut build = vec!["sh", "/mnt/out/initramfs.sh", release, "/mnt/out"];
+        let mut shared = vec![(directory.as_path(), "out")];
+        if let Some(root) = root {
+            symlink(root, directory.join("built")).on(&directory)?;
+            build.push("/mnt/kernel");
+            shared.push((root, "kernel"));
+        }
+        step.run(&format!("preparing kernel {release}"), &mut tree::inside(cache, &shared, &build))?;
         fs::write(directory.join("release"), release).on(&directory)
     })
 }

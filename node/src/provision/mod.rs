@@ -3,6 +3,7 @@
 //!
 //! [`ensure`] is the entry. Each step records its inputs in a stamp, and does nothing while they are unchanged.
 
+pub mod debug;
 mod emulators;
 mod host;
 mod image;
@@ -41,7 +42,7 @@ pub fn refresh(cache: &Cache) -> Result<()> {
 /// Removes everything that was provisioned. Running nodes keep their open files.
 pub fn remove(cache: &Cache) -> Result<()> {
     let _lock = cache.lock()?;
-    for tree in [cache.tree(), cache.qemu("")] {
+    for tree in [cache.tree(), cache.qemu(""), cache.debug_kernels()] {
         tree::remove(cache, &tree)?;
     }
     for directory in [cache.kernels(), cache.stamp("")] {

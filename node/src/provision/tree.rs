@@ -130,6 +130,11 @@ pub(crate) fn mmdebstrap(variant: &str, packages: &[&str]) -> Command {
 
 /// A program of the tree, in a mount namespace of its own, with host directories visible as `/mnt/<name>`.
 pub(crate) fn inside<S: AsRef<OsStr>>(cache: &Cache, shared: &[(&Path, &str)], program: &[S]) -> Command {
+    inside_of(&cache.tree(), shared, program)
+}
+
+/// The same, of another tree.
+pub(crate) fn inside_of<S: AsRef<OsStr>>(tree: &Path, shared: &[(&Path, &str)], program: &[S]) -> Command {
     const ENTER: &str = r#"
         set -e
         tree=$1; shift
@@ -144,7 +149,7 @@ pub(crate) fn inside<S: AsRef<OsStr>>(cache: &Cache, shared: &[(&Path, &str)], p
         shift
         exec chroot "$tree" env PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root "$@""#;
     let mut command = privileged("unshare");
-    command.args(["--mount", "--propagation", "private", "sh", "-c", ENTER, "sh"]).arg(cache.tree());
+    command.args(["--mount", "--propagation", "private", "sh", "-c", ENTER, "sh"]).arg(tree);
     for (from, name) in shared {
         command.arg(from).arg(name);
     }
@@ -170,7 +175,8 @@ pub(crate) fn remove(cache: &Cache, tree: &Path) -> Result<()> {
     step.run("removing the old tree", privileged("rm").args(["-rf", "--one-file-system"]).arg(tree))
 }
 
-fn sources() -> Vec<String> {
+/// The sources of the nodes' tree.
+pub(crate) fn sources() -> Vec<String> {
     SUITES.iter().map(|(archive, suite)| source(archive, suite)).collect()
 }
 
