@@ -2,7 +2,8 @@
 #
 # lib.sh: common functions of the scenario scripts. Each script sources it, defines
 # one function for each scenario and ends with `scenario "$@"`. The runner sets T
-# (the tacet command), F (our programs), U (the user programs), FULL.
+# (the tacet command), F (our programs), U (the user programs), FULL, and SLOWNESS: how
+# many times as long things may take.
 # "fail: REASON" on the output fails a scenario; "note: TEXT" is printed with it.
 
 cpus=/sys/devices/system/cpu
@@ -67,8 +68,8 @@ more_than() { # NUMBER FILE
 	[ "$(rounds "$2")" -gt "$1" ]
 }
 
-until_true() { # WHAT COMMAND...: waits until the command succeeds; fails after two minutes
-	local what=$1 tries=1200
+until_true() { # WHAT COMMAND...: waits until the command succeeds; fails after two minutes, on a slow kernel after more
+	local what=$1 tries=$((1200 * ${SLOWNESS:-1}))
 	shift
 	while [ $tries -gt 0 ]; do
 		"$@" && return

@@ -97,7 +97,8 @@ impl<'a> Bench<'a> {
         }
         match result {
             Ok(said) => (Ok(said), flaky),
-            Err(failure) if may_repeat() => {
+            // what the debug kernel finds, it has found
+            Err(failure) if self.kernel != KernelLine::Debug && may_repeat() => {
                 let (kernel, name) = (self.kernel, scenario.name);
                 let why = said::beginning(&failure.reason);
                 println!("again {kernel} {name}: it failed: {why}");
@@ -144,6 +145,13 @@ impl<'a> Bench<'a> {
         let start = Instant::now();
         let node = stage::node(self.cache, self.kernel, &scenario.machine).map_err(|e| e.to_string())?;
         self.took.boot += start.elapsed().as_secs();
+        // lockdep says one thing and is silent from then on: what it said of booting and loading would hide all else
+        if self.kernel == KernelLine::Debug {
+            let (complaints, report) = self.complaints(&node)?;
+            if !complaints.is_empty() {
+                return Err(format!("before it began: {}{report}", complaints.join("; ")));
+            }
+        }
         Ok(node)
     }
 
@@ -167,15 +175,26 @@ impl<'a> Bench<'a> {
     fn lived_through(&self, node: &Node, scenario: &Scenario, before: &State) -> Result<String, String> {
         let output = self.script(node, scenario)?;
         let mut wrong = said::failures(&output);
-        let complaints = node.run(&stage::shell("bash $F/complaints.sh")).map_err(|e| e.to_string())?;
-        wrong.extend(complaints.text().lines().map(str::to_owned));
+        let (complaints, report) = self.complaints(node)?;
+        wrong.extend(complaints);
         let after = State::read(node)?;
-        wrong.extend(after.compare(before));
+        wrong.extend(after.compare(before, self.kernel.slowness()));
         if wrong.is_empty() {
             Ok(format!("{:+} pages{}", after.pages_more(before), said::notes(&output)))
         } else {
-            Err(wrong.join("; "))
+            Err(wrong.join("; ") + &report)
         }
+    }
+
+    /// What the kernel complained of since its log was cleared, and the first report itself.
+    fn complaints(&self, node: &Node) -> Result<(Vec<String>, String), String> {
+        let text = |script| node.run(&stage::shell(script)).map(|output| output.text()).map_err(|e| e.to_string());
+        let lines: Vec<String> = text("bash $F/complaints.sh")?.lines().map(str::to_owned).collect();
+        let report = match lines.first() {
+            Some(first) => format!("\n{}\n", said::report(&text("dmesg")?, first)),
+            None => String::new(),
+        };
+        Ok((lines, report))
     }
 
     /// What the node says about itself, and its console, in a file that a person can read.
@@ -198,7 +217,7 @@ impl<'a> Bench<'a> {
     fn ended(&self, node: &Node, scenario: &Scenario) -> Result<String, String> {
         let before = node.console().lines().count();
         let said = self.script(node, scenario).map(|output| said::failures(&output));
-        node.wait_for_end(POWER_OFF).map_err(|e| format!("{e} ({said:?})"))?;
+        node.wait_for_end(self.power_off()).map_err(|e| format!("{e} ({said:?})"))?;
         let bad = |line: &&str| ["WARNING:", "BUG:", "Oops", "panic"].iter().any(|word| line.contains(word));
         match node.console().lines().skip(before).find(bad) {
             Some(line) => Err(line.to_owned()),
@@ -213,7 +232,7 @@ impl<'a> Bench<'a> {
         if !wrong.is_empty() {
             return Err(wrong.join("; "));
         }
-        let until = Instant::now() + POWER_OFF;
+        let until = Instant::now() + self.power_off();
         while !node.console().contains("end Kernel panic") {
             if Instant::now() > until {
                 return Err("the kernel did not panic".to_owned());
@@ -233,9 +252,15 @@ impl<'a> Bench<'a> {
         }
     }
 
+    fn power_off(&self) -> Duration {
+        POWER_OFF * self.kernel.slowness()
+    }
+
     fn script(&self, node: &Node, scenario: &Scenario) -> Result<Output, String> {
-        let command = stage::shell(&format!("cd $(mktemp -d) && exec bash $F/{}", scenario.script));
-        let command = command.env("FULL", if self.long { "1" } else { "0" }).timeout(scenario.limit);
+        let script = format!("cd $(mktemp -d) && exec bash $F/{}", scenario.script);
+        let limit = scenario.limit * self.kernel.slowness();
+        let command = stage::slow_shell(self.kernel, &script);
+        let command = command.env("FULL", if self.long { "1" } else { "0" }).timeout(limit);
         let last_words = || said::end_of(&node.console(), LAST_WORDS, "\n");
         let mut heard = Heard { node, text: Vec::new(), begun: 0 };
         let mut stderr = Vec::new();

@@ -11,7 +11,7 @@ use crate::scenario::{Part, Scenario};
 /// Run scenarios on nodes, each followed by a check that nothing is left
 #[derive(Debug, Default, Parser)]
 pub struct Options {
-    /// Kernels to boot: 6.1, 6.12, 7 [default: all]
+    /// Kernels to boot: 6.1, 6.12, 7 [default: all], or 6.12-debug
     #[arg(env = "TACET_TEST_KERNEL", value_delimiter = ',', value_name = "KERNEL")]
     pub kernels: Vec<KernelLine>,
     /// Only scenarios whose name or script contains this

@@ -7,6 +7,8 @@ use tacet_node::{Output, Status};
 const STEPS: usize = 12;
 /// And characters of each.
 const STEP_LENGTH: usize = 160;
+/// Lines of a report that are told: lockdep's are the longest, with a stack for each lock.
+const REPORT: usize = 120;
 /// Characters of a reason that is told in one line.
 const FIRST_LENGTH: usize = 400;
 
@@ -48,6 +50,12 @@ pub fn end_of(text: &str, count: usize, between: &str) -> String {
     lines[lines.len().saturating_sub(count)..].join(between)
 }
 
+/// A report of the kernel: the lines of its log from `first` on, as many as the longest report has.
+pub fn report(log: &str, first: &str) -> String {
+    let lines = log.lines().skip_while(|line| line.trim_end() != first.trim_end());
+    lines.take(REPORT).collect::<Vec<_>>().join("\n")
+}
+
 /// Where each CPU is, of all the registers that the emulator prints: a few words for each.
 pub fn places(registers: &str) -> String {
     let place = |cpu: &str| {
@@ -61,6 +69,16 @@ pub fn places(registers: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_report_is_told_from_its_first_line() {
+        let first = "[  3.1] BUG: KASAN: slab-use-after-free in tacet_find+0x1/0x2 [tacet]";
+        let log = format!("[  1.0] booted\n{first}\n[  3.2] Read of size 8\n[  3.3] Call Trace:\n");
+        assert_eq!(report(&log, first).lines().count(), 3);
+        assert!(report(&log, first).starts_with(first));
+        assert_eq!(report(&log.repeat(100), first).lines().count(), REPORT);
+        assert_eq!(report(&log, "[  9.9] of a log that was cleared meanwhile"), "");
+    }
 
     #[test]
     fn of_registers_only_the_places_are_told() {

@@ -21,8 +21,9 @@ cp -r faults fuzz user $D/tests
 if [ -d signed ]; then cp -r signed $D/tests; fi
 dmesg -n 4
 # On a host with other work Linux called an emulated CPU stuck after 22 s, while it cleared pages: wait a minute, not 20 s.
-echo 60 > /sys/module/rcupdate/parameters/rcu_cpu_stall_timeout
-sysctl -q kernel.hung_task_timeout_secs=60 kernel.watchdog_thresh=30 kernel.core_pattern=core
+echo $((60 * SLOWNESS)) > /sys/module/rcupdate/parameters/rcu_cpu_stall_timeout
+thresh=$((30 * SLOWNESS))	# the kernel takes 60 at most
+sysctl -q kernel.hung_task_timeout_secs=$((60 * SLOWNESS)) kernel.watchdog_thresh=$((thresh < 60 ? thresh : 60)) kernel.core_pattern=core
 # Linux 6.12 to 6.16 count the deadline server as a task: a CPU that goes offline while its tasks are starved, as on a busy
 # host, is then \"not properly vacated\", with or without Tacet (CAVEATS.md).
 debug=$(mktemp -d)
@@ -90,6 +91,12 @@ pub fn node(cache: &Cache, kernel: KernelLine, machine: &Machine) -> Result<Node
     let always = "log_buf_len=4M srcutree.convert_to_big=1";
     let mut spec = NodeSpec::new(kernel).share(top()).argument(always).argument(machine.arguments);
     (spec.topology, spec.memory_mib) = (machine.cpus, machine.memory_mib);
+    let modules = Kernel::installed(cache, kernel)?.modules();
+    if let Some(modules) = &modules {
+        spec = spec.share(modules);
+        // the shadow of all memory, and freed objects that wait
+        spec.memory_mib += machine.memory_mib / 2;
+    }
     spec.empty_sockets = machine.empty_sockets;
     spec.nvme_mib = if machine.nvme { 64 } else { 0 };
     spec.nvme_functions = machine.nvme_functions;
@@ -109,9 +116,10 @@ pub fn node(cache: &Cache, kernel: KernelLine, machine: &Machine) -> Result<Node
         sign(cache, kernel)?;
     }
     let node = Node::boot(cache, &spec)?;
-    let scripts = if machine.module { &[INSTALL, INSERT][..] } else { &[INSTALL] };
-    for script in scripts {
-        let output = node.run(&shell(script))?;
+    let place = modules.map(|modules| format!("ln -s {} /lib/modules/", modules.display()));
+    let insert = machine.module.then_some(INSERT);
+    for script in place.as_deref().into_iter().chain([INSTALL]).chain(insert) {
+        let output = node.run(&slow_shell(kernel, script))?;
         if !output.status.success() {
             let said = output.error_text();
             return Err(tacet_node::Error::new("node", said.trim(), "`cargo xtask build` builds what it needs"));
@@ -140,4 +148,9 @@ pub fn shell(script: &str) -> Command {
         .env("F", &format!("{INSTALLED}/tests/faults"))
         .env("Z", &format!("{INSTALLED}/tests/fuzz"))
         .env("U", &format!("{INSTALLED}/tests/user"))
+}
+
+/// The same for a kernel on which things take SLOWNESS times as long.
+pub fn slow_shell(kernel: KernelLine, script: &str) -> Command {
+    shell(script).env("SLOWNESS", &kernel.slowness().to_string())
 }
