@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use tacet_node::{Cache, Kernel, KernelLine, provision};
+use tacet_node::{Cache, Kernel, KernelLine};
 
 use crate::Result;
 
@@ -13,8 +13,7 @@ pub fn chosen(cache: &Cache, named: &[String]) -> Result<Vec<Kernel>> {
         [] => KernelLine::ALL.to_vec(),
         named => named.iter().map(|name| name.parse()).collect::<tacet_node::Result<Vec<_>>>()?,
     };
-    let all = provision::kernels(cache)?;
-    Ok(all.into_iter().filter(|kernel| lines.contains(&kernel.line)).collect())
+    Ok(lines.into_iter().map(|line| Kernel::installed(cache, line)).collect::<tacet_node::Result<_>>()?)
 }
 
 /// The release of the running kernel, if its headers are here.

@@ -9,6 +9,7 @@ mod clean;
 mod command;
 mod demo;
 mod docs;
+mod hardening;
 mod kernels;
 mod miri;
 mod notebook;
@@ -68,6 +69,21 @@ enum Door {
         #[arg(long, value_delimiter = ',')]
         kernels: Vec<String>,
     },
+    /// Run scenarios on a kernel of line 6.12 that checks itself (KASAN, UBSAN, lockdep, RCU). Builds it once: half an hour
+    Hardening {
+        /// Only these parts (default: all, two hours)
+        #[arg(value_enum)]
+        parts: Vec<hardening::Part>,
+        /// Only scenarios whose name or script contains this
+        #[arg(long, value_name = "WORDS")]
+        only: Vec<String>,
+        /// List the parts and run none
+        #[arg(long)]
+        list: bool,
+        /// Write the results into docs/conformance.md
+        #[arg(long)]
+        write: bool,
+    },
     /// Run the tests of the co-kernel's pure part under Miri, which finds what Rust's rules forbid
     Miri,
     /// Execute the example notebook with a new record; the first time this fetches Python's packages (half a gigabyte)
@@ -125,6 +141,7 @@ fn main() -> ExitCode {
         Door::Build { parts, kernels } => build::parts(&parts, &kernels),
         Door::Test { quick, kernels } => test::test(quick, &kernels),
         Door::TestMore { kernels } => test::more(&kernels),
+        Door::Hardening { parts, only, list, write } => hardening::hardening(&parts, &only, list, write),
         Door::Miri => miri::miri(),
         Door::Notebook => notebook::notebook(),
         Door::Bench { arguments } => bench::bench(&arguments),

@@ -38,7 +38,7 @@ impl Ran {
     }
 
     /// The same; after this silence it is killed, with everything that it started.
-    fn within(command: &mut Command, silence: Duration, mut echo: impl FnMut(&str)) -> Ran {
+    pub fn within(command: &mut Command, silence: Duration, mut echo: impl FnMut(&str)) -> Ran {
         let start = Instant::now();
         let mut ran = Ran {
             name: said(command),

@@ -182,7 +182,7 @@ fn on_node(package: &str, test: &str, line: KernelLine, words: &[&str]) -> Comma
 }
 
 /// What this machine's KVM does must not decide a test; a person may want it all the same.
-fn emulated(command: &mut Command) -> &mut Command {
+pub fn emulated(command: &mut Command) -> &mut Command {
     if std::env::var_os(VARIABLE).is_none() {
         command.env(VARIABLE, "tcg");
     }
@@ -194,7 +194,7 @@ fn repeats_to<'a>(file: &PathBuf, command: &'a mut Command) -> &'a mut Command {
 }
 
 /// The module builds without a word; what it said at the last full build counts until its source changes.
-fn without_warnings(objects: PathBuf) -> Result<()> {
+pub fn without_warnings(objects: PathBuf) -> Result<()> {
     let log = fs::read_to_string(objects.join("build.log"))?;
     match log.lines().find(|line| line.contains("warning:")) {
         Some(line) => Err(line.trim().to_owned().into()),
