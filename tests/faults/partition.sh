@@ -80,6 +80,33 @@ memory() {
 }
 
 # Starts and ends partitions while Linux is busy, and runs a program each time.
+# A signal while it starts: nothing is left, and it says so; or it is up. Signals that came before were the shell's own business.
+interrupted() {
+	local signal pause status
+	for signal in INT TERM HUP; do
+		for pause in away 0 0.1 0.3 0.6 1; do
+			env --default-signal "$T" up --test-hooks --cpus 2-3 --memory 64M >up.out 2>&1 &
+			if [ $pause = away ]; then until_true "CPU 3 leaves" is_offline 3; else sleep $pause; fi
+			kill -$signal $! 2>/dev/null
+			wait $!
+			status=$?
+			case $pause-$status in
+			*-4) grep -q "interrupted by SIG$signal: nothing is left" up.out || fail "it said $(cat up.out)" ;;
+			away-*) fail "$signal while CPU 3 leaves: status $status: $(cat up.out)" ;;
+			*-0) down ;;
+			*-129 | *-130 | *-143) ;;
+			*) fail "$signal after $pause s: status $status: $(cat up.out)" ;;
+			esac
+			[ "$(cat $cpus/online)" = 0-3 ] || fail "$signal after $pause s, status $status: CPUs $(cat $cpus/online)"
+			$T status >up.out 2>&1 && fail "$signal after $pause s, status $status: $(cat up.out)"
+		done
+	done
+}
+
+is_offline() {
+	[ "$(cat $cpus/cpu$1/online)" = 0 ]
+}
+
 cycles() {
 	local i pids
 	for i in 1 2; do

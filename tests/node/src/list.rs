@@ -43,6 +43,7 @@ pub const SCENARIOS: &[Scenario] = &[
     middle("up and down with every choice of CPUs", "partition.sh choices"),
     oldest("a start that fails at every step", "partition.sh steps").more(),
     newest("a CPU that does not come up", "partition.sh silent").more(),
+    oldest("a start that is interrupted", "partition.sh interrupted").more(),
     middle("requests that cannot be met", "partition.sh refusals"),
     oldest("memory that Linux cannot give", "partition.sh memory").more(),
     newest("another program puts a taken CPU online", "hotplug.sh foreign"),

@@ -16,6 +16,7 @@ mod error;
 mod facts;
 mod hints;
 mod image;
+mod interrupted;
 mod isolation;
 mod log;
 mod machine;
@@ -37,6 +38,7 @@ pub use facts::{
     Clock, ClockControl, CpuMode, CpuState, CpuStatus, Foreign, NodeMemory, PartitionState, Place, Status, Thread,
 };
 pub use image::{Image, find_image};
+pub use interrupted::Interrupted;
 pub use isolation::{Bug, Isolation, Measures, decide};
 pub use log::{LogEntry, LogLevel, LogReader, LogSource};
 pub use machine::{Machine, installation};

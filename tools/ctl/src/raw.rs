@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::libc;
+use nix::sys::signal::Signal;
 use nix::unistd::{ForkResult, Pid};
 use tacet_abi as abi;
 use tacet_abi::TACET_ABI_REVISION;
@@ -151,12 +152,20 @@ extern "C" fn record_inheritance() {
             CLOSED.fetch_or(1 << fd, Ordering::Relaxed);
         }
     }
+    PIPE_IGNORED.store(ignores(libc::SIGPIPE), Ordering::Relaxed);
+}
+
+fn ignores(signal: i32) -> bool {
     // SAFETY: all zeroes is a valid `sigaction`; with a null new action the call only fills `old`.
-    let ignored = unsafe {
+    unsafe {
         let mut old: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut old) == 0 && old.sa_sigaction == libc::SIG_IGN
-    };
-    PIPE_IGNORED.store(ignored, Ordering::Relaxed);
+        libc::sigaction(signal, std::ptr::null(), &mut old) == 0 && old.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// This process ignores the signal.
+pub(crate) fn is_ignored(signal: Signal) -> bool {
+    ignores(signal as i32)
 }
 
 /// Undoes the changes of Rust's start-up. Call it only right before `execve`.

@@ -2,7 +2,7 @@
 //! `tacet down`: stop the co-kernel, give everything back.
 
 use serde::Serialize;
-use tacet_ctl::{CpuSet, Device, Error, Machine, PartitionState, Result, Status, compaction};
+use tacet_ctl::{CpuSet, Device, Error, Interrupted, Machine, PartitionState, Result, Status, compaction};
 
 use crate::args::DownArgs;
 use crate::output;
@@ -35,6 +35,8 @@ pub fn down(machine: &Machine, args: DownArgs, json: bool) -> Result<u8> {
     if args.dry_run {
         return rehearse(&before, &report, args.force, json);
     }
+    // To its end: what comes after it restores Linux's setting.
+    let _to_its_end = Interrupted::watch()?;
     device.down(args.force)?;
     compaction::let_locked_pages_move(machine)?;
     let down_ns = device.status()?.down_ns;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tacet_ctl::status::USAGE;
 use tacet_ctl::{
-    CpuSet, Device, Error, Image, Loading, Machine, Module, NodeMemory, PartitionState, Plan, PlanRequest, Result,
-    compaction, find_image, format_bytes, parse_bytes,
+    CpuSet, Device, Error, Image, Interrupted, Loading, Machine, Module, NodeMemory, PartitionState, Plan, PlanRequest,
+    Result, compaction, find_image, format_bytes, parse_bytes,
 };
 
 use crate::args::UpArgs;
@@ -39,6 +39,7 @@ pub fn up(machine: &Machine, args: UpArgs, json: bool) -> Result<u8> {
     if args.dry_run {
         return rehearse(machine, &args, &plan, json);
     }
+    let interrupted = Interrupted::watch()?;
     if plan.cpus_proposed {
         let kept = machine.online()?.without(&plan.cpus);
         output::note(&format!("taking {}; Linux keeps {} (see --cpus)", plan.cpus.named(), kept.named()));
@@ -51,8 +52,16 @@ pub fn up(machine: &Machine, args: UpArgs, json: bool) -> Result<u8> {
         let remedy = "`rmmod tacet`, then repeat";
         return Err(Error::new("module tacet", "it is loaded without test hooks", remedy));
     }
+    if let Some(error) = interrupted.undone("partition") {
+        return Err(error);
+    }
     compaction::keep_locked_pages(machine)?;
     if let Err(error) = device.up(&plan, &image, args.fail_step.unwrap_or(0)) {
+        compaction::let_locked_pages_move(machine)?;
+        return Err(error);
+    }
+    if let Some(error) = interrupted.undone("partition") {
+        device.down(true)?;
         compaction::let_locked_pages_move(machine)?;
         return Err(error);
     }
