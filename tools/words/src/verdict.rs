@@ -2,8 +2,9 @@
 //! The one judgement of noise against noise, or against limits.
 //!
 //! Owns the cases and the rule that combines two parts of the evidence: the *body*, what most samples or the rate say,
-//! and the *tail*, what the few longest noises say. `tacet noise compare`, `check` and `report`, `tacet tune ablate` and
-//! `tacet compare` all ask here; each finds out by its own means what a part says. Pure: it never sees a record.
+//! and the *tail*, what the few longest noises say. `tacet noise compare`, `check` and `report` and `tacet tune ablate` all
+//! ask here; each finds out by its own means what a part says. Pure: it never sees a record. (`tacet compare` judges the run
+//! times of a program, not noise.)
 
 use serde::{Deserialize, Serialize};
 
