@@ -227,8 +227,8 @@ pub enum Format {
 /// one CPU, or 5 s of 60.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// The longest noise that is accepted
-    #[arg(long, value_name = "TIME", required_unless_present = "rate")]
+    /// The longest noise that is accepted; this or --rate must be given, or saved in a configuration file
+    #[arg(long, value_name = "TIME")]
     pub max_noise: Option<Nanoseconds>,
     /// The highest noise rate that is accepted, for example 1e-5
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]

@@ -60,6 +60,9 @@ struct Verdict {
 }
 
 pub fn run(options: Check) -> Result<ExitCode> {
+    if options.max_noise.is_none() && options.rate.is_none() {
+        return Err("--max-noise <TIME> must be given, or --rate; see `tacet noise check --help`".into());
+    }
     if options.rate.is_some_and(|rate| !rate.is_finite() || rate < 0.0) {
         return Err("--rate: must be a share of time, for example 1e-5".into());
     }

@@ -27,6 +27,10 @@ pub struct Config {
     pub node: NodeArgs,
     #[serde(rename = "static")]
     pub static_nodes: StaticArgs,
+    /// The other programs of the family read their own tables.
+    noise: toml::Table,
+    tune: toml::Table,
+    sched: toml::Table,
 }
 
 impl Config {
@@ -71,6 +75,7 @@ impl Config {
             log: self.log.or(other.log),
             node: self.node.or(other.node),
             static_nodes: self.static_nodes.or(other.static_nodes),
+            ..Config::default()
         }
     }
 }
@@ -183,6 +188,17 @@ mod tests {
         assert!(config.json && config.run.populate && !config.run.follow);
         assert_eq!(config.up.cpus.as_deref(), Some("2-3"));
         assert_eq!(config.up.numa_memory.as_deref(), Some("0=1G"));
+    }
+
+    /// Each key of the example, as if it were not a comment.
+    #[test]
+    fn the_example_is_right() {
+        let example = include_str!("../../../packaging/tacet.toml");
+        let set: Vec<&str> = example
+            .lines()
+            .map(|line| line.strip_prefix("# ").filter(|rest| rest.contains(" = ")).unwrap_or(line))
+            .collect();
+        assert!(set.len() > 20 && parse(&set.join("\n")).is_ok(), "{:?}", parse(&set.join("\n")).err());
     }
 
     #[test]

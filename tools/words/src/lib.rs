@@ -4,6 +4,7 @@
 //! Each of the four programs calls it for its arguments and for its last words. It knows words and clap, and nothing of
 //! the machine or of the other crates: the laboratory uses it too, and must not link what it judges.
 
+mod config;
 pub mod describe;
 pub mod examples;
 pub mod json;

@@ -14,7 +14,7 @@ use clap::{Arg, ArgAction, Command, Parser};
 use serde::Serialize;
 
 use crate::json;
-use crate::{plain, status, usage};
+use crate::{config, plain, status, usage};
 
 /// A program of the family.
 pub struct Tool {
@@ -79,14 +79,20 @@ struct Inner<'a> {
 }
 
 impl Tool {
-    /// The arguments; otherwise help, version or an error was printed, and the program ends with the status.
+    /// The arguments, with what a configuration file saves; otherwise help, version or an error was printed, and the program ends with the status.
     pub fn parse<P: Parser>(&self) -> Result<P, ExitCode> {
-        self.read().map_err(|error| self.refuse(&error, None))
+        let table = self.name.rsplit(' ').next().unwrap_or(self.name);
+        let command = config::apply((self.command)(), table, &config::files());
+        let command = command.map_err(|told| self.fail(status::USAGE, told, false))?;
+        self.read_by(command).map_err(|error| self.refuse(&error, None))
     }
 
     /// The arguments, or clap's error; help ends with the examples.
     pub fn read<P: Parser>(&self) -> Result<P, clap::Error> {
-        let mut command = (self.command)();
+        self.read_by((self.command)())
+    }
+
+    fn read_by<P: Parser>(&self, mut command: Command) -> Result<P, clap::Error> {
         let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
         P::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
     }
