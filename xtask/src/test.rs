@@ -4,9 +4,9 @@
 //! `make test` runs what shows most for its time, `make test-more` the rest, `FULL=1 make test` everything.
 //!
 //! By default a test that boots a node runs on one kernel line, and `FULL=1` runs it on all. The lines are named to the
-//! tests in `TACET_TEST_KERNEL`. Each part has a budget for two idle cores, as it is in a clone in which nothing was built:
-//! compiling takes 14 minutes of 23. With `--quick`, once all is built, it is 3 minutes. These are aims: a part that takes
-//! longer is named, and fails nothing.
+//! tests in `TACET_TEST_KERNEL`. Each part has a budget for two idle cores, as it is in a clone in which nothing was built.
+//! With `--quick`, once all is built, it is 3 minutes. These are aims: a part that takes longer is named, and fails nothing.
+//! The commands that nodes execute are those that the tests are built with (`FULL=1`: a user's, for release).
 
 use std::fs;
 use std::path::PathBuf;
