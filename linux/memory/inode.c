@@ -77,7 +77,7 @@ struct zapper {
 static LIST_HEAD(zappers);
 static DEFINE_SPINLOCK(zappers_lock);
 
-/* What the calling task unmaps is what tacet_range_zap() wants. Any context. */
+/* The calling task unmaps because tacet_range_zap() does. Any context. */
 bool tacet_range_zaps(void)
 {
 	const struct zapper *zapper;

@@ -16,7 +16,7 @@ pub(crate) struct Patience {
     emulator: u32,
     limit: Duration,
     started: Instant,
-    /// What each thread had waited then.
+    /// How long each thread had waited by then.
     before: HashMap<String, Duration>,
 }
 

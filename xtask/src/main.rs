@@ -69,9 +69,9 @@ enum Door {
         #[arg(long, value_delimiter = ',')]
         kernels: Vec<String>,
     },
-    /// Run scenarios on a kernel of line 6.12 that checks itself (KASAN, UBSAN, lockdep, RCU). Builds it once: half an hour
+    /// Run scenarios on a kernel of line 6.12 that checks itself (KASAN, UBSAN, lockdep, RCU). Builds it once: up to an hour
     Hardening {
-        /// Only these parts (default: all, two hours)
+        /// Only these parts (default: all)
         #[arg(value_enum)]
         parts: Vec<hardening::Part>,
         /// Only scenarios whose name or script contains this

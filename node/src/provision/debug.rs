@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The debug kernel: Debian's source of line 6.12 with KASAN, UBSAN, lockdep and RCU's own checks, built on this host.
 //!
-//! Owns `debug/` in the cache. Only [`provide`] builds: it takes half an hour, so nothing else may cause it. Built once for
+//! Owns `debug/` in the cache. Only [`provide`] builds: it may take an hour, so nothing else may cause it. Built once for
 //! each release of the line and each text of the fragment. Must never leave a directory with a result's name that is not
 //! a whole result.
 
@@ -107,7 +107,7 @@ fn build(cache: &Cache, key: &str, debian: &str, out: &Path) -> Result<()> {
     }
     let shared = [(scripts.as_path(), "scripts"), (work.as_path(), "work"), (out, "out")];
     let script = ["sh", "/mnt/scripts/build.sh", "/mnt/scripts/base"];
-    let said = "building the debug kernel, once (half an hour on two cores)";
+    let said = "building the debug kernel, once (up to an hour on two cores)";
     Step::new(cache, "debug-kernel", key).run(said, &mut tree::inside_of(&of_build, &shared, &script))?;
     // its tree is removed with all that the result does not need
     fs::remove_file(&made).on(&made)

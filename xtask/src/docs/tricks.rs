@@ -18,7 +18,7 @@ const HEAD: &str = "\
 
 The module uses exported symbols only, and still relies on how the kernel works inside. Each trick is here with what
 breaks it and what notices that: when the module is built, when it is loaded, while it runs, or by a test that each
-kernel has to pass. Who makes the module work on a new kernel begins with this list, and with `linux/compat.h`.
+kernel has to pass. A developer who ports the module to a new kernel begins with this list, and with `linux/compat.h`.
 
 Made from comments in the code by `cargo xtask docs`.
 ";

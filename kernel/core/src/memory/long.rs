@@ -238,7 +238,7 @@ impl<H: Host> Range<'_, H> {
             Kind::Same(..) if long.result != 0 => Step::Done(long.result),
             // The host's answer depends on its version.
             Kind::Same(..) if long.staged => return Err(Refusal::Beyond),
-            // What another thread changes meanwhile comes after this call: it could not know.
+            // Another thread's change in between counts as later than this call: neither thread can tell.
             Kind::Same(..) => {
                 self.same = Some(long.span);
                 Step::Again
