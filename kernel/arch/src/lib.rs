@@ -15,7 +15,7 @@ pub mod signals;
 mod testing;
 pub mod x86_64;
 
-pub use processor::{Access, Exit, Mode, Processor, UserState};
+pub use processor::{Access, Exit, Mode, Processor, Turn, UserState};
 
 /// The processor that the image is built for.
 #[cfg(all(target_arch = "x86_64", target_os = "none"))]

@@ -91,8 +91,28 @@ pub trait Processor {
     /// early.
     fn halt(&self, ticks: Option<u64>);
 
-    /// Counts an unexpected interrupt, and ends it.
+    /// Interrupts user mode once, after so many ticks or a little later ([`Exit::Interrupt`]), whatever halts and calls
+    /// come in between. Replaces the turn that was begun before.
+    fn begin_turn(&self, ticks: u64);
+
+    /// Ends the turn, if one was begun: nothing interrupts user mode for it any more.
+    fn end_turn(&self);
+
+    /// Whether a turn has begun, and whether its time is over.
+    fn turn(&self) -> Turn;
+
+    /// Ends an interrupt of user mode. One that is neither of a turn nor of a device that the CPU listens to is counted as
+    /// unexpected.
     fn foreign_interrupt(&self, vector: u8);
+}
+
+/// The time that the running thread has while others wait for its CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// It has no end.
+    Endless,
+    Begun,
+    Over,
 }
 
 /// The registers of a thread whose user mode has ended.

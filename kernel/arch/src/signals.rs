@@ -69,7 +69,7 @@ pub struct Signals {
     pub doorbells_kernel: AtomicU64,
     pub doorbells_empty: AtomicU64,
     _host8: Hosts<32>,
-    /// This CPU: its own timer ended its halt.
+    /// This CPU: its own timer ended its halt, or interrupted a thread that shares it.
     pub alarms: AtomicU64,
     /// This CPU: unexpected interrupts, by vector.
     pub foreign: [AtomicU32; 256],
@@ -164,7 +164,7 @@ impl Signals {
         }
     }
 
-    /// Counts a halt that this CPU's timer ended.
+    /// Counts an interrupt of this CPU's own timer.
     pub fn count_alarm(&self) {
         self.alarms.store(self.alarms.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }

@@ -41,6 +41,8 @@ pub struct Cpu<H: Host> {
     last_user: Cell<u64>,
     /// Its threads that wait in local calls.
     pub(crate) waiting: Waiting,
+    /// Others were in the queue when the running thread's turn began (`turns.rs`).
+    pub(crate) turn_is_shared: bool,
 }
 
 impl<H: Host> Cpu<H> {
@@ -62,6 +64,7 @@ impl<H: Host> Cpu<H> {
             current: None,
             last_user: Cell::new(0),
             waiting: Waiting::new(),
+            turn_is_shared: false,
         }
     }
 

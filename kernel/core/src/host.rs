@@ -114,6 +114,15 @@ pub trait Host {
         None
     }
 
+    /// Whether the host waits for something that it looks for between two turns: a thread that shares its CPU with that
+    /// gets turns. Only if [`Host::ANSWERS`].
+    fn waits_for_something(&self) -> bool {
+        false
+    }
+
+    /// A turn is over: the host may look, and hand threads over. Only if [`Host::ANSWERS`].
+    fn looks_between_turns(&self) {}
+
     /// How far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC. Only if [`Host::ANSWERS`].
     fn realtime_ahead_ns(&self) -> u64 {
         0

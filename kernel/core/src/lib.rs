@@ -20,6 +20,7 @@ pub mod memory;
 mod place;
 mod run;
 mod syscall;
+mod turns;
 mod waits;
 
 pub use attention::request;
@@ -28,3 +29,4 @@ pub use cpu::{Cpu, QUEUE};
 pub use escape::{Escape, Left, Reason};
 pub use host::{Affinity, Answer, FutexCounters, Host, Permits, Recall, Thread, WakeRequest};
 pub use place::{Event, Place, Room, Then, Wait, next};
+pub use turns::TURN_NS;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The loop of a CPU: tick-less, cooperative, round-robin.
+//! The loop of a CPU: tick-less, round-robin.
 //!
 //! A thread keeps the CPU until it needs its host, waits, yields or is recalled. One thread per CPU is the normal
-//! case and costs nothing here.
+//! case and costs nothing here. Where a Linux host shares the CPUs out, it recalls a thread whose turn is over; a host that
+//! answers calls itself has no other kernel to do so, and there the CPU's own timer ends a turn (`turns.rs`).
 
 use crate::cpu::Cpu;
 use crate::escape::{CallEnd, Escape, Left, Reason};
@@ -20,6 +21,9 @@ impl<H: Host> Cpu<H> {
         let hello = Text::<64>::format(format_args!("cpu {} is up", self.host.cpu_number()));
         self.host.log(hello.as_bytes());
         while self.step() {}
+        if H::ANSWERS {
+            self.host.processor().end_turn();
+        }
         self.leave_space();
         // the CPU is the host's again, whose programs are anybody's
         self.part_users(0);
@@ -42,6 +46,7 @@ impl<H: Host> Cpu<H> {
                 if H::ANSWERS {
                     let most = self.host.rests();
                     ticks = ticks.map_or(most, |ticks| Some(most.map_or(ticks, |most| ticks.min(most))));
+                    self.host.processor().end_turn();
                 }
                 self.idle(ticks);
                 true
@@ -65,16 +70,19 @@ impl<H: Host> Cpu<H> {
             self.escape(number, Escape::Exception(vector));
             return true;
         }
+        self.begin_turn();
         let mut repeats = 0;
         loop {
             match self.enter(number) {
-                Left::Interrupt(vector) => self.host.processor().foreign_interrupt(vector),
+                Left::Interrupt(vector) => {
+                    self.host.processor().foreign_interrupt(vector);
+                    if self.turn_is_over() {
+                        return self.pass_turn_on(number);
+                    }
+                }
                 Left::Blocked | Left::OnDevice => return true,
                 Left::Yielded => {
-                    match self.change_present(number, Event::Yield) {
-                        Place::Away => self.give_back(number, Escape::Recalled),
-                        _ => self.enqueue(number),
-                    }
+                    self.yield_cpu(number);
                     return true;
                 }
                 Left::Doorbell => {
@@ -85,6 +93,7 @@ impl<H: Host> Cpu<H> {
                         self.give_back(number, Escape::Recalled);
                         return true;
                     }
+                    self.begin_turn_if_others_came();
                 }
                 Left::Paused => {
                     if !self.serve_requests(true) {
@@ -110,6 +119,14 @@ impl<H: Host> Cpu<H> {
                     return true;
                 }
             }
+        }
+    }
+
+    /// Others go first.
+    pub(crate) fn yield_cpu(&mut self, number: u32) {
+        match self.change_present(number, Event::Yield) {
+            Place::Away => self.give_back(number, Escape::Recalled),
+            _ => self.enqueue(number),
         }
     }
 

@@ -54,14 +54,13 @@ func collect() int {
 	return int(total.Load())
 }
 
-// A loop without a call, which the collector interrupts. It ends by itself: it may have the CPU of a thread that the
-// others wait for.
+// A loop without a call, which the collector interrupts.
 func preempt() bool {
 	var stop atomic.Bool
 	done := make(chan int)
 	go func() {
 		count := 0
-		for !stop.Load() && count < 300_000_000 {
+		for !stop.Load() {
 			count++
 		}
 		done <- count

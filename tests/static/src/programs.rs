@@ -32,6 +32,7 @@ pub fn cases() -> Vec<Case> {
         let case = Case::same(language, &[&program(name), "one", "and two"]);
         cases.push(case.flags(flags).input("some\ninput\n"));
     }
+    cases.push(Case::same("turns", &[&program("turns-static")]).expect("token 36\nslept, waited and read\n", 0));
     cases.push(Case::same("threads on few CPUs", &[&program("threads-static")]).flags(&["--yield-on-io"]));
     let four = ["--nodes", "2", "--processes", "2"];
     cases.push(Case::same("hello of four processes", &[&program("hello")]).flags(&four).expect("hello\n".repeat(4), 0));
@@ -72,8 +73,8 @@ fn ends() -> Vec<Case> {
     ways.iter().map(|words| case(words)).collect()
 }
 
-/// OpenMP with fewer threads than CPUs, and with more: those of one CPU take turns when they stop to spin. As many threads
-/// as an emulated node has CPUs spin for long where the host has fewer.
+/// OpenMP with fewer threads than CPUs, and with more, which take turns. As many threads as an emulated node has CPUs spin
+/// for long where the host has fewer.
 fn kernels() -> [Case; 2] {
     [
         Case::same("openmp kernels", &[&program("nas"), "2", "9"]),

@@ -12,7 +12,7 @@ use crate::nodes::Nodes;
 use crate::options::Options;
 use crate::{Result, boot, newcomer, programs, real, refused, stopped, unplug, user};
 
-/// One for each lane; a node with several CPUs, because nothing takes a CPU from a thread that spins.
+/// One for each lane; a node with several CPUs, as threads that spin for each other on one CPU progress slowly.
 const NODES: u32 = 2;
 const SHAPE: [&str; 4] = ["--cpus", "4", "--node-memory", "512M"];
 

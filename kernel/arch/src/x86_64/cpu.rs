@@ -10,7 +10,7 @@ use super::halt::Alarm;
 use super::user::{Features, User};
 use super::{Fatal, apic, clear, entry, registers};
 use crate::signals::{Signals, flush_others};
-use crate::{Mode, Processor};
+use crate::{Mode, Processor, Turn};
 use core::cell::Cell;
 use core::ops::ControlFlow;
 use core::ptr::NonNull;
@@ -238,7 +238,24 @@ impl Processor for Cpu {
         }
     }
 
+    fn begin_turn(&self, ticks: u64) {
+        self.take_turn(ticks);
+    }
+
+    #[inline]
+    fn end_turn(&self) {
+        self.leave_turn();
+    }
+
+    #[inline]
+    fn turn(&self) -> Turn {
+        self.turn_of_thread()
+    }
+
     fn foreign_interrupt(&self, vector: u8) {
+        if self.turn_of_thread() != Turn::Endless && self.alarm_in_user_mode(vector) {
+            return;
+        }
         self.own.count_foreign(vector);
         apic::end_of_interrupt();
         self.look_at_link(vector.into());

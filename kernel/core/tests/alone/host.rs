@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A host that answers calls itself: one CPU, threads that execute a list of calls, memory of a few words.
 
+use crate::turns::{ALARM, COMPUTE, Turns};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt::Arguments;
 use std::ops::ControlFlow;
-use tacet_arch::{Access, Exit, Mode, Processor, UserState};
+use tacet_arch::{Access, Exit, Mode, Processor, Turn, UserState};
 use tacet_core::memory::{NoMemory, Question};
 use tacet_core::{
     Affinity, Answer, Common, Escape, FutexCounters, Host, Left, Permits, Place, Recall, Thread, WakeRequest, request,
@@ -47,11 +48,12 @@ pub struct World {
     pub threads: Vec<ThreadState>,
     pub words: RefCell<Vec<u32>>,
     pub now: Cell<u64>,
-    attention: Cell<u32>,
-    inbox: RefCell<VecDeque<u32>>,
+    pub attention: Cell<u32>,
+    pub inbox: RefCell<VecDeque<u32>>,
     waits: Cell<u32>,
     /// How often the CPU had nothing to run.
     pub rests: Cell<u64>,
+    pub turns: Turns,
 }
 
 impl World {
@@ -69,6 +71,7 @@ impl World {
             inbox: RefCell::new((0..programs.len() as u32).collect()),
             waits: Cell::new(0),
             rests: Cell::new(0),
+            turns: Turns::default(),
         }
     }
 
@@ -181,6 +184,14 @@ impl<'w> Host for FakeHost<'w> {
         Some(LONGEST_REST)
     }
 
+    fn waits_for_something(&self) -> bool {
+        self.0.turns.host_waits.get()
+    }
+
+    fn looks_between_turns(&self) {
+        self.0.turns.looks.set(self.0.turns.looks.get() + 1);
+    }
+
     fn realtime_ahead_ns(&self) -> u64 {
         AHEAD_NS
     }
@@ -222,6 +233,9 @@ impl Processor for FakeHost<'_> {
                 return None;
             }
             user.0.call.set(user.0.calls.borrow_mut().pop_front().unwrap_or_default());
+            if user.0.call.get().0 == COMPUTE && !self.0.compute(user.0) {
+                continue;
+            }
             if let ControlFlow::Break(end) = ended(user) {
                 return Some(end);
             }
@@ -286,14 +300,28 @@ impl Processor for FakeHost<'_> {
         }
     }
 
-    fn foreign_interrupt(&self, _: u8) {}
+    fn begin_turn(&self, ticks: u64) {
+        self.0.turns.ends.set(self.0.now.get().saturating_add(ticks));
+    }
+
+    fn end_turn(&self) {
+        self.0.turns.ends.set(0);
+    }
+
+    fn turn(&self) -> Turn {
+        self.0.turns.at(self.0.now.get())
+    }
+
+    fn foreign_interrupt(&self, vector: u8) {
+        self.0.turns.interrupt(vector);
+    }
 }
 
 pub struct FakeUser<'a>(&'a ThreadState);
 
 impl UserState for FakeUser<'_> {
     fn is_call(&self) -> bool {
-        true
+        self.0.call.get().0 != COMPUTE
     }
 
     fn call_number(&self) -> u64 {
@@ -309,7 +337,7 @@ impl UserState for FakeUser<'_> {
     }
 
     fn exit(&self) -> Exit {
-        Exit::Call
+        if self.is_call() { Exit::Call } else { Exit::Interrupt(ALARM) }
     }
 
     fn access(&self) -> Option<Access> {

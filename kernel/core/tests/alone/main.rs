@@ -2,6 +2,7 @@
 //! A CPU whose host answers calls itself (`Host::ANSWERS`): every result of futex(2), and how the host's answers end.
 
 mod host;
+mod turns;
 
 use host::{AHEAD_NS, Call, ECHO, FakeHost, LONGEST_REST, SLEEP, SLEPT, WORDS, World, YIELD};
 use tacet_core::{Cpu, Escape, Reason};

@@ -4,7 +4,7 @@
 use crate::program::{Action, Call, load_time, word_at};
 use crate::world::{Sabotage, ThreadState, World};
 use std::ops::ControlFlow;
-use tacet_arch::{Access, Exit, Mode, Processor, UserState};
+use tacet_arch::{Access, Exit, Mode, Processor, Turn, UserState};
 use tacet_core::request;
 
 /// A CPU's coroutine comes back with this.
@@ -256,6 +256,19 @@ impl Processor for FakeProcessor<'_> {
             self.0.pause();
         }
         state.halted.set(None);
+    }
+
+    /// Turns are Linux's.
+    fn begin_turn(&self, _: u64) {
+        panic!("a turn begins on a CPU whose host shares it out");
+    }
+
+    fn end_turn(&self) {
+        panic!("a turn ends on a CPU whose host shares it out");
+    }
+
+    fn turn(&self) -> Turn {
+        Turn::Endless
     }
 
     fn foreign_interrupt(&self, _: u8) {}

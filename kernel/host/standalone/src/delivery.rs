@@ -30,6 +30,7 @@ const TRAP_FLAG: u64 = 1 << 8;
 const FUTEX: u64 = 202;
 /// An operation of futex(2), and its bits without the flags.
 const FUTEX_WAIT: u64 = 0;
+const FUTEX_WAIT_BITSET: u64 = 9;
 const FUTEX_COMMAND: u64 = 0x7f;
 const NANOSLEEP: u64 = 35;
 const CLOCK_NANOSLEEP: u64 = 230;
@@ -140,8 +141,18 @@ impl Alone {
         }
         if code != 0 {
             subject.thread.signals.with(signals::Thread::restore_blocked);
-            self.settle_call(subject, after_call(code, None));
+            let resume = if self.was_futex_wait(subject) { Resume::Result(0) } else { after_call(code, None) };
+            self.settle_call(subject, resume);
         }
+    }
+
+    /// A futex wait without a time limit that ended without a signal: the thread moves, or a signal went to another thread.
+    /// Made again it would lose a wake-up that came meanwhile and did not change the futex's value; so it ends as if it had
+    /// been woken, as futex(2) allows.
+    fn was_futex_wait(&self, subject: &Subject<'_>) -> bool {
+        let [_, operation, _, time, ..] = self.context(subject.number).user().arguments();
+        let waits = matches!(operation & FUTEX_COMMAND, FUTEX_WAIT | FUTEX_WAIT_BITSET);
+        subject.thread.call.load(Ordering::Relaxed) == FUTEX && waits && time == 0
     }
 
     /// The interrupted call has a result, or is made again.

@@ -181,6 +181,15 @@ impl Host for Alone {
         Some(self.cpu.ticks(ns))
     }
 
+    fn waits_for_something(&self) -> bool {
+        self.has_outstanding()
+    }
+
+    fn looks_between_turns(&self) {
+        self.look_for_orders();
+        self.tend_calls();
+    }
+
     fn realtime_ahead_ns(&self) -> u64 {
         let clock = &self.node.clock;
         clock.realtime_ns.load(Ordering::Relaxed).wrapping_sub(clock.monotonic_ns.load(Ordering::Relaxed))

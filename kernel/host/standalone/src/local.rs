@@ -5,9 +5,9 @@ use crate::host::{Alone, Subject};
 use crate::places::has;
 use crate::thread::wanted;
 use crate::time::write_pair;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{Ordering, fence};
 use tacet_arch::Processor;
-use tacet_core::{Affinity, CPUS, Thread};
+use tacet_core::{Affinity, CPUS, TURN_NS, Thread};
 use tacet_shipping::errno::Errno;
 
 /// include/uapi/linux/prctl.h
@@ -135,6 +135,8 @@ impl Alone {
         mask.iter_mut().zip(open).for_each(|(word, open)| *word &= open);
         self.emptiest_cpu(subject.thread.process(), subject.process, &mask).ok_or(Errno::EINVAL)?;
         thread.affinity.with(|cpus| *cpus = mask);
+        // Pairs with `move_if_needed`: either the home is read that the thread has now, or the thread reads this mask.
+        fence(Ordering::SeqCst);
         if number != subject.number && !has(&mask, thread.home()) {
             self.node.want(number, wanted::MOVE, &self.cpu);
         }
@@ -151,7 +153,7 @@ impl Alone {
         Ok(0)
     }
 
-    /// Every thread has the ordinary policy: none is ever preempted.
+    /// Every thread has the ordinary policy: all turns are alike.
     pub fn sched_setscheduler(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
         let [id, policy, parameters, ..] = *arguments;
         self.thread_with_id(subject, id as i32).ok_or(Errno::ESRCH)?;
@@ -188,11 +190,11 @@ impl Alone {
         }
     }
 
-    /// A turn never ends.
+    /// sched_rr_get_interval(2): all turns are alike.
     pub fn sched_rr_get_interval(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
         let [id, address, ..] = *arguments;
         self.thread_with_id(subject, id as i32).ok_or(Errno::ESRCH)?;
-        write_pair(subject, address, 0, 0)
+        write_pair(subject, address, 0, TURN_NS)
     }
 
     /// membarrier(2): only that it can do nothing.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Calls that are shipped while other threads of the same CPU run: only for jobs that ask for it (`YIELD_ON_IO`), and
-//! only if the CPU has other threads. As ever, nothing is preempted: a reply is looked at when a thread of the CPU leaves
-//! the co-kernel, makes a call that is shipped, or when the CPU has nothing to run.
+//! only if the CPU has other threads. A reply is looked at when a thread of the CPU leaves the co-kernel, makes a call that
+//! is shipped or ends its turn, which is short then, or when the CPU has nothing to run.
 //!
 //! A thread whose call is under way is with its host. Its CPU alone sends, looks and goes on with it.
 

@@ -93,18 +93,24 @@ impl Alone {
     }
 
     /// A thread that has left the co-kernel moves to where its mask allows it to be. If no CPU takes it, it stays.
+    ///
+    /// Another thread that sets the mask meanwhile does not want this one if the mask has its old home. So the home is
+    /// changed first, then the mask is looked at again (`set_affinity` does both the other way round).
     pub fn move_if_needed(&self, subject: &Subject<'_>) {
         let (thread, index): (&ThreadState, usize) = (subject.thread, subject.thread.process());
-        let mask = thread.affinity.with(|mask| *mask);
-        let home = thread.home();
-        if has(&mask, home) {
-            return;
-        }
-        if let Some(best) = self.emptiest_cpu(index, subject.process, &mask)
-            && self.settle(index, subject.process, best)
-        {
-            self.unsettle(subject.process, home);
-            thread.home.store(best, Ordering::Release);
+        loop {
+            let mask = thread.affinity.with(|mask| *mask);
+            let home = thread.home();
+            if has(&mask, home) {
+                return;
+            }
+            match self.emptiest_cpu(index, subject.process, &mask) {
+                Some(best) if self.settle(index, subject.process, best) => {
+                    self.unsettle(subject.process, home);
+                    thread.home.store(best, Ordering::SeqCst);
+                }
+                _ => return,
+            }
         }
     }
 
