@@ -92,6 +92,7 @@ fn a_sleep_beside_a_thread_that_computes_ends_at_its_time() {
     let world = World::new(&[&[(SLEEP, [7_000_000; 6]), compute(0)], &[compute(100)]]);
     run(&world);
     let results = world.results(0);
+    assert_eq!(results[0], SLEPT as i64);
     assert!((7_000_000..7_200_000).contains(&results[1]), "{results:?}");
     assert_eq!(world.results(1), [100_000_000]);
     assert!(world.turns.alarms.get() <= 2, "nobody waits for the CPU when the sleep has ended");
