@@ -47,7 +47,7 @@ pub const SCENARIOS: &[Scenario] = &[
     middle("requests that cannot be met", "partition.sh refusals"),
     oldest("memory that Linux cannot give", "partition.sh memory").more(),
     newest("another program puts a taken CPU online", "hotplug.sh foreign"),
-    oldest("other CPUs go offline and online", "hotplug.sh others"),
+    oldest("other CPUs go offline and online", "hotplug.sh others").more(),
     middle("suspend", "hotplug.sh suspend"),
     newest("the module unloaded", "hotplug.sh unload"),
     each("decoupled and recoupled under load", "moves.sh there_and_back"),
@@ -139,7 +139,7 @@ pub const SCENARIOS: &[Scenario] = &[
     rarely("noise of Linux's settings vanishes", "settings.sh vanish").in_turn(),
     rarely("no tick with its countermeasure", "ablation.sh tick").booted_with("nohz_full=2-3").in_turn(),
     rarely("a program compared on each rung", "compare.sh rungs").only_newest().in_turn().within(900),
-    oldest("queue pairs of an NVMe disk", "nvme.sh pairs").with_nvme(),
+    oldest("queue pairs of an NVMe disk", "nvme.sh pairs").with_nvme().more(),
     oldest("Linux's function tracer and an NVMe disk", "nvme.sh deaf").with_nvme(),
     newest("cores read and write an NVMe disk", "nvme.sh served").with_nvme(),
     newest("threads of a core share an NVMe disk", "nvme.sh shared_cores").with_nvme().more(),
@@ -196,8 +196,8 @@ pub const SCENARIOS: &[Scenario] = &[
         .with_virtual_nvme()
         .more(),
     oldest("a virtual function goes", "nvme_virtual.sh taken_away").with_virtual_nvme().more(),
-    newest("noise named", "noise.sh named").in_turn(),
-    middle("noise of a quota, and of a CPU that leaves", "noise.sh stopped").more(),
+    newest("noise named", "noise.sh named").in_turn().more(),
+    middle("noise of a quota, and of a CPU that leaves", "noise.sh stopped"),
     middle("noise named: devices and the tick", "noise.sh more_named").in_turn().more(),
     middle("noise named: programs on other CPUs", "noise.sh elsewhere").in_turn().after_others().more(),
     newest("noise named: timers of a CPU without a tick", "noise.sh deadline")
@@ -205,7 +205,7 @@ pub const SCENARIOS: &[Scenario] = &[
         .in_turn()
         .more(),
     oldest("HPL on a kernel without sched_ext", "sched.sh unsupported").only_older(),
-    hpl("HPL refuses impossible choices", "sched.sh choices").in_turn(),
+    hpl("HPL refuses impossible choices", "sched.sh choices").in_turn().more(),
     hpl("HPL's programs stay small for the verifier", "sched.sh budget").in_turn().after_others().more(),
     hpl("HPL keeps named shells usable", "sched.sh kept").in_turn().after_others().more(),
     hpl("policies as tools see them", "sched.sh policies").in_turn().after_others().more(),
