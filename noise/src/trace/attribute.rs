@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use super::in_force::Machine;
 use super::sources::Identity;
 use crate::record::Record;
 use crate::record::thieves::{Event, Source, Stopped, Thieves};
@@ -44,6 +45,7 @@ impl Ran {
 /// Computes all fields except those that only the caller knows: lost events, and what could not be observed.
 pub fn attribute(
     record: &Record,
+    machine: &Machine,
     sources: &[Identity],
     mut ran: Vec<Ran>,
     threshold_ns: f64,
@@ -70,7 +72,7 @@ pub fn attribute(
     thieves.stopped = until_ns.and_then(|limit| stopped(record, &noise, &ran, sources, limit));
     let total_ns = thieves.detour_ns;
     let named = sources.iter().zip(tallies).filter(|(_, tally)| !tally.cpus.is_empty());
-    thieves.sources = named.map(|(identity, tally)| tally.source(identity, total_ns)).collect();
+    thieves.sources = named.map(|(identity, tally)| tally.source(machine, identity, total_ns)).collect();
     sort(&mut thieves.sources);
     thieves
 }
@@ -108,7 +110,8 @@ impl Tally {
         self.longest_ns = self.longest_ns.max(u64::from(one.net_ns));
     }
 
-    fn source(self, identity: &Identity, detours_ns: f64) -> Source {
+    fn source(self, machine: &Machine, identity: &Identity, detours_ns: f64) -> Source {
+        let remedy = super::remedies::remedy(machine, identity, &self.cpus);
         Source {
             kind: identity.kind,
             name: identity.name.clone(),
@@ -119,7 +122,7 @@ impl Tally {
             longest_ns: self.longest_ns,
             explained_ns: self.explained_ns,
             share: if detours_ns > 0.0 { self.explained_ns / detours_ns } else { 0.0 },
-            remedy: super::remedies::remedy(identity.kind, &identity.name, identity.origin.as_deref()).into(),
+            remedy,
         }
     }
 }
@@ -222,7 +225,8 @@ mod tests {
         // The daemon runs 250 us, interrupted for 50 us; nothing runs in the fifth quantum; one event is before the
         // record.
         let events = vec![ran(0, 2500, 250, 200), ran(1, 2600, 50, 50), ran(1, -500, 10, 10)];
-        let thieves = attribute(&record(), &[source("daemon"), source("interrupt")], events, 1000.0, None);
+        let thieves =
+            attribute(&record(), &Machine::this(), &[source("daemon"), source("interrupt")], events, 1000.0, None);
         assert_eq!((thieves.detours, thieves.unexplained_detours, thieves.events), (2, 1, 2));
         assert_eq!((thieves.detour_ns, thieves.explained_ns), (400_000.0, 250_000.0));
         let shares: Vec<_> = thieves.sources.iter().map(|one| (one.name.as_str(), one.share, one.count)).collect();
@@ -234,7 +238,7 @@ mod tests {
     #[test]
     fn sources_never_explain_more_than_the_noise() {
         let events = vec![ran(0, 2100, 400, 400), ran(1, 2600, 200, 200)];
-        let thieves = attribute(&record(), &[source("a"), source("b")], events, 1000.0, None);
+        let thieves = attribute(&record(), &Machine::this(), &[source("a"), source("b")], events, 1000.0, None);
         let explained: Vec<f64> = thieves.sources.iter().map(|one| one.explained_ns).collect();
         assert_eq!((explained, thieves.explained_ns), (vec![200_000.0, 100_000.0], 300_000.0));
     }
@@ -246,7 +250,7 @@ mod tests {
             Ran { begins: false, ..ran(0, 2300, 100, 100) },
             Ran { cpu: 1, ..ran(0, 2500, 100, 100) },
         ];
-        let thieves = attribute(&record(), &[source("a"), source("silent")], events, 1000.0, None);
+        let thieves = attribute(&record(), &Machine::this(), &[source("a"), source("silent")], events, 1000.0, None);
         assert_eq!(thieves.sources.len(), 1);
         let one = &thieves.sources[0];
         assert_eq!((one.count, one.total_ns, one.longest_ns, &one.cpus), (1, 200_000, 100_000, &vec![0]));
@@ -255,7 +259,8 @@ mod tests {
     #[test]
     fn a_long_run_spreads_over_samples() {
         // From 1.3 to 5.3 ms: all of the third quantum's 1.3 ms and 1 ms of the fifth.
-        let thieves = attribute(&record(), &[source("a")], vec![ran(0, 1300, 4000, 4000)], 1000.0, None);
+        let thieves =
+            attribute(&record(), &Machine::this(), &[source("a")], vec![ran(0, 1300, 4000, 4000)], 1000.0, None);
         assert_eq!((thieves.explained_ns, thieves.unexplained_detours), (400_000.0, 0));
     }
 
@@ -263,9 +268,11 @@ mod tests {
     fn the_first_long_detour_is_kept_with_the_events_around_it() {
         let events = vec![ran(0, 2500, 250, 250), ran(0, 200, 10, 10), ran(0, 4350, 10, 10)];
         let sources = [source("a")];
-        let stopped = attribute(&record(), &sources, events.clone(), 1000.0, Some(200_000.0)).stopped.expect("one");
+        let stopped = attribute(&record(), &Machine::this(), &sources, events.clone(), 1000.0, Some(200_000.0))
+            .stopped
+            .expect("one");
         assert_eq!((stopped.cpu, stopped.start_ns, stopped.noise_ns), (0, 2 * MS, 300_000));
         assert_eq!(stopped.events.iter().map(|one| one.start_ns).collect::<Vec<_>>(), [2_500_000]);
-        assert_eq!(attribute(&record(), &sources, events, 1000.0, Some(1e6)).stopped, None);
+        assert_eq!(attribute(&record(), &Machine::this(), &sources, events, 1000.0, Some(1e6)).stopped, None);
     }
 }

@@ -2,12 +2,13 @@
 //! Finds the thieves: measures noise, and at the same time records everything else that runs on the measured CPUs.
 //!
 //! `trace/` contains the BPF programs; `tracer` loads them and fetches their events; `sources` finds the source of an
-//! event, `attribute` the detours that it explains, `remedies` a way to stop it.
+//! event, `attribute` the detours that it explains, `remedies` a way to stop it, `in_force` which ways are taken already.
 
 mod attribute;
 mod clock;
 mod event;
 mod hardware;
+mod in_force;
 mod names;
 mod perfetto;
 mod remedies;
@@ -20,6 +21,7 @@ use std::path::Path;
 
 use attribute::Ran;
 use hardware::Hardware;
+use in_force::Machine;
 use sources::Identity;
 use tracer::Tracer;
 
@@ -57,8 +59,10 @@ pub fn trace(
     if let Some(path) = events {
         write_events(path, &record, &sources, &ran, threshold_ns)?;
     }
-    let mut thieves = attribute::attribute(&record, &sources, ran, threshold_ns, plan.until.map(|until| until.0));
-    thieves.sources.extend(hardware.happened().into_iter().map(|happened| source(&happened)));
+    let machine = Machine::this();
+    let mut thieves =
+        attribute::attribute(&record, &machine, &sources, ran, threshold_ns, plan.until.map(|until| until.0));
+    thieves.sources.extend(hardware.happened().into_iter().map(|happened| source(&machine, &happened)));
     attribute::sort(&mut thieves.sources);
     thieves.events_lost = lost;
     thieves.unobserved = unobserved;
@@ -74,10 +78,12 @@ fn write_events(path: &Path, record: &Record, sources: &[Identity], ran: &[Ran],
 }
 
 /// A source whose events can only be counted: their length is unknown.
-fn source(happened: &hardware::Happened) -> Source {
+fn source(machine: &Machine, happened: &hardware::Happened) -> Source {
+    let identity = Identity { kind: Kind::Hardware, name: happened.name.into(), origin: None };
+    let remedy = remedies::remedy(machine, &identity, &[happened.cpu]);
     Source {
-        kind: Kind::Hardware,
-        name: happened.name.into(),
+        kind: identity.kind,
+        name: identity.name,
         origin: None,
         cpus: vec![happened.cpu],
         count: happened.count,
@@ -85,6 +91,6 @@ fn source(happened: &hardware::Happened) -> Source {
         longest_ns: 0,
         explained_ns: 0.0,
         share: 0.0,
-        remedy: remedies::remedy(Kind::Hardware, happened.name, None).into(),
+        remedy,
     }
 }

@@ -87,6 +87,8 @@ const MESSENGERS: [&str; 36] = [
     "x2apic",
     "complete",
 ];
+/// Timers of the deadline server: whatever they send, by whichever function, is the server's.
+const SERVERS: [&str; 2] = ["dl_task_timer", "dl_server_timer"];
 /// Prefixes of functions below which a stack belongs to an interrupt, not to the task that it interrupted.
 const INTERRUPTS: [&str; 5] = ["__do_softirq", "handle_softirqs", "irq_exit", "sysvec_", "common_interrupt"];
 
@@ -208,7 +210,9 @@ impl Namer {
             }
         };
         let unit = unit.map_or_else(String::new, |unit| format!(" ({unit})"));
+        let server = calls.iter().find(|name| SERVERS.contains(&name.as_str()));
         let wanted = calls.iter().find(|name| !MESSENGERS.iter().any(|begin| name.starts_with(begin)));
+        let wanted = server.or(wanted);
         let purpose = wanted.map_or_else(String::new, |function| format!(": {function}"));
         format!("{}{unit}{purpose}", common(&task))
     }
@@ -302,6 +306,17 @@ mod tests {
         assert_eq!(named(&mut namer, arrives(300)).2, None, "sent once");
         namer.identity(3, &sent(5100, 4), &Examples);
         assert_eq!(named(&mut namer, arrives(6000)).2.as_deref(), Some("cron and others"));
+    }
+
+    /// The server's timer puts its threads into the queue, which tells a CPU without a tick: the timer wanted it.
+    #[test]
+    fn the_deadline_server_is_named() {
+        let namer = Namer::default();
+        let stack = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let calls = stack(&["__smp_call_single_queue", "irq_work_queue_on", "enqueue_dl_entity", "dl_task_timer", "x"]);
+        assert_eq!(namer.sender(0, &calls, &Examples), "idle: dl_task_timer");
+        let calls = stack(&["__smp_call_single_queue", "irq_work_queue_on", "posix_cpu_timer_set", "x"]);
+        assert_eq!(namer.sender(0, &calls, &Examples), "idle: irq_work_queue_on");
     }
 
     #[test]
