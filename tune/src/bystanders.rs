@@ -29,6 +29,9 @@ pub struct Bystander {
     pub started: u64,
     pub name: String,
     pub allowed: Cpus,
+    /// What its cgroup allowed; `None` if nothing says it, and in journals of older versions.
+    #[serde(default)]
+    pub group: Option<Cpus>,
 }
 
 /// Records all programs' threads, if these claims make the first partition.
@@ -38,6 +41,7 @@ pub fn record(node: &dyn Node, journal: &mut Journal, claims: &[Claim]) -> Resul
         return Ok(());
     }
     let seen = threads::of_programs(node).into_iter().map(|thread| Bystander {
+        group: threads::group_cpus(node, thread.id),
         thread: thread.id,
         started: thread.started,
         name: thread.name,
@@ -62,11 +66,13 @@ fn isolates(claims: &[Claim]) -> bool {
 fn changed(node: &dyn Node, state: &State, online: &Cpus) -> Vec<Event> {
     let remembers = node::kernel_version(node) >= REMEMBERS;
     let mut events = Vec::new();
-    for Bystander { thread, started, name, allowed: before } in &state.bystanders {
+    for Bystander { thread, started, name, allowed: before, group } in &state.bystanders {
         let Some(found) = threads::thread(node, *thread).filter(|found| found.started == *started) else { continue };
         // some kernels show CPUs that are possible but absent, and drop them when an affinity is set
         let (now, before) = (&found.allowed.intersection(online), &before.intersection(online));
+        let group_now = threads::group_cpus(node, *thread);
         let by = match remembers {
+            _ if follows(before, group.as_ref(), online) && follows(now, group_now.as_ref(), online) => continue,
             _ if is_narrower(before, now, &state.taken) => "it set again what it saw meanwhile",
             false if now != before && before.is_subset(now) => "this kernel forgets an affinity when CPUs are taken",
             true if now != before && before.is_subset(now) => "it was set anew meanwhile",
@@ -80,6 +86,11 @@ fn changed(node: &dyn Node, state: &State, online: &Cpus) -> Vec<Event> {
         ));
     }
     events
+}
+
+/// Has a thread all CPUs of its cgroup? Then its affinity is the cgroup's, and what changes with that is nobody's loss.
+fn follows(allowed: &Cpus, group: Option<&Cpus>, online: &Cpus) -> bool {
+    group.is_some_and(|group| group.intersection(online) == *allowed)
 }
 
 /// Are exactly CPUs missing that a claim had? An affinity that a program chose for another reason rarely looks so.

@@ -7,6 +7,8 @@ use crate::node::Node;
 /// Flags of `include/linux/sched.h`: a kernel thread, and a thread whose affinity nobody may change.
 const KERNEL_THREAD: u32 = 0x0020_0000;
 const NOT_TO_BE_BOUND: u32 = 0x0400_0000;
+/// Where the unified hierarchy is.
+const GROUPS: &str = "/sys/fs/cgroup";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
@@ -58,6 +60,18 @@ pub fn of_programs(node: &dyn Node) -> Vec<Thread> {
         std::iter::once(process).chain(others)
     };
     programs.flat_map(threads).collect()
+}
+
+/// The CPUs that a process's cgroup allows: its own list, or that of the nearest group above which has one.
+pub fn group_cpus(node: &dyn Node, id: u32) -> Option<Cpus> {
+    let mut group = group(node, id)?;
+    loop {
+        let path = format!("{GROUPS}{}/cpuset.cpus.effective", group.trim_end_matches('/'));
+        if let Some(cpus) = node.read(&path).ok().and_then(|text| Cpus::from_list(text.trim())) {
+            return Some(cpus);
+        }
+        group = group.trim_end_matches('/').rsplit_once('/')?.0.to_owned();
+    }
 }
 
 /// The cgroup of the unified hierarchy in which a process is: `/system.slice/sadc.service`.

@@ -232,3 +232,31 @@ fn an_export_binds_no_unit_that_the_plan_leaves() {
     let scope = of("init.scope", "Scope");
     assert_eq!(paths(&["slices"]), [scope, of("system.slice", "Slice"), of("user.slice", "Slice")]);
 }
+
+/// A program whose cgroup became wider, or narrower, while the partition was there follows its cgroup: nobody took that
+/// from it. A program with an affinity of its own in the same group is named.
+#[test]
+fn what_a_programs_own_cgroup_did_is_no_loss() {
+    for kernel in ["7.3.1-test", "6.1.0-test"] {
+        for (first, last) in [("1-3", "0-7"), ("1-7", "1-3")] {
+            let node = Fake::node();
+            node.set("/proc/sys/kernel/osrelease", kernel);
+            programs(&node);
+            let cpus = |cpus: &str| {
+                node.set("/sys/fs/cgroup/box/cpuset.cpus.effective", &format!("{cpus}\n"));
+                [50, 51].iter().for_each(|id| allow(&node, *id, cpus));
+            };
+            node.set("/proc/50/cgroup", "0::/box\n");
+            // its own group has no list: that of the group above counts
+            node.set("/proc/51/cgroup", "0::/box/inner\n");
+            node.set("/proc/52/cgroup", "0::/box\n");
+            cpus(first);
+            to(&node, &[only(&["partition"], "4-7")]);
+            cpus(last);
+            allow(&node, 52, "0-7");
+            let said = texts(&to(&node, &[]).not_restored);
+            assert_eq!(said.len(), 1, "{kernel} {first} {last}: {said:?}");
+            assert!(said[0].starts_with("affinity of p52 (52): 0-7, was 5: "), "{said:?}");
+        }
+    }
+}
