@@ -26,6 +26,9 @@ pub struct Record {
     pub since: SystemTime,
     pub options: Start,
     pub trickle_cpu: u32,
+    /// those that were online at the start, whose places it knows; empty in records of older versions
+    #[serde(default)]
+    pub cpus: Vec<u32>,
     /// the kernel's numbers of the maps with its counts
     pub counts_map: u32,
     pub loads_map: u32,

@@ -52,6 +52,7 @@ pub fn stay(start: &Start) -> Result<ExitCode> {
         since: SystemTime::now(),
         options: start.clone(),
         trickle_cpu,
+        cpus: topology.places.keys().copied().collect(),
         counts_map: number(&scheduler.map("counts")?)?,
         loads_map: number(&scheduler.map("loads")?)?,
         programs: scheduler.programs(),

@@ -43,6 +43,8 @@ struct Facts {
     programs: Vec<Program>,
     total: Option<Figures>,
     cpus: Vec<Cpu>,
+    /// online CPUs that were offline when HPL started: it places no task there before its next start
+    cpus_not_used: Vec<u32>,
 }
 
 #[derive(Debug, Serialize)]
@@ -68,6 +70,7 @@ pub fn run(json: bool) -> Result<ExitCode> {
         programs: record.as_ref().map(|record| record.programs.clone()).unwrap_or_default(),
         total: None,
         cpus: Vec::new(),
+        cpus_not_used: Vec::new(),
     };
     let mut rows = Vec::new();
     if let Some(record) = record.as_ref().filter(|_| state == State::Loaded) {
@@ -75,12 +78,29 @@ pub fn run(json: bool) -> Result<ExitCode> {
         (rows, total) = live(record)?;
         facts.total = Some(total.into());
         facts.cpus = rows.iter().map(Cpu::from).collect();
+        facts.cpus_not_used = not_used(record, rows.iter().map(|(cpu, ..)| *cpu));
     }
     if json {
         return print(&tacet_words::json::text(&facts)?);
     }
     let table = if rows.is_empty() { String::new() } else { table(&rows) };
-    print(&format!("{}\n{table}", headline(&facts)))
+    print(&format!("{}\n{table}{}", headline(&facts), note(&facts.cpus_not_used)))
+}
+
+/// The CPUs whose place HPL does not know: they were offline when it started.
+fn not_used(record: &Record, online: impl Iterator<Item = u32>) -> Vec<u32> {
+    online.filter(|cpu| !record.cpus.is_empty() && !record.cpus.contains(cpu)).collect()
+}
+
+/// A line about each of them.
+fn note(cpus: &[u32]) -> String {
+    let line = |cpu: &u32| {
+        format!(
+            "cpu {cpu} was offline when HPL started: HPL places no task there before its next start (`tacet sched stop`, \
+             then `start`)\n"
+        )
+    };
+    cpus.iter().map(line).collect()
 }
 
 fn state(record: Option<&Record>, is_held: bool) -> State {
@@ -167,4 +187,33 @@ pub fn table(rows: &[Row]) -> String {
     table.column_iter_mut().for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     let lines = table.lines().map(|line| line.trim_end().to_owned() + "\n");
     lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(cpus: &[u32]) -> Record {
+        let time = serde_json::json!({ "secs": 1, "nanos": 0 });
+        let text = serde_json::json!({
+            "process": 7, "since": { "secs_since_epoch": 0, "nanos_since_epoch": 0 },
+            "options": {
+                "groups": [], "daemons": [], "trickle": time, "trickle_period": time, "trickle_cpu": null,
+                "quantum": time, "foreground": false
+            },
+            "trickle_cpu": 0, "cpus": cpus, "counts_map": 1, "loads_map": 2, "programs": [], "end": null
+        });
+        serde_json::from_value(text).expect("a record")
+    }
+
+    /// A CPU that was offline at the start and is online now is named; one that went and came is not.
+    #[test]
+    fn a_cpu_that_came_later_is_named() {
+        let started = record(&[0, 1, 2]);
+        assert_eq!(not_used(&started, [0, 2, 3].into_iter()), [3]);
+        assert!(not_used(&started, [0, 1, 2].into_iter()).is_empty());
+        assert!(not_used(&record(&[]), [0, 3].into_iter()).is_empty(), "an older record knows nothing of it");
+        assert!(note(&[3]).starts_with("cpu 3 was offline when HPL started: HPL places no task there before"));
+        assert_eq!(note(&[]), "");
+    }
 }
