@@ -31,7 +31,8 @@ static inline __attribute__((always_inline)) void daxpy(struct noise_vectors *ve
 static inline __attribute__((always_inline)) int may_continue(struct noise_watch *watch, uint64_t length)
 {
 	if (length >= watch->limit)
-		__atomic_store_n(&watch->stop, 1, __ATOMIC_RELAXED);
+		for (uint64_t i = 0; i < watch->count; i++)
+			__atomic_store_n(&watch->all[i].stop, 1, __ATOMIC_RELAXED);
 	return !__atomic_load_n(&watch->stop, __ATOMIC_RELAXED);
 }
 

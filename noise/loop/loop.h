@@ -32,13 +32,19 @@ void noise_fwq_register(uint64_t *times, uint64_t quanta, uint64_t units);
 /* The same; a unit is one pass y = a x + y over the vectors. */
 void noise_fwq_daxpy(uint64_t *times, uint64_t quanta, uint64_t units, struct noise_vectors *vectors);
 
-/* Ends a measurement on all CPUs at once. */
+/*
+ * Ends the loop of one CPU, or those of all CPUs at once. The caller has an array of
+ * them, one for each loop, with a cache line for each.
+ */
 struct noise_watch {
-	/* A quantum of this many ticks or more ends the measurement. Written by the caller before. */
+	/* A quantum of this many ticks or more ends the measurement on all CPUs. Written by the caller before. */
 	uint64_t limit;
-	/* Set by the first loop with such a quantum, or by the caller; read by all loops after each quantum or unit. */
+	/* The whole array, and its length. Written by the caller before; read only by a loop with such a quantum. */
+	struct noise_watch *all;
+	uint64_t count;
+	/* Set by the first loop with such a quantum, or by the caller; read by its own loop after each quantum or unit. */
 	uint32_t stop;
-};
+} __attribute__((aligned(64)));
 
 /*
  * Fixed work for `duration` ticks, or until a quantum takes watch->limit or longer, here

@@ -12,7 +12,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::Serialize;
 
 use crate::Result;
-use crate::measure::{be_realtime, machine};
+use crate::measure::{be_realtime, is_bound, machine};
 
 /// How lengths vary around their mean. Intervals do not vary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
@@ -49,6 +49,8 @@ pub struct Injected {
     /// The sum of the times from begin to end: longer than requested if other programs ran too.
     pub took_ns: u64,
     pub longest_ns: u64,
+    /// Its thread may no longer run there (the CPU went offline, or left the cpuset): the noise ended then.
+    pub left: bool,
 }
 
 impl Injection {
@@ -77,12 +79,17 @@ impl Injection {
         }
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         random.set_stream(u64::from(cpu));
-        let mut injected = Injected { cpu, count: 0, late: 0, asked_ns: 0.0, took_ns: 0, longest_ns: 0 };
+        let mut injected = Injected { cpu, count: 0, late: 0, asked_ns: 0.0, took_ns: 0, longest_ns: 0, left: false };
         for index in 0..self.count() {
             let due = begin + Duration::from_nanos((index as f64 * self.interval_ns) as u64);
             match due.checked_duration_since(Instant::now()) {
                 Some(wait) => thread::sleep(wait),
                 None => injected.late += 1,
+            }
+            // elsewhere it would disturb a CPU that nobody named
+            injected.left = !is_bound(0, cpu);
+            if injected.left {
+                break;
             }
             let length_ns = self.length(&mut random);
             let took = spin(Duration::from_nanos(length_ns as u64));

@@ -18,7 +18,7 @@ fn only(cpu: u32) -> CpuSet {
 }
 
 /// Moves this process's measuring thread from one CPU to another.
-fn moved(from: u32, to: u32) {
+fn moved(from: u32, to: u32) -> Pid {
     let tasks = std::fs::read_dir("/proc/self/task").expect("threads");
     let threads = tasks.filter_map(|task| {
         let task = task.ok()?;
@@ -29,6 +29,13 @@ fn moved(from: u32, to: u32) {
     let threads: Vec<Pid> = threads.collect();
     assert_eq!(threads.len(), 1, "one thread measures cpu {from}");
     sched_setaffinity(threads[0], &only(to)).expect("moved");
+    threads[0]
+}
+
+/// Whether a thread of this process waits, as those do that have ended their loop.
+fn sleeps(thread: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).expect("a thread");
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
 }
 
 #[test]
@@ -51,16 +58,19 @@ fn samples_end_where_their_thread_leaves() {
         stop: Some(Arc::clone(&stop)),
         trust_clock: true,
     };
-    let (mut calls, mut moved_at) = (0, 0);
+    let (mut calls, mut moved_at, mut thread) = (0, 0, None);
     let measured = plan.measure(&[], &mut |_| {
         calls += 1;
         if calls == 2 {
             moved_at = sampling::ticks();
-            moved(leaves, stays);
+            thread = Some(moved(leaves, stays));
         }
-        stop.store(calls >= 4, Ordering::Relaxed);
+        // it disturbs the CPU on which it is now until it ends; the other thread goes on
+        let ended = calls > 2 && thread.is_some_and(sleeps);
+        stop.store(ended || calls >= 100, Ordering::Relaxed);
     });
     let measured = measured.expect("a record");
+    assert!(calls < 100, "the thread that left its CPU still measures");
     let (about, samples) = (&measured.record.about, &measured.record.samples);
     let moved_ns = (moved_at - measured.origin_ticks) as f64 * 1e9 / about.ticks_per_second;
     let end = |cpu: u32| {

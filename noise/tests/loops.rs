@@ -35,9 +35,12 @@ fn calls(instruction: &str) -> bool {
 fn loops_call_nothing() {
     // The linker keeps only functions that are used.
     sampling::fixed_work(&mut [0; 2], 1, None);
-    sampling::fixed_work_until(&mut [0; 2], 1, 0, None, &sampling::Watch::new(0));
-    sampling::fixed_time(&mut [0; 2], 0, 1, None, &sampling::Watch::new(0));
-    sampling::selfish(&mut [0; 2], 0, 1, &sampling::Watch::new(0));
+    let watches = sampling::Watches::new(0, 1);
+    for watch in watches.iter() {
+        sampling::fixed_work_until(&mut [0; 2], 1, 0, None, watch);
+        sampling::fixed_time(&mut [0; 2], 0, 1, None, watch);
+        sampling::selfish(&mut [0; 2], 0, 1, watch);
+    }
     for function in LOOPS {
         let code = code_of(function);
         assert!(code.len() > 10, "{function} has {} instructions", code.len());

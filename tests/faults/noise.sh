@@ -233,6 +233,37 @@ departs() {
 	[ ! -s wrong ] || fail "$(cat wrong)"
 }
 
+# The cpuset shrinks: the thread of the CPU that left stops, its samples end there, the others' go on.
+shrinks() {
+	local group=/sys/fs/cgroup/shrinks thread=
+	echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control && mkdir $group && echo 1-3 >$group/cpuset.cpus || fail "no cgroup"
+	bash -c "echo \$\$ >$group/cgroup.procs; exec $T-noise measure --cpus 1-3 --quantum 1ms --duration 600s --trust-clock --force -o shrinks.parquet" >/dev/null 2>shrinks.err &
+	tracer=$!
+	until_true "it measures" measuring
+	sleep 3
+	for thread in /proc/$tracer/task/*; do
+		[ "$(cat $thread/comm)" = measuring ] && grep -q '^Cpus_allowed_list:.3$' $thread/status && break
+	done
+	echo 1-2 >$group/cpuset.cpus || fail "CPU 3 stays"
+	until_true "its thread stops" grep -q '^State:.S' $thread/status
+	sleep 3
+	grep -q '^State:.S' $thread/status || fail "it measures again"
+	kill -INT $tracer
+	wait $tracer || fail "measure ended with $?: $(cat shrinks.err)"
+	rmdir $group
+	$T-noise analyse shrinks.parquet --json >shrinks.json
+	python3 - <<-'END' >wrong || fail "$(cat wrong)"
+		import json
+		record = json.load(open("shrinks.json"))[0]
+		samples = {cpu["cpu"]: cpu["samples"] for cpu in record["per_cpu"]}
+		if samples.get(3, 0) >= min(samples[1], samples[2]):
+		    print(f"samples of each CPU: {samples}")
+		if not any("cpu 3 went offline, or left the cpuset" in warning for warning in record["warnings"]):
+		    print(f"no warning names CPU 3: {record['warnings']}")
+	END
+	[ ! -s wrong ] || fail "$(cat wrong)"
+}
+
 one_by_one() { # FUNCTION...
 	local what
 	for what; do
@@ -330,7 +361,7 @@ agent() {
 # Tests whose events differ between kernels, and tests whose events do not.
 named() { one_by_one daemon exactly kworker; }
 more_named() { one_by_one interrupt tick until_noise refusals; }
-stopped() { one_by_one quota departs; }
+stopped() { one_by_one quota departs shrinks; }
 elsewhere() { one_by_one collapser agent; }
 
 scenario "$@"

@@ -48,7 +48,8 @@ impl Stay {
     }
 }
 
-fn is_bound(thread: i32, cpu: u32) -> bool {
+/// Whether a thread, 0 for the calling one, may run on this CPU alone.
+pub fn is_bound(thread: i32, cpu: u32) -> bool {
     let Ok(set) = sched_getaffinity(Pid::from_raw(thread)) else { return false };
     (0..CpuSet::count()).all(|one| set.is_set(one).unwrap_or(false) == (one == cpu as usize))
 }

@@ -17,6 +17,7 @@ use std::thread;
 use std::time::Duration;
 
 use departure::Stay;
+pub use departure::is_bound;
 use machine::Moment;
 use quota::Quotas;
 pub use worker::be_realtime;
@@ -221,27 +222,36 @@ fn rough_rate() -> Result<f64> {
 /// Runs the threads. `progress` returns whether to end now.
 fn run_all(work: &Work, cpus: &[u32], rate: f64, mut progress: impl FnMut(f64) -> bool) -> Result<Vec<Found>> {
     let ready = Barrier::new(cpus.len() + 1);
-    let watch = sampling::Watch::new(work.limit_ticks.unwrap_or(u64::MAX));
+    let watches = sampling::Watches::new(work.limit_ticks.unwrap_or(u64::MAX), cpus.len());
     let expected = Duration::from_secs_f64(work.duration_ticks as f64 / rate);
     let stays: Vec<Stay> = cpus.iter().map(|_| Stay::default()).collect();
-    let look = || cpus.iter().zip(&stays).for_each(|(cpu, stay)| stay.look(*cpu));
+    // A thread that left its CPU disturbs the others where it is now: it stops, and its samples end before that.
+    let look = || {
+        for ((cpu, stay), watch) in cpus.iter().zip(&stays).zip(watches.iter()) {
+            stay.look(*cpu);
+            if stay.left_after().is_some() {
+                watch.end();
+            }
+        }
+    };
     thread::scope(|scope| {
         let threads: Vec<_> = cpus
             .iter()
             .zip(&stays)
-            .map(|(&cpu, stay)| {
-                let (ready, watch) = (&ready, &watch);
+            .zip(watches.iter())
+            .map(|((&cpu, stay), watch)| {
+                let ready = &ready;
                 let measure = move || work.measure(cpu, ready, watch, stay).map_err(|error| error.to_string());
                 (cpu, scope.spawn(measure))
             })
             .collect();
         ready.wait();
         let begin = std::time::Instant::now();
-        while begin.elapsed() < expected && !watch.has_ended() {
+        while begin.elapsed() < expected && !watches.have_ended() {
             thread::sleep((expected - begin.elapsed().min(expected)).min(Duration::from_millis(250)));
             look();
             if progress((begin.elapsed().as_secs_f64() / expected.as_secs_f64()).min(1.0)) {
-                watch.end();
+                watches.end();
             }
         }
         ready.wait();

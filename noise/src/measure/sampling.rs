@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The measuring loops (`loop/loop.h`) as safe functions. The only unsafe code of the laboratory.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// The operands of the DAXPY kernel; the layout is that of `struct noise_vectors`.
 #[repr(C, align(64))]
@@ -16,27 +16,55 @@ impl Default for Vectors {
     }
 }
 
-/// Ends a measurement on all CPUs at once; the layout is that of `struct noise_watch`.
-#[repr(C)]
+/// Ends the loop of one CPU; the layout is that of `struct noise_watch`.
+#[repr(C, align(64))]
+#[derive(Debug)]
 pub struct Watch {
-    /// A quantum of this many ticks or more ends the measurement.
+    /// A quantum of this many ticks or more ends the measurement on all CPUs.
     limit: u64,
-    /// Set by the first loop with such a quantum, or by `end`; read by all loops.
+    /// All loops' watches: the first, which does not move, and how many they are. Written by `Watches::new` alone.
+    all: AtomicPtr<Watch>,
+    count: u64,
+    /// Set by the first loop with such a quantum, or by `end`; read by this watch's loop.
     stop: AtomicU32,
 }
 
 impl Watch {
-    pub fn new(limit_ticks: u64) -> Watch {
-        Watch { limit: limit_ticks, stop: AtomicU32::new(0) }
-    }
-
-    /// Makes each loop end after its current quantum.
+    /// Makes this loop end after its current quantum.
     pub fn end(&self) {
         self.stop.store(1, Ordering::Relaxed);
     }
 
     pub fn has_ended(&self) -> bool {
         self.stop.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// The watches of all loops of a measurement.
+#[derive(Debug)]
+pub struct Watches(Box<[Watch]>);
+
+impl Watches {
+    pub fn new(limit_ticks: u64, loops: usize) -> Watches {
+        let one =
+            || Watch { limit: limit_ticks, all: AtomicPtr::default(), count: loops as u64, stop: AtomicU32::new(0) };
+        let mut watches: Box<[Watch]> = std::iter::repeat_with(one).take(loops).collect();
+        let first = watches.as_mut_ptr();
+        watches.iter().for_each(|watch| watch.all.store(first, Ordering::Relaxed));
+        Watches(watches)
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, Watch> {
+        self.0.iter()
+    }
+
+    /// Makes each loop end after its current quantum.
+    pub fn end(&self) {
+        self.iter().for_each(Watch::end);
+    }
+
+    pub fn have_ended(&self) -> bool {
+        self.iter().all(Watch::has_ended)
     }
 }
 
@@ -101,7 +129,8 @@ pub fn fixed_work_until(
 ) -> usize {
     let Some(quanta) = times.len().checked_sub(1) else { return 0 };
     let (times, quanta) = (times.as_mut_ptr(), quanta as u64);
-    // SAFETY: as above; the loop reads the watch's limit, and loads and stores its flag atomically.
+    // SAFETY: as above; the loop reads the watch's limit, and loads its flag
+    // and stores those of all, which live as long as this one, atomically.
     let done = unsafe {
         match vectors {
             Some(vectors) => noise_fwq_daxpy_until(times, quanta, units, duration, vectors, watch),
@@ -153,6 +182,11 @@ pub fn selfish(pairs: &mut [u64], end: u64, threshold: u64, watch: &Watch) -> De
 mod tests {
     use super::*;
 
+    /// Of a loop that is alone; it lives as long as the process.
+    fn watch(limit: u64) -> &'static Watch {
+        &Box::leak(Box::new(Watches::new(limit, 1))).0[0]
+    }
+
     #[test]
     fn only_the_samples_are_written() {
         let mut times = [u64::MAX; 12];
@@ -167,38 +201,50 @@ mod tests {
     #[test]
     fn a_long_quantum_ends_the_rest() {
         for vectors in [None, Some(&mut Vectors::default())] {
-            let (mut times, watch) = ([0; 9], Watch::new(0));
-            assert_eq!(fixed_work_until(&mut times, 1, u64::MAX, vectors, &watch), 1);
-            assert!(times[1] > 0 && times[2..] == [0; 7] && watch.has_ended());
-            assert_eq!(fixed_work_until(&mut times, 1, u64::MAX, None, &watch), 1, "others end after their quantum");
+            let (mut times, watches) = ([0; 9], Watches::new(0, 3));
+            let [first, .., last] = &*watches.0 else { panic!("three watches") };
+            assert_eq!(fixed_work_until(&mut times, 1, u64::MAX, vectors, last), 1);
+            assert!(times[1] > 0 && times[2..] == [0; 7] && watches.have_ended());
+            assert_eq!(fixed_work_until(&mut times, 1, u64::MAX, None, first), 1, "others end after their quantum");
         }
-        assert_eq!(fixed_work_until(&mut [0; 9], 1, u64::MAX, None, &Watch::new(u64::MAX)), 8);
+        assert_eq!(fixed_work_until(&mut [0; 9], 1, u64::MAX, None, watch(u64::MAX)), 8);
+    }
+
+    /// A loop that must stop alone stops alone.
+    #[test]
+    fn one_loop_can_end() {
+        let watches = Watches::new(u64::MAX, 2);
+        let [first, second] = &*watches.0 else { panic!("two watches") };
+        first.end();
+        assert_eq!(fixed_work_until(&mut [0; 9], 1, u64::MAX, None, first), 1);
+        assert_eq!(fixed_work_until(&mut [0; 9], 1, u64::MAX, None, second), 8);
+        assert!(!watches.have_ended());
     }
 
     /// The first quantum that ends at the duration or after it is the last.
     #[test]
     fn the_duration_ends_the_work() {
         let (mut times, duration) = (vec![0; 1 << 16], 2_000_000);
-        let done = fixed_work_until(&mut times, 1000, duration, None, &Watch::new(u64::MAX));
+        let done = fixed_work_until(&mut times, 1000, duration, None, watch(u64::MAX));
         assert!(done + 1 < times.len() && times[done] - times[0] >= duration && times[done - 1] - times[0] < duration);
-        assert_eq!(fixed_work_until(&mut times, 1, 0, None, &Watch::new(u64::MAX)), 1);
+        assert_eq!(fixed_work_until(&mut times, 1, 0, None, watch(u64::MAX)), 1);
     }
 
     #[test]
     fn intervals_hold_work() {
         let mut counts = [u64::MAX; 6];
-        fixed_time(&mut counts[1..5], ticks(), 1_000_000, None, &Watch::new(0));
+        fixed_time(&mut counts[1..5], ticks(), 1_000_000, None, watch(0));
         assert_eq!((counts[0], counts[5]), (u64::MAX, u64::MAX));
         assert!(counts[1..5].iter().sum::<u64>() > 0 && counts[1..5].iter().all(|count| *count < 1_000_000));
         let mut nothing = [7; 3];
-        fixed_time(&mut nothing, 0, 1, Some(&mut Vectors::default()), &Watch::new(0));
+        fixed_time(&mut nothing, 0, 1, Some(&mut Vectors::default()), watch(0));
         assert_eq!(nothing, [1, 0, 0], "intervals that passed before the work began hold none");
     }
 
     #[test]
     fn detours_beyond_the_room_are_only_counted() {
         let mut pairs = [u64::MAX; 6];
-        let detours = selfish(&mut pairs[..4], ticks() + 2_000_000, 0, &Watch::new(0));
+        let detours = selfish(&mut pairs[..4], ticks() + 2_000_000, 0, watch(0));
         assert!(detours.found > 2 && detours.shortest > 0);
         assert!(pairs[..4].iter().all(|value| *value < u64::MAX) && pairs[4..] == [u64::MAX; 2]);
     }

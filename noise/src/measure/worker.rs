@@ -77,7 +77,8 @@ impl Found {
         let after_ns = self.end.saturating_sub(origin_ticks) as f64 * 1e9 / ticks_per_second;
         self.left.then(|| {
             format!(
-                "cpu {} went offline, or left the cpuset of this program: it was measured only for the first {}",
+                "cpu {} went offline, or left the cpuset of this program: its thread stopped, and it was measured only \
+                 for the first {}",
                 self.cpu,
                 Nanoseconds(after_ns)
             )
@@ -156,12 +157,11 @@ impl Work {
         let begin = sampling::ticks();
         let mut detours = sampling::Detours { found: 0, shortest: 0 };
         match self.method {
-            Method::Fwq if self.limit_ticks.is_some() || self.end_ticks.is_some() => {
+            Method::Fwq => {
                 let end = self.end_ticks.unwrap_or(u64::MAX);
                 let done = sampling::fixed_work_until(numbers, self.units, end, vectors, watch);
                 numbers = &mut numbers[..=done];
             }
-            Method::Fwq => sampling::fixed_work(numbers, self.units, vectors),
             Method::Ftq => {
                 let done = sampling::fixed_time(numbers, begin, self.ticks, vectors, watch);
                 numbers = &mut numbers[..done];

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::measure::machine::parse_cpus;
 
@@ -59,7 +59,7 @@ impl Machine {
     }
 
     #[cfg(test)]
-    pub fn at(root: &Path) -> Machine {
+    pub fn at(root: &std::path::Path) -> Machine {
         Machine(root.into())
     }
 
@@ -126,8 +126,8 @@ impl Machine {
     /// The last one on the boot line counts, as for Linux.
     fn booted(&self, name: &str, flag: Option<&str>, cpus: &[u32]) -> bool {
         let line = self.boot_line();
-        let values = line.split_whitespace().filter_map(|word| word.split_once('=')).filter(|(key, _)| *key == name);
-        let Some((_, value)) = values.last() else { return false };
+        let mut values = line.split_whitespace().rev().filter_map(|word| word.split_once('='));
+        let Some((_, value)) = values.find(|(key, _)| *key == name) else { return false };
         let is_number = |part: &&str| part.starts_with(|c: char| c.is_ascii_digit());
         let (list, flags): (Vec<&str>, Vec<&str>) = value.split(',').partition(is_number);
         let flagged = flag.is_none_or(|flag| flags.contains(&flag));
