@@ -45,16 +45,32 @@ options() {
 	tree=$(cd "$tree" && pwd)
 }
 
+# within DIR PARENT: is it that directory, or below it?
+within() {
+	case $1/ in "$2"/*) true ;; *) false ;; esac
+}
+
 # compare NAME COMMAND: runs it natively and hosted in turns, then prints the figures. `@` in the command stands for
 # nothing, or for `tacet run --`.
 compare() {
-	mkdir -p "$out/$1"
+	mkdir -p "$out/$1" || fail "$out/$1: it cannot be made; name another with --out"
+	out=$(cd "$out" && pwd)
 	rm -f "$out/$1"/native.* "$out/$1"/hosted.*
 	if [ -n "$here" ]; then
 		sh "$outside/turns.sh" "$out/$1" "$runs" "$cpus" "$memory" "$2"
 	else
-		tacet node --kernel "$kernel" --memory "$node_memory" run --share "$tree" --share "$top" -- \
-			sh "$outside/turns.sh" "$(cd "$out/$1" && pwd)" "$runs" "$cpus" "$memory" "$2"
+		share=$out
+		# what is below a shared directory is shared
+		! within "$out" "$tree" || share=$tree
+		! within "$out" "$top" || share=$top
+		set -- "$1" "$2" --share "$tree"
+		within "$top" "$tree" || set -- "$@" --share "$top"
+		[ "$share" = "$tree" ] || [ "$share" = "$top" ] || set -- "$@" --share "$share"
+		which=$1 line=$2
+		shift 2
+		tacet node --kernel "$kernel" --memory "$node_memory" run "$@" -- \
+			sh "$outside/turns.sh" "$out/$which" "$runs" "$cpus" "$memory" "$line"
+		set -- "$which"
 	fi
 	python3 "$outside/figures.py" "$suite" "$out/$1"
 }

@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-const TACET: &str = "case $1 in up | down) echo \"$1\" >>calls ;; run) shift 2; echo run >>calls; HOSTED=1 exec env HOSTED=1 \"$@\" ;; esac";
+const TACET: &str = "case $1 in node) shared=; while [ \"$1\" != -- ]; do [ \"$1\" != --share ] || echo \"$2\" >>shared; shift; done; shift; exec \"$@\" ;; esac
+case $1 in up | down) echo \"$1\" >>calls ;; run) shift 2; echo run >>calls; HOSTED=1 exec env HOSTED=1 \"$@\" ;; esac";
 const LULESH: &str = "f=1000; [ -z \"${HOSTED:-}\" ] || f=1410
 echo \"   Final Origin Energy =  2.025075e+05\n        MaxRelDiff   = 1.461140e-12\nFOM                  = $f.5 (z/s)\"";
 const NPB: &str = "[ -z \"${HOSTED:-}\" ] && v=SUCCESSFUL || v=UNSUCCESSFUL
@@ -79,6 +80,36 @@ fn turns_medians_and_a_ratio() {
     assert!(text.contains("verification, hosted: successful in all runs"));
     let calls = fs::read_to_string(trees.0.path().join("calls")).expect("calls");
     assert_eq!(calls, "up\nrun\ndown\n".repeat(3));
+}
+
+/// The outputs may be anywhere: the node has each directory that a run needs, once, and none below another one.
+#[test]
+fn outputs_are_anywhere() {
+    let trees = Trees::new();
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let root = trees.0.path().canonicalize().expect("a folder");
+    let outside = elsewhere.path().canonicalize().expect("a folder").join("deep/er");
+    for (out, shared) in [
+        (outside.clone(), vec![root.join("tree"), root.clone(), outside]),
+        (root.join("tree/out"), vec![root.join("tree"), root.clone()]),
+    ] {
+        fs::remove_file(root.join("shared")).ok();
+        let place = out.to_str().expect("a name");
+        let (output, text) = trees.run(&["lulesh.sh", "--tree", "tree", "--cpus", "0", "--runs", "1", "--out", place]);
+        assert!(output.status.success(), "{text}");
+        assert!(out.join("size-30/native.1").exists() && out.join("size-30/hosted.1").exists(), "{text}");
+        let said = fs::read_to_string(root.join("shared")).expect("shared directories");
+        assert_eq!(said.lines().map(Path::new).collect::<Vec<_>>(), shared);
+    }
+}
+
+/// NPB-CPP builds `ep.S`, NPB 3.4 `ep.S.x`.
+#[test]
+fn programs_of_both_suites_are_known() {
+    let trees = Trees::new();
+    trees.program("tree/bin/cg.S", NPB);
+    let (_, text) = trees.run(&["npb.sh", "--tree", "tree", "--here", "--cpus", "0", "--runs", "1", "cg", "ep"]);
+    assert_eq!(text.matches("verification, native: successful").count(), 2, "{text}");
 }
 
 #[test]
