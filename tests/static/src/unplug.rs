@@ -175,6 +175,9 @@ fn killed_daemon() -> Result<()> {
         return Err(format!("not one line: {}", ended.error_text()));
     }
     until("the emulators are gone", || emulators(&nodes).is_empty())?;
+    // They end with one of its threads; the lock ends with the last.
+    let lock = format!("{}/lock", nodes.directory());
+    until("the daemon is gone", || std::fs::File::open(&lock).is_ok_and(|lock| lock.try_lock().is_ok()))?;
     // what the killed one left does not hinder the next
     let words = ["boot", "--name", &nodes.name, "--nodes", "1"];
     expect(&process::run(&mut tacet(&words), b"")?, 0)?;

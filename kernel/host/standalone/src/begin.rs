@@ -9,7 +9,7 @@ use crate::places::mask_of;
 use crate::user_memory::UserMemory;
 use core::arch::x86_64::__cpuid;
 use core::sync::atomic::Ordering;
-use tacet_logic::addresses::Placement;
+use tacet_logic::addresses::{Content, Placement};
 use tacet_logic::elf::Program;
 use tacet_logic::paging::Protection;
 use tacet_logic::process_image::{Image, Sink, write};
@@ -141,8 +141,9 @@ impl Alone {
                     .with(|space| space.as_mut()?.protect(change.address, change.bytes, change.protection).ok());
                 failed |= protected.is_none();
             };
-            layout.addresses.map(Placement::Fixed(bottom), top - bottom, Protection::READ_WRITE, |_| {}).ok()?;
-            layout.addresses.map(Placement::Fixed(guard), PAGE_BYTES, Protection::NONE, protect).ok()?;
+            let own = |rights| (rights, Content::Own);
+            layout.addresses.map(Placement::Fixed(bottom), top - bottom, own(Protection::READ_WRITE), |_| {}).ok()?;
+            layout.addresses.map(Placement::Fixed(guard), PAGE_BYTES, own(Protection::NONE), protect).ok()?;
             (!failed).then_some((bottom, top))
         })
     }

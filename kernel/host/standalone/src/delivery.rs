@@ -41,6 +41,9 @@ impl Alone {
     /// The program raised an exception: it is a signal.
     pub fn fault(&self, subject: &Subject<'_>, vector: u8, address: Option<u64>) -> Next {
         let registers = self.context(subject.number).registers();
+        if address.is_some_and(|address| is_allowed_now(subject, address, registers.error)) {
+            return Next::Ready;
+        }
         let info = self.info_of_fault(subject, vector, &registers, address);
         let (number, error) = (u64::from(vector), registers.error);
         subject.thread.trap.with(|trap| *trap = Trap { error, number, address: address.unwrap_or(0) });
@@ -269,6 +272,19 @@ impl Alone {
             "process {rank}, thread {serial} (id {thread}): {name} at instruction {at:#x}, address {address:#x}{which}\n"
         ))
     }
+}
+
+/// Whether what the program did at `address`, by the page fault's error code (SDM vol. 3, 4.7), is allowed by now: another
+/// thread has just changed the rights there. The lock waits for its change, which ends with a flush.
+fn is_allowed_now(subject: &Subject<'_>, address: u64, error: u64) -> bool {
+    const PRESENT: u64 = 1;
+    const WRITE: u64 = 2;
+    const USER: u64 = 4;
+    const FETCH: u64 = 16;
+    let rights = subject.process.memory.with(|_| subject.process.find(address));
+    let Some((_, _, rights)) = rights else { return false };
+    let others = error & !(PRESENT | WRITE | USER | FETCH);
+    others == 0 && rights.read && (error & WRITE == 0 || rights.write) && (error & FETCH == 0 || rights.execute)
 }
 
 /// Whether a shipped call that a signal interrupted may be made again after a handler that allows it (signal(7)).

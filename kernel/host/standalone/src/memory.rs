@@ -2,21 +2,21 @@
 //! A process's calls about its memory: mmap(2), munmap(2), mprotect(2), mremap(2), brk(2), madvise(2).
 //!
 //! All memory is mapped before the program starts. The calls give out addresses of the heap, clear memory that was used
-//! before, and change rights where a program asks for others than read and write. A file that is mapped is copied as a
-//! whole (MAP_COPY): no page of it comes later. A mapping that would write to a file is refused. Large reservations lie
-//! elsewhere (`reserved`).
+//! before, and change rights where a program asks for others than read and write. Large reservations lie elsewhere
+//! (`reserved`).
+//!
+//! A file that is mapped is copied as a whole (MAP_COPY): no page of it comes later. So nothing may be asked of the copy that
+//! only the file could give. A shared mapping of a file that somebody could write by this descriptor is refused, a copy
+//! never becomes longer, and one that was written cannot be made as the file again.
 
 use crate::host::{Alone, Subject};
 use crate::reserved::{RESERVED_BEGIN, RESERVED_BYTES, is_reserved};
+use crate::ship::{calls, result};
 use tacet_arch::Processor;
-use tacet_logic::addresses::{Addresses, Change, Error, Mapping, Pieces, Placement, Remap, Where};
+use tacet_logic::addresses::{Addresses, Change, Content, Error, Mapping, Pieces, Placement, Remap, Where};
 use tacet_logic::paging::Protection;
 use tacet_shipping::errno::Errno;
 
-/// Runs of pages with equal rights that a process may have.
-const MAPPINGS: usize = 512;
-/// Of those in reservations.
-const RESERVED_MAPPINGS: usize = 256;
 pub const PAGE_BYTES: u64 = 4096;
 /// Linux reads at most so much at once; so do copies of files.
 const PIECE_BYTES: u64 = tacet_shipping::packet::PIECE_BYTES as u64;
@@ -41,18 +41,28 @@ const MAP_ANONYMOUS: u64 = 0x20;
 const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 const MREMAP_MAYMOVE: u64 = 1;
 const MREMAP_FIXED: u64 = 2;
+const MADV_FREE: u64 = 8;
+
+/// include/uapi/asm-generic/fcntl.h
+const F_GETFL: u64 = 3;
+const O_ACCMODE: u64 = 3;
+const O_RDONLY: u64 = 0;
+const O_WRONLY: u64 = 1;
 
 /// The heap of a process, and the addresses of it that are given out.
 pub struct Layout {
-    pub addresses: Addresses<MAPPINGS>,
+    pub addresses: Addresses,
     /// Addresses without memory of their own (`reserved`).
-    pub reserved: Addresses<RESERVED_MAPPINGS>,
+    pub reserved: Addresses,
     /// The heap: where it begins and ends.
     pub heap: core::ops::Range<u64>,
 }
 
 impl Layout {
-    pub const NONE: Self = Self { addresses: Addresses::EMPTY, reserved: Addresses::EMPTY, heap: 0..0 };
+    /// Of no program yet. The memory is for what it remembers of the heap and of reservations.
+    pub fn new(heap: &'static mut [u8], reserved: &'static mut [u8]) -> Self {
+        Self { addresses: Addresses::new(heap), reserved: Addresses::new(reserved), heap: 0..0 }
+    }
 
     /// For a new program with this heap, which is zero.
     pub fn begin(&mut self, address: u64, bytes: u64) {
@@ -84,6 +94,7 @@ pub fn errno(error: Error) -> Errno {
         Error::NoMemory => Errno::ENOMEM,
         Error::Exists => Errno(17),
         Error::Fault => Errno::EFAULT,
+        Error::Denied => Errno::EACCES,
     }
 }
 
@@ -139,6 +150,13 @@ fn protect(
     Ok(())
 }
 
+/// Whether the memory can be given back: the program's own is zero then, also beside a hole, and a copy of a file is as the
+/// file, which it still is unless it was written. `frees` (`MADV_FREE`): only the program's own can.
+pub fn may_discard(mut mappings: impl Iterator<Item = Mapping>, frees: bool) -> Result<(), Errno> {
+    let cannot = |content| content == Content::Written || frees && content != Content::Own;
+    if mappings.any(|mapping| cannot(mapping.content)) { Err(Errno::EINVAL) } else { Ok(()) }
+}
+
 impl Alone {
     /// Changes the process's addresses by `work`, which is told where to report changes of rights, and clears what it
     /// gives to clear. All under the lock: no other thread finds memory that is not ready.
@@ -147,18 +165,19 @@ impl Alone {
         subject: &Subject<'_>,
         work: impl FnOnce(&mut Layout, &mut dyn FnMut(Change)) -> Result<(T, Pieces), Error>,
     ) -> Result<T, Errno> {
-        let mut rights = Rights { subject, changed: false, failed: false };
-        let done = subject.process.memory.with(|layout| {
-            let (result, zero) = work(layout, &mut |change| rights.change(change)).map_err(errno)?;
+        subject.process.memory.with(|layout| {
+            let mut rights = Rights { subject, changed: false, failed: false };
+            let done = work(layout, &mut |change| rights.change(change)).map_err(errno);
+            // Under the lock: whoever changes these pages next flushes after this, and no fault is looked at in between.
+            if rights.changed {
+                self.cpu.flush(subject.process.root());
+            }
+            let (result, zero) = done?;
             for (address, bytes) in zero {
                 subject.memory.zero(address, bytes).ok_or(Errno::ENOMEM)?;
             }
-            Ok(result)
-        });
-        if rights.changed {
-            self.cpu.flush(subject.process.root());
-        }
-        if rights.failed { Err(Errno::ENOMEM) } else { done }
+            if rights.failed { Err(Errno::ENOMEM) } else { Ok(result) }
+        })
     }
 
     pub fn mmap(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
@@ -168,9 +187,14 @@ impl Alone {
         if bytes == 0 || !shared && flags & MAP_TYPE != MAP_PRIVATE || !offset.is_multiple_of(PAGE_BYTES) {
             return Err(Errno::EINVAL);
         }
-        if file.is_some() && shared && bits & PROT_WRITE != 0 {
-            return Err(Errno::ENODEV); // this file cannot be mapped so
+        if shared && let Some((descriptor, _)) = file {
+            self.may_map_shared(subject, descriptor, bits)?;
         }
+        let content = match file {
+            None => Content::Own,
+            Some(_) if shared => Content::Shared,
+            Some(_) => Content::File,
+        };
         let placement = match flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) {
             0 if address == 0 => Placement::Anywhere,
             0 => Placement::Hint(address),
@@ -182,17 +206,35 @@ impl Alone {
             let is_free = matches!(placement, Placement::Anywhere | Placement::Hint(_));
             let reserves = is_free && file.is_none() && bits == 0 && bytes > heap_bytes / RESERVED_PART;
             if reserves || is_reserved(address, bytes) {
-                let given = self.map_reserved(subject, layout, placement, bytes, protection(bits))?;
+                let given = self.map_reserved(subject, layout, placement, bytes, (protection(bits), content))?;
                 return Ok((given, Pieces::default()));
             }
-            let given = layout.addresses.map(placement, bytes, protection(bits), changed)?;
+            let given = layout.addresses.map(placement, bytes, (protection(bits), content), changed)?;
             Ok((given.address, given.zero))
         })?;
         let Some((descriptor, offset)) = file else { return Ok(given) };
-        self.copy_file(subject, descriptor, offset, given, bytes).inspect_err(|_| {
+        let copied = self.copy_file(subject, descriptor, offset, given, bytes);
+        copied.map(|()| given).map_err(|error| {
             let _ = self.munmap(subject, &[given, bytes, 0, 0, 0, 0]);
-        })?;
-        Ok(given)
+            match self.access_mode(subject, descriptor) {
+                Ok(O_WRONLY) => Errno::EACCES, // as mmap(2) says it, not read(2)
+                _ => error,
+            }
+        })
+    }
+
+    /// A shared mapping is a copy, which nobody notices if the program cannot write the file by this descriptor.
+    fn may_map_shared(&self, subject: &Subject<'_>, descriptor: u64, bits: u64) -> Result<(), Errno> {
+        match self.access_mode(subject, descriptor)? {
+            O_RDONLY if bits & PROT_WRITE == 0 => Ok(()),
+            O_RDONLY | O_WRONLY => Err(Errno::EACCES),
+            _ => Err(Errno::ENODEV), // this file cannot be mapped so
+        }
+    }
+
+    fn access_mode(&self, subject: &Subject<'_>, descriptor: u64) -> Result<u64, Errno> {
+        let flags = self.ship_call(subject, calls::FCNTL, &[descriptor, F_GETFL, 0, 0, 0, 0]);
+        result(flags).map(|flags| flags & O_ACCMODE)
     }
 
     /// Copies a file to memory that was just given out; what is beyond its end is zero.
@@ -290,16 +332,19 @@ impl Alone {
             return Err(Errno::EINVAL);
         }
         match advice {
-            4 | 8 | 24 if is_reserved(address, bytes) => self.zero_reserved(subject, address, bytes),
-            // DONTNEED, FREE, DONTNEED_LOCKED: anonymous memory is zero afterwards, also beside a hole
-            4 | 8 | 24 => subject.process.memory.with(|layout| {
+            // DONTNEED, FREE, DONTNEED_LOCKED
+            4 | MADV_FREE | 24 => subject.process.memory.with(|layout| {
+                if is_reserved(address, bytes) {
+                    return self.discard_reserved(subject, layout, address, bytes, advice == MADV_FREE);
+                }
                 if !layout.has(address, bytes) {
                     return Err(Errno::ENOMEM);
                 }
-                for mapping in layout.addresses.mappings() {
+                may_discard(layout.addresses.mappings_within(address, bytes), advice == MADV_FREE)?;
+                for mapping in layout.addresses.mappings_within(address, bytes) {
                     let start = address.max(mapping.address);
                     let end = (address + bytes).min(mapping.address + mapping.bytes);
-                    if start < end {
+                    if mapping.content == Content::Own {
                         subject.memory.zero(start, end - start).ok_or(Errno::ENOMEM)?;
                     }
                 }

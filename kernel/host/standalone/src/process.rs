@@ -5,6 +5,7 @@
 //! over the end of a job.
 
 use crate::limits::LIMITS;
+use crate::memory::Layout;
 use crate::node::Node;
 use crate::thread::{NOBODY, ThreadState};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -15,7 +16,7 @@ use tacet_shipping::key::Key;
 
 pub struct Process {
     pub space: Locked<Option<Space>>,
-    pub memory: Locked<crate::memory::Layout>,
+    pub memory: Locked<Layout>,
     pub signals: Locked<signals::Process>,
     /// Limits that the program has set and that limit nothing.
     pub limits: Locked<crate::limits::Kept>,
@@ -83,10 +84,11 @@ impl End {
 }
 
 impl Process {
-    pub fn new() -> Self {
+    /// With memory for what it remembers of its addresses.
+    pub fn new(memory: Layout) -> Self {
         Self {
             space: Locked::new(None),
-            memory: Locked::new(crate::memory::Layout::NONE),
+            memory: Locked::new(memory),
             signals: Locked::new(signals::Process::NEW),
             limits: Locked::new([None; LIMITS]),
             key: Locked::new(Key::new(&[0; 32])),

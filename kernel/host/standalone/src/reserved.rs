@@ -10,10 +10,10 @@
 //! know which part it is: the heap is one piece of RAM, so a physical address tells it.
 
 use crate::host::{Alone, Subject};
-use crate::memory::{Layout, PAGE_BYTES};
+use crate::memory::{Layout, PAGE_BYTES, may_discard};
 use tacet_arch::Processor;
 use tacet_arch::native::alone::Segment;
-use tacet_logic::addresses::{Error, Placement};
+use tacet_logic::addresses::{Content, Error, Placement};
 use tacet_logic::paging::{PageSize, Protection};
 use tacet_shipping::errno::Errno;
 
@@ -27,16 +27,16 @@ pub fn is_reserved(address: u64, bytes: u64) -> bool {
 }
 
 impl Alone {
-    /// mmap(2) of anonymous memory.
+    /// mmap(2).
     pub fn map_reserved(
         &self,
         subject: &Subject<'_>,
         layout: &mut Layout,
         placement: Placement,
         bytes: u64,
-        protection: Protection,
+        (protection, content): (Protection, Content),
     ) -> Result<u64, Error> {
-        let given = layout.reserved.map(placement, bytes, protection, |_| {})?.address;
+        let given = layout.reserved.map(placement, bytes, (protection, content), |_| {})?.address;
         let bytes = bytes.next_multiple_of(PAGE_BYTES);
         let done = self.release(subject, layout, given, bytes);
         let done = done.and_then(|()| self.make_accessible(subject, layout, given, bytes, protection));
@@ -72,19 +72,32 @@ impl Alone {
         self.make_accessible(subject, layout, address, bytes, protection)
     }
 
-    /// MADV_DONTNEED: the memory stays, and is zero.
-    pub fn zero_reserved(&self, subject: &Subject<'_>, address: u64, bytes: u64) -> Result<u64, Errno> {
-        subject.process.memory.with(|layout| {
-            if !layout.reserved.is_mapped(address, bytes) {
-                return Err(Errno::ENOMEM);
+    /// MADV_DONTNEED, MADV_FREE: the memory stays, and the program's own is zero.
+    pub fn discard_reserved(
+        &self,
+        subject: &Subject<'_>,
+        layout: &Layout,
+        address: u64,
+        bytes: u64,
+        frees: bool,
+    ) -> Result<u64, Errno> {
+        if !layout.reserved.is_mapped(address, bytes) {
+            return Err(Errno::ENOMEM);
+        }
+        may_discard(layout.reserved.mappings_within(address, bytes), frees)?;
+        for mapping in layout.reserved.mappings_within(address, bytes) {
+            if mapping.content != Content::Own {
+                continue;
             }
-            each_stretch(subject, address, bytes, |at, bytes, physical| match physical {
+            let start = address.max(mapping.address);
+            let end = (address + bytes).min(mapping.address + mapping.bytes);
+            let zeroed = each_stretch(subject, start, end - start, |at, bytes, physical| match physical {
                 Some(_) => subject.memory.zero(at, bytes).ok_or(Error::Fault),
                 None => Ok(()),
-            })
-            .map(|()| 0)
-            .map_err(crate::memory::errno)
-        })
+            });
+            zeroed.map_err(crate::memory::errno)?;
+        }
+        Ok(0)
     }
 
     /// Gives these rights to pages that have memory, and memory to those that have none.
@@ -117,7 +130,7 @@ impl Alone {
         bytes: u64,
         rights: Protection,
     ) -> Result<(), Error> {
-        let given = layout.addresses.map(Placement::Anywhere, bytes, Protection::READ_WRITE, |_| {})?;
+        let given = layout.addresses.map(Placement::Anywhere, bytes, (Protection::READ_WRITE, Content::Own), |_| {})?;
         for (at, bytes) in given.zero {
             subject.memory.zero(at, bytes).ok_or(Error::NoMemory)?;
         }

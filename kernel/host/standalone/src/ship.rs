@@ -26,6 +26,7 @@ pub mod calls {
     pub const LSEEK: u64 = 8;
     pub const PREAD: u64 = 17;
     pub const EXIT: u64 = 60;
+    pub const FCNTL: u64 = 72;
     pub const EXIT_GROUP: u64 = 231;
     pub const OPENAT: u64 = 257;
     pub const READLINK: u64 = 89;

@@ -7,6 +7,7 @@ use crate::host::Alone;
 use crate::job;
 use crate::lead::Session;
 use crate::link::Link;
+use crate::memory::Layout;
 use crate::network::Endpoint;
 use crate::node::{Clock, CpuState, JobState, MAP, Node, Program};
 use crate::outstanding::{CALLS, Spare};
@@ -32,6 +33,11 @@ const PAGE_BYTES: u64 = 4096;
 /// The same for exchanges of calls that are shipped while others run, and their number at most.
 const SPARES_PART: u64 = 64;
 const MOST_SPARES: u64 = 128;
+/// The same for what the processes remember of their mappings: for each as many as on Linux at most (65,530, of nine bytes),
+/// and as many as two pages have room for at least.
+const MAPPINGS_PART: u64 = 512;
+const LEAST_MAPPINGS_BYTES: u64 = 2 * PAGE_BYTES;
+const MOST_MAPPINGS_BYTES: u64 = 65_530 * 9;
 /// Threads and page tables that every node has.
 const LEAST_THREADS: u64 = 8;
 const LEAST_TABLES: u64 = 48;
@@ -63,7 +69,7 @@ fn make_node(machine: &mut Machine, settings: Settings) -> Option<&'static Node>
     let states = make_cpu_states(machine, cpus, large)?;
     let spares = make_spares(machine, cpus, large)?;
     let threads = machine.keep(threads as usize, |_| ThreadState::new())?;
-    let processes = machine.keep(cpus.min(PROCESSES), |_| Process::new())?;
+    let processes = make_processes(machine, cpus.min(PROCESSES))?;
     let description = Locked::new(machine.keep_bytes(MESSAGE_BYTES)?);
     let scratch = Locked::new(machine.keep_bytes(HEAD_BYTES)?);
     let session = Locked::new(Session::new(&settings.key, machine.entropy()));
@@ -95,6 +101,17 @@ fn make_node(machine: &mut Machine, settings: Settings) -> Option<&'static Node>
         [Some(node)] => Some(node),
         _ => None,
     }
+}
+
+/// Processes, with memory for what they remember of their mappings: a part of what there is.
+fn make_processes(machine: &mut Machine, count: usize) -> Option<&'static [Process]> {
+    let part = machine.free_bytes() / MAPPINGS_PART / count.max(1) as u64;
+    let heap_bytes = part.clamp(LEAST_MAPPINGS_BYTES, MOST_MAPPINGS_BYTES) as usize;
+    let reserved_bytes = heap_bytes / 4;
+    let mut rest = machine.keep_bytes(count * (heap_bytes + reserved_bytes))?;
+    let mut take = |bytes| rest.split_off_mut(..bytes).unwrap_or_default();
+    let processes = machine.keep(count, |_| Process::new(Layout::new(take(heap_bytes), take(reserved_bytes))))?;
+    Some(processes)
 }
 
 /// Exchanges for calls that are shipped while others run: as many as the memory allows.

@@ -2,7 +2,7 @@
 //! One process's addresses: what the handlers of `mmap`, `munmap`, `mprotect` and `brk` call.
 
 use super::fresh::{Fresh, Pieces};
-use super::list::{Change, Full, List, Range};
+use super::list::{Change, Content, Full, List, Range};
 use crate::paging::Protection;
 
 const PAGE_BYTES: u64 = 4096;
@@ -30,6 +30,8 @@ pub enum Error {
     Exists,
     /// `EFAULT`.
     Fault,
+    /// `EACCES`: memory of a shared mapping would become writable.
+    Denied,
 }
 
 /// Memory that was given out.
@@ -40,27 +42,31 @@ pub struct Given {
     pub zero: Pieces,
 }
 
-/// Memory with equal rights.
+/// Memory with equal rights and content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
     pub address: u64,
     pub bytes: u64,
     pub protection: Protection,
+    pub content: Content,
 }
 
-/// The addresses of one process, with at most `N` mappings that differ from their neighbours.
-pub struct Addresses<const N: usize> {
+/// The addresses of one process.
+pub struct Addresses {
     pub(super) base: u64,
     pub(super) pages: u32,
-    pub(super) list: List<N>,
+    pub(super) list: List,
     fresh: Fresh,
     program_break: u64,
 }
 
-impl<const N: usize> Addresses<N> {
-    /// Of no memory.
-    pub const EMPTY: Self =
-        Self { base: 0, pages: 0, list: List::EMPTY, fresh: Fresh { first: 0, end: 0 }, program_break: 0 };
+impl Addresses {
+    /// Of no memory yet. `memory` remembers the mappings that differ from their neighbours, nine bytes each; nothing is read
+    /// of it before.
+    pub fn new(memory: &'static mut [u8]) -> Self {
+        let list = List::new(memory);
+        Self { base: 0, pages: 0, list, fresh: Fresh { first: 0, end: 0 }, program_break: 0 }
+    }
 
     /// Begins anew with this area, all of it zero. Bytes of less than a page, and beyond 16 TiB, are left out.
     pub fn begin(&mut self, address: u64, bytes: u64) {
@@ -76,7 +82,7 @@ impl<const N: usize> Addresses<N> {
         &mut self,
         placement: Placement,
         bytes: u64,
-        protection: Protection,
+        (protection, content): (Protection, Content),
         changed: impl FnMut(Change),
     ) -> Result<Given, Error> {
         let pages = pages(bytes)?;
@@ -84,19 +90,19 @@ impl<const N: usize> Addresses<N> {
             Placement::Anywhere => self.free_place(pages)?,
             Placement::Hint(address) => {
                 let hinted = self.span(address & !(PAGE_BYTES - 1), bytes).ok();
-                let free = hinted.filter(|&(first, end)| self.list.within(first, end).is_empty());
+                let free = hinted.filter(|&(first, end)| self.list.is_free(first, end));
                 free.map_or_else(|| self.free_place(pages), Ok)?
             }
             Placement::Fixed(address) => self.span(address, bytes)?,
             Placement::FixedNoReplace(address) => {
                 let (first, end) = self.span(address, bytes)?;
-                if !self.list.within(first, end).is_empty() {
+                if !self.list.is_free(first, end) {
                     return Err(Error::Exists);
                 }
                 (first, end)
             }
         };
-        self.give(first, end, protection, changed)
+        self.give(first, end, (protection, content.with(protection)), changed)
     }
 
     /// `munmap`. Holes are no error.
@@ -105,13 +111,13 @@ impl<const N: usize> Addresses<N> {
         self.set(first, end, None, changed)
     }
 
-    /// `mprotect`. All of it must be mapped.
+    /// `mprotect`. All of it must be mapped, and nothing shared that would become writable.
     pub fn protect(
         &mut self,
         address: u64,
         bytes: u64,
         protection: Protection,
-        changed: impl FnMut(Change),
+        mut changed: impl FnMut(Change),
     ) -> Result<(), Error> {
         if bytes == 0 && address.is_multiple_of(PAGE_BYTES) {
             return Ok(());
@@ -120,7 +126,25 @@ impl<const N: usize> Addresses<N> {
         if !self.list.covers(first, end) {
             return Err(Error::NoMemory);
         }
-        self.set(first, end, Some(protection), changed)
+        let shared = |range: Range| range.content == Content::Shared;
+        if protection.write && self.list.within(first, end).any(shared) {
+            return Err(Error::Denied);
+        }
+        if let Some(range) = self.list.only(first, end) {
+            return self.set(first, end, Some((protection, range.content.with(protection))), changed);
+        }
+        // Contents stay apart: at most both ends divide a range.
+        if self.list.room() < 2 {
+            return Err(Error::NoMemory);
+        }
+        let mut at = first;
+        while at < end {
+            let range = self.list.within(at, at + 1).next().ok_or(Error::NoMemory)?;
+            let until = range.end.min(end);
+            self.set(at, until, Some((protection, range.content.with(protection))), &mut changed)?;
+            at = until;
+        }
+        Ok(())
     }
 
     /// `brk`: the program break after it, which is the old one if `address` cannot be reached, and what to zero.
@@ -128,11 +152,13 @@ impl<const N: usize> Addresses<N> {
         let unchanged = Given { address: self.program_break, zero: Pieces::default() };
         let page = |address: u64| u32::try_from(address.checked_sub(self.base)?.div_ceil(PAGE_BYTES)).ok();
         let (Some(new), Some(old)) = (page(address), page(self.program_break)) else { return unchanged };
-        if new > self.pages || new > old && !self.list.within(old, new).is_empty() {
+        if new > self.pages || new > old && !self.list.is_free(old, new) {
             return unchanged;
         }
         let done = match new {
-            _ if new > old => self.give(old, new, Protection::READ_WRITE, changed).map(|given| given.zero),
+            _ if new > old => {
+                self.give(old, new, (Protection::READ_WRITE, Content::Own), changed).map(|given| given.zero)
+            }
             _ if new < old => self.set(new, old, None, changed).map(|()| Pieces::default()),
             _ => Ok(Pieces::default()),
         };
@@ -149,15 +175,23 @@ impl<const N: usize> Addresses<N> {
     /// The rights at this address; `None`: it is not mapped.
     pub fn protection(&self, address: u64) -> Option<Protection> {
         let (first, end) = self.span(address & !(PAGE_BYTES - 1), 1).ok()?;
-        self.list.within(first, end).first().map(|range| range.protection)
+        self.list.within(first, end).next().map(|range| range.protection)
     }
 
     /// All mappings, lowest first.
     pub fn mappings(&self) -> impl Iterator<Item = Mapping> + '_ {
-        self.list.all().iter().map(|&Range { first, end, protection }| {
-            let bytes = u64::from(end - first) * PAGE_BYTES;
-            Mapping { address: self.address(first), bytes, protection }
-        })
+        self.list.all().map(|range| self.mapping(range))
+    }
+
+    /// The mappings with memory from `address` on, as far as `bytes` reach.
+    pub fn mappings_within(&self, address: u64, bytes: u64) -> impl Iterator<Item = Mapping> + '_ {
+        let (first, end) = self.span(address & !(PAGE_BYTES - 1), bytes).unwrap_or((0, 0));
+        self.list.within(first, end).map(|range| self.mapping(range))
+    }
+
+    fn mapping(&self, Range { first, end, protection, content }: Range) -> Mapping {
+        let bytes = u64::from(end - first) * PAGE_BYTES;
+        Mapping { address: self.address(first), bytes, protection, content }
     }
 
     /// The highest free place.
@@ -170,10 +204,10 @@ impl<const N: usize> Addresses<N> {
         &mut self,
         first: u32,
         end: u32,
-        protection: Protection,
+        to: (Protection, Content),
         changed: impl FnMut(Change),
     ) -> Result<Given, Error> {
-        self.set(first, end, Some(protection), changed)?;
+        self.set(first, end, Some(to), changed)?;
         let address = |page: u32| self.base + u64::from(page) * PAGE_BYTES;
         let pieces = self.fresh.take(first, end).map(|(low, high)| (address(low), address(high) - address(low)));
         Ok(Given { address: address(first), zero: Pieces { pieces } })
@@ -183,15 +217,12 @@ impl<const N: usize> Addresses<N> {
         &mut self,
         first: u32,
         end: u32,
-        to: Option<Protection>,
-        mut changed: impl FnMut(Change),
+        to: Option<(Protection, Content)>,
+        changed: impl FnMut(Change),
     ) -> Result<(), Error> {
         let base = self.base;
-        let report = |Range { first, end, protection }: Range| {
-            let address = base + u64::from(first) * PAGE_BYTES;
-            changed(Change { address, bytes: u64::from(end - first) * PAGE_BYTES, protection });
-        };
-        self.list.set(first, end, to, report).map_err(|Full| Error::NoMemory)
+        let address = |page: u32| base + u64::from(page) * PAGE_BYTES;
+        self.list.set(first, end, to, changed, address).map_err(|Full| Error::NoMemory)
     }
 
     /// The pages from `address` on, which begins one, up to where `bytes` bytes end.

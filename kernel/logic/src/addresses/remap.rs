@@ -3,7 +3,7 @@
 
 use super::area::{Addresses, Error};
 use super::fresh::Pieces;
-use super::list::Change;
+use super::list::{Change, Content};
 
 /// Whether the memory may move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +37,9 @@ pub struct Remapped {
 /// A move takes a range out, may divide two others, and adds one.
 const MOVE_ROOM: usize = 4;
 
-impl<const N: usize> Addresses<N> {
-    /// `mremap` of memory whose rights are the same everywhere. `changed` hears of pages that need other rights.
+impl Addresses {
+    /// `mremap` of memory whose rights and content are the same everywhere. A copy of a file does not become longer.
+    /// `changed` hears of pages that need other rights.
     pub fn remap(&mut self, remap: Remap, mut changed: impl FnMut(Change)) -> Result<Remapped, Error> {
         let Remap { address, old_bytes, new_bytes, to } = remap;
         let (first, old_end) = self.span(address, old_bytes).map_err(|error| match error {
@@ -46,10 +47,10 @@ impl<const N: usize> Addresses<N> {
             other => other,
         })?;
         let new_pages = super::area::pages(new_bytes)?;
-        let [range] = self.list.within(first, old_end) else { return Err(Error::Fault) };
-        let protection = range.protection;
-        if !self.list.covers(first, old_end) {
-            return Err(Error::Fault);
+        let range = self.list.only(first, old_end).ok_or(Error::Fault)?;
+        let like = (range.protection, range.content);
+        if range.content != Content::Own && new_pages > old_end - first {
+            return Err(Error::NoMemory);
         }
         let stays = Remapped { address, copy_bytes: 0, zero: Pieces::default() };
         let new_end = first.checked_add(new_pages).filter(|&end| end <= self.pages);
@@ -63,8 +64,8 @@ impl<const N: usize> Addresses<N> {
             }
             (_, Some(end)) if end < old_end => self.set(end, old_end, None, changed).map(|()| stays),
             (_, Some(end)) if end == old_end => Ok(stays),
-            (_, Some(end)) if self.list.within(old_end, end).is_empty() => {
-                let zero = self.give(old_end, end, protection, &mut changed)?.zero;
+            (_, Some(end)) if self.list.is_free(old_end, end) => {
+                let zero = self.give(old_end, end, like, &mut changed)?.zero;
                 Ok(Remapped { zero, ..stays })
             }
             (Where::Anywhere, _) => {
@@ -85,8 +86,8 @@ impl<const N: usize> Addresses<N> {
         if self.list.room() < MOVE_ROOM {
             return Err(Error::NoMemory);
         }
-        let protection = self.list.within(old.0, old.1).first().map(|range| range.protection).ok_or(Error::Fault)?;
-        let given = self.give(new.0, new.1, protection, &mut changed)?;
+        let range = self.list.within(old.0, old.1).next().ok_or(Error::Fault)?;
+        let given = self.give(new.0, new.1, (range.protection, range.content), &mut changed)?;
         self.set(old.0, old.1, None, &mut changed)?;
         let copied = (old.1 - old.0).min(new.1 - new.0);
         // Pages that receive a copy need no zeroes.
