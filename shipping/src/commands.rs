@@ -43,8 +43,8 @@ pub(crate) fn ioctl(code: u64) -> Option<Kind> {
         0x8905 => writes(4),                    // SIOCATMARK
         0x8910 | 0x8913 | 0x8915 | 0x8919 | 0x891b | 0x8921 | 0x8927 | 0x8933 => changes(40), // SIOCGIF…
         0x8914 => reads(40),                    // SIOCSIFFLAGS
-        0x8008_6601 => writes(8),               // FS_IOC_GETFLAGS
-        0x4008_6602 => reads(8),                // FS_IOC_SETFLAGS
+        0x8008_6601 => writes(4),               // FS_IOC_GETFLAGS, whose number says 8
+        0x4008_6602 => reads(4),                // FS_IOC_SETFLAGS
         0x4004_9409 => VALUE,                   // FICLONE
         0x4020_940d => reads(32),               // FICLONERANGE
         0x8008_1272 => writes(8),               // BLKGETSIZE64

@@ -34,6 +34,8 @@ pub fn cases() -> Vec<Case> {
     }
     cases.push(Case::same("turns", &[&program("turns-static")]).expect("token 36\nslept, waited and read\n", 0));
     cases.push(Case::same("copied", &[&program("copied-static")]));
+    cases.push(Case::same("alarms", &[&program("alarms-static")]));
+    cases.push(Case::same("alarms beside others", &[&program("alarms-static")]).flags(&["--yield-on-io"]));
     cases.push(Case::same("threads on few CPUs", &[&program("threads-static")]).flags(&["--yield-on-io"]));
     let four = ["--nodes", "2", "--processes", "2"];
     cases.push(Case::same("hello of four processes", &[&program("hello")]).flags(&four).expect("hello\n".repeat(4), 0));

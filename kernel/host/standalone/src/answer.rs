@@ -51,7 +51,7 @@ impl Alone {
         loop {
             let left = self.with_time_left(subject, number, arguments, again);
             again = true;
-            let result = self.ship_call(subject, number, &left);
+            let result = self.ship(subject, number, &left.arguments, &left);
             if result != INTERRUPTED {
                 self.restore_mask(subject);
                 return result;

@@ -9,7 +9,8 @@ use crate::host::{Alone, Subject};
 use crate::proceed::Next;
 use crate::process::End;
 use crate::signals::with_signals;
-use crate::time::wait_ms;
+use crate::time::NS_PER_S;
+use crate::waits::{place_of_rest, wait_ns};
 use core::sync::atomic::Ordering;
 use tacet_arch::UserState;
 use tacet_arch::native::UserRegisters;
@@ -173,7 +174,7 @@ impl Alone {
                 let sleeps = match call {
                     FUTEX => operation & FUTEX_COMMAND == FUTEX_WAIT && time != 0,
                     NANOSLEEP | CLOCK_NANOSLEEP | SIGTIMEDWAIT => true,
-                    _ => wait_ms(call, &arguments).is_some(),
+                    _ => wait_ns(subject, call, &arguments).is_some(),
                 };
                 subject.thread.sleeps_on.store(sleeps, Ordering::Relaxed);
                 self.repeat_call(subject);
@@ -181,17 +182,19 @@ impl Alone {
         }
     }
 
-    /// How much of a sleep was left, where the call wants to know. An address that cannot be written is ignored.
+    /// How much of a sleep or a wait was left, where the call wants to know. An address that cannot be written is ignored.
     fn write_rest_of_sleep(&self, subject: &Subject<'_>, call: u64) {
-        let [_, second, _, fourth, ..] = self.context(subject.number).user().arguments();
-        let at = match call {
-            NANOSLEEP => second,
-            CLOCK_NANOSLEEP if second & TIMER_ABSTIME == 0 => fourth,
-            _ => 0,
+        let arguments = self.context(subject.number).user().arguments();
+        let [_, second, _, fourth, ..] = arguments;
+        let rest = match call {
+            NANOSLEEP => Some((second, 1)),
+            CLOCK_NANOSLEEP if second & TIMER_ABSTIME == 0 => Some((fourth, 1)),
+            CLOCK_NANOSLEEP => None,
+            _ => place_of_rest(subject, call, &arguments),
         };
-        if at != 0 {
+        if let Some((at, unit_ns)) = rest.filter(|&(at, _)| at != 0) {
             let left_ns = self.ns_until(subject.thread.sleeps_until_ns.load(Ordering::Relaxed));
-            let _ = crate::time::write_pair(subject, at, left_ns / 1_000_000_000, left_ns % 1_000_000_000);
+            let _ = crate::time::write_pair(subject, at, left_ns / NS_PER_S, left_ns % NS_PER_S / unit_ns);
         }
     }
 

@@ -39,6 +39,7 @@ mod start;
 mod thread;
 mod time;
 mod user_memory;
+mod waits;
 mod watch;
 
 pub use start::main;

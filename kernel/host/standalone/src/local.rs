@@ -39,6 +39,9 @@ const ITIMER_PROF: u64 = 2;
 /// sizeof(struct robust_list_head)
 const ROBUST_LIST_BYTES: u64 = 24;
 const RUSAGE_BYTES: usize = 144;
+const RUSAGE_SELF: i32 = 0;
+const RUSAGE_CHILDREN: i32 = -1;
+const RUSAGE_THREAD: i32 = 1;
 
 impl Alone {
     pub fn prctl(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
@@ -213,10 +216,15 @@ impl Alone {
         Ok(0)
     }
 
-    /// getrusage(2): the time in user mode; everything else is zero.
+    /// getrusage(2): the time in user mode; everything else is zero, and all of the children that there are not.
     pub fn getrusage(&self, subject: &Subject<'_>, arguments: &[u64; 6]) -> Result<u64, Errno> {
-        let [_, address, ..] = *arguments;
-        let ns = self.process_ns(subject);
+        let [whose, address, ..] = *arguments;
+        let ns = match whose as i32 {
+            RUSAGE_SELF => self.process_ns(subject),
+            RUSAGE_THREAD => self.thread_ns(subject.thread),
+            RUSAGE_CHILDREN => 0,
+            _ => return Err(Errno::EINVAL),
+        };
         subject.memory.write(address, &[0; RUSAGE_BYTES]).ok_or(Errno::EFAULT)?;
         write_pair(subject, address, ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
     }

@@ -8,6 +8,7 @@
 use crate::delivery::{INTERRUPTED, is_restartable};
 use crate::exchange::{Exchange, FIRST_PATIENCE_NS, Lost, MOST_PATIENCE_NS, Outcome, PATIENCE};
 use crate::host::{Alone, Subject};
+use crate::waits::Left;
 use core::sync::atomic::{AtomicBool, Ordering};
 use tacet_arch::native::alone::{self, Locked};
 use tacet_arch::{Processor, UserState};
@@ -55,17 +56,16 @@ impl Alone {
     }
 
     /// Begins a call of a thread that has left the co-kernel. `Err`: its result; `Ok(false)`: it must be waited for.
-    pub fn begin_call(&self, subject: &Subject<'_>, number: u64, arguments: &[u64; 6]) -> Result<bool, i64> {
+    pub fn begin_call(&self, subject: &Subject<'_>, number: u64, call: &Left<'_>) -> Result<bool, i64> {
         let has_room = self.calls(|calls| calls.iter().any(Option::is_none));
         let take = |spare: &&'static Spare| {
             spare.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         };
-        self.replace_mask(subject, number, arguments).map_err(Errno::result)?;
+        self.replace_mask(subject, number, &call.arguments).map_err(Errno::result)?;
         let mut spares = self.node.spares.iter().flatten();
         let Some(spare) = has_room.then(|| spares.find(take)).flatten() else { return Ok(false) };
-        let begun = Shipment::new(number, *arguments).and_then(|mut shipment| {
-            self.begin_piece(subject, &spare.exchange, &mut shipment, &subject.memory)
-                .map_err(|errno| shipment.failed(errno))?;
+        let begun = Shipment::new(number, call.arguments).and_then(|mut shipment| {
+            self.begin_piece(subject, &spare.exchange, &mut shipment, call).map_err(|errno| shipment.failed(errno))?;
             Ok(shipment)
         });
         let shipment = begun.inspect_err(|_| {

@@ -107,10 +107,10 @@ impl Alone {
 
     /// A shipped call, while other threads run if that is possible.
     fn ship_escaped(&self, subject: &Subject<'_>, number: u64, arguments: &[u64; 6]) -> Next {
-        let arguments = &self.with_time_left(subject, number, arguments, false);
-        let result = match self.begin_call(subject, number, arguments) {
+        let left = self.with_time_left(subject, number, arguments, false);
+        let result = match self.begin_call(subject, number, &left) {
             Ok(true) => return Next::Shipped,
-            Ok(false) => self.ship_interruptibly(subject, number, arguments),
+            Ok(false) => self.ship_interruptibly(subject, number, &left.arguments),
             Err(result) => result,
         };
         self.context(subject.number).user().set_result(result as u64);

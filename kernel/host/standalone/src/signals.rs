@@ -13,7 +13,7 @@ use core::sync::atomic::Ordering;
 use tacet_arch::Processor;
 use tacet_core::Answer;
 use tacet_logic::deadlines::Deadline;
-use tacet_logic::signals::{self, Action, AlternateStack, Info, Sent, Set, Thread, codes};
+use tacet_logic::signals::{self, Action, AlternateStack, Info, Sent, Set, Thread, codes, numbers};
 use tacet_shipping::errno::Errno;
 
 /// sizeof(sigset_t) of the kernel.
@@ -259,7 +259,12 @@ impl Alone {
     pub fn take_signals_of_proxy(&self, subject: &Subject<'_>, pending: u64) {
         for signal in (1..=SIGNALS).filter(|signal| pending >> (signal - 1) & 1 != 0) {
             let info = Info::sent(signal as u8, codes::USER, 0, 0);
-            self.send_to_process(subject.thread.process(), info, Some(subject));
+            // Linux gives these to the thread that writes: whose call the proxy has just made.
+            if matches!(info.signal, numbers::PIPE | numbers::XFSZ) {
+                let _ = self.send_to_thread(subject.process, subject.number, subject.thread, info);
+            } else {
+                self.send_to_process(subject.thread.process(), info, Some(subject));
+            }
         }
     }
 

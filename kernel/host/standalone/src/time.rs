@@ -18,8 +18,9 @@ const BOOTTIME: u32 = 7;
 /// In a clock that names a thread.
 const PER_THREAD: i32 = 4;
 const TIMER_ABSTIME: u64 = 1;
-const NS_PER_S: u64 = 1_000_000_000;
-const NS_PER_MS: u64 = 1_000_000;
+pub const NS_PER_S: u64 = 1_000_000_000;
+pub const NS_PER_MS: u64 = 1_000_000;
+pub const NS_PER_US: u64 = 1_000;
 /// No clock gets as far.
 const LATEST_S: u64 = 1 << 33;
 
@@ -45,7 +46,7 @@ impl Alone {
     }
 
     /// The time that a thread has had in user mode.
-    fn thread_ns(&self, thread: &ThreadState) -> u64 {
+    pub fn thread_ns(&self, thread: &ThreadState) -> u64 {
         let since = thread.entered_cycles.load(Ordering::Relaxed);
         let running = if since == 0 { 0 } else { self.cpu.cycles().saturating_sub(since) };
         self.ns(thread.user_cycles.load(Ordering::Relaxed).wrapping_add(running))
@@ -137,30 +138,6 @@ impl Alone {
         }
     }
 
-    /// Until when the thread waits that asks for so many nanoseconds, or that goes on with a wait.
-    pub fn end_of_wait(&self, thread: &ThreadState, asked_ns: Option<u64>) -> Option<u64> {
-        if thread.sleeps_on.swap(false, Ordering::Relaxed) {
-            return Some(thread.sleeps_until_ns.load(Ordering::Relaxed));
-        }
-        let until = self.monotonic_ns(self.cpu.cycles()).saturating_add(asked_ns?);
-        thread.sleeps_until_ns.store(until, Ordering::Relaxed);
-        Some(until)
-    }
-
-    /// The arguments of a shipped call that says for how many milliseconds it waits, with what is left of them. `again`: it
-    /// was shipped before.
-    pub fn with_time_left(&self, subject: &Subject<'_>, number: u64, arguments: &[u64; 6], again: bool) -> [u64; 6] {
-        let mut left = *arguments;
-        let asked = wait_ms(number, arguments).map(|ms| u64::from(ms) * NS_PER_MS);
-        subject.thread.sleeps_on.fetch_or(again && asked.is_some(), Ordering::Relaxed);
-        if let Some(until) = asked.and_then(|_| self.end_of_wait(subject.thread, asked))
-            && let Some(place) = place_of_wait(number).and_then(|place| left.get_mut(place))
-        {
-            *place = self.ns_until(until).div_ceil(NS_PER_MS);
-        }
-        left
-    }
-
     fn sleep(&self, subject: &Subject<'_>, clock: u32, requested: u64, absolute: bool) -> Answer {
         let thread = subject.thread;
         let cycles = self.cpu.cycles();
@@ -181,29 +158,19 @@ impl Alone {
     }
 }
 
-/// The argument of a shipped call that says for how many milliseconds it waits: poll(2), epoll_wait(2), epoll_pwait(2).
-fn place_of_wait(number: u64) -> Option<usize> {
-    match number {
-        7 => Some(2),
-        232 | 281 => Some(3),
-        _ => None,
-    }
-}
-
-/// For how many milliseconds a shipped call waits, if it does so for a while and not for ever.
-pub fn wait_ms(number: u64, arguments: &[u64; 6]) -> Option<u32> {
-    let ms = *arguments.get(place_of_wait(number)?)? as i32;
-    u32::try_from(ms).ok().filter(|ms| *ms != 0)
-}
-
 /// A struct timespec in nanoseconds.
 pub fn read_timespec(subject: &Subject<'_>, address: u64) -> Result<u64, Errno> {
+    read_pair(subject, address, 1)
+}
+
+/// A struct timespec or timeval in nanoseconds: the second word is so many each.
+pub fn read_pair(subject: &Subject<'_>, address: u64, unit_ns: u64) -> Result<u64, Errno> {
     let seconds = subject.memory.read_u64(address).ok_or(Errno::EFAULT)?;
-    let ns = subject.memory.read_u64(address.wrapping_add(8)).ok_or(Errno::EFAULT)?;
-    if (seconds as i64) < 0 || ns >= NS_PER_S {
+    let rest = subject.memory.read_u64(address.wrapping_add(8)).ok_or(Errno::EFAULT)?;
+    if (seconds as i64) < 0 || rest >= NS_PER_S / unit_ns {
         return Err(Errno::EINVAL);
     }
-    Ok(seconds.min(LATEST_S) * NS_PER_S + ns)
+    Ok(seconds.min(LATEST_S) * NS_PER_S + rest * unit_ns)
 }
 
 /// A struct timespec or timeval.

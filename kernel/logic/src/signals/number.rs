@@ -27,6 +27,7 @@ pub mod numbers {
     pub const TTIN: u8 = 21;
     pub const TTOU: u8 = 22;
     pub const URG: u8 = 23;
+    pub const XFSZ: u8 = 25;
     pub const WINCH: u8 = 28;
     pub const SYS: u8 = 31;
     /// The first real-time signal: of these each one that is sent arrives.
