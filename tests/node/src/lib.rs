@@ -6,6 +6,7 @@
 //! hand: `cargo test -p tacet-scenarios --test nodes -- [KERNEL...] [--only WORD] [--full] [--list]`.
 
 mod bench;
+mod clock;
 mod list;
 mod memory;
 mod options;

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::clock;
 use crate::scenario::{Emulation, Machine};
 use tacet_node::{Accelerator, Cache, Command, Kernel, KernelLine, Node, NodeSpec, Result, provision, secure_boot};
 
@@ -96,6 +97,9 @@ pub fn node(cache: &Cache, kernel: KernelLine, machine: &Machine) -> Result<Node
         spec = spec.share(modules);
         // the shadow of all memory, and freed objects that wait
         spec.memory_mib += machine.memory_mib / 2;
+        let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        // It boots for minutes on a busy host, and INSTALL comes after that.
+        spec = spec.argument("watchdog_thresh=60").argument(&clock::told(&cpuinfo).unwrap_or_default());
     }
     spec.empty_sockets = machine.empty_sockets;
     spec.nvme_mib = if machine.nvme { 64 } else { 0 };
