@@ -19,7 +19,7 @@ fuzz() { # CASES [UID]
 }
 
 root() {
-	fuzz "$(full 15000 1000000)"
+	fuzz "$(often 15000 1000000)"
 	up
 	$T run -- $U/files >/dev/null || fail "files ended with $? afterwards"
 	down
@@ -27,15 +27,15 @@ root() {
 
 user() {
 	chmod 666 /dev/tacet
-	fuzz "$(full 15000 1000000)" 1000
+	fuzz "$(often 15000 1000000)" 1000
 	chmod 600 /dev/tacet
 }
 
 # Calls with arguments at their edges answer on cores what they answer on Linux, with the same CPUs.
 calls() {
-	taskset -c 2,3 $Z/edges "$seed" "$(full 12 200)" >native
+	taskset -c 2,3 $Z/edges "$seed" "$(often 12 200)" >native
 	up
-	$T run --follow -- $Z/edges "$seed" "$(full 12 200)" >hosted || fail "the calls ended with $? (seed $seed)"
+	$T run --follow -- $Z/edges "$seed" "$(often 12 200)" >hosted || fail "the calls ended with $? (seed $seed)"
 	note "seed $seed: $(grep -c = hosted) calls"
 	! grep -q '^fail' native hosted || fail "$(grep -h '^fail' native hosted | head -n 3)"
 	cmp -s native hosted || fail "other answers (SEED=$seed): $(diff native hosted | head -n 6 | tr '\n' ';')"

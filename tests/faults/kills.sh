@@ -7,7 +7,7 @@
 
 random() {
 	local count seed=$((RANDOM * RANDOM + 1))
-	count=$(full 170 1000)
+	count=$(often 170 1000)
 	up
 	$F/killer "$count" $seed $F/victim any || exit
 	down

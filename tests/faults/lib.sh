@@ -17,8 +17,14 @@ note() {
 	echo "note: $*"
 }
 
-full() { # NORMAL LONG: the number of rounds
+full() { # NORMAL LONG: what is tried
 	if [ "$FULL" = 1 ]; then echo "$2"; else echo "$1"; fi
+}
+
+# A kernel that checks itself sees a wrong step the first time that it is made. Rounds look for an instant at which it
+# matters; the kernels that users have are for that.
+often() { # NORMAL LONG: the number of rounds
+	echo $((($(full "$1" "$2") + ${SLOWNESS:-1} - 1) / ${SLOWNESS:-1}))
 }
 
 up() { # [ARGUMENTS]: starts a partition, on CPUs 2 and 3 by default

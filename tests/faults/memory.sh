@@ -64,7 +64,7 @@ data() {
 	data_stay data-static "it is not position-independent"
 	stay_where_linux_puts_them
 	# without randomisation the victim is moved, too
-	setarch -R $F/killer "$(full 30 600)" $seed $F/victim any all || exit
+	setarch -R $F/killer "$(often 30 600)" $seed $F/victim any all || exit
 	finish
 	note "seed $seed"
 	up --memory 32M
@@ -89,7 +89,7 @@ images() {
 	local program seed=$((RANDOM * RANDOM + 1))
 	up --memory 512M
 	for program in data data-static-pie; do
-		python3 $F/images.py "$(full 25 400)" $seed $U/$program $T run --memory all -- >images.out ||
+		python3 $F/images.py "$(often 25 400)" $seed $U/$program $T run --memory all -- >images.out ||
 			fail "images.py ended with $?"
 		grep '^fail' images.out && exit 1
 		cat images.out
@@ -308,7 +308,7 @@ own_bytes() {
 
 killed() {
 	local count seed=$((RANDOM * RANDOM + 1))
-	count=$(full 80 1000)
+	count=$(often 80 1000)
 	up
 	$F/killer "$count" $seed $F/victim any own || exit
 	finish

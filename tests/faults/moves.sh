@@ -20,7 +20,7 @@ there_and_back() {
 	for way in compute calls faults signals threads; do
 		until_true "$way begins" counted $way.rounds
 	done
-	$F/pingpong "$(full 100 1000)" $RANDOM 2 3 $pids || exit
+	$F/pingpong "$(often 100 1000)" $RANDOM 2 3 $pids || exit
 	for way in compute calls faults signals threads; do alive $way.rounds; done
 	finish
 }
@@ -125,7 +125,7 @@ files() {
 births_and_deaths() {
 	local seed=$((RANDOM * RANDOM + 1))
 	up
-	$F/churn "$(full 60 2000)" $seed || exit
+	$F/churn "$(often 60 2000)" $seed || exit
 	until_true "nothing is hosted" hosted 0
 	[ -z "$(cat /sys/kernel/tacet/decouple)" ] || fail "decouple lists $(cat /sys/kernel/tacet/decouple)"
 	down
@@ -137,7 +137,7 @@ files_going() {
 	local writer i
 	(while :; do for f in /sys/kernel/tacet/[0-9]*/cpu; do echo 2 >$f; cat $f; done; done) >/dev/null 2>&1 &
 	writer=$!
-	for i in $(seq "$(full 5 100)"); do
+	for i in $(seq "$(often 5 100)"); do
 		up
 		victim calls
 		victim calls

@@ -41,7 +41,7 @@ resets() {
 	on_first_queue
 	up --cpus 2-5
 	busy parts
-	for round in $(seq $(full 2 60)); do
+	for round in $(seq $(often 2 60)); do
 		throttle 1
 		until_true "32 commands of each core: $(in_flight)" held
 		echo 1 >/sys/class/nvme/nvme0/reset_controller || fail "reset $round"
@@ -68,7 +68,7 @@ down_in_flight() { # the program goes on, on Linux
 
 downs() {
 	local round
-	for round in $(seq $(full 2 20)); do
+	for round in $(seq $(often 2 20)); do
 		up --cpus 2-5
 		busy parts
 		down_in_flight

@@ -139,7 +139,7 @@ store() {
 	dd if=/dev/zero of=$disk bs=1M oflag=direct status=none
 	: >acknowledged
 	up
-	for round in $(seq $(full 3 200)); do
+	for round in $(seq $(often 3 200)); do
 		# each third one writes on Linux
 		if [ $((round % 3)) = 0 ]; then appends; else appends $T run --; fi
 		recovered

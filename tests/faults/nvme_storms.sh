@@ -12,7 +12,7 @@ by_chance
 kills() {
 	local round
 	up
-	for round in $(seq $(full 12 200)); do
+	for round in $(seq $(often 12 200)); do
 		busy
 		instant
 		killed
@@ -27,7 +27,7 @@ resets() {
 	on_first_queue
 	up
 	busy
-	for round in $(seq $(full 10 200)); do
+	for round in $(seq $(often 10 200)); do
 		instant
 		echo 1 >/sys/class/nvme/nvme0/reset_controller || fail "reset $round"
 		served_again
@@ -44,7 +44,7 @@ removals() {
 	local round how device
 	device=$(readlink -f /sys/class/nvme/nvme0/device)
 	up
-	for round in $(seq $(full 1 100)); do
+	for round in $(seq $(often 1 100)); do
 		for how in unbind remove; do
 			busy again
 			instant
@@ -78,7 +78,7 @@ held() { # cores have given commands, and none ends
 pulled() {
 	local round
 	up
-	for round in $(seq $(full 2 20)); do
+	for round in $(seq $(often 2 20)); do
 		disk=$(disk_of plug 1)
 		busy again
 		instant
@@ -100,7 +100,7 @@ pulled() {
 # A core dies while the disk has commands of several threads of both cores.
 deaths() {
 	local round
-	for round in $(seq $(full 2 40)); do
+	for round in $(seq $(often 2 40)); do
 		up
 		cores=6 busy
 		instant
@@ -119,7 +119,7 @@ deaths() {
 handovers() {
 	local round
 	up
-	for round in $(seq $(full 4 200)); do
+	for round in $(seq $(often 4 200)); do
 		cores=6 busy
 		instant
 		[ "$($F/door recouple $user)" = ok ] || fail "recouple"

@@ -16,7 +16,7 @@ group() {
 	echo 0 >$group/memory.swap.max 2>/dev/null
 	up --cpus 1-3	# a core for each thread: behind one that computes each fault takes a turn
 	victim compute
-	for i in $(seq "$(full 5 30)"); do
+	for i in $(seq "$(often 5 30)"); do
 		bash -c "echo \$\$ >$group/cgroup.procs && exec $T run --memory linux -- $F/hog" &
 		ended $! 137
 	done

@@ -69,7 +69,7 @@ refusals() {
 memory() {
 	local all
 	all=$(($(sed -n 's/MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 2048 * 2))M
-	for _ in $(seq "$(full 1 3)"); do
+	for _ in $(seq "$(often 1 3)"); do
 		refused "" $T up --test-hooks --cpus 3 --memory $all
 		state 0 || fail "$all leaves state $($F/door status)"
 	done
@@ -113,12 +113,12 @@ cycles() {
 		$F/victim faults & pids="$pids $!"
 		$F/victim forks & pids="$pids $!"
 	done
-	for i in $(seq "$(full 5 100)"); do
+	for i in $(seq "$(often 5 100)"); do
 		up --cpus $((1 + i % 3))
 		$T run -- /bin/true || fail "cycle $i: true ended with $?"
 		down
 	done
-	note "$(full 5 100) cycles"
+	note "$(often 5 100) cycles"
 	kill -9 $pids
 }
 

@@ -34,7 +34,7 @@ stale_translations() {
 		pids="$pids $!"
 	done
 	for i in 1 2; do until_true "pattern $i begins" counted $i/rounds; done
-	for i in $(seq "$(full 4 100)"); do
+	for i in $(seq "$(often 4 100)"); do
 		echo 1 >$vm/compact_memory
 		echo 3 >$vm/drop_caches
 		sleep 1
