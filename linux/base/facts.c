@@ -3,8 +3,8 @@
  * What Linux said about the partition's CPUs while it had them: the texts of its own files,
  * by CPU and name.
  *
- * partition/topology.c writes it before the CPUs leave Linux and frees it when they are
- * back; view/ reads it at any time. Calls base/text.c only. Sleeps.
+ * partition/topology.c collects it before the CPUs leave Linux, has it adopted when they do, and
+ * frees it when they are back; view/ reads it at any time. Calls base/text.c only. Sleeps.
  */
 #include <linux/rwsem.h>
 #include <linux/slab.h>
@@ -15,12 +15,11 @@
 LIST_HEAD(tacet_facts);			/* changed with the control lock and facts_lock */
 static DECLARE_RWSEM(facts_lock);
 
-/* Copies @text. */
-int tacet_fact_add(unsigned int cpu, const char *name, const struct tacet_text *text)
+/* Copies @text to the end of @facts, which nobody else has yet. */
+int tacet_fact_add(struct list_head *facts, unsigned int cpu, const char *name, const struct tacet_text *text)
 {
 	struct tacet_fact *fact = kzalloc(sizeof(*fact), GFP_KERNEL);
 
-	lockdep_assert_held(&tacet_control_lock);
 	if (!fact)
 		return -ENOMEM;
 	fact->cpu = cpu;
@@ -29,10 +28,17 @@ int tacet_fact_add(unsigned int cpu, const char *name, const struct tacet_text *
 		kfree(fact);
 		return -ENOMEM;
 	}
-	down_write(&facts_lock);
-	list_add_tail(&fact->link, &tacet_facts);
-	up_write(&facts_lock);
+	list_add_tail(&fact->link, facts);
 	return 0;
+}
+
+/* From here on everybody finds them; @facts is empty. */
+void tacet_facts_adopt(struct list_head *facts)
+{
+	lockdep_assert_held(&tacet_control_lock);
+	down_write(&facts_lock);
+	list_splice_tail_init(facts, &tacet_facts);
+	up_write(&facts_lock);
 }
 
 /* Appends what Linux said. -ENOENT: it said nothing. */
@@ -52,13 +58,13 @@ int tacet_fact_print(unsigned int cpu, const char *name, struct tacet_text *into
 	return error;
 }
 
-void tacet_facts_free(void)
+/* Of the partition's own with the control lock. */
+void tacet_facts_free(struct list_head *facts)
 {
 	struct tacet_fact *fact, *next;
 
-	lockdep_assert_held(&tacet_control_lock);
 	down_write(&facts_lock);
-	list_for_each_entry_safe(fact, next, &tacet_facts, link) {
+	list_for_each_entry_safe(fact, next, facts, link) {
 		list_del(&fact->link);
 		tacet_text_free(&fact->text);
 		kfree(fact);

@@ -15,9 +15,10 @@ struct tacet_fact {
 	struct tacet_text text;
 };
 
-int tacet_fact_add(unsigned int cpu, const char *name, const struct tacet_text *text);
+int tacet_fact_add(struct list_head *facts, unsigned int cpu, const char *name, const struct tacet_text *text);
+void tacet_facts_adopt(struct list_head *facts);
 int tacet_fact_print(unsigned int cpu, const char *name, struct tacet_text *into);
-void tacet_facts_free(void);
+void tacet_facts_free(struct list_head *facts);
 
 /* Those of all CPUs, for the thread with the control lock. */
 extern struct list_head tacet_facts;

@@ -38,13 +38,24 @@ union any_request {
 
 static int do_up(struct file *file, union any_request *request)
 {
+	int error;
+
 	request->up.message[0] = 0;
 	if (!capable(CAP_SYS_MODULE))	/* the image is code for the kernel's own mode */
 		return tacet_complain(request->up.message, -EPERM, "image: giving one needs CAP_SYS_MODULE");
 	if (request->up.reserved || (request->up.fail_step && !tacet_test_hooks) ||
 	    request->up.waived & ~TACET_MEASURE_ONE_USER || request->up.spared & ~TACET_MEASURES_ALL)
 		return -EINVAL;
-	return tacet_partition_up(&request->up);
+	error = tacet_topology_learn(&request->up);
+	if (error)
+		return error;
+	error = -EINTR;
+	if (!mutex_lock_killable(&tacet_control_lock)) {
+		error = tacet_partition_up(&request->up);
+		mutex_unlock(&tacet_control_lock);
+	}
+	tacet_topology_learned();
+	return error;
 }
 
 static int do_down(struct file *file, union any_request *request)
@@ -144,7 +155,7 @@ static const struct call {
 	int (*serve)(struct file *file, union any_request *request);
 	bool root, locked;
 } calls[] = {
-	{ TACET_UP, do_up, true, true },
+	{ TACET_UP, do_up, true, false },
 	{ TACET_DOWN, do_down, true, true },
 	{ TACET_STATUS, do_status, false, true },
 	{ TACET_CPU_STATUS, do_cpu_status, false, true },

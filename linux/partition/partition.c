@@ -102,7 +102,7 @@ static const struct step {
 	{ "tables", take_tables, give_tables },
 	{ "devices", tacet_pico_open, tacet_pico_close },
 	{ "interrupts", tacet_cores_open, tacet_cores_close },
-	{ "topology", tacet_topology_learn, tacet_topology_forget },
+	{ "topology", tacet_topology_keep, tacet_topology_forget },
 	{ "cpus", take_cpus, give_cpus },
 	{ "directories", tacet_topology_publish, tacet_topology_withdraw },
 	{ "compaction", tacet_compaction_restrain, tacet_compaction_release },

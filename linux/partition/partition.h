@@ -47,7 +47,9 @@ int tacet_compaction_restrain(struct tacet_up *request);
 void tacet_compaction_release(void);
 
 /* topology.c */
-int tacet_topology_learn(struct tacet_up *request);
+int tacet_topology_learn(const struct tacet_up *request);
+void tacet_topology_learned(void);
+int tacet_topology_keep(struct tacet_up *request);
 void tacet_topology_forget(void);
 int tacet_topology_publish(struct tacet_up *request);
 void tacet_topology_withdraw(void);

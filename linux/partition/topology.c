@@ -5,8 +5,8 @@
  * read them: this file reads them before the CPUs leave, and publishes them while the CPUs
  * are in the partition. The content is Linux's own.
  *
- * Called by partition/partition.c with the control lock held. Sleeps. The directories must be
- * gone before Linux brings the CPU online, which makes its own. Nobody else gets that far:
+ * Called by partition/partition.c with the control lock held, and by doors/device.c, which has this
+ * file read before it takes that lock. Sleeps. The directories must be gone before Linux brings the CPU online, which makes its own. Nobody else gets that far:
  * partition/hotplug.c refuses in an earlier state (TACET_CPUHP_REFUSE).
  */
 #include <linux/cpu.h>
@@ -43,6 +43,15 @@ struct published {
 	const struct tacet_fact *fact;
 };
 
+/*
+ * Held by a request to begin, from before it reads until its end. Linux holds locks of its own while it
+ * reads a file of sysfs, and while it has a file of ours written, which takes the control lock. So no
+ * file is read with the control lock.
+ */
+static DEFINE_MUTEX(learning);
+static LIST_HEAD(learned);		/* the mutex */
+static struct cpumask learned_cpus;	/* that were online before they were read about; the mutex */
+
 static LIST_HEAD(directories);		/* children after their parents; control lock */
 static LIST_HEAD(published);		/* control lock */
 
@@ -56,7 +65,7 @@ static int learn(unsigned int cpu, const char *name)
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/%s", cpu, name);
 	error = tacet_text_read_file(&text, path);
 	if (!error)
-		error = text.bytes ? tacet_fact_add(cpu, name, &text) : 0;
+		error = text.bytes ? tacet_fact_add(&learned, cpu, name, &text) : 0;
 	tacet_text_free(&text);
 	return error == -ENOMEM ? error : 0;
 }
@@ -79,7 +88,7 @@ static int learn_directories(unsigned int cpu)
 	return error;
 }
 
-/* Linux's paragraph about each of the partition's CPUs, with the empty line at its end. */
+/* Linux's paragraph about each of the request's CPUs, with the empty line at its end. */
 static int learn_processors(void)
 {
 	struct tacet_text text = {}, paragraph = {};
@@ -94,29 +103,60 @@ static int learn_processors(void)
 		if (sscanf(line, "processor : %u", &cpu) == 1)
 			tacet_text_empty(&paragraph);
 		error = tacet_text_append(&paragraph, line, next - line);
-		if (*line == '\n' && cpu < nr_cpu_ids && tacet_core_of(cpu) && !error)
-			error = tacet_fact_add(cpu, "cpuinfo", &paragraph);
+		if (*line == '\n' && cpu < nr_cpu_ids && cpumask_test_cpu(cpu, &learned_cpus) && !error)
+			error = tacet_fact_add(&learned, cpu, "cpuinfo", &paragraph);
 	}
 	tacet_text_free(&text);
 	tacet_text_free(&paragraph);
 	return error == -ENOMEM ? error : 0;
 }
 
+/* The request is over. */
+void tacet_topology_learned(void)
+{
+	tacet_facts_free(&learned);
+	mutex_unlock(&learning);
+}
+
+/* Reads what Linux says about the request's CPUs, before it has the control lock. If that succeeds
+ * tacet_topology_learned() follows. */
+int tacet_topology_learn(const struct tacet_up *request)
+{
+	unsigned int cpu;
+	int error;
+
+	if (mutex_lock_killable(&learning))
+		return -EINTR;
+	cpumask_clear(&learned_cpus);
+	for_each_online_cpu(cpu)
+		if (cpu < TACET_MAX_CPUS && request->cpus[cpu / 64] >> (cpu % 64) & 1)
+			cpumask_set_cpu(cpu, &learned_cpus);
+	error = learn_processors();
+	for_each_cpu(cpu, &learned_cpus)
+		error = error ?: learn_directories(cpu);
+	if (error)
+		tacet_topology_learned();
+	return error;
+}
+
 /* Before the first CPU leaves Linux. */
-int tacet_topology_learn(struct tacet_up *request)
+int tacet_topology_keep(struct tacet_up *request)
 {
 	unsigned int i;
-	int error = learn_processors();
 
-	lockdep_assert_held(&tacet_control_lock);
-	for (i = 0; i < tacet_partition.core_count && !error; i++)
-		error = learn_directories(tacet_partition.cores[i].cpu);
-	return error;
+	lockdep_assert_held(&learning);
+	for (i = 0; i < tacet_partition.core_count; i++)
+		if (!cpumask_test_cpu(tacet_partition.cores[i].cpu, &learned_cpus))
+			return tacet_complain(request->message, -EAGAIN, "cpu %u: it came online just now",
+					      tacet_partition.cores[i].cpu);
+	tacet_facts_adopt(&learned);
+	return 0;
 }
 
 void tacet_topology_forget(void)
 {
-	tacet_facts_free();
+	lockdep_assert_held(&tacet_control_lock);
+	tacet_facts_free(&tacet_facts);
 }
 
 static ssize_t show(struct kobject *kobject, struct kobj_attribute *attribute, char *buffer)
