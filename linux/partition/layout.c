@@ -224,7 +224,7 @@ int tacet_layout_cores(struct tacet_up *request)
 	if (!partition->cpu_pages || !partition->private || !partition->contexts ||
 	    !partition->spaces)
 		return tacet_complain(request->message, -ENOMEM,
-				      "memory: the first block is too small for %u CPUs: ask for more", count);
+				      "memory: the first block is too small for %u CPUs", count);
 	for_each_cpu(cpu, &partition->cpus) {
 		describe_core(&partition->cores[i], cpu);
 		partition->cores[i].shared = partition->cpu_pages + i * TACET_CPU_BYTES;

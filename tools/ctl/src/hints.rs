@@ -11,6 +11,7 @@ use tacet_abi::TACET_ABI_REVISION;
 use tacet_words::status;
 
 use crate::error::lower_first;
+use crate::plan::DEFAULT_MEMORY;
 use crate::{CpuSet, DEVICE, Error, Plan};
 
 /// The request that failed.
@@ -27,6 +28,9 @@ pub(crate) enum Request<'a> {
     Log,
     Test(u32),
 }
+
+/// The module got memory from Linux, but not as much in one block as it needs itself.
+const NOT_ENOUGH: &str = "the first block is too small";
 
 const NO_PARTITION: (&str, &str) = ("no partition is up", "start one as root: `tacet up`");
 
@@ -53,6 +57,10 @@ pub(crate) fn failure(request: &Request<'_>, errno: Errno, message: &str) -> Err
         return Error::new(DEVICE, cause, remedy).with_status(status::MACHINE);
     }
     let (cause, remedy) = explain(request, errno);
+    let remedy = match request {
+        Request::Up(plan) if errno == Errno::ENOMEM && message.contains(NOT_ENOUGH) => more(plan),
+        _ => remedy,
+    };
     let error = match (message.split_once(": "), message, cause) {
         (Some((object, cause)), _, _) => Error::new(object, cause, remedy),
         (None, "", "") => Error::new(object(request), lower_first(errno.desc()), remedy),
@@ -139,6 +147,13 @@ fn explain(request: &Request<'_>, errno: Errno) -> (&'static str, &'static str) 
     }
 }
 
+fn more(plan: &Plan) -> &'static str {
+    if plan.memory_bytes() < DEFAULT_MEMORY {
+        return "ask for more (--memory; the default is 64M)";
+    }
+    "Linux's free memory is in small pieces: `sysctl vm.compact_memory=1` as root, then repeat"
+}
+
 fn explain_up(errno: Errno) -> (&'static str, &'static str) {
     match errno {
         Errno::EBUSY => ("a partition is up or changing", "see `tacet status`; `tacet down` ends it"),
@@ -160,6 +175,7 @@ fn explain_up(errno: Errno) -> (&'static str, &'static str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NodeMemory;
 
     #[test]
     fn every_documented_errno_has_cause_and_remedy() {
@@ -198,6 +214,16 @@ mod tests {
         assert!(error.starts_with("cpu 3: no answer; everything was given back"), "{error}");
         let error = failure(&Request::Up(&plan), Errno::EIO, "no answer").to_string();
         assert!(error.starts_with("partition on CPUs 2-3: no answer; everything was given back"), "{error}");
+        for (message, bytes, remedy) in [
+            ("memory: the first block is too small for 2 CPUs", 2 << 20, "ask for more (--memory; the default is 64M)"),
+            ("image: the first block is too small", 2 << 20, "ask for more (--memory; the default is 64M)"),
+            ("memory: the first block is too small for 2 CPUs", 1 << 30, "Linux's free memory is in small pieces"),
+            ("memory: node 0 has too few free blocks", 1 << 30, "ask for less (--memory)"),
+        ] {
+            let plan = Plan { memory: vec![NodeMemory { node: 0, bytes }], ..plan.clone() };
+            let error = failure(&Request::Up(&plan), Errno::ENOMEM, message).to_string();
+            assert!(error.starts_with(&format!("{message}; {remedy}")), "{error}");
+        }
         for errno in [Errno::EBUSY, Errno::EINVAL, Errno::ENOMEM, Errno::ENOEXEC, Errno::EOPNOTSUPP, Errno::ENOENT] {
             assert!(failure(&Request::Up(&plan), errno, "").to_string().contains("; "));
         }

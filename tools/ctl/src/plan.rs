@@ -9,7 +9,7 @@ use tacet_words::status::{MACHINE, USAGE};
 use crate::size::LARGE_PAGE;
 use crate::{CpuSet, Error, Isolation, Machine, NodeMemory, Result, format_bytes, round_up_to_large_page};
 
-const DEFAULT_MEMORY: u64 = 64 << 20;
+pub(crate) const DEFAULT_MEMORY: u64 = 64 << 20;
 const MAX_NODES: usize = tacet_abi::TACET_MAX_NODES as usize;
 
 /// The flags of a person.
