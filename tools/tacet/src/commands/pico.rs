@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `tacet pico`: the fast paths of devices, and what cores did by them.
 
+use tacet_ctl::status::{DONE, NO};
 use tacet_ctl::{Device, DeviceState, Error, Grant, Machine, Pico, PicoDevice, Queue, Result, format_bytes};
 
 use crate::output;
@@ -16,7 +17,7 @@ pub fn pico(machine: &Machine, json: bool) -> Result<u8> {
     } else {
         output::print(&describe(&pico))?;
     }
-    Ok(0)
+    Ok(if pico.partition_is_up { DONE } else { NO })
 }
 
 fn describe(pico: &Pico) -> String {

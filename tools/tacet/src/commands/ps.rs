@@ -2,8 +2,9 @@
 //! `tacet ps`: the hosted threads, with the counters of each.
 
 use serde::Serialize;
-use tacet_ctl::{Device, Result, Thread};
+use tacet_ctl::{CpuSet, Device, Result, Thread};
 
+use super::run::check;
 use crate::output;
 use crate::text::{duration, word};
 
@@ -29,7 +30,9 @@ struct Report {
 }
 
 pub fn ps(json: bool) -> Result<u8> {
-    let report = Report { threads: Device::open()?.threads()? };
+    let device = Device::open()?;
+    check(&device.status()?, &CpuSet::default())?;
+    let report = Report { threads: device.threads()? };
     if json {
         output::json(&report)?;
     } else {

@@ -2,6 +2,7 @@
 //! `tacet status`: the state of the partition and the counters of its cores.
 
 use serde::Serialize;
+use tacet_ctl::status::{DONE, NO};
 use tacet_ctl::{CpuStatus, Device, PartitionState, Result, Status, format_bytes};
 
 use crate::output;
@@ -29,7 +30,7 @@ pub fn status(json: bool) -> Result<u8> {
     } else {
         output::print(&describe(&report))?;
     }
-    Ok(0)
+    Ok(if report.status.state == PartitionState::Up { DONE } else { NO })
 }
 
 fn describe(report: &Report) -> String {

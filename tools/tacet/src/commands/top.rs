@@ -6,9 +6,10 @@ use std::thread::sleep;
 use std::time::Instant;
 
 use serde::Serialize;
-use tacet_ctl::{Device, Profile, Result, Thread};
+use tacet_ctl::{CpuSet, Device, Profile, Result, Thread};
 
 use super::profile;
+use super::run::check;
 use crate::args::TopArgs;
 use crate::output;
 use crate::text::word;
@@ -37,6 +38,7 @@ struct Row {
 
 pub fn top(args: &TopArgs, json: bool) -> Result<u8> {
     let device = Device::open()?;
+    check(&device.status()?, &CpuSet::default())?;
     let (mut before, mut then) = (threads(&device, args)?, Instant::now());
     for _ in 0..args.iterations.unwrap_or(u64::MAX) {
         sleep(args.interval);
