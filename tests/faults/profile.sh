@@ -51,6 +51,8 @@ sys.exit(not any(core["alarms"] for core in cores) or any(core["foreign_interrup
 	# the account of one program must not have counts of an earlier one
 	$T run --profile -- $F/spends 2>table
 	grep -qE '^forwarded-call +getpriority +2000 ' table || fail "the table: $(cat table)"
+	$T --json run --profile -- $F/spends 2>object
+	python3 -c 'import json; o = json.load(open("object")); assert o["json_version"] == 1 and o["costs"]' || fail "no object: $(cat object)"
 	$T run --profile -- sh -c 'kill -9 $$' 2>table
 	[ $? = 137 ] || fail "its death by a signal is lost"
 	grep -q '^SPENT-ON' table || fail "no table of a killed program"

@@ -14,7 +14,7 @@ use crate::args::{DecoupleArgs, DownArgs, LogArgs, NodeArgs, RecoupleArgs, RunAr
 
 const SYSTEM: &str = "/etc/tacet.toml";
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Config {
     pub json: bool,
@@ -94,7 +94,7 @@ impl UpArgs {
             cpus: self.cpus.or(other.cpus),
             memory: self.memory.or(other.memory.filter(|_| silent)),
             numa_memory: self.numa_memory.or(other.numa_memory.filter(|_| silent)),
-            mix_users: self.mix_users,
+            mix_users: self.mix_users || other.mix_users,
             image: self.image.or(other.image),
             dry_run: self.dry_run || other.dry_run,
             test_hooks: self.test_hooks || other.test_hooks,
@@ -177,6 +177,7 @@ impl StaticArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tacet_words::describe::Described;
 
     fn parse(text: &str) -> Result<Config> {
         Config::parse(Path::new("/etc/tacet.toml"), text)
@@ -199,6 +200,36 @@ mod tests {
             .map(|line| line.strip_prefix("# ").filter(|rest| rest.contains(" = ")).unwrap_or(line))
             .collect();
         assert!(set.len() > 20 && parse(&set.join("\n")).is_ok(), "{:?}", parse(&set.join("\n")).err());
+    }
+
+    /// Each flag that help names is a key and reaches the command, unless it belongs to one call.
+    #[test]
+    fn each_flag_of_a_command_is_a_key_that_counts() {
+        const OF_ONE_CALL: [&str; 3] = ["cpu", "thread", "force"];
+        let mut keys = 0;
+        let described = Described::of(&crate::args::described());
+        for table in ["up", "down", "run", "decouple", "recouple", "log"] {
+            let command = described.commands.iter().find(|command| command.name == table).unwrap();
+            let own = command.flags.iter().filter(|flag| flag.long.is_some() && !flag.global);
+            for flag in own.filter(|flag| table != "decouple" || !OF_ONE_CALL.contains(&flag.id.as_str())) {
+                let long = flag.long.as_deref().unwrap();
+                if (table, long) == ("recouple", "thread") {
+                    continue;
+                }
+                let value = match flag.value.first().map(String::as_str) {
+                    None => "true",
+                    Some("SIZE") => "'1G'",
+                    Some("WHOSE") => "'linux'",
+                    Some(_) => "'2-3'",
+                };
+                let saved = parse(&format!("[{table}]\n{long} = {value}\n")).unwrap();
+                let shown = format!("{saved:?}");
+                assert_ne!(shown, format!("{:?}", Config::default()), "{table}: {long}");
+                assert_eq!(format!("{:?}", Config::default().or(saved)), shown, "{table}: {long} is lost");
+                keys += 1;
+            }
+        }
+        assert!(keys > 15, "{keys}");
     }
 
     #[test]

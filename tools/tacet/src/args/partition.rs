@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use tacet_words::values::{checked, count, cpus, duration_or_seconds, size};
 
-#[derive(Args, Deserialize, Default)]
+#[derive(Args, Deserialize, Debug, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct UpArgs {
     /// CPUs to take, like 2-3 or 1,4-6,8-14:2 [default: all but the first core]
@@ -25,7 +25,6 @@ pub struct UpArgs {
     pub numa_memory: Option<String>,
     /// Host programs of several users at a time, even where the processor lets one read another's data
     #[arg(long)]
-    #[serde(skip)]
     pub mix_users: bool,
     /// Co-kernel image [default: the one installed with this command]
     #[arg(long, value_name = "FILE")]
@@ -43,7 +42,7 @@ pub struct UpArgs {
     pub fail_step: Option<u32>,
 }
 
-#[derive(Args, Deserialize, Default)]
+#[derive(Args, Deserialize, Debug, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct DownArgs {
     /// Send hosted threads back to Linux first, where they continue
@@ -63,7 +62,7 @@ pub enum Memory {
     All,
 }
 
-#[derive(Args, Deserialize, Default)]
+#[derive(Args, Deserialize, Debug, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RunArgs {
     /// CPUs that the program may use [default: all of the partition]
@@ -96,6 +95,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub no_pico: bool,
     /// After the program has ended, show on standard error what took its time on the cores besides its own code
+    /// (with --json as one object)
     #[arg(long)]
     pub profile: bool,
     /// Write the profile to FILE, as JSON
@@ -110,7 +110,7 @@ pub struct RunArgs {
     pub command: Vec<OsString>,
 }
 
-#[derive(Args, Deserialize, Default)]
+#[derive(Args, Deserialize, Debug, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct DecoupleArgs {
     /// The process (all its threads, and those to come)
@@ -121,6 +121,10 @@ pub struct DecoupleArgs {
     #[arg(long, value_name = "CPU")]
     #[serde(skip)]
     pub cpu: Option<u32>,
+    /// Also the first process of the machine (PID 1), by which everything else is started and ended
+    #[arg(long)]
+    #[serde(skip)]
+    pub force: bool,
     /// Treat PID as one thread and move only that
     #[arg(long)]
     #[serde(skip)]
@@ -133,7 +137,7 @@ pub struct DecoupleArgs {
     pub dry_run: bool,
 }
 
-#[derive(Args, Deserialize, Default)]
+#[derive(Args, Deserialize, Debug, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RecoupleArgs {
     /// The process
@@ -149,7 +153,7 @@ pub struct RecoupleArgs {
     pub dry_run: bool,
 }
 
-#[derive(Args, Deserialize, Default)]
+#[derive(Args, Deserialize, Debug, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct LogArgs {
     /// Keep printing new records

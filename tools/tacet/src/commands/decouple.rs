@@ -2,12 +2,16 @@
 //! `tacet decouple` and `tacet recouple` move a running process to the partition and back.
 
 use serde::Serialize;
-use tacet_ctl::{Device, Result, Thread};
+use tacet_ctl::status::USAGE;
+use tacet_ctl::{Device, Error, Result, Thread};
 
 use super::run::check;
 use crate::args::{DecoupleArgs, RecoupleArgs};
 use crate::output;
 use crate::text::count;
+
+/// systemd, or what else the kernel began.
+const FIRST_PROCESS: i32 = 1;
 
 /// The JSON of both commands. `hosted` has the threads hosted afterwards; on a dry run, those hosted now.
 #[derive(Serialize)]
@@ -18,6 +22,10 @@ struct Report {
 }
 
 pub fn decouple(args: DecoupleArgs, json: bool) -> Result<u8> {
+    if args.pid == FIRST_PROCESS && !args.force {
+        let cause = "it starts and ends everything else on this machine, which then waits for a core";
+        return Err(Error::new("process 1", cause, "name another, or repeat with --force").with_status(USAGE));
+    }
     let device = Device::open()?;
     let status = device.status()?;
     check(&status, &args.cpu.into_iter().collect())?;

@@ -39,7 +39,7 @@ pub fn run(args: RunArgs, json: bool) -> Result<u8> {
         device.host_self(&options)?;
         return Err(execute(&args.command));
     }
-    let report = Report::to(args.profile_to.as_deref())?;
+    let report = Report::to(args.profile_to.as_deref(), json)?;
     match attend()? {
         Attended::Child => {
             device.host_self(&options)?;
