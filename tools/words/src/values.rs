@@ -5,7 +5,11 @@
 //! here may round a size or a count.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::time::Duration;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Command};
 
 /// More than any kernel is built for.
 const LARGEST_CPU: u32 = 8191;
@@ -22,6 +26,22 @@ const TIMES: [(&str, f64); 9] = [
     ("h", 3600e9),
     ("d", 86_400e9),
 ];
+
+/// Any word; these are what help and completions offer. For flags whose other words are read later.
+#[derive(Clone)]
+pub struct Offering(pub &'static [&'static str]);
+
+impl TypedValueParser for Offering {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(PossibleValue::new)))
+    }
+}
 
 /// Bytes: `4096`, `512M`, `1G`, `1Gi`, `1GiB`; units are powers of 1024.
 pub fn size(text: &str) -> Result<u64, String> {

@@ -6,7 +6,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde::Deserialize;
-use tacet_words::values::{checked, duration_or_seconds, size, small_count};
+use tacet_words::values::{Offering, checked, duration_or_seconds, size, small_count};
+
+/// A release of one of these is right, too.
+const KERNELS: [&str; 3] = ["6.1", "6.12", "7"];
+const ACCELERATORS: [&str; 3] = ["auto", "kvm", "tcg"];
 
 #[derive(Subcommand)]
 pub enum NodeCommand {
@@ -52,11 +56,11 @@ pub struct NodeRun {
     pub command: Vec<OsString>,
 }
 
-#[derive(Args, Deserialize, Default, Clone)]
+#[derive(Args, Deserialize, Debug, Default, Clone)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct NodeArgs {
-    /// Kernel: 6.1, 6.12 or 7 [default: 6.12]
-    #[arg(long, global = true, value_name = "VERSION")]
+    /// Kernel, or a release of one [default: 6.12]
+    #[arg(long, global = true, value_name = "VERSION", value_parser = Offering(&KERNELS))]
     pub kernel: Option<String>,
     /// Virtual CPUs [default: 4]
     #[arg(long = "node-cpus", alias = "cpus", global = true, value_name = "COUNT", value_parser = small_count::<u32>)]
@@ -72,12 +76,23 @@ pub struct NodeArgs {
     /// Time that a command may take; a number alone is seconds, as in the configuration file [default: 1d]
     #[arg(long, global = true, value_name = "TIME", value_parser = seconds)]
     pub timeout: Option<u64>,
-    /// auto (KVM if a probe boots a guest), kvm or tcg
-    #[arg(long, global = true, value_name = "KIND")]
+    /// What executes the node; auto is KVM if a probe boots a guest
+    #[arg(long, global = true, value_name = "KIND", value_parser = Offering(&ACCELERATORS))]
     pub accel: Option<String>,
 }
 
 /// Whole seconds, at least one.
 fn seconds(text: &str) -> Result<u64, String> {
     duration_or_seconds(text).map(|time| time.as_secs_f64().ceil() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_that_are_offered_are_those_of_nodes() {
+        let lines = tacet_node::KernelLine::ALL.map(|line| line.to_string());
+        assert_eq!(KERNELS.map(str::to_owned), lines);
+    }
 }

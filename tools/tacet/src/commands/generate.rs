@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use tacet_ctl::{Error, Result};
+use tacet_words::describe::Described;
 use tacet_words::pages;
 
 use super::family::whole;
@@ -18,7 +19,8 @@ pub fn man(directory: &Path) -> Result<u8> {
 
 pub fn completions(shell: clap_complete::Shell) -> Result<u8> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut whole(), "tacet", &mut text);
+    // without what is hidden: clap would offer that, too
+    clap_complete::generate(shell, &mut Described::of(&whole()).command(), "tacet", &mut text);
     output::print(&String::from_utf8_lossy(&text))?;
     Ok(0)
 }
