@@ -39,8 +39,8 @@ fn refuses_what_is_no_program(nodes: &Nodes) -> Result<()> {
 
 fn refuses_what_is_too_large(nodes: &Nodes) -> Result<()> {
     let hello = program("hello-static");
-    fails(nodes, &["--memory", "4G"], &hello, 126, "on a node of 512 MiB: heap of process 0: ")?;
-    fails(nodes, &["--shared", "1G"], &hello, 126, "shared memory: ")
+    fails(nodes, &["--memory", "4G"], &hello, 125, "on a node of 512 MiB: heap of process 0: ")?;
+    fails(nodes, &["--shared", "1G"], &hello, 125, "shared memory: ")
 }
 
 fn refuses_other_nodes(nodes: &Nodes) -> Result<()> {

@@ -5,7 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{CpuSet, Error, Result};
+use tacet_words::status::MACHINE;
+
+use crate::{CpuSet, Error, Result, format_bytes};
 
 #[derive(Debug, Clone)]
 pub struct Machine {
@@ -95,6 +97,19 @@ impl Machine {
         let text = own.or_else(|| self.text("proc/meminfo").filter(|_| self.nodes().count() == 1))?;
         let (_, rest) = text.split_once("MemTotal:")?;
         rest.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+    }
+
+    /// Refuses a node in an emulator that has more memory than this machine.
+    pub fn can_emulate(&self, bytes: u64) -> Result<()> {
+        let all: Option<u64> = self.nodes().iter().map(|node| self.node_memory(node)).sum();
+        match all {
+            Some(all) if bytes > all => {
+                let object = format!("a node of {}", format_bytes(bytes));
+                let cause = format!("this machine has {}", format_bytes(all & !((1 << 20) - 1)));
+                Err(Error::new(object, cause, "ask for less (--node-memory, --process-memory)").with_status(MACHINE))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Every online CPU except the first core: Linux keeps all hardware threads of that one.

@@ -38,7 +38,7 @@ pub struct Job {
 /// The end of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ending {
-    /// What a shell would report: the highest status of all processes.
+    /// The highest of all ranks, where signal N counts as 128 + N.
     pub status: u8,
     /// A node was lost, and no program had begun on any.
     pub lost_at_start: bool,

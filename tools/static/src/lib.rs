@@ -13,6 +13,7 @@ pub mod keeper;
 pub mod key;
 pub mod launch;
 pub mod map;
+pub mod others;
 pub mod program;
 mod qemu;
 pub mod signal;

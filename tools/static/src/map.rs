@@ -8,7 +8,7 @@ use tacet_ctl::status::USAGE;
 use tacet_ctl::{Error, Result, format_bytes};
 use tacet_logic::static_map::{self, Map, PROCESSES, Range, Refused, Request};
 
-use crate::program::Found;
+use crate::program::{Found, NOT_EXECUTABLE};
 use crate::spec::Machine;
 
 const MIB: u64 = 1 << 20;
@@ -52,7 +52,9 @@ pub fn of(found: &Found, node: &Node) -> Result<Box<Map>> {
             _ => "",
         };
         let object = format!("{} on a node of {}", found.path.display(), format_bytes(node.memory_bytes));
-        Error::new(object, refused, remedy).with_status(USAGE)
+        // the program itself asks for such an address
+        let status = if let Refused::Address(_) = refused { NOT_EXECUTABLE } else { USAGE };
+        Error::new(object, refused, remedy).with_status(status)
     })?;
     Ok(map)
 }

@@ -22,7 +22,7 @@ pub const DEFAULT_NAME: &str = "default";
 /// The names of sets that exist for one job begin with it; the rest is a process number.
 const FOR_ONE_JOB: &str = "run-";
 const LOCK: &str = "lock";
-const FACTS: &str = "set.json";
+pub(crate) const FACTS: &str = "set.json";
 /// Sockets lie in the directory, and the path of a socket has at most 107 bytes.
 const LONGEST_NAME: usize = 40;
 
@@ -132,7 +132,7 @@ pub fn is_locked(directory: &Path) -> bool {
     Flock::lock(file, FlockArg::LockSharedNonblock).is_err()
 }
 
-fn parent() -> Result<PathBuf> {
+pub(crate) fn parent() -> Result<PathBuf> {
     if nix::unistd::geteuid().is_root() {
         return Ok(PathBuf::from("/run/tacet-static"));
     }

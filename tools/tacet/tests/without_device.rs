@@ -35,6 +35,8 @@ fn wrong_arguments_are_one_line_and_status_2() {
         &["status", "--nonsense"],
         &["decouple"],
         &["decouple", "0"],
+        &["decouple", "1"],
+        &["decouple", "1", "--dry-run"],
         &["decouple", "1", "--cpu", "x"],
         &["recouple", "99999999999"],
         &["node"],
@@ -63,7 +65,9 @@ fn without_the_module_the_remedy_is_named() {
     if Path::new("/dev/tacet").exists() {
         return;
     }
-    for arguments in [&["status"][..], &["down"], &["ps"], &["log"], &["decouple", "1"], &["recouple", "1"]] {
+    for arguments in
+        [&["status"][..], &["down"], &["ps"], &["log"], &["top"], &["decouple", "4711"], &["recouple", "1"]]
+    {
         fails(arguments, 1, "/dev/tacet: the module is not loaded; `tacet up` as root");
     }
     for arguments in [&["run", "ls"][..], &["run", "--", "ls", "-l"]] {
@@ -77,6 +81,7 @@ fn nodes_are_described_before_anything_is_fetched() {
     fails(&["node", "shell", "--accel", "magic"], 2, "accelerator `magic`: ");
     fails(&["node", "shell", "--memory", "1X"], 2, "--node-memory <SIZE>: size `1X`: ");
     fails(&["node", "shell", "--cpus", "0"], 2, "--node-cpus <COUNT>: `0` is not a count: ");
+    fails(&["node", "run", "--node-memory", "9000T", "--dry-run", "ls"], 125, "a node of 9000 TiB: this machine has ");
     let output = tacet(&["node", "run", "--kernel", "6.1", "--cpus", "2", "--dry-run", "--", "ls", "-l"]);
     assert_eq!(text(&output.stdout), "would boot Linux 6.1 with 2 CPUs and 2 GiB, and run ls -l\n");
 }
@@ -147,6 +152,11 @@ fn static_nodes_are_described_before_anything_is_started() {
     boot(&["--nodes", "0"], 2, "--nodes <COUNT>: `0` is not a count: ");
     boot(&["--cpus", "65"], 2, "--cpus: 65 is not possible");
     boot(&["--node-memory", "1X"], 2, "--node-memory <SIZE>: size `1X`: ");
+    boot(&["--node-memory", "9000T", "--dry-run"], 3, "a node of 9000 TiB: this machine has ");
+    for more in [&["--process-memory", "9000T"][..], &["--process-memory", "1G", "--node-memory", "64M"]] {
+        let run = ["static", "run", "--own-nodes", "--image", &image];
+        fails(&[&run[..], more, &["--", &image]].concat(), 125, "");
+    }
     boot(&["--link", "com2"], 2, "--link com2: a microvm has one serial port");
     boot(&["--image", "/nowhere"], 2, "--image <FILE>: it is given twice");
     fails(&["static", "boot", "--image", "/nowhere"], 2, "/nowhere: no such file");

@@ -18,7 +18,7 @@ pub enum StaticCommand {
     /// Run a program on static nodes; exit as it does
     ///
     /// Uses booted nodes if there are some; otherwise starts emulated ones for this job. Input and output of the program
-    /// are those of this command. The exit status is the highest of all processes, or 128 + the signal that killed one;
+    /// are those of this command. The exit status is the highest of all ranks, where signal N counts as 128 + N;
     /// 126 if the program cannot be executed, 127 if it is not found, 125 if nodes or daemon failed.
     Run(StaticRun),
     /// Show nodes, jobs and dropped packets
@@ -41,7 +41,7 @@ pub enum StaticCommand {
 }
 
 /// Emulated nodes, all alike.
-#[derive(Args, Deserialize, Default, Clone)]
+#[derive(Args, Deserialize, Debug, Default, Clone)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct StaticArgs {
     /// CPUs of an emulated node [default: one for each process]

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tacet_ctl::status::USAGE;
-use tacet_ctl::{Error, Result, parse_bytes};
+use tacet_ctl::{Error, Machine, Result, parse_bytes};
 use tacet_node::{Accelerator, Cache, Kernel, KernelLine, Node, NodeSpec, Status, Topology, provision};
 
 use super::node_guest::Guest;
@@ -49,6 +49,7 @@ fn describe(args: &NodeArgs) -> Result<NodeSpec> {
     }
     if let Some(memory) = &args.memory {
         let mebibytes = parse_bytes(memory).map_err(wrong)? >> 20;
+        Machine::default().can_emulate(mebibytes << 20)?;
         spec.memory_mib = mebibytes.try_into().unwrap_or(u32::MAX);
     }
     spec = spec.argument(args.boot_arguments.as_deref().unwrap_or_default());

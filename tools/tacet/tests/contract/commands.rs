@@ -52,7 +52,7 @@ const READS: [&str; 32] = [
 
 /// A value for each kind that a command may require.
 const VALUES: [(&str, &str); 8] = [
-    ("PID", "1"),
+    ("PID", "4711"),
     ("PROGRAM", "true"),
     ("COMMAND", "true"),
     ("ID", "a"),

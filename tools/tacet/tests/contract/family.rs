@@ -12,12 +12,14 @@ use crate::bench::{Bench, document, read};
 type Rule = fn(&Bench);
 
 pub fn trials(bench: &'static Bench) -> Vec<Trial> {
-    let rules: [(&str, Rule); 9] = [
+    let rules: [(&str, Rule); 11] = [
         ("the descriptions have all programs", described),
         ("a command of another program is suggested", near_misses),
         ("no command is one line", no_command),
         ("the programs print the statuses of the page", page),
         ("the shell completes through the programs", completes),
+        ("several ranks have one status", ranks),
+        ("what is hidden is offered nowhere", hides),
         ("a program that cannot run has the statuses of env", runners),
         ("nodes without Linux: an error has the status of its cause", causes),
         ("nodes without Linux: each answer is an object of the schema", answers),
@@ -110,9 +112,30 @@ fn completes(bench: &Bench) {
         let all = offered(bench, words);
         assert!(all.iter().any(|word| word == one), "{words:?}: {all:?}");
     }
+    assert_eq!(offered(bench, &["tacet", "node", "run", "--kernel", "\"\""]), ["6.1", "6.12", "7"]);
     for shell in ["bash", "zsh", "fish"] {
         let said = bench.run(&["completions", shell]);
         assert!(said.status == 0 && said.out.contains("trust-clock"), "{shell}: {}", said.err);
+    }
+}
+
+/// Help, completions and near misses of each shell, for each command and flag that a person is not to know.
+fn hides(bench: &Bench) {
+    let commands = ["provoke", "man", "completions", "describe"];
+    let offered = offered(bench, &["tacet", "\"\""]);
+    assert!(offered.iter().any(|word| word == "up"), "{offered:?}");
+    assert!(commands.iter().all(|hidden| !offered.contains(&(*hidden).to_owned())), "{offered:?}");
+    let flags = ["--machine-root", "--test-hooks", "--fail-step", "--no-populate", "--emulator-arguments"];
+    let mut texts: Vec<String> =
+        ["bash", "zsh", "fish"].iter().map(|shell| bench.run(&["completions", shell]).out).collect();
+    texts.push(bench.run(&["--help"]).out);
+    texts.push(bench.run(&["up", "--help"]).out);
+    texts.extend(std::fs::read_dir(bench.pages()).expect("pages").map(|page| read(&page.expect("a page").path())));
+    for text in texts {
+        for hidden in flags.iter().map(|flag| flag.trim_start_matches('-')) {
+            let found = text.replace('\\', "").lines().find(|line| line.contains(hidden)).map(str::to_owned);
+            assert_eq!(found, None, "{hidden}");
+        }
     }
 }
 
@@ -129,6 +152,16 @@ fn runners(bench: &Bench) {
     }
     for words in [&["node", "run", "--kernel", "5.4", "ls"][..], &["tune", "run", "--", "ls"]] {
         bench.complained(words, &bench.run(words), status::RUNNER);
+    }
+}
+
+/// One sentence, everywhere; that it is so is a test of `tacet-static`.
+fn ranks(bench: &Bench) {
+    const SENTENCE: &str = "the highest of all ranks, where signal N counts as 128 + N";
+    let help = bench.run(&["static", "run", "--help"]).out;
+    for text in [help, read(&document("static.md")), read(&document("command-line.md"))] {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert!(words.join(" ").contains(SENTENCE), "{text}");
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use tacet_ctl::{Error, Result, format_bytes};
 use tacet_iod::control::Status;
+use tacet_static::others::{self, Other};
 use tacet_static::{Spec, daemon, launch, state};
 
 use super::shape::wrong;
@@ -37,8 +38,21 @@ pub fn control(set: &StaticSet) -> Result<PathBuf> {
 }
 
 pub fn booted(name: &str) -> Result<state::Facts> {
-    let remedy = "boot some: `tacet static boot`, or name others with --name or --control";
-    state::booted(name)?.ok_or_else(|| Error::new(format!("nodes `{name}`"), "none are booted", remedy))
+    state::booted(name)?.ok_or_else(|| none_booted(name, &others::all(), nix::unistd::geteuid().as_raw()))
+}
+
+fn none_booted(name: &str, others: &[Other], uid: u32) -> Error {
+    let object = format!("nodes `{name}`");
+    if others.is_empty() {
+        return Error::new(object, "none are booted", "boot some: `tacet static boot`");
+    }
+    let other = |other: &Other| match other.uid {
+        own if own == uid => format!("`{}`", other.name),
+        uid => format!("`{}` of uid {uid} (--control {})", other.name, other.control.display()),
+    };
+    let named: Vec<String> = others.iter().map(other).collect();
+    let cause = format!("none are booted, but others are: {}", named.join(", "));
+    Error::new(object, cause, "choose with --name or --control, or boot some: `tacet static boot`")
 }
 
 pub fn status(set: &StaticSet, json: bool) -> Result<u8> {
@@ -165,6 +179,18 @@ fn kill_all(args: &StaticKill, signal: i32, json: bool) -> Result<u8> {
 mod tests {
     use super::*;
     use tacet_iod::control::{Dropped, JobStatus, NodeStatus};
+
+    #[test]
+    fn other_sets_are_named() {
+        let other = |name: &str, uid| Other { name: name.into(), uid, control: format!("/run/{name}/control").into() };
+        let told = |others: &[Other]| none_booted("default", others, 1000).to_string();
+        assert_eq!(told(&[]), "nodes `default`: none are booted; boot some: `tacet static boot`");
+        assert_eq!(
+            told(&[other("big", 1000), other("default", 7)]),
+            "nodes `default`: none are booted, but others are: `big`, `default` of uid 7 (--control /run/default/control); \
+             choose with --name or --control, or boot some: `tacet static boot`"
+        );
+    }
 
     #[test]
     fn the_table_has_nodes_jobs_and_dropped_packets() {

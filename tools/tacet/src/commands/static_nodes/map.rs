@@ -46,7 +46,7 @@ pub fn map(args: &StaticMap, json: bool) -> Result<u8> {
         shares: memory.shares(args.processes),
         shared_bytes: memory.shared,
     };
-    let map = of(&found, &node)?;
+    let map = of(&found, &node).map_err(wrong)?;
     if json {
         let runs: Vec<Run> = (0..map.processes()).flat_map(|process| runs(&map, process)).collect();
         let entries = map.all_entries().all();

@@ -148,7 +148,7 @@ fn check_memory(found: &Found, nodes: &Nodes, memory: &Memory, processes: u32) -
         shares: memory.shares(processes),
         shared_bytes: memory.shared,
     };
-    map::of(found, &node).map(drop).map_err(|error| error.with_status(program::NOT_EXECUTABLE))
+    map::of(found, &node).map(drop)
 }
 
 fn rehearse(nodes: &Nodes, job: &Job, json: bool) -> Result<u8> {

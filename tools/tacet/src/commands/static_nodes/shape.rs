@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use tacet_ctl::status::USAGE;
-use tacet_ctl::{Error, Result, parse_bytes};
+use tacet_ctl::{Error, Machine, Result, parse_bytes};
 use tacet_static::{Spec, image};
 
 use crate::args::StaticArgs;
@@ -64,6 +64,7 @@ pub fn describe(nodes: u32, args: &StaticArgs, processes: u32, memory: Option<&M
         Some(text) => parse_bytes(text).map_err(wrong)?,
         None => memory.map_or(NODE_MEMORY, Memory::node),
     };
+    Machine::default().can_emulate(spec.memory_bytes)?;
     spec.machine = parse(args.machine.as_deref())?;
     spec.link = parse(args.link.as_deref())?;
     spec.accelerator = parse(args.accel.as_deref())?;
