@@ -6,6 +6,9 @@
 //! the journal, on the disk, before the object is written. A refusal by the kernel is reported and does not stop the
 //! rest.
 
+use std::io;
+
+use nix::errno::Errno;
 use serde::Serialize;
 
 use crate::bystanders;
@@ -50,6 +53,13 @@ pub struct Event {
 impl Event {
     pub fn new(measure: &str, object: &Object, text: impl Into<String>) -> Event {
         Event { measure: measure.to_owned(), object: object.clone(), text: text.into() }
+    }
+}
+
+impl Done {
+    /// Something that was to be done is not.
+    pub fn is_partial(&self) -> bool {
+        !self.refused.is_empty() || !self.not_restored.is_empty()
     }
 }
 
@@ -119,11 +129,11 @@ fn apply(node: &dyn Node, journal: &mut Journal, part: &Part, done: &mut Done) -
         entries.iter().filter(|entry| journal.state.entry(&entry.object).is_none()).cloned().collect();
     journal.change(entries.clone())?;
     for entry in &entries {
-        let Some(cause) = attempt(node, entry) else {
+        let Some(Refusal { cause, expected }) = attempt(node, entry) else {
             done.changed.push(Event::new(&entry.measure, &entry.object, entry.form.brief(&entry.wanted)));
             continue;
         };
-        let list = if part.about.refusable { &mut done.kept } else { &mut done.refused };
+        let list = if part.about.refusable && expected { &mut done.kept } else { &mut done.refused };
         list.push(Event::new(&entry.measure, &entry.object, cause));
         if part.about.whole {
             take_back(node, journal, part, &fresh, done)?;
@@ -159,18 +169,37 @@ fn due(node: &dyn Node, journal: &Journal, part: &Part, change: &Change, done: &
     Some(Entry { measure, object, form: *form, original, wanted })
 }
 
+struct Refusal {
+    cause: String,
+    /// The kernel says so of objects that it alone places, and of no others.
+    expected: bool,
+}
+
 /// Writes the object; returns why it does not show the wanted value, or None if it does.
-fn attempt(node: &dyn Node, entry: &Entry) -> Option<String> {
+fn attempt(node: &dyn Node, entry: &Entry) -> Option<Refusal> {
     let Entry { object, form, wanted, .. } = entry;
     let before = object.read(node).ok().flatten().and_then(|shown| form.before(&shown));
     if let Err(error) = before.map_or(Ok(()), |word| object.write(node, word)).and_then(|()| object.write(node, wanted))
     {
-        return Some(reason(&error));
+        return Some(Refusal { cause: reason(&error), expected: always_refused(object, &error) });
     }
     match object.read(node) {
         Ok(now) if object.holds(*form, now.as_deref(), wanted) => None,
-        Ok(now) => Some(format!("written, but it shows {}", object.brief(*form, now.as_deref()))),
-        Err(error) => Some(reason(&error)),
+        Ok(now) => {
+            let cause = format!("written, but it shows {}", object.brief(*form, now.as_deref()));
+            Some(Refusal { cause, expected: true })
+        }
+        Err(error) => Some(Refusal { cause: reason(&error), expected: false }),
+    }
+}
+
+/// Managed interrupts, and threads that are tied to their CPU. A file system that cannot be written, or a right that is
+/// missing, is another matter.
+fn always_refused(object: &Object, error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw);
+    match object {
+        Object::Affinity { .. } => errno == Some(Errno::EINVAL),
+        _ => matches!(errno, Some(Errno::EIO | Errno::EPERM)),
     }
 }
 

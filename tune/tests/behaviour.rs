@@ -4,7 +4,7 @@
 mod fake;
 
 use fake::{Fake, MANAGED, everything, job};
-use tacet_tune::apply::{Done, reconcile};
+use tacet_tune::apply::{Done, Event, reconcile};
 use tacet_tune::claim::{Claim, Owner};
 use tacet_tune::journal::{JOURNAL, Journal, State};
 use tacet_tune::plan::Plan;
@@ -55,6 +55,22 @@ fn a_plan_writes_nothing_and_is_what_is_done() {
     assert_eq!(node.get("/sys/devices/system/cpu/cpu5/online"), "0\n");
     assert_eq!(node.get("/sys/devices/system/cpu/cpu4/online"), "1\n");
     assert!(node.get("/proc/4/status").contains("0-7"), "a thread that is tied to its CPU");
+}
+
+/// Some interrupts are the kernel's own, on every node. One that it refuses for another reason is a failure.
+#[test]
+fn only_refusals_that_are_always_there_are_no_failure() {
+    const READ_ONLY: i32 = 30;
+    let named = |events: &[Event]| events.iter().map(|event| event.object.to_string()).collect::<Vec<_>>();
+    let node = Fake::node();
+    let done = to(&node, &[everything(Owner::Node, "4-7")]);
+    assert!(!done.is_partial() && named(&done.kept).contains(&MANAGED.to_owned()), "{done:?}");
+    let node = Fake::node();
+    node.refuse("/proc/irq/24/smp_affinity_list", READ_ONLY);
+    let done = to(&node, &[everything(Owner::Node, "4-7")]);
+    assert!(named(&done.kept).contains(&MANAGED.to_owned()), "{done:?}");
+    assert_eq!(named(&done.refused), ["/proc/irq/24/smp_affinity_list"]);
+    assert!(done.is_partial() && tacet_tune::show::done(&done).contains("done in part: 1 "), "{done:?}");
 }
 
 /// The mask of a queue's workers is set once: a partition comes too late, and before 6.10 isolation had no effect.

@@ -139,14 +139,21 @@ fn undo(node: &dyn Node, dry_run: bool, json: bool) -> Result<ExitCode> {
     report(&apply::reconcile(node, Journal::open(node)?, &[])?, json)
 }
 
+#[derive(Serialize)]
+struct Told<'a> {
+    /// The kernel refused something; the status is 1 then.
+    partial: bool,
+    #[serde(flatten)]
+    done: &'a Done,
+}
+
 fn report(done: &Done, json: bool) -> Result<ExitCode> {
     if json {
-        print_json(done)?
+        print_json(&Told { partial: done.is_partial(), done })?
     } else {
         print(&show::done(done))?
     }
-    let all = done.refused.is_empty() && done.not_restored.is_empty();
-    Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(NO) })
+    Ok(if done.is_partial() { ExitCode::from(NO) } else { ExitCode::SUCCESS })
 }
 
 fn begin(node: &dyn Node, id: Owner, pid: Option<u32>, wanted: &Wanted, dry_run: bool, json: bool) -> Result<ExitCode> {

@@ -21,6 +21,10 @@ pub fn done(done: &Done) -> String {
     text += &events("REFUSED by the kernel, left as it was", &done.refused);
     text += &events("kept by the kernel, which alone places it", &done.kept);
     text += &events(PENDING, &done.pending);
+    if done.is_partial() {
+        let left = done.refused.len() + done.not_restored.len();
+        text += &format!("done in part: {} is not as it was asked for\n", count(left, "object"));
+    }
     if text.is_empty() { "nothing to change\n".to_owned() } else { text }
 }
 

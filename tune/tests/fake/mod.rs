@@ -25,6 +25,8 @@ pub struct Fake {
     left: Cell<Option<u32>>,
     /// The CPUs to which threads were bound.
     bound: RefCell<BTreeMap<u32, Cpus>>,
+    /// Files that refuse every write, with the error.
+    refuses: RefCell<BTreeMap<String, i32>>,
 }
 
 /// Contents of files; directories have none.
@@ -47,7 +49,13 @@ impl Fake {
         // the test creates and removes thousands of small files: in memory if possible
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         tree::grow(directory.path());
-        Fake { linux: Linux::at(directory.path()), directory, left: Cell::new(None), bound: RefCell::default() }
+        Fake {
+            linux: Linux::at(directory.path()),
+            directory,
+            left: Cell::new(None),
+            bound: RefCell::default(),
+            refuses: RefCell::default(),
+        }
     }
 
     /// After this many steps, no further change takes effect.
@@ -65,6 +73,11 @@ impl Fake {
 
     pub fn root(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// From now on every write there fails so.
+    pub fn refuse(&self, path: &str, errno: i32) {
+        self.refuses.borrow_mut().insert(path.to_owned(), errno);
     }
 
     /// A change by somebody else; it does not count as a step.
@@ -158,6 +171,9 @@ impl Fake {
     fn kernel_takes(&self, path: &str, text: &str) -> io::Result<String> {
         let (name, text) = (path.rsplit('/').next().unwrap(), text.trim_end());
         let list = || Cpus::from_list(text).map(|cpus| format!("{cpus}\n")).ok_or(errno(EINVAL));
+        if let Some(number) = self.refuses.borrow().get(path) {
+            return Err(errno(*number));
+        }
         match name {
             _ if path == MANAGED => Err(errno(EIO)),
             // programs are in it
