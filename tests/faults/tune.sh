@@ -6,6 +6,36 @@
 . "$F/lib.sh"
 . "$F/objects.sh"
 
+# A signal at any moment of apply: nothing is left, and it says so; or it is applied. An undo goes to its end.
+interrupted() {
+	local signal pause status
+	objects >before
+	for signal in INT TERM HUP; do
+		for pause in 0.1 0.3 0.6 1 2 4; do
+			env --default-signal "$T-tune" apply --cpus 2-3 >said 2>&1 &
+			sleep $pause
+			kill -$signal $! 2>/dev/null
+			wait $!
+			status=$?
+			case $status in
+			4) grep -q "interrupted by SIG$signal: what it had changed is given back" said || fail "it said $(cat said)" ;;
+			0 | 1)
+				env --default-signal "$T-tune" undo >said 2>&1 &
+				sleep 0.1
+				kill -$signal $! 2>/dev/null
+				wait $! || { # before it began to watch
+					tune undo
+				}
+				;;
+			129 | 130 | 143) ;;
+			*) fail "$signal after $pause s: status $status: $(cat said)" ;;
+			esac
+			"$T-tune" status | grep -q "nothing is applied" || fail "$signal after $pause s, status $status: $("$T-tune" status | head -3)"
+			same "$signal after $pause s"
+		done
+	done
+}
+
 drifted() { # WORDS: verify must fail, with WORDS in its output
 	local said
 	said=$("$T-tune" verify 2>&1) && fail "verify did not see: $*"

@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use serde::Serialize;
 
 use crate::bystanders;
-use crate::claim::Claim;
+use crate::claim::{Claim, Owner};
 use crate::cpus::Cpus;
 use crate::error::{Result, reason};
 use crate::journal::{Entry, Journal};
@@ -63,7 +63,25 @@ impl Done {
     }
 }
 
-pub fn reconcile(node: &dyn Node, mut journal: Journal, claims: &[Claim]) -> Result<Done> {
+pub fn reconcile(node: &dyn Node, journal: Journal, claims: &[Claim]) -> Result<Done> {
+    Ok(reconcile_unless(node, journal, claims, &|| false)?.unwrap_or_default())
+}
+
+/// Makes the claims `before` again, in place of what `owner` has now: after an interrupted [`reconcile_unless`].
+pub fn take_claim_back(node: &dyn Node, owner: &Owner, before: &[Claim]) -> Result<Done> {
+    let journal = Journal::open(node)?;
+    let others = journal.state.claims.iter().filter(|claim| claim.owner != *owner);
+    let claims: Vec<Claim> = others.chain(before.iter().filter(|claim| claim.owner == *owner)).cloned().collect();
+    reconcile(node, journal, &claims)
+}
+
+/// None if `stop` said so between two countermeasures: then those before it are in force, and the journal has them.
+pub fn reconcile_unless(
+    node: &dyn Node,
+    mut journal: Journal,
+    claims: &[Claim],
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<Done>> {
     let mut done = Done { gone_with_boot: journal.gone_with_boot, ..Done::default() };
     let plan = Plan::make(node, &journal.state, claims)?;
     bystanders::record(node, &mut journal, claims)?;
@@ -80,6 +98,9 @@ pub fn reconcile(node: &dyn Node, mut journal: Journal, claims: &[Claim]) -> Res
         undo::restore(node, &mut journal, entry, &mut done)?;
     }
     for part in &plan.parts {
+        if stop() {
+            return journal.close().map(|()| None);
+        }
         apply(node, &mut journal, part, &mut done)?;
     }
     if done.changed.iter().any(|event| event.object.is_a_cpu()) {
@@ -90,7 +111,7 @@ pub fn reconcile(node: &dyn Node, mut journal: Journal, claims: &[Claim]) -> Res
     journal.wait_for(late.iter().map(|late| late.waiting.clone()).collect())?;
     done.pending = late.iter().map(interrupts::Late::event).collect();
     journal.close()?;
-    Ok(done)
+    Ok(Some(done))
 }
 
 /// CPUs of partitions that stay. No other thread can return to them before the partition ends, so such threads stay in

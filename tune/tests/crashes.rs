@@ -4,7 +4,7 @@
 mod fake;
 
 use fake::{Fake, Snapshot, everything, job};
-use tacet_tune::apply::{Done, reconcile};
+use tacet_tune::apply::{Done, reconcile, reconcile_unless, take_claim_back};
 use tacet_tune::claim::{Claim, Owner, join};
 use tacet_tune::error::Result;
 use tacet_tune::journal::Journal;
@@ -64,6 +64,35 @@ fn apply_killed_anywhere() {
     let steps = after_each_step(|_| (), apply, |node, when| is_as_before(node, &before, when));
     // each countermeasure writes to the journal, and changes something
     assert!(steps > 80, "{steps}");
+}
+
+/// A signal between any two countermeasures: the claims are those of before, and so is every byte.
+#[test]
+fn apply_interrupted_anywhere() {
+    let jobs: [&[Claim]; 2] = [&[], &[job("a", "6-7")]];
+    for before in jobs {
+        let mut asked_at_most = 0;
+        for asked_until in 0.. {
+            let node = Fake::node();
+            to(&node, before).unwrap();
+            let untouched = node.snapshot();
+            let journal = Journal::open(&node).unwrap();
+            let new = job("b", "4-5");
+            let claims = join(&journal.state.claims, new.clone(), &online(&node, &journal.state).unwrap()).unwrap();
+            let asked = std::cell::Cell::new(0);
+            let stop = || asked.replace(asked.get() + 1) == asked_until;
+            let ended = reconcile_unless(&node, journal, &claims, &stop).unwrap();
+            if ended.is_some() {
+                asked_at_most = asked_until;
+                break;
+            }
+            let back = take_claim_back(&node, &new.owner, before).unwrap();
+            assert!(back.not_restored.is_empty(), "{asked_until}: {:?}", back.not_restored);
+            assert_eq!(node.differs(&untouched), None, "interrupted at {asked_until}");
+            assert_eq!(node.has_journal(), !before.is_empty(), "interrupted at {asked_until}");
+        }
+        assert!(asked_at_most > 10, "{asked_at_most}");
+    }
 }
 
 #[test]

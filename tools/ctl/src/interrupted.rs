@@ -3,35 +3,22 @@
 //!
 //! Such a command is not ended in the middle: it is told, and either undoes what it did (status 4) or is done (0).
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use nix::sys::signal::Signal;
-use signal_hook::flag::register_usize;
+use tacet_words::interrupted;
 
 use crate::status::UNDONE;
-use crate::{Error, Result, raw};
-
-const ENDING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+use crate::{Error, Result};
 
 /// From where this is made to the end of the process, those signals end nothing.
-pub struct Interrupted(Arc<AtomicUsize>);
+pub struct Interrupted(interrupted::Interrupted);
 
 impl Interrupted {
-    /// A signal that the parent has had ignored (`nohup`) stays ignored.
     pub fn watch() -> Result<Interrupted> {
-        let arrived = Arc::new(AtomicUsize::new(0));
-        for signal in ENDING.into_iter().filter(|signal| !raw::is_ignored(*signal)) {
-            let number = signal as i32;
-            register_usize(number, Arc::clone(&arrived), number as usize)
-                .map_err(|io| Error::io(signal.as_str(), &io, "report this"))?;
-        }
-        Ok(Interrupted(arrived))
+        interrupted::Interrupted::watch().map(Interrupted).map_err(|io| Error::io("signals", &io, "report this"))
     }
 
     /// The error of a command that was interrupted, once it has undone what it did to `object`.
     pub fn undone(&self, object: &str) -> Option<Error> {
-        let signal = Signal::try_from(self.0.load(Ordering::Relaxed) as i32).ok()?;
+        let signal = self.0.signal()?;
         let cause = format!("interrupted by {signal}: nothing is left of it");
         Some(Error::new(object, cause, "repeat the command").with_status(UNDONE))
     }
@@ -40,7 +27,7 @@ impl Interrupted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nix::sys::signal::raise;
+    use nix::sys::signal::{Signal, raise};
 
     #[test]
     fn a_signal_is_told_and_ends_nothing() {

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::libc;
-use nix::sys::signal::Signal;
 use nix::unistd::{ForkResult, Pid};
 use tacet_abi as abi;
 use tacet_abi::TACET_ABI_REVISION;
@@ -161,11 +160,6 @@ fn ignores(signal: i32) -> bool {
         let mut old: libc::sigaction = std::mem::zeroed();
         libc::sigaction(signal, std::ptr::null(), &mut old) == 0 && old.sa_sigaction == libc::SIG_IGN
     }
-}
-
-/// This process ignores the signal.
-pub(crate) fn is_ignored(signal: Signal) -> bool {
-    ignores(signal as i32)
 }
 
 /// Undoes the changes of Rust's start-up. Call it only right before `execve`.

@@ -7,6 +7,7 @@
 mod config;
 pub mod describe;
 pub mod examples;
+pub mod interrupted;
 pub mod json;
 pub mod pages;
 pub mod plain;

@@ -11,7 +11,8 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use tacet_words::Tool;
-use tacet_words::status::NO;
+use tacet_words::interrupted::Interrupted;
+use tacet_words::status::{NO, UNDONE};
 
 use crate::apply::{self, Done};
 use crate::claim::{self, Claim, Owner};
@@ -118,11 +119,33 @@ fn apply(node: &dyn Node, owner: Owner, wanted: &Wanted, dry_run: bool, json: bo
     if dry_run {
         return rehearse(node, |state| joined(node, state, owner, wanted), json);
     }
+    let interrupted = watch()?;
     let journal = Journal::open(node)?;
-    match joined(node, &journal.state, owner, wanted) {
-        Ok(claims) => report(&apply::reconcile(node, journal, &claims)?, json),
-        Err(error) => journal.close().and(Err(error)),
+    let before = journal.state.claims.clone();
+    let claims = match joined(node, &journal.state, owner.clone(), wanted) {
+        Ok(claims) => claims,
+        Err(error) => return journal.close().and(Err(error)),
+    };
+    match apply::reconcile_unless(node, journal, &claims, &|| interrupted.signal().is_some())? {
+        Some(done) => report(&done, json),
+        None => take_back(node, &owner, &before, interrupted.signal().unwrap_or("a signal")),
     }
+}
+
+/// From here on signals end nothing: the command undoes what it did, or goes to its end.
+fn watch() -> Result<Interrupted> {
+    Interrupted::watch().map_err(|error| Error::io("signals", &error, ""))
+}
+
+/// The end of a command that a signal interrupted.
+fn take_back(node: &dyn Node, owner: &Owner, before: &[Claim], signal: &str) -> Result<ExitCode> {
+    let left = apply::take_claim_back(node, owner, before)?.not_restored.len();
+    if left > 0 {
+        let cause = format!("interrupted by {signal}; {left} of its changes are not given back");
+        return Err(Error::new("apply", cause, "`tacet tune status` and `tacet tune undo`").with_status(NO));
+    }
+    let cause = format!("interrupted by {signal}: what it had changed is given back");
+    Err(Error::new("apply", cause, "repeat the command").with_status(UNDONE))
 }
 
 /// The claims of the journal and this one.
@@ -136,6 +159,8 @@ fn undo(node: &dyn Node, dry_run: bool, json: bool) -> Result<ExitCode> {
     if dry_run {
         return rehearse(node, |_| Ok(Vec::new()), json);
     }
+    // it goes to its end: half an undo is worse than a late one
+    let _watched = watch()?;
     report(&apply::reconcile(node, Journal::open(node)?, &[])?, json)
 }
 
@@ -174,6 +199,7 @@ fn end(node: &dyn Node, id: &Owner, dry_run: bool, json: bool) -> Result<ExitCod
     if dry_run {
         return rehearse(node, |state| Ok(rest(state)), json);
     }
+    let _watched = watch()?;
     let journal = Journal::open(node)?;
     let rest = rest(&journal.state);
     report(&apply::reconcile(node, journal, &rest)?, json)
