@@ -60,6 +60,27 @@ choices() {
 	$T sched status | grep -q "Linux's own scheduler schedules" || fail "$($T sched status)"
 }
 
+# A signal while the class is loaded: it is not loaded, and the command says so; or it is.
+interrupted() {
+	local signal pause status
+	for signal in INT TERM HUP; do
+		for pause in 0.05 0.2 0.5 1 2; do
+			env --default-signal "$T-sched" start >said 2>&1 &
+			sleep $pause
+			kill -$signal $! 2>/dev/null
+			wait $!
+			status=$?
+			case $status in
+			4) grep -q "interrupted by SIG$signal: HPL is not loaded" said || fail "it said $(cat said)" ;;
+			0) "$T-sched" stop >said 2>&1 || fail "stop: $(cat said)" ;;
+			129 | 130 | 143) ;;
+			*) fail "$signal after $pause s: status $status: $(cat said)" ;;
+			esac
+			grep -qx disabled /sys/kernel/sched_ext/state || fail "$signal after $pause s, status $status: HPL is left"
+		done
+	done
+}
+
 # On a kernel without sched_ext the command says so, and names the nearest alternative.
 unsupported() {
 	local command

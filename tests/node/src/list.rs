@@ -126,6 +126,7 @@ pub const SCENARIOS: &[Scenario] = &[
     middle("countermeasures killed halfway", "tune.sh killed").more(),
     oldest("countermeasures killed at each call", "tune.sh stepped").within(1200).more(),
     middle("countermeasures by sockets and cores", "tune.sh shaped").with_cpus(2, 2, 2).with_memory_nodes(2).more(),
+    middle("countermeasures interrupted", "tune.sh interrupted").within(1200).more(),
     oldest("countermeasures for two jobs", "tune.sh two_jobs"),
     middle("countermeasures under systemd", "tune.sh systemd").with_systemd().more(),
     middle("countermeasures beside a service manager that reloads", "beside.sh reloaded")
@@ -207,6 +208,7 @@ pub const SCENARIOS: &[Scenario] = &[
     oldest("HPL on a kernel without sched_ext", "sched.sh unsupported").only_older(),
     hpl("HPL refuses impossible choices", "sched.sh choices").in_turn().more(),
     hpl("HPL's programs stay small for the verifier", "sched.sh budget").in_turn().after_others().more(),
+    hpl("HPL's start interrupted", "sched.sh interrupted").in_turn().more(),
     hpl("HPL keeps named shells usable", "sched.sh kept").in_turn().after_others().more(),
     hpl("policies as tools see them", "sched.sh policies").in_turn().after_others().more(),
     hpl("HPL places on 1 package, 1 core, 2 threads", "sched.sh placement").with_cpus(1, 1, 2).in_turn(),

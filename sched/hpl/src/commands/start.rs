@@ -6,10 +6,13 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{ChildStdout, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tacet_words::Failure;
+use tacet_words::interrupted::Interrupted;
 use tacet_words::status::{NO, UNDONE};
 
 use super::print;
@@ -30,6 +33,7 @@ pub fn run(options: &Start, json: bool) -> Result<ExitCode> {
     if options.foreground {
         return resident::stay(options);
     }
+    let interrupted = Interrupted::watch()?;
     let mut child = Command::new(env::current_exe()?)
         .arg("stay")
         .args(env::args_os().skip_while(|word| word != "start").skip(1))
@@ -41,7 +45,11 @@ pub fn run(options: &Start, json: bool) -> Result<ExitCode> {
         .spawn()?;
     let mut word = String::new();
     if let Some(out) = child.stdout.take() {
-        if !is_readable(&out, PATIENCE)? {
+        let readable = is_readable(&out, PATIENCE, &interrupted)?;
+        if let Some(signal) = interrupted.signal().filter(|_| !readable) {
+            return undo(child, signal);
+        }
+        if !readable {
             let process = child.id();
             return Err(format!("process {process}: not ready after {} s: {}", PATIENCE.as_secs(), progress()).into());
         }
@@ -69,6 +77,14 @@ pub fn run(options: &Start, json: bool) -> Result<ExitCode> {
     ))
 }
 
+/// Ends the loader, with which the kernel ends its scheduler.
+fn undo(mut child: Child, signal: &str) -> Result<ExitCode> {
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM)?;
+    child.wait()?;
+    let told = format!("start: interrupted by {signal}: HPL is not loaded; repeat the command");
+    Err(Failure::new(UNDONE, told).into())
+}
+
 /// The same checks as with root, as far as they need none.
 fn rehearse(options: &Start, json: bool) -> Result<ExitCode> {
     if record::is_held() {
@@ -86,14 +102,19 @@ fn rehearse(options: &Start, json: bool) -> Result<ExitCode> {
     ))
 }
 
-/// Waits until the loader has said something or has closed its output; false if it takes longer than this.
-fn is_readable(out: &ChildStdout, patience: Duration) -> Result<bool> {
+/// Waits until the loader has said something or has closed its output; false if it takes longer than this, or if a
+/// signal came.
+fn is_readable(out: &ChildStdout, patience: Duration, interrupted: &Interrupted) -> Result<bool> {
+    // a signal that comes right before the wait does not end it
+    const LOOK: Duration = Duration::from_millis(100);
     let end = Instant::now() + patience;
     let mut files = [uapi::c::pollfd { fd: out.as_raw_fd(), events: uapi::c::POLLIN, revents: 0 }];
     loop {
         let rest = end.saturating_duration_since(Instant::now());
-        match uapi::poll(&mut files, i32::try_from(rest.as_millis())?) {
-            Ok(ready) => return Ok(ready > 0),
+        match uapi::poll(&mut files, i32::try_from(rest.min(LOOK).as_millis())?) {
+            Ok(ready) if ready > 0 => return Ok(true),
+            Ok(_) if rest.is_zero() || interrupted.signal().is_some() => return Ok(false),
+            Ok(_) => (),
             Err(error) if error.0 == uapi::c::EINTR => (),
             Err(error) => return Err(format!("waiting for the loader: {error}").into()),
         }
