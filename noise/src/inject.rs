@@ -4,7 +4,9 @@
 //! Changes no setting of the machine, only runs threads of this process: when the process ends in any way, the noise
 //! ends.
 
-use std::thread;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use rand_chacha::ChaCha8Rng;
@@ -35,6 +37,41 @@ pub struct Injection {
     pub distribution: Distribution,
     pub realtime_priority: Option<u8>,
     pub seed: u64,
+    pub stop: Arc<Stop>,
+}
+
+/// Ends an injection early, at any moment of it but within a noise.
+#[derive(Debug, Default)]
+pub struct Stop {
+    set: AtomicBool,
+    /// They sleep until the next noise is due: no CPU is woken to look.
+    sleeping: Mutex<Vec<Thread>>,
+}
+
+impl Stop {
+    pub fn set(&self) {
+        self.set.store(true, Ordering::Relaxed);
+        self.sleeping.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Thread::unpark);
+    }
+
+    pub fn is_set(&self) -> bool {
+        self.set.load(Ordering::Relaxed)
+    }
+
+    fn wakes_this_thread(&self) {
+        self.sleeping.lock().unwrap_or_else(PoisonError::into_inner).push(thread::current());
+    }
+
+    /// False if it was set meanwhile.
+    fn sleep_until(&self, due: Instant) -> bool {
+        while !self.is_set() {
+            match due.checked_duration_since(Instant::now()) {
+                Some(wait) => thread::park_timeout(wait),
+                None => return true,
+            }
+        }
+        false
+    }
 }
 
 /// The noise that was added to one CPU.
@@ -51,6 +88,8 @@ pub struct Injected {
     pub longest_ns: u64,
     /// Its thread may no longer run there (the CPU went offline, or left the cpuset): the noise ended then.
     pub left: bool,
+    /// A signal ended it before all noises were added.
+    pub ended_early: bool,
 }
 
 impl Injection {
@@ -79,12 +118,23 @@ impl Injection {
         }
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         random.set_stream(u64::from(cpu));
-        let mut injected = Injected { cpu, count: 0, late: 0, asked_ns: 0.0, took_ns: 0, longest_ns: 0, left: false };
+        let mut injected = Injected {
+            cpu,
+            count: 0,
+            late: 0,
+            asked_ns: 0.0,
+            took_ns: 0,
+            longest_ns: 0,
+            left: false,
+            ended_early: false,
+        };
+        self.stop.wakes_this_thread();
         for index in 0..self.count() {
             let due = begin + Duration::from_nanos((index as f64 * self.interval_ns) as u64);
-            match due.checked_duration_since(Instant::now()) {
-                Some(wait) => thread::sleep(wait),
-                None => injected.late += 1,
+            injected.late += u64::from(due <= Instant::now());
+            if !self.stop.sleep_until(due) {
+                injected.ended_early = true;
+                break;
             }
             // elsewhere it would disturb a CPU that nobody named
             injected.left = !is_bound(0, cpu);
@@ -139,6 +189,7 @@ mod tests {
             distribution,
             realtime_priority: None,
             seed: 3,
+            stop: Arc::default(),
         }
     }
 
@@ -151,6 +202,24 @@ mod tests {
             assert_eq!((one.count, one.asked_ns), (20, 1e6));
             assert!(one.took_ns >= 1_000_000 && one.longest_ns >= 50_000);
         }
+    }
+
+    /// It sleeps for an hour between two noises.
+    #[test]
+    fn a_stop_ends_a_sleep_and_marks_the_result() {
+        let plan = Injection { interval_ns: 3.6e12, duration_ns: 3.6e13, ..injection(Distribution::Fixed) };
+        let stop = Arc::clone(&plan.stop);
+        let injected = thread::scope(|scope| {
+            let running = scope.spawn(|| plan.run().map_err(|error| error.to_string()));
+            while stop.sleeping.lock().expect("whole").len() < plan.cpus.len() {
+                thread::yield_now();
+            }
+            stop.set();
+            running.join().expect("it ends").expect("noise")
+        });
+        assert!(injected.iter().all(|one| one.ended_early && one.count <= 1), "{injected:?}");
+        let whole = injection(Distribution::Fixed).run().expect("noise");
+        assert!(whole.iter().all(|one| !one.ended_early));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! A thread that makes noise and loses its CPU makes no noise elsewhere. The test moves the thread as Linux does when a CPU
 //! goes offline or leaves the cpuset; it has a process of its own, so that it moves no other test's thread.
 
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,7 @@ fn noise_ends_where_its_thread_leaves() {
         distribution: Distribution::Fixed,
         realtime_priority: None,
         seed: 3,
+        stop: Arc::default(),
     };
     let injected = thread::scope(|scope| {
         let injects = scope.spawn(|| plan.run().map_err(|error| error.to_string()));

@@ -19,7 +19,8 @@ pub fn run(options: Collect) -> Result<ExitCode> {
         record.redact();
     }
     write_ranks(&runs, &ranks)?;
-    record.write(&options.output)?;
+    // both or none
+    record.write(&options.output).inspect_err(|_| drop(std::fs::remove_file(&ranks)))?;
     let summary = record.summary(THRESHOLD_NS);
     if options.json {
         return print_json(&summary);

@@ -75,5 +75,6 @@ fn plan(options: &Exact) -> Result<Plan> {
         shares: options.share.iter().map(absolute).collect::<std::result::Result<_, _>>()?,
         seed: options.reproducible,
         arguments: std::env::args().skip(1).collect(),
+        stop: super::measure::interrupted()?,
     })
 }

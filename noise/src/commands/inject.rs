@@ -2,15 +2,19 @@
 //! `inject`: adds noise and prints how much each CPU got.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use super::measure::cpus;
 use super::{print, print_json_list};
 use crate::Result;
-use crate::inject::Injection;
+use crate::inject::{Injection, Stop};
 use crate::options::Inject;
 use crate::show;
 
 pub fn run(options: Inject) -> Result<ExitCode> {
+    let stop = Arc::new(Stop::default());
+    let set = Arc::clone(&stop);
+    ctrlc::set_handler(move || set.set())?;
     let injected = Injection {
         cpus: cpus(options.cpus)?,
         length_ns: options.noise.length.0,
@@ -19,6 +23,7 @@ pub fn run(options: Inject) -> Result<ExitCode> {
         distribution: options.distribution,
         realtime_priority: options.realtime,
         seed: options.seed,
+        stop,
     }
     .run()?;
     if options.json {

@@ -17,6 +17,9 @@ use crate::report::figures::{Figure, figures};
 use crate::report::{Material, RECORDS_LIMIT, page, png, svg};
 use crate::show;
 
+/// A name that no figure has.
+const PROBE: &str = "tacet-figure";
+
 #[derive(Debug, Serialize)]
 struct Facts {
     page: PathBuf,
@@ -48,6 +51,9 @@ pub fn run(options: Report) -> Result<ExitCode> {
         .into());
     }
     may_write(&options.output, options.force)?;
+    // the folder may be made, so it is enough if that is possible
+    let there = options.figures.as_deref().and_then(|folder| folder.ancestors().find(|folder| folder.exists()));
+    there.map_or(Ok(()), |folder| may_write(&folder.join(PROBE), true))?;
     let mut records = read_all(&options.records)?;
     if options.redact {
         records.iter_mut().for_each(Record::redact);
@@ -71,8 +77,8 @@ pub fn run(options: Report) -> Result<ExitCode> {
         let failed = |error| format!("{}: cannot make the folder for figures: {error}", folder.display());
         fs::create_dir_all(folder).map_err(failed)?;
     }
-    files.iter().try_for_each(|(path, bytes)| write(path, bytes))?;
-    write(&options.output, page.as_bytes())?;
+    let page_and_files = files.iter().map(|(path, bytes)| (path.as_path(), bytes.as_slice()));
+    all_or_none(page_and_files.chain([(options.output.as_path(), page.as_bytes())]))?;
     let facts = Facts {
         page: options.output,
         page_bytes: page.len(),
@@ -126,6 +132,19 @@ fn files(folder: &Path, format: Format, figures: &[Figure<'_>]) -> Result<Vec<(P
     Ok(files)
 }
 
+/// If one cannot be written, those before it are removed.
+fn all_or_none<'a>(files: impl Iterator<Item = (&'a Path, &'a [u8])>) -> Result<()> {
+    let mut written = Vec::new();
+    for (path, bytes) in files {
+        if let Err(error) = write(path, bytes) {
+            written.iter().for_each(|path| drop(fs::remove_file(path)));
+            return Err(error);
+        }
+        written.push(path);
+    }
+    Ok(())
+}
+
 /// Writes the file completely or not at all; an existing file stays unchanged until the new one is complete.
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut partial = path.as_os_str().to_owned();
@@ -135,4 +154,21 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
         let _ = fs::remove_file(&partial);
     }
     done.map_err(|error| format!("{}: cannot write: {error}", path.display()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_cannot_be_written_leaves_no_figure() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (figure, page) = (folder.path().join("a.svg"), folder.path().join("gone").join("page.html"));
+        let files = |page| [(figure.as_path(), &b"x"[..]), (page, &b"y"[..])].into_iter();
+        assert!(all_or_none(files(&page)).is_err());
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
+        let page = folder.path().join("page.html");
+        all_or_none(files(&page)).expect("written");
+        assert!(figure.exists() && page.exists());
+    }
 }

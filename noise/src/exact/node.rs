@@ -4,8 +4,17 @@
 //! Owns the arguments to the node and the reading of its output (`exact/measure.sh`). Must never return a result that
 //! was not measured: it checks the number of quanta, the CPU and the program's own instructions.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tacet_words::Failure;
+use tacet_words::status::UNDONE;
 
 use super::folder::Folder;
 use super::instruments::{Instruments, PLUGIN};
@@ -16,6 +25,9 @@ use super::symbols::Symbols;
 use crate::Result;
 use crate::measure::machine;
 
+const INTERRUPTED: &str = "interrupted: a node tells its counts at its end, so this is not enough to say; repeat it";
+/// How long it may take until a request to stop is seen.
+const LOOK: Duration = Duration::from_millis(100);
 /// Time limit of the node; a reproducible emulator is slow on a busy host.
 const TIMEOUT_SECONDS: &str = "3600";
 
@@ -37,6 +49,8 @@ pub struct Plan {
     pub shares: Vec<PathBuf>,
     pub seed: Option<u64>,
     pub arguments: Vec<String>,
+    /// Ends the node early, without a record.
+    pub stop: Arc<AtomicBool>,
 }
 
 impl Plan {
@@ -57,13 +71,17 @@ impl Plan {
             command.arg("--share").arg(share);
         }
         command.args(["--", "sh"]).arg(instruments.script()).args(self.script_words());
-        let output = command.output().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+        let output = output(&mut command, &self.stop)
+            .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Failure::new(UNDONE, INTERRUPTED).into());
+        }
         let said = String::from_utf8_lossy(&output.stdout);
         if !output.status.success() {
             let complaints = String::from_utf8_lossy(&output.stderr);
             let last = complaints.trim().lines().last().map(|line| line.trim_start_matches("tacet: "));
             let why = format!("no measurement: {}", last.unwrap_or(&output.status.to_string()));
-            return Err(tacet_words::Failure::machine(why).into());
+            return Err(Failure::machine(why).into());
         }
         self.record(&said, &std::fs::read_to_string(&log).map_err(|error| format!("the plugin's log: {error}"))?)
     }
@@ -123,8 +141,39 @@ impl Plan {
     }
 }
 
+/// What the command says. When `stop` is set the command is asked to end, and the kernel ends its node.
+fn output(command: &mut Command, stop: &AtomicBool) -> io::Result<Output> {
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let id = Pid::from_raw(child.id().cast_signed());
+    std::thread::scope(|scope| {
+        let said = scope.spawn(|| child.wait_with_output());
+        while !said.is_finished() && !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK);
+        }
+        if !said.is_finished() {
+            // it may end at this moment by itself
+            let _ = kill(id, Signal::SIGTERM);
+        }
+        said.join().unwrap_or_else(|_| Err(io::Error::other("a thread died")))
+    })
+}
+
 /// The command that boots nodes: the one beside this program, otherwise the one in the PATH.
 fn tacet() -> PathBuf {
     let beside = std::env::current_exe().ok().and_then(|here| Some(here.parent()?.join("tacet")));
     beside.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from("tacet"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_ends_the_command() {
+        let stop = AtomicBool::new(true);
+        let ended = output(Command::new("sleep").arg("3600"), &stop).expect("it starts");
+        assert!(!ended.status.success());
+        let whole = output(Command::new("echo").arg("counts"), &AtomicBool::new(false)).expect("it starts");
+        assert_eq!((whole.status.success(), whole.stdout.as_slice()), (true, &b"counts\n"[..]));
+    }
 }

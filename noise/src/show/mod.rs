@@ -288,7 +288,9 @@ pub fn injected(injected: &[Injected]) -> String {
             [vec![one.cpu.to_string(), one.count.to_string(), one.late.to_string()], lengths.to_vec()].concat(),
         );
     }
-    format!("{table}\n")
+    let early = injected.iter().any(|one| one.ended_early);
+    let marked = if early { "ended early by a signal: fewer noises than were asked for\n" } else { "" };
+    format!("{table}\n{marked}")
 }
 
 pub fn prediction(prediction: &Prediction) -> String {
