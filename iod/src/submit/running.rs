@@ -67,6 +67,10 @@ enum Overdue {
     Obedience(i32),
 }
 
+fn ranks_of(children: &[Child]) -> impl Iterator<Item = Ended> {
+    children.iter().map(|child| child.ended.unwrap_or(Ended::Lost))
+}
+
 impl<'a> Running<'a> {
     pub fn new(
         grant: Grant,
@@ -104,7 +108,12 @@ impl<'a> Running<'a> {
             }
         }
         self.over.store(true, Ordering::Relaxed);
-        let ranks = self.children.iter().map(|child| child.ended.unwrap_or(Ended::Lost)).collect();
+        let ranks = ranks_of(&self.children).collect();
+        let killed = |rank: &Ended| matches!(rank, Ended::Signal(_));
+        if let Some((signal, _)) = self.last_signal.filter(|_| ranks_of(&self.children).any(|rank| killed(&rank))) {
+            let name = Signal::try_from(signal).map_or("a signal", Signal::as_str);
+            (self.report)(&format!("interrupted by {name}: the job has ended"));
+        }
         Ok(Outcome { job: self.grant.job, ranks, dropped: self.dropped, begun: self.begun })
     }
 

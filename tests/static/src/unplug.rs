@@ -91,7 +91,14 @@ fn signalled(nodes: &Nodes, way: &str, signal: &str, status: i32) -> Result<()> 
 fn interrupted(nodes: &Nodes) -> Result<()> {
     let job = begin(nodes, &[], "wait")?;
     send("INT", job.child.id())?;
-    expect(&process::finish(job.child)?, 130)
+    let ended = process::finish(job.child)?;
+    expect(&ended, 130)?;
+    let said = String::from_utf8_lossy(&ended.stderr);
+    if said.contains("tacet: interrupted by SIGINT: the job has ended") {
+        Ok(())
+    } else {
+        Err(format!("it said {said}"))
+    }
 }
 
 fn input_ends(nodes: &Nodes) -> Result<()> {

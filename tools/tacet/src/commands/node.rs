@@ -11,6 +11,7 @@ use std::time::Duration;
 use tacet_ctl::status::USAGE;
 use tacet_ctl::{Error, Machine, Result, parse_bytes};
 use tacet_node::{Accelerator, Cache, Kernel, KernelLine, Node, NodeSpec, Status, Topology, provision};
+use tacet_words::interrupted;
 
 use super::node_guest::Guest;
 use super::node_run;
@@ -27,6 +28,10 @@ pub fn node(command: NodeCommand, args: NodeArgs, json: bool) -> Result<u8> {
     match command {
         NodeCommand::Run(run) => {
             let spec = node_run::equip(spec, &run)?;
+            if !run.dry_run {
+                let said = |signal: &str| output::note(&format!("interrupted by {signal}: the node is switched off"));
+                interrupted::announce(said).map_err(|io| Error::io("signals", &io, ""))?;
+            }
             match (run.dry_run, spec.reproducible) {
                 (true, _) => rehearse(&spec, &run.command, json),
                 (false, Some(_)) => node_run::once(spec, &run),
