@@ -71,6 +71,33 @@ impl Bench {
         Said::of(command.output().expect("it starts"))
     }
 
+    /// Sends the signal as soon as the program catches it.
+    pub fn run_until(&self, words: &[&str], signal: &str) -> Said {
+        let mut command = Command::new(self.directory.path().join("tacet"));
+        command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.current_dir(self.directory.path()).env("HOME", self.directory.path()).env_remove("XDG_CONFIG_HOME");
+        let child = command.spawn().expect("it starts");
+        let status = format!("/proc/{}/status", child.id());
+        // SIGHUP, SIGINT and SIGTERM; a process that ended has no mask
+        let catches = |line: &str| u64::from_str_radix(line.trim(), 16).is_ok_and(|mask| mask & 0x4003 == 0x4003);
+        while std::fs::read_to_string(&status).is_ok_and(|text| {
+            text.lines().find_map(|line| line.strip_prefix("SigCgt:")).is_some_and(|line| !catches(line))
+        }) && !read(Path::new(&status)).contains("State:\tZ")
+        {
+            std::thread::yield_now();
+        }
+        let pid = child.id().to_string();
+        Command::new("kill").args([&format!("-{signal}"), &pid]).status().expect("kill");
+        Said::of(child.wait_with_output().expect("it ends"))
+    }
+
+    /// A CPU on which this process may run.
+    pub fn cpu(&self) -> String {
+        let text = read(Path::new("/proc/self/status"));
+        let list = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or("0");
+        list.trim().chars().take_while(char::is_ascii_digit).collect()
+    }
+
     /// The same as a user without rights, if this test runs as root and that user may reach the programs.
     pub fn run_without_root(&self, words: &[&str]) -> Said {
         const NOBODY: u32 = 65534;

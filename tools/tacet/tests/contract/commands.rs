@@ -51,7 +51,9 @@ const READS: [&str; 32] = [
 ];
 
 /// A value for each kind that a command may require.
-const VALUES: [(&str, &str); 8] = [
+const VALUES: [(&str, &str); 10] = [
+    ("RECORD", "r.parquet"),
+    ("RUN", "run.json"),
     ("PID", "4711"),
     ("PROGRAM", "true"),
     ("COMMAND", "true"),
@@ -62,7 +64,9 @@ const VALUES: [(&str, &str); 8] = [
     ("SIGNAL", "TERM"),
 ];
 
-const RULES: [(&str, Rule); 5] = [
+const RULES: [(&str, Rule); 7] = [
+    ("its dry run is JSON, with each flag", rehearses_as_json),
+    ("an output that cannot be written is told first", looks_first),
     ("it has a dry run, or changes nothing", rehearses),
     ("a wrong flag is one line", wrong_flag),
     ("it takes --json, and a wrong flag is one object", wrong_flag_as_json),
@@ -145,7 +149,20 @@ fn rehearses(bench: &Bench, words: &[String], command: &Described) {
     if READS.contains(&words.join(" ").as_str()) {
         return;
     }
-    let mut more = vec!["--dry-run"];
+    let all = with_required(words, command, &["--dry-run"]);
+    let said = bench.run_without_root(&all);
+    assert!([0, 1, 3, 125].contains(&said.status), "{all:?}: status {}: {}", said.status, said.err);
+    for right in ["sudo", "needs root", "as root: repeat", "not permitted"] {
+        assert!(!said.err.contains(right), "{all:?}: {}", said.err);
+    }
+    if said.status != 0 {
+        assert!(!said.err.is_empty(), "{all:?}");
+    }
+}
+
+/// These flags, and a value for each that the command requires.
+fn with_required<'a>(words: &'a [String], command: &Described, flags: &[&'a str]) -> Vec<&'a str> {
+    let mut more = flags.to_vec();
     let required = command.flags.iter().filter(|flag| flag.required || flag.id == "job" && flag.long.is_none());
     let mut last = Vec::new();
     for flag in required {
@@ -160,13 +177,44 @@ fn rehearses(bench: &Bench, words: &[String], command: &Described) {
         more.extend(["--cpus", "1"]);
     }
     more.extend(last);
-    let all = with(words, &more);
-    let said = bench.run_without_root(&all);
-    assert!([0, 1, 3, 125].contains(&said.status), "{all:?}: status {}: {}", said.status, said.err);
-    for right in ["sudo", "needs root", "as root: repeat", "not permitted"] {
-        assert!(!said.err.contains(right), "{all:?}: {}", said.err);
+    with(words, &more)
+}
+
+/// Nothing but objects with the version is on standard output, whatever the switch and however it ends.
+fn rehearses_as_json(bench: &Bench, words: &[String], command: &Described) {
+    if READS.contains(&words.join(" ").as_str()) {
+        return;
     }
-    if said.status != 0 {
-        assert!(!said.err.is_empty(), "{all:?}");
+    let switches = command.flags.iter().filter(|flag| flag.value.is_empty() && flag.id != "dry_run");
+    let switches = switches.filter_map(|flag| flag.long.as_ref()).map(|long| format!("--{long}"));
+    for switch in switches.chain(["--dry-run".to_owned()]) {
+        let mut flags = vec!["--json", "--dry-run", &*Box::leak(switch.into_boxed_str())];
+        flags.dedup();
+        let all = with_required(words, command, &flags);
+        let said = bench.run_without_root(&all);
+        let objects = serde_json::Deserializer::from_str(&said.out).into_iter::<serde_json::Value>();
+        let objects: Vec<_> =
+            objects.map(|object| object.unwrap_or_else(|error| panic!("{all:?}: {error}: {}", said.out))).collect();
+        assert!(!objects.is_empty(), "{all:?}: status {}: {}", said.status, said.err);
+        for object in
+            objects.iter().flat_map(|object| object.as_array().cloned().unwrap_or_else(|| vec![object.clone()]))
+        {
+            assert_eq!(object["json_version"], 1, "{all:?}: {}", said.out);
+        }
+    }
+}
+
+/// Before anything is read, measured or booted.
+fn looks_first(bench: &Bench, words: &[String], command: &Described) {
+    let Some(output) = command.flags.iter().find(|flag| flag.id == "output").and_then(|flag| flag.long.as_ref()) else {
+        return;
+    };
+    let flag: &str = Box::leak(format!("--{output}").into_boxed_str());
+    for (path, told) in [("/nowhere/at/all/x", "/nowhere/at/all/x: "), ("/dev/null", "/dev/null: not a regular file")] {
+        let all = with_required(words, command, &[flag, path]);
+        let said = bench.run(&all);
+        let line = bench.complained(&all, &said, USAGE);
+        assert!(line.starts_with(told), "{all:?}: {line}");
+        assert_eq!(said.out, "", "{all:?}");
     }
 }

@@ -12,12 +12,14 @@ use crate::bench::{Bench, document, read};
 type Rule = fn(&Bench);
 
 pub fn trials(bench: &'static Bench) -> Vec<Trial> {
-    let rules: [(&str, Rule); 11] = [
+    let rules: [(&str, Rule); 13] = [
         ("the descriptions have all programs", described),
         ("a command of another program is suggested", near_misses),
         ("no command is one line", no_command),
         ("the programs print the statuses of the page", page),
         ("the shell completes through the programs", completes),
+        ("a signal ends a measurement with its result", signals),
+        ("without a machine each command says so", absent),
         ("several ranks have one status", ranks),
         ("what is hidden is offered nowhere", hides),
         ("a program that cannot run has the statuses of env", runners),
@@ -162,6 +164,37 @@ fn ranks(bench: &Bench) {
     for text in [help, read(&document("static.md")), read(&document("command-line.md"))] {
         let words: Vec<&str> = text.split_whitespace().collect();
         assert!(words.join(" ").contains(SENTENCE), "{text}");
+    }
+}
+
+/// Each runs for an hour unless it heeds the signal.
+fn signals(bench: &Bench) {
+    let cpu = bench.cpu();
+    for (words, status, marked) in [
+        (&["noise", "measure", "--quantum", "1ms", "--trust-clock", "--force"][..], status::DONE, "record: "),
+        (&["noise", "inject", "--noise", "10us@10ms"], status::DONE, "ended early by a signal"),
+    ] {
+        for signal in ["INT", "TERM", "HUP"] {
+            let words = [words, &["--cpus", &cpu, "--duration", "1h"]].concat();
+            let said = bench.run_until(&words, signal);
+            assert_eq!(said.status, i32::from(status), "{words:?} {signal}: {}{}", said.out, said.err);
+            assert!(said.out.contains(marked), "{words:?} {signal}: {}{}", said.out, said.err);
+        }
+    }
+}
+
+fn absent(bench: &Bench) {
+    for words in [&["up", "--dry-run"][..], &["pico"], &["log"]] {
+        let words = [&["--machine-root", "/nowhere"], words].concat();
+        let said = bench.run(&words);
+        assert!([status::NO, status::MACHINE].map(i32::from).contains(&said.status), "{words:?}: {}", said.err);
+        bench.complained(&words, &said, u8::try_from(said.status).unwrap_or_default());
+    }
+    if std::path::Path::new("/dev/tacet").exists() {
+        return;
+    }
+    for words in [&["status"][..], &["ps"], &["top"], &["down"], &["log"], &["recouple", "4711"]] {
+        bench.complained(words, &bench.run(words), status::NO);
     }
 }
 
