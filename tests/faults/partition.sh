@@ -63,6 +63,7 @@ refusals() {
 	down
 	refused "none is up" $T run -- true
 	refused "none is up" $T ps
+	refused "too small for 2 CPUs; ask for more (--memory; the default is 64M)" $T up --test-hooks --cpus 2-3 --memory 1M
 	$T status >said && fail "status ends with 0 where no partition is"
 	grep -q "partition *none" said || fail "status says $(cat said)"
 	[ "$($F/door down)" = ENODEV ] || fail "a second down: $($F/door down)"
@@ -76,7 +77,6 @@ memory() {
 		refused "" $T up --test-hooks --cpus 3 --memory $all
 		state 0 || fail "$all leaves state $($F/door status)"
 	done
-	refused "too small for 2 CPUs; ask for more (--memory; the default is 64M)" $T up --test-hooks --cpus 2-3 --memory 1M
 	up --memory 512M
 	[ "$($T --json status | tr -d ' \n' | grep -o '"bytes":[0-9]*')" = '"bytes":536870912' ] ||
 		fail "status does not say 512 MiB"
