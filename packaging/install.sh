@@ -83,6 +83,7 @@ install_files() {
 	put 644 "$source/packaging/udev/60-tacet.rules" "$etc/udev/rules.d/60-tacet.rules"
 	put 644 "$source/packaging/udev/tacet.conf" "$etc/sysusers.d/tacet.conf"
 	put 644 "$source/packaging/systemd/tacet.service" "$etc/systemd/system/tacet.service"
+	put 644 "$source/packaging/systemd/tacet-tune.service" "$etc/systemd/system/tacet-tune.service"
 
 	# Sites build MPI-FWQ with their own MPI: make -C PREFIX/share/tacet/mpi-fwq/mpi OUT=...
 	put_tree "$source/noise/mpi" "$prefix/share/tacet/mpi-fwq/mpi"
