@@ -71,6 +71,14 @@ const EXAMPLES: &Examples = &[
         ],
     ),
     (
+        "boot-line",
+        &[
+            ("tacet tune boot-line --cpus 2-7", "print what only a boot can do"),
+            ("sudo tacet tune boot-line --cpus 2-7 --write", "have update-grub or grubby write it"),
+            ("sudo tacet tune boot-line --undo", "take it out again"),
+        ],
+    ),
+    (
         "run",
         &[
             ("tacet tune run -- ./a.out input", "run a program on the quiet CPUs"),

@@ -7,6 +7,7 @@
 
 pub mod ablate;
 pub mod apply;
+pub mod boot_line;
 pub mod bystanders;
 pub mod claim;
 pub mod commands;

@@ -93,6 +93,22 @@ pub enum Command {
         #[command(flatten)]
         claim: Wanted,
     },
+    /// Print the words for the kernel's boot line, or have the distribution's tool write them
+    ///
+    /// What only a boot can do: nohz_full=, rcu_nocbs= and others. `--write` uses update-grub (a file in
+    /// /etc/default/grub.d) or grubby; `--undo` takes out exactly what it wrote. Both act at the next boot.
+    BootLine {
+        #[command(flatten)]
+        claim: Wanted,
+        /// Write them, instead of what an earlier call wrote; needs root
+        #[arg(long, conflicts_with = "undo")]
+        write: bool,
+        /// Take out what an earlier call wrote; needs root
+        #[arg(long)]
+        undo: bool,
+        #[command(flatten)]
+        rehearsal: Rehearsal,
+    },
     /// Run a program on the quiet CPUs
     Run {
         /// Use the CPUs of this job instead of the node's

@@ -2,6 +2,7 @@
 //! One function for each command: calls the library, prints the result, returns the exit status.
 
 mod ablate;
+mod boot_line;
 mod export;
 mod generate;
 mod run;
@@ -54,6 +55,9 @@ pub fn run(options: Options) -> Result<ExitCode> {
         Command::Export { format, directory, force, claim } => {
             let files = export::files(&alone(&node, &claim)?, format);
             export::export(&files, directory.as_deref(), force, json)
+        }
+        Command::BootLine { claim, write, undo, rehearsal } => {
+            boot_line::boot_line(&node, &claim, write, undo, rehearsal.dry_run, json)
         }
         Command::Run { job, command } => run::run(&node, job.unwrap_or(Owner::Node), &command),
         Command::Bound { cpus, command } => run::bound(&node, &cpus, &command),
