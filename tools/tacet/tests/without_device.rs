@@ -183,7 +183,7 @@ fn a_rehearsal_prints_how_each_node_would_be_started() {
 #[test]
 fn without_static_nodes_the_remedy_is_named() {
     for arguments in [&["static", "status", "--name", "none"][..], &["static", "kill", "--name", "none", "7"]] {
-        fails(arguments, 1, "nodes `none`: none are booted; boot some");
+        fails(arguments, 1, "nodes `none`: none are booted");
     }
     fails(&["static", "console", "--name", "none", "0"], 1, "node 0 of `none`: the nodes are not booted");
     fails(&["static", "boot", "--down", "--name", "none"], 1, "nodes `none`: none are booted");
