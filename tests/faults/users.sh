@@ -309,6 +309,7 @@ apart() {
 	[ "$(marks)" -ge 1 ] || fail "the mark is gone before another user comes"
 	[ "$(as 1001 $T run -- id -u)" = 1001 ] || fail "another user's program does not run after that"
 	[ "$(marks)" = 0 ] || fail "another user could find the mark $(marks) times"
+	waits_for_another_user
 	changes_its_user
 	closed_again
 	up --mix-users 2>/dev/null
@@ -322,6 +323,24 @@ apart() {
 
 held() { # the most that the core's stack has held
 	$T status --json | sed -n 's/.*"stack_bytes": \([0-9]*\),*/\1/p'
+}
+
+# A user who is told to wait waits for as long as he says, or until the other user's programs have ended.
+waits_for_another_user() {
+	local first waiter
+	become 1000 $T run -- $F/victim compute q.rounds &
+	first=$!
+	until_true "it begins" counted q.rounds
+	as 1001 $T run --wait=1 -- true 2>waits && fail "another user runs beside it"
+	[ "$(grep -c "waits until the programs of user" waits)" = 1 ] || fail "it says: $(cat waits)"
+	tail -1 waits | grep -q "another user's programs are there" || fail "it says at the end: $(cat waits)"
+	become 1001 $T run --wait -- id -u >waited 2>waits &
+	waiter=$!
+	until_true "it waits" grep -q "waits until the programs of user" waits
+	[ ! -s waited ] && alive q.rounds
+	ends $first
+	wait $waiter || fail "it ended with $?: $(cat waits)"
+	[ "$(cat waited)" = 1001 ] || fail "it ran as $(cat waited)"
 }
 
 # A core's stack is measured while nothing runs, grows with what runs, stays below what `cargo xtask quality` allows, and

@@ -12,7 +12,7 @@ use tacet_abi::TACET_ABI_REVISION;
 
 use crate::facts::text;
 use crate::hints::{self, Request};
-use crate::{CpuSet, CpuStatus, Image, Plan, Profile, Result, Status, Thread, raw};
+use crate::{CpuSet, CpuStatus, Error, Image, Plan, Profile, Result, Status, Thread, raw};
 
 pub const DEVICE: &str = "/dev/tacet";
 
@@ -99,6 +99,11 @@ impl Device {
 
     /// Hosts the calling thread: after its next return to user mode it runs on the partition.
     pub fn host_self(&self, options: &HostOptions) -> Result<()> {
+        self.host_self_unless_taken(options)?.map_or(Ok(()), Err)
+    }
+
+    /// The same; if it was refused because another user's programs are there, that is the result.
+    pub fn host_self_unless_taken(&self, options: &HostOptions) -> Result<Option<Error>> {
         let follow = if options.follow { abi::TACET_HOST_FOLLOW } else { 0 };
         let populate = if options.populate { abi::TACET_HOST_POPULATE } else { 0 };
         let range = if options.range { abi::TACET_HOST_RANGE } else { 0 };
@@ -116,7 +121,13 @@ impl Device {
         for (entry, cpu) in request.order.iter_mut().zip(&options.order) {
             *entry = u16::try_from(*cpu).unwrap_or(u16::MAX);
         }
-        self.call(&mut request, Request::Host(&options.cpus))
+        match raw::call(&self.file, &mut request) {
+            Ok(()) => Ok(None),
+            Err(errno) => {
+                let error = hints::failure(&Request::Host(&options.cpus), errno, "");
+                if errno == Errno::EUSERS { Ok(Some(error)) } else { Err(error) }
+            }
+        }
     }
 
     /// Moves a process, or with `thread` one thread, to the partition.

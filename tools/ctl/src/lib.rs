@@ -28,6 +28,7 @@ mod raw;
 mod run;
 pub mod seats;
 mod size;
+mod waiting;
 
 pub use attend::{Attended, attend};
 pub use costs::{Cost, Profile, SpentOn};
@@ -48,6 +49,7 @@ pub use plan::{Plan, PlanRequest};
 pub use rank::Rank;
 pub use run::execute;
 pub use size::{format_bytes, parse_bytes, round_up_to_large_page};
+pub use waiting::until_free;
 
 /// The exit statuses of the family.
 pub use tacet_words::status;

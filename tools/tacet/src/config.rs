@@ -120,6 +120,7 @@ impl RunArgs {
             bind: self.bind.or(other.bind),
             undivided: self.undivided || other.undivided,
             no_pico: self.no_pico || other.no_pico,
+            wait: self.wait,
             profile: self.profile || other.profile,
             profile_to: self.profile_to.or(other.profile_to),
             dry_run: self.dry_run || other.dry_run,

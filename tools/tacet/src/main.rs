@@ -10,6 +10,7 @@ mod commands;
 mod compare;
 mod config;
 mod output;
+mod screen;
 mod text;
 
 use std::ffi::OsString;

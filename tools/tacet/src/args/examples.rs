@@ -46,6 +46,7 @@ const EXAMPLES: &Examples = &[
         &[
             ("tacet run ./a.out input", "run a program on the partition"),
             ("tacet run --follow -- mpiexec -n 2 ./a.out", "host its children too"),
+            ("tacet run --wait ./a.out", "wait until another user's programs have left the partition"),
             ("tacet run --profile ./a.out", "and show what took its time besides its own code"),
         ],
     ),
@@ -55,7 +56,8 @@ const EXAMPLES: &Examples = &[
     (
         "top",
         &[
-            ("tacet top --every 5s", "a table each 5 s"),
+            ("tacet top --every 5s", "a table each 5 s; on a terminal letters sort it, and q ends"),
+            ("tacet top --sort calls -n 1", "once, who calls most first"),
             ("tacet top 4711 -n 1", "one table of a process, with its total costs"),
         ],
     ),

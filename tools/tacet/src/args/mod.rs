@@ -17,7 +17,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 pub use compare::CompareArgs;
 pub use examples::described;
 pub use node::{NodeArgs, NodeCommand, NodeRun};
-pub use partition::{DecoupleArgs, DownArgs, LogArgs, Memory, RecoupleArgs, RunArgs, TopArgs, UpArgs};
+pub use partition::{DecoupleArgs, DownArgs, LogArgs, Memory, Order, RecoupleArgs, RunArgs, TopArgs, UpArgs};
 pub use static_nodes::{
     IodArgs, StaticArgs, StaticBoot, StaticCommand, StaticConsole, StaticKill, StaticMap, StaticRun, StaticSet,
 };

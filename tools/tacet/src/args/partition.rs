@@ -94,6 +94,11 @@ pub struct RunArgs {
     /// Let Linux serve all of the program's I/O, also on devices that have a fast path (see `tacet pico`)
     #[arg(long)]
     pub no_pico: bool,
+    /// If another user has the partition, wait until those programs have ended, at most this long; a number alone is
+    /// seconds [default: do not wait; without a TIME: as long as it takes]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, value_parser = duration_or_seconds)]
+    #[serde(skip)]
+    pub wait: Option<Option<Duration>>,
     /// After the program has ended, show on standard error what took its time on the cores besides its own code
     /// (with --json as one object)
     #[arg(long)]
@@ -161,6 +166,19 @@ pub struct LogArgs {
     pub follow: bool,
 }
 
+/// By what `top` sorts: shares and rates from the highest, others from the lowest.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    User,
+    Calls,
+    Faults,
+    Pid,
+    Tid,
+    #[value(name = "on-cpu")]
+    OnCpu,
+    Name,
+}
+
 #[derive(Args)]
 pub struct TopArgs {
     /// Show only this process, with its total costs
@@ -172,4 +190,7 @@ pub struct TopArgs {
     /// Stop after this many tables [default: never]
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = count)]
     pub iterations: Option<u64>,
+    /// The order of the threads; on a terminal the first letter of another one changes it, and q ends
+    #[arg(long, value_name = "COLUMN", value_enum, default_value_t = Order::User)]
+    pub sort: Order,
 }

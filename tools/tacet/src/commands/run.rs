@@ -4,9 +4,15 @@
 //! Nothing of the command is left when the program runs: no parent process, no descriptor, no environment variable.
 //! With a profile a parent stays, and writes the profile after the program has ended.
 
+use std::thread::sleep;
+use std::time::Duration;
+
+use nix::unistd::{Uid, User};
 use tacet_ctl::seats::{self, Bind, Seat};
 use tacet_ctl::status::USAGE;
-use tacet_ctl::{Attended, CpuSet, Device, Error, HostOptions, PartitionState, Rank, Result, Status, attend, execute};
+use tacet_ctl::{
+    Attended, CpuSet, Device, Error, HostOptions, PartitionState, Rank, Result, Status, attend, execute, until_free,
+};
 
 use super::profile::Report;
 use crate::args::{Memory, RunArgs};
@@ -36,13 +42,13 @@ pub fn run(args: RunArgs, json: bool) -> Result<u8> {
         return rehearse(&options, &args, json);
     }
     if !options.profile {
-        device.host_self(&options)?;
+        host(&device, &options, args.wait)?;
         return Err(execute(&args.command));
     }
     let report = Report::to(args.profile_to.as_deref(), json)?;
     match attend()? {
         Attended::Child => {
-            device.host_self(&options)?;
+            host(&device, &options, args.wait)?;
             Err(execute(&args.command))
         }
         Attended::Ended(status) => {
@@ -50,6 +56,27 @@ pub fn run(args: RunArgs, json: bool) -> Result<u8> {
             Ok(status)
         }
     }
+}
+
+/// Hosts this process, with `--wait` as soon as no other user's programs are there. Until then nothing is changed:
+/// Ctrl-C ends this process as it ends any.
+fn host(device: &Device, options: &HostOptions, wait: Option<Option<Duration>>) -> Result<()> {
+    let Some(limit) = wait else { return device.host_self(options) };
+    until_free(
+        limit,
+        || device.host_self_unless_taken(options),
+        sleep,
+        || {
+            let user = device.status()?.user.map(|number| Uid::from_raw(number));
+            let name =
+                user.map(|user| User::from_uid(user).ok().flatten().map_or_else(|| user.to_string(), |user| user.name));
+            let whose = name.map_or_else(|| "another user".to_owned(), |name| format!("user {name}"));
+            output::note(&format!(
+                "waits until the programs of {whose} have left the partition; Ctrl-C ends the waiting"
+            ));
+            Ok(())
+        },
+    )
 }
 
 /// The module checks this again; the check here can name the CPU that is wrong.

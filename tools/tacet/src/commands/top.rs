@@ -3,17 +3,20 @@
 
 use std::collections::HashMap;
 use std::thread::sleep;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use serde::Serialize;
 use tacet_ctl::{CpuSet, Device, Profile, Result, Thread};
 
 use super::profile;
 use super::run::check;
-use crate::args::TopArgs;
+use crate::args::{Order, TopArgs};
 use crate::output;
+use crate::screen::{Screen, Wish};
 use crate::text::word;
 
+const HELP: &str = "u c f p t o n: sort by user, calls, faults, pid, tid, on-cpu, name; q: end\n";
 const HEADINGS: [&str; 8] = ["PID>", "TID>", "CPU>", "PLACE", "USER-%>", "CALLS/S>", "FAULTS/S>", "NAME"];
 
 /// The JSON of one table, on one line. Rates are per second since the previous table.
@@ -40,22 +43,82 @@ pub fn top(args: &TopArgs, json: bool) -> Result<u8> {
     let device = Device::open()?;
     check(&device.status()?, &CpuSet::default())?;
     let (mut before, mut then) = (threads(&device, args)?, Instant::now());
+    // with a number of tables they are results, which stay on the terminal
+    let screen = if json || args.iterations.is_some() { None } else { Screen::open()? };
+    let mut order = args.sort;
+    if let Some(screen) = &screen {
+        screen.draw(HELP)?;
+    }
+    let mut last: Option<Report> = None;
     for _ in 0..args.iterations.unwrap_or(u64::MAX) {
-        sleep(args.interval);
+        match &screen {
+            None => sleep(args.interval),
+            Some(screen) => {
+                if !wait(screen, args.interval, &mut order, &mut last)? {
+                    return Ok(0);
+                }
+            }
+        }
         let (now, seconds) = (threads(&device, args)?, then.elapsed().as_secs_f64());
         then = Instant::now();
         let mut rows: Vec<Row> = now.values().map(|thread| row(thread, before.get(&thread.tid), seconds)).collect();
-        rows.sort_by(|a, b| b.user_share.total_cmp(&a.user_share).then(a.tid.cmp(&b.tid)));
+        sort(&mut rows, order);
         let profile = args.pid.map(|pid| device.profile(Some(pid))).transpose()?;
         let report = Report { threads: rows, profile };
-        if json {
-            output::json_line(&report)?;
-        } else {
-            output::print(&describe(&report))?;
+        match &screen {
+            _ if json => output::json_line(&report)?,
+            None => output::print(&describe(&report))?,
+            Some(screen) => screen.draw(&page(&report, order))?,
         }
+        last = Some(report);
         before = now;
     }
     Ok(0)
+}
+
+/// Waits until the next table is due, and answers keys meanwhile. False: the person wants to end.
+fn wait(screen: &Screen, interval: Duration, order: &mut Order, last: &mut Option<Report>) -> Result<bool> {
+    let due = Instant::now() + interval;
+    loop {
+        match screen.wish(due.saturating_duration_since(Instant::now()))? {
+            Wish::End => return Ok(false),
+            Wish::Nothing => return Ok(true),
+            Wish::Key(key) => {
+                let Some(wanted) = chosen(key) else { continue };
+                *order = wanted;
+                if let Some(report) = last {
+                    sort(&mut report.threads, wanted);
+                    screen.draw(&page(report, wanted))?;
+                }
+            }
+        }
+    }
+}
+
+/// The order whose first letter was typed.
+fn chosen(key: u8) -> Option<Order> {
+    let name = |order: &Order| order.to_possible_value().map(|value| value.get_name().as_bytes().first() == Some(&key));
+    Order::value_variants().iter().find(|order| name(order) == Some(true)).copied()
+}
+
+fn sort(rows: &mut [Row], order: Order) {
+    rows.sort_by(|a, b| {
+        let by = match order {
+            Order::User => b.user_share.total_cmp(&a.user_share),
+            Order::Calls => b.forwarded_calls_per_s.total_cmp(&a.forwarded_calls_per_s),
+            Order::Faults => b.faults_per_s.total_cmp(&a.faults_per_s),
+            Order::Pid => a.pid.cmp(&b.pid),
+            Order::Tid => a.tid.cmp(&b.tid),
+            Order::OnCpu => a.cpu.cmp(&b.cpu),
+            Order::Name => a.name.cmp(&b.name),
+        };
+        by.then(a.tid.cmp(&b.tid))
+    });
+}
+
+fn page(report: &Report, order: Order) -> String {
+    let name = order.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+    format!("sorted by {name}; {HELP}\n{}", describe(report))
 }
 
 fn threads(device: &Device, args: &TopArgs) -> Result<HashMap<i32, Thread>> {
@@ -104,6 +167,40 @@ mod tests {
         let (pid, tid, uid, cpu, place) = (7, 8, 0, 3, Place::Running);
         let (faults, exceptions, signals, doorbells, name) = (0, 0, 0, 0, "app".to_string());
         Thread { pid, tid, uid, cpu, place, forwarded_calls, faults, exceptions, signals, doorbells, user_ns, name }
+    }
+
+    /// Each order has a letter of its own, which the help on the screen names, and sorts the rows its way.
+    #[test]
+    fn keys_choose_the_order() {
+        let rows = || {
+            let one = |tid, cpu, user_share, calls, faults, name: &str| Row {
+                pid: 100 - tid,
+                tid,
+                cpu,
+                place: "running".into(),
+                user_share,
+                forwarded_calls_per_s: calls,
+                faults_per_s: faults,
+                name: name.into(),
+            };
+            vec![one(1, 2, 0.1, 5.0, 9.0, "c"), one(2, 3, 0.9, 1.0, 9.0, "b"), one(3, 1, 0.5, 9.0, 1.0, "a")]
+        };
+        for (key, order, tids) in [
+            (b'u', Order::User, [2, 3, 1]),
+            (b'c', Order::Calls, [3, 1, 2]),
+            (b'f', Order::Faults, [1, 2, 3]),
+            (b'p', Order::Pid, [3, 2, 1]),
+            (b't', Order::Tid, [1, 2, 3]),
+            (b'o', Order::OnCpu, [3, 1, 2]),
+            (b'n', Order::Name, [3, 2, 1]),
+        ] {
+            assert_eq!(chosen(key), Some(order));
+            let mut rows = rows();
+            sort(&mut rows, order);
+            assert_eq!(rows.iter().map(|row| row.tid).collect::<Vec<_>>(), tids, "{order:?}");
+        }
+        assert_eq!(Order::value_variants().len(), 7);
+        assert_eq!((chosen(b'q'), chosen(b'x')), (None, None), "q ends");
     }
 
     #[test]
