@@ -214,7 +214,7 @@ mod tests {
             let own = command.flags.iter().filter(|flag| flag.long.is_some() && !flag.global);
             for flag in own.filter(|flag| table != "decouple" || !OF_ONE_CALL.contains(&flag.id.as_str())) {
                 let long = flag.long.as_deref().unwrap();
-                if (table, long) == ("recouple", "thread") {
+                if [("recouple", "thread"), ("run", "wait")].contains(&(table, long)) {
                     continue;
                 }
                 let value = match flag.value.first().map(String::as_str) {

@@ -144,7 +144,9 @@ mod tests {
     }
 
     fn on_a_terminal(end: &str) {
-        let mut program = Command::new(std::env::current_exe().unwrap());
+        // whoever started the tests may ignore SIGINT
+        let mut program = Command::new("env");
+        program.arg("--default-signal=INT").arg(std::env::current_exe().unwrap());
         program.args(["--exact", "screen::tests::shown", "--ignored", "--nocapture"]);
         let mut terminal = spawn_command(program, Some(60_000)).unwrap();
         terminal.exp_string("\x1b[?1049h\x1b[Ha page\x1b[K\x1b[J").unwrap();

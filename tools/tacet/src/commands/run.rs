@@ -67,7 +67,7 @@ fn host(device: &Device, options: &HostOptions, wait: Option<Option<Duration>>) 
         || device.host_self_unless_taken(options),
         sleep,
         || {
-            let user = device.status()?.user.map(|number| Uid::from_raw(number));
+            let user = device.status()?.user.map(Uid::from_raw);
             let name =
                 user.map(|user| User::from_uid(user).ok().flatten().map_or_else(|| user.to_string(), |user| user.name));
             let whose = name.map_or_else(|| "another user".to_owned(), |name| format!("user {name}"));
