@@ -95,6 +95,13 @@ const EXAMPLES: &Examples = &[
         ],
     ),
     (
+        "history",
+        &[
+            ("tacet noise history -n 10", "the last ten verdicts of `check` on this machine"),
+            ("sudo tacet noise history --json", "those of the prologues, which root ran"),
+        ],
+    ),
+    (
         "inject",
         &[(
             "tacet noise inject --noise 100us@10ms --cpus 2-3 --duration 30s",

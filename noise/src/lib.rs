@@ -16,6 +16,7 @@ pub mod collect;
 pub mod commands;
 pub mod exact;
 pub mod examples;
+pub mod history;
 pub mod import;
 pub mod inject;
 pub mod measure;

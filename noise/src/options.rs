@@ -31,6 +31,7 @@ pub enum Command {
     Predict(Predict),
     Report(Report),
     Check(Check),
+    History(History),
     Inject(Inject),
     Collect(Collect),
     Import(Import),
@@ -245,6 +246,24 @@ pub struct Check {
     /// Measure even if the processor does not report an invariant time source
     #[arg(long)]
     pub trust_clock: bool,
+    /// Add the verdict to this file [default: /var/lib/tacet/noise/checks.jsonl for root, tacet/checks.jsonl in
+    /// $XDG_STATE_HOME for others]; what `--record` says of an old record is not added
+    #[arg(long, value_name = "FILE")]
+    pub history: Option<PathBuf>,
+    /// Print facts as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Show the verdicts of earlier checks on this machine, the oldest first.
+#[derive(Debug, Args)]
+pub struct History {
+    /// The file to read [default: that of `check`]
+    #[arg(long, value_name = "FILE")]
+    pub history: Option<PathBuf>,
+    /// Only the last ones
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = count)]
+    pub last: Option<u64>,
     /// Print facts as JSON
     #[arg(long)]
     pub json: bool,

@@ -44,6 +44,16 @@ fn every_command_says_what_its_schema_says() {
         accepts("noise-check", &said(&["check", "--record", &file, "--max-noise", "1h", "--rate", "1e-9"], at));
         accepts("noise-check", &said(&["check", "--record", &file, "--max-noise", "1ns"], at));
     }
+    accepts("noise-history", &said(&["history", "--history", "none"], at));
+    for (limit, verdict) in [("1h", "not_enough"), ("1ns", "noisy")] {
+        let words = ["check", "--max-noise", limit, "--duration", "50ms", "--history", "checks", "--trust-clock"];
+        accepts("noise-check", &said(&words, at));
+        let history = said(&["history", "--history", "checks", "-n", "1"], at);
+        accepts("noise-history", &history);
+        assert_eq!(history[0]["verdict"], verdict, "{history}");
+    }
+    let all = said(&["history", "--history", "checks"], at);
+    assert_eq!(all.as_array().map(Vec::len), Some(2), "no verdict about a record: {all}");
     accepts("noise-report", &said(&["report", "fwq.parquet", "ftq.parquet", "--figures", "figures"], at));
     accepts("noise-inject", &said(&["inject", "--noise", "20us@1ms", "--duration", "5ms"], at));
     for synchronise in ["barrier", "allreduce", "stencil"] {

@@ -10,6 +10,7 @@ use super::measure::{self, THRESHOLD_NS};
 use super::{print, print_json};
 use crate::Result;
 use crate::analyse::{Evidence, Summary};
+use crate::history::{self, Entry};
 use crate::measure::{Amount, Plan, machine};
 use crate::options::Check;
 use crate::record::{Kernel, Method, Record};
@@ -86,6 +87,9 @@ pub fn run(options: Check) -> Result<ExitCode> {
             Err(error) => verdict.thief_unknown = Some(error.to_string()),
         }
     }
+    if plan.is_some() {
+        remember(&options, &record, &verdict);
+    }
     if options.json {
         print_json(&verdict)?;
     } else {
@@ -96,6 +100,39 @@ pub fn run(options: Check) -> Result<ExitCode> {
         Answer::Noisy => ExitCode::FAILURE,
         Answer::NotEnough => ExitCode::from(NOT_ENOUGH),
     })
+}
+
+/// Adds the verdict to the history. A gate's answer does not depend on that.
+fn remember(options: &Check, record: &Record, verdict: &Verdict) {
+    let about = &record.about;
+    let entry = Entry {
+        began_unix_s: about.began_unix_s,
+        host: verdict.host.clone(),
+        kernel_release: about.kernel_release.clone(),
+        cpus: about.cpus.clone(),
+        duration_ns: about.counters.iter().map(|counted| counted.measured_ns).max().unwrap_or(0) as f64,
+        verdict: verdict.verdict.word().into(),
+        max_noise_ns: verdict.max_noise_ns,
+        max_noise_limit_ns: verdict.max_noise_limit_ns,
+        noise_rate: verdict.noise_rate,
+        noise_rate_limit: verdict.noise_rate_limit,
+        thief: verdict.thief.as_ref().map(|thief| thief.name.clone()),
+    };
+    let place = options.history.clone().map_or_else(history::usual_place, Ok);
+    if let Err(error) = place.and_then(|path| history::append(&path, &entry)) {
+        eprintln!("note: not added to the history: {error}");
+    }
+}
+
+impl Answer {
+    /// The same word as in JSON.
+    fn word(self) -> &'static str {
+        match self {
+            Answer::Quiet => "quiet",
+            Answer::Noisy => "noisy",
+            Answer::NotEnough => "not_enough",
+        }
+    }
 }
 
 fn plan(options: &Check) -> Result<Plan> {

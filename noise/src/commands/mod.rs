@@ -6,6 +6,7 @@ mod check;
 mod collect;
 mod exact;
 mod generate;
+mod history;
 mod import;
 mod inject;
 mod measure;
@@ -45,6 +46,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Compare(options) => analyse::compare_all(options),
         Command::Predict(options) => predict::run(options),
         Command::Check(options) => check::run(options),
+        Command::History(options) => history::run(&options),
         Command::Report(options) => report::run(options),
         Command::Import(options) => import::run(options),
         Command::Inject(options) => inject::run(options),
