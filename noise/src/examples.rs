@@ -102,6 +102,13 @@ const EXAMPLES: &Examples = &[
         ],
     ),
     (
+        "campaign",
+        &[
+            ("tacet noise campaign night.toml --dry-run", "check the file, and say what would be run"),
+            ("tacet noise campaign night.toml --resume", "go on after an interruption"),
+        ],
+    ),
+    (
         "inject",
         &[(
             "tacet noise inject --noise 100us@10ms --cpus 2-3 --duration 30s",

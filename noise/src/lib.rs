@@ -12,6 +12,7 @@
 //! reads the time in a loop and records the jumps; a *thief* is a source of noise that a trace found.
 
 pub mod analyse;
+pub mod campaign;
 pub mod collect;
 pub mod commands;
 pub mod exact;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The flags and their help texts; no code that uses them.
 
+mod repeated;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -11,6 +13,8 @@ use crate::measure::machine::parse_cpus;
 use crate::predict::simulate::Synchronisation;
 use crate::record::{Kernel, Method};
 use crate::units::{Nanoseconds, Recurring};
+
+pub use repeated::{Campaign, History};
 
 /// Measures operating-system noise, predicts its cost at scale, and checks it against limits.
 ///
@@ -32,6 +36,7 @@ pub enum Command {
     Report(Report),
     Check(Check),
     History(History),
+    Campaign(Campaign),
     Inject(Inject),
     Collect(Collect),
     Import(Import),
@@ -250,20 +255,6 @@ pub struct Check {
     /// $XDG_STATE_HOME for others]; what `--record` says of an old record is not added
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
-    /// Print facts as JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Show the verdicts of earlier checks on this machine, the oldest first.
-#[derive(Debug, Args)]
-pub struct History {
-    /// The file to read [default: that of `check`]
-    #[arg(long, value_name = "FILE")]
-    pub history: Option<PathBuf>,
-    /// Only the last ones
-    #[arg(long, short = 'n', value_name = "COUNT", value_parser = count)]
-    pub last: Option<u64>,
     /// Print facts as JSON
     #[arg(long)]
     pub json: bool,

@@ -2,6 +2,7 @@
 //! The commands: each reads or makes records, and prints a table or JSON.
 
 mod analyse;
+mod campaign;
 mod check;
 mod collect;
 mod exact;
@@ -46,6 +47,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Compare(options) => analyse::compare_all(options),
         Command::Predict(options) => predict::run(options),
         Command::Check(options) => check::run(options),
+        Command::Campaign(options) => campaign::run(&options),
         Command::History(options) => history::run(&options),
         Command::Report(options) => report::run(options),
         Command::Import(options) => import::run(options),

@@ -15,7 +15,7 @@ const WRONG: &str = "--no-such-flag";
 type Rule = fn(&Bench, &[String], &Described);
 
 /// They change nothing but files that the user names, or the terminal. Every other command has --dry-run.
-const READS: [&str; 32] = [
+const READS: [&str; 34] = [
     "pico",
     "status",
     "ps",
@@ -34,6 +34,8 @@ const READS: [&str; 32] = [
     "noise predict",
     "noise report",
     "noise check",
+    "noise campaign",
+    "noise history",
     "noise inject",
     "noise collect",
     "noise import",
