@@ -241,7 +241,7 @@ mod tests {
         open(&campaign, TEXT, false).expect("a new folder");
         let mut told = Vec::new();
         let interrupts = Interrupts::default();
-        let mut go = |told: &mut Vec<String>| run(&campaign, &program, &interrupts, &mut |line| told.push(line.into()));
+        let go = |told: &mut Vec<String>| run(&campaign, &program, &interrupts, &mut |line| told.push(line.into()));
         let error = go(&mut told).expect_err("the second measure fails").to_string();
         assert_eq!(error, "a.2: `measure` ended with 3; go on with --resume");
         assert_eq!(calls(&folder), ["measure", "check", "measure"]);
