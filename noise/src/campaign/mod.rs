@@ -8,7 +8,7 @@
 mod plan;
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -177,7 +177,7 @@ fn execute(
     program: &Path,
     step: &Step,
     record: &Path,
-    output: &PathBuf,
+    output: &Path,
     interrupts: &Interrupts,
 ) -> Result<(i32, Option<serde_json::Value>)> {
     let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
@@ -209,6 +209,7 @@ fn whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
 
     use super::*;
 

@@ -15,6 +15,9 @@ use tacet_ctl::{Error, Interrupted, Result};
 const SECOND_SCREEN: &str = "\x1b[?1049h";
 const FIRST_SCREEN: &str = "\x1b[?1049l";
 
+/// A signal may come just before the waiting begins, or to another thread: it is noticed after this time.
+const SLICE: Duration = Duration::from_millis(200);
+
 /// What the person wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
@@ -60,12 +63,12 @@ impl Screen {
             if self.interrupted.undone("top").is_some() {
                 return Ok(Wish::End);
             }
-            let left = end.saturating_duration_since(Instant::now());
+            let left = end.saturating_duration_since(Instant::now()).min(SLICE);
             let stdin = io::stdin();
             let mut files = [PollFd::new(&stdin, PollFlags::IN)];
-            let left =
-                Timespec::try_from(left).map_err(|_| Error::new("top", "its interval is too long", "see --every"))?;
+            let left = Timespec::try_from(left).map_err(|_| Error::new("top", "the clock went wrong", "repeat it"))?;
             match poll(&mut files, Some(&left)) {
+                Ok(0) if Instant::now() < end => (),
                 Ok(0) => return Ok(Wish::Nothing),
                 Ok(_) => {
                     let mut key = [0];
