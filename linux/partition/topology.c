@@ -6,8 +6,9 @@
  * are in the partition. The content is Linux's own.
  *
  * Called by partition/partition.c with the control lock held, and by doors/device.c, which has this
- * file read before it takes that lock. Sleeps. The directories must be gone before Linux brings the CPU online, which makes its own. Nobody else gets that far:
- * partition/hotplug.c refuses in an earlier state (TACET_CPUHP_REFUSE).
+ * file read before it takes that lock. Sleeps. The directories must be gone before Linux brings the
+ * CPU online, which makes its own. Nobody else gets that far: partition/hotplug.c refuses in an
+ * earlier state (TACET_CPUHP_REFUSE).
  */
 #include <linux/cpu.h>
 #include <linux/kobject.h>

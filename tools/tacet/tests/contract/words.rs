@@ -41,7 +41,8 @@ fn speak(bench: &Bench, kind: &str, right: &[&str], wrong: &[&str]) {
         let long = command.flags.iter().filter(|flag| flag.value == [kind]).filter_map(|flag| flag.long.as_ref());
         for flag in long.map(|long| format!("--{long}")) {
             flags += 1;
-            let said = |value: &str| bench.run(&with(&words, &[&flag, value, "--help"]));
+            // with the sign, which a flag whose value may be left out needs
+            let said = |value: &str| bench.run(&with(&words, &[&format!("{flag}={value}"), "--help"]));
             for value in right {
                 let said = said(value);
                 assert_eq!((said.status, said.err.as_str()), (0, ""), "{words:?} {flag} {value}");
