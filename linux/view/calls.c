@@ -44,15 +44,29 @@ static void view_getaffinity(struct tacet_hosted *self, struct pt_regs *regs, si
 				     bytes);
 }
 
-/* Linux has moved only the proxy, or said that no CPU of the mask is online. */
+/* Whether the thread @pid of the caller's namespace has begun its end, or is gone. RCU. */
+static bool is_ending(pid_t pid)
+{
+	struct task_struct *task = pid_task(find_vpid(pid), PIDTYPE_PID);
+
+	return !task || READ_ONCE(task->flags) & PF_EXITING;
+}
+
+/*
+ * Linux has moved only the proxy, or said that no CPU of the mask is online. Of a thread that ends
+ * it said so too, if that was hosted: nobody is to see that its CPUs are others than it had.
+ */
 static void view_setaffinity(struct tacet_hosted *self, struct pt_regs *regs)
 {
 	struct tacet_hosted *hosted = hosted_by_pid(self, regs->di);
 	size_t bytes = min_t(size_t, regs->si, cpumask_size());
 	struct cpumask cpus;
 
-	if (!hosted)
+	if (!hosted) {
+		if (regs->ax == -EINVAL && is_ending(regs->di))
+			regs->ax = -ESRCH;
 		return;
+	}
 	cpumask_clear(&cpus);
 	if (copy_from_user_nofault(cpumask_bits(&cpus), (void __user *)regs->dx, bytes))
 		return;
