@@ -240,7 +240,7 @@ pub const SCENARIOS: &[Scenario] = &[
     hpl_rarely("an HPC task on a CPU without a tick", "sched.sh tickless").booted_with("nohz_full=1-3"),
     oldest("power-off with programs running", "hotplug.sh power_off").powers_off(),
     middle("reboot with programs running", "hotplug.sh restart").powers_off().more(),
-    newest("a panic with programs running", "hotplug.sh panic").panics().more(),
+    rarely("a panic with programs running", "hotplug.sh panic").panics().only_newest(),
 ];
 
 #[cfg(test)]
