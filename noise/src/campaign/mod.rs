@@ -265,7 +265,7 @@ mod tests {
         }));
     }
 
-    /// What a command measured until a signal is no result of a campaign.
+    /// A command that a signal ended early gives no result of a campaign.
     #[test]
     fn an_interrupted_run_is_repeated() {
         let (folder, campaign, program) = made("echo '{}'");

@@ -141,7 +141,7 @@ impl Plan {
     }
 }
 
-/// What the command says. When `stop` is set the command is asked to end, and the kernel ends its node.
+/// The command's output. When `stop` is set the command is asked to end, and the kernel ends its node.
 fn output(command: &mut Command, stop: &AtomicBool) -> io::Result<Output> {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let id = Pid::from_raw(child.id().cast_signed());

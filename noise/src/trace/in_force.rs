@@ -41,7 +41,7 @@ pub enum Check {
     Isolated,
 }
 
-/// What a check is about.
+/// The subject of a check.
 #[derive(Debug, Clone, Copy)]
 pub struct About<'a> {
     pub name: &'a str,
@@ -189,19 +189,21 @@ fn mask(text: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
+/// A machine of these files.
+#[cfg(test)]
+pub(super) fn made(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let root = tempfile::tempdir().expect("a directory");
+    for (path, text) in files {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    }
+    root
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn made(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let root = tempfile::tempdir().expect("a directory");
-        for (path, text) in files {
-            let path = root.path().join(path);
-            fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
-            fs::write(path, text).expect("a file");
-        }
-        root
-    }
 
     /// Each check says no on a machine without the file, yes where the remedy is in force for all CPUs of the source, and
     /// no where it is for some.

@@ -284,20 +284,11 @@ fn remedies(of: &Identity) -> Remedies {
 mod tests {
     use std::fs;
 
+    use super::super::in_force::made;
     use super::*;
 
     fn of(kind: Kind, name: &str, origin: Option<&str>) -> Identity {
         Identity { kind, name: name.into(), origin: origin.map(str::to_owned) }
-    }
-
-    fn made(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let root = tempfile::tempdir().expect("a directory");
-        for (path, text) in files {
-            let path = root.path().join(path);
-            fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
-            fs::write(path, text).expect("a file");
-        }
-        root
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub struct Change {
     pub protection: Protection,
 }
 
-/// What memory that is given out holds.
+/// The content of memory that is given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// The program's own (anonymous).
@@ -31,7 +31,7 @@ pub enum Content {
 impl Content {
     const ALL: [Self; 4] = [Self::Own, Self::File, Self::Written, Self::Shared];
 
-    /// What the memory holds once the program has had these rights.
+    /// The memory's content once the program has had these rights.
     pub(super) fn with(self, protection: Protection) -> Self {
         if self == Self::File && protection.write { Self::Written } else { self }
     }

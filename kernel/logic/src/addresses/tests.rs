@@ -125,7 +125,7 @@ fn calls() -> impl Strategy<Value = Call> {
     ]
 }
 
-/// What memory with these rights holds.
+/// The content of memory with these rights.
 fn written(rights: Protection, content: Content) -> Content {
     match content {
         Content::File if rights.write => Content::Written,
