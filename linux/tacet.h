@@ -78,7 +78,7 @@ struct tacet_performance_state {
 	u64 before, highest, bias;
 };
 
-/* One taken CPU. Written under the control lock; the counters as noted. */
+/* A CPU that the partition has or may have. Written under the control lock; the counters as noted. */
 struct tacet_core {
 	unsigned int cpu;
 	u32 apicid;
@@ -93,6 +93,7 @@ struct tacet_core {
 	int package, physical_core;	/* topology, read while it was online */
 	struct tacet_performance_state performance;	/* as read while it was online */
 	unsigned int threads;		/* hosted here; under tacet_hosted_lock */
+	unsigned int job;		/* the number of the job that has it, or 0; control lock and hosted lock */
 	atomic_t posted;		/* of them, posted and not returned */
 	u64 last_return_ns;		/* when one returned; written by these threads */
 	struct mutex slots[TACET_SLOTS];	/* the thread that uses the slot; border/slot.c */
@@ -108,8 +109,10 @@ struct tacet_partition {
 	enum tacet_partition_state state;	/* control lock; read with READ_ONCE */
 	unsigned int failed;		/* enum tacet_failed; border/fail.c */
 	bool unproven;			/* a core may still run: keep its memory; control lock */
-	struct cpumask cpus;
-	struct tacet_core *cores;
+	struct cpumask cpus;		/* that it has now; control lock and hosted lock */
+	struct cpumask free;		/* of these: threads without a job may go there; hosted lock */
+	struct cpumask reach;		/* that it has or may have; control lock */
+	struct tacet_core *cores;	/* one for each CPU of `reach`, as long as it is up */
 	unsigned int core_count;
 	struct tacet_block blocks[TACET_MAX_BLOCKS];
 	unsigned int block_count;
@@ -129,7 +132,6 @@ struct tacet_partition {
 	void *private;
 	void *tables;			/* struct tacet_tables of arch */
 	struct tacet_hosted **owners;	/* by context number; hosted lock, RCU readers */
-	u64 taken_ns;			/* when its CPUs had left Linux: CLOCK_MONOTONIC */
 	u32 measures, waived;		/* enum tacet_measure; before the cores start */
 	u64 up_ns, down_ns;
 	unsigned int up_count;
@@ -149,9 +151,11 @@ extern struct workqueue_struct *tacet_workqueue;
 /* Time that the CPU gave to hosted threads since it is in the partition, as far as it was
  * charged; process/time.c adds to it. */
 DECLARE_PER_CPU(atomic64_t, tacet_core_user_ns);
+DECLARE_PER_CPU(u64, tacet_core_taken_ns);	/* when it left Linux: CLOCK_MONOTONIC; control lock */
 
 /* base/state.c, base/report.c: any context unless said otherwise */
 struct tacet_core *tacet_core_of(unsigned int cpu);
+bool tacet_core_is_here(const struct tacet_core *core);
 __printf(2, 3) void tacet_report(u32 level, const char *format, ...);
 u64 tacet_report_count(void);
 void tacet_report_read(u64 sequence, struct tacet_log_entry *entry);

@@ -84,6 +84,9 @@ install_files() {
 	put 644 "$source/packaging/udev/tacet.conf" "$etc/sysusers.d/tacet.conf"
 	put 644 "$source/packaging/systemd/tacet.service" "$etc/systemd/system/tacet.service"
 	put 644 "$source/packaging/systemd/tacet-tune.service" "$etc/systemd/system/tacet-tune.service"
+	put 644 "$source/packaging/systemd/tacet-iod.service" "$etc/systemd/system/tacet-iod.service"
+	put 644 "$source/packaging/systemd/tacet-job-sweep.service" "$etc/systemd/system/tacet-job-sweep.service"
+	put 644 "$source/packaging/systemd/tacet-job-sweep.timer" "$etc/systemd/system/tacet-job-sweep.timer"
 
 	# Sites build MPI-FWQ with their own MPI: make -C PREFIX/share/tacet/mpi-fwq/mpi OUT=...
 	put_tree "$source/noise/mpi" "$prefix/share/tacet/mpi-fwq/mpi"

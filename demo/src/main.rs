@@ -43,7 +43,7 @@ struct Arguments {
     /// Quanta of the noise profiles
     #[arg(long, default_value_t = 10_000)]
     quanta: u64,
-    /// Only the step on nodes without Linux, for `make test`
+    /// Only the step on static nodes, for `make test`
     #[arg(long, hide = true)]
     static_only: bool,
 }

@@ -51,7 +51,7 @@ pub fn run() -> Result<Both> {
 
 /// Each node's process must print what the program prints here.
 pub fn row(both: &Result<Both>) -> Row {
-    let what = format!("Python on {NODES} nodes without Linux; their I/O is done here");
+    let what = format!("Python on {NODES} static nodes; their I/O is done here");
     match both {
         Ok(Both { linux, nodes }) => Row::same(&what, linux, nodes, *nodes == linux.repeat(NODES)),
         Err(error) => Row::same(&what, "", &error.to_string(), false),

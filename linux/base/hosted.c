@@ -131,6 +131,20 @@ bool tacet_hosted_ends(struct task_struct *task, bool whole)
 	return found;
 }
 
+/* A thread of job number @job was hosted and still counts. */
+bool tacet_hosted_ends_of(unsigned int job)
+{
+	struct tacet_hosted *hosted;
+	unsigned long irq;
+	bool found = false;
+
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	list_for_each_entry(hosted, &ending, ending)
+		found |= hosted->job == job;
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+	return found;
+}
+
 /* Calls @visit for each hosted thread, which cannot go away meanwhile. */
 void tacet_for_each_hosted(void (*visit)(struct tacet_hosted *, void *), void *data)
 {

@@ -169,6 +169,7 @@ struct tacet_hosted {
 	struct task_struct *task;	/* referenced */
 	struct tacet_context *context;
 	u32 number;			/* of the context */
+	unsigned int job;		/* the number of its process's job, or 0 */
 
 	/* process/process.c, under the hosted lock; NULL once it is gone; RCU readers */
 	struct tacet_process *process;
@@ -204,6 +205,7 @@ void tacet_hosted_enter(struct tacet_hosted *hosted);	/* hosted lock */
 void tacet_hosted_hide(struct tacet_hosted *hosted);	/* hosted lock */
 void tacet_hosted_leave(struct tacet_hosted *hosted);
 bool tacet_hosted_ends(struct task_struct *task, bool whole);
+bool tacet_hosted_ends_of(unsigned int job);
 unsigned int tacet_hosted_count(void);
 void tacet_hosted_wake(struct tacet_hosted *hosted);
 void tacet_hosted_wake_all(void);

@@ -11,12 +11,20 @@ struct tacet_partition tacet_partition;
 DEFINE_MUTEX(tacet_control_lock);
 struct workqueue_struct *tacet_workqueue;
 DEFINE_PER_CPU(atomic64_t, tacet_core_user_ns);
+DEFINE_PER_CPU(u64, tacet_core_taken_ns);
 
 bool tacet_test_hooks;
 module_param_named(test_hooks, tacet_test_hooks, bool, 0444);
 MODULE_PARM_DESC(test_hooks, "Allow faults on purpose (for Tacet's own tests only)");
 
-/* NULL: the partition does not have @cpu. */
+/* The partition has the CPU of @core now: threads may go there, and it answers requests. With the
+ * control lock or the hosted lock that stays so. */
+bool tacet_core_is_here(const struct tacet_core *core)
+{
+	return cpumask_test_cpu(core->cpu, &tacet_partition.cpus);
+}
+
+/* NULL: the partition neither has nor may have @cpu. */
 struct tacet_core *tacet_core_of(unsigned int cpu)
 {
 	unsigned int i;

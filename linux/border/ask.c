@@ -80,6 +80,21 @@ static struct tacet_core *own_core(void)
 	return core;
 }
 
+/* The number of the job that the question is about: that of its range, or that of the calling thread. */
+static unsigned int job_of(const struct question *question)
+{
+	struct tacet_hosted *hosted;
+	unsigned int job;
+
+	if (question->kind != TACET_ASK_FREE && question->arguments[0] < tacet_partition.context_count)
+		return READ_ONCE(tacet_partition.ranges[question->arguments[0]].job);
+	rcu_read_lock();
+	hosted = tacet_hosted_of(current);
+	job = hosted ? hosted->job : 0;
+	rcu_read_unlock();
+	return job;
+}
+
 /* 0, or the co-kernel's error; -EIO: no core answers; -EINTR: the calling thread is killed, and
  * the question may be answered in part. */
 static int ask(struct question *question)
@@ -91,6 +106,7 @@ static int ask(struct question *question)
 		.write = write_question,
 		.read = read_answer,
 		.first = own_core(),
+		.job = job_of(question),
 		.killable = !must_be_done(question->kind),
 		.failure = "a core does not finish an answer about memory",
 	};

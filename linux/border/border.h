@@ -80,10 +80,12 @@ struct tacet_request {
 	void (*write)(struct tacet_cpu *shared, const struct tacet_request *request);
 	void (*read)(const struct tacet_cpu *shared, struct tacet_request *request);
 	struct tacet_core *first;	/* one of the asking process, or NULL */
+	unsigned int job;		/* the number of the job that it is about, or 0 */
 	const char *failure;		/* why the co-kernel fails if a core begins and does not end */
 	struct tacet_core *core;	/* border/slot.c's own: the core that was asked last */
 };
 int tacet_request(struct tacet_request *request);
+void tacet_requests_settle(struct tacet_core *core);
 
 /* wake.c: sleeps. What a core does with threads that wait at an address. */
 struct tacet_wake {

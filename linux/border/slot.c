@@ -9,6 +9,9 @@
  * is withdrawn and goes to another core. So nobody waits for what another user's program has
  * a core do, for as long as one core is free of such work.
  *
+ * A request about a job goes to that job's cores, and one about no job to cores without a job, for as
+ * long as there are any: no core executes anything for another job.
+ *
  * Sleeps. Ends when the request is served, no core answers any more, or the waiting thread is
  * killed, if the request says so.
  */
@@ -36,8 +39,19 @@ static u32 attention_for(enum tacet_slot slot)
 
 static bool answers(const struct tacet_core *core)
 {
-	return core->started && READ_ONCE(core->audible) && !READ_ONCE(tacet_partition.failed) &&
+	return core->started && tacet_core_is_here(core) && READ_ONCE(core->audible) &&
+	       !READ_ONCE(tacet_partition.failed) &&
 	       READ_ONCE(core->shared->state) == TACET_CPU_ONLINE;
+}
+
+static bool job_answers(unsigned int job)
+{
+	unsigned int i;
+
+	for (i = 0; i < tacet_partition.core_count; i++)
+		if (READ_ONCE(tacet_partition.cores[i].job) == job && answers(&tacet_partition.cores[i]))
+			return true;
+	return false;
 }
 
 /* The core for which this is least is asked: one that idles, else one of the asking process,
@@ -63,7 +77,7 @@ static int take_slot(const struct tacet_wait *wait)
 	struct tacet_request *request = wait->subject;
 	unsigned int i, least = UINT_MAX;
 	struct tacet_core *best = NULL;
-	bool any = false;
+	bool any = false, within = job_answers(request->job);
 
 	for (i = 0; i < tacet_partition.core_count; i++) {
 		struct tacet_core *core = &tacet_partition.cores[i];
@@ -72,6 +86,8 @@ static int take_slot(const struct tacet_wait *wait)
 		if (!answers(core))
 			continue;
 		any = true;
+		if (within && READ_ONCE(core->job) != request->job)
+			continue;
 		cost = reluctance(core, request);
 		if (cost < least && !mutex_is_locked(&core->slots[request->slot])) {
 			least = cost;
@@ -80,8 +96,24 @@ static int take_slot(const struct tacet_wait *wait)
 	}
 	if (!best || !mutex_trylock(&best->slots[request->slot]))
 		return any ? 0 : -EIO;
+	/* Since the look the core may have begun to leave: tacet_requests_settle() waits for us, or we see it. */
+	if (!answers(best)) {
+		mutex_unlock(&best->slots[request->slot]);
+		return 0;
+	}
 	request->core = best;
 	return 1;
+}
+
+/* The core has left the set of CPUs that answer: waits for the requests that it has. Sleeps. */
+void tacet_requests_settle(struct tacet_core *core)
+{
+	unsigned int slot;
+
+	for (slot = 0; slot < TACET_SLOTS; slot++) {
+		mutex_lock(&core->slots[slot]);
+		mutex_unlock(&core->slots[slot]);
+	}
 }
 
 static int taken(const struct tacet_wait *wait)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The rest of a sleep that began on a core and ends on Linux. The other end is
- * kernel/core/src/waits.rs.
+ * kernel/core/src/run/waits.rs.
  *
  * Called by delegate/park.c in the thread's own context, when the thread was recalled
  * while it slept for a time: a short sleep, of which only the rest is waited for. Linux

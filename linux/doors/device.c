@@ -25,6 +25,7 @@ union any_request {
 	u32 revision;
 	struct tacet_up up;
 	struct tacet_down down;
+	struct tacet_resize resize;
 	struct tacet_status status;
 	struct tacet_cpu_status cpu_status;
 	struct tacet_host_self host_self;
@@ -34,6 +35,9 @@ union any_request {
 	struct tacet_profile_read profile;
 	struct tacet_log_read log_read;
 	struct tacet_test_hook test;
+	struct tacet_job_begin job_begin;
+	struct tacet_job_end job_end;
+	struct tacet_job_list job_list;
 };
 
 static int do_up(struct file *file, union any_request *request)
@@ -64,6 +68,18 @@ static int do_down(struct file *file, union any_request *request)
 	if (request->down.flags & ~TACET_DOWN_RECOUPLE)
 		return -EINVAL;
 	return tacet_partition_down(&request->down);
+}
+
+static int do_grow(struct file *file, union any_request *request)
+{
+	request->resize.message[0] = 0;
+	return request->resize.reserved ? -EINVAL : tacet_partition_grow(&request->resize);
+}
+
+static int do_shrink(struct file *file, union any_request *request)
+{
+	request->resize.message[0] = 0;
+	return request->resize.reserved ? -EINVAL : tacet_partition_shrink(&request->resize);
 }
 
 static int do_status(struct file *file, union any_request *request)
@@ -109,6 +125,24 @@ static int do_list(struct file *file, union any_request *request)
 static int do_profile(struct file *file, union any_request *request)
 {
 	return tacet_read_profile(file, &request->profile);
+}
+
+static int do_job_begin(struct file *file, union any_request *request)
+{
+	request->job_begin.message[0] = 0;
+	return request->job_begin.reserved || request->job_begin.job.reserved ?
+		       -EINVAL : tacet_job_begin(&request->job_begin);
+}
+
+static int do_job_end(struct file *file, union any_request *request)
+{
+	request->job_end.message[0] = 0;
+	return tacet_job_end(&request->job_end);
+}
+
+static int do_job_list(struct file *file, union any_request *request)
+{
+	return tacet_job_list(&request->job_list);
 }
 
 /* What a program could read on a core if the processor let it: all that is the partition's. */
@@ -166,6 +200,11 @@ static const struct call {
 	{ TACET_LOG_READ, do_log_read, true, true },
 	{ TACET_TEST, do_test, true, true },
 	{ TACET_PROFILE, do_profile, false, false },
+	{ TACET_GROW, do_grow, true, true },
+	{ TACET_SHRINK, do_shrink, true, true },
+	{ TACET_JOB_BEGIN, do_job_begin, true, true },
+	{ TACET_JOB_END, do_job_end, true, false },
+	{ TACET_JOB_LIST, do_job_list, false, true },
 };
 
 static int serve(const struct call *call, struct file *file, union any_request *request)

@@ -24,21 +24,22 @@ static bool can_be_hosted(struct task_struct *task)
 	return !(task->flags & (PF_KTHREAD | PF_EXITING | PF_IO_WORKER)) && task->mm;
 }
 
-/* Turns a request's words into a mask of the partition's CPUs. */
-static int allowed_cpus(const u64 *words, struct cpumask *cpus)
+/* Turns a request's words into a mask of those CPUs that programs of @job may use, or of no job. */
+static int allowed_cpus(const u64 *words, const struct tacet_job *job, struct cpumask *cpus)
 {
+	const struct cpumask *reach = job ? &job->cpus : &tacet_partition.free;
 	unsigned int cpu;
 
 	cpumask_clear(cpus);
 	for (cpu = 0; cpu < TACET_MAX_CPUS; cpu++) {
 		if (!(words[cpu / 64] >> (cpu % 64) & 1))
 			continue;
-		if (cpu >= nr_cpu_ids || !cpumask_test_cpu(cpu, &tacet_partition.cpus))
+		if (cpu >= nr_cpu_ids || !cpumask_test_cpu(cpu, reach))
 			return -EINVAL;
 		cpumask_set_cpu(cpu, cpus);
 	}
 	if (cpumask_empty(cpus))
-		cpumask_copy(cpus, &tacet_partition.cpus);
+		cpumask_copy(cpus, reach);
 	return 0;
 }
 
@@ -99,7 +100,7 @@ int tacet_request_host_self(struct file *file, const struct tacet_host_self *req
 	if (request->flags & ~(TACET_HOST_FOLLOW | TACET_HOST_POPULATE | TACET_HOST_RANGE |
 			       TACET_HOST_BIND | TACET_HOST_PROFILE | TACET_HOST_DATA_IN_RANGE |
 			       TACET_HOST_NO_PICO) ||
-	    request->reserved)
+	    request->reserved || strnlen(request->job, sizeof(request->job)) == sizeof(request->job))
 		return -EINVAL;
 	if (request->flags & TACET_HOST_DATA_IN_RANGE && !(request->flags & TACET_HOST_RANGE))
 		return -EINVAL;
@@ -110,7 +111,8 @@ int tacet_request_host_self(struct file *file, const struct tacet_host_self *req
 	if (error)
 		goto out;
 	terms.cpus = cpus;
-	error = allowed_cpus(request->cpus, cpus) ?: fill_terms(&terms, file, request);
+	error = tacet_job_find(request->job, current_uid(), capable(CAP_SYS_ADMIN), &terms.job) ?:
+		allowed_cpus(request->cpus, terms.job, cpus) ?: fill_terms(&terms, file, request);
 	if (!error) {
 		error = tacet_host(current, NULL, &terms, GFP_KERNEL);
 		tacet_order_put(terms.order);
@@ -123,10 +125,11 @@ out:
 }
 
 /* Hosts one thread, or moves it if it is hosted. */
-static int decouple_thread(struct task_struct *task, u32 cpu, u32 flags)
+static int decouple_thread(struct task_struct *task, struct tacet_job *job, u32 cpu, u32 flags)
 {
 	struct tacet_terms terms = {
-		.cpus = &tacet_partition.cpus,
+		.cpus = job ? &job->cpus : &tacet_partition.free,
+		.job = job,
 		.flags = flags,
 		.privileged = tacet_may_host_privileged(),
 	};
@@ -161,7 +164,7 @@ static struct task_struct *find_task(pid_t pid)
 }
 
 /* All threads of @task's process. Those that are born meanwhile are hosted at birth. */
-static int decouple_process(struct task_struct *task, u32 cpu, u32 flags)
+static int decouple_process(struct task_struct *task, struct tacet_job *job, u32 cpu, u32 flags)
 {
 	struct task_struct *thread;
 	int error = 0, result;
@@ -170,7 +173,7 @@ static int decouple_process(struct task_struct *task, u32 cpu, u32 flags)
 	for_each_thread(task, thread) {
 		if (thread->flags & PF_EXITING)
 			continue;
-		result = decouple_thread(thread, thread == task ? cpu : TACET_ANY_CPU, flags);
+		result = decouple_thread(thread, job, thread == task ? cpu : TACET_ANY_CPU, flags);
 		if (result && !error)
 			error = result;
 	}
@@ -178,9 +181,26 @@ static int decouple_process(struct task_struct *task, u32 cpu, u32 flags)
 	return error;
 }
 
+/* Programs of @job may use it, or those of no job. */
+static bool is_here(const struct tacet_job *job, u32 cpu)
+{
+	return cpu < nr_cpu_ids && cpumask_test_cpu(cpu, job ? &job->cpus : &tacet_partition.free);
+}
+
+/* The job of @task's user. The caller may control @task. */
+static int find_job(struct task_struct *task, struct tacet_job **job)
+{
+	const struct cred *cred = get_task_cred(task);
+	int error = tacet_job_find("", cred->uid, capable(CAP_SYS_ADMIN), job);
+
+	put_cred(cred);
+	return error;
+}
+
 int tacet_request_decouple(pid_t pid, u32 cpu, u32 flags)
 {
 	u32 host_flags = flags & TACET_DECOUPLE_FOLLOW ? TACET_HOST_FOLLOW : 0;
+	struct tacet_job *job = NULL;
 	struct task_struct *task;
 	int error;
 
@@ -195,12 +215,14 @@ int tacet_request_decouple(pid_t pid, u32 cpu, u32 flags)
 		goto out;
 	if (!tacet_may_control(task))	/* meanwhile it may have become another program */
 		error = -EPERM;
-	else if (cpu != TACET_ANY_CPU && !tacet_core_of(cpu))
-		error = -EINVAL;
-	else if (flags & TACET_DECOUPLE_THREAD)
-		error = decouple_thread(task, cpu, host_flags);
 	else
-		error = decouple_process(task, cpu, host_flags);
+		error = find_job(task, &job);
+	if (!error && cpu != TACET_ANY_CPU && !is_here(job, cpu))
+		error = -EINVAL;
+	if (!error && flags & TACET_DECOUPLE_THREAD)
+		error = decouple_thread(task, job, cpu, host_flags);
+	else if (!error)
+		error = decouple_process(task, job, cpu, host_flags);
 	mutex_unlock(&tacet_control_lock);
 out:
 	put_task_struct(task);

@@ -129,9 +129,12 @@ int tacet_read_status(struct tacet_status *status)
 	status->revision = TACET_ABI_REVISION;
 	status->state = partition->state;
 	for (i = 0; i < partition->core_count; i++) {
-		unsigned int cpu = partition->cores[i].cpu;
+		const struct tacet_core *core = &partition->cores[i];
+		u64 *words = tacet_core_is_here(core) ? status->cpus : status->spare;
 
-		status->cpus[cpu / 64] |= 1ull << (cpu % 64);
+		if (!tacet_job_shows(core))
+			continue;
+		words[core->cpu / 64] |= 1ull << (core->cpu % 64);
 	}
 	for (i = 0; i < partition->block_count; i++)
 		add_block(status, &partition->blocks[i]);
@@ -173,7 +176,7 @@ int tacet_read_cpu_status(struct tacet_cpu_status *status)
 	unsigned int vector;
 
 	lockdep_assert_held(&tacet_control_lock);
-	if (!core)
+	if (!core || !tacet_core_is_here(core) || !tacet_job_shows(core))
 		return -ENODEV;
 	shared = core->shared;
 	status->node = core->node;

@@ -63,6 +63,29 @@ static bool copy_would_fail(struct tacet_range *range)
 	return needed + frames / 8 > frames - min(used, frames);
 }
 
+/* The range's job may not have so many frames more. */
+static bool beyond_job(const struct tacet_range *range, unsigned long frames)
+{
+	const struct tacet_job_memory *job;
+
+	if (!range->job)
+		return false;
+	job = &tacet_partition.memory->jobs[range->job - 1];
+	return job->limit && READ_ONCE(job->frames) + (s64)frames > (s64)job->limit;
+}
+
+/* The call asks for memory that Linux would have to give, since the range's job may not have so much. */
+static bool asks_beyond_job(const struct tacet_range *range, const struct pt_regs *regs)
+{
+	unsigned long promised = MAP_PRIVATE | MAP_ANONYMOUS;
+
+	if (!range->job || tacet_call_number(regs->ax) != __NR_mmap || regs->dx == PROT_NONE)
+		return false;
+	if ((regs->r10 & (promised | MAP_SHARED | MAP_NORESERVE | MAP_STACK)) != promised)
+		return false;
+	return beyond_job(range, DIV_ROUND_UP(regs->si, PAGE_SIZE));
+}
+
 /* Against such a limit Linux would count all of the range, or nothing of it. */
 static bool limits_space(unsigned int resource)
 {
@@ -194,6 +217,8 @@ static int serve_refusal(struct tacet_hosted *hosted, struct tacet_range *range)
 	default:
 		return 0;
 	}
+	if (beyond_job(range, 1))
+		return -ENOMEM;
 	if (context->event == TACET_EVENT_SYSCALL)
 		return hand_over_for_call(range, tacet_call_number(context->registers.rax));
 	return tacet_handover(range, "because the partition is full");
@@ -236,7 +261,11 @@ enum tacet_served tacet_range_before_call(struct tacet_hosted *hosted, struct pt
 	hosted->memory.repeats = 0;
 	if (!done && tacet_range_answers(range, regs))
 		return TACET_SERVED;
+	if (!done && asks_beyond_job(range, regs))
+		return answer(regs, -ENOMEM);
 	copies = copies_process(regs);
+	if (!done && copies && beyond_job(range, tacet_range_populated(range)))
+		return answer(regs, -ENOMEM);
 	/* A child copies either the range, or what Linux has after the hand-over. */
 	if (copies && READ_ONCE(range->visibility) == TACET_RANGE_HIDDEN)
 		await_others(range);
@@ -262,6 +291,16 @@ void tacet_range_before_post(struct tacet_hosted *hosted, bool looked_at)
 		tacet_handover(range, "because its memory is limited");
 }
 
+/* The program touches memory for which its job has no frame: as in a control group that is full, it is
+ * killed. */
+static int end_beyond_job(void)
+{
+	tacet_report(TACET_LOG_WARNING, "process %d (%s): killed: it touched memory beyond the limit of its job",
+		     current->tgid, current->comm);
+	send_sig(SIGKILL, current, 1);
+	return -EFAULT;
+}
+
 /* A page fault in the range that a core could not resolve. 0: the core tries again. Otherwise
  * Linux executes the instruction, or a signal is pending. */
 int tacet_range_fault(struct tacet_hosted *hosted, unsigned long address, u64 error)
@@ -271,8 +310,11 @@ int tacet_range_fault(struct tacet_hosted *hosted, unsigned long address, u64 er
 	struct tacet_leaf leaf;
 
 	switch (READ_ONCE(hosted->context->refusal)) {
-	case TACET_REFUSAL_CLOSED:
 	case TACET_REFUSAL_BEYOND:
+		if (beyond_job(range, 1))
+			return end_beyond_job();
+		fallthrough;
+	case TACET_REFUSAL_CLOSED:
 		return serve_refusal(hosted, range) < 0 ? -EFAULT : 0;
 	}
 	if (READ_ONCE(range->visibility) == TACET_RANGE_HIDDEN || atomic_read(&range->forks)) {

@@ -86,7 +86,7 @@ void tacet_range_fork(struct vm_area_struct *area, struct tacet_range *from)
 		return;
 	}
 	if (!from->partition_gone)
-		range = tacet_range_new(area->vm_mm);
+		range = tacet_range_new(area->vm_mm, from->job);
 	area->vm_private_data = range;
 	if (!range)
 		return;

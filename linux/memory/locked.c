@@ -26,6 +26,8 @@
 
 #define RANGE_PAGES (TACET_RANGE_BYTES >> PAGE_SHIFT)
 #define LOCKED xa_mk_value(1)
+/* So many runs are counted before others may have the CPU. */
+#define AT_ONCE 1024
 
 void tacet_locked_end(struct tacet_range *range)
 {
@@ -36,12 +38,20 @@ void tacet_locked_end(struct tacet_range *range)
 static unsigned long count_locked(struct tacet_range *range, unsigned long page, unsigned long end)
 {
 	MA_STATE(state, &range->locks, page, page);
-	unsigned long count = 0;
+	unsigned long count = 0, seen = 0;
 	void *entry;
 
+	/* The range mutex keeps the tree as it is; a program may have locked millions of runs. */
 	mas_lock(&state);
-	mas_for_each(&state, entry, end - 1)
+	mas_for_each(&state, entry, end - 1) {
 		count += min(state.last, end - 1) - max(state.index, page) + 1;
+		if (++seen % AT_ONCE)
+			continue;
+		mas_pause(&state);
+		mas_unlock(&state);
+		cond_resched();
+		mas_lock(&state);
+	}
 	mas_unlock(&state);
 	return count;
 }
@@ -74,7 +84,15 @@ int tacet_locked_remove(struct tacet_range *range, unsigned long page, unsigned 
 /* Any of [page, end) is locked. */
 bool tacet_locked_any(struct tacet_range *range, unsigned long page, unsigned long end)
 {
-	return page < end && !mtree_empty(&range->locks) && count_locked(range, page, end);
+	MA_STATE(state, &range->locks, page, page);
+	bool any;
+
+	if (page >= end || mtree_empty(&range->locks))
+		return false;
+	mas_lock(&state);
+	any = mas_find(&state, end - 1);
+	mas_unlock(&state);
+	return any;
 }
 
 /* As Linux: the limit is for all pages of the call, whether they are mapped or not. */

@@ -44,6 +44,7 @@ struct tacet_range {
 	struct rcu_head rcu;
 	struct mm_struct *mm;		/* the structure is referenced, not the memory */
 	unsigned int number;		/* of shared; names.c */
+	unsigned int job;		/* the number of its program's job, or 0 */
 	struct tacet_range_shared *shared;
 	u64 serial;			/* among all ranges there ever were */
 	unsigned long base;		/* written before anybody maps it */
@@ -106,7 +107,8 @@ void tacet_memory_init(void);
 int tacet_ranges_begin(void);
 void tacet_ranges_end(void);
 unsigned int tacet_range_count(void);
-struct tacet_range *tacet_range_new(struct mm_struct *mm);	/* sleeps */
+unsigned int tacet_range_count_of(unsigned int job);
+struct tacet_range *tacet_range_new(struct mm_struct *mm, unsigned int job);	/* sleeps */
 void tacet_range_publish(struct tacet_range *range);
 void tacet_range_unlist(struct tacet_range *range, bool partition_gone);
 struct tacet_range *tacet_range_find(struct mm_struct *mm);

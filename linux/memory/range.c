@@ -31,6 +31,19 @@ unsigned int tacet_range_count(void)
 	return READ_ONCE(range_count);
 }
 
+/* Those of programs of job number @job. */
+unsigned int tacet_range_count_of(unsigned int job)
+{
+	unsigned int bucket, count = 0;
+	struct tacet_range *range;
+
+	rcu_read_lock();
+	hash_for_each_rcu(ranges, bucket, range, link)
+		count += range->job == job;
+	rcu_read_unlock();
+	return count;
+}
+
 /* In an RCU read section. */
 struct tacet_range *tacet_range_find(struct mm_struct *mm)
 {
@@ -208,10 +221,10 @@ void tacet_range_unlist(struct tacet_range *range, bool partition_gone)
 	spin_unlock(&ranges_lock);
 }
 
-/* A range for @mm, with one mapping. Holds the module until the last reference is gone: a
+/* A range for @mm, of a program of job number @job, with one mapping. Holds the module until the last reference is gone: a
  * process may have a range longer than threads that are hosted. Nobody finds it before it is published. NULL: no memory
  * or no number. */
-struct tacet_range *tacet_range_new(struct mm_struct *mm)
+struct tacet_range *tacet_range_new(struct mm_struct *mm, unsigned int job)
 {
 	struct tacet_range *range = kzalloc(sizeof(*range), GFP_KERNEL);
 	unsigned int number = U32_MAX;
@@ -245,6 +258,7 @@ struct tacet_range *tacet_range_new(struct mm_struct *mm)
 	memset(range->shared, 0, sizeof(*range->shared));
 	range->shared->policy_count = 1;
 	range->shared->serial = range->serial;
+	range->shared->job = range->job = job;
 	return range;
 }
 

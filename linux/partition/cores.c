@@ -19,17 +19,23 @@
 #define PROOF_PATIENCE_NS (100 * NSEC_PER_MSEC)	/* doubled with each attempt */
 #define PROOF_ATTEMPTS 6
 
+int tacet_core_open(struct tacet_core *core, char *message)
+{
+	int error = tacet_arch_notify_open(core, tacet_notified);
+
+	if (error)
+		tacet_complain(message, error, "cpu %u: no interrupt vector left for it", core->cpu);
+	return error;
+}
+
 int tacet_cores_open(struct tacet_up *request)
 {
 	unsigned int i;
 	int error = 0;
 
-	for (i = 0; i < tacet_partition.core_count && !error; i++) {
-		error = tacet_arch_notify_open(&tacet_partition.cores[i], tacet_notified);
-		if (error)
-			tacet_complain(request->message, error, "cpu %u: no interrupt vector left for it",
-				       tacet_partition.cores[i].cpu);
-	}
+	for (i = 0; i < tacet_partition.core_count && !error; i++)
+		if (tacet_core_is_here(&tacet_partition.cores[i]))
+			error = tacet_core_open(&tacet_partition.cores[i], request->message);
 	return error;
 }
 
@@ -97,11 +103,35 @@ static bool prove_stopped(struct tacet_core *core)
 	return false;
 }
 
-/* Sends an offline CPU into the co-kernel. -EIO: it did not report. */
-static int start_core(struct tacet_core *core)
+/* As before the core's first start, but for what outlasts a stay in the partition: the log, which
+ * frames programs have, and the count of flushes, which somebody may still wait for. */
+static void renew(struct tacet_core *core)
 {
-	struct tacet_arch_start *start = tacet_arch_start_begin(&tacet_partition, core);
+	unsigned int index = core - tacet_partition.cores;
+	struct tacet_cpu *shared = core->shared;
+	u64 taken = shared->frames_taken, returned = shared->frames_returned;
+	u64 flushes = shared->flush_requested;
 
+	memset(shared, 0, offsetof(struct tacet_cpu, log));
+	memset_after(shared, 0, log);
+	shared->frames_taken = taken;
+	shared->frames_returned = returned;
+	shared->flush_requested = flushes;
+	shared->flush_acknowledged = flushes;
+	memset(tacet_partition.private + index * TACET_PRIVATE_BYTES, 0, TACET_PRIVATE_BYTES);
+	core->watched_steps = 0;
+	core->stuck_jiffies = 0;
+	core->turn_over = false;
+	core->bad_seen = 0;
+}
+
+/* Sends an offline CPU into the co-kernel. -EIO: it did not report. */
+int tacet_core_start(struct tacet_core *core, char *message)
+{
+	struct tacet_arch_start *start;
+
+	renew(core);
+	start = tacet_arch_start_begin(&tacet_partition, core);
 	if (IS_ERR(start))
 		return PTR_ERR(start);
 	core->started = online_after_send(core, FIRST_PATIENCE_NS) ||
@@ -113,22 +143,20 @@ static int start_core(struct tacet_core *core)
 	/* A core that is not known to have stopped may still execute what _end frees. */
 	if (core->started || prove_stopped(core))
 		tacet_arch_start_end(start);
-	return core->started ? 0 : -EIO;
+	if (core->started)
+		return 0;
+	return tacet_complain(message, -EIO, "cpu %u: did not come up in the co-kernel", core->cpu);
 }
 
 int tacet_cores_start(struct tacet_up *request)
 {
 	unsigned int i;
-	int error;
+	int error = 0;
 
-	for (i = 0; i < tacet_partition.core_count; i++) {
-		error = start_core(&tacet_partition.cores[i]);
-		if (error)
-			return tacet_complain(request->message, error,
-					      "cpu %u: did not come up in the co-kernel",
-					      tacet_partition.cores[i].cpu);
-	}
-	return 0;
+	for (i = 0; i < tacet_partition.core_count && !error; i++)
+		if (tacet_core_is_here(&tacet_partition.cores[i]))
+			error = tacet_core_start(&tacet_partition.cores[i], request->message);
+	return error;
 }
 
 static int halted(const struct tacet_wait *wait)
@@ -136,31 +164,45 @@ static int halted(const struct tacet_wait *wait)
 	return smp_load_acquire(&wait->core->shared->state) == TACET_CPU_HALTED;
 }
 
-/* Asks each core to halt. One that has done so is in a loop of HLT that stores nothing. A core
+/* A core that was asked to halt: one that has done so is in a loop of HLT that stores nothing. One
  * that does not is stopped by INIT. */
-void tacet_cores_stop(void)
+static void await_halt(struct tacet_core *core)
 {
-	struct tacet_partition *partition = &tacet_partition;
 	struct tacet_wait wait = {
+		.core = core,
 		.done = halted,
 		.pause = TACET_PAUSE_SLEEP,
 		.patience_ns = HALT_PATIENCE_NS,
 	};
+
+	if (!core->started)
+		return;
+	tacet_await(&wait);
+	tacet_arch_kill(core);
+	if (!halted(&wait))
+		prove_stopped(core);
+	core->started = false;
+}
+
+static void ask_to_halt(struct tacet_core *core)
+{
+	if (core->started && !tacet_partition.failed)
+		tacet_attention(core, TACET_ATTENTION_HALT);
+}
+
+/* The core runs no thread, and nobody asks it anything. */
+void tacet_core_stop(struct tacet_core *core)
+{
+	ask_to_halt(core);
+	await_halt(core);
+}
+
+void tacet_cores_stop(void)
+{
 	unsigned int i;
 
-	for (i = 0; i < partition->core_count; i++)
-		if (partition->cores[i].started && !partition->failed)
-			tacet_attention(&partition->cores[i], TACET_ATTENTION_HALT);
-	for (i = 0; i < partition->core_count; i++) {
-		struct tacet_core *core = &partition->cores[i];
-
-		if (!core->started)
-			continue;
-		wait.core = core;
-		tacet_await(&wait);
-		tacet_arch_kill(core);
-		if (!halted(&wait))
-			prove_stopped(core);
-		core->started = false;
-	}
+	for (i = 0; i < tacet_partition.core_count; i++)
+		ask_to_halt(&tacet_partition.cores[i]);
+	for (i = 0; i < tacet_partition.core_count; i++)
+		await_halt(&tacet_partition.cores[i]);
 }

@@ -207,6 +207,8 @@ int tacet_hotplug_take(struct tacet_core *core)
 		return error;
 	}
 	core->taken = true;
+	atomic64_set(per_cpu_ptr(&tacet_core_user_ns, core->cpu), 0);
+	WRITE_ONCE(per_cpu(tacet_core_taken_ns, core->cpu), ktime_get_ns());
 	return 0;
 }
 

@@ -205,7 +205,7 @@ static void lay_out_pico(void)
 int tacet_layout_cores(struct tacet_up *request)
 {
 	struct tacet_partition *partition = &tacet_partition;
-	unsigned int cpu, count = cpumask_weight(&partition->cpus), i = 0;
+	unsigned int cpu, count = cpumask_weight(&partition->reach), i = 0;
 
 	partition->cores = kcalloc(count, sizeof(*partition->cores), GFP_KERNEL);
 	partition->context_count = min_t(unsigned int, count * TACET_CONTEXTS_PER_CPU,
@@ -225,7 +225,7 @@ int tacet_layout_cores(struct tacet_up *request)
 	    !partition->spaces)
 		return tacet_complain(request->message, -ENOMEM,
 				      "memory: the first block is too small for %u CPUs", count);
-	for_each_cpu(cpu, &partition->cpus) {
+	for_each_cpu(cpu, &partition->reach) {
 		describe_core(&partition->cores[i], cpu);
 		partition->cores[i].shared = partition->cpu_pages + i * TACET_CPU_BYTES;
 		i++;

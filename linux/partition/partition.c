@@ -21,24 +21,31 @@
 
 #define LEAVE_PATIENCE_MS 30000
 
-/* Takes over the request's CPUs, if Linux can do without them. */
+/* Takes over the request's CPUs, those that come now and those that may come later, if Linux can do
+ * without them. */
 static int check_cpus(struct tacet_up *request)
 {
 	struct tacet_partition *partition = &tacet_partition;
 	unsigned int cpu;
 
 	cpumask_clear(&partition->cpus);
+	cpumask_clear(&partition->reach);
 	for (cpu = 0; cpu < TACET_MAX_CPUS; cpu++) {
-		if (!(request->cpus[cpu / 64] >> (cpu % 64) & 1))
+		bool now = request->cpus[cpu / 64] >> (cpu % 64) & 1;
+
+		if (!now && !(request->spare[cpu / 64] >> (cpu % 64) & 1))
 			continue;
 		if (cpu >= nr_cpu_ids || !cpu_online(cpu))
 			return tacet_complain(request->message, -EINVAL, "cpu %u: not online", cpu);
 		if (!cpu || !cpu_is_hotpluggable(cpu))
 			return tacet_complain(request->message, -EINVAL,
 					      "cpu %u: Linux cannot do without it", cpu);
-		cpumask_set_cpu(cpu, &partition->cpus);
+		cpumask_set_cpu(cpu, &partition->reach);
+		if (now)
+			cpumask_set_cpu(cpu, &partition->cpus);
 	}
-	if (cpumask_empty(&partition->cpus))
+	cpumask_copy(&partition->free, &partition->cpus);
+	if (cpumask_empty(&partition->reach))
 		return tacet_complain(request->message, -EINVAL, "cpus: none given");
 	return 0;
 }
@@ -71,6 +78,8 @@ static int take_cpus(struct tacet_up *request)
 	int error;
 
 	for (i = 0; i < tacet_partition.core_count; i++) {
+		if (!tacet_core_is_here(&tacet_partition.cores[i]))
+			continue;
 		tacet_arch_performance_save(&tacet_partition.cores[i]);
 		error = tacet_hotplug_take(&tacet_partition.cores[i]);
 		if (error)
@@ -183,6 +192,7 @@ void tacet_partition_end(enum tacet_partition_state after)
 	tacet_tracepoints_off();
 	tacet_errands_settle();
 	tacet_space_settle();
+	tacet_jobs_drop();
 	give_back(ARRAY_SIZE(steps) - 1);
 	WRITE_ONCE(tacet_partition.state, after);
 }
@@ -203,6 +213,9 @@ int tacet_partition_down(struct tacet_down *request)
 		return tacet_complain(request->message, -EBUSY,
 				      "partition: %u threads are hosted: recouple them, or force",
 				      tacet_hosted_count());
+	if (tacet_job_after(NULL) && !(request->flags & TACET_DOWN_RECOUPLE))
+		return tacet_complain(request->message, -EBUSY, "partition: job %s has not ended: end it, or force",
+				      tacet_job_after(NULL)->id);
 	WRITE_ONCE(partition->state, TACET_PARTITION_CHANGING);
 	if (recouple_all()) {
 		WRITE_ONCE(partition->state, TACET_PARTITION_UP);

@@ -19,6 +19,17 @@ bool tacet_image_trusted(const void *image, size_t bytes);
 int tacet_partition_up(struct tacet_up *request);
 int tacet_partition_down(struct tacet_down *request);
 
+/* resize.c: sleep, with the control lock held */
+int tacet_partition_grow(struct tacet_resize *request);
+int tacet_partition_shrink(struct tacet_resize *request);
+int tacet_cores_await_deserted(const struct cpumask *cpus, char *message);	/* for jobs.c */
+
+/* jobs.c: sleep; with the control lock held, but for _end, which takes it itself */
+int tacet_job_begin(struct tacet_job_begin *request);
+int tacet_job_end(struct tacet_job_end *request);
+int tacet_job_list(struct tacet_job_list *request);
+void tacet_jobs_drop(void);
+
 /* The rest is for the folder's own files; control lock held, sleeps. */
 void tacet_partition_end(enum tacet_partition_state after);
 
@@ -35,6 +46,9 @@ int tacet_cores_open(struct tacet_up *request);
 void tacet_cores_close(void);
 int tacet_cores_start(struct tacet_up *request);
 void tacet_cores_stop(void);
+int tacet_core_open(struct tacet_core *core, char *message);
+int tacet_core_start(struct tacet_core *core, char *message);
+void tacet_core_stop(struct tacet_core *core);
 
 /* blocks.c */
 int tacet_blocks_take(struct tacet_partition *partition, const struct tacet_node_memory *node);
@@ -52,6 +66,8 @@ void tacet_topology_learned(void);
 int tacet_topology_keep(struct tacet_up *request);
 void tacet_topology_forget(void);
 int tacet_topology_publish(struct tacet_up *request);
+int tacet_topology_publish_cpu(unsigned int cpu);
+void tacet_topology_withdraw_cpu(unsigned int cpu);
 void tacet_topology_withdraw(void);
 
 /* hotplug.c; main.c calls the first two */

@@ -35,6 +35,7 @@ static const char *const cache_files[] = {
 
 struct directory {
 	struct list_head link;
+	unsigned int cpu;
 	struct kobject *kobject;
 };
 
@@ -130,7 +131,8 @@ int tacet_topology_learn(const struct tacet_up *request)
 		return -EINTR;
 	cpumask_clear(&learned_cpus);
 	for_each_online_cpu(cpu)
-		if (cpu < TACET_MAX_CPUS && request->cpus[cpu / 64] >> (cpu % 64) & 1)
+		if (cpu < TACET_MAX_CPUS &&
+		    (request->cpus[cpu / 64] | request->spare[cpu / 64]) >> (cpu % 64) & 1)
 			cpumask_set_cpu(cpu, &learned_cpus);
 	error = learn_processors();
 	for_each_cpu(cpu, &learned_cpus)
@@ -140,7 +142,7 @@ int tacet_topology_learn(const struct tacet_up *request)
 	return error;
 }
 
-/* Before the first CPU leaves Linux. */
+/* Before the first CPU leaves Linux; it is about all that may ever leave. */
 int tacet_topology_keep(struct tacet_up *request)
 {
 	unsigned int i;
@@ -168,7 +170,7 @@ static ssize_t show(struct kobject *kobject, struct kobj_attribute *attribute, c
 }
 
 /* The directory @name of @parent, which exists or is made now. */
-static struct kobject *directory_in(struct kobject *parent, const char *name)
+static struct kobject *directory_in(struct kobject *parent, const char *name, unsigned int cpu)
 {
 	struct directory *directory;
 
@@ -183,6 +185,7 @@ static struct kobject *directory_in(struct kobject *parent, const char *name)
 		kfree(directory);
 		return NULL;
 	}
+	directory->cpu = cpu;
 	list_add_tail(&directory->link, &directories);
 	return directory->kobject;
 }
@@ -199,7 +202,7 @@ static int publish(const struct tacet_fact *fact)
 
 	while (kobject && (slash = strchr(name, '/'))) {
 		snprintf(directory, sizeof(directory), "%.*s", (int)(slash - name), name);
-		kobject = directory_in(kobject, directory);
+		kobject = directory_in(kobject, directory, fact->cpu);
 		name = slash + 1;
 	}
 	if (!kobject || name == fact->name)
@@ -221,40 +224,59 @@ static int publish(const struct tacet_fact *fact)
 	return 0;
 }
 
-/* After the last CPU has left Linux. */
-int tacet_topology_publish(struct tacet_up *request)
+/* After the CPU has left Linux. Of an error the caller undoes what is done. */
+int tacet_topology_publish_cpu(unsigned int cpu)
 {
 	const struct tacet_fact *fact;
-	unsigned int cpu;
 	int error = 0;
 
 	lockdep_assert_held(&tacet_control_lock);
-	for_each_cpu(cpu, &tacet_partition.cpus)
-		atomic64_set(per_cpu_ptr(&tacet_core_user_ns, cpu), 0);
-	WRITE_ONCE(tacet_partition.taken_ns, ktime_get_ns());
 	list_for_each_entry(fact, &tacet_facts, link) {
-		error = publish(fact);
+		if (fact->cpu == cpu)
+			error = publish(fact);
 		if (error)
 			break;
 	}
 	return error;
 }
 
-/* Before the first CPU comes back. Waits for readers. */
-void tacet_topology_withdraw(void)
+int tacet_topology_publish(struct tacet_up *request)
+{
+	unsigned int cpu;
+	int error = 0;
+
+	for_each_cpu(cpu, &tacet_partition.cpus)
+		error = error ?: tacet_topology_publish_cpu(cpu);
+	return error;
+}
+
+/* Before the CPU comes back. Waits for readers. */
+void tacet_topology_withdraw_cpu(unsigned int cpu)
 {
 	struct directory *directory, *next_directory;
 	struct published *file, *next_file;
 
 	lockdep_assert_held(&tacet_control_lock);
 	list_for_each_entry_safe_reverse(directory, next_directory, &directories, link) {
+		if (directory->cpu != cpu)
+			continue;
 		list_del(&directory->link);
 		kobject_del(directory->kobject);
 		kobject_put(directory->kobject);
 		kfree(directory);
 	}
 	list_for_each_entry_safe(file, next_file, &published, link) {
+		if (file->fact->cpu != cpu)
+			continue;
 		list_del(&file->link);
 		kfree(file);
 	}
+}
+
+void tacet_topology_withdraw(void)
+{
+	unsigned int cpu;
+
+	for_each_cpu(cpu, &tacet_partition.reach)
+		tacet_topology_withdraw_cpu(cpu);
 }

@@ -48,8 +48,12 @@ static int enter(struct tacet_hosted *hosted, struct tacet_process *spare,
 		return -EALREADY;
 	if (!tacet_user_fits(hosted->task))
 		return -EUSERS;
-	if (!process)
+	if (!process && spare->job && spare->job->gone)
+		return -ESRCH;
+	if (!process) {
 		process = spare;
+		tacet_process_confine(spare);
+	}
 	error = tacet_take_place(hosted, process, relative) ?: take_context(hosted);
 	if (error)
 		return error;
@@ -57,6 +61,7 @@ static int enter(struct tacet_hosted *hosted, struct tacet_process *spare,
 		tacet_process_enter(process);
 		*spare_used = true;
 	}
+	hosted->job = process->job ? process->job->number : 0;
 	tacet_process_join(process, hosted);
 	tacet_count_place(hosted);
 	tacet_hosted_enter(hosted);
@@ -120,6 +125,7 @@ int tacet_host_relative(struct task_struct *task, struct tacet_hosted *relative,
 		.guest = guest,
 		.order = process->order,
 		.profile = process->profile,
+		.job = process->job,
 	};
 
 	return tacet_host(task, relative->task, &terms, GFP_ATOMIC);

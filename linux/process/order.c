@@ -28,7 +28,7 @@ struct tacet_order *tacet_order_new(const struct tacet_host_self *request,
 	for (i = 0; i < order->count; i++) {
 		unsigned int cpu = request->order[i];
 
-		if (cpu >= nr_cpu_ids || !cpumask_test_cpu(cpu, cpus)) {
+		if (cpu >= nr_cpu_ids || !cpumask_test_cpu(cpu, cpus) || !tacet_core_of(cpu)) {
 			kfree(order);
 			return ERR_PTR(-EINVAL);
 		}

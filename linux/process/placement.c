@@ -3,8 +3,8 @@
  * Which core a thread goes to.
  *
  * Owns hosted->place, core->threads and the bookings in core->posted. A core is chosen by
- * topology when the thread is hosted. It changes on request, and when the core is taken
- * while another one idles. Nothing else balances: a thread that is alone on its core stays
+ * topology when the thread is hosted. It changes on request, when the core is taken while
+ * another one idles, and when the core leaves the partition. Nothing else balances: a thread that is alone on its core stays
  * there.
  */
 #include "compat.h"
@@ -157,8 +157,12 @@ struct tacet_core *tacet_choose_core(struct tacet_hosted *hosted)
 	unsigned long irq;
 	bool bound;
 
-	if (claim(core))
-		return core;
+	if (claim(core)) {
+		/* Pairs with tacet_cores_desert(): either we see that the core is to leave, or it waits. */
+		if (cpumask_test_cpu(core->cpu, tacet_process_reach(READ_ONCE(hosted->process))))
+			return core;
+		atomic_dec(&core->posted);
+	}
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
 	bound = hosted->place.state == TACET_THREAD_BOUND;
 	idle = bound ? NULL : claim_idle(&hosted->place.cpus);
@@ -181,9 +185,10 @@ int tacet_move(struct tacet_hosted *hosted, unsigned int cpu)
 	if (!core)
 		return -EINVAL;
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
-	if (!hosted->process) {
+	if (!hosted->process || !cpumask_test_cpu(cpu, tacet_process_reach(hosted->process))) {
+		error = hosted->process ? -EINVAL : -ESRCH;
 		spin_unlock_irqrestore(&tacet_hosted_lock, irq);
-		return -ESRCH;
+		return error;
 	}
 	cpumask_clear(&hosted->place.cpus);
 	cpumask_set_cpu(cpu, &hosted->place.cpus);
@@ -199,21 +204,116 @@ int tacet_move(struct tacet_hosted *hosted, unsigned int cpu)
 	return error;
 }
 
-/* The thread asked for @cpus, all of the partition. */
-void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus)
+/* The thread may go to those of @cpus that are its job's; its core is one of them. */
+static void confine(struct tacet_hosted *hosted, const struct cpumask *cpus)
 {
 	struct tacet_core *core;
+
+	lockdep_assert_held(&tacet_hosted_lock);
+	cpumask_and(&hosted->place.cpus, cpus, tacet_process_reach(hosted->process));
+	if (hosted->place.state == TACET_THREAD_BOUND)
+		hosted->place.state = TACET_THREAD_FREE;
+	if (!hosted->process || cpumask_test_cpu(hosted->place.core->cpu, &hosted->place.cpus))
+		return;
+	core = emptiest_core(&hosted->place.cpus, hosted->place.core);
+	if (core)
+		rehome(hosted, core);
+}
+
+/* The thread asked for @cpus. -EINVAL: its job, or the partition, has none of them. */
+int tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus)
+{
+	unsigned long irq;
+	int error = 0;
+
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	if (cpumask_intersects(cpus, tacet_process_reach(hosted->process)))
+		confine(hosted, cpus);
+	else
+		error = -EINVAL;
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+	if (!error)
+		tacet_want(hosted, TACET_WANT_RETURN);
+	return error;
+}
+
+/* No job has these cores. The cores outside @leaving have room for the threads of those in it. */
+static bool have_room(const struct cpumask *leaving)
+{
+	unsigned int i, homeless = 0, room = 0;
+
+	for (i = 0; i < tacet_partition.core_count; i++) {
+		const struct tacet_core *core = &tacet_partition.cores[i];
+
+		if (cpumask_test_cpu(core->cpu, leaving))
+			homeless += core->threads;
+		else if (cpumask_test_cpu(core->cpu, &tacet_partition.free))
+			room += TACET_THREADS_PER_CPU - min(core->threads, TACET_THREADS_PER_CPU);
+	}
+	return homeless <= room;
+}
+
+/* The thread's core may be one of those that leave: it counts on another. */
+static void move_off(struct tacet_hosted *hosted, void *data)
+{
+	const struct cpumask *leaving = data, *here = &tacet_partition.free;
+	struct tacet_place *place = &hosted->place;
+	struct tacet_core *core;
+
+	if (!cpumask_intersects(&place->cpus, leaving))
+		return;
+	if (!cpumask_and(&place->cpus, &place->cpus, here))
+		cpumask_copy(&place->cpus, here);
+	if (!cpumask_test_cpu(place->core->cpu, leaving))
+		return;
+	if (place->state == TACET_THREAD_BOUND) {
+		place->slot->threads--;
+		place->slot = NULL;
+		place->state = TACET_THREAD_FREE;
+	}
+	core = emptiest_core(&place->cpus, place->core);
+	if (!core) {
+		cpumask_copy(&place->cpus, here);
+		core = emptiest_core(here, place->core);
+	}
+	if (core)
+		rehome(hosted, core);
+}
+
+/*
+ * The CPUs @leaving, which are no job's, are not the partition's any more, or become a job's, as far
+ * as threads are concerned: none goes there, and those that count there count elsewhere. As on Linux, a thread that may go to none of
+ * the other CPUs may then go to all. Threads that are there by now are to be called back by the
+ * caller, as long as core->posted says so. Looks at every hosted thread under the hosted lock, with
+ * interrupts off. -ENOSPC: there is no room for them; nothing has changed.
+ */
+int tacet_cores_desert(const struct cpumask *leaving, bool for_job)
+{
+	unsigned long irq;
+	int error = 0;
+
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	if (have_room(leaving)) {
+		cpumask_andnot(&tacet_partition.free, &tacet_partition.free, leaving);
+		if (!for_job)
+			cpumask_andnot(&tacet_partition.cpus, &tacet_partition.cpus, leaving);
+		tacet_processes_confine();
+		tacet_for_each_hosted(move_off, (void *)leaving);
+	} else {
+		error = -ENOSPC;
+	}
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+	smp_mb();	/* pairs with tacet_choose_core() */
+	return error;
+}
+
+/* The cores on @coming run, and are no job's: threads without a job may go there. */
+void tacet_cores_join(const struct cpumask *coming)
+{
 	unsigned long irq;
 
 	spin_lock_irqsave(&tacet_hosted_lock, irq);
-	cpumask_copy(&hosted->place.cpus, cpus);
-	if (hosted->place.state == TACET_THREAD_BOUND)
-		hosted->place.state = TACET_THREAD_FREE;
-	if (hosted->process && !cpumask_test_cpu(hosted->place.core->cpu, cpus)) {
-		core = emptiest_core(cpus, hosted->place.core);
-		if (core)
-			rehome(hosted, core);
-	}
+	cpumask_or(&tacet_partition.cpus, &tacet_partition.cpus, coming);
+	cpumask_or(&tacet_partition.free, &tacet_partition.free, coming);
 	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
-	tacet_want(hosted, TACET_WANT_RETURN);
 }

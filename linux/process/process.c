@@ -27,6 +27,7 @@ void tacet_process_discard(struct tacet_process *process)
 {
 	tacet_order_put(process->order);
 	tacet_profile_put(process->profile);
+	tacet_job_put(process->job);
 	put_pid(process->tgid);
 	kfree(process);
 }
@@ -70,6 +71,9 @@ struct tacet_process *tacet_process_new(struct task_struct *task, const struct t
 	process->order = terms->order;
 	tacet_profile_get(terms->profile);
 	process->profile = terms->profile;
+	if (terms->job)
+		kref_get(&terms->job->references);
+	process->job = terms->job;
 	cpumask_copy(&process->cpus, terms->cpus);
 	INIT_WORK(&process->free, free_process);
 	return process;
@@ -85,6 +89,26 @@ struct tacet_process *tacet_process_of(struct pid *tgid)
 		if (process->tgid == tgid)
 			return process;
 	return NULL;
+}
+
+/* CPUs may have left the partition since the process's were chosen: as on Linux, one that has none
+ * any more may use all of its job, or all that are no job's. */
+void tacet_process_confine(struct tacet_process *process)
+{
+	const struct cpumask *reach = tacet_process_reach(process);
+
+	if (!cpumask_and(&process->cpus, &process->cpus, reach))
+		cpumask_copy(&process->cpus, reach);
+}
+
+/* CPUs have left the partition. */
+void tacet_processes_confine(void)
+{
+	struct tacet_process *process;
+
+	lockdep_assert_held(&tacet_hosted_lock);
+	list_for_each_entry(process, &processes, link)
+		tacet_process_confine(process);
 }
 
 void tacet_process_enter(struct tacet_process *process)

@@ -10,6 +10,21 @@
 
 struct linux_binprm;
 
+/* CPUs and memory of the partition for the programs of one user. Fixed while it is in the list, but for the last two. */
+struct tacet_job {
+	struct list_head link;		/* process/jobs.c */
+	struct kref references;
+	struct rcu_head rcu;
+	unsigned int number;		/* from 1; that of the last job that had it is free again */
+	char id[TACET_JOB_ID_BYTES];
+	char group[TACET_JOB_GROUP_BYTES];
+	kuid_t user;
+	u64 memory;			/* its limit in bytes, or 0 */
+	struct cpumask cpus;
+	bool ending;			/* control lock */
+	bool gone;			/* control lock and hosted lock */
+};
+
 /* A hosted process: where its threads may go. Reference-counted by them. */
 struct tacet_process {
 	struct list_head link;		/* hosted lock */
@@ -21,6 +36,8 @@ struct tacet_process {
 	struct cpumask cpus;		/* of threads that come from elsewhere; hosted lock */
 	struct tacet_order *order;	/* in which its threads are bound, or NULL; referenced */
 	struct tacet_profile *profile;	/* what its threads spend, or NULL; referenced */
+	struct tacet_job *job;		/* or NULL; referenced */
+	int signalled;			/* the last signal that the job's end has sent; partition/jobs.c */
 	struct kobject *directory;	/* in sysfs, or NULL; doors/sysfs.c's mutex */
 	bool counted_told;		/* once; by any of its threads */
 	struct work_struct free;
@@ -38,7 +55,7 @@ struct tacet_order {
 	struct tacet_order_slot slots[];
 };
 
-/* The terms on which a process is hosted; @order and @profile may be NULL. */
+/* The terms on which a process is hosted; @order, @profile and @job may be NULL. */
 struct tacet_terms {
 	const struct cpumask *cpus;
 	u32 flags;			/* TACET_HOST_* */
@@ -46,6 +63,7 @@ struct tacet_terms {
 	bool guest;
 	struct tacet_order *order;
 	struct tacet_profile *profile;
+	struct tacet_job *job;
 };
 
 /* process/hosted.c */
@@ -59,7 +77,7 @@ void tacet_leave_space(struct tacet_hosted *hosted);
 void tacet_unhost_unparked(struct tacet_hosted *hosted);
 void tacet_hosted_leave_all(void);
 
-/* process/process.c; the last four under the hosted lock */
+/* process/process.c; the last six under the hosted lock */
 struct tacet_process_operations {	/* both sleep */
 	void (*came)(struct tacet_process *process);	/* more than once */
 	void (*gone)(struct tacet_process *process);
@@ -72,6 +90,8 @@ void tacet_process_announce(struct tacet_process *process);	/* sleeps */
 void tacet_process_end(struct tacet_process *process);
 struct tacet_process *tacet_process_of(struct pid *tgid);
 void tacet_process_enter(struct tacet_process *process);
+void tacet_process_confine(struct tacet_process *process);
+void tacet_processes_confine(void);
 void tacet_process_join(struct tacet_process *process, struct tacet_hosted *hosted);
 struct tacet_process *tacet_process_leave(struct tacet_hosted *hosted);
 
@@ -89,7 +109,9 @@ void tacet_count_place(struct tacet_hosted *hosted);
 void tacet_release_core(struct tacet_hosted *hosted);
 struct tacet_core *tacet_choose_core(struct tacet_hosted *hosted);
 int tacet_move(struct tacet_hosted *hosted, unsigned int cpu);
-void tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus);
+int tacet_restrict(struct tacet_hosted *hosted, const struct cpumask *cpus);
+int tacet_cores_desert(const struct cpumask *leaving, bool for_job);
+void tacet_cores_join(const struct cpumask *coming);
 
 /* process/turns.c */
 bool tacet_preempts(const struct tacet_core *core, const struct tacet_hosted *hosted);
@@ -132,6 +154,23 @@ bool tacet_user_fits(struct task_struct *task);
 bool tacet_user_still_fits(void);
 u64 tacet_user_number(void);
 u32 tacet_users_current(void);
+
+int tacet_users_leave(void);		/* sleeps, with the control lock held */
+
+/* process/jobs.c; control lock held, but for the last four */
+struct tacet_job *tacet_job_named(const char *id);
+struct tacet_job *tacet_job_numbered(unsigned int number);
+struct tacet_job *tacet_job_after(const struct tacet_job *job);
+bool tacet_job_id_valid(const char *id);
+int tacet_job_find(const char *id, kuid_t user, bool privileged, struct tacet_job **found);
+bool tacet_job_shows(const struct tacet_core *core);
+void tacet_job_enter(struct tacet_job *job);
+void tacet_job_close(struct tacet_job *job);
+void tacet_job_leave(struct tacet_job *job);
+void tacet_job_put(struct tacet_job *job);
+const struct cpumask *tacet_process_reach(const struct tacet_process *process);
+void tacet_job_cpus_mine(struct cpumask *cpus);
+bool tacet_job_cpu_mine(unsigned int cpu);
 
 /* process/recall.c: any context; those that await sleep */
 void tacet_hosted_recall(struct mm_struct *mm);

@@ -2,7 +2,7 @@
 /*
  * Which recalls a thread cannot outlive. process/recall.c waits for these alone. It uses nothing of
  * Linux's, so that tests/border/tests/recalls.rs can hold it against what the cores do
- * (kernel/core/src/place.rs).
+ * (kernel/core/src/base/place.rs).
  */
 #ifndef TACET_PROCESS_RECALLED_H
 #define TACET_PROCESS_RECALLED_H

@@ -218,6 +218,19 @@ static int clear(void)
 }
 
 /*
+ * A job has ended. If nothing of a program is left, what programs had is cleared, and the partition
+ * is nobody's: the next user does not wait for that. -EAGAIN: there is more to clear; the caller
+ * lets go of the control lock and asks again.
+ */
+int tacet_users_leave(void)
+{
+	lockdep_assert_held(&tacet_control_lock);
+	if (!one_user() || !deserted() || (user.any && !drop_user()))
+		return 0;
+	return clear();
+}
+
+/*
  * @task is about to be hosted on request: the partition becomes that of its user. -EUSERS:
  * another user's programs are there. -EAGAIN: the caller lets go of the control lock, sleeps a
  * moment, looks whether the partition is still up, and asks again; it has waited @waited_ms in

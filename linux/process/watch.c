@@ -120,6 +120,8 @@ static void look_at_all(struct work_struct *work)
 	for (i = 0; i < tacet_partition.core_count; i++) {
 		struct tacet_core *core = &tacet_partition.cores[i];
 
+		if (!core->started)
+			continue;
 		if (smp_load_acquire(&core->shared->state) == TACET_CPU_DEAD)
 			tacet_partition_fail("a core died");
 		else if (stuck(core))

@@ -70,13 +70,7 @@ static void view_setaffinity(struct tacet_hosted *self, struct pt_regs *regs)
 	cpumask_clear(&cpus);
 	if (copy_from_user_nofault(cpumask_bits(&cpus), (void __user *)regs->dx, bytes))
 		return;
-	cpumask_and(&cpus, &cpus, &tacet_partition.cpus);
-	if (cpumask_empty(&cpus)) {
-		regs->ax = -EINVAL;
-		return;
-	}
-	tacet_restrict(hosted, &cpus);
-	regs->ax = 0;
+	regs->ax = tacet_restrict(hosted, &cpus);
 }
 
 void tacet_view_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result)

@@ -11,6 +11,7 @@
 
 #include "base/facts.h"
 #include "compat.h"
+#include "process/process.h"
 #include "view/view.h"
 
 static int copy(const struct tacet_text *from, struct tacet_text *to)
@@ -18,12 +19,12 @@ static int copy(const struct tacet_text *from, struct tacet_text *to)
 	return tacet_text_append(to, from->start, from->bytes);
 }
 
-/* The partition's CPUs; false: there is none. */
+/* The partition's CPUs that the calling program may use; false: there is no partition. */
 bool tacet_view_cpus(struct cpumask *cpus)
 {
 	if (READ_ONCE(tacet_partition.state) != TACET_PARTITION_UP)
 		return false;
-	cpumask_copy(cpus, &tacet_partition.cpus);
+	tacet_job_cpus_mine(cpus);
 	return true;
 }
 
@@ -96,7 +97,7 @@ int tacet_view_offline(const struct tacet_view *view, const struct tacet_text *f
 int tacet_view_cpu_online(const struct tacet_view *view, const struct tacet_text *from, struct tacet_text *to)
 {
 	if (READ_ONCE(tacet_partition.state) == TACET_PARTITION_UP && view->numbers[0] < nr_cpu_ids &&
-	    cpumask_test_cpu(view->numbers[0], &tacet_partition.cpus))
+	    tacet_job_cpu_mine(view->numbers[0]))
 		return tacet_text_append(to, "1\n", 2);
 	return copy(from, to);
 }

@@ -30,7 +30,7 @@ static int print_core(struct tacet_text *to, unsigned int cpu)
 {
 	const u64 *stat = kcpustat_cpu(cpu).cpustat;
 	u64 user = atomic64_read(per_cpu_ptr(&tacet_core_user_ns, cpu));
-	u64 since = ktime_get_ns() - READ_ONCE(tacet_partition.taken_ns);
+	u64 since = ktime_get_ns() - READ_ONCE(per_cpu(tacet_core_taken_ns, cpu));
 
 	return tacet_text_print(to, "cpu%u %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu\n", cpu,
 				user_hz(stat[CPUTIME_USER] + user), user_hz(stat[CPUTIME_NICE]),

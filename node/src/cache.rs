@@ -53,6 +53,11 @@ impl Cache {
         self.directory.join("root.ext4")
     }
 
+    /// The read-only disk that a cluster's node mounts over its root disk.
+    pub fn cluster_disk(&self) -> PathBuf {
+        self.directory.join("cluster.ext4")
+    }
+
     /// The guest's agent, a static program.
     pub(crate) fn agent(&self) -> PathBuf {
         self.directory.join(format!("agent-{}", generation()))
@@ -110,6 +115,32 @@ impl Cache {
     /// Takes the lock against other provisioning processes, and waits for it. Dropping the value releases it.
     pub(crate) fn lock(&self) -> Result<Flock<File>> {
         self.lock_for("lock")
+    }
+
+    /// The socket of the process that holds the running cluster.
+    pub(crate) fn cluster_door(&self) -> PathBuf {
+        self.directory.join("cluster.socket")
+    }
+
+    /// Removes what this process's nodes have in [`Cache::running`], before a signal ends the process and them.
+    pub fn forget_own_nodes(&self) {
+        let own = format!("{}-", std::process::id());
+        for entry in fs::read_dir(self.running()).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(&own) {
+                fs::remove_dir_all(entry.path()).ok();
+            }
+        }
+    }
+
+    /// A lock of another name, if nobody has it.
+    pub(crate) fn try_lock_for(&self, name: &str) -> Result<Option<Flock<File>>> {
+        let path = self.directory.join(name);
+        let file = File::create(&path).on(&path)?;
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => Ok(Some(lock)),
+            Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(None),
+            Err((_, error)) => Err(error).on(&path),
+        }
     }
 
     /// A lock of another name, for what does not provision.

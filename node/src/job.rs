@@ -56,6 +56,12 @@ impl Job {
         self.link.send(self.id, Kind::Signal, &number.to_le_bytes())
     }
 
+    /// Sends signals to its process group while another thread waits for its end.
+    pub fn signaller(&self) -> impl Fn(i32) -> Result<()> + Send + 'static {
+        let (link, id) = (self.link.clone(), self.id);
+        move |number| link.send(id, Kind::Signal, &number.to_le_bytes())
+    }
+
     /// Waits for its end and collects its output.
     pub fn wait(self) -> Result<Output> {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());

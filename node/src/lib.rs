@@ -16,6 +16,7 @@
 mod archive;
 mod boot;
 mod cache;
+pub mod cluster;
 mod command;
 mod error;
 mod guest;
@@ -26,6 +27,7 @@ mod link;
 mod node;
 mod once;
 mod patience;
+
 pub mod provision;
 mod qemu;
 mod run_directory;
@@ -45,5 +47,6 @@ pub use kernel::{Kernel, KernelLine};
 pub use node::Node;
 pub use once::Once;
 pub use qemu::{Guarded, Process, Qemu, accelerator, guard_words};
-pub use spec::{Accelerator, Emulator, NodeSpec, Plugin, Share, ShareKind, Topology};
+pub use shell::restorer;
+pub use spec::{Accelerator, Emulator, NodeSpec, Plugin, Port, Share, ShareKind, Topology};
 pub use stale::stale_breakpoint;

@@ -135,6 +135,12 @@ impl Node {
         }
     }
 
+    /// Ends the emulator, as a loss of power ends a machine, also while others wait for a command in it.
+    pub fn kill(&self) -> Result<()> {
+        self.qemu.kill();
+        self.wait_for_end(POWER_OFF)
+    }
+
     /// Powers the node off in an orderly way and returns the output of its plugins.
     pub fn power_off(self) -> Result<String> {
         self.link.send(0, Kind::PowerOff, &[])?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A terminal in a node: connects the person's terminal, in raw mode, to a login shell or another program inside.
 //!
-//! Owns the terminal's mode meanwhile, and restores it in every case.
+//! Owns the terminal's mode meanwhile, and restores it in every case; for a signal, by `restorer`.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -75,6 +75,18 @@ fn window_size() -> (u16, u16) {
     }
 }
 
+/// Returns what gives the terminal its present mode again, for a thread that ends this process.
+pub fn restorer() -> impl Fn() + Send + 'static {
+    let before = termios::tcgetattr(io::stdin().as_fd()).ok();
+    move || restore(before.as_ref())
+}
+
+fn restore(mode: Option<&Termios>) {
+    if let Some(mode) = mode {
+        termios::tcsetattr(io::stdin().as_fd(), SetArg::TCSANOW, mode).ok();
+    }
+}
+
 /// Raw mode, undone on drop.
 struct Raw(Option<Termios>);
 
@@ -93,8 +105,6 @@ impl Raw {
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            termios::tcsetattr(io::stdin().as_fd(), SetArg::TCSANOW, before).ok();
-        }
+        restore(self.0.as_ref());
     }
 }

@@ -53,6 +53,8 @@ pub struct NodeSpec {
     pub nvme_more: bool,
     /// Devices on PCI reach memory through an IOMMU, if the kernel switches it on (`intel_iommu=on`).
     pub iommu: bool,
+    /// Its place in a cluster, if it is a node of one.
+    pub port: Option<Port>,
     /// Host directories visible inside at the same path.
     pub shares: Vec<Share>,
     /// The limit from the start of the emulator to the agent's first frame.
@@ -108,6 +110,17 @@ pub struct Plugin {
     pub arguments: Vec<String>,
 }
 
+/// A node's place in a cluster: its name, its network, and the software of [`crate::provision::ensure_cluster`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Port {
+    /// Its host name.
+    pub name: String,
+    /// Its number, from 1: its hardware's address ends in it.
+    pub number: u8,
+    /// Where the switch listens for it.
+    pub socket: PathBuf,
+}
+
 /// A host directory inside the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Share {
@@ -148,6 +161,7 @@ impl NodeSpec {
             nvme_functions: 0,
             nvme_more: false,
             iommu: false,
+            port: None,
             shares: Vec::new(),
             boot_timeout: Duration::from_secs(120),
             command_timeout: Duration::from_secs(300),
@@ -202,6 +216,9 @@ impl NodeSpec {
                 "counted time exists under single-threaded tcg only".into(),
                 "leave the accelerator to Auto",
             );
+        }
+        if self.port.is_some() && self.reproducible.is_some() {
+            return refuse("a reproducible node in a cluster".into(), "other nodes' packets arrive when they like");
         }
         if self.secure_boot && self.accelerator == Accelerator::Kvm {
             return refuse(

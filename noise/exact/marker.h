@@ -15,6 +15,7 @@ enum marker_kind {
 	MARK_END = 3,		/* the plugin stops measuring this CPU and writes what it saw */
 	MARK_REGION = 4,	/* region LABEL begins: the plugin saves every CPU's counters */
 	MARK_REGION_END = 5,	/* region LABEL ends: the plugin writes the differences */
+	MARK_STEP = 6,		/* one step of region LABEL ends here (not the first time), the next one begins */
 };
 
 #define MARK_LABELS 64

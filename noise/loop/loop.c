@@ -36,6 +36,12 @@ static inline __attribute__((always_inline)) int may_continue(struct noise_watch
 	return !__atomic_load_n(&watch->stop, __ATOMIC_RELAXED);
 }
 
+/* Stores a result that another thread may read meanwhile, whole: the same instruction as a plain store. */
+static inline __attribute__((always_inline)) void put(uint64_t *place, uint64_t value)
+{
+	__atomic_store_n(place, value, __ATOMIC_RELAXED);
+}
+
 static inline __attribute__((always_inline)) int has_ended(struct noise_watch *watch)
 {
 	return __atomic_load_n(&watch->stop, __ATOMIC_RELAXED);
@@ -46,20 +52,23 @@ static inline __attribute__((always_inline)) uint64_t fwq(uint64_t *times, uint6
 							  uint64_t duration, int is_daxpy,
 							  struct noise_vectors *vectors, struct noise_watch *watch)
 {
-	uint64_t value = units, done = 0;
+	uint64_t value = units, done = 0, first = ticks(), before = first;
 
-	times[0] = ticks();
+	put(&times[0], first);
 	while (done < quanta) {
 		if (is_daxpy)
 			for (uint64_t i = 0; i < units; i++)
 				daxpy(vectors);
 		else
 			value = multiply(value, units);
-		times[++done] = ticks();
-		if (watch && !may_continue(watch, times[done] - times[done - 1]))
+		uint64_t now = ticks();
+
+		put(&times[++done], now);
+		if (watch && !may_continue(watch, now - before))
 			break;
-		if (watch && times[done] - times[0] >= duration)
+		if (watch && now - first >= duration)
 			break;
+		before = now;
 	}
 	return done;
 }
@@ -95,7 +104,7 @@ uint64_t noise_ftq_register(uint64_t *counts, uint64_t quanta, uint64_t origin, 
 		value = multiply(value, FTQ_STEPS);
 		units++;
 		for (uint64_t now = ticks(); now >= end && done < quanta; end += interval) {
-			counts[done++] = units;
+			put(&counts[done++], units);
 			units = 0;
 		}
 	}
@@ -111,7 +120,7 @@ uint64_t noise_ftq_daxpy(uint64_t *counts, uint64_t quanta, uint64_t origin, uin
 		daxpy(vectors);
 		units++;
 		for (uint64_t now = ticks(); now >= end && done < quanta; end += interval) {
-			counts[done++] = units;
+			put(&counts[done++], units);
 			units = 0;
 		}
 	}
@@ -130,8 +139,8 @@ uint64_t noise_selfish(uint64_t *pairs, uint64_t room, uint64_t end, uint64_t th
 			least = distance;
 		if (distance >= threshold) {
 			if (found < room) {
-				pairs[2 * found] = before;
-				pairs[2 * found + 1] = distance;
+				put(&pairs[2 * found], before);
+				put(&pairs[2 * found + 1], distance);
 			}
 			found++;
 		}

@@ -4,6 +4,9 @@
  * caller's samples, which the caller has mapped and touched before. The test
  * `loops` checks this in their object code.
  *
+ * Another thread may read the samples meanwhile: each is stored once, whole, and
+ * in order. Nothing else is published, so a reader costs the loop no instruction.
+ *
  * Called by src/measure/sampling.rs and by the MPI program; the same object code
  * serves both. Times are ticks of the source in ticks.h.
  */

@@ -98,6 +98,9 @@ pub struct Measure {
     /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
+    /// Show what is found on the terminal meanwhile, even if every CPU is measured and one of them is disturbed by it
+    #[arg(long)]
+    pub live: bool,
     /// Print facts as JSON
     #[arg(long)]
     pub json: bool,

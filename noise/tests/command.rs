@@ -143,6 +143,36 @@ fn an_unwritable_output_costs_no_measurement() {
     }
 }
 
+fn signal_while_it_measures(child: &std::process::Child, signal: &str) {
+    // The measuring threads have their own name while they measure.
+    let tasks = format!("/proc/{}/task", child.id());
+    let measuring = || {
+        let tasks = std::fs::read_dir(&tasks).into_iter().flatten().flatten();
+        tasks
+            .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
+            .any(|name| name == "measuring\n")
+    };
+    while !measuring() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let kill = format!("kill -{signal} {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+}
+
+/// `nohup` has SIGHUP ignored: the measurement is whole.
+#[test]
+fn a_signal_that_was_ignored_ends_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let words = ["measure", "--duration", "2s", "--quantum", "1ms", "--trust-clock", "-o", "r.parquet", "--json"];
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_tacet-noise")]).args(words);
+    let child = command.current_dir(folder.path()).stdout(std::process::Stdio::piped()).spawn().expect("it runs");
+    signal_while_it_measures(&child, "HUP");
+    let ended = child.wait_with_output().expect("it ends");
+    let summary: serde_json::Value = serde_json::from_slice(&ended.stdout).expect("JSON");
+    assert_eq!(summary["warnings"], serde_json::json!([]), "{summary}");
+}
+
 /// Ctrl-C and its relatives end a measurement of an hour, whose result is written and marked.
 #[test]
 fn what_was_measured_until_a_signal_is_a_result() {
@@ -150,21 +180,11 @@ fn what_was_measured_until_a_signal_is_a_result() {
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path();
         let words = ["measure", "--method", method, "--duration", "1h", "--trust-clock", "-o", "r.parquet", "--json"];
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tacet-noise"));
-        let child = command.args(words).current_dir(at).stdout(std::process::Stdio::piped()).spawn().expect("it runs");
-        // The measuring threads have their own name while they measure.
-        let tasks = format!("/proc/{}/task", child.id());
-        let measuring = || {
-            let tasks = std::fs::read_dir(&tasks).into_iter().flatten().flatten();
-            tasks
-                .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
-                .any(|name| name == "measuring\n")
-        };
-        while !measuring() {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
-        let kill = format!("kill -{signal} {}", child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+        // As a script's shell starts what runs in the background.
+        let mut command = Command::new("sh");
+        command.args(["-c", "trap '' INT; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_tacet-noise")]).args(words);
+        let child = command.current_dir(at).stdout(std::process::Stdio::piped()).spawn().expect("it runs");
+        signal_while_it_measures(&child, signal);
         let ended = child.wait_with_output().expect("it ends");
         assert_eq!(ended.status.code(), Some(0), "{signal}: {ended:?}");
         let summary: serde_json::Value = serde_json::from_slice(&ended.stdout).expect("JSON");

@@ -114,6 +114,38 @@ gone() { # PID
 	! kill -0 "$1" 2>/dev/null
 }
 
+become() { # USER COMMAND...: replaces the shell; the only groups are its own and 500. In the background, $! is the command.
+	local user=$1
+	shift
+	exec setpriv --reuid="$user" --regid="$user" --groups 500 "$@"
+}
+
+as() { # the same, and waits
+	(become "$@")
+}
+
+opened() { # group 500 may use the device
+	chgrp 500 /dev/tacet
+	chmod 660 /dev/tacet
+	chmod 777 .
+}
+
+field() { # PYTHON, of the status `s`
+	$T status --json | python3 -c "import json, sys; s = json.load(sys.stdin); print($1)"
+}
+
+doorbells() { # CPU
+	field "next(core['doorbells_sent'] for core in s['cores'] if core['cpu'] == $1)"
+}
+
+# CPU 1 is in user mode, and its thread has not left that for a while.
+computes() {
+	local entries
+	entries=$(field "[core['switches'] for core in s['cores'] if core['mode'] == 'user']")
+	sleep 0.5
+	[ "$entries" != "[]" ] && [ "$(doorbells 1)" = "$(sleep 0.5; doorbells 1)" ]
+}
+
 scenario() {
 	[ "$(type -t "$1")" = function ] || fail "no scenario $1"
 	exec 2>.stderr 9>/tmp/trace

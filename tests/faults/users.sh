@@ -5,16 +5,6 @@
 
 . "$F/lib.sh"
 
-become() { # USER COMMAND...: replaces the shell; the only groups are its own and 500. In the background, $! is the command.
-	local user=$1
-	shift
-	exec setpriv --reuid="$user" --regid="$user" --groups 500 "$@"
-}
-
-as() { # the same, and waits
-	(become "$@")
-}
-
 says() { # ANSWER COMMAND...
 	local want=$1 said
 	shift
@@ -26,12 +16,6 @@ user_victim() { # USER: starts a victim of that user on Linux, sets $victim
 	become "$1" $F/victim calls "$2" &
 	victim=$!
 	until_true "it begins" counted "$2"
-}
-
-opened() {
-	chgrp 500 /dev/tacet
-	chmod 660 /dev/tacet
-	chmod 777 .
 }
 
 closed_again() {

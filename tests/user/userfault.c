@@ -60,7 +60,7 @@ static int descriptor(void)
 	if (device >= 0) {
 		int made = ioctl(device, _IO(0xaa, 0), O_CLOEXEC);	/* USERFAULTFD_IOC_NEW */
 
-		/* A node without Linux opens its proxy's device, and makes nothing of it. */
+		/* A static node opens its proxy's device, and makes nothing of it. */
 		if (made >= 0 || errno != ENOTTY)
 			return made;
 	} else {

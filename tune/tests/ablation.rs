@@ -12,6 +12,8 @@ use tacet_tune::cpus::Cpus;
 use tacet_tune::error::{Error, Result};
 use tacet_tune::journal::Journal;
 use tacet_tune::node::Node;
+use tacet_tune::show;
+use tacet_words::status::UNDONE;
 
 /// This node has noise exactly if the kernel collects its statistics each second.
 const NOISY: (&str, &str) = ("/proc/sys/vm/stat_interval", "1\n");
@@ -40,7 +42,7 @@ impl Laboratory for Fakes<'_> {
         // one thread of each core was taken offline
         assert!(!cpus.is_empty() && cpus.iter().all(|cpu| self.node.get(&online(cpu)) == "1\n"), "{cpus}");
         if self.seen.len() == self.fails_at {
-            return Err(Error::new("ablation", "it was interrupted", ""));
+            return Err(Error::new("ablation", "it was interrupted", "").with_status(UNDONE));
         }
         let off = |(path, value): (&str, &str)| self.node.get(path) == value;
         self.seen.push((off(NOISY), off(SWAP)));
@@ -66,7 +68,10 @@ fn claim(names: &str) -> Claim {
 }
 
 fn run(node: &Fake, laboratory: &mut Fakes, claim: &Claim, rounds: usize) -> Result<Table> {
-    series(node, laboratory, claim, rounds, &mut drop)
+    match series(node, laboratory, claim, rounds, &mut drop)? {
+        (table, None) => Ok(table),
+        (_, Some(error)) => Err(error),
+    }
 }
 
 #[test]
@@ -112,6 +117,32 @@ fn interrupted_at_any_measurement_it_leaves_the_node_as_it_was() {
         assert_eq!(node.differs(&before), None, "at {fails_at}");
         assert!(!node.has_journal());
     }
+}
+
+/// All until the measurement that was interrupted is in the table; what was not measured is not made up.
+#[test]
+fn what_was_measured_before_an_interruption_is_a_table() {
+    let ended_at = |fails_at: usize| {
+        let node = Fake::node();
+        let mut laboratory = Fakes { fails_at, ..Fakes::on(&node) };
+        series(&node, &mut laboratory, &claim("swap,vmstat"), 2, &mut drop)
+    };
+    assert!((0..2).all(|nothing| ended_at(nothing).is_err()));
+    for fails_at in 2..13 {
+        let (table, error) = ended_at(fails_at).expect("a table");
+        assert_eq!(error.map(|error| error.status()), Some(UNDONE));
+        let without: usize = table.rows.iter().map(|row| row.spread.readings.len()).sum();
+        assert_eq!(without + table.baseline.readings.len(), fails_at);
+        let few = table.baseline.readings.len() < 4;
+        let unknown = |effect: Effect| effect == Effect::NotEnough;
+        assert!(table.rows.iter().all(|row| unknown(row.effect) == (few || row.spread.readings.is_empty())));
+        let text = show::ablation(&table);
+        assert!(text.starts_with("PARTIAL, ablation: it was interrupted\n"), "{text}");
+        let rows = |rows: usize| text.lines().filter(|line| line.contains("not enough to say")).count() == rows;
+        assert!(rows(table.rows.iter().filter(|row| unknown(row.effect)).count()), "{text}");
+    }
+    let (table, error) = ended_at(13).expect("a table");
+    assert!(table.partial.is_none() && error.is_none());
 }
 
 #[test]

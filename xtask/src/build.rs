@@ -20,7 +20,7 @@ use crate::{Result, kernels, top};
 pub enum Part {
     /// `build/bin/tacet` and the programs that it executes
     Command,
-    /// The co-kernel's flat image, and the one for nodes without Linux
+    /// The co-kernel's flat image, and the one for static nodes
     Cokernel,
     /// The module, for each of the nodes' kernels and for the running one
     Module,
@@ -104,8 +104,8 @@ pub fn image() -> Result<PathBuf> {
 /// Builds `build/lib/tacet/static.elf`, which QEMU and GRUB load.
 pub fn static_image() -> Result<()> {
     let profile = ["--profile", "static", "--target", FREESTANDING];
-    run(cargo().args(["build", "--package", "tacet-image-standalone"]).args(profile))?;
-    let elf = target().join(FREESTANDING).join("static/tacet-image-standalone");
+    run(cargo().args(["build", "--package", "tacet-image-static"]).args(profile))?;
+    let elf = target().join(FREESTANDING).join("static/tacet-image-static");
     let stripped = target().join(FREESTANDING).join("static/static.elf");
     run(program(objcopy()).arg("--strip-all").arg(elf).arg(&stripped))?;
     install(&stripped, "lib/tacet/static.elf")
@@ -167,7 +167,7 @@ pub fn user_programs() -> Result<()> {
     Ok(provision::run_in_tree(&Cache::open()?, &[(&source, "source"), (&out, "out")], &make)?)
 }
 
-/// Builds `build/tests/static` with this host's compilers: its programs run here and on emulated nodes without Linux.
+/// Builds `build/tests/static` with this host's compilers: its programs run here and on emulated static nodes.
 pub fn static_programs() -> Result<()> {
     let jobs = format!("-j{}", std::thread::available_parallelism().map_or(2, usize::from));
     for (source, out) in [("tests/static/programs", "static"), ("tests/user", "static/user")] {

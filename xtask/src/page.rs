@@ -23,13 +23,13 @@ natively, with Linux's own result, errors and side effects. A local call is forw
 node. A process's *range* is the part of its addresses that the partition's memory backs.
 ";
 const STATIC: &str = "\
-## Programs on a node without Linux
+## Programs on a static node
 
 *Local*: the node answers. *Shipped*: the process's proxy, on a Linux node, executes the call with the rights of the
 job's user; descriptors, offsets and directories are the proxy's. Reads and writes longer than 64 KiB are shipped in
 pieces. *Refused*: the call fails with this error.
 
-`ioctl`, `fcntl`, `setsockopt` and `getsockopt` are shipped for the commands that `shipping/src/commands.rs` lists; others
+`ioctl`, `fcntl`, `setsockopt` and `getsockopt` are shipped for the commands that `static/wire/src/commands.rs` lists; others
 fail with ENOTTY, EINVAL and ENOPROTOOPT. `sendmmsg` and `recvmmsg` move one message and say so. Signal masks of
 `pselect6`, `ppoll` and `epoll_pwait` have no effect on the proxy. Numbers that no list has fail with ENOSYS.
 ";
@@ -51,10 +51,10 @@ pub fn page(check: bool) -> Result<()> {
 fn render(table: &str) -> Result<String> {
     let mut local = String::new();
     let mut forwarded: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    let mut without_linux: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut on_static_nodes: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for line in table.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let columns: Vec<&str> = line.splitn(5, '\t').collect();
-        let [_, name, hosted, alone, reason] = columns[..] else {
+        let [_, name, hosted, on_static, reason] = columns[..] else {
             return Err(format!("{TABLE}: `{line}`: not number, name, two dispositions, and why").into());
         };
         match hosted {
@@ -65,17 +65,21 @@ fn render(table: &str) -> Result<String> {
             "forward" => forwarded.entry(reason).or_default().push(name),
             _ => return Err(format!("{TABLE}: {name}: `{hosted}`: not local or forward").into()),
         }
-        without_linux.entry(word(name, alone)?).or_default().push(name);
+        on_static_nodes.entry(word(name, on_static)?).or_default().push(name);
     }
     let mut page = format!("{HEAD}\n{HOSTED}\n### Local\n\n| call | |\n|---|---|\n{local}\n### Forwarded\n\n");
     rows(&mut page, "why", &forwarded)?;
     write!(page, "\n{STATIC}\n")?;
-    rows(&mut page, "", &without_linux)?;
+    rows(&mut page, "", &on_static_nodes)?;
     Ok(page)
 }
 
 /// The page's word for a disposition without Linux.
 fn word(name: &str, disposition: &str) -> Result<String> {
+    // the core and the node's own functions answer before anything is shipped
+    let last = disposition.rsplit("; ").next().unwrap_or(disposition);
+    let last = if last.starts_with("local ") { "local" } else { last };
+    let disposition = if ["core", "escape"].contains(&last) { "local" } else { last };
     let (word, inner) = disposition.split_once('(').unwrap_or((disposition, ""));
     match (word, inner.strip_suffix(')')) {
         ("local", None) => Ok("local".to_owned()),

@@ -6,9 +6,12 @@
 
 mod c;
 mod calls;
+mod circles;
+mod count;
 mod functions;
 mod layers;
 mod measure;
+mod modules;
 mod reports;
 mod stack;
 mod words;
@@ -69,7 +72,7 @@ pub fn list(name: &str) -> Result<()> {
     Ok(())
 }
 
-fn measure(name: &str, sources: &measure::Sources) -> Result<measure::Count> {
+fn measure(name: &str, sources: &count::Sources) -> Result<count::Count> {
     if let Some((_, roots)) = STACKS.iter().find(|(stack, _)| *stack == name) {
         let written = fs::read_to_string(top().join(WRITTEN))?;
         return Ok(stack::depth(&fs::read(build::image()?)?, &written, roots, TRAP)?);

@@ -15,6 +15,11 @@ const REPEATED: usize = 10;
 /// How a line of our own runner begins that names a flaky test.
 const FLAKY: &str = "flaky ";
 
+/// How the runner of scenarios begins its list of what failed.
+const ONCE_MORE: &str = "Once more, what failed:";
+/// How many lines of what a failed test said are told again at the end.
+const WORDS: usize = 12;
+
 /// A runner that says nothing for so long waits for something that will not come. The slowest scenario takes half of it.
 const SILENCE: Duration = Duration::from_secs(900);
 
@@ -27,6 +32,10 @@ pub struct Ran {
     pub names: Vec<String>,
     pub seconds: u64,
     pub failure: Option<String>,
+    /// The first lines of what each failed test said: the end of a long log is all that some readers get.
+    pub words: Vec<String>,
+    /// How many lines of the test that is telling are still taken.
+    room: usize,
     /// What our own runner found flaky.
     told: Vec<String>,
 }
@@ -47,6 +56,8 @@ impl Ran {
             names: Vec::new(),
             seconds: 0,
             failure: None,
+            words: Vec::new(),
+            room: 0,
             told: Vec::new(),
         };
         let mut listed = false;
@@ -70,6 +81,7 @@ impl Ran {
 
     /// `listed`: the line before was of a list of failed tests.
     fn line(&mut self, line: &str, listed: &mut bool) {
+        self.hear(line);
         if let Some((passed, failed)) = counts(line) {
             (self.passed, self.failed) = (self.passed + passed, self.failed + failed);
         }
@@ -80,6 +92,20 @@ impl Ran {
         *listed = line == "failures:" || name.is_some();
         if let Some(name) = name.filter(|name| !self.names.iter().any(|known| known == name)) {
             self.names.push(name.to_owned());
+        }
+    }
+
+    /// Takes what a failed test says: below its line or at the end in our own runners, in a section of its own in cargo's.
+    fn hear(&mut self, line: &str) {
+        let of_ours = line.starts_with("test ") && line.contains(" ... FAILED");
+        if of_ours || line.starts_with("---- ") || line == ONCE_MORE {
+            self.room = WORDS + 1;
+        } else if line.is_empty() || line.starts_with("test ") || line == "failures:" || counts(line).is_some() {
+            self.room = 0;
+        }
+        if self.room > 0 {
+            self.room -= 1;
+            self.words.push(line.to_owned());
         }
     }
 
@@ -190,6 +216,23 @@ mod tests {
         let text = "failures:\n\n---- a::b stdout ----\n    left: 1\n\n\nfailures:\n    a::b\n    c\n\n    no test\nfailures:\n    c\n";
         let ran = Ran::of(Command::new("printf").arg(text), |_| ());
         assert_eq!(ran.names, ["a::b", "c"]);
+    }
+
+    #[test]
+    fn what_a_failed_test_says_is_kept() {
+        let ours =
+            "test a ... ok (1 s)\ntest b ... FAILED (2 s)\n    why\n    because\ntest c ... ok (1 s)\n    no word\n";
+        let ran = Ran::of(Command::new("printf").arg(ours), |_| ());
+        assert_eq!(ran.words, ["test b ... FAILED (2 s)", "    why", "    because"]);
+        let of_cargo = "\nfailures:\n\n---- a::b stdout ----\nit panicked\n\nfailures:\n    a::b\n";
+        let ran = Ran::of(Command::new("printf").args(["--", of_cargo]), |_| ());
+        assert_eq!(ran.words, ["---- a::b stdout ----", "it panicked"]);
+        let scenarios =
+            "not ok 6.1 x: why (3 s)\nOnce more, what failed:\nnot ok 6.1 x: why (3 s)\n2 passed, 1 failed\n";
+        let ran = Ran::of(Command::new("printf").arg(scenarios), |_| ());
+        assert_eq!(ran.words, ["Once more, what failed:", "not ok 6.1 x: why (3 s)"]);
+        let long = format!("test b ... FAILED\n{}", "    a line\n".repeat(WORDS + 9));
+        assert_eq!(Ran::of(Command::new("printf").arg(long), |_| ()).words.len(), WORDS + 1);
     }
 
     #[test]

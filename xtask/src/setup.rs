@@ -12,10 +12,11 @@ use crate::Result;
 use crate::command::{program, run};
 
 /// Programs of the host that the build and the tests call, with their packages. `tacet-node` knows those for nodes.
-const BUILD: [(&str, &str); 10] = [
+const BUILD: [(&str, &str); 11] = [
     ("cc", "gcc"),
     ("chromium", "chromium"),
     ("clang", "clang"),
+    ("gfortran", "gfortran"),
     ("go", "golang-go"),
     ("make", "make"),
     ("musl-gcc", "musl-tools"),
@@ -39,7 +40,7 @@ const SECURE_BOOT: [(&str, &str); 3] = [
     ("/usr/bin/sbsign", "sbsigntool"),
     ("/usr/bin/openssl", "openssl"),
 ];
-/// For the test of GRUB on nodes without Linux: its own files lie at these places on Debian.
+/// For the test of GRUB on static nodes: its own files lie at these places on Debian.
 const GRUB: [(&str, &str); 6] = [
     ("/usr/bin/grub-mkrescue", "grub-common"),
     ("/usr/lib/grub/i386-pc/kernel.img", "grub-pc-bin"),
@@ -48,13 +49,21 @@ const GRUB: [(&str, &str); 6] = [
     ("/usr/bin/mformat", "mtools"),
     ("/usr/share/OVMF/OVMF_CODE_4M.fd", "ovmf"),
 ];
+/// For what static nodes run of Python's packages: a git clone and two packages' own tests.
+const PACKAGES_OF_PYTHON: [(&str, &str); 5] = [
+    ("/usr/lib/python3/dist-packages/dulwich", "python3-dulwich"),
+    ("/usr/lib/python3/dist-packages/hypothesis", "python3-hypothesis"),
+    ("/usr/lib/python3/dist-packages/numpy", "python3-numpy"),
+    ("/usr/lib/python3/dist-packages/pytest", "python3-pytest"),
+    ("/usr/lib/python3/dist-packages/scipy", "python3-scipy"),
+];
 /// Exists on Debian and distributions made from it.
 const DEBIAN: &str = "/etc/debian_version";
 /// The co-kernel's target.
 pub const FREESTANDING: &str = "x86_64-unknown-none";
-/// Of the programs in Rust that the tests run on nodes without Linux.
+/// Of the programs in Rust that the tests run on static nodes.
 const MUSL: &str = "x86_64-unknown-linux-musl";
-/// Debian's Python, whose own tests run on nodes without Linux.
+/// Debian's Python, whose own tests run on static nodes.
 const PYTHON: &str = "/usr/bin/python3";
 
 pub fn setup(refresh: bool) -> Result<()> {
@@ -77,7 +86,7 @@ fn missing_packages() -> Vec<String> {
     let mut packages: Vec<&str> = provision::missing().iter().map(|missing| missing.package).collect();
     let debian = Path::new(DEBIAN).exists();
     let named = BUILD.iter().chain(MPI.iter().filter(|_| debian));
-    let files = HEADERS.iter().chain(SECURE_BOOT.iter().chain(&GRUB).filter(|_| debian));
+    let files = HEADERS.iter().chain(SECURE_BOOT.iter().chain(&GRUB).chain(&PACKAGES_OF_PYTHON).filter(|_| debian));
     packages.extend(files.filter(|(path, _)| !Path::new(path).exists()).map(|(_, package)| *package));
     packages.extend(named.filter(|(name, _)| !on_path(name)).map(|(_, package)| *package));
     let mut packages: Vec<String> = packages.into_iter().map(str::to_owned).collect();

@@ -135,7 +135,8 @@ impl Tally {
         match ran.failure {
             Some(why) => {
                 self.failed += ran.failed.max(1);
-                self.failures.push(format!("{}: {why}, {} failed {}", ran.name, ran.failed, ran.names.join(" ")));
+                let sum = format!("{}: {why}, {} failed {}", ran.name, ran.failed, ran.names.join(" "));
+                self.failures.push(ran.words.iter().fold(sum, |text, line| text + "\n        " + line));
             }
             None => println!("ok      {}: {} in {} s", ran.name, ran.passed, ran.seconds),
         }

@@ -22,7 +22,7 @@ use crate::{Result, build, docs, kernels, miri, notebook, page, quality, top};
 
 /// The co-kernel's crates: some exist only freestanding, others have parts that do.
 const KERNEL: [&str; 6] =
-    ["tacet-arch", "tacet-core", "tacet-host-linux", "tacet-host-standalone", "tacet-image", "tacet-image-standalone"];
+    ["tacet-arch", "tacet-core", "tacet-host-linux", "tacet-host-static", "tacet-image", "tacet-image-static"];
 
 const CHECKS: Part = Part::new("checks", [10, 10, 0, 10]);
 const LINTS: Part = Part::new("lints of the co-kernel", [10, 20, 0, 20]);
@@ -31,11 +31,13 @@ const MIRI: Part = Part::new("unit tests under Miri", [0, 0, 0, 900]);
 const NOTEBOOK: Part = Part::new("the example notebook", [0, 0, 0, 150]);
 const BUILDS: Part = Part::new("builds", [0, 200, 40, 340]);
 const NODES: Part = Part::new("node library and exact measuring", [0, 0, 190, 400]);
-const STATIC: Part = Part::new("programs on nodes without Linux", [0, 100, 90, 190]);
+const STATIC: Part = Part::new("programs on static nodes", [0, 100, 90, 190]);
 const SCENARIOS: Part = Part::new("scenarios", [0, 340, 1500, 4 * 3600]);
 
 /// The tests that boot nodes of their own: package and test.
-const ON_NODES: [(&str, &str); 3] = [("tacet-noise", "exact"), ("tacet-node", "node"), ("tacet-cli", TYPED)];
+const ON_NODES: [(&str, &str); 5] =
+    [("tacet-noise", "exact"), ("tacet-node", "node"), ("tacet-node", "cluster"), (COMMAND, TYPED), (COMMAND, "ended")];
+const COMMAND: &str = "tacet-cli";
 /// The test that types what the pages show.
 const TYPED: &str = "typed";
 /// The line on which they run by default, and the only one on which reproducibility is tested: that costs minutes, and the
@@ -155,9 +157,9 @@ fn of_part(extent: Extent, command: &mut Command) -> &mut Command {
 fn builds(tally: &mut Tally, cache: &Cache, kernels: &[Kernel], extent: Extent) {
     tally.check("command", || if extent == Extent::Full { build::command() } else { build::command_with(linted()) });
     tally.check("co-kernel", build::co_kernel);
-    tally.check("image for nodes without Linux", build::static_image);
+    tally.check("image for static nodes", build::static_image);
     tally.check("test programs", build::user_programs);
-    tally.check("test programs for nodes without Linux", build::static_programs);
+    tally.check("test programs for static nodes", build::static_programs);
     for kernel in kernels {
         let module = || build::module(cache, kernel, &["W=1"]).and_then(without_warnings);
         tally.check(&format!("module for {}", kernel.release), module);
@@ -173,8 +175,8 @@ fn on_each(kernels: &[Kernel], full: bool) -> Vec<Command> {
     let of = |line, words: &'static [&str]| ON_NODES.map(|(package, test)| on_node(package, test, line, words));
     let mut reproduced: Vec<Command> =
         lines().filter(|line| *line == REPRODUCED).flat_map(|line| of(line, &[REPRODUCIBLE])).collect();
-    // tests of pages repeat nothing
-    reproduced.retain(|command| command.get_args().all(|word| word != TYPED));
+    // those of the command repeat nothing
+    reproduced.retain(|command| command.get_args().all(|word| word != COMMAND));
     reproduced.into_iter().chain(lines().flat_map(|line| of(line, &["--skip", REPRODUCIBLE]))).collect()
 }
 

@@ -36,6 +36,8 @@ struct tacet_up {
 	__u32 revision;
 	__u32 node_count;		/* entries of nodes[] in use, at least 1 */
 	__u64 cpus[TACET_CPU_WORDS];	/* bit n: Linux's CPU n */
+	__u64 spare[TACET_CPU_WORDS];	/* others that TACET_GROW may add; if there are any,
+					   `cpus` may be empty */
 	struct tacet_node_memory nodes[TACET_MAX_NODES];
 	__u64 image_address;		/* the co-kernel image in the caller's memory */
 	__u64 image_bytes;
@@ -57,6 +59,21 @@ struct tacet_down {
 	char message[TACET_TEXT_BYTES];	/* out */
 };
 
+/* TACET_GROW, root: CPUs join the partition that is up. TACET_SHRINK, root: CPUs leave it; their
+ * threads go to its other CPUs, and those that may go to none of these, to all. A thread that was
+ * hosted before a CPU came does not go there. The last CPU leaves only a partition that hosts
+ * nothing. After an error nothing has changed, and `message` says what was wrong. ENODEV: none is
+ * up; EINVAL: a CPU that is not spare, or not the partition's; EBUSY: threads are hosted, or Linux
+ * does not let the CPU go; ENOSPC: the other CPUs have no room for the threads; ETIMEDOUT: a thread
+ * does not leave its CPU; EIO: a core did not start; EINTR: the caller is killed. */
+struct tacet_resize {
+	__u32 revision;
+	__u32 reserved;
+	__u64 cpus[TACET_CPU_WORDS];
+	__u64 took_ns;			/* out */
+	char message[TACET_TEXT_BYTES];	/* out */
+};
+
 enum tacet_partition_state {
 	TACET_PARTITION_NONE = 0,
 	TACET_PARTITION_UP = 1,
@@ -70,6 +87,7 @@ struct tacet_status {
 	__u32 revision;
 	__u32 state;			/* out: enum tacet_partition_state */
 	__u64 cpus[TACET_CPU_WORDS];	/* out: the partition's CPUs */
+	__u64 spare[TACET_CPU_WORDS];	/* out: Linux's CPUs that may join it */
 	struct tacet_node_memory nodes[TACET_MAX_NODES];	/* out */
 	__u32 node_count;		/* out */
 	__u32 hosted_threads;		/* out */
@@ -120,11 +138,73 @@ struct tacet_cpu_status {
 	__u64 performance_now;		/* the one that the core asks for */
 };
 
+/*
+ * A job: CPUs of the partition, and a share of its memory, for one user. While there are jobs,
+ * a user who is not root uses the CPUs of his jobs and no others, and root uses the CPUs of
+ * no job, unless he names one. What TACET_HOST_SELF asks for belongs to the job that it names.
+ *
+ * TACET_JOB_BEGIN, root. CPUs that may join the partition join it, as by TACET_GROW. Threads without a job leave its CPUs. The same request again is no
+ * error. EEXIST: the id began with other arguments; EBUSY: another job has a CPU, or the job
+ * is ending; EINVAL: a CPU that is not the partition's, nor may be, or a wrong id; ENOSPC: threads without
+ * a job have no other CPU to go to, or there are TACET_JOBS; ENOMEM: the limits of all jobs
+ * together would exceed what programs can have; ENODEV: no partition is up; ETIMEDOUT: a thread does not
+ * leave a CPU; or as for TACET_GROW. After an error nothing has changed.
+ *
+ * TACET_JOB_END, root. From here on nobody joins the job. Its processes get SIGTERM, and what is
+ * there after `grace_ms` SIGKILL; then its CPUs are nobody's. A job that is unknown has ended,
+ * which is no error. A caller that is killed leaves a job that is ending: the next call goes on. ETIMEDOUT: a
+ * thread does not end.
+ *
+ * TACET_JOB_LIST: the jobs of the caller; for root all.
+ */
+#define TACET_JOBS 64u
+#define TACET_JOB_ID_BYTES 72u		/* zero-terminated; letters, digits, `.`, `_`, `-` */
+#define TACET_JOB_GROUP_BYTES 512u	/* zero-terminated */
+struct tacet_job_entry {
+	char id[TACET_JOB_ID_BYTES];
+	__u32 uid;			/* in the caller's user namespace */
+	__u32 ending;			/* out: 1: it is ending */
+	__u64 cpus[TACET_CPU_WORDS];
+	__u64 memory;			/* the most of the partition's memory, in bytes; 0: no limit */
+	__u64 memory_used;		/* out */
+	__u32 threads;			/* out: hosted */
+	__u32 reserved;
+	char group[TACET_JOB_GROUP_BYTES];	/* its control group, as in /proc/PID/cgroup; for users
+						   of the list alone; empty: none is known */
+};
+struct tacet_job_begin {
+	__u32 revision;
+	__u32 reserved;
+	struct tacet_job_entry job;
+	char message[TACET_TEXT_BYTES];	/* out */
+};
+#define TACET_JOB_RETURN (1u << 0)	/* the CPUs leave the partition, unless it hosts something and
+					   these are its last ones */
+struct tacet_job_end {
+	__u32 revision;
+	__u32 flags;
+	char id[TACET_JOB_ID_BYTES];
+	__u64 cpus[TACET_CPU_WORDS];	/* out: that it had */
+	__u32 grace_ms;
+	__u32 ended;			/* out: 1: there was such a job */
+	__u32 killed;			/* out: processes that SIGTERM did not end */
+	__u32 returned;			/* out: 1: its CPUs are Linux's */
+	char message[TACET_TEXT_BYTES];	/* out */
+};
+struct tacet_job_list {
+	__u32 revision;
+	__u32 capacity;			/* in: entries at `address`; at most TACET_JOBS */
+	__u64 address;			/* struct tacet_job_entry[] in the caller's memory */
+	__u32 count;			/* out: entries written */
+	__u32 total;			/* out: jobs that exist, of whatever user */
+};
+
 /* TACET_HOST_SELF: the calling thread moves to a core when it next returns to user
  * mode, and stays hosted through execve. ENODEV: no partition is up; EUSERS: it hosts
  * another user's programs (TACET_MEASURE_ONE_USER); ENOSPC: no context is free; EALREADY:
- * the thread is hosted; EINVAL: a CPU of `cpus` is not in the partition, or a CPU of
- * `order` is not in `cpus`. */
+ * the thread is hosted; EINVAL: a CPU of `cpus` is not in the partition or not the job's, or a CPU
+ * of `order` is not in `cpus`; EACCES: there are jobs, and none, or not this one, is the user's;
+ * ENOTUNIQ: he has several; ESRCH: no such job, or it is ending. */
 #define TACET_HOST_FOLLOW (1u << 0)	/* children of fork are hosted too */
 #define TACET_HOST_POPULATE (1u << 1)	/* fault in the executed program, lock what it touches */
 #define TACET_HOST_RANGE (1u << 2)	/* the executed program gets a range */
@@ -144,13 +224,14 @@ struct tacet_host_self {
 	__u32 order_count;		/* with TACET_HOST_BIND: entries of order[] in use */
 	__u32 reserved;
 	__u16 order[TACET_MAX_CPUS];
+	char job[TACET_JOB_ID_BYTES];	/* its CPUs and its memory; empty: the user's only job */
 };
 
 /* TACET_DECOUPLE: hosts threads of another process, which the caller must be allowed to
  * trace (same user, or CAP_SYS_PTRACE). `pid` is a process (all its threads, and those
  * to come) or, with TACET_DECOUPLE_THREAD, one thread. A thread that is hosted already
  * moves to `cpu`. ESRCH, EPERM, ENODEV, ENOSPC, EUSERS; EINVAL: the CPU is not in the
- * partition, a kernel thread, a 32-bit program. */
+ * partition, a kernel thread, a 32-bit program. The job is that of TACET_HOST_SELF with none named. */
 #define TACET_DECOUPLE_THREAD (1u << 0)
 #define TACET_DECOUPLE_FOLLOW (1u << 1)
 struct tacet_decouple {
@@ -266,6 +347,11 @@ enum tacet_ioctl {
 	TACET_LOG_READ = _IOWR(TACET_IOCTL_MAGIC, 9, struct tacet_log_read),
 	TACET_TEST = _IOW(TACET_IOCTL_MAGIC, 10, struct tacet_test_hook),
 	TACET_PROFILE = _IOWR(TACET_IOCTL_MAGIC, 11, struct tacet_profile_read),
+	TACET_GROW = _IOWR(TACET_IOCTL_MAGIC, 12, struct tacet_resize),
+	TACET_SHRINK = _IOWR(TACET_IOCTL_MAGIC, 13, struct tacet_resize),
+	TACET_JOB_BEGIN = _IOWR(TACET_IOCTL_MAGIC, 14, struct tacet_job_begin),
+	TACET_JOB_END = _IOWR(TACET_IOCTL_MAGIC, 15, struct tacet_job_end),
+	TACET_JOB_LIST = _IOWR(TACET_IOCTL_MAGIC, 16, struct tacet_job_list),
 };
 
 #endif

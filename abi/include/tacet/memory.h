@@ -55,6 +55,16 @@ struct tacet_frames {
 /* So many frames may turn bad. */
 #define TACET_BAD_FRAMES 256u
 
+/* The memory that the programs of one job have. Linux writes the limit before a
+ * range names the job. */
+struct tacet_job_memory {
+	__u64 limit;			/* in frames; 0: none, and nothing is counted */
+	__s64 frames;			/* behind pages; written by cores, atomically */
+	__u64 reserved[6];
+};
+
+#define TACET_JOB_MEMORIES 64u		/* TACET_JOBS */
+
 struct tacet_memory {
 	/* Written by Linux before the start. */
 	__u64 records_base;		/* struct tacet_frame[slot_count], virtual */
@@ -73,6 +83,7 @@ struct tacet_memory {
 	__u32 bad_count;		/* at most TACET_BAD_FRAMES; released after each one */
 	__u32 reserved1;
 	__u64 bad[TACET_BAD_FRAMES];
+	struct tacet_job_memory jobs[TACET_JOB_MEMORIES];	/* job n's is jobs[n - 1] */
 };
 
 /* The first quarter of a range is for the break, the rest for other mappings. */
@@ -153,7 +164,10 @@ struct tacet_range_shared {
 	/* Written by cores, atomically: frames behind pages, and the most that there were. */
 	__s64 frames;
 	__s64 most_frames;
-	__u64 reserved2[6];
+	__u32 job;			/* the number of its job, or 0; written by Linux before it
+					   opens the range */
+	__u32 reserved3;
+	__u64 reserved2[5];
 };
 
 static_assert(sizeof(struct tacet_frame) == 16, "frame layout");

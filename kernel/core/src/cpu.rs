@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One CPU of the partition and its threads: the only place where a thread moves.
 //!
-//! Owned by the CPU itself. Other CPUs reach its threads through [`Common`](crate::Common) alone, and only to wake
+//! Owned by the CPU itself. Other CPUs reach its threads through [`Common`] alone, and only to wake
 //! them.
 
-use crate::common::Common;
-use crate::escape::Escape;
-use crate::flights::Flights;
-use crate::host::{FutexCounters, Host, Recall, Thread};
-use crate::memory::Long;
-use crate::place::{Event, Place, Room, next};
-use crate::syscall::flight::FlightOf;
-use crate::waits::{Waiting, Waits};
+use crate::base::common::Common;
+use crate::base::escape::Escape;
+use crate::base::flights::Flights;
+use crate::base::long::Long;
+use crate::base::place::{Event, Place, Recall, Room, next};
+use crate::base::sizes::QUEUE;
+use crate::base::waiting::{Waiting, Waits};
+use crate::host::{FlightOf, FutexCounters, Host, Thread};
 use core::cell::{Cell, RefCell};
 use tacet_arch::{Processor, UserState};
 use tacet_logic::run_queue::RunQueue;
-
-/// As many threads as a host can take back at once.
-pub const QUEUE: usize = 256;
 
 /// The running CPU.
 pub struct Cpu<H: Host> {
@@ -41,7 +38,7 @@ pub struct Cpu<H: Host> {
     last_user: Cell<u64>,
     /// Its threads that wait in local calls.
     pub(crate) waiting: Waiting,
-    /// Others were in the queue when the running thread's turn began (`turns.rs`).
+    /// Others were in the queue when the running thread's turn began (`run/turns.rs`).
     pub(crate) turn_is_shared: bool,
 }
 
@@ -102,7 +99,7 @@ impl<H: Host> Cpu<H> {
         };
         // A waker may be another CPU, whose own threads these are not: nor does this change then.
         if from.is_wait() != to.is_wait() {
-            self.waiting.set(number, to.is_wait());
+            self.waiting.mark(number, to.is_wait());
         }
         self.host.moved(thread, from, to);
         to
@@ -185,6 +182,14 @@ impl<H: Host> Cpu<H> {
         }
     }
 
+    /// Others go first.
+    pub(crate) fn yield_cpu(&mut self, number: u32) {
+        match self.change_present(number, Event::Yield) {
+            Place::Away => self.give_back(number, Escape::Recalled),
+            _ => self.enqueue(number),
+        }
+    }
+
     /// A running thread leaves the CPU.
     #[inline(always)]
     pub(crate) fn escape(&mut self, number: u32, escape: Escape) {
@@ -202,7 +207,7 @@ impl<H: Host> Cpu<H> {
 
     /// Makes `number` the thread that user mode runs, and loads its state. `Err`: the processor refuses some of that
     /// by this exception.
-    pub(crate) fn load(&mut self, number: u32) -> Result<(), u8> {
+    pub(crate) fn load_thread(&mut self, number: u32) -> Result<(), u8> {
         if self.live != Some(number) {
             self.set_aside();
         }

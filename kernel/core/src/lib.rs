@@ -5,28 +5,25 @@
 //! Generic over the processor (`tacet_arch::Processor`) and over the host ([`Host`]): the same code runs beside
 //! Linux, alone, and in tests on fakes. No unsafe, no timer while a program runs; no lock but those of what CPUs
 //! share: waiting threads, and the memory of a process that runs on several. Otherwise a CPU decides alone.
+//!
+//! Floors, each of which calls only those behind it: `run` (the CPU's loop), `syscall` (the calls that a CPU answers),
+//! `memory` (a process's range), `cpu` (where threads move), `host` (what a host offers), `base` (data).
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
-mod attention;
-mod common;
+mod base;
 mod cpu;
-mod escape;
-mod flights;
 mod host;
-mod idle;
 pub mod memory;
-mod place;
 mod run;
 mod syscall;
-mod turns;
-mod waits;
 
-pub use attention::request;
-pub use common::{CPUS, Common, THREADS};
-pub use cpu::{Cpu, QUEUE};
-pub use escape::{Escape, Left, Reason};
-pub use host::{Affinity, Answer, FutexCounters, Host, Permits, Recall, Thread, WakeRequest};
-pub use place::{Event, Place, Room, Then, Wait, next};
-pub use turns::TURN_NS;
+pub use base::common::Common;
+pub use base::escape::{Escape, Left, Reason};
+pub use base::place::{Event, Place, Recall, Room, Then, Wait, next};
+pub use base::request;
+pub use base::sizes::{CPUS, QUEUE, THREADS};
+pub use cpu::Cpu;
+pub use host::{Affinity, Answer, FutexCounters, Host, Permits, Thread, WakeRequest};
+pub use run::TURN_NS;

@@ -2,7 +2,7 @@
 //! An ELF64 program's headers, as a loader needs them: what lies where in memory and in the file.
 //!
 //! Owns the checks that make the rest of loading safe: after [`Program::parse`] every segment lies in the file and in
-//! the address space, segments are sorted and share no page. Called by the loader of a kernel without Linux with the
+//! the address space, segments are sorted and share no page. Called by the loader of a static kernel with the
 //! first bytes of the file. It must never read beyond what it is given, and never trusts a number in it.
 
 use crate::paging::Protection;

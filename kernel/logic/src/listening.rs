@@ -2,7 +2,7 @@
 //! The turn from looking to being interrupted: nothing that comes between the last look and the wish for an interrupt may
 //! be missed, since nobody looks afterwards.
 //!
-//! The last CPU of a node without Linux that looks at the link calls it (`kernel/host/standalone/src/link.rs`).
+//! The last CPU of a static node that looks at the link calls it (`kernel/host/static/src/link/waiting.rs`).
 
 /// So often something may come between a look and the wish. Where more comes, the next of it interrupts.
 const MOST_ROUNDS: u32 = 64;

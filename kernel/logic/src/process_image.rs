@@ -2,7 +2,7 @@
 //! The stack that a program starts with: arguments, environment and the auxiliary vector, as Linux and the psABI have
 //! them.
 //!
-//! Owns the layout alone. Called by the loader of a kernel without Linux, which says with [`Sink`] how bytes get into the
+//! Owns the layout alone. Called by the loader of a static kernel, which says with [`Sink`] how bytes get into the
 //! program's memory. It must never write outside the stack that it was given.
 
 use crate::elf::Program;
@@ -203,8 +203,16 @@ impl<S: Sink> Writer<'_, S> {
         self.bytes(&[0])
     }
 
+    /// Half of the stack is words: one that fits goes straight to its place.
     fn word(&mut self, word: u64) -> Result<(), Failure> {
-        self.bytes(&word.to_le_bytes())
+        match self.pending.get_mut(self.used..).and_then(|room| room.first_chunk_mut()) {
+            Some(room) => {
+                *room = word.to_le_bytes();
+                self.used += size_of::<u64>();
+                Ok(())
+            }
+            None => self.bytes(&word.to_le_bytes()),
+        }
     }
 
     /// Pointers to strings that lie one behind the other from `first` on, and a null pointer. Where the last one ends.

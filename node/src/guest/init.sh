@@ -42,7 +42,19 @@ until [ -b /dev/vda ]; do
 done
 $b mount -t tmpfs upper /upper && $b mkdir /upper/data /upper/work || die "no tmpfs"
 $b mount -t ext4 -o ro /dev/vda /lower || die "cannot mount the root image"
-$b mount -t overlay -o lowerdir=/lower,upperdir=/upper/data,workdir=/upper/work root /root || die "cannot mount the overlay"
+# a node of a cluster has more software, on a disk of its own; its name is among the kernel's arguments
+layers=/lower name=node
+for word in $($b cat /proc/cmdline); do
+	case $word in tacet.name=*) name=${word#*=} ;; esac
+done
+if [ $name != node ]; then
+	for disk in /sys/block/vd*; do
+		[ "$($b cat $disk/serial)" = cluster ] || continue
+		$b mkdir -p /more && $b mount -t ext4 -o ro /dev/${disk##*/} /more || die "cannot mount the cluster's disk"
+		layers=/more:/lower
+	done
+fi
+$b mount -t overlay -o lowerdir=$layers,upperdir=/upper/data,workdir=/upper/work root /root || die "cannot mount the overlay"
 
 for d in dev proc sys; do $b mount --move /$d /root/$d; done
 for d in tmp run dev/shm; do $b mkdir -p /root/$d; $b mount -t tmpfs tmpfs /root/$d; done
@@ -52,7 +64,7 @@ for pair in tracefs:kernel/tracing debugfs:kernel/debug bpf:fs/bpf cgroup2:fs/cg
 done
 for pair in fd:fd fd/0:stdin fd/1:stdout fd/2:stderr; do $b ln -sf /proc/self/${pair%%:*} /root/dev/${pair#*:}; done
 $b ip link set lo up
-$b hostname node
+$b hostname $name
 $b chmod 1777 /root/tmp /root/dev/shm
 
 port=$(port_of /root)

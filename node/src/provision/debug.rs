@@ -21,10 +21,11 @@ const BUILD: &str = include_str!("debug/build.sh");
 /// The line whose source and configuration it is made of.
 const LINE: KernelLine = KernelLine::V6_12;
 /// The build's tree: the nodes' own tree would carry these for nothing else.
-const PACKAGES: [&str; 13] = [
+const PACKAGES: [&str; 15] = [
     "bc",
     "bison",
     "cpio",
+    "dwarves",
     "flex",
     "gcc-14",
     "kmod",
@@ -33,6 +34,7 @@ const PACKAGES: [&str; 13] = [
     "libssl-dev",
     "linux-source-6.12",
     "make",
+    "python3-minimal",
     "rsync",
     "xz-utils",
 ];

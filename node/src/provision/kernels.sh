@@ -9,11 +9,12 @@ mkdir -p /usr/share/tacet /tmp/kernels
 cd /tmp/kernels
 : >/usr/share/tacet/kernels
 
-newest() { # pattern
-	apt-cache pkgnames linux-headers- | sed -n "s/^linux-headers-\($1.*-cloud-amd64\)\$/\1/p" | sort -V | tail -n 1
+releases() { # pattern; the newest first
+	apt-cache pkgnames linux-headers- | sed -n "s/^linux-headers-\($1.*-cloud-amd64\)\$/\1/p" | sort -rV
 }
 
-exists() { apt-cache show "$1" >/dev/null 2>&1; }
+# Of a name that only other packages mention, apt-cache shows nothing, and calls that no error.
+exists() { apt-cache show "$1" 2>/dev/null | grep -q "^Package: $1\$"; }
 
 image_packages() { # release
 	if exists "linux-modules-$1"; then
@@ -22,6 +23,17 @@ image_packages() { # release
 	else
 		echo "linux-image-$1"
 	fi
+}
+
+# Debian's archive has the headers of a release some hours before its image, which is signed elsewhere.
+newest() { # pattern
+	for candidate in $(releases "$1"); do
+		for package in $(image_packages "$candidate"); do
+			exists "$package" || continue 2
+		done
+		echo "$candidate"
+		return
+	done
 }
 
 for line in '6.1 6\.1\.0-' '6.12 6\.12\..*+deb13' '7 7\.'; do

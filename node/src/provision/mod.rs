@@ -3,6 +3,7 @@
 //!
 //! [`ensure`] is the entry. Each step records its inputs in a stamp, and does nothing while they are unchanged.
 
+mod cluster;
 pub mod debug;
 mod emulators;
 mod host;
@@ -17,6 +18,7 @@ use crate::cache::Cache;
 use crate::error::{Error, OnPath, Result};
 use crate::kernel::{Kernel, KernelLine};
 
+pub use cluster::ensure_cluster;
 pub(crate) use emulators::{Foreign, foreign_emulator, provide_counting};
 pub use host::{Missing, missing};
 pub(crate) use tree::{foreign, inside, is_root};
@@ -50,10 +52,13 @@ pub fn remove(cache: &Cache) -> Result<()> {
             std::fs::remove_dir_all(&directory).on(&directory)?;
         }
     }
-    match std::fs::remove_file(cache.root_image()) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e).on(&cache.root_image()),
-        _ => Ok(()),
+    for disk in [cache.root_image(), cache.cluster_disk()] {
+        match std::fs::remove_file(&disk) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e).on(&disk),
+            _ => (),
+        }
     }
+    Ok(())
 }
 
 /// Runs a program of the tree on host directories, visible to it as `/mnt/<name>`.

@@ -158,7 +158,7 @@ pub(crate) fn inside_of<S: AsRef<OsStr>>(tree: &Path, shared: &[(&Path, &str)], 
 }
 
 /// A command that may mount and that sees the owners of the tree's files: unchanged for root, else in a user namespace.
-fn privileged(program: &str) -> Command {
+pub(crate) fn privileged(program: &str) -> Command {
     if is_root() {
         return Command::new(program);
     }
@@ -199,4 +199,34 @@ pub(crate) fn foreign(tree: &Path, program: &str) -> (PathBuf, Vec<String>) {
     let loader = loaders.iter().find(|loader| loader.exists()).unwrap_or(&loaders[0]).clone();
     let path = libraries.map(|d| d.display().to_string()).join(":");
     (loader, vec!["--library-path".to_owned(), path, tree.join(program).display().to_string()])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::{env, fs};
+
+    /// Debian's archive has the headers of a release before its image: such a release is not taken.
+    #[test]
+    fn the_newest_release_with_an_image_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let apt_cache = folder.path().join("apt-cache");
+        let archive = "#!/bin/sh\n\
+            case \"$1 $2\" in\n\
+            pkgnames*) for r in 6.1.0-9 6.1.0-57 6.1.0-56 7.3.4+deb14; do echo linux-headers-$r-cloud-amd64; done ;;\n\
+            'show linux-image-6.1.0-9-cloud-amd64' | 'show linux-image-6.1.0-56-cloud-amd64' | \
+            'show linux-modules-7.3.4+deb14-cloud-amd64' | 'show linux-binary-7.3.4+deb14-cloud-amd64') echo Package: $2 ;;\n\
+            'show linux-image-6.1.0-57-cloud-amd64') ;;\n\
+            *) exit 100 ;;\n\
+            esac\n";
+        fs::write(&apt_cache, archive).unwrap();
+        fs::set_permissions(&apt_cache, fs::Permissions::from_mode(0o755)).unwrap();
+        let script = include_str!("kernels.sh");
+        let functions = &script[script.find("releases() {").unwrap()..script.find("for line in").unwrap()];
+        let run = format!("{functions}\nnewest '6\\.1\\.0-'\nnewest '7\\.'\nnewest '6\\.12\\.'\n");
+        let path = format!("{}:{}", folder.path().display(), env::var("PATH").unwrap());
+        let said = std::process::Command::new("sh").args(["-c", &run]).env("PATH", path).output().unwrap();
+        let said = String::from_utf8(said.stdout).unwrap();
+        assert_eq!(said, "6.1.0-56-cloud-amd64\n7.3.4+deb14-cloud-amd64\n");
+    }
 }

@@ -7,7 +7,7 @@ use super::accelerator::Execution;
 use super::guarded;
 use crate::kernel::{Kernel, KernelLine};
 use crate::secure_boot::Secure;
-use crate::spec::NodeSpec;
+use crate::spec::{NodeSpec, Port};
 
 /// The number of CPUs that QEMU is told with counted time. The emulator divides the time until the next timer among the
 /// CPUs, but computes each share from the time left, so the last of eight CPUs gets a third of the first one's share.
@@ -31,6 +31,8 @@ pub(crate) struct Wiring {
     pub guard: Option<PathBuf>,
     pub plugin_log: PathBuf,
     pub root: PathBuf,
+    /// The disk that a cluster's node mounts over its root.
+    pub cluster: PathBuf,
     pub initramfs: PathBuf,
     pub shares: Vec<Wire>,
     pub secure: Option<Secure>,
@@ -83,6 +85,9 @@ pub(crate) fn arguments(
     }
     line.0.extend(wiring.guard.as_deref().into_iter().flat_map(guarded::words));
     shares(&mut line, &wiring.shares);
+    if let Some(port) = &spec.port {
+        network(&mut line, port, &wiring.cluster);
+    }
     if let Some(image) = &wiring.nvme {
         line.pair("-drive", format!("if=none,id=nvme,file={},format=raw,cache=unsafe", escaped(image)));
         nvme(&mut line, spec);
@@ -92,6 +97,17 @@ pub(crate) fn arguments(
     }
     plugins(&mut line, spec, &wiring.plugin_log);
     line.0
+}
+
+/// The additional disk has a name of its own: shares that are disks go by their order.
+fn network(line: &mut Line, port: &Port, disk: &Path) {
+    let image = escaped(disk);
+    line.pair("-drive", format!("if=none,id=cluster,file={image},format=raw,snapshot=on,cache=unsafe"));
+    line.words("-device virtio-blk-pci,drive=cluster,serial=cluster");
+    let socket = format!("addr.type=unix,addr.path={}", escaped(&port.socket));
+    line.pair("-netdev", format!("stream,id=net,server=off,{socket}"));
+    let address = format!("52:54:00:00:00:{:02x}", port.number);
+    line.pair("-device", format!("virtio-net-pci,romfile=,netdev=net,mac={address}"));
 }
 
 /// A disk with virtual functions is a subsystem of several controllers, which share one namespace with a name of its own;
@@ -242,6 +258,7 @@ fn kernel_line(spec: &NodeSpec, how: Execution) -> String {
         words.push("tacet.systemd systemd.unit=multi-user.target systemd.firstboot=off".to_owned());
         words.push("systemd.mask=systemd-networkd-wait-online.service".to_owned());
     }
+    words.extend(spec.port.iter().map(|port| format!("tacet.name={}", port.name)));
     words.extend(spec.kernel_arguments.iter().cloned());
     words.join(" ")
 }

@@ -2,7 +2,7 @@
 //! Finds the emulator that a description asks for, and its version.
 //!
 //! Owns nothing; provisioning owns the trees. `TACET_QEMU=/path/to/qemu-system-x86_64` replaces the standard one. The
-//! nodes without Linux (`tacet-static`) use it too, and take any emulator that is there.
+//! static nodes (`tacet-static`) use it too, and take any emulator that is there.
 
 use std::env;
 use std::path::{Path, PathBuf};

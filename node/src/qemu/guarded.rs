@@ -57,6 +57,13 @@ impl Guarded {
         self.process.as_ref().and_then(Process::status)
     }
 
+    /// Ends it at once, whoever else holds it.
+    pub fn kill(&self) {
+        if let Some(process) = &self.process {
+            process.killer().kill();
+        }
+    }
+
     /// Waits for its end.
     pub fn wait(&self, limit: Duration) -> Option<ExitStatus> {
         self.process.as_ref().and_then(|process| process.wait(limit))

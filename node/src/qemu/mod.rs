@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! QEMU: the choice of emulator and accelerator, the command line of Linux nodes, its process. Only this folder, and the
-//! one of the same name in `tools/static`, know its options.
+//! one of the same name in `static/nodes`, know its options.
 
 pub mod accelerator;
 pub(crate) mod arguments;

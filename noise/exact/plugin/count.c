@@ -52,12 +52,21 @@ static void measured_other_block(unsigned cpu, void *data)
 	record_other_block(cpu, (uintptr_t)data);
 }
 
+/* Linux loads its modules here, wherever it has put itself. */
+static bool in_module(uint64_t address)
+{
+	return address >= 0xffffffffc0000000;
+}
+
 /* Interface 1 counts by callbacks. `data`: a struct site for kernel blocks, else the number of instructions. */
 static void kernel_block(unsigned cpu, void *data)
 {
 	struct site *site = data;
 
 	fallback[cpu].kernel += site->instructions;
+	fallback[cpu].looks += site->looks ? site->instructions : 0;
+	fallback[cpu].switches += site->switches;
+	fallback[cpu].halts += site->halts;
 	if (fallback[cpu].measured)
 		record_kernel_block(cpu, site);
 }
@@ -81,33 +90,65 @@ static void marker(unsigned cpu, void *data)
 	record_marker(cpu, (uintptr_t)data & 0xff, (uintptr_t)data >> 8);
 }
 
+/* The instruction's @size bytes, in @copy if the emulator copies them. */
+static const unsigned char *bytes_of(const struct instruction *instruction, unsigned char *copy, size_t size)
+{
+	uintptr_t answer = qemu_plugin_insn_data(instruction, copy, size);
+
+	return qemu_plugin_version < 3 ? (const unsigned char *)answer : copy;
+}
+
 /* KIND | LABEL << 8 if this is a marker, else 0. */
 static uintptr_t marker_of(const struct instruction *instruction)
 {
 	unsigned char copy[8] = { 0 };
-	const unsigned char *bytes = copy;
-	uintptr_t answer;
+	const unsigned char *bytes;
 
 	if (qemu_plugin_insn_size(instruction) != 7)
 		return 0;
-	answer = qemu_plugin_insn_data(instruction, copy, 7);
-	if (qemu_plugin_version < 3)
-		bytes = (const unsigned char *)answer;
+	bytes = bytes_of(instruction, copy, 7);
 	if (memcmp(bytes, "\x0f\x1f\x80", 3) || bytes[5] != 'T' || bytes[6] != 'C')
 		return 0;
 	return bytes[3] | bytes[4] << 8;
 }
 
+/* A switch of tasks is where Linux loads the next one's stack: mov disp32(%rsi), %rsp in __switch_to_asm. */
+static void note_waits(struct block *block, struct site *site)
+{
+	for (size_t i = 0; i < site->instructions; i++) {
+		struct instruction *instruction = qemu_plugin_tb_get_insn(block, i);
+		size_t size = qemu_plugin_insn_size(instruction);
+		unsigned char copy[8];
+
+		if (size == 7)
+			site->switches |= !memcmp(bytes_of(instruction, copy, 7), "\x48\x8b\xa6", 3);
+		if (size == 1 && in_module(site->address))
+			site->halts |= *bytes_of(instruction, copy, 1) == 0xf4;
+		if (size == 2)
+			site->looks |= !memcmp(bytes_of(instruction, copy, 2), "\xf3\x90", 2);
+	}
+}
+
 static void instrument_kernel(struct block *block, size_t n)
 {
 	struct site *site = record_site(qemu_plugin_tb_vaddr(block), n);
+	struct field switches = { board, offsetof(struct counters, switches) };
+	struct field halts = { board, offsetof(struct counters, halts) };
+	struct field looks = { board, offsetof(struct counters, looks) };
 	struct field kernel = { board, offsetof(struct counters, kernel) };
 	struct field measured = { board, offsetof(struct counters, measured) };
 
+	note_waits(block, site);
 	if (!board) {
 		qemu_plugin_register_vcpu_tb_exec_cb(block, kernel_block, NO_REGISTERS, site);
 		return;
 	}
+	if (site->switches)
+		qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, INLINE_ADD, switches, 1);
+	if (site->halts)
+		qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, INLINE_ADD, halts, 1);
+	if (site->looks)
+		qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, INLINE_ADD, looks, n);
 	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, INLINE_ADD, kernel, n);
 	qemu_plugin_register_vcpu_tb_exec_cond_cb(block, measured_kernel_block, NO_REGISTERS, CONDITION_NOT_EQUAL,
 						  measured, 0, site);

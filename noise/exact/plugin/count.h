@@ -20,6 +20,9 @@ struct counters {
 	uint64_t kernel;	/* instructions outside user mode */
 	uint64_t interrupts;	/* interrupts that this CPU took, with nested ones and NMIs; interface 6 and later */
 	uint64_t exceptions;	/* the same for faults, traps and software interrupts */
+	uint64_t switches;	/* of tasks, by Linux */
+	uint64_t halts;		/* HLT of a module of Linux */
+	uint64_t looks;		/* of `kernel`: instructions of blocks with a PAUSE */
 	uint64_t measured;	/* 1 between MARK_BEGIN and MARK_END */
 	uint64_t was_user;	/* the last block was user code: if the next one is the kernel's, it is an entry */
 };
@@ -27,6 +30,7 @@ struct counters {
 struct site {			/* one translated kernel block, never freed */
 	uint64_t address;
 	uint64_t instructions;
+	unsigned char switches, halts, looks;	/* it switches tasks, or has a HLT of a module, a PAUSE */
 	struct site *next;
 	uint32_t times[MAX_CPUS];	/* executed while measured, by CPU; not atomic: each CPU has its own element */
 };

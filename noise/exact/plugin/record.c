@@ -10,6 +10,7 @@
  *   entry PC times T instructions N           where the kernel was entered, and its instructions until it returned
  *   other PID turns T instructions N name TEXT    other programs; no TEXT: the emulator cannot tell the name
  *   end CPU
+ *   step INDEX cpu C kernel K looks L switches S halts H interrupts I    of the region that follows
  *   region LABEL cpu C user U kernel K interrupts I    followed by `at` lines of that CPU with sites=on
  * Called by count.c on the thread of the virtual CPU concerned. Must never block for long: it stops that CPU.
  */
@@ -23,6 +24,7 @@
 #include "../marker.h"
 
 #define BUCKETS 4096
+#define STEPS 4096		/* later ones of a region are not kept */
 
 struct hit {
 	uint64_t index, user, other, kernel, entries, interrupts, exceptions, first;
@@ -56,6 +58,8 @@ bool region_sites;
 static unsigned cpu_count;
 static struct measured measured[MAX_CPUS];
 static struct counters regions[MARK_LABELS][MAX_CPUS];
+static struct counters *steps;	/* of the open region: all CPUs' at each mark; NULL before the first region */
+static size_t step_count;
 static struct site *sites[BUCKETS];
 static atomic_flag writing = ATOMIC_FLAG_INIT, adding = ATOMIC_FLAG_INIT;
 
@@ -232,8 +236,31 @@ static void write_quanta(unsigned cpu, unsigned label, struct measured *m)
 	SAY("end %u\n", cpu);
 }
 
+static void note_step(void)
+{
+	if (!steps || step_count == STEPS)
+		return;
+	for (unsigned cpu = 0; cpu < cpu_count; cpu++)
+		steps[step_count * cpu_count + cpu] = *counters_of(cpu);
+	step_count++;
+}
+
+static void write_steps(void)
+{
+	for (size_t i = 1; i < step_count; i++)
+		for (unsigned cpu = 0; cpu < cpu_count; cpu++) {
+			struct counters *now = &steps[i * cpu_count + cpu], *then = now - cpu_count;
+
+			SAY("step %lu cpu %u kernel %lu looks %lu switches %lu halts %lu interrupts %lu\n", i - 1, cpu,
+			    now->kernel - then->kernel, now->looks - then->looks, now->switches - then->switches,
+			    now->halts - then->halts, now->interrupts - then->interrupts);
+		}
+	step_count = 0;
+}
+
 static void write_region(unsigned label)
 {
+	write_steps();
 	for (unsigned cpu = 0; cpu < cpu_count; cpu++) {
 		struct counters *now = counters_of(cpu), *then = &regions[label][cpu];
 		uint64_t user = now->own - then->own + now->other - then->other;
@@ -281,7 +308,13 @@ void record_marker(unsigned cpu, unsigned kind, unsigned label)
 		write_quanta(cpu, label, m);
 		unlock(&writing);
 		break;
+	case MARK_STEP:
+		note_step();
+		break;
 	case MARK_REGION:
+		if (!steps)
+			steps = made(STEPS * cpu_count * sizeof(*steps));
+		step_count = 0;
 		for (unsigned i = 0; i < cpu_count; i++) {
 			regions[label][i] = *counters_of(i);
 			counters_of(i)->measured |= region_sites;

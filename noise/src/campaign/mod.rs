@@ -17,6 +17,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
+use tacet_words::interrupted;
+
 pub use plan::{Campaign, Step};
 
 use crate::Result;
@@ -80,7 +82,7 @@ impl Interrupts {
     pub fn watch() -> Result<Interrupts> {
         let interrupts = Interrupts::default();
         let theirs = interrupts.clone();
-        ctrlc::set_handler(move || {
+        interrupted::each(move || {
             theirs.arrived.store(true, Ordering::Relaxed);
             let running = theirs.running.load(Ordering::Relaxed);
             if running > 0 {

@@ -4,6 +4,8 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use tacet_words::interrupted;
+
 use super::measure::cpus;
 use super::{print, print_json_list};
 use crate::Result;
@@ -14,7 +16,7 @@ use crate::show;
 pub fn run(options: Inject) -> Result<ExitCode> {
     let stop = Arc::new(Stop::default());
     let set = Arc::clone(&stop);
-    ctrlc::set_handler(move || set.set())?;
+    interrupted::each(move || set.set())?;
     let injected = Injection {
         cpus: cpus(options.cpus)?,
         length_ns: options.noise.length.0,

@@ -3,10 +3,11 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::live::shown;
 use super::{keep, may_write, print, print_json};
 use crate::Result;
 use crate::measure::{Amount, Plan, Progress, machine};
@@ -22,7 +23,7 @@ pub fn run(options: Measure) -> Result<ExitCode> {
     may_write(&options.output, options.force)?;
     let mut plan = plan(&options, None)?;
     plan.stop = Some(interrupted()?);
-    let mut record = measure(&plan)?;
+    let mut record = shown(&options, &plan, THRESHOLD_NS, |words, progress| plan.measure(words, progress))?.record;
     if options.redact {
         record.redact();
     }
@@ -55,12 +56,9 @@ pub fn plan(options: &Measure, until: Option<Nanoseconds>) -> Result<Plan> {
     })
 }
 
-/// A flag that Ctrl-C, SIGTERM and SIGHUP set: the user may end a measurement at any time and keeps its results.
+/// A flag that Ctrl-C, SIGTERM and SIGHUP (but for `nohup`) set: the user may end a measurement at any time and keeps its results.
 pub fn interrupted() -> Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let set = Arc::clone(&flag);
-    ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))?;
-    Ok(flag)
+    Ok(tacet_words::interrupted::flag()?)
 }
 
 pub fn cpus(given: Option<CpuList>) -> Result<Vec<u32>> {

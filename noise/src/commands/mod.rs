@@ -10,6 +10,7 @@ mod generate;
 mod history;
 mod import;
 mod inject;
+mod live;
 mod measure;
 mod predict;
 mod report;

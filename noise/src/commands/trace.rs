@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::measure::{interrupted, plan, warn, with_bar};
+use super::live::shown;
+use super::measure::{interrupted, plan, warn};
 use super::{keep, may_write, print, print_json};
 use crate::Result;
 use crate::analyse::Summary;
@@ -26,7 +27,9 @@ pub fn run(options: Trace) -> Result<ExitCode> {
     plan.stop = Some(interrupted()?);
     let threshold_ns = options.threshold.0;
     let events = options.perfetto.as_deref();
-    let mut record = with_bar(|arguments, progress| trace::trace(&plan, arguments, threshold_ns, events, progress))?;
+    let mut record = shown(&options.measure, &plan, threshold_ns, |words, progress| {
+        trace::trace(&plan, words, threshold_ns, events, progress)
+    })?;
     if options.measure.redact {
         record.redact();
     }

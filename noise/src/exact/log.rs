@@ -79,6 +79,19 @@ pub struct Counts {
     pub sites: Vec<Site>,
 }
 
+/// What one CPU executed in one step of a region.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub struct Step {
+    pub kernel: u64,
+    /// Of `kernel`: in blocks with a PAUSE.
+    pub looks: u64,
+    /// Switches of tasks by Linux.
+    pub switches: u64,
+    /// HLT of a module of Linux.
+    pub halts: u64,
+    pub interrupts: u64,
+}
+
 /// The contents of a log, in order.
 #[derive(Debug, Default, PartialEq)]
 pub struct Log {
@@ -89,6 +102,8 @@ pub struct Log {
     pub quanta: Vec<Quanta>,
     /// Label, and the counts by CPU.
     pub regions: Vec<(u32, Vec<Counts>)>,
+    /// Of the newest region with steps: each step, by CPU.
+    pub steps: Vec<Vec<Step>>,
 }
 
 impl Quanta {
@@ -130,6 +145,16 @@ impl Words<'_> {
         self.0.get(place).and_then(|word| u64::from_str_radix(word, 16).ok()).unwrap_or(0)
     }
 
+    fn step(&self) -> Step {
+        Step {
+            kernel: self.count("kernel"),
+            looks: self.count("looks"),
+            switches: self.count("switches"),
+            halts: self.count("halts"),
+            interrupts: self.count("interrupts"),
+        }
+    }
+
     fn hit(&self) -> Hit {
         Hit {
             index: self.number(1),
@@ -145,6 +170,17 @@ impl Words<'_> {
 }
 
 impl Log {
+    /// The first step of a region replaces those of the region before.
+    fn add_step(&mut self, index: u64, cpu: u64, step: Step) {
+        if cpu == 0 {
+            if index == 0 {
+                self.steps.clear();
+            }
+            self.steps.push(Vec::new());
+        }
+        self.steps.last_mut().into_iter().for_each(|cpus| cpus.push(step));
+    }
+
     /// Skips lines that are not from the plugin: the emulator may log too.
     pub fn parse(text: &str) -> Log {
         let mut log = Log::default();
@@ -189,6 +225,7 @@ impl Log {
                     let other = Other { name, pid, turns, instructions: count("instructions") };
                     open.iter_mut().for_each(|quanta| quanta.others.push(other.clone()));
                 }
+                Some("step") => log.add_step(number(1), count("cpu"), words.step()),
                 Some("end") => log.quanta.extend(open.take()),
                 Some("region") => {
                     let counts = Counts {
@@ -260,6 +297,20 @@ mod tests {
                 ]
             )]
         );
+    }
+
+    #[test]
+    fn the_steps_are_those_of_the_newest_region() {
+        let log = Log::parse(
+            "step 0 cpu 0 kernel 1 looks 0 switches 0 halts 0 interrupts 0\n\
+             region 1 cpu 0 user 1 kernel 1 interrupts 0\n\
+             step 0 cpu 0 kernel 9 looks 2 switches 1 halts 3 interrupts 4\n\
+             step 0 cpu 1 kernel 8 looks 0 switches 0 halts 0 interrupts 0\n\
+             step 1 cpu 0 kernel 7 looks 0 switches 0 halts 0 interrupts 0\n",
+        );
+        assert_eq!(log.steps.len(), 2);
+        assert_eq!(log.steps[0][0], Step { kernel: 9, looks: 2, switches: 1, halts: 3, interrupts: 4 });
+        assert_eq!((log.steps[0][1].kernel, log.steps[1][0].kernel), (8, 7));
     }
 
     #[test]

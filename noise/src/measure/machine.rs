@@ -100,6 +100,11 @@ pub fn allowed_cpus() -> Result<Vec<u32>> {
     Ok((0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false)).map(|cpu| cpu as u32).collect())
 }
 
+/// Those of the allowed CPUs that are not measured.
+pub fn spare_cpus(measured: &[u32], allowed: &[u32]) -> Vec<u32> {
+    allowed.iter().copied().filter(|cpu| !measured.contains(cpu)).collect()
+}
+
 /// How many CPUs of this machine are online.
 pub fn online_cpus() -> usize {
     parse_cpus(&line_of("/sys/devices/system/cpu/online")).map_or(1, |cpus| cpus.len())

@@ -5,6 +5,7 @@
 
 mod counters;
 mod departure;
+pub mod live;
 pub mod machine;
 mod pages;
 mod quota;
@@ -12,13 +13,15 @@ pub mod sampling;
 mod worker;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 use std::time::Duration;
 
 use departure::Stay;
 pub use departure::is_bound;
+use live::{Scale, Stored};
 use machine::Moment;
+use pages::Pages;
 use quota::Quotas;
 pub use worker::be_realtime;
 use worker::{Found, Work};
@@ -69,11 +72,15 @@ pub struct Measured {
 }
 
 /// A progress report to the caller, on its own thread, while other threads measure.
-pub struct Progress {
+pub struct Progress<'a> {
     /// The share of the measurement that is done.
     pub share: f64,
     /// Whether the caller's thread runs on a CPU that is not measured, so that it may draw.
     pub aside: bool,
+    pub left: Duration,
+    /// The samples that the loops have stored so far.
+    pub stored: Vec<Stored<'a>>,
+    pub scale: Scale,
 }
 
 /// How long to measure: a number of samples, or wall time from the first sample.
@@ -96,7 +103,7 @@ impl Plan {
         let time_source = machine::time_source(self.trust_clock)?;
         let allowed = machine::allowed_cpus()?;
         machine::check_cpus(&self.cpus, &allowed)?;
-        let spare: Vec<u32> = allowed.iter().copied().filter(|cpu| !self.cpus.contains(cpu)).collect();
+        let spare = machine::spare_cpus(&self.cpus, &allowed);
         let began_unix_s = machine::unix_seconds();
         let rough = rough_rate()?;
         let work = self.work(rough)?;
@@ -105,8 +112,9 @@ impl Plan {
         }
         let (before, quotas) = (Moment::now()?, Quotas::now());
         let aside = !spare.is_empty();
-        let found = run_all(&work, &self.cpus, rough, |share| {
-            progress(Progress { share, aside });
+        let scale = Scale { method: self.method, ns_per_tick: 1e9 / rough, interval_ns: self.quantum.0 };
+        let found = run_all(&work, &self.cpus, rough, |share, left, stored| {
+            progress(Progress { share, aside, left, stored, scale });
             self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
         });
         let rate = Moment::now()?.rate_since(before);
@@ -220,11 +228,21 @@ fn rough_rate() -> Result<f64> {
 }
 
 /// Runs the threads. `progress` returns whether to end now.
-fn run_all(work: &Work, cpus: &[u32], rate: f64, mut progress: impl FnMut(f64) -> bool) -> Result<Vec<Found>> {
+fn run_all(
+    work: &Work,
+    cpus: &[u32],
+    rate: f64,
+    mut progress: impl FnMut(f64, Duration, Vec<Stored>) -> bool,
+) -> Result<Vec<Found>> {
     let ready = Barrier::new(cpus.len() + 1);
     let watches = sampling::Watches::new(work.limit_ticks.unwrap_or(u64::MAX), cpus.len());
     let expected = Duration::from_secs_f64(work.duration_ticks as f64 / rate);
     let stays: Vec<Stay> = cpus.iter().map(|_| Stay::default()).collect();
+    let rooms: Vec<OnceLock<Pages>> = cpus.iter().map(|_| OnceLock::new()).collect();
+    let stored = || {
+        let rooms = cpus.iter().zip(&rooms).filter_map(|(cpu, room)| Some((*cpu, room.get()?)));
+        rooms.map(|(cpu, pages)| Stored { cpu, numbers: pages.numbers() }).collect::<Vec<_>>()
+    };
     // A thread that left its CPU disturbs the others where it is now: it stops, and its samples end before that.
     let look = || {
         for ((cpu, stay), watch) in cpus.iter().zip(&stays).zip(watches.iter()) {
@@ -238,10 +256,10 @@ fn run_all(work: &Work, cpus: &[u32], rate: f64, mut progress: impl FnMut(f64) -
         let threads: Vec<_> = cpus
             .iter()
             .zip(&stays)
-            .zip(watches.iter())
-            .map(|((&cpu, stay), watch)| {
+            .zip(watches.iter().zip(&rooms))
+            .map(|((&cpu, stay), (watch, room))| {
                 let ready = &ready;
-                let measure = move || work.measure(cpu, ready, watch, stay).map_err(|error| error.to_string());
+                let measure = move || work.measure(cpu, ready, watch, stay, room).map_err(|error| error.to_string());
                 (cpu, scope.spawn(measure))
             })
             .collect();
@@ -250,7 +268,8 @@ fn run_all(work: &Work, cpus: &[u32], rate: f64, mut progress: impl FnMut(f64) -
         while begin.elapsed() < expected && !watches.have_ended() {
             thread::sleep((expected - begin.elapsed().min(expected)).min(Duration::from_millis(250)));
             look();
-            if progress((begin.elapsed().as_secs_f64() / expected.as_secs_f64()).min(1.0)) {
+            let share = (begin.elapsed().as_secs_f64() / expected.as_secs_f64()).min(1.0);
+            if progress(share, expected.saturating_sub(begin.elapsed()), stored()) {
                 watches.end();
             }
         }

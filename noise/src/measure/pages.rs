@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Pages for samples, populated before the measurement, so that storing a sample never causes a page fault.
 
+use std::sync::atomic::AtomicU64;
+
 use memmap2::{Advice, MmapMut, MmapOptions};
 
+use super::sampling;
 use crate::Result;
+
+/// Stands where no loop has stored yet: neither a time, nor a count, nor a length.
+pub const EMPTY: u64 = u64::MAX;
 
 /// Size of the requested huge pages: 2 MiB.
 const HUGE_BITS: u8 = 21;
@@ -17,7 +23,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Room for `count` numbers, on the NUMA node of the calling thread.
+    /// Room for `count` numbers, all EMPTY, on the NUMA node of the calling thread.
     pub fn new(count: usize) -> Result<Pages> {
         let bytes = count.max(1).checked_mul(8).ok_or("too many samples")?;
         let huge_bytes = bytes.next_multiple_of(1 << HUGE_BITS);
@@ -32,25 +38,27 @@ impl Pages {
                 (map, false)
             }
         };
-        map.iter_mut().step_by(4096).for_each(|byte| *byte = 0);
+        map.fill(0xff);
         Ok(Pages { map, count, huge })
     }
 
-    pub fn numbers(&mut self) -> &mut [u64] {
-        &mut bytemuck::cast_slice_mut(&mut self.map)[..self.count]
+    pub fn numbers(&self) -> &[AtomicU64] {
+        &sampling::numbers(&self.map)[..self.count]
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use super::*;
 
     #[test]
     fn as_many_as_asked_for() {
         for count in [0, 1, 5, 1 << 18, (1 << 18) + 1] {
-            let mut pages = Pages::new(count).expect("pages");
+            let pages = Pages::new(count).expect("pages");
             assert_eq!(pages.numbers().len(), count);
-            assert!(pages.numbers().iter().all(|number| *number == 0));
+            assert!(pages.numbers().iter().all(|number| number.load(Ordering::Relaxed) == EMPTY));
         }
         assert!(Pages::new(usize::MAX).is_err() && Pages::new(usize::MAX / 16).is_err());
     }

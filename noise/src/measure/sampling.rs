@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The measuring loops (`loop/loop.h`) as safe functions. The only unsafe code of the laboratory.
 
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use memmap2::MmapMut;
 
 /// The operands of the DAXPY kernel; the layout is that of `struct noise_vectors`.
 #[repr(C, align(64))]
@@ -118,17 +120,24 @@ pub fn fixed_work(times: &mut [u64], units: u64, vectors: Option<&mut Vectors>) 
     }
 }
 
+/// The numbers that `map` has room for, which a loop stores and another thread may read meanwhile.
+pub fn numbers(map: &MmapMut) -> &[AtomicU64] {
+    // SAFETY: a mapping is aligned to a page, lives as long as the borrow and has room for so many; nothing else of this
+    // program reaches its memory but by these atomics, and by the loops' atomic stores.
+    unsafe { std::slice::from_raw_parts(map.as_ptr().cast(), map.len() / size_of::<AtomicU64>()) }
+}
+
 /// The same for `duration` ticks, or until a quantum reaches the watch's limit, here or on another CPU. Returns the
 /// number of quanta done.
 pub fn fixed_work_until(
-    times: &mut [u64],
+    times: &[AtomicU64],
     units: u64,
     duration: u64,
     vectors: Option<&mut Vectors>,
     watch: &Watch,
 ) -> usize {
     let Some(quanta) = times.len().checked_sub(1) else { return 0 };
-    let (times, quanta) = (times.as_mut_ptr(), quanta as u64);
+    let (times, quanta) = (place(times), quanta as u64);
     // SAFETY: as above; the loop reads the watch's limit, and loads its flag
     // and stores those of all, which live as long as this one, atomically.
     let done = unsafe {
@@ -143,13 +152,13 @@ pub fn fixed_work_until(
 /// Fills `counts` with the units of work done in consecutive intervals from `origin`, until the watch ends it. Returns
 /// the number of intervals done.
 pub fn fixed_time(
-    counts: &mut [u64],
+    counts: &[AtomicU64],
     origin: u64,
     interval: u64,
     vectors: Option<&mut Vectors>,
     watch: &Watch,
 ) -> usize {
-    let (quanta, counts) = (counts.len() as u64, counts.as_mut_ptr());
+    let (quanta, counts) = (counts.len() as u64, place(counts));
     // SAFETY: the loop writes one number for each quantum, which is the slice's length, and the vectors; it loads the
     // watch's flag atomically.
     let done = unsafe {
@@ -171,16 +180,29 @@ pub struct Detours {
 }
 
 /// Reads the time until `end`, or until the watch ends it; stores the time and length of each jump of `threshold` or more.
-pub fn selfish(pairs: &mut [u64], end: u64, threshold: u64, watch: &Watch) -> Detours {
+pub fn selfish(pairs: &[AtomicU64], end: u64, threshold: u64, watch: &Watch) -> Detours {
     let (mut shortest, room) = (0, pairs.len() as u64 / 2);
     // SAFETY: the loop stores at most `room` pairs, which fit in the slice, and one number; it loads the watch's flag.
-    let found = unsafe { noise_selfish(pairs.as_mut_ptr(), room, end, threshold, &raw mut shortest, watch) };
+    let found = unsafe { noise_selfish(place(pairs), room, end, threshold, &raw mut shortest, watch) };
     Detours { found, shortest }
+}
+
+/// Where a loop stores. Atomics may be stored by a shared reference.
+fn place(numbers: &[AtomicU64]) -> *mut u64 {
+    numbers.as_ptr().cast_mut().cast()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn cells<const N: usize>(value: u64) -> [AtomicU64; N] {
+        std::array::from_fn(|_| AtomicU64::new(value))
+    }
+
+    fn values(cells: &[AtomicU64]) -> Vec<u64> {
+        cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect()
+    }
 
     /// Of a loop that is alone; it lives as long as the process.
     fn watch(limit: u64) -> &'static Watch {
@@ -201,13 +223,14 @@ mod tests {
     #[test]
     fn a_long_quantum_ends_the_rest() {
         for vectors in [None, Some(&mut Vectors::default())] {
-            let (mut times, watches) = ([0; 9], Watches::new(0, 3));
+            let (times, watches) = (cells::<9>(0), Watches::new(0, 3));
             let [first, .., last] = &*watches.0 else { panic!("three watches") };
-            assert_eq!(fixed_work_until(&mut times, 1, u64::MAX, vectors, last), 1);
+            assert_eq!(fixed_work_until(&times, 1, u64::MAX, vectors, last), 1);
+            let times = values(&times);
             assert!(times[1] > 0 && times[2..] == [0; 7] && watches.have_ended());
-            assert_eq!(fixed_work_until(&mut times, 1, u64::MAX, None, first), 1, "others end after their quantum");
+            assert_eq!(fixed_work_until(&cells::<9>(0), 1, u64::MAX, None, first), 1, "others end after their quantum");
         }
-        assert_eq!(fixed_work_until(&mut [0; 9], 1, u64::MAX, None, watch(u64::MAX)), 8);
+        assert_eq!(fixed_work_until(&cells::<9>(0), 1, u64::MAX, None, watch(u64::MAX)), 8);
     }
 
     /// A loop that must stop alone stops alone.
@@ -216,35 +239,38 @@ mod tests {
         let watches = Watches::new(u64::MAX, 2);
         let [first, second] = &*watches.0 else { panic!("two watches") };
         first.end();
-        assert_eq!(fixed_work_until(&mut [0; 9], 1, u64::MAX, None, first), 1);
-        assert_eq!(fixed_work_until(&mut [0; 9], 1, u64::MAX, None, second), 8);
+        assert_eq!(fixed_work_until(&cells::<9>(0), 1, u64::MAX, None, first), 1);
+        assert_eq!(fixed_work_until(&cells::<9>(0), 1, u64::MAX, None, second), 8);
         assert!(!watches.have_ended());
     }
 
     /// The first quantum that ends at the duration or after it is the last.
     #[test]
     fn the_duration_ends_the_work() {
-        let (mut times, duration) = (vec![0; 1 << 16], 2_000_000);
-        let done = fixed_work_until(&mut times, 1000, duration, None, watch(u64::MAX));
+        let (cells, duration) = (Vec::from_iter((0..1 << 16).map(AtomicU64::new)), 2_000_000);
+        let done = fixed_work_until(&cells, 1000, duration, None, watch(u64::MAX));
+        let times = values(&cells);
         assert!(done + 1 < times.len() && times[done] - times[0] >= duration && times[done - 1] - times[0] < duration);
-        assert_eq!(fixed_work_until(&mut times, 1, 0, None, watch(u64::MAX)), 1);
+        assert_eq!(fixed_work_until(&cells, 1, 0, None, watch(u64::MAX)), 1);
     }
 
     #[test]
     fn intervals_hold_work() {
-        let mut counts = [u64::MAX; 6];
-        fixed_time(&mut counts[1..5], ticks(), 1_000_000, None, watch(0));
+        let counts = cells::<6>(u64::MAX);
+        fixed_time(&counts[1..5], ticks(), 1_000_000, None, watch(0));
+        let counts = values(&counts);
         assert_eq!((counts[0], counts[5]), (u64::MAX, u64::MAX));
         assert!(counts[1..5].iter().sum::<u64>() > 0 && counts[1..5].iter().all(|count| *count < 1_000_000));
-        let mut nothing = [7; 3];
-        fixed_time(&mut nothing, 0, 1, Some(&mut Vectors::default()), watch(0));
-        assert_eq!(nothing, [1, 0, 0], "intervals that passed before the work began hold none");
+        let nothing = cells::<3>(7);
+        fixed_time(&nothing, 0, 1, Some(&mut Vectors::default()), watch(0));
+        assert_eq!(values(&nothing), [1, 0, 0], "intervals that passed before the work began hold none");
     }
 
     #[test]
     fn detours_beyond_the_room_are_only_counted() {
-        let mut pairs = [u64::MAX; 6];
-        let detours = selfish(&mut pairs[..4], ticks() + 2_000_000, 0, watch(0));
+        let pairs = cells::<6>(u64::MAX);
+        let detours = selfish(&pairs[..4], ticks() + 2_000_000, 0, watch(0));
+        let pairs = values(&pairs);
         assert!(detours.found > 2 && detours.shortest > 0);
         assert!(pairs[..4].iter().all(|value| *value < u64::MAX) && pairs[4..] == [u64::MAX; 2]);
     }

@@ -2,7 +2,8 @@
 //! One measuring thread: binds itself to its CPU, prepares everything, and then executes only the loop.
 
 use std::ffi::CStr;
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Barrier, OnceLock};
 
 use nix::sys::mman::{MlockAllFlags, mlockall};
 use nix::sys::prctl::set_name;
@@ -113,8 +114,16 @@ impl Work {
     }
 
     /// Runs in a thread of its own. Waits at `ready` twice: until all threads are ready, and until all have ended.
-    pub fn measure(&self, cpu: u32, ready: &Barrier, watch: &sampling::Watch, stay: &Stay) -> Result<Found> {
-        let prepared = self.prepare(cpu);
+    /// Between them `room` has the pages of its samples, which another thread may read.
+    pub fn measure(
+        &self,
+        cpu: u32,
+        ready: &Barrier,
+        watch: &sampling::Watch,
+        stay: &Stay,
+        room: &OnceLock<Pages>,
+    ) -> Result<Found> {
+        let prepared = self.prepare(cpu).map(|(pages, locked)| (room.get_or_init(|| pages), locked));
         stay.begin();
         ready.wait();
         let found = prepared.map(|(pages, locked)| self.run(cpu, pages, locked, watch));
@@ -148,9 +157,10 @@ impl Work {
         }
     }
 
-    fn run(&self, cpu: u32, mut pages: Pages, memory_locked: bool, watch: &sampling::Watch) -> Found {
+    fn run(&self, cpu: u32, pages: &Pages, memory_locked: bool, watch: &sampling::Watch) -> Found {
         let (mut vectors, huge_pages) = (self.vectors(), pages.huge);
         let (mut numbers, vectors) = (pages.numbers(), vectors.as_deref_mut());
+        let value = |number: &AtomicU64| number.load(Ordering::Relaxed);
         // fails only for names that are too long
         set_name(MEASURING).ok();
         let counting = Watch::begin();
@@ -160,11 +170,11 @@ impl Work {
             Method::Fwq => {
                 let end = self.end_ticks.unwrap_or(u64::MAX);
                 let done = sampling::fixed_work_until(numbers, self.units, end, vectors, watch);
-                numbers = &mut numbers[..=done];
+                numbers = &numbers[..=done];
             }
             Method::Ftq => {
                 let done = sampling::fixed_time(numbers, begin, self.ticks, vectors, watch);
-                numbers = &mut numbers[..done];
+                numbers = &numbers[..done];
             }
             Method::Selfish | Method::Latency => {
                 detours = sampling::selfish(numbers, begin + self.duration_ticks, self.ticks, watch)
@@ -173,15 +183,18 @@ impl Work {
         let end = sampling::ticks();
         let mut counters = Counters { cpu, ..counting.end() };
         let samples: Vec<(u64, u64, u64)> = match self.method {
-            Method::Fwq => numbers.windows(2).map(|pair| (pair[0], pair[1] - pair[0], self.units)).collect(),
+            Method::Fwq => {
+                let times = numbers.windows(2).map(|pair| (value(&pair[0]), value(&pair[1])));
+                times.map(|(begin, end)| (begin, end - begin, self.units)).collect()
+            }
             Method::Ftq => {
                 let starts = (0..).map(|index| begin + index * self.ticks);
-                starts.zip(&*numbers).map(|(start, work)| (start, self.ticks, *work)).collect()
+                starts.zip(numbers).map(|(start, work)| (start, self.ticks, value(work))).collect()
             }
             Method::Selfish | Method::Latency => {
                 counters.lost = detours.found.saturating_sub(self.samples as u64);
                 let stored = (detours.found - counters.lost) as usize;
-                numbers.chunks_exact(2).take(stored).map(|pair| (pair[0], pair[1], 0)).collect()
+                numbers.chunks_exact(2).take(stored).map(|pair| (value(&pair[0]), value(&pair[1]), 0)).collect()
             }
         };
         let (begin, end) = match (self.method, samples.first(), samples.last()) {

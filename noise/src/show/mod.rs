@@ -3,10 +3,12 @@
 
 mod exact;
 mod history;
+mod live;
 mod thieves;
 
 pub use exact::exact;
 pub use history::history;
+pub use live::live;
 pub use thieves::{thieves, title};
 
 use std::fmt::Write;

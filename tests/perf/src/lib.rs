@@ -26,6 +26,7 @@ pub mod core;
 mod culprits;
 mod draw;
 mod faults;
+pub mod forward;
 mod guest;
 mod instructions;
 mod jobs;

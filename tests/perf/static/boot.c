@@ -6,7 +6,7 @@
  * Writes once, when a program executes a marker of the kind MARK_REGION_END (noise/exact/marker.h) of a region that has
  * not begun, or at the emulator's end:
  *   boot CPUS firmware F kernel K waited W stored S copied C marked 0|1
- *   at PC times T instructions N		the kernel's blocks, as the noise laboratory's plugin writes them
+ *   at PC times T instructions N		the kernel's blocks, but for times that only waited
  * At the end of a region that has begun, for all CPUs, besides instructions below 2^63, which are programs':
  *   region LABEL kernel K waited W
  * W of the kernel's instructions only waited: they lie between two instructions that wait (PAUSE, HLT) with less than
@@ -24,6 +24,7 @@
 
 #define BUCKETS 65536
 #define MOST_CPUS 64
+#define MOST_RECENT 1024	/* blocks of a round that only waits */
 
 typedef void (*touched)(unsigned cpu, uint32_t info, uint64_t address, void *data);
 typedef void (*ended)(uint64_t id_or_data, void *data);
@@ -38,7 +39,7 @@ EXPORTED int qemu_plugin_version;
 
 struct site {			/* one block of the kernel; never freed */
 	uint64_t address, instructions;
-	_Atomic uint64_t times;
+	_Atomic uint64_t times, waits;	/* `waits`: of the times, those between two waits */
 	struct site *next;
 };
 
@@ -53,7 +54,9 @@ static uint64_t longest_round = 1000;
 static _Atomic uint64_t waited, high;	/* `high`: instructions of the upper half, the kernel's once it has booted */
 static bool begun;
 static uint64_t high_then, waited_then;
-static uint64_t since_wait[MOST_CPUS];	/* instructions; each CPU has its own element */
+static uint64_t since_wait[MOST_CPUS];	/* instructions; each CPU has its own element, here and below */
+static struct site *recent[MOST_CPUS][MOST_RECENT];	/* blocks since then; `recents` may be more */
+static unsigned recents[MOST_CPUS];
 
 __attribute__((constructor)) static void choose_version(void)
 {
@@ -97,15 +100,20 @@ static void block_executed(unsigned cpu, void *data)
 	if (site->address >> 63) {
 		atomic_fetch_add_explicit(&high, site->instructions, memory_order_relaxed);
 		since_wait[cpu] += site->instructions;
+		if (recents[cpu] < MOST_RECENT)
+			recent[cpu][recents[cpu]++] = site;
 	}
 }
 
 static void wait_executed(unsigned cpu, void *data)
 {
 	(void)data;
-	if (since_wait[cpu] < longest_round)
+	if (since_wait[cpu] < longest_round) {
 		atomic_fetch_add_explicit(&waited, since_wait[cpu], memory_order_relaxed);
-	since_wait[cpu] = 0;
+		for (unsigned i = 0; i < recents[cpu]; i++)
+			atomic_fetch_add_explicit(&recent[cpu][i]->waits, 1, memory_order_relaxed);
+	}
+	since_wait[cpu] = recents[cpu] = 0;
 }
 
 static void string_wrote(unsigned cpu, uint32_t info, uint64_t address, void *data)
@@ -128,9 +136,9 @@ static void write_once(bool marked)
 	qemu_plugin_outs(line);
 	for (size_t b = 0; entry && b < BUCKETS; b++)
 		for (struct site *s = sites[b]; s; s = s->next)
-			if (s->times) {
-				snprintf(line, sizeof(line), "at %lx times %lu instructions %lu\n", s->address, s->times,
-					 s->instructions);
+			if (s->times > s->waits) {
+				snprintf(line, sizeof(line), "at %lx times %lu instructions %lu\n", s->address,
+					 s->times - s->waits, s->instructions);
 				qemu_plugin_outs(line);
 			}
 }

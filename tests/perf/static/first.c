@@ -2,7 +2,7 @@
 /*
  * The smallest program: its first instruction is a marker at which boot.c writes what it has counted. Then it ends.
  *
- * Runs as a job on a node without Linux, and on Linux as init. Uses no C library.
+ * Runs as a job on a static node, and on Linux as init. Uses no C library.
  */
 #include <sys/syscall.h>
 

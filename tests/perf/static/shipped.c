@@ -2,9 +2,9 @@
 /*
  * One kind of system call many times: instructions by the markers, time by the clock.
  *
- * usage: shipped getcwd|read|write ROUNDS FILE
- * read: one byte of FILE a round; write: 64 KiB to the begin of FILE a round. Prints `ns NANOSECONDS` of one round. The
- * same binary runs on Linux and on a node without Linux, where all three calls are shipped.
+ * usage: shipped getcwd|read|write|bulk ROUNDS FILE
+ * read: one byte of FILE a round; write: 64 KiB to the begin of FILE a round; bulk: a whole FILE of 64 MiB, once. Prints
+ * `ns NANOSECONDS` of one round. The same binary runs on Linux and on a static node, where all these calls are shipped.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -18,15 +18,27 @@
 #include "marker.h"
 
 #define PIECE (64 << 10)
+#define PORTION (1 << 20)
+#define WHOLE (64 << 20)
 #define WARM 3
 
-static char buffer[PIECE];
+static char buffer[PORTION];
+
+static int read_whole(int file)
+{
+	for (off_t at = 0; at < WHOLE; at += PORTION)
+		if (pread(file, buffer, PORTION, at) != PORTION)
+			return 0;
+	return 1;
+}
 
 static int once(const char *kind, int file)
 {
 	switch (*kind) {
 	case 'g':
 		return getcwd(buffer, PATH_MAX) != NULL;
+	case 'b':
+		return read_whole(file);
 	case 'r':
 		return pread(file, buffer, 1, 0) == 1;
 	default:
@@ -55,14 +67,15 @@ int main(int count, char **words)
 	int file;
 	double began;
 
-	if (rounds < 1 || (strcmp(kind, "getcwd") && strcmp(kind, "read") && strcmp(kind, "write"))) {
-		fprintf(stderr, "usage: shipped getcwd|read|write ROUNDS FILE\n");
+	if (rounds < 1 || (strcmp(kind, "getcwd") && strcmp(kind, "read") && strcmp(kind, "write") &&
+			   strcmp(kind, "bulk"))) {
+		fprintf(stderr, "usage: shipped getcwd|read|write|bulk ROUNDS FILE\n");
 		return 2;
 	}
 	file = open(words[3], O_RDWR | O_CREAT, 0600);
 	if (file < 0 || pwrite(file, buffer, PIECE, 0) != PIECE)
 		fail(words[3]);
-	for (long i = 0; i < WARM; i++)
+	for (long i = 0; i < (*kind == 'b' ? 1 : WARM); i++)
 		if (!once(kind, file))
 			fail(kind);
 	began = now_ns();

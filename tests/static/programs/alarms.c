@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 
 #include "../../user/check.h"
@@ -95,6 +96,50 @@ static void ignored_and_held_back(void)
 	say("ignored, held back\n");
 }
 
+static int slow[2];
+
+static void *reads_slowly(void *bytes)
+{
+	static char text[20000];
+
+	for (long left = (long)bytes; left > 0;) {
+		ssize_t got;
+
+		nanosleep(&(struct timespec){ .tv_nsec = OFTEN_US * 1000 }, NULL);
+		got = read(slow[0], text, sizeof(text));
+		CHECK(got > 0);
+		left -= got;
+	}
+	return NULL;
+}
+
+static void *writes_slowly(void *bytes)
+{
+	for (long left = (long)bytes; left > 0; left -= 1000) {
+		nanosleep(&(struct timespec){ .tv_nsec = OFTEN_US * 1000 / 4 }, NULL);
+		CHECK(write(slow[1], "x", 1) == 1);
+	}
+	return NULL;
+}
+
+/* What has moved a part already moves the rest. */
+static void wholes(void)
+{
+	static char text[300000];
+	pthread_t other;
+
+	CHECK(signal(SIGALRM, SIG_IGN) != SIG_ERR && pipe(slow) == 0);
+	alarms(OFTEN_US, OFTEN_US);
+	CHECK(pthread_create(&other, NULL, reads_slowly, (void *)sizeof(text)) == 0);
+	CHECK(write(slow[1], text, sizeof(text)) == sizeof(text));
+	CHECK(pthread_join(other, NULL) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, slow) == 0);
+	CHECK(pthread_create(&other, NULL, writes_slowly, (void *)40000l) == 0);
+	CHECK(recv(slow[0], text, 40, MSG_WAITALL) == 40);
+	CHECK(pthread_join(other, NULL) == 0);
+	alarms(0, 0);
+	say("wholes\n");
+}
+
 static void handled(void)
 {
 	CHECK(signal(SIGALRM, take) != SIG_ERR);
@@ -153,6 +198,7 @@ int main(void)
 	epoll = epoll_create1(0);
 	CHECK(epoll >= 0);
 	ignored_and_held_back();
+	wholes();
 	handled();
 	writers();
 	return 0;

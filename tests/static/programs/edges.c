@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Rules of Linux that few programs meet: a wait that goes on after an interruption for nothing keeps its end; rights of
- * pages that differ; mutexes with priority inheritance, refused or as they should be; the mask of a first thread that
- * has ended.
+ * pages that differ; mutexes with priority inheritance, refused or as they should be; what prctl keeps; the
+ * program's own name; the mask of a first thread that has ended.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -117,6 +117,44 @@ static void inheritance(void)
 	say("inheritance\n");
 }
 
+static void *slack_of_parent(void *unused)
+{
+	CHECK(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0) == 1234);
+	return unused;
+}
+
+static void attributes(void)
+{
+	pthread_t thread;
+	int signal = -1;
+
+	CHECK(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0);
+	CHECK(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0);
+	CHECK_ERRNO(prctl(PR_SET_DUMPABLE, 2, 0, 0, 0), EINVAL);
+	CHECK(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0 && prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1);
+	CHECK(prctl(PR_SET_TIMERSLACK, 1234, 0, 0, 0) == 0 && prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0) == 1234);
+	CHECK(pthread_create(&thread, NULL, slack_of_parent, NULL) == 0 && pthread_join(thread, NULL) == 0);
+	CHECK(prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0) == 0 && prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0) == 50000);
+	CHECK_ERRNO(prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0), EINVAL);
+	CHECK_ERRNO(prctl(PR_GET_NO_NEW_PRIVS, 1, 0, 0, 0), EINVAL);
+	CHECK(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	CHECK(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
+	CHECK_ERRNO(prctl(PR_SET_PDEATHSIG, 65, 0, 0, 0), EINVAL);
+	CHECK(prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) == 0 && prctl(PR_GET_PDEATHSIG, &signal, 0, 0, 0) == 0);
+	CHECK(signal == SIGTERM && prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) == 0);
+	say("attributes\n");
+}
+
+static void own_name(void)
+{
+	char *path = realpath("/proc/self/exe", NULL), *name = path ? strrchr(path, '/') : NULL;
+
+	CHECK(name && strrchr(program_invocation_name, '/'));
+	CHECK(!strcmp(name, strrchr(program_invocation_name, '/')));
+	say("%s\n", name);
+	free(path);
+}
+
 static void *wait_for_ever(void *unused)
 {
 	for (;;)
@@ -155,6 +193,8 @@ int main(void)
 	waits(wait_for_nothing);
 	rights();
 	inheritance();
+	attributes();
+	own_name();
 	CHECK(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
 	first = pthread_self();
 	CHECK(pthread_create(&thread, NULL, outlive, NULL) == 0);

@@ -75,7 +75,7 @@ static void share(void)
 int main(void)
 {
 	char *area = map(NULL, 16 * GIB, PROT_NONE, MAP_NORESERVE), *other = map(NULL, 2 * GIB, PROT_NONE, 0);
-	char *middle = area + 7 * GIB + 3 * PAGE;
+	char *middle = area + 7 * GIB + 3 * PAGE, *moved;
 	int ends[2];
 
 	signal(SIGSEGV, fault);
@@ -98,6 +98,11 @@ int main(void)
 	say("larger: %s, write %d\n", middle + PAGE - 4, written(middle - PAGE));
 	CHECK(madvise(middle - PAGE, 6 * PAGE, MADV_DONTNEED) == 0);
 	say("zero: %d\n", is_zero(middle - PAGE, 6 * PAGE));
+	strcpy(middle, "moved");
+	moved = mremap(middle - PAGE, 6 * PAGE, 12 * PAGE, MREMAP_MAYMOVE);
+	CHECK(moved != MAP_FAILED && is_zero(moved + 6 * PAGE, 6 * PAGE));
+	say("%s, left: %d\n", moved + PAGE, written(middle));
+	CHECK(munmap(moved, 12 * PAGE) == 0);
 
 	/* more in sum than a node has */
 	for (int piece = 0; piece < 200; piece++) {

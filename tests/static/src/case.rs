@@ -21,7 +21,7 @@ pub enum Work {
     /// A test that uses the common nodes.
     Shared(Test),
     /// A test with nodes of its own, which it may break.
-    Own(fn() -> Result<()>),
+    Own(Box<dyn Fn() -> Result<()> + Send>),
 }
 
 /// A program, its surroundings, and what it must do.
@@ -51,8 +51,8 @@ impl Case {
         Case { name: name.into(), work: Work::Shared(Box::new(test)), in_more: false }
     }
 
-    pub fn own(name: &str, test: fn() -> Result<()>) -> Case {
-        Case { name: name.to_owned(), work: Work::Own(test), in_more: false }
+    pub fn own(name: &str, test: impl Fn() -> Result<()> + Send + 'static) -> Case {
+        Case { name: name.to_owned(), work: Work::Own(Box::new(test)), in_more: false }
     }
 
     /// Not in `make test`.

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Programs on emulated nodes without Linux: each prints the same and ends the same as on this Linux. Then everything that
+//! Programs on emulated static nodes: each prints the same and ends the same as on this Linux. Then everything that
 //! can be unplugged is, and nothing may be left.
 //!
 //! `cargo xtask test` runs it after building `build/bin/tacet`, `build/lib/tacet/static.elf` and `build/tests/static`.
 //! Must never assert a time; a program that hangs is killed after a while, and has failed.
 
 mod boot;
+mod calls;
+mod calls_table;
+mod cards;
 mod case;
 mod left;
 mod newcomer;
 mod nodes;
 mod options;
+mod packages;
 mod place;
 mod process;
 mod programs;
@@ -21,6 +25,7 @@ mod stopped;
 mod unplug;
 mod user;
 mod user_table;
+mod users;
 
 use std::process::ExitCode;
 

@@ -5,12 +5,16 @@
 
 use std::ffi::OsStr;
 use std::process::Command;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
 use crate::process::{self, Ended};
 use crate::{Result, place};
+
+/// The card of all nodes for which the case names no board and no link.
+static CARD: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("TACET_TEST_CARD").ok());
 
 /// A set of nodes of this process.
 pub struct Nodes {
@@ -25,7 +29,9 @@ impl Nodes {
         let nodes = Nodes { name };
         let count = count.to_string();
         let words = ["boot", "--name", &nodes.name, "--nodes", &count];
-        let ended = process::run(tacet(&words).args(flags), b"")?;
+        let card = CARD.iter().flat_map(|card| ["--machine", "q35", "--link", "net", "--card", card]);
+        let card = card.filter(|_| !flags.contains(&"--machine") && !flags.contains(&"--link"));
+        let ended = process::run(tacet(&words).args(flags).args(card), b"")?;
         match ended.status {
             0 => Ok(nodes),
             status => Err(format!("boot: status {status}: {}", ended.error_text())),
@@ -54,7 +60,9 @@ impl Nodes {
 
     /// Nodes that the daemon knows and has not lost.
     pub fn alive(&self) -> usize {
-        self.status().ok().and_then(|status| status["nodes"].as_array().map(Vec::len)).unwrap_or(0)
+        let Ok(status) = self.status() else { return 0 };
+        let nodes = status["nodes"].as_array().map_or(&[][..], Vec::as_slice);
+        nodes.iter().filter(|node| node["state"] != "lost").count()
     }
 
     /// Where its sockets and logs are.
@@ -87,7 +95,7 @@ pub fn tacet(words: &[&str]) -> Command {
     command
 }
 
-fn is_root() -> bool {
+pub fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").is_ok_and(|facts| facts.uid() == 0)
 }

@@ -10,7 +10,7 @@ use crate::{Result, real};
 /// With the shared C library, statically, statically and anywhere, with musl.
 const LINKED: [&str; 4] = ["", "-static", "-pie", "-musl"];
 const EACH_WAY: [&str; 8] = ["hello", "arguments", "files", "pipes", "threads", "signals", "mappings", "allocate"];
-const SOME_WAYS: [&str; 4] = ["clocks", "guard", "reserve", "stream"];
+const SOME_WAYS: [&str; 5] = ["clocks", "guard", "low", "reserve", "stream"];
 
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -23,6 +23,7 @@ pub fn cases() -> Vec<Case> {
     cases.extend(ends());
     cases.push(Case::same("load", &[&program("load"), &program("plugin.so")]));
     cases.push(Case::same("parallel", &[&program("parallel")]));
+    cases.push(Case::same("fortran", &[&program("sums-fortran")]).succeeds().more());
     let files = if std::env::var("FULL").is_ok_and(|full| full == "1") { "10000" } else { "1000" };
     cases.push(Case::same("copies", &[&program("copies"), files]).more());
     cases.extend(kernels());
@@ -33,9 +34,15 @@ pub fn cases() -> Vec<Case> {
         cases.push(case.flags(flags).input("some\ninput\n"));
     }
     cases.push(Case::same("turns", &[&program("turns-static")]).expect("token 36\nslept, waited and read\n", 0));
+    let doors = program("doors-static");
+    cases.push(Case::same("files of the node by every door", &[&doors, &doors]).expect("4 CPUs\n", 0));
     cases.push(Case::same("copied", &[&program("copied-static")]));
     cases.push(Case::same("alarms", &[&program("alarms-static")]));
     cases.push(Case::same("alarms beside others", &[&program("alarms-static")]).flags(&["--yield-on-io"]));
+    for (name, file) in [("many descriptors", "many-static"), ("sockets with time limits", "timed-static")] {
+        cases.push(Case::same(name, &[&program(file)]));
+        cases.push(Case::same(format!("{name} beside others"), &[&program(file)]).flags(&["--yield-on-io"]));
+    }
     cases.push(Case::same("threads on few CPUs", &[&program("threads-static")]).flags(&["--yield-on-io"]));
     let four = ["--nodes", "2", "--processes", "2"];
     cases.push(Case::same("hello of four processes", &[&program("hello")]).flags(&four).expect("hello\n".repeat(4), 0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Programs of this host: Python, its own tests, and sqlite3. `cargo xtask setup` installs them; a case fails where its
-//! program is not there.
+//! program is not there. Java and hwloc, which it does not install, are left out then.
 
 use tempfile::TempDir;
 
@@ -10,6 +10,8 @@ use crate::case::Case;
 /// A user's own Python may be a script that chooses one; this is none.
 pub const PYTHON: &str = "/usr/bin/python3";
 const SQLITE: &str = "/usr/bin/sqlite3";
+pub const JAVA: &str = "/usr/bin/java";
+const HWLOC: &str = "/usr/bin/lstopo-no-graphics";
 
 const SCRIPTS: [(&str, &str); 5] = [
     (
@@ -61,6 +63,15 @@ create index i on t(text); begin; delete from t; rollback;
 select count(*), sum(n), max(text) from t; pragma integrity_check;
 ";
 
+/// A log beside the file, which is mapped as far as the node lets it be: only in exclusive mode is the log's index no
+/// shared mapping, which a node refuses.
+const LOGGED_SQL: &str = "pragma locking_mode=exclusive; pragma journal_mode=wal; pragma mmap_size=16777216;
+create table t(n integer primary key, text);
+with recursive c(n) as (select 1 union all select n + 1 from c where n < 2000) insert into t select n, hex(n) from c;
+update t set text = hex(n + 1) where n % 2; pragma wal_checkpoint(truncate); delete from t where n % 3 = 0; vacuum;
+select count(*), sum(n), max(text) from t; pragma integrity_check;
+";
+
 /// Classes of Python's own tests, or whole modules. Each interpreter takes seconds to load, so few cases have them all.
 /// `SystemRandom` ships a call for each number; the other classes of `test_random` are the generator's.
 const TESTS: [(&str, &str); 3] = [
@@ -74,7 +85,7 @@ const TESTS: [(&str, &str); 3] = [
     ),
 ];
 
-/// Runs tests but those that fork or start another Python, which a node without Linux refuses, and a few that take an
+/// Runs tests but those that fork or start another Python, which a static node refuses, and a few that take an
 /// emulated node seconds each. Says how many ran and which failed.
 const RUN_TESTS: &str = "import inspect, sys, unittest
 ELSEWHERE = ('assert_python', 'script_helper', 'subprocess', 'os.fork()')
@@ -104,6 +115,19 @@ pub fn cases() -> Vec<Case> {
     cases.push(Case::same("sqlite in memory", &[SQLITE, ":memory:"]).input(SQL).succeeds());
     let twice = format!("{SQL}drop table t; vacuum;\n");
     cases.push(Case::same("sqlite in a file", &[SQLITE, "/tmp/tacet-static.sqlite"]).input(twice).succeeds());
+    cases.push(Case::same("sqlite with a log and a map", &[SQLITE, "logged"]).input(LOGGED_SQL).succeeds().apart());
+    // the node's CPUs, not those of this host
+    let cpus: String = (0..4).map(|cpu| format!("PU L#{cpu} (P#{cpu})\n")).collect();
+    let optional = [
+        (JAVA, Case::same("java", &[JAVA, "-Xint", "-Xmx64m", "--version"]).succeeds()),
+        (HWLOC, Case::same("hwloc", &[HWLOC, "--no-io", "--only", "pu"]).expect(cpus, 0)),
+    ];
+    for (program, case) in optional {
+        match std::path::Path::new(program).exists() {
+            true => cases.push(case.more()),
+            false => println!("{} is left out: {program} is not installed", case.name),
+        }
+    }
     cases
 }
 

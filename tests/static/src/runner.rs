@@ -10,7 +10,7 @@ use std::time::Instant;
 use crate::case::{Case, Work};
 use crate::nodes::Nodes;
 use crate::options::Options;
-use crate::{Result, boot, newcomer, programs, real, refused, stopped, unplug, user};
+use crate::{Result, boot, calls, cards, newcomer, packages, programs, real, refused, stopped, unplug, user, users};
 
 /// One for each lane; a node with several CPUs, as threads that spin for each other on one CPU progress slowly.
 const NODES: u32 = 2;
@@ -26,9 +26,14 @@ struct Sum {
 
 /// Runs the chosen cases. True: all were good.
 pub fn run(options: &Options) -> Result<bool> {
-    let programs = programs::cases().into_iter().chain(user::cases()).chain(real::cases());
+    let programs = programs::cases().into_iter().chain(user::cases()).chain(real::cases()).chain(packages::cases());
     let all = programs.chain(refused::cases()).chain(unplug::cases()).chain(stopped::cases());
-    let all = all.chain(boot::cases()).chain(newcomer::cases());
+    let all = all
+        .chain(boot::cases())
+        .chain(newcomer::cases())
+        .chain(calls::cases())
+        .chain(users::cases())
+        .chain(cards::cases());
     let cases: Vec<Case> = all.filter(|case| options.choose(&case.name, case.in_more)).collect();
     if options.list {
         cases.iter().for_each(|case| println!("{}: test", case.name));

@@ -11,13 +11,14 @@ use crate::case::Case;
 use crate::left::nothing_of;
 use crate::nodes::{Nodes, tacet};
 use crate::process::{self, Ended, until};
-use crate::unplug::{LOST, begin, emulators, expect, send};
+use crate::unplug::{LOST, begin, emulators, expect, hello, send};
 
 pub fn cases() -> Vec<Case> {
     vec![
         Case::own("an emulator whose machine never starts", never_starts),
         Case::own("an emulator that stops its machine", stops),
         Case::own("one signal for a node that does not take it", || frozen(1)),
+        Case::own("a frozen node that has a service CPU", silent),
         Case::own("two signals for a node that does not take them", || frozen(2)),
     ]
 }
@@ -75,6 +76,32 @@ fn frozen(signals: u32) -> Result<()> {
         _ => {}
     }
     send("CONT", emulator).ok();
+    expect(&nodes.down()?, 0)?;
+    nothing_of(&nodes)
+}
+
+/// Nobody signals, and no emulator says that its machine stopped: the node's silence alone tells. It comes back with a job that
+/// is over.
+fn silent() -> Result<()> {
+    let nodes = Nodes::boot(1, &["--service-cpu"])?;
+    let job = begin(&nodes, &[], "spin")?;
+    // A node that loads has more time.
+    let number = job.number.to_string();
+    until("the program executes", || {
+        let map = process::run(&mut tacet(&["map", "--name", &nodes.name, "--job", &number]), b"");
+        map.is_ok_and(|map| map.status == 0)
+    })?;
+    let emulator = emulators(&nodes).first().copied().ok_or("there is no emulator")?;
+    send("STOP", emulator)?;
+    let ended = process::finish(job.child);
+    let state = nodes.status().map(|status| status["nodes"][0]["state"].clone());
+    send("CONT", emulator)?;
+    lost(&ended?, "it is silent")?;
+    if state? != "lost" {
+        return Err("the status does not say that the node is lost".into());
+    }
+    until("the node is ready again", || nodes.ready() == 1)?;
+    hello(&nodes)?;
     expect(&nodes.down()?, 0)?;
     nothing_of(&nodes)
 }

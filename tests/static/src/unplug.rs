@@ -29,6 +29,8 @@ pub fn cases() -> Vec<Case> {
         Case::own("a killed run with its nodes", killed_run_with_nodes),
         Case::own("kill all", kill_all).more(),
         Case::own("a console link on a q35", || other_board(&["--machine", "q35", "--link", "console"])).more(),
+        Case::own("the emulator's network", || other_board(&["--link", "net"])),
+        Case::own("a bridge on a q35", || other_board(&["--machine", "q35"])).more(),
         Case::own("a console link on a microvm", || other_board(&["--link", "console"])).more(),
         Case::own("a network card on a q35", || other_board(&["--machine", "q35"])).more(),
     ]
@@ -37,7 +39,7 @@ pub fn cases() -> Vec<Case> {
 /// A job that has printed its first line.
 pub struct Job {
     pub child: Child,
-    number: u32,
+    pub number: u32,
 }
 
 pub fn begin(nodes: &Nodes, flags: &[&str], way: &str) -> Result<Job> {
@@ -73,7 +75,7 @@ pub fn expect(ended: &Ended, status: i32) -> Result<()> {
     }
 }
 
-fn hello(nodes: &Nodes) -> Result<()> {
+pub fn hello(nodes: &Nodes) -> Result<()> {
     let ended = process::run(&mut nodes.run(&[], &[program("hello-static")]), b"")?;
     expect(&ended, 0)?;
     if ended.text() == "hello\n" { Ok(()) } else { Err(format!("it printed {}", ended.text())) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The table of `user.rs`: each program of `tests/user`, and which parts of it a node has in another way than Linux, by
-//! design, and why. `docs/static.md` has the list for readers.
+//! design, and why. `docs/static-differences.md` has the list for readers.
 
 /// A program and how it is run.
 pub struct Program {

@@ -24,7 +24,7 @@ const MAX_COSTS: usize = 4096;
 
 #[derive(Debug)]
 pub struct Device {
-    file: File,
+    pub(crate) file: File,
 }
 
 /// How a program is hosted.
@@ -44,9 +44,13 @@ pub struct HostOptions {
     pub order: Vec<u32>,
     /// No fast paths of devices: Linux serves all of its I/O.
     pub no_pico: bool,
+    /// The job that the program joins; without it the module finds the user's only one.
+    pub job: Option<String>,
     /// Keep a profile, for [`Device::profile`] of this same opened device.
     pub profile: bool,
 }
+
+type Resize = fn(&File, &mut abi::tacet_resize) -> std::result::Result<(), Errno>;
 
 impl Device {
     pub fn open() -> Result<Device> {
@@ -64,6 +68,7 @@ impl Device {
             revision: TACET_ABI_REVISION,
             node_count: plan.memory.len() as u32,
             cpus: plan.cpus.words(),
+            spare: plan.spare.words(),
             fail_step,
             spared: abi::TACET_MEASURES_ALL & !plan.isolation.measures.bits(),
             waived: if plan.mix_users { abi::TACET_MEASURE_ONE_USER } else { 0 },
@@ -83,6 +88,22 @@ impl Device {
         let mut request = abi::tacet_down { revision: TACET_ABI_REVISION, flags, ..Default::default() };
         raw::call(&self.file, &mut request)
             .map_err(|errno| hints::failure(&Request::Down, errno, &text(&request.message)))
+    }
+
+    /// These CPUs join the partition; how long that took, in nanoseconds.
+    pub fn grow(&self, cpus: &CpuSet) -> Result<u64> {
+        self.resize(cpus, Request::Grow(cpus), raw::call)
+    }
+
+    /// These CPUs leave the partition, and their threads go to its others; how long that took, in nanoseconds.
+    pub fn shrink(&self, cpus: &CpuSet) -> Result<u64> {
+        self.resize(cpus, Request::Shrink(cpus), raw::shrink)
+    }
+
+    fn resize(&self, cpus: &CpuSet, about: Request<'_>, call: Resize) -> Result<u64> {
+        let mut request = abi::tacet_resize { revision: TACET_ABI_REVISION, cpus: cpus.words(), ..Default::default() };
+        call(&self.file, &mut request).map_err(|errno| hints::failure(&about, errno, &text(&request.message)))?;
+        Ok(request.took_ns)
     }
 
     pub fn status(&self) -> Result<Status> {
@@ -120,6 +141,9 @@ impl Device {
         };
         for (entry, cpu) in request.order.iter_mut().zip(&options.order) {
             *entry = u16::try_from(*cpu).unwrap_or(u16::MAX);
+        }
+        for (byte, value) in request.job.iter_mut().zip(options.job.iter().flat_map(|job| job.bytes())) {
+            *byte = value as i8;
         }
         match raw::call(&self.file, &mut request) {
             Ok(()) => Ok(None),

@@ -18,9 +18,12 @@ use crate::{CpuSet, DEVICE, Error, Plan};
 pub(crate) enum Request<'a> {
     Up(&'a Plan),
     Down,
+    Grow(&'a CpuSet),
+    Shrink(&'a CpuSet),
     Status,
     Cpu(u32),
     Host(&'a CpuSet),
+    Job(&'a str),
     Decouple { pid: i32, cpu: Option<u32> },
     Recouple(i32),
     Profile(Option<i32>),
@@ -75,9 +78,12 @@ fn status(request: &Request<'_>, errno: Errno) -> u8 {
         (_, Errno::EPERM | Errno::EACCES) => status::MACHINE,
         (Request::Up(_), Errno::ENOMEM | Errno::ENOEXEC | Errno::EOPNOTSUPP) => status::MACHINE,
         (Request::Up(_), Errno::EBUSY) => status::NO,
-        (Request::Up(_), Errno::EINVAL) => status::USAGE,
+        (Request::Up(_) | Request::Grow(_) | Request::Shrink(_) | Request::Job(_), Errno::EINVAL) => status::USAGE,
+        (Request::Shrink(_), Errno::EBUSY | Errno::ENODEV | Errno::ENOSPC) | (Request::Grow(_), Errno::ENODEV) => {
+            status::NO
+        }
         // the steps that were done are undone
-        (Request::Up(_), _) => status::UNDONE,
+        (Request::Up(_) | Request::Grow(_) | Request::Shrink(_), _) => status::UNDONE,
         _ => status::NO,
     }
 }
@@ -86,10 +92,12 @@ fn object(request: &Request<'_>) -> String {
     match request {
         Request::Up(plan) => format!("partition on {}", plan.cpus.named()),
         Request::Down => "partition".to_string(),
+        Request::Grow(cpus) | Request::Shrink(cpus) => cpus.named(),
         Request::Status | Request::List | Request::Log => DEVICE.to_string(),
         Request::Cpu(cpu) | Request::Test(cpu) => format!("CPU {cpu}"),
         Request::Host(cpus) if !cpus.is_empty() => cpus.named(),
         Request::Host(_) => "partition".to_string(),
+        Request::Job(id) => format!("job {id}"),
         Request::Decouple { pid, cpu: Some(cpu) } => format!("process {pid} on CPU {cpu}"),
         Request::Decouple { pid, cpu: None } | Request::Recouple(pid) | Request::Profile(Some(pid)) => {
             format!("process {pid}")
@@ -115,12 +123,28 @@ fn explain(request: &Request<'_>, errno: Errno) -> (&'static str, &'static str) 
             "it needs root with the right to load modules, and the image of the module",
             "repeat with sudo; install image and module of one build",
         ),
+        (Request::Host(_), Errno::EACCES) => {
+            ("the partition is divided into jobs, none of which is this user's", "see `tacet job list`")
+        }
         (_, Errno::EPERM | Errno::EACCES) => ("only root may do this", "repeat with sudo"),
         (_, Errno::EINTR) => ("interrupted by a signal", "repeat the command"),
         (Request::Up(_), _) => explain_up(errno),
         (Request::Down, Errno::EBUSY) => {
             ("threads are hosted", "end them (`tacet ps`), or send them back to Linux with `tacet down --force`")
         }
+        (Request::Grow(_), Errno::EINVAL) => {
+            ("not CPUs that may join", "see `tacet status`: `tacet up --spare` says which may")
+        }
+        (Request::Shrink(_), Errno::EINVAL) => ("not CPUs of the partition", "see `tacet status`"),
+        (Request::Shrink(_), Errno::EBUSY) => {
+            ("threads are hosted", "leave it a CPU, end them (`tacet ps`), or `tacet down --force`")
+        }
+        (Request::Shrink(_), Errno::ENOSPC) => {
+            ("its other CPUs have no room for the threads", "end some (`tacet ps`), or leave it more CPUs")
+        }
+        (Request::Job(_), _) => explain_job(errno),
+        (_, Errno::ENOTUNIQ) => ("its user has several jobs", "name one: TACET_JOB=ID tacet run (`tacet job list`)"),
+        (Request::Host(_), Errno::ESRCH) => ("the job has not begun, or is ending", "see `tacet job list`"),
         (Request::Host(cpus), Errno::EINVAL | Errno::ENODEV) if !cpus.is_empty() => {
             ("no partition is up, or not all of them belong to it", "see `tacet status` for the partition's CPUs")
         }
@@ -152,6 +176,19 @@ fn more(plan: &Plan) -> &'static str {
         return "ask for more (--memory; the default is 64M)";
     }
     "Linux's free memory is in small pieces: `sysctl vm.compact_memory=1` as root, then repeat"
+}
+
+fn explain_job(errno: Errno) -> (&'static str, &'static str) {
+    match errno {
+        Errno::ENODEV => NO_PARTITION,
+        Errno::EEXIST => ("it has begun with other arguments", "see `tacet job list`; `tacet job end` ends it"),
+        Errno::EBUSY => ("another job has a CPU, or it is ending", "see `tacet job list`; `tacet job end` goes on"),
+        Errno::EINVAL => ("an argument was refused", "see `tacet status` for the CPUs, and `tacet job begin --help`"),
+        Errno::ENOMEM => ("the partition's memory is promised to other jobs", "see `tacet job list`; ask for less"),
+        Errno::ENOSPC => ("threads without a job have no other CPU", "see `tacet ps`; leave them one, or end them"),
+        Errno::ETIMEDOUT => ("a thread does not end", "`tacet ps` and `tacet log` show it; repeat the command"),
+        _ => ("", "`tacet log` and `dmesg` may say more"),
+    }
 }
 
 fn explain_up(errno: Errno) -> (&'static str, &'static str) {
@@ -209,7 +246,15 @@ mod tests {
     fn the_modules_own_words_come_first() {
         let cpus = CpuSet::from_iter([2, 3]);
         let (isolation, mix_users) = (Default::default(), false);
-        let plan = Plan { cpus, cpus_proposed: false, memory: vec![], isolation, mix_users, warnings: vec![] };
+        let plan = Plan {
+            cpus,
+            spare: CpuSet::default(),
+            cpus_proposed: false,
+            memory: vec![],
+            isolation,
+            mix_users,
+            warnings: vec![],
+        };
         let error = failure(&Request::Up(&plan), Errno::EIO, "cpu 3: no answer").to_string();
         assert!(error.starts_with("cpu 3: no answer; everything was given back"), "{error}");
         let error = failure(&Request::Up(&plan), Errno::EIO, "no answer").to_string();

@@ -18,6 +18,7 @@ mod hints;
 mod image;
 mod interrupted;
 mod isolation;
+pub mod jobs;
 mod log;
 mod machine;
 mod module;

@@ -16,6 +16,8 @@ const MAX_NODES: usize = tacet_abi::TACET_MAX_NODES as usize;
 #[derive(Debug, Clone, Default)]
 pub struct PlanRequest {
     pub cpus: Option<CpuSet>,
+    /// Those that may join later; with any, `cpus` may be none.
+    pub spare: Option<CpuSet>,
     /// The total, split evenly over the NUMA nodes of the CPUs.
     pub memory: Option<u64>,
     /// Instead of `memory`: bytes of each node.
@@ -27,6 +29,8 @@ pub struct PlanRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Plan {
     pub cpus: CpuSet,
+    /// Those that may join later.
+    pub spare: CpuSet,
     /// This code chose the CPUs, not the person.
     pub cpus_proposed: bool,
     pub memory: Vec<NodeMemory>,
@@ -41,28 +45,28 @@ pub struct Plan {
 impl Plan {
     pub fn make(machine: &Machine, request: &PlanRequest) -> Result<Plan> {
         let online = machine.online()?;
-        let cpus = match request.cpus {
-            Some(cpus) => cpus,
-            None => machine.propose_cpus()?,
-        };
-        if request.cpus.is_none() && cpus.is_empty() {
+        let proposed = request.cpus.is_none() && request.spare.is_none();
+        let cpus = if proposed { machine.propose_cpus()? } else { request.cpus.unwrap_or_default() };
+        let spare = request.spare.unwrap_or_default().without(&cpus);
+        let reach = cpus.union(&spare);
+        if proposed && cpus.is_empty() {
             let cause = "they are one core, and the first core stays with Linux";
             return Err(Error::new(online.named(), cause, "name CPUs with --cpus, or use a machine with more")
                 .with_status(MACHINE));
         }
-        check_cpus(machine, &cpus, &online)?;
+        check_cpus(machine, &reach, &online)?;
         let memory = match &request.numa_memory {
             Some(nodes) => named(machine, nodes)?,
-            None => split(machine, &cpus, request.memory.unwrap_or(DEFAULT_MEMORY))?,
+            None => split(machine, &reach, request.memory.unwrap_or(DEFAULT_MEMORY))?,
         };
         fits(machine, &memory)?;
-        let isolation = Isolation::find(machine, &cpus);
+        let isolation = Isolation::find(machine, &reach);
         let mix_users = request.mix_users && isolation.measures.one_user;
-        let mut warnings = warnings(machine, &cpus, &online, &isolation);
+        let mut warnings = warnings(machine, &reach, &online, &isolation);
         if mix_users {
             warnings.push(format!("users are mixed: one can read another's data ({})", isolation.because.join(", ")));
         }
-        Ok(Plan { cpus, cpus_proposed: request.cpus.is_none(), memory, isolation, mix_users, warnings })
+        Ok(Plan { cpus, spare, cpus_proposed: proposed, memory, isolation, mix_users, warnings })
     }
 
     pub fn memory_bytes(&self) -> u64 {

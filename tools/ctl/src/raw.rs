@@ -35,6 +35,7 @@ macro_rules! request {
 request!(
     tacet_up = TACET_UP,
     tacet_down = TACET_DOWN,
+    tacet_resize = TACET_GROW,
     tacet_status = TACET_STATUS,
     tacet_cpu_status = TACET_CPU_STATUS,
     tacet_host_self = TACET_HOST_SELF,
@@ -43,19 +44,31 @@ request!(
     tacet_list = TACET_LIST,
     tacet_log_read = TACET_LOG_READ,
     tacet_test_hook = TACET_TEST,
-    tacet_profile_read = TACET_PROFILE
+    tacet_profile_read = TACET_PROFILE,
+    tacet_job_begin = TACET_JOB_BEGIN,
+    tacet_job_end = TACET_JOB_END,
+    tacet_job_list = TACET_JOB_LIST
 );
 
 impl Request for abi::tacet_down {}
+impl Request for abi::tacet_resize {}
 impl Request for abi::tacet_status {}
 impl Request for abi::tacet_cpu_status {}
 impl Request for abi::tacet_host_self {}
 impl Request for abi::tacet_decouple {}
 impl Request for abi::tacet_recouple {}
 impl Request for abi::tacet_test_hook {}
+impl Request for abi::tacet_job_begin {}
+impl Request for abi::tacet_job_end {}
 
 pub(crate) fn call<R: Request>(device: &File, request: &mut R) -> Result<(), Errno> {
     send(device, request)
+}
+
+/// The structure of TACET_GROW has this number too.
+pub(crate) fn shrink(device: &File, request: &mut abi::tacet_resize) -> Result<(), Errno> {
+    const _: () = assert!((abi::TACET_SHRINK >> 16 & 0x3fff) as usize == size_of::<abi::tacet_resize>());
+    send_as(device, abi::TACET_SHRINK, request)
 }
 
 /// The module only reads the image. It writes its message into `request`.
@@ -75,6 +88,18 @@ pub(crate) fn list(device: &File, threads: &mut [abi::tacet_thread]) -> Result<(
     };
     send(device, &mut request)?;
     Ok(((request.count as usize).min(threads.len()), request.total as usize))
+}
+
+/// The number of entries written, and of jobs that exist.
+pub(crate) fn jobs(device: &File, jobs: &mut [abi::tacet_job_entry]) -> Result<(usize, usize), Errno> {
+    let mut request = abi::tacet_job_list {
+        revision: TACET_ABI_REVISION,
+        capacity: jobs.len() as u32,
+        address: jobs.as_mut_ptr() as u64,
+        ..Default::default()
+    };
+    send(device, &mut request)?;
+    Ok(((request.count as usize).min(jobs.len()), request.total as usize))
 }
 
 /// The number of entries written, and of records lost.
@@ -125,11 +150,16 @@ pub(crate) fn fork() -> Result<Option<Pid>, Errno> {
 
 fn send<R: private::Sealed>(device: &File, request: &mut R) -> Result<(), Errno> {
     let () = R::CHECKED;
-    // SAFETY: the number carries the size of `R` (checked above), so the module reads and writes
+    send_as(device, R::NUMBER, request)
+}
+
+/// `number` carries the size of `R`, which the caller has checked.
+fn send_as<R: private::Sealed>(device: &File, number: u32, request: &mut R) -> Result<(), Errno> {
+    // SAFETY: the number carries the size of `R` (caller), so the module reads and writes
     // within `request`, whose bytes are integers: any value of them is valid. An address inside
     // it is that of a slice which the caller of `send`, in this file, holds borrowed for the call
     // together with its length; those entries too are integers only.
-    let result = unsafe { libc::ioctl(device.as_raw_fd(), R::NUMBER.into(), std::ptr::from_mut(request)) };
+    let result = unsafe { libc::ioctl(device.as_raw_fd(), number.into(), std::ptr::from_mut(request)) };
     Errno::result(result).map(drop)
 }
 

@@ -92,6 +92,7 @@ impl UpArgs {
         let silent = self.memory.is_none() && self.numa_memory.is_none();
         UpArgs {
             cpus: self.cpus.or(other.cpus),
+            spare: self.spare.or(other.spare),
             memory: self.memory.or(other.memory.filter(|_| silent)),
             numa_memory: self.numa_memory.or(other.numa_memory.filter(|_| silent)),
             mix_users: self.mix_users || other.mix_users,
@@ -164,9 +165,11 @@ impl StaticArgs {
     pub fn or(self, other: StaticArgs) -> StaticArgs {
         StaticArgs {
             cpus: self.cpus.or(other.cpus),
+            service_cpu: self.service_cpu || other.service_cpu,
             node_memory: self.node_memory.or(other.node_memory),
             machine: self.machine.or(other.machine),
             link: self.link.or(other.link),
+            card: self.card.or(other.card),
             accel: self.accel.or(other.accel),
             image: self.image.or(other.image),
             qemu: self.qemu.or(other.qemu),

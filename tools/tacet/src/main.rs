@@ -25,7 +25,8 @@ use config::Config;
 /// Only `tacet static run` says it, to make the proxies of a job.
 const PROXY: &str = "iod-proxy";
 
-const TOOL: Tool = Tool { name: "tacet", command: args::described, runners: &["run", "node run", "static run"] };
+const TOOL: Tool =
+    Tool { name: "tacet", command: args::described, runners: &["run", "node run", "node cluster run", "static run"] };
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -61,6 +62,9 @@ fn run(cli: Cli, config: Config, json: bool) -> Result<u8> {
     match cli.command {
         Command::Up(args) => commands::up(&machine, args.or(config.up), json),
         Command::Down(args) => commands::down(&machine, args.or(config.down), json),
+        Command::Grow(args) => commands::grow(&args, json),
+        Command::Shrink(args) => commands::shrink(&args, json),
+        Command::Job { command } => commands::job(&machine, command, json),
         Command::Status => commands::status(json),
         Command::Run(args) => commands::run(args.or(config.run), json),
         Command::Decouple(args) => commands::decouple(args.or(config.decouple), json),

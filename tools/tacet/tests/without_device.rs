@@ -158,6 +158,7 @@ fn static_nodes_are_described_before_anything_is_started() {
         fails(&[&run[..], more, &["--", &image]].concat(), 125, "");
     }
     boot(&["--link", "com2"], 2, "--link com2: a microvm has one serial port");
+    boot(&["--card", "igb"], 2, "--card igb: there is no place for this card");
     boot(&["--image", "/nowhere"], 2, "--image <FILE>: it is given twice");
     fails(&["static", "boot", "--image", "/nowhere"], 2, "/nowhere: no such file");
     boot(&["--dry-run", "--qemu", "/usr/bin/true"], 3, "/usr/bin/true: no QEMU version");
@@ -177,7 +178,7 @@ fn a_rehearsal_prints_how_each_node_would_be_started() {
     let said = text(&tacet(&arguments).stdout);
     assert_eq!(said.lines().count(), 4, "{said}");
     assert!(said.contains(&format!("{qemu} -nodefaults")) && said.contains("-machine microvm"), "{said}");
-    assert!(said.contains("tacet.node=1 tacet.link=net") && said.contains("tacet.key=KEY"), "{said}");
+    assert!(said.contains("tacet.node=1 tacet.link=bridge") && said.contains("tacet.key=KEY"), "{said}");
 }
 
 #[test]
@@ -234,6 +235,14 @@ fn nodes_of_metal_get_entries_for_grub() {
     let words = "multiboot2 /boot/tacet/static.elf tacet.node=1 tacet.link=net tacet.address=10.1.0.17/24 tacet.iod=10.1.0.1:4070";
     assert!(entries.contains(words), "{entries}{}", text(&output.stderr));
     assert_eq!(text(&tacet(&arguments).stdout), entries, "the key stays");
+    let digits =
+        |entry: &str| entry.split_once("tacet.key=").map_or("", |(_, rest)| rest.get(..64).unwrap()).to_owned();
+    let set = std::fs::read_to_string(&key).unwrap().trim().to_owned();
+    let mut own: Vec<String> = entries.lines().map(digits).filter(|digits| !digits.is_empty()).collect();
+    own.push(set.clone());
+    own.dedup();
+    assert_eq!(own.len(), 3, "a key for each of two nodes, and the set's: {entries}");
+    assert!(!entries.contains(&set), "the set's key is for no node");
     std::fs::write(&key, "nonsense").unwrap();
     fails(&arguments, 2, &format!("{key}: it is no key"));
 }

@@ -6,10 +6,10 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag::register_usize;
+use signal_hook::flag::{register, register_usize};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
@@ -22,8 +22,7 @@ impl Interrupted {
     /// A signal that the parent has had ignored (`nohup`) stays ignored.
     pub fn watch() -> io::Result<Interrupted> {
         let arrived = Arc::new(AtomicUsize::new(0));
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        for (signal, _) in ENDING.into_iter().filter(|(signal, _)| !is_ignored(&status, *signal)) {
+        for (signal, _) in heeded() {
             register_usize(signal, Arc::clone(&arrived), signal as usize)?;
         }
         Ok(Interrupted(arrived))
@@ -36,21 +35,54 @@ impl Interrupted {
     }
 }
 
+/// A flag that each of those signals sets; from then on they end nothing. For measurements ([`heeded_by_measurements`]).
+pub fn flag() -> io::Result<Arc<AtomicBool>> {
+    let arrived = Arc::new(AtomicBool::new(false));
+    for (signal, _) in heeded_by_measurements() {
+        register(signal, Arc::clone(&arrived))?;
+    }
+    Ok(arrived)
+}
+
+/// For measurements that sleep until they are told: a thread calls `act` for each signal that arrives. They end nothing.
+pub fn each(act: impl Fn() + Send + 'static) -> io::Result<()> {
+    act_on(heeded_by_measurements(), move |_, _| act())
+}
+
 /// For a command that has nothing to undo, since the kernel ends with it what it began: a thread says `line` of the
 /// signal's name, and then the signal ends the process as if nobody had caught it.
 pub fn announce(line: impl Fn(&str) + Send + 'static) -> io::Result<()> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let heeded = ENDING.into_iter().filter(|(signal, _)| !is_ignored(&status, *signal));
+    act_on(heeded(), move |signal, name| {
+        line(name);
+        let _ = emulate_default_handler(signal);
+    })
+}
+
+fn act_on(
+    heeded: impl Iterator<Item = (i32, &'static str)>,
+    act: impl Fn(i32, &str) + Send + 'static,
+) -> io::Result<()> {
     let mut signals = Signals::new(heeded.map(|(signal, _)| signal))?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
             if let Some((_, name)) = ENDING.iter().find(|(number, _)| *number == signal) {
-                line(name);
+                act(signal, name);
             }
-            let _ = emulate_default_handler(signal);
         }
     })?;
     Ok(())
+}
+
+fn heeded() -> impl Iterator<Item = (i32, &'static str)> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ENDING.into_iter().filter(move |(signal, _)| !is_ignored(&status, *signal))
+}
+
+/// A shell has SIGINT ignored in what a script runs in the background, and a script ends a measurement there by that signal,
+/// as it ends perf: only SIGHUP stays ignored (`nohup`).
+fn heeded_by_measurements() -> impl Iterator<Item = (i32, &'static str)> {
+    let heeds_hangup = heeded().any(|(signal, _)| signal == SIGHUP);
+    ENDING.into_iter().filter(move |(signal, _)| *signal != SIGHUP || heeds_hangup)
 }
 
 /// By `/proc/PID/status`; signal 1 is the lowest bit.
@@ -64,12 +96,17 @@ mod tests {
     use super::*;
     use signal_hook::low_level::raise;
 
+    /// One test: signals are the whole process's, and tests run side by side in it.
     #[test]
-    fn a_signal_is_told_and_ends_nothing() {
+    fn a_signal_is_told_and_sets_a_flag_and_ends_nothing() {
         let interrupted = Interrupted::watch().unwrap();
         assert_eq!(interrupted.signal(), None);
         raise(SIGTERM).unwrap();
         assert_eq!(interrupted.signal(), Some("SIGTERM"));
+        let flag = flag().unwrap();
+        assert!(!flag.load(Ordering::Relaxed));
+        raise(SIGHUP).unwrap();
+        assert!(flag.load(Ordering::Relaxed));
     }
 
     #[test]

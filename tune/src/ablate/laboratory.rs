@@ -134,8 +134,7 @@ impl Program {
                 if ended.is_none() {
                     child.kill().and_then(|()| child.wait()).map_err(failed)?;
                 }
-                let rest = "all is undone; a part of the measurements gives no table";
-                return Err(Error::new("ablation", "it was interrupted", rest).with_status(status::UNDONE));
+                return Err(Error::new("ablation", "it was interrupted", "all is undone").with_status(status::UNDONE));
             }
             match ended {
                 Some(status) => return Ok(status.success()),

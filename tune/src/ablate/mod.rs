@@ -10,5 +10,5 @@ pub mod picture;
 mod series;
 mod table;
 
-pub use series::series;
+pub use series::{Found, series};
 pub use table::{Effect, Row, Spread, Table};

@@ -22,14 +22,18 @@ use crate::plan::{self, Plan, Step};
 /// The name of the row without any countermeasure.
 const ALL: &str = "all of them";
 
-/// Measures, then undoes everything. Nothing may be applied at the start. Calls `say` before each step.
+/// What a series found, and the error that ended it early or left something applied.
+pub type Found = (Table, Option<Error>);
+
+/// Measures, then undoes everything. Nothing may be applied at the start. Calls `say` before each step. Measurements that
+/// an error or a signal ends early are a table, too, if one of them was without a countermeasure.
 pub fn series(
     node: &dyn Node,
     laboratory: &mut dyn Laboratory,
     claim: &Claim,
     rounds: usize,
     say: &mut dyn FnMut(String),
-) -> Result<Table> {
+) -> Result<Found> {
     let state = journal::read(node)?;
     let this_boot = node::boot(node).is_ok_and(|boot| boot == state.boot);
     if this_boot && !(state.claims.is_empty() && state.entries.is_empty()) {
@@ -38,11 +42,10 @@ pub fn series(
     let table = measured(node, laboratory, claim, rounds, say);
     say("giving everything back".to_owned());
     let back = without_us(node, claim)?;
-    let table = table?;
-    match back.not_restored.first() {
-        Some(event) => Err(Error::new(&event.object, &event.text, "`tacet tune undo` tries again")),
-        None => Ok(table),
-    }
+    let (table, ended) = table?;
+    let left = back.not_restored.first();
+    let left = left.map(|event| Error::new(&event.object, &event.text, "`tacet tune undo` tries again"));
+    Ok((table, left.or(ended)))
 }
 
 fn measured(
@@ -51,7 +54,7 @@ fn measured(
     claim: &Claim,
     rounds: usize,
     say: &mut dyn FnMut(String),
-) -> Result<Table> {
+) -> Result<Found> {
     let mut series = Series { node, laboratory, claim, cpus: Cpus::default(), refused: Vec::new(), untraced: None };
     series.refused = series.switch(claim)?.refused.into_iter().map(|event| event.object).collect();
     let state = journal::read(node)?;
@@ -68,26 +71,16 @@ fn measured(
     if applied.len() > 1 {
         offs.push(Off::of(ALL, ""));
     }
-    let (mut baseline, mut usual) = (Vec::new(), Vec::new());
-    for round in 0..rounds {
-        let mut order: Vec<&mut Off> = offs.iter_mut().collect();
-        if round % 2 == 1 {
-            order.reverse();
-        }
-        for off in order {
-            let name = off.measure.clone();
-            say(format!("round {} of {rounds}: with all, then without {name}", round + 1));
-            baseline.push(series.laboratory.measure(&series.cpus)?);
-            if baseline.len() == 1 {
-                usual = series.trace()?;
-            }
-            series.without(off, &usual, round == 0)?;
-        }
+    let mut baseline = Vec::new();
+    let ended = series.rounds(rounds, &mut baseline, &mut offs, say).err();
+    if let Some(error) = ended.as_ref().filter(|_| offs.iter().all(|off| off.readings.is_empty())) {
+        return Err(error.clone());
     }
-    baseline.push(series.laboratory.measure(&series.cpus)?);
     let idle = idle.into_iter().cloned().collect();
     let system = plan::online(node, &state)?.without(&claim.cpus);
-    Ok(Table::new(series.cpus, system, rounds, baseline, offs, idle, series.untraced))
+    let mut table = Table::new(series.cpus, system, rounds, baseline, offs, idle, series.untraced);
+    table.partial = ended.as_ref().map(Error::to_string);
+    Ok((table, ended))
 }
 
 fn stops(measure: &str) -> &'static str {
@@ -107,6 +100,33 @@ struct Series<'a> {
 }
 
 impl Series<'_> {
+    fn rounds(
+        &mut self,
+        rounds: usize,
+        baseline: &mut Vec<Reading>,
+        offs: &mut [Off],
+        say: &mut dyn FnMut(String),
+    ) -> Result<()> {
+        let mut usual = Vec::new();
+        for round in 0..rounds {
+            let mut order: Vec<&mut Off> = offs.iter_mut().collect();
+            if round % 2 == 1 {
+                order.reverse();
+            }
+            for off in order {
+                let name = off.measure.clone();
+                say(format!("round {} of {rounds}: with all, then without {name}", round + 1));
+                baseline.push(self.laboratory.measure(&self.cpus)?);
+                if baseline.len() == 1 {
+                    usual = self.trace()?;
+                }
+                self.without(off, &usual, round == 0)?;
+            }
+        }
+        baseline.push(self.laboratory.measure(&self.cpus)?);
+        Ok(())
+    }
+
     /// Switches one countermeasure off, measures, switches it on again.
     fn without(&mut self, off: &mut Off, usual: &[Source], trace: bool) -> Result<()> {
         let done = if off.measure == ALL { without_us(self.node, self.claim)? } else { self.switch(&self.rest(off))? };

@@ -16,6 +16,8 @@ pub struct Table {
     pub application: Cpus,
     pub system: Cpus,
     pub rounds: usize,
+    /// Why there are fewer measurements than the rounds have.
+    pub partial: Option<String>,
     /// With all countermeasures in force.
     pub baseline: Spread,
     /// With one of them switched off; rows that show an effect first, the largest effect first.
@@ -98,7 +100,7 @@ impl Table {
         let baseline = Spread::of(baseline);
         let mut rows: Vec<Row> = offs.into_iter().map(|off| Row::of(off, &baseline)).collect();
         rows.sort_by(|a, b| a.effect.cmp(&b.effect).then(b.ratio().total_cmp(&a.ratio())));
-        Table { application, system, rounds, baseline, rows, nothing_to_switch_off, untraced }
+        Table { application, system, rounds, partial: None, baseline, rows, nothing_to_switch_off, untraced }
     }
 }
 

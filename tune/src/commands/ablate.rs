@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `ablate`: prints the table and draws the picture. After Ctrl-C everything is undone.
+//! `ablate`: prints the table and draws the picture, after Ctrl-C those of the measurements until then. Everything is undone.
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use super::{claim, print, print_json, state_of_this_boot, warn};
 use crate::ablate::laboratory::{Program, Words};
@@ -29,7 +29,7 @@ pub fn ablate(node: &dyn Node, wanted: &Wanted, how: &Ablation, json: bool) -> R
         can_be_written(path)?;
     }
     let mut say = |step: String| eprintln!("tacet tune: {step}");
-    let table = series(node, &mut laboratory, &claim, usize::from(how.rounds), &mut say)?;
+    let (table, ended) = series(node, &mut laboratory, &claim, usize::from(how.rounds), &mut say)?;
     if let Some(path) = &how.picture {
         picture::draw(&table, path)?;
     }
@@ -38,7 +38,11 @@ pub fn ablate(node: &dyn Node, wanted: &Wanted, how: &Ablation, json: bool) -> R
     } else {
         print(&show::ablation(&table))?
     }
-    Ok(ExitCode::SUCCESS)
+    // the table is the output, so this is not JSON's error
+    Ok(ended.map_or(ExitCode::SUCCESS, |error| {
+        eprintln!("tacet tune: {error}");
+        ExitCode::from(error.status())
+    }))
 }
 
 /// Checks the path before an hour of measurements, not after it.
@@ -52,8 +56,5 @@ fn can_be_written(path: &Path) -> Result<()> {
 
 /// A flag that Ctrl-C, SIGTERM and SIGHUP set.
 fn interrupted() -> Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let set = Arc::clone(&flag);
-    let handled = ctrlc::set_handler(move || set.store(true, Ordering::Relaxed));
-    handled.map(|()| flag).map_err(|error| Error::new("Ctrl-C", error, ""))
+    tacet_words::interrupted::flag().map_err(|error| Error::new("signals", error, ""))
 }

@@ -13,7 +13,8 @@ const NUMBERS: std::ops::RangeInclusive<usize> = 1..=4;
 
 pub fn ablation(table: &Table) -> String {
     let base = &table.baseline;
-    let mut text = format!(
+    let mut text = table.partial.as_ref().map(|why| format!("PARTIAL, {why}\n")).unwrap_or_default();
+    text += &format!(
         "fixed work on {}, {}; with all countermeasures in force, in {}: longest noise {} to {}, noise rate {} to {}\n\n",
         table.application.named(),
         count(table.rounds, "round"),
@@ -45,12 +46,13 @@ fn add(columns: &mut Columns, cells: Vec<String>) {
 fn cells(row: &Row) -> Vec<String> {
     let times = |ratio: Option<f64>| ratio.map_or_else(|| "-".to_owned(), |ratio| format!("x {ratio:.2}"));
     let middle = row.spread.middle;
+    let measured = |text: String| if row.spread.readings.is_empty() { "-".to_owned() } else { text };
     vec![
         row.measure.clone(),
-        duration(middle.max_noise_ns),
-        times(row.max_noise_ratio),
-        rate(middle.noise_rate),
-        times(row.noise_rate_ratio),
+        measured(duration(middle.max_noise_ns)),
+        measured(times(row.max_noise_ratio)),
+        measured(rate(middle.noise_rate)),
+        measured(times(row.noise_rate_ratio)),
         row.effect.said().to_owned(),
         row.thief.as_ref().map_or_else(|| "-".to_owned(), thief),
     ]

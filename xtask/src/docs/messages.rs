@@ -10,7 +10,8 @@ use crate::Result;
 
 const PAGE: &str = "docs/troubleshooting.md";
 /// Folders that have messages for users.
-const SOURCES: [&str; 7] = ["linux", "tools", "noise/src", "tune/src", "sched/hpl/src", "iod/src", "pico"];
+const SOURCES: [&str; 8] =
+    ["linux", "static/nodes/src", "tools", "noise/src", "tune/src", "sched/hpl/src", "static/iod/src", "pico"];
 
 pub fn check(top: &Path) -> Result<()> {
     let page = fs::read_to_string(top.join(PAGE)).map_err(|error| format!("{PAGE}: {error}"))?;

@@ -4,13 +4,11 @@
 //! One file uses another if it mentions a function that the other defines, to call it or to hand its address on. A call
 //! through a table of operations that the upper file fills is no mention, and so none of these edges.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use petgraph::algo::tarjan_scc;
-use petgraph::graphmap::DiGraphMap;
+use std::collections::BTreeMap;
 
 use super::c;
-use super::measure::{Count, Sources};
+use super::circles::{Edges, circles, described};
+use super::count::{Count, Sources};
 
 /// The order of calls, from the top: each may call itself and what is to the right of it.
 const ORDER: [&str; 11] =
@@ -21,24 +19,8 @@ const PICO: [&str; 2] = ["pico/linux/", "pico/nvme/linux/"];
 /// Kernel versions, and nothing of ours: everybody includes it.
 const NOT_COUNTED: &str = "linux/compat.h";
 
-/// Who mentions which functions of whom.
-type Edges<'a> = BTreeMap<(&'a str, &'a str), BTreeSet<String>>;
-
 pub fn files_in_circles(sources: &Sources) -> Count {
-    let edges = edges(sources);
-    let graph: DiGraphMap<&str, ()> = edges.keys().copied().collect();
-    let mut circles = tarjan_scc(&graph);
-    circles.retain(|circle| circle.len() > 1);
-    circles.iter_mut().for_each(|circle| circle.sort_unstable());
-    circles.sort_by_key(|circle| std::cmp::Reverse(circle.len()));
-    let count = circles.iter().map(Vec::len).sum();
-    let shown = circles.iter().flat_map(|circle| {
-        let mut lines = vec![format!("circle of {} files: {}", circle.len(), circle.join(" "))];
-        let inside = |(from, to): &(&str, &str)| circle.contains(from) && circle.contains(to);
-        lines.extend(edges.iter().filter(|(edge, _)| inside(edge)).map(described));
-        lines
-    });
-    Count { count, offenders: shown.collect() }
+    circles(&edges(sources))
 }
 
 /// Functions called upwards, each counted once for every file that calls it.
@@ -47,11 +29,6 @@ pub fn calls_up(sources: &Sources) -> Count {
     let up: Vec<_> = edges.iter().filter(|((from, to), _)| goes_up(from, to)).collect();
     let count = up.iter().map(|(_, functions)| functions.len()).sum();
     Count { count, offenders: up.into_iter().map(described).collect() }
-}
-
-fn described(((from, to), functions): (&(&str, &str), &BTreeSet<String>)) -> String {
-    let functions: Vec<&str> = functions.iter().map(String::as_str).collect();
-    format!("{from} -> {to}: {}", functions.join(", "))
 }
 
 fn goes_up(from: &str, to: &str) -> bool {

@@ -2,17 +2,17 @@
 //! The co-kernel's layers, as its crates' dependencies show them.
 //!
 //! A crate of a layer depends on crates of earlier layers only, and of its own layer only on the folder that it lies in
-//! (`arch/x86_64` on `arch`). The border, `abi/`, is for the host on Linux alone, and `shipping/` for the host without
+//! (`arch/x86_64` on `arch`). The border, `abi/`, is for the host on Linux alone, and `static/wire/` for the host without
 //! it. The logic of devices, `pico/`, is for the core and the hosts, and uses nothing of the co-kernel. Dependencies of tests
 //! alone do not count.
 
-use super::measure::{Count, Sources};
+use super::count::{Count, Sources};
 
 const LAYERS: [&str; 5] = ["logic", "arch", "core", "host", "image"];
 const KERNEL: &str = "kernel/";
 const DEVICES: &str = "pico/";
 /// The crate that a host shares with the Linux side: the border of its own node, or the language to another.
-const BORDERS: [(&str, &str); 2] = [("abi", "kernel/host/linux"), ("shipping", "kernel/host/standalone")];
+const BORDERS: [(&str, &str); 2] = [("abi", "kernel/host/linux"), ("static/wire", "kernel/host/static")];
 
 pub fn layers(sources: &Sources) -> Count {
     let mut offenders = Vec::new();
@@ -105,7 +105,7 @@ mod tests {
         let arch = "[dependencies]\narch = { path = \"..\" }\n";
         assert!(offenders("kernel/arch/x86_64/Cargo.toml", arch).is_empty());
         let host = "[dependencies]\nlinux = { path = \"../linux\" }\n";
-        assert_eq!(offenders("kernel/host/standalone/Cargo.toml", host).len(), 1);
+        assert_eq!(offenders("kernel/host/static/Cargo.toml", host).len(), 1);
     }
 
     #[test]
@@ -119,9 +119,9 @@ mod tests {
 
     #[test]
     fn each_host_has_its_own_way_to_linux() {
-        let both = "[dependencies]\nabi = { path = \"../../../abi\" }\nship = { path = \"../../../shipping\" }\n";
-        assert_eq!(offenders("kernel/host/linux/Cargo.toml", both), ["kernel/host/linux -> shipping"]);
-        assert_eq!(offenders("kernel/host/standalone/Cargo.toml", both), ["kernel/host/standalone -> abi"]);
+        let both = "[dependencies]\nabi = { path = \"../../../abi\" }\nship = { path = \"../../../static/wire\" }\n";
+        assert_eq!(offenders("kernel/host/linux/Cargo.toml", both), ["kernel/host/linux -> static/wire"]);
+        assert_eq!(offenders("kernel/host/static/Cargo.toml", both), ["kernel/host/static -> abi"]);
         let abi = "[dependencies]\nabi = { path = \"../../abi\" }\n";
         assert_eq!(offenders("kernel/core/Cargo.toml", abi), ["kernel/core -> abi"]);
         let abi = "[dependencies]\nabi = { path = \"../../../abi\" }\n";

@@ -3,19 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use super::count::{Count, Sources};
 use super::functions::functions;
 use super::words::x86_word;
-use super::{calls, layers, reports};
-
-/// Path and text.
-pub type Sources = [(String, String)];
-
-/// What a count found. Of lengths the longest is first, and the count is its length.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Count {
-    pub count: usize,
-    pub offenders: Vec<String>,
-}
+use super::{calls, layers, modules, reports};
 
 /// The only files that may grow without limit are generated ones.
 const GENERATED: &str = "abi/src/generated.rs";
@@ -28,7 +19,7 @@ const UNSAFE_HOMES: [&str; 7] = [
     "tests/border/",
     "noise/src/measure/sampling.rs",
     "kernel/logic/tests/handshakes/",
-    "iod/src/proxy/raw.rs",
+    "static/iod/src/proxy/raw.rs",
 ];
 /// The only C file that knows kernel versions.
 const VERSIONS_HOME: &str = "linux/compat.h";
@@ -36,6 +27,8 @@ const VERSIONS_HOME: &str = "linux/compat.h";
 const BORDERS_HOME: &str = "kernel/host/linux/";
 /// Layers for every processor. Their tests in `tests/` name those that they prove it for.
 const ANY_PROCESSOR: [&str; 2] = ["kernel/logic/src/", "kernel/core/src/"];
+/// Crates whose files are floors: none of them may be in a circle.
+const FLOORS: [&str; 2] = ["kernel/core", "kernel/host/static"];
 /// How many of the longest files and functions are listed.
 const LONGEST: usize = 20;
 
@@ -45,6 +38,8 @@ pub fn measure(name: &str, sources: &Sources) -> Option<Count> {
         "longest_file" => Some(longest(sources, |text| vec![(1, text.lines().count())])),
         "longest_function" => Some(longest(sources, functions)),
         "files_in_circles" => Some(calls::files_in_circles(sources)),
+        "modules_in_circles" => Some(modules::in_circles(sources, &[])),
+        "floors_in_circles" => Some(modules::in_circles(sources, &FLOORS)),
         "calls_up_in_linux" => Some(calls::calls_up(sources)),
         "layers" => Some(layers::layers(sources)),
         "tacet_abi_outside_host" => Some(lines(sources, |path, line| {

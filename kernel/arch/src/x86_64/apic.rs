@@ -62,7 +62,7 @@ pub fn end_alarm() {
 }
 
 /// Masks what a firmware may have left on: its timer, and the line from the old controllers.
-#[cfg(feature = "alone")]
+#[cfg(feature = "machine")]
 pub fn forget_firmware() {
     const MASKED: u32 = 1 << 16;
     const LINE_0: u32 = 0x350;
@@ -72,7 +72,7 @@ pub fn forget_firmware() {
 }
 
 /// Accepts interrupts from here on: the CPU listens to a device.
-#[cfg(feature = "alone")]
+#[cfg(feature = "machine")]
 pub fn listen() {
     set(SPURIOUS, SPURIOUS_ENABLED);
 }

@@ -88,6 +88,26 @@ extern "C" fn tacet_judge_machine_check(frame: *const Frame, found: u32, local: 
     Answer { action, address }
 }
 
+/// Takes the corrected errors out of the banks that this CPU sees: how many there were. Others stay for a machine check.
+pub fn take_corrected() -> u64 {
+    const COUNTS: u64 = 1 << 10;
+    const MACHINE_CHECKS: u32 = 1 << 7 | 1 << 14;
+    if __cpuid(1).edx & MACHINE_CHECKS != MACHINE_CHECKS {
+        return 0;
+    }
+    let (model, capabilities) = (model(), read_msr(CAPABILITIES));
+    let mut errors = 0;
+    for number in 0..(capabilities & 0xff) as u32 {
+        let corrected = read_bank(number).corrected(model, capabilities & COUNTS != 0);
+        if corrected != 0 {
+            // SAFETY: the errors are counted; zero is what a bank without one has.
+            unsafe { write_msr(STATUS + 4 * number, 0) };
+        }
+        errors += corrected;
+    }
+    errors
+}
+
 fn model() -> Model {
     let name = __cpuid(0);
     let amd = matches!((name.ebx, name.edx), (0x6874_7541, 0x6974_6e65) | (0x6f67_7948, 0x6e65_476e));

@@ -84,8 +84,11 @@ impl Tables {
         ]) {
             *slot = value;
         }
-        for (vector, slot) in self.idt.iter_mut().enumerate() {
-            *slot = gate(vector, 0, KERNEL_GATE);
+        // The stubs lie side by side in one page (entry.S), so two gates of them differ in their lowest bits alone.
+        let [mut low, high] = gate(0, 0, KERNEL_GATE);
+        for slot in &mut self.idt {
+            *slot = [low, high];
+            low += entry::STUB_BYTES as u64;
         }
         // INT3 and INTO are the only ones that a program may raise by INT n.
         for (vector, stack, kind) in [(2, 1, KERNEL_GATE), (8, 2, KERNEL_GATE), (18, 3, KERNEL_GATE), (3, 0, USER_GATE), (4, 0, USER_GATE)] {

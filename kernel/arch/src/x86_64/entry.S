@@ -12,8 +12,8 @@
 
 	.section .text.entry, "ax"
 
-# One stub per vector, 16 bytes each: (error code,) vector, jump.
-	.balign 16
+# One stub per vector, 16 bytes each: (error code,) vector, jump. All in one page, as descriptor.rs expects.
+	.balign 4096
 	.globl tacet_stubs
 tacet_stubs:
 	.set vector, 0

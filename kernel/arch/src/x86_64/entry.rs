@@ -2,7 +2,8 @@
 //! The assembly entries, and the only calls into them.
 
 use super::cpu::CpuLocal;
-use super::user::{Features, SavedUser, UserRegisters};
+use super::user::{Features, SavedUser};
+use super::user_registers::UserRegisters;
 use super::registers;
 use crate::signals::Signals;
 use core::arch::global_asm;
@@ -74,9 +75,12 @@ pub fn vector_address(vector: usize) -> u64 {
         2 => &raw const tacet_nmi as u64,
         8 => &raw const tacet_double_fault as u64,
         18 => &raw const tacet_machine_check as u64,
-        _ => &raw const tacet_stubs as u64 + 16 * vector as u64,
+        _ => &raw const tacet_stubs as u64 + (STUB_BYTES * vector) as u64,
     }
 }
+
+/// Between the stubs of two vectors.
+pub const STUB_BYTES: usize = 16;
 
 /// Where SYSCALL goes.
 pub fn syscall_address() -> u64 {

@@ -96,6 +96,17 @@ impl Bank {
         self.status & bits == bits
     }
 
+    /// How many errors the bank tells of that the hardware has corrected, and that nobody need do anything about. `counts`:
+    /// `IA32_MCG_CAP.CMCI_P`, with which a bank counts.
+    pub fn corrected(&self, model: Model, counts: bool) -> u64 {
+        let is_deferred = matches!(model, Model::Amd { .. }) && self.has(DEFERRED);
+        if !self.has(VALID) || self.has(UNCORRECTED) || self.has(CONTEXT_CORRUPT) || is_deferred {
+            return 0;
+        }
+        let counted = if counts && matches!(model, Model::Intel { .. }) { self.status >> 38 & 0x7fff } else { 0 };
+        counted.max(1)
+    }
+
     /// The physical address of the error, if the bank has one.
     fn bad_address(&self, model: Model) -> Option<u64> {
         let usable = match model {

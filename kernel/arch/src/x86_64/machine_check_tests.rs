@@ -110,3 +110,23 @@ fn the_worst_bank_decides() {
     assert!(Severity::Fatal("") > Severity::Used(Some(1)) && Severity::Used(None) > Severity::Bad(Some(1)));
     assert!(Severity::Bad(None) > Severity::None);
 }
+
+#[test]
+fn corrected_errors_are_counted_as_the_bank_does() {
+    let corrected = |model, status, counts| bank(status).corrected(model, counts);
+    let three = VALID | 3 << 38;
+    for (model, status, counts, errors) in [
+        (INTEL, 0, true, 0),
+        (INTEL, 3 << 38, true, 0),
+        (INTEL, three, true, 3),
+        (INTEL, three, false, 1),
+        (INTEL, VALID, true, 1),
+        (INTEL, VALID | LOST_OTHERS, false, 1),
+        (INTEL, VALID | UNCORRECTED, true, 0),
+        (INTEL, VALID | CONTEXT_CORRUPT, true, 0),
+        (AMD, three, true, 1),
+        (AMD, VALID | DEFERRED, true, 0),
+    ] {
+        assert_eq!(corrected(model, status, counts), errors, "{status:#x}");
+    }
+}

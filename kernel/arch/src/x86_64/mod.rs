@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! x86-64. References are to Intel's Software Developer's Manual (SDM).
 
-pub mod alone;
+pub mod machine;
 pub mod machine_check;
 pub mod paging;
 pub mod performance;
 pub mod signal_frame;
+mod user_registers;
+
+pub use user_registers::{CALL_VECTOR, UserRegisters};
 
 /// The number in ELF headers of programs for it (EM_X86_64).
 pub const ELF_MACHINE: u16 = 62;
@@ -30,9 +33,9 @@ machine! {
 
     pub use apic::{APIC_PAGE, send as interrupt};
     pub use boot::{Boot, PRIVATE_BYTES, performance_now, settle};
-    pub use checked::{NOWHERE, Survived};
+    pub use checked::{NOWHERE, Survived, take_corrected};
     pub use cpu::Cpu;
     pub use fatal::{Checked, Fatal, Trap, own_signals};
     pub use registers::{flags, stop, time_stamp as cycles, wild_read};
-    pub use user::{CALL_VECTOR, Features, SavedUser, User, UserRegisters};
+    pub use user::{Features, SavedUser, User};
 }

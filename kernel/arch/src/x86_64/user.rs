@@ -7,14 +7,12 @@
 
 use super::cpu::CpuLocal;
 use super::entry;
+use super::user_registers::{CALL_VECTOR, UserRegisters};
 use super::registers::{self, FS_BASE, KERNEL_GS_BASE, read_msr};
 use crate::{Access, Exit, UserState};
 use core::arch::asm;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
-
-/// `vector` of a system call.
-pub const CALL_VECTOR: u64 = 0x100;
 
 const GENERAL_PROTECTION: u8 = 13;
 
@@ -22,34 +20,6 @@ const GENERAL_PROTECTION: u8 = 13;
 const WRITE: u64 = 1 << 1;
 const FETCH: u64 = 1 << 4;
 const ORDINARY: u64 = 1 | WRITE | 1 << 2 | FETCH;
-
-/// The general registers. `vector` is the exception's or [`CALL_VECTOR`], `error` the processor's error code.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct UserRegisters {
-    pub r15: u64,
-    pub r14: u64,
-    pub r13: u64,
-    pub r12: u64,
-    pub rbp: u64,
-    pub rbx: u64,
-    pub r11: u64,
-    pub r10: u64,
-    pub r9: u64,
-    pub r8: u64,
-    pub rax: u64,
-    pub rcx: u64,
-    pub rdx: u64,
-    pub rsi: u64,
-    pub rdi: u64,
-    pub vector: u64,
-    pub error: u64,
-    pub rip: u64,
-    pub cs: u64,
-    pub rflags: u64,
-    pub rsp: u64,
-    pub ss: u64,
-}
 
 /// All of a thread's user state, and gaps that are the host's.
 #[repr(C)]

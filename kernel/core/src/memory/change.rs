@@ -1,33 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Unmapping, protecting and advising, and the steps that all changes consist of.
 
-use super::long::{Change, Kind, PORTION, ZEROED};
-use super::{BAD_ADDRESS, INVALID, IO_ERROR, NO_MEMORY, Range, Refusal, Result, SharedRange, Work};
+use super::range::{BAD_ADDRESS, INVALID, IO_ERROR, NO_MEMORY, Range, Refusal, Result, Work};
+use crate::base::long::{Advice, Change, Kind, PORTION, ZEROED};
 use crate::host::Host;
+use crate::host::partition::SharedRange;
 use tacet_arch::Processor;
 use tacet_logic::frames::Policy;
 use tacet_logic::paging::{Attributes, Protection, Span};
-
-/// What madvise(2) changes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Advice {
-    /// Nothing that matters here.
-    Nothing,
-    /// Whether the page may be a large one.
-    Small(bool),
-    /// Whether the page is left out of core files.
-    Undumped(bool),
-}
-
-impl Advice {
-    pub fn apply(self, old: Attributes) -> Attributes {
-        match self {
-            Self::Nothing => old,
-            Self::Small(small) => Attributes { small, ..old },
-            Self::Undumped(undumped) => Attributes { undumped, ..old },
-        }
-    }
-}
 
 impl<H: Host> Range<'_, H> {
     /// mprotect(2)

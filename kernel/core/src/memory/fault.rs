@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Page faults in a range: first touches.
 
-use super::{EncodingOf, Extent, Range, Refusal};
+use super::range::{EncodingOf, Extent, Range, Refusal};
+use crate::base::escape::Reason;
 use crate::cpu::Cpu;
-use crate::escape::Reason;
 use crate::host::Host;
 use tacet_arch::{Access, UserState};
 use tacet_logic::paging::{Encoding, Error, Fault, PageSize, Protection};

@@ -5,11 +5,10 @@
 //! CPUs that map do not meet. What is unmapped is found again first, so that a program which maps and unmaps in turn
 //! gets the same addresses.
 
-use super::long::{Failure, Kind, Long, Short, ZEROED};
-use super::{
-    BAD_ADDRESS, BREAK_PAGES, EXISTS, HeldRange, NO_MEMORY, PartitionMemory, Range, Refusal, Result, SharedRange, Work,
-};
+use super::range::{BAD_ADDRESS, EXISTS, NO_MEMORY, Range, Refusal, Result, Work};
+use crate::base::long::{Failure, Kind, Long, Short, ZEROED};
 use crate::host::Host;
+use crate::host::partition::{BREAK_PAGES, HeldRange, PartitionMemory, SharedRange};
 use tacet_arch::Processor;
 use tacet_logic::paging::{Attributes, Entry, Error, PAGES, Sameness, Span};
 use tacet_logic::ranges::{Arena, Found, Request};

@@ -10,15 +10,17 @@
 //! which a device bears. A portion of a vector needs the thread's memory, where the vector is: such a thread keeps the
 //! CPU until the device has its last portion.
 
-use super::Call;
+use super::call::Call;
+use crate::base::escape::{CallEnd, Escape, Reason};
+use crate::base::flights::{Flight, Work};
+use crate::base::long::Long;
+use crate::base::place::{Event, Wait};
 use crate::cpu::Cpu;
-use crate::escape::{CallEnd, Escape, Reason};
-use crate::host::{Host, Thread};
-use crate::memory::{Long, Range};
-use crate::place::{Event, Wait};
+use crate::host::{FlightOf, Host, Thread, UsedOf};
+use crate::memory::range::Range;
 use tacet_arch::Processor;
 use tacet_logic::paging::Protection;
-use tacet_pico::{Buffers, Direction, FastPath, Forward, Look, Standing, Transfer};
+use tacet_pico::{Direction, FastPath, Forward, Look, Standing};
 
 /// Looks at the device until the CPU looks at what waits for it: about 16 µs at most.
 const LOOKS: u32 = 16;
@@ -29,63 +31,11 @@ const PATIENCE_MS: u64 = 30_000;
 /// -EIO: the device has failed, and nobody but this call knows the file.
 const IO_ERROR: u64 = -5_i64 as u64;
 
-#[derive(Clone, Copy)]
-pub struct Flight<U, F> {
-    used: U,
-    /// `None`: other calls have all commands, and this one waits for some.
-    device: Option<F>,
-    /// `None`: a flush.
-    work: Option<Work>,
-    /// Since when the device has it.
-    since: u64,
-    complained: bool,
-    /// All is written, and the grant, which Linux has revoked, is not used any more: the call's end waits for Linux.
-    left: bool,
-}
-
-/// Data that a call moves.
-#[derive(Clone, Copy)]
-pub struct Work {
-    transfer: Transfer,
-    buffers: Buffers,
-    /// All that is used of the program's memory.
-    extent: (u64, u64),
-    /// Bytes that have been moved, and those that the device has.
-    done: u32,
-    begun: u32,
-    /// What the program asked for.
-    asked: u32,
-    /// The file's position when the call has ended, if it moves it.
-    position: Option<u64>,
-}
-
-pub type UsedOf<H> = <<H as Host>::Devices as FastPath>::Used;
-
-pub type FlightOf<H> = Flight<UsedOf<H>, <<H as Host>::Devices as FastPath>::Flight>;
-
 /// The calling thread.
 struct Caller<'c, 'h, H: Host> {
     cpu: &'h Cpu<H>,
     thread: &'c H::Thread<'h>,
     number: u32,
-}
-
-impl Work {
-    pub fn new(transfer: Transfer, buffers: Buffers, extent: (u64, u64), position: Option<u64>) -> Self {
-        Self { transfer, buffers, extent, done: 0, begun: 0, asked: transfer.bytes, position }
-    }
-}
-
-impl<U, F> Flight<U, F> {
-    /// Nothing of it needs the thread's memory any more.
-    fn may_wait(&self) -> bool {
-        self.work.is_none_or(|work| match work.buffers {
-            Buffers::One(_) => true,
-            Buffers::Vector { .. } => {
-                (self.device.is_some() || self.left) && work.done + work.begun >= work.transfer.bytes
-            }
-        })
-    }
 }
 
 /// Gives the device what the call needs, if it has not yet as much as it takes.
@@ -94,7 +44,7 @@ pub fn begin<H: Host>(call: &Call<'_, '_, H>, used: UsedOf<H>, work: Option<Work
     let mut flight = Flight { used, device: None, work, since: 0, complained: false, left: false };
     match caller.give(&mut flight) {
         Ok(true) => poll(call, &caller, flight),
-        Err(Forward::Busy) if !call.alone && flight.may_wait() => poll(call, &caller, flight),
+        Err(Forward::Busy) if !call.uncontended && flight.may_wait() => poll(call, &caller, flight),
         Ok(false) => caller.end(&flight, Ok(())),
         Err(reason) => caller.end(&flight, Err(reason)),
     }
@@ -114,7 +64,7 @@ pub fn look<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
 fn poll<'h, H: Host>(call: &Call<'_, 'h, H>, caller: &Caller<'_, 'h, H>, mut flight: FlightOf<H>) -> CallEnd {
     let cpu = call.cpu;
     loop {
-        if !call.alone && flight.may_wait() {
+        if !call.uncontended && flight.may_wait() {
             cpu.rest.set(None);
             cpu.flights.put(call.number, flight);
             cpu.change(call.number, call.thread, Event::Block(Wait::Device));

@@ -6,13 +6,13 @@
 //! call that wakes escapes. The other way round, the host asks a CPU to wake. A waiting thread that is recalled
 //! goes back with its wait: the host ends that, as if the thread had been woken, or restarts it after a signal.
 
-use super::Call;
+use super::call::Call;
 use super::time::deadline;
-use crate::attention::request;
+use crate::base::escape::CallEnd;
+use crate::base::place::{Event, Place, Then, Wait};
+use crate::base::request;
 use crate::cpu::Cpu;
-use crate::escape::CallEnd;
 use crate::host::{FutexCounters, Host, Permits, Thread};
-use crate::place::{Event, Place, Then, Wait};
 use tacet_arch::{Processor, UserState};
 use tacet_logic::deadlines::Deadline;
 use tacet_logic::futex::{Key, Refusal};

@@ -4,10 +4,11 @@
 //! A call that is not about the process's range is the host's as ever. One that is, and that cannot be served here, is
 //! the host's after the range has been handed over.
 
-use super::Call;
-use crate::escape::CallEnd;
+use super::call::Call;
+use crate::base::escape::CallEnd;
+use crate::base::long::Advice;
 use crate::host::{Host, Permits, Thread};
-use crate::memory::{Advice, Extent, Range, Refusal, Result};
+use crate::memory::range::{Extent, Range, Refusal, Result};
 use tacet_arch::UserState;
 use tacet_logic::paging::{Attributes, PAGES, Protection, Span};
 

@@ -5,15 +5,15 @@
 //! Shared futexes are those of the host's key (`Host::shared_futex`). Those with priority inheritance are refused, as by
 //! a Linux that was built without them.
 
-use super::Call;
+use super::call::Call;
 use super::futex::{
     AGAIN, CLOCK_REALTIME, CMP_REQUEUE, MATCH_ANY, PRIVATE_FLAG, REQUEUE, USER_END, WAIT, WAIT_BITSET, WAKE,
     WAKE_BITSET, Waker,
 };
 use super::time::NS_PER_S;
-use crate::escape::{CallEnd, Reason};
+use crate::base::escape::{CallEnd, Reason};
+use crate::base::place::{Event, Place, Wait};
 use crate::host::{FutexCounters, Host, Thread};
-use crate::place::{Event, Place, Wait};
 use tacet_arch::{Processor, UserState};
 use tacet_logic::deadlines::Deadline;
 use tacet_logic::futex::{Key, Refusal};

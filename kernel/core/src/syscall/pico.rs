@@ -2,10 +2,11 @@
 //! Calls on descriptors that the host granted: the device gets its commands from this CPU (`tacet_pico`). Here they are
 //! checked; `flight.rs` has them executed.
 
-use super::Call;
-use super::flight::{self, UsedOf, Work};
-use crate::escape::CallEnd;
-use crate::host::{Host, Permits, Thread};
+use super::call::Call;
+use super::flight;
+use crate::base::escape::CallEnd;
+use crate::base::flights::Work;
+use crate::host::{Host, Permits, Thread, UsedOf};
 use tacet_arch::UserState;
 use tacet_pico::{Buffer, Buffers, Descriptors, Direction, FastPath, Forward, Request};
 

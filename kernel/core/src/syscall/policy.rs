@@ -5,11 +5,11 @@
 //! Pages go where a policy wants them when it is set, also without `MPOL_MF_MOVE`: they are there before anybody has
 //! touched them. What a policy wants and the partition does not have is the host's to give.
 
-use super::Call;
+use super::call::Call;
 use super::memory::serve;
-use crate::escape::CallEnd;
+use crate::base::escape::CallEnd;
 use crate::host::{Host, Thread};
-use crate::memory::{Extent, Range, Refusal, Result};
+use crate::memory::range::{Extent, Range, Refusal, Result};
 use tacet_arch::UserState;
 use tacet_logic::frames::{BIND, DEFAULT, INTERLEAVE, LOCAL, PREFERRED, PREFERRED_MANY, Policy, WEIGHTED_INTERLEAVE};
 

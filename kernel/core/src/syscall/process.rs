@@ -2,8 +2,8 @@
 //! Who the thread is. Its host says so whenever it hands the thread over, as the thread itself sees it: in its own
 //! namespace, and anew after an `execve` that took its leader's place.
 
-use super::Call;
-use crate::escape::CallEnd;
+use super::call::Call;
+use crate::base::escape::CallEnd;
 use crate::host::{Host, Thread};
 
 pub fn getpid<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where the thread runs, and whether others go first.
 
-use super::Call;
-use crate::escape::CallEnd;
+use super::call::Call;
+use crate::base::escape::CallEnd;
 use crate::host::{Affinity, Host, Thread};
 use tacet_arch::UserState;
 
 /// sched_yield(2). A thread that is alone on its CPU continues at once.
 pub fn sched_yield<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
-    if call.alone { CallEnd::Done(0) } else { CallEnd::Yield(0) }
+    if call.uncontended { CallEnd::Done(0) } else { CallEnd::Yield(0) }
 }
 
 /// getcpu(2). The third argument has had no meaning since Linux 2.6.24.

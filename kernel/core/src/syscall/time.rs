@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Sleeps (clock_nanosleep(2)), on a CPU that has nothing else to run: it halts until the time has come (`waits.rs`).
+//! Sleeps (clock_nanosleep(2)), on a CPU that has nothing else to run: it halts until the time has come (`run/waits.rs`).
 //! Where other threads want the CPU the sleep is the host's, and it becomes the host's when other threads or a signal
 //! come. A long sleep for a time, not until one, is the host's from the beginning: if it is interrupted, only the host
 //! knows how to continue with what is left.
 
-use super::Call;
-use crate::escape::CallEnd;
+use super::call::Call;
+use crate::base::escape::CallEnd;
+use crate::base::place::{Event, Place, Wait};
 use crate::host::{Host, Permits, Thread};
-use crate::place::{Event, Place, Wait};
 use tacet_arch::{Processor, UserState};
 use tacet_logic::deadlines::Deadline;
 
@@ -56,7 +56,7 @@ pub fn sleep_until<H: Host>(call: &Call<'_, '_, H>, deadline: Deadline) -> CallE
 
 /// Until when the calling thread is to wait, if it may wait here.
 pub fn deadline<H: Host>(call: &Call<'_, '_, H>, requested: u64, absolute: bool) -> Option<Deadline> {
-    let allowed = call.alone && call.thread.permits().has(Permits::SLEEPS);
+    let allowed = call.uncontended && call.thread.permits().has(Permits::SLEEPS);
     if !allowed || call.cpu.waits.borrow().is_full() {
         return None;
     }

@@ -13,7 +13,7 @@ const BAD_ADDRESS: u64 = -14i64 as u64;
 /// Behind the break's part, and how much there is.
 const FIRST: u32 = 160 << 18;
 const PAGES: u32 = 1 << 20;
-/// What a portion has (`memory/long.rs`), with a table more. It is looked for, and then looked at, through three levels.
+/// Entries of a portion (`memory/portions.rs`), with a table more. A call looks for them, and then at them, through three levels.
 const PORTION: u32 = 4096 + 512;
 const LOOKS: u32 = 4 * PORTION;
 

@@ -5,6 +5,7 @@
 //! has unmapped but not yet given back. Content is reached through the direct map, which has the partition's frames
 //! and nothing else.
 
+use crate::job::limit_of;
 use crate::locked::Locked;
 use crate::policy::NodeChoice;
 use crate::range::LinuxRange;
@@ -20,7 +21,7 @@ use tacet_abi::{
 };
 use tacet_arch::native::paging::Entries;
 use tacet_core::memory::{Flushed, Leaving, PartitionMemory};
-use tacet_logic::frames::{Block, Cache, Chain, FreeError, HUGE_ORDER, Layout, Lists, NODES, Policy, Pool};
+use tacet_logic::frames::{Block, Cache, Chain, FreeError, HUGE_ORDER, Layout, Limit, Lists, NODES, Policy, Pool};
 use tacet_logic::paging::{Encoding, Memory, Placement, Reach, Retired, Tables};
 use tacet_logic::ranges::Arenas;
 
@@ -130,6 +131,16 @@ impl Frames {
         index
     }
 
+    fn job(&self) -> Option<Limit<'static>> {
+        limit_of(self.memory, self.nodes.job())
+    }
+
+    /// So many frames are not behind pages of the operation's range any more.
+    fn give_back(&self, frames: u64) {
+        self.nodes.count_frames(-(frames as i64));
+        self.job().inspect(|job| job.give_back(frames));
+    }
+
     /// Shows Linux that the CPU makes progress: it would declare the CPU hung otherwise.
     fn count_progress(&self) {
         count(self.counters.get(2), 1);
@@ -161,7 +172,8 @@ impl PartitionMemory for Frames {
     }
 
     fn most(&self) -> u32 {
-        self.pool.layout().slots()
+        let left = self.job().map_or(u64::MAX, |job| job.left());
+        left.min(self.pool.layout().slots().into()) as u32
     }
 
     fn nodes(&self) -> u32 {
@@ -186,7 +198,7 @@ impl PartitionMemory for Frames {
     fn free_left(&mut self, left: Flushed<LeavingFrames>) {
         let mut left = left.into_inner();
         if left.chain.frames() != 0 {
-            self.nodes.count_frames(-(left.chain.frames() as i64));
+            self.give_back(left.chain.frames());
         }
         if left.some_held {
             let LeavingFrames { records, mut chain, .. } = left;
@@ -367,11 +379,18 @@ impl Memory for Frames {
         if order > self.largest_order || takes_turns && order > HUGE_ORDER {
             return None;
         }
+        let job = self.job();
         let nodes = self.nodes.order(placement.policy, placement.page >> order);
         let nodes = if reach == Reach::Wanted { nodes.wanted() } else { nodes.all() };
         let memory = self.memory;
+        if job.as_ref().is_some_and(|job| !job.take(1 << order)) {
+            return None;
+        }
         let bad = |frame, order| has_bad_frame(memory, frame, order);
-        let frame = self.cache.allocate_good(self.pool, &COMMON.lists, order, nodes, bad)?;
+        let Some(frame) = self.cache.allocate_good(self.pool, &COMMON.lists, order, nodes, bad) else {
+            job.inspect(|job| job.give_back(1 << order));
+            return None;
+        };
         count(self.counters.first(), 1 << order);
         self.nodes.count_frames(1 << order);
         Some(frame)
@@ -392,7 +411,7 @@ impl Memory for Frames {
     fn free(&mut self, frame: u64, order: u8) {
         check(self.cache.free(self.pool, &COMMON.lists, frame, order), frame, order);
         count(self.counters.get(1), 1 << order);
-        self.nodes.count_frames(-(1 << order));
+        self.give_back(1 << order);
     }
 
     fn split(&mut self, frame: u64, order: u8, to: u8) {

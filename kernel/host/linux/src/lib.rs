@@ -18,6 +18,7 @@ mod frames;
 mod futex;
 mod host;
 pub mod image;
+mod job;
 mod layout;
 mod local;
 mod locked;

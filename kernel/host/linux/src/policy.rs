@@ -52,6 +52,11 @@ impl NodeChoice {
         (self.range, self.thread, self.allowed) = (Some(range), thread, allowed);
     }
 
+    /// The number of the job that the range belongs to; 0: none.
+    pub fn job(&self) -> u32 {
+        self.range.as_ref().map_or(0, LinuxRange::job)
+    }
+
     /// So many frames more are the range's, or fewer.
     pub fn count_frames(&self, more: i64) {
         if let Some(range) = &self.range {

@@ -47,6 +47,11 @@ impl LinuxRange {
         }
     }
 
+    /// The number of its job; 0: none.
+    pub(crate) fn job(&self) -> u32 {
+        field!(self, AtomicU32, job).load(Ordering::Relaxed)
+    }
+
     fn policy_at(&self, number: u8) -> Option<*mut tacet_policy> {
         // SAFETY: mapped for as long as the CPU runs; the number is within the list.
         (u32::from(number) < TACET_POLICIES)

@@ -167,6 +167,16 @@ impl Addresses {
         Given { address, zero }
     }
 
+    /// The whole area.
+    pub const fn extent(&self) -> core::ops::Range<u64> {
+        self.base..self.address(self.pages)
+    }
+
+    /// Whether none of it is mapped, and all of it is in the area.
+    pub fn is_free(&self, address: u64, bytes: u64) -> bool {
+        self.span(address, bytes).is_ok_and(|(first, end)| self.list.is_free(first, end))
+    }
+
     /// Whether all of it is mapped.
     pub fn is_mapped(&self, address: u64, bytes: u64) -> bool {
         self.span(address, bytes).is_ok_and(|(first, end)| self.list.covers(first, end))

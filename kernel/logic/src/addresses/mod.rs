@@ -2,7 +2,7 @@
 //! Gives out the addresses of a process whose memory is all mapped already: `mmap`, `munmap`, `mremap`, `mprotect` and
 //! `brk` on the heap of a static map.
 //!
-//! Owns the list of what is given out, with which rights, and of what the memory is a copy. Called by a kernel without Linux, one call at a time for a
+//! Owns the list of what is given out, with which rights, and of what the memory is a copy. Called by a static kernel, one call at a time for a
 //! process. It must never touch memory or page tables itself: it says what its caller has to zero ([`Pieces`]) and
 //! which pages need other rights ([`Change`]). Memory that is not given out keeps the rights of the static map, read
 //! and write, so that `munmap` and the next `mmap` cost no page-table work.
@@ -13,11 +13,13 @@
 mod area;
 mod fresh;
 mod list;
+mod low;
 mod remap;
 
 pub use area::{Addresses, Error, Given, Mapping, Placement};
 pub use fresh::Pieces;
 pub use list::{Change, Content, UNUSED};
+pub use low::below_2_gib;
 pub use remap::{Remap, Remapped, Where};
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! - [`Pool`] and [`Lists`]: the buddy system. `Lists` is all that a lock must protect.
 //! - [`Cache`]: a core's own few frames in front of the pool, so that the common
 //!   path takes no lock that another core takes.
+//! - [`Limit`]: how many a job may have.
 //! - [`Policy`]: which nodes are asked, in which order.
 //! - [`Chain`]: frames that are unmapped but not yet free, because a core may
 //!   still have them in its TLB or Linux in its page tables.
@@ -42,6 +43,7 @@
 mod cache;
 mod chain;
 mod layout;
+mod limit;
 mod lists;
 mod policy;
 mod pool;
@@ -50,6 +52,7 @@ mod records;
 pub use cache::{Cache, Counts, Guard, HUGE_ORDER};
 pub use chain::Chain;
 pub use layout::{BadLayout, Block, Layout};
+pub use limit::Limit;
 pub use lists::{Lists, NodeStatistics};
 pub use policy::{BIND, DEFAULT, INTERLEAVE, LOCAL, NodeOrder, PREFERRED, PREFERRED_MANY, Policy, WEIGHTED_INTERLEAVE};
 pub use pool::{FreeError, Pool};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Signals as Linux has them: which thread gets which signal when, and what it does to the thread.
 //!
-//! Owns actions, masks and what is pending. Called by a kernel without Linux, which holds a lock for each process; the
+//! Owns actions, masks and what is pending. Called by a static kernel, which holds a lock for each process; the
 //! layout of frames on a program's stack is the processor's (`tacet_arch`). It must never touch registers or memory.
 //!
 //! - [`Process`]: the actions, and signals for any of its threads. [`Thread`]: mask, alternate stack, its own signals.

@@ -119,6 +119,8 @@ impl Thread {
         }
         match new.flags & !AlternateStack::DISARM {
             AlternateStack::OFF => self.stack = AlternateStack { flags: new.flags, base: 0, bytes: 0 },
+            // nothing changes
+            0 if (new.base, new.bytes, self.stack.bytes) == (0, 0, 0) => {}
             0 | AlternateStack::ON if new.bytes < least_bytes => return NO_MEMORY,
             0 | AlternateStack::ON => self.stack = AlternateStack { flags: new.flags & AlternateStack::DISARM, ..new },
             _ => return INVALID,

@@ -93,7 +93,7 @@ impl fmt::Display for Refused {
             }
             Self::Processes(count) => write!(out, "{count} processes on a node; 1 to {PROCESSES} are possible"),
             Self::Address(address) => {
-                write!(out, "the program wants to lie at {address:#x}, where a node without Linux has no program")
+                write!(out, "the program wants to lie at {address:#x}, where a static node has no program")
             }
             Self::Ranges(address) => {
                 write!(out, "physical memory at {address:#x} overlaps another range, or is one of more than {RANGES}")

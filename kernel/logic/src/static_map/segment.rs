@@ -125,6 +125,18 @@ impl fmt::Display for Entries {
 }
 
 impl Part {
+    /// In their order.
+    pub const ALL: [Self; 8] = [
+        Self::Text,
+        Self::ReadOnlyData,
+        Self::Data,
+        Self::LinkerText,
+        Self::LinkerReadOnlyData,
+        Self::LinkerData,
+        Self::Heap,
+        Self::Shared,
+    ];
+
     /// One word.
     pub const fn name(self) -> &'static str {
         match self {

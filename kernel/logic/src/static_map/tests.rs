@@ -9,6 +9,7 @@ use crate::paging::{PageSize, Protection};
 use proptest::prelude::*;
 use std::boxed::Box;
 use std::format;
+use std::string::ToString;
 use std::vec::Vec;
 extern crate std;
 
@@ -55,6 +56,41 @@ fn made(request: &Request<'_>) -> Result<Box<Map>, Refused> {
 
 fn request<'a>(program: &'a Program, shares: &'a [u64], ranges: &'a [Range]) -> Request<'a> {
     Request { program, interpreter: None, shares, shared_bytes: 0, least_heap_bytes: MIB, ranges }
+}
+
+fn numbers(map: &Map) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    map.numbers(|number| numbers.push(number));
+    numbers
+}
+
+#[test]
+fn a_map_comes_back_from_its_numbers_or_not_at_all() {
+    let (hello, linker) = (hello(), linker());
+    let ranges = [range(0x1000, 632 * KIB), range(16 * MIB, 3 * GIB - 16 * MIB)];
+    let request = Request { interpreter: Some(&linker), shared_bytes: MIB, ..request(&hello, &[0, 64 * MIB], &ranges) };
+    let (map, mut read) = (made(&request).unwrap(), Box::new(Map::EMPTY));
+    let told = numbers(&map);
+    assert!(told.len() <= MOST_NUMBERS);
+    read.read(told.clone()).unwrap();
+    assert_eq!(format!("{}{}", read.table(), read.text(1)), format!("{}{}", map.table(), map.text(1)));
+    assert_eq!((numbers(&read), read.heap(1)), (told.clone(), map.heap(1)));
+    assert_eq!(read.read(told[..told.len() - 1].to_vec()), None);
+    assert_eq!(read.read([&told[..], &[0]].concat()), None);
+}
+
+proptest! {
+    /// Nodes that were taken over tell what they want.
+    #[test]
+    fn any_numbers_are_a_map_that_can_be_told_or_none(
+        counts in (0u64..70, 0u64..20),
+        numbers in proptest::collection::vec(prop_oneof![Just(u64::MAX), 0u64..3000, (0u64..1 << 52).prop_map(|n| n & !4095)], 0..60),
+    ) {
+        let mut map = Box::new(Map::EMPTY);
+        if map.read([counts.0, counts.1].into_iter().chain(numbers)).is_some() {
+            prop_assert!(!map.table().to_string().is_empty());
+        }
+    }
 }
 
 #[test]

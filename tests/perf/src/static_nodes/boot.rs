@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Instructions from reset to the first instruction of a program, on a node without Linux and on Linux as init in the same
+//! Instructions from reset to the first instruction of a program, on a static node and on Linux as init in the same
 //! emulator; and the size of the image.
 //!
 //! The plugin's words: tests/perf/static/boot.c. The firmware's instructions, waiting and zeroing are apart.
@@ -19,7 +19,7 @@ const MEMORY: &str = "16M";
 /// A packet that a busy host answers late is asked for again, which is work: the boot with the least counts.
 const BOOTS: usize = 5;
 /// The longest list of functions.
-const LINES: usize = 24;
+const LINES: usize = 40;
 
 /// The plugin's counts until the first program began.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -115,7 +115,7 @@ fn entry(bench: &Bench) -> Result<u64> {
     Ok(u64::from_str_radix(digits, 16)?)
 }
 
-/// Prints which functions executed the most, waiting included.
+/// Prints which functions executed the most, waiting apart.
 fn functions(bench: &Bench, log: &str) {
     let output =
         Command::new("nm").args(["--numeric-sort", "--demangle"]).arg(bench.programs.image_with_symbols()).output();

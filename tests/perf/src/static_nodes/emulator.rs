@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The nodes' emulator with a plugin, and jobs on nodes without Linux by the command that users have.
+//! The nodes' emulator with a plugin, and jobs on static nodes by the command that users have.
 //!
 //! A plugin comes into the nodes by a script that stands for the emulator (`--qemu`). Must never leave a process behind:
 //! the nodes of a job end with its command.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The bench `static`: nodes without Linux. Writes `build/bench/static.json`.
+//! The bench `static`: static nodes. Writes `build/bench/static.json`.
 //!
 //! Each part starts the nodes that it needs by `tacet static run`, as a user does. Counts come from plugins of the
 //! emulator; times are compared only with times of the same run. A part that fails takes only its own figures away, and
@@ -13,6 +13,7 @@ mod memory;
 mod programs;
 mod shipped;
 mod silence;
+mod start;
 mod variation;
 
 use std::path::PathBuf;
@@ -40,9 +41,10 @@ pub struct Bench<'a> {
 
 type Part = fn(&Bench, &mut Metrics) -> Result<()>;
 
-const PARTS: [(&str, Part); 6] = [
+const PARTS: [(&str, Part); 7] = [
     ("boot", boot::boot),
     ("memory", memory::memory),
+    ("start", start::start),
     ("silence", silence::silence),
     ("shipped", shipped::shipped),
     ("variation", variation::variation),

@@ -74,6 +74,6 @@ impl StaticPrograms {
     /// The same with its symbols, if it was built here.
     pub fn image_with_symbols(&self) -> PathBuf {
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.top.join("target"), Into::into);
-        target.join("x86_64-unknown-none/static/tacet-image-standalone")
+        target.join("x86_64-unknown-none/static/tacet-image-static")
     }
 }

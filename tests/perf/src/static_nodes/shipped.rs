@@ -5,14 +5,19 @@
 //! The node's instructions are counted by a plugin of the emulator, and those of looks for a reply that found none are
 //! apart. Must never give out an estimate for a counter that the host does not have.
 
+use tacet_node::Node;
+
 use super::Bench;
 use super::emulator::Shape;
 use crate::Result;
+use crate::configuration::timed_node;
+use crate::guest::Guest;
 use crate::metric::Metrics;
 
 /// Kind, rounds where instructions are counted, rounds where time is.
 const CALLS: [(&str, &str, &str); 3] = [("getcwd", "200", "1000"), ("read", "200", "1000"), ("write", "20", "100")];
 const MEMORY: &str = "16M";
+const WHOLE_BYTES: usize = 64 << 20;
 /// Turns of each side; the middle one counts.
 const TURNS: usize = 3;
 
@@ -31,7 +36,7 @@ pub fn shipped(bench: &Bench, metrics: &mut Metrics) -> Result<()> {
             kind
         };
         let how = format!(
-            "kernel instructions on the node for one of {counted} shipped calls, {what}, to an emulator's network, counted by a \
+            "kernel instructions on the node for one of {counted} shipped calls, {what}, by the bridge to the keeper, counted by a \
              plugin; without looks for replies that found none"
         );
         let worked = (region.kernel - region.waited) as f64 / rounds;
@@ -41,6 +46,40 @@ pub fn shipped(bench: &Bench, metrics: &mut Metrics) -> Result<()> {
         metrics.add(&format!("static_{kind}_node_waiting_instructions"), waiting, "instructions", None, &how);
         times(bench, metrics, kind, &[&program, kind, timed, &file])?;
     }
+    bandwidth(bench, metrics, &program)
+}
+
+/// A file of 64 MiB that is in the page cache, read once, against Linux in the same emulator, whose file is in its own page
+/// cache, and against this host.
+fn bandwidth(bench: &Bench, metrics: &mut Metrics, program: &str) -> Result<()> {
+    let file = bench.scratch.join("whole").display().to_string();
+    std::fs::write(&file, (0..WHOLE_BYTES).map(|at| (at / 251) as u8).collect::<Vec<_>>())?;
+    let words = ["bulk", "1", &file];
+    let (mut shipped, mut host) = (Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        let ran = bench
+            .job(&Shape { flags: &["--node-memory", MEMORY], plugin: None }, &[&[program], &words[..]].concat())?;
+        shipped.push(nanoseconds(&ran.text)?);
+        let output = std::process::Command::new(program).args(words).output()?;
+        host.push(nanoseconds(&String::from_utf8_lossy(&output.stdout))?);
+    }
+    let programs = bench.linux_programs()?;
+    let node = Node::boot(bench.cache, &timed_node(bench.settings.kernel, 1, &programs))?;
+    let script = format!(
+        "head -c {WHOLE_BYTES} /dev/urandom > /tmp/whole; for turn in $(seq {TURNS}); do {program} bulk 1 /tmp/whole; done"
+    );
+    let said = Guest { node: &node, programs: &programs }.shell(&script)?;
+    node.power_off()?;
+    let linux = said.lines().filter(|line| line.starts_with("ns ")).map(nanoseconds).collect::<Result<Vec<_>>>()?;
+    let (shipped, linux, host) = (middle(shipped), middle(linux), middle(host));
+    let how = format!("64 MiB by reads of 1 MiB, a file in the page cache; middle of {TURNS}");
+    let ratio = format!("bandwidth of a static node over that of Linux in the same emulator: {how}");
+    metrics.add("static_read_bandwidth_ratio", linux / shipped, "ratio", None, &ratio);
+    let ratio = format!("bandwidth of an emulated static node over that of this host: {how}");
+    metrics.add("static_read_bandwidth_of_host_ratio", host / shipped, "ratio", None, &ratio);
+    let speed = format!("{how}; baseline: Linux in the same emulator");
+    let mib = |ns: f64| (WHOLE_BYTES >> 20) as f64 * 1e9 / ns;
+    metrics.add("static_read_mib_per_second", mib(shipped), "MiB/s", Some(mib(linux)), &speed);
     Ok(())
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Instructions that something stole from fixed work quanta of DAXPY, on all CPUs of a node without Linux, and on all
+//! Instructions that something stole from fixed work quanta of DAXPY, on all CPUs of a static node, and on all
 //! CPUs of a Linux node that has nothing else to do.
 //!
 //! One process on each of four CPUs. Must never return zeros that were not counted: every CPU's quanta are checked, and a
@@ -67,7 +67,7 @@ fn own(bench: &Bench) -> Result<Stolen> {
     let shape = Shape { flags: &flags, plugin: Some(format!("{},{OWN}", bench.programs.plugin().display())) };
     let words = [QUANTA.to_string(), ROUNDS.to_string()];
     let ran = bench.job(&shape, &[&bench.programs.program("daxpy"), &words[0], &words[1]])?;
-    judge("a node without Linux", ran.logs.first().ok_or("the plugin wrote no log")?)
+    judge("a static node", ran.logs.first().ok_or("the plugin wrote no log")?)
 }
 
 fn on_linux(bench: &Bench) -> Result<Stolen> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The variation of a kernel like LINPACK's over 36 runs on a node without Linux, in instructions of the program and in
+//! The variation of a kernel like LINPACK's over 36 runs on a static node, in instructions of the program and in
 //! all that its CPU executed.
 //!
 //! Each run is a job of its own on a node of its own boot, as in the paper each was a boot's.

@@ -32,6 +32,8 @@ pub enum PartitionState {
 pub struct Status {
     pub state: PartitionState,
     pub cpus: CpuSet,
+    /// Linux's CPUs that may join the partition.
+    pub spare: CpuSet,
     pub memory: Vec<NodeMemory>,
     pub hosted_threads: u32,
     pub hosted_processes: u32,

@@ -23,6 +23,7 @@ impl From<&abi::tacet_status> for Status {
                 _ => PartitionState::Unknown,
             },
             cpus: CpuSet::from_words(raw.cpus),
+            spare: CpuSet::from_words(raw.spare),
             memory: nodes.map(|entry| NodeMemory { node: entry.node, bytes: entry.bytes }).collect(),
             hosted_threads: raw.hosted_threads,
             hosted_processes: raw.hosted_processes,

@@ -40,6 +40,18 @@ const EXAMPLES: &Examples = &[
             ("sudo tacet down --force", "send their threads back to Linux first, where they continue"),
         ],
     ),
+    ("grow", &[("sudo tacet grow --cpus 4-5", "have two more of the CPUs that `tacet up --spare` named")]),
+    ("shrink", &[("sudo tacet shrink --cpus 4-5", "give them back to Linux; their threads go to other CPUs")]),
+    (
+        "job begin",
+        &[(
+            "sudo tacet job begin 4711 --user alice --cpus 2-3 --memory 2G",
+            "in a prologue: CPUs and memory for a job",
+        )],
+    ),
+    ("job end", &[("sudo tacet job end 4711", "in an epilogue: end its programs; its CPUs are free for the next job")]),
+    ("job list", &[("tacet job list --json", "which jobs are there, and what do they use?")]),
+    ("job sweep", &[("sudo tacet job sweep", "end the jobs that their batch system has forgotten")]),
     ("status", &[("tacet status", "is a partition up, and what do its cores do?")]),
     (
         "run",
@@ -72,6 +84,24 @@ const EXAMPLES: &Examples = &[
         ],
     ),
     ("node shell", &[("tacet node shell --kernel 6.12", "boot a node and look around")]),
+    (
+        "node cluster",
+        &[
+            ("tacet node cluster --nodes 3", "boot three nodes with Slurm; Ctrl-C switches them off"),
+            ("tacet node cluster run -- srun -N2 hostname", "and from another terminal, run something there"),
+        ],
+    ),
+    (
+        "node cluster run",
+        &[
+            ("tacet node cluster run -- srun -N2 hostname", "run a job of two nodes"),
+            ("tacet node cluster run --user alice --on n2 -- sbatch job.sh", "as another user, from the second node"),
+        ],
+    ),
+    ("node cluster status", &[("tacet node cluster status", "which nodes are up, and what does Slurm think?")]),
+    ("node cluster kill", &[("tacet node cluster kill n2", "what happens to a job whose node loses power?")]),
+    ("node cluster boot", &[("tacet node cluster boot n2", "boot it again; Slurm takes it back")]),
+    ("node cluster down", &[("tacet node cluster down", "switch everything off")]),
     ("node list", &[("tacet node list", "name the kernels that a node can boot")]),
     (
         "node setup",
@@ -91,7 +121,7 @@ const EXAMPLES: &Examples = &[
     (
         "static run",
         &[
-            ("tacet static run ./a.out", "boot a node without Linux, run a program on it, end the node"),
+            ("tacet static run ./a.out", "boot a static node, run a program on it, end the node"),
             ("tacet static run --nodes 2 --processes 2 --process-memory 64M ./a.out", "four processes on two nodes"),
         ],
     ),
@@ -103,6 +133,10 @@ const EXAMPLES: &Examples = &[
             ("tacet static kill --all", "end all jobs and all nodes of the set"),
         ],
     ),
+    ("static drain", &[("tacet static drain 3", "let node 3 end its job, and give it no other")]),
+    ("static return", &[("tacet static return 3", "give it jobs again")]),
+    ("static reset", &[("tacet static reset 3", "boot node 3 again")]),
+    ("static power-off", &[("tacet static power-off 3", "turn node 3 off")]),
     (
         "static map",
         &[

@@ -3,8 +3,10 @@
 //!
 //! Read by clap and by `config.rs`. The help texts are also the man pages.
 
+mod cluster;
 mod compare;
 mod examples;
+mod job;
 mod node;
 mod partition;
 mod static_nodes;
@@ -14,12 +16,17 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub use cluster::{ClusterCommand, ClusterNode, ClusterRun, NodeCluster};
 pub use compare::CompareArgs;
 pub use examples::described;
+pub use job::{Ending, JobBegin, JobCommand, JobEnd};
 pub use node::{NodeArgs, NodeCommand, NodeRun};
-pub use partition::{DecoupleArgs, DownArgs, LogArgs, Memory, Order, RecoupleArgs, RunArgs, TopArgs, UpArgs};
+pub use partition::{
+    DecoupleArgs, DownArgs, LogArgs, Memory, Order, RecoupleArgs, ResizeArgs, RunArgs, TopArgs, UpArgs,
+};
 pub use static_nodes::{
-    IodArgs, StaticArgs, StaticBoot, StaticCommand, StaticConsole, StaticKill, StaticMap, StaticRun, StaticSet,
+    IodArgs, StaticArgs, StaticBoot, StaticCommand, StaticConsole, StaticKill, StaticMap, StaticNode, StaticRun,
+    StaticSet,
 };
 
 const AFTER_HELP: &str = "\
@@ -62,6 +69,15 @@ pub enum Command {
     Up(UpArgs),
     /// Stop the co-kernel and give everything back to Linux
     Down(DownArgs),
+    /// Have CPUs join the partition that is up, while programs run there
+    Grow(ResizeArgs),
+    /// Have CPUs leave the partition for Linux; their threads go to its other CPUs
+    Shrink(ResizeArgs),
+    /// Divide the partition into jobs, each with CPUs, memory and a user
+    Job {
+        #[command(subcommand)]
+        command: JobCommand,
+    },
     /// Show the state of the partition and of its cores
     Status,
     /// Run a program on the partition
@@ -96,7 +112,7 @@ pub enum Command {
         #[command(flatten)]
         args: NodeArgs,
     },
-    /// Run programs on nodes without Linux, whose I/O a daemon performs
+    /// Run programs on static nodes, whose I/O a daemon performs
     Static {
         #[command(subcommand)]
         command: StaticCommand,

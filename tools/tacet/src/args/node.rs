@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use super::cluster::NodeCluster;
 use clap::{Args, Subcommand};
 use serde::Deserialize;
 use tacet_words::values::{Offering, checked, duration_or_seconds, size, small_count};
@@ -21,6 +22,12 @@ pub enum NodeCommand {
     Run(NodeRun),
     /// Boot a node and open a shell in it
     Shell,
+    /// Boot a cluster of nodes with Slurm, and hold it until Ctrl-C or `tacet node cluster down`
+    ///
+    /// The nodes are n1, n2 and so on, in a network of their own. They share the current directory and /home, and have
+    /// this tacet installed. The users are root, alice, bob and carol. One cluster runs at a time.
+    #[command(args_conflicts_with_subcommands = true)]
+    Cluster(NodeCluster),
     /// List the kernels that a node can boot
     List,
     /// Fetch and build what a node needs

@@ -17,6 +17,9 @@ pub struct UpArgs {
     /// CPUs to take, like 2-3 or 1,4-6,8-14:2 [default: all but the first core]
     #[arg(long, value_name = "LIST", value_parser = checked(cpus))]
     pub cpus: Option<String>,
+    /// CPUs that `tacet grow` may add later; without --cpus, the partition begins with none
+    #[arg(long, value_name = "LIST", value_parser = checked(cpus))]
+    pub spare: Option<String>,
     /// Memory to take, split evenly over the NUMA nodes of the CPUs [default: 64M]
     #[arg(long, value_name = "SIZE", value_parser = checked(size), conflicts_with = "numa_memory")]
     pub memory: Option<String>,
@@ -48,6 +51,16 @@ pub struct DownArgs {
     /// Send hosted threads back to Linux first, where they continue
     #[arg(long)]
     pub force: bool,
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct ResizeArgs {
+    /// The CPUs, like 2-3
+    #[arg(long, value_name = "LIST", value_parser = checked(cpus))]
+    pub cpus: String,
     /// Only say what would be done
     #[arg(long)]
     pub dry_run: bool,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde::Deserialize;
 use tacet_static::state::DEFAULT_NAME;
-use tacet_static::{Accelerator, Link, Machine};
+use tacet_static::{Accelerator, Card, Link, Machine};
 use tacet_words::values::{checked, size, small_count};
 
 #[derive(Subcommand)]
@@ -25,6 +25,14 @@ pub enum StaticCommand {
     Status(StaticSet),
     /// Send a job's processes a signal
     Kill(StaticKill),
+    /// Give a node no more jobs; the one that it has goes on
+    Drain(StaticNode),
+    /// Give a drained node jobs again
+    Return(StaticNode),
+    /// Boot a node again that has no job
+    Reset(StaticNode),
+    /// Turn a node off that has no job
+    PowerOff(StaticNode),
     /// Print where a program's memory would lie on a node, or where a running job's does
     ///
     /// Virtual and physical addresses, page sizes and rights of each segment, and the TLB entries that the whole map
@@ -48,15 +56,22 @@ pub struct StaticArgs {
     #[arg(long = "node-cpus", alias = "cpus", value_name = "COUNT", value_parser = small_count::<u32>)]
     #[serde(rename = "node-cpus", alias = "cpus")]
     pub cpus: Option<u32>,
+    /// One more CPU of each node executes no programs: it answers the daemon, which so notices a silent node in 10 s
+    #[arg(long)]
+    pub service_cpu: bool,
     /// Memory of an emulated node [default: 256M, or what --process-memory and --shared need]
     #[arg(long, value_name = "SIZE", value_parser = checked(size))]
     pub node_memory: Option<String>,
     /// Board of an emulated node [default: microvm]
     #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(Machine::NAMES))]
     pub machine: Option<String>,
-    /// Way to the daemon: UDP, frames on a virtio console, frames on the second serial port (q35) [default: net]
+    /// Way to the daemon: frames on a virtio network card, UDP, frames on a virtio console, frames on the second serial
+    /// port (q35) [default: bridge]
     #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(Link::NAMES))]
     pub link: Option<String>,
+    /// Network card; the link is `net` then; Intel's (e1000e, igb) on a q35 [default: virtio]
+    #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(Card::NAMES))]
+    pub card: Option<String>,
     /// auto (KVM if a job ran under it), kvm or tcg
     #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(Accelerator::NAMES))]
     pub accel: Option<String>,
@@ -114,7 +129,10 @@ pub struct StaticBoot {
     /// Metal: address and port of the daemon
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub iod: Option<SocketAddr>,
-    /// Metal: file with the key of the nodes and their daemon; made if it does not exist
+    /// Metal: write the files that boot nodes by the network: DIRECTORY/tftp for the server, DIRECTORY/own/N for node N's own disk
+    #[arg(long, value_name = "DIRECTORY", requires = "metal")]
+    pub pxe: Option<PathBuf>,
+    /// Metal: file with the key of the set, for its daemon; made if it does not exist. Each node gets one of its own from it
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
 }
@@ -180,6 +198,17 @@ pub struct StaticKill {
 }
 
 #[derive(Args)]
+pub struct StaticNode {
+    #[command(flatten)]
+    pub set: StaticSet,
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Number of the node, from `tacet static status`
+    pub node: u32,
+}
+
+#[derive(Args)]
 pub struct StaticMap {
     /// Processes on the node
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = small_count::<u32>)]
@@ -219,15 +248,21 @@ pub struct IodArgs {
     /// Address and UDP port for the nodes
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: SocketAddr,
-    /// File with the key that the nodes have; made if it does not exist
+    /// File with the key of the set of nodes; made if it does not exist
     #[arg(long, value_name = "FILE")]
     pub key: PathBuf,
     /// Name of the set of nodes
     #[arg(long, value_name = "SET", default_value = DEFAULT_NAME)]
     pub name: String,
-    /// Control socket [default: in the directory of the set]
+    /// Control socket [default: in the directory of the set; with --all-users, /run/tacet-iod/SET]
     #[arg(long, value_name = "SOCKET")]
     pub control: Option<PathBuf>,
+    /// How many nodes the set has: a job that wants more is refused [default: unknown, the job waits]
+    #[arg(long, value_name = "COUNT", value_parser = small_count::<u32>)]
+    pub nodes: Option<u32>,
+    /// Every user may submit jobs, which run as that user; only for root
+    #[arg(long)]
+    pub all_users: bool,
     /// Only check the flags, and say what would be done
     #[arg(long)]
     pub dry_run: bool,

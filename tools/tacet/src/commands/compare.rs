@@ -18,6 +18,8 @@ struct Report {
     command: Vec<String>,
     cpus: String,
     runs: u16,
+    /// Why there are fewer runs on some rungs.
+    partial: Option<String>,
     rungs: Vec<RungResult>,
     /// The highest rung that pays over the rungs below it; none if the runs do not tell.
     pays: Option<Rung>,
@@ -48,15 +50,20 @@ pub fn compare(args: CompareArgs, json: bool) -> Result<u8> {
     if args.dry_run {
         return rehearse(&plan, json);
     }
-    let rungs = by_turns(&processes, &plan, &mut |step| output::note(&step))?;
+    let (rungs, ended) = by_turns(&processes, &plan, &mut |step| output::note(&step))?;
     let (pays, verdict) = verdict(&rungs);
-    let report = Report { command, cpus: plan.place.cpus, runs: plan.runs, rungs, pays, verdict };
+    let partial = ended.as_ref().map(Error::to_string);
+    let report = Report { command, cpus: plan.place.cpus, runs: plan.runs, partial, rungs, pays, verdict };
     if json {
         output::json(&report)?
     } else {
         output::print(&describe(&report))?
     }
-    Ok(0)
+    // the table is the output, so this is not JSON's error
+    Ok(ended.map_or(0, |error| {
+        output::note(&error.to_string());
+        error.status()
+    }))
 }
 
 /// Says which commands would set up and remove each rung.
@@ -124,7 +131,8 @@ fn facts<T: for<'a> Deserialize<'a>>(processes: &Processes, arguments: &[&str]) 
 
 fn describe(report: &Report) -> String {
     let heads = ["RUNG", "RUNS>", "MIDDLE>", "LEAST>", "MOST>", "VARIATION>", "NOISE>", "NOISE RATE>", "THIEVES"];
-    let mut text = format!("{} on CPUs {}\n\n", report.command.join(" "), report.cpus);
+    let mut text = report.partial.as_ref().map(|why| format!("PARTIAL, {why}\n")).unwrap_or_default();
+    text += &format!("{} on CPUs {}\n\n", report.command.join(" "), report.cpus);
     text += &output::table(&heads, report.rungs.iter().filter(|result| result.times.is_some()).map(row));
     for (result, why) in report.rungs.iter().flat_map(|result| result.missing.iter().map(move |why| (result, why))) {
         text += &format!("{}: {why}\n", result.rung.name());

@@ -2,19 +2,23 @@
 //! The subcommands, one file each.
 
 mod beside;
+mod cluster;
 mod compare;
 mod decouple;
 mod doctor;
 mod down;
 mod family;
 mod generate;
+mod job;
 mod log;
 mod node;
+mod node_error;
 mod node_guest;
 mod node_run;
 mod pico;
 mod profile;
 mod ps;
+mod resize;
 mod run;
 mod static_nodes;
 mod status;
@@ -28,10 +32,12 @@ pub use doctor::doctor;
 pub use down::down;
 pub use family::{describe, elsewhere, help};
 pub use generate::{completions, man};
+pub use job::job;
 pub use log::log;
 pub use node::node;
 pub use pico::pico;
 pub use ps::ps;
+pub use resize::{grow, shrink};
 pub use run::run;
 pub use static_nodes::{iod, static_nodes};
 pub use status::status;

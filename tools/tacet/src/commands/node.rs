@@ -13,6 +13,7 @@ use tacet_ctl::{Error, Machine, Result, parse_bytes};
 use tacet_node::{Accelerator, Cache, Kernel, KernelLine, Node, NodeSpec, Status, Topology, provision};
 use tacet_words::interrupted;
 
+use super::node_error::from_node;
 use super::node_guest::Guest;
 use super::node_run;
 use crate::args::{NodeArgs, NodeCommand, NodeRun};
@@ -29,8 +30,7 @@ pub fn node(command: NodeCommand, args: NodeArgs, json: bool) -> Result<u8> {
         NodeCommand::Run(run) => {
             let spec = node_run::equip(spec, &run)?;
             if !run.dry_run {
-                let said = |signal: &str| output::note(&format!("interrupted by {signal}: the node is switched off"));
-                interrupted::announce(said).map_err(|io| Error::io("signals", &io, ""))?;
+                announce(|| ())?;
             }
             match (run.dry_run, spec.reproducible) {
                 (true, _) => rehearse(&spec, &run.command, json),
@@ -38,10 +38,23 @@ pub fn node(command: NodeCommand, args: NodeArgs, json: bool) -> Result<u8> {
                 (false, None) => self::run(spec, &run),
             }
         }
-        NodeCommand::Shell => shell(spec),
+        NodeCommand::Shell => {
+            announce(tacet_node::restorer())?;
+            shell(spec)
+        }
+        NodeCommand::Cluster(cluster) => super::cluster::cluster(spec, args.memory.is_some(), cluster, json),
         NodeCommand::List => list(json),
         NodeCommand::Setup { dry_run } => setup(dry_run, json),
     }
+}
+
+/// The node ends with this process. `before` is called first.
+fn announce(before: impl Fn() + Send + 'static) -> Result<()> {
+    let said = move |signal: &str| {
+        before();
+        output::note(&format!("interrupted by {signal}: the node is switched off"));
+    };
+    interrupted::announce(said).map_err(|io| Error::io("signals", &io, ""))
 }
 
 fn describe(args: &NodeArgs) -> Result<NodeSpec> {
@@ -163,12 +176,4 @@ fn setup(dry_run: bool, json: bool) -> Result<u8> {
         }
     }
     Ok(0)
-}
-
-/// The same object, cause and remedy, as an error of this command.
-pub(super) fn from_node(error: tacet_node::Error) -> Error {
-    let text = error.to_string();
-    let front = format!("{}: {}", error.object(), error.cause());
-    let remedy = text.strip_prefix(&front).unwrap_or("").trim_start_matches("; ");
-    Error::new(error.object(), error.cause(), remedy)
 }

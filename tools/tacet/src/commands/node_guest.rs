@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use tacet_ctl::{Error, Result, find_image, installation};
 use tacet_node::{Cache, Command, Kernel, ModuleBuild, NodeSpec};
 
-use super::node::from_node;
+use super::node_error::from_node;
 use crate::output;
 
 /// Prepends `$0` to PATH and executes the other words.
@@ -42,6 +42,17 @@ impl Guest {
             (true, _, _) | (false, _, true) => spec.share(prefix),
             (false, false, false) => spec.share(prefix).share(directory),
         }
+    }
+
+    /// Where its programs are, in the node.
+    pub fn programs(&self) -> PathBuf {
+        self.prefix.join("bin")
+    }
+
+    /// The same from a directory that the node has too; of another, from the current one when this was prepared.
+    pub fn command_in(&self, directory: &Path, words: &[OsString]) -> Command {
+        let shared = directory.starts_with(&self.directory) && self.directory != Path::new("/");
+        self.command(words).directory(if shared { directory } else { &self.directory })
     }
 
     pub fn command(&self, words: &[OsString]) -> Command {

@@ -11,7 +11,7 @@ use tacet_ctl::status::USAGE;
 use tacet_ctl::{Error, Result};
 use tacet_node::{Cache, Command, Emulator, Node, NodeSpec, Plugin, Share, ShareKind, provision};
 
-use super::node::from_node;
+use super::node_error::from_node;
 use crate::args::NodeRun;
 
 /// The emulator runs one CPU after the other and counts each instruction: booting takes a minute, more on a busy host.

@@ -24,7 +24,8 @@ pub fn run(args: RunArgs, json: bool) -> Result<u8> {
     let bind: Option<Bind> = args.bind.as_deref().map(str::parse).transpose().map_err(usage)?;
     let rank = if args.undivided { None } else { Rank::find(|name| std::env::var(name).ok())? };
     let device = Device::open()?;
-    let status = device.status()?;
+    let mut status = device.status()?;
+    let job = narrow(&device, &mut status)?;
     check(&status, &wanted.unwrap_or_default())?;
     let allowed = wanted.filter(|cpus| !cpus.is_empty()).unwrap_or(status.cpus);
     let (cpus, order) = choose(&device, &allowed, bind, rank)?;
@@ -36,6 +37,7 @@ pub fn run(args: RunArgs, json: bool) -> Result<u8> {
         data_in_range: args.memory == Some(Memory::All),
         order,
         no_pico: args.no_pico,
+        job,
         profile: args.profile || args.profile_to.is_some(),
     };
     if args.dry_run {
@@ -56,6 +58,21 @@ pub fn run(args: RunArgs, json: bool) -> Result<u8> {
             Ok(status)
         }
     }
+}
+
+/// The id of this process's job. Of the partition's CPUs only those stay in `status` that it may use.
+fn narrow(device: &Device, status: &mut Status) -> Result<Option<String>> {
+    if status.state != PartitionState::Up {
+        return Ok(None);
+    }
+    let (job, taken) = super::job::own(device)?;
+    let free = status.cpus.without(&taken);
+    if job.is_none() && free.is_empty() && !status.cpus.is_empty() {
+        let remedy = "name the job to which the program belongs: TACET_JOB=ID (`tacet job list`)";
+        return Err(Error::new("partition", "all its CPUs are those of jobs", remedy));
+    }
+    status.cpus = job.as_ref().map_or(free, |job| job.cpus);
+    Ok(job.map(|job| job.id))
 }
 
 /// Hosts this process, with `--wait` as soon as no other user's programs are there. Until then nothing is changed:
@@ -83,6 +100,9 @@ fn host(device: &Device, options: &HostOptions, wait: Option<Option<Duration>>) 
 pub(super) fn check(status: &Status, cpus: &CpuSet) -> Result<()> {
     if status.state != PartitionState::Up {
         return Err(Error::new("partition", "none is up", "start one as root: `tacet up`"));
+    }
+    if status.cpus.is_empty() {
+        return Err(Error::new("partition", "it has no CPU yet", "as root: `tacet grow --cpus LIST`"));
     }
     let outside = cpus.without(&status.cpus);
     if !outside.is_empty() {

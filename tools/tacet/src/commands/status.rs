@@ -41,7 +41,10 @@ fn describe(report: &Report) -> String {
         line("because", status.message.clone());
     }
     if status.state == PartitionState::Up {
-        line("CPUs", status.cpus.to_string());
+        line("CPUs", if status.cpus.is_empty() { "none yet".to_string() } else { status.cpus.to_string() });
+        if !status.spare.is_empty() {
+            line("spare", format!("{} (`tacet grow`)", status.spare));
+        }
         line("memory", memory(status));
         line(
             "own memory",
@@ -134,6 +137,7 @@ mod tests {
         let status = Status {
             state: PartitionState::Up,
             cpus: "2-3".parse::<CpuSet>().unwrap(),
+            spare: CpuSet::default(),
             memory: vec![NodeMemory { node: 0, bytes: 1 << 30 }],
             hosted_threads: 1,
             hosted_processes: 1,

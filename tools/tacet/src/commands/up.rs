@@ -77,9 +77,13 @@ pub fn up(machine: &Machine, args: UpArgs, json: bool) -> Result<u8> {
         })?;
     } else {
         let memory = format_bytes(plan.memory_bytes());
-        output::print(&format!("up: {}, {memory}, started in {}\n", plan.cpus.named(), duration(up_ns)))?;
+        output::print(&format!("up: {}, {memory}, started in {}\n", taken(&plan), duration(up_ns)))?;
     }
     Ok(0)
+}
+
+fn taken(plan: &Plan) -> String {
+    if plan.cpus.is_empty() { "no CPU yet".to_string() } else { plan.cpus.named() }
 }
 
 /// Comes before the plan: a plan for the remaining CPUs would fail with a message that misleads.
@@ -120,8 +124,12 @@ fn describe(machine: &Machine, plan: &Plan) -> Result<String> {
     let memory =
         plan.memory.iter().map(|entry| format!("would take {} of node {}\n", format_bytes(entry.bytes), entry.node));
     let locked = "would keep Linux from moving locked pages (vm.compact_unevictable_allowed) until `tacet down`\n";
-    let cpus = format!("would take {}; Linux keeps {}\n", plan.cpus.named(), kept.named());
-    Ok(cpus + &memory.collect::<String>() + locked)
+    let cpus = format!("would take {}; Linux keeps {}\n", taken(plan), kept.named());
+    let spare = match plan.spare.is_empty() {
+        true => String::new(),
+        false => format!("would leave room for {}\n", plan.spare.named()),
+    };
+    Ok(cpus + &spare + &memory.collect::<String>() + locked)
 }
 
 fn image_path(args: &UpArgs) -> Result<PathBuf> {
@@ -133,7 +141,8 @@ fn request(args: &UpArgs) -> Result<PlanRequest> {
     let cpus = args.cpus.as_deref().map(str::parse::<CpuSet>).transpose().map_err(as_usage)?;
     let memory = args.memory.as_deref().map(parse_bytes).transpose().map_err(as_usage)?;
     let numa_memory = args.numa_memory.as_deref().map(numa).transpose().map_err(as_usage)?;
-    Ok(PlanRequest { cpus, memory, numa_memory, mix_users: args.mix_users })
+    let spare = args.spare.as_deref().map(str::parse::<CpuSet>).transpose().map_err(as_usage)?;
+    Ok(PlanRequest { cpus, spare, memory, numa_memory, mix_users: args.mix_users })
 }
 
 /// `0=512M,1=512M`

@@ -37,10 +37,8 @@ pub struct Ended {
 impl Processes {
     /// Installs the handler of Ctrl-C, SIGTERM and SIGHUP.
     pub fn new() -> Result<Processes> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let set = Arc::clone(&stop);
-        let handled = ctrlc::set_handler(move || set.store(true, Ordering::Relaxed));
-        handled.map(|()| Processes { stop }).map_err(|error| Error::new("Ctrl-C", error, ""))
+        let stop = tacet_words::interrupted::flag().map_err(|error| Error::new("signals", error, ""))?;
+        Ok(Processes { stop })
     }
 
     pub fn stopped(&self) -> bool {
@@ -90,8 +88,7 @@ impl Processes {
         let seconds = begin.elapsed().as_secs_f64();
         let status = child.wait().map_err(failed)?;
         if stopped() {
-            let rest = "all is undone; a part of the runs is not compared";
-            return Err(Error::new("compare", "interrupted", rest).with_status(status::UNDONE));
+            return Err(Error::new("compare", "interrupted", "all is undone").with_status(status::UNDONE));
         }
         let complaints = text(&mut complained)?;
         let last = complaints.trim().lines().last().unwrap_or_default().to_owned();

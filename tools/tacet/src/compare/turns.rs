@@ -77,11 +77,23 @@ struct Thieves {
     sources: Vec<Thief>,
 }
 
-/// Calls `say` before each step.
-pub fn compare(processes: &Processes, plan: &Plan, say: &mut dyn FnMut(String)) -> Result<Vec<RungResult>> {
+/// What the runs found, and the error or the signal that ended them early.
+pub type Found = (Vec<RungResult>, Option<Error>);
+
+/// Calls `say` before each step. Fails if no run has ended.
+pub fn compare(processes: &Processes, plan: &Plan, say: &mut dyn FnMut(String)) -> Result<Found> {
+    in_turns(plan, say, &mut |result, first| one(processes, plan, result, first))
+}
+
+fn in_turns(
+    plan: &Plan,
+    say: &mut dyn FnMut(String),
+    one: &mut dyn FnMut(&mut RungResult, bool) -> Result<()>,
+) -> Result<Found> {
     let result = |rung: &Rung| RungResult { rung: *rung, times: None, noise: None, missing: Vec::new() };
     let mut all: Vec<RungResult> = plan.rungs.iter().map(result).collect();
-    for turn in 0..plan.runs {
+    let mut ended = None;
+    'turns: for turn in 0..plan.runs {
         let mut order: Vec<&mut RungResult> = all.iter_mut().collect();
         if turn % 2 == 1 {
             order.reverse();
@@ -89,10 +101,16 @@ pub fn compare(processes: &Processes, plan: &Plan, say: &mut dyn FnMut(String)) 
         // The first turn finds out which rungs this node offers.
         for result in order.into_iter().filter(|result| turn == 0 || result.times.is_some()) {
             say(format!("run {} of {} on {}", turn + 1, plan.runs, result.rung.name()));
-            one(processes, plan, result, turn == 0)?;
+            if let Err(error) = one(result, turn == 0) {
+                ended = Some(error);
+                break 'turns;
+            }
         }
     }
-    Ok(all)
+    match ended {
+        Some(error) if all.iter().all(|result| result.times.is_none()) => Err(error),
+        ended => Ok((all, ended)),
+    }
 }
 
 fn one(processes: &Processes, plan: &Plan, result: &mut RungResult, first: bool) -> Result<()> {
@@ -184,4 +202,40 @@ fn laboratory<T: for<'a> Deserialize<'a>>(
         return Ok(Err(ended.complained));
     }
     Ok(serde_json::from_str(&ended.said).map_err(|error| format!("output of tacet-noise: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::verdict;
+
+    /// Three rungs, five turns; the run with this number, from 0, is interrupted.
+    fn interrupted_at(run: usize) -> Result<Found> {
+        let place = Place { cpus: "2-3".to_owned(), memory: "1G".to_owned() };
+        let rungs = vec![Rung::Default, Rung::Tuned, Rung::Hpl];
+        let plan = Plan { place, rungs, runs: 5, noise: "1s".to_owned(), trust_clock: false, command: Vec::new() };
+        let mut number = 0;
+        in_turns(&plan, &mut drop, &mut |result, _| {
+            if number == run {
+                return Err(Error::new("compare", "interrupted", ""));
+            }
+            number += 1;
+            result.times.get_or_insert_default().add(if result.rung == Rung::Hpl { 1.0 } else { 2.0 });
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn what_ran_before_an_interruption_is_a_result() {
+        assert!(interrupted_at(0).is_err());
+        for run in 1..15 {
+            let (all, error) = interrupted_at(run).expect("results");
+            assert!(error.is_some());
+            let counts = all.iter().map(|result| result.times.as_ref().map_or(0, |times| times.seconds.len()));
+            assert_eq!(counts.sum::<usize>(), run);
+            // four whole turns
+            assert_eq!(verdict(&all).0, (run >= 12).then_some(Rung::Hpl), "{run}");
+        }
+        assert!(interrupted_at(15).expect("results").1.is_none());
+    }
 }

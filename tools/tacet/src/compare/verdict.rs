@@ -46,10 +46,11 @@ pub fn verdict(all: &[RungResult]) -> (Option<Rung>, String) {
     if higher.is_empty() {
         return (None, format!("the program ran on {} only: there is nothing to compare.", lowest.name()));
     }
-    let runs = first.seconds.len();
+    // they differ by one if the runs were interrupted
+    let runs = ran.iter().map(|(_, times)| times.seconds.len()).min().unwrap_or(0);
     if runs < ENOUGH {
         let text =
-            format!("{runs} runs on each rung are too few to say whether a higher one pays; take {ENOUGH} or more.");
+            format!("{runs} runs on each rung are not enough to say whether a higher one pays; take {ENOUGH} or more.");
         return (None, text);
     }
     let (mut best, mut times) = (*lowest, *first);

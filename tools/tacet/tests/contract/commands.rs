@@ -15,7 +15,8 @@ const WRONG: &str = "--no-such-flag";
 type Rule = fn(&Bench, &[String], &Described);
 
 /// They change nothing but files that the user names, or the terminal. Every other command has --dry-run.
-const READS: [&str; 34] = [
+const READS: [&str; 36] = [
+    "job list",
     "pico",
     "status",
     "ps",
@@ -24,6 +25,7 @@ const READS: [&str; 34] = [
     "doctor",
     "node shell",
     "node list",
+    "node cluster status",
     "static status",
     "static map",
     "static console",
@@ -53,8 +55,10 @@ const READS: [&str; 34] = [
 ];
 
 /// A value for each kind that a command may require.
-const VALUES: [(&str, &str); 10] = [
+const VALUES: [(&str, &str); 13] = [
+    ("USER", "0"),
     ("RECORD", "r.parquet"),
+    ("LIST", "2-3"),
     ("RUN", "run.json"),
     ("PID", "4711"),
     ("PROGRAM", "true"),
@@ -64,6 +68,7 @@ const VALUES: [(&str, &str); 10] = [
     ("ADDRESS:PORT", "127.0.0.1:4070"),
     ("FILE", "key"),
     ("SIGNAL", "TERM"),
+    ("NODE", "0"),
 ];
 
 const RULES: [(&str, Rule); 7] = [

@@ -23,8 +23,8 @@ pub fn trials(bench: &'static Bench) -> Vec<Trial> {
         ("several ranks have one status", ranks),
         ("what is hidden is offered nowhere", hides),
         ("a program that cannot run has the statuses of env", runners),
-        ("nodes without Linux: an error has the status of its cause", causes),
-        ("nodes without Linux: each answer is an object of the schema", answers),
+        ("static nodes: an error has the status of its cause", causes),
+        ("static nodes: each answer is an object of the schema", answers),
         ("objects have the version", versions),
     ];
     let trial = |(name, check): (&str, Rule)| {
@@ -209,6 +209,11 @@ fn causes(bench: &Bench) {
         (&["static", "status", "--name", NOBODYS][..], status::NO),
         (&["static", "kill", "1", "--name", NOBODYS], status::NO),
         (&["static", "console", "0", "--name", NOBODYS], status::NO),
+        (&["static", "drain", "0", "--name", NOBODYS], status::NO),
+        (&["static", "return", "0", "--name", NOBODYS], status::NO),
+        (&["static", "reset", "0", "--name", NOBODYS, "--dry-run"], status::NO),
+        (&["static", "power-off", "0", "--control", "/nowhere/control"], status::NO),
+        (&["static", "drain", "x"], status::USAGE),
         (&["static", "boot", "--down", "--name", NOBODYS], status::NO),
         (&["static", "status", "--name", "a/b"], status::USAGE),
         (&["static", "boot", "--name", NOBODYS, "--image", "/nowhere/image"], status::USAGE),

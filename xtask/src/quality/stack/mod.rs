@@ -15,7 +15,7 @@ mod written;
 #[cfg(test)]
 mod tests;
 
-use super::measure::Count;
+use super::count::Count;
 use code::{Functions, WORD};
 use deepest::Deepest;
 use written::Written;

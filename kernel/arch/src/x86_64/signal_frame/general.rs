@@ -49,8 +49,7 @@ impl Registers {
 }
 
 /// As the entry code saves them.
-#[cfg(all(target_arch = "x86_64", target_os = "none"))]
-mod machine {
+mod saved {
     use super::Registers;
     use crate::x86_64::UserRegisters;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A signal handler's frame on its stack, byte by byte as Linux writes it (`struct rt_sigframe`), and the way back.
 //!
-//! Owns the layout. Called by a kernel without Linux, with what [`tacet_logic::signals`] wants delivered; it copies the
+//! Owns the layout. Called by a static kernel, with what [`tacet_logic::signals`] wants delivered; it copies the
 //! bytes. Pure: builds and is tested on every host, on Linux for x86-64 against Linux's own frames. It must never give
 //! back registers that a program may not have.
 //!

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `tacet static boot`: emulated nodes in the background; entries for GRUB for nodes of metal.
 
+use std::fs::{self, OpenOptions};
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Instant;
 
 use tacet_ctl::{Error, Result, format_bytes};
-use tacet_static::boot_line::Metal;
+use tacet_static::boot_line::{Metal, network_menu};
 use tacet_static::{key, launch};
 
 use super::shape::{describe, wrong};
@@ -14,8 +17,9 @@ use crate::args::{StaticArgs, StaticBoot};
 use crate::output;
 use crate::text::{count, duration};
 
-/// GRUB's name of the image, if the user gives none.
+/// GRUB's name of the image, if the user gives none; that of a GRUB that came over the network, with its menu.
 const IMAGE_FOR_GRUB: &str = "/boot/tacet/static.elf";
+const IMAGE_FOR_PXE: &str = "$prefix/static.elf";
 
 pub fn boot(args: StaticBoot, configured: StaticArgs, json: bool) -> Result<u8> {
     if args.metal {
@@ -77,28 +81,49 @@ fn metal(args: &StaticBoot, json: bool) -> Result<u8> {
         |flag: &str| wrong(Error::new("--metal", format!("{flag} is missing"), "see `tacet static boot --help`"));
     let address = args.address.as_deref().ok_or_else(|| needs("--address"))?;
     let iod = args.iod.ok_or_else(|| needs("--iod"))?;
-    let key = key::in_file(args.key.as_deref().ok_or_else(|| needs("--key"))?)?;
-    let image = args.shape.image.as_deref().unwrap_or(Path::new(IMAGE_FOR_GRUB)).display().to_string();
-    let gateway = args.gateway.map(|gateway| gateway.to_string());
-    let addresses = addresses(address, args.nodes)?;
-    let nodes = (0..).zip(addresses).map(|(node, address)| Metal {
-        node,
-        address,
-        gateway: gateway.clone(),
-        iod,
-        key: key.clone(),
-    });
-    if json {
-        let entry = |node: Metal| serde_json::json!({ "node": node.node, "kernel_arguments": node.words(), "grub": node.grub(&image) });
-        let nodes: Vec<_> = nodes.map(entry).collect();
-        output::json(&serde_json::json!({ "nodes": nodes }))?;
-        return Ok(0);
-    }
-    output::print(&nodes.map(|node| node.grub(&image)).collect::<String>())?;
     if let SocketAddr::V6(_) = iod {
         return Err(wrong(Error::new("--iod", "nodes speak IPv4", "give an IPv4 address")));
     }
+    let key = key::in_file(args.key.as_deref().ok_or_else(|| needs("--key"))?)?;
+    let usual = if args.pxe.is_some() { IMAGE_FOR_PXE } else { IMAGE_FOR_GRUB };
+    let image = args.shape.image.as_deref().unwrap_or(Path::new(usual)).display().to_string();
+    let gateway = args.gateway.map(|gateway| gateway.to_string());
+    let addresses = addresses(address, args.nodes)?;
+    let node = |(node, address)| {
+        let key = key::of_node(&key, node)?;
+        Ok(Metal { node, address, gateway: gateway.clone(), iod, service_cpu: args.shape.service_cpu, key })
+    };
+    let nodes: Vec<Metal> = (0..).zip(addresses).map(node).collect::<Result<_>>()?;
+    if let Some(directory) = &args.pxe {
+        write_for_network(directory, &nodes, &image)?;
+    }
+    if json {
+        let entry = |node: Metal| serde_json::json!({ "node": node.node, "kernel_arguments": node.words(), "grub": node.grub(&image) });
+        let nodes: Vec<_> = nodes.into_iter().map(entry).collect();
+        output::json(&serde_json::json!({ "nodes": nodes }))?;
+        return Ok(0);
+    }
+    if let Some(directory) = &args.pxe {
+        let at = directory.display();
+        output::print(&format!("{at}/tftp: for the TFTP server; {at}/own/N: for node N's own disk, nobody else's\n"))?;
+        return Ok(0);
+    }
+    output::print(&nodes.iter().map(|node| node.grub(&image)).collect::<String>())?;
     Ok(0)
+}
+
+/// The server's menu, and each node's file, which has its key.
+fn write_for_network(directory: &Path, nodes: &[Metal], image: &str) -> Result<()> {
+    let write = |place: String, text: &str, mode| {
+        let path = directory.join(place);
+        let made =
+            path.parent().map_or(Ok(()), |parent| fs::DirBuilder::new().recursive(true).mode(0o755).create(parent));
+        let file = || OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&path);
+        let written = made.and_then(|()| file()).and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(|io| Error::io(path.display(), &io, "name a directory of yours with --pxe"))
+    };
+    write("tftp/grub/grub.cfg".into(), &network_menu(image), 0o644)?;
+    nodes.iter().try_for_each(|node| write(format!("own/{}/tacet/node.cfg", node.node), &node.own_file(), 0o600))
 }
 
 /// Consecutive addresses with their network's prefix length.

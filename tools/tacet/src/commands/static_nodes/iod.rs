@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `tacet iod`: the daemon for nodes of metal, in the foreground, for a service manager.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use tacet_ctl::status::MACHINE;
 use tacet_ctl::{Error, Result};
-use tacet_static::state::{Facts, State};
+use tacet_static::state::{self, Facts, State};
 use tacet_static::{daemon, key};
 
 use crate::args::IodArgs;
@@ -16,14 +13,16 @@ pub fn iod(args: &IodArgs, json: bool) -> Result<u8> {
     if args.dry_run {
         return rehearse(args, json);
     }
-    let key = key::in_file(&args.key)?;
-    let end = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&end);
-    let set = ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed));
-    set.map_err(|error| Error::new("signals", error, "").with_status(MACHINE))?;
+    let told = tacet_words::interrupted::flag();
+    let end = told.map_err(|error| Error::new("signals", error, "").with_status(MACHINE))?;
     let state = State::create(&args.name)?;
-    let control = args.control.clone().unwrap_or_else(|| state.path().join("control"));
-    let daemon = daemon::bind(&key, args.listen, &control)?;
+    let control = match &args.control {
+        Some(control) => control.clone(),
+        // Nobody else can enter the directory of the set.
+        None if args.all_users => state::socket_for_all(&args.name)?,
+        None => state.path().join("control"),
+    };
+    let daemon = daemon::bind_for_metal(&args.key, args.listen, &control, args.nodes, args.all_users)?;
     let address = daemon.address().map_err(daemon::from_iod)?;
     let pid = i32::try_from(std::process::id()).unwrap_or_default();
     let (name, port) = (args.name.clone(), address.port());

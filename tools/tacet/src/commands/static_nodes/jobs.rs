@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `tacet static status` and `tacet static kill`: what a daemon's nodes do, and the end of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tacet_ctl::{Error, Result, format_bytes};
-use tacet_iod::control::Status;
+use tacet_iod::control::{JobStatus, Status};
 use tacet_static::others::{self, Other};
 use tacet_static::{Spec, daemon, launch, state};
 
@@ -70,14 +70,15 @@ pub fn status(set: &StaticSet, json: bool) -> Result<u8> {
 }
 
 fn describe(status: &Status) -> String {
-    let headings = ["NODE>", "CPUS>", "MEMORY>", "STATE", "JOB>", "HEARD", "ADDRESS"];
+    let headings = ["NODE>", "CPUS>", "MEMORY>", "STATE", "JOB>", "ERRORS>", "HEARD", "ADDRESS"];
     let rows = status.nodes.iter().map(|node| {
         vec![
             node.node.to_string(),
-            node.cpus.to_string(),
+            format!("{}{}", node.cpus, if node.service_cpu { "+1" } else { "" }),
             format_bytes(node.memory_bytes),
             node.state.clone(),
             node.job.map_or_else(|| "-".into(), |job| job.to_string()),
+            node.corrected_errors.to_string(),
             format!("{} ago", duration(node.silent_ms.saturating_mul(1_000_000))),
             node.address.clone(),
         ]
@@ -91,12 +92,13 @@ fn describe(status: &Status) -> String {
                 job.state.clone(),
                 nodes.join(","),
                 job.processes.to_string(),
+                job.uid.to_string(),
                 job.pid.to_string(),
-                job.name.clone(),
+                if job.name.is_empty() { "-".into() } else { job.name.clone() },
             ]
         });
         text += "\n";
-        text += &output::table(&["JOB>", "STATE", "NODES", "PROCESSES>", "PID>", "PROGRAM"], rows);
+        text += &output::table(&["JOB>", "STATE", "NODES", "PROCESSES>", "UID>", "PID>", "PROGRAM"], rows);
     }
     let dropped = &status.dropped;
     let packets = dropped.malformed + dropped.strangers + dropped.stale;
@@ -146,14 +148,14 @@ fn told(killed: &Killed, json: bool) -> Result<u8> {
 fn rehearse(args: &StaticKill, signal: i32, json: bool) -> Result<u8> {
     let control = control(&args.set)?;
     if json {
-        let all = || Ok(daemon::status(&control)?.jobs.iter().map(|job| job.job).collect());
+        let all = || governed(&control);
         let jobs = args.job.map_or_else(all, |job| Ok(vec![job]))?;
         return told(&Killed { jobs, signal, nodes_ended: args.all, dry_run: true }, json);
     }
     match args.job {
         Some(job) => output::print(&format!("would send signal {signal} to the processes of job {job}\n"))?,
         None => {
-            let jobs = daemon::status(&control)?.jobs.len() as u64;
+            let jobs = governed(&control)?.len() as u64;
             output::print(&format!("would end {} and all nodes of the set\n", count(jobs, "job", "jobs")))?;
         }
     }
@@ -163,7 +165,7 @@ fn rehearse(args: &StaticKill, signal: i32, json: bool) -> Result<u8> {
 /// Emulated nodes end; nodes of metal lose their jobs.
 fn kill_all(args: &StaticKill, signal: i32, json: bool) -> Result<u8> {
     let control = control(&args.set)?;
-    let jobs: Vec<u32> = daemon::status(&control)?.jobs.iter().map(|job| job.job).collect();
+    let jobs = governed(&control)?;
     for job in &jobs {
         // it may end by itself meanwhile
         daemon::kill(&control, *job, signal).ok();
@@ -175,10 +177,17 @@ fn kill_all(args: &StaticKill, signal: i32, json: bool) -> Result<u8> {
     told(&Killed { jobs, signal, nodes_ended: emulated, dry_run: false }, json)
 }
 
+/// The jobs that this user may end: root each, others their own.
+fn governed(control: &Path) -> Result<Vec<u32>> {
+    let uid = nix::unistd::geteuid();
+    let is_mine = |job: &&JobStatus| uid.is_root() || job.uid == uid.as_raw();
+    Ok(daemon::status(control)?.jobs.iter().filter(is_mine).map(|job| job.job).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tacet_iod::control::{Dropped, JobStatus, NodeStatus};
+    use tacet_iod::control::{Dropped, NodeStatus};
 
     #[test]
     fn other_sets_are_named() {
@@ -199,8 +208,10 @@ mod tests {
             address: "127.0.0.1:9".into(),
             cpus: 2,
             memory_bytes: 256 << 20,
+            service_cpu: false,
             state: "job".into(),
             job: Some(7),
+            corrected_errors: 4,
             silent_ms: 12,
         };
         let job = JobStatus {
@@ -216,8 +227,8 @@ mod tests {
         let text = describe(&Status { nodes: vec![node], jobs: vec![job], dropped });
         assert_eq!(
             text,
-            "NODE  CPUS   MEMORY  STATE  JOB  HEARD        ADDRESS\n   3     2  256 MiB  job      7  12.0 ms ago  \
-             127.0.0.1:9\n\nJOB  STATE    NODES  PROCESSES  PID  PROGRAM\n  7  running  3              2   99  a.out\n\n\
+            "NODE  CPUS   MEMORY  STATE  JOB  ERRORS  HEARD        ADDRESS\n   3     2  256 MiB  job      7       4  12.0 ms ago  \
+             127.0.0.1:9\n\nJOB  STATE    NODES  PROCESSES  UID  PID  PROGRAM\n  7  running  3              2    0   99  a.out\n\n\
              dropped 3 packets: 0 malformed, 1 of strangers, 2 old\n"
         );
     }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `tacet static`: nodes without Linux, and programs on them. One file for each of its commands.
+//! `tacet static`: static nodes, and programs on them. One file for each of its commands.
 //!
 //! Only flags, defaults and output are here; `tacet-static` owns what a set of nodes is.
 
 mod boot;
 mod console;
+mod govern;
 mod iod;
 mod jobs;
 mod map;
@@ -12,6 +13,7 @@ mod run;
 mod shape;
 
 use tacet_ctl::Result;
+use tacet_iod::control::NodeOrder;
 use tacet_static::state::Facts;
 
 pub use iod::iod;
@@ -25,6 +27,10 @@ pub fn static_nodes(command: StaticCommand, configured: StaticArgs, json: bool) 
         StaticCommand::Run(args) => run::run(args, configured, json),
         StaticCommand::Status(set) => jobs::status(&set, json),
         StaticCommand::Kill(args) => jobs::kill(&args, json),
+        StaticCommand::Drain(args) => govern::govern(&args, NodeOrder::Drain, json),
+        StaticCommand::Return(args) => govern::govern(&args, NodeOrder::Return, json),
+        StaticCommand::Reset(args) => govern::govern(&args, NodeOrder::Reset, json),
+        StaticCommand::PowerOff(args) => govern::govern(&args, NodeOrder::PowerOff, json),
         StaticCommand::Map(args) => map::map(&args, json),
         StaticCommand::Console(args) => console::console(&args, json),
         StaticCommand::Keep => {

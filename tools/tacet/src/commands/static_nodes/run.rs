@@ -37,6 +37,7 @@ fn run_here(args: StaticRun, configured: StaticArgs, json: bool) -> Result<u8> {
     let word = args.command.first().ok_or_else(|| wrong(Error::new("arguments", "no program is given", "")))?;
     let found = program::find(word, &std::env::var_os("PATH").unwrap_or_default())?;
     let job = job(&args, &found, &memory)?;
+    job.check_room()?;
     let nodes = choose(&args, configured, &memory)?;
     check_memory(&found, &nodes, &memory, args.processes)?;
     if args.dry_run {
@@ -114,9 +115,11 @@ fn fits(facts: Facts, args: &StaticRun) -> Result<Nodes> {
     let shape = &args.shape;
     let given = [
         ("--cpus", shape.cpus.is_some()),
+        ("--service-cpu", shape.service_cpu),
         ("--node-memory", shape.node_memory.is_some()),
         ("--machine", shape.machine.is_some()),
         ("--link", shape.link.is_some()),
+        ("--card", shape.card.is_some()),
         ("--accel", shape.accel.is_some()),
         ("--image", shape.image.is_some()),
         ("--qemu", shape.qemu.is_some()),

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tacet_ctl::status::USAGE;
 use tacet_ctl::{Error, Machine, Result, parse_bytes};
-use tacet_static::{Spec, image};
+use tacet_static::{Link, Spec, image};
 
 use crate::args::StaticArgs;
 
@@ -59,14 +59,19 @@ pub fn describe(nodes: u32, args: &StaticArgs, processes: u32, memory: Option<&M
     };
     let mut spec = Spec::new(path);
     spec.nodes = nodes;
-    spec.cpus = args.cpus.unwrap_or(processes);
+    spec.service_cpu = args.service_cpu;
+    spec.cpus = args.cpus.unwrap_or(processes) + u32::from(args.service_cpu);
     spec.memory_bytes = match &args.node_memory {
         Some(text) => parse_bytes(text).map_err(wrong)?,
         None => memory.map_or(NODE_MEMORY, Memory::node),
     };
     Machine::default().can_emulate(spec.memory_bytes)?;
     spec.machine = parse(args.machine.as_deref())?;
-    spec.link = parse(args.link.as_deref())?;
+    spec.link = match (&args.link, &args.card) {
+        (None, Some(_)) => Link::Net,
+        (link, _) => parse(link.as_deref())?,
+    };
+    spec.card = parse(args.card.as_deref())?;
     spec.accelerator = parse(args.accel.as_deref())?;
     spec.qemu = args.qemu.as_deref().map(absolute).transpose()?;
     let words = args.emulator_arguments.as_deref().unwrap_or_default();
