@@ -375,12 +375,14 @@ static void map(void)
 	CHECK(spare != MAP_FAILED);
 }
 
-/* How many entries poll takes is the shell's word otherwise. */
+/* How many entries poll takes is the shell's word otherwise. select reads as many bits as the table of descriptors has
+ * places, and a child's table is as long as its parent's descriptors ask: the last descriptor makes it its longest. */
 static void limit_descriptors(void)
 {
 	const struct rlimit limit = { DESCRIPTORS, DESCRIPTORS };
 
 	CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	CHECK(dup2(STDOUT_FILENO, DESCRIPTORS - 1) == DESCRIPTORS - 1);
 }
 
 int main(int count, char **words)
