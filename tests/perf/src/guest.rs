@@ -160,7 +160,7 @@ const PREPARE_LOAD: &str = r#"
     esac"#;
 
 /// Reads the lines that are a name and a number; other lines are for people.
-fn numbers(text: &str) -> Numbers {
+pub fn numbers(text: &str) -> Numbers {
     let pair = |line: &str| {
         let (name, value) = line.trim().split_once(' ')?;
         Some((name.to_owned(), value.split(' ').next()?.parse().ok()?))

@@ -33,6 +33,7 @@ mod jobs;
 mod kept;
 pub mod memory;
 mod metric;
+pub mod node_jobs;
 pub mod noise;
 pub mod pico;
 mod profile;
@@ -46,7 +47,7 @@ pub mod tune;
 mod variation;
 mod versus;
 
-pub use configuration::{Configuration, Settings};
+pub use configuration::{Configuration, Settings, counted_node};
 pub use draw::draw;
 pub use metric::{Metric, table};
 pub use profile::{Profile, profile};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `make bench BENCH=core|calls|forward|memory|noise|pico|static|tune|sched`: runs the benches and prints one table. Only arguments and
+//! `make bench BENCH=core|calls|forward|jobs|memory|noise|pico|static|tune|sched`: runs the benches and prints one table. Only arguments and
 //! output are here; the library measures.
 //!
 //! usage: tacet-bench [NAME] [--kernel 6.1|6.12|7] [--quanta N] [--iterations N] [--load KIND,...] [--runs N]
 //!        [--jobs NAME,...] [--undisturbed] [--resume]
 //! NAME: `core` (default, or $BENCH); `calls`: calls that cores answer themselves, and synchronisation of threads and
-//! ranks; `forward`: a forwarded call, by the way that its proxy waited, on each kernel (`--jobs` selects); `memory`: anonymous memory from the partition; `noise`: the laboratory itself; `pico`: reads of a
+//! ranks; `forward`: a forwarded call, by the way that its proxy waited, on each kernel (`--jobs` selects); `jobs`: jobs that begin, run
+//! beside each other and end, and the partition's changes (`--quanta`); `memory`: anonymous memory from the partition; `noise`: the laboratory itself; `pico`: reads of a
 //! disk by the cores; `static`: static nodes (in these three, `--jobs` selects parts); `tune`: the countermeasures;
 //! `sched`: MPI jobs under three schedulers, on the newest kernel, beside daemons (`--undisturbed`: alone), which takes
 //! hours and continues an earlier bench with `--resume`; `profile`: Tacet's profile alone; `attribute`: which
@@ -13,7 +14,9 @@
 
 use std::process::ExitCode;
 
-use tacet_bench::{Result, Settings, calls, core, forward, memory, noise, pico, sched, static_nodes, table, tune};
+use tacet_bench::{
+    Result, Settings, calls, core, forward, memory, node_jobs, noise, pico, sched, static_nodes, table, tune,
+};
 use tacet_node::{Cache, KernelLine, provision};
 
 fn main() -> ExitCode {
@@ -59,6 +62,7 @@ fn run() -> Result<()> {
         "core" => print!("{}", table(&core::core(&cache, &settings)?)),
         "calls" => print!("{}", table(&calls::calls(&cache, &settings)?)),
         "forward" => print!("{}", table(&forward::forward(&cache, &settings)?)),
+        "jobs" => print!("{}", table(&node_jobs::node_jobs(&cache, &settings)?)),
         "memory" => print!("{}", table(&memory::memory(&cache, &settings)?)),
         "pico" => print!("{}", table(&pico::pico(&cache, &settings)?)),
         "static" => {
@@ -74,7 +78,7 @@ fn run() -> Result<()> {
         "attribute" => core::attribute(&cache, &settings)?,
         _ => {
             return Err(format!(
-                "{name}: no such bench: core, calls, forward, memory, noise, pico, static, tune, sched, profile, attribute"
+                "{name}: no such bench: core, calls, forward, jobs, memory, noise, pico, static, tune, sched, profile, attribute"
             )
             .into());
         }
