@@ -9,11 +9,18 @@ use std::time::Duration;
 use tacet_node::cluster::{Cluster, ClusterSpec, Rule};
 use tacet_node::{Cache, Command, KernelLine, Output, provision};
 
+#[path = "cluster/mpi.rs"]
+mod mpi;
+
 fn cluster() -> &'static Cluster {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
     CLUSTER.get_or_init(|| {
         let line = std::env::var("TACET_TEST_KERNEL").unwrap_or_else(|_| "6.12".to_owned());
-        let spec = ClusterSpec::new(line.parse::<KernelLine>().expect("a kernel line"), 2);
+        let mut spec = ClusterSpec::new(line.parse::<KernelLine>().expect("a kernel line"), 2);
+        let built = mpi::build_directory();
+        spec.node = spec.node.share(&built);
+        spec.node.memory_mib = 1536;
+        spec.first = Some(format!("ln -sf {}/bin/tacet* /usr/local/bin/", built.display()));
         let cache = Cache::open().expect("cache");
         provision::ensure_cluster(&cache).expect("Slurm");
         Cluster::up(&cache, &spec).expect("boots")
