@@ -5,6 +5,7 @@
 //! `cargo xtask test` runs it after building `build/bin/tacet`, `build/lib/tacet/static.elf` and `build/tests/static`.
 //! Must never assert a time; a program that hangs is killed after a while, and has failed.
 
+mod batch;
 mod boot;
 mod calls;
 mod calls_table;

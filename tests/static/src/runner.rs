@@ -10,7 +10,9 @@ use std::time::Instant;
 use crate::case::{Case, Work};
 use crate::nodes::Nodes;
 use crate::options::Options;
-use crate::{Result, boot, calls, cards, newcomer, packages, programs, real, refused, stopped, unplug, user, users};
+use crate::{
+    Result, batch, boot, calls, cards, newcomer, packages, programs, real, refused, stopped, unplug, user, users,
+};
 
 /// One for each lane; a node with several CPUs, as threads that spin for each other on one CPU progress slowly.
 const NODES: u32 = 2;
@@ -30,6 +32,7 @@ pub fn run(options: &Options) -> Result<bool> {
     let all = programs.chain(refused::cases()).chain(unplug::cases()).chain(stopped::cases());
     let all = all
         .chain(boot::cases())
+        .chain(batch::cases())
         .chain(newcomer::cases())
         .chain(calls::cases())
         .chain(users::cases())

@@ -54,7 +54,7 @@ pub fn begin(nodes: &Nodes, flags: &[&str], way: &str) -> Result<Job> {
 }
 
 /// The running job of a `tacet static run`.
-fn job_of(nodes: &Nodes, pid: u32) -> Option<u32> {
+pub fn job_of(nodes: &Nodes, pid: u32) -> Option<u32> {
     let status = nodes.status().ok()?;
     let jobs = status["jobs"].as_array()?;
     let own = jobs.iter().find(|job| job["pid"] == pid && job["state"] == "running")?;
