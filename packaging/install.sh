@@ -92,6 +92,9 @@ install_files() {
 	put_tree "$source/noise/mpi" "$prefix/share/tacet/mpi-fwq/mpi"
 	put_tree "$source/noise/loop" "$prefix/share/tacet/mpi-fwq/loop"
 
+	# Sites build the plugin against their own Slurm: make -C PREFIX/share/tacet/slurm OUT=... install
+	put_tree "$source/packaging/slurm" "$prefix/share/tacet/slurm"
+
 	put 644 "$source/packaging/dkms/dkms.conf" "/usr/src/tacet-$version/dkms.conf"
 	put_tree "$source/linux" "/usr/src/tacet-$version/linux"
 	# the only image that the module runs where Linux verifies signatures

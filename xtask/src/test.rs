@@ -35,8 +35,14 @@ const STATIC: Part = Part::new("programs on static nodes", [0, 100, 90, 190]);
 const SCENARIOS: Part = Part::new("scenarios", [0, 340, 1500, 4 * 3600]);
 
 /// The tests that boot nodes of their own: package and test.
-const ON_NODES: [(&str, &str); 5] =
-    [("tacet-noise", "exact"), ("tacet-node", "node"), ("tacet-node", "cluster"), (COMMAND, TYPED), (COMMAND, "ended")];
+const ON_NODES: [(&str, &str); 6] = [
+    ("tacet-noise", "exact"),
+    ("tacet-node", "node"),
+    ("tacet-node", "cluster"),
+    ("tacet-node", "slurm"),
+    (COMMAND, TYPED),
+    (COMMAND, "ended"),
+];
 const COMMAND: &str = "tacet-cli";
 /// The test that types what the pages show.
 const TYPED: &str = "typed";

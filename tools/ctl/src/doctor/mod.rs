@@ -12,6 +12,7 @@ mod kernel;
 mod memory;
 mod module;
 mod processor;
+pub mod slurm;
 #[cfg(test)]
 mod tests;
 

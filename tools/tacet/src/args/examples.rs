@@ -75,7 +75,13 @@ const EXAMPLES: &Examples = &[
     ),
     ("pico", &[("tacet pico", "which devices have a fast path, and who used it?")]),
     ("log", &[("tacet log --follow", "print the log, and go on with what is added")]),
-    ("doctor", &[("tacet doctor", "can this machine run a partition? what works without one?")]),
+    (
+        "doctor",
+        &[
+            ("tacet doctor", "can this machine run a partition? what works without one?"),
+            ("tacet doctor --slurm", "is Slurm configured so that `srun --tacet` works on this node?"),
+        ],
+    ),
     (
         "node run",
         &[

@@ -104,7 +104,11 @@ pub enum Command {
     /// Print the log of the module and of every core, merged by time
     Log(LogArgs),
     /// Check whether this machine can run a partition, and what to change if not
-    Doctor,
+    Doctor {
+        /// Check instead whether Slurm, as it is configured here, can give jobs CPUs of a partition (`srun --tacet`)
+        #[arg(long)]
+        slurm: bool,
+    },
     /// Use a node in QEMU instead of this machine
     Node {
         #[command(subcommand)]

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `tacet doctor`: can this machine run a partition? The answer is in plain words.
+//! `tacet doctor`: can this machine run a partition? With `--slurm`: can Slurm give jobs CPUs of one? The answer is in plain
+//! words.
+
+use std::process::{Command, Stdio};
 
 use serde::Serialize;
+use tacet_ctl::doctor::slurm::{self, Answers, Site};
 use tacet_ctl::doctor::{Check, Verdict, can_run, examine};
 use tacet_ctl::{Machine, Result};
 
@@ -26,9 +30,45 @@ pub fn doctor(machine: &Machine, json: bool) -> Result<u8> {
     if json {
         output::json(&report)?;
     } else {
-        output::print(&(describe(&checks) + &report.works.sentence()))?;
+        output::print(&(describe(&checks) + "\n" + &summary(&checks) + "\n" + &report.works.sentence()))?;
     }
     Ok(if report.can_run { 0 } else { CANNOT })
+}
+
+/// The JSON of `doctor --slurm`.
+#[derive(Serialize)]
+struct SlurmReport<'a> {
+    /// `srun --tacet` can work.
+    can_run: bool,
+    checks: &'a [Check],
+}
+
+pub fn doctor_of_slurm(machine: &Machine, json: bool) -> Result<u8> {
+    let named = std::env::var("SLURM_CONF").ok();
+    let site = Site::find(machine, named.as_deref(), &ask());
+    let checks = slurm::examine(&site);
+    let can_run = can_run(&checks);
+    if json {
+        output::json(&SlurmReport { can_run, checks: &checks })?;
+    } else {
+        let verdict =
+            if can_run { "Slurm can give jobs CPUs of a partition" } else { "`srun --tacet` cannot work yet" };
+        output::print(&format!("{}\n{verdict}.\n", describe(&checks)))?;
+    }
+    Ok(if can_run { 0 } else { CANNOT })
+}
+
+/// What the controller says; nothing, if it or the command is not there.
+fn ask() -> Answers {
+    let answer = |words: &[&str]| {
+        // it retries for long if the controller is down
+        let output = Command::new("timeout").args(["10", "scontrol"]).args(words).stdin(Stdio::null()).output();
+        let output = output.ok().filter(|output| output.status.success());
+        output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
+    };
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = host.trim().split('.').next().unwrap_or_default();
+    Answers { config: answer(&["show", "config"]), node: answer(&["show", "node", host]) }
 }
 
 fn describe(checks: &[Check]) -> String {
@@ -41,7 +81,7 @@ fn describe(checks: &[Check]) -> String {
         let remedy = if check.remedy.is_empty() { String::new() } else { format!("{:33}-> {}\n", "", check.remedy) };
         format!("{word:<9}{:<24}{}\n{remedy}", check.name, check.finding)
     });
-    lines.collect::<String>() + "\n" + &summary(checks) + "\n"
+    lines.collect()
 }
 
 /// The programs beside this one, which need no partition.

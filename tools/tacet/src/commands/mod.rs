@@ -28,7 +28,7 @@ mod up;
 pub use beside::{beside, program};
 pub use compare::compare;
 pub use decouple::{decouple, recouple};
-pub use doctor::doctor;
+pub use doctor::{doctor, doctor_of_slurm};
 pub use down::down;
 pub use family::{describe, elsewhere, help};
 pub use generate::{completions, man};

@@ -250,6 +250,7 @@ fn versions(bench: &Bench) {
     for words in [
         &["up", "--dry-run", "--cpus", "1", "--memory", "64M"][..],
         &["doctor"],
+        &["doctor", "--slurm"],
         &["compare", "--dry-run", "true"],
         &["tune", "plan", "--cpus", "1"],
         &["tune", "status"],

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
+/* Small files of text. */
+#ifndef TACET_SLURM_FILE_H
+#define TACET_SLURM_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+bool file_read_line(const char *path, char *line, size_t size);
+bool file_write_line(const char *path, const char *line);
+bool file_make_folder(const char *path);
+void file_remove(const char *path);
+
+#endif

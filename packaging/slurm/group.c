@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR MIT
+/*
+ * The control groups that Slurm made for this process, .../job_4711/step_0/..., and their CPUs by the machine's numbers.
+ * Called by job.c and task.c.
+ *
+ * The path is read, never built: it depends on how Slurm was built and on systemd. Slurm's own lists of cores
+ * (S_JOB_ALLOC_CORES) count other things than Linux's CPUs. Control groups of version 2 only: version 1 forgets a CPU
+ * that leaves Linux.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+
+#include "cpus.h"
+#include "file.h"
+#include "group.h"
+
+#define GROUPS "/sys/fs/cgroup"
+
+/* The group of this process, as far as the end of the part that begins with @part. */
+static bool cut_behind(const char *part, char *group, size_t size)
+{
+	char line[GROUP_TEXT], *at;
+
+	/* version 2 alone has one line: 0::PATH */
+	if (!file_read_line("/proc/self/cgroup", line, sizeof(line)) || strncmp(line, "0::/", 4))
+		return false;
+	at = strstr(line, part);
+	if (!at)
+		return false;
+	at += strlen(part);
+	at[strcspn(at, "/")] = 0;
+	return (size_t)snprintf(group, size, "%s", line + 3) < size;
+}
+
+bool group_of_job(char *group, size_t size)
+{
+	return cut_behind("/job_", group, size);
+}
+
+bool group_of_step(char *group, size_t size)
+{
+	return cut_behind("/step_", group, size);
+}
+
+/* Those that were given to it, whether Linux has them now or not. */
+bool group_cpus(const char *group, cpu_set_t *cpus)
+{
+	char path[GROUP_TEXT + 64], list[CPUS_TEXT];
+
+	snprintf(path, sizeof(path), GROUPS "%s/cpuset.cpus", group);
+	return file_read_line(path, list, sizeof(list)) && cpus_parse(list, cpus);
+}
+
+/* The hardware threads of @cpu's core, itself among them. */
+void cpu_siblings(int cpu, cpu_set_t *cpus)
+{
+	char path[128], list[CPUS_TEXT];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+	if (!file_read_line(path, list, sizeof(list)) || !cpus_parse(list, cpus))
+		CPU_ZERO(cpus);
+	CPU_SET(cpu, cpus);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
+/* A job of Slurm as a job of Tacet: its life on one node. All of it as root. */
+#ifndef TACET_SLURM_JOB_H
+#define TACET_SLURM_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+bool job_want(uint32_t job, const char *settings);
+bool job_is_wanted(uint32_t job);
+void job_begin(uint32_t job, uid_t user);
+void job_end(uint32_t job);
+
+#endif

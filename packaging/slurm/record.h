@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
+/* What one callback of a job leaves for the later ones, in files of root. */
+#ifndef TACET_SLURM_RECORD_H
+#define TACET_SLURM_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum record {
+	RECORD_WANTED,		/* the job's settings; written by job_prolog. Without it there is no job for us */
+	RECORD_BEGUN,		/* its CPUs in the partition; written by the extern step */
+	RECORD_REFUSED,		/* why it has none; written by the extern step */
+};
+
+bool record_open(void);
+bool record_write(uint32_t job, enum record what, const char *line);
+bool record_read(uint32_t job, enum record what, char *line, size_t size);
+void record_remove(uint32_t job, enum record what);
+
+#endif

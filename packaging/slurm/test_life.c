@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR MIT
+/*
+ * Tests of a job's life on one node, with made-up control groups and a command that notes how it is called: `make check`.
+ * That Slurm calls the parts in this order is what the test on a cluster shows (node/tests/slurm.rs).
+ */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "file.h"
+#include "job.h"
+#include "log.h"
+#include "record.h"
+#include "task.h"
+#include "test.h"
+
+#define SCOPE "/sys/fs/cgroup/system.slice/n1_slurmstepd.scope"
+#define JOB 7
+#define BEGIN "job begin 7 --user 1000 --cpus "
+#define GROUP " --cgroup /system.slice/n1_slurmstepd.scope/job_7"
+
+static int complaints;
+
+void slurm_error(const char *format, ...)
+{
+	(void)format;
+	complaints++;
+}
+
+/* Notes its words, and obeys the file of the name `behave`: a script for it. */
+static const char COMMAND[] =
+	"#!/bin/sh\n"
+	"root=${0%/*}\n"
+	"echo \"$@\" >>$root/calls\n"
+	"[ ! -e $root/behave ] || . $root/behave\n";
+
+/* A file below the root of the tests, with the folders above it. */
+static void put(const char *path, const char *text)
+{
+	char folder[512];
+	const char *slash;
+
+	for (slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+		file_make_folder(folder);
+	}
+	EXPECT(file_write_line(path, text));
+}
+
+static void behave(const char *script)
+{
+	put("/behave", script);
+}
+
+/* Were the calls since the last question these, one a line? */
+static bool called(const char *expected)
+{
+	char calls[4096] = "";
+	FILE *file = fopen(FILE_ROOT "/calls", "r");
+
+	if (file) {
+		calls[fread(calls, 1, sizeof(calls) - 1, file)] = 0;
+		fclose(file);
+	}
+	file_remove("/calls");
+	if (strcmp(calls, expected))
+		fprintf(stderr, "called:\n%sinstead of:\n%s", calls, expected);
+	return !strcmp(calls, expected);
+}
+
+static void forget_calls(void)
+{
+	file_remove("/calls");
+}
+
+static void be_in(const char *step)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line), "0::/system.slice/n1_slurmstepd.scope/job_7/%s", step);
+	put("/proc/self/cgroup", line);
+}
+
+static void begin_with(const char *cpus, const char *settings)
+{
+	put(SCOPE "/job_7/cpuset.cpus", cpus);
+	be_in("step_extern/slurm");
+	EXPECT(job_want(JOB, settings));
+	job_begin(JOB, 1000);
+}
+
+static const char *refusal(void)
+{
+	static char why[512];
+
+	return task_await_job(JOB, why, sizeof(why)) ? "" : why;
+}
+
+static void all_cpus_but_the_first_join(void)
+{
+	EXPECT(!job_is_wanted(JOB) && strstr(refusal(), "job 7 began without --tacet"));
+	begin_with("0-2", NULL);
+	EXPECT(called(BEGIN "1-2" GROUP "\n") && !*refusal());
+	job_end(JOB);
+	EXPECT(called("job end 7 --return\n") && !job_is_wanted(JOB));
+	job_end(JOB);
+	EXPECT(called("job end 7 --return\n") && !complaints);
+	begin_with("1,3-5", "memory=2G,linux-cpus=2");
+	EXPECT(called(BEGIN "4-5" GROUP " --memory 2G\n") && !*refusal());
+	job_end(JOB);
+	forget_calls();
+}
+
+static void linux_keeps_whole_cores(void)
+{
+	put("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0,2");
+	begin_with("0-3", "");
+	EXPECT(called(BEGIN "1,3" GROUP "\n"));
+	begin_with("0,2", "");
+	EXPECT(called("") && strstr(refusal(), "the job has 2 CPUs on this node and Linux keeps 1"));
+	file_remove("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
+	job_end(JOB);
+	forget_calls();
+}
+
+static void a_job_that_cannot_begin_is_refused(void)
+{
+	complaints = 0;
+	begin_with("3", "");
+	EXPECT(called("") && !strcmp(refusal(), "the job has 1 CPU on this node and Linux keeps 1: ask for more (-c)"));
+	begin_with("", "");
+	EXPECT(called("") && strstr(refusal(), "ConstrainCores=yes"));
+	begin_with("0-2", "memory=$(id)");
+	EXPECT(called("") && strstr(refusal(), "it is not a size"));
+	behave("echo 'tacet: a note' >&2; echo 'tacet: partition: none is up; start one' >&2; exit 3");
+	begin_with("0-2", "");
+	EXPECT(called(BEGIN "1-2" GROUP "\n") && !strcmp(refusal(), "partition: none is up; start one"));
+	behave("kill -9 $$");
+	begin_with("0-2", "");
+	EXPECT(strstr(refusal(), "job: it failed and said nothing"));
+	command_path = FILE_ROOT "/nothing";
+	begin_with("0-2", "");
+	EXPECT(strstr(refusal(), "/nothing: No such file or directory") && complaints == 6);
+	command_path = FILE_ROOT "/tacet";
+	put("/proc/self/cgroup", "9:cpuset:/slurm/job_7/step_extern");
+	job_begin(JOB, 1000);
+	EXPECT(strstr(refusal(), "no control group of version 2"));
+	/* Slurm gives it the same number when it is requeued */
+	file_remove("/behave");
+	forget_calls();
+	begin_with("0-2", "");
+	EXPECT(called(BEGIN "1-2" GROUP "\n") && !*refusal());
+	job_end(JOB);
+	forget_calls();
+}
+
+static void a_begin_waits_for_the_job_before(void)
+{
+	behave("[ $2 = sweep ] || [ -e $root/twice ] || { [ -e $root/once ] && : >$root/twice; : >$root/once;"
+	       " echo 'tacet: CPU 1: job 6 has it; see `tacet job list`' >&2; exit 1; }");
+	begin_with("0-1", "");
+	EXPECT(called(BEGIN "1" GROUP "\njob sweep\n" BEGIN "1" GROUP "\n" BEGIN "1" GROUP "\n") && !*refusal());
+	file_remove("/behave");
+	job_end(JOB);
+	forget_calls();
+}
+
+static void a_job_that_ended_meanwhile_is_ended_again(void)
+{
+	behave("[ $2 != begin ] || rm $root/run/tacet/slurm/7.wanted");
+	begin_with("0-1", "");
+	EXPECT(called(BEGIN "1" GROUP "\njob end 7 --return\n"));
+	file_remove("/behave");
+}
+
+static void steps_have_their_own_part(void)
+{
+	const char *words[TASK_WORDS];
+
+	begin_with("0-4", "");
+	be_in("step_0/user/task_0");
+	put(SCOPE "/job_7/step_0/cpuset.cpus", "0-4");
+	EXPECT(task_words(JOB, "", words) == 3 && !strcmp(words[1], "run") && !strcmp(words[2], "--") && !words[3]);
+	put(SCOPE "/job_7/step_0/cpuset.cpus", "0-2");
+	EXPECT(task_words(JOB, "scatter", words) == 7 && !strcmp(words[2], "--cpus") && !strcmp(words[3], "1-2"));
+	EXPECT(!strcmp(words[4], "--bind") && !strcmp(words[5], "scatter") && !strcmp(words[6], "--") && !words[7]);
+	put(SCOPE "/job_7/step_0/cpuset.cpus", "0");
+	EXPECT(task_words(JOB, "", words) == 3);
+	job_end(JOB);
+}
+
+void test_life(void)
+{
+	EXPECT(file_make_folder("/run"));
+	put("/tacet", COMMAND);
+	EXPECT(!chmod(FILE_ROOT "/tacet", 0755));
+	command_path = FILE_ROOT "/tacet";
+	all_cpus_but_the_first_join();
+	linux_keeps_whole_cores();
+	a_job_that_cannot_begin_is_refused();
+	a_begin_waits_for_the_job_before();
+	a_job_that_ended_meanwhile_is_ended_again();
+	steps_have_their_own_part();
+}
