@@ -19,6 +19,7 @@ struct tacet_space {
 	unsigned int last_core;		/* index: where a thread of it was posted last */
 	raw_spinlock_t lock;		/* writers of the root's user half */
 	struct page *root;
+	bool complete;			/* the root repeats all of Linux's: border/space.c, by its first thread */
 	u64 root_address;		/* physical */
 	atomic_t users;			/* threads that may run in it */
 	struct rcu_head rcu;

@@ -326,7 +326,11 @@ struct tacet_space *tacet_space_get(struct mm_struct *mm)
 		WRITE_ONCE(space->follower, follower);
 	}
 	atomic_inc(&space->users);
-	tacet_space_sync(space, 0, ULONG_MAX);
+	/* From here on the notifier repeats what changes; cores find entries that are new by faults. */
+	if (!smp_load_acquire(&space->complete)) {
+		tacet_space_sync(space, 0, ULONG_MAX);
+		smp_store_release(&space->complete, true);
+	}
 	return space;
 }
 
