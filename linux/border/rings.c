@@ -31,7 +31,6 @@ int tacet_post(struct tacet_core *core, struct tacet_hosted *hosted)
 	smp_store_release(&context->state, TACET_CONTEXT_POSTED);
 
 	spin_lock(&core->inbox_lock);
-	tacet_arch_notify_target(core);
 	result = tacet_ring_push(&core->shared->inbox, hosted->number);
 	spin_unlock(&core->inbox_lock);
 	if (result) {
@@ -45,7 +44,8 @@ int tacet_post(struct tacet_core *core, struct tacet_hosted *hosted)
 	return 0;
 }
 
-/* Linux may have moved the core's interrupt: tells the core where it is now. */
+/* Linux may have moved the core's interrupt: tells the core where it is now. Not per post: the look-up costs
+ * more than the rest of a post, and Linux moves it only when a CPU goes offline. Any context. */
 void tacet_retarget(struct tacet_core *core)
 {
 	spin_lock(&core->inbox_lock);

@@ -136,10 +136,12 @@ int tacet_core_start(struct tacet_core *core, char *message)
 		return PTR_ERR(start);
 	core->started = online_after_send(core, FIRST_PATIENCE_NS) ||
 			online_after_send(core, SECOND_PATIENCE_NS);
-	if (core->started)
+	if (core->started) {
+		tacet_retarget(core);	/* renew() has forgotten it, and CPUs have gone since it was opened */
 		tacet_arch_listen(core);
-	else
+	} else {
 		tacet_arch_kill(core);
+	}
 	/* A core that is not known to have stopped may still execute what _end frees. */
 	if (core->started || prove_stopped(core))
 		tacet_arch_start_end(start);

@@ -34,6 +34,7 @@
 #include "arch/arch.h"
 #include "compat.h"
 #include "partition/partition.h"
+#include "process/process.h"
 #include "tacet.h"
 
 #define BUSY_TRIES 50
@@ -97,10 +98,11 @@ static int prepare_up(unsigned int cpu)
 	return -EBUSY;
 }
 
-/* Linux's callback: any CPU has gone down. */
+/* Linux's callback: any CPU has gone down, and its interrupts have gone elsewhere. */
 static int finish_down(unsigned int cpu)
 {
 	hide_taken();
+	tacet_watch_moved();
 	return 0;
 }
 

@@ -179,8 +179,9 @@ void tacet_hosted_return(struct mm_struct *mm);
 void tacet_hosted_await_returned(struct mm_struct *mm);
 u64 tacet_hosted_root(struct mm_struct *mm);
 
-/* process/watch.c: control lock held, and sleep; _hurry: any context */
+/* process/watch.c: control lock held, and sleep; the first two: any context */
 void tacet_watch_hurry(void);
+void tacet_watch_moved(void);
 void tacet_watch_start(void);
 void tacet_watch_stop(void);
 

@@ -6,7 +6,8 @@
  * - If a thread waits for a core that another thread does not leave, it recalls that one,
  *   which goes to the end of the queue or to a core that idles. A thread that is alone on
  *   its core is never recalled for that.
- * - It tells the cores which CPU of Linux takes their interrupts now, and what time it is.
+ * - It tells the cores which CPU of Linux takes their interrupts now, at once after a CPU has gone
+ *   offline, and what time it is.
  * - It notices a core that died without a word, and one that hangs in the co-kernel.
  * - It collects what machine checks of the cores called bad memory.
  * - It charges hosted threads for their CPU time, so that top(1) and CPU-time timers see a
@@ -145,6 +146,25 @@ static void look_at_signalled(struct work_struct *work)
 }
 static DECLARE_DELAYED_WORK(hurried, look_at_signalled);
 
+static void retarget_all(struct work_struct *work)
+{
+	unsigned int i;
+
+	for (i = 0; i < tacet_partition.core_count; i++)
+		if (tacet_partition.cores[i].started)
+			tacet_retarget(&tacet_partition.cores[i]);
+}
+static DECLARE_WORK(moved, retarget_all);
+
+/* A CPU of Linux has gone offline: cores' interrupts that it took are another one's. Any context. */
+void tacet_watch_moved(void)
+{
+	rcu_read_lock();
+	if (READ_ONCE(watching))
+		schedule_work(&moved);
+	rcu_read_unlock();
+}
+
 /* Linux is just about to make threads leave user mode, without waking proxies. Any context. */
 void tacet_watch_hurry(void)
 {
@@ -168,4 +188,5 @@ void tacet_watch_stop(void)
 	synchronize_rcu();
 	cancel_delayed_work_sync(&watch);
 	cancel_delayed_work_sync(&hurried);
+	cancel_work_sync(&moved);
 }
