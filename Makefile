@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# make demo | test | test-more | hardening | build | bench | docs | miri | quality | install | uninstall | setup | clean
+# make demo | demo-cluster | test | test-more | hardening | build | bench | docs | miri | quality | install | uninstall | setup | clean
 #
 # Every target but the installing ones is `cargo xtask` of the same name; this file only finds Cargo. ARGS=... are its
 # arguments: make test ARGS=--quick. make test-more runs what make test leaves out for its time's sake; FULL=1 make test
@@ -16,6 +16,10 @@ demo test test-more hardening build bench: rust
 	cargo xtask setup
 	env --default-signal cargo xtask $@ $(ARGS)
 
+demo-cluster: rust
+	cargo xtask setup
+	env --default-signal cargo xtask demo --cluster $(ARGS)
+
 # setup: packages of the host, Rust's targets, the nodes' tree, kernels and emulator
 setup clean docs quality miri: rust
 	cargo xtask $@ $(ARGS)
@@ -29,4 +33,4 @@ uninstall:
 rust:
 	@sh xtask/rust.sh
 
-.PHONY: demo test test-more hardening build bench docs install uninstall setup clean quality miri rust
+.PHONY: demo demo-cluster test test-more hardening build bench docs install uninstall setup clean quality miri rust

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `make demo`: runs the same programs on Linux and on Tacet in one node, prints a table, draws a picture, and checks
+//! `make demo`, and `make demo-cluster` (`cluster.rs`): runs the same programs on Linux and on Tacet in one node, prints a table, draws a picture, and checks
 //! that the node is as before.
 //!
 //! Owns the order of the steps and the exit status, which is 0 only if everything was as expected. Called by
 //! `cargo xtask demo`, which builds first. Must never print a result that was not measured in this run.
 
 mod before;
+mod cluster;
 mod noise;
 mod picture;
 mod place;
@@ -24,6 +25,7 @@ use tacet_node::{Cache, KernelLine};
 
 use crate::before::Snapshot;
 use crate::noise::Noise;
+use crate::picture::Heading;
 use crate::place::Place;
 use crate::programs::{Program, Run};
 use crate::progress::Progress;
@@ -43,6 +45,9 @@ struct Arguments {
     /// Quanta of the noise profiles
     #[arg(long, default_value_t = 10_000)]
     quanta: u64,
+    /// Show MPI and noise on two nodes with Slurm instead
+    #[arg(long)]
+    cluster: bool,
     /// Only the step on static nodes, for `make test`
     #[arg(long, hide = true)]
     static_only: bool,
@@ -75,6 +80,9 @@ fn demo(arguments: &Arguments) -> Result<bool> {
         let both = Progress::new(1).step(&static_nodes::title(), static_nodes::run);
         return Ok(static_nodes::row(&both).is_as_expected());
     }
+    if arguments.cluster {
+        return cluster::demo(arguments.kernel, arguments.quanta);
+    }
     let cache = Cache::open()?;
     let settings = Settings::full(arguments.kernel);
     let mut progress = Progress::new(STEPS);
@@ -97,7 +105,12 @@ fn demo(arguments: &Arguments) -> Result<bool> {
     rows.push(Row::node(&before, &after));
     rows.push(static_nodes::row(&static_nodes));
     let release = site.close()?;
-    let drawn = progress.step("draw the picture", || picture::write(&linux.noise, &tacet.noise, &release));
+    let method = format!(
+        "Counted in an emulator (QEMU, 4 virtual CPUs, Linux {release}): instructions executed outside user mode; not times."
+    );
+    let title = "Noise on CPU 3 while CPUs 0-1 carry a load: Linux, then Tacet";
+    let heading = Heading { file: "noise.png", title, method: &method };
+    let drawn = progress.step("draw the picture", || picture::write(&heading, &linux.noise, &tacet.noise));
 
     print!("\n{}", row::report(&rows, &release));
     match &drawn {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The noise on CPU 3: fixed work quanta there, a load on CPUs 0-1, and what the emulator's plugin counted.
 //!
-//! Called through `site.rs`. Must never return a profile of another run: it checks the program's output, the number of
+//! Called through `site.rs` and by `cluster.rs`. Must never return a profile of another run: it checks the program's output, the number of
 //! quanta, the CPU and the load.
 
 use crate::Result;
@@ -11,7 +11,7 @@ use tacet_bench::Log;
 /// Rounds of the quantum's loop of two instructions.
 pub const ITERATIONS: u64 = 20_000;
 /// The CPU that executes the quanta.
-const CPU: u64 = 3;
+pub const CPU: u64 = 3;
 /// The plugin counts an interrupted block of code twice; a difference beyond this is other work.
 const RESTARTED: u64 = 64;
 
@@ -41,6 +41,14 @@ impl Noise {
         self.total() as f64 / self.stolen.len().max(1) as f64
     }
 
+    /// The quanta of several nodes, one node after the other. None without nodes, or if their quanta differ.
+    pub fn of_nodes(nodes: Vec<Noise>) -> Option<Noise> {
+        let first = nodes.first()?;
+        let same = nodes.iter().all(|node| node.is_comparable(first));
+        let user = first.user;
+        same.then(|| Noise { stolen: nodes.into_iter().flat_map(|node| node.stolen).collect(), user })
+    }
+
     /// Did both do the same work?
     pub fn is_comparable(&self, other: &Noise) -> bool {
         self.stolen.len() == other.stolen.len() && self.user.abs_diff(other.user) <= RESTARTED
@@ -66,12 +74,17 @@ pub fn script(place: Place, quanta: u64, programs: &str) -> String {
 
 /// The profile, from the script's output and the last complete record in the plugin's log.
 pub fn read(said: &str, log: &str, quanta: u64) -> Result<Noise> {
-    if !said.contains(&format!("quanta {quanta} cpu {CPU}")) {
-        return Err(format!("the quanta did not end on CPU {CPU}").into());
-    }
     let rounds = said.lines().filter_map(|line| line.strip_prefix("load ")?.split_once(' ')?.1.parse::<u64>().ok());
     if rounds.sum::<u64>() == 0 {
         return Err("the load did nothing".into());
+    }
+    of_program(said, log, quanta)
+}
+
+/// The profile of a program beside which no load was started: from its output and the last complete record of its node.
+pub fn of_program(said: &str, log: &str, quanta: u64) -> Result<Noise> {
+    if !said.contains(&format!("quanta {quanta} cpu {CPU}")) {
+        return Err(format!("the quanta did not end on CPU {CPU}").into());
     }
     let noise = last_record(log).ok_or("the plugin counted nothing")?;
     if noise.stolen.len() as u64 != quanta || noise.user < 2 * ITERATIONS {
@@ -106,9 +119,20 @@ mod tests {
     }
 
     #[test]
+    fn nodes_are_one_after_the_other_if_they_did_the_same_work() {
+        let node = |stolen: &[u64], user| Noise { stolen: stolen.to_vec(), user };
+        let all = Noise::of_nodes(vec![node(&[0, 5], 40_014), node(&[7, 0], 40_014)]).expect("both");
+        assert_eq!((all.stolen, all.user), (vec![0, 5, 7, 0], 40_014));
+        assert_eq!(Noise::of_nodes(vec![node(&[0, 5], 40_014), node(&[7], 40_014)]), None);
+        assert_eq!(Noise::of_nodes(vec![node(&[0], 40_014), node(&[7], 60_014)]), None);
+        assert_eq!(Noise::of_nodes(Vec::new()), None);
+    }
+
+    #[test]
     fn what_was_not_measured_is_refused() {
         assert!(read(SAID, "", 4).is_err());
         assert!(read(SAID, LOG, 5).is_err());
+        assert!(of_program(SAID, LOG, 4).is_ok() && of_program("quanta 4 cpu 2\n", LOG, 4).is_err());
         assert!(read("quanta 4 cpu 1\nload timers 2\n", LOG, 4).is_err());
         assert!(read("quanta 4 cpu 3\nload timers 0\n", LOG, 4).is_err());
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `build/demo/noise.png`: both noise profiles, one above the other, with the same axes.
+//! A picture of both noise profiles, one above the other, with the same axes.
 //!
 //! Owns only the look. Every quantum that was hit is a needle; a panel without needles says so in words.
 
@@ -23,31 +23,35 @@ const FLOOR: f64 = 0.7;
 
 type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
 
+/// The file's name in `build/demo`, and the two lines above the profiles.
+pub struct Heading<'a> {
+    pub file: &'a str,
+    pub title: &'a str,
+    pub method: &'a str,
+}
+
 /// Draws the profiles; both must exist.
-pub fn write(linux: &Result<Noise>, tacet: &Result<Noise>, release: &str) -> Result<PathBuf> {
+pub fn write(heading: &Heading, linux: &Result<Noise>, tacet: &Result<Noise>) -> Result<PathBuf> {
     let (Ok(linux), Ok(tacet)) = (linux, tacet) else { return Err("a noise profile is missing".into()) };
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../build/demo/noise.png");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../build/demo").join(heading.file);
     fs::create_dir_all(path.parent().unwrap_or(&path))?;
-    let path = path.parent().unwrap_or(&path).canonicalize()?.join("noise.png");
+    let path = path.parent().unwrap_or(&path).canonicalize()?.join(heading.file);
     plotters::style::register_font("sans-serif", FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT)
         .map_err(|_| "the picture's font cannot be read")?;
     let root = BitMapBackend::new(&path, SIZE).into_drawing_area();
-    draw(&root, linux, tacet, release)?;
+    draw(&root, heading, linux, tacet)?;
     root.present()?;
     Ok(path.clone())
 }
 
-fn draw(root: &Area, linux: &Noise, tacet: &Noise, release: &str) -> Result<()> {
+fn draw(root: &Area, heading: &Heading, linux: &Noise, tacet: &Noise) -> Result<()> {
     root.fill(&WHITE)?;
     let (head, body) = root.split_vertically(HEAD);
     let write = |text: &str, size: u32, y: i32| {
         head.draw(&Text::new(text.to_owned(), (24, y), ("sans-serif", size).into_font().color(&INK)))
     };
-    write("Noise on CPU 3 while CPUs 0-1 carry a load: Linux, then Tacet", 27, 14)?;
-    let method = format!(
-        "Counted in an emulator (QEMU, 4 virtual CPUs, Linux {release}): instructions executed outside user mode; not times."
-    );
-    write(&method, 18, 54)?;
+    write(heading.title, 27, 14)?;
+    write(heading.method, 18, 54)?;
     let top = 4.0 * linux.max().max(tacet.max()).max(100) as f64;
     let (above, below) = body.split_vertically((SIZE.1 - HEAD) / 2);
     panel(&above, "Linux as installed", linux, LINUX, top)?;

@@ -96,7 +96,7 @@ enum Door {
     },
     /// Show in a node what Tacet does
     Demo {
-        /// Given to the demo: --kernel 6.1, 6.12 or 7; --quanta N
+        /// Given to the demo: --kernel 6.1, 6.12 or 7; --quanta N; --cluster: two nodes with Slurm
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
