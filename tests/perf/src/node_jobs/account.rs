@@ -3,8 +3,8 @@
 //!
 //! Compared with the time in user mode that the core itself counts.
 
-use super::CPUS;
 use crate::Result;
+use crate::configuration::KEPT;
 use crate::guest::Guest;
 use crate::metric::Metrics;
 
@@ -26,8 +26,8 @@ print(sum(thread["user_ns"] for thread in json.load(sys.stdin)["threads"]) // 10
 /// Adds the figure. The node has control groups of version 2 and no partition; it has none afterwards.
 pub fn account(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
     let tacet = guest.programs.tacet().display().to_string();
-    guest.run(&[&tacet, "up", "--cpus", CPUS, "--memory", "64M"])?;
-    guest.run(&[&tacet, "job", "begin", "bench", "--user", "0", "--cpus", CPUS])?;
+    guest.run(&[&tacet, "up", "--cpus", KEPT, "--memory", "64M"])?;
+    guest.run(&[&tacet, "job", "begin", "bench", "--user", "0", "--cpus", KEPT])?;
     let said = guest.numbers(&["bash", "-ec", COMPUTES, &tacet, &guest.programs.program("spin")])?;
     guest.run(&[&tacet, "job", "end", "bench"])?;
     guest.down()?;

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::CPUS;
 use crate::Result;
+use crate::configuration::KEPT;
 use crate::guest::Guest;
 use crate::metric::Metrics;
 use crate::times::middle;
@@ -34,9 +34,9 @@ const TURN: &str = r#"
 /// Adds the figures. The node is the only one of a cluster with Slurm, and has no partition; it has none afterwards.
 pub fn begins(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
     let tacet = guest.programs.tacet().display().to_string();
-    guest.run(&[&tacet, "up", "--spare", CPUS, "--memory", "64M"])?;
-    guest.run(&[&tacet, "grow", "--cpus", CPUS])?;
-    let script = format!("TACET='{tacet}' CPUS={CPUS}\n{TURN}");
+    guest.run(&[&tacet, "up", "--spare", KEPT, "--memory", "64M"])?;
+    guest.run(&[&tacet, "grow", "--cpus", KEPT])?;
+    let script = format!("TACET='{tacet}' CPUS={KEPT}\n{TURN}");
     let mut times: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for _ in 0..TURNS {
         for (name, microseconds) in guest.numbers(&["bash", "-ec", &script])? {

@@ -10,9 +10,8 @@ use tacet_node::Command;
 use tacet_noise::exact::instruments::PROGRAM;
 use tacet_noise::exact::log::{Log, Quanta};
 
-use super::CPUS;
 use crate::Result;
-use crate::configuration::Settings;
+use crate::configuration::{KEPT, Settings};
 use crate::guest::{Guest, numbers};
 use crate::metric::Metrics;
 
@@ -54,10 +53,10 @@ pub fn beside(guest: &Guest, settings: &Settings, metrics: &mut Metrics) -> Resu
     }
 
     let tacet = guest.programs.tacet().display().to_string();
-    guest.run(&[&tacet, "up", "--cpus", &OWN.to_string(), "--spare", CPUS, "--memory", "128M"])?;
+    guest.run(&[&tacet, "up", "--cpus", &OWN.to_string(), "--spare", KEPT, "--memory", "128M"])?;
     guest.run(&[&tacet, "job", "begin", "a", "--user", "0", "--cpus", &OWN.to_string()])?;
     let directory = guest.programs.build_directory().join("tests/perf").display().to_string();
-    let words = ["bash", "-ec", ROUNDS, &tacet, &directory, &quanta[0], &quanta[1], CPUS];
+    let words = ["bash", "-ec", ROUNDS, &tacet, &directory, &quanta[0], &quanta[1], KEPT];
     let output = guest.node.run(&Command::new(words).timeout(LIMIT))?;
     if !output.status.success() {
         return Err(format!("a job beside another: {} {}", output.error_text().trim(), output.text().trim()).into());

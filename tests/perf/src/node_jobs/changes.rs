@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The instructions of a CPU that joins the partition or leaves it, on all CPUs of the node.
 
-use super::{COUNT, CPUS};
 use crate::Result;
+use crate::configuration::KEPT;
 use crate::guest::Guest;
 use crate::instructions::region;
 use crate::metric::Metrics;
 use crate::times::middle;
 
+/// How many CPUs each command moves.
+const COUNT: f64 = 2.0;
 /// How often each command is counted.
 const TURNS: usize = 3;
 /// Linux's own hot-plugging of the same CPUs.
@@ -16,13 +18,13 @@ const SWITCH: &str = "for cpu in 2 3; do echo $0 >/sys/devices/system/cpu/cpu$cp
 /// Adds the figures. The node has the plugin and no partition; it has none afterwards.
 pub fn changes(guest: &Guest, metrics: &mut Metrics) -> Result<()> {
     let tacet = guest.programs.tacet().display().to_string();
-    guest.run(&[&tacet, "up", "--spare", CPUS, "--memory", "64M"])?;
+    guest.run(&[&tacet, "up", "--spare", KEPT, "--memory", "64M"])?;
     let [mut off, mut on, mut grow, mut shrink] = [const { Vec::new() }; 4];
     for _ in 0..TURNS {
         off.push(counted(guest, &["sh", "-ec", SWITCH, "0"])?);
         on.push(counted(guest, &["sh", "-ec", SWITCH, "1"])?);
-        grow.push(counted(guest, &[&tacet, "grow", "--cpus", CPUS])?);
-        shrink.push(counted(guest, &[&tacet, "shrink", "--cpus", CPUS])?);
+        grow.push(counted(guest, &[&tacet, "grow", "--cpus", KEPT])?);
+        shrink.push(counted(guest, &[&tacet, "shrink", "--cpus", KEPT])?);
     }
     guest.down()?;
     let how = format!(

@@ -21,11 +21,6 @@ use crate::metric::{Metric, Metrics, write};
 use crate::programs::Programs;
 use crate::provenance::place;
 
-/// The CPUs that jobs get; Linux keeps the others.
-const CPUS: &str = "2-3";
-/// How many these are.
-const COUNT: f64 = 2.0;
-
 /// Measures everything.
 pub fn node_jobs(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     let programs = Programs::build(cache)?;
