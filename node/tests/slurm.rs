@@ -167,19 +167,6 @@ fn a_suspended_program_stands_still_and_computes_again() {
 
 #[test]
 #[ignore = "boots a cluster"]
-fn two_jobs_of_an_array_share_a_node() {
-    let script = format!("#!/bin/sh\nsrun {WHERE}\nsleep 5\n");
-    let batch = "cd /home/alice && runuser -u alice -- sbatch -Q -W -w n1 -n1 -c2 -a 0-1 --tacet -o part.%a >/dev/null; cat part.?";
-    let output = cluster().node("n1").and_then(|node| node.run(&Command::shell(batch).input(script))).expect("runs");
-    let text = output.text();
-    let mut parts: Vec<&str> = text.lines().collect();
-    parts.sort();
-    assert_eq!(parts, ["n1 1", "n1 3"], "{}", output.error_text());
-    does(QUIET);
-}
-
-#[test]
-#[ignore = "boots a cluster"]
 fn the_doctor_has_no_serious_complaint_about_this_cluster() {
     let said = run("tacet doctor --slurm");
     assert!(said.status.success(), "{}{}", said.text(), said.error_text());
