@@ -12,12 +12,13 @@ use crate::Result;
 use crate::command::{program, run};
 
 /// Programs of the host that the build and the tests call, with their packages. `tacet-node` knows those for nodes.
-const BUILD: [(&str, &str); 11] = [
+const BUILD: [(&str, &str); 12] = [
     ("cc", "gcc"),
     ("chromium", "chromium"),
     ("clang", "clang"),
     ("gfortran", "gfortran"),
     ("go", "golang-go"),
+    ("ip", "iproute2"),
     ("make", "make"),
     ("musl-gcc", "musl-tools"),
     ("objcopy", "binutils"),

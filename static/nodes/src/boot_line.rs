@@ -40,6 +40,8 @@ pub struct Metal {
     pub address: String,
     pub gateway: Option<String>,
     pub iod: SocketAddr,
+    /// The longest IP packet of the way to the daemon, in bytes, if it is not Ethernet's 1,500.
+    pub mtu: Option<u32>,
     pub service_cpu: bool,
     pub key: String,
 }
@@ -47,8 +49,9 @@ pub struct Metal {
 impl Metal {
     pub fn words(&self) -> String {
         let gateway = self.gateway.as_ref().map_or_else(String::new, |gateway| format!(" tacet.gateway={gateway}"));
+        let mtu = self.mtu.map_or_else(String::new, |mtu| format!(" tacet.mtu={mtu}"));
         format!(
-            "tacet.node={} tacet.link=net tacet.address={}{gateway} tacet.iod={} tacet.key={}{}",
+            "tacet.node={} tacet.link=net tacet.address={}{gateway} tacet.iod={}{mtu} tacet.key={}{}",
             self.node,
             self.address,
             self.iod,
@@ -98,8 +101,15 @@ mod tests {
     #[test]
     fn the_network_has_the_image_and_a_nodes_own_disk_has_the_key() {
         let iod = "10.1.0.1:4070".parse().unwrap();
-        let metal =
-            Metal { node: 7, address: "10.1.0.7/16".into(), gateway: None, iod, service_cpu: false, key: "ab".into() };
+        let metal = Metal {
+            node: 7,
+            address: "10.1.0.7/16".into(),
+            gateway: None,
+            iod,
+            mtu: None,
+            service_cpu: false,
+            key: "ab".into(),
+        };
         assert_eq!(metal.own_file(), format!("set tacet_words=\"{}\"\n", metal.words()));
         let menu = network_menu("$prefix/static.elf");
         assert!(menu.contains("source ($own)/tacet/node.cfg\nmultiboot2 $prefix/static.elf $tacet_words\n"), "{menu}");
@@ -109,12 +119,21 @@ mod tests {
     #[test]
     fn a_metal_node_has_an_entry_for_grub() {
         let iod = "10.1.0.1:4070".parse().unwrap();
-        let metal =
-            Metal { node: 7, address: "10.1.0.7/16".into(), gateway: None, iod, service_cpu: false, key: "ab".into() };
+        let metal = Metal {
+            node: 7,
+            address: "10.1.0.7/16".into(),
+            gateway: None,
+            iod,
+            mtu: None,
+            service_cpu: false,
+            key: "ab".into(),
+        };
         assert_eq!(
             metal.grub("/boot/static.elf"),
             "menuentry 'Tacet static, node 7' {\n\tmultiboot2 /boot/static.elf tacet.node=7 tacet.link=net \
              tacet.address=10.1.0.7/16 tacet.iod=10.1.0.1:4070 tacet.key=ab\n}\n"
         );
+        let words = Metal { mtu: Some(9000), ..metal }.words();
+        assert!(words.contains(" tacet.iod=10.1.0.1:4070 tacet.mtu=9000 tacet.key=ab"), "{words}");
     }
 }

@@ -27,6 +27,11 @@ pub const LARGE_PIECE_BYTES: usize = 256 << 10;
 /// The longest message to a node.
 pub const LARGE_MESSAGE_BYTES: usize = LARGE_PIECE_BYTES + BESIDE_BYTES;
 
+/// Whether the longest message fits into packets of so many bytes.
+pub const fn takes_large(packet_bytes: usize) -> bool {
+    packet_bytes.saturating_sub(HEADER_BYTES) * MAX_FRAGMENTS >= LARGE_MESSAGE_BYTES
+}
+
 /// The data of one call that reads into a buffer for messages of this length.
 pub(crate) fn read_bytes(buffer: usize) -> usize {
     buffer.saturating_sub(BESIDE_BYTES).clamp(PIECE_BYTES, LARGE_PIECE_BYTES)

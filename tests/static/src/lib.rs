@@ -12,6 +12,7 @@ mod calls_table;
 mod cards;
 mod case;
 mod left;
+mod long_frames;
 mod newcomer;
 mod nodes;
 mod options;

@@ -11,7 +11,8 @@ use crate::case::{Case, Work};
 use crate::nodes::Nodes;
 use crate::options::Options;
 use crate::{
-    Result, batch, boot, calls, cards, newcomer, packages, programs, real, refused, stopped, unplug, user, users,
+    Result, batch, boot, calls, cards, long_frames, newcomer, packages, programs, real, refused, stopped, unplug, user,
+    users,
 };
 
 /// One for each lane; a node with several CPUs, as threads that spin for each other on one CPU progress slowly.
@@ -36,7 +37,8 @@ pub fn run(options: &Options) -> Result<bool> {
         .chain(newcomer::cases())
         .chain(calls::cases())
         .chain(users::cases())
-        .chain(cards::cases());
+        .chain(cards::cases())
+        .chain(long_frames::cases());
     let cases: Vec<Case> = all.filter(|case| options.choose(&case.name, case.in_more)).collect();
     if options.list {
         cases.iter().for_each(|case| println!("{}: test", case.name));

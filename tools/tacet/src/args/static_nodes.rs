@@ -129,6 +129,9 @@ pub struct StaticBoot {
     /// Metal: address and port of the daemon
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub iod: Option<SocketAddr>,
+    /// Metal: the longest IP packet, in bytes, that all networks on the way to the daemon take, its own card included
+    #[arg(long, value_name = "BYTES", requires = "metal", value_parser = clap::value_parser!(u32).range(1500..=9000))]
+    pub mtu: Option<u32>,
     /// Metal: write the files that boot nodes by the network: DIRECTORY/tftp for the server, DIRECTORY/own/N for node N's own disk
     #[arg(long, value_name = "DIRECTORY", requires = "metal")]
     pub pxe: Option<PathBuf>,

@@ -30,17 +30,18 @@ macro_rules! of_kind {
 }
 
 impl Machine {
-    /// The first network interface, if there is one that is known and that nobody has opened yet.
-    pub fn network(&mut self) -> Option<Network> {
-        core::mem::take(&mut self.has_network).then(|| Network::open(self))?
+    /// The first network interface, if there is one that is known and that nobody has opened yet. Its frames have at most
+    /// `frame_bytes` bytes, without their checksum: 1,514 or more, and at most 9,014.
+    pub fn network(&mut self, frame_bytes: usize) -> Option<Network> {
+        core::mem::take(&mut self.has_network).then(|| Network::open(self, frame_bytes))?
     }
 }
 
 impl Network {
     /// A hypervisor's interface, else a card.
-    fn open(machine: &mut Machine) -> Option<Self> {
-        let virtio = VirtioNetwork::open(machine).map(Kind::Virtio);
-        let kind = virtio.or_else(|| Card::open(machine).map(Kind::Intel))?;
+    fn open(machine: &mut Machine, frame_bytes: usize) -> Option<Self> {
+        let virtio = VirtioNetwork::open(machine, frame_bytes).map(Kind::Virtio);
+        let kind = virtio.or_else(|| Card::open(machine, frame_bytes).map(Kind::Intel))?;
         Some(Self { kind })
     }
 
@@ -77,7 +78,7 @@ impl Network {
         of_kind!(self, card => card.has_room())
     }
 
-    /// Sends a frame of at most 1,514 bytes. False: the device has no room now, or the frame is too long.
+    /// Sends a frame. False: the device has no room now, or the frame is too long.
     pub fn send(&mut self, frame: &[u8]) -> bool {
         of_kind!(self, card => card.send(frame))
     }

@@ -6,8 +6,8 @@ use super::view::Machine;
 use super::virtio::{Pair, VERSION_1};
 use virtio_drivers::transport::DeviceType;
 
-/// The largest Ethernet frame with virtio's header.
-const BUFFER_BYTES: usize = 1536;
+/// The longest of virtio's headers, which stand before frames.
+const HEADER_BYTES: usize = 12;
 /// The interface has an address of its own.
 const HAS_ADDRESS: u64 = 1 << 5;
 /// The address of an interface that has none of its own: a locally administered one, which belongs to no maker.
@@ -19,16 +19,18 @@ pub struct VirtioNetwork {
     address: [u8; 6],
     /// Bytes before each frame, which ask for nothing when they are zero.
     header: usize,
+    frame_bytes: usize,
     filter: Filter,
 }
 
 impl VirtioNetwork {
-    pub fn open(machine: &mut Machine) -> Option<Self> {
-        let device = Pair::open(machine, DeviceType::Network, HAS_ADDRESS | FEATURES, BUFFER_BYTES)?;
+    pub fn open(machine: &mut Machine, frame_bytes: usize) -> Option<Self> {
+        let buffer_bytes = (HEADER_BYTES + frame_bytes).next_multiple_of(64);
+        let device = Pair::open(machine, DeviceType::Network, HAS_ADDRESS | FEATURES, buffer_bytes)?;
         let own = if device.features & HAS_ADDRESS != 0 { device.configuration() } else { None };
-        let header = if device.features & VERSION_1 != 0 { 12 } else { 10 };
+        let header = if device.features & VERSION_1 != 0 { HEADER_BYTES } else { 10 };
         let filter = Filter::new(device.features, own.is_some());
-        let mut network = Self { device, address: own.unwrap_or(ANY_ADDRESS), header, filter };
+        let mut network = Self { device, address: own.unwrap_or(ANY_ADDRESS), header, frame_bytes, filter };
         network.device.command(|| network.filter.next_command());
         Some(network)
     }
@@ -57,7 +59,7 @@ impl VirtioNetwork {
 
     pub fn send(&mut self, frame: &[u8]) -> bool {
         let (header, bytes) = (self.header, self.header + frame.len());
-        frame.len() <= 1514
+        frame.len() <= self.frame_bytes
             && self.device.send(|buffer| {
                 let (head, rest) = buffer.get_mut(..bytes)?.split_at_mut_checked(header)?;
                 head.fill(0);

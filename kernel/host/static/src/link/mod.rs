@@ -16,7 +16,7 @@ pub mod waiting;
 use crate::machine::{Locked, Machine, die};
 use exchange::Exchange;
 use network::Endpoint;
-use tacet_wire::packet::{LARGE_MESSAGE_BYTES, MESSAGE_BYTES, PACKET_BYTES, Packet};
+use tacet_wire::packet::{LARGE_MESSAGE_BYTES, MESSAGE_BYTES, Packet, takes_large};
 
 /// Of the memory, one part in so many is for spare exchanges, and how many there are at most.
 const SPARES_PART: u64 = 64;
@@ -48,7 +48,7 @@ impl Link {
         let bytes = MESSAGE_BYTES as u64;
         let own = cpus as u64 + 1;
         let largest = cpus as u64 * LARGE_MESSAGE_BYTES as u64;
-        let is_large = packet_bytes > PACKET_BYTES && largest <= machine.free_bytes() / LARGE_PART;
+        let is_large = takes_large(packet_bytes) && largest <= machine.free_bytes() / LARGE_PART;
         let own_bytes = if is_large { LARGE_MESSAGE_BYTES } else { MESSAGE_BYTES };
         let left = machine.free_bytes().saturating_sub(own * own_bytes as u64);
         let spares = (left / SPARES_PART / bytes).min(MOST_SPARES) as usize;

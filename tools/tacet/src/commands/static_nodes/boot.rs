@@ -91,7 +91,8 @@ fn metal(args: &StaticBoot, json: bool) -> Result<u8> {
     let addresses = addresses(address, args.nodes)?;
     let node = |(node, address)| {
         let key = key::of_node(&key, node)?;
-        Ok(Metal { node, address, gateway: gateway.clone(), iod, service_cpu: args.shape.service_cpu, key })
+        let (gateway, service_cpu) = (gateway.clone(), args.shape.service_cpu);
+        Ok(Metal { node, address, gateway, iod, mtu: args.mtu, service_cpu, key })
     };
     let nodes: Vec<Metal> = (0..).zip(addresses).map(node).collect::<Result<_>>()?;
     if let Some(directory) = &args.pxe {

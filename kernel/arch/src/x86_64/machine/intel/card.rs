@@ -5,7 +5,7 @@
 //! that is down stops nothing here: frames wait in the ring, and come out of it when the link is up again.
 
 use super::registers::*;
-use super::ring::{Arriving, BUFFER_BYTES, Descriptor, ENTRIES, Form, Leaving};
+use super::ring::{Arriving, Buffers, Descriptor, ENTRIES, Form, Leaving};
 use crate::x86_64::cycles;
 use crate::x86_64::machine::pci;
 use crate::x86_64::machine::serial::log;
@@ -31,6 +31,13 @@ const PHY_MS: u64 = 2;
 const EVERYTHING: u32 = u32::MAX;
 const RECEIVES: u32 = RCTL_ENABLE | RCTL_STRIP_CHECKSUM;
 
+/// Without its checksum. Longer ones must be allowed.
+const FRAME_BYTES: usize = 1514;
+const CHECKSUM_BYTES: usize = 4;
+/// Of each buffer, for frames of Ethernet's size and for longer ones: sizes that both cards have.
+const BUFFER_BYTES: usize = 2 << 10;
+const LONG_BUFFER_BYTES: usize = 16 << 10;
+
 /// A card.
 pub struct Card {
     registers: Registers,
@@ -39,6 +46,10 @@ pub struct Card {
     /// `ENTRIES` buffers each.
     incoming: NonNull<u8>,
     outgoing: NonNull<u8>,
+    /// Of each buffer.
+    buffer_bytes: usize,
+    /// The control of receiving, without broadcasts.
+    receives: u32,
     address: [u8; 6],
     /// It can interrupt, and shall.
     interrupts: bool,
@@ -47,8 +58,8 @@ pub struct Card {
 }
 
 impl Card {
-    /// Opens the first card on the PCI bus.
-    pub fn open(machine: &mut Machine) -> Option<Self> {
+    /// Opens the first card on the PCI bus, for frames of at most so many bytes.
+    pub fn open(machine: &mut Machine, frame_bytes: usize) -> Option<Self> {
         let form = |information: &DeviceFunctionInfo| match information.device_id {
             _ if information.vendor_id != INTEL => None,
             device if OF_82574.contains(&device) => Some(Form::Extended),
@@ -74,8 +85,11 @@ impl Card {
         pci::give_memory(device);
         let interrupts = pci::route_message(device);
         let (ring, back) = (keep_ring(machine)?, keep_ring(machine)?);
-        let (incoming, outgoing) = (keep_buffers(machine)?, keep_buffers(machine)?);
-        begin(registers, form, (physical(ring), physical(back)));
+        let is_long = frame_bytes > FRAME_BYTES;
+        let buffer_bytes = if is_long { LONG_BUFFER_BYTES } else { BUFFER_BYTES };
+        let (incoming, outgoing) = (keep_buffers(machine, buffer_bytes)?, keep_buffers(machine, buffer_bytes)?);
+        begin(registers, form, (physical(ring), physical(back)), incoming.1.bytes);
+        registers.write(RLPML, (frame_bytes + CHECKSUM_BYTES) as u32);
         Some(
             Self {
                 registers,
@@ -83,6 +97,8 @@ impl Card {
                 leaving: Leaving::new(back, outgoing.1, form),
                 incoming: incoming.0,
                 outgoing: outgoing.0,
+                buffer_bytes,
+                receives: receives(form, is_long),
                 address,
                 interrupts,
                 listens: false,
@@ -105,7 +121,7 @@ impl Card {
             until(tsc_khz, PHY_MS, &|| registers.read(MDIC) & MDIC_READY != 0);
         }
         registers.write(TCTL, TCTL_ENABLE | TCTL_PAD | TCTL_COLLISIONS);
-        registers.write(RCTL, RECEIVES | RCTL_BROADCAST);
+        registers.write(RCTL, self.receives | RCTL_BROADCAST);
         // only a queue that is on takes a tail (82576: "Dynamic Enabling and Disabling of Receive Queues")
         if form == Form::Advanced {
             until(tsc_khz, PATIENCE_MS, &|| registers.read(RECEIVE + DCTL) & DCTL_ENABLE != 0);
@@ -148,7 +164,7 @@ impl Card {
     pub fn hear_broadcasts(&mut self, wanted: bool) {
         if self.hears_broadcasts != wanted {
             self.hears_broadcasts = wanted;
-            self.registers.write(RCTL, if wanted { RECEIVES | RCTL_BROADCAST } else { RECEIVES });
+            self.registers.write(RCTL, if wanted { self.receives | RCTL_BROADCAST } else { self.receives });
         }
     }
 
@@ -158,10 +174,10 @@ impl Card {
 
     /// As `Network::send`.
     pub fn send(&mut self, frame: &[u8]) -> bool {
-        let Some(buffer) = self.leaving.free().filter(|_| frame.len() <= BUFFER_BYTES) else { return false };
+        let Some(buffer) = self.leaving.free().filter(|_| frame.len() <= self.buffer_bytes) else { return false };
         // SAFETY: (1) within the buffers, as `free` names one of `ENTRIES`; (2) the card has done with this one, and
         // nobody else refers to it.
-        unsafe { copy_nonoverlapping(frame.as_ptr(), at(self.outgoing, buffer), frame.len()) };
+        unsafe { copy_nonoverlapping(frame.as_ptr(), self.at(self.outgoing, buffer), frame.len()) };
         let tail = self.leaving.send(frame.len());
         self.registers.write(TRANSMIT + TAIL, tail);
         true
@@ -176,9 +192,9 @@ impl Card {
             };
             let room = to.get_mut(..arrived.bytes).filter(|room| !room.is_empty());
             let taken = room.map(|room| {
-                // SAFETY: (1) within the buffers, as `next` names one of `ENTRIES` and at most `BUFFER_BYTES`; (2) the card
+                // SAFETY: (1) within the buffers, as `next` names one of `ENTRIES` and at most a buffer's bytes; (2) the card
                 // has done with it until `done`, and nobody refers to it.
-                unsafe { copy_nonoverlapping(at(self.incoming, arrived.buffer), room.as_mut_ptr(), room.len()) };
+                unsafe { copy_nonoverlapping(self.at(self.incoming, arrived.buffer), room.as_mut_ptr(), room.len()) };
                 room.len()
             });
             self.tell(Arriving::done);
@@ -186,6 +202,10 @@ impl Card {
                 return taken;
             }
         }
+    }
+
+    fn at(&self, buffers: NonNull<u8>, number: usize) -> *mut u8 {
+        buffers.as_ptr().wrapping_add(number * self.buffer_bytes)
     }
 
     fn tell(&mut self, step: fn(&mut Arriving) -> Option<u32>) {
@@ -242,7 +262,7 @@ fn address(registers: Registers) -> Option<[u8; 6]> {
 }
 
 /// Tells the card of its rings, and that it receives its own address alone.
-fn begin(registers: Registers, form: Form, (ring, back): (u64, u64)) {
+fn begin(registers: Registers, form: Form, (ring, back): (u64, u64), buffer_bytes: usize) {
     (0..MTA_WORDS).for_each(|word| registers.write(MTA + 4 * word, 0));
     registers.write(MRQC, 0);
     registers.write(RXCSUM, 0);
@@ -259,7 +279,7 @@ fn begin(registers: Registers, form: Form, (ring, back): (u64, u64)) {
             registers.write(TRANSMIT + DCTL, DCTL_MUST_BE_ONE);
         }
         Form::Advanced => {
-            registers.write(RECEIVE + SRRCTL, SRRCTL_ADVANCED);
+            registers.write(RECEIVE + SRRCTL, SRRCTL_ADVANCED | (buffer_bytes >> 10) as u32);
             registers.write(RECEIVE + DCTL, DCTL_ENABLE);
             registers.write(TRANSMIT + DCTL, DCTL_ENABLE);
         }
@@ -271,10 +291,10 @@ fn keep_ring(machine: &mut Machine) -> Option<&'static [Descriptor]> {
 }
 
 /// The buffers of a direction, where they are mapped, and where they are.
-fn keep_buffers(machine: &mut Machine) -> Option<(NonNull<u8>, u64)> {
-    let bytes = machine.keep_bytes(ENTRIES * BUFFER_BYTES)?;
-    let at = physical(bytes);
-    Some((NonNull::from(bytes).cast(), at))
+fn keep_buffers(machine: &mut Machine, bytes: usize) -> Option<(NonNull<u8>, Buffers)> {
+    let all = machine.keep_bytes(ENTRIES * bytes)?;
+    let buffers = Buffers { at: physical(all), bytes };
+    Some((NonNull::from(all).cast(), buffers))
 }
 
 /// Memory that `Machine::keep` gave is in one piece, in the direct mapping.
@@ -282,6 +302,11 @@ fn physical<T>(memory: &[T]) -> u64 {
     memory.as_ptr() as u64 - DIRECT
 }
 
-fn at(buffers: NonNull<u8>, number: usize) -> *mut u8 {
-    buffers.as_ptr().wrapping_add(number * BUFFER_BYTES)
+/// What the card shall receive. Its own address alone, until broadcasts are wanted.
+fn receives(form: Form, is_long: bool) -> u32 {
+    match (is_long, form) {
+        (false, _) => RECEIVES,
+        (true, Form::Extended) => RECEIVES | RCTL_LONG | RCTL_16_KIB,
+        (true, Form::Advanced) => RECEIVES | RCTL_LONG,
+    }
 }

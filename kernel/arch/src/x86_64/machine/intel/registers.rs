@@ -38,6 +38,10 @@ pub const CAUSE_ARRIVED: u32 = 1 << 7;
 
 pub const RCTL: u32 = 0x0100;
 pub const RCTL_ENABLE: u32 = 1 << 1;
+/// Frames of more than 1,522 bytes.
+pub const RCTL_LONG: u32 = 1 << 5;
+/// 82574: buffers of 16 KiB.
+pub const RCTL_16_KIB: u32 = 1 << 16 | 1 << 25;
 pub const RCTL_BROADCAST: u32 = 1 << 15;
 pub const RCTL_STRIP_CHECKSUM: u32 = 1 << 26;
 
@@ -47,6 +51,8 @@ pub const TCTL_PAD: u32 = 1 << 3;
 /// Collisions: 15 tries, and the distance of full duplex.
 pub const TCTL_COLLISIONS: u32 = 0x0f << 4 | 0x40 << 12;
 
+/// 82576: the longest frame with its checksum, if long ones are received.
+pub const RLPML: u32 = 0x5004;
 pub const RXCSUM: u32 = 0x5000;
 /// 82574: bit 15 chooses extended receive descriptors.
 pub const RFCTL: u32 = 0x5008;
@@ -66,9 +72,9 @@ pub const TRANSMIT: u32 = 0x3800;
 pub const BASE_LOW: u32 = 0x00;
 pub const BASE_HIGH: u32 = 0x04;
 pub const LENGTH: u32 = 0x08;
-/// 82576, of a receive queue: buffers of 2 KiB, advanced descriptors with one buffer.
+/// 82576, of a receive queue: a buffer's KiB, advanced descriptors with one buffer.
 pub const SRRCTL: u32 = 0x0c;
-pub const SRRCTL_ADVANCED: u32 = 2 | 1 << 25;
+pub const SRRCTL_ADVANCED: u32 = 1 << 25;
 pub const HEAD: u32 = 0x10;
 pub const TAIL: u32 = 0x18;
 pub const DCTL: u32 = 0x28;

@@ -10,8 +10,6 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Descriptors of a ring. Its length in bytes must be a multiple of 128.
 pub const ENTRIES: usize = 32;
-/// Of each buffer; the largest frame without its checksum has 1,514.
-pub const BUFFER_BYTES: usize = 2048;
 const LAST: u32 = ENTRIES as u32 - 1;
 
 /// The card is done with it, and the frame ends in it (both directions have `DD` in the second word).
@@ -47,10 +45,19 @@ impl Descriptor {
     }
 }
 
+/// The buffers of a direction, which lie behind each other.
+#[derive(Debug, Clone, Copy)]
+pub struct Buffers {
+    /// The first one's physical address.
+    pub at: u64,
+    /// Of each.
+    pub bytes: usize,
+}
+
 /// What arrives: all buffers are the card's, apart from the one that is being read.
 pub struct Arriving {
     ring: &'static [Descriptor],
-    buffers: u64,
+    buffers: Buffers,
     next: u32,
     /// The card does not know of the newest so many that it has got back.
     untold: u32,
@@ -68,8 +75,7 @@ impl Arriving {
     /// The card knows of an untold one this late, so that it seldom waits for one, and is seldom told.
     const PATIENCE: u32 = 8;
 
-    /// A ring with the physical address of its buffers, which lie behind each other.
-    pub fn new(ring: &'static [Descriptor], buffers: u64) -> Self {
+    pub fn new(ring: &'static [Descriptor], buffers: Buffers) -> Self {
         let arriving = Self { ring, buffers, next: 0, untold: 0 };
         (0..ENTRIES as u32).for_each(|slot| arriving.offer(slot));
         arriving
@@ -85,7 +91,7 @@ impl Arriving {
             return None;
         }
         let bytes = (state >> LENGTH_SHIFT) as u16;
-        let good = state & WHOLE != 0 && state & FAULTY == 0 && usize::from(bytes) <= BUFFER_BYTES;
+        let good = state & WHOLE != 0 && state & FAULTY == 0 && usize::from(bytes) <= self.buffers.bytes;
         Some(Arrived { buffer: self.next as usize, bytes: if good { bytes.into() } else { 0 } })
     }
 
@@ -105,7 +111,7 @@ impl Arriving {
 
     fn offer(&self, slot: u32) {
         if let Some(descriptor) = self.ring.get(slot as usize) {
-            descriptor.place.store(place(self.buffers, slot), Ordering::Relaxed);
+            descriptor.place.store(self.buffers.place(slot), Ordering::Relaxed);
             descriptor.state.store(0, Ordering::Release);
         }
     }
@@ -114,14 +120,14 @@ impl Arriving {
 /// What leaves: buffers from `oldest` to `next` are the card's.
 pub struct Leaving {
     ring: &'static [Descriptor],
-    buffers: u64,
+    buffers: Buffers,
     form: Form,
     oldest: u32,
     next: u32,
 }
 
 impl Leaving {
-    pub fn new(ring: &'static [Descriptor], buffers: u64, form: Form) -> Self {
+    pub fn new(ring: &'static [Descriptor], buffers: Buffers, form: Form) -> Self {
         Self { ring, buffers, form, oldest: 0, next: 0 }
     }
 
@@ -141,7 +147,7 @@ impl Leaving {
             Form::Advanced => LEAVE | 3 << 20 | length | length << 46,
         };
         if let Some(descriptor) = self.ring.get(self.next as usize) {
-            descriptor.place.store(place(self.buffers, self.next), Ordering::Relaxed);
+            descriptor.place.store(self.buffers.place(self.next), Ordering::Relaxed);
             descriptor.state.store(state, Ordering::Release);
         }
         self.next = after(self.next);
@@ -157,8 +163,10 @@ fn after(slot: u32) -> u32 {
     (slot + 1) % ENTRIES as u32
 }
 
-fn place(buffers: u64, slot: u32) -> u64 {
-    buffers + u64::from(slot) * BUFFER_BYTES as u64
+impl Buffers {
+    fn place(self, slot: u32) -> u64 {
+        self.at + u64::from(slot) * self.bytes as u64
+    }
 }
 
 const _: () = assert!(size_of::<[Descriptor; ENTRIES]>().is_multiple_of(128));

@@ -5,7 +5,7 @@ use super::*;
 extern crate std;
 use std::vec::Vec;
 
-const BUFFERS: u64 = 0x10_0000;
+const BUFFERS: Buffers = Buffers { at: 0x10_0000, bytes: 2048 };
 
 fn ring() -> &'static [Descriptor] {
     Vec::leak((0..ENTRIES).map(|_| Descriptor::new()).collect())
@@ -25,7 +25,7 @@ impl Card {
             return false;
         }
         let descriptor = &self.ring[self.head as usize];
-        assert_eq!(descriptor.place.load(Ordering::Relaxed), BUFFERS + u64::from(self.head) * 2048);
+        assert_eq!(descriptor.place.load(Ordering::Relaxed), BUFFERS.at + u64::from(self.head) * 2048);
         assert_eq!(descriptor.state.load(Ordering::Relaxed), 0, "descriptor {} was given twice", self.head);
         descriptor.place.store(0x1234, Ordering::Relaxed);
         descriptor.state.store(ARRIVED | flags | bytes << 32, Ordering::Release);
@@ -117,6 +117,6 @@ fn each_family_reads_its_own_form() {
         let mut leaving = Leaving::new(ring, BUFFERS, form);
         assert_eq!((leaving.free(), leaving.send(60)), (Some(0), 1));
         assert_eq!(ring[0].state.load(Ordering::Relaxed), command);
-        assert_eq!(ring[0].place.load(Ordering::Relaxed), BUFFERS);
+        assert_eq!(ring[0].place.load(Ordering::Relaxed), BUFFERS.at);
     }
 }

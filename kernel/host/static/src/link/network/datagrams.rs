@@ -13,11 +13,12 @@ use smoltcp::phy::{Checksum, Device, DeviceCapabilities, Medium, RxToken, TxToke
 use smoltcp::socket::udp;
 use smoltcp::time::Instant;
 use smoltcp::wire::{EthernetAddress, IpAddress, IpCidr, IpEndpoint, Ipv4Address};
-use tacet_wire::packet::PACKET_BYTES;
 
 /// The port of all nodes: each has an address of its own.
 const OWN_PORT: u16 = 4071;
-const FRAME_BYTES: usize = 1514;
+/// Ethernet's head; those of IP and UDP.
+const ETHERNET_BYTES: usize = 14;
+const HEADS_BYTES: usize = 20 + 8;
 /// Packets that wait for an address, and that have come and are not asked for yet.
 const OUT: usize = 8;
 const IN: usize = 2;
@@ -31,15 +32,23 @@ pub struct Datagrams {
     cycles_per_us: u64,
     /// A packet for which the library had no room, with its port.
     held: Option<(u16, usize)>,
+    /// As long as the longest.
     packet: &'static mut [u8],
 }
 
+/// The longest frame, without its checksum, of a network with packets of `mtu` bytes.
+pub fn frame_bytes(mtu: usize) -> usize {
+    ETHERNET_BYTES + mtu
+}
+
 impl Datagrams {
-    /// `None`: too little memory.
-    pub fn open(machine: &mut Machine, network: Network, places: &Places) -> Option<Self> {
+    /// `mtu`: the longest packet of IP. `None`: too little memory.
+    pub fn open(machine: &mut Machine, network: Network, places: &Places, mtu: usize) -> Option<Self> {
         let address = EthernetAddress(network.address());
-        let (incoming, outgoing) = (machine.keep_bytes(FRAME_BYTES)?, machine.keep_bytes(FRAME_BYTES)?);
-        let packet = machine.keep_bytes(PACKET_BYTES)?;
+        let frame_bytes = frame_bytes(mtu);
+        let (incoming, outgoing) = (machine.keep_bytes(frame_bytes)?, machine.keep_bytes(frame_bytes)?);
+        let packet_bytes = mtu - HEADS_BYTES;
+        let packet = machine.keep_bytes(packet_bytes)?;
         let mut wire = Wire { network, incoming, outgoing };
         let mut config = Config::new(address.into());
         config.random_seed = machine
@@ -54,13 +63,18 @@ impl Datagrams {
         if let Some(gateway) = places.gateway {
             interface.routes_mut().add_default_ipv4_route(gateway).ok()?;
         }
-        let receive = udp::PacketBuffer::new(meta(machine, IN)?, machine.keep_bytes(IN * PACKET_BYTES)?);
-        let send = udp::PacketBuffer::new(meta(machine, OUT)?, machine.keep_bytes(OUT * PACKET_BYTES)?);
+        let receive = udp::PacketBuffer::new(meta(machine, IN)?, machine.keep_bytes(IN * packet_bytes)?);
+        let send = udp::PacketBuffer::new(meta(machine, OUT)?, machine.keep_bytes(OUT * packet_bytes)?);
         let mut socket = udp::Socket::new(receive, send);
         socket.bind(OWN_PORT).ok()?;
         let mut sockets = SocketSet::new(machine.keep(1, |_| SocketStorage::EMPTY)?);
         let socket = sockets.add(socket);
         Some(Self { interface, wire, sockets, socket, daemon: places.daemon, cycles_per_us, held: None, packet })
+    }
+
+    /// The longest packet that a frame takes.
+    pub fn packet_bytes(&self) -> usize {
+        self.packet.len()
     }
 
     pub fn has_room(&mut self) -> bool {
@@ -178,7 +192,7 @@ impl Device for Wire {
     fn capabilities(&self) -> DeviceCapabilities {
         let mut capabilities = DeviceCapabilities::default();
         capabilities.medium = Medium::Ethernet;
-        capabilities.max_transmission_unit = FRAME_BYTES;
+        capabilities.max_transmission_unit = self.outgoing.len();
         // Packets carry a tag, which says more than a sum.
         capabilities.checksum.udp = Checksum::None;
         capabilities

@@ -14,7 +14,7 @@ use bridged::Bridged;
 use datagrams::Datagrams;
 use frames::Frames;
 use places::Places;
-use tacet_wire::packet::{LARGE_PACKET_BYTES, PACKET_BYTES};
+use tacet_wire::packet::LARGE_PACKET_BYTES;
 
 #[expect(clippy::large_enum_variant, reason = "there is one value, and no heap")]
 enum Way {
@@ -40,14 +40,12 @@ impl Endpoint {
         {
             return Self { way: Way::Bridged(bridged) };
         }
+        let mtu = right(places::mtu(machine));
         if wanted(b"net")
-            && let Some(network) = machine.network()
+            && let Some(network) = machine.network(datagrams::frame_bytes(mtu))
         {
-            let places = match Places::read(machine) {
-                Ok(places) => places,
-                Err(wrong) => die(format_args!("{wrong}")),
-            };
-            return Self { way: Way::Datagrams(made(Datagrams::open(machine, network, &places))) };
+            let places = right(Places::read(machine));
+            return Self { way: Way::Datagrams(made(Datagrams::open(machine, network, &places, mtu))) };
         }
         if wanted(b"console")
             && let Some(console) = machine.console()
@@ -131,10 +129,18 @@ impl Endpoint {
 
     /// The longest packet that it takes.
     pub fn packet_bytes(&self) -> usize {
-        match self.way {
-            Way::Datagrams(_) => PACKET_BYTES,
+        match &self.way {
+            Way::Datagrams(datagrams) => datagrams.packet_bytes(),
             Way::Bridged(_) | Way::Frames(_) => LARGE_PACKET_BYTES,
         }
+    }
+}
+
+/// What a word of the command line says.
+fn right<T>(told: Result<T, &str>) -> T {
+    match told {
+        Ok(told) => told,
+        Err(wrong) => die(format_args!("{wrong}")),
     }
 }
 

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The addresses of the network, from the command line: `tacet.address`, `tacet.gateway`, `tacet.iod`.
+//! The addresses of the network and the size of its packets, from the command line: `tacet.address`, `tacet.gateway`,
+//! `tacet.iod`, `tacet.mtu`.
 
+use crate::base::settings::number;
 use crate::machine::Machine;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::str::FromStr;
 use smoltcp::wire::Ipv4Cidr;
+
+/// The longest IP packet of an Ethernet whose operator says nothing, and the longest that all cards here take, in bytes.
+const MTU: usize = 1500;
+const MOST_MTU: usize = 9000;
 
 pub struct Places {
     /// The node's own, and how many of its bits are the network's.
@@ -29,6 +35,13 @@ impl Places {
         }
         Ok(Self { own, gateway, daemon })
     }
+}
+
+/// The longest IP packet that each network on the way to the daemon takes, in bytes. `Err`: one line about the word.
+pub fn mtu(machine: &Machine) -> Result<usize, &'static str> {
+    let mtu = machine.option("tacet.mtu").map_or(Some(MTU as u64), number);
+    let mtu = mtu.and_then(|mtu| usize::try_from(mtu).ok()).filter(|mtu| (MTU..=MOST_MTU).contains(mtu));
+    mtu.ok_or("tacet.mtu: not a number from 1500 to 9000")
 }
 
 fn word(machine: &Machine, name: &str) -> Option<&'static str> {

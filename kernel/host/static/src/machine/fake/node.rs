@@ -129,7 +129,7 @@ impl Machine {
         Some(Tables::new(pages))
     }
 
-    pub fn network(&mut self) -> Option<Network> {
+    pub fn network(&mut self, _: usize) -> Option<Network> {
         None
     }
 
