@@ -350,7 +350,11 @@ static inline u32 tacet_rseq_signature(struct task_struct *task)
 /*
  * The area now has @cpu, @node and @cid. Updates Linux's copy, if it keeps one (it kills a
  * task whose area differs), and makes Linux write its own numbers when the task returns to
- * user mode on Linux.
+ * user mode on Linux. The calling task is in task work.
+ *
+ * Before 6.18 Linux writes them after all task work on the way to user mode, asked or not; on any other way
+ * TIF_NOTIFY_RESUME, which brought the task work, is still set. Setting it again would only make Linux go
+ * through the whole exit work once more.
  */
 static inline void tacet_rseq_written(u32 cpu, u32 node, u32 cid)
 {
@@ -361,7 +365,6 @@ static inline void tacet_rseq_written(u32 cpu, u32 node, u32 cid)
 	rseq_force_update();
 #else
 	set_bit(RSEQ_EVENT_MIGRATE_BIT, &current->rseq_event_mask);
-	rseq_set_notify_resume(current);
 #endif
 }
 
