@@ -178,6 +178,7 @@ struct tacet_hosted {
 	enum tacet_hosted_state state;
 	u64 charged_ns;			/* of the context's user time, to the task; process/time.c */
 	u64 charged_group_ns;		/* the same, to its control group */
+	unsigned long charged_at;	/* in jiffies: by the thread, when it last came from a core */
 
 	u64 summed;			/* process/profile.c, under its profile's lock */
 

@@ -11,6 +11,7 @@
 #include <linux/sched/cputime.h>
 #include <linux/sched/signal.h>
 #include <asm/tsc.h>
+#include <asm/unistd.h>
 
 #include "compat.h"
 #include "process/process.h"
@@ -70,6 +71,39 @@ void tacet_charge(struct tacet_hosted *hosted)
 	}
 	charge_group(hosted, total);
 	spin_unlock_irqrestore(&hosted->lock, irq);
+}
+
+/* The call's answer depends on the account, or the account is the thread's last. */
+static bool asks_for_time(long number)
+{
+	switch (number) {
+	case __NR_times:
+	case __NR_getrusage:
+	case __NR_clock_gettime:
+	case __NR_clock_nanosleep:
+	case __NR_timer_create:
+	case __NR_timer_settime:
+	case __NR_timer_gettime:
+	case __NR_setitimer:
+	case __NR_getitimer:
+	case __NR_setrlimit:
+	case __NR_prlimit64:
+	case __NR_exit:
+	case __NR_exit_group:
+		return true;
+	}
+	return false;
+}
+
+/* The calling thread is back from its core and about to make call @number (-1: none). It is charged if the
+ * call asks for that, else once in a tick: files in /proc count in ticks, and the watch charges threads that
+ * stay away. */
+void tacet_charge_returned(struct tacet_hosted *hosted, long number)
+{
+	if (hosted->charged_at == jiffies && !asks_for_time(number))
+		return;
+	hosted->charged_at = jiffies;
+	tacet_charge(hosted);
 }
 
 static bool timer_due(const struct posix_cputimers *timers, u64 user, u64 both, u64 run)
