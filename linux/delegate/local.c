@@ -41,8 +41,10 @@ void tacet_local_prepare(struct tacet_hosted *hosted)
 		return;
 	/* It may sleep: what follows is told at once. */
 	futexes = space->shared && !tacet_futexes_are_linuxs(space);
-	context->process_id = task_tgid_vnr(current);
-	context->thread_id = task_pid_vnr(current);
+	if (!context->thread_id) {	/* a new thread, or a new program: tacet_on_exec() */
+		context->process_id = task_tgid_vnr(current);
+		context->thread_id = task_pid_vnr(current);
+	}
 	context->affinity_bytes = cpumask_size();
 	context->affinity_least_bytes = DIV_ROUND_UP(nr_cpu_ids, BITS_PER_BYTE);
 	memcpy(context->affinity, cpumask_bits(&hosted->place.cpus),
