@@ -11,6 +11,7 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 
+#include "base/probed.h"
 #include "tacet.h"
 
 static DEFINE_HASHTABLE(table, 10);	/* by task; hosted lock, RCU readers */
@@ -94,6 +95,9 @@ void tacet_hosted_enter(struct tacet_hosted *hosted)
 	hash_add_rcu(table, &hosted->link, (unsigned long)hosted->task);
 	kref_get(&hosted->references);
 	count++;
+	/* Pairs with the task, which clears its bit, then looks into the table. */
+	smp_mb();
+	tacet_probe_task(hosted->task);
 }
 
 /* Takes @hosted out of the table; it still counts. */

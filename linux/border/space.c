@@ -16,6 +16,7 @@
 #include <linux/wait.h>
 
 #include "arch/arch.h"
+#include "base/probed.h"
 #include "border/border.h"
 #include "compat.h"
 #include "tacet.h"
@@ -329,6 +330,7 @@ struct tacet_space *tacet_space_get(struct mm_struct *mm)
 	/* From here on the notifier repeats what changes; cores find entries that are new by faults. */
 	if (!smp_load_acquire(&space->complete)) {
 		tacet_space_sync(space, 0, ULONG_MAX);
+		tacet_probe_memory(mm);	/* its other tasks' calls matter now */
 		smp_store_release(&space->complete, true);
 	}
 	return space;

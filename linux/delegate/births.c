@@ -95,6 +95,7 @@ void tacet_on_fork(void *data, struct task_struct *parent, struct task_struct *c
 	}
 	memory_of_child(parent, child);
 	tacet_grants_forked(child);
+	tacet_strangers_born(child);
 	rcu_read_unlock();
 }
 

@@ -11,12 +11,23 @@
 struct kernel_siginfo;
 struct k_sigaction;
 struct linux_binprm;
+struct tracepoint;
 
 /* delegate/tracepoints.c */
 int tacet_tracepoints_init(void);
 int tacet_tracepoints_on(void);		/* control lock held; sleep */
 void tacet_tracepoints_off(void);
-bool tacet_tracepoints_shared(void);
+
+/* delegate/strangers.c. _know: at the load; the next three: control lock held, and sleep; the last two in
+ * probes, RCU */
+#define TACET_CALL_TRACEPOINTS 2	/* the first ones of delegate/tracepoints.c */
+bool tacet_tracepoints_shared(void);	/* any context */
+void tacet_strangers_know(unsigned int which, struct tracepoint *point, void *probe);
+void tacet_strangers_listen(void);
+void tacet_strangers_begin(void);
+void tacet_strangers_end(void);
+void tacet_strangers_after_call(void);
+void tacet_strangers_born(struct task_struct *child);
 
 /* delegate/calls.c, delegate/births.c: probes; do not sleep */
 void tacet_on_call_enter(void *data, struct pt_regs *regs, long number);

@@ -2,8 +2,9 @@
 /*
  * The tracepoints through which hosted threads are seen on Linux.
  *
- * Probes are on only while something is hosted: those on system calls put every task's
- * calls on Linux's slower path. They run in the task's context and may not sleep.
+ * Probes are on only while something is hosted. Those on system calls put a task's calls on
+ * Linux's slower path, so tasks that do not matter do without (delegate/strangers.c). They
+ * run in the task's context and may not sleep.
  *
  * TRICK tracepoints as hooks: calls, signals, births and deaths of tasks are seen by probes of
  * tracepoints, which the module finds by name.
@@ -44,22 +45,6 @@ static void find(struct tracepoint *point, void *data)
 			probes[i].point = point;
 }
 
-/* Whether others watch the system calls too. */
-bool tacet_tracepoints_shared(void)
-{
-	const struct tracepoint_func *functions;
-	bool shared = false;
-	unsigned int i;
-
-	preempt_disable();
-	for (i = 0; i < 2; i++) {
-		functions = rcu_dereference_raw(probes[i].point->funcs);
-		shared |= functions && functions[0].func && functions[1].func;
-	}
-	preempt_enable();
-	return shared;
-}
-
 /* -ENOENT, with a message, if the kernel lacks one of the tracepoints. */
 int tacet_tracepoints_init(void)
 {
@@ -72,6 +57,8 @@ int tacet_tracepoints_init(void)
 		pr_err("tacet: this kernel has no tracepoint %s\n", probes[i].name);
 		return -ENOENT;
 	}
+	for (i = 0; i < TACET_CALL_TRACEPOINTS; i++)
+		tacet_strangers_know(i, probes[i].point, probes[i].probe);
 	return 0;
 }
 
@@ -93,16 +80,21 @@ int tacet_tracepoints_on(void)
 	int error;
 
 	lockdep_assert_held(&tacet_control_lock);
-	for (i = 0; !enabled && i < ARRAY_SIZE(probes); i++) {
+	if (enabled)
+		return 0;
+	tacet_strangers_listen();
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
 		error = tracepoint_probe_register(probes[i].point, probes[i].probe, NULL);
 		if (!error)
 			continue;
+		tacet_strangers_end();
 		take_off(i);
 		tacet_report(TACET_LOG_WARNING, "nothing can be hosted: tracepoint %s takes no probe: error %d",
 			     probes[i].name, error);
 		return error;
 	}
 	enabled = true;
+	tacet_strangers_begin();
 	return 0;
 }
 
@@ -110,7 +102,9 @@ int tacet_tracepoints_on(void)
 void tacet_tracepoints_off(void)
 {
 	lockdep_assert_held(&tacet_control_lock);
-	if (enabled)
-		take_off(ARRAY_SIZE(probes));
+	if (!enabled)
+		return;
+	tacet_strangers_end();
+	take_off(ARRAY_SIZE(probes));
 	enabled = false;
 }

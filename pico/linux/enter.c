@@ -12,6 +12,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "base/probed.h"
 #include "border/border.h"
 #include "compat.h"
 #include "pico/linux/granted.h"
@@ -125,6 +126,8 @@ int tacet_grants_enter(struct tacet_space *space, int descriptor, struct file *f
 	granted->process = get_pid(task_tgid(current));
 	granted->given = file->f_pos;
 	granted->holds = percpu_ref_tryget_live(&granted->disk->queue->q_usage_counter);
+	/* Others may change what the descriptor means: their calls are seen before the grant can be used. */
+	tacet_probe_everyone();
 	spin_lock(&current->files->file_lock);
 	spin_lock_irq(&tacet_granted_lock);
 	granted->shared = READ_ONCE(tacet_grants_open) && granted->inode && granted->holds ? free_entry(space) : NULL;
@@ -134,7 +137,7 @@ int tacet_grants_enter(struct tacet_space *space, int descriptor, struct file *f
 		if (atomic_read(&space->closing) || !tacet_grants_own_table())
 			tacet_granted_revoke(granted, TACET_PICO_GRANT_ENDED);
 		else if (file->f_mapping->nrpages || granted->disk->queue->mq_freeze_depth ||
-			 !READ_ONCE(tacet_grants_open))
+			 !READ_ONCE(tacet_grants_open) || !tacet_probes_everyone())
 			tacet_granted_revoke(granted, TACET_PICO_GRANT_REVOKED);
 	}
 	spin_unlock_irq(&tacet_granted_lock);

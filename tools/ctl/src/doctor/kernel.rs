@@ -24,10 +24,20 @@ const NEEDED: [(&str, &str); 5] = [
 /// 52d15521eb75) the server counts as a runnable task: a CPU that goes offline while its threads are starved is then
 /// "not properly vacated".
 const COUNTS_DEADLINE_SERVER: std::ops::Range<(u32, u32)> = (6, 12)..(6, 17);
+/// By these the module hears of calls of others that matter, and of other tracers of calls.
+const HEARING: [&str; 2] = ["DYNAMIC_FTRACE_WITH_REGS", "KPROBES"];
+
 const DEADLINE_SERVERS: &str = "sys/kernel/debug/sched/fair_server";
 
 pub(super) fn checks(machine: &Machine) -> Vec<Check> {
-    vec![version(&machine.release()), options(&Config::read(machine)), real_time(machine), deadline_server(machine)]
+    let config = Config::read(machine);
+    vec![
+        version(&machine.release()),
+        options(&config),
+        other_tasks(machine, &config),
+        real_time(machine),
+        deadline_server(machine),
+    ]
 }
 
 fn version(release: &str) -> Check {
@@ -48,6 +58,21 @@ fn version(release: &str) -> Check {
     } else {
         Check::warning(NAME, format!("Linux {release} is not among those tested"), "6.1, 6.12 and 7.x are tested")
     }
+}
+
+/// Whether tasks that are not hosted pay for the probes of system calls.
+fn other_tasks(machine: &Machine, config: &Config) -> Check {
+    const NAME: &str = "other-tasks";
+    let finding = "each call of each task gets dearer by some 450 instructions while something is hosted";
+    if let Some(option) = HEARING.iter().find(|option| config.setting(option) == Setting::Off) {
+        let remedy = "a distribution's standard kernel has it";
+        return Check::warning(NAME, format!("{finding}: no CONFIG_{option}"), remedy);
+    }
+    if machine.text("proc/sys/kernel/ftrace_enabled").is_some_and(|text| text == "0") {
+        let remedy = "`sysctl kernel.ftrace_enabled=1`, before something is hosted";
+        return Check::warning(NAME, format!("{finding}: the function tracer is off"), remedy);
+    }
+    Check::ok(NAME, "make their calls as fast as without hosted programs")
 }
 
 /// The module does not build for these: their spinlocks sleep.

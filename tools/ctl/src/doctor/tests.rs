@@ -28,7 +28,8 @@ impl Fake {
         fake.write("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n");
         fake.write("lib/modules/6.12.107-amd64/modules.dep", "updates/dkms/tacet.ko.xz:\nkernel/fs/ext4/ext4.ko:\n");
         let options = ["SMP", "MODULES", "HOTPLUG_CPU", "MMU_NOTIFIER", "CONTIG_ALLOC", "TRACEPOINTS"];
-        let config: String = options.iter().map(|option| format!("CONFIG_{option}=y\n")).collect();
+        let options = options.into_iter().chain(["KPROBES", "DYNAMIC_FTRACE_WITH_REGS"]);
+        let config: String = options.map(|option| format!("CONFIG_{option}=y\n")).collect();
         fake.write("boot/config-6.12.107-amd64", &config);
         fake
     }
@@ -127,6 +128,18 @@ fn small_memory_is_a_problem_only_when_nothing_helps() {
 }
 
 /// Linux 6.12 to 6.16 count their deadline server as a task.
+#[test]
+fn other_tasks_pay_if_the_function_tracer_is_missing_or_off() {
+    let fake = Fake::good();
+    assert_eq!(fake.verdict("other-tasks"), Verdict::Ok);
+    fake.write("proc/sys/kernel/ftrace_enabled", "0\n");
+    assert_eq!(fake.verdict("other-tasks"), Verdict::Warning);
+    fake.write("proc/sys/kernel/ftrace_enabled", "1\n");
+    assert_eq!(fake.verdict("other-tasks"), Verdict::Ok);
+    fake.write("boot/config-6.12.107-amd64", "CONFIG_SMP=y\nCONFIG_KPROBES=y\n");
+    assert_eq!(fake.verdict("other-tasks"), Verdict::Warning);
+}
+
 #[test]
 fn a_deadline_server_that_counts_as_a_task_is_a_warning() {
     let fake = Fake::good();
