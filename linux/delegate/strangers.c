@@ -84,12 +84,14 @@ static struct tacet_probe entries[] = {
 	{ "tracepoint_probe_register_prio_may_exist", others_ask },
 	{ "__x64_sys_membarrier", end_matters },
 	{ "__x64_sys_ptrace", end_matters },
-#ifdef CONFIG_IA32_EMULATION
+	/* last: those of 32-bit programs */
 	{ "__ia32_sys_membarrier", end_matters },
 	{ "__ia32_compat_sys_ptrace", end_matters },
-#endif
 };
-static struct tacet_probes probes = { .probes = entries, .count = ARRAY_SIZE(entries) };
+static struct tacet_probes probes = {
+	.probes = entries,
+	.count = ARRAY_SIZE(entries) - (IS_ENABLED(CONFIG_IA32_EMULATION) ? 0 : 2),
+};
 
 /* Of everyone's calls. */
 static bool needed(void)
@@ -115,7 +117,7 @@ void tacet_strangers_listen(void)
 	hears = !error;
 	if (error)
 		tacet_report(TACET_LOG_INFO,
-			     "other tasks' calls get slower while something is hosted: this kernel does not tell of %s: error %d",
+			     "other tasks' calls get slower: this kernel does not tell of %s: error %d",
 			     probes.missing, error);
 }
 
