@@ -85,6 +85,18 @@ pub fn network_menu(image: &str) -> String {
 mod tests {
     use super::*;
 
+    fn metal() -> Metal {
+        Metal {
+            node: 7,
+            address: "10.1.0.7/16".into(),
+            gateway: None,
+            iod: "10.1.0.1:4070".parse().unwrap(),
+            mtu: None,
+            service_cpu: false,
+            key: "ab".into(),
+        }
+    }
+
     #[test]
     fn an_emulated_node_finds_its_host() {
         assert_eq!(
@@ -100,16 +112,7 @@ mod tests {
 
     #[test]
     fn the_network_has_the_image_and_a_nodes_own_disk_has_the_key() {
-        let iod = "10.1.0.1:4070".parse().unwrap();
-        let metal = Metal {
-            node: 7,
-            address: "10.1.0.7/16".into(),
-            gateway: None,
-            iod,
-            mtu: None,
-            service_cpu: false,
-            key: "ab".into(),
-        };
+        let metal = metal();
         assert_eq!(metal.own_file(), format!("set tacet_words=\"{}\"\n", metal.words()));
         let menu = network_menu("$prefix/static.elf");
         assert!(menu.contains("source ($own)/tacet/node.cfg\nmultiboot2 $prefix/static.elf $tacet_words\n"), "{menu}");
@@ -118,16 +121,7 @@ mod tests {
 
     #[test]
     fn a_metal_node_has_an_entry_for_grub() {
-        let iod = "10.1.0.1:4070".parse().unwrap();
-        let metal = Metal {
-            node: 7,
-            address: "10.1.0.7/16".into(),
-            gateway: None,
-            iod,
-            mtu: None,
-            service_cpu: false,
-            key: "ab".into(),
-        };
+        let metal = metal();
         assert_eq!(
             metal.grub("/boot/static.elf"),
             "menuentry 'Tacet static, node 7' {\n\tmultiboot2 /boot/static.elf tacet.node=7 tacet.link=net \

@@ -302,7 +302,7 @@ fn physical<T>(memory: &[T]) -> u64 {
     memory.as_ptr() as u64 - DIRECT
 }
 
-/// What the card shall receive. Its own address alone, until broadcasts are wanted.
+/// The control of receiving: frames to the card's own address alone, until broadcasts are wanted.
 fn receives(form: Form, is_long: bool) -> u32 {
     match (is_long, form) {
         (false, _) => RECEIVES,

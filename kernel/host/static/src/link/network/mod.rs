@@ -136,7 +136,7 @@ impl Endpoint {
     }
 }
 
-/// What a word of the command line says.
+/// The value of a word of the command line; a wrong word ends the node.
 fn right<T>(told: Result<T, &str>) -> T {
     match told {
         Ok(told) => told,
