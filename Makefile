@@ -3,9 +3,9 @@
 # make demo | demo-cluster | test | test-more | hardening | build | bench | docs | miri | quality | install | uninstall | setup | clean
 #
 # Every target but the installing ones is `cargo xtask` of the same name; this file only finds Cargo. ARGS=... are its
-# arguments: make test ARGS=--quick. make test-more runs what make test leaves out for its time's sake; FULL=1 make test
-# runs everything on every kernel. make hardening runs scenarios on a kernel that checks itself; ARGS="memory faults" are
-# parts of it.
+# arguments: make test ARGS=--quick. make test-more runs what make test leaves out for its time's sake, with
+# TACET_TEST_HALF=1 or 2 a half of it; FULL=1 make test runs everything on every kernel. make hardening runs scenarios on a
+# kernel that checks itself; ARGS="memory faults" are parts of it.
 
 ARGS ?=
 export PATH := $(HOME)/.cargo/bin:$(PATH)

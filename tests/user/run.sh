@@ -76,7 +76,7 @@ run_one() {
 	elif [ "$got" != "$want" ]; then
 		reason="status $got, expected $want"
 	elif ! cmp -s "$dir/.output" "$expected"; then
-		reason="output differs"
+		reason="output differs: $(diff "$expected" "$dir/.output" | grep -m 2 '^[<>]' | tr '\n' ' ')"
 	fi
 	if [ -n "$reason" ]; then
 		said=$(grep -m 3 -E 'check failed|^(FAIL|ERROR)' "$dir/.output" | tr '\n' ' ')

@@ -57,6 +57,8 @@ const REPEATS: &str = "build/test-repeats";
 const DENY: &str = "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";
 /// Which part of their tests the runners of nodes run.
 const PART: &str = "TACET_TEST_PART";
+/// Which half of `make test-more` runs, 1 or 2: the runner of scenarios reads it too. Without it all runs.
+const HALF: &str = "TACET_TEST_HALF";
 
 /// What a run of the tests has.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -93,7 +95,8 @@ pub fn test(quick: bool, named: &[String]) -> Result<()> {
     tally.end()
 }
 
-/// `make test-more`: what `make test` leaves for its time's sake.
+/// `make test-more`: what `make test` leaves for its time's sake. In a half, every second of the tests that boot nodes of
+/// their own and every second scenario; the programs on static nodes run in both.
 pub fn more(named: &[String]) -> Result<()> {
     let mut tally = Tally::new(Budgets::More);
     on_nodes(&mut tally, named, Extent::More)?;
@@ -133,7 +136,11 @@ fn on_nodes(tally: &mut Tally, named: &[String], extent: Extent) -> Result<()> {
         fs::remove_file(&repeats)?;
     }
     if extent != Extent::First {
-        tally.part(&NODES, |tally| tally.runners(on_each(&kernels, extent == Extent::Full)));
+        let mut commands = on_each(&kernels, extent == Extent::Full);
+        if let Some(half) = half()? {
+            commands = commands.into_iter().skip(half - 1).step_by(2).collect();
+        }
+        tally.part(&NODES, |tally| tally.runners(commands));
     }
     let of_static = ["test", "--quiet", "--package", "tacet-static-tests"];
     tally.part(&STATIC, |tally| tally.runner(of_part(extent, emulated(linted().args(of_static)))));
@@ -148,6 +155,15 @@ fn on_nodes(tally: &mut Tally, named: &[String], extent: Extent) -> Result<()> {
         tally.flaky(line.to_owned());
     }
     Ok(())
+}
+
+fn half() -> Result<Option<usize>> {
+    match std::env::var(HALF).as_deref() {
+        Err(_) => Ok(None),
+        Ok("1") => Ok(Some(1)),
+        Ok("2") => Ok(Some(2)),
+        Ok(other) => Err(format!("{HALF}: {other:?} is no half: 1 or 2").into()),
+    }
 }
 
 /// Names the part to a runner that has both; with everything, both run.

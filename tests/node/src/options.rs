@@ -20,6 +20,9 @@ pub struct Options {
     /// Only those of one command: `first` of `make test`, `more` of `make test-more` [default: both]
     #[arg(long, env = "TACET_TEST_PART", value_name = "PART")]
     pub part: Option<Part>,
+    /// Only every second of what is chosen: 1 begins with the first, 2 with the second [default: all]
+    #[arg(long, env = "TACET_TEST_HALF", value_name = "HALF", value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub half: Option<u8>,
     /// Long counts, and every scenario on every kernel; as with FULL=1
     #[arg(long)]
     pub full: bool,
@@ -65,6 +68,11 @@ impl Options {
         let of_part = self.full || self.part.is_none_or(|part| part == scenario.part);
         of_part && (self.only.is_empty() || self.only.iter().any(named))
     }
+
+    /// Whether the scenario in this place of the chosen ones is in the chosen half.
+    pub fn in_half(&self, place: usize) -> bool {
+        self.half.is_none_or(|half| place % 2 == usize::from(half) - 1)
+    }
 }
 
 #[cfg(test)]
@@ -96,6 +104,17 @@ mod tests {
         assert_eq!(chosen("--part more"), (false, true));
         assert_eq!(chosen("--part first --full"), (true, true));
         assert!(parse("--part second").is_err());
+    }
+
+    #[test]
+    fn each_is_in_one_half() {
+        let places = |words: &str| {
+            let options = parse(words).expect("is valid");
+            (0..4).filter(|place| options.in_half(*place)).collect::<Vec<_>>()
+        };
+        assert_eq!(places(""), [0, 1, 2, 3]);
+        assert_eq!((places("--half 1"), places("--half 2")), (vec![0, 2], vec![1, 3]));
+        assert!(parse("--half 3").is_err());
     }
 
     #[test]

@@ -52,6 +52,8 @@ fn chosen(options: &Options) -> Vec<(KernelLine, &'static Scenario)> {
     let named = SCENARIOS.iter().filter(|scenario| options.choose(scenario));
     named
         .flat_map(|scenario| scenario.on(&options.kernels, options.full).into_iter().map(move |on| (on, scenario)))
+        .enumerate()
+        .filter_map(|(place, chosen)| options.in_half(place).then_some(chosen))
         .collect()
 }
 

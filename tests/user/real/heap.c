@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Threads allocate memory of all sizes, write it, pass it to each other, and free what others
- * allocated. Each thread checks that the memory has the written contents, or is zero if that
- * was promised.
+ * heap [THREADS]: 4 threads, or THREADS, allocate memory of all sizes, write it, pass it to each
+ * other, and free what others allocated. Each thread checks that the memory has the written
+ * contents, or is zero if that was promised.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -123,16 +123,20 @@ static void *work(void *number)
 	return NULL;
 }
 
-int main(void)
+int main(int count, char **words)
 {
+	uintptr_t used = count > 1 ? strtoul(words[1], NULL, 10) : THREADS;
 	pthread_t threads[THREADS];
+
+	if (!used || used > THREADS)
+		errx(1, "%s threads, not 1 to %d", words[1], THREADS);
 
 	/* Twice, the second time with memory that the first threads have left. */
 	for (int time = 0; time < 2; time++) {
-		for (uintptr_t i = 0; i < THREADS; i++)
+		for (uintptr_t i = 0; i < used; i++)
 			if (pthread_create(&threads[i], NULL, work, (void *)i))
 				errx(1, "pthread_create");
-		for (int i = 0; i < THREADS; i++)
+		for (uintptr_t i = 0; i < used; i++)
 			pthread_join(threads[i], NULL);
 	}
 	for (int i = 0; i < SLOTS; i++) {
