@@ -10,6 +10,13 @@ use std::sync::OnceLock;
 use tacet_node::cluster::{Cluster, ClusterSpec};
 use tacet_node::{Cache, Command, KernelLine, Output, provision};
 
+#[path = "slurm/prologue.rs"]
+mod prologue;
+#[path = "slurm/rungs.rs"]
+mod rungs;
+#[path = "slurm/steps.rs"]
+mod steps;
+
 /// Each node builds the plugin against its own Slurm's headers.
 const FIRST: &str = r#"
     set -e
@@ -76,6 +83,27 @@ fn lines(script: &str) -> Vec<String> {
 
 fn does(script: &str) {
     lines(script);
+}
+
+/// Submits a script as alice, does something meanwhile, and returns the lines of the job's files when no job is left.
+fn batch_job(batch: &str, script: &str, meanwhile: &str, files: &str) -> Vec<String> {
+    let commands = format!(
+        r#"
+        cd /home/alice && rm -f {files}
+        runuser -u alice -- {batch} >/dev/null || exit 1
+        {meanwhile}
+        until [ -z "$(squeue -h)" ]; do
+            [ $SECONDS -lt 180 ] || {{ squeue; tail -n 30 /var/log/slurm/slurmd.log; exit 1; }}
+            sleep 0.5
+        done
+        cat {files}"#
+    );
+    let output =
+        cluster().node("n1").and_then(|node| node.run(&Command::shell(&commands).input(script))).expect("runs");
+    assert!(output.status.success(), "{}{}", output.text(), output.error_text());
+    let mut lines: Vec<String> = output.text().lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
 }
 
 /// A command of Slurm that fails and says this.

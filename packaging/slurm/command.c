@@ -69,13 +69,16 @@ static void read_last_line(int from, char *line, size_t size)
 	snprintf(line, size, "%s", last);
 }
 
-/* 0: it was done. Else @complaint has one line. @words begins with any text, and ends with NULL. */
+/*
+ * The command's exit status, 0 if it was done; -1: it has none. If it is not 0, @complaint has one line. @words begins with
+ * any text, and ends with NULL.
+ */
 int command_run(const char *const *words, char *complaint, size_t size)
 {
 	int pipes[2], status = 0, error;
-	pid_t pid;
+	pid_t pid, ended;
 
-	if (pipe2(pipes, O_CLOEXEC)) {
+	if (pipe2(pipes, O_CLOEXEC | O_NONBLOCK)) {
 		snprintf(complaint, size, "pipe: %s", strerror(errno));
 		return -1;
 	}
@@ -86,17 +89,17 @@ int command_run(const char *const *words, char *complaint, size_t size)
 		snprintf(complaint, size, "%s: %s", command_path, strerror(error));
 		return -1;
 	}
+	while ((ended = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
+		;
+	/* A process that stays behind has the pipe open: what the command said is there, and no end of it. */
 	read_last_line(pipes[0], complaint, size);
 	close(pipes[0]);
-	while (waitpid(pid, &status, 0) < 0) {
-		if (errno == EINTR)
-			continue;
-		/* a thread of the daemon that waits for any child has taken its status: what it said decides */
+	/* a thread of the daemon that waits for any child has taken its status: what it said decides */
+	if (ended < 0)
 		return complaint[0] ? -1 : 0;
-	}
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return 0;
 	if (!complaint[0])
 		snprintf(complaint, size, "%s %s: it failed and said nothing", command_path, words[1]);
-	return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }

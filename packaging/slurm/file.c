@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
 /*
- * Small files of text, of this plugin and of Linux. Called by group.c and record.c. Every path of these is below FILE_ROOT,
+ * Small files of text, of this plugin and of Linux. Called by group.c, record.c and sched.c. Every path of these is below FILE_ROOT,
  * which only tests set.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,4 +80,33 @@ void file_remove(const char *path)
 
 	if (below_root(path, "", full))
 		unlink(full);
+}
+
+/* Waits. Its caller closes the result, which unlocks it, as the caller's death does; -1: there is no such folder. */
+int file_lock_folder(const char *path)
+{
+	char full[PATH_BYTES];
+	int fd = below_root(path, "", full) ? open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	while (fd >= 0 && flock(fd, LOCK_EX) && errno == EINTR)
+		;
+	return fd;
+}
+
+/* The folder has a file whose name ends so. */
+bool file_any(const char *folder, const char *ending)
+{
+	char full[PATH_BYTES];
+	DIR *entries = below_root(folder, "", full) ? opendir(full) : NULL;
+	struct dirent *entry;
+	bool found = false;
+
+	while (entries && !found && (entry = readdir(entries))) {
+		size_t length = strlen(entry->d_name), end = strlen(ending);
+
+		found = length >= end && !strcmp(entry->d_name + length - end, ending);
+	}
+	if (entries)
+		closedir(entries);
+	return found;
 }

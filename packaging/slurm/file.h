@@ -10,5 +10,7 @@ bool file_read_line(const char *path, char *line, size_t size);
 bool file_write_line(const char *path, const char *line);
 bool file_make_folder(const char *path);
 void file_remove(const char *path);
+int file_lock_folder(const char *path);
+bool file_any(const char *folder, const char *ending);
 
 #endif

@@ -17,7 +17,7 @@
 
 #define GROUPS "/sys/fs/cgroup"
 
-/* The group of this process, as far as the end of the part that begins with @part. */
+/* The group of this process, as far as the end of the part that begins with @part; "": all of it. */
 static bool cut_behind(const char *part, char *group, size_t size)
 {
 	char line[GROUP_TEXT], *at;
@@ -29,18 +29,14 @@ static bool cut_behind(const char *part, char *group, size_t size)
 	if (!at)
 		return false;
 	at += strlen(part);
-	at[strcspn(at, "/")] = 0;
+	if (*part)
+		at[strcspn(at, "/")] = 0;
 	return (size_t)snprintf(group, size, "%s", line + 3) < size;
 }
 
 bool group_of_job(char *group, size_t size)
 {
 	return cut_behind("/job_", group, size);
-}
-
-bool group_of_step(char *group, size_t size)
-{
-	return cut_behind("/step_", group, size);
 }
 
 /* Those that were given to it, whether Linux has them now or not. */
@@ -50,6 +46,30 @@ bool group_cpus(const char *group, cpu_set_t *cpus)
 
 	snprintf(path, sizeof(path), GROUPS "%s/cpuset.cpus", group);
 	return file_read_line(path, list, sizeof(list)) && cpus_parse(list, cpus);
+}
+
+/*
+ * The CPUs that Slurm gave to this task: which of the groups of its step has the list, step_0 or step_0/user, depends on
+ * Slurm's version, and those below it have an empty one. False: no group has a list.
+ */
+bool group_own_cpus(cpu_set_t *cpus)
+{
+	char group[GROUP_TEXT], job[GROUP_TEXT];
+	bool found = false;
+	cpu_set_t given;
+
+	if (!group_of_job(job, sizeof(job)) || !cut_behind("", group, sizeof(group)))
+		return false;
+	for (; strlen(group) >= strlen(job); *strrchr(group, '/') = 0) {
+		if (!group_cpus(group, &given) || !CPU_COUNT(&given))
+			continue;
+		if (found)
+			CPU_AND(cpus, cpus, &given);
+		else
+			*cpus = given;
+		found = true;
+	}
+	return found;
 }
 
 /* The hardware threads of @cpu's core, itself among them. */

@@ -10,7 +10,7 @@
 #define GROUP_TEXT 1024
 
 bool group_of_job(char *group, size_t size);
-bool group_of_step(char *group, size_t size);
+bool group_own_cpus(cpu_set_t *cpus);
 bool group_cpus(const char *group, cpu_set_t *cpus);
 void cpu_siblings(int cpu, cpu_set_t *cpus);
 

@@ -5,6 +5,9 @@
  * job_prolog wants it, the extern step begins it (only there the job's CPUs are known), job_epilog ends it. Slurm calls
  * job_epilog at every end, also when it has lost the job's processes; what is left even so, `tacet job sweep` ends. A
  * failure here never fails a callback: that would drain the node. The job's tasks refuse to start instead (task.c).
+ *
+ * A job of --tacet-tune makes its CPUs quiet for the same time instead, and one of --tacet-sched has the scheduling class
+ * (sched.c). Its programs have the CPUs that would have left Linux.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -17,6 +20,7 @@
 #include "job.h"
 #include "log.h"
 #include "record.h"
+#include "sched.h"
 #include "settings.h"
 
 #define LINE 512
@@ -25,19 +29,25 @@
 #define LOOK_MS 200
 
 /* False: the job cannot begin here, and no task of it will start. */
-bool job_want(uint32_t job, const char *settings)
+bool job_want(uint32_t job, enum rung rung, const char *settings)
 {
-	if (!record_open())
+	char line[SETTINGS_LINE], why[LINE];
+
+	if (!record_open() || !settings_print(rung, settings, line, sizeof(line)))
 		return false;
 	/* of a run before the job was requeued */
 	record_remove(job, RECORD_BEGUN);
 	record_remove(job, RECORD_REFUSED);
-	return record_write(job, RECORD_WANTED, settings && *settings ? settings : "linux-cpus=1");
+	if (!record_write(job, RECORD_WANTED, line))
+		return false;
+	if (rung == RUNG_SCHED && !sched_join(job, why, sizeof(why)))
+		return record_write(job, RECORD_REFUSED, why);
+	return true;
 }
 
 bool job_is_wanted(uint32_t job)
 {
-	char text[SETTINGS_TEXT];
+	char text[SETTINGS_LINE];
 
 	return record_read(job, RECORD_WANTED, text, sizeof(text));
 }
@@ -80,36 +90,21 @@ static bool choose_cpus(const struct settings *settings, const char *group, cpu_
 /* Another job is ending on the CPUs, or was left there. */
 static bool is_busy(const char *why)
 {
-	return strstr(why, " has it") || strstr(why, "is ending");
+	return strstr(why, " has it") || strstr(why, "is ending") || strstr(why, "already job");
 }
 
-static bool begin(uint32_t job, uid_t user, char *cpus, size_t size, char *why)
+/* Does it, and again while an earlier job is in the way. @most: its exit status if it was done. */
+static bool do_soon(const char *const *words, int most, char *why)
 {
-	char text[SETTINGS_TEXT], group[GROUP_TEXT], id[16], uid[16], swept[LINE];
-	const char *words[] = { "tacet", "job", "begin", id, "--user", uid, "--cpus", cpus, "--cgroup", group,
-				NULL, NULL, NULL };
 	static const char *const sweep[] = { "tacet", "job", "sweep", NULL };
 	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000L };
-	struct settings settings;
-	cpu_set_t set;
+	char swept[LINE];
 	int waited_ms;
 
-	if (!record_read(job, RECORD_WANTED, text, sizeof(text)) || !settings_read(text, &settings, why, LINE))
-		return false;
-	if (!group_of_job(group, sizeof(group))) {
-		snprintf(why, LINE, "the job has no control group of version 2: ProctrackType=proctrack/cgroup, cgroup/v2");
-		return false;
-	}
-	if (!choose_cpus(&settings, group, &set, why) || !cpus_print(&set, cpus, size))
-		return false;
-	snprintf(id, sizeof(id), "%u", job);
-	snprintf(uid, sizeof(uid), "%u", (unsigned int)user);
-	if (settings.memory[0]) {
-		words[10] = "--memory";
-		words[11] = settings.memory;
-	}
 	for (waited_ms = 0;; waited_ms += LOOK_MS) {
-		if (!command_run(words, why, LINE))
+		int status = command_run(words, why, LINE);
+
+		if (status >= 0 && status <= most)
 			return true;
 		if (!is_busy(why) || waited_ms >= PATIENCE_MS)
 			return false;
@@ -119,12 +114,94 @@ static bool begin(uint32_t job, uid_t user, char *cpus, size_t size, char *why)
 	}
 }
 
-/* In the extern step. The tasks of the job read the outcome. */
-void job_begin(uint32_t job, uid_t user)
+/*
+ * Slurm counts no memory of the partition: without a word about it, the job has as much there as Slurm has given it. Where
+ * the partition has less left, the job has what there is.
+ */
+static bool join_partition(const struct settings *settings, const char *id, uid_t user, const char *cpus,
+			   uint64_t memory_mib, char *why)
 {
-	char cpus[CPUS_TEXT], why[LINE] = "it could not read its own record";
+	char group[GROUP_TEXT], uid[16], memory[32];
+	const char *words[] = { "tacet", "job", "begin", id, "--user", uid, "--cpus", cpus, "--cgroup", group,
+				NULL, NULL, NULL };
 
-	if (!begin(job, user, cpus, sizeof(cpus), why)) {
+	if (!group_of_job(group, sizeof(group)))
+		return false;
+	snprintf(uid, sizeof(uid), "%u", (unsigned int)user);
+	if (settings->memory[0])
+		snprintf(memory, sizeof(memory), "%s", settings->memory);
+	else
+		snprintf(memory, sizeof(memory), "%lluM", (unsigned long long)memory_mib);
+	if (settings->memory[0] || memory_mib) {
+		words[10] = "--memory";
+		words[11] = memory;
+	}
+	if (do_soon(words, 0, why))
+		return true;
+	if (settings->memory[0] || !strstr(why, "programs can have"))
+		return false;
+	words[10] = NULL;
+	return do_soon(words, 0, why);
+}
+
+/* Slurm's own groups cannot become a partition of CPUs. 1: some of it was refused by the kernel, the rest is in force. */
+static bool tune(const char *id, const char *cpus, char *why)
+{
+	const char *words[] = { "tacet", "tune", "job", "begin", id, "--cpus", cpus, "--without", "partition", NULL };
+
+	return do_soon(words, 1, why);
+}
+
+static bool begin(uint32_t job, const struct settings *settings, uid_t user, uint64_t memory_mib, char *cpus,
+		  size_t size, char *why)
+{
+	char group[GROUP_TEXT], id[16];
+	cpu_set_t set;
+
+	if (!group_of_job(group, sizeof(group))) {
+		snprintf(why, LINE, "the job has no control group of version 2: ProctrackType=proctrack/cgroup, cgroup/v2");
+		return false;
+	}
+	if (!choose_cpus(settings, group, &set, why) || !cpus_print(&set, cpus, size))
+		return false;
+	snprintf(id, sizeof(id), "%u", job);
+	switch (settings->rung) {
+	case RUNG_TUNE:
+		return tune(id, cpus, why);
+	case RUNG_SCHED:
+		return true;
+	default:
+		return join_partition(settings, id, user, cpus, memory_mib, why);
+	}
+}
+
+static void end(uint32_t job, enum rung rung)
+{
+	char id[16], why[LINE];
+	const char *const leave[] = { "tacet", "job", "end", id, "--return", NULL };
+	const char *const undo[] = { "tacet", "tune", "job", "end", id, NULL };
+
+	snprintf(id, sizeof(id), "%u", job);
+	record_remove(job, RECORD_WANTED);
+	if (rung == RUNG_SCHED)
+		sched_leave(job);
+	else if (command_run(rung == RUNG_TUNE ? undo : leave, why, sizeof(why)))
+		log_error("job %u: %s", job, why);
+	record_remove(job, RECORD_BEGUN);
+	record_remove(job, RECORD_REFUSED);
+}
+
+/* In the extern step. @memory_mib: of the job on this node, by Slurm; 0: unknown. The tasks of the job read the outcome. */
+void job_begin(uint32_t job, uid_t user, uint64_t memory_mib)
+{
+	char cpus[CPUS_TEXT], text[SETTINGS_LINE], why[LINE] = "it could not read its own record";
+	struct settings settings = { .rung = RUNG_PARTITION };
+
+	if (record_read(job, RECORD_REFUSED, why, sizeof(why)))
+		return;
+	if (!record_read(job, RECORD_WANTED, text, sizeof(text)) ||
+	    !settings_read_line(text, &settings, why, sizeof(why)) ||
+	    !begin(job, &settings, user, memory_mib, cpus, sizeof(cpus), why)) {
 		log_error("job %u: %s", job, why);
 		record_write(job, RECORD_REFUSED, why);
 		return;
@@ -133,19 +210,17 @@ void job_begin(uint32_t job, uid_t user)
 		log_error("job %u: its record cannot be written", job);
 	/* the epilog ran meanwhile, and found no job to end */
 	if (!job_is_wanted(job))
-		job_end(job);
+		end(job, settings.rung);
 }
 
 /* Idempotent. A job that does not end keeps its CPUs until the sweeper ends it. */
 void job_end(uint32_t job)
 {
-	char id[16], why[LINE];
-	const char *const words[] = { "tacet", "job", "end", id, "--return", NULL };
+	char text[SETTINGS_LINE], why[LINE];
+	struct settings settings = { .rung = RUNG_PARTITION };
 
-	snprintf(id, sizeof(id), "%u", job);
-	record_remove(job, RECORD_WANTED);
-	if (command_run(words, why, sizeof(why)))
-		log_error("job %u: %s", job, why);
-	record_remove(job, RECORD_BEGUN);
-	record_remove(job, RECORD_REFUSED);
+	/* of a job with a wrong setting the rung is known even so */
+	if (record_read(job, RECORD_WANTED, text, sizeof(text)))
+		settings_read_line(text, &settings, why, sizeof(why));
+	end(job, settings.rung);
 }

@@ -7,9 +7,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-bool job_want(uint32_t job, const char *settings);
+#include "settings.h"
+
+bool job_want(uint32_t job, enum rung rung, const char *settings);
 bool job_is_wanted(uint32_t job);
-void job_begin(uint32_t job, uid_t user);
+void job_begin(uint32_t job, uid_t user, uint64_t memory_mib);
 void job_end(uint32_t job);
 
 #endif

@@ -2,11 +2,14 @@
 /*
  * `srun --tacet ./a.out`: the callbacks of Slurm (SPANK), in the order of a job's life. Everything else is in the other files.
  *
- *   init            (user, srun; all)          the option; srun binds no task to CPUs that will be away
+ *   init            (user, srun; all)          the options; srun binds no task to CPUs that will be away
  *   job_prolog      (root, slurmd's child)     keeps the job's settings: the extern step does not see them
  *   task_post_fork  (root, extern step)        the job's CPUs are known: all but Linux's join the partition
  *   task_init       (user, before exec)        a refused job's task ends with one line; else `tacet run` starts it
  *   job_epilog      (root, slurmd's child)     ends the job, whatever was killed before
+ *
+ * --tacet-tune and --tacet-sched have the same life: their CPUs stay Linux's and become quiet, or their tasks get a
+ * scheduling class.
  *
  * The plugin is `optional` in plugstack.conf: a required one that fails drains nodes. Slurm ignores what callbacks of an
  * optional plugin return, so a task that must not start ends itself. Options of plugstack.conf: tacet=PATH of the command.
@@ -34,30 +37,34 @@ SPANK_PLUGIN(tacet, 1)
 #define OWN_STEPS 0xfffffff0u
 #define EXTERN_STEP 0xfffffffcu
 #define LINE 512
-/* How the option reaches the commands inside of a job. */
-#define OPTION_IN_JOB "SLURM_SPANK__SLURM_SPANK_OPTION_tacet_tacet"
-
 /* Of the process that has loaded the plugin: a command, a daemon, or a task. */
 static struct settings settings;
 static bool given;
 static char wrong[LINE];
 
-static int take(int value, const char *text, int remote)
+/* @rung: which of the options. */
+static int take(int rung, const char *text, int remote)
 {
-	(void)value;
+	if (given && settings.rung != (enum rung)rung)
+		snprintf(wrong, sizeof(wrong), "--%s and --%s: a job can have one of them", rung_names[settings.rung],
+			 rung_names[rung]);
+	else if (settings_read(rung, text, &settings, wrong, sizeof(wrong)))
+		wrong[0] = 0;
 	given = true;
-	if (settings_read(text, &settings, wrong, sizeof(wrong)))
-		return 0;
 	/* in a step the task says it */
-	if (remote)
+	if (!wrong[0] || remote)
 		return 0;
 	slurm_spank_log("tacet: %s", wrong);
 	return -1;
 }
 
-static struct spank_option option = {
-	"tacet", "memory=SIZE,bind=compact|scatter,linux-cpus=NUMBER",
-	"Run the tasks on CPUs of the job that Linux has given away", 2, 0, take
+static struct spank_option options[RUNGS] = {
+	[RUNG_PARTITION] = { "tacet", "memory=SIZE,bind=compact|scatter,linux-cpus=NUMBER",
+			     "Run the tasks on CPUs of the job that Linux has given away", 2, RUNG_PARTITION, take },
+	[RUNG_TUNE] = { "tacet-tune", "linux-cpus=NUMBER",
+			"Keep Linux's own work away from CPUs of the job", 2, RUNG_TUNE, take },
+	[RUNG_SCHED] = { "tacet-sched", "linux-cpus=NUMBER",
+			 "Run the tasks in a scheduling class of their own", 2, RUNG_SCHED, take },
 };
 
 static void read_arguments(int count, char **words)
@@ -72,6 +79,25 @@ static void read_arguments(int count, char **words)
 	}
 }
 
+/* How the options reach the commands inside of a job. */
+static bool is_in_job(void)
+{
+	return getenv("SLURM_SPANK__SLURM_SPANK_OPTION_tacet_tacet") ||
+	       getenv("SLURM_SPANK__SLURM_SPANK_OPTION_tacet_tacet_tune") ||
+	       getenv("SLURM_SPANK__SLURM_SPANK_OPTION_tacet_tacet_sched");
+}
+
+static bool is_option(const char *word)
+{
+	size_t length = strcspn(word, "="), i;
+
+	for (i = 0; i < RUNGS; i++)
+		if (length == strlen(rung_names[i]) + 2 && !strncmp(word, "--", 2) &&
+		    !strncmp(word + 2, rung_names[i], length - 2))
+			return true;
+	return false;
+}
+
 /* Among the words of this command: Slurm reads its options only later. */
 static bool is_asked_for(void)
 {
@@ -79,7 +105,7 @@ static bool is_asked_for(void)
 	size_t length, at;
 	FILE *file;
 
-	if (getenv(OPTION_IN_JOB))
+	if (is_in_job())
 		return true;
 	file = fopen("/proc/self/cmdline", "re");
 	if (!file)
@@ -88,7 +114,7 @@ static bool is_asked_for(void)
 	fclose(file);
 	words[length] = 0;
 	for (at = 0; at < length; at += strlen(words + at) + 1)
-		if (!strcmp(words + at, "--tacet") || !strncmp(words + at, "--tacet=", 8))
+		if (is_option(words + at))
 			return true;
 	return false;
 }
@@ -99,6 +125,8 @@ static bool is_asked_for(void)
  */
 int slurm_spank_init(spank_t spank, int count, char **words)
 {
+	size_t i;
+
 	read_arguments(count, words);
 	switch (spank_context()) {
 	case S_CTX_SLURMD:
@@ -111,7 +139,10 @@ int slurm_spank_init(spank_t spank, int count, char **words)
 	default:
 		break;
 	}
-	return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : -1;
+	for (i = 0; i < RUNGS; i++)
+		if (spank_option_register(spank, &options[i]) != ESPANK_SUCCESS)
+			return -1;
+	return 0;
 }
 
 /* The commands inside of a job inherit the variable. */
@@ -127,18 +158,23 @@ int slurm_spank_job_prolog(spank_t spank, int count, char **words)
 {
 	uint32_t job = 0;
 	char *text = NULL;
+	size_t i;
 
 	(void)count, (void)words;
-	if (spank_option_getopt(spank, &option, &text) != ESPANK_SUCCESS)
-		return 0;
-	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS || !job_want(job, text))
-		log_error("job %u: its record cannot be written", job);
+	for (i = 0; i < RUNGS; i++) {
+		if (spank_option_getopt(spank, &options[i], &text) != ESPANK_SUCCESS)
+			continue;
+		if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS || !job_want(job, i, text))
+			log_error("job %u: its record cannot be written", job);
+		break;
+	}
 	return 0;
 }
 
 int slurm_spank_task_post_fork(spank_t spank, int count, char **words)
 {
 	uint32_t job = 0, step = 0;
+	uint64_t memory_mib = 0;
 	uid_t user = 0;
 
 	(void)count, (void)words;
@@ -147,8 +183,10 @@ int slurm_spank_task_post_fork(spank_t spank, int count, char **words)
 	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS ||
 	    spank_get_item(spank, S_JOB_UID, &user) != ESPANK_SUCCESS)
 		return 0;
+	if (spank_get_item(spank, S_JOB_ALLOC_MEM, &memory_mib) != ESPANK_SUCCESS)
+		memory_mib = 0;
 	if (job_is_wanted(job))
-		job_begin(job, user);
+		job_begin(job, user, memory_mib);
 	return 0;
 }
 
@@ -180,13 +218,15 @@ static void host(spank_t spank, uint32_t job)
 {
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
 	const char *before[TASK_WORDS];
-	int count = task_words(job, settings.bind, before);
+	int count = task_words(job, &settings, before);
 
 	if (spank_prepend_task_argv(spank, count, before) != ESPANK_SUCCESS)
-		refuse(spank, "Slurm does not let the plugin start `tacet run` before the program");
+		refuse(spank, "Slurm does not let the plugin start a program before the task's own");
 #else
 	(void)job;
-	refuse(spank, "a plugin of Slurm before 23.11 cannot start `tacet run`: write `srun --tacet tacet run ./a.out`");
+	refuse(spank, settings.rung == RUNG_SCHED ?
+		      "a plugin of Slurm before 23.11 starts no program: `srun --tacet-sched tacet sched run ./a.out`" :
+		      "a plugin of Slurm before 23.11 starts no program: `srun --tacet tacet run ./a.out`");
 #endif
 }
 
@@ -202,9 +242,13 @@ int slurm_spank_task_init(spank_t spank, int count, char **words)
 		refuse(spank, wrong);
 	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS)
 		refuse(spank, "Slurm does not say to which job the task belongs");
-	if (!task_await_job(job, why, sizeof(why)))
+	if (!task_await_job(job, settings.rung, why, sizeof(why)))
 		refuse(spank, why);
-	if (step < OWN_STEPS && !starts_itself(spank))
+	if (step >= OWN_STEPS)
+		return 0;
+	if (settings.rung != RUNG_PARTITION && !task_stay_on_cpus(job))
+		refuse(spank, "the task cannot have the job's CPUs: the control group of its step excludes them");
+	if (settings.rung != RUNG_TUNE && !starts_itself(spank))
 		host(spank, job);
 	return 0;
 }

@@ -8,19 +8,17 @@
 #include "file.h"
 #include "record.h"
 
-#define FOLDER "/run/tacet/slurm"
-
 static void path_of(uint32_t job, enum record what, char *path, size_t size)
 {
-	static const char *const names[] = { "wanted", "begun", "refused" };
+	static const char *const names[] = { "wanted", "begun", "refused", "sched" };
 
-	snprintf(path, size, FOLDER "/%u.%s", job, names[what]);
+	snprintf(path, size, RECORD_FOLDER "/%u.%s", job, names[what]);
 }
 
 /* False: the folder cannot be made. */
 bool record_open(void)
 {
-	return file_make_folder("/run/tacet") && file_make_folder(FOLDER);
+	return file_make_folder("/run/tacet") && file_make_folder(RECORD_FOLDER);
 }
 
 bool record_write(uint32_t job, enum record what, const char *line)

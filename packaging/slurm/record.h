@@ -8,10 +8,13 @@
 #include <stdint.h>
 
 enum record {
-	RECORD_WANTED,		/* the job's settings; written by job_prolog. Without it there is no job for us */
-	RECORD_BEGUN,		/* its CPUs in the partition; written by the extern step */
-	RECORD_REFUSED,		/* why it has none; written by the extern step */
+	RECORD_WANTED,		/* the job's rung and settings; written by job_prolog. Without it there is no job for us */
+	RECORD_BEGUN,		/* the CPUs for its programs; written by the extern step */
+	RECORD_REFUSED,		/* why it has none; written by the extern step, or by job_prolog */
+	RECORD_SCHED,		/* it needs the scheduling class; sched.c */
 };
+
+#define RECORD_FOLDER "/run/tacet/slurm"
 
 bool record_open(void);
 bool record_write(uint32_t job, enum record what, const char *line);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
 /*
  * What a user writes behind --tacet=, like memory=2G,bind=scatter,linux-cpus=1. Pure. Called by plugin.c when a command
- * reads its options, and by job.c for the job's.
+ * reads its options, and by job.c for the job's. --tacet-tune and --tacet-sched know linux-cpus alone.
  *
  * The text comes from users, also into processes of root: only what is known here is accepted.
  */
@@ -11,8 +11,13 @@
 
 #include "settings.h"
 
-#define KNOWN "use memory=SIZE, bind=compact|scatter, linux-cpus=NUMBER"
 #define MOST_LINUX_CPUS 1024
+
+const char *const rung_names[RUNGS] = { "tacet", "tacet-tune", "tacet-sched" };
+
+static const char *const known[RUNGS] = {
+	"use memory=SIZE, bind=compact|scatter, linux-cpus=NUMBER", "use linux-cpus=NUMBER", "use linux-cpus=NUMBER",
+};
 
 /* A number, and at most one letter of K, M, G, T. */
 static bool read_memory(const char *value, struct settings *settings)
@@ -51,10 +56,11 @@ static const struct {
 	const char *name;
 	bool (*read)(const char *value, struct settings *settings);
 	const char *wants;
+	bool everywhere;	/* else of RUNG_PARTITION alone */
 } KEYS[] = {
-	{ "memory", read_memory, "a size like 512M or 2G" },
-	{ "bind", read_bind, "compact or scatter" },
-	{ "linux-cpus", read_linux_cpus, "a number from 1: the job's processes on Linux need a CPU" },
+	{ "memory", read_memory, "a size like 512M or 2G", false },
+	{ "bind", read_bind, "compact or scatter", false },
+	{ "linux-cpus", read_linux_cpus, "a number from 1: the job's processes on Linux need a CPU", true },
 };
 
 static bool read_one(char *word, struct settings *settings, char *complaint, size_t size)
@@ -65,36 +71,39 @@ static bool read_one(char *word, struct settings *settings, char *complaint, siz
 	if (value)
 		*value++ = 0;
 	for (i = 0; i < sizeof(KEYS) / sizeof(KEYS[0]); i++) {
-		if (strcmp(word, KEYS[i].name))
+		if (strcmp(word, KEYS[i].name) || (settings->rung != RUNG_PARTITION && !KEYS[i].everywhere))
 			continue;
 		if (value && KEYS[i].read(value, settings))
 			return true;
-		snprintf(complaint, size, "--tacet: %s=%s: it is not %s", word, value ? value : "", KEYS[i].wants);
+		snprintf(complaint, size, "--%s: %s=%s: it is not %s", rung_names[settings->rung], word, value ? value : "",
+			 KEYS[i].wants);
 		return false;
 	}
-	snprintf(complaint, size, "--tacet: `%s`: unknown; " KNOWN, word);
+	snprintf(complaint, size, "--%s: `%s`: unknown; %s", rung_names[settings->rung], word, known[settings->rung]);
 	return false;
 }
 
 /* @text may be NULL or empty, or what Slurm makes of NULL on its way to the nodes. False: @complaint has one line. */
-bool settings_read(const char *text, struct settings *settings, char *complaint, size_t size)
+bool settings_read(enum rung rung, const char *text, struct settings *settings, char *complaint, size_t size)
 {
 	char copy[SETTINGS_TEXT], *word, *rest = copy;
 	const char *at;
 
 	memset(settings, 0, sizeof(*settings));
+	settings->rung = rung;
 	settings->linux_cpus = 1;
 	if (!text || !*text || !strcmp(text, "(null)"))
 		return true;
 	/* it becomes lines of logs and of files */
 	for (at = text; *at; at++) {
 		if (*at <= ' ' || *at > '~') {
-			snprintf(complaint, size, "--tacet: it has a character that is no letter; " KNOWN);
+			snprintf(complaint, size, "--%s: it has a character that is no letter; %s", rung_names[rung],
+				 known[rung]);
 			return false;
 		}
 	}
 	if (strlen(text) >= sizeof(copy)) {
-		snprintf(complaint, size, "--tacet: it is too long; " KNOWN);
+		snprintf(complaint, size, "--%s: it is too long; %s", rung_names[rung], known[rung]);
 		return false;
 	}
 	memcpy(copy, text, strlen(text) + 1);
@@ -102,4 +111,22 @@ bool settings_read(const char *text, struct settings *settings, char *complaint,
 		if (!read_one(word, settings, complaint, size))
 			return false;
 	return true;
+}
+
+/* Rung and text as one line, for settings_read_line(). False: it is too long. */
+bool settings_print(enum rung rung, const char *text, char *line, size_t size)
+{
+	return (size_t)snprintf(line, size, "%s %s", rung_names[rung], text && *text ? text : "linux-cpus=1") < size;
+}
+
+bool settings_read_line(const char *line, struct settings *settings, char *complaint, size_t size)
+{
+	size_t length = strcspn(line, " ");
+	enum rung rung;
+
+	for (rung = 0; rung < RUNGS; rung++)
+		if (strlen(rung_names[rung]) == length && !strncmp(line, rung_names[rung], length) && line[length])
+			return settings_read(rung, line + length + 1, settings, complaint, size);
+	snprintf(complaint, size, "the job's record says `%.20s`: no option of the plugin", line);
+	return false;
 }

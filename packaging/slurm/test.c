@@ -57,12 +57,15 @@ static void settings_that_are_known(void)
 	struct settings settings;
 	char why[256] = "";
 
-	EXPECT(settings_read(NULL, &settings, why, sizeof(why)) && settings.linux_cpus == 1 && !settings.memory[0]);
-	EXPECT(settings_read("(null)", &settings, why, sizeof(why)) && settings.linux_cpus == 1 && !settings.bind[0]);
-	EXPECT(settings_read("memory=2G,bind=scatter,linux-cpus=2", &settings, why, sizeof(why)));
+	EXPECT(settings_read(RUNG_PARTITION, NULL, &settings, why, sizeof(why)) &&
+	       settings.linux_cpus == 1 && !settings.memory[0]);
+	EXPECT(settings_read(RUNG_PARTITION, "(null)", &settings, why, sizeof(why)) &&
+	       settings.linux_cpus == 1 && !settings.bind[0]);
+	EXPECT(settings_read(RUNG_PARTITION, "memory=2G,bind=scatter,linux-cpus=2", &settings, why, sizeof(why)));
 	EXPECT(!strcmp(settings.memory, "2G") && !strcmp(settings.bind, "scatter") && settings.linux_cpus == 2);
-	EXPECT(settings_read("bind=compact", &settings, why, sizeof(why)) && !settings.memory[0]);
-	EXPECT(settings_read("memory=1048576", &settings, why, sizeof(why)) && !strcmp(settings.memory, "1048576"));
+	EXPECT(settings_read(RUNG_PARTITION, "bind=compact", &settings, why, sizeof(why)) && !settings.memory[0]);
+	EXPECT(settings_read(RUNG_PARTITION, "memory=1048576", &settings, why, sizeof(why)) &&
+	       !strcmp(settings.memory, "1048576"));
 }
 
 static void settings_that_are_refused(void)
@@ -73,18 +76,25 @@ static void settings_that_are_refused(void)
 		"linux-cpus=", "linux-cpus=1x", "linux-cpus=99999", "cpus=1", "memory=1G,", ",", " ", "bind=scatter ",
 		"bind=scatter\nmemory=1G", "b\303\244nd=1",
 	};
-	char why[256], many[SETTINGS_TEXT * 2];
+	char why[256], many[SETTINGS_TEXT * 2], line[SETTINGS_LINE];
 	struct settings settings;
 	size_t i;
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		why[0] = 0;
-		expect(__FILE__, __LINE__, !settings_read(bad[i], &settings, why, sizeof(why)), bad[i]);
+		expect(__FILE__, __LINE__, !settings_read(RUNG_PARTITION, bad[i], &settings, why, sizeof(why)), bad[i]);
 		expect(__FILE__, __LINE__, !strncmp(why, "--tacet: ", 9) && !strchr(why, '\n'), bad[i]);
 	}
+	EXPECT(settings_read(RUNG_TUNE, "linux-cpus=2", &settings, why, sizeof(why)) && settings.linux_cpus == 2);
+	EXPECT(!settings_read(RUNG_TUNE, "memory=1G", &settings, why, sizeof(why)));
+	EXPECT(!strcmp(why, "--tacet-tune: `memory`: unknown; use linux-cpus=NUMBER"));
+	EXPECT(settings_print(RUNG_SCHED, "", line, sizeof(line)) && !strcmp(line, "tacet-sched linux-cpus=1"));
+	EXPECT(settings_read_line(line, &settings, why, sizeof(why)) && settings.rung == RUNG_SCHED);
+	EXPECT(!settings_read_line("tace linux-cpus=1", &settings, why, sizeof(why)) && strstr(why, "no option"));
+	EXPECT(!settings_print(RUNG_TUNE, "linux-cpus=2", line, 8));
 	memset(many, '1', sizeof(many) - 1);
 	many[sizeof(many) - 1] = 0;
-	EXPECT(!settings_read(many, &settings, why, sizeof(why)) && strstr(why, "too long"));
+	EXPECT(!settings_read(RUNG_PARTITION, many, &settings, why, sizeof(why)) && strstr(why, "too long"));
 }
 
 static void a_file_has_one_line(void)

@@ -90,15 +90,15 @@ static void begin_with(const char *cpus, const char *settings)
 {
 	put(SCOPE "/job_7/cpuset.cpus", cpus);
 	be_in("step_extern/slurm");
-	EXPECT(job_want(JOB, settings));
-	job_begin(JOB, 1000);
+	EXPECT(job_want(JOB, RUNG_PARTITION, settings));
+	job_begin(JOB, 1000, 0);
 }
 
 static const char *refusal(void)
 {
 	static char why[512];
 
-	return task_await_job(JOB, why, sizeof(why)) ? "" : why;
+	return task_await_job(JOB, RUNG_PARTITION, why, sizeof(why)) ? "" : why;
 }
 
 static void all_cpus_but_the_first_join(void)
@@ -148,7 +148,8 @@ static void a_job_that_cannot_begin_is_refused(void)
 	EXPECT(strstr(refusal(), "/nothing: No such file or directory") && complaints == 6);
 	command_path = FILE_ROOT "/tacet";
 	put("/proc/self/cgroup", "9:cpuset:/slurm/job_7/step_extern");
-	job_begin(JOB, 1000);
+	EXPECT(job_want(JOB, RUNG_PARTITION, ""));
+	job_begin(JOB, 1000, 0);
 	EXPECT(strstr(refusal(), "no control group of version 2"));
 	/* Slurm gives it the same number when it is requeued */
 	file_remove("/behave");
@@ -180,18 +181,103 @@ static void a_job_that_ended_meanwhile_is_ended_again(void)
 
 static void steps_have_their_own_part(void)
 {
+	struct settings settings = { .rung = RUNG_PARTITION };
 	const char *words[TASK_WORDS];
 
 	begin_with("0-4", "");
 	be_in("step_0/user/task_0");
 	put(SCOPE "/job_7/step_0/cpuset.cpus", "0-4");
-	EXPECT(task_words(JOB, "", words) == 3 && !strcmp(words[1], "run") && !strcmp(words[2], "--") && !words[3]);
+	EXPECT(task_words(JOB, &settings, words) == 3 && !strcmp(words[1], "run") && !strcmp(words[2], "--") && !words[3]);
 	put(SCOPE "/job_7/step_0/cpuset.cpus", "0-2");
-	EXPECT(task_words(JOB, "scatter", words) == 7 && !strcmp(words[2], "--cpus") && !strcmp(words[3], "1-2"));
+	strcpy(settings.bind, "scatter");
+	EXPECT(task_words(JOB, &settings, words) == 7 && !strcmp(words[2], "--cpus") && !strcmp(words[3], "1-2"));
 	EXPECT(!strcmp(words[4], "--bind") && !strcmp(words[5], "scatter") && !strcmp(words[6], "--") && !words[7]);
 	put(SCOPE "/job_7/step_0/cpuset.cpus", "0");
-	EXPECT(task_words(JOB, "", words) == 3);
+	settings.bind[0] = 0;
+	EXPECT(task_words(JOB, &settings, words) == 3);
+	/* Slurm 24.11 */
+	put(SCOPE "/job_7/step_0/cpuset.cpus", "");
+	put(SCOPE "/job_7/step_0/user/cpuset.cpus", "2-3");
+	put(SCOPE "/job_7/step_0/user/task_0/cpuset.cpus", "");
+	EXPECT(task_words(JOB, &settings, words) == 5 && !strcmp(words[3], "2-3"));
 	job_end(JOB);
+	forget_calls();
+}
+
+static void the_memory_that_slurm_gives_is_the_limit(void)
+{
+	put(SCOPE "/job_7/cpuset.cpus", "0-1");
+	be_in("step_extern/slurm");
+	EXPECT(job_want(JOB, RUNG_PARTITION, ""));
+	job_begin(JOB, 1000, 300);
+	EXPECT(called(BEGIN "1" GROUP " --memory 300M\n") && !*refusal());
+	job_end(JOB);
+	forget_calls();
+	behave("[ \"${10}\" != --memory ] ||"
+	       " { echo 'tacet: job 7: programs can have 128 MiB, of which other jobs have 0 MiB' >&2; exit 1; }");
+	EXPECT(job_want(JOB, RUNG_PARTITION, ""));
+	job_begin(JOB, 1000, 300);
+	EXPECT(called(BEGIN "1" GROUP " --memory 300M\n" BEGIN "1" GROUP "\n") && !*refusal());
+	job_end(JOB);
+	forget_calls();
+	/* what the user asks for is no wish */
+	behave("[ $2 != begin ] || { echo 'tacet: job 7: programs can have 128 MiB' >&2; exit 1; }");
+	EXPECT(job_want(JOB, RUNG_PARTITION, "memory=1G"));
+	job_begin(JOB, 1000, 300);
+	EXPECT(called(BEGIN "1" GROUP " --memory 1G\n") && strstr(refusal(), "programs can have"));
+	file_remove("/behave");
+	job_end(JOB);
+	forget_calls();
+}
+
+static void a_quiet_job_is_undone_by_name(void)
+{
+	char why[512];
+
+	put(SCOPE "/job_7/cpuset.cpus", "0-2");
+	be_in("step_extern/slurm");
+	behave("exit 1");
+	EXPECT(job_want(JOB, RUNG_TUNE, NULL));
+	job_begin(JOB, 1000, 300);
+	EXPECT(called("tune job begin 7 --cpus 1-2 --without partition\n"));
+	EXPECT(task_await_job(JOB, RUNG_TUNE, why, sizeof(why)));
+	EXPECT(!task_await_job(JOB, RUNG_PARTITION, why, sizeof(why)) && strstr(why, "began with --tacet-tune"));
+	file_remove("/behave");
+	job_end(JOB);
+	EXPECT(called("tune job end 7\n") && !job_is_wanted(JOB));
+	behave("[ $3 != begin ] || { echo 'tacet tune: no' >&2; exit 2; }");
+	EXPECT(job_want(JOB, RUNG_TUNE, NULL));
+	job_begin(JOB, 1000, 0);
+	EXPECT(!task_await_job(JOB, RUNG_TUNE, why, sizeof(why)) && !strcmp(why, "tacet tune: no"));
+	file_remove("/behave");
+	job_end(JOB);
+	forget_calls();
+}
+
+static void the_last_job_unloads_the_class_that_the_first_has_loaded(void)
+{
+	char why[512];
+
+	EXPECT(job_want(JOB, RUNG_SCHED, ""));
+	EXPECT(called("sched start\n"));
+	behave("[ $2 != start ] || { echo 'tacet sched: HPL is loaded already; stop it' >&2; exit 1; }");
+	EXPECT(job_want(JOB + 1, RUNG_SCHED, "") && !record_read(JOB + 1, RECORD_REFUSED, why, sizeof(why)));
+	forget_calls();
+	job_end(JOB);
+	EXPECT(called(""));
+	job_end(JOB + 1);
+	EXPECT(called("sched stop\n"));
+	/* the site's own stays */
+	EXPECT(job_want(JOB, RUNG_SCHED, ""));
+	forget_calls();
+	job_end(JOB);
+	EXPECT(called(""));
+	behave("echo 'tacet sched: no sched_ext' >&2; exit 3");
+	EXPECT(job_want(JOB, RUNG_SCHED, "") && !task_await_job(JOB, RUNG_SCHED, why, sizeof(why)));
+	EXPECT(!strcmp(why, "tacet sched: no sched_ext"));
+	file_remove("/behave");
+	job_end(JOB);
+	forget_calls();
 }
 
 void test_life(void)
@@ -206,4 +292,7 @@ void test_life(void)
 	a_begin_waits_for_the_job_before();
 	a_job_that_ended_meanwhile_is_ended_again();
 	steps_have_their_own_part();
+	the_memory_that_slurm_gives_is_the_limit();
+	a_quiet_job_is_undone_by_name();
+	the_last_job_unloads_the_class_that_the_first_has_loaded();
 }
