@@ -94,6 +94,10 @@ install_files() {
 
 	# Sites build the plugin against their own Slurm: make -C PREFIX/share/tacet/slurm OUT=... install
 	put_tree "$source/packaging/slurm" "$prefix/share/tacet/slurm"
+	# ... or name these in slurm.conf
+	for script in prolog.sh epilog.sh; do
+		put 755 "$source/packaging/slurm/$script" "$prefix/share/tacet/slurm/$script"
+	done
 
 	put 644 "$source/packaging/dkms/dkms.conf" "/usr/src/tacet-$version/dkms.conf"
 	put_tree "$source/linux" "/usr/src/tacet-$version/linux"
