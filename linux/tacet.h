@@ -156,6 +156,7 @@ DECLARE_PER_CPU(u64, tacet_core_taken_ns);	/* when it left Linux: CLOCK_MONOTONI
 /* base/state.c, base/report.c: any context unless said otherwise */
 struct tacet_core *tacet_core_of(unsigned int cpu);
 bool tacet_core_is_here(const struct tacet_core *core);
+u32 tacet_core_looks_ns(void);
 __printf(2, 3) void tacet_report(u32 level, const char *format, ...);
 u64 tacet_report_count(void);
 void tacet_report_read(u64 sequence, struct tacet_log_entry *entry);

@@ -12,11 +12,14 @@
 #include "compat.h"
 #include "tacet.h"
 
-/* Rings the core with @bits as the reason. Pairs with the core's exchange of `attention`. */
+/* Has the core look, with @bits as the reason. Pairs with the core's exchange of `attention`. A core that looks
+ * anyway needs no bell: it says that it does not any more, then looks a last time
+ * (kernel/logic/src/handshake/idle.rs). */
 void tacet_attention(struct tacet_core *core, u32 bits)
 {
 	__atomic_fetch_or(&core->shared->attention, bits, __ATOMIC_SEQ_CST);
-	tacet_arch_ring(core);
+	if (__atomic_load_n(&core->shared->mode, __ATOMIC_SEQ_CST) != TACET_MODE_SPINNING)
+		tacet_arch_ring(core);
 }
 
 /* Hands the thread's context, which is written, to @core. -EAGAIN: the inbox is full, since

@@ -124,7 +124,7 @@ struct tacet_cpu_boot {
 	__u32 performance;		/* enum tacet_performance */
 	__u32 has_energy_bias;		/* IA32_ENERGY_PERF_BIAS exists */
 	__u32 measures;			/* enum tacet_measure: those that this processor can take */
-	__u32 reserved;
+	__u32 look_ns;			/* how long it looks for the answer to a question before it halts */
 	__u64 pico_base;		/* struct tacet_pico, virtual; 0: no device has a fast path */
 };
 

@@ -38,6 +38,8 @@ pub struct Cpu<H: Host> {
     last_user: Cell<u64>,
     /// Its threads that wait in local calls.
     pub(crate) waiting: Waiting,
+    /// A thread has gone to its host with a call or a fault since this CPU last rested: it will soon be back.
+    pub(crate) asked: Cell<bool>,
     /// Others were in the queue when the running thread's turn began (`run/turns.rs`).
     pub(crate) turn_is_shared: bool,
 }
@@ -61,6 +63,7 @@ impl<H: Host> Cpu<H> {
             current: None,
             last_user: Cell::new(0),
             waiting: Waiting::new(),
+            asked: Cell::new(false),
             turn_is_shared: false,
         }
     }
@@ -194,6 +197,7 @@ impl<H: Host> Cpu<H> {
     #[inline(always)]
     pub(crate) fn escape(&mut self, number: u32, escape: Escape) {
         self.change_present(number, Event::Leave);
+        self.asked.set(true);
         self.give_back(number, escape);
     }
 

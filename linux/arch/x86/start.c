@@ -124,6 +124,7 @@ static void fill_boot(struct tacet_partition *partition, struct tacet_core *core
 	boot->memory_base = partition->memory ? TACET_DIRECT_BASE + __pa(partition->memory) : 0;
 	boot->pico_base = partition->pico ? TACET_PICO_BASE : 0;
 	boot->tsc_khz = tsc_khz;
+	boot->look_ns = tacet_core_looks_ns();
 	boot->performance = core->performance.control;
 	boot->performance_before = core->performance.before;
 	boot->performance_highest = core->performance.highest;

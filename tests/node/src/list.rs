@@ -62,6 +62,7 @@ pub const SCENARIOS: &[Scenario] = &[
     oldest("other CPUs go offline and online", "hotplug.sh others").more(),
     middle("suspend", "hotplug.sh suspend"),
     newest("the module unloaded", "hotplug.sh unload"),
+    middle("a core that looks for the answer is not rung", "answers.sh looks"),
     each("decoupled and recoupled under load", "moves.sh there_and_back"),
     oldest("decoupled with many threads", "moves.sh many_threads"),
     newest("decoupled while born and while ending", "moves.sh births_and_deaths"),

@@ -95,6 +95,11 @@ pub trait Host {
     /// The host's clock as last read, if the processor's counter tells it.
     fn clock(&self) -> Option<Clock>;
 
+    /// How long a CPU without work looks for the answer to a call or a fault that it has handed over, before it halts.
+    fn answers_within_ns(&self) -> u64 {
+        0
+    }
+
     /// Lets `wake` do what the host wants woken, if it wants anything; how many that were.
     fn answer_wake(&self, wake: impl FnMut(WakeRequest) -> u32);
 

@@ -107,6 +107,10 @@ impl<'s> Host for FakeHost<'s> {
         self.seat.world.clock.get()
     }
 
+    fn answers_within_ns(&self) -> u64 {
+        1
+    }
+
     fn answer_wake(&self, mut wake: impl FnMut(WakeRequest) -> u32) {
         let (world, cpu) = (self.seat.world, self.seat.cpu);
         let Some(request) = self.seat.state().wake.get() else { return };

@@ -29,6 +29,7 @@ pub struct Linux {
     number: u32,
     node: u32,
     memory_base: u64,
+    look_ns: u32,
     devices: Option<Devices>,
 }
 
@@ -36,7 +37,8 @@ impl Linux {
     pub(crate) fn new(cpu: Cpu, page: Page, boot: &tacet_cpu_boot) -> Self {
         let (contexts, spaces) = (ContextTable::new(boot), SpaceTable::new(boot));
         let (memory_base, devices) = (boot.memory_base, Devices::new(boot));
-        Self { cpu, page, contexts, spaces, number: boot.cpu, node: boot.node, memory_base, devices }
+        let look_ns = boot.look_ns;
+        Self { cpu, page, contexts, spaces, number: boot.cpu, node: boot.node, memory_base, look_ns, devices }
     }
 }
 
@@ -129,6 +131,11 @@ impl Host for Linux {
     fn clock(&self) -> Option<Clock> {
         let (cycles, monotonic_ns) = self.page.clock()?;
         Some(Clock { cycles, monotonic_ns, cycles_per_ms: self.cpu.cycles_per_ms() })
+    }
+
+    #[inline]
+    fn answers_within_ns(&self) -> u64 {
+        u64::from(self.look_ns)
     }
 
     fn answer_wake(&self, wake: impl FnMut(WakeRequest) -> u32) {

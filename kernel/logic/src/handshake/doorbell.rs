@@ -15,10 +15,11 @@ pub fn request<A: Atomic32>(attention: &A, bits: u32) {
     attention.fetch_or(bits, Ordering::SeqCst);
 }
 
-/// This core was asked to look.
+/// This core was asked to look. After [`super::idle::announce`] this is the last look: those who ask read what was
+/// announced when they have asked.
 #[inline]
 pub fn is_wanted<A: Atomic32>(attention: &A) -> bool {
-    attention.load(Ordering::Relaxed) != 0
+    attention.load(Ordering::SeqCst) != 0
 }
 
 /// What the core is to look at: from now on it may be asked anew.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A core that has nothing to run first looks for a while whether one of its threads is woken, then sleeps. While it
-//! looks, a waker need not ring.
+//! A core that has nothing to run first looks for a while whether one of its threads is woken, or whether Linux wants
+//! something of it, such as to take the answer to a call; then it sleeps. While it looks, nobody need ring.
 //!
-//! The waker puts the thread on the core's list, then reads the core's mode ([`looks_anyway`]). The core says that it
-//! does not look any more, then looks a last time. All four accesses are sequentially consistent: either the core
-//! finds the thread, or the waker finds that it must ring.
+//! A waker puts the thread on the core's list, and Linux sets a bit of the core's attention (`tacet_attention`); then
+//! either reads the core's mode ([`looks_anyway`]). The core says that it does not look any more, then looks a last time
+//! at both. All these accesses are sequentially consistent, or follow a full barrier: either the core finds what it is
+//! wanted for, or the other finds that it must ring.
 
 use crate::atomic::Atomic32;
 use core::sync::atomic::Ordering;
@@ -27,8 +28,8 @@ pub fn announce<A: Atomic32>(mode: &A, rest: Rest, value: u32) {
     mode.store(value, order);
 }
 
-/// A core whose mode has the value `looks` finds what its list has without being rung. To be asked when the list has
-/// it.
+/// A core whose mode has the value `looks` finds what its list or its attention has without being rung. To be asked when
+/// they have it.
 #[inline]
 pub fn looks_anyway<A: Atomic32>(mode: &A, looks: u32) -> bool {
     mode.load(Ordering::SeqCst) == looks
@@ -37,7 +38,8 @@ pub fn looks_anyway<A: Atomic32>(mode: &A, looks: u32) -> bool {
 /// Rests: `look`s for a while, if there is something to look for, then sleeps unless `is_over`, which looks at the
 /// list.
 ///
-/// `say` [`announce`]s. `sleep` returns at once if the core [is wanted](super::doorbell::is_wanted), or rung.
+/// `say` [`announce`]s. `is_over` includes that the core [is wanted](super::doorbell::is_wanted); `sleep` returns at once
+/// if it is, or if it is rung.
 #[inline(always)]
 pub fn rest(say: impl Fn(Rest), look: Option<impl FnOnce()>, is_over: impl FnOnce() -> bool, sleep: impl FnOnce()) {
     if let Some(look) = look {

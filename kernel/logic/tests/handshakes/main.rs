@@ -14,6 +14,7 @@ mod counters;
 mod doorbell;
 mod flush;
 mod idle;
+mod looks;
 mod slot;
 mod woken;
 
