@@ -32,6 +32,8 @@ pub const TACET_ENTRY_FRAME: u64 = 4503599627366400;
 pub const TACET_ENTRY_NO_EXECUTE: i64 = -9223372036854775808;
 pub const TACET_SPENT_ENTRIES: u32 = 80;
 pub const TACET_VECTOR_SYSCALL: u32 = 256;
+pub const TACET_HOME_ASLEEP: u32 = 0;
+pub const TACET_HOME_LOOKS: u32 = 1;
 pub const TACET_LOCAL_CALLS: u32 = 1;
 pub const TACET_LOCAL_FUTEXES: u32 = 2;
 pub const TACET_LOCAL_MEMORY: u32 = 4;
@@ -469,7 +471,8 @@ pub struct tacet_context {
     pub left_tsc: __u64,
     pub spent: [tacet_spent; 80usize],
     pub descriptors: __u64,
-    pub reserved3: [__u64; 120usize],
+    pub home: __u64,
+    pub reserved3: [__u64; 119usize],
     pub xstate: [__u8; 12288usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -532,7 +535,8 @@ const _: () = {
     ["Offset of field: tacet_context::left_tsc"][::core::mem::offset_of!(tacet_context, left_tsc) - 560usize];
     ["Offset of field: tacet_context::spent"][::core::mem::offset_of!(tacet_context, spent) - 568usize];
     ["Offset of field: tacet_context::descriptors"][::core::mem::offset_of!(tacet_context, descriptors) - 3128usize];
-    ["Offset of field: tacet_context::reserved3"][::core::mem::offset_of!(tacet_context, reserved3) - 3136usize];
+    ["Offset of field: tacet_context::home"][::core::mem::offset_of!(tacet_context, home) - 3136usize];
+    ["Offset of field: tacet_context::reserved3"][::core::mem::offset_of!(tacet_context, reserved3) - 3144usize];
     ["Offset of field: tacet_context::xstate"][::core::mem::offset_of!(tacet_context, xstate) - 4096usize];
 };
 impl Default for tacet_context {

@@ -44,6 +44,10 @@ int tacet_arch_notify_open(struct tacet_core *core, irq_handler_t handler);
 void tacet_arch_notify_close(struct tacet_core *core);
 void tacet_arch_notify_target(struct tacet_core *core);
 
+/* home.c. _home: preemption off; _halt: interrupts off, and on when it returns. */
+u64 tacet_arch_home(void);
+void tacet_arch_halt(void);
+
 /* performance.c: the clock. Sleep, under the control lock, while Linux has the CPU online. */
 void tacet_arch_performance_save(struct tacet_core *core);
 void tacet_arch_performance_restore(struct tacet_core *core);

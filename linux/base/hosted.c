@@ -177,10 +177,14 @@ void tacet_for_each_hosted_calmly(void (*visit)(struct tacet_hosted *, void *), 
 	}
 }
 
-/* Wakes the proxy, in whichever state it sleeps (delegate/asleep.c). Any context. */
+/* Wakes the proxy, in whichever state it sleeps (delegate/asleep.c) or halts (delegate/halt.c). Any context. */
 void tacet_hosted_wake(struct tacet_hosted *hosted)
 {
 	__wake_up(&hosted->wait, TASK_NORMAL | TASK_WAKEKILL, 1, NULL);
+	/* After what it is woken for, which the proxy reads after it has said that it halts. */
+	smp_mb();
+	if (READ_ONCE(hosted->proxy.halts))
+		kick_process(hosted->task);
 }
 
 /* Tells the proxy what is @wanted of it. If its thread is on a core it recalls it. */

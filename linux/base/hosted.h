@@ -113,6 +113,8 @@ struct tacet_proxy {
 	bool waits;			/* its thread waits on the core; written by the watch, and false
 					   by the thread before it is posted */
 	bool waited;			/* at the watch's last look; the watch */
+	bool short_stays;		/* its thread's last stay on a core was short */
+	bool halts;			/* its CPU halts in its context: delegate/halt.c. Read by others */
 };
 
 /*
@@ -174,10 +176,12 @@ struct tacet_hosted {
 	/* process/process.c, under the hosted lock; NULL once it is gone; RCU readers */
 	struct tacet_process *process;
 
-	spinlock_t lock;		/* the next three; innermost */
+	spinlock_t lock;		/* the next four; innermost */
 	enum tacet_hosted_state state;
 	u64 charged_ns;			/* of the context's user time, to the task; process/time.c */
+	u64 charged_run_ns;		/* of it, what Linux has not seen the task run; process/time.c */
 	u64 charged_group_ns;		/* the same, to its control group */
+	u64 halted_tsc;			/* for so long a CPU halted in its context; by the thread */
 	unsigned long charged_at;	/* in jiffies: by the thread, when it last came from a core */
 
 	u64 summed;			/* process/profile.c, under its profile's lock */

@@ -42,10 +42,16 @@ static bool shown_as_waiting(const struct tacet_hosted *hosted)
 	return READ_ONCE(hosted->proxy.waits) || tacet_has_rings(current);
 }
 
-/* Sleeps until the context is back, the cores have failed, others want something of the
- * thread, or a signal is pending. */
+static bool over_or_signal(const struct tacet_hosted *hosted)
+{
+	return over(hosted) || signal_pending(current);
+}
+
+/* Waits until the context is back, the cores have failed, others want something of the
+ * thread, or a signal is pending; sleeps, unless that is soon. */
 void tacet_sleep_parked(struct tacet_hosted *hosted)
 {
+	tacet_halt_in_place(hosted, over_or_signal);
 	while (!over(hosted) && !signal_pending(current)) {
 		/* The conditions are looked at after the state is set: no waker is missed. */
 		if (shown_as_waiting(hosted))

@@ -72,6 +72,12 @@ void tacet_errands_settle(void);
 /* delegate/park.c */
 void tacet_park_init(void);
 
+/* delegate/halt.c: the thread's own context */
+typedef bool (*tacet_over_t)(const struct tacet_hosted *hosted);
+void tacet_halt_prepare(struct tacet_hosted *hosted);
+void tacet_halt_in_place(struct tacet_hosted *hosted, tacet_over_t over);
+void tacet_halt_learn(struct tacet_hosted *hosted);
+
 /* delegate/asleep.c: the first one sleeps, the second one is a probe */
 void tacet_sleep_parked(struct tacet_hosted *hosted);
 void tacet_on_signal_sent(void *data, int signal, struct kernel_siginfo *info, struct task_struct *task,

@@ -133,6 +133,7 @@ static enum tacet_outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	WRITE_ONCE(hosted->space->last_core, hosted->context->core);
 	hosted->context->goes_first = tacet_preempts(core, hosted);
 	tacet_local_prepare(hosted);
+	tacet_halt_prepare(hosted);
 	/* Threads that moved while they were posted count on other cores already. */
 	error = atomic_read(&core->posted) > TACET_THREADS_PER_CPU ? -EAGAIN :
 								     tacet_post(core, hosted);
@@ -147,6 +148,7 @@ static enum tacet_outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 		return TACET_OUTCOME_SOON;
 	if (error)
 		return lose();
+	tacet_halt_learn(hosted);
 	hosted->memory.sent_back = 0;
 	WRITE_ONCE(hosted->context->state, TACET_CONTEXT_LINUX);
 	tacet_count_turn(hosted, user_tsc);

@@ -17,6 +17,11 @@
 #include "process/process.h"
 #include "tacet.h"
 
+static u64 ns_of(u64 ticks)
+{
+	return mul_u64_u64_div_u64(ticks, NSEC_PER_SEC / 1000, tsc_khz);
+}
+
 /* Time in user mode on cores, including the stay in progress. The clock is read first: the
  * result may be too little, never too much. */
 u64 tacet_user_ns(struct tacet_hosted *hosted)
@@ -28,20 +33,43 @@ u64 tacet_user_ns(struct tacet_hosted *hosted)
 
 	if (entered && now > entered)
 		ticks += now - entered;
-	return mul_u64_u64_div_u64(ticks, NSEC_PER_SEC / 1000, tsc_khz);
+	return ns_of(ticks);
 }
 
-/* As account_user_time(), which is not exported. */
-static void add_user_time(struct task_struct *task, u64 ns)
+/* As account_user_time(), which is not exported. For @run_ns of them Linux has not seen the task run. */
+static void add_user_time(struct task_struct *task, u64 ns, u64 run_ns)
 {
 	struct thread_group_cputimer *timer = &task->signal->cputimer;
 
 	task->utime += ns;
-	task->se.sum_exec_runtime += ns;
+	task->se.sum_exec_runtime += run_ns;
 	if (READ_ONCE(task->signal->posix_cputimers.timers_active)) {
 		atomic64_add(ns, &timer->cputime_atomic.utime);
-		atomic64_add(ns, &timer->cputime_atomic.sum_exec_runtime);
+		atomic64_add(run_ns, &timer->cputime_atomic.sum_exec_runtime);
 	}
+}
+
+/* The CPU has halted in the calling thread's context for so many @ticks of the TSC, while a core ran the thread:
+ * the core charges that time. What a tick has charged since the system time was @system is taken back. What Linux
+ * has seen the task run is not: the core's time counts as much less. With preemption off. */
+void tacet_halted(struct tacet_hosted *hosted, u64 ticks, u64 system)
+{
+	struct thread_group_cputimer *timer = &current->signal->cputimer;
+
+	WRITE_ONCE(hosted->halted_tsc, hosted->halted_tsc + ticks);
+	if (likely(current->stime == system))
+		return;
+	local_irq_disable();
+	if (READ_ONCE(current->signal->posix_cputimers.timers_active))
+		atomic64_sub(current->stime - system, &timer->cputime_atomic.stime);
+	current->stime = system;
+	local_irq_enable();
+}
+
+/* Of @total, the time that Linux has not seen the task run. */
+static u64 not_seen(struct tacet_hosted *hosted, u64 total)
+{
+	return total - min(total, ns_of(READ_ONCE(hosted->halted_tsc)));
 }
 
 /* The group as well, but only by the thread itself: Linux keeps a group's account on each CPU,
@@ -58,18 +86,20 @@ static void charge_group(struct tacet_hosted *hosted, u64 total)
 void tacet_charge(struct tacet_hosted *hosted)
 {
 	unsigned long irq;
-	u64 total;
+	u64 total, run;
 
 	spin_lock_irqsave(&hosted->lock, irq);
 	total = tacet_user_ns(hosted);
+	run = max(not_seen(hosted, total), hosted->charged_run_ns);
 	if (total > hosted->charged_ns && hosted->state != TACET_HOSTED_GONE) {
-		add_user_time(hosted->task, total - hosted->charged_ns);
+		add_user_time(hosted->task, total - hosted->charged_ns, run - hosted->charged_run_ns);
 		/* A thread that has just moved charges its new core with time on its old one. */
 		atomic64_add(total - hosted->charged_ns,
 			     per_cpu_ptr(&tacet_core_user_ns, hosted->place.core->cpu));
 		hosted->charged_ns = total;
+		hosted->charged_run_ns = run;
 	}
-	charge_group(hosted, total);
+	charge_group(hosted, run);
 	spin_unlock_irqrestore(&hosted->lock, irq);
 }
 

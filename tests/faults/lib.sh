@@ -74,6 +74,13 @@ more_than() { # NUMBER FILE
 	[ "$(rounds "$2")" -gt "$1" ]
 }
 
+parameters() { # NAME=VALUE...: of the module; TACET_TEST_PARAMETERS has those for every scenario
+	local set
+	for set; do
+		echo "${set#*=}" >/sys/module/tacet/parameters/"${set%%=*}" || fail "parameter $set: $(tail -1 .stderr)"
+	done
+}
+
 until_true() { # WHAT COMMAND...: waits until the command succeeds; fails after two minutes, on a slow kernel after more
 	local what=$1 tries=$((1200 * ${SLOWNESS:-1}))
 	shift
@@ -152,6 +159,7 @@ scenario() {
 	BASH_XTRACEFD=9
 	set -x
 	trap 'jobs -p | xargs -r kill -9 2>/dev/null' EXIT
+	parameters $PARAMETERS
 	"$@"
 	exit 0
 }

@@ -8,7 +8,7 @@
  * context at a time, and `state` says which: Linux writes the context and
  * releases TACET_CONTEXT_POSTED; the core acquires it, runs the thread, writes
  * the context and releases TACET_CONTEXT_RETURNED. While the core owns the
- * context, Linux writes only `recall`.
+ * context, Linux writes only `recall` and `home`.
  *
  * A context must never be mapped into a program.
  */
@@ -64,6 +64,18 @@ enum tacet_recall {
 	TACET_RECALL_KILLED = 3,	/* as ALWAYS, and the thread executes nothing any more:
 					   the core leaves a long call unfinished */
 };
+
+/*
+ * `home`: how the proxy waits for the context, and so what the core does when it has given it back. Linux
+ * writes it at any time. Any other value says where the CPU is that halts in the proxy's own context:
+ * an interrupt is sent to it (TACET_HOME_DESTINATION, TACET_HOME_COMMAND), and nothing else is done.
+ * Each side writes its word, then reads the other's, sequentially consistently: the core `state` and
+ * then `home`, the proxy `home` and then `state`. So either finds what the other has written.
+ */
+#define TACET_HOME_ASLEEP 0ull		/* it sleeps, or will: the outbox and the core's interrupt */
+#define TACET_HOME_LOOKS 1ull		/* it looks at `state`: nothing need be done */
+#define TACET_HOME_DESTINATION(home) ((__u32)((home) >> 32))	/* APIC id */
+#define TACET_HOME_COMMAND(home) ((__u32)(home))	/* what is written to the APIC's command register */
 
 /* `local`: what the core may answer itself. If it is 0 the core forwards every call;
  * Linux sets 0 for a thread whose calls are traced, filtered, audited or redirected. */
@@ -165,7 +177,10 @@ struct tacet_context {
 	 * grants name it (pico.h). */
 	__u64 descriptors;
 
-	__u64 reserved3[120];
+	/* Written by Linux at any time: TACET_HOME_*. */
+	__u64 home;
+
+	__u64 reserved3[119];
 	__u8 xstate[TACET_XSTATE_BYTES];	/* both; XSAVE(S) format, 64-byte aligned */
 };
 

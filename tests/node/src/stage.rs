@@ -152,6 +152,7 @@ pub fn shell(script: &str) -> Command {
         .env("F", &format!("{INSTALLED}/tests/faults"))
         .env("Z", &format!("{INSTALLED}/tests/fuzz"))
         .env("U", &format!("{INSTALLED}/tests/user"))
+        .env("PARAMETERS", &std::env::var("TACET_TEST_PARAMETERS").unwrap_or_default())
 }
 
 /// The same for a kernel on which things take SLOWNESS times as long.

@@ -13,6 +13,7 @@ use tacet_abi::{
 };
 use tacet_arch::native::{User, cycles};
 use tacet_core::{Left, Recall};
+use tacet_logic::handshake::home;
 
 /// All contexts of the partition.
 #[derive(Clone, Copy)]
@@ -84,11 +85,11 @@ impl Context<'_> {
         unsafe { AtomicU32::from_ptr(&raw mut (*self.at.as_ptr()).blocked) }.store(blocked, Ordering::Release);
     }
 
-    /// The context is Linux's from here on.
-    pub(crate) fn release(&self, event: u32) {
+    /// The context is Linux's from here on. How its proxy waits for it (`TACET_HOME_*`).
+    pub(crate) fn release(&self, event: u32) -> u64 {
         // SAFETY: mapped; ours until the store of the state.
         unsafe { (*self.at.as_ptr()).event = event };
-        self.state().store(TACET_CONTEXT_RETURNED, Ordering::Release);
+        home::give_back(self.state(), TACET_CONTEXT_RETURNED, self.home())
     }
 
     /// User mode begins.
@@ -126,6 +127,11 @@ impl Context<'_> {
     fn state(&self) -> &AtomicU32 {
         // SAFETY: mapped, aligned, accessed atomically by both sides.
         unsafe { AtomicU32::from_ptr(&raw mut (*self.at.as_ptr()).state) }
+    }
+
+    fn home(&self) -> &AtomicU64 {
+        // SAFETY: mapped for ever, aligned; Linux writes it atomically at any time, we only read it.
+        unsafe { AtomicU64::from_ptr(&raw mut (*self.at.as_ptr()).home) }
     }
 
     fn entered_tsc(&self) -> &AtomicU64 {

@@ -6,19 +6,24 @@ use crate::context::Context;
 use crate::host::Linux;
 use tacet_abi::{
     TACET_EVENT_EXCEPTION, TACET_EVENT_RECALLED, TACET_EVENT_SYSCALL, TACET_EVENT_WAITED, TACET_EVENT_WOKEN,
-    TACET_REFUSAL_BEYOND, TACET_REFUSAL_CLOSED, TACET_REFUSAL_MIRRORED, TACET_REFUSAL_RIGHTS,
+    TACET_HOME_ASLEEP, TACET_HOME_LOOKS, TACET_REFUSAL_BEYOND, TACET_REFUSAL_CLOSED, TACET_REFUSAL_MIRRORED,
+    TACET_REFUSAL_RIGHTS,
 };
 use tacet_core::{Escape, Place, Reason};
 
 impl Linux {
-    /// Hands a thread back with the event that its proxy must deal with, and interrupts Linux. The thread is Linux's
-    /// from here on.
+    /// Hands a thread back with the event that its proxy must deal with, and tells the proxy in the way in which it waits
+    /// (`linux/delegate/halt.c`). The thread is Linux's from here on.
     pub(crate) fn hand_back(&self, number: u32, escape: Escape) {
         let Some(context) = self.contexts.get(number) else {
             crate::die(format_args!("context {number}: not ours to give back"));
         };
-        context.release(context.describe(escape));
-        self.announce(number);
+        let home = context.release(context.describe(escape));
+        if home == u64::from(TACET_HOME_ASLEEP) {
+            self.announce(number);
+        } else if home != u64::from(TACET_HOME_LOOKS) {
+            self.interrupt_home(home);
+        }
     }
 
     /// Shows Linux whether a thread waits: nothing else is to wait behind it. One that waits for a device is not shown: it

@@ -39,6 +39,12 @@ impl Linux {
         self.ring_linux();
     }
 
+    /// Ends the halt of a CPU of Linux: `home` says where it is and what to send.
+    pub(crate) fn interrupt_home(&self, home: u64) {
+        self.page.count_notification();
+        native::interrupt((home >> 32) as u32, home as u32);
+    }
+
     pub(crate) fn ring_linux(&self) {
         self.page.count_notification();
         self.page.interrupt_linux();

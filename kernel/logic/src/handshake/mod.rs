@@ -4,6 +4,7 @@
 //!
 //! - [`doorbell`]: a core is asked to look.
 //! - [`idle`]: a core that has nothing to run is not rung while it looks anyway.
+//! - [`home`]: a proxy is told that its thread is back in the way in which it waits.
 //! - [`flush`]: a core is asked to forget translations, and says that it has.
 //! - [`counters`]: a futex wake-up finds waiting threads on the other side.
 //! - [`slot`]: Linux asks one core for something, and may take that back until the core has begun.
@@ -16,5 +17,6 @@
 pub mod counters;
 pub mod doorbell;
 pub mod flush;
+pub mod home;
 pub mod idle;
 pub mod slot;

@@ -13,6 +13,7 @@ mod atomics;
 mod counters;
 mod doorbell;
 mod flush;
+mod home;
 mod idle;
 mod looks;
 mod slot;
