@@ -144,6 +144,7 @@ enum tacet_call_state {
 struct tacet_call {
 	enum tacet_call_state state;
 	unsigned long advice_asked, advice_given;	/* 0: not replaced; delegate/advice.c */
+	unsigned long ring_params;	/* address of those whose CPU was taken out, or 0; view/calls.c */
 	unsigned int futex_wait;	/* what it counts as; delegate/futex.c */
 };
 

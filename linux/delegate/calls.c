@@ -129,6 +129,7 @@ void tacet_on_call_enter(void *data, struct pt_regs *regs, long number)
 	if (hosted) {
 		if (call->orig_ax == __NR_madvise)
 			tacet_advice_before_call(hosted, regs);
+		tacet_view_before_call(hosted, call);
 		if (call->orig_ax == __NR_exit)
 			give_place(hosted);
 	}

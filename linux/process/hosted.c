@@ -184,7 +184,8 @@ static void unhost(struct tacet_hosted *hosted)
  * hosted until the call's end, which puts the program's argument back. */
 static bool replaced(const struct tacet_hosted *hosted)
 {
-	return READ_ONCE(hosted->call.advice_given) || READ_ONCE(hosted->memory.spoiling);
+	return READ_ONCE(hosted->call.advice_given) || READ_ONCE(hosted->call.ring_params) ||
+	       READ_ONCE(hosted->memory.spoiling);
 }
 
 /* The thread parks. False: it is not hosted any more. */

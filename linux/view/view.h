@@ -55,7 +55,8 @@ struct tacet_view *tacet_view_for(struct file *file);
 void tacet_view_install(struct tacet_view *view, struct file *own);
 void tacet_view_free(struct tacet_view *view);
 
-/* calls.c: does not sleep; RCU */
+/* calls.c: do not sleep; RCU */
+void tacet_view_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
 void tacet_view_after_call(struct tacet_hosted *hosted, struct pt_regs *regs, long result);
 
 /* cpus.c */

@@ -352,6 +352,7 @@ pub const PROGRAMS: &[Program] = &[
     ),
     nothing("ringadvice", &[], &[differs("", "rings are refused", NOT_THERE)]),
     nothing("ringfutex", &[], &[differs("", "rings are refused", NOT_THERE)]),
+    whole("ringpoll", &[]),
     whole("rseq", &[]),
     nothing("seccomp", &[], &[differs("", "filters are refused: the program's calls are not Linux's", NOT_THERE)]),
     whole("sigfp", &[]),
