@@ -194,11 +194,12 @@ static void end(uint32_t job, enum rung rung)
 /* In the extern step. @memory_mib: of the job on this node, by Slurm; 0: unknown. The tasks of the job read the outcome. */
 void job_begin(uint32_t job, uid_t user, uint64_t memory_mib)
 {
-	char cpus[CPUS_TEXT], text[SETTINGS_LINE], why[LINE] = "it could not read its own record";
+	char cpus[CPUS_TEXT], text[SETTINGS_LINE], why[LINE];
 	struct settings settings = { .rung = RUNG_PARTITION };
 
 	if (record_read(job, RECORD_REFUSED, why, sizeof(why)))
 		return;
+	snprintf(why, sizeof(why), "it could not read its own record");
 	if (!record_read(job, RECORD_WANTED, text, sizeof(text)) ||
 	    !settings_read_line(text, &settings, why, sizeof(why)) ||
 	    !begin(job, &settings, user, memory_mib, cpus, sizeof(cpus), why)) {

@@ -151,6 +151,11 @@ static void a_job_that_cannot_begin_is_refused(void)
 	EXPECT(job_want(JOB, RUNG_PARTITION, ""));
 	job_begin(JOB, 1000, 0);
 	EXPECT(strstr(refusal(), "no control group of version 2"));
+	/* the epilog was faster */
+	job_end(JOB);
+	job_begin(JOB, 1000, 0);
+	put("/run/tacet/slurm/7.wanted", "tacet linux-cpus=1");
+	EXPECT(!strcmp(refusal(), "it could not read its own record"));
 	/* Slurm gives it the same number when it is requeued */
 	file_remove("/behave");
 	forget_calls();
