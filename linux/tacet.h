@@ -58,8 +58,10 @@
  * lock only. */
 struct tacet_block {
 	unsigned long pfn;
-	unsigned long pages;
+	unsigned long pages;		/* 0: none is here */
 	int node;
+	struct tacet_frame *records;	/* of a block that joined later, or NULL */
+	bool joined;			/* the co-kernel has it, since it joined later */
 };
 
 /* What Linux asks of a core: each has a slot in the core's page. */
@@ -116,6 +118,7 @@ struct tacet_partition {
 	unsigned int core_count;
 	struct tacet_block blocks[TACET_MAX_BLOCKS];
 	unsigned int block_count;
+	unsigned int first_blocks;	/* so many of them came with the partition, and stay */
 	void *image;			/* in block 0, as everything below */
 	size_t image_bytes;
 	size_t image_span;		/* with bss */

@@ -56,6 +56,8 @@ void tacet_arch_performance_restore(struct tacet_core *core);
  * _map adds a page for the cores that run. */
 int tacet_tables_build(struct tacet_partition *partition);
 void tacet_tables_free(struct tacet_partition *partition);
+int tacet_tables_map_block(struct tacet_partition *partition, const struct tacet_block *block);
+bool tacet_tables_unmap_block(struct tacet_partition *partition, const struct tacet_block *block);
 int tacet_tables_map(struct tacet_partition *partition, u64 address, u64 physical, bool registers);
 u64 tacet_tables_root(struct tacet_partition *partition);
 u64 tacet_tables_spaces(const struct tacet_partition *partition);

@@ -18,6 +18,7 @@ struct question {
 	struct tacet_request request;
 	enum tacet_ask kind;
 	u64 arguments[4];
+	struct tacet_core *only;	/* the core that is asked, or NULL */
 	int result;
 };
 
@@ -60,10 +61,11 @@ static void continue_at(struct question *question, u32 page)
 	}
 }
 
-/* What ends a process or frees a frame is done also for a thread that is killed. */
+/* What ends a process, frees a frame or changes the pool is done also for a thread that is killed. */
 static bool must_be_done(enum tacet_ask kind)
 {
-	return kind == TACET_ASK_CLEAR || kind == TACET_ASK_FREE || kind == TACET_ASK_DISCARD;
+	return kind == TACET_ASK_CLEAR || kind == TACET_ASK_FREE || kind == TACET_ASK_DISCARD ||
+	       kind == TACET_ASK_JOIN || kind == TACET_ASK_LEAVE;
 }
 
 /* A core on which the calling thread's process runs, or NULL. */
@@ -80,12 +82,19 @@ static struct tacet_core *own_core(void)
 	return core;
 }
 
+static bool is_about_pool(enum tacet_ask kind)
+{
+	return kind == TACET_ASK_JOIN || kind == TACET_ASK_LEAVE || kind == TACET_ASK_DRAIN;
+}
+
 /* The number of the job that the question is about: that of its range, or that of the calling thread. */
 static unsigned int job_of(const struct question *question)
 {
 	struct tacet_hosted *hosted;
 	unsigned int job;
 
+	if (is_about_pool(question->kind))
+		return 0;
 	if (question->kind != TACET_ASK_FREE && question->arguments[0] < tacet_partition.context_count)
 		return READ_ONCE(tacet_partition.ranges[question->arguments[0]].job);
 	rcu_read_lock();
@@ -106,6 +115,7 @@ static int ask(struct question *question)
 		.write = write_question,
 		.read = read_answer,
 		.first = own_core(),
+		.only = question->only,
 		.job = job_of(question),
 		.killable = !must_be_done(question->kind),
 		.failure = "a core does not finish an answer about memory",
@@ -126,6 +136,22 @@ static int ask(struct question *question)
 int tacet_ask(enum tacet_ask kind, u64 first, u64 second)
 {
 	struct question question = { .kind = kind, .arguments = { first, second } };
+
+	return ask(&question);
+}
+
+/* A block of 2^@order frames from @first on is in the pool from now on. */
+int tacet_ask_join(u32 place, u64 first, u64 order, u64 node)
+{
+	struct question question = { .kind = TACET_ASK_JOIN, .arguments = { place, first, order, node } };
+
+	return ask(&question);
+}
+
+/* @core gives the free frames that it has in store to all. */
+int tacet_ask_drain(struct tacet_core *core)
+{
+	struct question question = { .kind = TACET_ASK_DRAIN, .only = core };
 
 	return ask(&question);
 }

@@ -81,6 +81,7 @@ struct tacet_request {
 	void (*write)(struct tacet_cpu *shared, const struct tacet_request *request);
 	void (*read)(const struct tacet_cpu *shared, struct tacet_request *request);
 	struct tacet_core *first;	/* one of the asking process, or NULL */
+	struct tacet_core *only;	/* no other one, or NULL */
 	unsigned int job;		/* the number of the job that it is about, or 0 */
 	const char *failure;		/* why the co-kernel fails if a core begins and does not end */
 	struct tacet_core *core;	/* border/slot.c's own: the core that was asked last */
@@ -106,6 +107,8 @@ u32 tacet_wake(const struct tacet_wake *wake);
  * Frames come from where @policy and @nodes, those allowed to the calling thread, say.
  */
 int tacet_ask(enum tacet_ask kind, u64 first, u64 second);
+int tacet_ask_join(u32 place, u64 first, u64 order, u64 node);
+int tacet_ask_drain(struct tacet_core *core);
 int tacet_ask_discard(u64 number, u64 first, u64 pages);
 int tacet_ask_map(u64 number, u64 first, u64 pages, struct tacet_policy policy, u32 nodes);
 int tacet_ask_touch(u64 number, u64 page, bool write, struct tacet_policy policy, u32 nodes);

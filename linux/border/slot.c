@@ -83,10 +83,10 @@ static int take_slot(const struct tacet_wait *wait)
 		struct tacet_core *core = &tacet_partition.cores[i];
 		unsigned int cost;
 
-		if (!answers(core))
+		if (!answers(core) || (request->only && core != request->only))
 			continue;
 		any = true;
-		if (within && READ_ONCE(core->job) != request->job)
+		if (within && !request->only && READ_ONCE(core->job) != request->job)
 			continue;
 		cost = reluctance(core, request);
 		if (cost < least && !mutex_is_locked(&core->slots[request->slot])) {

@@ -26,6 +26,7 @@ union any_request {
 	struct tacet_up up;
 	struct tacet_down down;
 	struct tacet_resize resize;
+	struct tacet_resize_memory resize_memory;
 	struct tacet_status status;
 	struct tacet_cpu_status cpu_status;
 	struct tacet_host_self host_self;
@@ -80,6 +81,18 @@ static int do_shrink(struct file *file, union any_request *request)
 {
 	request->resize.message[0] = 0;
 	return request->resize.reserved ? -EINVAL : tacet_partition_shrink(&request->resize);
+}
+
+static int do_grow_memory(struct file *file, union any_request *request)
+{
+	request->resize_memory.message[0] = 0;
+	return tacet_memory_join(&request->resize_memory);
+}
+
+static int do_shrink_memory(struct file *file, union any_request *request)
+{
+	request->resize_memory.message[0] = 0;
+	return tacet_memory_leave(&request->resize_memory);
 }
 
 static int do_status(struct file *file, union any_request *request)
@@ -202,6 +215,8 @@ static const struct call {
 	{ TACET_PROFILE, do_profile, false, false },
 	{ TACET_GROW, do_grow, true, true },
 	{ TACET_SHRINK, do_shrink, true, true },
+	{ TACET_GROW_MEMORY, do_grow_memory, true, true },
+	{ TACET_SHRINK_MEMORY, do_shrink_memory, true, true },
 	{ TACET_JOB_BEGIN, do_job_begin, true, true },
 	{ TACET_JOB_END, do_job_end, true, false },
 	{ TACET_JOB_LIST, do_job_list, false, true },

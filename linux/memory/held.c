@@ -33,19 +33,30 @@ static DEFINE_MUTEX(held_lock);
 static void free_released(struct work_struct *work);
 static DECLARE_DELAYED_WORK(release_work, free_released);
 
+/* The co-kernel's records of block number @i. */
+static struct tacet_frame *records_of(unsigned int i)
+{
+	return tacet_partition.blocks[i].joined ? tacet_partition.blocks[i].records :
+						  &tacet_partition.frames[tacet_partition.memory->blocks[i].slot];
+}
+
 /* In the co-kernel's record of frame @number: enum tacet_held. NULL: no such frame. */
 static u32 *held_state(u64 number)
 {
 	struct tacet_memory *memory = tacet_partition.memory;
-	unsigned int i;
+	unsigned int i, blocks = smp_load_acquire(&memory->block_count);
+	u32 *held = NULL;
 
-	for (i = 0; i < memory->block_count; i++) {
+	rcu_read_lock();	/* as in walk.c */
+	for (i = 0; i < blocks && !held; i++) {
 		const struct tacet_frames *frames = &memory->blocks[i];
+		u64 first = smp_load_acquire(&frames->first);
 
-		if (number >= frames->first && number - frames->first < frames->count)
-			return &tacet_partition.frames[frames->slot + number - frames->first].held;
+		if (number >= first && number - first < READ_ONCE(frames->count))
+			held = &records_of(i)[number - first].held;
 	}
-	return NULL;
+	rcu_read_unlock();
+	return held;
 }
 
 /* The kernel uses the frame: the co-kernel must not hand it out again. */

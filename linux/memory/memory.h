@@ -114,6 +114,7 @@ void tacet_range_unlist(struct tacet_range *range, bool partition_gone);
 struct tacet_range *tacet_range_find(struct mm_struct *mm);
 struct tacet_range *tacet_range_get(struct mm_struct *mm);
 struct tacet_range *tacet_range_any(void);
+struct tacet_range *tacet_range_after(u64 serial);
 void tacet_for_each_range(void (*visit)(struct tacet_range *range));	/* any context */
 void tacet_range_put(struct tacet_range *range);
 bool tacet_range_covers(const struct tacet_range *range, u64 start, u64 bytes);
@@ -149,6 +150,9 @@ struct tacet_run {		/* neighbouring pages that Linux has in one mapping */
 struct tacet_run tacet_range_run(struct tacet_range *range, unsigned long from);
 unsigned long tacet_range_populated(struct tacet_range *range);
 bool tacet_frames_have(u64 frame, unsigned long count);
+
+/* holders.c: sleeps */
+pid_t tacet_frames_holder(u64 first, unsigned long count);
 
 /* bad.c: memory that the processor or Linux calls bad. Sleep; the last two under the control
  * lock. _used: the calling thread used it on a core. */

@@ -302,6 +302,24 @@ struct tacet_range *tacet_range_any(void)
 	return found;
 }
 
+/* The range with the least serial above @serial that still has its partition, with a reference; NULL: none. */
+struct tacet_range *tacet_range_after(u64 serial)
+{
+	struct tacet_range *range, *found = NULL;
+	unsigned int bucket;
+
+	rcu_read_lock();
+	hash_for_each_rcu(ranges, bucket, range, link)
+		if (range->serial > serial && (!found || range->serial < found->serial) &&
+		    !READ_ONCE(range->partition_gone) && kref_get_unless_zero(&range->references)) {
+			if (found)
+				tacet_range_put(found);
+			found = range;
+		}
+	rcu_read_unlock();
+	return found;
+}
+
 /* Calls @visit for each range that a process has. It does not sleep. */
 void tacet_for_each_range(void (*visit)(struct tacet_range *range))
 {

@@ -18,15 +18,22 @@
 bool tacet_frames_have(u64 frame, unsigned long count)
 {
 	const struct tacet_memory *memory = tacet_partition.memory;
-	unsigned int i;
+	unsigned int i, blocks = smp_load_acquire(&memory->block_count);
+	bool have = false;
 
-	for (i = 0; i < memory->block_count; i++) {
+	/* A block's place is used again only when nobody reads it any more (partition/memory.c). */
+	rcu_read_lock();
+	for (i = 0; i < blocks; i++) {
 		const struct tacet_frames *frames = &memory->blocks[i];
+		u64 first = smp_load_acquire(&frames->first);
 
-		if (frame >= frames->first && frame - frames->first < frames->count)
-			return count <= frames->count - (frame - frames->first);
+		if (frame >= first && frame - first < READ_ONCE(frames->count)) {
+			have = count <= frames->count - (frame - first);
+			break;
+		}
 	}
-	return false;
+	rcu_read_unlock();
+	return have;
 }
 
 /* The entry that maps @page, or would; its `entry` is NULL if a table is missing. */

@@ -2,12 +2,13 @@
 /*
  * The partition's memory: physically contiguous blocks taken from Linux.
  *
- * Owns partition->blocks. Called by partition/layout.c and partition/partition.c with the
- * control lock held; sleeps. Records every block at once: only recorded blocks are given
+ * Owns partition->blocks. Called by partition/layout.c, partition/partition.c and partition/memory.c
+ * with the control lock held; sleeps. Records every block at once: only recorded blocks are given
  * back.
  */
 #include <linux/memory_hotplug.h>
 #include <linux/mmzone.h>
+#include <linux/vmalloc.h>
 
 #include "compat.h"
 #include "partition/partition.h"
@@ -45,12 +46,16 @@ static bool range_usable(unsigned long pfn, unsigned long pages, int node)
 static int record(struct tacet_partition *partition, unsigned long pfn, unsigned long pages,
 		  int node)
 {
-	if (partition->block_count == TACET_MAX_BLOCKS) {
+	unsigned int i = partition->first_blocks;
+
+	while (i < partition->block_count && partition->blocks[i].pages)
+		i++;		/* else the place of a block that has left */
+	if (i == TACET_MAX_BLOCKS) {
 		free_contig_range(pfn, pages);
 		return -ENOMEM;
 	}
-	partition->blocks[partition->block_count++] =
-		(struct tacet_block){ .pfn = pfn, .pages = pages, .node = node };
+	partition->blocks[i] = (struct tacet_block){ .pfn = pfn, .pages = pages, .node = node };
+	partition->block_count = max(partition->block_count, i + 1);
 	return 0;
 }
 
@@ -158,13 +163,24 @@ static void give_pages(unsigned long pfn, unsigned long pages, unsigned long wip
 void tacet_blocks_give(struct tacet_partition *partition)
 {
 	lockdep_assert_held(&tacet_control_lock);
+	partition->first_blocks = 0;
 	if (partition->unproven)
 		partition->block_count = 0;
 	while (partition->block_count) {
 		struct tacet_block *block = &partition->blocks[--partition->block_count];
 
 		give_pages(block->pfn, block->pages, SZ_64M >> PAGE_SHIFT);
+		vfree(block->records);
 	}
+}
+
+/* One block that joined later, of which nobody knows any more. */
+void tacet_block_give(struct tacet_block *block)
+{
+	lockdep_assert_held(&tacet_control_lock);
+	give_pages(block->pfn, block->pages, block->pages);
+	vfree(block->records);
+	*block = (struct tacet_block){};
 }
 
 /* Zeroed, page-aligned memory from block 0, of which *@used bytes are used. NULL: the block

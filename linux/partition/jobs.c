@@ -59,13 +59,27 @@ static u64 memory_of_programs(void)
 	return bytes;
 }
 
-static int check_memory(struct tacet_job_begin *request)
+static u64 promised_memory(void)
 {
-	u64 all = memory_of_programs(), promised = 0;
 	struct tacet_job *job;
+	u64 promised = 0;
 
 	for (job = tacet_job_after(NULL); job; job = tacet_job_after(job))
 		promised += job->memory;
+	return promised;
+}
+
+u64 tacet_jobs_unpromised(void)
+{
+	u64 all = memory_of_programs();
+
+	return all - min(all, promised_memory());
+}
+
+static int check_memory(struct tacet_job_begin *request)
+{
+	u64 all = memory_of_programs(), promised = promised_memory();
+
 	if (request->job.memory <= all - min(all, promised))
 		return 0;
 	return tacet_complain(request->message, -ENOMEM,

@@ -73,6 +73,7 @@ int tacet_layout_memory(struct tacet_up *request)
 					      tacet_blocks_some_movable(request->nodes[i].node) ?
 					      " outside ZONE_MOVABLE" : "");
 	}
+	tacet_partition.first_blocks = tacet_partition.block_count;
 	carved = 0;
 	return 0;
 }
@@ -175,7 +176,7 @@ static int lay_out_frames(void)
 		slots += partition->blocks[i].pages;
 	bytes = PAGE_ALIGN(sizeof(*memory)) + PAGE_ALIGN(owns) +
 		PAGE_ALIGN(slots * sizeof(struct tacet_frame));
-	if (slots >= U32_MAX || carved + bytes >= first->pages << PAGE_SHIFT)
+	if (slots > TACET_JOINED_SLOTS || carved + bytes >= first->pages << PAGE_SHIFT)
 		return 0;
 	memory = tacet_blocks_carve(partition, &carved, sizeof(*memory));
 	partition->ranges = tacet_blocks_carve(partition, &carved, owns);

@@ -24,6 +24,11 @@ int tacet_partition_grow(struct tacet_resize *request);
 int tacet_partition_shrink(struct tacet_resize *request);
 int tacet_cores_await_deserted(const struct cpumask *cpus, char *message);	/* for jobs.c */
 
+/* memory.c: sleep, with the control lock held */
+int tacet_memory_join(struct tacet_resize_memory *request);
+int tacet_memory_leave(struct tacet_resize_memory *request);
+u64 tacet_jobs_unpromised(void);	/* jobs.c: bytes that no job may have for itself */
+
 /* jobs.c: sleep; with the control lock held, but for _end, which takes it itself */
 int tacet_job_begin(struct tacet_job_begin *request);
 int tacet_job_end(struct tacet_job_end *request);
@@ -54,6 +59,7 @@ void tacet_core_stop(struct tacet_core *core);
 int tacet_blocks_take(struct tacet_partition *partition, const struct tacet_node_memory *node);
 bool tacet_blocks_some_movable(int node);
 void tacet_blocks_give(struct tacet_partition *partition);
+void tacet_block_give(struct tacet_block *block);
 void *tacet_blocks_carve(struct tacet_partition *partition, size_t *used, size_t bytes);
 
 /* compaction.c */

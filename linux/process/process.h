@@ -151,6 +151,7 @@ bool tacet_program_privileged(struct task_struct *task, const struct linux_binpr
 /* process/users.c. _begin and _admit sleep, with the control lock held; _still_fits and
  * _number: the thread's own context */
 void tacet_users_begin(void);
+bool tacet_users_want_clean(void);
 int tacet_user_admit(struct task_struct *task, unsigned int waited_ms);
 bool tacet_user_fits(struct task_struct *task);
 bool tacet_user_still_fits(void);

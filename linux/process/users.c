@@ -65,6 +65,12 @@ void tacet_users_begin(void)
 	clean_taken = want_init_on_alloc(GFP_KERNEL) || want_init_on_free() ? 0 : NEVER_CLEAN;
 }
 
+/* Memory that comes to the cores has to be cleared: it has what Linux's programs left there. */
+bool tacet_users_want_clean(void)
+{
+	return one_user() && !want_init_on_alloc(GFP_KERNEL) && !want_init_on_free();
+}
+
 /* For status: TACET_NO_USER, or the user as the caller's namespace has it. */
 u32 tacet_users_current(void)
 {
@@ -181,7 +187,7 @@ static int clear_frames(const struct tacet_memory *memory)
 		const struct tacet_frames *block = &memory->blocks[blocks_done];
 		u64 frame = block->first + frames_done;
 
-		if (frames_done == block->count) {
+		if (frames_done >= block->count) {
 			blocks_done++;
 			frames_done = 0;
 			continue;

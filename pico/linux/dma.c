@@ -24,7 +24,7 @@ int tacet_pico_map(struct tacet_pico_unit *unit)
 	const struct tacet_block *block = tacet_partition.blocks;
 
 	BUILD_BUG_ON(TACET_MAX_BLOCKS > TACET_MEMORY_BLOCKS);
-	for (shared->piece_count = 0; shared->piece_count < tacet_partition.block_count; block++) {
+	for (shared->piece_count = 0; shared->piece_count < tacet_partition.first_blocks; block++) {
 		size_t bytes = block->pages << PAGE_SHIFT;
 		dma_addr_t address = dma_map_page_attrs(unit->device, pfn_to_page(block->pfn), 0, bytes,
 							DMA_BIDIRECTIONAL, DMA_ATTR_SKIP_CPU_SYNC);

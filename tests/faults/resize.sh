@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# resize.sh: CPUs join a partition and leave it while programs run there. Called by the runner with the name of a
+# resize.sh: CPUs and memory join a partition and leave it while programs run there. Called by the runner with the name of a
 # function.
 
 . "$F/lib.sh"
@@ -166,6 +166,128 @@ fails() {
 
 all_online() {
 	[ "$(cat $cpus/online)" = 0-3 ]
+}
+
+# Memory joins: a program that had no room has it then, and the core of another one is not rung. All goes back with down.
+memory_joins() {
+	local before bells
+	up --cpus 1-2 --memory 64M
+	before=$(programs_limit)
+	$T run --cpus 1 -- $F/victim compute &
+	until_true "it computes" computes
+	bells=$(doorbells 1)
+	refused "multiple" $T grow --memory 3M
+	refused "began without memory of it" $T grow --memory 64M --node 7
+	refused "cannot free" $T grow --memory 1T
+	[ "$(programs_limit)" = "$before" ] || fail "refused, and yet: $(programs_limit)"
+	$T grow --memory 64M --dry-run >/dev/null || fail "dry run"
+	moves grow 64M
+	moves grow 62M
+	[ "$(programs_limit)" = $((before + (126 << 20))) ] || fail "programs have $(programs_limit), and had $before"
+	[ "$(doorbells 1)" = "$bells" ] || fail "CPU 1 was rung: $bells, then $(doorbells 1)"
+	takes 150 || fail "150 MiB: $(cat .takes)"
+	holds 150
+	kill -9 $(jobs -p)
+	until_true "nothing is hosted" hosted 0
+	until_true "memory is given back" given_back
+	down
+	up --cpus 1-2 --memory 64M
+	[ "$(programs_limit)" = "$before" ] || fail "the next partition has $(programs_limit), not $before"
+	holds 30
+	kill -9 $holder
+	until_true "nothing is hosted again" hosted 0
+	down
+}
+
+# Memory leaves where it is free; who has the rest is said. What left may join again, and is cleared.
+memory_leaves() {
+	local before round
+	up --cpus 1-2 --spare 3 --memory 64M
+	before=$(programs_limit)
+	victim faults --cpus 1
+	refused "so no more can leave" $T shrink --memory 2M
+	for round in $(seq "$(often 3 20)"); do
+		moves grow 96M
+		takes 100 || fail "round $round: 100 MiB: $(cat .takes)"
+		holds 110
+		refused "process $holder has some of it" $T shrink --memory 96M
+		[ "$(programs_limit)" -ge "$before" ] || fail "round $round: programs have $(programs_limit)"
+		kill -9 $holder
+		wait $holder
+		until_true "round $round: the rest leaves" leaves_to "$before"
+		[ "$(programs_limit)" = "$before" ] || fail "round $round: programs have $(programs_limit), and had $before"
+		alive "$rounds_file"
+	done
+	$T grow --cpus 3 --memory 32M >/dev/null || fail "CPUs and memory do not join together"
+	refused "cannot free" $T grow --memory 1T
+	$T shrink --cpus 3 --memory 32M >/dev/null || fail "CPUs and memory do not leave together"
+	[ "$(programs_limit)" = "$before" ] || fail "programs have $(programs_limit), and had $before"
+	moves grow 32M
+	kill -9 $(jobs -p)
+	until_true "nothing is hosted" hosted 0
+	down
+}
+
+# Commands that are killed at any moment: nothing is lost, and what they began can be ended.
+memory_killed() {
+	local before round now
+	up --cpus 1-2 --memory 64M
+	before=$(programs_limit)
+	victim faults --cpus 1
+	for round in $(seq "$(often 6 40)"); do
+		timeout -s KILL 0.$((RANDOM % 5)) $T grow --memory 96M >/dev/null 2>&1
+		until_true "the killed command is gone" gone_command grow
+		now=$(programs_limit)
+		[ "$now" = "$before" ] || [ "$now" = $((before + (96 << 20))) ] || fail "round $round: grow leaves $now"
+		timeout -s KILL 0.$((RANDOM % 5)) $T shrink --memory 96M >/dev/null 2>&1
+		until_true "the killed command is gone" gone_command shrink
+		until_true "round $round: the rest leaves" leaves_to "$before"
+		alive "$rounds_file"
+	done
+	kill -9 $(jobs -p)
+	until_true "nothing is hosted" hosted 0
+	down
+}
+
+moves() { # grow|shrink SIZE
+	$T $1 --memory $2 >.resize-said 2>&1 || fail "$1 $2: $(cat .resize-said)"
+}
+
+programs_limit() { # bytes that programs can have
+	field "s['own_bytes_limit']"
+}
+
+leaves_to() { # BYTES: all that joined is back at Linux
+	local more=$(($(programs_limit) - $1))
+	[ $more = 0 ] || $T shrink --memory $more >.resize-said 2>&1
+	[ "$(programs_limit)" = "$1" ]
+}
+
+takes() { # MIB: does a program find so much zeroed, and keep what it writes there, on CPU 2?
+	$T run --cpus 2 -- python3 -c "$(touches $1)" >.takes 2>&1
+}
+
+holds() { # MIB: a program has so much of the partition; sets $holder
+	rm -f .holds
+	$T run --cpus 2 -- python3 -c "$(touches $1)
+open('.holds', 'w').close()
+import time
+time.sleep(1000)" &
+	holder=$!
+	until_true "it holds $1 MiB" [ -e .holds ]
+	[ "$(field "s['own_bytes']")" -ge $(($1 << 20)) ] || fail "the partition has no $1 MiB for it"
+}
+
+touches() { # MIB
+	cat <<END
+import mmap
+memory = mmap.mmap(-1, $1 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for at in range(0, $1 << 20, 4096):
+    assert memory[at] == 0, at
+    memory[at] = at >> 12 & 255
+for at in range(0, $1 << 20, 4096):
+    assert memory[at] == at >> 12 & 255, at
+END
 }
 
 changes() { # grow|shrink LIST

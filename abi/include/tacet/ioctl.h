@@ -74,6 +74,21 @@ struct tacet_resize {
 	char message[TACET_TEXT_BYTES];	/* out */
 };
 
+/* TACET_GROW_MEMORY, root: memory joins the partition that is up, or nothing changes.
+ * TACET_SHRINK_MEMORY, root: of the memory that joined, blocks that are free leave. EBUSY: less
+ * has left than was asked, `done_bytes`, and `message` says who has the rest. ENODEV: none is up,
+ * or it has no CPU; EINVAL: not a multiple of 2 MiB, a node of which the partition began without memory,
+ * or more than joined; ENOMEM: Linux has no such memory; EINTR: the caller is killed, and what it
+ * began is undone (_GROW_) or done up to a block (_SHRINK_); EIO: the partition has failed. */
+struct tacet_resize_memory {
+	__u32 revision;
+	__u32 node;			/* NUMA node, or TACET_ANY_NODE */
+	__u64 bytes;			/* multiple of 2 MiB */
+	__u64 done_bytes;		/* out: joined or left */
+	__u64 took_ns;			/* out */
+	char message[TACET_TEXT_BYTES];	/* out */
+};
+
 enum tacet_partition_state {
 	TACET_PARTITION_NONE = 0,
 	TACET_PARTITION_UP = 1,
@@ -352,6 +367,8 @@ enum tacet_ioctl {
 	TACET_JOB_BEGIN = _IOWR(TACET_IOCTL_MAGIC, 14, struct tacet_job_begin),
 	TACET_JOB_END = _IOWR(TACET_IOCTL_MAGIC, 15, struct tacet_job_end),
 	TACET_JOB_LIST = _IOWR(TACET_IOCTL_MAGIC, 16, struct tacet_job_list),
+	TACET_GROW_MEMORY = _IOWR(TACET_IOCTL_MAGIC, 17, struct tacet_resize_memory),
+	TACET_SHRINK_MEMORY = _IOWR(TACET_IOCTL_MAGIC, 18, struct tacet_resize_memory),
 };
 
 #endif

@@ -21,6 +21,15 @@
 
 #define TACET_MEMORY_BLOCKS 256u
 
+/* A block that joins the partition while it is up is one run of 2^order frames, aligned to its
+ * size, of at most 1 GiB. It has a place among the blocks; the records of place n are at
+ * TACET_JOINED_BASE + (n << 22), for as long as the block is there, and its slots begin at
+ * TACET_JOINED_SLOTS + (n << 18). */
+#define TACET_JOINED_BASE 0xffffff0000000000ull
+#define TACET_JOINED_SLOTS 0xf8000000u
+#define TACET_JOINED_SHIFT 18u		/* log2 of the slots of a place */
+#define TACET_JOINED_RECORDS (TACET_MEMORY_BLOCKS << TACET_JOINED_SHIFT)
+
 /* The record of one frame of 4 KiB. Both sides write `held`, by compare and exchange;
  * only the co-kernel reads and writes the rest. */
 struct tacet_frame {
@@ -39,8 +48,9 @@ enum tacet_held {
 					   back; it is free when Linux releases it */
 };
 
-/* A block of consecutive frames; the lowest block comes first. Written by Linux before the
- * start. */
+/* A block of consecutive frames. Of those that were there at the start, which Linux wrote
+ * before, the lowest comes first. Cores read no others: they hear of a block that joins by
+ * TACET_ASK_JOIN. */
 struct tacet_frames {
 	__u64 first;			/* frame number */
 	__u32 count;
@@ -197,6 +207,11 @@ enum tacet_ask {
 	TACET_ASK_DISCARD = 7,		/* take back the frames of pages in range [0], which stay mapped.
 					   [1]: the first page, and their number << 32; [2]: the page to
 					   continue at, or 0 */
+	TACET_ASK_JOIN = 8,		/* a block joins at place [0], with records that are zero: its first
+					   frame is [1], its order [2], its node [3] */
+	TACET_ASK_LEAVE = 9,		/* the block at place [0] leaves if all of it is free; -EBUSY: it is
+					   not, or a core has some of it in store */
+	TACET_ASK_DRAIN = 10,		/* the core gives the free frames that it has in store to all */
 };
 
 /* Entries of a range's tables. Present, writable, leaf, frame and no-execute are the

@@ -19,7 +19,7 @@
 #endif
 
 /* Every change of a structure raises it; both sides check it at every door. */
-#define TACET_ABI_REVISION 27u
+#define TACET_ABI_REVISION 28u
 
 #define TACET_PAGE_BYTES 4096u
 #define TACET_MAX_CPUS 1024u
@@ -29,6 +29,7 @@
 
 /* Any CPU of the partition. */
 #define TACET_ANY_CPU 0xffffffffu
+#define TACET_ANY_NODE 0xffffffffu
 
 /* Measures that keep programs of several users apart on a processor with bugs by which one program
  * can read what belongs to another. Bits. */

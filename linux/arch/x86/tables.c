@@ -13,7 +13,9 @@
  * BREAKS a kernel that changes tables without telling notifiers.
  * NOTICED `tests/user/coherence.c`.
  */
+#include <linux/mmzone.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 #include <asm/apic.h>
 #include <asm/pgtable.h>
 
@@ -116,8 +118,21 @@ static u64 *direct_slot(struct tacet_tables *tables, u64 *table, u64 address, un
 			table = table_page(tables);
 			if (!table)
 				return NULL;
-			*slot = __pa(table) | ENTRY_FLAGS;
+			smp_store_release(slot, __pa(table) | ENTRY_FLAGS);
 		}
+		table = __va(*slot & PTE_PFN_MASK);
+	}
+}
+
+/* The slot whose entry maps @address, or would; 1 << *@shift bytes are mapped by it. */
+static u64 *find_slot(struct tacet_tables *tables, u64 address, unsigned int *shift)
+{
+	u64 *table = page_address(tables->idle_root), *slot;
+
+	for (*shift = PGDIR_SHIFT; ; *shift -= 9) {
+		slot = &table[(address >> *shift) & 511];
+		if (*shift == PAGE_SHIFT || !(*slot & _PAGE_PRESENT) || (*shift <= PUD_SHIFT && *slot & _PAGE_PSE))
+			return slot;
 		table = __va(*slot & PTE_PFN_MASK);
 	}
 }
@@ -136,15 +151,80 @@ static int map_direct(struct tacet_tables *tables, u64 physical, u64 end)
 	unsigned int shift;
 
 	for (; physical < end; physical += 1ull << shift) {
+		unsigned int found;
 		u64 *slot;
 
-		shift = direct_shift(physical, end);
+		/* A table stays: a core may have cached that there is one. */
+		find_slot(tables, TACET_DIRECT_BASE + physical, &found);
+		shift = min(direct_shift(physical, end), found);
 		slot = direct_slot(tables, top, TACET_DIRECT_BASE + physical, PGDIR_SHIFT, shift);
 		if (!slot)
 			return -ENOMEM;
 		*slot = physical | ENTRY_FLAGS | _PAGE_NX | (shift > PAGE_SHIFT ? _PAGE_PSE : 0);
 	}
 	return 0;
+}
+
+static u64 records_address(const struct tacet_partition *partition, const struct tacet_block *block)
+{
+	u64 place = block - partition->blocks;
+
+	return TACET_JOINED_BASE + (place << TACET_JOINED_SHIFT) * sizeof(struct tacet_frame);
+}
+
+/* Every root has a copy of the top level: it has all entries that blocks may need later. */
+static int map_nothing(struct tacet_tables *tables)
+{
+	u64 *top = page_address(tables->idle_root), end = 0, physical;
+	int node;
+
+	for_each_online_node(node)
+		end = max_t(u64, end, PFN_PHYS(node_end_pfn(node)));
+	for (physical = 0; physical < end; physical += PGDIR_SIZE)
+		if (!direct_slot(tables, top, TACET_DIRECT_BASE + physical, PGDIR_SHIFT, PGDIR_SHIFT - 9))
+			return -ENOMEM;
+	return direct_slot(tables, top, TACET_JOINED_BASE, PGDIR_SHIFT, PGDIR_SHIFT - 9) ? 0 : -ENOMEM;
+}
+
+/* Maps a block that joins, and its records. Cores do not look there yet. */
+int tacet_tables_map_block(struct tacet_partition *partition, const struct tacet_block *block)
+{
+	u64 address = records_address(partition, block), *top = page_address(((struct tacet_tables *)partition->tables)->idle_root);
+	size_t bytes = block->pages * sizeof(struct tacet_frame), done;
+	u64 from = PFN_PHYS(block->pfn), *slot;
+
+	if (!top[tacet_tables_index(TACET_DIRECT_BASE + from)])
+		return -ERANGE;		/* memory that Linux got while the partition was up */
+	for (done = 0; done < bytes; done += PAGE_SIZE) {
+		slot = direct_slot(partition->tables, top, address + done, PGDIR_SHIFT, PAGE_SHIFT);
+		if (!slot)
+			return -ENOMEM;
+		*slot = page_to_phys(vmalloc_to_page((void *)block->records + done)) | ENTRY_FLAGS | _PAGE_NX;
+	}
+	return map_direct(partition->tables, from, from + ((u64)block->pages << PAGE_SHIFT));
+}
+
+static bool unmap(struct tacet_tables *tables, u64 address, u64 end)
+{
+	unsigned int shift;
+	bool any = false;
+
+	for (; address < end; address += 1ull << shift) {
+		u64 *slot = find_slot(tables, address, &shift);
+
+		any |= *slot;
+		WRITE_ONCE(*slot, 0);
+	}
+	return any;
+}
+
+/* True: something was mapped, and the cores have to flush. */
+bool tacet_tables_unmap_block(struct tacet_partition *partition, const struct tacet_block *block)
+{
+	u64 address = records_address(partition, block), from = TACET_DIRECT_BASE + PFN_PHYS(block->pfn);
+	bool any = unmap(partition->tables, address, address + block->pages * sizeof(struct tacet_frame));
+
+	return unmap(partition->tables, from, from + ((u64)block->pages << PAGE_SHIFT)) || any;
 }
 
 /* The memory of programs and its records: all of the partition behind the contexts and
@@ -158,7 +238,7 @@ static int map_memory(struct tacet_partition *partition, struct tacet_tables *ta
 
 	if (!memory)
 		return 0;
-	error = map_direct(tables, __pa(memory), PFN_PHYS(block->pfn + block->pages));
+	error = map_nothing(tables) ?: map_direct(tables, __pa(memory), PFN_PHYS(block->pfn + block->pages));
 	for (i = 1; i < partition->block_count && !error; i++) {
 		block = &partition->blocks[i];
 		error = map_direct(tables, PFN_PHYS(block->pfn), PFN_PHYS(block->pfn + block->pages));

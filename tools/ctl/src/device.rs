@@ -51,6 +51,7 @@ pub struct HostOptions {
 }
 
 type Resize = fn(&File, &mut abi::tacet_resize) -> std::result::Result<(), Errno>;
+type ResizeMemory = fn(&File, &mut abi::tacet_resize_memory) -> std::result::Result<(), Errno>;
 
 impl Device {
     pub fn open() -> Result<Device> {
@@ -102,6 +103,23 @@ impl Device {
 
     fn resize(&self, cpus: &CpuSet, about: Request<'_>, call: Resize) -> Result<u64> {
         let mut request = abi::tacet_resize { revision: TACET_ABI_REVISION, cpus: cpus.words(), ..Default::default() };
+        call(&self.file, &mut request).map_err(|errno| hints::failure(&about, errno, &text(&request.message)))?;
+        Ok(request.took_ns)
+    }
+
+    /// So many bytes of memory, near NUMA node `node` or anywhere, join the partition; how long that took, in nanoseconds.
+    pub fn grow_memory(&self, bytes: u64, node: Option<u32>) -> Result<u64> {
+        self.resize_memory(bytes, node, Request::GrowMemory(bytes), raw::call)
+    }
+
+    /// So much of the memory that joined leaves the partition. An error if less can leave now; then what can has left.
+    pub fn shrink_memory(&self, bytes: u64, node: Option<u32>) -> Result<u64> {
+        self.resize_memory(bytes, node, Request::ShrinkMemory(bytes), raw::shrink_memory)
+    }
+
+    fn resize_memory(&self, bytes: u64, node: Option<u32>, about: Request<'_>, call: ResizeMemory) -> Result<u64> {
+        let node = node.unwrap_or(abi::TACET_ANY_NODE);
+        let mut request = abi::tacet_resize_memory { revision: TACET_ABI_REVISION, node, bytes, ..Default::default() };
         call(&self.file, &mut request).map_err(|errno| hints::failure(&about, errno, &text(&request.message)))?;
         Ok(request.took_ns)
     }

@@ -12,6 +12,7 @@ use tacet_words::status;
 
 use crate::error::lower_first;
 use crate::plan::DEFAULT_MEMORY;
+use crate::size::format_bytes;
 use crate::{CpuSet, DEVICE, Error, Plan};
 
 /// The request that failed.
@@ -20,6 +21,8 @@ pub(crate) enum Request<'a> {
     Down,
     Grow(&'a CpuSet),
     Shrink(&'a CpuSet),
+    GrowMemory(u64),
+    ShrinkMemory(u64),
     Status,
     Cpu(u32),
     Host(&'a CpuSet),
@@ -79,6 +82,8 @@ fn status(request: &Request<'_>, errno: Errno) -> u8 {
         (Request::Up(_), Errno::ENOMEM | Errno::ENOEXEC | Errno::EOPNOTSUPP) => status::MACHINE,
         (Request::Up(_), Errno::EBUSY) => status::NO,
         (Request::Up(_) | Request::Grow(_) | Request::Shrink(_) | Request::Job(_), Errno::EINVAL) => status::USAGE,
+        (Request::GrowMemory(_) | Request::ShrinkMemory(_), Errno::EINVAL) => status::USAGE,
+        (Request::GrowMemory(_), Errno::ENOMEM) => status::MACHINE,
         (Request::Shrink(_), Errno::EBUSY | Errno::ENODEV | Errno::ENOSPC) | (Request::Grow(_), Errno::ENODEV) => {
             status::NO
         }
@@ -93,6 +98,7 @@ fn object(request: &Request<'_>) -> String {
         Request::Up(plan) => format!("partition on {}", plan.cpus.named()),
         Request::Down => "partition".to_string(),
         Request::Grow(cpus) | Request::Shrink(cpus) => cpus.named(),
+        Request::GrowMemory(bytes) | Request::ShrinkMemory(bytes) => format_bytes(*bytes),
         Request::Status | Request::List | Request::Log => DEVICE.to_string(),
         Request::Cpu(cpu) | Request::Test(cpu) => format!("CPU {cpu}"),
         Request::Host(cpus) if !cpus.is_empty() => cpus.named(),
@@ -142,6 +148,7 @@ fn explain(request: &Request<'_>, errno: Errno) -> (&'static str, &'static str) 
         (Request::Shrink(_), Errno::ENOSPC) => {
             ("its other CPUs have no room for the threads", "end some (`tacet ps`), or leave it more CPUs")
         }
+        (Request::GrowMemory(_) | Request::ShrinkMemory(_), _) => explain_memory(request, errno),
         (Request::Job(_), _) => explain_job(errno),
         (_, Errno::ENOTUNIQ) => ("its user has several jobs", "name one: TACET_JOB=ID tacet run (`tacet job list`)"),
         (Request::Host(_), Errno::ESRCH) => ("the job has not begun, or is ending", "see `tacet job list`"),
@@ -176,6 +183,24 @@ fn more(plan: &Plan) -> &'static str {
         return "ask for more (--memory; the default is 64M)";
     }
     "Linux's free memory is in small pieces: `sysctl vm.compact_memory=1` as root, then repeat"
+}
+
+fn explain_memory(request: &Request<'_>, errno: Errno) -> (&'static str, &'static str) {
+    match (request, errno) {
+        (Request::GrowMemory(_), Errno::ENOMEM) => {
+            ("Linux cannot free so much in contiguous blocks", "ask for less, or free memory (`tacet doctor`)")
+        }
+        (Request::GrowMemory(_), Errno::EINVAL) => ("not memory that can join", "give a multiple of 2M"),
+        (Request::ShrinkMemory(_), Errno::EINVAL) => {
+            ("not memory that joined", "the memory with which it came up stays until `tacet down`")
+        }
+        (Request::ShrinkMemory(_), Errno::EBUSY) => {
+            ("it is in use", "repeat it when the program has ended or given memory back (`tacet ps`)")
+        }
+        (_, Errno::EOPNOTSUPP) => ("programs can have no memory of this partition", "`tacet up` with more memory"),
+        (_, Errno::ENODEV) => NO_PARTITION,
+        _ => ("", "see `tacet log`"),
+    }
 }
 
 fn explain_job(errno: Errno) -> (&'static str, &'static str) {

@@ -36,6 +36,7 @@ request!(
     tacet_up = TACET_UP,
     tacet_down = TACET_DOWN,
     tacet_resize = TACET_GROW,
+    tacet_resize_memory = TACET_GROW_MEMORY,
     tacet_status = TACET_STATUS,
     tacet_cpu_status = TACET_CPU_STATUS,
     tacet_host_self = TACET_HOST_SELF,
@@ -52,6 +53,7 @@ request!(
 
 impl Request for abi::tacet_down {}
 impl Request for abi::tacet_resize {}
+impl Request for abi::tacet_resize_memory {}
 impl Request for abi::tacet_status {}
 impl Request for abi::tacet_cpu_status {}
 impl Request for abi::tacet_host_self {}
@@ -69,6 +71,12 @@ pub(crate) fn call<R: Request>(device: &File, request: &mut R) -> Result<(), Err
 pub(crate) fn shrink(device: &File, request: &mut abi::tacet_resize) -> Result<(), Errno> {
     const _: () = assert!((abi::TACET_SHRINK >> 16 & 0x3fff) as usize == size_of::<abi::tacet_resize>());
     send_as(device, abi::TACET_SHRINK, request)
+}
+
+/// The structure of TACET_GROW_MEMORY has this number too.
+pub(crate) fn shrink_memory(device: &File, request: &mut abi::tacet_resize_memory) -> Result<(), Errno> {
+    const _: () = assert!((abi::TACET_SHRINK_MEMORY >> 16 & 0x3fff) as usize == size_of::<abi::tacet_resize_memory>());
+    send_as(device, abi::TACET_SHRINK_MEMORY, request)
 }
 
 /// The module only reads the image. It writes its message into `request`.

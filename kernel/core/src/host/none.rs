@@ -75,6 +75,8 @@ impl PartitionMemory for NoMemory {
         free_left(&mut, left: Flushed<Self>);
         free_held(&mut, frame: u64) -> bool;
         drain(&mut);
+        join(&mut, place: u32, first: u64, order: u8, node: u8) -> bool;
+        leave(&mut, place: u32) -> Option<bool>;
         arenas(&mut) -> &mut Arenas;
     }
 }

@@ -51,6 +51,12 @@ pub trait PartitionMemory: Memory {
     /// Gives what this CPU has in store to all.
     fn drain(&mut self);
 
+    /// A block of 2^`order` frames joins, all free, near `node`. False: the host described it wrongly.
+    fn join(&mut self, place: u32, first: u64, order: u8, node: u8) -> bool;
+
+    /// The block at `place` leaves, if all of it is free: whether it is. `None`: there is none.
+    fn leave(&mut self, place: u32) -> Option<bool>;
+
     /// Where this CPU looks for addresses, in the ranges in which it was at work last.
     fn arenas(&mut self) -> &mut Arenas;
 }

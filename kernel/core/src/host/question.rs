@@ -20,6 +20,12 @@ pub enum Question {
     Free { frame: u64 },
     /// Map pages that are free, for a program's data. `at`: 0, or the page to continue at.
     Map { range: u32, first: u32, pages: u32, at: u32, from: Source },
+    /// A block of 2^order frames joins the pool, all free.
+    Join { place: u32, first: u64, order: u8, node: u8 },
+    /// The block at this place leaves the pool if all of it is free.
+    Leave { place: u32 },
+    /// Give what this CPU has in store to all.
+    Drain,
     /// A question that this co-kernel does not know.
     Unknown,
 }

@@ -23,6 +23,7 @@ const ANYWHERE: Source = Source { policy: Policy::NONE, allowed: u32::MAX };
 const AGAIN: i32 = -11;
 const NO_MEMORY: i32 = -12;
 const BAD_ADDRESS: i32 = -14;
+const BUSY: i32 = -16;
 const INVALID: i32 = -22;
 
 /// Entries or pages of work in a portion: about what it takes to copy 2 MiB.
@@ -48,6 +49,18 @@ pub fn answer<H: Host>(cpu: &mut Cpu<H>, loaded: bool) {
             Question::Discard { range, first, pages, at } => desk.discard(range, (first, pages), at),
             Question::Free { frame } => desk.memory.free_held(frame).then_some(None).ok_or(INVALID),
             Question::Map { range, first, pages, at, from } => desk.map(range, (first, pages), at, from),
+            Question::Join { place, first, order, node } => {
+                desk.memory.join(place, first, order, node).then_some(None).ok_or(INVALID)
+            }
+            Question::Leave { place } => match desk.memory.leave(place) {
+                Some(true) => DONE,
+                Some(false) => Err(BUSY),
+                None => Err(INVALID),
+            },
+            Question::Drain => {
+                desk.memory.drain();
+                DONE
+            }
             Question::Unknown => Err(INVALID),
         };
         // A range has fewer pages than there are positive results.

@@ -405,6 +405,14 @@ impl<'s> PartitionMemory for FakeMemory<'s> {
 
     fn drain(&mut self) {}
 
+    fn join(&mut self, _: u32, _: u64, _: u8, _: u8) -> bool {
+        false
+    }
+
+    fn leave(&mut self, _: u32) -> Option<bool> {
+        None
+    }
+
     fn arenas(&mut self) -> &mut Arenas {
         &mut self.arenas
     }

@@ -4,8 +4,9 @@
 use crate::page::{Page, field};
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use tacet_abi::{
-    TACET_ASK_CLEAR, TACET_ASK_COPY, TACET_ASK_DISCARD, TACET_ASK_FREE, TACET_ASK_MAP, TACET_ASK_OPEN, TACET_ASK_TOUCH,
-    TACET_SLOT_ANSWERED, TACET_SLOT_FREE, TACET_SLOT_OPEN, TACET_SLOT_TAKEN,
+    TACET_ASK_CLEAR, TACET_ASK_COPY, TACET_ASK_DISCARD, TACET_ASK_DRAIN, TACET_ASK_FREE, TACET_ASK_JOIN,
+    TACET_ASK_LEAVE, TACET_ASK_MAP, TACET_ASK_OPEN, TACET_ASK_TOUCH, TACET_SLOT_ANSWERED, TACET_SLOT_FREE,
+    TACET_SLOT_OPEN, TACET_SLOT_TAKEN,
 };
 use tacet_core::memory::{Question, Source};
 use tacet_logic::frames::Policy;
@@ -51,6 +52,14 @@ fn decode(kind: u32, [first, second, third, fourth]: [u64; 4]) -> Option<Questio
             let (first, pages) = (second as u32, (second >> 32) as u32);
             Question::Map { range: range()?, first, pages, at: third as u32, from }
         }
+        TACET_ASK_JOIN => Question::Join {
+            place: page(first)?,
+            first: second,
+            order: u8::try_from(third).ok()?,
+            node: u8::try_from(fourth).ok()?,
+        },
+        TACET_ASK_LEAVE => Question::Leave { place: page(first)? },
+        TACET_ASK_DRAIN => Question::Drain,
         _ => return None,
     })
 }

@@ -5,6 +5,7 @@
 //! has unmapped but not yet given back. Content is reached through the direct map, which has the partition's frames
 //! and nothing else.
 
+use crate::bad::has_bad_frame;
 use crate::job::limit_of;
 use crate::locked::Locked;
 use crate::policy::NodeChoice;
@@ -16,16 +17,20 @@ use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tacet_abi::{
-    TACET_BAD_FRAMES, TACET_DIRECT_BASE, TACET_MEMORY_BLOCKS, TACET_NODES, TACET_PAGE_BYTES, TACET_POLICIES,
+    TACET_DIRECT_BASE, TACET_JOINED_SLOTS, TACET_MEMORY_BLOCKS, TACET_NODES, TACET_PAGE_BYTES, TACET_POLICIES,
     tacet_memory,
 };
 use tacet_arch::native::paging::Entries;
 use tacet_core::memory::{Flushed, Leaving, PartitionMemory};
-use tacet_logic::frames::{Block, Cache, Chain, FreeError, HUGE_ORDER, Layout, Limit, Lists, NODES, Policy, Pool};
+use tacet_logic::frames::{
+    Block, Cache, Chain, FreeError, HUGE_ORDER, JOINED_BLOCKS, JOINED_SLOTS, Joined, Layout, LeaveError, Limit, Lists,
+    NODES, Policy, Pool,
+};
 use tacet_logic::paging::{Encoding, Memory, Placement, Reach, Retired, Tables};
 use tacet_logic::ranges::Arenas;
 
 const _: () = assert!(NODES == TACET_NODES as usize);
+const _: () = assert!(JOINED_BLOCKS == TACET_MEMORY_BLOCKS as usize && JOINED_SLOTS == TACET_JOINED_SLOTS);
 const _: () = assert!(TACET_POLICIES <= Entries::POLICIES as u32);
 
 /// What all CPUs share.
@@ -34,6 +39,7 @@ struct Common {
     made: AtomicU32,
     pool: UnsafeCell<MaybeUninit<Pool<'static, FrameRecords>>>,
     blocks: UnsafeCell<[Block; TACET_MEMORY_BLOCKS as usize]>,
+    joined: Joined,
     lists: Locked<Lists>,
 }
 
@@ -45,6 +51,7 @@ static COMMON: Common = Common {
     made: AtomicU32::new(0),
     pool: UnsafeCell::new(MaybeUninit::uninit()),
     blocks: UnsafeCell::new([Block::new(0, 0, 0); TACET_MEMORY_BLOCKS as usize]),
+    joined: Joined::new(),
     lists: Locked::new(Lists::new()),
 };
 
@@ -105,8 +112,8 @@ impl Frames {
         let inside = |block: &Block| frame >= block.first() && frame + (1 << order) <= block.end();
         if !inside(&self.block.get())
             && !self.pool.layout().block(frame).is_some_and(|block| {
-                self.block.set(*block);
-                inside(block)
+                self.block.set(block);
+                inside(&block)
             })
         {
             crate::die(format_args!("frame {frame:#x} of order {order}: not the partition's"));
@@ -173,7 +180,7 @@ impl PartitionMemory for Frames {
 
     fn most(&self) -> u32 {
         let left = self.job().map_or(u64::MAX, |job| job.left());
-        left.min(self.pool.layout().slots().into()) as u32
+        u32::try_from(left.min(self.pool.layout().frames())).unwrap_or(u32::MAX)
     }
 
     fn nodes(&self) -> u32 {
@@ -226,7 +233,21 @@ impl PartitionMemory for Frames {
     }
 
     fn drain(&mut self) {
+        self.block.set(Block::new(0, 0, 0));
         self.cache.drain(self.pool, &COMMON.lists);
+    }
+
+    fn join(&mut self, place: u32, first: u64, order: u8, node: u8) -> bool {
+        let place = place as usize;
+        COMMON.lists.with(|lists| self.pool.join(lists, place, first, order, node)).is_ok()
+    }
+
+    fn leave(&mut self, place: u32) -> Option<bool> {
+        match COMMON.lists.with(|lists| self.pool.leave(lists, place as usize)) {
+            Ok(()) => Some(true),
+            Err(LeaveError::InUse) => Some(false),
+            Err(LeaveError::Foreign) => None,
+        }
     }
 
     #[inline]
@@ -257,30 +278,8 @@ impl LeavingFrames {
 
     /// The frame's record.
     fn slot(&self, frame: u64) -> Option<u32> {
-        // SAFETY: as in `Frames::new`.
-        let memory = unsafe { self.memory.as_ref() };
-        let blocks = memory.blocks.iter().take(memory.block_count as usize);
-        let block = blocks.rev().find(|block| block.first <= frame)?;
-        let offset = frame - block.first;
-        (offset < u64::from(block.count)).then(|| block.slot + offset as u32)
+        Some(self.pool.layout().block(frame)?.slot_of(frame))
     }
-}
-
-/// Whether Linux or the processor calls some of these frames bad. Nearly always none is.
-#[inline]
-fn has_bad_frame(memory: NonNull<tacet_memory>, frame: u64, order: u8) -> bool {
-    // SAFETY: mapped, aligned, always accessed atomically.
-    let count = unsafe { AtomicU32::from_ptr(&raw mut (*memory.as_ptr()).bad_count) }.load(Ordering::Acquire);
-    count != 0 && is_in_list(memory, count, frame, order)
-}
-
-#[cold]
-fn is_in_list(memory: NonNull<tacet_memory>, count: u32, frame: u64, order: u8) -> bool {
-    (0..count.min(TACET_BAD_FRAMES) as usize).any(|index| {
-        // SAFETY: mapped, aligned; Linux wrote the entry before it counted it, and does not change it.
-        let bad = unsafe { (&raw const (*memory.as_ptr()).bad).cast::<u64>().add(index).read_volatile() };
-        bad >> order == frame >> order
-    })
 }
 
 /// Only this CPU writes its counters.
@@ -311,7 +310,7 @@ fn common_pool(memory: NonNull<tacet_memory>, records: FrameRecords) -> Option<&
             Ok(layout) if layout.slots() <= memory.slot_count => layout,
             _ => crate::die(format_args!("memory: Linux described its blocks wrongly")),
         };
-        let pool = Pool::new(layout, records);
+        let pool = Pool::new(layout.with(&COMMON.joined), records);
         COMMON.lists.with(|lists| pool.fill(lists));
         // SAFETY: as above.
         unsafe { (*COMMON.pool.get()).write(pool) };
@@ -398,7 +397,7 @@ impl Memory for Frames {
 
     fn suits(&self, frame: u64, order: u8, placement: Placement) -> bool {
         let large = order > HUGE_ORDER && self.nodes.policy(placement.policy).interleaves();
-        let suits = |block: &Block| self.nodes.suits(block.node(), placement.policy, placement.page >> order);
+        let suits = |block: Block| self.nodes.suits(block.node(), placement.policy, placement.page >> order);
         self.pool.layout().block(frame).is_none_or(|block| !large && suits(block))
     }
 

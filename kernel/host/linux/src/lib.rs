@@ -10,6 +10,7 @@
 #![cfg(target_os = "none")]
 
 mod ask;
+mod bad;
 mod boot;
 mod clock;
 mod context;

@@ -2,7 +2,10 @@
 //! The records of frames (`struct tacet_frame`), in memory that Linux set aside.
 
 use core::sync::atomic::{AtomicU32, Ordering};
-use tacet_abi::{TACET_HELD_BY_LINUX, TACET_HELD_LEFT, TACET_HELD_NOT, tacet_frame, tacet_memory};
+use tacet_abi::{
+    TACET_HELD_BY_LINUX, TACET_HELD_LEFT, TACET_HELD_NOT, TACET_JOINED_BASE, TACET_JOINED_RECORDS, TACET_JOINED_SLOTS,
+    tacet_frame, tacet_memory,
+};
 use tacet_logic::frames::{Neighbours, Records};
 
 /// All records of the partition.
@@ -20,13 +23,22 @@ unsafe impl Sync for FrameRecords {}
 macro_rules! field {
     ($self:ident, $slot:expr, $field:ident) => {{
         let slot = $slot;
-        if slot >= $self.count {
-            crate::die(format_args!("frame record {slot} of {}", $self.count));
-        }
-        // SAFETY: (1) the slot is within the table, which Linux mapped for as long as
-        // the CPU runs; (2) the field is aligned and always accessed atomically.
-        unsafe { AtomicU32::from_ptr(&raw mut (*$self.base.add(slot as usize)).$field) }
+        let record =
+            if slot < $self.count { $self.base.wrapping_add(slot as usize) } else { joined_record(slot, $self.count) };
+        // SAFETY: (1) the slot is within the table, which Linux mapped for as long as the CPU runs, or in that for
+        // blocks that joined, where Linux maps the records of a block for as long as the block is in the pool, and
+        // elsewhere nothing; (2) the field is aligned and always accessed atomically.
+        unsafe { AtomicU32::from_ptr(&raw mut (*record).$field) }
     }};
+}
+
+/// The record of a frame of a block that joined.
+#[inline(never)]
+fn joined_record(slot: u32, count: u32) -> *mut tacet_frame {
+    let Some(offset) = slot.checked_sub(TACET_JOINED_SLOTS).filter(|offset| *offset < TACET_JOINED_RECORDS) else {
+        crate::die(format_args!("frame record {slot} of {count}"));
+    };
+    (TACET_JOINED_BASE as usize as *mut tacet_frame).wrapping_add(offset as usize)
 }
 
 impl FrameRecords {

@@ -12,10 +12,7 @@
 
 use super::lists::Lists;
 use super::pool::{FreeError, Pool};
-use super::records::{Records, State};
-
-/// The order of a 2 MiB page.
-pub const HUGE_ORDER: u8 = 9;
+use super::records::{HUGE_ORDER, Records, State};
 
 const SMALL_FRAMES: usize = 64;
 const HUGE_FRAMES: usize = 8;
@@ -125,7 +122,7 @@ impl Cache {
         let block = pool.layout.block(frame).ok_or(FreeError::Foreign)?;
         let cached = block.node() == self.node && (order == 0 || order == HUGE_ORDER);
         if cached {
-            pool.change(block, frame, State::Used(order), State::Cached(order))?;
+            pool.change(&block, frame, State::Used(order), State::Cached(order))?;
             match order {
                 0 => self.small.put(pool, lock, 0, frame, &mut self.counts),
                 _ => self.huge.put(pool, lock, HUGE_ORDER, frame, &mut self.counts),
@@ -226,9 +223,9 @@ impl<const N: usize> Magazine<N> {
         let given = most.min(self.length);
         for &frame in self.frames.iter().take(given) {
             if let Some(block) = pool.layout.block(frame)
-                && pool.change(block, frame, State::Cached(order), State::Inside).is_ok()
+                && pool.change(&block, frame, State::Cached(order), State::Inside).is_ok()
             {
-                pool.coalesce(lists, block, frame, order);
+                pool.coalesce(lists, &block, frame, order);
             }
         }
         self.frames.copy_within(given..self.length, 0);

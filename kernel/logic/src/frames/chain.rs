@@ -30,7 +30,7 @@ impl Chain {
     /// Adds a run that is out. O(log blocks), no lock.
     pub fn push<R: Records>(&mut self, pool: &Pool<R>, frame: u64, order: u8) -> Result<(), FreeError> {
         let block = pool.layout.block(frame).ok_or(FreeError::Foreign)?;
-        pool.change(block, frame, State::Used(order), State::Retired(order))?;
+        pool.change(&block, frame, State::Used(order), State::Retired(order))?;
         let slot = block.slot_of(frame);
         pool.records.set_neighbours(slot, Neighbours { next: self.head, previous: NONE });
         self.head = slot;

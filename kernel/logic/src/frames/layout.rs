@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The blocks of physical memory, and the numbering of their records.
 //!
-//! Slots are dense: the first frame of the lowest block has slot 0. Never
-//! changes after it is made, so every core reads it without a lock.
+//! Slots are dense: the first frame of the lowest block has slot 0. These blocks never
+//! change after the layout is made, so every core reads them without a lock. Blocks that
+//! come and go are beside them ([`Joined`]).
 
-use super::records::{NODES, NONE};
+use super::block::Block;
+use super::joined::{JOINED_SLOTS, Joined};
+use super::records::NODES;
 use crate::order;
-
-/// A run of frames that Linux gave: any length, any alignment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
-    first: u64,
-    frames: u32,
-    node: u8,
-    slot: u32,
-}
 
 /// Why blocks cannot be used; the number is the first frame of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,46 +21,24 @@ pub enum BadLayout {
     Overlaps(u64),
     /// Its node is not below [`NODES`].
     Node(u64),
-    /// All blocks together have more frames than slots can be numbered.
+    /// All blocks together have more frames than slots can be numbered, or the place for it is taken.
     TooMany(u64),
+    /// A block that joins is not one aligned run from 2 MiB to 1 GiB.
+    Uneven(u64),
 }
 
 /// All blocks, lowest first.
 #[derive(Clone, Copy)]
 pub struct Layout<'a> {
     blocks: &'a [Block],
+    joined: &'a Joined,
 }
+
+/// Of layouts whose blocks never change: nothing is ever put here, since [`Pool::join`](super::Pool::join) refuses.
+static NOTHING: Joined = Joined::new();
 
 /// Physical addresses have 52 bits.
-const FRAMES_END: u64 = 1 << 40;
-
-impl Block {
-    /// `frames` frames from `first` on, near NUMA node `node`.
-    pub const fn new(first: u64, frames: u32, node: u8) -> Self {
-        Self { first, frames, node, slot: 0 }
-    }
-
-    /// Its first frame.
-    pub const fn first(&self) -> u64 {
-        self.first
-    }
-
-    /// The frame after its last.
-    pub const fn end(&self) -> u64 {
-        self.first + self.frames as u64
-    }
-
-    /// Its NUMA node.
-    pub const fn node(&self) -> u8 {
-        self.node
-    }
-
-    /// The slot of one of its frames.
-    pub(super) const fn slot_of(&self, frame: u64) -> u32 {
-        // The difference is below `frames`, a u32.
-        self.slot + (frame - self.first) as u32
-    }
-}
+pub(super) const FRAMES_END: u64 = 1 << 40;
 
 impl<'a> Layout<'a> {
     /// Sorts and numbers `blocks`, which are few.
@@ -84,38 +56,62 @@ impl<'a> Layout<'a> {
             if first < end {
                 return Err(BadLayout::Overlaps(first));
             }
-            if usize::from(block.node) >= NODES {
+            if usize::from(block.node()) >= NODES {
                 return Err(BadLayout::Node(first));
             }
             end = block.end();
             block.slot = slots;
-            // NONE itself is no slot, so it may be the number of slots at most.
-            slots = slots.checked_add(block.frames).filter(|&slots| slots < NONE).ok_or(BadLayout::TooMany(first))?;
+            let after = slots.checked_add(block.frames).filter(|&slots| slots <= JOINED_SLOTS);
+            slots = after.ok_or(BadLayout::TooMany(first))?;
         }
-        Ok(Self { blocks })
+        Ok(Self { blocks, joined: &NOTHING })
     }
 
-    /// How many records the table must have.
+    /// The same, with blocks that come and go beside those.
+    pub fn with(self, joined: &'a Joined) -> Self {
+        Self { joined, ..self }
+    }
+
+    /// The blocks that come and go.
+    pub(super) fn joined(&self) -> &'a Joined {
+        self.joined
+    }
+
+    /// Whether blocks may come.
+    pub(super) fn may_grow(&self) -> bool {
+        !core::ptr::eq(self.joined, &NOTHING)
+    }
+
+    /// All frames that there are now.
+    pub fn frames(&self) -> u64 {
+        u64::from(self.slots()) + self.joined.frames()
+    }
+
+    /// How many records the table for the blocks that never change must have.
     pub fn slots(&self) -> u32 {
         self.blocks.last().map_or(0, |block| block.slot + block.frames)
     }
 
-    /// The blocks, lowest first.
+    /// The blocks that never change, lowest first.
     pub fn blocks(&self) -> &'a [Block] {
         self.blocks
     }
 
-    /// The block that `frame` is in. O(log blocks).
-    pub fn block(&self, frame: u64) -> Option<&'a Block> {
+    /// The block that `frame` is in. O(log blocks); for a block that joined, O(places for such).
+    pub fn block(&self, frame: u64) -> Option<Block> {
         let after = self.blocks.partition_point(|block| block.first <= frame);
-        self.blocks.get(after.checked_sub(1)?).filter(|block| frame < block.end())
+        match after.checked_sub(1).and_then(|last| self.blocks.get(last)) {
+            Some(block) if frame < block.end() => Some(*block),
+            _ => self.joined.block(frame),
+        }
     }
 
     /// The frame whose record is at `slot`. O(log blocks).
     pub(super) fn frame(&self, slot: u32) -> Option<u64> {
         let after = self.blocks.partition_point(|block| block.slot <= slot);
-        let block = self.blocks.get(after.checked_sub(1)?)?;
-        let frame = block.first + u64::from(slot - block.slot);
-        (frame < block.end()).then_some(frame)
+        match after.checked_sub(1).and_then(|last| self.blocks.get(last)) {
+            Some(block) if slot - block.slot < block.frames => Some(block.first + u64::from(slot - block.slot)),
+            _ => self.joined.frame(slot),
+        }
     }
 }

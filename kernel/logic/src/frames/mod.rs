@@ -5,7 +5,7 @@
 //! binary buddy system (Knowlton 1965) hands out runs of 2^order frames,
 //! aligned to their size, from order 0 (4 KiB) to order 18 (1 GiB):
 //!
-//! - [`Layout`]: the blocks that Linux gave, and where each frame's record is.
+//! - [`Layout`]: the blocks that Linux gave, and where each frame's record is; [`Joined`]: those that come and go.
 //! - [`Records`]: one small record for each frame, in memory that the caller has.
 //! - [`Pool`] and [`Lists`]: the buddy system. `Lists` is all that a lock must protect.
 //! - [`Cache`]: a core's own few frames in front of the pool, so that the common
@@ -40,8 +40,10 @@
 //! }
 //! ```
 
+mod block;
 mod cache;
 mod chain;
+mod joined;
 mod layout;
 mod limit;
 mod lists;
@@ -49,11 +51,13 @@ mod policy;
 mod pool;
 mod records;
 
-pub use cache::{Cache, Counts, Guard, HUGE_ORDER};
+pub use block::Block;
+pub use cache::{Cache, Counts, Guard};
 pub use chain::Chain;
-pub use layout::{BadLayout, Block, Layout};
+pub use joined::{JOINED_BLOCKS, JOINED_SLOTS, Joined};
+pub use layout::{BadLayout, Layout};
 pub use limit::Limit;
 pub use lists::{Lists, NodeStatistics};
 pub use policy::{BIND, DEFAULT, INTERLEAVE, LOCAL, NodeOrder, PREFERRED, PREFERRED_MANY, Policy, WEIGHTED_INTERLEAVE};
-pub use pool::{FreeError, Pool};
-pub use records::{LARGEST_ORDER, NODES, NONE, Neighbours, ORDERS, Records, State};
+pub use pool::{FreeError, LeaveError, Pool};
+pub use records::{HUGE_ORDER, LARGEST_ORDER, NODES, NONE, Neighbours, ORDERS, Records, State};

@@ -6,9 +6,11 @@
 //! coalesces at once, in at most 18 steps. Buddies coalesce within a block
 //! only, so memory of two nodes never becomes one run.
 
-use super::layout::{Block, Layout};
+use super::block::Block;
+use super::joined::Joined;
+use super::layout::{BadLayout, FRAMES_END, Layout};
 use super::lists::Lists;
-use super::records::{LARGEST_ORDER, Records, State};
+use super::records::{LARGEST_ORDER, NODES, Records, State};
 
 /// The blocks and their records: what all cores share without a lock.
 pub struct Pool<'a, R> {
@@ -25,6 +27,15 @@ pub enum FreeError {
     NotUsed,
     /// It was handed out with this order.
     Order(u8),
+}
+
+/// Why a block cannot leave. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaveError {
+    /// No block that joined is there.
+    Foreign,
+    /// Not all of it is free: some of it is out, or lies in a core's cache.
+    InUse,
 }
 
 impl<'a, R: Records> Pool<'a, R> {
@@ -58,6 +69,45 @@ impl<'a, R: Records> Pool<'a, R> {
         }
     }
 
+    /// A block of 2^`order` frames joins at `place`, all free; the records of that place are all zero.
+    ///
+    /// Called under the lock. O(blocks).
+    pub fn join(&self, lists: &mut Lists, place: usize, first: u64, order: u8, node: u8) -> Result<(), BadLayout> {
+        if !Joined::is_whole(first, order) {
+            return Err(BadLayout::Uneven(first));
+        }
+        if first >= FRAMES_END {
+            return Err(BadLayout::Beyond(first));
+        }
+        if usize::from(node) >= NODES {
+            return Err(BadLayout::Node(first));
+        }
+        let (joined, end) = (self.layout.joined(), first + (1 << order));
+        if joined.overlaps(first, order) || self.layout.blocks().iter().any(|b| b.first() < end && first < b.end()) {
+            return Err(BadLayout::Overlaps(first));
+        }
+        if !self.layout.may_grow() || joined.at(place).is_some() {
+            return Err(BadLayout::TooMany(first));
+        }
+        let block = joined.put(place, first, order, node).ok_or(BadLayout::TooMany(first))?;
+        lists.push(&self.records, node, block.slot_of(first), order);
+        Ok(())
+    }
+
+    /// The block at `place` leaves if all of it is free: then it is one run, since freeing coalesces at once.
+    ///
+    /// Called under the lock. O(1).
+    pub fn leave(&self, lists: &mut Lists, place: usize) -> Result<(), LeaveError> {
+        let (block, order) = self.layout.joined().at(place).ok_or(LeaveError::Foreign)?;
+        let slot = block.slot_of(block.first());
+        if self.records.tag(slot) != State::Free(order).encode() {
+            return Err(LeaveError::InUse);
+        }
+        lists.unlink(&self.records, block.node(), slot, order);
+        self.layout.joined().clear(place);
+        Ok(())
+    }
+
     /// A run of 2^`order` frames, from the first of `nodes` that has one.
     ///
     /// The list is the policy: one node is strict, more are the fallback in
@@ -69,8 +119,8 @@ impl<'a, R: Records> Pool<'a, R> {
     /// Takes a run back and coalesces it. Called under the lock. O(log blocks).
     pub fn free(&self, lists: &mut Lists, frame: u64, order: u8) -> Result<(), FreeError> {
         let block = self.layout.block(frame).ok_or(FreeError::Foreign)?;
-        self.change(block, frame, State::Used(order), State::Inside)?;
-        self.coalesce(lists, block, frame, order);
+        self.change(&block, frame, State::Used(order), State::Inside)?;
+        self.coalesce(lists, &block, frame, order);
         Ok(())
     }
 
@@ -80,7 +130,7 @@ impl<'a, R: Records> Pool<'a, R> {
     pub fn split(&self, frame: u64, order: u8, to: u8) -> Result<(), FreeError> {
         let block = self.layout.block(frame).ok_or(FreeError::Foreign)?;
         let to = to.min(order);
-        self.change(block, frame, State::Used(order), State::Used(to))?;
+        self.change(&block, frame, State::Used(order), State::Used(to))?;
         let run = frame..frame + (1 << order);
         for piece in run.step_by(1 << to) {
             self.records.set_tag(block.slot_of(piece), State::Used(to).encode());

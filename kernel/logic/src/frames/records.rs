@@ -6,6 +6,9 @@
 /// Orders 0 to 18.
 pub const ORDERS: usize = 19;
 
+/// The order of a 2 MiB page.
+pub const HUGE_ORDER: u8 = 9;
+
 /// 1 GiB, the largest page.
 pub const LARGEST_ORDER: u8 = 18;
 

@@ -2,6 +2,7 @@
 //! The frames against a model that knows only which frames are out.
 
 mod caches;
+mod joined;
 mod model;
 mod policies;
 #[path = "../support/records.rs"]

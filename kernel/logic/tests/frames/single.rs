@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Properties of the pool that need no random history.
 
-use tacet_logic::frames::{BadLayout, Block, FreeError, Layout, NODES, State};
+use tacet_logic::frames::{BadLayout, Block, FreeError, JOINED_SLOTS, Layout, NODES, State};
 
 use crate::model::Checked;
 
@@ -13,7 +13,7 @@ fn blocks_that_cannot_be_used_are_refused_by_name() {
     assert_eq!(refused(&mut [Block::new(8, 3, NODES as u8)]), Err(BadLayout::Node(8)));
     assert_eq!(refused(&mut [Block::new(u64::MAX, 1, 0)]), Err(BadLayout::Beyond(u64::MAX)));
     assert_eq!(refused(&mut [Block::new((1 << 40) - 1, 2, 0)]), Err(BadLayout::Beyond((1 << 40) - 1)));
-    let two = &mut [Block::new(0, u32::MAX - 1, 0), Block::new(1 << 33, 1, 0)];
+    let two = &mut [Block::new(0, JOINED_SLOTS, 0), Block::new(1 << 33, 1, 0)];
     assert_eq!(refused(two), Err(BadLayout::TooMany(1 << 33)));
     assert_eq!(refused(&mut []), Ok(()));
 }

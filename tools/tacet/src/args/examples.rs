@@ -40,8 +40,20 @@ const EXAMPLES: &Examples = &[
             ("sudo tacet down --force", "send their threads back to Linux first, where they continue"),
         ],
     ),
-    ("grow", &[("sudo tacet grow --cpus 4-5", "have two more of the CPUs that `tacet up --spare` named")]),
-    ("shrink", &[("sudo tacet shrink --cpus 4-5", "give them back to Linux; their threads go to other CPUs")]),
+    (
+        "grow",
+        &[
+            ("sudo tacet grow --cpus 4-5", "have two more of the CPUs that `tacet up --spare` named"),
+            ("sudo tacet grow --memory 1G", "have 1 GiB more for programs"),
+        ],
+    ),
+    (
+        "shrink",
+        &[
+            ("sudo tacet shrink --cpus 4-5", "give them back to Linux; their threads go to other CPUs"),
+            ("sudo tacet shrink --memory 1G", "give back what joined and no program has"),
+        ],
+    ),
     (
         "job begin",
         &[(

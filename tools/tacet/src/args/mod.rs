@@ -69,9 +69,9 @@ pub enum Command {
     Up(UpArgs),
     /// Stop the co-kernel and give everything back to Linux
     Down(DownArgs),
-    /// Have CPUs join the partition that is up, while programs run there
+    /// Have CPUs and memory join the partition that is up, while programs run there
     Grow(ResizeArgs),
-    /// Have CPUs leave the partition for Linux; their threads go to its other CPUs
+    /// Have CPUs and memory leave the partition for Linux; threads go to its other CPUs
     Shrink(ResizeArgs),
     /// Divide the partition into jobs, each with CPUs, memory and a user
     Job {

@@ -59,8 +59,14 @@ pub struct DownArgs {
 #[derive(Args, Debug)]
 pub struct ResizeArgs {
     /// The CPUs, like 2-3
-    #[arg(long, value_name = "LIST", value_parser = checked(cpus))]
-    pub cpus: String,
+    #[arg(long, value_name = "LIST", value_parser = checked(cpus), required_unless_present = "memory")]
+    pub cpus: Option<String>,
+    /// Memory, like 1G, in multiples of 2M; what joined may leave again, where no program has it
+    #[arg(long, value_name = "SIZE", value_parser = checked(size))]
+    pub memory: Option<String>,
+    /// The NUMA node of that memory [default: any]
+    #[arg(long, value_name = "NODE", requires = "memory")]
+    pub node: Option<u32>,
     /// Only say what would be done
     #[arg(long)]
     pub dry_run: bool,
