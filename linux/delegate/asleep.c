@@ -16,6 +16,9 @@
  * look. io_uring has tasks do its work in that way, as often as it likes: a program with
  * rings is never shown as computing.
  *
+ * The watch also wakes a proxy whose thread computes, about once a second of its time, for the account of
+ * its control group. The core notices nothing of that.
+ *
  * Called by delegate/park.c in the thread's own context, and by Linux.
  *
  * TRICK a sleep that Linux shows as computing: a proxy whose thread computes sleeps in TASK_WAKEKILL
@@ -42,6 +45,14 @@ static bool shown_as_waiting(const struct tacet_hosted *hosted)
 	return READ_ONCE(hosted->proxy.waits) || tacet_has_rings(current);
 }
 
+/* Only here, on a CPU of Linux in the thread's own context, its control group can be charged. */
+static void sleep_and_charge(struct tacet_hosted *hosted)
+{
+	schedule();
+	if (tacet_owes_group(hosted))
+		tacet_charge(hosted);
+}
+
 static bool over_or_signal(const struct tacet_hosted *hosted)
 {
 	return over(hosted) || signal_pending(current);
@@ -55,10 +66,12 @@ void tacet_sleep_parked(struct tacet_hosted *hosted)
 	while (!over(hosted) && !signal_pending(current)) {
 		/* The conditions are looked at after the state is set: no waker is missed. */
 		if (shown_as_waiting(hosted))
-			(void)wait_event_interruptible(hosted->wait, over(hosted) || !shown_as_waiting(hosted));
+			(void)___wait_event(hosted->wait, over(hosted) || !shown_as_waiting(hosted),
+					    TASK_INTERRUPTIBLE, 0, 0, sleep_and_charge(hosted));
 		else
 			(void)___wait_event(hosted->wait, over(hosted) || signal_pending(current) ||
-					    shown_as_waiting(hosted), TASK_WAKEKILL, 0, 0, schedule());
+					    shown_as_waiting(hosted), TASK_WAKEKILL, 0, 0,
+					    sleep_and_charge(hosted));
 	}
 }
 

@@ -135,6 +135,7 @@ int tacet_read_profile(struct file *file, struct tacet_profile_read *request);
 /* process/time.c: any context */
 u64 tacet_user_ns(struct tacet_hosted *hosted);
 void tacet_charge(struct tacet_hosted *hosted);
+bool tacet_owes_group(const struct tacet_hosted *hosted);
 void tacet_charge_returned(struct tacet_hosted *hosted, long number);
 void tacet_halted(struct tacet_hosted *hosted, u64 ticks, u64 system);	/* the thread's own, preemption off */
 bool tacet_cpu_timer_due(struct task_struct *task);

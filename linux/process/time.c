@@ -3,8 +3,8 @@
  * The time that hosted threads spend on cores, and Linux's account of it.
  *
  * Cores keep each thread's time in its context. This file charges it to the thread's task,
- * so that top(1), limits and CPU-time timers see it; and, when the thread comes to Linux, to
- * the task's control group (cpu.stat). Any context.
+ * so that top(1), limits and CPU-time timers see it; and, when the thread comes to Linux or its
+ * proxy wakes, to the task's control group (cpu.stat, and from there sstat). Any context.
  */
 #include <linux/math64.h>
 #include <linux/posix-timers.h>
@@ -16,6 +16,8 @@
 #include "compat.h"
 #include "process/process.h"
 #include "tacet.h"
+
+#define MOST_OWED_NS NSEC_PER_SEC
 
 static u64 ns_of(u64 ticks)
 {
@@ -80,6 +82,15 @@ static void charge_group(struct tacet_hosted *hosted, u64 total)
 		return;
 	tacet_charge_group(total - hosted->charged_group_ns);
 	hosted->charged_group_ns = total;
+}
+
+/* The thread has computed for so long that its control group's account is visibly wrong. Without the lock: a stale
+ * answer costs a look. */
+bool tacet_owes_group(const struct tacet_hosted *hosted)
+{
+	u64 charged = READ_ONCE(hosted->charged_run_ns), group = READ_ONCE(hosted->charged_group_ns);
+
+	return charged > group && charged - group >= MOST_OWED_NS;
 }
 
 /* Charges the task with what its thread has used since the last time. */

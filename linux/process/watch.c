@@ -11,7 +11,7 @@
  * - It notices a core that died without a word, and one that hangs in the co-kernel.
  * - It collects what machine checks of the cores called bad memory.
  * - It charges hosted threads for their CPU time, so that top(1) and CPU-time timers see a
- *   thread that never enters the kernel.
+ *   thread that never enters the kernel, and has them charge their control groups.
  * - It recalls threads that have got performance events.
  * - It tells proxies whether their threads compute or wait, and wakes those whose threads have
  *   to leave user mode and that Linux did not wake (delegate/asleep.c).
@@ -102,6 +102,8 @@ static void look_at_posted(struct tacet_hosted *hosted, void *data)
 	if (state != TACET_CONTEXT_POSTED)
 		return;
 	tacet_charge(hosted);
+	if (tacet_owes_group(hosted))
+		tacet_hosted_wake(hosted);
 	show(hosted);
 	wake_signalled(hosted, NULL);
 	if (!READ_ONCE(hosted->context->entered_tsc) && !READ_ONCE(hosted->context->blocked))
