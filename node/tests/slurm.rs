@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 use tacet_node::cluster::{Cluster, ClusterSpec};
 use tacet_node::{Cache, Command, KernelLine, Output, provision};
 
+#[path = "slurm/crowd.rs"]
+mod crowd;
 #[path = "slurm/prologue.rs"]
 mod prologue;
 #[path = "slurm/rungs.rs"]
@@ -49,6 +51,11 @@ const QUIET: &str = r#"
     echo "jobs: $jobs; queue: $queue; online: $online; n1 is $state; left: $left; records: $(ls /run/tacet/slurm)"
     sinfo -R; tail -n 20 /var/log/slurm/slurmd.log; exit 1"#;
 
+const SLURMCTLD: &str = r#"
+    kill -9 $(pgrep -x slurmctld)
+    while pgrep -x slurmctld >/dev/null; do sleep 0.1; done
+    setpriv --reuid=slurm --regid=slurm --clear-groups /usr/sbin/slurmctld"#;
+
 fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the source tree")
 }
@@ -74,7 +81,11 @@ fn run(script: &str) -> Output {
 
 /// What a script that succeeds says, line by line, sorted.
 fn lines(script: &str) -> Vec<String> {
-    let output = run(script);
+    lines_on("n1", script)
+}
+
+fn lines_on(node: &str, script: &str) -> Vec<String> {
+    let output = cluster().node(node).and_then(|node| node.run(&Command::shell(script))).expect("runs");
     assert!(output.status.success(), "{script}: {}{}", output.text(), output.error_text());
     let mut lines: Vec<String> = output.text().lines().map(str::to_owned).collect();
     lines.sort();
@@ -214,14 +225,34 @@ fn everything_comes_back_whichever_daemon_is_killed() {
     for (what, kill) in [
         ("the extern step", "kill -9 $(pgrep -f '[s]lurmstepd: .*extern')"),
         ("all steps", "kill -9 $(pgrep -f '[s]lurmstepd: ')"),
+        ("the step", "kill -9 $(pgrep -f '[s]lurmstepd: .*[.]0[]]')"),
         ("slurmd", "kill -9 $(pgrep -x slurmd); sleep 1; start-slurmd"),
+        ("slurmctld", SLURMCTLD),
     ] {
         eprintln!("{what} is killed");
         does(COMPUTES);
         does(kill);
-        does("scancel --user alice");
+        // a controller that has just started answers after some seconds
+        does("until scancel --user alice; do [ $SECONDS -lt 60 ] || exit 1; sleep 0.5; done");
         does(QUIET);
     }
     assert_eq!(lines(&format!("srun -w n1 -n1 -c3 --tacet {WHERE}")), ["n1 1 2"]);
+    does(QUIET);
+}
+
+/// A thread that makes no call never comes to Linux by itself, and Linux counts the time of control groups.
+#[test]
+#[ignore = "boots a cluster"]
+fn sstat_counts_the_time_of_a_program_that_computes() {
+    does(COMPUTES);
+    does(
+        r#"
+        job=$(squeue -h -w n1 -o %A)
+        until seconds=$(sstat -a -n -P -o AveCPU $job.0 | cut -d: -f3 | cut -d. -f1); [ "${seconds#0}" -ge 5 ]; do
+            [ $SECONDS -lt 90 ] || { sstat -a -P -o AveCPU $job.0; exit 1; }
+            sleep 1
+        done"#,
+    );
+    does("scancel --user alice");
     does(QUIET);
 }
