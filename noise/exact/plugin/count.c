@@ -58,13 +58,32 @@ static bool in_module(uint64_t address)
 	return address >= 0xffffffffc0000000;
 }
 
+/* The longest round of a loop that looks, in instructions. */
+#define LONGEST_ROUND 64
+
+/* A block with a PAUSE begins. If it was executed a moment ago, all since then was one round of a loop that looks. */
+static void look(struct counters *counters, const struct site *site)
+{
+	uint64_t round = counters->kernel - counters->looked_at;
+
+	counters->looks += counters->looked == site && round < LONGEST_ROUND ? round : site->instructions;
+	counters->looked = site;
+	counters->looked_at = counters->kernel;
+}
+
+static void look_block(unsigned cpu, void *data)
+{
+	look(counters_of(cpu), data);
+}
+
 /* Interface 1 counts by callbacks. `data`: a struct site for kernel blocks, else the number of instructions. */
 static void kernel_block(unsigned cpu, void *data)
 {
 	struct site *site = data;
 
+	if (site->looks)
+		look(&fallback[cpu], site);
 	fallback[cpu].kernel += site->instructions;
-	fallback[cpu].looks += site->looks ? site->instructions : 0;
 	fallback[cpu].switches += site->switches;
 	fallback[cpu].halts += site->halts;
 	if (fallback[cpu].measured)
@@ -134,7 +153,6 @@ static void instrument_kernel(struct block *block, size_t n)
 	struct site *site = record_site(qemu_plugin_tb_vaddr(block), n);
 	struct field switches = { board, offsetof(struct counters, switches) };
 	struct field halts = { board, offsetof(struct counters, halts) };
-	struct field looks = { board, offsetof(struct counters, looks) };
 	struct field kernel = { board, offsetof(struct counters, kernel) };
 	struct field measured = { board, offsetof(struct counters, measured) };
 
@@ -148,7 +166,7 @@ static void instrument_kernel(struct block *block, size_t n)
 	if (site->halts)
 		qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, INLINE_ADD, halts, 1);
 	if (site->looks)
-		qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, INLINE_ADD, looks, n);
+		qemu_plugin_register_vcpu_tb_exec_cb(block, look_block, NO_REGISTERS, site);
 	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, INLINE_ADD, kernel, n);
 	qemu_plugin_register_vcpu_tb_exec_cond_cb(block, measured_kernel_block, NO_REGISTERS, CONDITION_NOT_EQUAL,
 						  measured, 0, site);

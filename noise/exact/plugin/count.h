@@ -22,7 +22,9 @@ struct counters {
 	uint64_t exceptions;	/* the same for faults, traps and software interrupts */
 	uint64_t switches;	/* of tasks, by Linux */
 	uint64_t halts;		/* HLT of a module of Linux */
-	uint64_t looks;		/* of `kernel`: instructions of blocks with a PAUSE */
+	uint64_t looks;		/* of `kernel`: instructions of blocks with a PAUSE, and of the loops around them */
+	const struct site *looked;	/* the last such block, and `kernel` before it */
+	uint64_t looked_at;
 	uint64_t measured;	/* 1 between MARK_BEGIN and MARK_END */
 	uint64_t was_user;	/* the last block was user code: if the next one is the kernel's, it is an entry */
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The bench `forward`: what one forwarded call costs, by the way that its proxy waited, on each kernel. Writes
-//! `build/bench/forward.json`.
+//! The bench `forward`: what one forwarded call costs, by the way that its proxy waited, and what programs cost that make
+//! many (`forward_programs.rs`), on each kernel. Writes `build/bench/forward.json`.
 //!
 //! Each call is a step of its own: the program marks its begin, and the plugin notes what every CPU has executed. A step
 //! belongs to a path by what Linux's CPUs did in it: none switched tasks (the proxy still ran), one halted in the proxy's own
@@ -8,7 +8,7 @@
 //! of a path's steps; a step with a tick is dearer and does not move it. Before each call a loop in user mode lasts
 //! until Linux's CPUs are idle, or not: the program is run with and without it.
 //!
-//! Looks (blocks with a PAUSE) depend on the host's load; they are told apart and belong to no other figure.
+//! Looks (loops with a PAUSE) depend on the host's load; they are told apart and belong to no other figure.
 
 use std::fs;
 
@@ -17,6 +17,7 @@ use tacet_noise::exact::log::{Log, Step};
 
 use crate::Result;
 use crate::configuration::{Settings, counted_node};
+use crate::forward_programs;
 use crate::guest::Guest;
 use crate::metric::{Metric, Metrics, write};
 use crate::programs::Programs;
@@ -32,9 +33,19 @@ const GAP: &str = "50000";
 /// Fewer steps of a path have no median worth a figure.
 const LEAST: usize = 20;
 
+/// How the node's module is set, and the loop before the calls. An emulated call takes longer than the 50 us for which a
+/// core looks by itself: in the second and the third phase it looks for as long as it may.
+const PHASES: [&str; 3] = [
+    "halt=N core_looks_us=50",
+    "halt=Y core_looks_us=10000 proxy_looks_us=0",
+    "halt=Y core_looks_us=10000 proxy_looks_us=1000",
+];
+
 /// How the proxy waited for the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Path {
+    /// It looked for the thread, and the core for the answer: nothing was interrupted.
+    Looked,
     /// It still ran when the core gave the thread back.
     Running,
     /// Its CPU halted in its own context.
@@ -45,7 +56,8 @@ enum Path {
     Elsewhere,
 }
 
-const PATHS: [(Path, &str, &str); 4] = [
+const PATHS: [(Path, &str, &str); 5] = [
+    (Path::Looked, "looked", "the proxy and the core looked for each other"),
     (Path::Running, "running", "the proxy still ran when the answer came"),
     (Path::Halted, "halted", "the CPU halted in the proxy's own context"),
     (Path::Asleep, "asleep", "the proxy slept and its CPU took the interrupt"),
@@ -72,12 +84,19 @@ fn one(cache: &Cache, kernel: KernelLine, programs: &Programs) -> Result<Vec<Met
     let guest = Guest { node: &node, programs };
     let mut metrics = Metrics::at(&place(&node, programs.top()));
     let native = native(&guest)?;
+    // loads the module
     guest.up(PARTITION)?;
+    guest.down()?;
     let mut steps = Vec::new();
-    for (cpu, gap) in [("0", GAP), ("1", GAP), ("0,1", GAP), ("0,1", "0")] {
-        steps.extend(hosted(&guest, cpu, gap)?);
+    for phase in PHASES {
+        up(&guest, phase)?;
+        for (cpu, gap) in [("0", GAP), ("1", GAP), ("0,1", GAP), ("0,1", "0")] {
+            steps.extend(hosted(&guest, cpu, gap)?);
+        }
+        guest.down()?;
     }
     paths(&steps, native, &kernel.to_string(), &mut metrics);
+    up(&guest, PHASES[0])?;
     let taxed = beside_a_hosted_program(&guest)?;
     metrics.add(
         &format!("tracepoint_tax_instructions_{kernel}"),
@@ -87,9 +106,17 @@ fn one(cache: &Cache, kernel: KernelLine, programs: &Programs) -> Result<Vec<Met
         "what a native getppid of a program that is not hosted costs more while another program is hosted, median; \
          baseline: the call while nothing is hosted",
     );
+    forward_programs::whole(&guest, &kernel.to_string(), &mut metrics)?;
     guest.down()?;
     node.power_off()?;
     Ok(metrics.into_vec())
+}
+
+/// The partition, with the module's parameters as in this phase.
+fn up(guest: &Guest, phase: &str) -> Result<()> {
+    let parameters = "cd /sys/module/tacet/parameters";
+    guest.shell(&format!("{parameters}; for set in {phase}; do echo ${{set#*=}} > ${{set%=*}}; done"))?;
+    guest.up(PARTITION)
 }
 
 /// Kernel instructions of a native call, on Linux's last CPU.
@@ -136,6 +163,7 @@ fn path(step: &[Step]) -> Path {
     let awake = linux.iter().filter(|cpu| cpu.interrupts > 0 && cpu.kernel > 0).count();
     match () {
         () if linux.iter().any(|cpu| cpu.halts > 0) => Path::Halted,
+        () if step.iter().all(|cpu| cpu.switches == 0 && cpu.interrupts == 0) => Path::Looked,
         () if linux.iter().all(|cpu| cpu.switches == 0) => Path::Running,
         () if awake > 1 => Path::Elsewhere,
         () => Path::Asleep,
@@ -163,7 +191,7 @@ fn paths(steps: &[Vec<Step>], native: f64, kernel: &str, metrics: &mut Metrics) 
             let method = format!("one forwarded getppid, median of {}: {how}; {what}", own.len());
             metrics.add(&format!("forward_{name}_{side}_{kernel}"), value, unit, baseline, &method);
         };
-        let others = |cpu: &Step| cpu.kernel - cpu.looks;
+        let others = |cpu: &Step| cpu.kernel.saturating_sub(cpu.looks);
         let what = "on Linux's CPUs, without looks; baseline: the native call";
         add("linux", sum(others, 0..FIRST), "instructions", Some(native), what);
         let what = "on the partition's CPUs, without looks; baseline: the native call";
@@ -186,6 +214,7 @@ mod tests {
 
     #[test]
     fn a_step_has_the_path_that_its_switches_and_interrupts_show() {
+        assert_eq!(path(&step([0, 0], 0, [0, 0])), Path::Looked);
         assert_eq!(path(&step([0, 0], 0, [1, 0])), Path::Running);
         assert_eq!(path(&step([0, 0], 1, [1, 0])), Path::Halted);
         assert_eq!(path(&step([1, 0], 0, [1, 0])), Path::Asleep);
