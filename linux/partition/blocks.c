@@ -90,7 +90,8 @@ bool tacet_blocks_some_movable(int node)
 	return populated_zone(&NODE_DATA(node)->node_zones[ZONE_MOVABLE]);
 }
 
-/* Takes node->bytes of memory of one NUMA node, in the largest blocks that Linux can free. */
+/* Takes node->bytes of memory of one NUMA node, in the largest blocks that Linux can free. What Linux
+ * has not is not tried: the attempt would leave others without memory, and the killer would come. */
 int tacet_blocks_take(struct tacet_partition *partition, const struct tacet_node_memory *node)
 {
 	unsigned long left = node->bytes >> PAGE_SHIFT;
@@ -98,6 +99,8 @@ int tacet_blocks_take(struct tacet_partition *partition, const struct tacet_node
 	int error = 0;
 
 	lockdep_assert_held(&tacet_control_lock);
+	if (left > (unsigned long)si_mem_available())
+		return -ENOMEM;
 	for (; left && chunk >= UNIT_PAGES && !error; chunk /= 2)
 		error = take_chunks(partition, node->node, chunk, &left);
 	if (error)

@@ -4,8 +4,9 @@
  *
  * Called by doors/device.c with the control lock held; sleeps. Owns the blocks behind the first
  * ones (partition->first_blocks), which stay: their records, their entries in the tables of cores,
- * and their places in struct tacet_memory. A block joins without a doorbell for any core but one.
- * It leaves if all of it is free; nothing is moved out of it.
+ * and their places in struct tacet_memory. That a block joins rings one core only; but to make room
+ * Linux may move pages of hosted programs, whose cores are rung for that. A block leaves if all of it
+ * is free; nothing is moved out of it.
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
