@@ -33,7 +33,7 @@ fn twenty_jobs_of_three_users_each_end_as_they_should() {
     let jobs = (0..JOBS).map(|job| (job, USERS[job % USERS.len()], KINDS[job % KINDS.len()]));
     let submit = |(job, user, (name, words, ..)): (usize, &str, (&str, &str, &str, &str))| {
         format!(
-            "cd /home/{user} && rm -f out.{job} && runuser -u {user} -- sbatch -Q --parsable -J {name} -o out.{job} {words} || exit 1\n"
+            "cd /home/{user} && rm -f out.{job} && runuser -u {user} -- sbatch --parsable -J {name} -o out.{job} {words} || exit 1\n"
         )
     };
     let said = run(&jobs.clone().map(submit).collect::<String>());
