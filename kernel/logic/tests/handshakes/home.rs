@@ -64,7 +64,7 @@ fn say<S: Strength>(waiting: &Waiting<S>, home: u64) {
 
 /// As `tacet_halt_in_place` and `tacet_sleep_parked`: what it waits for at last, or none. `patient`: no tick ends
 /// the halt.
-fn proxy<'a, S: Strength>(waiting: &'a Waiting<S>, patient: bool) -> Option<&'a Bell> {
+fn proxy<S: Strength>(waiting: &Waiting<S>, patient: bool) -> Option<&Bell> {
     if is_back(waiting) {
         return None;
     }

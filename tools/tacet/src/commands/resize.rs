@@ -100,7 +100,7 @@ fn finish(
     let took_ns = if args.dry_run || nothing { None } else { Some(perform(change)?) };
     if json {
         let Change { missing, bytes, .. } = change;
-        let report = Report { changed: missing.clone(), cpus: after, memory: *bytes, dry_run: args.dry_run, took_ns };
+        let report = Report { changed: *missing, cpus: after, memory: *bytes, dry_run: args.dry_run, took_ns };
         output::json(&report)?;
         return Ok(0);
     }
