@@ -180,8 +180,11 @@ fn with_required<'a>(words: &'a [String], command: &Described, flags: &[&'a str]
             None => last.push(*value),
         }
     }
-    if words.join(" ") == "tune job begin" {
-        more.extend(["--cpus", "1"]);
+    // of these, one of several flags is required
+    match words.join(" ").as_str() {
+        "tune job begin" => more.extend(["--cpus", "1"]),
+        "grow" | "shrink" => more.extend(["--cpus", "1", "--memory", "64M"]),
+        _ => {}
     }
     more.extend(last);
     with(words, &more)
