@@ -5,7 +5,7 @@
 //! block or does not, without a lock and never in part. Its place in the table gives the slots of its frames. Only the
 //! holder of the pool's lock writes.
 //!
-//! Who asks for a frame that is out finds its block, because a block leaves only when none of its frames is out. So a
+//! A core that asks for a frame that is out finds its block, because a block leaves only when none of its frames is out. So a
 //! place may be used again at once.
 
 use super::block::Block;
