@@ -65,7 +65,8 @@ u64 tacet_tables_spaces(const struct tacet_partition *partition);
 /* Entries of a root for a core. Any context. */
 void tacet_tables_copy_kernel(struct tacet_partition *partition, struct page *root);
 u64 tacet_tables_user_entry(struct mm_struct *mm, unsigned int index);
-u64 tacet_tables_with_range(struct page *fourth, u64 entry, unsigned long base, u64 range);
+u64 tacet_tables_with_range(struct page *fourth, u64 entry, unsigned long base, u64 range, unsigned long start,
+			    unsigned long end);
 u64 tacet_tables_range_entry(u64 frame);
 unsigned int tacet_tables_index(unsigned long address);
 

@@ -42,32 +42,44 @@ void tacet_space_tell(void (*gone)(struct tacet_space *space))
 	deserted = gone;
 }
 
-/* The entry that cores find at @index. */
-static u64 entry_for(struct tacet_space *space, unsigned int index)
-{
-	u64 entry = tacet_tables_user_entry(space->notifier.mm, index), frame;
+/* Where the space's range is in its root. */
+struct range_place {
+	unsigned int index;
 	unsigned long base;
+	u64 entry;
+};
+
+/* False: cores find what Linux has everywhere. */
+static bool find_range(const struct tacet_space *space, struct range_place *place)
+{
+	u64 frame;
 
 	lockdep_assert_held(&space->lock);
-	if (!space->range || !memory_operations->range_tables(space->range, &base, &frame) ||
-	    index != tacet_tables_index(base))
-		return entry;
-	return tacet_tables_with_range(space->fourth, entry, base,
-				       frame ? tacet_tables_range_entry(frame) : 0);
+	if (!space->range || !memory_operations->range_tables(space->range, &place->base, &frame))
+		return false;
+	place->index = tacet_tables_index(place->base);
+	place->entry = frame ? tacet_tables_range_entry(frame) : 0;
+	return true;
 }
 
 /* Repeats the entries that map [start, end]. Any context. */
 void tacet_space_sync(struct tacet_space *space, unsigned long start, unsigned long end)
 {
 	u64 *root = page_address(space->root);
-	unsigned int last = tacet_tables_index(min(end, TASK_SIZE_MAX - 1));
-	unsigned int index = tacet_tables_index(min(start, TASK_SIZE_MAX - 1));
+	unsigned long from = min(start, TASK_SIZE_MAX - 1), to = min(end, TASK_SIZE_MAX - 1);
+	unsigned int first = tacet_tables_index(from), last = tacet_tables_index(to), index;
+	struct range_place place;
 	unsigned long flags;
+	bool replaces;
 
 	raw_spin_lock_irqsave(&space->lock, flags);
-	for (; index <= last; index++) {
-		u64 entry = space->released ? 0 : entry_for(space, index);
+	replaces = !space->released && find_range(space, &place);
+	for (index = first; index <= last; index++) {
+		u64 entry = space->released ? 0 : tacet_tables_user_entry(space->notifier.mm, index);
 
+		if (replaces && index == place.index)
+			entry = tacet_tables_with_range(space->fourth, entry, place.base, place.entry,
+							index == first ? from : 0, index == last ? to : ULONG_MAX);
 		if (READ_ONCE(root[index]) != entry)
 			WRITE_ONCE(root[index], entry);
 	}

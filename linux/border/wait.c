@@ -73,12 +73,15 @@ static void pause(const struct tacet_wait *wait, u64 waited_ns)
  */
 int tacet_await(struct tacet_wait *wait)
 {
-	u64 begin = ktime_get_mono_fast_ns(), now = begin;
+	u64 begin, now;
 	int done;
 
 	if (wait->pause == TACET_PAUSE_SLEEP || wait->queue)
 		tacet_sleeps();
 	done = wait->done(wait);
+	if (done)	/* mostly: no look at the clock */
+		return min(done, 0);
+	begin = now = ktime_get_mono_fast_ns();
 	while (!done) {
 		/* Before the condition: a machine may stand still in between. */
 		bool over = impatient(wait, now);

@@ -154,9 +154,10 @@ bool tacet_held_await(struct tacet_range *range)
 
 	while (page < TACET_RANGE_BYTES >> PAGE_SHIFT && tacet_range_lock(range, page)) {
 		struct tacet_leaf leaf = tacet_range_leaf(range, page);
+		unsigned long end = tacet_leaf_end(&leaf);
 
 		tacet_range_unlock(range, page);
-		page = leaf.page + leaf.pages;
+		page = end;
 		if (!tacet_leaf_has_frames(&leaf))
 			continue;
 		for (i = 0; i < leaf.pages; i++) {
@@ -197,12 +198,15 @@ static void part_from(const struct tacet_leaf *leaf, unsigned int *moments)
 static bool next_mirrored(struct tacet_range *range, unsigned long *page, unsigned long end,
 			  struct tacet_leaf *leaf)
 {
+	unsigned long behind;
+
 	while (*page < end) {
 		if (!tacet_range_lock(range, *page))
 			return false;
 		*leaf = tacet_range_leaf(range, *page);
+		behind = tacet_leaf_end(leaf);
 		tacet_range_unlock(range, *page);
-		*page = leaf->page + leaf->pages;
+		*page = behind;
 		if (leaf->entry && leaf->value & TACET_ENTRY_MIRRORED &&
 		    !(leaf->value & TACET_ENTRY_RESERVED))
 			return true;

@@ -137,6 +137,7 @@ struct tacet_leaf {
 	unsigned long page, pages;	/* of the range */
 };
 struct tacet_leaf tacet_range_leaf(const struct tacet_range *range, unsigned long page);
+unsigned long tacet_leaf_end(const struct tacet_leaf *leaf);	/* as _leaf */
 u64 tacet_leaf_frame(const struct tacet_leaf *leaf);	/* its first one, if it has frames */
 bool tacet_leaf_has_frames(const struct tacet_leaf *leaf);
 bool tacet_leaf_mapped(const struct tacet_leaf *leaf);

@@ -154,7 +154,8 @@ bool tacet_range_lock(struct tacet_range *range, unsigned long page)
 		.pause = TACET_PAUSE_SLEEP,
 	};
 
-	return !tacet_await(&wait);
+	tacet_sleeps();
+	return try_lock(&wait) || !tacet_await(&wait);
 }
 
 void tacet_range_unlock(struct tacet_range *range, unsigned long page)

@@ -55,6 +55,23 @@ struct tacet_leaf tacet_range_leaf(const struct tacet_range *range, unsigned lon
 	}
 }
 
+/*
+ * The page behind @leaf and, if it is empty, behind the empty entries that follow in its table: most of a
+ * range is empty. A table of other pieces is looked at without their locks: what a core maps there now it might as
+ * well map after the walk.
+ */
+unsigned long tacet_leaf_end(const struct tacet_leaf *leaf)
+{
+	unsigned long end = leaf->page + leaf->pages;
+	const u64 *entry = leaf->entry;
+
+	if (!entry || leaf->value)
+		return end;
+	for (entry++; !IS_ALIGNED((unsigned long)entry, PAGE_SIZE) && !READ_ONCE(*entry); entry++)
+		end += leaf->pages;
+	return end;
+}
+
 u64 tacet_leaf_frame(const struct tacet_leaf *leaf)
 {
 	u64 named = leaf->value & TACET_ENTRY_PRESENT ? leaf->value : ~leaf->value;
@@ -102,6 +119,7 @@ struct tacet_run tacet_range_run(struct tacet_range *range, unsigned long from)
 		struct tacet_leaf leaf = tacet_range_leaf(range, from);
 		unsigned long protection = leaf_protection(&leaf);
 		bool undumped = leaf.value & TACET_ENTRY_UNDUMPED;
+		unsigned long end = tacet_leaf_end(&leaf);
 
 		if (locked)
 			tacet_range_unlock(range, from);
@@ -109,7 +127,7 @@ struct tacet_run tacet_range_run(struct tacet_range *range, unsigned long from)
 			run = (struct tacet_run){ .page = from, .protection = protection, .undumped = undumped };
 		else if (run.pages && (!tacet_leaf_mapped(&leaf) || protection != run.protection || undumped != run.undumped))
 			break;
-		from = leaf.page + leaf.pages;
+		from = end;
 		if (tacet_leaf_mapped(&leaf))
 			run.pages = from - run.page;
 		cond_resched();
@@ -120,7 +138,7 @@ struct tacet_run tacet_range_run(struct tacet_range *range, unsigned long from)
 /* How many pages of the range have frames. Sleeps. */
 unsigned long tacet_range_populated(struct tacet_range *range)
 {
-	unsigned long page = 0, populated = 0;
+	unsigned long page = 0, end, populated = 0;
 
 	while (page < RANGE_PAGES) {
 		struct tacet_leaf leaf;
@@ -128,10 +146,11 @@ unsigned long tacet_range_populated(struct tacet_range *range)
 		if (!tacet_range_lock(range, page))
 			break;
 		leaf = tacet_range_leaf(range, page);
+		end = tacet_leaf_end(&leaf);
 		tacet_range_unlock(range, page);
 		if (leaf.value & (TACET_ENTRY_PRESENT | TACET_ENTRY_HELD))
 			populated += leaf.pages;
-		page = leaf.page + leaf.pages;
+		page = end;
 		cond_resched();
 	}
 	return populated;

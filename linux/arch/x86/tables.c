@@ -354,18 +354,22 @@ void tacet_tables_copy_kernel(struct tacet_partition *partition, struct page *ro
 /*
  * The top-level entry for cores where a process's range begins at @base: @entry is Linux's,
  * @range the range's entry of the fourth level, which replaces Linux's there. With five
- * levels the result points to @fourth, a copy of Linux's table with this one entry replaced.
+ * levels the result points to @fourth, a copy of Linux's table with this one entry replaced; only
+ * what maps [@start, @end], within the top-level entry, is copied anew. The range's entry is always.
  */
-u64 tacet_tables_with_range(struct page *fourth, u64 entry, unsigned long base, u64 range)
+u64 tacet_tables_with_range(struct page *fourth, u64 entry, unsigned long base, u64 range, unsigned long start,
+			    unsigned long end)
 {
-	unsigned int i, place = base >> TACET_RANGE_SHIFT & 511;
+	unsigned int i, last = end >> TACET_RANGE_SHIFT & 511, place = base >> TACET_RANGE_SHIFT & 511;
 	u64 *from, *to;
 
 	if (!pgtable_l5_enabled())
 		return range;
 	from = entry & _PAGE_PRESENT ? __va(entry & PTE_PFN_MASK) : NULL;
 	to = page_address(fourth);
-	for (i = 0; i < 512; i++) {
+	if (READ_ONCE(to[place]) != range)
+		WRITE_ONCE(to[place], range);
+	for (i = start >> TACET_RANGE_SHIFT & 511; i <= last; i++) {
 		u64 value = i == place ? range : from ? READ_ONCE(from[i]) : 0;
 
 		if (READ_ONCE(to[i]) != value)

@@ -28,7 +28,7 @@ impl<M: Memory> AddressSpace<'_, M> {
                 Entry::Absent | Entry::Table(_) => Ok(()),
             };
             copied?;
-            page = slot.end();
+            page = if slot.entry == Entry::Absent { self.after(&slot, PAGES) } else { slot.end() };
             let copied = if let Entry::Leaf(_) = slot.entry { slot.size.pages() } else { 0 };
             if page < PAGES && pause(copied) {
                 return Ok(Some(page));

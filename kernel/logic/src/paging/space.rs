@@ -100,10 +100,11 @@ impl<'m, M: Memory> AddressSpace<'m, M> {
 
     /// The page behind an entry and, if it is no leaf, behind those in its table that say the same, up to `end`.
     pub(super) fn after(&self, slot: &Slot, end: u32) -> u32 {
-        let rest = end.saturating_sub(slot.first).clamp(1, 512 - u32::from(slot.index & 511));
+        let (index, pages) = (u32::from(slot.index & 511), slot.size.pages());
+        let rest = end.saturating_sub(slot.first).div_ceil(pages).clamp(1, 512 - index);
         match slot.entry {
-            Entry::Absent | Entry::Reserved(_) if slot.size == PageSize::Kib4 => {
-                slot.first + u32::from(self.memory.same(slot.table, slot.index, rest as u16))
+            Entry::Absent | Entry::Reserved(_) => {
+                slot.first + u32::from(self.memory.same(slot.table, slot.index, rest as u16)) * pages
             }
             _ => slot.end(),
         }
