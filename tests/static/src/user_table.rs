@@ -139,6 +139,7 @@ pub const PROGRAMS: &[Program] = &[
             differs("files_and_directory", CHILDREN, Check("(errno 10)")),
         ],
     ),
+    nothing("clusters", &[], &[differs("", PROCESS_FILES, NotTried)]),
     rest("coherence", &[], &[differs("remapped", COPIED, NotTried), differs("code_replaced", COPIED, NotTried)]),
     nothing("coredump", &[], &[differs("", CHILDREN, NOT_THERE)]),
     nothing("counters", &[], &[differs("", "perf_event_open is refused: the node has no events", NOT_THERE)]),
