@@ -59,7 +59,7 @@ impl<M: Memory> AddressSpace<'_, M> {
         let (mut page, mut left) = (span.first(), entries);
         while page < span.end() && left > 0 {
             let slot = self.find(page);
-            let next = self.after(&slot, span.end());
+            let next = if slot.size == PageSize::Kib4 { self.after(&slot, span.end()) } else { slot.end() };
             left = left.saturating_sub(match slot.entry {
                 _ if slot.size == PageSize::Kib4 => next - page,
                 Entry::Leaf(_) => steps(slot.size),
