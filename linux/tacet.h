@@ -96,6 +96,8 @@ struct tacet_core {
 	struct tacet_performance_state performance;	/* as read while it was online */
 	unsigned int threads;		/* hosted here; under tacet_hosted_lock */
 	unsigned int job;		/* the number of the job that has it, or 0; control lock and hosted lock */
+	bool lent;			/* it joined for a job, not for root; control lock */
+	u64 kept_ns;			/* no job has it since then, and the next may; 0: it is not kept; control lock */
 	atomic_t posted;		/* of them, posted and not returned */
 	u64 last_return_ns;		/* when one returned; written by these threads */
 	struct mutex slots[TACET_SLOTS];	/* the thread that uses the slot; border/slot.c */

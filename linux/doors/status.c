@@ -11,6 +11,7 @@
 
 #include "compat.h"
 #include "doors/doors.h"
+#include "partition/partition.h"
 #include "process/process.h"
 #include "tacet.h"
 
@@ -135,6 +136,8 @@ int tacet_read_status(struct tacet_status *status)
 		if (!tacet_job_shows(core))
 			continue;
 		words[core->cpu / 64] |= 1ull << (core->cpu % 64);
+		if (tacet_core_kept_ms(core))
+			status->kept[core->cpu / 64] |= 1ull << (core->cpu % 64);
 	}
 	for (i = 0; i < partition->block_count; i++)
 		add_block(status, &partition->blocks[i]);
@@ -200,6 +203,7 @@ int tacet_read_cpu_status(struct tacet_cpu_status *status)
 	status->performance = core->performance.control;
 	status->performance_before = core->performance.before;
 	status->performance_now = READ_ONCE(shared->performance_now);
+	status->kept_ms = tacet_core_kept_ms(core);
 	for (vector = 0; vector < ARRAY_SIZE(status->foreign); vector++)
 		status->foreign[vector] = READ_ONCE(shared->foreign[vector]);
 	return 0;

@@ -185,6 +185,8 @@ static int begin(struct tacet_job *job, struct tacet_job_begin *request, struct 
 			tacet_partition_shrink(missing);
 		return error;
 	}
+	tacet_cores_lend(missing->cpus);
+	tacet_cores_use(&job->cpus);
 	set_limit(job);
 	tacet_job_enter(job);
 	tacet_report(TACET_LOG_INFO, "job %s: begins on cpus %*pbl", job->id, cpumask_pr_args(&job->cpus));
@@ -293,7 +295,7 @@ static void write_cpus(const struct cpumask *cpus, u64 *words)
 		words[cpu / 64] |= BIT_ULL(cpu % 64);
 }
 
-/* Its CPUs, which are no job's any more, become Linux's. If they cannot, they are the partition's still. */
+/* Its CPUs become Linux's. If they cannot, they are the partition's still, and the lent ones are kept. */
 static void return_cpus(const struct tacet_job *job, struct tacet_job_end *request)
 {
 	struct tacet_resize *resize = kzalloc(sizeof(*resize), GFP_KERNEL);
@@ -302,9 +304,22 @@ static void return_cpus(const struct tacet_job *job, struct tacet_job_end *reque
 		return;
 	write_cpus(&job->cpus, resize->cpus);
 	request->returned = !tacet_partition_shrink(resize);
-	if (!request->returned)
+	if (!request->returned) {
 		strscpy(request->message, resize->message, sizeof(request->message));
+		tacet_cores_keep(&job->cpus);
+	}
 	kfree(resize);
+}
+
+/* Whose its CPUs are now, which are no job's any more. */
+static void leave_cpus(const struct tacet_job *job, struct tacet_job_end *request)
+{
+	if (request->flags & TACET_JOB_RETURN)
+		return_cpus(job, request);
+	else if (request->flags & TACET_JOB_KEEP)
+		tacet_cores_keep(&job->cpus);
+	else
+		tacet_cores_own(&job->cpus);
 }
 
 /* The job is empty and takes nobody in. If no program is left in the partition, what programs had
@@ -322,8 +337,7 @@ static int finish(struct tacet_job *job, struct tacet_job_end *request)
 				tacet_report(TACET_LOG_INFO, "job %s: has ended", job->id);
 				tacet_job_leave(job);
 				tacet_cores_join(&job->cpus);
-				if (request->flags & TACET_JOB_RETURN)
-					return_cpus(job, request);
+				leave_cpus(job, request);
 			}
 		}
 		mutex_unlock(&tacet_control_lock);
@@ -340,7 +354,8 @@ int tacet_job_end(struct tacet_job_end *request)
 	request->killed = 0;
 	request->returned = 0;
 	memset(request->cpus, 0, sizeof(request->cpus));
-	if (!tacet_job_id_valid(request->id) || request->flags & ~TACET_JOB_RETURN || request->grace_ms > LONGEST_GRACE_MS)
+	if (!tacet_job_id_valid(request->id) || request->flags & ~(TACET_JOB_RETURN | TACET_JOB_KEEP) ||
+	    request->flags == (TACET_JOB_RETURN | TACET_JOB_KEEP) || request->grace_ms > LONGEST_GRACE_MS)
 		return -EINVAL;
 	if (mutex_lock_killable(&tacet_control_lock))
 		return -EINTR;

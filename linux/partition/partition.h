@@ -29,6 +29,13 @@ int tacet_memory_join(struct tacet_resize_memory *request);
 int tacet_memory_leave(struct tacet_resize_memory *request);
 u64 tacet_jobs_unpromised(void);	/* jobs.c: bytes that no job may have for itself */
 
+/* kept.c; control lock held */
+void tacet_cores_lend(const u64 *words);
+void tacet_cores_use(const struct cpumask *cpus);
+void tacet_cores_keep(const struct cpumask *cpus);
+void tacet_cores_own(const struct cpumask *cpus);
+u64 tacet_core_kept_ms(const struct tacet_core *core);
+
 /* jobs.c: sleep; with the control lock held, but for _end, which takes it itself */
 int tacet_job_begin(struct tacet_job_begin *request);
 int tacet_job_end(struct tacet_job_end *request);

@@ -199,6 +199,7 @@ int tacet_partition_shrink(struct tacet_resize *request)
 	for_each_cpu(cpu, cpus)
 		tacet_requests_settle(tacet_core_of(cpu));
 	remove_all(cpus);
+	tacet_cores_own(cpus);
 	request->took_ns = ktime_get_ns() - begin;
 	tacet_report(TACET_LOG_INFO, "cpus %*pbl: left the partition", cpumask_pr_args(cpus));
 out:

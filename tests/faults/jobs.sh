@@ -305,6 +305,50 @@ swept() {
 	down
 }
 
+# CPUs that joined for a job stay for the next one, until a job on Linux or time takes them.
+kept() {
+	local joined
+	up --cpus 1 --spare 2-3
+	begins 1 --user 0 --cpus 1-2
+	ends 1 --keep-cpus >/dev/null
+	[ "$(kept_cpus)" = 2 ] || fail "kept: $(kept_cpus), and only CPU 2 joined for the job"
+	$T status | grep -q '^kept *2 for the next job' || fail "status does not say it"
+	$T job sweep | grep -q "nothing to do" || fail "the sweeper returns it at once"
+	joined=$(joins)
+	begins 2 --user 1000 --cpus 2
+	[ -z "$(kept_cpus)" ] || fail "a job's CPU is kept: $(kept_cpus)"
+	[ "$(joins)" = "$joined" ] || fail "the CPU joins once more"
+	$T job release | grep -q "nothing to do" || fail "a job's CPU is released"
+	ends 2 --keep-cpus >/dev/null
+	[ "$($T job release --cpus 1,3)$($T job sweep --keep 1h)" = "nothing to donothing to do" ] || fail "released too early"
+	$T job release --cpus 2-3 --dry-run | grep -q "CPU 2 would go to Linux" || fail "no dry run of a release"
+	$T job release --cpus 2-3 | grep -q "CPU 2 go" || fail "it is not released"
+	[ "$(partition_cpus)" = "1 " ] || fail "the partition has $(partition_cpus)"
+	begins 3 --user 0 --cpus 2-3
+	ends 3 --keep-cpus >/dev/null
+	[ "$(kept_cpus)" = 2-3 ] || fail "kept: $(kept_cpus)"
+	$T job sweep --keep 0s | grep -q "CPUs 2-3 go to Linux" || fail "the sweeper does not return them"
+	[ -z "$(kept_cpus)" ] || fail "kept: $(kept_cpus)"
+	printf '[job]\nkeep = "0s"\n' >never.toml
+	begins 4 --user 0 --cpus 2
+	$T --config never.toml job end 4 --keep-cpus | grep -q "CPU 2 go" || fail "it is kept though nothing is to be"
+	# what root wants there stays there
+	begins 5 --user 0 --cpus 2
+	ends 5 >/dev/null
+	[ -z "$(kept_cpus)" ] && [ "$(partition_cpus)" = "1 2 " ] || fail "kept $(kept_cpus) of $(partition_cpus)"
+	begins 6 --user 0 --cpus 3
+	ends 6 --keep-cpus >/dev/null
+	down
+}
+
+kept_cpus() {
+	$T job list | awk '$NF == "kept" { print $3 }'
+}
+
+joins() {
+	$T log | grep -c 'joined the partition'
+}
+
 begins() { # ID ARGUMENTS
 	$T job begin "$@" >.job-said 2>&1 || fail "job begin $*: $(cat .job-said)"
 }

@@ -103,6 +103,7 @@ struct tacet_status {
 	__u32 state;			/* out: enum tacet_partition_state */
 	__u64 cpus[TACET_CPU_WORDS];	/* out: the partition's CPUs */
 	__u64 spare[TACET_CPU_WORDS];	/* out: Linux's CPUs that may join it */
+	__u64 kept[TACET_CPU_WORDS];	/* out: of `cpus`, those that TACET_JOB_KEEP keeps */
 	struct tacet_node_memory nodes[TACET_MAX_NODES];	/* out */
 	__u32 node_count;		/* out */
 	__u32 hosted_threads;		/* out */
@@ -151,6 +152,7 @@ struct tacet_cpu_status {
 					   TACET_STACK_BYTES */
 	__u64 performance_before;	/* the clock that Linux asked for */
 	__u64 performance_now;		/* the one that the core asks for */
+	__u64 kept_ms;			/* how long TACET_JOB_KEEP has kept it; 0: it is not kept */
 };
 
 /*
@@ -195,6 +197,9 @@ struct tacet_job_begin {
 };
 #define TACET_JOB_RETURN (1u << 0)	/* the CPUs leave the partition, unless it hosts something and
 					   these are its last ones */
+#define TACET_JOB_KEEP (1u << 1)	/* CPUs that joined for this job, or for one before it that kept
+					   them, stay for the next job: they are kept until a job
+					   begins on them or TACET_SHRINK names them. Not with _RETURN */
 struct tacet_job_end {
 	__u32 revision;
 	__u32 flags;

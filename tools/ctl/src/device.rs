@@ -5,6 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::path::Path;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use tacet_abi as abi;
@@ -134,6 +135,14 @@ impl Device {
         let mut request = abi::tacet_cpu_status { revision: TACET_ABI_REVISION, cpu, ..Default::default() };
         self.call(&mut request, Request::Cpu(cpu))?;
         Ok(CpuStatus::from(&request))
+    }
+
+    /// For how long no job has had the CPU, which is kept for the next one; `None`: it is not kept, or is in use.
+    pub fn kept_for(&self, cpu: u32) -> Result<Option<Duration>> {
+        let mut request = abi::tacet_cpu_status { revision: TACET_ABI_REVISION, cpu, ..Default::default() };
+        self.call(&mut request, Request::Cpu(cpu))?;
+        let idle = request.kept_ms > 0 && request.hosted_threads == 0;
+        Ok(idle.then(|| Duration::from_millis(request.kept_ms - 1)))
     }
 
     /// Hosts the calling thread: after its next return to user mode it runs on the partition.

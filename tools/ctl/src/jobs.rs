@@ -31,6 +31,17 @@ pub struct Job {
     pub ending: bool,
 }
 
+/// Whose the CPUs of a job are after its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leaves {
+    /// The partition's.
+    Stay,
+    /// The partition's, for the next job; those that joined for a job are shown as kept ([`crate::Status::kept`]).
+    Keep,
+    /// Linux's.
+    Return,
+}
+
 /// The end of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Ended {
@@ -56,9 +67,13 @@ impl Device {
         raw::call(&self.file, &mut request).map_err(|errno| hints::failure(&about, errno, &text(&request.message)))
     }
 
-    /// Ends the programs of a job, by SIGTERM and after `grace_ms` by SIGKILL. With `gives_back` its CPUs go to Linux.
-    pub fn job_end(&self, id: &str, grace_ms: u32, gives_back: bool) -> Result<Ended> {
-        let flags = if gives_back { abi::TACET_JOB_RETURN } else { 0 };
+    /// Ends the programs of a job, by SIGTERM and after `grace_ms` by SIGKILL.
+    pub fn job_end(&self, id: &str, grace_ms: u32, leaves: Leaves) -> Result<Ended> {
+        let flags = match leaves {
+            Leaves::Stay => 0,
+            Leaves::Keep => abi::TACET_JOB_KEEP,
+            Leaves::Return => abi::TACET_JOB_RETURN,
+        };
         let mut request = abi::tacet_job_end { revision: TACET_ABI_REVISION, flags, grace_ms, ..Default::default() };
         let about = Request::Job(id);
         write(&mut request.id, id, &about)?;

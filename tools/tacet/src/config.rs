@@ -5,10 +5,12 @@
 //! not a flag's name is an error.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use tacet_ctl::status::USAGE;
 use tacet_ctl::{Error, Result};
+use tacet_words::values::duration_or_seconds;
 
 use crate::args::{DecoupleArgs, DownArgs, LogArgs, NodeArgs, RecoupleArgs, RunArgs, StaticArgs, UpArgs};
 
@@ -21,6 +23,7 @@ pub struct Config {
     pub up: UpArgs,
     pub down: DownArgs,
     pub run: RunArgs,
+    pub job: JobTable,
     pub decouple: DecoupleArgs,
     pub recouple: RecoupleArgs,
     pub log: LogArgs,
@@ -31,6 +34,19 @@ pub struct Config {
     noise: toml::Table,
     tune: toml::Table,
     sched: toml::Table,
+}
+
+/// What all commands of `tacet job` have in common.
+#[derive(Deserialize, Debug, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct JobTable {
+    /// How long CPUs that no job has are kept for the next one.
+    #[serde(deserialize_with = "time")]
+    pub keep: Option<Duration>,
+}
+
+fn time<'de, D: Deserializer<'de>>(value: D) -> std::result::Result<Option<Duration>, D::Error> {
+    duration_or_seconds(&String::deserialize(value)?).map(Some).map_err(serde::de::Error::custom)
 }
 
 impl Config {
@@ -70,6 +86,7 @@ impl Config {
             up: self.up.or(other.up),
             down: self.down.or(other.down),
             run: self.run.or(other.run),
+            job: JobTable { keep: self.job.keep.or(other.job.keep) },
             decouple: self.decouple.or(other.decouple),
             recouple: self.recouple.or(other.recouple),
             log: self.log.or(other.log),
@@ -193,6 +210,8 @@ mod tests {
         assert!(config.json && config.run.populate && !config.run.follow);
         assert_eq!(config.up.cpus.as_deref(), Some("2-3"));
         assert_eq!(config.up.numa_memory.as_deref(), Some("0=1G"));
+        let near = parse("[job]\nkeep = '0s'\n").unwrap().or(parse("[job]\nkeep = '2m'\n").unwrap());
+        assert_eq!(near.job.keep, Some(Duration::ZERO));
     }
 
     /// Each key of the example, as if it were not a comment.
@@ -238,7 +257,13 @@ mod tests {
 
     #[test]
     fn mistakes_name_file_and_line() {
-        for (text, line) in [("[up]\ncpu = '2'\n", 2), ("json = 1\n", 1), ("[run]\n\npid = 4\n", 3), ("[[", 1)] {
+        for (text, line) in [
+            ("[up]\ncpu = '2'\n", 2),
+            ("json = 1\n", 1),
+            ("[run]\n\npid = 4\n", 3),
+            ("[[", 1),
+            ("[job]\nkeep = '5min'\n", 2),
+        ] {
             let error = parse(text).err().unwrap();
             assert!(error.to_string().starts_with(&format!("/etc/tacet.toml line {line}: ")), "{error}");
             assert_eq!(error.status(), 2);

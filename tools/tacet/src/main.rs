@@ -64,7 +64,7 @@ fn run(cli: Cli, config: Config, json: bool) -> Result<u8> {
         Command::Down(args) => commands::down(&machine, args.or(config.down), json),
         Command::Grow(args) => commands::grow(&args, json),
         Command::Shrink(args) => commands::shrink(&args, json),
-        Command::Job { command } => commands::job(&machine, command, json),
+        Command::Job { command } => commands::job(&machine, command, config.job.keep, json),
         Command::Status => commands::status(json),
         Command::Run(args) => commands::run(args.or(config.run), json),
         Command::Decouple(args) => commands::decouple(args.or(config.decouple), json),

@@ -34,6 +34,8 @@ pub struct Status {
     pub cpus: CpuSet,
     /// Linux's CPUs that may join the partition.
     pub spare: CpuSet,
+    /// Of `cpus`, those that no job has and that stay for the next one.
+    pub kept: CpuSet,
     pub memory: Vec<NodeMemory>,
     pub hosted_threads: u32,
     pub hosted_processes: u32,

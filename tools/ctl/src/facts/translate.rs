@@ -24,6 +24,7 @@ impl From<&abi::tacet_status> for Status {
             },
             cpus: CpuSet::from_words(raw.cpus),
             spare: CpuSet::from_words(raw.spare),
+            kept: CpuSet::from_words(raw.kept),
             memory: nodes.map(|entry| NodeMemory { node: entry.node, bytes: entry.bytes }).collect(),
             hosted_threads: raw.hosted_threads,
             hosted_processes: raw.hosted_processes,

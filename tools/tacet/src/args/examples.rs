@@ -63,6 +63,7 @@ const EXAMPLES: &Examples = &[
     ),
     ("job end", &[("sudo tacet job end 4711", "in an epilogue: end its programs; its CPUs are free for the next job")]),
     ("job list", &[("tacet job list --json", "which jobs are there, and what do they use?")]),
+    ("job release", &[("sudo tacet job release --cpus 2-3", "a job without Tacet needs these CPUs")]),
     ("job sweep", &[("sudo tacet job sweep", "end the jobs that their batch system has forgotten")]),
     ("status", &[("tacet status", "is a partition up, and what do its cores do?")]),
     (

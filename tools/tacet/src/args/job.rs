@@ -20,10 +20,15 @@ pub enum JobCommand {
     End(JobEnd),
     /// List the jobs: for root all, for others their own
     List,
-    /// End the jobs whose control group is gone
+    /// End the jobs whose control group is gone, and return CPUs that no job wanted for long
     ///
-    /// For a timer: a batch system that was killed does not end its jobs.
-    Sweep(Ending),
+    /// For a timer: a batch system that was killed does not end its jobs. The CPUs of a job that this command ends are
+    /// kept, as after `tacet job end --keep-cpus`.
+    Sweep(JobSweep),
+    /// Give kept CPUs back to Linux now
+    ///
+    /// For a job whose programs stay on Linux. CPUs of a job, and those that root gave the partition, stay.
+    Release(JobRelease),
 }
 
 #[derive(Args, Debug)]
@@ -56,6 +61,29 @@ pub struct JobEnd {
     pub id: String,
     #[command(flatten)]
     pub ending: Ending,
+    /// Keep CPUs that joined the partition for a job there, until the next job wants them. `tacet job sweep` returns them
+    /// after the time of `keep` in the table [job] of the configuration [default: 5m]; with "0s" there this is --return
+    #[arg(long, conflicts_with = "gives_back")]
+    pub keep_cpus: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct JobSweep {
+    #[command(flatten)]
+    pub ending: Ending,
+    /// Return CPUs that were kept for so long; a number alone is seconds [default: 5m]
+    #[arg(long, value_name = "TIME", value_parser = duration_or_seconds)]
+    pub keep: Option<Duration>,
+}
+
+#[derive(Args, Debug)]
+pub struct JobRelease {
+    /// Only these, like 2-3 [default: all that are kept]
+    #[arg(long, value_name = "LIST", value_parser = checked(cpus))]
+    pub cpus: Option<String>,
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// How jobs end.

@@ -19,7 +19,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 pub use cluster::{ClusterCommand, ClusterNode, ClusterRun, NodeCluster};
 pub use compare::CompareArgs;
 pub use examples::described;
-pub use job::{Ending, JobBegin, JobCommand, JobEnd};
+pub use job::{JobBegin, JobCommand, JobEnd, JobRelease, JobSweep};
 pub use node::{NodeArgs, NodeCommand, NodeRun};
 pub use partition::{
     DecoupleArgs, DownArgs, LogArgs, Memory, Order, RecoupleArgs, ResizeArgs, RunArgs, TopArgs, UpArgs,

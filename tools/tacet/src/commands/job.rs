@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `tacet job`: jobs begin, end, are listed, and are ended when their control group is gone.
+//! `tacet job`: jobs begin, end, are listed, and are ended when their control group is gone. kept.rs has the CPUs between jobs.
 //!
 //! The module has the jobs, and does each step completely or not at all: a command that is killed is repeated.
 
@@ -8,22 +8,26 @@ use std::time::Duration;
 
 use nix::unistd::{Uid, User};
 use serde::Serialize;
-use tacet_ctl::jobs::{self, Asker, Ended, JOB_VARIABLE, Job};
+use tacet_ctl::jobs::{self, Asker, Ended, JOB_VARIABLE, Job, Leaves};
 use tacet_ctl::status::USAGE;
 use tacet_ctl::{CpuSet, Device, Error, Machine, PartitionState, Result, format_bytes, parse_bytes};
 
-use crate::args::{Ending, JobBegin, JobCommand, JobEnd};
+use super::kept::{self, KEEP};
+use crate::args::{JobBegin, JobCommand, JobEnd, JobSweep};
 use crate::output;
 
 const PAGE_BYTES: u64 = 4096;
 const CGROUPS: &str = "sys/fs/cgroup";
 
-pub fn job(machine: &Machine, command: JobCommand, json: bool) -> Result<u8> {
+/// `keep`: the configuration's.
+pub fn job(machine: &Machine, command: JobCommand, keep: Option<Duration>, json: bool) -> Result<u8> {
+    let keep = keep.unwrap_or(KEEP);
     match command {
         JobCommand::Begin(args) => begin(&args, json),
-        JobCommand::End(args) => end(&args, json),
+        JobCommand::End(args) => end(&args, keep, json),
         JobCommand::List => list(json),
-        JobCommand::Sweep(args) => sweep(machine, &args, json),
+        JobCommand::Sweep(args) => sweep(machine, &args, args.keep.unwrap_or(keep), json),
+        JobCommand::Release(args) => kept::release(&args, json),
     }
 }
 
@@ -123,14 +127,15 @@ struct End<'a> {
     dry_run: bool,
 }
 
-fn end(args: &JobEnd, json: bool) -> Result<u8> {
+fn end(args: &JobEnd, keep: Duration, json: bool) -> Result<u8> {
     let device = Device::open()?;
     let how = &args.ending;
+    let leaves = leaves(how.gives_back, args.keep_cpus, keep);
     let ended = if how.dry_run {
         let cpus = device.jobs()?.0.into_iter().find(|job| job.id == args.id).map(|job| job.cpus);
-        Ended { returned: how.gives_back && cpus.is_some(), cpus, ..Default::default() }
+        Ended { returned: leaves == Leaves::Return && cpus.is_some(), cpus, ..Default::default() }
     } else {
-        device.job_end(&args.id, milliseconds(how.grace), how.gives_back)?
+        device.job_end(&args.id, milliseconds(how.grace), leaves)?
     };
     if json {
         output::json(&End { id: &args.id, ended, dry_run: how.dry_run })?;
@@ -138,6 +143,15 @@ fn end(args: &JobEnd, json: bool) -> Result<u8> {
     }
     output::print(&told(&args.id, &ended, how.dry_run))?;
     Ok(0)
+}
+
+fn leaves(returns: bool, keeps: bool, keep: Duration) -> Leaves {
+    match (returns, keeps) {
+        (true, _) => Leaves::Return,
+        (false, true) if keep.is_zero() => Leaves::Return,
+        (false, true) => Leaves::Keep,
+        (false, false) => Leaves::Stay,
+    }
 }
 
 fn milliseconds(time: Duration) -> u32 {
@@ -160,17 +174,22 @@ fn told(id: &str, ended: &Ended, dry_run: bool) -> String {
 #[derive(Serialize)]
 struct Jobs {
     jobs: Vec<Job>,
+    /// CPUs of the partition that wait for the next job.
+    kept: CpuSet,
 }
 
 const HEADINGS: [&str; 7] = ["JOB", "UID>", "CPUS", "LIMIT>", "USED>", "THREADS>", "STATE"];
 
 fn list(json: bool) -> Result<u8> {
-    let (jobs, _) = Device::open()?.jobs()?;
+    let device = Device::open()?;
+    let (jobs, kept) = (device.jobs()?.0, device.status()?.kept);
     if json {
-        output::json(&Jobs { jobs })?;
+        output::json(&Jobs { jobs, kept })?;
         return Ok(0);
     }
-    output::print(&output::table(&HEADINGS, jobs.iter().map(row)))?;
+    let waiting =
+        (!kept.is_empty()).then(|| ["-", "-", &kept.to_string(), "-", "-", "-", "kept"].map(str::to_owned).to_vec());
+    output::print(&output::table(&HEADINGS, jobs.iter().map(row).chain(waiting)))?;
     Ok(0)
 }
 
@@ -189,25 +208,31 @@ fn row(job: &Job) -> Vec<String> {
 #[derive(Serialize)]
 struct Swept {
     ended: Vec<String>,
+    /// CPUs that were kept for long enough.
+    released: CpuSet,
     dry_run: bool,
 }
 
-/// Ends the jobs whose control group is gone, and goes on with those that are ending already.
-fn sweep(machine: &Machine, how: &Ending, json: bool) -> Result<u8> {
+/// Ends the jobs whose control group is gone, and goes on with those that are ending already. Then CPUs that were kept for
+/// so long go back to Linux.
+fn sweep(machine: &Machine, args: &JobSweep, keep: Duration, json: bool) -> Result<u8> {
     let device = Device::open()?;
+    let how = &args.ending;
     let stale: Vec<String> =
         device.jobs()?.0.into_iter().filter(|job| is_stale(machine, job)).map(|job| job.id).collect();
     if !how.dry_run {
         for id in &stale {
-            device.job_end(id, milliseconds(how.grace), how.gives_back)?;
+            device.job_end(id, milliseconds(how.grace), leaves(how.gives_back, true, keep))?;
         }
     }
+    let released = kept::release_idle(&device, keep, how.dry_run)?;
     if json {
-        output::json(&Swept { ended: stale, dry_run: how.dry_run })?;
+        output::json(&Swept { ended: stale, released, dry_run: how.dry_run })?;
         return Ok(0);
     }
     let verb = if how.dry_run { "would be ended" } else { "was ended" };
-    let lines: String = stale.iter().map(|id| format!("job {id} {verb}\n")).collect();
+    let mut lines: String = stale.iter().map(|id| format!("job {id} {verb}\n")).collect();
+    lines += &kept::told(&released, how.dry_run);
     output::print(if lines.is_empty() { "nothing to do\n" } else { &lines })?;
     Ok(0)
 }

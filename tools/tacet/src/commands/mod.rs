@@ -10,6 +10,7 @@ mod down;
 mod family;
 mod generate;
 mod job;
+mod kept;
 mod log;
 mod node;
 mod node_error;

@@ -45,6 +45,9 @@ fn describe(report: &Report) -> String {
         if !status.spare.is_empty() {
             line("spare", format!("{} (`tacet grow`)", status.spare));
         }
+        if !status.kept.is_empty() {
+            line("kept", format!("{} for the next job (`tacet job release`)", status.kept));
+        }
         line("memory", memory(status));
         line(
             "own memory",
@@ -138,6 +141,7 @@ mod tests {
             state: PartitionState::Up,
             cpus: "2-3".parse::<CpuSet>().unwrap(),
             spare: CpuSet::default(),
+            kept: CpuSet::default(),
             memory: vec![NodeMemory { node: 0, bytes: 1 << 30 }],
             hosted_threads: 1,
             hosted_processes: 1,
