@@ -12,6 +12,10 @@ use tacet_node::{Cache, Command, KernelLine, Output, provision};
 
 #[path = "slurm/crowd.rs"]
 mod crowd;
+#[path = "slurm/kept.rs"]
+mod kept;
+#[path = "slurm/killed.rs"]
+mod killed;
 #[path = "slurm/prologue.rs"]
 mod prologue;
 #[path = "slurm/rungs.rs"]
@@ -27,6 +31,8 @@ const FIRST: &str = r#"
     mkdir -p /etc/slurm/plugstack.conf.d
     echo 'optional spank_tacet.so' >/etc/slurm/plugstack.conf.d/tacet.conf
     tacet up --spare 1-3 --memory 128M
+    # most tests look whether all CPUs have come back
+    printf '[job]\nkeep = "0s"\n' >/etc/tacet.toml
     # no udev gives the device its group here
     chmod 666 /dev/tacet"#;
 

@@ -72,6 +72,31 @@ bool group_own_cpus(cpu_set_t *cpus)
 	return found;
 }
 
+/* Of @cpus, those that Linux does not have. */
+void cpus_away(const cpu_set_t *cpus, cpu_set_t *away)
+{
+	char list[CPUS_TEXT];
+	cpu_set_t online;
+
+	*away = *cpus;
+	if (file_read_line("/sys/devices/system/cpu/online", list, sizeof(list)) && cpus_parse(list, &online))
+		cpus_remove(away, &online);
+	else
+		CPU_ZERO(away);
+}
+
+/* The machine has CPUs that Linux does not have. */
+bool cpus_some_away(void)
+{
+	char list[CPUS_TEXT];
+	cpu_set_t present, away;
+
+	if (!file_read_line("/sys/devices/system/cpu/present", list, sizeof(list)) || !cpus_parse(list, &present))
+		return false;
+	cpus_away(&present, &away);
+	return CPU_COUNT(&away);
+}
+
 /* The hardware threads of @cpu's core, itself among them. */
 void cpu_siblings(int cpu, cpu_set_t *cpus)
 {

@@ -2,7 +2,8 @@
 /*
  * A job of Slurm as a job of Tacet: its life on one node. Called by plugin.c, as root.
  *
- * job_prolog wants it, the extern step begins it (only there the job's CPUs are known), job_epilog ends it. Slurm calls
+ * job_prolog wants it, the extern step begins it (only there the job's CPUs are known), job_epilog ends it: its CPUs may
+ * stay in the partition, for the next such job. Every job gets back from there those of its CPUs that are to be Linux's. Slurm calls
  * job_epilog at every end, also when it has lost the job's processes; what is left even so, `tacet job sweep` ends. A
  * failure here never fails a callback: that would drain the node. The job's tasks refuse to start instead (task.c).
  *
@@ -27,6 +28,8 @@
 /* An earlier job on the same CPUs may take as long to end: SIGTERM, 5 s, SIGKILL. */
 #define PATIENCE_MS 30000
 #define LOOK_MS 200
+/* The extern step gives a job its CPUs when it starts, before the other steps. */
+#define CPUS_PATIENCE_MS 5000
 
 /* False: the job cannot begin here, and no task of it will start. */
 bool job_want(uint32_t job, enum rung rung, const char *settings)
@@ -52,6 +55,18 @@ bool job_is_wanted(uint32_t job)
 	return record_read(job, RECORD_WANTED, text, sizeof(text));
 }
 
+/* Those of @cpus that an earlier job left in the partition become Linux's. What is another job's there, or root's, stays. */
+static void take_back(const cpu_set_t *cpus)
+{
+	char list[CPUS_TEXT], why[LINE];
+	const char *const words[] = { "tacet", "job", "release", "--cpus", list, NULL };
+	cpu_set_t away;
+
+	cpus_away(cpus, &away);
+	if (CPU_COUNT(&away) && cpus_print(&away, list, sizeof(list)) && command_run(words, why, sizeof(why)))
+		log_error("CPUs %s: %s", list, why);
+}
+
 /* A core whose other hardware thread is Linux's would be disturbed by it. */
 static void remove_siblings(cpu_set_t *cpus, const cpu_set_t *kept)
 {
@@ -66,19 +81,45 @@ static void remove_siblings(cpu_set_t *cpus, const cpu_set_t *kept)
 	}
 }
 
+/*
+ * Moves @count of @cpus to @kept, which Linux has or gets back. It has some of them perhaps already; those that an earlier
+ * job left in the partition are better taken by this one.
+ */
+static bool keep_for_linux(cpu_set_t *cpus, unsigned int count, cpu_set_t *kept)
+{
+	cpu_set_t away, here = *cpus;
+
+	cpus_away(cpus, &away);
+	cpus_remove(&here, &away);
+	/* only CPUs that Linux has name their hardware threads */
+	if ((unsigned int)CPU_COUNT(&here) < count) {
+		take_back(cpus);
+		here = *cpus;
+	}
+	if (!cpus_take_first(&here, count, kept))
+		return false;
+	cpus_remove(cpus, kept);
+	return true;
+}
+
 /* All of the job's CPUs but those that Linux keeps for the job's own processes there. */
 static bool choose_cpus(const struct settings *settings, const char *group, cpu_set_t *cpus, char *why)
 {
-	cpu_set_t kept;
+	cpu_set_t all, kept;
 	int count;
 
 	if (!group_cpus(group, cpus) || !CPU_COUNT(cpus)) {
 		snprintf(why, LINE, "Slurm does not confine jobs to their CPUs: ConstrainCores=yes in cgroup.conf");
 		return false;
 	}
+	all = *cpus;
 	count = CPU_COUNT(cpus);
-	if (cpus_take_first(cpus, settings->linux_cpus, &kept)) {
+	if (settings->rung != RUNG_PARTITION)
+		take_back(&all);
+	if (keep_for_linux(cpus, settings->linux_cpus, &kept)) {
 		remove_siblings(cpus, &kept);
+		cpus_remove(&all, cpus);
+		take_back(&all);
 		if (CPU_COUNT(cpus))
 			return true;
 	}
@@ -178,7 +219,7 @@ static bool begin(uint32_t job, const struct settings *settings, uid_t user, uin
 static void end(uint32_t job, enum rung rung)
 {
 	char id[16], why[LINE];
-	const char *const leave[] = { "tacet", "job", "end", id, "--return", NULL };
+	const char *const leave[] = { "tacet", "job", "end", id, "--keep-cpus", NULL };
 	const char *const undo[] = { "tacet", "tune", "job", "end", id, NULL };
 
 	snprintf(id, sizeof(id), "%u", job);
@@ -212,6 +253,28 @@ void job_begin(uint32_t job, uid_t user, uint64_t memory_mib)
 	/* the epilog ran meanwhile, and found no job to end */
 	if (!job_is_wanted(job))
 		end(job, settings.rung);
+}
+
+/*
+ * In each step of a job that is not ours, the extern step first, and before a task starts: an earlier job may have left some
+ * of its CPUs in the partition. Only while CPUs are away there is anything to wait for.
+ */
+void job_reclaim(void)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000L };
+	char group[GROUP_TEXT];
+	cpu_set_t cpus;
+	int waited_ms;
+
+	if (!cpus_some_away() || !group_of_job(group, sizeof(group)))
+		return;
+	for (waited_ms = 0; group_cpus(group, &cpus) && waited_ms < CPUS_PATIENCE_MS; waited_ms += LOOK_MS) {
+		if (CPU_COUNT(&cpus)) {
+			take_back(&cpus);
+			return;
+		}
+		nanosleep(&pause, NULL);
+	}
 }
 
 /* Idempotent. A job that does not end keeps its CPUs until the sweeper ends it. */

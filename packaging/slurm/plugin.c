@@ -5,6 +5,7 @@
  *   init            (user, srun; all)          the options; srun binds no task to CPUs that will be away
  *   job_prolog      (root, slurmd's child)     keeps the job's settings: the extern step does not see them
  *   task_post_fork  (root, extern step)        the job's CPUs are known: all but Linux's join the partition
+ *   init_post_opt   (root, other steps)        a job without an option waits for CPUs that an earlier job left in the partition
  *   task_init       (user, before exec)        a refused job's task ends with one line; else `tacet run` starts it
  *   job_epilog      (root, slurmd's child)     ends the job, whatever was killed before
  *
@@ -145,12 +146,24 @@ int slurm_spank_init(spank_t spank, int count, char **words)
 	return 0;
 }
 
+/* A step of a job without an option; the extern step has no CPUs yet. */
+static void reclaim(spank_t spank)
+{
+	uint32_t job = 0, step = 0;
+
+	if (spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS && step != EXTERN_STEP &&
+	    spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS && !job_is_wanted(job))
+		job_reclaim();
+}
+
 /* The commands inside of a job inherit the variable. */
 int slurm_spank_init_post_opt(spank_t spank, int count, char **words)
 {
-	(void)spank, (void)count, (void)words;
+	(void)count, (void)words;
 	if (spank_context() == S_CTX_ALLOCATOR && given)
 		setenv("SLURM_CPU_BIND", "none", 0);
+	if (spank_context() == S_CTX_REMOTE)
+		reclaim(spank);
 	return 0;
 }
 
@@ -187,6 +200,8 @@ int slurm_spank_task_post_fork(spank_t spank, int count, char **words)
 		memory_mib = 0;
 	if (job_is_wanted(job))
 		job_begin(job, user, memory_mib);
+	else
+		job_reclaim();
 	return 0;
 }
 

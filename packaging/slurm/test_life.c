@@ -107,9 +107,9 @@ static void all_cpus_but_the_first_join(void)
 	begin_with("0-2", NULL);
 	EXPECT(called(BEGIN "1-2" GROUP "\n") && !*refusal());
 	job_end(JOB);
-	EXPECT(called("job end 7 --return\n") && !job_is_wanted(JOB));
+	EXPECT(called("job end 7 --keep-cpus\n") && !job_is_wanted(JOB));
 	job_end(JOB);
-	EXPECT(called("job end 7 --return\n") && !complaints);
+	EXPECT(called("job end 7 --keep-cpus\n") && !complaints);
 	begin_with("1,3-5", "memory=2G,linux-cpus=2");
 	EXPECT(called(BEGIN "4-5" GROUP " --memory 2G\n") && !*refusal());
 	job_end(JOB);
@@ -126,6 +126,43 @@ static void linux_keeps_whole_cores(void)
 	file_remove("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
 	job_end(JOB);
 	forget_calls();
+}
+
+static void cpus_of_an_earlier_job_are_taken_or_given_back(void)
+{
+	put("/sys/devices/system/cpu/present", "0-5");
+	put("/sys/devices/system/cpu/online", "0,3-5");
+	begin_with("0-2", NULL);
+	EXPECT(called(BEGIN "1-2" GROUP "\n") && !*refusal());
+	job_end(JOB);
+	forget_calls();
+	/* Linux keeps a CPU that it has, and gets back those that the job leaves */
+	begin_with("1-3", NULL);
+	EXPECT(called(BEGIN "1-2" GROUP "\n"));
+	job_end(JOB);
+	forget_calls();
+	begin_with("1-2", NULL);
+	EXPECT(called("job release --cpus 1-2\njob release --cpus 1\n" BEGIN "2" GROUP "\n"));
+	job_end(JOB);
+	forget_calls();
+	put(SCOPE "/job_7/cpuset.cpus", "0-2");
+	EXPECT(job_want(JOB, RUNG_TUNE, NULL));
+	job_begin(JOB, 1000, 0);
+	EXPECT(called("job release --cpus 1-2\ntune job begin 7 --cpus 1-2 --without partition\n"));
+	job_end(JOB);
+	forget_calls();
+	/* a job without an option, in a step that starts before the job has its CPUs, and on CPUs that Linux has */
+	be_in("step_0/slurm");
+	job_reclaim();
+	EXPECT(called("job release --cpus 1-2\n"));
+	put(SCOPE "/job_7/cpuset.cpus", "3");
+	job_reclaim();
+	EXPECT(called(""));
+	put("/sys/devices/system/cpu/online", "0-5");
+	put(SCOPE "/job_7/cpuset.cpus", "");
+	job_reclaim();
+	EXPECT(called(""));
+	file_remove("/sys/devices/system/cpu/online");
 }
 
 static void a_job_that_cannot_begin_is_refused(void)
@@ -180,7 +217,7 @@ static void a_job_that_ended_meanwhile_is_ended_again(void)
 {
 	behave("[ $2 != begin ] || rm $root/run/tacet/slurm/7.wanted");
 	begin_with("0-1", "");
-	EXPECT(called(BEGIN "1" GROUP "\njob end 7 --return\n"));
+	EXPECT(called(BEGIN "1" GROUP "\njob end 7 --keep-cpus\n"));
 	file_remove("/behave");
 }
 
@@ -293,6 +330,7 @@ void test_life(void)
 	command_path = FILE_ROOT "/tacet";
 	all_cpus_but_the_first_join();
 	linux_keeps_whole_cores();
+	cpus_of_an_earlier_job_are_taken_or_given_back();
 	a_job_that_cannot_begin_is_refused();
 	a_begin_waits_for_the_job_before();
 	a_job_that_ended_meanwhile_is_ended_again();
