@@ -320,14 +320,14 @@ kept() {
 	[ "$(joins)" = "$joined" ] || fail "the CPU joins once more"
 	$T job release | grep -q "nothing to do" || fail "a job's CPU is released"
 	ends 2 --keep-cpus >/dev/null
-	[ "$($T job release --cpus 1,3)$($T job sweep --keep 1h)" = "nothing to donothing to do" ] || fail "released too early"
+	[ "$($T job release --cpus 1,3)$($T job sweep --kept-for 1h)" = "nothing to donothing to do" ] || fail "released too early"
 	$T job release --cpus 2-3 --dry-run | grep -q "CPU 2 would go to Linux" || fail "no dry run of a release"
 	$T job release --cpus 2-3 | grep -q "CPU 2 go" || fail "it is not released"
 	[ "$(partition_cpus)" = "1 " ] || fail "the partition has $(partition_cpus)"
 	begins 3 --user 0 --cpus 2-3
 	ends 3 --keep-cpus >/dev/null
 	[ "$(kept_cpus)" = 2-3 ] || fail "kept: $(kept_cpus)"
-	$T job sweep --keep 0s | grep -q "CPUs 2-3 go to Linux" || fail "the sweeper does not return them"
+	$T job sweep --kept-for 0s | grep -q "CPUs 2-3 go to Linux" || fail "the sweeper does not return them"
 	[ -z "$(kept_cpus)" ] || fail "kept: $(kept_cpus)"
 	printf '[job]\nkeep = "0s"\n' >never.toml
 	begins 4 --user 0 --cpus 2

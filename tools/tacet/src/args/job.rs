@@ -71,9 +71,9 @@ pub struct JobEnd {
 pub struct JobSweep {
     #[command(flatten)]
     pub ending: Ending,
-    /// Return CPUs that were kept for so long; a number alone is seconds [default: 5m]
+    /// Return CPUs that were kept for so long; a number alone is seconds [default: `keep` of the configuration, or 5m]
     #[arg(long, value_name = "TIME", value_parser = duration_or_seconds)]
-    pub keep: Option<Duration>,
+    pub kept_for: Option<Duration>,
 }
 
 #[derive(Args, Debug)]

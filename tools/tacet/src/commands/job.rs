@@ -26,7 +26,7 @@ pub fn job(machine: &Machine, command: JobCommand, keep: Option<Duration>, json:
         JobCommand::Begin(args) => begin(&args, json),
         JobCommand::End(args) => end(&args, keep, json),
         JobCommand::List => list(json),
-        JobCommand::Sweep(args) => sweep(machine, &args, args.keep.unwrap_or(keep), json),
+        JobCommand::Sweep(args) => sweep(machine, &args, args.kept_for.unwrap_or(keep), json),
         JobCommand::Release(args) => kept::release(&args, json),
     }
 }
