@@ -32,7 +32,7 @@ const FIRST: &str = r#"
     echo 'optional spank_tacet.so' >/etc/slurm/plugstack.conf.d/tacet.conf
     tacet up --spare 1-3 --memory 128M
     # most tests look whether all CPUs have come back
-    printf '[job]\nkeep = "0s"\n' >/etc/tacet.toml
+    printf '[job]\nkeep = "off"\n' >/etc/tacet.toml
     # no udev gives the device its group here
     chmod 666 /dev/tacet"#;
 

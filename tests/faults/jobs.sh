@@ -327,9 +327,9 @@ kept() {
 	begins 3 --user 0 --cpus 2-3
 	ends 3 --keep-cpus >/dev/null
 	[ "$(kept_cpus)" = 2-3 ] || fail "kept: $(kept_cpus)"
-	$T job sweep --kept-for 0s | grep -q "CPUs 2-3 go to Linux" || fail "the sweeper does not return them"
+	$T job sweep --kept-for 1ms | grep -q "CPUs 2-3 go to Linux" || fail "the sweeper does not return them"
 	[ -z "$(kept_cpus)" ] || fail "kept: $(kept_cpus)"
-	printf '[job]\nkeep = "0s"\n' >never.toml
+	printf '[job]\nkeep = "off"\n' >never.toml
 	begins 4 --user 0 --cpus 2
 	$T --config never.toml job end 4 --keep-cpus | grep -q "CPU 2 go" || fail "it is kept though nothing is to be"
 	# what root wants there stays there

@@ -46,7 +46,7 @@ fn cpus_stay_between_hosted_jobs_and_come_back_for_others() {
     assert_eq!(hosted(), ["n1 1 2"]);
     does("until [ -z \"$(squeue -h -w n1)\" ]; do sleep 0.2; done; sleep 2; tacet job sweep");
     does(QUIET);
-    keep("0s");
+    keep("off");
     assert_eq!(hosted(), ["n1 1 2"]);
     does(QUIET);
 }

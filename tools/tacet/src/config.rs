@@ -40,13 +40,17 @@ pub struct Config {
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct JobTable {
-    /// How long CPUs that no job has are kept for the next one.
+    /// How long CPUs that no job has are kept for the next one; `off` is zero.
     #[serde(deserialize_with = "time")]
     pub keep: Option<Duration>,
 }
 
 fn time<'de, D: Deserializer<'de>>(value: D) -> std::result::Result<Option<Duration>, D::Error> {
-    duration_or_seconds(&String::deserialize(value)?).map(Some).map_err(serde::de::Error::custom)
+    let text = String::deserialize(value)?;
+    if text == "off" {
+        return Ok(Some(Duration::ZERO));
+    }
+    duration_or_seconds(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
 impl Config {
@@ -210,7 +214,7 @@ mod tests {
         assert!(config.json && config.run.populate && !config.run.follow);
         assert_eq!(config.up.cpus.as_deref(), Some("2-3"));
         assert_eq!(config.up.numa_memory.as_deref(), Some("0=1G"));
-        let near = parse("[job]\nkeep = '0s'\n").unwrap().or(parse("[job]\nkeep = '2m'\n").unwrap());
+        let near = parse("[job]\nkeep = 'off'\n").unwrap().or(parse("[job]\nkeep = '2m'\n").unwrap());
         assert_eq!(near.job.keep, Some(Duration::ZERO));
     }
 

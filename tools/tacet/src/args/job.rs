@@ -62,7 +62,7 @@ pub struct JobEnd {
     #[command(flatten)]
     pub ending: Ending,
     /// Keep CPUs that joined the partition for a job there, until the next job wants them. `tacet job sweep` returns them
-    /// after the time of `keep` in the table [job] of the configuration [default: 5m]; with "0s" there this is --return
+    /// after the time of `keep` in the table [job] of the configuration [default: 5m]; with "off" there this is --return
     #[arg(long, conflicts_with = "gives_back")]
     pub keep_cpus: bool,
 }
