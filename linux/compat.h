@@ -12,6 +12,7 @@
 #include <linux/cgroup.h>
 #include <linux/cpuhotplug.h>
 #include <linux/gfp.h>
+#include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/mempolicy.h>
 #include <linux/mmu_notifier.h>
@@ -42,6 +43,17 @@
 #define rdmsrq_safe rdmsrl_safe
 #define wrmsrq_safe wrmsrl_safe
 #endif
+
+/* A timer of CLOCK_MONOTONIC whose first time is relative. */
+static inline void tacet_hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *))
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup(timer, function, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+#else
+	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	timer->function = function;
+#endif
+}
 
 static inline struct fpu *tacet_fpu(struct task_struct *task)
 {

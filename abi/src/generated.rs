@@ -89,6 +89,7 @@ pub const TACET_HOST_BIND: u32 = 8;
 pub const TACET_HOST_PROFILE: u32 = 16;
 pub const TACET_HOST_DATA_IN_RANGE: u32 = 32;
 pub const TACET_HOST_NO_PICO: u32 = 64;
+pub const TACET_HOST_BURSTS: u32 = 128;
 pub const TACET_DECOUPLE_THREAD: u32 = 1;
 pub const TACET_DECOUPLE_FOLLOW: u32 = 2;
 pub const TACET_LOG_MODULE: u32 = 4294967295;
@@ -1457,7 +1458,7 @@ pub struct tacet_thread {
     pub cpu: __u32,
     pub place: __u32,
     pub uid: __u32,
-    pub reserved: __u32,
+    pub bursts: __u32,
     pub forwarded_calls: __u64,
     pub faults: __u64,
     pub exceptions: __u64,
@@ -1475,7 +1476,7 @@ const _: () = {
     ["Offset of field: tacet_thread::cpu"][::core::mem::offset_of!(tacet_thread, cpu) - 8usize];
     ["Offset of field: tacet_thread::place"][::core::mem::offset_of!(tacet_thread, place) - 12usize];
     ["Offset of field: tacet_thread::uid"][::core::mem::offset_of!(tacet_thread, uid) - 16usize];
-    ["Offset of field: tacet_thread::reserved"][::core::mem::offset_of!(tacet_thread, reserved) - 20usize];
+    ["Offset of field: tacet_thread::bursts"][::core::mem::offset_of!(tacet_thread, bursts) - 20usize];
     ["Offset of field: tacet_thread::forwarded_calls"]
         [::core::mem::offset_of!(tacet_thread, forwarded_calls) - 24usize];
     ["Offset of field: tacet_thread::faults"][::core::mem::offset_of!(tacet_thread, faults) - 32usize];

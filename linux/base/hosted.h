@@ -9,6 +9,7 @@
 #define TACET_BASE_HOSTED_H
 
 #include <linux/cpumask.h>
+#include <linux/hrtimer.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/sched.h>
@@ -148,6 +149,19 @@ struct tacet_call {
 	unsigned int futex_wait;	/* what it counts as; delegate/futex.c */
 };
 
+/* Whether the thread stays on Linux between calls: process/burst.c, the thread. */
+struct tacet_burst {
+	struct hrtimer timer;		/* on: it has a reference to the thread */
+	bool expected;			/* its program is new; written before the thread runs, too */
+	bool on;			/* it is in a burst of calls */
+	bool holds;			/* the end of a call does not arm it; the timer clears it, then arms it */
+	unsigned int short_stays;	/* on cores, one after the other */
+	unsigned int calls;		/* that have ended on Linux; read by the timer */
+	unsigned int seen;		/* of them, at the last look; the timer while it is on */
+	unsigned int looks;		/* since the timer was started; the same */
+	u32 count;			/* of bursts, for status; read by others */
+};
+
 /* The thread's calls about memory: memory/, the thread. */
 struct tacet_memory_calls {
 	u64 named;			/* serial of the range whose number its context has, or 0; memory/names.c.
@@ -194,6 +208,7 @@ struct tacet_hosted {
 	struct tacet_turn turn;
 	struct tacet_proxy proxy;
 	struct tacet_call call;
+	struct tacet_burst burst;
 	struct tacet_memory_calls memory;
 
 	/* what the cores find for the thread; delegate/park.c and, once it is gone, process/hosted.c */

@@ -79,8 +79,12 @@ static void wake_if_signalled(struct task_struct *task)
 {
 	struct tacet_hosted *hosted = signal_pending(task) ? tacet_hosted_of(task) : NULL;
 
-	if (hosted)
-		tacet_hosted_wake(hosted);
+	if (!hosted)
+		return;
+	tacet_hosted_wake(hosted);
+	/* It is in a burst of calls: before Linux acts on the signal it parks, and its range is ready for a core file. */
+	if (READ_ONCE(hosted->burst.holds))
+		tacet_arm(hosted);
 }
 
 /*

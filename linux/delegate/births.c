@@ -122,6 +122,7 @@ void tacet_on_exec(void *data, struct task_struct *task, pid_t old_pid, struct l
 	hosted = tacet_hosted_of(task);
 	if (hosted) {
 		hosted->proxy.program = TACET_PROGRAM_NEW;
+		tacet_burst_expect(hosted);
 		hosted->context->thread_id = 0;		/* that of the process, if another thread began it */
 		process = READ_ONCE(hosted->process);
 		if (process && process->guest)

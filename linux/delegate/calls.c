@@ -171,7 +171,8 @@ void tacet_on_call_exit(void *data, struct pt_regs *regs, long result)
 		tacet_view_opened(call, result);
 		tacet_call_none(hosted);
 		tacet_range_forked(hosted);
-		tacet_arm(hosted);
+		if (!tacet_burst_call_ended(hosted))
+			tacet_arm(hosted);
 	} else {
 		tacet_strangers_after_call();
 	}

@@ -88,6 +88,7 @@ enum tacet_outcome {
 	TACET_OUTCOME_AGAIN,		/* to a core */
 	TACET_OUTCOME_LINUX,		/* to user mode on Linux; the end of its call arms it again */
 	TACET_OUTCOME_SOON,		/* to user mode on Linux, for a moment */
+	TACET_OUTCOME_BURST,		/* the same, until it has made no call for a while; a timer arms it again */
 	TACET_OUTCOME_TICK,		/* to user mode on Linux, until a tick has found it there */
 	TACET_OUTCOME_DROP,		/* to Linux, permanently */
 };

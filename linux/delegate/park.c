@@ -149,6 +149,7 @@ static enum tacet_outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	if (error)
 		return lose();
 	tacet_halt_learn(hosted);
+	tacet_burst_learn(hosted, hosted->context->user_tsc - user_tsc);
 	hosted->memory.sent_back = 0;
 	WRITE_ONCE(hosted->context->state, TACET_CONTEXT_LINUX);
 	tacet_count_turn(hosted, user_tsc);
@@ -245,6 +246,7 @@ static enum tacet_outcome other_user(void)
 /* One attempt to run the thread on a core. */
 static enum tacet_outcome step(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
+	bool looked_at;
 	int error;
 
 	if (current->flags & PF_EXITING)
@@ -274,7 +276,10 @@ static enum tacet_outcome step(struct tacet_hosted *hosted, struct pt_regs *regs
 	if (error)	/* -EINTR: a signal came meanwhile */
 		return error == -EINTR ? TACET_OUTCOME_SOON : TACET_OUTCOME_DROP;
 	program_ready(hosted);
-	tacet_range_before_post(hosted, tacet_looked_at());
+	looked_at = tacet_looked_at();
+	tacet_range_before_post(hosted, looked_at);
+	if (!looked_at && tacet_burst_continues(hosted))
+		return TACET_OUTCOME_BURST;
 	return run(hosted, regs);
 }
 

@@ -99,7 +99,7 @@ int tacet_request_host_self(struct file *file, const struct tacet_host_self *req
 
 	if (request->flags & ~(TACET_HOST_FOLLOW | TACET_HOST_POPULATE | TACET_HOST_RANGE |
 			       TACET_HOST_BIND | TACET_HOST_PROFILE | TACET_HOST_DATA_IN_RANGE |
-			       TACET_HOST_NO_PICO) ||
+			       TACET_HOST_NO_PICO | TACET_HOST_BURSTS) ||
 	    request->reserved || strnlen(request->job, sizeof(request->job)) == sizeof(request->job))
 		return -EINVAL;
 	if (request->flags & TACET_HOST_DATA_IN_RANGE && !(request->flags & TACET_HOST_RANGE))

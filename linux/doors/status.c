@@ -46,6 +46,7 @@ static void list_one(struct tacet_hosted *hosted, void *data)
 	thread->tgid = task_tgid_vnr(task);
 	thread->cpu = hosted->place.core->cpu;
 	thread->place = place_of(context);
+	thread->bursts = READ_ONCE(hosted->burst.count);
 	thread->uid = from_kuid_munged(current_user_ns(), uid);
 	thread->forwarded_calls = READ_ONCE(context->syscalls);
 	thread->faults = READ_ONCE(context->faults);

@@ -157,5 +157,9 @@ vm_fault_t tacet_mirror_to_write(struct vm_fault *vmf)
 		return VM_FAULT_SIGBUS;
 	leaf = tacet_range_leaf(range, vmf->pgoff);
 	tacet_range_unlock(range, vmf->pgoff);
-	return forbids(&leaf, vmf) ? forbidden(vmf) : 0;
+	if (!forbids(&leaf, vmf))
+		return 0;
+	/* Linux does not say here whether a thread in user mode writes. Of a page that is not mapped it does: it asks again. */
+	tacet_range_zap(range, (loff_t)vmf->pgoff << PAGE_SHIFT, PAGE_SIZE);
+	return VM_FAULT_NOPAGE;
 }

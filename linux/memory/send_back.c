@@ -51,6 +51,7 @@ static const struct tacet_spoiling spoilings[] = {
 	SPOIL(__NR_madvise, dx, -1ul),
 	SPOIL(__NR_process_madvise, r8, 1),		/* flags */
 	SPOIL(__NR_mbind, di, 1),
+	SPOIL(__NR_get_mempolicy, r8, -1ul),		/* flags */
 	SPOIL(NR_SET_MEMPOLICY_HOME_NODE, di, 1),
 	SPOIL(__NR_move_pages, r9, -1ul),
 	SPOIL(__NR_migrate_pages, si, 0),

@@ -60,6 +60,8 @@ static int enter(struct tacet_hosted *hosted, struct tacet_process *spare,
 	if (process == spare) {
 		tacet_process_enter(process);
 		*spare_used = true;
+		if (relative && relative->burst.on)
+			tacet_burst_expect(hosted);
 	}
 	hosted->job = process->job ? process->job->number : 0;
 	tacet_process_join(process, hosted);
@@ -96,6 +98,7 @@ int tacet_host(struct task_struct *task, struct task_struct *parent,
 	if (!hosted)
 		return -ENOMEM;
 	tacet_arm_init(hosted);
+	tacet_burst_init(hosted);
 	spare = tacet_process_new(task, terms, gfp);
 	if (!spare) {
 		tacet_hosted_put(hosted);
@@ -177,6 +180,7 @@ static void unhost(struct tacet_hosted *hosted)
 	if (process)
 		tacet_process_end(process);
 	tacet_disarm(hosted);
+	tacet_burst_stop(hosted);
 	tacet_hosted_leave(hosted);
 }
 

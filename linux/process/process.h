@@ -102,6 +102,14 @@ void tacet_arm(struct tacet_hosted *hosted);
 void tacet_arm_soon(struct tacet_hosted *hosted, unsigned int ticks);
 void tacet_disarm(struct tacet_hosted *hosted);
 
+/* process/burst.c: the thread's own context, but for _init, _expect (before it has run) and _stop (its end) */
+void tacet_burst_init(struct tacet_hosted *hosted);
+void tacet_burst_expect(struct tacet_hosted *hosted);
+bool tacet_burst_continues(struct tacet_hosted *hosted);
+bool tacet_burst_call_ended(struct tacet_hosted *hosted);
+void tacet_burst_learn(struct tacet_hosted *hosted, u64 ticks);
+void tacet_burst_stop(struct tacet_hosted *hosted);
+
 /* process/placement.c: the first three under the hosted lock */
 int tacet_take_place(struct tacet_hosted *hosted, const struct tacet_process *process,
 		     const struct tacet_hosted *relative);

@@ -73,6 +73,12 @@ exact() {
 in_own_memory() { before='setarch -R' suite "$elsewhere $one_half $of_data" --memory all --follow; }
 in_linux_memory() { suite "$linked $elsewhere $other_half $own_data" --memory linux --follow; }
 
+# The same, and threads stay on Linux while they make many calls. These look at the CPU that they are on.
+in_bursts() {
+	parameters burst_us=2000
+	suite "$linked $(full "$elsewhere" "") cpuview* rseq*" --burst auto --follow
+}
+
 # Children run on Linux, so they see Linux's view of the CPUs. Their parent's range is handed over to Linux, where NUMA
 # policies of the range are not known.
 alone() { suite 'cpuview* policy*'; }

@@ -237,6 +237,7 @@ struct tacet_job_list {
 						   range too */
 #define TACET_HOST_NO_PICO (1u << 6)	/* no descriptor gets a grant (pico.h): Linux serves all
 					   I/O on devices */
+#define TACET_HOST_BURSTS (1u << 7)	/* a thread stays on Linux while it makes many calls */
 struct tacet_host_self {
 	__u32 revision;
 	__u32 flags;
@@ -282,7 +283,7 @@ struct tacet_thread {
 	__u32 cpu;
 	__u32 place;			/* enum tacet_thread_place */
 	__u32 uid;
-	__u32 reserved;
+	__u32 bursts;			/* of calls, for which it stayed on Linux */
 	__u64 forwarded_calls;
 	__u64 faults;
 	__u64 exceptions;

@@ -20,6 +20,10 @@ const PROGRAMS: [(&str, &[&str]); 3] = [
 ];
 const SOURCE: &str = "printf '#include <stdio.h>\\nint main(void) { return puts(\"a\") < 0; }\\n' >/tmp/forward.c";
 const PROFILE: &str = "/tmp/forward.json";
+/// How each is hosted: with a part of the figures' names.
+const HOSTED: [(&str, &[&str]); 2] = [("", &[]), ("_burst", &["--burst", "auto"])];
+/// The emulator takes so long for what a processor does in 100 us that on a busy host any of its bursts would end.
+const BURSTS: &str = "echo 500000 >/sys/module/tacet/parameters/burst_us";
 /// What a hosted thread does without leaving its core.
 const LOCAL: [&str; 4] = ["local-call", "local-wait", "local-fault", "device-call"];
 
@@ -38,6 +42,7 @@ struct Cost {
 /// Adds the figures. The partition is up.
 pub fn whole(guest: &Guest, kernel: &str, metrics: &mut Metrics) -> Result<()> {
     guest.shell(SOURCE)?;
+    guest.shell(BURSTS)?;
     let tacet = guest.programs.tacet().display().to_string();
     let around = guest.programs.program("around");
     for (name, command) in PROGRAMS {
@@ -48,24 +53,31 @@ pub fn whole(guest: &Guest, kernel: &str, metrics: &mut Metrics) -> Result<()> {
             Ok(region(guest.node)?.iter().map(|counts| counts.user + counts.kernel).sum::<u64>() as f64)
         };
         let native = all(&[])?;
-        let hosted = all(&[&tacet, "run", "--follow", "--"])?;
-        let how = format!(
-            "`{}`, hosted with all of its processes, its second run: instructions of the whole node in any mode",
-            command.join(" ")
-        );
-        metrics.add(&format!("{name}_ratio_{kernel}"), hosted / native, "ratio", None, &how);
-        metrics.add(
-            &format!("{name}_instructions_{kernel}"),
-            hosted,
-            "instructions",
-            Some(native),
-            &format!("{how}; baseline: on Linux"),
-        );
-        let profiled = ["run", "--follow", "--profile-to", PROFILE, "--"];
-        guest.run(&[&[tacet.as_str()], &profiled[..], command].concat())?;
-        let handed = hand_overs(&guest.run(&["cat", PROFILE])?)?;
-        let how = format!("times that a thread of `{}` went from its core to Linux, by its profile", command.join(" "));
-        metrics.add(&format!("hand_overs_{name}_{kernel}"), handed as f64, "hand-overs", None, &how);
+        for (way, options) in HOSTED {
+            let run = [&[tacet.as_str(), "run", "--follow"], options].concat();
+            let hosted = all(&[&run[..], &["--"]].concat())?;
+            let how = format!(
+                "`{}`, hosted with all of its processes{}, its second run: instructions of the whole node in any mode",
+                command.join(" "),
+                if way.is_empty() { "" } else { ", with `--burst auto` and burst_us 500000" }
+            );
+            metrics.add(&format!("{name}{way}_ratio_{kernel}"), hosted / native, "ratio", None, &how);
+            metrics.add(
+                &format!("{name}{way}_instructions_{kernel}"),
+                hosted,
+                "instructions",
+                Some(native),
+                &format!("{how}; baseline: on Linux"),
+            );
+            guest.run(&[&run[..], &["--profile-to", PROFILE, "--"], command].concat())?;
+            let handed = hand_overs(&guest.run(&["cat", PROFILE])?)?;
+            let how = format!(
+                "times that a thread of `{}`{} went from its core to Linux, by its profile",
+                command.join(" "),
+                if way.is_empty() { "" } else { " with `--burst auto`" }
+            );
+            metrics.add(&format!("hand_overs_{name}{way}_{kernel}"), handed as f64, "hand-overs", None, &how);
+        }
     }
     Ok(())
 }

@@ -45,6 +45,8 @@ pub struct HostOptions {
     pub order: Vec<u32>,
     /// No fast paths of devices: Linux serves all of its I/O.
     pub no_pico: bool,
+    /// Its threads stay on Linux while they make many calls.
+    pub bursts: bool,
     /// The job that the program joins; without it the module finds the user's only one.
     pub job: Option<String>,
     /// Keep a profile, for [`Device::profile`] of this same opened device.
@@ -159,9 +161,10 @@ impl Device {
         let bind = if options.order.is_empty() { 0 } else { abi::TACET_HOST_BIND };
         let profile = if options.profile { abi::TACET_HOST_PROFILE } else { 0 };
         let no_pico = if options.no_pico { abi::TACET_HOST_NO_PICO } else { 0 };
+        let bursts = if options.bursts { abi::TACET_HOST_BURSTS } else { 0 };
         let mut request = abi::tacet_host_self {
             revision: TACET_ABI_REVISION,
-            flags: follow | populate | range | data | bind | profile | no_pico,
+            flags: follow | populate | range | data | bind | profile | no_pico | bursts,
             cpus: options.cpus.words(),
             order_count: options.order.len() as u32,
             ..Default::default()

@@ -142,6 +142,7 @@ impl RunArgs {
             bind: self.bind.or(other.bind),
             undivided: self.undivided || other.undivided,
             no_pico: self.no_pico || other.no_pico,
+            burst: self.burst.or(other.burst),
             wait: self.wait,
             profile: self.profile || other.profile,
             profile_to: self.profile_to.or(other.profile_to),

@@ -177,6 +177,8 @@ pub struct Thread {
     pub uid: u32,
     pub cpu: u32,
     pub place: Place,
+    /// How often it stayed on Linux for a burst of calls.
+    pub bursts: u32,
     pub forwarded_calls: u64,
     pub faults: u64,
     pub exceptions: u64,

@@ -109,6 +109,7 @@ impl From<&abi::tacet_thread> for Thread {
                 abi::TACET_PLACE_RUNNING => Place::Running,
                 _ => Place::Unknown,
             },
+            bursts: raw.bursts,
             forwarded_calls: raw.forwarded_calls,
             faults: raw.faults,
             exceptions: raw.exceptions,

@@ -22,7 +22,7 @@ pub use examples::described;
 pub use job::{JobBegin, JobCommand, JobEnd, JobRelease, JobSweep};
 pub use node::{NodeArgs, NodeCommand, NodeRun};
 pub use partition::{
-    DecoupleArgs, DownArgs, LogArgs, Memory, Order, RecoupleArgs, ResizeArgs, RunArgs, TopArgs, UpArgs,
+    Burst, DecoupleArgs, DownArgs, LogArgs, Memory, Order, RecoupleArgs, ResizeArgs, RunArgs, TopArgs, UpArgs,
 };
 pub use static_nodes::{
     IodArgs, StaticArgs, StaticBoot, StaticCommand, StaticConsole, StaticKill, StaticMap, StaticNode, StaticRun,

@@ -81,6 +81,14 @@ pub enum Memory {
     All,
 }
 
+/// Whether a thread stays on Linux while it makes many calls.
+#[derive(ValueEnum, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Burst {
+    Off,
+    Auto,
+}
+
 #[derive(Args, Deserialize, Debug, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RunArgs {
@@ -113,6 +121,10 @@ pub struct RunArgs {
     /// Let Linux serve all of the program's I/O, also on devices that have a fast path (see `tacet pico`)
     #[arg(long)]
     pub no_pico: bool,
+    /// `auto`: a thread that makes many calls, and a program that begins, stays on Linux until it computes; `off`: every
+    /// thread is on a core whenever it is not in a call [default: off]
+    #[arg(long, value_name = "WHEN")]
+    pub burst: Option<Burst>,
     /// If another user has the partition, wait until those programs have ended, at most this long; a number alone is
     /// seconds [default: do not wait; without a TIME: as long as it takes]
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, value_parser = duration_or_seconds)]

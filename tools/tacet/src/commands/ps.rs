@@ -8,12 +8,13 @@ use super::run::check;
 use crate::output;
 use crate::text::{duration, word};
 
-const HEADINGS: [&str; 12] = [
+const HEADINGS: [&str; 13] = [
     "PID>",
     "TID>",
     "UID>",
     "CPU>",
     "PLACE",
+    "BURSTS>",
     "CALLS>",
     "FAULTS>",
     "EXCEPTIONS>",
@@ -48,6 +49,7 @@ fn row(thread: &Thread) -> Vec<String> {
         thread.uid.to_string(),
         thread.cpu.to_string(),
         word(&thread.place),
+        thread.bursts.to_string(),
         thread.forwarded_calls.to_string(),
         thread.faults.to_string(),
         thread.exceptions.to_string(),

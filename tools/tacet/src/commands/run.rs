@@ -15,7 +15,7 @@ use tacet_ctl::{
 };
 
 use super::profile::Report;
-use crate::args::{Memory, RunArgs};
+use crate::args::{Burst, Memory, RunArgs};
 use crate::output;
 
 pub fn run(args: RunArgs, json: bool) -> Result<u8> {
@@ -37,6 +37,7 @@ pub fn run(args: RunArgs, json: bool) -> Result<u8> {
         data_in_range: args.memory == Some(Memory::All),
         order,
         no_pico: args.no_pico,
+        bursts: args.burst == Some(Burst::Auto),
         job,
         profile: args.profile || args.profile_to.is_some(),
     };
@@ -144,7 +145,7 @@ fn rehearse(options: &HostOptions, args: &RunArgs, json: bool) -> Result<u8> {
         output::json(&serde_json::json!({
             "command": words, "cpus": options.cpus, "follow": options.follow, "populate": options.populate,
             "own_memory": options.range, "own_data": options.data_in_range, "order": options.order, "profile": options.profile,
-            "fast_paths": !options.no_pico, "dry_run": true,
+            "fast_paths": !options.no_pico, "bursts": options.bursts, "dry_run": true,
         }))?;
         return Ok(0);
     }
@@ -157,10 +158,11 @@ fn rehearse(options: &HostOptions, args: &RunArgs, json: bool) -> Result<u8> {
         (false, _) => "",
     };
     let devices = if options.no_pico { ", its I/O on devices by Linux" } else { "" };
+    let bursts = if options.bursts { ", on Linux while it makes many calls" } else { "" };
     let order: Vec<String> = options.order.iter().map(u32::to_string).collect();
     let bound = if order.is_empty() { String::new() } else { format!(", bound to {} in turn", order.join(",")) };
     output::print(&format!(
-        "would run {} on {}{bound}, {children}, {memory}{source}{devices}\n",
+        "would run {} on {}{bound}, {children}, {memory}{source}{devices}{bursts}\n",
         words.join(" "),
         options.cpus.named()
     ))?;
