@@ -56,7 +56,7 @@ pub fn release_idle(device: &Device, keep: Duration, dry_run: bool) -> Result<Cp
 
 /// All at once; one by one if a job has begun on some of them, or another call returns them, meanwhile.
 fn give_back(device: &Device, cpus: &CpuSet) -> Result<CpuSet> {
-    let Err(error) = device.shrink(cpus) else { return Ok(cpus.clone()) };
+    let Err(error) = device.shrink(cpus) else { return Ok(*cpus) };
     let mut released = CpuSet::default();
     for cpu in cpus.iter() {
         let mut one = CpuSet::default();

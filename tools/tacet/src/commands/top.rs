@@ -167,7 +167,21 @@ mod tests {
         let (pid, tid, uid, cpu, place) = (7, 8, 0, 3, Place::Running);
         let (faults, exceptions, signals, doorbells, name) = (0, 0, 0, 0, "app".to_string());
         let bursts = 0;
-        Thread { pid, tid, uid, cpu, place, bursts, forwarded_calls, faults, exceptions, signals, doorbells, user_ns, name }
+        Thread {
+            pid,
+            tid,
+            uid,
+            cpu,
+            place,
+            bursts,
+            forwarded_calls,
+            faults,
+            exceptions,
+            signals,
+            doorbells,
+            user_ns,
+            name,
+        }
     }
 
     /// Each order has a letter of its own, which the help on the screen names, and sorts the rows its way.
