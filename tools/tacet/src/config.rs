@@ -248,6 +248,7 @@ mod tests {
                     None => "true",
                     Some("SIZE") => "'1G'",
                     Some("WHOSE") => "'linux'",
+                    Some("WHEN") => "'auto'",
                     Some(_) => "'2-3'",
                 };
                 let saved = parse(&format!("[{table}]\n{long} = {value}\n")).unwrap();
@@ -267,7 +268,7 @@ mod tests {
             ("json = 1\n", 1),
             ("[run]\n\npid = 4\n", 3),
             ("[[", 1),
-            ("[job]\nkeep = '5min'\n", 2),
+            ("[job]\nkeep = 'soon'\n", 2),
         ] {
             let error = parse(text).err().unwrap();
             assert!(error.to_string().starts_with(&format!("/etc/tacet.toml line {line}: ")), "{error}");
