@@ -60,6 +60,7 @@ static const struct tacet_spoiling spoilings[] = {
 	SPOIL(__NR_mlock2, di, 1),
 	SPOIL(__NR_munlock, di, 1),
 	SPOIL(__NR_mlockall, di, 0),
+	SPOIL(__NR_munlockall, di, 0),			/* has none: Linux does it, and it is done again on the core */
 	SPOIL(__NR_msync, dx, -1ul),
 	SPOIL(NR_MSEAL, dx, 1),
 	SPOIL(__NR_remap_file_pages, dx, 1),
