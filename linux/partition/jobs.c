@@ -311,7 +311,7 @@ static void return_cpus(const struct tacet_job *job, struct tacet_job_end *reque
 	kfree(resize);
 }
 
-/* Whose its CPUs are now, which are no job's any more. */
+/* The job has ended: the request says whether Linux, the partition or the next job has its CPUs now. */
 static void leave_cpus(const struct tacet_job *job, struct tacet_job_end *request)
 {
 	if (request->flags & TACET_JOB_RETURN)

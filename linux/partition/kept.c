@@ -3,8 +3,8 @@
  * CPUs that stay in the partition between jobs: a job's begin on them needs no hotplug.
  *
  * Called by partition/jobs.c and partition/resize.c with the control lock held. Only a CPU that joined for a job is lent,
- * and only a lent one is kept: what root gave the partition stays there. Who returns kept CPUs, and when, is decided by
- * root's `tacet job sweep`; here is only what it looks at.
+ * and only a lent one is kept: what root gave the partition stays there. Root's `tacet job sweep`
+ * decides when a kept CPU returns; this file only remembers since when it is kept.
  */
 #include <linux/math64.h>
 #include <linux/ktime.h>

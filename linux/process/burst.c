@@ -138,7 +138,7 @@ void tacet_burst_learn(struct tacet_hosted *hosted, u64 ticks)
 {
 	struct tacet_burst *burst = &hosted->burst;
 
-	if (hosted->context->event == TACET_EVENT_RECALLED)
+	if (!(hosted->process->flags & TACET_HOST_BURSTS) || hosted->context->event == TACET_EVENT_RECALLED)
 		return;
 	if (ticks > patience_us() * tsc_khz / 1000) {
 		burst->on = false;

@@ -81,17 +81,12 @@ remembers() {
 	finish
 }
 
-# What ends a stay on a core ends a burst: signals, stops, the way back to Linux, the partition's end.
+# Signals and stops reach a thread in a burst, `recouple` and `down` end the burst, and the program continues.
 ends() {
 	local way
 	for way in recouple down; do
 		begin signals
-		for _ in 1 2 3; do
-			kill -STOP $victim
-			until_true "it stops" stopped $victim
-			kill -CONT $victim
-			alive $rounds_file
-		done
+		stops_and_continues
 		if [ $way = recouple ]; then
 			$T recouple $victim >/dev/null || fail "recouple ended with $?"
 			until_true "it is Linux's" hosted 0
@@ -103,10 +98,6 @@ ends() {
 			kill -9 $victim
 		fi
 	done
-}
-
-stopped() { # PID
-	[ "$(sed 's/.*) //' /proc/$1/stat | cut -c1)" = T ]
 }
 
 scenario "$@"

@@ -49,19 +49,10 @@ signals() {
 	up
 	victim signals
 	for _ in 1 2 3 4 5; do alive $rounds_file; done
-	for _ in 1 2 3; do
-		kill -STOP $victim
-		until_true "it stops" stopped $victim
-		kill -CONT $victim
-		alive $rounds_file
-	done
+	stops_and_continues
 	kill -9 $victim
 	until_true "nothing is hosted" hosted 0
 	down
-}
-
-stopped() { # PID
-	[ "$(sed 's/.*) //' /proc/$1/stat | cut -c1)" = T ]
 }
 
 # Programs of Linux that are bound to the proxy's CPU go on beside it, one that computes and one that sleeps and wakes;

@@ -81,6 +81,19 @@ parameters() { # NAME=VALUE...: of the module; TACET_TEST_PARAMETERS has those f
 	done
 }
 
+stopped() { # PID
+	[ "$(sed 's/.*) //' /proc/$1/stat | cut -c1)" = T ]
+}
+
+stops_and_continues() { # the victim stops and continues three times
+	for _ in 1 2 3; do
+		kill -STOP $victim
+		until_true "it stops" stopped $victim
+		kill -CONT $victim
+		alive $rounds_file
+	done
+}
+
 until_true() { # WHAT COMMAND...: waits until the command succeeds; fails after two minutes, on a slow kernel after more
 	local what=$1 tries=$((1200 * ${SLOWNESS:-1}))
 	shift

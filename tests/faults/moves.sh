@@ -65,10 +65,6 @@ stop_and_go_on() {
 	finish
 }
 
-stopped() { # PID
-	[ "$(sed 's/.*) //' /proc/$1/stat | cut -c1)" = T ]
-}
-
 children() {
 	up
 	$T run -- bash -c "$F/victim compute c1.rounds & wait" &

@@ -31,7 +31,7 @@ pub struct Job {
     pub ending: bool,
 }
 
-/// Whose the CPUs of a job are after its end.
+/// Where the CPUs of a job go at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaves {
     /// The partition's.

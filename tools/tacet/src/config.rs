@@ -36,7 +36,7 @@ pub struct Config {
     sched: toml::Table,
 }
 
-/// What all commands of `tacet job` have in common.
+/// The table `[job]`: all commands of `tacet job` read it.
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct JobTable {
