@@ -6,7 +6,7 @@ use crate::base::held::{StaticThread, Waits};
 use crate::machine;
 use crate::machine::log;
 use crate::machine::{Cpu, User};
-use crate::threads::{orders, outstanding};
+use crate::threads::orders;
 use core::fmt::Arguments;
 use core::sync::atomic::Ordering;
 use tacet_arch::Processor;
@@ -119,8 +119,7 @@ impl Host for StaticHost {
     fn rests(&self) -> Option<u64> {
         self.look_for_orders();
         self.tend_calls();
-        let ns = if self.has_outstanding() { outstanding::REST_NS } else { orders::REST_NS };
-        Some(self.cpu.ticks(ns))
+        Some(self.rest_of_calls().unwrap_or_else(|| self.cpu.ticks(orders::REST_NS)))
     }
 
     fn waits_for_something(&self) -> bool {

@@ -104,6 +104,8 @@ pub struct Outstanding {
     pub spare: usize,
     pub shipment: Shipment,
     pub patience: Patience,
+    /// When its piece was sent, by the processor's counter.
+    pub sent: u64,
     pub interrupted: bool,
 }
 

@@ -18,8 +18,9 @@ use tacet_wire::errno::Errno;
 use tacet_wire::job::YIELD_ON_IO;
 use tacet_wire::marshal::Finished;
 
-/// How long a CPU halts at most while calls are under way and it has nothing to run.
-pub const REST_NS: u64 = 100_000;
+/// How long a CPU halts while calls are under way and it has nothing to run: longer and longer while they wait.
+const SHORTEST_REST_NS: u64 = 100_000;
+const LONGEST_REST_NS: u64 = 2_000_000;
 
 /// The end of a call that was under way.
 pub enum Done {
@@ -62,8 +63,8 @@ impl StaticHost {
             self.restore_mask(subject);
         })?;
         self.node.link.send_packets(exchange, proxy.port);
-        let (number, patience) = (subject.number, Patience::new(self.cpu.cycles()));
-        self.keep(Outstanding { number, spare, shipment, patience, interrupted: false });
+        let (number, sent) = (subject.number, self.cpu.cycles());
+        self.keep(Outstanding { number, spare, shipment, patience: Patience::new(sent), sent, interrupted: false });
         Ok(true)
     }
 
@@ -90,6 +91,14 @@ impl StaticHost {
 
     pub fn has_outstanding(&self) -> bool {
         self.calls(|calls| calls.iter().any(Option::is_some))
+    }
+
+    /// For how long the CPU halts between two looks at its calls, in ticks. `None`: none is under way.
+    pub fn rest_of_calls(&self) -> Option<u64> {
+        let now = self.cpu.cycles();
+        let waited = |call: &Outstanding| now.wrapping_sub(call.sent);
+        let youngest = self.calls(|calls| calls.iter().flatten().map(waited).min())?;
+        Some((youngest / 8).clamp(self.cpu.ticks(SHORTEST_REST_NS), self.cpu.ticks(LONGEST_REST_NS)))
     }
 
     /// Looks at all calls that are under way, once. `done` is told which threads go on, and how.
@@ -160,7 +169,8 @@ impl StaticHost {
         match proxy.begin_piece(exchange, &mut call.shipment, &left) {
             Ok(()) => {
                 self.node.link.send_packets(exchange, proxy.port);
-                call.patience = Patience::new(self.cpu.cycles());
+                call.sent = self.cpu.cycles();
+                call.patience = Patience::new(call.sent);
                 call.interrupted = false;
                 Step::Waits(call)
             }

@@ -144,18 +144,22 @@ fn a_node_with_a_service_cpu_speaks_while_its_program_computes() {
 }
 
 /// Histories in which a CPU once polled for as long as `run` was gone: after a thread was posted to it while it waited for a
-/// reply, and after a recall while it had no job.
+/// reply, after a recall while it had no job, and, ten thousand times a second, while a call was under way.
 #[test]
 fn histories_that_had_no_end() {
-    use Step::{Compute, Map, Move, Ship, ShipLong, Sleep, Wake};
-    let ends = |threads: &[Vec<Step>], cpus, after, link, seed| {
-        let plan = Plan { processes: 2, orphaned_after: Some(after), ..Plan::default() };
+    use Step::{Compute, Map, Move, Ship, ShipLong, Sleep, Wait, Wake};
+    let two = Plan { processes: 2, ..Plan::default() };
+    let ends = |threads: &[Vec<Step>], plan: &Plan, cpus, after, link, seed| {
+        let plan = Plan { orphaned_after: Some(after), ..plan.clone() };
         let (outcome, seen) = run(threads, plan, cpus, faults(link), seed);
         assert_eq!((outcome.end, seen.ended_jobs), (Ok(()), 1));
     };
     let posted = [vec![Wake, ShipLong], vec![Wake, Map, Sleep], vec![Ship], vec![], vec![Compute, Move(0)]];
-    ends(&posted, 3, 1, (24, 11, 0, 54_329), 3_373_482_871_536_019_417);
-    ends(&[vec![]], 4, 0, (31, 0, 0, 10_117), 7_763_992_546_183_711_612);
+    ends(&posted, &two, 3, 1, (24, 11, 0, 54_329), 3_373_482_871_536_019_417);
+    ends(&[vec![]], &two, 4, 0, (31, 0, 0, 10_117), 7_763_992_546_183_711_612);
+    let under_way = [vec![Wait], vec![Ship], vec![], vec![Wake, Move(0), Ship, Ship]];
+    let yields = Plan { yields: true, service_cpu: true, ..one_process() };
+    ends(&under_way, &yields, 3, 1, (16, 0, 100, 204_932), 10_092_667_205_065_087_944);
 }
 
 fn step(threads: u8, cpus: u8) -> impl Strategy<Value = Step> {
