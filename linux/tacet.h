@@ -98,6 +98,7 @@ struct tacet_core {
 	unsigned int job;		/* the number of the job that has it, or 0; control lock and hosted lock */
 	bool lent;			/* it joined for a job, not for root; control lock */
 	u64 kept_ns;			/* no job has it since then, and the next may; 0: it is not kept; control lock */
+	unsigned int maps;		/* the number of the job whose memory alone it maps; 0: all. Control lock */
 	atomic_t posted;		/* of them, posted and not returned */
 	u64 last_return_ns;		/* when one returned; written by these threads */
 	struct mutex slots[TACET_SLOTS];	/* the thread that uses the slot; border/slot.c */
@@ -136,6 +137,9 @@ struct tacet_partition {
 	size_t pico_bytes;
 	void *private;
 	void *tables;			/* struct tacet_tables of arch */
+	void *apart[TACET_JOBS];	/* the same for cores of job n + 1, if that is kept apart; control lock */
+	u8 *context_jobs;		/* by context number: the job that is kept apart and whose cores map
+					   it, or 0; control lock or hosted lock */
 	struct tacet_hosted **owners;	/* by context number; hosted lock, RCU readers */
 	u32 measures, waived;		/* enum tacet_measure; before the cores start */
 	u64 up_ns, down_ns;
@@ -150,6 +154,13 @@ enum tacet_failed {
 };
 
 extern struct tacet_partition tacet_partition;
+
+/* What cores of job number @job map: its memory alone, then this is @job; or that of all, then it is 0. */
+static inline unsigned int tacet_job_maps(unsigned int job)
+{
+	return job && READ_ONCE(tacet_partition.apart[job - 1]) ? job : 0;
+}
+
 extern bool tacet_test_hooks;
 extern struct workqueue_struct *tacet_workqueue;
 

@@ -59,16 +59,24 @@ void tacet_tables_free(struct tacet_partition *partition);
 int tacet_tables_map_block(struct tacet_partition *partition, const struct tacet_block *block);
 bool tacet_tables_unmap_block(struct tacet_partition *partition, const struct tacet_block *block);
 int tacet_tables_map(struct tacet_partition *partition, u64 address, u64 physical, bool registers);
-u64 tacet_tables_root(struct tacet_partition *partition);
+u64 tacet_tables_root(struct tacet_partition *partition, unsigned int job);
 u64 tacet_tables_spaces(const struct tacet_partition *partition);
 
 /* Entries of a root for a core. Any context. */
-void tacet_tables_copy_kernel(struct tacet_partition *partition, struct page *root);
+void tacet_tables_copy_kernel(struct tacet_partition *partition, struct page *root, unsigned int job);
 u64 tacet_tables_user_entry(struct mm_struct *mm, unsigned int index);
 u64 tacet_tables_with_range(struct page *fourth, u64 entry, unsigned long base, u64 range, unsigned long start,
 			    unsigned long end);
 u64 tacet_tables_range_entry(u64 frame);
 unsigned int tacet_tables_index(unsigned long address);
+
+/* job_tables.c: the tables of jobs that are kept apart (partition->apart). Sleep, under the control lock; _show: any
+ * context, while the job has not ended. */
+int tacet_tables_job_begin(struct tacet_partition *partition, unsigned int job, const struct cpumask *cpus);
+void tacet_tables_job_end(struct tacet_partition *partition, unsigned int job);
+int tacet_tables_job_give(struct tacet_partition *partition, unsigned int job, u64 first, u64 pages);
+void tacet_tables_job_show(struct tacet_partition *partition, unsigned int job, unsigned int number);
+void tacet_tables_visit(u64 root, void (*visit)(u64 physical, u64 bytes, void *data), void *data);
 
 /* abi.c: which call it is. Any context; the second one in the calling task's own call. */
 long tacet_call_number(unsigned long ax);

@@ -149,6 +149,32 @@ bool tacet_hosted_ends_of(unsigned int job)
 	return found;
 }
 
+/* A thread counts whose core maps the memory of all, since its job is not kept apart. */
+bool tacet_hosted_of_all_locked(void)
+{
+	struct tacet_hosted *hosted;
+	unsigned int bucket;
+	bool found = false;
+
+	lockdep_assert_held(&tacet_hosted_lock);
+	list_for_each_entry(hosted, &ending, ending)
+		found |= !tacet_job_maps(hosted->job);
+	hash_for_each(table, bucket, hosted, link)
+		found |= !tacet_job_maps(hosted->job);
+	return found;
+}
+
+bool tacet_hosted_any_of_all(void)
+{
+	unsigned long irq;
+	bool found;
+
+	spin_lock_irqsave(&tacet_hosted_lock, irq);
+	found = count && tacet_hosted_of_all_locked();
+	spin_unlock_irqrestore(&tacet_hosted_lock, irq);
+	return found;
+}
+
 /* Calls @visit for each hosted thread, which cannot go away meanwhile. */
 void tacet_for_each_hosted(void (*visit)(struct tacet_hosted *, void *), void *data)
 {

@@ -228,6 +228,8 @@ void tacet_hosted_leave(struct tacet_hosted *hosted);
 bool tacet_hosted_ends(struct task_struct *task, bool whole);
 bool tacet_hosted_ends_of(unsigned int job);
 unsigned int tacet_hosted_count(void);
+bool tacet_hosted_any_of_all(void);
+bool tacet_hosted_of_all_locked(void);	/* hosted lock */
 void tacet_hosted_wake(struct tacet_hosted *hosted);
 void tacet_hosted_wake_all(void);
 void tacet_want(struct tacet_hosted *hosted, enum tacet_want wanted);

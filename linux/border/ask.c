@@ -65,7 +65,8 @@ static void continue_at(struct question *question, u32 page)
 static bool must_be_done(enum tacet_ask kind)
 {
 	return kind == TACET_ASK_CLEAR || kind == TACET_ASK_FREE || kind == TACET_ASK_DISCARD ||
-	       kind == TACET_ASK_JOIN || kind == TACET_ASK_LEAVE;
+	       kind == TACET_ASK_JOIN || kind == TACET_ASK_LEAVE || kind == TACET_ASK_GIVE ||
+	       kind == TACET_ASK_TAKE;
 }
 
 /* A core on which the calling thread's process runs, or NULL. */
@@ -84,7 +85,8 @@ static struct tacet_core *own_core(void)
 
 static bool is_about_pool(enum tacet_ask kind)
 {
-	return kind == TACET_ASK_JOIN || kind == TACET_ASK_LEAVE || kind == TACET_ASK_DRAIN;
+	return kind == TACET_ASK_JOIN || kind == TACET_ASK_LEAVE || kind == TACET_ASK_DRAIN ||
+	       kind == TACET_ASK_GIVE || kind == TACET_ASK_TAKE;
 }
 
 /* The number of the job that the question is about: that of its range, or that of the calling thread. */
@@ -117,6 +119,7 @@ static int ask(struct question *question)
 		.first = own_core(),
 		.only = question->only,
 		.job = job_of(question),
+		.no_content = is_about_pool(question->kind) || question->kind == TACET_ASK_FREE,
 		.killable = !must_be_done(question->kind),
 		.failure = "a core does not finish an answer about memory",
 	};
@@ -152,6 +155,14 @@ int tacet_ask_join(u32 place, u64 first, u64 order, u64 node)
 int tacet_ask_drain(struct tacet_core *core)
 {
 	struct question question = { .kind = TACET_ASK_DRAIN, .only = core };
+
+	return ask(&question);
+}
+
+/* Job number @job gets a run of 2^@order frames for itself, as near to @core as can be. -ENOMEM: there is none. */
+int tacet_ask_give(struct tacet_core *core, u64 job, u64 order)
+{
+	struct question question = { .kind = TACET_ASK_GIVE, .arguments = { job, order }, .only = core };
 
 	return ask(&question);
 }

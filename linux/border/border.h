@@ -16,6 +16,7 @@ struct tacet_space {
 	struct mmu_notifier *follower;	/* unmaps.c's; with a range */
 	struct hlist_node link;		/* by mm; border/space.c's lock, RCU readers */
 	struct tacet_space_shared *shared;	/* or NULL: too many spaces */
+	unsigned int job;		/* the number of the job of the thread that it was made for, or 0 */
 	unsigned int last_core;		/* index: where a thread of it was posted last */
 	raw_spinlock_t lock;		/* writers of the root's user half */
 	struct page *root;
@@ -41,6 +42,7 @@ struct tacet_space_operations {
 	/* False: cores find Linux's tables at the range's addresses, as everywhere. Else the
 	 * range begins at *@base, and *@frame has its tables, 0 for none. */
 	bool (*range_tables)(const struct tacet_range *range, unsigned long *base, u64 *frame);
+	unsigned int (*range_job)(const struct tacet_range *range);	/* its job's number, or 0 */
 };
 
 /* space.c. _tell: once, before there is any space; @gone: any context. _get takes the mmap lock; _get and _settle sleep. _put: any
@@ -83,6 +85,7 @@ struct tacet_request {
 	struct tacet_core *first;	/* one of the asking process, or NULL */
 	struct tacet_core *only;	/* no other one, or NULL */
 	unsigned int job;		/* the number of the job that it is about, or 0 */
+	bool no_content;		/* it touches no program's memory: any core can serve it */
 	const char *failure;		/* why the co-kernel fails if a core begins and does not end */
 	struct tacet_core *core;	/* border/slot.c's own: the core that was asked last */
 };
@@ -93,6 +96,7 @@ void tacet_requests_settle(struct tacet_core *core);
 struct tacet_wake {
 	u64 root;			/* the address space's */
 	unsigned int core;		/* index: of one of the process */
+	unsigned int job;		/* its job's number, or 0 */
 	unsigned long address;
 	u32 bitset;
 	u32 woken, moved;		/* at most, in this order */
@@ -109,6 +113,7 @@ u32 tacet_wake(const struct tacet_wake *wake);
 int tacet_ask(enum tacet_ask kind, u64 first, u64 second);
 int tacet_ask_join(u32 place, u64 first, u64 order, u64 node);
 int tacet_ask_drain(struct tacet_core *core);
+int tacet_ask_give(struct tacet_core *core, u64 job, u64 order);
 int tacet_ask_discard(u64 number, u64 first, u64 pages);
 int tacet_ask_map(u64 number, u64 first, u64 pages, struct tacet_policy policy, u32 nodes);
 int tacet_ask_touch(u64 number, u64 page, bool write, struct tacet_policy policy, u32 nodes);

@@ -9,6 +9,9 @@
  * is withdrawn and goes to another core. So nobody waits for what another user's program has
  * a core do, for as long as one core is free of such work.
  *
+ * A job that is kept apart has cores that map its memory alone (partition/apart.c): they serve no request that touches
+ * another one's, and others none that touches this one's.
+ *
  * A request about a job goes to that job's cores, and one about no job to cores without a job, for as
  * long as there are any: no core executes anything for another job.
  *
@@ -42,6 +45,12 @@ static bool answers(const struct tacet_core *core)
 	return core->started && tacet_core_is_here(core) && READ_ONCE(core->audible) &&
 	       !READ_ONCE(tacet_partition.failed) &&
 	       READ_ONCE(core->shared->state) == TACET_CPU_ONLINE;
+}
+
+/* The core maps what it takes to serve the request. */
+static bool can_serve(const struct tacet_core *core, const struct tacet_request *request)
+{
+	return request->no_content || READ_ONCE(core->maps) == tacet_job_maps(request->job);
 }
 
 static bool job_answers(unsigned int job)
@@ -83,7 +92,7 @@ static int take_slot(const struct tacet_wait *wait)
 		struct tacet_core *core = &tacet_partition.cores[i];
 		unsigned int cost;
 
-		if (!answers(core) || (request->only && core != request->only))
+		if (!answers(core) || !can_serve(core, request) || (request->only && core != request->only))
 			continue;
 		any = true;
 		if (within && !request->only && READ_ONCE(core->job) != request->job)
@@ -96,8 +105,8 @@ static int take_slot(const struct tacet_wait *wait)
 	}
 	if (!best || !mutex_trylock(&best->slots[request->slot]))
 		return any ? 0 : -EIO;
-	/* Since the look the core may have begun to leave: tacet_requests_settle() waits for us, or we see it. */
-	if (!answers(best)) {
+	/* Since the look the core may have begun to leave, or to map something else: tacet_requests_settle() waits for us, or we see it. */
+	if (!answers(best) || !can_serve(best, request)) {
 		mutex_unlock(&best->slots[request->slot]);
 		return 0;
 	}

@@ -252,6 +252,27 @@ static void withdraw(struct tacet_space *space)
 	spin_unlock(&spaces_lock);
 }
 
+static unsigned int job_of_current(void)
+{
+	struct tacet_hosted *hosted;
+	unsigned int job;
+
+	rcu_read_lock();
+	hosted = tacet_hosted_of(current);
+	job = hosted ? hosted->job : 0;
+	rcu_read_unlock();
+	return job;
+}
+
+/* The calling thread's core maps what the space's root maps, and what the range has. */
+static bool fits(const struct tacet_space *space)
+{
+	unsigned int maps = tacet_job_maps(job_of_current());
+
+	return tacet_job_maps(space->job) == maps &&
+	       (!space->range || tacet_job_maps(memory_operations->range_job(space->range)) == maps);
+}
+
 static struct mmu_notifier *allocate(struct mm_struct *mm)
 {
 	struct tacet_space *space = kzalloc(sizeof(*space), GFP_KERNEL);
@@ -273,8 +294,9 @@ static struct mmu_notifier *allocate(struct mm_struct *mm)
 		return ERR_PTR(-ENOMEM);
 	}
 	raw_spin_lock_init(&space->lock);
+	space->job = job_of_current();
 	space->root_address = page_to_phys(space->root);
-	tacet_tables_copy_kernel(&tacet_partition, space->root);
+	tacet_tables_copy_kernel(&tacet_partition, space->root, tacet_job_maps(space->job));
 	atomic_inc(&undiscarded);
 	publish(space, mm);
 	return &space->notifier;
@@ -320,7 +342,8 @@ static const struct mmu_notifier_ops notifier_operations = {
 	.free_notifier = discard,
 };
 
-/* The space of @mm for one more thread, made if there is none. Takes the mmap lock. */
+/* The space of @mm for one more thread, the calling one, made if there is none. Takes the mmap lock. -EUSERS: threads
+ * of another job use it, or its memory is of another job, and one of the two is kept apart. */
 struct tacet_space *tacet_space_get(struct mm_struct *mm)
 {
 	struct mmu_notifier *notifier = mmu_notifier_get(&notifier_operations, mm), *follower;
@@ -329,6 +352,10 @@ struct tacet_space *tacet_space_get(struct mm_struct *mm)
 	if (IS_ERR(notifier))
 		return ERR_CAST(notifier);
 	space = container_of(notifier, struct tacet_space, notifier);
+	if (!fits(space)) {
+		mmu_notifier_put(notifier);
+		return ERR_PTR(-EUSERS);
+	}
 	if (space->range) {
 		/* All threads that have a reference now get the same one. */
 		follower = tacet_unmaps_follow(mm);

@@ -39,7 +39,7 @@ u32 tacet_wake(const struct tacet_wake *wake)
 			.write = write_wake,
 			.read = read_woken,
 			.first = &tacet_partition.cores[wake->core],
-			.job = READ_ONCE(tacet_partition.cores[wake->core].job),
+			.job = wake->job,
 			.killable = true,
 			.failure = "a core does not finish a wake-up",
 		},

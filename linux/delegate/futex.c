@@ -80,6 +80,7 @@ static void wake_on_cores(const struct tacet_space *space, struct tacet_wake *wa
 
 	for (i = 0; i < count; i++) {
 		wakes[i].root = space->root_address;
+		wakes[i].job = space->job;
 		wakes[i].core = READ_ONCE(space->last_core);
 	}
 	if (!tacet_errand_wake(wakes, count, counts)) {

@@ -13,6 +13,7 @@
 #include <linux/nospec.h>
 #include <linux/uaccess.h>
 
+#include "arch/arch.h"
 #include "border/border.h"
 #include "compat.h"
 #include "doors/doors.h"
@@ -179,6 +180,32 @@ static int find_mark(void)
 	return 0;
 }
 
+static void count_marks(u64 physical, u64 bytes, void *found)
+{
+	const u64 *words;
+	u64 done, i;
+
+	for (done = 0; done < bytes; done += PAGE_SIZE) {
+		if (tacet_bad_has(PHYS_PFN(physical + done)))
+			continue;
+		words = __va(physical + done);
+		for (i = 0; i < PAGE_SIZE / sizeof(*words); i++)
+			*(unsigned long *)found += READ_ONCE(words[i]) == TACET_TEST_MARK;
+		cond_resched();
+	}
+}
+
+/* The same, in what the core has mapped now. */
+static int find_mapped_mark(const struct tacet_core *core)
+{
+	u64 root = READ_ONCE(core->shared->active_root) ?: core->shared->boot.root;
+	unsigned long found = 0;
+
+	tacet_tables_visit(root, count_marks, &found);
+	tacet_report(TACET_LOG_INFO, "test: cpu %u maps the mark %lu times", core->cpu, found);
+	return 0;
+}
+
 static int do_test(struct file *file, union any_request *request)
 {
 	struct tacet_core *core = tacet_core_of(request->test.cpu);
@@ -189,6 +216,8 @@ static int do_test(struct file *file, union any_request *request)
 		return -ENODEV;
 	if (request->test.test == TACET_TEST_FIND)
 		return find_mark();
+	if (request->test.test == TACET_TEST_FIND_MAPPED)
+		return find_mapped_mark(core);
 	if (request->test.test == TACET_TEST_NONE || request->test.test > TACET_TEST_LAST)
 		return -EINVAL;
 	WRITE_ONCE(core->shared->test, request->test.test);

@@ -62,11 +62,22 @@ static int fill_terms(struct tacet_terms *terms, struct file *file,
 	return 0;
 }
 
+/* The job that @task's user names @id; or his only one, if that is empty. The caller may control @task. */
+static int find_job(struct task_struct *task, const char *id, struct tacet_job **job)
+{
+	const struct cred *cred = get_task_cred(task);
+	int error = tacet_job_find(id, cred->uid, capable(CAP_SYS_ADMIN), job);
+
+	put_cred(cred);
+	return error;
+}
+
 /*
- * Takes the control lock when the partition is up and is that of @task's user. An error: the
- * lock is not held. Other requests are served while memory is cleared for a new user.
+ * Takes the control lock when the partition is up and hosts programs of @task's user in *@job, which is the
+ * one named @id. An error: the lock is not held. Other requests are served while memory is cleared for a new
+ * user.
  */
-static int lock_for(struct task_struct *task)
+static int lock_for(struct task_struct *task, const char *id, struct tacet_job **job)
 {
 	unsigned int waited_ms;
 	int error;
@@ -76,7 +87,8 @@ static int lock_for(struct task_struct *task)
 			return -EINTR;
 		error = -ENODEV;
 		if (tacet_partition.state == TACET_PARTITION_UP && !tacet_partition.failed)
-			error = tacet_tracepoints_on() ?: tacet_user_admit(task, waited_ms);
+			error = tacet_tracepoints_on() ?: find_job(task, id, job) ?:
+				tacet_user_admit(task, *job, waited_ms);
 		if (!error)
 			return 0;
 		mutex_unlock(&tacet_control_lock);
@@ -107,12 +119,11 @@ int tacet_request_host_self(struct file *file, const struct tacet_host_self *req
 	cpus = kmalloc(cpumask_size(), GFP_KERNEL);
 	if (!cpus)
 		return -ENOMEM;
-	error = lock_for(current);
+	error = lock_for(current, request->job, &terms.job);
 	if (error)
 		goto out;
 	terms.cpus = cpus;
-	error = tacet_job_find(request->job, current_uid(), capable(CAP_SYS_ADMIN), &terms.job) ?:
-		allowed_cpus(request->cpus, terms.job, cpus) ?: fill_terms(&terms, file, request);
+	error = allowed_cpus(request->cpus, terms.job, cpus) ?: fill_terms(&terms, file, request);
 	if (!error) {
 		error = tacet_host(current, NULL, &terms, GFP_KERNEL);
 		tacet_order_put(terms.order);
@@ -187,16 +198,6 @@ static bool is_here(const struct tacet_job *job, u32 cpu)
 	return cpu < nr_cpu_ids && cpumask_test_cpu(cpu, job ? &job->cpus : &tacet_partition.free);
 }
 
-/* The job of @task's user. The caller may control @task. */
-static int find_job(struct task_struct *task, struct tacet_job **job)
-{
-	const struct cred *cred = get_task_cred(task);
-	int error = tacet_job_find("", cred->uid, capable(CAP_SYS_ADMIN), job);
-
-	put_cred(cred);
-	return error;
-}
-
 int tacet_request_decouple(pid_t pid, u32 cpu, u32 flags)
 {
 	u32 host_flags = flags & TACET_DECOUPLE_FOLLOW ? TACET_HOST_FOLLOW : 0;
@@ -210,13 +211,11 @@ int tacet_request_decouple(pid_t pid, u32 cpu, u32 flags)
 	if (!task)
 		return -ESRCH;
 	/* Who may not host it may not make the partition that of its user either. */
-	error = tacet_may_control(task) ? lock_for(task) : -EPERM;
+	error = tacet_may_control(task) ? lock_for(task, "", &job) : -EPERM;
 	if (error)
 		goto out;
 	if (!tacet_may_control(task))	/* meanwhile it may have become another program */
 		error = -EPERM;
-	else
-		error = find_job(task, &job);
 	if (!error && cpu != TACET_ANY_CPU && !is_here(job, cpu))
 		error = -EINVAL;
 	if (!error && flags & TACET_DECOUPLE_THREAD)

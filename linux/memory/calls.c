@@ -45,6 +45,14 @@ static bool copies_process(const struct pt_regs *regs)
 	return false;
 }
 
+/* So many frames a job has for itself that no program has. */
+static unsigned long spare_frames(unsigned int job)
+{
+	const struct tacet_job_memory *memory = &tacet_partition.memory->jobs[job - 1];
+
+	return max_t(s64, READ_ONCE(memory->owned) - READ_ONCE(memory->frames), 0);
+}
+
 /* The partition has no room for a copy of the range. */
 static bool copy_would_fail(struct tacet_range *range)
 {
@@ -52,6 +60,8 @@ static bool copy_would_fail(struct tacet_range *range)
 	unsigned long frames = 0, used = 0, needed = tacet_range_populated(range);
 	unsigned int i;
 
+	if (tacet_job_maps(range->job))
+		return needed + needed / 64 > spare_frames(range->job);
 	for (i = 0; i < memory->block_count; i++)
 		frames += memory->blocks[i].count;
 	for (i = 0; i < tacet_partition.core_count; i++) {
@@ -59,6 +69,8 @@ static bool copy_would_fail(struct tacet_range *range)
 
 		used += READ_ONCE(shared->frames_taken) - READ_ONCE(shared->frames_returned);
 	}
+	for (i = 1; i <= TACET_JOBS; i++)
+		used += tacet_job_maps(i) ? spare_frames(i) : 0;
 	/* An eighth is for tables, and for the frames that each core keeps in store. */
 	return needed + frames / 8 > frames - min(used, frames);
 }

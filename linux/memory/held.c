@@ -111,6 +111,14 @@ static void free_released(struct work_struct *work)
 	mutex_unlock(&held_lock);
 }
 
+/* Linux still uses @frame, which a program had. */
+bool tacet_held_has(u64 frame)
+{
+	const u32 *state = held_state(frame);
+
+	return state && READ_ONCE(*state) != TACET_HELD_NOT;
+}
+
 /* Linux still uses some frame that a program had. */
 bool tacet_held_any(void)
 {

@@ -107,6 +107,7 @@ void tacet_memory_init(void);
 int tacet_ranges_begin(void);
 void tacet_ranges_end(void);
 unsigned int tacet_range_count(void);
+bool tacet_range_any_of_all(void);
 unsigned int tacet_range_count_of(unsigned int job);
 struct tacet_range *tacet_range_new(struct mm_struct *mm, unsigned int job);	/* sleeps */
 void tacet_range_publish(struct tacet_range *range);
@@ -169,6 +170,7 @@ void tacet_range_unmirror_locked(struct tacet_range *range, unsigned long page, 
 void tacet_held_mark(struct tacet_range *range, unsigned long page, unsigned long pages);
 bool tacet_held_await(struct tacet_range *range);
 bool tacet_held_any(void);
+bool tacet_held_has(u64 frame);
 void tacet_held_exit(void);
 
 /* locked.c: sleep; with the range mutex, but for _end, _hand_over and _refuses */

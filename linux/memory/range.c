@@ -44,6 +44,25 @@ unsigned int tacet_range_count_of(unsigned int job)
 	return count;
 }
 
+/* There is one in memory that all cores map, since its job is not kept apart. */
+bool tacet_range_any_of_all(void)
+{
+	unsigned int bucket;
+	struct tacet_range *range;
+	bool found = false;
+
+	rcu_read_lock();
+	hash_for_each_rcu(ranges, bucket, range, link)
+		found |= !tacet_job_maps(range->job);
+	rcu_read_unlock();
+	return found;
+}
+
+static unsigned int job_of_range(const struct tacet_range *range)
+{
+	return range->job;
+}
+
 /* In an RCU read section. */
 struct tacet_range *tacet_range_find(struct mm_struct *mm)
 {
@@ -110,6 +129,7 @@ static const struct tacet_space_operations range_in_space = {
 	.get_range = tacet_range_get,
 	.put_range = tacet_range_put,
 	.range_tables = tables_for_cores,
+	.range_job = job_of_range,
 };
 
 void tacet_memory_init(void)

@@ -123,7 +123,7 @@ static unsigned int free_number(void)
 	unsigned int number;
 
 	for (number = 1; number <= TACET_JOBS; number++)
-		if (!tacet_job_numbered(number))
+		if (!tacet_job_numbered(number) && !tacet_apart_holds(number))
 			return number;
 	return 0;
 }
@@ -131,6 +131,7 @@ static unsigned int free_number(void)
 static int fill(struct tacet_job *job, struct tacet_job_begin *request, struct tacet_resize *missing)
 {
 	kref_init(&job->references);
+	INIT_LIST_HEAD(&job->runs);
 	strscpy(job->id, request->job.id, sizeof(job->id));
 	strscpy(job->group, request->job.group, sizeof(job->group));
 	job->memory = request->job.memory;
@@ -179,7 +180,13 @@ static int begin(struct tacet_job *job, struct tacet_job_begin *request, struct 
 		strscpy(request->message, missing->message, sizeof(request->message));
 		return error;
 	}
+	set_limit(job);
 	error = clear_cpus(job, request);
+	if (!error) {
+		error = tacet_apart_begin(job);
+		if (error)
+			tacet_cores_join(&job->cpus);
+	}
 	if (error) {
 		if (grows)
 			tacet_partition_shrink(missing);
@@ -187,9 +194,9 @@ static int begin(struct tacet_job *job, struct tacet_job_begin *request, struct 
 	}
 	tacet_cores_lend(missing->cpus);
 	tacet_cores_use(&job->cpus);
-	set_limit(job);
 	tacet_job_enter(job);
-	tacet_report(TACET_LOG_INFO, "job %s: begins on cpus %*pbl", job->id, cpumask_pr_args(&job->cpus));
+	tacet_report(TACET_LOG_INFO, "job %s: begins on cpus %*pbl%s", job->id, cpumask_pr_args(&job->cpus),
+		     job->apart ? ", apart" : "");
 	return 0;
 }
 
@@ -332,7 +339,7 @@ static int finish(struct tacet_job *job, struct tacet_job_end *request)
 		if (mutex_lock_killable(&tacet_control_lock))
 			return -EINTR;
 		if (!job->gone) {
-			error = tacet_users_leave();
+			error = job->apart ? tacet_apart_end(job) : tacet_users_leave();
 			if (!error) {
 				tacet_report(TACET_LOG_INFO, "job %s: has ended", job->id);
 				tacet_job_leave(job);
@@ -380,8 +387,10 @@ void tacet_jobs_drop(void)
 	struct tacet_job *job;
 
 	lockdep_assert_held(&tacet_control_lock);
-	while ((job = tacet_job_after(NULL)))
+	while ((job = tacet_job_after(NULL))) {
+		tacet_apart_drop(job);
 		tacet_job_leave(job);
+	}
 }
 
 /* Frames of a job's ranges; cores may not be believed blindly. */

@@ -214,7 +214,9 @@ int tacet_layout_cores(struct tacet_up *request)
 	partition->owners = kvcalloc(partition->context_count, sizeof(*partition->owners),
 				     GFP_KERNEL);
 	partition->spaces_taken = bitmap_zalloc(partition->context_count, GFP_KERNEL);
-	if (!partition->cores || !partition->owners || !partition->spaces_taken)
+	partition->context_jobs = kvzalloc(partition->context_count, GFP_KERNEL);
+	if (!partition->cores || !partition->owners || !partition->spaces_taken ||
+	    !partition->context_jobs)
 		return -ENOMEM;
 	partition->cpu_pages = tacet_blocks_carve(partition, &carved, count * TACET_CPU_BYTES);
 	partition->private = tacet_blocks_carve(partition, &carved, count * TACET_PRIVATE_BYTES);
@@ -247,6 +249,8 @@ void tacet_layout_end(void)
 	partition->core_count = 0;
 	kfree(partition->cores);
 	kvfree(partition->owners);
+	kvfree(partition->context_jobs);
+	partition->context_jobs = NULL;
 	bitmap_free(partition->spaces_taken);
 	partition->spaces_taken = NULL;
 	partition->cores = NULL;

@@ -70,6 +70,7 @@ static void give_tables(void)
 	if (!tacet_partition.unproven)
 		tacet_tables_free(&tacet_partition);
 	tacet_partition.tables = NULL;
+	memset(tacet_partition.apart, 0, sizeof(tacet_partition.apart));
 }
 
 static int take_cpus(struct tacet_up *request)

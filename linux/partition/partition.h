@@ -8,6 +8,8 @@
 
 #include "tacet.h"
 
+struct tacet_job;
+
 /* burial.c, partition.c: the module comes and goes. Sleep; take the control lock. */
 int tacet_partition_init(void);
 void tacet_partition_exit(void);
@@ -41,6 +43,13 @@ int tacet_job_begin(struct tacet_job_begin *request);
 int tacet_job_end(struct tacet_job_end *request);
 int tacet_job_list(struct tacet_job_list *request);
 void tacet_jobs_drop(void);
+
+/* apart.c: sleep, with the control lock held */
+int tacet_apart_begin(struct tacet_job *job);
+int tacet_apart_end(struct tacet_job *job);
+bool tacet_apart_holds(unsigned int number);
+void tacet_apart_drop(struct tacet_job *job);
+bool tacet_apart_leaves_core(const struct cpumask *cpus);
 
 /* The rest is for the folder's own files; control lock held, sleeps. */
 void tacet_partition_end(enum tacet_partition_state after);

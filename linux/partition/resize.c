@@ -180,7 +180,7 @@ int tacet_partition_shrink(struct tacet_resize *request)
 	error = read_cpus(request, true, cpus);
 	if (error)
 		goto out;
-	if (cpumask_subset(&tacet_partition.cpus, cpus) && (tacet_hosted_count() || tacet_range_count())) {
+	if (!tacet_apart_leaves_core(cpus) && (tacet_hosted_any_of_all() || tacet_range_any_of_all())) {
 		error = tacet_complain(request->message, -EBUSY,
 				       "partition: %u threads are hosted, and these are its last cpus",
 				       tacet_hosted_count());

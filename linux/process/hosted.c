@@ -11,20 +11,35 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 
+#include "arch/arch.h"
 #include "border/border.h"
 #include "compat.h"
 #include "memory/memory.h"
 #include "process/process.h"
 #include "tacet.h"
 
-static int take_context(struct tacet_hosted *hosted)
+/* The context's number @i becomes one that the cores of job number @job map. What others had there goes. */
+static void show_context(unsigned int i, unsigned int job)
+{
+	if (!job || tacet_partition.context_jobs[i])
+		return;
+	memset(&tacet_partition.contexts[i], 0, sizeof(tacet_partition.contexts[i]));
+	tacet_partition.context_jobs[i] = job;
+	tacet_tables_job_show(&tacet_partition, job, i);
+}
+
+/* One of those that the cores of job number @maps map, or may; 0: of those that no job has for itself. */
+static int take_context(struct tacet_hosted *hosted, unsigned int maps)
 {
 	unsigned int i;
 
 	lockdep_assert_held(&tacet_hosted_lock);
 	for (i = 0; i < tacet_partition.context_count; i++) {
-		if (tacet_partition.owners[i])
+		unsigned int job = tacet_partition.context_jobs[i];
+
+		if (tacet_partition.owners[i] || (job && job != maps))
 			continue;
+		show_context(i, maps);
 		hosted->number = i;
 		hosted->context = &tacet_partition.contexts[i];
 		memset(hosted->context, 0, offsetof(struct tacet_context, xstate));
@@ -40,21 +55,24 @@ static int enter(struct tacet_hosted *hosted, struct tacet_process *spare,
 		 struct tacet_hosted *relative, bool *spare_used)
 {
 	struct tacet_process *process = tacet_process_of(task_tgid(hosted->task));
+	const struct tacet_job *job;
 	int error;
 
 	if (READ_ONCE(tacet_partition.state) != TACET_PARTITION_UP || tacet_partition.failed)
 		return -ENODEV;
 	if (tacet_hosted_of(hosted->task))
 		return -EALREADY;
-	if (!tacet_user_fits(hosted->task))
-		return -EUSERS;
-	if (!process && spare->job && spare->job->gone)
+	job = process ? process->job : spare->job;
+	if (!process && job && job->gone)
 		return -ESRCH;
+	if (!tacet_user_fits(hosted->task, job))
+		return -EUSERS;
 	if (!process) {
 		process = spare;
 		tacet_process_confine(spare);
 	}
-	error = tacet_take_place(hosted, process, relative) ?: take_context(hosted);
+	error = tacet_take_place(hosted, process, relative) ?:
+		take_context(hosted, job ? tacet_job_maps(job->number) : 0);
 	if (error)
 		return error;
 	if (process == spare) {

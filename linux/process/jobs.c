@@ -73,6 +73,20 @@ bool tacet_job_id_valid(const char *id)
 	return true;
 }
 
+/* @frame is one that a job has for itself. */
+bool tacet_jobs_own(u64 frame)
+{
+	const struct tacet_job *job;
+	const struct tacet_job_run *run;
+
+	lockdep_assert_held(&tacet_control_lock);
+	list_for_each_entry(job, &jobs, link)
+		list_for_each_entry(run, &job->runs, link)
+			if (frame >= run->first && frame - run->first < run->pages)
+				return true;
+	return false;
+}
+
 static bool may_use(const struct tacet_job *job, kuid_t user, bool privileged)
 {
 	return privileged || uid_eq(job->user, user);

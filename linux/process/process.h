@@ -20,9 +20,20 @@ struct tacet_job {
 	char group[TACET_JOB_GROUP_BYTES];
 	kuid_t user;
 	u64 memory;			/* its limit in bytes, or 0 */
+	bool apart;			/* its cores map its memory alone; partition/apart.c. Changes while it has no program */
+	bool left;			/* its cores do not map it any more; control lock */
+	struct list_head runs;		/* of frames that it has for itself; control lock */
+	u64 taken_before;		/* what its cores had ever taken when it got them */
 	struct cpumask cpus;
 	bool ending;			/* control lock */
 	bool gone;			/* control lock and hosted lock */
+};
+
+/* Frames that a job has for itself. */
+struct tacet_job_run {
+	struct list_head link;
+	u64 first, pages;
+	u64 cleared;			/* so many, at the job's end */
 };
 
 /* A hosted process: where its threads may go. Reference-counted by them. */
@@ -161,13 +172,17 @@ bool tacet_program_privileged(struct task_struct *task, const struct linux_binpr
  * _number: the thread's own context */
 void tacet_users_begin(void);
 bool tacet_users_want_clean(void);
-int tacet_user_admit(struct task_struct *task, unsigned int waited_ms);
-bool tacet_user_fits(struct task_struct *task);
+int tacet_user_admit(struct task_struct *task, const struct tacet_job *job, unsigned int waited_ms);
+bool tacet_user_fits(struct task_struct *task, const struct tacet_job *job);
 bool tacet_user_still_fits(void);
 u64 tacet_user_number(void);
 u32 tacet_users_current(void);
 
 int tacet_users_leave(void);		/* sleeps, with the control lock held */
+/* For partition/apart.c; control lock held. */
+bool tacet_users_apart(void);
+bool tacet_users_all_clear(void);
+void tacet_users_cleared(u64 taken);
 
 /* process/jobs.c; control lock held, but for the last four */
 struct tacet_job *tacet_job_named(const char *id);
@@ -176,6 +191,7 @@ struct tacet_job *tacet_job_after(const struct tacet_job *job);
 bool tacet_job_id_valid(const char *id);
 int tacet_job_find(const char *id, kuid_t user, bool privileged, struct tacet_job **found);
 bool tacet_job_shows(const struct tacet_core *core);
+bool tacet_jobs_own(u64 frame);
 void tacet_job_enter(struct tacet_job *job);
 void tacet_job_close(struct tacet_job *job);
 void tacet_job_leave(struct tacet_job *job);

@@ -5,6 +5,10 @@
  * every core maps the memory of all of them. Before another user's first program everything
  * that the former user's programs had there is cleared.
  *
+ * Not so the programs of a job that is kept apart: its cores map its own memory alone, so that
+ * several users' jobs run at once. But the cores of other programs map everything: while there is
+ * such a job, only its user has other programs, and none of it starts beside another user's.
+ *
  * Two programs have the same user if their real, effective and saved user ids agree: Linux
  * then lets one trace the other, so there is nothing to keep apart. A program that its own
  * user may not trace is not hosted on such a processor. The ids are the kernel's own, which
@@ -54,6 +58,18 @@ static bool is_user(const struct cred *cred)
 	       uid_eq(cred->suid, user.saved);
 }
 
+/* All its user ids are @id. */
+static bool is_only(const struct cred *cred, kuid_t id)
+{
+	return uid_eq(cred->uid, id) && uid_eq(cred->euid, id) && uid_eq(cred->suid, id);
+}
+
+/* Jobs may be kept apart, since users have to be. */
+bool tacet_users_apart(void)
+{
+	return one_user();
+}
+
 /* A partition begins. Its frames have what Linux's users left there, unless Linux clears
  * memory that it hands out or gets back. */
 void tacet_users_begin(void)
@@ -77,15 +93,15 @@ u32 tacet_users_current(void)
 	return one_user() && user.any ? from_kuid_munged(current_user_ns(), user.real) : TACET_NO_USER;
 }
 
-/* The partition may host @task. Any context. */
-bool tacet_user_fits(struct task_struct *task)
+/* The partition may host @task, in @job or in none. Any context. */
+bool tacet_user_fits(struct task_struct *task, const struct tacet_job *job)
 {
 	bool fits;
 
 	if (!one_user())
 		return true;
 	rcu_read_lock();
-	fits = is_user(__task_cred(task));
+	fits = job && job->apart ? is_only(__task_cred(task), job->user) : is_user(__task_cred(task));
 	rcu_read_unlock();
 	return fits;
 }
@@ -94,6 +110,8 @@ bool tacet_user_fits(struct task_struct *task)
  * it, since it was hosted. */
 bool tacet_user_still_fits(void)
 {
+	const struct tacet_process *process;
+	const struct tacet_hosted *hosted;
 	bool fits;
 
 	if (!one_user())
@@ -101,9 +119,12 @@ bool tacet_user_still_fits(void)
 	task_lock(current);
 	rcu_read_lock();
 	fits = tacet_dumpable(current);
+	hosted = tacet_hosted_of(current);
+	process = hosted ? READ_ONCE(hosted->process) : NULL;
+	fits = fits && tacet_user_fits(current, process ? process->job : NULL);
 	rcu_read_unlock();
 	task_unlock(current);
-	return fits && tacet_user_fits(current);
+	return fits;
 }
 
 /*
@@ -124,13 +145,14 @@ u64 tacet_user_number(void)
 
 static void find_any(struct tacet_hosted *hosted, void *found)
 {
-	*(bool *)found = true;
+	if (!tacet_job_maps(hosted->job))
+		*(bool *)found = true;
 }
 
-/* Nothing of a program is in the partition: no thread, no range, no frame that Linux uses. */
+/* Nothing of a program is in the memory that all cores map: no thread, no range, no frame that Linux uses. */
 static bool deserted(void)
 {
-	return !tacet_hosted_count() && !tacet_range_count() && !tacet_held_any();
+	return !tacet_hosted_any_of_all() && !tacet_range_any_of_all() && !tacet_held_any();
 }
 
 /* The last program may have ended just now: its end takes some milliseconds. */
@@ -148,7 +170,7 @@ static bool drop_user(void)
 	bool empty;
 
 	spin_lock_irq(&tacet_hosted_lock);
-	empty = !tacet_hosted_count();
+	empty = !tacet_hosted_of_all_locked();
 	if (empty)
 		user.any = false;
 	spin_unlock_irq(&tacet_hosted_lock);
@@ -181,6 +203,8 @@ static u64 frames_taken(void)
  * unmapped it; no program gets it. -EAGAIN: there are more. */
 static int clear_frames(const struct tacet_memory *memory)
 {
+	bool owned = tacet_jobs_own(blocks_done < memory->block_count ?
+				    memory->blocks[blocks_done].first + frames_done : 0);
 	unsigned long i;
 
 	for (i = 0; i < STEP_FRAMES && blocks_done < memory->block_count; i++) {
@@ -192,7 +216,10 @@ static int clear_frames(const struct tacet_memory *memory)
 			frames_done = 0;
 			continue;
 		}
-		if (!tacet_bad_has(frame))
+		/* Programs of a job that is kept apart may run. */
+		if (!(frame % RESCHEDULE_FRAMES) || !frames_done)
+			owned = tacet_jobs_own(frame);
+		if (!owned && !tacet_bad_has(frame))
 			clear_page(pfn_to_kaddr(frame));
 		frames_done++;
 		if (i % RESCHEDULE_FRAMES == 0)
@@ -217,7 +244,8 @@ static int clear(void)
 		return -EAGAIN;
 	clean_taken = taken;
 	for (i = 0; i < tacet_partition.context_count; i++) {
-		memset(&tacet_partition.contexts[i], 0, sizeof(tacet_partition.contexts[i]));
+		if (!tacet_partition.context_jobs[i])
+			memset(&tacet_partition.contexts[i], 0, sizeof(tacet_partition.contexts[i]));
 		cond_resched();
 	}
 	return 0;
@@ -236,28 +264,75 @@ int tacet_users_leave(void)
 	return clear();
 }
 
+/* Nothing of any program is left in frames that are free. */
+bool tacet_users_all_clear(void)
+{
+	lockdep_assert_held(&tacet_control_lock);
+	return clean_taken == frames_taken();
+}
+
+/* So many frames that cores had taken are clear again. */
+void tacet_users_cleared(u64 taken)
+{
+	lockdep_assert_held(&tacet_control_lock);
+	if (clean_taken != NEVER_CLEAN)
+		clean_taken += taken;
+}
+
+/* No core that maps all memory hosts another user's program than @cred's, nor will it. */
+static int admit_apart(const struct cred *cred, const struct tacet_job *job, unsigned int waited_ms)
+{
+	if (!is_only(cred, job->user))
+		return -EUSERS;
+	if (user.any && !is_user(cred) && (!deserted() || !drop_user()))
+		return refuse_or_wait(waited_ms);
+	return 0;
+}
+
+/* The memory of a job that is kept apart is mapped by the cores of all other programs. */
+static bool is_beside_other(const struct cred *cred)
+{
+	const struct tacet_job *job;
+
+	for (job = tacet_job_after(NULL); job; job = tacet_job_after(job))
+		if (job->apart && !is_only(cred, job->user))
+			return true;
+	return false;
+}
+
+static int admit(const struct cred *cred, unsigned int waited_ms)
+{
+	int error = 0;
+
+	if (is_beside_other(cred))
+		return -EUSERS;
+	if (is_user(cred))
+		return 0;
+	/* Without a user Linux may still use frames of a job that was kept apart. */
+	if (user.any ? !deserted() || !drop_user() : tacet_held_any())
+		error = refuse_or_wait(waited_ms);
+	error = error ?: clear();
+	if (!error)
+		set_user(cred);
+	return error;
+}
+
 /*
- * @task is about to be hosted on request: the partition becomes that of its user. -EUSERS:
- * another user's programs are there. -EAGAIN: the caller lets go of the control lock, sleeps a
+ * @task is about to be hosted on request, in @job or in none: the partition becomes that of its user.
+ * -EUSERS: another user's programs are there. -EAGAIN: the caller lets go of the control lock, sleeps a
  * moment, looks whether the partition is still up, and asks again; it has waited @waited_ms in
  * that way. If it does not ask again, the next one continues the clearing.
  */
-int tacet_user_admit(struct task_struct *task, unsigned int waited_ms)
+int tacet_user_admit(struct task_struct *task, const struct tacet_job *job, unsigned int waited_ms)
 {
 	const struct cred *cred;
-	int error = 0;
+	int error;
 
 	lockdep_assert_held(&tacet_control_lock);
 	if (!one_user())
 		return 0;
 	cred = get_task_cred(task);
-	if (!is_user(cred)) {
-		if (user.any && (!deserted() || !drop_user()))
-			error = refuse_or_wait(waited_ms);
-		error = error ?: clear();
-		if (!error)
-			set_user(cred);
-	}
+	error = job && job->apart ? admit_apart(cred, job, waited_ms) : admit(cred, waited_ms);
 	put_cred(cred);
 	return error;
 }

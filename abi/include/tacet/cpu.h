@@ -75,8 +75,10 @@ enum tacet_test {
 	TACET_TEST_FLAGS = 10,		/* write a log record if the AC flag is set: no damage */
 	TACET_TEST_FIND = 11,		/* not for the core: Linux counts TACET_TEST_MARK in all
 					   memory of the partition, and logs the number */
+	TACET_TEST_FIND_MAPPED = 12,	/* the same, in what the co-kernel's half of the root that the core
+					   has loaded maps */
 };
-#define TACET_TEST_LAST TACET_TEST_FIND
+#define TACET_TEST_LAST TACET_TEST_FIND_MAPPED
 
 /* By which register the processor is asked for a clock. */
 enum tacet_performance {
@@ -88,12 +90,13 @@ enum tacet_performance {
 };
 
 /* Linux's own register settings and the core's addresses. Linux writes them before the
- * start; the core reads them once and loads the registers, so that a program finds the
+ * start; the core reads them once, but for `root`, and loads the registers, so that a program finds the
  * processor as Linux would have set it. */
 struct tacet_cpu_boot {
 	__u64 cr0, cr4, efer, pat, star, xcr0, xss;
 	__u64 tsc_aux;			/* cpu | node << 12 */
-	__u64 root;			/* physical address of the core's idle root */
+	__u64 root;			/* physical address of the core's idle root. Linux writes another one
+					   while the core has no thread, then asks TACET_ASK_DRAIN */
 	__u64 stack_top;		/* in the core's private region */
 	__u64 private_base;		/* its private region, virtual */
 	__u64 private_bytes;

@@ -70,7 +70,12 @@ struct tacet_frames {
 struct tacet_job_memory {
 	__u64 limit;			/* in frames; 0: none, and nothing is counted */
 	__s64 frames;			/* behind pages; written by cores, atomically */
-	__u64 reserved[6];
+	__s64 owned;			/* it has so many for itself, free or not; written by cores, atomically.
+					   0: its frames are those of all. While it is not 0, only cores
+					   that map no other job's memory use it */
+	__u64 run;			/* the first frame of the run that it was given last; written by
+					   a core before it answers TACET_ASK_GIVE */
+	__u64 reserved[4];
 };
 
 #define TACET_JOB_MEMORIES 64u		/* TACET_JOBS */
@@ -211,7 +216,11 @@ enum tacet_ask {
 					   frame is [1], its order [2], its node [3] */
 	TACET_ASK_LEAVE = 9,		/* the block at place [0] leaves if all of it is free; -EBUSY: it is
 					   not, or a core has some of it in store */
-	TACET_ASK_DRAIN = 10,		/* the core gives the free frames that it has in store to all */
+	TACET_ASK_DRAIN = 10,		/* the core gives the free frames that it has in store to all, and
+					   loads its idle root if it runs no thread */
+	TACET_ASK_GIVE = 11,		/* job number [0] gets a run of 2^[1] frames for itself; -ENOMEM:
+					   no such run is free */
+	TACET_ASK_TAKE = 12,		/* what job number [0] has for itself and is free is for all again */
 };
 
 /* Entries of a range's tables. Present, writable, leaf, frame and no-execute are the

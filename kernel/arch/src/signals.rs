@@ -36,7 +36,9 @@ const ASKED_AT_ONCE: usize = 64;
 /// One CPU's words.
 #[repr(C)]
 pub struct Signals {
-    _host0: Hosts<136>,
+    _host0: Hosts<128>,
+    /// The host: the address space without a program. It changes while this CPU has no thread.
+    pub idle_root: AtomicU64,
     /// The host, before start: where the CPU's first stack begins.
     pub stack_top: AtomicU64,
     _host1: Hosts<84>,
@@ -86,6 +88,7 @@ impl Signals {
     pub const fn new() -> Self {
         Self {
             _host0: Hosts::zero(),
+            idle_root: AtomicU64::new(0),
             stack_top: AtomicU64::new(0),
             _host1: Hosts::zero(),
             identity: AtomicU32::new(0),

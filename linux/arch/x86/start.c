@@ -106,7 +106,7 @@ static void fill_boot(struct tacet_partition *partition, struct tacet_core *core
 	boot->has_spec_ctrl = boot_cpu_has(X86_FEATURE_MSR_SPEC_CTRL);
 	boot->spec_ctrl = tacet_speculation_learn();
 	boot->measures = partition->measures;
-	boot->root = tacet_tables_root(partition);
+	boot->root = tacet_tables_root(partition, 0);
 	boot->private_base = TACET_PRIVATE_BASE + index * (u64)TACET_PRIVATE_BYTES;
 	boot->private_bytes = TACET_PRIVATE_BYTES;
 	boot->stack_top = boot->private_base + TACET_PRIVATE_BYTES;
@@ -169,7 +169,7 @@ static int low_tables_build(struct tacet_partition *partition, struct low_tables
 	}
 	table = page_address(low->pages[levels - 1]);
 	table[0] = _PAGE_PRESENT | _PAGE_RW | _PAGE_PSE;
-	tacet_tables_copy_kernel(partition, low->pages[0]);
+	tacet_tables_copy_kernel(partition, low->pages[0], 0);
 	return 0;
 }
 

@@ -20,18 +20,9 @@
 #include <asm/pgtable.h>
 
 #include "arch/arch.h"
+#include "arch/x86/tables.h"
 #include "compat.h"
 #include "tacet.h"
-
-#define ENTRY_FLAGS (_PAGE_PRESENT | _PAGE_RW | _PAGE_ACCESSED | _PAGE_DIRTY)
-#define LAST_GIB 0xffffffffc0000000ull
-
-struct tacet_tables {
-	struct page *idle_root;
-	u64 kernel_entry;		/* what every root has at index 511 */
-	u64 *middle;			/* the page directory of the last GiB */
-	struct list_head pages;		/* all table pages, for freeing */
-};
 
 static u64 *table_page(struct tacet_tables *tables)
 {
@@ -43,7 +34,7 @@ static u64 *table_page(struct tacet_tables *tables)
 	return page_address(page);
 }
 
-static int map_page(struct tacet_tables *tables, u64 address, u64 physical, u64 flags)
+int tacet_tables_map_page(struct tacet_tables *tables, u64 address, u64 physical, u64 flags)
 {
 	u64 *slot = &tables->middle[(address - LAST_GIB) >> PMD_SHIFT];
 	u64 *leaf;
@@ -59,13 +50,13 @@ static int map_page(struct tacet_tables *tables, u64 address, u64 physical, u64 
 	return 0;
 }
 
-static int map_bytes(struct tacet_tables *tables, u64 address, void *memory, size_t bytes, u64 flags)
+int tacet_tables_map_bytes(struct tacet_tables *tables, u64 address, void *memory, size_t bytes, u64 flags)
 {
 	size_t done;
 	int error = 0;
 
 	for (done = 0; done < bytes && !error; done += PAGE_SIZE)
-		error = map_page(tables, address + done, __pa(memory) + done, flags);
+		error = tacet_tables_map_page(tables, address + done, __pa(memory) + done, flags);
 	return error;
 }
 
@@ -77,38 +68,42 @@ static int map_image(struct tacet_partition *partition, struct tacet_tables *tab
 	u64 data = _PAGE_PRESENT | _PAGE_ACCESSED | _PAGE_NX;
 	int error;
 
-	error = map_bytes(tables, TACET_IMAGE_BASE, partition->image, text,
+	error = tacet_tables_map_bytes(tables, TACET_IMAGE_BASE, partition->image, text,
 			  _PAGE_PRESENT | _PAGE_ACCESSED);
 	if (!error)
-		error = map_bytes(tables, TACET_IMAGE_BASE + text, partition->image + text, rodata,
+		error = tacet_tables_map_bytes(tables, TACET_IMAGE_BASE + text, partition->image + text, rodata,
 				  data);
 	if (!error)
-		error = map_bytes(tables, TACET_IMAGE_BASE + text + rodata,
+		error = tacet_tables_map_bytes(tables, TACET_IMAGE_BASE + text + rodata,
 				  partition->image + text + rodata, rest,
 				  data | _PAGE_RW | _PAGE_DIRTY);
 	return error;
 }
 
-static int map_private(struct tacet_partition *partition, struct tacet_tables *tables)
+/* The private regions of @count cores from number @first on. */
+int tacet_tables_map_private(struct tacet_partition *partition, struct tacet_tables *tables,
+			     unsigned int first, unsigned int count)
 {
-	unsigned int pages = partition->core_count * (TACET_PRIVATE_BYTES / PAGE_SIZE);
+	unsigned int pages = (first + count) * (TACET_PRIVATE_BYTES / PAGE_SIZE);
 	unsigned int i;
 	int error = 0;
 
-	for (i = 0; i < pages && !error; i++) {
+	for (i = first * (TACET_PRIVATE_BYTES / PAGE_SIZE); i < pages && !error; i++) {
 		if (TACET_PRIVATE_GUARD_PAGES >> (i % (TACET_PRIVATE_BYTES / PAGE_SIZE)) & 1)
 			continue;
-		error = map_page(tables, TACET_PRIVATE_BASE + i * PAGE_SIZE,
+		error = tacet_tables_map_page(tables, TACET_PRIVATE_BASE + i * PAGE_SIZE,
 				 __pa(partition->private) + i * PAGE_SIZE, ENTRY_FLAGS | _PAGE_NX);
 	}
 	return error;
 }
 
-/* The slot for @address whose entry maps 1 << @wanted bytes. An entry of @table maps
- * 1 << @shift bytes; tables that are missing are made. NULL: no memory. */
-static u64 *direct_slot(struct tacet_tables *tables, u64 *table, u64 address, unsigned int shift,
-			unsigned int wanted)
+/* The slot for @address whose entry maps 1 << @wanted bytes. Tables that are missing are made.
+ * NULL: no memory. */
+u64 *tacet_tables_slot(struct tacet_tables *tables, u64 address, unsigned int wanted)
 {
+	u64 *table = page_address(tables->idle_root);
+	unsigned int shift = PGDIR_SHIFT;
+
 	for (; ; shift -= 9) {
 		u64 *slot = &table[(address >> shift) & 511];
 
@@ -145,9 +140,8 @@ static unsigned int direct_shift(u64 physical, u64 end)
 	return !(physical % PMD_SIZE) && end - physical >= PMD_SIZE ? PMD_SHIFT : PAGE_SHIFT;
 }
 
-static int map_direct(struct tacet_tables *tables, u64 physical, u64 end)
+int tacet_tables_map_direct(struct tacet_tables *tables, u64 physical, u64 end)
 {
-	u64 *top = page_address(tables->idle_root);
 	unsigned int shift;
 
 	for (; physical < end; physical += 1ull << shift) {
@@ -157,7 +151,7 @@ static int map_direct(struct tacet_tables *tables, u64 physical, u64 end)
 		/* A table stays: a core may have cached that there is one. */
 		find_slot(tables, TACET_DIRECT_BASE + physical, &found);
 		shift = min(direct_shift(physical, end), found);
-		slot = direct_slot(tables, top, TACET_DIRECT_BASE + physical, PGDIR_SHIFT, shift);
+		slot = tacet_tables_slot(tables, TACET_DIRECT_BASE + physical, shift);
 		if (!slot)
 			return -ENOMEM;
 		*slot = physical | ENTRY_FLAGS | _PAGE_NX | (shift > PAGE_SHIFT ? _PAGE_PSE : 0);
@@ -175,15 +169,15 @@ static u64 records_address(const struct tacet_partition *partition, const struct
 /* Every root has a copy of the top level: it has all entries that blocks may need later. */
 static int map_nothing(struct tacet_tables *tables)
 {
-	u64 *top = page_address(tables->idle_root), end = 0, physical;
+	u64 end = 0, physical;
 	int node;
 
 	for_each_online_node(node)
 		end = max_t(u64, end, PFN_PHYS(node_end_pfn(node)));
 	for (physical = 0; physical < end; physical += PGDIR_SIZE)
-		if (!direct_slot(tables, top, TACET_DIRECT_BASE + physical, PGDIR_SHIFT, PGDIR_SHIFT - 9))
+		if (!tacet_tables_slot(tables, TACET_DIRECT_BASE + physical, PGDIR_SHIFT - 9))
 			return -ENOMEM;
-	return direct_slot(tables, top, TACET_JOINED_BASE, PGDIR_SHIFT, PGDIR_SHIFT - 9) ? 0 : -ENOMEM;
+	return tacet_tables_slot(tables, TACET_JOINED_BASE, PUD_SHIFT) ? 0 : -ENOMEM;
 }
 
 /* Maps a block that joins, and its records. Cores do not look there yet. */
@@ -196,12 +190,12 @@ int tacet_tables_map_block(struct tacet_partition *partition, const struct tacet
 	if (!top[tacet_tables_index(TACET_DIRECT_BASE + from)])
 		return -ERANGE;		/* memory that Linux got while the partition was up */
 	for (done = 0; done < bytes; done += PAGE_SIZE) {
-		slot = direct_slot(partition->tables, top, address + done, PGDIR_SHIFT, PAGE_SHIFT);
+		slot = tacet_tables_slot(partition->tables, address + done, PAGE_SHIFT);
 		if (!slot)
 			return -ENOMEM;
 		*slot = page_to_phys(vmalloc_to_page((void *)block->records + done)) | ENTRY_FLAGS | _PAGE_NX;
 	}
-	return map_direct(partition->tables, from, from + ((u64)block->pages << PAGE_SHIFT));
+	return tacet_tables_map_direct(partition->tables, from, from + ((u64)block->pages << PAGE_SHIFT));
 }
 
 static bool unmap(struct tacet_tables *tables, u64 address, u64 end)
@@ -238,10 +232,10 @@ static int map_memory(struct tacet_partition *partition, struct tacet_tables *ta
 
 	if (!memory)
 		return 0;
-	error = map_nothing(tables) ?: map_direct(tables, __pa(memory), PFN_PHYS(block->pfn + block->pages));
+	error = map_nothing(tables) ?: tacet_tables_map_direct(tables, __pa(memory), PFN_PHYS(block->pfn + block->pages));
 	for (i = 1; i < partition->block_count && !error; i++) {
 		block = &partition->blocks[i];
-		error = map_direct(tables, PFN_PHYS(block->pfn), PFN_PHYS(block->pfn + block->pages));
+		error = tacet_tables_map_direct(tables, PFN_PHYS(block->pfn), PFN_PHYS(block->pfn + block->pages));
 	}
 	return error;
 }
@@ -253,6 +247,19 @@ u64 tacet_tables_spaces(const struct tacet_partition *partition)
 	       partition->context_count * (u64)TACET_CONTEXT_BYTES;
 }
 
+/* All tables for it are made at once: those of jobs' cores name them too. */
+static int map_pico(struct tacet_partition *partition, struct tacet_tables *tables)
+{
+	u64 address;
+
+	for (address = TACET_PICO_BASE; partition->pico && address < TACET_PICO_BASE + TACET_PICO_LIMIT_BYTES;
+	     address += PMD_SIZE)
+		if (!tacet_tables_slot(tables, address, PAGE_SHIFT))
+			return -ENOMEM;
+	return tacet_tables_map_bytes(tables, TACET_PICO_BASE, partition->pico, partition->pico_bytes,
+				      ENTRY_FLAGS | _PAGE_NX);
+}
+
 static int map_everything(struct tacet_partition *partition, struct tacet_tables *tables)
 {
 	u64 shared = ENTRY_FLAGS | _PAGE_NX;
@@ -262,53 +269,64 @@ static int map_everything(struct tacet_partition *partition, struct tacet_tables
 
 	error = map_image(partition, tables);
 	if (!error)
-		error = map_bytes(tables, TACET_SHARED_BASE, partition->cpu_pages, cpu_bytes, shared);
+		error = tacet_tables_map_bytes(tables, TACET_SHARED_BASE, partition->cpu_pages, cpu_bytes, shared);
 	if (!error)
-		error = map_bytes(tables, TACET_SHARED_BASE + cpu_bytes, partition->contexts,
+		error = tacet_tables_map_bytes(tables, TACET_SHARED_BASE + cpu_bytes, partition->contexts,
 				  (size_t)partition->context_count * TACET_CONTEXT_BYTES, shared);
 	if (!error)
-		error = map_bytes(tables, tacet_tables_spaces(partition), partition->spaces,
+		error = tacet_tables_map_bytes(tables, tacet_tables_spaces(partition), partition->spaces,
 				  PAGE_ALIGN(partition->context_count * sizeof(*partition->spaces)),
 				  shared);
 	if (!error)
-		error = map_bytes(tables, TACET_PICO_BASE, partition->pico, partition->pico_bytes, shared);
+		error = map_pico(partition, tables);
 	if (!error)
-		error = map_private(partition, tables);
+		error = tacet_tables_map_private(partition, tables, 0, partition->core_count);
 	if (!error && !x2apic_enabled()) {
 		rdmsrq(MSR_IA32_APICBASE, apic_base);
-		error = map_page(tables, TACET_LAPIC_BASE, apic_base & MSR_IA32_APICBASE_BASE,
+		error = tacet_tables_map_page(tables, TACET_LAPIC_BASE, apic_base & MSR_IA32_APICBASE_BASE,
 				 shared | _PAGE_PCD | _PAGE_PWT);
 	}
 	return error;
 }
 
-int tacet_tables_build(struct tacet_partition *partition)
+/* Tables that map nothing yet. NULL: no memory. */
+struct tacet_tables *tacet_tables_new(void)
 {
 	struct tacet_tables *tables = kzalloc(sizeof(*tables), GFP_KERNEL);
-	int levels = pgtable_l5_enabled() ? 2 : 1;
-	u64 *upper;
+	u64 *root;
+
+	if (!tables)
+		return NULL;
+	INIT_LIST_HEAD(&tables->pages);
+	root = table_page(tables);
+	if (root) {
+		tables->idle_root = virt_to_page(root);
+		tables->middle = tacet_tables_slot(tables, LAST_GIB, PMD_SHIFT);
+	}
+	if (tables->middle)
+		return tables;
+	tacet_tables_drop(tables);
+	return NULL;
+}
+
+void tacet_tables_drop(struct tacet_tables *tables)
+{
+	struct page *page, *next;
+
+	list_for_each_entry_safe(page, next, &tables->pages, lru) {
+		list_del(&page->lru);
+		__free_page(page);
+	}
+	kfree(tables);
+}
+
+int tacet_tables_build(struct tacet_partition *partition)
+{
+	struct tacet_tables *tables = tacet_tables_new();
 
 	if (!tables)
 		return -ENOMEM;
-	INIT_LIST_HEAD(&tables->pages);
 	partition->tables = tables;
-
-	tables->middle = table_page(tables);
-	if (!tables->middle)
-		return -ENOMEM;
-	tables->kernel_entry = __pa(tables->middle) | ENTRY_FLAGS;
-	for (; levels; levels--) {
-		upper = table_page(tables);
-		if (!upper)
-			return -ENOMEM;
-		upper[511] = tables->kernel_entry;
-		tables->kernel_entry = __pa(upper) | ENTRY_FLAGS;
-	}
-	upper = table_page(tables);
-	if (!upper)
-		return -ENOMEM;
-	tables->idle_root = virt_to_page(upper);
-	upper[511] = tables->kernel_entry;
 	return map_everything(partition, tables) ?: map_memory(partition, tables);
 }
 
@@ -317,35 +335,32 @@ int tacet_tables_map(struct tacet_partition *partition, u64 address, u64 physica
 {
 	u64 uncached = registers ? _PAGE_PCD | _PAGE_PWT : 0;
 
-	return map_page(partition->tables, address, physical, ENTRY_FLAGS | _PAGE_NX | uncached);
+	return tacet_tables_map_page(partition->tables, address, physical, ENTRY_FLAGS | _PAGE_NX | uncached);
 }
 
 void tacet_tables_free(struct tacet_partition *partition)
 {
-	struct tacet_tables *tables = partition->tables;
-	struct page *page, *next;
+	unsigned int job;
 
-	if (!tables)
-		return;
-	list_for_each_entry_safe(page, next, &tables->pages, lru) {
-		list_del(&page->lru);
-		__free_page(page);
-	}
-	kfree(tables);
+	for (job = 1; job <= TACET_JOBS; job++)
+		tacet_tables_job_end(partition, job);
+	if (partition->tables)
+		tacet_tables_drop(partition->tables);
 	partition->tables = NULL;
 }
 
-/* The physical address of the root of a core that has no program. */
-u64 tacet_tables_root(struct tacet_partition *partition)
+/* The physical address of the root of a core that has no program, and maps the memory of job number
+ * @job alone; 0: all. */
+u64 tacet_tables_root(struct tacet_partition *partition, unsigned int job)
 {
-	struct tacet_tables *tables = partition->tables;
+	struct tacet_tables *tables = job ? partition->apart[job - 1] : partition->tables;
 
 	return page_to_phys(tables->idle_root);
 }
 
-void tacet_tables_copy_kernel(struct tacet_partition *partition, struct page *root)
+void tacet_tables_copy_kernel(struct tacet_partition *partition, struct page *root, unsigned int job)
 {
-	struct tacet_tables *tables = partition->tables;
+	struct tacet_tables *tables = job ? partition->apart[job - 1] : partition->tables;
 
 	memcpy(page_address(root) + PAGE_SIZE / 2, page_address(tables->idle_root) + PAGE_SIZE / 2,
 	       PAGE_SIZE / 2);

@@ -14,6 +14,7 @@ use core::arch::asm;
 use core::cell::Cell;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
+use core::sync::atomic::Ordering;
 
 /// A CPU's private region: so many bytes, aligned to them.
 pub const PRIVATE_BYTES: u64 = 65536;
@@ -98,6 +99,7 @@ impl Cpu {
             if let Some(spec_ctrl) = boot.spec_ctrl {
                 write_msr(registers::SPEC_CTRL, spec_ctrl);
             }
+            own.idle_root.store(boot.idle_root, Ordering::Relaxed);
             registers::load_root(boot.idle_root);
             let at = local.as_ptr();
             (*at).signals = &raw const *own as u64;
@@ -129,10 +131,10 @@ impl Cpu {
             .with(Features::PKU, boot.has_pku)
             .with(Features::XFD, boot.has_xfd)
             .with(Features::SMAP, boot.has_smap);
-        let (idle_root, tsc_khz) = (boot.idle_root, boot.tsc_khz);
+        let tsc_khz = boot.tsc_khz;
         let (measures, spec_ctrl) = (boot.measures, boot.spec_ctrl.map(Cell::new));
         let (alarm, link_requests) = (Alarm::default(), Cell::new(0));
-        Some(Self { local, own, all, index, processor, idle_root, tsc_khz, alarm, measures, link_requests, spec_ctrl })
+        Some(Self { local, own, all, index, processor, tsc_khz, alarm, measures, link_requests, spec_ctrl })
     }
 }
 

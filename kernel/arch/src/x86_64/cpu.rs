@@ -14,6 +14,7 @@ use crate::{Mode, Processor, Turn};
 use core::cell::Cell;
 use core::ops::ControlFlow;
 use core::ptr::NonNull;
+use core::sync::atomic::Ordering;
 use tacet_logic::handshake::doorbell;
 
 /// Words begin below. No program has anything in the last page of the lower half, with four levels of page tables as with five.
@@ -46,7 +47,6 @@ pub struct Cpu {
     pub(super) all: &'static [Signals],
     pub(super) index: u32,
     pub(super) processor: Features,
-    pub(super) idle_root: u64,
     pub(super) tsc_khz: u64,
     pub(super) alarm: Alarm,
     /// What is cleared between two users.
@@ -85,6 +85,12 @@ impl Cpu {
             unsafe { registers::write_msr(registers::SPEC_CTRL, wanted) };
             current.set(wanted);
         }
+    }
+
+    /// The address space without a program: the host changes it while no thread is here.
+    #[inline]
+    fn idle_root(&self) -> u64 {
+        self.own.idle_root.load(Ordering::Relaxed)
     }
 
     /// An interrupt has come: the link's is a request to look.
@@ -174,7 +180,7 @@ impl Processor for Cpu {
     fn load_space(&self, root: u64) {
         if root != self.own.own_root() {
             // The old root may be freed as soon as it is not announced any more.
-            registers::load_root(self.idle_root);
+            registers::load_root(self.idle_root());
             // Announced before it is loaded: a CPU that changes the tables in between
             // either sees the announcement, or the load sees its change.
             self.own.set_active_root(root);
@@ -183,7 +189,7 @@ impl Processor for Cpu {
     }
 
     fn leave_space(&self) {
-        registers::load_root(self.idle_root);
+        registers::load_root(self.idle_root());
         self.own.set_active_root(0);
     }
 

@@ -77,6 +77,8 @@ impl PartitionMemory for NoMemory {
         drain(&mut);
         join(&mut, place: u32, first: u64, order: u8, node: u8) -> bool;
         leave(&mut, place: u32) -> Option<bool>;
+        give(&mut, job: u32, order: u8) -> bool;
+        take(&mut, job: u32) -> bool;
         arenas(&mut) -> &mut Arenas;
     }
 }

@@ -57,6 +57,12 @@ pub trait PartitionMemory: Memory {
     /// The block at `place` leaves, if all of it is free: whether it is. `None`: there is none.
     fn leave(&mut self, place: u32) -> Option<bool>;
 
+    /// Job number `job` gets a run of 2^`order` frames for itself. False: no such run is free.
+    fn give(&mut self, job: u32, order: u8) -> bool;
+
+    /// A part of what the job has for itself and is free is for all again. False: nothing was left.
+    fn take(&mut self, job: u32) -> bool;
+
     /// Where this CPU looks for addresses, in the ranges in which it was at work last.
     fn arenas(&mut self) -> &mut Arenas;
 }

@@ -24,8 +24,12 @@ pub enum Question {
     Join { place: u32, first: u64, order: u8, node: u8 },
     /// The block at this place leaves the pool if all of it is free.
     Leave { place: u32 },
-    /// Give what this CPU has in store to all.
+    /// Give what this CPU has in store to all, and leave the address space if no thread runs.
     Drain,
+    /// A job gets a run of 2^order frames for itself.
+    Give { job: u32, order: u8 },
+    /// What a job has for itself and is free is for all again.
+    Take { job: u32 },
     /// A question that this co-kernel does not know.
     Unknown,
 }

@@ -59,8 +59,16 @@ pub fn answer<H: Host>(cpu: &mut Cpu<H>, loaded: bool) {
             },
             Question::Drain => {
                 desk.memory.drain();
+                if !loaded {
+                    host.processor().leave_space();
+                }
                 DONE
             }
+            Question::Give { job, order } => desk.memory.give(job, order).then_some(None).ok_or(NO_MEMORY),
+            Question::Take { job } => match desk.memory.take(job) {
+                true => Err(AGAIN),
+                false => DONE,
+            },
             Question::Unknown => Err(INVALID),
         };
         // A range has fewer pages than there are positive results.

@@ -4,8 +4,8 @@
 use crate::page::{Page, field};
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use tacet_abi::{
-    TACET_ASK_CLEAR, TACET_ASK_COPY, TACET_ASK_DISCARD, TACET_ASK_DRAIN, TACET_ASK_FREE, TACET_ASK_JOIN,
-    TACET_ASK_LEAVE, TACET_ASK_MAP, TACET_ASK_OPEN, TACET_ASK_TOUCH, TACET_SLOT_ANSWERED, TACET_SLOT_FREE,
+    TACET_ASK_CLEAR, TACET_ASK_COPY, TACET_ASK_DISCARD, TACET_ASK_DRAIN, TACET_ASK_FREE, TACET_ASK_GIVE,
+    TACET_ASK_JOIN, TACET_ASK_LEAVE, TACET_ASK_MAP, TACET_ASK_OPEN, TACET_ASK_TAKE, TACET_ASK_TOUCH, TACET_SLOT_ANSWERED, TACET_SLOT_FREE,
     TACET_SLOT_OPEN, TACET_SLOT_TAKEN,
 };
 use tacet_core::memory::{Question, Source};
@@ -60,6 +60,8 @@ fn decode(kind: u32, [first, second, third, fourth]: [u64; 4]) -> Option<Questio
         },
         TACET_ASK_LEAVE => Question::Leave { place: page(first)? },
         TACET_ASK_DRAIN => Question::Drain,
+        TACET_ASK_GIVE => Question::Give { job: page(first)?, order: u8::try_from(second).ok()? },
+        TACET_ASK_TAKE => Question::Take { job: page(first)? },
         _ => return None,
     })
 }

@@ -6,8 +6,8 @@
 //! and nothing else.
 
 use crate::bad::has_bad_frame;
-use crate::job::limit_of;
-use crate::locked::Locked;
+use crate::job::JobMemory;
+use crate::locked::OwnedLists;
 use crate::policy::NodeChoice;
 use crate::range::LinuxRange;
 use crate::records::FrameRecords;
@@ -23,8 +23,8 @@ use tacet_abi::{
 use tacet_arch::native::paging::Entries;
 use tacet_core::memory::{Flushed, Leaving, PartitionMemory};
 use tacet_logic::frames::{
-    Block, Cache, Chain, FreeError, HUGE_ORDER, JOINED_BLOCKS, JOINED_SLOTS, Joined, Layout, LeaveError, Limit, Lists,
-    NODES, Policy, Pool,
+    Block, Cache, Chain, FreeError, Guard, HUGE_ORDER, JOINED_BLOCKS, JOINED_SLOTS, Joined, LARGEST_ORDER, Layout,
+    LeaveError, Limit, NODES, Policy, Pool,
 };
 use tacet_logic::paging::{Encoding, Memory, Placement, Reach, Retired, Tables};
 use tacet_logic::ranges::Arenas;
@@ -33,6 +33,16 @@ const _: () = assert!(NODES == TACET_NODES as usize);
 const _: () = assert!(JOINED_BLOCKS == TACET_MEMORY_BLOCKS as usize && JOINED_SLOTS == TACET_JOINED_SLOTS);
 const _: () = assert!(TACET_POLICIES <= Entries::POLICIES as u32);
 
+/// Runs of a job that are for all again between two looks at what the CPU is wanted for.
+const TAKEN_AT_ONCE: usize = 256;
+
+/// From which nodes a run comes.
+enum Asked {
+    Near,
+    /// As the policy that was asked last says.
+    Last(Reach),
+}
+
 /// What all CPUs share.
 struct Common {
     /// 0: not made, 1: a CPU makes it, 2: made.
@@ -40,7 +50,7 @@ struct Common {
     pool: UnsafeCell<MaybeUninit<Pool<'static, FrameRecords>>>,
     blocks: UnsafeCell<[Block; TACET_MEMORY_BLOCKS as usize]>,
     joined: Joined,
-    lists: Locked<Lists>,
+    lists: OwnedLists,
 }
 
 // SAFETY: `made` says who may touch the cells: one CPU writes them between 0 and 2,
@@ -52,7 +62,7 @@ static COMMON: Common = Common {
     pool: UnsafeCell::new(MaybeUninit::uninit()),
     blocks: UnsafeCell::new([Block::new(0, 0, 0); TACET_MEMORY_BLOCKS as usize]),
     joined: Joined::new(),
-    lists: Locked::new(Lists::new()),
+    lists: OwnedLists::new(),
 };
 
 /// One CPU's way to the partition's memory.
@@ -138,14 +148,31 @@ impl Frames {
         index
     }
 
-    fn job(&self) -> Option<Limit<'static>> {
-        limit_of(self.memory, self.nodes.job())
+    /// That of the range at hand.
+    fn job(&self) -> Option<JobMemory> {
+        JobMemory::of(self.memory, self.nodes.job())
+    }
+
+    fn limit(&self) -> Option<Limit<'static>> {
+        self.job()?.limit()
+    }
+
+    /// A run for the owner of the range at hand, none of it bad.
+    fn allocate_run(&mut self, order: u8, nodes: Asked) -> Option<u64> {
+        let (memory, owner) = (self.memory, self.job().map_or(0, |job| job.owner()));
+        self.cache.serve(self.pool, &COMMON.lists, owner);
+        let nodes = match nodes {
+            Asked::Near => self.nodes.near(),
+            Asked::Last(reach) => self.nodes.last(reach == Reach::Wanted),
+        };
+        let bad = |frame, order| has_bad_frame(memory, frame, order);
+        self.cache.allocate_good(self.pool, &COMMON.lists, order, nodes, bad)
     }
 
     /// So many frames are not behind pages of the operation's range any more.
     fn give_back(&self, frames: u64) {
         self.nodes.count_frames(-(frames as i64));
-        self.job().inspect(|job| job.give_back(frames));
+        self.limit().inspect(|job| job.give_back(frames));
     }
 
     /// Shows Linux that the CPU makes progress: it would declare the CPU hung otherwise.
@@ -179,7 +206,7 @@ impl PartitionMemory for Frames {
     }
 
     fn most(&self) -> u32 {
-        let left = self.job().map_or(u64::MAX, |job| job.left());
+        let left = self.limit().map_or(u64::MAX, |job| job.left());
         u32::try_from(left.min(self.pool.layout().frames())).unwrap_or(u32::MAX)
     }
 
@@ -239,15 +266,36 @@ impl PartitionMemory for Frames {
 
     fn join(&mut self, place: u32, first: u64, order: u8, node: u8) -> bool {
         let place = place as usize;
-        COMMON.lists.with(|lists| self.pool.join(lists, place, first, order, node)).is_ok()
+        COMMON.lists.with(0, |lists| self.pool.join(lists, place, first, order, node)).is_ok()
     }
 
     fn leave(&mut self, place: u32) -> Option<bool> {
-        match COMMON.lists.with(|lists| self.pool.leave(lists, place as usize)) {
+        match COMMON.lists.with(0, |lists| self.pool.leave(lists, place as usize)) {
             Ok(()) => Some(true),
             Err(LeaveError::InUse) => Some(false),
             Err(LeaveError::Foreign) => None,
         }
+    }
+
+    fn give(&mut self, job: u32, order: u8) -> bool {
+        let Some(job) = JobMemory::of(self.memory, job).filter(|_| order <= LARGEST_ORDER) else { return false };
+        let nodes = self.nodes.near();
+        let Some(frame) = COMMON.lists.with(0, |lists| self.pool.allocate(lists, order, nodes)) else { return false };
+        check(COMMON.lists.with(job.number(), |lists| self.pool.adopt(lists, frame, order)), frame, order);
+        job.count_owned(1 << order);
+        job.show_run(frame);
+        true
+    }
+
+    fn take(&mut self, job: u32) -> bool {
+        let Some(job) = JobMemory::of(self.memory, job) else { return false };
+        for _ in 0..TAKEN_AT_ONCE {
+            let run = COMMON.lists.with(job.number(), |lists| self.pool.allocate_any(lists));
+            let Some((frame, order)) = run else { return false };
+            check(COMMON.lists.with(0, |lists| self.pool.adopt(lists, frame, order)), frame, order);
+            job.count_owned(-(1 << order));
+        }
+        true
     }
 
     #[inline]
@@ -311,7 +359,7 @@ fn common_pool(memory: NonNull<tacet_memory>, records: FrameRecords) -> Option<&
             _ => crate::die(format_args!("memory: Linux described its blocks wrongly")),
         };
         let pool = Pool::new(layout.with(&COMMON.joined), records);
-        COMMON.lists.with(|lists| pool.fill(lists));
+        COMMON.lists.with(0, |lists| pool.fill(lists));
         // SAFETY: as above.
         unsafe { (*COMMON.pool.get()).write(pool) };
         COMMON.made.store(2, Ordering::Release);
@@ -354,9 +402,7 @@ impl Tables for Frames {
     }
 
     fn allocate_table(&mut self) -> Option<u64> {
-        let memory = self.memory;
-        let bad = |frame, order| has_bad_frame(memory, frame, order);
-        let table = self.cache.allocate_good(self.pool, &COMMON.lists, 0, self.nodes.near(), bad)?;
+        let table = self.allocate_run(0, Asked::Near)?;
         count(self.counters.first(), 1);
         self.zero(table, 0);
         Some(table)
@@ -378,15 +424,12 @@ impl Memory for Frames {
         if order > self.largest_order || takes_turns && order > HUGE_ORDER {
             return None;
         }
-        let job = self.job();
-        let nodes = self.nodes.order(placement.policy, placement.page >> order);
-        let nodes = if reach == Reach::Wanted { nodes.wanted() } else { nodes.all() };
-        let memory = self.memory;
+        let job = self.limit();
+        self.nodes.order(placement.policy, placement.page >> order);
         if job.as_ref().is_some_and(|job| !job.take(1 << order)) {
             return None;
         }
-        let bad = |frame, order| has_bad_frame(memory, frame, order);
-        let Some(frame) = self.cache.allocate_good(self.pool, &COMMON.lists, order, nodes, bad) else {
+        let Some(frame) = self.allocate_run(order, Asked::Last(reach)) else {
             job.inspect(|job| job.give_back(1 << order));
             return None;
         };

@@ -28,6 +28,7 @@ same! {
     size_of::<Signals>(), size_of::<tacet_cpu>();
     signals::PAGE_BYTES, abi::TACET_CPU_BYTES;
     offset_of!(Signals, doorbells_from_cpus), offset_of!(tacet_cpu, doorbells_from_cores);
+    offset_of!(Signals, idle_root), offset_of!(tacet_cpu, boot) + offset_of!(tacet_cpu_boot, root);
     offset_of!(Signals, stack_top), offset_of!(tacet_cpu, boot) + offset_of!(tacet_cpu_boot, stack_top);
     offset_of!(Signals, identity), offset_of!(tacet_cpu, boot) + offset_of!(tacet_cpu_boot, apic_id);
     ONLINE, abi::TACET_CPU_ONLINE;

@@ -2,6 +2,7 @@
 //! A value that CPUs share, behind a lock between CPUs.
 
 use core::cell::UnsafeCell;
+use tacet_abi::TACET_JOB_MEMORIES;
 use tacet_logic::frames::{Guard, Lists};
 use tacet_logic::lock::Lock;
 
@@ -28,8 +29,26 @@ impl<T> Locked<T> {
     }
 }
 
-impl Guard for Locked<Lists> {
-    fn with<T>(&self, work: impl FnOnce(&mut Lists) -> T) -> T {
-        self.with(work)
+/// The lists of free runs: each owner has its own. All zero at first, so that the image has no room for them.
+pub struct OwnedLists([Locked<Lists>; OWNERS]);
+
+/// Nobody, and each job.
+const OWNERS: usize = TACET_JOB_MEMORIES as usize + 1;
+
+impl OwnedLists {
+    pub const fn new() -> Self {
+        Self([const { Locked::new(Lists::new()) }; OWNERS])
+    }
+}
+
+impl Guard for OwnedLists {
+    fn with<T>(&self, owner: u8, work: impl FnOnce(&mut Lists) -> T) -> T {
+        let Some(lists) = self.0.get(usize::from(owner)) else {
+            crate::die(format_args!("frames of owner {owner}: there is none"));
+        };
+        lists.with(|lists| {
+            lists.set_owner(owner);
+            work(lists)
+        })
     }
 }

@@ -82,6 +82,11 @@ impl NodeChoice {
         &self.order
     }
 
+    /// The nodes that were asked for last: those that are wanted, or all.
+    pub fn last(&self, wanted: bool) -> &[u8] {
+        if wanted { self.order.wanted() } else { self.order.all() }
+    }
+
     /// Whether such a page is where it is wanted, on `node`. Without a policy it is, wherever it was touched first.
     pub fn suits(&self, node: u8, number: u8, turn: u32) -> bool {
         let policy = self.policy(number);

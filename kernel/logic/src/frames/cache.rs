@@ -3,7 +3,7 @@
 //!
 //! Holds frames of the two orders that programs ask for most, 4 KiB and 2 MiB,
 //! and only of the core's own NUMA node. Owned by one core, used by no one
-//! else. Only when it runs empty or full does it take the pool's lock, for half
+//! else. All of them have one owner: that of what was asked for last. Only when it runs empty or full does it take the pool's lock, for half
 //! of its frames at once. Of 2 x 32 frames of 4 KiB no more than one in 32
 //! operations can need the lock, however allocations and frees alternate.
 //!
@@ -12,20 +12,22 @@
 
 use super::lists::Lists;
 use super::pool::{FreeError, Pool};
-use super::records::{HUGE_ORDER, Records, State};
+use super::records::{HUGE_ORDER, Records, State, owner_of};
 
 const SMALL_FRAMES: usize = 64;
 const HUGE_FRAMES: usize = 8;
 
-/// The lock around the pool's lists, as the caller has it.
+/// The locks around the pool's lists, as the caller has them: each owner has lists of its own.
 pub trait Guard {
-    /// Does `work` while no other core is at the lists.
-    fn with<T>(&self, work: impl FnOnce(&mut Lists) -> T) -> T;
+    /// Does `work` while no other core is at the lists of `owner` (0: of what is nobody's). `work` does not come here again.
+    fn with<T>(&self, owner: u8, work: impl FnOnce(&mut Lists) -> T) -> T;
 }
 
 /// The cache of one core.
 pub struct Cache {
     node: u8,
+    /// Whose all frames here are.
+    owner: u8,
     small: Magazine<SMALL_FRAMES>,
     huge: Magazine<HUGE_FRAMES>,
     counts: Counts,
@@ -52,17 +54,31 @@ impl Cache {
     /// An empty cache for a core of `node`.
     pub const fn new(node: u8) -> Self {
         let (small, huge) = (Magazine::new(), Magazine::new());
-        Self { node, small, huge, counts: Counts { allocated: 0, freed: 0, locked: 0 } }
+        Self { node, owner: 0, small, huge, counts: Counts { allocated: 0, freed: 0, locked: 0 } }
     }
 
-    /// A run of 2^`order` frames, from the first of `nodes` that has one; see [`Pool::allocate`].
+    /// What is asked for next is `owner`'s frames. O(frames in the cache) if that was another one.
+    ///
+    /// Large frames of an owner do not lie here: they would be what its other cores are short of.
+    #[inline]
+    pub fn serve<R: Records, G: Guard>(&mut self, pool: &Pool<R>, lock: &G, owner: u8) {
+        if owner != self.owner {
+            self.drain(pool, lock);
+            self.owner = owner;
+        }
+    }
+
+    /// A run of 2^`order` frames, from the first of `nodes` that has one; see [`Pool::allocate`]. That of the owner whom
+    /// the cache [serves](Self::serve), at first of nobody.
     ///
     /// O(log blocks), without the lock when the cache has one.
     pub fn allocate<R: Records, G: Guard>(&mut self, pool: &Pool<R>, lock: &G, order: u8, nodes: &[u8]) -> Option<u64> {
         let cached = match order {
             _ if nodes.first() != Some(&self.node) => None,
-            0 => self.small.take(pool, lock, self.node, 0, &mut self.counts),
-            HUGE_ORDER => self.huge.take(pool, lock, self.node, HUGE_ORDER, &mut self.counts),
+            0 => self.small.take(pool, lock, (self.owner, self.node), 0, &mut self.counts),
+            HUGE_ORDER if self.owner == 0 => {
+                self.huge.take(pool, lock, (0, self.node), HUGE_ORDER, &mut self.counts)
+            }
             _ => None,
         };
         let frame = cached.or_else(|| self.allocate_shared(pool, lock, order, nodes))?;
@@ -120,16 +136,18 @@ impl Cache {
         order: u8,
     ) -> Result<(), FreeError> {
         let block = pool.layout.block(frame).ok_or(FreeError::Foreign)?;
-        let cached = block.node() == self.node && (order == 0 || order == HUGE_ORDER);
+        let owner = owner_of(pool.records.tag(block.slot_of(frame)));
+        let fits = order == 0 || order == HUGE_ORDER && owner == 0;
+        let cached = fits && owner == self.owner && block.node() == self.node;
         if cached {
             pool.change(&block, frame, State::Used(order), State::Cached(order))?;
             match order {
-                0 => self.small.put(pool, lock, 0, frame, &mut self.counts),
-                _ => self.huge.put(pool, lock, HUGE_ORDER, frame, &mut self.counts),
+                0 => self.small.put(pool, lock, (owner, 0), frame, &mut self.counts),
+                _ => self.huge.put(pool, lock, (owner, HUGE_ORDER), frame, &mut self.counts),
             }
         } else {
             self.counts.locked += 1;
-            lock.with(|lists| pool.free(lists, frame, order))?;
+            lock.with(owner, |lists| pool.free(lists, frame, order))?;
         }
         self.counts.freed += 1;
         Ok(())
@@ -138,7 +156,7 @@ impl Cache {
     /// Gives every cached frame to the pool. O(frames in the cache).
     pub fn drain<R: Records, G: Guard>(&mut self, pool: &Pool<R>, lock: &G) {
         self.counts.locked += 1;
-        lock.with(|lists| {
+        lock.with(self.owner, |lists| {
             self.small.give_oldest(pool, lists, 0, SMALL_FRAMES);
             self.huge.give_oldest(pool, lists, HUGE_ORDER, HUGE_FRAMES);
         });
@@ -163,12 +181,12 @@ impl Cache {
         nodes: &[u8],
     ) -> Option<u64> {
         self.counts.locked += 1;
-        let frame = lock.with(|lists| pool.allocate(lists, order, nodes));
+        let frame = lock.with(self.owner, |lists| pool.allocate(lists, order, nodes));
         if frame.is_some() || self.frames() == 0 {
             return frame;
         }
         self.drain(pool, lock);
-        lock.with(|lists| pool.allocate(lists, order, nodes))
+        lock.with(self.owner, |lists| pool.allocate(lists, order, nodes))
     }
 }
 
@@ -182,13 +200,13 @@ impl<const N: usize> Magazine<N> {
         &mut self,
         pool: &Pool<R>,
         lock: &G,
-        node: u8,
+        (owner, node): (u8, u8),
         order: u8,
         counts: &mut Counts,
     ) -> Option<u64> {
         if self.length == 0 {
             counts.locked += 1;
-            lock.with(|lists| {
+            lock.with(owner, |lists| {
                 for _ in 0..N / 2 {
                     let Some(frame) = pool.allocate_as(lists, order, node, State::Cached(order)) else { return };
                     self.push(frame);
@@ -198,15 +216,22 @@ impl<const N: usize> Magazine<N> {
         let frame = self.length.checked_sub(1).and_then(|top| self.frames.get(top)).copied()?;
         let block = pool.layout.block(frame)?;
         self.length -= 1;
-        pool.records.set_tag(block.slot_of(frame), State::Used(order).encode());
+        pool.records.set_tag(block.slot_of(frame), State::Used(order).of(owner));
         Some(frame)
     }
 
     /// Keeps a frame; the older half goes to the pool first if there is no room.
-    fn put<R: Records, G: Guard>(&mut self, pool: &Pool<R>, lock: &G, order: u8, frame: u64, counts: &mut Counts) {
+    fn put<R: Records, G: Guard>(
+        &mut self,
+        pool: &Pool<R>,
+        lock: &G,
+        (owner, order): (u8, u8),
+        frame: u64,
+        counts: &mut Counts,
+    ) {
         if self.length == N {
             counts.locked += 1;
-            lock.with(|lists| self.give_oldest(pool, lists, order, N / 2));
+            lock.with(owner, |lists| self.give_oldest(pool, lists, order, N / 2));
         }
         self.push(frame);
     }

@@ -8,7 +8,7 @@
 
 use super::cache::{Cache, Guard};
 use super::pool::{FreeError, Pool};
-use super::records::{NONE, Neighbours, Records, State};
+use super::records::{NONE, Neighbours, Records, State, owner_of};
 
 /// Runs of frames that must not be used yet.
 pub struct Chain {
@@ -73,13 +73,14 @@ impl Chain {
             return Ok(None);
         }
         let slot = self.head;
-        let State::Retired(order) = State::decode(pool.records.tag(slot)) else {
+        let tag = pool.records.tag(slot);
+        let State::Retired(order) = State::decode(tag) else {
             return Err(FreeError::NotUsed);
         };
         let frame = pool.layout.frame(slot).ok_or(FreeError::Foreign)?;
         self.head = pool.records.neighbours(slot).next;
         self.frames -= 1 << order;
-        pool.records.set_tag(slot, State::Used(order).encode());
+        pool.records.set_tag(slot, State::Used(order).of(owner_of(tag)));
         Ok(Some((frame, order)))
     }
 }

@@ -10,7 +10,7 @@ use super::block::Block;
 use super::joined::Joined;
 use super::layout::{BadLayout, FRAMES_END, Layout};
 use super::lists::Lists;
-use super::records::{LARGEST_ORDER, NODES, Records, State};
+use super::records::{LARGEST_ORDER, NODES, Records, State, owner_of};
 
 /// The blocks and their records: what all cores share without a lock.
 pub struct Pool<'a, R> {
@@ -27,6 +27,8 @@ pub enum FreeError {
     NotUsed,
     /// It was handed out with this order.
     Order(u8),
+    /// It is this owner's: it goes back to that one's lists.
+    Owner(u8),
 }
 
 /// Why a block cannot leave. Nothing has changed.
@@ -53,6 +55,12 @@ impl<'a, R: Records> Pool<'a, R> {
     pub fn state(&self, frame: u64) -> Option<State> {
         let block = self.layout.block(frame)?;
         Some(State::decode(self.records.tag(block.slot_of(frame))))
+    }
+
+    /// Whose `frame` is, the first of a run; 0: nobody's. O(log blocks).
+    pub fn owner(&self, frame: u64) -> Option<u8> {
+        let block = self.layout.block(frame)?;
+        Some(owner_of(self.records.tag(block.slot_of(frame))))
     }
 
     /// Makes every frame free. Called once, with empty lists. O(blocks + GiB).
@@ -119,9 +127,30 @@ impl<'a, R: Records> Pool<'a, R> {
     /// Takes a run back and coalesces it. Called under the lock. O(log blocks).
     pub fn free(&self, lists: &mut Lists, frame: u64, order: u8) -> Result<(), FreeError> {
         let block = self.layout.block(frame).ok_or(FreeError::Foreign)?;
+        let owner = owner_of(self.records.tag(block.slot_of(frame)));
+        if owner != lists.owner() {
+            return Err(FreeError::Owner(owner));
+        }
         self.change(&block, frame, State::Used(order), State::Inside)?;
         self.coalesce(lists, &block, frame, order);
         Ok(())
+    }
+
+    /// A run that is out, of whatever owner, is free from here on, and that of the owner of `lists`.
+    ///
+    /// Called under the lock of `lists`, by whoever has taken the run from the other owner's. O(log blocks).
+    pub fn adopt(&self, lists: &mut Lists, frame: u64, order: u8) -> Result<(), FreeError> {
+        let block = self.layout.block(frame).ok_or(FreeError::Foreign)?;
+        self.change(&block, frame, State::Used(order), State::Inside)?;
+        self.coalesce(lists, &block, frame, order);
+        Ok(())
+    }
+
+    /// Any run of `lists`: its first frame and its order. Called under the lock. O(nodes + log blocks).
+    pub fn allocate_any(&self, lists: &mut Lists) -> Option<(u64, u8)> {
+        let (slot, order) = lists.take_any(&self.records)?;
+        self.records.set_tag(slot, State::Used(order).of(lists.owner()));
+        Some((self.layout.frame(slot)?, order))
     }
 
     /// Turns a run that is out into runs of the smaller order `to`, which then come back one by one.
@@ -131,9 +160,10 @@ impl<'a, R: Records> Pool<'a, R> {
         let block = self.layout.block(frame).ok_or(FreeError::Foreign)?;
         let to = to.min(order);
         self.change(&block, frame, State::Used(order), State::Used(to))?;
+        let owner = owner_of(self.records.tag(block.slot_of(frame)));
         let run = frame..frame + (1 << order);
         for piece in run.step_by(1 << to) {
-            self.records.set_tag(block.slot_of(piece), State::Used(to).encode());
+            self.records.set_tag(block.slot_of(piece), State::Used(to).of(owner));
         }
         Ok(())
     }
@@ -148,14 +178,15 @@ impl<'a, R: Records> Pool<'a, R> {
             found -= 1;
             lists.push(&self.records, node, slot + (1 << found), found);
         }
-        self.records.set_tag(slot, state.encode());
+        self.records.set_tag(slot, state.of(lists.owner()));
         self.layout.frame(slot)
     }
 
-    /// Changes the state of the run at `frame` if it is `current`.
+    /// Changes the state of the run at `frame` if it is `current`; its owner stays.
     pub(super) fn change(&self, block: &Block, frame: u64, current: State, new: State) -> Result<(), FreeError> {
         let slot = block.slot_of(frame);
-        if self.records.exchange_tag(slot, current.encode(), new.encode()) {
+        let owner = owner_of(self.records.tag(slot));
+        if self.records.exchange_tag(slot, current.of(owner), new.of(owner)) {
             return Ok(());
         }
         match State::decode(self.records.tag(slot)) {
@@ -173,7 +204,7 @@ impl<'a, R: Records> Pool<'a, R> {
                 break;
             }
             let slot = block.slot_of(buddy);
-            if self.records.tag(slot) != State::Free(order).encode() {
+            if self.records.tag(slot) != State::Free(order).of(lists.owner()) {
                 break;
             }
             lists.unlink(&self.records, block.node(), slot, order);

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What is known of each frame: a tag and two neighbours in a list, 12 bytes.
 //!
-//! Only the first frame of a run says anything; the others are [`State::Inside`].
+//! Only the first frame of a run says anything; the others are [`State::Inside`]. A tag has a state and an owner: the
+//! memory that jobs have for themselves is theirs, free or not, and all else is nobody's (0).
+
+const OWNER_SHIFT: u32 = 16;
+
+/// Whose the run is that begins with this tag; 0: nobody's, so all may get it.
+pub(super) const fn owner_of(tag: u32) -> u8 {
+    (tag >> OWNER_SHIFT) as u8
+}
 
 /// Orders 0 to 18.
 pub const ORDERS: usize = 19;
@@ -59,7 +67,7 @@ pub enum State {
 }
 
 impl State {
-    /// As a tag.
+    /// As a tag, of a run that is nobody's.
     pub const fn encode(self) -> u32 {
         match self {
             State::Inside => 0,
@@ -70,10 +78,15 @@ impl State {
         }
     }
 
+    /// As a tag, of a run that is `owner`'s.
+    pub const fn of(self, owner: u8) -> u32 {
+        self.encode() | (owner as u32) << OWNER_SHIFT
+    }
+
     /// From a tag; what no state encodes is taken for the inside of a run, so nothing is ever done with it.
     pub const fn decode(tag: u32) -> Self {
         let order = (tag & 0xff) as u8;
-        match tag >> 8 {
+        match tag >> 8 & 0xff {
             1 => State::Free(order),
             2 => State::Used(order),
             3 => State::Cached(order),

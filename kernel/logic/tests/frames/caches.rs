@@ -16,7 +16,7 @@ struct Lock {
 }
 
 impl Guard for Lock {
-    fn with<T>(&self, work: impl FnOnce(&mut Lists) -> T) -> T {
+    fn with<T>(&self, _: u8, work: impl FnOnce(&mut Lists) -> T) -> T {
         self.taken.set(self.taken.get() + 1);
         work(&mut self.lists.borrow_mut())
     }

@@ -20,7 +20,7 @@ use crate::records::MapRecords;
 struct Lock(RefCell<Lists>);
 
 impl Guard for Lock {
-    fn with<T>(&self, work: impl FnOnce(&mut Lists) -> T) -> T {
+    fn with<T>(&self, _: u8, work: impl FnOnce(&mut Lists) -> T) -> T {
         work(&mut self.0.borrow_mut())
     }
 }
@@ -124,7 +124,7 @@ impl World {
             () if self.here.contains_key(&place) => Err(BadLayout::TooMany(first)),
             () => Ok(()),
         };
-        assert_eq!(self.lock.with(|lists| self.pool.join(lists, place, first, order, node)), expected);
+        assert_eq!(self.lock.with(0, |lists| self.pool.join(lists, place, first, order, node)), expected);
         if expected.is_ok() {
             self.here.insert(place, (first, order));
         }
@@ -132,7 +132,7 @@ impl World {
 
     /// As Linux does it: once, then again with nothing in store.
     fn leave(&mut self, place: usize) {
-        let leave = |world: &Self| world.lock.with(|lists| world.pool.leave(lists, place));
+        let leave = |world: &Self| world.lock.with(0, |lists| world.pool.leave(lists, place));
         if !self.here.contains_key(&place) {
             return assert_eq!(leave(self), Err(LeaveError::Foreign));
         }
@@ -242,7 +242,7 @@ fn the_largest_block_is_one_run_in_the_last_place() {
 #[test]
 fn what_is_no_place_or_no_node_is_refused_and_a_layout_without_a_table_takes_none() {
     let world = World::new(Mistake::None);
-    let join = |place, first, node| world.lock.with(|lists| world.pool.join(lists, place, first, HUGE_ORDER, node));
+    let join = |place, first, node| world.lock.with(0, |lists| world.pool.join(lists, place, first, HUGE_ORDER, node));
     assert_eq!(join(JOINED_BLOCKS, 1 << 20, 0), Err(BadLayout::TooMany(1 << 20)));
     assert_eq!(join(0, 1 << 20, 32), Err(BadLayout::Node(1 << 20)));
     assert_eq!(join(0, 1 << 40, 0), Err(BadLayout::Beyond(1 << 40)));

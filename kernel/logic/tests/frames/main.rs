@@ -4,6 +4,7 @@
 mod caches;
 mod joined;
 mod model;
+mod owners;
 mod policies;
 #[path = "../support/records.rs"]
 mod records;
