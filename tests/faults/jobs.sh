@@ -104,6 +104,43 @@ met() { # CPU: doorbells and interrupts
 	field "next((core['doorbells_sent'], core['foreign']) for core in s['cores'] if core['cpu'] == $1)"
 }
 
+# Two users' jobs run at once where a program can read what its core maps: no core of one maps what the other has, in
+# memory or in registers. The control is a core that maps all.
+beside() {
+	local first second
+	up --cpus 1-3 --memory 256M
+	opened
+	begins a --user 1000 --cpus 2 --memory 48M
+	begins b --user 1001 --cpus 3 --memory 48M
+	$T log | grep "job [ab]:"
+	become 1000 $T run -- $F/victim marks a.rounds &
+	first=$!
+	until_true "the first begins" counted a.rounds
+	become 1001 $T run -- $F/victim compute b.rounds &
+	second=$!
+	until_true "the second begins, beside it" counted b.rounds
+	[ "$(mapped 2)" -ge 524288 ] || fail "the first's core maps the mark $(mapped 2) times: this test shows nothing"
+	[ "$(mapped 1)" -ge 524288 ] || fail "a core that maps all maps the mark $(mapped 1) times: this test shows nothing"
+	[ "$(mapped 3)" = 0 ] || fail "the second user could find the mark $(mapped 3) times"
+	alive a.rounds
+	alive b.rounds
+	refused "another user's programs are there" env TACET_JOB= $T run --cpus 1 -- true
+	ends a >/dev/null
+	[ "$(mapped 1)" = 0 ] || fail "the mark is left: a core that maps all maps it $(mapped 1) times"
+	alive b.rounds
+	begins c --user 1000 --cpus 2 --memory 48M
+	[ "$(as 1000 $T run -- id -u)" = 1000 ] || fail "the first user's next job does not run"
+	ends c >/dev/null
+	ends b >/dev/null
+	until_true "memory is given back" given_back
+	down
+}
+
+mapped() { # CPU: how often what it maps has the mark
+	[ "$($F/door test $1 12)" = ok ] || fail "the mark is not looked for"
+	$T log | sed -n "s/.*cpu $1 maps the mark \([0-9]*\) times.*/\1/p" | tail -1
+}
+
 # A job's limit ends neither the partition nor another job: who asks for more than is left gets ENOMEM, and who touches
 # more is killed.
 memory() {
