@@ -58,6 +58,7 @@ pub const SCENARIOS: &[Scenario] = &[
     oldest("begin and end of jobs killed at any moment", "jobs.sh killed").within(900).more(),
     newest("forgotten jobs", "jobs.sh swept"),
     newest("CPUs between jobs", "jobs.sh kept"),
+    newest("two users' jobs beside each other", "jobs.sh beside").within(600),
     newest("a job disturbs no other", "jobs.sh quiet").within(600),
     oldest("a start that is interrupted", "partition.sh interrupted").more(),
     middle("requests that cannot be met", "partition.sh refusals"),
