@@ -1280,7 +1280,7 @@ pub struct tacet_job_entry {
     pub memory: __u64,
     pub memory_used: __u64,
     pub threads: __u32,
-    pub reserved: __u32,
+    pub apart: __u32,
     pub group: [::core::ffi::c_char; 512usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1294,7 +1294,7 @@ const _: () = {
     ["Offset of field: tacet_job_entry::memory"][::core::mem::offset_of!(tacet_job_entry, memory) - 208usize];
     ["Offset of field: tacet_job_entry::memory_used"][::core::mem::offset_of!(tacet_job_entry, memory_used) - 216usize];
     ["Offset of field: tacet_job_entry::threads"][::core::mem::offset_of!(tacet_job_entry, threads) - 224usize];
-    ["Offset of field: tacet_job_entry::reserved"][::core::mem::offset_of!(tacet_job_entry, reserved) - 228usize];
+    ["Offset of field: tacet_job_entry::apart"][::core::mem::offset_of!(tacet_job_entry, apart) - 228usize];
     ["Offset of field: tacet_job_entry::group"][::core::mem::offset_of!(tacet_job_entry, group) - 232usize];
 };
 impl Default for tacet_job_entry {

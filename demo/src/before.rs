@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The part of the node's state that a partition changes while it is up, and must restore.
 
+use tacet_node::unnamed_pages;
+
 use crate::Result;
 use crate::site::Site;
 
-/// Free memory varies a little by itself; a lost partition would be sixteen times this.
-const LEEWAY_KIB: u64 = 16 << 10;
+/// What the kernel uses varies a little by itself; a lost partition would be sixteen times this.
+const LEEWAY_PAGES: i64 = 4096;
 
 /// The state of the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,8 +16,8 @@ pub struct Snapshot {
     pub present: String,
     /// Pages that the kernel's allocator manages.
     pub managed: u64,
-    /// Free memory with caches dropped; files that programs left in memory file systems count as free.
-    pub free_kib: u64,
+    /// Pages that the kernel uses without naming their class, as a partition's blocks are.
+    pub unnamed: i64,
     /// Is the module loaded?
     pub module: bool,
     /// Kernel messages of level warning or worse.
@@ -23,12 +25,11 @@ pub struct Snapshot {
 }
 
 const LOOK: &str = r#"
-sync; echo 3 >/proc/sys/vm/drop_caches; sleep 1; echo 3 >/proc/sys/vm/drop_caches
 cd /sys/devices/system/cpu; echo "online $(cat online)"; echo "present $(cat present)"
 awk '$1 == "managed" { n += $2 } END { print "managed", n }' /proc/zoneinfo
-awk '/^(MemFree|Shmem):/ { n += $2 } END { print "free", n }' /proc/meminfo
 [ ! -d /sys/module/tacet ] || echo "module tacet"
-dmesg --notime --level=emerg,alert,crit,err,warn | sed 's/^/said /'"#;
+dmesg --notime --level=emerg,alert,crit,err,warn | sed 's/^/said /'
+cat /proc/sys/vm/stat_refresh; echo zoneinfo; cat /proc/zoneinfo"#;
 
 /// Messages that the kernel prints for every out-of-tree module, and for an emulator on a busy host.
 const EXPECTED: [&str; 3] = ["taints kernel", "tainting kernel", "hrtimer: interrupt took"];
@@ -50,9 +51,8 @@ impl Snapshot {
         compare("CPUs present", &self.present, &after.present);
         compare("managed pages", &self.managed.to_string(), &after.managed.to_string());
         compare("module loaded", &self.module.to_string(), &after.module.to_string());
-        // More may be free: a CPU that goes offline gives back the pages of its lists, which do not count as free.
-        if self.free_kib.saturating_sub(after.free_kib) > LEEWAY_KIB {
-            compare("free KiB", &self.free_kib.to_string(), &after.free_kib.to_string());
+        if after.unnamed - self.unnamed > LEEWAY_PAGES {
+            compare("pages that the kernel uses", &self.unnamed.to_string(), &after.unnamed.to_string());
         }
         differences.extend(self.new_complaints(after).map(|line| format!("kernel: {line}")));
         differences
@@ -65,13 +65,14 @@ impl Snapshot {
     }
 
     fn parse(text: &str) -> Option<Snapshot> {
+        let (text, zones) = text.split_once("zoneinfo\n")?;
         let lines: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(' ')).collect();
         let of = |name: &str| lines.iter().find(|(first, _)| *first == name).map(|(_, rest)| *rest);
         Some(Snapshot {
             online: of("online")?.to_owned(),
             present: of("present")?.to_owned(),
             managed: of("managed")?.parse().ok()?,
-            free_kib: of("free")?.parse().ok()?,
+            unnamed: unnamed_pages(zones).ok()?,
             module: of("module").is_some(),
             complaints: lines.iter().filter(|(name, _)| *name == "said").map(|(_, said)| (*said).to_owned()).collect(),
         })
@@ -82,7 +83,12 @@ impl Snapshot {
 mod tests {
     use super::*;
 
-    const BEFORE: &str = "online 0-3\npresent 0-3\nmanaged 500000\nfree 1000000\nsaid old trouble\n";
+    const BEFORE: &str = "online 0-3\npresent 0-3\nmanaged 500000\nsaid old trouble\n\
+        zoneinfo\nmanaged 500000\nnr_free_pages 400000\n";
+
+    fn with(line: &str) -> String {
+        BEFORE.replace("zoneinfo", &format!("{line}\nzoneinfo"))
+    }
 
     fn after(text: &str) -> Vec<String> {
         let parse = |text| Snapshot::parse(text).expect("complete");
@@ -92,16 +98,17 @@ mod tests {
     #[test]
     fn the_same_node_has_no_differences() {
         assert!(after(BEFORE).is_empty());
-        assert!(after(&BEFORE.replace("1000000", "998000")).is_empty());
-        assert!(after(&BEFORE.replace("1000000", "1020000")).is_empty());
-        assert!(after(&format!("{BEFORE}said tacet: loading out-of-tree module taints kernel.\n")).is_empty());
+        assert!(after(&BEFORE.replace("400000", "399000")).is_empty());
+        assert!(after(&BEFORE.replace("400000", "405000")).is_empty());
+        assert!(after(&with("said tacet: loading out-of-tree module taints kernel.")).is_empty());
     }
 
     #[test]
     fn whatever_was_kept_shows() {
         assert_eq!(after(&BEFORE.replace("online 0-3", "online 0-1")), ["CPUs online 0-3, then 0-1"]);
-        assert_eq!(after(&BEFORE.replace("1000000", "740000")), ["free KiB 1000000, then 740000"]);
-        assert_eq!(after(&format!("{BEFORE}said BUG: worse\n")), ["kernel: BUG: worse"]);
-        assert_eq!(after(&format!("{BEFORE}module tacet\n")), ["module loaded false, then true"]);
+        let kept = ["pages that the kernel uses 100000, then 165000"];
+        assert_eq!(after(&BEFORE.replace("400000", "335000")), kept);
+        assert_eq!(after(&with("said BUG: worse")), ["kernel: BUG: worse"]);
+        assert_eq!(after(&with("module tacet")), ["module loaded false, then true"]);
     }
 }

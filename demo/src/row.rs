@@ -77,10 +77,10 @@ impl Row {
     pub fn node(before: &Snapshot, after: &Snapshot) -> Row {
         let differences = before.differences(after);
         let show = |when, snapshot: &Snapshot, complaints| {
-            let Snapshot { online, present, managed, free_kib, .. } = snapshot;
+            let Snapshot { online, present, managed, unnamed, .. } = snapshot;
             format!(
-                "{when}: CPUs {online} online, {present} present\n{managed} pages, {} MiB free\n{complaints} new kernel complaints",
-                free_kib >> 10
+                "{when}: CPUs {online} online, {present} present\n{managed} pages, {} MiB of them the kernel's own\n{complaints} new kernel complaints",
+                unnamed >> 8
             )
         };
         Row {

@@ -144,7 +144,7 @@ static int do_profile(struct file *file, union any_request *request)
 static int do_job_begin(struct file *file, union any_request *request)
 {
 	request->job_begin.message[0] = 0;
-	return request->job_begin.reserved || request->job_begin.job.reserved ?
+	return request->job_begin.reserved || request->job_begin.job.apart ?
 		       -EINVAL : tacet_job_begin(&request->job_begin);
 }
 

@@ -414,6 +414,7 @@ static void describe(const struct tacet_job *job, struct tacet_job_entry *entry)
 	strscpy(entry->group, job->group, sizeof(entry->group));
 	entry->uid = from_kuid_munged(current_user_ns(), job->user);
 	entry->ending = job->ending;
+	entry->apart = job->apart;
 	entry->memory = job->memory;
 	entry->memory_used = memory_used(job->number);
 	entry->threads = rest.threads;

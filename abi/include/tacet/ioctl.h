@@ -185,7 +185,7 @@ struct tacet_job_entry {
 	__u64 memory;			/* the most of the partition's memory, in bytes; 0: no limit */
 	__u64 memory_used;		/* out */
 	__u32 threads;			/* out: hosted */
-	__u32 reserved;
+	__u32 apart;			/* out: 1: of what programs have, its cores map its own alone */
 	char group[TACET_JOB_GROUP_BYTES];	/* its control group, as in /proc/PID/cgroup; for users
 						   of the list alone; empty: none is known */
 };

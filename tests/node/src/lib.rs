@@ -8,7 +8,6 @@
 mod bench;
 mod clock;
 mod list;
-mod memory;
 mod options;
 mod queue;
 mod report;

@@ -4,9 +4,8 @@
 //! Defines "nothing is left". The runner calls [`State::read`] before and after a scenario; [`State::compare`] names each
 //! difference in one line.
 
-use tacet_node::Node;
+use tacet_node::{Node, unnamed_pages};
 
-use crate::memory::unnamed_pages;
 use crate::stage::shell;
 
 /// So many more unnamed pages than before are no error: fewer than the smallest block of a partition has (512).

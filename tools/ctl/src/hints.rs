@@ -168,7 +168,7 @@ fn explain(request: &Request<'_>, errno: Errno) -> (&'static str, &'static str) 
         }
         (_, Errno::EUSERS) => (
             "another user's programs are there, which this processor could let yours read",
-            "wait until they have ended (`tacet run --wait`); `tacet doctor` names the bug",
+            "wait until they have ended (`tacet run --wait`), or use a job with a memory limit (`tacet job begin`)",
         ),
         (_, Errno::EALREADY) => ("it is hosted already", "see `tacet ps`"),
         (Request::Recouple(_), Errno::ESRCH) => ("none of its threads is hosted", "see `tacet ps`"),

@@ -29,6 +29,8 @@ pub struct Job {
     pub cgroup: Option<String>,
     /// It is ending: nobody joins it any more.
     pub ending: bool,
+    /// Of what programs have, its cores map its own alone: another user's jobs run beside it on any processor.
+    pub apart: bool,
 }
 
 /// Where the CPUs of a job go at its end.
@@ -107,6 +109,7 @@ impl From<&abi::tacet_job_entry> for Job {
             threads: raw.threads,
             cgroup: (!group.is_empty()).then_some(group),
             ending: raw.ending != 0,
+            apart: raw.apart != 0,
         }
     }
 }

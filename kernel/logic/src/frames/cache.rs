@@ -76,9 +76,7 @@ impl Cache {
         let cached = match order {
             _ if nodes.first() != Some(&self.node) => None,
             0 => self.small.take(pool, lock, (self.owner, self.node), 0, &mut self.counts),
-            HUGE_ORDER if self.owner == 0 => {
-                self.huge.take(pool, lock, (0, self.node), HUGE_ORDER, &mut self.counts)
-            }
+            HUGE_ORDER if self.owner == 0 => self.huge.take(pool, lock, (0, self.node), HUGE_ORDER, &mut self.counts),
             _ => None,
         };
         let frame = cached.or_else(|| self.allocate_shared(pool, lock, order, nodes))?;

@@ -201,7 +201,12 @@ fn row(job: &Job) -> Vec<String> {
         job.memory_bytes.map_or_else(|| "-".to_owned(), format_bytes),
         format_bytes(job.memory_used_bytes),
         job.threads.to_string(),
-        if job.ending { "ending" } else { "begun" }.to_owned(),
+        match (job.ending, job.apart) {
+            (true, _) => "ending",
+            (false, true) => "apart",
+            (false, false) => "begun",
+        }
+        .to_owned(),
     ]
 }
 
