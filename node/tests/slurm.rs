@@ -14,6 +14,8 @@ use tacet_node::{Cache, Command, KernelLine, Output, provision};
 mod crowd;
 #[path = "slurm/kept.rs"]
 mod kept;
+#[path = "slurm/killed.rs"]
+mod killed;
 #[path = "slurm/prologue.rs"]
 mod prologue;
 #[path = "slurm/rungs.rs"]
@@ -40,7 +42,7 @@ const WHERE: &str = "python3 -c 'import os; print(os.uname().nodename, *sorted(o
 const COMPUTES: &str = r#"
     runuser -u alice -- srun -w n1 -n1 -c3 --tacet python3 -c 'while True: pass' >/tmp/said 2>&1 &
     while [ $SECONDS -lt 90 ]; do
-        tacet job list | grep -q ' 1-2 .* 1  *begun' && exit
+        tacet job list | grep -qE ' 1-2 .* 1  *(begun|apart)' && exit
         sleep 0.2
     done
     tacet job list; cat /tmp/said; exit 1"#;
@@ -202,7 +204,7 @@ fn a_suspended_program_stands_still_and_computes_again() {
             [ $SECONDS -lt 90 ] || { echo "it stands still"; exit 1; }
             sleep 0.2
         done
-        tacet job list | grep ' 1  *begun'"#,
+        tacet job list | grep -E ' 1  *(begun|apart)'"#,
     );
     does("scancel --user alice");
     does(QUIET);
