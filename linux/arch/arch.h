@@ -74,6 +74,7 @@ unsigned int tacet_tables_index(unsigned long address);
  * context, while the job has not ended. */
 int tacet_tables_job_begin(struct tacet_partition *partition, unsigned int job, const struct cpumask *cpus);
 void tacet_tables_job_end(struct tacet_partition *partition, unsigned int job);
+void tacet_tables_jobs_free(struct tacet_partition *partition);
 int tacet_tables_job_give(struct tacet_partition *partition, unsigned int job, u64 first, u64 pages);
 void tacet_tables_job_show(struct tacet_partition *partition, unsigned int job, unsigned int number);
 void tacet_tables_visit(u64 root, void (*visit)(u64 physical, u64 bytes, void *data), void *data);

@@ -10,7 +10,6 @@
 #include <linux/delay.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "compat.h"
 #include "memory/memory.h"
@@ -294,7 +293,8 @@ static int empty(const struct tacet_job *job, struct tacet_job_end *request)
 	return error;
 }
 
-static void write_cpus(const struct cpumask *cpus, u64 *words)
+/* As sets of CPUs stand in requests. */
+void tacet_write_cpus(const struct cpumask *cpus, u64 *words)
 {
 	unsigned int cpu;
 
@@ -309,7 +309,7 @@ static void return_cpus(const struct tacet_job *job, struct tacet_job_end *reque
 
 	if (!resize)
 		return;
-	write_cpus(&job->cpus, resize->cpus);
+	tacet_write_cpus(&job->cpus, resize->cpus);
 	request->returned = !tacet_partition_shrink(resize);
 	if (!request->returned) {
 		strscpy(request->message, resize->message, sizeof(request->message));
@@ -374,7 +374,7 @@ int tacet_job_end(struct tacet_job_end *request)
 	mutex_unlock(&tacet_control_lock);
 	if (!job)
 		return 0;
-	write_cpus(&job->cpus, request->cpus);
+	tacet_write_cpus(&job->cpus, request->cpus);
 	request->ended = 1;
 	error = empty(job, request) ?: finish(job, request);
 	tacet_job_put(job);
@@ -391,59 +391,4 @@ void tacet_jobs_drop(void)
 		tacet_apart_drop(job);
 		tacet_job_leave(job);
 	}
-}
-
-/* Frames of a job's ranges; cores may not be believed blindly. */
-static u64 memory_used(unsigned int number)
-{
-	u64 frames = 0;
-	unsigned int i;
-
-	for (i = 0; tacet_partition.ranges && i < tacet_partition.context_count; i++)
-		if (READ_ONCE(tacet_partition.ranges[i].job) == number)
-			frames += max_t(s64, READ_ONCE(tacet_partition.ranges[i].frames), 0);
-	return frames << PAGE_SHIFT;
-}
-
-static void describe(const struct tacet_job *job, struct tacet_job_entry *entry)
-{
-	struct rest rest = { .job = job };
-
-	tacet_for_each_hosted(signal_one, &rest);
-	strscpy(entry->id, job->id, sizeof(entry->id));
-	strscpy(entry->group, job->group, sizeof(entry->group));
-	entry->uid = from_kuid_munged(current_user_ns(), job->user);
-	entry->ending = job->ending;
-	entry->apart = job->apart;
-	entry->memory = job->memory;
-	entry->memory_used = memory_used(job->number);
-	entry->threads = rest.threads;
-	write_cpus(&job->cpus, entry->cpus);
-}
-
-int tacet_job_list(struct tacet_job_list *request)
-{
-	struct tacet_job_entry *entries;
-	struct tacet_job *job;
-	int error = 0;
-
-	lockdep_assert_held(&tacet_control_lock);
-	if (request->capacity > TACET_JOBS)
-		return -EINVAL;
-	entries = kvcalloc(request->capacity ?: 1, sizeof(*entries), GFP_KERNEL);
-	if (!entries)
-		return -ENOMEM;
-	request->count = 0;
-	request->total = 0;
-	for (job = tacet_job_after(NULL); job; job = tacet_job_after(job)) {
-		request->total++;
-		if (!capable(CAP_SYS_ADMIN) && !uid_eq(job->user, current_uid()))
-			continue;
-		if (request->count < request->capacity)
-			describe(job, &entries[request->count++]);
-	}
-	if (copy_to_user(u64_to_user_ptr(request->address), entries, request->count * sizeof(*entries)))
-		error = -EFAULT;
-	kvfree(entries);
-	return error;
 }

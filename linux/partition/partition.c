@@ -67,8 +67,10 @@ static int take_tables(struct tacet_up *request)
 
 static void give_tables(void)
 {
-	if (!tacet_partition.unproven)
+	if (!tacet_partition.unproven) {
+		tacet_tables_jobs_free(&tacet_partition);
 		tacet_tables_free(&tacet_partition);
+	}
 	tacet_partition.tables = NULL;
 	memset(tacet_partition.apart, 0, sizeof(tacet_partition.apart));
 }

@@ -41,8 +41,11 @@ u64 tacet_core_kept_ms(const struct tacet_core *core);
 /* jobs.c: sleep; with the control lock held, but for _end, which takes it itself */
 int tacet_job_begin(struct tacet_job_begin *request);
 int tacet_job_end(struct tacet_job_end *request);
-int tacet_job_list(struct tacet_job_list *request);
 void tacet_jobs_drop(void);
+void tacet_write_cpus(const struct cpumask *cpus, u64 *words);
+
+/* job_list.c: sleeps, with the control lock held */
+int tacet_job_list(struct tacet_job_list *request);
 
 /* apart.c: sleep, with the control lock held */
 int tacet_apart_begin(struct tacet_job *job);

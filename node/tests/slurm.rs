@@ -14,8 +14,6 @@ use tacet_node::{Cache, Command, KernelLine, Output, provision};
 mod crowd;
 #[path = "slurm/kept.rs"]
 mod kept;
-#[path = "slurm/killed.rs"]
-mod killed;
 #[path = "slurm/prologue.rs"]
 mod prologue;
 #[path = "slurm/rungs.rs"]

@@ -100,6 +100,15 @@ void tacet_tables_job_end(struct tacet_partition *partition, unsigned int job)
 		tacet_tables_drop(tables);
 }
 
+/* No core runs any more. */
+void tacet_tables_jobs_free(struct tacet_partition *partition)
+{
+	unsigned int job;
+
+	for (job = 1; job <= TACET_JOBS; job++)
+		tacet_tables_job_end(partition, job);
+}
+
 /* The job has @pages frames from number @first on for itself. Sleeps. */
 int tacet_tables_job_give(struct tacet_partition *partition, unsigned int job, u64 first, u64 pages)
 {

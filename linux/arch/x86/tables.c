@@ -340,10 +340,6 @@ int tacet_tables_map(struct tacet_partition *partition, u64 address, u64 physica
 
 void tacet_tables_free(struct tacet_partition *partition)
 {
-	unsigned int job;
-
-	for (job = 1; job <= TACET_JOBS; job++)
-		tacet_tables_job_end(partition, job);
 	if (partition->tables)
 		tacet_tables_drop(partition->tables);
 	partition->tables = NULL;

@@ -7,30 +7,24 @@
 
 use crate::bad::has_bad_frame;
 use crate::job::JobMemory;
-use crate::locked::OwnedLists;
 use crate::policy::NodeChoice;
+use crate::pool;
 use crate::range::LinuxRange;
 use crate::records::FrameRecords;
-use core::cell::{Cell, UnsafeCell};
-use core::mem::MaybeUninit;
+use core::cell::Cell;
 use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use tacet_abi::{
-    TACET_DIRECT_BASE, TACET_JOINED_SLOTS, TACET_MEMORY_BLOCKS, TACET_NODES, TACET_PAGE_BYTES, TACET_POLICIES,
-    tacet_memory,
-};
+use tacet_abi::{TACET_DIRECT_BASE, TACET_NODES, TACET_PAGE_BYTES, TACET_POLICIES, tacet_memory};
 use tacet_arch::native::paging::Entries;
 use tacet_core::memory::{Flushed, Leaving, PartitionMemory};
 use tacet_logic::frames::{
-    Block, Cache, Chain, FreeError, Guard, HUGE_ORDER, JOINED_BLOCKS, JOINED_SLOTS, Joined, LARGEST_ORDER, Layout,
-    LeaveError, Limit, NODES, Policy, Pool,
+    Block, Cache, Chain, FreeError, Guard, HUGE_ORDER, LARGEST_ORDER, LeaveError, Limit, NODES, Policy, Pool,
 };
 use tacet_logic::paging::{Encoding, Memory, Placement, Reach, Retired, Tables};
 use tacet_logic::ranges::Arenas;
 
 const _: () = assert!(NODES == TACET_NODES as usize);
-const _: () = assert!(JOINED_BLOCKS == TACET_MEMORY_BLOCKS as usize && JOINED_SLOTS == TACET_JOINED_SLOTS);
 const _: () = assert!(TACET_POLICIES <= Entries::POLICIES as u32);
 
 /// Runs of a job that are for all again between two looks at what the CPU is wanted for.
@@ -42,28 +36,6 @@ enum Asked {
     /// As the policy that was asked last says.
     Last(Reach),
 }
-
-/// What all CPUs share.
-struct Common {
-    /// 0: not made, 1: a CPU makes it, 2: made.
-    made: AtomicU32,
-    pool: UnsafeCell<MaybeUninit<Pool<'static, FrameRecords>>>,
-    blocks: UnsafeCell<[Block; TACET_MEMORY_BLOCKS as usize]>,
-    joined: Joined,
-    lists: OwnedLists,
-}
-
-// SAFETY: `made` says who may touch the cells: one CPU writes them between 0 and 2,
-// and afterwards none does.
-unsafe impl Sync for Common {}
-
-static COMMON: Common = Common {
-    made: AtomicU32::new(0),
-    pool: UnsafeCell::new(MaybeUninit::uninit()),
-    blocks: UnsafeCell::new([Block::new(0, 0, 0); TACET_MEMORY_BLOCKS as usize]),
-    joined: Joined::new(),
-    lists: OwnedLists::new(),
-};
 
 /// One CPU's way to the partition's memory.
 pub struct Frames {
@@ -100,7 +72,7 @@ impl Frames {
         // counter only, which is not read through this reference.
         let given = unsafe { memory.as_ref() };
         let (records, largest_order) = (FrameRecords::new(given), given.largest_order as u8);
-        let pool = common_pool(memory, records)?;
+        let pool = pool::of_all(memory, records)?;
         let nodes = NodeChoice::new(node, given, pool.layout());
         let mine = nodes.near().first().copied().unwrap_or(0);
         let tables = LeavingFrames { memory, pool, records, chain: Chain::new(), some_held: false };
@@ -160,13 +132,13 @@ impl Frames {
     /// A run for the owner of the range at hand, none of it bad.
     fn allocate_run(&mut self, order: u8, nodes: Asked) -> Option<u64> {
         let (memory, owner) = (self.memory, self.job().map_or(0, |job| job.owner()));
-        self.cache.serve(self.pool, &COMMON.lists, owner);
+        self.cache.serve(self.pool, pool::lists(), owner);
         let nodes = match nodes {
             Asked::Near => self.nodes.near(),
             Asked::Last(reach) => self.nodes.last(reach == Reach::Wanted),
         };
         let bad = |frame, order| has_bad_frame(memory, frame, order);
-        self.cache.allocate_good(self.pool, &COMMON.lists, order, nodes, bad)
+        self.cache.allocate_good(self.pool, pool::lists(), order, nodes, bad)
     }
 
     /// So many frames are not behind pages of the operation's range any more.
@@ -237,14 +209,14 @@ impl PartitionMemory for Frames {
         if left.some_held {
             let LeavingFrames { records, mut chain, .. } = left;
             let kept = |frame| self.tables.slot(frame).is_some_and(|slot| records.leave_to_linux(slot));
-            let freed = chain.free_but(self.pool, &COMMON.lists, &mut self.cache, kept);
+            let freed = chain.free_but(self.pool, pool::lists(), &mut self.cache, kept);
             count(self.counters.get(1), *freed.as_ref().unwrap_or(&0));
             check(freed.map(drop), chain.frames(), 0);
             left.chain = Chain::new();
         }
         for chain in [&mut left.chain, &mut self.tables.chain] {
             let frames = chain.frames();
-            check(chain.free(self.pool, &COMMON.lists, &mut self.cache), frames, 0);
+            check(chain.free(self.pool, pool::lists(), &mut self.cache), frames, 0);
             count(self.counters.get(1), frames);
         }
     }
@@ -253,7 +225,7 @@ impl PartitionMemory for Frames {
         let slot = self.tables.slot(frame);
         let left = slot.is_some_and(|slot| self.tables.records.take_from_linux(slot));
         if left {
-            check(self.cache.free(self.pool, &COMMON.lists, frame, 0), frame, 0);
+            check(self.cache.free(self.pool, pool::lists(), frame, 0), frame, 0);
             count(self.counters.get(1), 1);
         }
         left
@@ -261,16 +233,16 @@ impl PartitionMemory for Frames {
 
     fn drain(&mut self) {
         self.block.set(Block::new(0, 0, 0));
-        self.cache.drain(self.pool, &COMMON.lists);
+        self.cache.drain(self.pool, pool::lists());
     }
 
     fn join(&mut self, place: u32, first: u64, order: u8, node: u8) -> bool {
         let place = place as usize;
-        COMMON.lists.with(0, |lists| self.pool.join(lists, place, first, order, node)).is_ok()
+        pool::lists().with(0, |lists| self.pool.join(lists, place, first, order, node)).is_ok()
     }
 
     fn leave(&mut self, place: u32) -> Option<bool> {
-        match COMMON.lists.with(0, |lists| self.pool.leave(lists, place as usize)) {
+        match pool::lists().with(0, |lists| self.pool.leave(lists, place as usize)) {
             Ok(()) => Some(true),
             Err(LeaveError::InUse) => Some(false),
             Err(LeaveError::Foreign) => None,
@@ -280,8 +252,8 @@ impl PartitionMemory for Frames {
     fn give(&mut self, job: u32, order: u8) -> bool {
         let Some(job) = JobMemory::of(self.memory, job).filter(|_| order <= LARGEST_ORDER) else { return false };
         let nodes = self.nodes.near();
-        let Some(frame) = COMMON.lists.with(0, |lists| self.pool.allocate(lists, order, nodes)) else { return false };
-        check(COMMON.lists.with(job.number(), |lists| self.pool.adopt(lists, frame, order)), frame, order);
+        let Some(frame) = pool::lists().with(0, |lists| self.pool.allocate(lists, order, nodes)) else { return false };
+        check(pool::lists().with(job.number(), |lists| self.pool.adopt(lists, frame, order)), frame, order);
         job.count_owned(1 << order);
         job.show_run(frame);
         true
@@ -290,9 +262,9 @@ impl PartitionMemory for Frames {
     fn take(&mut self, job: u32) -> bool {
         let Some(job) = JobMemory::of(self.memory, job) else { return false };
         for _ in 0..TAKEN_AT_ONCE {
-            let run = COMMON.lists.with(job.number(), |lists| self.pool.allocate_any(lists));
+            let run = pool::lists().with(job.number(), |lists| self.pool.allocate_any(lists));
             let Some((frame, order)) = run else { return false };
-            check(COMMON.lists.with(0, |lists| self.pool.adopt(lists, frame, order)), frame, order);
+            check(pool::lists().with(0, |lists| self.pool.adopt(lists, frame, order)), frame, order);
             job.count_owned(-(1 << order));
         }
         true
@@ -342,33 +314,6 @@ fn check(result: Result<(), FreeError>, frame: u64, order: u8) {
     if let Err(error) = result {
         crate::die(format_args!("frame {frame:#x} of order {order}: {error:?}"));
     }
-}
-
-/// Made by the first CPU that comes; `None` if Linux described it wrongly.
-fn common_pool(memory: NonNull<tacet_memory>, records: FrameRecords) -> Option<&'static Pool<'static, FrameRecords>> {
-    if COMMON.made.compare_exchange(0, 1, Ordering::Acquire, Ordering::Acquire).is_ok() {
-        // SAFETY: (1) only the CPU that changed `made` from 0 comes here; (2) `memory`
-        // was filled before any CPU started.
-        let (blocks, memory) = unsafe { (&mut *COMMON.blocks.get(), memory.as_ref()) };
-        let count = memory.block_count.min(TACET_MEMORY_BLOCKS) as usize;
-        for (block, given) in blocks.iter_mut().zip(memory.blocks.iter()).take(count) {
-            *block = Block::new(given.first, given.count, given.node as u8);
-        }
-        let layout = match Layout::new(blocks.split_at_mut(count).0) {
-            Ok(layout) if layout.slots() <= memory.slot_count => layout,
-            _ => crate::die(format_args!("memory: Linux described its blocks wrongly")),
-        };
-        let pool = Pool::new(layout.with(&COMMON.joined), records);
-        COMMON.lists.with(0, |lists| pool.fill(lists));
-        // SAFETY: as above.
-        unsafe { (*COMMON.pool.get()).write(pool) };
-        COMMON.made.store(2, Ordering::Release);
-    }
-    while COMMON.made.load(Ordering::Acquire) != 2 {
-        core::hint::spin_loop();
-    }
-    // SAFETY: it is made, and never changes again.
-    Some(unsafe { (*COMMON.pool.get()).assume_init_ref() })
 }
 
 impl Tables for Frames {
@@ -451,7 +396,7 @@ impl Memory for Frames {
     }
 
     fn free(&mut self, frame: u64, order: u8) {
-        check(self.cache.free(self.pool, &COMMON.lists, frame, order), frame, order);
+        check(self.cache.free(self.pool, pool::lists(), frame, order), frame, order);
         count(self.counters.get(1), 1 << order);
         self.give_back(1 << order);
     }

@@ -28,6 +28,7 @@ mod page;
 mod park;
 mod pico;
 mod policy;
+mod pool;
 mod profile;
 mod queue;
 mod range;
