@@ -413,6 +413,14 @@ impl<'s> PartitionMemory for FakeMemory<'s> {
         None
     }
 
+    fn give(&mut self, _: u32, _: u8) -> bool {
+        false
+    }
+
+    fn take(&mut self, _: u32) -> bool {
+        false
+    }
+
     fn arenas(&mut self) -> &mut Arenas {
         &mut self.arenas
     }
