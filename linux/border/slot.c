@@ -105,7 +105,8 @@ static int take_slot(const struct tacet_wait *wait)
 	}
 	if (!best || !mutex_trylock(&best->slots[request->slot]))
 		return any ? 0 : -EIO;
-	/* Since the look the core may have begun to leave, or to map something else: tacet_requests_settle() waits for us, or we see it. */
+	/* Since the look the core may have begun to leave, or to map something else: tacet_requests_settle() waits for us,
+	 * or we see it. */
 	if (!answers(best) || !can_serve(best, request)) {
 		mutex_unlock(&best->slots[request->slot]);
 		return 0;

@@ -130,8 +130,8 @@ static int take_runs(struct tacet_job *job)
 	return error;
 }
 
-/* At most STEP_FRAMES frames of all. -EAGAIN: there are more. *@held: Linux uses some, which keep what they have. */
-static int clear_runs(struct tacet_job *job, bool *held)
+/* At most STEP_FRAMES frames of all. -EAGAIN: there are more. Those that Linux uses keep what they have. */
+static int clear_runs(struct tacet_job *job)
 {
 	struct tacet_job_run *run;
 	u64 left = STEP_FRAMES;
@@ -143,7 +143,7 @@ static int clear_runs(struct tacet_job *job, bool *held)
 			if (!left--)
 				return -EAGAIN;
 			if (tacet_held_has(frame))
-				*held = true;
+				job->held = true;
 			else if (!tacet_bad_has(frame))
 				clear_page(pfn_to_kaddr(frame));
 			if (!(frame % RUN_FRAMES))
@@ -156,24 +156,13 @@ static int clear_runs(struct tacet_job *job, bool *held)
 static int clear_new(struct tacet_job *job)
 {
 	struct tacet_job_run *run;
-	bool held = false;
 	int error = tacet_users_all_clear() ? 0 : -EAGAIN;
 
 	while (error == -EAGAIN)
-		error = fatal_signal_pending(current) ? -EINTR : clear_runs(job, &held);
+		error = fatal_signal_pending(current) ? -EINTR : clear_runs(job);
 	list_for_each_entry(run, &job->runs, link)
 		run->cleared = 0;
 	return error;
-}
-
-static u64 taken_by(const struct tacet_job *job)
-{
-	const struct tacet_core *core;
-	u64 taken = 0;
-
-	for_each_core_of(core, job)
-		taken += READ_ONCE(core->shared->frames_taken);
-	return taken;
 }
 
 /* The job's cores, which have no thread, map what job number @maps maps from here on. */
@@ -233,8 +222,7 @@ static int begin(struct tacet_job *job)
 		return error;
 	error = let_map(job, job->number) ?: take_runs(job) ?: clear_new(job);
 	if (!error) {
-		job->taken_before = taken_by(job);
-		job->apart = true;
+		tacet_users_part(job);
 		return 0;
 	}
 	undone = let_map(job, 0) ?: give_back(job);
@@ -268,7 +256,6 @@ int tacet_apart_begin(struct tacet_job *job)
  * asks again. */
 int tacet_apart_end(struct tacet_job *job)
 {
-	bool held = false;
 	int error = 0;
 
 	lockdep_assert_held(&tacet_control_lock);
@@ -279,14 +266,13 @@ int tacet_apart_end(struct tacet_job *job)
 	if (error)
 		return error;
 	job->left = true;
-	error = clear_runs(job, &held);
+	error = clear_runs(job);
 	if (error)
 		return error;
 	clear_contexts(job);
-	if (!held)
-		tacet_users_cleared(taken_by(job) - job->taken_before);
 	error = give_back(job);
-	job->apart = error;
+	if (!error)
+		tacet_users_rejoin(job, !job->held);
 	return error;
 }
 

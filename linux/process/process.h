@@ -22,6 +22,7 @@ struct tacet_job {
 	u64 memory;			/* its limit in bytes, or 0 */
 	bool apart;			/* its cores map its memory alone; partition/apart.c. Changes while it has no program */
 	bool left;			/* its cores do not map it any more; control lock */
+	bool held;			/* Linux used some of its frames when they were cleared at its end; control lock */
 	struct list_head runs;		/* of frames that it has for itself; control lock */
 	u64 taken_before;		/* what its cores had ever taken when it got them */
 	struct cpumask cpus;
@@ -182,7 +183,8 @@ int tacet_users_leave(void);		/* sleeps, with the control lock held */
 /* For partition/apart.c; control lock held. */
 bool tacet_users_apart(void);
 bool tacet_users_all_clear(void);
-void tacet_users_cleared(u64 taken);
+void tacet_users_part(struct tacet_job *job);
+void tacet_users_rejoin(struct tacet_job *job, bool clear);
 
 /* process/jobs.c; control lock held, but for the last four */
 struct tacet_job *tacet_job_named(const char *id);

@@ -45,6 +45,7 @@ static struct {
 static unsigned int blocks_done;
 static unsigned long frames_done;
 static u64 clean_taken;	/* frames that programs had ever taken when all were clear; NEVER_CLEAN */
+static u64 apart_taken;	/* that programs of ended jobs took which were kept apart, and are clear again */
 #define NEVER_CLEAN U64_MAX
 
 static bool one_user(void)
@@ -78,6 +79,7 @@ void tacet_users_begin(void)
 	user.any = false;
 	blocks_done = 0;
 	frames_done = 0;
+	apart_taken = 0;
 	clean_taken = want_init_on_alloc(GFP_KERNEL) || want_init_on_free() ? 0 : NEVER_CLEAN;
 }
 
@@ -189,14 +191,28 @@ static void set_user(const struct cred *cred)
 	spin_unlock_irq(&tacet_hosted_lock);
 }
 
-static u64 frames_taken(void)
+/* So many frames the cores on @cpus, or all, have ever given to programs. */
+static u64 taken_on(const struct cpumask *cpus)
 {
-	unsigned int i;
+	const struct tacet_core *core;
 	u64 taken = 0;
 
-	for (i = 0; i < tacet_partition.core_count; i++)
-		taken += READ_ONCE(tacet_partition.cores[i].shared->frames_taken);
+	for (core = tacet_partition.cores; core < tacet_partition.cores + tacet_partition.core_count; core++)
+		if (!cpus || cpumask_test_cpu(core->cpu, cpus))
+			taken += READ_ONCE(core->shared->frames_taken);
 	return taken;
+}
+
+/* Of these, those that are not clear again and have not gone to a job that is kept apart now. */
+static u64 frames_taken(void)
+{
+	const struct tacet_job *job;
+	u64 apart = apart_taken;
+
+	for (job = tacet_job_after(NULL); job; job = tacet_job_after(job))
+		if (job->apart)
+			apart += taken_on(&job->cpus) - job->taken_before;
+	return taken_on(NULL) - apart;
 }
 
 /* Clears at most STEP_FRAMES frames. A bad one raises a machine check, and Linux may have
@@ -271,12 +287,26 @@ bool tacet_users_all_clear(void)
 	return clean_taken == frames_taken();
 }
 
-/* So many frames that cores had taken are clear again. */
-void tacet_users_cleared(u64 taken)
+/* @job's cores map its memory alone from here on; it has no program yet. */
+void tacet_users_part(struct tacet_job *job)
 {
 	lockdep_assert_held(&tacet_control_lock);
-	if (clean_taken != NEVER_CLEAN)
-		clean_taken += taken;
+	job->taken_before = taken_on(&job->cpus);
+	job->apart = true;
+}
+
+/* What programs of @job had is for all again; @clear: and has nothing of them. */
+void tacet_users_rejoin(struct tacet_job *job, bool clear)
+{
+	lockdep_assert_held(&tacet_control_lock);
+	job->apart = false;
+	if (clear) {
+		apart_taken += taken_on(&job->cpus) - job->taken_before;
+		return;
+	}
+	/* The clearing may have gone past it. */
+	blocks_done = 0;
+	frames_done = 0;
 }
 
 /* No core that maps all memory hosts another user's program than @cred's, nor will it. */
