@@ -6,7 +6,7 @@ use tacet_node::unnamed_pages;
 use crate::Result;
 use crate::site::Site;
 
-/// What the kernel uses varies a little by itself; a lost partition would be sixteen times this.
+/// The number of pages that the kernel uses varies a little by itself; a lost partition would be sixteen times this.
 const LEEWAY_PAGES: i64 = 4096;
 
 /// The state of the node.

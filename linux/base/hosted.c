@@ -149,6 +149,19 @@ bool tacet_hosted_ends_of(unsigned int job)
 	return found;
 }
 
+/* The number of the calling thread's job, or 0. Any context. */
+unsigned int tacet_hosted_job(void)
+{
+	struct tacet_hosted *hosted;
+	unsigned int job;
+
+	rcu_read_lock();
+	hosted = tacet_hosted_of(current);
+	job = hosted ? hosted->job : 0;
+	rcu_read_unlock();
+	return job;
+}
+
 /* A thread counts whose core maps the memory of all, since its job is not kept apart. */
 bool tacet_hosted_of_all_locked(void)
 {

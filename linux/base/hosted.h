@@ -228,6 +228,7 @@ void tacet_hosted_leave(struct tacet_hosted *hosted);
 bool tacet_hosted_ends(struct task_struct *task, bool whole);
 bool tacet_hosted_ends_of(unsigned int job);
 unsigned int tacet_hosted_count(void);
+unsigned int tacet_hosted_job(void);
 bool tacet_hosted_any_of_all(void);
 bool tacet_hosted_of_all_locked(void);	/* hosted lock */
 void tacet_hosted_wake(struct tacet_hosted *hosted);

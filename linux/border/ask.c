@@ -92,18 +92,11 @@ static bool is_about_pool(enum tacet_ask kind)
 /* The number of the job that the question is about: that of its range, or that of the calling thread. */
 static unsigned int job_of(const struct question *question)
 {
-	struct tacet_hosted *hosted;
-	unsigned int job;
-
 	if (is_about_pool(question->kind))
 		return 0;
 	if (question->kind != TACET_ASK_FREE && question->arguments[0] < tacet_partition.context_count)
 		return READ_ONCE(tacet_partition.ranges[question->arguments[0]].job);
-	rcu_read_lock();
-	hosted = tacet_hosted_of(current);
-	job = hosted ? hosted->job : 0;
-	rcu_read_unlock();
-	return job;
+	return tacet_hosted_job();
 }
 
 /* 0, or the co-kernel's error; -EIO: no core answers; -EINTR: the calling thread is killed, and

@@ -252,22 +252,10 @@ static void withdraw(struct tacet_space *space)
 	spin_unlock(&spaces_lock);
 }
 
-static unsigned int job_of_current(void)
-{
-	struct tacet_hosted *hosted;
-	unsigned int job;
-
-	rcu_read_lock();
-	hosted = tacet_hosted_of(current);
-	job = hosted ? hosted->job : 0;
-	rcu_read_unlock();
-	return job;
-}
-
 /* The calling thread's core maps what the space's root maps, and what the range has. */
 static bool fits(const struct tacet_space *space)
 {
-	unsigned int maps = tacet_job_maps(job_of_current());
+	unsigned int maps = tacet_job_maps(tacet_hosted_job());
 
 	return tacet_job_maps(space->job) == maps &&
 	       (!space->range || tacet_job_maps(memory_operations->range_job(space->range)) == maps);
@@ -294,7 +282,7 @@ static struct mmu_notifier *allocate(struct mm_struct *mm)
 		return ERR_PTR(-ENOMEM);
 	}
 	raw_spin_lock_init(&space->lock);
-	space->job = job_of_current();
+	space->job = tacet_hosted_job();
 	space->root_address = page_to_phys(space->root);
 	tacet_tables_copy_kernel(&tacet_partition, space->root, tacet_job_maps(space->job));
 	atomic_inc(&undiscarded);

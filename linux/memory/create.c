@@ -93,18 +93,6 @@ static void lay_out(struct tacet_range *range, u64 pages)
 	shared->break_end = shared->break_start;
 }
 
-static unsigned int job_of_current(void)
-{
-	struct tacet_hosted *hosted;
-	unsigned int job;
-
-	rcu_read_lock();
-	hosted = tacet_hosted_of(current);
-	job = hosted ? hosted->job : 0;
-	rcu_read_unlock();
-	return job;
-}
-
 /* Gives the calling thread's new program a range, with room at its beginning for the data of
  * @image behind its border, if there is one. */
 int tacet_range_create(bool eager, struct tacet_image *image)
@@ -117,7 +105,7 @@ int tacet_range_create(bool eager, struct tacet_image *image)
 	if (!tacet_partition.memory || !tacet_range_unlimited() || tacet_policy_excludes() ||
 	    current->personality & READ_IMPLIES_EXEC)
 		return -EOPNOTSUPP;
-	range = tacet_range_new(current->mm, job_of_current());
+	range = tacet_range_new(current->mm, tacet_hosted_job());
 	if (!range)
 		return -ENOMEM;
 	tacet_discard_begin(range);

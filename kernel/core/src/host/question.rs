@@ -28,7 +28,7 @@ pub enum Question {
     Drain,
     /// A job gets a run of 2^order frames for itself.
     Give { job: u32, order: u8 },
-    /// What a job has for itself and is free is for all again.
+    /// The job gives the free frames that it owns back to the pool of all.
     Take { job: u32 },
     /// A question that this co-kernel does not know.
     Unknown,

@@ -31,7 +31,7 @@ impl JobMemory {
         Some(Self { at, number: job as u8 })
     }
 
-    /// What the job may have.
+    /// The limit of the memory that the job may have.
     pub(crate) fn limit(&self) -> Option<Limit<'static>> {
         let at = self.at.as_ptr();
         // SAFETY: mapped, aligned, always accessed atomically.

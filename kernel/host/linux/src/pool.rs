@@ -12,7 +12,7 @@ use tacet_logic::frames::{Block, Guard, JOINED_BLOCKS, JOINED_SLOTS, Joined, Lay
 
 const _: () = assert!(JOINED_BLOCKS == TACET_MEMORY_BLOCKS as usize && JOINED_SLOTS == TACET_JOINED_SLOTS);
 
-/// What all CPUs share.
+/// The pool and its lists, which all CPUs share.
 struct Common {
     /// 0: not made, 1: a CPU makes it, 2: made.
     made: AtomicU32,

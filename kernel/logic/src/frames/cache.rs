@@ -26,7 +26,7 @@ pub trait Guard {
 /// The cache of one core.
 pub struct Cache {
     node: u8,
-    /// Whose all frames here are.
+    /// The job that owns all frames in this cache; 0: none.
     owner: u8,
     small: Magazine<SMALL_FRAMES>,
     huge: Magazine<HUGE_FRAMES>,

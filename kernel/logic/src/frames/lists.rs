@@ -43,7 +43,7 @@ impl Lists {
         self.owner = owner;
     }
 
-    /// Whose runs are listed here; 0: nobody's.
+    /// The job that owns the runs in these lists; 0: none.
     pub const fn owner(&self) -> u8 {
         self.owner
     }

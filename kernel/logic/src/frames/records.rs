@@ -6,7 +6,7 @@
 
 const OWNER_SHIFT: u32 = 16;
 
-/// Whose the run is that begins with this tag; 0: nobody's, so all may get it.
+/// The job that owns the run that begins with this tag; 0: none, so every program may get the run.
 pub(super) const fn owner_of(tag: u32) -> u8 {
     (tag >> OWNER_SHIFT) as u8
 }

@@ -26,7 +26,7 @@ impl Guard for Locks {
     }
 }
 
-/// What the harness does wrong on purpose.
+/// The mistake that the harness makes on purpose.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mistake {
     None,
