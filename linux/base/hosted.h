@@ -167,6 +167,8 @@ struct tacet_memory_calls {
 	u64 named;			/* serial of the range whose number its context has, or 0; memory/names.c.
 					   Read by others */
 	struct tacet_range *copied;	/* by its fork that is under way, referenced, or NULL; memory/fork.c */
+	struct tacet_range *to_copy;	/* by the call that the thread is about to make or makes, referenced, or
+					   NULL; fork.c. Read by others */
 	const struct tacet_spoiling *spoiling;	/* of the call in progress, or NULL; memory/send_back.c */
 	unsigned long spoilt;		/* its argument */
 	unsigned int sent_back;		/* calls to be made on a core, since it was on one */

@@ -308,8 +308,10 @@ static void park(struct callback_head *work)
 	tacet_range_before_signals();
 	if (tacet_park_enter(hosted)) {
 		outcome = at_boundary(hosted, regs);
-		if (outcome == TACET_OUTCOME_AGAIN)
+		if (outcome == TACET_OUTCOME_AGAIN) {
+			tacet_range_forked(hosted);	/* a signal came before the call */
 			tacet_process_announce(hosted->process);
+		}
 		while (outcome == TACET_OUTCOME_AGAIN)
 			outcome = step(hosted, regs);
 		if (outcome == TACET_OUTCOME_SOON) {

@@ -278,11 +278,11 @@ enum tacet_served tacet_range_before_call(struct tacet_hosted *hosted, struct pt
 	copies = copies_process(regs);
 	if (!done && copies && beyond_job(range, tacet_range_populated(range)))
 		return answer(regs, -ENOMEM);
-	/* A child copies either the range, or what Linux has after the hand-over. */
-	if (copies && READ_ONCE(range->visibility) == TACET_RANGE_HIDDEN)
-		await_others(range);
 	if (!done && (about_mappings(range, regs) || (copies && copy_would_fail(range))))
 		done = hand_over_for_call(range, number);
+	/* A child copies either the range, or what Linux has after the hand-over. */
+	if (!done && copies)
+		tacet_range_will_fork(hosted, range);
 	if (number == __NR_mlockall || number == __NR_munlockall)
 		tacet_range_locks_all(range, regs);
 	return done && !goes_on_without(number) ? answer(regs, tacet_range_refuse(range, number, done)) :

@@ -6,10 +6,14 @@
  * Called by memory/mapping.c inside fork(), with both mmap locks held, and by delegate/ when
  * the fork is over, in any context.
  */
+#include <linux/delay.h>
+
 #include "border/border.h"
 #include "compat.h"
 #include "memory/memory.h"
 #include "tacet.h"
+
+#define STOPPED_AFTER HZ
 
 /* The mm is that of a child that does not run yet: its pieces keep the range, without RCU. */
 static struct tacet_range *range_in_the_making(struct mm_struct *mm)
@@ -50,6 +54,43 @@ static bool hold_for_fork(struct tacet_range *range)
 	return held;
 }
 
+/*
+ * The calling thread is about to make a call that copies its process: first a hand-over that is
+ * in progress ends, and none begins before tacet_range_forked(). A child that is copied in
+ * the middle of one would have some of its memory nowhere. Sleeps.
+ */
+void tacet_range_will_fork(struct tacet_hosted *hosted, struct tacet_range *range)
+{
+	mutex_lock(&range->lock);
+	tacet_discard_settle_locked(range);
+	if (range->shared->state == TACET_RANGE_OPEN && !hosted->memory.to_copy) {
+		kref_get(&range->references);
+		atomic_inc(&range->to_copy);
+		WRITE_ONCE(hosted->memory.to_copy, range);
+	}
+	mutex_unlock(&range->lock);
+}
+
+/*
+ * Waits until no other thread's fork is about to copy the range. A thread that Linux stops on the
+ * way to its fork is not waited for any longer than this: it would have to go on within the
+ * milliseconds of this hand-over.
+ */
+void tacet_range_await_forks(const struct tacet_range *range)
+{
+	unsigned long until = jiffies + STOPPED_AFTER;
+	struct tacet_hosted *hosted;
+	bool mine;
+
+	lockdep_assert_held(&range->lock);
+	rcu_read_lock();
+	hosted = tacet_hosted_of(current);
+	mine = hosted && hosted->memory.to_copy == range;
+	rcu_read_unlock();
+	while (atomic_read(&range->to_copy) > mine && time_before(jiffies, until))
+		usleep_range(20, 100);
+}
+
 static void end_fork(struct tacet_range *range)
 {
 	tacet_range_count_forks(range, -1);
@@ -57,15 +98,24 @@ static void end_fork(struct tacet_range *range)
 		tacet_range_sync(range);
 }
 
-/* @hosted has forked, or could not. It is the calling thread, or no longer hosted. */
+static struct tacet_range *take(struct tacet_range **mark)
+{
+	return READ_ONCE(*mark) ? xchg(mark, NULL) : NULL;
+}
+
+/* @hosted has forked, could not, or does not any more. It is the calling thread, or no longer hosted. */
 void tacet_range_forked(struct tacet_hosted *hosted)
 {
-	struct tacet_range *range = READ_ONCE(hosted->memory.copied) ? xchg(&hosted->memory.copied, NULL) : NULL;
+	struct tacet_range *copied = take(&hosted->memory.copied), *to_copy = take(&hosted->memory.to_copy);
 
-	if (!range)
-		return;
-	end_fork(range);
-	tacet_range_put(range);
+	if (copied) {
+		end_fork(copied);
+		tacet_range_put(copied);
+	}
+	if (to_copy) {
+		atomic_dec(&to_copy->to_copy);
+		tacet_range_put(to_copy);
+	}
 }
 
 /*

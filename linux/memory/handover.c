@@ -187,6 +187,7 @@ static int hand_over(struct tacet_range *range, const char *why)
 		return 0;
 	if (had_no_room(range))
 		return -ENOMEM;
+	tacet_range_await_forks(range);
 	atomic_inc(&range->mappings);
 	range->handing_over = current;
 	close_range_to_all(range);

@@ -57,6 +57,7 @@ struct tacet_range {
 	/* mapping.c, fork.c */
 	struct address_space *mapping;	/* of the range's file, whose inode it holds; a child has its parent's */
 	atomic_t forks;			/* in progress; one more while it is `discarding`: cores find nothing meanwhile */
+	atomic_t to_copy;		/* calls that will copy it or do: no hand-over begins. More: range mutex */
 	bool lost;			/* the content is lost: a fork's copy or a hand-over failed */
 
 	/* locked.c; range mutex */
@@ -233,6 +234,8 @@ void tacet_range_signal(unsigned long address, u64 error);
 
 /* fork.c: _fork inside fork(), with both mmap locks; _forked: any context */
 void tacet_range_fork(struct vm_area_struct *area, struct tacet_range *from);
+void tacet_range_will_fork(struct tacet_hosted *hosted, struct tacet_range *range);
+void tacet_range_await_forks(const struct tacet_range *range);
 void tacet_range_forked(struct tacet_hosted *hosted);
 
 /* mapping.c: sleep; _opened and _closed with the mmap lock held */

@@ -202,12 +202,13 @@ static void unhost(struct tacet_hosted *hosted)
 	tacet_hosted_leave(hosted);
 }
 
-/* The call in progress has an argument that the program did not pass. The thread stays
- * hosted until the call's end, which puts the program's argument back. */
-static bool replaced(const struct tacet_hosted *hosted)
+/* The call in progress has an argument that the program did not pass, or copies the process. The
+ * thread stays hosted until the call's end, which puts the program's argument back; and until
+ * then its process's memory is not handed over. */
+static bool needs_call_end(const struct tacet_hosted *hosted)
 {
 	return READ_ONCE(hosted->call.advice_given) || READ_ONCE(hosted->call.ring_params) ||
-	       READ_ONCE(hosted->memory.spoiling);
+	       READ_ONCE(hosted->memory.spoiling) || READ_ONCE(hosted->memory.to_copy);
 }
 
 /* The thread parks. False: it is not hosted any more. */
@@ -232,7 +233,7 @@ bool tacet_park_leave(struct tacet_hosted *hosted, bool leaves)
 	unsigned long irq;
 
 	spin_lock_irqsave(&hosted->lock, irq);
-	leaves |= atomic_read(&hosted->wanted) & TACET_WANT_LEAVE && !replaced(hosted);
+	leaves |= atomic_read(&hosted->wanted) & TACET_WANT_LEAVE && !needs_call_end(hosted);
 	leaves |= current->flags & PF_EXITING;
 	hosted->state = leaves ? TACET_HOSTED_GONE : TACET_HOSTED_ON_LINUX;
 	spin_unlock_irqrestore(&hosted->lock, irq);
@@ -241,7 +242,7 @@ bool tacet_park_leave(struct tacet_hosted *hosted, bool leaves)
 	return leaves;
 }
 
-/* @hosted is not hosted any more, unless it is parked or has to put an argument back: then
+/* @hosted is not hosted any more, unless it is parked or a call has to end first: then
  * this does nothing. */
 void tacet_unhost_unparked(struct tacet_hosted *hosted)
 {
@@ -250,7 +251,7 @@ void tacet_unhost_unparked(struct tacet_hosted *hosted)
 
 	spin_lock_irqsave(&hosted->lock, irq);
 	mine = hosted->state == TACET_HOSTED_ON_LINUX &&
-	       (!replaced(hosted) || hosted->task->flags & PF_EXITING);
+	       (!needs_call_end(hosted) || hosted->task->flags & PF_EXITING);
 	if (mine)
 		hosted->state = TACET_HOSTED_GONE;
 	spin_unlock_irqrestore(&hosted->lock, irq);

@@ -67,7 +67,12 @@ rounds() { # FILE
 alive() { # FILE: the victim's rounds must grow
 	local before
 	before=$(rounds "$1")
-	until_true "$1 continues" more_than "$before" "$1"
+	until_true "$1 continues" ended_or_more_than "$before" "$1"
+	more_than "$before" "$1" || fail "the victim has ended: $(tail -1 .stderr)"
+}
+
+ended_or_more_than() { # NUMBER FILE
+	more_than "$1" "$2" || ! grep -qs '^State:[^Z]*$' /proc/$victim/status
 }
 
 more_than() { # NUMBER FILE

@@ -326,6 +326,22 @@ killed() {
 	note "$count kills" "seed $seed"
 }
 
+# While its threads fork, a program's memory becomes Linux's: each child has all of it.
+forks_and_leaves() {
+	up
+	for _ in $(seq 15); do
+		rm -f forkers.rounds
+		$T run -- $F/victim forkers forkers.rounds & victim=$!
+		until_true "forkers begin" counted forkers.rounds
+		[ "$($F/door recouple $victim)" = ok ] || fail "recouple"
+		until_true "all memory is given back" given_back
+		alive forkers.rounds
+		kill -9 $victim
+		ended $victim 137
+	done
+	down
+}
+
 # A program keeps its memory when it goes back to Linux, by itself or with all others.
 left() {
 	local way

@@ -142,6 +142,7 @@ pub const SCENARIOS: &[Scenario] = &[
         .more(),
     newest("killed with memory of the partition", "memory.sh killed").within(900).more(),
     oldest("back to Linux with memory of the partition", "memory.sh left"),
+    oldest("back to Linux while threads fork", "memory.sh forks_and_leaves"),
     middle("a core file with memory of the partition", "memory.sh core_files").more(),
     middle("real programs", "suite.sh programs").within(1500).more(),
     newest("allocators, runtimes and codes", "suite.sh computing").within(1500).more(),

@@ -38,8 +38,7 @@ impl<H: Host> Range<'_, H> {
             if !work.is_short(span) {
                 return work.later(span, Kind::Check(Change::Discard), 0);
             }
-            work.unmirrored(span)?;
-            work.discard(span)
+            work.discard(span, span)
         })
     }
 
@@ -136,10 +135,19 @@ impl<H: Host> Work<'_, H> {
         Ok((result, pending))
     }
 
-    pub fn discard(&mut self, span: Span) -> Result<u64> {
-        let (space, leaving) = (&mut self.space, &mut self.leaving);
-        space.discard(span, |old| leaving.retire(old)).map_err(|_| Refusal::Beyond)?;
-        Ok(self.mapped(span).map_or(NO_MEMORY, |()| 0))
+    /// The next touch of `part` of what a call is about finds zeros. What is behind a hole is discarded too, then the hole
+    /// is reported. A stack that a thread leaves is mostly a large span without a frame: one walk shows that.
+    pub fn discard(&mut self, part: Span, whole: Span) -> Result<u64> {
+        self.not_lent(part)?;
+        let found = self.space.survey(part);
+        if found.mirrored {
+            return Err(Refusal::Mirrored(whole));
+        }
+        if found.frames {
+            let (space, leaving) = (&mut self.space, &mut self.leaving);
+            space.discard(part, |old| leaving.retire(old)).map_err(|_| Refusal::Beyond)?;
+        }
+        Ok(found.hole.map_or(0, |_| NO_MEMORY))
     }
 
     /// 0, or the error if some of `span` is not mapped.
@@ -177,10 +185,12 @@ impl<H: Host> Work<'_, H> {
 
     /// The same for a part of what a call is about. Nor has a device any of the part: devices get pages under the lock too.
     pub fn unmirrored_of(&self, part: Span, whole: Span) -> Result<()> {
-        if self.cpu.common().loans.any_of(self.number, part) {
-            return Err(Refusal::Lent);
-        }
+        self.not_lent(part)?;
         if self.space.mirrored(part) { Err(Refusal::Mirrored(whole)) } else { Ok(()) }
+    }
+
+    fn not_lent(&self, part: Span) -> Result<()> {
+        if self.cpu.common().loans.any_of(self.number, part) { Err(Refusal::Lent) } else { Ok(()) }
     }
 
     /// All of `span` is mapped, or the error for it.

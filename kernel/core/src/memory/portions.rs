@@ -265,9 +265,7 @@ impl<H: Host> Work<'_, H> {
     fn change(&mut self, part: Span, change: Change, long: &mut Long) -> Result<()> {
         let result = match change {
             Change::Discard => {
-                self.unmirrored_of(part, long.span)?;
-                // What is behind a hole is discarded too.
-                long.result = self.discard(part)?.max(long.result);
+                long.result = self.discard(part, long.span)?.max(long.result);
                 return Ok(());
             }
             Change::Bind(policy, strict) => {

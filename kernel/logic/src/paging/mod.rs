@@ -160,7 +160,7 @@ pub use entry::{Attributes, Entry, Leaf, Protection};
 pub use error::Error;
 pub use map::Fault;
 pub use memory::{Memory, Placement, Reach, Tables};
-pub use query::{Mapping, Sameness, View};
+pub use query::{Mapping, Sameness, Survey, View};
 pub use space::AddressSpace;
 pub use span::{PAGES, PIECE_PAGES, PageSize, Span};
 pub use unmap::{Removed, Retired};

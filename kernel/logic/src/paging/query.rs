@@ -37,6 +37,17 @@ pub enum Sameness {
     Unknown,
 }
 
+/// What is behind a span's pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Some have a frame.
+    pub frames: bool,
+    /// Linux may map some, or a page that reaches into the span.
+    pub mirrored: bool,
+    /// The first that is not mapped.
+    pub hole: Option<u32>,
+}
+
 impl View {
     /// The page after its last.
     pub fn end(&self) -> u32 {
@@ -97,6 +108,24 @@ impl<M: Memory> AddressSpace<'_, M> {
     /// Nothing of `span` is mapped. O(entries).
     pub fn is_free(&self, span: Span) -> bool {
         self.check(span, |entry| entry == Entry::Absent).is_ok()
+    }
+
+    /// What is behind the pages of `span`, in one walk. O(entries).
+    pub fn survey(&self, span: Span) -> Survey {
+        let (mut survey, mut page) = (Survey::default(), span.first());
+        while page < span.end() {
+            let slot = self.find(page);
+            match slot.entry {
+                Entry::Leaf(leaf) => {
+                    survey.frames = true;
+                    survey.mirrored |= leaf.mirrored;
+                }
+                Entry::Absent if survey.hole.is_none() => survey.hole = Some(page),
+                _ => {}
+            }
+            page = self.after(&slot, span.end());
+        }
+        survey
     }
 
     /// Whether Linux may map any of `span`, or of a page that reaches into it. O(entries).

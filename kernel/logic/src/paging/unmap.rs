@@ -122,7 +122,8 @@ impl<M: Memory> AddressSpace<'_, M> {
             }
             page = if unchanged { self.after(&slot, span.end()) } else { slot.end() };
             if slot.leaves_table(page, span.end()) {
-                tidy(self, slot.first, span);
+                // What is behind the last page differs from it, mostly: so a search from there ends at once.
+                tidy(self, page - 1, span);
             }
         }
         removed
