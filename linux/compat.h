@@ -337,6 +337,16 @@ static inline bool tacet_dumpable(struct task_struct *task)
 #endif
 }
 
+/* Where the task keeps the address of its list of robust futexes. */
+static inline struct robust_list_head __user **tacet_robust_list(struct task_struct *task)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+	return &task->futex.robust_list;
+#else
+	return &task->robust_list;
+#endif
+}
+
 /* The area that the task registered for restartable sequences, and its signature. */
 static inline struct rseq __user *tacet_rseq_area(struct task_struct *task)
 {

@@ -88,6 +88,33 @@ static void wake_if_signalled(struct task_struct *task)
 }
 
 /*
+ * A signal that @task has blocked, as far as Linux knows, may be pending now. If the thread has opened signals on
+ * its core meanwhile it comes back and takes the signal; if not, its core leaves that to Linux from now on.
+ */
+static void note_signal(struct task_struct *task)
+{
+	struct tacet_hosted *hosted = tacet_hosted_of(task);
+	struct tacet_context *context = hosted ? hosted->context : NULL;
+
+	if (!context)
+		return;
+	WRITE_ONCE(context->signal_waits, 1);
+	/* The core writes the mask, then looks at that. */
+	smp_mb();
+	if (READ_ONCE(context->state) == TACET_CONTEXT_POSTED &&
+	    READ_ONCE(context->signal_mask) != task->blocked.sig[0])
+		tacet_want(hosted, TACET_WANT_RETURN);
+}
+
+/* @hosted: some thread of its process is. */
+static void signal_came(struct task_struct *task, bool hosted)
+{
+	if (hosted)
+		note_signal(task);
+	wake_if_signalled(task);
+}
+
+/*
  * A signal has been sent to @task, or to its whole process: then Linux has chosen a thread,
  * and marked that. With the signal lock held, which nobody takes under a wait queue's lock.
  */
@@ -95,12 +122,15 @@ void tacet_on_signal_sent(void *data, int signal, struct kernel_siginfo *info, s
 			  int group, int result)
 {
 	struct task_struct *thread;
+	struct mm_struct *mm = READ_ONCE(task->mm);
+	bool hosted;
 
 	rcu_read_lock();
+	hosted = mm && tacet_space_find(mm);
 	if (group)
 		for_each_thread(task, thread)
-			wake_if_signalled(thread);
+			signal_came(thread, hosted);
 	else
-		wake_if_signalled(task);
+		signal_came(task, hosted);
 	rcu_read_unlock();
 }

@@ -97,6 +97,7 @@ enum tacet_outcome tacet_serve_event(struct tacet_hosted *hosted, struct pt_regs
 /* delegate/local.c */
 bool tacet_looked_at(void);
 void tacet_local_prepare(struct tacet_hosted *hosted);
+void tacet_local_take(const struct tacet_context *context);
 
 /* delegate/fault.c, delegate/populate.c: sleep */
 int tacet_fault(struct tacet_hosted *hosted, unsigned long address, u64 error);

@@ -3,11 +3,12 @@
  * What a core is told about a thread, so that it can answer calls itself. It may not if the
  * thread's calls are watched, filtered or redirected.
  *
- * Called by delegate/park.c in the thread's own context, before the thread is posted. Must
- * never tell what can change before the thread is back on Linux, unless the change recalls
- * the thread.
+ * Called by delegate/park.c in the thread's own context, before the thread is posted and when it
+ * is back. Must never tell what can change before the thread is back on Linux, unless the change
+ * recalls the thread.
  */
 #include <linux/pid.h>
+#include <linux/sched/signal.h>
 #include <linux/thread_info.h>
 
 #include "border/border.h"
@@ -25,6 +26,31 @@ bool tacet_looked_at(void)
 	       READ_ONCE(current_thread_info()->syscall_work) & ~SYSCALL_WORK_SYSCALL_TRACEPOINT;
 }
 
+/* What the core tells when the thread is back: nothing, so far. */
+static void prepare_answers(struct tacet_context *context)
+{
+	context->robust_list_named = 0;
+	WRITE_ONCE(context->signal_waits, 0);
+	/* A signal that comes now is either seen below, or marked by tacet_on_signal_sent(). */
+	smp_mb();
+	WRITE_ONCE(context->signal_mask, current->blocked.sig[0]);
+	if (!sigisemptyset(&current->pending.signal) || !sigisemptyset(&current->signal->shared_pending.signal))
+		WRITE_ONCE(context->signal_waits, 1);
+}
+
+/* The thread is back: takes over what the core has answered without Linux. Before anything is done for the
+ * thread. */
+void tacet_local_take(const struct tacet_context *context)
+{
+	sigset_t mask = { .sig = { context->signal_mask } };
+
+	BUILD_BUG_ON(_NSIG_WORDS != 1);
+	if (mask.sig[0] != current->blocked.sig[0])
+		sigprocmask(SIG_SETMASK, &mask, NULL);
+	if (context->robust_list_named)
+		*tacet_robust_list(current) = (struct robust_list_head __user *)context->robust_list;
+}
+
 /* Writes it into the thread's context. Sleeps after its process's first ring. */
 void tacet_local_prepare(struct tacet_hosted *hosted)
 {
@@ -37,6 +63,7 @@ void tacet_local_prepare(struct tacet_hosted *hosted)
 	/* Only compared. Other threads of the space may have other tables. */
 	context->descriptors = (unsigned long)current->files;
 	context->refusal = TACET_REFUSAL_NONE;
+	prepare_answers(context);
 	if (tacet_looked_at())
 		return;
 	/* It may sleep: what follows is told at once. */

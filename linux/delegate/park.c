@@ -154,6 +154,7 @@ static enum tacet_outcome run(struct tacet_hosted *hosted, struct pt_regs *regs)
 	WRITE_ONCE(hosted->context->state, TACET_CONTEXT_LINUX);
 	tacet_count_turn(hosted, user_tsc);
 	tacet_state_load(hosted->context, regs);
+	tacet_local_take(hosted->context);
 	tacet_charge_returned(hosted, hosted->context->event == TACET_EVENT_SYSCALL ? tacet_call_number(regs->ax) : -1);
 	return tacet_serve_event(hosted, regs);
 }

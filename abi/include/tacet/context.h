@@ -180,7 +180,20 @@ struct tacet_context {
 	/* Written by Linux at any time: TACET_HOME_*. */
 	__u64 home;
 
-	__u64 reserved3[119];
+	/* The signals that the thread has blocked, bit n for signal n + 1. Linux writes them before it posts; the
+	 * core when the thread changes them there, and Linux takes that over when it has the context back. */
+	__u64 signal_mask;
+	/* 1: a signal may be pending that the thread has blocked. Linux clears it before it posts, and sets
+	 * it at any time. The core writes `signal_mask` and then looks here, Linux writes this and then
+	 * looks there, sequentially consistently: so if the thread opens a signal, either the
+	 * core leaves that to Linux, or Linux recalls the thread. */
+	__u32 signal_waits;
+	/* 1: the thread has named its list of robust futexes on the core (set_robust_list(2)). Linux clears it
+	 * before it posts. */
+	__u32 robust_list_named;
+	__u64 robust_list;		/* then, by the core: its address */
+
+	__u64 reserved3[116];
 	__u8 xstate[TACET_XSTATE_BYTES];	/* both; XSAVE(S) format, 64-byte aligned */
 };
 

@@ -208,6 +208,21 @@ pub trait Thread {
     /// Where it wants its memory, and from which nodes it may take it.
     fn policy(&self) -> (Policy, u32);
 
+    /// The signals that it has blocked, if it may change that here: bit n for signal n + 1.
+    fn signal_mask(&self) -> Option<u64> {
+        None
+    }
+
+    /// Replaces that by `new`. False: the host is to do it ([`tacet_logic::handshake::mask`]).
+    fn set_signal_mask(&self, _blocked: u64, _new: u64) -> bool {
+        false
+    }
+
+    /// Its list of robust futexes is at `head` from now on. False: the host is to be told at once.
+    fn name_robust_list(&self, _head: u64) -> bool {
+        false
+    }
+
     /// It enters user mode.
     fn entered(&self);
 

@@ -14,6 +14,7 @@ mod pico;
 mod policy;
 mod process;
 mod sched;
+mod signals;
 mod time;
 
 use crate::base::escape::{CallEnd, Reason};

@@ -2,11 +2,12 @@
 //! What local calls are answered from. The other end is `linux/delegate/local.c`, which writes it before each posting.
 
 use crate::context::Context;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tacet_abi::TACET_LOCAL_MEMORY;
 use tacet_core::memory::RangeName;
 use tacet_core::{Affinity, Left, Permits, Recall, Thread};
 use tacet_logic::frames::Policy;
+use tacet_logic::handshake::mask;
 
 macro_rules! read {
     ($self:ident, $($path:tt)+) => {{
@@ -92,6 +93,26 @@ impl Thread for Context<'_> {
     fn policy(&self) -> (Policy, u32) {
         let policy = Policy { mode: read!(self, policy.mode), nodes: read!(self, policy.nodes) };
         (policy, read!(self, nodes_allowed))
+    }
+
+    fn signal_mask(&self) -> Option<u64> {
+        // SAFETY: mapped and aligned; only this CPU writes it meanwhile.
+        Some(unsafe { AtomicU64::from_ptr(&raw mut (*self.at.as_ptr()).signal_mask) }.load(Ordering::Relaxed))
+    }
+
+    fn set_signal_mask(&self, blocked: u64, new: u64) -> bool {
+        let at = self.at.as_ptr();
+        // SAFETY: both are mapped and aligned, and accessed atomically by both sides.
+        let (mask, waits) =
+            unsafe { (AtomicU64::from_ptr(&raw mut (*at).signal_mask), AtomicU32::from_ptr(&raw mut (*at).signal_waits)) };
+        mask::change(mask, blocked, new, waits)
+    }
+
+    fn name_robust_list(&self, head: u64) -> bool {
+        let at = self.at.as_ptr();
+        // SAFETY: mapped; ours until the context is returned.
+        unsafe { ((*at).robust_list, (*at).robust_list_named) = (head, 1) };
+        true
     }
 
     #[inline]

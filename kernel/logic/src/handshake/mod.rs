@@ -5,6 +5,7 @@
 //! - [`doorbell`]: a core is asked to look.
 //! - [`idle`]: a core that has nothing to run is not rung while it looks anyway.
 //! - [`home`]: a proxy is told that its thread is back in the way in which it waits.
+//! - [`mask`]: a signal is not held back that a thread has opened on its core.
 //! - [`flush`]: a core is asked to forget translations, and says that it has.
 //! - [`counters`]: a futex wake-up finds waiting threads on the other side.
 //! - [`slot`]: Linux asks one core for something, and may take that back until the core has begun.
@@ -19,4 +20,5 @@ pub mod doorbell;
 pub mod flush;
 pub mod home;
 pub mod idle;
+pub mod mask;
 pub mod slot;

@@ -16,6 +16,7 @@ mod flush;
 mod home;
 mod idle;
 mod looks;
+mod mask;
 mod slot;
 mod woken;
 
