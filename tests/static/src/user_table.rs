@@ -256,6 +256,7 @@ pub const PROGRAMS: &[Program] = &[
         ],
     ),
     nothing("maps", &[], &[differs("", "there is no vDSO", Check("[vdso]"))]),
+    rest("masks", &[], &[differs("shown", PROCESS_FILES, Check("mask_of_linux() == "))]),
     whole("membarrier", &[]),
     nothing(
         "memory",

@@ -176,7 +176,7 @@ pub fn frame_of(machine: &mut Machine, root: u64, page: u32) -> Option<u64> {
 }
 
 /// As Linux does it: the tables are read, one bit is written.
-fn mirror(machine: &Machine, root: u64, page: u32) {
+pub fn mirror(machine: &Machine, root: u64, page: u32) {
     let mut table = root;
     for size in [PageSize::Gib1, PageSize::Mib2, PageSize::Kib4] {
         let index = (page >> size.order() & 511) as u16;

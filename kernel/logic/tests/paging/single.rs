@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What operations promise beyond being right: sizes of pages, numbers of steps, precise errors.
 
-use tacet_logic::paging::{Attributes, Entry, Error, Fault, PAGES, PIECE_PAGES, PageSize, Protection, Span, View};
+use tacet_logic::paging::{Attributes, Entry, Error, Fault, PAGES, PIECE_PAGES, PageSize, Protection, Span, Survey, View};
 
 use crate::machine::{Failing, Machine};
+use crate::operation::mirror;
 
 const EAGER: Attributes =
     Attributes { protection: Protection::READ_WRITE, policy: 0, eager: true, small: false, undumped: false };
@@ -134,6 +135,21 @@ fn errors_name_the_page() {
     assert_eq!(space.fault(21, Protection::READ_WRITE, PageSize::Gib1), Err(Error::NotAllowed(21)));
     assert_eq!(space.fault(PAGES, Protection::READ, PageSize::Gib1), Err(Error::Outside));
     assert_eq!((space.hole(span(10, 5)), space.hole(span(10, 6))), (None, Some(15)));
+}
+
+#[test]
+fn a_survey_finds_frames_mirrors_and_the_first_hole() {
+    let mut machine = Machine::new(false);
+    let root = machine.root();
+    machine.space(root).map(span(10, 600), LAZY).unwrap();
+    let unmapped = Survey { hole: Some(610), ..Survey::default() };
+    assert_eq!(machine.space(root).survey(span(10, 600)), Survey::default());
+    assert_eq!(machine.space(root).survey(span(10, 700)), unmapped);
+    machine.space(root).fault(300, Protection::READ, PageSize::Kib4).unwrap();
+    assert_eq!(machine.space(root).survey(span(10, 290)), Survey::default());
+    assert_eq!(machine.space(root).survey(span(10, 291)), Survey { frames: true, ..Survey::default() });
+    mirror(&machine, root, 300);
+    assert_eq!(machine.space(root).survey(span(300, 400)), Survey { frames: true, mirrored: true, ..unmapped });
 }
 
 #[test]
