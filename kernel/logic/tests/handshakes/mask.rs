@@ -18,7 +18,7 @@ struct Context<S> {
     waits: U32<S>,
 }
 
-/// As `note_signal`: whether it recalls the thread. `compares` first: a control.
+/// As `note_signal`: whether it recalls the thread. `compares_first`: a control.
 fn host_sends<S: Strength>(context: &Context<S>, compares_first: bool) -> bool {
     let early = context.mask.load(Ordering::SeqCst) != BLOCKED;
     context.waits.store(1, Ordering::SeqCst);
