@@ -26,7 +26,7 @@ bool tacet_looked_at(void)
 	       READ_ONCE(current_thread_info()->syscall_work) & ~SYSCALL_WORK_SYSCALL_TRACEPOINT;
 }
 
-/* What the core tells when the thread is back: nothing, so far. */
+/* What the core answers without Linux and tells when the thread is back: nothing, so far. */
 static void prepare_answers(struct tacet_context *context)
 {
 	context->robust_list_named = 0;

@@ -14,6 +14,8 @@ use tacet_node::{Cache, Command, KernelLine, Output, provision};
 mod crowd;
 #[path = "slurm/kept.rs"]
 mod kept;
+#[path = "slurm/killed.rs"]
+mod killed;
 #[path = "slurm/prologue.rs"]
 mod prologue;
 #[path = "slurm/rungs.rs"]

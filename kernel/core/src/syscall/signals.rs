@@ -53,5 +53,9 @@ fn change_mask<H: Host>(call: &Call<'_, '_, H>) -> Option<()> {
 /// set_robust_list(2). The host looks at the list when the thread ends, and then the thread is back.
 pub fn set_robust_list<H: Host>(call: &Call<'_, '_, H>) -> CallEnd {
     let [head, bytes, ..] = call.user.arguments();
-    if bytes == ROBUST_LIST_BYTES && call.thread.name_robust_list(head) { CallEnd::Done(0) } else { CallEnd::NOT_SERVED }
+    if bytes == ROBUST_LIST_BYTES && call.thread.name_robust_list(head) {
+        CallEnd::Done(0)
+    } else {
+        CallEnd::NOT_SERVED
+    }
 }

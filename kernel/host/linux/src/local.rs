@@ -103,8 +103,9 @@ impl Thread for Context<'_> {
     fn set_signal_mask(&self, blocked: u64, new: u64) -> bool {
         let at = self.at.as_ptr();
         // SAFETY: both are mapped and aligned, and accessed atomically by both sides.
-        let (mask, waits) =
-            unsafe { (AtomicU64::from_ptr(&raw mut (*at).signal_mask), AtomicU32::from_ptr(&raw mut (*at).signal_waits)) };
+        let (mask, waits) = unsafe {
+            (AtomicU64::from_ptr(&raw mut (*at).signal_mask), AtomicU32::from_ptr(&raw mut (*at).signal_waits))
+        };
         mask::change(mask, blocked, new, waits)
     }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What operations promise beyond being right: sizes of pages, numbers of steps, precise errors.
 
-use tacet_logic::paging::{Attributes, Entry, Error, Fault, PAGES, PIECE_PAGES, PageSize, Protection, Span, Survey, View};
+use tacet_logic::paging::{
+    Attributes, Entry, Error, Fault, PAGES, PIECE_PAGES, PageSize, Protection, Span, Survey, View,
+};
 
 use crate::machine::{Failing, Machine};
 use crate::operation::mirror;
