@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Each of Slurm's daemons killed before and after the module has begun a job, and before and after it has ended it. Kills
-//! while the job's program runs are in slurm.rs.
+//! Slurm's daemons killed before and after the module has begun a job, and before it has ended it. Kills while the job's
+//! program runs are in slurm.rs. Steps that are killed at these points are not here: docs/slurm.md says what remains.
 //!
 //! The plugin's command is a script here, which holds at the chosen point until the daemon is dead.
 
@@ -47,48 +47,43 @@ const GOES_ON: &str = r#"
     until scancel --user alice; do [ $SECONDS -lt 60 ] || exit 1; sleep 0.5; done"#;
 
 const SLURMD: &str = "kill -9 $(pgrep -x slurmd); sleep 1; start-slurmd";
-/// Of a step at a job's begin, of the epilogue at its end.
-const STEPS: &str = "kill -9 $(pgrep -f '[s]lurmstepd')";
-/// The epilogue's own command alone.
+/// The step's command alone.
 const COMMAND: &str = "kill -9 $(pgrep -f '[/]usr/local/bin/tacet job')";
 
-/// What a timer does, when Slurm has no job any more. Slurm itself drains a node whose epilogue was killed, whatever plugins
-/// there are; prints the node's state before that is undone.
+/// What a timer does, when Slurm has no job any more.
 const MENDS: &str = r#"
     until [ -z "$(squeue -h -w n1)" ]; do [ $SECONDS -lt 120 ] || { squeue; exit 1; }; sleep 0.2; done
-    sleep 1
-    state=$(sinfo -h -N -n n1 -o %T)
-    case $state in drain*) scontrol update nodename=n1 state=resume ;; esac
-    tacet job sweep >/dev/null
-    echo $state"#;
+    tacet job sweep >/dev/null"#;
+
+const KILLS: [(&str, &str, &str); 8] = [
+    ("before begin", "slurmd", SLURMD),
+    ("before begin", "slurmctld", SLURMCTLD),
+    ("before begin", "the command", COMMAND),
+    ("after begin", "slurmd", SLURMD),
+    ("after begin", "slurmctld", SLURMCTLD),
+    ("after begin", "the command", COMMAND),
+    ("before end", "slurmd", SLURMD),
+    ("before end", "slurmctld", SLURMCTLD),
+];
 
 #[test]
 #[ignore = "boots a cluster"]
 fn everything_comes_back_whichever_daemon_is_killed_while_a_job_begins_or_ends() {
     let real = lines("readlink /usr/local/bin/tacet").concat();
     does(&WRAPPER.replace("@TACET@", &real));
-    for point in ["before begin", "after begin", "before end", "after end"] {
-        for (daemon, kill) in
-            [("slurmd", SLURMD), ("slurmctld", SLURMCTLD), ("all steps", STEPS), ("the command", COMMAND)]
-        {
-            // Slurm 24.11 shows such a job as completing for at least five minutes, with no slurmstepd left. Whether it
-            // does so without the plugin was not tried.
-            if kill == STEPS && !point.ends_with("end") {
-                continue;
-            }
-            eprintln!("{point}: {daemon} is killed");
-            let ends = point.ends_with("end");
-            if ends {
-                does(COMPUTES);
-            }
-            does(&if ends { ENDS } else { BEGINS }.replace("@POINT@", point));
-            does(kill);
-            does(GOES_ON);
-            if [STEPS, COMMAND].contains(&kill) {
-                eprintln!("{:?}", lines(MENDS));
-            }
-            does(QUIET);
+    for (point, daemon, kill) in KILLS {
+        eprintln!("{point}: {daemon} is killed");
+        let ends = point.ends_with("end");
+        if ends {
+            does(COMPUTES);
         }
+        does(&if ends { ENDS } else { BEGINS }.replace("@POINT@", point));
+        does(kill);
+        does(GOES_ON);
+        if kill == COMMAND {
+            does(MENDS);
+        }
+        does(QUIET);
     }
     does(&format!("ln -sf {real} /usr/local/bin/tacet"));
     assert_eq!(lines(&format!("srun -w n1 -n1 -c3 --tacet {WHERE}")), ["n1 1 2"]);
