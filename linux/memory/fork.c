@@ -3,8 +3,8 @@
  * A process with a range forks: the child gets a range of its own, with a copy of the
  * content.
  *
- * Called by memory/mapping.c inside fork(), with both mmap locks held, and by delegate/ when
- * the fork is over, in any context.
+ * Called by memory/calls.c before the call, by memory/mapping.c inside fork(), with both mmap locks
+ * held, and by delegate/ when the fork is over, in any context.
  */
 #include <linux/delay.h>
 
@@ -13,7 +13,7 @@
 #include "memory/memory.h"
 #include "tacet.h"
 
-#define STOPPED_AFTER HZ
+#define STOPPED_AFTER HZ	/* a thread that has not forked by then does not run */
 
 /* The mm is that of a child that does not run yet: its pieces keep the range, without RCU. */
 static struct tacet_range *range_in_the_making(struct mm_struct *mm)

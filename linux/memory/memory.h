@@ -232,7 +232,7 @@ vm_fault_t tacet_mirror(struct vm_fault *vmf);
 vm_fault_t tacet_mirror_to_write(struct vm_fault *vmf);
 void tacet_range_signal(unsigned long address, u64 error);
 
-/* fork.c: _fork inside fork(), with both mmap locks; _forked: any context */
+/* fork.c: _fork inside fork(), with both mmap locks; _forked: any context; the others sleep */
 void tacet_range_fork(struct vm_area_struct *area, struct tacet_range *from);
 void tacet_range_will_fork(struct tacet_hosted *hosted, struct tacet_range *range);
 void tacet_range_await_forks(const struct tacet_range *range);
