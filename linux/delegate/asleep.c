@@ -75,43 +75,41 @@ void tacet_sleep_parked(struct tacet_hosted *hosted)
 	}
 }
 
-static void wake_if_signalled(struct task_struct *task)
+/*
+ * A signal that the thread has blocked, as far as Linux knows, may be pending now. If the thread has opened signals on
+ * its core meanwhile it comes back and takes the signal; if not, its core leaves that to Linux from now on.
+ */
+static void note_signal(struct tacet_hosted *hosted)
 {
-	struct tacet_hosted *hosted = signal_pending(task) ? tacet_hosted_of(task) : NULL;
+	struct tacet_context *context = hosted->context;
 
-	if (!hosted)
-		return;
+	WRITE_ONCE(context->signal_waits, 1);
+	/* The core writes the mask, then looks at that. */
+	smp_mb();
+	if (READ_ONCE(context->state) == TACET_CONTEXT_POSTED &&
+	    READ_ONCE(context->signal_mask) != hosted->task->blocked.sig[0])
+		tacet_want(hosted, TACET_WANT_RETURN);
+}
+
+static void wake_signalled(struct tacet_hosted *hosted)
+{
 	tacet_hosted_wake(hosted);
 	/* It is in a burst of calls: before Linux acts on the signal it parks, and its range is ready for a core file. */
 	if (READ_ONCE(hosted->burst.holds))
 		tacet_arm(hosted);
 }
 
-/*
- * A signal that @task has blocked, as far as Linux knows, may be pending now. If the thread has opened signals on
- * its core meanwhile it comes back and takes the signal; if not, its core leaves that to Linux from now on.
- */
-static void note_signal(struct task_struct *task)
+/* @on_cores: threads of its process have been on cores. */
+static void signal_came(struct task_struct *task, bool on_cores)
 {
-	struct tacet_hosted *hosted = tacet_hosted_of(task);
-	struct tacet_context *context = hosted ? hosted->context : NULL;
+	bool takes = signal_pending(task);
+	struct tacet_hosted *hosted = on_cores || takes ? tacet_hosted_of(task) : NULL;
 
-	if (!context)
+	if (!hosted)
 		return;
-	WRITE_ONCE(context->signal_waits, 1);
-	/* The core writes the mask, then looks at that. */
-	smp_mb();
-	if (READ_ONCE(context->state) == TACET_CONTEXT_POSTED &&
-	    READ_ONCE(context->signal_mask) != task->blocked.sig[0])
-		tacet_want(hosted, TACET_WANT_RETURN);
-}
-
-/* @hosted: some thread of its process is. */
-static void signal_came(struct task_struct *task, bool hosted)
-{
-	if (hosted)
-		note_signal(task);
-	wake_if_signalled(task);
+	note_signal(hosted);
+	if (takes)
+		wake_signalled(hosted);
 }
 
 /*
@@ -123,14 +121,14 @@ void tacet_on_signal_sent(void *data, int signal, struct kernel_siginfo *info, s
 {
 	struct task_struct *thread;
 	struct mm_struct *mm = READ_ONCE(task->mm);
-	bool hosted;
+	bool on_cores;
 
 	rcu_read_lock();
-	hosted = mm && tacet_space_find(mm);
+	on_cores = mm && tacet_space_find(mm);
 	if (group)
 		for_each_thread(task, thread)
-			signal_came(thread, hosted);
+			signal_came(thread, on_cores);
 	else
-		signal_came(task, hosted);
+		signal_came(task, on_cores);
 	rcu_read_unlock();
 }

@@ -26,13 +26,15 @@ bool tacet_looked_at(void)
 	       READ_ONCE(current_thread_info()->syscall_work) & ~SYSCALL_WORK_SYSCALL_TRACEPOINT;
 }
 
-/* What the core answers without Linux and tells when the thread is back: nothing, so far. */
+/* The core has answered nothing yet that Linux has to learn when the thread is back (tacet_local_take()). */
 static void prepare_answers(struct tacet_context *context)
 {
 	context->robust_list_named = 0;
-	WRITE_ONCE(context->signal_waits, 0);
-	/* A signal that comes now is either seen below, or marked by tacet_on_signal_sent(). */
-	smp_mb();
+	if (READ_ONCE(context->signal_waits)) {
+		WRITE_ONCE(context->signal_waits, 0);
+		/* A signal that comes now is pending below, or tacet_on_signal_sent() marks it after this. */
+		smp_mb();
+	}
 	WRITE_ONCE(context->signal_mask, current->blocked.sig[0]);
 	if (!sigisemptyset(&current->pending.signal) || !sigisemptyset(&current->signal->shared_pending.signal))
 		WRITE_ONCE(context->signal_waits, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * victim [compute|calls|faults|aligned|keeps|marks|many|forks|threads|signals] [FILE]: a program that
+ * victim [compute|calls|faults|aligned|keeps|marks|many|forks|forkers|threads|signals] [FILE]: a program that
  * runs for ever in one way, until something ends it. `compute` never yields its
  * core. With FILE, the first eight bytes of the file count its rounds, to show that
  * it lives. It checks every value that it reads: a wrong one ends it with status 3.

@@ -50,7 +50,7 @@ const SLURMD: &str = "kill -9 $(pgrep -x slurmd); sleep 1; start-slurmd";
 /// The step's command alone.
 const COMMAND: &str = "kill -9 $(pgrep -f '[/]usr/local/bin/tacet job')";
 
-/// What a timer does, when Slurm has no job any more.
+/// As the site's timer: sweeps when Slurm has no job any more.
 const MENDS: &str = r#"
     until [ -z "$(squeue -h -w n1)" ]; do [ $SECONDS -lt 120 ] || { squeue; exit 1; }; sleep 0.2; done
     tacet job sweep >/dev/null"#;

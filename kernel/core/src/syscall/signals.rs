@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a thread tells its host about signals and about its end, and the host need not know before the thread is back: each
-//! thread makes these calls when it begins and when it ends.
+//! Calls by which a thread tells its host about signals and about its end. The host need not know before the thread is back.
+//! Each thread makes these calls when it begins and when it ends.
 //!
 //! Signals that the thread opens may be opened here: if one waits for that the host does it, and if one comes later the
 //! host recalls the thread. Signals that it blocks are another matter. Until the host knows, it would end the process by one, or
