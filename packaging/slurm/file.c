@@ -82,19 +82,43 @@ void file_remove(const char *path)
 		unlink(full);
 }
 
+static int lock(const char *path, int how, int flags)
+{
+	char full[PATH_BYTES];
+	int fd = below_root(path, "", full) ? open(full, O_RDONLY | O_CLOEXEC | flags) : -1, failed;
+
+	if (fd < 0)
+		return -1;
+	while ((failed = flock(fd, how)) && errno == EINTR)
+		;
+	if (!failed)
+		return fd;
+	close(fd);
+	return -1;
+}
+
 /* Waits. Its caller closes the result, which unlocks it, as the caller's death does; -1: there is no such folder. */
 int file_lock_folder(const char *path)
 {
-	char full[PATH_BYTES];
-	int fd = below_root(path, "", full) ? open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-
-	while (fd >= 0 && flock(fd, LOCK_EX) && errno == EINTR)
-		;
-	return fd;
+	return lock(path, LOCK_EX, O_DIRECTORY);
 }
 
-/* The folder has a file whose name ends so. */
-bool file_any(const char *folder, const char *ending)
+/* The same of a file, without waiting; -1 also: another process has it. */
+int file_try_lock(const char *path)
+{
+	return lock(path, LOCK_EX | LOCK_NB, O_NOFOLLOW);
+}
+
+/* False: there is no file @from. */
+bool file_rename(const char *from, const char *to)
+{
+	char before[PATH_BYTES], after[PATH_BYTES];
+
+	return below_root(from, "", before) && below_root(to, "", after) && !rename(before, after);
+}
+
+/* Visits the files of the folder whose names end so, until a visit is true: was one? Without @visit the first file is enough. */
+bool file_any(const char *folder, const char *ending, bool (*visit)(const char *name))
 {
 	char full[PATH_BYTES];
 	DIR *entries = below_root(folder, "", full) ? opendir(full) : NULL;
@@ -104,7 +128,8 @@ bool file_any(const char *folder, const char *ending)
 	while (entries && !found && (entry = readdir(entries))) {
 		size_t length = strlen(entry->d_name), end = strlen(ending);
 
-		found = length >= end && !strcmp(entry->d_name + length - end, ending);
+		if (length >= end && !strcmp(entry->d_name + length - end, ending))
+			found = !visit || visit(entry->d_name);
 	}
 	if (entries)
 		closedir(entries);

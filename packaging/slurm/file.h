@@ -11,6 +11,8 @@ bool file_write_line(const char *path, const char *line);
 bool file_make_folder(const char *path);
 void file_remove(const char *path);
 int file_lock_folder(const char *path);
-bool file_any(const char *folder, const char *ending);
+int file_try_lock(const char *path);
+bool file_rename(const char *from, const char *to);
+bool file_any(const char *folder, const char *ending, bool (*visit)(const char *name));
 
 #endif

@@ -4,7 +4,8 @@
  *
  * job_prolog wants it, the extern step begins it (only there the job's CPUs are known), job_epilog ends it: its CPUs may
  * stay in the partition, for the next such job. Every job gets back from there those of its CPUs that are to be Linux's. Slurm calls
- * job_epilog at every end, also when it has lost the job's processes; what is left even so, `tacet job sweep` ends. A
+ * job_epilog at every end, also when it has lost the job's processes. If the epilogue itself is killed, the prologue of the
+ * node's next job finishes that end; what is left even so, `tacet job sweep` ends. A
  * failure here never fails a callback: that would drain the node. The job's tasks refuse to start instead (task.c).
  *
  * A job of --tacet-tune makes its CPUs quiet for the same time instead, and one of --tacet-sched has the scheduling class
@@ -12,11 +13,14 @@
  */
 #define _GNU_SOURCE
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "cpus.h"
+#include "file.h"
 #include "group.h"
 #include "job.h"
 #include "log.h"
@@ -39,6 +43,7 @@ bool job_want(uint32_t job, enum rung rung, const char *settings)
 	if (!record_open() || !settings_print(rung, settings, line, sizeof(line)))
 		return false;
 	/* of a run before the job was requeued */
+	record_remove(job, RECORD_ENDING);
 	record_remove(job, RECORD_BEGUN);
 	record_remove(job, RECORD_REFUSED);
 	if (!record_write(job, RECORD_WANTED, line))
@@ -53,6 +58,14 @@ bool job_is_wanted(uint32_t job)
 	char text[SETTINGS_LINE];
 
 	return record_read(job, RECORD_WANTED, text, sizeof(text));
+}
+
+/* Its end, if it began already, is not complete: slurmd calls the epilogue again if it was killed meanwhile. */
+bool job_is_to_end(uint32_t job)
+{
+	char text[SETTINGS_LINE];
+
+	return job_is_wanted(job) || record_read(job, RECORD_ENDING, text, sizeof(text));
 }
 
 /* Those of @cpus that an earlier job left in the partition become Linux's. What is another job's there, or root's, stays. */
@@ -223,13 +236,13 @@ static void end(uint32_t job, enum rung rung)
 	const char *const undo[] = { "tacet", "tune", "job", "end", id, NULL };
 
 	snprintf(id, sizeof(id), "%u", job);
-	record_remove(job, RECORD_WANTED);
 	if (rung == RUNG_SCHED)
 		sched_leave(job);
 	else if (command_run(rung == RUNG_TUNE ? undo : leave, why, sizeof(why)))
 		log_error("job %u: %s", job, why);
 	record_remove(job, RECORD_BEGUN);
 	record_remove(job, RECORD_REFUSED);
+	record_remove(job, RECORD_ENDING);
 }
 
 /* In the extern step. @memory_mib: of the job on this node, by Slurm; 0: unknown. The tasks of the job read the outcome. */
@@ -277,14 +290,44 @@ void job_reclaim(void)
 	}
 }
 
-/* Idempotent. A job that does not end keeps its CPUs until the sweeper ends it. */
-void job_end(uint32_t job)
+static enum rung rung_of(uint32_t job)
 {
 	char text[SETTINGS_LINE], why[LINE];
 	struct settings settings = { .rung = RUNG_PARTITION };
 
 	/* of a job with a wrong setting the rung is known even so */
-	if (record_read(job, RECORD_WANTED, text, sizeof(text)))
+	if (record_read(job, RECORD_WANTED, text, sizeof(text)) || record_read(job, RECORD_ENDING, text, sizeof(text)))
 		settings_read_line(text, &settings, why, sizeof(why));
-	end(job, settings.rung);
+	return settings.rung;
+}
+
+/* Idempotent. A job that does not end keeps its CPUs until the sweeper ends it. */
+void job_end(uint32_t job)
+{
+	enum rung rung = rung_of(job);
+	int lock;
+
+	record_ends(job);
+	lock = record_try_lock_ending(job);
+	end(job, rung);
+	if (lock >= 0)
+		close(lock);
+}
+
+static bool finish(const char *name)
+{
+	uint32_t job = strtoul(name, NULL, 10);
+	int lock = record_try_lock_ending(job);
+
+	if (lock >= 0) {
+		end(job, rung_of(job));
+		close(lock);
+	}
+	return false;
+}
+
+/* Before a job begins: finishes the ends of earlier jobs, where a killed epilogue has left off. */
+void job_finish_ends(void)
+{
+	file_any(RECORD_FOLDER, ".ending", finish);
 }

@@ -11,8 +11,10 @@
 
 bool job_want(uint32_t job, enum rung rung, const char *settings);
 bool job_is_wanted(uint32_t job);
+bool job_is_to_end(uint32_t job);
 void job_begin(uint32_t job, uid_t user, uint64_t memory_mib);
 void job_reclaim(void);
 void job_end(uint32_t job);
+void job_finish_ends(void);
 
 #endif

@@ -3,7 +3,8 @@
  * `srun --tacet ./a.out`: the callbacks of Slurm (SPANK), in the order of a job's life. Everything else is in the other files.
  *
  *   init            (user, srun; all)          the options; srun binds no task to CPUs that will be away
- *   job_prolog      (root, slurmd's child)     keeps the job's settings: the extern step does not see them
+ *   job_prolog      (root, slurmd's child)     finishes ends that were cut off; keeps the job's settings: the extern step
+ *                                              does not see them
  *   task_post_fork  (root, extern step)        the job's CPUs are known: all but Linux's join the partition
  *   init_post_opt   (root, other steps)        a job without an option waits for CPUs that an earlier job left in the partition
  *   task_init       (user, before exec)        a refused job's task ends with one line; else `tacet run` starts it
@@ -174,6 +175,7 @@ int slurm_spank_job_prolog(spank_t spank, int count, char **words)
 	size_t i;
 
 	(void)count, (void)words;
+	job_finish_ends();
 	for (i = 0; i < RUNGS; i++) {
 		if (spank_option_getopt(spank, &options[i], &text) != ESPANK_SUCCESS)
 			continue;
@@ -273,7 +275,7 @@ int slurm_spank_job_epilog(spank_t spank, int count, char **words)
 	uint32_t job = 0;
 
 	(void)count, (void)words;
-	if (spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS && job_is_wanted(job))
+	if (spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS && job_is_to_end(job))
 		job_end(job);
 	return 0;
 }

@@ -10,7 +10,7 @@
 
 static void path_of(uint32_t job, enum record what, char *path, size_t size)
 {
-	static const char *const names[] = { "wanted", "begun", "refused", "sched" };
+	static const char *const names[] = { "wanted", "ending", "begun", "refused", "sched" };
 
 	snprintf(path, size, RECORD_FOLDER "/%u.%s", job, names[what]);
 }
@@ -44,4 +44,23 @@ void record_remove(uint32_t job, enum record what)
 
 	path_of(job, what, path, sizeof(path));
 	file_remove(path);
+}
+
+/* A job that was wanted is one that ends. */
+void record_ends(uint32_t job)
+{
+	char from[128], to[128];
+
+	path_of(job, RECORD_WANTED, from, sizeof(from));
+	path_of(job, RECORD_ENDING, to, sizeof(to));
+	file_rename(from, to);
+}
+
+/* Closed by the caller; -1: another process ends the job, or it has ended. */
+int record_try_lock_ending(uint32_t job)
+{
+	char path[128];
+
+	path_of(job, RECORD_ENDING, path, sizeof(path));
+	return file_try_lock(path);
 }

@@ -9,6 +9,7 @@
 
 enum record {
 	RECORD_WANTED,		/* the job's rung and settings; written by job_prolog. Without it there is no job for us */
+	RECORD_ENDING,		/* the same, from the begin of its end on; whoever ends it has the file locked */
 	RECORD_BEGUN,		/* the CPUs for its programs; written by the extern step */
 	RECORD_REFUSED,		/* why it has none; written by the extern step, or by job_prolog */
 	RECORD_SCHED,		/* it needs the scheduling class; sched.c */
@@ -20,5 +21,7 @@ bool record_open(void);
 bool record_write(uint32_t job, enum record what, const char *line);
 bool record_read(uint32_t job, enum record what, char *line, size_t size);
 void record_remove(uint32_t job, enum record what);
+void record_ends(uint32_t job);
+int record_try_lock_ending(uint32_t job);
 
 #endif

@@ -32,7 +32,7 @@ static void unload(void)
 {
 	char why[512], line[16];
 
-	if (file_any(RECORD_FOLDER, ".sched") || !file_read_line(LOADED, line, sizeof(line)))
+	if (file_any(RECORD_FOLDER, ".sched", NULL) || !file_read_line(LOADED, line, sizeof(line)))
 		return;
 	if (command_run(stop, why, sizeof(why)))
 		log_error("%s", why);

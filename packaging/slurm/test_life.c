@@ -221,6 +221,37 @@ static void a_job_that_ended_meanwhile_is_ended_again(void)
 	file_remove("/behave");
 }
 
+/* The epilogue was killed, or is under way in another process. */
+static void an_end_that_was_cut_off_is_finished_by_the_next_job(void)
+{
+	char line[512];
+	int lock;
+
+	begin_with("0-2", "");
+	forget_calls();
+	record_ends(JOB);
+	EXPECT(!job_is_wanted(JOB) && job_is_to_end(JOB) && record_read(JOB, RECORD_BEGUN, line, sizeof(line)));
+	lock = record_try_lock_ending(JOB);
+	EXPECT(lock >= 0);
+	job_finish_ends();
+	EXPECT(called("") && job_is_to_end(JOB));
+	close(lock);
+	job_finish_ends();
+	EXPECT(called("job end 7 --keep-cpus\n") && !job_is_to_end(JOB));
+	EXPECT(!record_read(JOB, RECORD_BEGUN, line, sizeof(line)));
+	job_finish_ends();
+	EXPECT(called(""));
+	/* by its rung; and slurmd itself calls an epilogue again */
+	EXPECT(job_want(JOB, RUNG_TUNE, NULL));
+	record_ends(JOB);
+	job_finish_ends();
+	EXPECT(called("tune job end 7\n"));
+	EXPECT(job_want(JOB, RUNG_TUNE, NULL));
+	record_ends(JOB);
+	job_end(JOB);
+	EXPECT(called("tune job end 7\n") && !job_is_to_end(JOB));
+}
+
 static void steps_have_their_own_part(void)
 {
 	struct settings settings = { .rung = RUNG_PARTITION };
@@ -334,6 +365,7 @@ void test_life(void)
 	a_job_that_cannot_begin_is_refused();
 	a_begin_waits_for_the_job_before();
 	a_job_that_ended_meanwhile_is_ended_again();
+	an_end_that_was_cut_off_is_finished_by_the_next_job();
 	steps_have_their_own_part();
 	the_memory_that_slurm_gives_is_the_limit();
 	a_quiet_job_is_undone_by_name();
