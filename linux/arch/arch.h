@@ -83,11 +83,13 @@ void tacet_tables_visit(u64 root, void (*visit)(u64 physical, u64 bytes, void *d
 long tacet_call_number(unsigned long ax);
 struct pt_regs *tacet_call_as_64_bit(struct pt_regs *regs, long number, struct pt_regs *other);
 
-/* state.c: the calling thread's registers, at its boundary to user mode. The last one reads
+/* state.c: the calling thread's registers, at its boundary to user mode; _take: anywhere. The last one reads
  * user memory. */
 bool tacet_state_hostable(struct pt_regs *regs);
-void tacet_state_save(struct tacet_context *context, struct pt_regs *regs);
-void tacet_state_load(struct tacet_context *context, struct pt_regs *regs);
+bool tacet_state_save(struct tacet_context *context, struct pt_regs *regs);
+void tacet_state_give(struct tacet_context *context);
+void tacet_state_load(const struct tacet_context *context, struct pt_regs *regs);
+void tacet_state_take(const struct tacet_context *context);
 void tacet_state_repeat_call(struct pt_regs *regs);
 void tacet_state_repeat_exception(struct pt_regs *regs, u64 vector);
 

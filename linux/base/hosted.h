@@ -162,6 +162,13 @@ struct tacet_burst {
 	u32 count;			/* of bursts, for status; read by others */
 };
 
+/* The thread's extended state, segments and their bases: delegate/question.c, the thread. */
+struct tacet_question {
+	bool in_context;		/* the context has them, the task's are old. Read by others */
+	bool asked;			/* the task is about to execute a call that needs none of them */
+	u32 stored_by;			/* Linux's number of the core that wrote them there */
+};
+
 /* The thread's calls about memory: memory/, the thread. */
 struct tacet_memory_calls {
 	u64 named;			/* serial of the range whose number its context has, or 0; memory/names.c.
@@ -217,6 +224,8 @@ struct tacet_hosted {
 	struct tacet_space *space;
 	struct mm_struct *space_mm;
 	u64 space_root;			/* physical; 0: none. Read by others under RCU */
+
+	struct tacet_question question;
 };
 
 /* base/hosted.c: any context */

@@ -18,6 +18,7 @@
 #include "border/border.h"
 #include "compat.h"
 #include "delegate/delegate.h"
+#include "delegate/kinds.h"
 #include "memory/memory.h"
 #include "pico/linux/grants.h"
 #include "process/process.h"
@@ -115,14 +116,16 @@ static void before_memory_call(struct tacet_hosted *hosted, struct pt_regs *regs
 		tacet_send_back_before_call(hosted, regs, number);
 }
 
-/* A task is about to execute a system call. */
-void tacet_on_call_enter(void *data, struct pt_regs *regs, long number)
+/* Nothing has to be done around the calling thread's call but to know whether it is in one. */
+static bool is_simple(const struct tacet_hosted *hosted, long number)
+{
+	return hosted && tacet_call_is_simple(number) && !tacet_grants_any() && !in_ia32_syscall();
+}
+
+static void before_call(struct tacet_hosted *hosted, struct pt_regs *regs, long number)
 {
 	struct pt_regs other, *call = tacet_call_as_64_bit(regs, number, &other);
-	struct tacet_hosted *hosted;
 
-	rcu_read_lock();
-	hosted = tacet_hosted_of(current);
 	tacet_futex_before_call(hosted, call, call->orig_ax);
 	tacet_grants_before_call(hosted ? hosted->space : NULL, call, call->orig_ax);
 	before_memory_call(hosted, regs, tacet_call_number(number));
@@ -133,6 +136,19 @@ void tacet_on_call_enter(void *data, struct pt_regs *regs, long number)
 		if (call->orig_ax == __NR_exit)
 			give_place(hosted);
 	}
+}
+
+/* A task is about to execute a system call. */
+void tacet_on_call_enter(void *data, struct pt_regs *regs, long number)
+{
+	struct tacet_hosted *hosted;
+
+	rcu_read_lock();
+	hosted = tacet_hosted_of(current);
+	if (is_simple(hosted, number))
+		tacet_call_begins(hosted);
+	else
+		before_call(hosted, regs, number);
 	rcu_read_unlock();
 }
 
@@ -143,8 +159,30 @@ static void take_changes(struct pt_regs *regs, const struct pt_regs *call)
 	regs->ip = call->ip;
 }
 
-/* A task has executed a system call; the program will see @result. */
-void tacet_on_call_exit(void *data, struct pt_regs *regs, long result)
+/* The hosted thread's call has ended: it is about to go to a core. */
+static void call_ended(struct tacet_hosted *hosted)
+{
+	tacet_call_none(hosted);
+	if (!tacet_burst_call_ended(hosted))
+		tacet_arm(hosted);
+}
+
+/* False: more has to be done than that. */
+static bool simple_call_ended(const struct pt_regs *regs)
+{
+	struct tacet_hosted *hosted;
+	bool simple;
+
+	rcu_read_lock();
+	hosted = tacet_hosted_of(current);
+	simple = is_simple(hosted, regs->orig_ax);
+	if (simple)
+		call_ended(hosted);
+	rcu_read_unlock();
+	return simple;
+}
+
+static void after_call(struct pt_regs *regs, long result)
 {
 	struct pt_regs other, *call = tacet_call_as_64_bit(regs, regs->orig_ax, &other);
 	struct tacet_hosted *hosted;
@@ -169,14 +207,19 @@ void tacet_on_call_exit(void *data, struct pt_regs *regs, long result)
 		tacet_advice_after_call(hosted, regs);
 		tacet_send_back_after_call(hosted, regs);
 		tacet_view_opened(call, result);
-		tacet_call_none(hosted);
 		tacet_range_forked(hosted);
-		if (!tacet_burst_call_ended(hosted))
-			tacet_arm(hosted);
+		call_ended(hosted);
 	} else {
 		tacet_strangers_after_call();
 	}
 	rcu_read_unlock();
+}
+
+/* A task has executed a system call; the program will see @result. */
+void tacet_on_call_exit(void *data, struct pt_regs *regs, long result)
+{
+	if (!simple_call_ended(regs))
+		after_call(regs, result);
 }
 
 /* Linux is about to deliver a signal: its handler runs on the core. If it stops the process,
@@ -189,7 +232,9 @@ void tacet_on_signal(void *data, int signal, struct kernel_siginfo *info, struct
 		tacet_watch_hurry();
 	rcu_read_lock();
 	hosted = tacet_hosted_of(current);
-	if (hosted)
+	if (hosted) {
+		tacet_question_fetch(hosted);	/* for the frame, or for a core dump */
 		tacet_arm(hosted);
+	}
 	rcu_read_unlock();
 }

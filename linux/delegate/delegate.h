@@ -94,9 +94,16 @@ enum tacet_outcome {
 };
 enum tacet_outcome tacet_serve_event(struct tacet_hosted *hosted, struct pt_regs *regs);
 
+/* delegate/question.c: the thread's own context; _listen, _end: control lock held, and sleep */
+void tacet_questions_listen(void);
+void tacet_questions_end(void);
+void tacet_question_asked(struct tacet_hosted *hosted, long number);
+void tacet_question_received(struct tacet_hosted *hosted);
+void tacet_question_answered(struct tacet_hosted *hosted, const struct tacet_core *core, bool same);
+
 /* delegate/local.c */
 bool tacet_looked_at(void);
-void tacet_local_prepare(struct tacet_hosted *hosted);
+void tacet_local_prepare(struct tacet_hosted *hosted, bool looked_at);
 void tacet_local_take(const struct tacet_context *context);
 
 /* delegate/fault.c, delegate/populate.c: sleep */

@@ -53,8 +53,8 @@ void tacet_local_take(const struct tacet_context *context)
 		*tacet_robust_list(current) = (struct robust_list_head __user *)context->robust_list;
 }
 
-/* Writes it into the thread's context. Sleeps after its process's first ring. */
-void tacet_local_prepare(struct tacet_hosted *hosted)
+/* Writes it into the thread's context, which is @looked_at. Sleeps after its process's first ring. */
+void tacet_local_prepare(struct tacet_hosted *hosted, bool looked_at)
 {
 	struct tacet_context *context = hosted->context;
 	struct tacet_space *space = hosted->space;
@@ -66,7 +66,7 @@ void tacet_local_prepare(struct tacet_hosted *hosted)
 	context->descriptors = (unsigned long)current->files;
 	context->refusal = TACET_REFUSAL_NONE;
 	prepare_answers(context);
-	if (tacet_looked_at())
+	if (looked_at)
 		return;
 	/* It may sleep: what follows is told at once. */
 	futexes = space->shared && !tacet_futexes_are_linuxs(space);

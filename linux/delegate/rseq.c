@@ -19,6 +19,8 @@
 #include "delegate/delegate.h"
 #include "tacet.h"
 
+#define AREA_BYTES 32
+
 /* The thread is about to be posted to @core. */
 void tacet_rseq_enter(struct tacet_core *core)
 {
@@ -27,17 +29,22 @@ void tacet_rseq_enter(struct tacet_core *core)
 	 * end, so that no two running threads have the same number. */
 	u32 concurrency = nr_cpu_ids - 1 - (core - tacet_partition.cores);
 
-	if (!area)
+	/* As large as the smallest area that Linux takes. */
+	if (!area || !user_write_access_begin(area, AREA_BYTES))
 		return;
-	if (put_user(core->cpu, &area->cpu_id_start) || put_user(core->cpu, &area->cpu_id))
-		return;
+	unsafe_put_user(core->cpu, &area->cpu_id_start, fault);
+	unsafe_put_user(core->cpu, &area->cpu_id, fault);
 	if (TACET_RSEQ_HAS_NODE) {
 		u32 __user *node = (u32 __user *)area + 5, *mm_cid = (u32 __user *)area + 6;
 
-		if (put_user(core->node, node) || put_user(concurrency, mm_cid))
-			return;
+		unsafe_put_user(core->node, node, fault);
+		unsafe_put_user(concurrency, mm_cid, fault);
 	}
+	user_write_access_end();
 	tacet_rseq_written(core->cpu, core->node, concurrency);
+	return;
+fault:
+	user_write_access_end();
 }
 
 /* @regs were interrupted. If that was in a critical section, they go to its abort handler. */

@@ -14,6 +14,7 @@
 #include "arch/arch.h"
 #include "compat.h"
 #include "delegate/delegate.h"
+#include "delegate/kinds.h"
 #include "memory/memory.h"
 #include "pico/linux/grants.h"
 #include "process/process.h"
@@ -80,6 +81,28 @@ static enum tacet_outcome serve_wait(struct tacet_hosted *hosted, struct pt_regs
 	return TACET_OUTCOME_LINUX;
 }
 
+/* The task is about to make the call that its core has handed over. */
+static enum tacet_outcome serve_call(struct tacet_hosted *hosted, struct pt_regs *regs)
+{
+	long number = tacet_call_number(regs->ax);
+
+	switch (tacet_range_before_call(hosted, regs, !tacet_call_is_simple(number))) {
+	case TACET_SERVED_BY_CORE:
+		tacet_state_repeat_call(regs);
+		fallthrough;
+	case TACET_SERVED:
+		return TACET_OUTCOME_AGAIN;
+	case TACET_SERVED_BY_LINUX:
+		break;
+	}
+	if (!(hosted->process->flags & TACET_HOST_NO_PICO))
+		tacet_grant_ask(hosted->space, regs);
+	tacet_state_repeat_call(regs);
+	tacet_call_forwarded(hosted);
+	tacet_question_asked(hosted, number);
+	return TACET_OUTCOME_LINUX;
+}
+
 /* The core gave the thread back, and the task has its registers: serves the reason. */
 enum tacet_outcome tacet_serve_event(struct tacet_hosted *hosted, struct pt_regs *regs)
 {
@@ -89,20 +112,7 @@ enum tacet_outcome tacet_serve_event(struct tacet_hosted *hosted, struct pt_regs
 		tacet_range_account(hosted->space->range);
 	switch (context->event) {
 	case TACET_EVENT_SYSCALL:
-		switch (tacet_range_before_call(hosted, regs)) {
-		case TACET_SERVED_BY_CORE:
-			tacet_state_repeat_call(regs);
-			fallthrough;
-		case TACET_SERVED:
-			return TACET_OUTCOME_AGAIN;
-		case TACET_SERVED_BY_LINUX:
-			break;
-		}
-		if (!(hosted->process->flags & TACET_HOST_NO_PICO))
-			tacet_grant_ask(hosted->space, regs);
-		tacet_state_repeat_call(regs);
-		tacet_call_forwarded(hosted);
-		return TACET_OUTCOME_LINUX;
+		return serve_call(hosted, regs);
 	case TACET_EVENT_WAITED:
 		return serve_wait(hosted, regs);
 	case TACET_EVENT_EXCEPTION:

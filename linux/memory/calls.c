@@ -251,8 +251,8 @@ static enum tacet_served answer(struct pt_regs *regs, unsigned long result)
 	return TACET_SERVED;
 }
 
-/* Before Linux performs the call whose number is in regs->ax. */
-enum tacet_served tacet_range_before_call(struct tacet_hosted *hosted, struct pt_regs *regs)
+/* Before Linux performs the call whose number is in regs->ax. @matters: it may be about memory, or copy the process. */
+enum tacet_served tacet_range_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, bool matters)
 {
 	struct tacet_range *range = hosted->space->range;
 	long number = tacet_call_number(regs->ax);
@@ -265,6 +265,10 @@ enum tacet_served tacet_range_before_call(struct tacet_hosted *hosted, struct pt
 	if (!(hosted->context->local & TACET_LOCAL_MEMORY))
 		return TACET_SERVED_BY_LINUX;
 	tacet_discard_settle(range);
+	if (!matters && READ_ONCE(hosted->context->refusal) == TACET_REFUSAL_NONE) {
+		hosted->memory.repeats = 0;
+		return TACET_SERVED_BY_LINUX;
+	}
 	if (refuses_locked(hosted, range, regs))
 		return answer(regs, -EINVAL);
 	done = serve_refusal(hosted, range);

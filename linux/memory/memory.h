@@ -293,7 +293,7 @@ enum tacet_served {
 	TACET_SERVED_BY_CORE,		/* the core tries it again */
 	TACET_SERVED,			/* regs->ax has the result */
 };
-enum tacet_served tacet_range_before_call(struct tacet_hosted *hosted, struct pt_regs *regs);
+enum tacet_served tacet_range_before_call(struct tacet_hosted *hosted, struct pt_regs *regs, bool matters);
 unsigned long tacet_range_refuse(const struct tacet_range *range, long number, int error);
 void tacet_range_before_post(struct tacet_hosted *hosted, bool looked_at);
 int tacet_range_fault(struct tacet_hosted *hosted, unsigned long address, u64 error);

@@ -21,19 +21,30 @@ void tacet_arm_register(task_work_func_t callback)
 	park = callback;
 }
 
-/* Queues the callback; any context, any task; the caller holds a reference or is
- * in an RCU read section. */
-void tacet_arm(struct tacet_hosted *hosted)
+static void arm(struct tacet_hosted *hosted, enum task_work_notify_mode how)
 {
 	if (atomic_xchg(&hosted->arming.queued, 1))
 		return;
 	if (!kref_get_unless_zero(&hosted->references))
 		return;
 	init_task_work(&hosted->arming.work, park);
-	if (task_work_add(hosted->task, &hosted->arming.work, TWA_RESUME)) {
+	if (task_work_add(hosted->task, &hosted->arming.work, how)) {
 		atomic_set(&hosted->arming.queued, 0);
 		tacet_hosted_put(hosted);
 	}
+}
+
+/* Queues the callback; any context, any task; the caller holds a reference or is
+ * in an RCU read section. */
+void tacet_arm(struct tacet_hosted *hosted)
+{
+	arm(hosted, TWA_RESUME);
+}
+
+/* The same, and a call in which the task waits ends, to be made again: as by a stop and a continuation. */
+void tacet_arm_at_once(struct tacet_hosted *hosted)
+{
+	arm(hosted, TWA_SIGNAL);
 }
 
 static void rearm(struct work_struct *work)

@@ -202,13 +202,24 @@ static void unhost(struct tacet_hosted *hosted)
 	tacet_hosted_leave(hosted);
 }
 
-/* The call in progress has an argument that the program did not pass, or copies the process. The
- * thread stays hosted until the call's end, which puts the program's argument back; and until
- * then its process's memory is not handed over. */
+/* The call in progress has an argument that the program did not pass, copies the process, or has a task
+ * whose extended state is old. The thread stays hosted until the call's end, which puts the program's
+ * argument and state back; and until then its process's memory is not handed over. */
 static bool needs_call_end(const struct tacet_hosted *hosted)
 {
-	return READ_ONCE(hosted->call.advice_given) || READ_ONCE(hosted->call.ring_params) ||
-	       READ_ONCE(hosted->memory.spoiling) || READ_ONCE(hosted->memory.to_copy);
+	return smp_load_acquire(&hosted->question.in_context) || READ_ONCE(hosted->call.advice_given) ||
+	       READ_ONCE(hosted->call.ring_params) || READ_ONCE(hosted->memory.spoiling) ||
+	       READ_ONCE(hosted->memory.to_copy);
+}
+
+/* Makes the extended state of the task right, if the context has it. Any context of the thread itself. */
+void tacet_question_fetch(struct tacet_hosted *hosted)
+{
+	if (!hosted->question.in_context)
+		return;
+	tacet_state_take(hosted->context);
+	/* From here on others may end the thread's hosting, and give its context to another. */
+	smp_store_release(&hosted->question.in_context, false);
 }
 
 /* The thread parks. False: it is not hosted any more. */
@@ -233,6 +244,9 @@ bool tacet_park_leave(struct tacet_hosted *hosted, bool leaves)
 	unsigned long irq;
 
 	spin_lock_irqsave(&hosted->lock, irq);
+	/* Whoever wants it to leave has found it parked, and does not come again. */
+	if (leaves || atomic_read(&hosted->wanted) & TACET_WANT_LEAVE)
+		tacet_question_fetch(hosted);
 	leaves |= atomic_read(&hosted->wanted) & TACET_WANT_LEAVE && !needs_call_end(hosted);
 	leaves |= current->flags & PF_EXITING;
 	hosted->state = leaves ? TACET_HOSTED_GONE : TACET_HOSTED_ON_LINUX;
@@ -242,14 +256,15 @@ bool tacet_park_leave(struct tacet_hosted *hosted, bool leaves)
 	return leaves;
 }
 
-/* @hosted is not hosted any more, unless it is parked or a call has to end first: then
- * this does nothing. */
+/* @hosted is not hosted any more, unless it is parked or has to put something back. Then its task does that: it is
+ * told what is wanted of it before. */
 void tacet_unhost_unparked(struct tacet_hosted *hosted)
 {
 	unsigned long irq;
-	bool mine;
+	bool mine, asked;
 
 	spin_lock_irqsave(&hosted->lock, irq);
+	asked = hosted->state == TACET_HOSTED_ON_LINUX && hosted->question.in_context;
 	mine = hosted->state == TACET_HOSTED_ON_LINUX &&
 	       (!needs_call_end(hosted) || hosted->task->flags & PF_EXITING);
 	if (mine)
@@ -257,6 +272,8 @@ void tacet_unhost_unparked(struct tacet_hosted *hosted)
 	spin_unlock_irqrestore(&hosted->lock, irq);
 	if (mine)
 		unhost(hosted);
+	else if (asked)
+		tacet_arm_at_once(hosted);
 }
 
 static void leave_one(struct tacet_hosted *hosted, void *data)

@@ -83,6 +83,7 @@ int tacet_host(struct task_struct *task, struct task_struct *parent,
 	       const struct tacet_terms *terms, gfp_t gfp);
 int tacet_host_relative(struct task_struct *task, struct tacet_hosted *relative,
 			const struct tacet_process *process, bool guest);
+void tacet_question_fetch(struct tacet_hosted *hosted);	/* its own context, any */
 bool tacet_park_enter(struct tacet_hosted *hosted);
 bool tacet_park_leave(struct tacet_hosted *hosted, bool leaves);
 void tacet_leave_space(struct tacet_hosted *hosted);
@@ -111,6 +112,7 @@ struct tacet_process *tacet_process_leave(struct tacet_hosted *hosted);
 void tacet_arm_register(task_work_func_t callback);
 void tacet_arm_init(struct tacet_hosted *hosted);
 void tacet_arm(struct tacet_hosted *hosted);
+void tacet_arm_at_once(struct tacet_hosted *hosted);
 void tacet_arm_soon(struct tacet_hosted *hosted, unsigned int ticks);
 void tacet_disarm(struct tacet_hosted *hosted);
 

@@ -118,14 +118,13 @@ bool tacet_user_still_fits(void)
 
 	if (!one_user())
 		return true;
-	task_lock(current);
+	/* Nobody else changes which memory and which ids the thread has. */
 	rcu_read_lock();
 	fits = tacet_dumpable(current);
 	hosted = tacet_hosted_of(current);
 	process = hosted ? READ_ONCE(hosted->process) : NULL;
 	fits = fits && tacet_user_fits(current, process ? process->job : NULL);
 	rcu_read_unlock();
-	task_unlock(current);
 	return fits;
 }
 

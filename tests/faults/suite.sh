@@ -31,9 +31,19 @@ real() { # NAMES of real programs
 sampled() {
 	local name
 	up
-	for name in anonymous_moves attach clone coredump cpuview direct exec fork futexes membarrier moved policy procfs \
+	for name in anonymous_moves attach clone coredump cpuview direct exec fork futexes kept membarrier moved policy procfs \
 		ptrace ringfutex rseq seccomp signals threads uring userfault vfork; do
 		TACET_CPUS=2-3 TEST_ONLY=$name TEST_TIMEOUT=$((120 * SLOWNESS)) bash $U/run.sh $T run --follow -- >>suite.out 2>&1
+	done
+	verdict
+}
+
+# What handlers, tracers, core dumps and children see of a thread whose registers stay on its core during a call.
+registers() {
+	local name
+	up
+	for name in kept xstate ptrace coredump signals fsgs pkeys fork; do
+		TACET_CPUS=2-3 TEST_ONLY=$name TEST_TIMEOUT=$((60 * SLOWNESS)) bash $U/run.sh $T run --follow -- >>suite.out 2>&1
 	done
 	verdict
 }

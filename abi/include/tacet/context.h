@@ -139,7 +139,10 @@ struct tacet_context {
 	__u64 local_calls;		/* answered on the core */
 	__u32 blocked;			/* 1: posted, and the thread waits in a local call;
 					   2: its own core woke it and will run it; else 0 */
-	__u32 reserved1;
+
+	/* Written by Linux before it posts: 1 if nothing but the general registers has changed since the core
+	 * to which it is posted gave the context back: what that core still has in its registers is right. */
+	__u32 state_stays;
 
 	/* Written by Linux before it posts, read by the core: the facts that local calls
 	 * answer from. */

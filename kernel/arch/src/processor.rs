@@ -41,6 +41,9 @@ pub trait Processor {
     /// an exception with this number. If it refuses registers, `run` ends as if the program had raised the exception.
     fn load_state(&self, user: &Self::User<'_>) -> Result<(), u8>;
 
+    /// The same for a user whose state is in the processor still, and the same as in memory.
+    fn resume_state(&self, user: &Self::User<'_>);
+
     /// Saves the same.
     fn store_state(&self, user: &Self::User<'_>);
 

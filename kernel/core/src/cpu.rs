@@ -32,6 +32,9 @@ pub struct Cpu<H: Host> {
     pub(crate) waits: RefCell<Waits>,
     /// The thread whose state is in the processor's registers, newer than in memory.
     live: Option<u32>,
+    /// The thread whose state is in the processor's registers, and the same in memory, unless its host has changed it
+    /// there since: it was given back, and no other thread has been loaded.
+    given_back: Cell<Option<u32>>,
     /// The thread that ran last.
     current: Option<u32>,
     /// The user of the thread that ran last; 0: nobody.
@@ -60,6 +63,7 @@ impl<H: Host> Cpu<H> {
             by_device: Cell::new(false),
             waits,
             live: None,
+            given_back: Cell::new(None),
             current: None,
             last_user: Cell::new(0),
             waiting: Waiting::new(),
@@ -205,6 +209,10 @@ impl<H: Host> Cpu<H> {
     pub(crate) fn give_back(&mut self, number: u32, escape: Escape) {
         if self.live == Some(number) {
             self.set_aside();
+            self.given_back.set(Some(number));
+        } else if self.given_back.get() == Some(number) {
+            // another CPU may have run it since: what is here is older than what its host has
+            self.given_back.set(None);
         }
         self.host.give_back(number, escape);
     }
@@ -222,7 +230,9 @@ impl<H: Host> Cpu<H> {
         let processor = self.host.processor();
         processor.load_space(thread.root());
         if self.live != Some(number) {
-            processor.load_state(&self.host.user(&thread))?;
+            let stays = self.given_back.take() == Some(number) && thread.state_stays();
+            let user = self.host.user(&thread);
+            if stays { processor.resume_state(&user) } else { processor.load_state(&user)? }
         }
         drop(thread);
         self.live = Some(number);
@@ -236,6 +246,7 @@ impl<H: Host> Cpu<H> {
     /// The next thread is that of `user`. The last user's threads left things in the CPU, which are cleared.
     #[cold]
     pub(crate) fn part_users(&self, user: u64) {
+        self.given_back.set(None);
         self.host.processor().part_users();
         self.last_user.set(user);
     }

@@ -92,11 +92,18 @@ static struct fpstate *settle_xstate(void)
 	return fpu->fpstate;
 }
 
-/* Writes @context from the current thread. */
-void tacet_state_save(struct tacet_context *context, struct pt_regs *regs)
+static u32 protection_keys(void)
 {
-	struct fpstate *fpstate = settle_xstate();
+	return boot_cpu_has(X86_FEATURE_OSPKE) ? rdpkru() : 0;
+}
+
+/* Writes @context from the current thread: the registers on which a call depends. False: the protection keys are
+ * others than @context had. */
+bool tacet_state_save(struct tacet_context *context, struct pt_regs *regs)
+{
 	struct tacet_registers *to = &context->registers;
+	u32 pkru = protection_keys();
+	bool same = pkru == context->pkru;
 
 	unsafe_memcpy(to, regs, GENERAL_BYTES, /* r15 to rdi: the same order */);
 	to->vector = 0;
@@ -106,6 +113,15 @@ void tacet_state_save(struct tacet_context *context, struct pt_regs *regs)
 	to->rflags = (regs->flags | X86_EFLAGS_IF | X86_EFLAGS_FIXED) & ~X86_EFLAGS_NT;
 	to->rsp = regs->sp;
 	to->ss = regs->ss;
+	context->pkru = pkru;
+	context->spec_ctrl = tacet_state_spec_ctrl();
+	return same;
+}
+
+/* Writes the rest of @context from the current thread: extended state, segments and their bases. */
+void tacet_state_give(struct tacet_context *context)
+{
+	struct fpstate *fpstate = settle_xstate();
 
 	unsafe_memcpy(context->xstate, &fpstate->regs.xsave, fpstate->size, /* a flexible tail */);
 	context->xstate_save_mask = fpstate->xfeatures;
@@ -117,9 +133,7 @@ void tacet_state_save(struct tacet_context *context, struct pt_regs *regs)
 	read_selectors(&context->ds, &context->es, &context->fs, &context->gs);
 	rdmsrq(MSR_FS_BASE, context->fs_base);
 	rdmsrq(MSR_KERNEL_GS_BASE, context->gs_base);
-	context->pkru = boot_cpu_has(X86_FEATURE_OSPKE) ? rdpkru() : 0;
 	preempt_enable();
-	context->spec_ctrl = tacet_state_spec_ctrl();
 }
 
 /* A selector that cannot be loaded becomes the null selector. */
@@ -135,10 +149,9 @@ static void load_selectors(const struct tacet_context *context)
 	current->thread.gsindex = context->gs;
 }
 
-/* Writes the current thread from @context. A program chose the values. */
-void tacet_state_load(struct tacet_context *context, struct pt_regs *regs)
+/* Writes the current thread from @context: what _save() has written. A program chose the values. */
+void tacet_state_load(const struct tacet_context *context, struct pt_regs *regs)
 {
-	struct fpstate *fpstate = settle_xstate();
 	const struct tacet_registers *from = &context->registers;
 
 	unsafe_memcpy(regs, from, GENERAL_BYTES, /* r15 to rdi: the same order */);
@@ -146,7 +159,21 @@ void tacet_state_load(struct tacet_context *context, struct pt_regs *regs)
 	regs->ip = from->rip;
 	regs->flags = from->rflags;
 	regs->sp = from->rsp;
+	if (protection_keys() != context->pkru)
+		wrpkru(context->pkru);
+}
 
+/* Writes the rest of the current thread from @context. Any context of the thread, also with interrupts off. */
+void tacet_state_take(const struct tacet_context *context)
+{
+	struct fpu *fpu = tacet_fpu(current);
+	struct fpstate *fpstate = fpu->fpstate;
+
+	/* What the processor has of it is old: it is not saved any more, and not used. */
+	preempt_disable();
+	set_thread_flag(TIF_NEED_FPU_LOAD);
+	fpu->last_cpu = -1;
+	preempt_enable();
 	unsafe_memcpy(&fpstate->regs.xsave, context->xstate, fpstate->size, /* a flexible tail */);
 
 	preempt_disable();
@@ -155,8 +182,6 @@ void tacet_state_load(struct tacet_context *context, struct pt_regs *regs)
 	wrmsrq(MSR_KERNEL_GS_BASE, context->gs_base);
 	current->thread.fsbase = context->fs_base;
 	current->thread.gsbase = context->gs_base;
-	if (boot_cpu_has(X86_FEATURE_OSPKE))
-		wrpkru(context->pkru);
 	preempt_enable();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The module's judgement of calls (`pico/linux/meaning.c`, `linux/arch/x86/foreign.c`) outside of a kernel: built as a
+//! The module's judgement of calls (`pico/linux/meaning.c`, `linux/arch/x86/foreign.c`, `linux/delegate/kinds.c`) outside of a kernel: built as a
 //! program, and asked about each call of each ABI.
 //!
 //! Called by this crate's tests: what is known of all calls, and the model of grants, which asks for each step.
@@ -36,9 +36,12 @@ pub struct Meaning {
     pub descriptors: Option<(i64, i64)>,
     /// The open file that the first argument names may change.
     pub file: bool,
+    /// Nothing of ours happens before or after it.
+    pub simple: bool,
 }
 
-const SOURCES: [&str; 3] = ["tests/grants/c/meanings.c", "pico/linux/meaning.c", "linux/arch/x86/foreign.c"];
+const SOURCES: [&str; 4] =
+    ["tests/grants/c/meanings.c", "pico/linux/meaning.c", "linux/arch/x86/foreign.c", "linux/delegate/kinds.c"];
 const FLAGS: [&str; 8] = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I.", "-Ilinux", "-Itests/grants/c"];
 
 /// Asks about calls, all at once.
@@ -71,6 +74,8 @@ fn question(call: &Call) -> String {
 
 fn meaning(line: &str) -> Result<Meaning> {
     let numbers: Vec<i64> = line.split(' ').map(str::parse).collect::<std::result::Result<_, _>>()?;
-    let [number, first, last, file] = numbers[..] else { return Err(format!("meanings: it said `{line}`").into()) };
-    Ok(Meaning { number, descriptors: (first >= 0).then_some((first, last)), file: file != 0 })
+    let [number, first, last, file, simple] = numbers[..] else {
+        return Err(format!("meanings: it said `{line}`").into());
+    };
+    Ok(Meaning { number, descriptors: (first >= 0).then_some((first, last)), file: file != 0, simple: simple != 0 })
 }

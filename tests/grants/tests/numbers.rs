@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Each call of the two other ABIs is known by the 64-bit call that does the same, as this host's headers name them.
+//! Each call of the two other ABIs is known by the 64-bit call that does the same, as this host's headers name them. And
+//! nobody does anything around a call that is taken for a simple one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use tacet_grants_tests::{Abi, Call, Meaning, meanings};
@@ -111,4 +112,48 @@ fn descriptors_change_as_by_64_bit_calls() {
     assert!(ask(Abi::Ia32, &[old["ioctl"]])[0].file, "ioctl");
     let flags = Call { abi: Abi::Ia32, number: old["fcntl64"], first: 5, second: 4 };
     assert!(meanings(&[flags]).expect("the module answers")[0].file, "fcntl64");
+}
+
+/// Those who do something before or after calls.
+const LOOK: [&str; 10] = [
+    "linux/delegate/calls.c",
+    "linux/delegate/futex.c",
+    "linux/memory/answers.c",
+    "linux/memory/calls.c",
+    "linux/memory/locked.c",
+    "linux/memory/send_back.c",
+    "linux/view/calls.c",
+    "linux/view/opened.c",
+    "pico/linux/calls.c",
+    "pico/linux/meaning.c",
+];
+
+#[test]
+fn nobody_looks_at_a_simple_call() {
+    let (names, numbers): (Vec<_>, Vec<_>) = names("unistd_64.h").into_iter().unzip();
+    let meanings = ask(Abi::Native, &numbers);
+    let simple: BTreeSet<_> =
+        names.into_iter().zip(meanings).filter_map(|(name, meaning)| meaning.simple.then_some(name)).collect();
+    assert!(["getppid", "read", "newfstatat", "clock_gettime"].into_iter().all(|name| simple.contains(name)));
+    let top = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut looked_at = 0;
+    for file in LOOK {
+        let text = fs::read_to_string(top.join(file)).expect(file);
+        for (at, _) in text.match_indices("__NR_") {
+            let name: String = text[at + 5..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            assert!(!simple.contains(&name), "{file} looks at {name}");
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at > 80, "only {looked_at}");
+}
+
+#[test]
+fn a_simple_call_changes_no_descriptor_and_is_one_that_is_known() {
+    let numbers: Vec<i64> = (-1..1000).collect();
+    let all = ask(Abi::Native, &numbers);
+    let known: Vec<i64> = names("unistd_64.h").into_values().collect();
+    for meaning in all.iter().filter(|meaning| meaning.simple) {
+        assert!(meaning.descriptors.is_none() && !meaning.file && known.contains(&meaning.number), "{meaning:?}");
+    }
 }

@@ -140,7 +140,7 @@ fn figures(metrics: &mut Metrics, settings: &Settings, [default, isolated, tacet
 }
 
 /// The co-kernel's symbols, from `nm` and the image that `cargo xtask build` linked, if they exist.
-fn co_kernel(top: &Path) -> Symbols {
+pub fn co_kernel(top: &Path) -> Symbols {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top.join("target"), Into::into);
     let image = target.join("x86_64-unknown-none/release/tacet-image");
     let output = Command::new("nm").args(["--numeric-sort", "--demangle"]).arg(image).output();

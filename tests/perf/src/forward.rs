@@ -17,6 +17,7 @@ use tacet_noise::exact::log::{Log, Step};
 
 use crate::Result;
 use crate::configuration::{Settings, counted_node};
+use crate::forward_account;
 use crate::forward_programs;
 use crate::guest::Guest;
 use crate::metric::{Metric, Metrics, write};
@@ -30,6 +31,8 @@ const PARTITION: &str = "2-3";
 const CALLS: usize = 400;
 /// Rounds of the loop before a call, after which Linux's CPUs idle.
 const GAP: &str = "50000";
+/// The job that tells where a call's instructions go, instead of the figures.
+const ACCOUNT: &str = "account";
 /// Fewer steps of a path have no median worth a figure.
 const LEAST: usize = 20;
 
@@ -69,11 +72,24 @@ pub fn forward(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     let programs = Programs::build(cache)?;
     let out = programs.build_directory().join("bench");
     let mut metrics = Vec::new();
+    let accounts = settings.jobs.iter().any(|job| job == ACCOUNT);
+    let named = settings.jobs.iter().any(|job| job != ACCOUNT);
     for kernel in [KernelLine::V6_1, KernelLine::V6_12, KernelLine::V7] {
-        if settings.jobs.is_empty() || settings.jobs.iter().any(|job| job.parse().ok() == Some(kernel)) {
-            eprintln!("measuring: {kernel}");
+        if named && !settings.jobs.iter().any(|job| job.parse().ok() == Some(kernel)) {
+            continue;
+        }
+        eprintln!("measuring: {kernel}");
+        if accounts {
+            // a CPU halts
+            let text = forward_account::account(cache, kernel, &programs, PHASES[1], PARTITION)?;
+            fs::create_dir_all(&out)?;
+            fs::write(out.join(format!("forward-account-{kernel}.md")), text)?;
+        } else {
             metrics.extend(one(cache, kernel, &programs)?);
         }
+    }
+    if accounts {
+        return Ok(metrics);
     }
     write(&metrics, &out.join("forward.json"))?;
     Ok(metrics)
@@ -113,7 +129,7 @@ fn one(cache: &Cache, kernel: KernelLine, programs: &Programs) -> Result<Vec<Met
 }
 
 /// The partition, with the module's parameters as in this phase.
-fn up(guest: &Guest, phase: &str) -> Result<()> {
+pub fn up(guest: &Guest, phase: &str) -> Result<()> {
     let parameters = "cd /sys/module/tacet/parameters";
     guest.shell(&format!("{parameters}; for set in {phase}; do echo ${{set#*=}} > ${{set%=*}}; done"))?;
     guest.up(PARTITION)

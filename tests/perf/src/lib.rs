@@ -27,6 +27,7 @@ mod culprits;
 mod draw;
 mod faults;
 pub mod forward;
+mod forward_account;
 mod forward_programs;
 mod guest;
 mod instructions;

@@ -243,6 +243,15 @@ pub const PROGRAMS: &[Program] = &[
             differs("priorities", CHILDREN, NOT_THERE),
         ],
     ),
+    rest(
+        "kept",
+        &[],
+        &[
+            differs("traced", CHILDREN, NOT_THERE),
+            differs("changed", CHILDREN, NOT_THERE),
+            differs("in_a_dump", CHILDREN, NotTried),
+        ],
+    ),
     whole("ldt", &[]),
     nothing(
         "limits",

@@ -158,6 +158,10 @@ impl Processor for Cpu {
         user.load(self.processor, self.local)
     }
 
+    fn resume_state(&self, user: &User<'_>) {
+        self.load_spec_ctrl(user.spec_ctrl());
+    }
+
     fn store_state(&self, user: &User<'_>) {
         user.store(self.processor);
     }

@@ -190,6 +190,12 @@ pub trait Thread {
     /// Its address space's root.
     fn root(&self) -> u64;
 
+    /// What the CPU to which the thread was given has in its registers is right, if the thread was the last one there:
+    /// its host has changed nothing but the general registers since.
+    fn state_stays(&self) -> bool {
+        false
+    }
+
     /// Its user: threads with the same number need no [`Processor::part_users`] between them. Never 0.
     fn user(&self) -> u64;
 

@@ -178,7 +178,7 @@ fn histories_reach_every_arrow_and_every_escape() {
             break;
         }
         let history = all.new_tree(&mut runner).unwrap().current();
-        let Seen { arrows, escapes } = perform(&history, Sabotage::None);
+        let Seen { arrows, escapes, .. } = perform(&history, Sabotage::None);
         seen.arrows.extend(arrows);
         seen.escapes.extend(escapes);
         if number % 8 == 0 {
@@ -248,6 +248,26 @@ fn a_bell_that_is_not_heard_is_found() {
 #[test]
 fn a_flush_that_does_not_come_is_found() {
     println!("after {} histories", found_in(Sabotage::SkipsFlush, with_memory));
+}
+
+/// A thread that does nothing but ask Linux, on these CPUs in turn.
+fn asks_on(cpus: &[usize]) -> History {
+    let stay = |cpu| [Step::Proxy(0, cpu), Step::Ring(0), Step::Run(cpu, 60), Step::Proxy(0, cpu)];
+    let asks = vec![Action::Forward; cpus.len() + 1];
+    History { cpus: 2, threads: vec![(0, 0, asks)], steps: cpus.iter().flat_map(|&cpu| stay(cpu)).collect() }
+}
+
+#[test]
+fn a_state_that_stays_is_not_loaded_again() {
+    assert!(perform(&asks_on(&[0, 0, 0, 0]), Sabotage::None).resumed > 0);
+}
+
+#[test]
+fn a_state_that_another_cpu_has_changed_is_loaded() {
+    let there_and_back = asks_on(&[0, 1, 0, 1, 0, 1]);
+    assert_eq!(perform(&there_and_back, Sabotage::None).resumed, 0);
+    let wrong = std::panic::catch_unwind(|| perform(&there_and_back, Sabotage::KeepsOldState));
+    assert!(wrong.is_err(), "a CPU that keeps the old one is found");
 }
 
 #[test]

@@ -85,6 +85,7 @@ impl<'s> Host for FakeHost<'s> {
         self.seat.world.gives_back(self.seat.cpu, number, escape);
         let thread = self.seat.world.thread(number);
         thread.escape.set(Some(escape));
+        thread.given_by.set(Some(self.seat.cpu));
         thread.posted.set(None);
         self.seat.pause();
     }
@@ -175,6 +176,10 @@ impl Thread for FakeThread<'_> {
 
     fn root(&self) -> u64 {
         self.state().root.get()
+    }
+
+    fn state_stays(&self) -> bool {
+        self.state().state_stays.get()
     }
 
     fn user(&self) -> u64 {

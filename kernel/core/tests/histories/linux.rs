@@ -7,7 +7,7 @@
 mod futex;
 
 use crate::program::WORDS;
-use crate::world::{STICKY, World};
+use crate::world::{STICKY, Sabotage, World};
 use std::collections::VecDeque;
 use tacet_core::{Escape, Place, Recall, WakeRequest, request};
 
@@ -104,6 +104,12 @@ impl<'w> Linux<'w> {
         thread.home.set(cpu);
         thread.posted.set(Some(cpu));
         thread.stays.set(thread.stays.get() + 1);
+        let same = thread.stays.get() % 3 != 0;
+        if !same {
+            thread.version.set(thread.version.get() + 1);
+        }
+        let wrong = self.world.sabotage.get() == Sabotage::KeepsOldState;
+        thread.state_stays.set(same && thread.given_by.get().is_some_and(|by| by == cpu || wrong));
         self.world.posted(number);
         self.world.cpus[cpu].inbox.borrow_mut().push_back(number);
         self.bells.push(Bell { cpu, requests: request::POSTED, about: None });

@@ -149,11 +149,22 @@ impl Processor for FakeProcessor<'_> {
             return Err(13);
         }
         assert_eq!(self.0.state().live.replace(Some(user.number)), None, "another thread's state was not stored");
+        self.0.state().registers.set(Some((user.number, thread.version.get())));
         Ok(())
+    }
+
+    fn resume_state(&self, user: &FakeUser<'_>) {
+        assert_eq!(self.0.state().live.replace(Some(user.number)), None, "another thread's state was not stored");
+        let version = user.thread().version.get();
+        self.0.world.seen.borrow_mut().resumed += 1;
+        assert_eq!(self.0.state().registers.get(), Some((user.number, version)), "the state in the registers is old");
     }
 
     fn store_state(&self, user: &FakeUser<'_>) {
         assert_eq!(self.0.state().live.take(), Some(user.number), "stored, but not loaded");
+        let version = &user.thread().version;
+        version.set(version.get() + 1);
+        self.0.state().registers.set(Some((user.number, version.get())));
     }
 
     /// Only of a futex is anybody's lock held.
@@ -191,6 +202,7 @@ impl Processor for FakeProcessor<'_> {
 
     fn part_users(&self) {
         assert_eq!(self.0.state().live.get(), None, "a thread's state is loaded while users are parted");
+        self.0.state().registers.set(None);
         if !self.0.world.goes_wrong(Sabotage::KeepsTraces) {
             self.0.state().left_by.set(0);
         }

@@ -33,6 +33,8 @@ pub enum Sabotage {
     SkipsFlush(u32),
     /// Recalls are read only when their bell has just rung: what the co-kernel once did.
     ForgetsRecalls,
+    /// Linux tells CPUs that threads' states have not changed, though other CPUs have run them since.
+    KeepsOldState,
 }
 
 #[derive(Default)]
@@ -46,6 +48,8 @@ pub struct CpuState {
     pub tlb: Tlb,
     /// The thread whose state is in the registers.
     pub live: Cell<Option<u32>>,
+    /// The same, loaded or stored: the thread, and its state's version.
+    pub registers: Cell<Option<(u32, u32)>>,
     /// The user of the thread that was last in user mode; 0: nothing of any user is left in the CPU.
     pub left_by: Cell<u64>,
     /// Until when it halts: for ever, or until a time.
@@ -71,6 +75,12 @@ pub struct ThreadState {
     /// Posted to this CPU and not given back.
     pub posted: Cell<Option<usize>>,
     pub stays: Cell<u32>,
+    /// Of its state in memory: each stay and each change by Linux makes another.
+    pub version: Cell<u32>,
+    /// The CPU that gave it back last.
+    pub given_by: Cell<Option<usize>>,
+    /// Linux says that its state is as that CPU has it.
+    pub state_stays: Cell<bool>,
     pub home: Cell<usize>,
     pub root: Cell<u64>,
     pub range_serial: Cell<u64>,
@@ -112,6 +122,8 @@ pub struct SpaceState {
 pub struct Seen {
     pub arrows: HashSet<(Place, Place)>,
     pub escapes: HashSet<Discriminant<Escape>>,
+    /// Stays whose state was in the CPU's registers still.
+    pub resumed: u32,
 }
 
 pub struct World {
@@ -213,6 +225,9 @@ impl ThreadState {
             at: Cell::new(0),
             posted: Cell::new(None),
             stays: Cell::new(0),
+            version: Cell::new(0),
+            given_by: Cell::new(None),
+            state_stays: Cell::new(false),
             home: Cell::new(0),
             root: Cell::new(0),
             range_serial: Cell::new(0),

@@ -246,6 +246,8 @@ impl Processor for FakeHost<'_> {
         Ok(())
     }
 
+    fn resume_state(&self, _: &FakeUser<'_>) {}
+
     fn store_state(&self, _: &FakeUser<'_>) {}
 
     fn user_load(&self, address: u64) -> Option<u32> {

@@ -66,6 +66,11 @@ impl Thread for Context<'_> {
     }
 
     #[inline]
+    fn state_stays(&self) -> bool {
+        read!(self, state_stays) != 0
+    }
+
+    #[inline]
     fn range(&self) -> Option<RangeName> {
         (read!(self, local) & TACET_LOCAL_MEMORY != 0)
             .then(|| RangeName { number: read!(self, range), serial: read!(self, range_serial) })

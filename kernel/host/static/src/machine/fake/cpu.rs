@@ -120,6 +120,8 @@ impl Processor for Cpu {
         Ok(())
     }
 
+    fn resume_state(&self, _: &User<'_>) {}
+
     fn store_state(&self, _: &User<'_>) {}
 
     fn user_load(&self, address: u64) -> Option<u32> {
