@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Slurm's daemons killed before and after the module has begun a job, and before it has ended it. Kills while the job's
-//! program runs are in slurm.rs. Steps that are killed at these points are not here: docs/slurm.md says what remains.
+//! Slurm's daemons killed before and after the module has begun a job, and before and after it has ended it. Kills while the
+//! job's program runs are in slurm.rs. Steps that are killed while a job begins are not here: docs/slurm.md says what
+//! remains.
 //!
 //! The plugin's command is a script here, which holds at the chosen point until the daemon is dead.
 
@@ -47,22 +48,38 @@ const GOES_ON: &str = r#"
     until scancel --user alice; do [ $SECONDS -lt 60 ] || exit 1; sleep 0.5; done"#;
 
 const SLURMD: &str = "kill -9 $(pgrep -x slurmd); sleep 1; start-slurmd";
-/// The step's command alone.
+/// The epilogue, in which the command runs at a job's end.
+const EPILOGUE: &str = "kill -9 $(pgrep -f '[s]lurmstepd')";
+/// The step's or the epilogue's command alone.
 const COMMAND: &str = "kill -9 $(pgrep -f '[/]usr/local/bin/tacet job')";
 
 /// After a slurmd that died in an epilogue, slurmctld asks for the job's end again some two minutes later.
 const SLURM_KNOWS: &str =
     r#"until [ -z "$(squeue -h -w n1)" ]; do [ $SECONDS -lt 280 ] || { squeue; exit 1; }; sleep 0.2; done"#;
 
-const KILLS: [(&str, &str, &str); 8] = [
-    ("before begin", "slurmd", SLURMD),
-    ("before begin", "slurmctld", SLURMCTLD),
-    ("before begin", "the command", COMMAND),
-    ("after begin", "slurmd", SLURMD),
-    ("after begin", "slurmctld", SLURMCTLD),
-    ("after begin", "the command", COMMAND),
-    ("before end", "slurmd", SLURMD),
-    ("before end", "slurmctld", SLURMCTLD),
+/// Slurm drains a node whose epilogue is killed, whatever plugins there are. The next job finishes the end of the last one.
+const NEXT_JOB: &str = r#"
+    case $(sinfo -h -N -n n1 -o %T) in drain*) scontrol update nodename=n1 state=resume ;; esac
+    srun -w n1 -n1 -c3 --tacet true"#;
+/// As the site's timer.
+const SWEEP: &str = "tacet job sweep >/dev/null";
+
+/// Where, who, how; and what is needed then before everything is back.
+const KILLS: [(&str, &str, &str, &str); 14] = [
+    ("before begin", "slurmd", SLURMD, ""),
+    ("before begin", "slurmctld", SLURMCTLD, ""),
+    ("before begin", "the command", COMMAND, SWEEP),
+    ("after begin", "slurmd", SLURMD, ""),
+    ("after begin", "slurmctld", SLURMCTLD, ""),
+    ("after begin", "the command", COMMAND, SWEEP),
+    ("before end", "slurmd", SLURMD, ""),
+    ("before end", "slurmctld", SLURMCTLD, ""),
+    ("before end", "the command", COMMAND, SWEEP),
+    ("before end", "the epilogue", EPILOGUE, NEXT_JOB),
+    ("after end", "slurmd", SLURMD, ""),
+    ("after end", "slurmctld", SLURMCTLD, ""),
+    ("after end", "the command", COMMAND, ""),
+    ("after end", "the epilogue", EPILOGUE, NEXT_JOB),
 ];
 
 #[test]
@@ -70,7 +87,7 @@ const KILLS: [(&str, &str, &str); 8] = [
 fn everything_comes_back_whichever_daemon_is_killed_while_a_job_begins_or_ends() {
     let real = lines("readlink /usr/local/bin/tacet").concat();
     does(&WRAPPER.replace("@TACET@", &real));
-    for (point, daemon, kill) in KILLS {
+    for (point, daemon, kill, then) in KILLS {
         eprintln!("{point}: {daemon} is killed");
         let ends = point.ends_with("end");
         if ends {
@@ -80,9 +97,7 @@ fn everything_comes_back_whichever_daemon_is_killed_while_a_job_begins_or_ends()
         does(kill);
         does(GOES_ON);
         does(SLURM_KNOWS);
-        if kill == COMMAND {
-            does("tacet job sweep >/dev/null"); // as the site's timer
-        }
+        does(then);
         does(QUIET);
     }
     does(&format!("ln -sf {real} /usr/local/bin/tacet"));

@@ -2,12 +2,13 @@
 //! The bench `jobs`: what the jobs of a batch system cost that have cores of their own. Writes `build/bench/jobs.json`.
 //!
 //! Owns the order of the parts and their nodes. Times are of a cluster of one node with Slurm (`begins.rs`, `account.rs`);
-//! instructions are counted in a second node (`changes.rs`, `beside.rs`).
+//! instructions are counted in a second node (`changes.rs`, `beside.rs`), and in a cluster of two (`messages.rs`).
 
 mod account;
 mod begins;
 mod beside;
 mod changes;
+mod messages;
 
 use std::fs;
 
@@ -48,6 +49,16 @@ pub fn node_jobs(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     eprintln!("measuring: the CPU time of a computing job");
     account::account(&guest, &mut timed)?;
     metrics.append(timed);
+    drop(node);
+    drop(cluster);
+
+    let mut spec = ClusterSpec::new(settings.kernel, 2);
+    spec.node = counted_node(settings.kernel, 4, &programs);
+    let cluster = Cluster::up(cache, &spec)?;
+    let mut counted = Metrics::at(&place(&*cluster.node("n1")?, programs.top()));
+    eprintln!("measuring: messages between two nodes");
+    messages::messages(&cluster, &programs, &mut counted)?;
+    metrics.append(counted);
     let metrics = metrics.into_vec();
     write(&metrics, &out.join("jobs.json"))?;
     Ok(metrics)
