@@ -108,8 +108,8 @@ impl Site {
     fn open(cache: &Cache, kernel: KernelLine, progress: &mut Progress) -> Result<Site> {
         provision::ensure(cache)?;
         let programs = progress.step("build what measures", || Programs::build(cache))?;
-        progress.step("Slurm for the nodes", || provision::ensure_cluster(cache))?;
         let mut spec = ClusterSpec::new(kernel, 2);
+        progress.step("Slurm for the nodes", || provision::ensure_cluster(cache, spec.slurm))?;
         spec.node = counted_node(kernel, 4, &programs);
         spec.first = Some(format!("ln -sf {}/bin/tacet* /usr/local/bin/", programs.build_directory().display()));
         let name = "boot two nodes with Slurm: 4 CPUs each, emulated";

@@ -64,7 +64,7 @@ impl Prepared {
             guard: spec.reproducible.is_none().then(|| run.path().join("guard")),
             plugin_log: run.path().join("plugin.log"),
             root: cache.root_image(),
-            cluster: cache.cluster_disk(),
+            cluster: spec.port.as_ref().map(|port| cache.cluster_disk(port.slurm)),
             initramfs: kernel.initramfs(),
             shares,
             secure: spec.secure_boot.then(|| secure_boot::prepare(&kernel, run.path())).transpose()?,

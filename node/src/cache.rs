@@ -14,6 +14,7 @@ use nix::fcntl::{Flock, FlockArg};
 use crate::error::{Error, OnPath, Result};
 use crate::guest::generation;
 use crate::kernel::KernelLine;
+use crate::slurm::SlurmRelease;
 
 /// The files with KVM's answers begin with it.
 const KVM: &str = "kvm-";
@@ -53,9 +54,9 @@ impl Cache {
         self.directory.join("root.ext4")
     }
 
-    /// The read-only disk that a cluster's node mounts over its root disk.
-    pub fn cluster_disk(&self) -> PathBuf {
-        self.directory.join("cluster.ext4")
+    /// The read-only disk that a cluster's node mounts over its root disk, with this Slurm.
+    pub fn cluster_disk(&self, slurm: SlurmRelease) -> PathBuf {
+        self.directory.join(format!("{}.ext4", slurm.layer()))
     }
 
     /// The guest's agent, a static program.

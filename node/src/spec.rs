@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::kernel::KernelLine;
+use crate::slurm::SlurmRelease;
 
 /// A node to boot. Start from [`NodeSpec::new`] and change fields.
 #[derive(Debug, Clone)]
@@ -119,6 +120,8 @@ pub struct Port {
     pub number: u8,
     /// Where the switch listens for it.
     pub socket: PathBuf,
+    /// Which Slurm that is.
+    pub slurm: SlurmRelease,
 }
 
 /// A host directory inside the node.

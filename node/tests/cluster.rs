@@ -22,7 +22,7 @@ fn cluster() -> &'static Cluster {
         spec.node.memory_mib = 1536;
         spec.first = Some(format!("ln -sf {}/bin/tacet* /usr/local/bin/", built.display()));
         let cache = Cache::open().expect("cache");
-        provision::ensure_cluster(&cache).expect("Slurm");
+        provision::ensure_cluster(&cache, spec.slurm).expect("Slurm");
         Cluster::up(&cache, &spec).expect("boots")
     })
 }

@@ -30,16 +30,17 @@ const UNIT_TESTS: Part = Part::new("lints and unit tests", [130, 400, 0, 400]);
 const MIRI: Part = Part::new("unit tests under Miri", [0, 0, 0, 900]);
 const NOTEBOOK: Part = Part::new("the example notebook", [0, 0, 0, 150]);
 const BUILDS: Part = Part::new("builds", [0, 200, 40, 340]);
-const NODES: Part = Part::new("node library and exact measuring", [0, 0, 650, 860]);
+const NODES: Part = Part::new("node library and exact measuring", [0, 0, 800, 1010]);
 const STATIC: Part = Part::new("programs on static nodes", [0, 100, 220, 320]);
 const SCENARIOS: Part = Part::new("scenarios", [0, 340, 1500, 4 * 3600]);
 
 /// The tests that boot nodes of their own: package and test.
-const ON_NODES: [(&str, &str); 6] = [
+const ON_NODES: [(&str, &str); 7] = [
     ("tacet-noise", "exact"),
     ("tacet-node", "node"),
     ("tacet-node", "cluster"),
     ("tacet-node", "slurm"),
+    ("tacet-node", "slurm_22_05"),
     (COMMAND, TYPED),
     (COMMAND, "ended"),
 ];

@@ -5,6 +5,8 @@
 
 use std::fmt::Write;
 
+use crate::slurm::SlurmRelease;
+
 /// The users of a cluster besides root, with their ids on each node.
 pub const USERS: [(&str, u32); 3] = [("alice", 1001), ("bob", 1002), ("carol", 1003)];
 
@@ -15,6 +17,7 @@ pub(crate) struct Configuration {
     /// Of each node: sockets, cores of a socket, threads of a core.
     pub shape: (u32, u32, u32),
     pub memory_mib: u32,
+    pub release: SlurmRelease,
     /// `TaskPlugin` of Slurm.
     pub task_plugin: String,
 }
@@ -48,8 +51,12 @@ impl Configuration {
         text
     }
 
-    pub fn cgroup(&self) -> &'static str {
-        CGROUP
+    pub fn cgroup(&self) -> String {
+        let enable = match self.release {
+            SlurmRelease::Debian12 => "CgroupAutomount",
+            SlurmRelease::Debian13 => "EnableControllers",
+        };
+        CGROUP.replace("@ENABLE@", enable)
     }
 }
 
@@ -83,11 +90,12 @@ PlugStackConfig=/etc/slurm/plugstack.conf
 SchedulerParameters=sched_min_interval=100000
 ";
 
-/// A node of a cluster has no systemd: slurmd asks no dbus, and enables the controllers itself.
+/// A node of a cluster has no systemd: slurmd asks no dbus, and enables the controllers itself. The word for that has
+/// changed, and a daemon does not start with a word that it does not know.
 const CGROUP: &str = "\
 CgroupPlugin=cgroup/v2
 IgnoreSystemd=yes
-EnableControllers=yes
+@ENABLE@=yes
 ConstrainCores=yes
 ConstrainRAMSpace=yes
 ConstrainDevices=no
@@ -97,10 +105,25 @@ ConstrainDevices=no
 mod tests {
     use super::*;
 
+    fn three(release: SlurmRelease) -> Configuration {
+        Configuration { nodes: 3, shape: (1, 4, 1), memory_mib: 1024, release, task_plugin: "task/cgroup".into() }
+    }
+
+    #[test]
+    fn each_release_reads_only_words_that_it_knows() {
+        let has = |release, word| three(release).cgroup().lines().any(|line| line == word);
+        let (old, new) = (SlurmRelease::Debian12, SlurmRelease::Debian13);
+        assert!(has(old, "CgroupAutomount=yes") && !has(old, "EnableControllers=yes"));
+        assert!(has(new, "EnableControllers=yes") && !has(new, "CgroupAutomount=yes"));
+        for release in SlurmRelease::ALL {
+            let text = three(release).cgroup();
+            assert!(text.contains("ConstrainCores=yes\n") && !text.contains('@'), "{text}");
+        }
+    }
+
     #[test]
     fn the_files_name_each_node_once_and_the_first_as_controller() {
-        let configuration =
-            Configuration { nodes: 3, shape: (1, 4, 1), memory_mib: 1024, task_plugin: "task/cgroup".into() };
+        let configuration = three(SlurmRelease::Debian13);
         assert_eq!(configuration.hosts().lines().last(), Some("10.77.0.3 n3"));
         let slurm = configuration.slurm();
         assert!(slurm.contains("SlurmctldHost=n1\n") && slurm.contains("TaskPlugin=task/cgroup\n"), "{slurm}");

@@ -8,8 +8,9 @@
 //! # fn main() -> tacet_node::Result<()> {
 //! let cache = Cache::open()?;
 //! provision::ensure(&cache)?;
-//! provision::ensure_cluster(&cache)?;
-//! let cluster = Cluster::up(&cache, &ClusterSpec::new(KernelLine::V6_12, 2))?;
+//! let spec = ClusterSpec::new(KernelLine::V6_12, 2);
+//! provision::ensure_cluster(&cache, spec.slurm)?;
+//! let cluster = Cluster::up(&cache, &spec)?;
 //! let output = cluster.node("n1")?.run(&Command::new(["srun", "-N2", "hostname"]))?;
 //! cluster.kill("n2")?;
 //! cluster.boot("n2")?;
@@ -36,6 +37,7 @@ use crate::error::{Error, OnPath, Result};
 use crate::kernel::KernelLine;
 use crate::node::Node;
 use crate::run_directory::RunDirectory;
+use crate::slurm::SlurmRelease;
 use crate::spec::{NodeSpec, Port, Topology};
 
 use configuration::Configuration;
@@ -71,6 +73,8 @@ pub struct ClusterSpec {
     pub node: NodeSpec,
     /// How many.
     pub nodes: u8,
+    /// Which Slurm its nodes run.
+    pub slurm: SlurmRelease,
     /// `TaskPlugin` of Slurm.
     pub task_plugin: String,
     /// A script that each node runs as root after its boot, before Slurm starts.
@@ -83,7 +87,8 @@ impl ClusterSpec {
         let mut node = NodeSpec::new(kernel);
         node.topology = Topology::flat(4);
         node.memory_mib = 1024;
-        ClusterSpec { node, nodes, task_plugin: "task/cgroup,task/affinity".to_owned(), first: None }
+        let (slurm, task_plugin) = (SlurmRelease::default(), "task/cgroup,task/affinity".to_owned());
+        ClusterSpec { node, nodes, slurm, task_plugin, first: None }
     }
 
     /// Checks the description, before anything is started.
@@ -184,7 +189,8 @@ impl Cluster {
     /// Boots one node and starts its daemons.
     fn start(&self, number: u8) -> Result<()> {
         let mut spec = self.spec.node.clone().share(self.home());
-        spec.port = Some(Port { name: name(number), number, socket: self.switch.socket(number) });
+        let (socket, slurm) = (self.switch.socket(number), self.spec.slurm);
+        spec.port = Some(Port { name: name(number), number, socket, slurm });
         let node = Node::boot(&self.cache, &spec)?;
         if let Some(script) = &self.spec.first {
             succeed(&node, &name(number), &Command::shell(script))?;
@@ -200,7 +206,7 @@ impl Cluster {
             .env("KEY", &self.key)
             .env("HOSTS", &configuration.hosts())
             .env("SLURM", &configuration.slurm())
-            .env("CGROUP", configuration.cgroup());
+            .env("CGROUP", &configuration.cgroup());
         succeed(&node, &name(number), &start)?;
         *self.slot(number).lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(node));
         Ok(())
@@ -212,6 +218,7 @@ impl Cluster {
             nodes: self.spec.nodes,
             shape: (topology.sockets, topology.dies * topology.cores, topology.threads),
             memory_mib: self.spec.node.memory_mib,
+            release: self.spec.slurm,
             task_plugin: self.spec.task_plugin.clone(),
         }
     }

@@ -35,6 +35,10 @@ chown -R munge:munge /etc/munge /var/lib/munge /var/log/munge /run/munge
 
 mkdir -p /etc/slurm /var/lib/slurm/ctld /var/lib/slurm/d /var/log/slurm /run/slurm /var/lib/tacet /sys/fs/cgroup/system.slice
 chown slurm:slurm /var/lib/slurm/ctld /var/log/slurm /run/slurm
+# Slurm 22.05 does not see the last controller of a group: let it be one that no Slurm uses
+for group in /sys/fs/cgroup /sys/fs/cgroup/system.slice; do
+	echo +pids >$group/cgroup.subtree_control
+done
 printf %s "$SLURM" >/etc/slurm/slurm.conf
 printf %s "$CGROUP" >/etc/slurm/cgroup.conf
 [ -e /etc/slurm/plugstack.conf ] || echo 'include /etc/slurm/plugstack.conf.d/*' >/etc/slurm/plugstack.conf

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the nodes of a cluster have and other nodes do not: Slurm, munge, sshd, the headers of Slurm and of Open MPI.
 //!
-//! Owns the list of packages, and a disk with what their installation changes in the tree: nodes of a cluster mount it over
-//! their root disk. So a person who boots no cluster downloads nothing of it, and the tree stays as it is.
+//! Owns the list of packages, and for each release of Slurm a disk with what their installation changes in the tree: nodes of
+//! a cluster mount it over their root disk. So a person downloads only what his clusters run, and the tree stays as it is.
+//! The tree's sources have all releases; what Slurm needs besides itself is the tree's own release's.
 
 use std::fs;
 use std::path::Path;
@@ -11,6 +12,7 @@ use super::step::Step;
 use super::tree;
 use crate::cache::Cache;
 use crate::error::{OnPath, Result};
+use crate::slurm::SlurmRelease;
 
 /// The packages; apt adds what they need.
 const PACKAGES: [&str; 9] = [
@@ -50,25 +52,27 @@ const LAYER: &str = r#"
     inside mke2fs -q -t ext4 -O ^has_journal -m 0 -d /mnt/changes /mnt/out/disk.ext4 "$size""#;
 
 /// Makes the disk, after [`super::ensure`]; quick if it is there.
-pub fn ensure_cluster(cache: &Cache) -> Result<()> {
+pub fn ensure_cluster(cache: &Cache, slurm: SlurmRelease) -> Result<()> {
     let _lock = cache.lock()?;
     let made = cache.tree().join("usr/share/tacet/made");
     let tree = fs::read_to_string(&made).on(&made)?;
-    let from = format!("{tree}\n{}\n{INSTALL}\n{LAYER}", PACKAGES.join(" "));
-    Step::new(cache, "cluster", from).unless_done(|step| {
+    let from = format!("{tree}\n{slurm}\n{}\n{INSTALL}\n{LAYER}", PACKAGES.join(" "));
+    Step::new(cache, &slurm.layer(), from).unless_done(|step| {
         let out = cache.stamp("build-cluster");
         tree::remove(cache, &out)?;
         fs::create_dir_all(&out).on(&out)?;
         fs::write(out.join("cluster.sh"), INSTALL).on(&out)?;
-        step.run("installing Slurm for the nodes of clusters (half a minute)", &mut layer(cache, &out))?;
-        fs::rename(out.join("disk.ext4"), cache.cluster_disk()).on(&cache.cluster_disk())?;
+        let said = format!("installing Slurm {slurm} for the nodes of clusters (half a minute)");
+        step.run(&said, &mut layer(cache, &out, slurm))?;
+        let disk = cache.cluster_disk(slurm);
+        fs::rename(out.join("disk.ext4"), &disk).on(&disk)?;
         tree::remove(cache, &out)
     })
 }
 
-fn layer(cache: &Cache, out: &Path) -> std::process::Command {
+fn layer(cache: &Cache, out: &Path, slurm: SlurmRelease) -> std::process::Command {
     let mut command = tree::privileged("unshare");
     command.args(["--mount", "--propagation", "private", "sh", "-c", LAYER, "sh"]);
-    command.arg(cache.tree()).arg(out).arg(DISK).args(PACKAGES);
+    command.arg(cache.tree()).arg(out).arg(DISK).arg(slurm.to_string()).args(PACKAGES);
     command
 }

@@ -1,11 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Runs in the tree, with a layer on top of it that takes what it writes: cluster.sh PACKAGE... installs the packages by apt.
-# No daemon starts. Which MPI the tree has chosen stays chosen.
+# Runs in the tree, with a layer on top of it that takes what it writes: cluster.sh SLURM PACKAGE... installs the packages by
+# apt, those of Slurm in the version that begins with SLURM. No daemon starts. Which MPI the tree has chosen stays chosen.
 set -eu
+slurm=$1; shift
 export DEBIAN_FRONTEND=noninteractive
 printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
 chmod 755 /usr/sbin/policy-rc.d
+# each release of Debian among the sources has another Slurm
+printf 'Package: slurm* libslurm*\nPin: version %s.*\nPin-Priority: 1001\n' "$slurm" >/etc/apt/preferences.d/slurm
 apt-get update -q
 apt-get install -y -q --no-install-recommends -o DPkg::Options::=--force-unsafe-io \
 	-o DPkg::Options::=--path-exclude='/usr/share/man/*' -o DPkg::Options::=--path-exclude='/usr/share/doc/*' "$@"

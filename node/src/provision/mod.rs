@@ -17,6 +17,7 @@ use std::process::Stdio;
 use crate::cache::Cache;
 use crate::error::{Error, OnPath, Result};
 use crate::kernel::{Kernel, KernelLine};
+use crate::slurm::SlurmRelease;
 
 pub use cluster::ensure_cluster;
 pub(crate) use emulators::{Foreign, foreign_emulator, provide_counting};
@@ -52,7 +53,8 @@ pub fn remove(cache: &Cache) -> Result<()> {
             std::fs::remove_dir_all(&directory).on(&directory)?;
         }
     }
-    for disk in [cache.root_image(), cache.cluster_disk()] {
+    let clusters = SlurmRelease::ALL.map(|slurm| cache.cluster_disk(slurm));
+    for disk in std::iter::once(cache.root_image()).chain(clusters) {
         match std::fs::remove_file(&disk) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e).on(&disk),
             _ => (),

@@ -32,7 +32,7 @@ pub(crate) struct Wiring {
     pub plugin_log: PathBuf,
     pub root: PathBuf,
     /// The disk that a cluster's node mounts over its root.
-    pub cluster: PathBuf,
+    pub cluster: Option<PathBuf>,
     pub initramfs: PathBuf,
     pub shares: Vec<Wire>,
     pub secure: Option<Secure>,
@@ -85,8 +85,8 @@ pub(crate) fn arguments(
     }
     line.0.extend(wiring.guard.as_deref().into_iter().flat_map(guarded::words));
     shares(&mut line, &wiring.shares);
-    if let Some(port) = &spec.port {
-        network(&mut line, port, &wiring.cluster);
+    if let (Some(port), Some(disk)) = (&spec.port, &wiring.cluster) {
+        network(&mut line, port, disk);
     }
     if let Some(image) = &wiring.nvme {
         line.pair("-drive", format!("if=none,id=nvme,file={},format=raw,cache=unsafe", escaped(image)));

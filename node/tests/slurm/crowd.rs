@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::{QUIET, cluster, does, lines, lines_on, run};
+use super::site::{QUIET, cluster, does, lines, lines_on, run};
 use tacet_node::Command;
 
 /// For all jobs, on a busy host.

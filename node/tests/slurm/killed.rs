@@ -5,7 +5,7 @@
 //!
 //! The plugin's command is a script here, which holds at the chosen point until the daemon is dead.
 
-use super::{COMPUTES, QUIET, SLURMCTLD, WHERE, does, lines};
+use super::site::{COMPUTES, QUIET, SLURMCTLD, WHERE, does, lines};
 
 /// In the place of /usr/local/bin/tacet. The file /run/hold has the point at which it waits.
 const WRAPPER: &str = r#"
@@ -34,7 +34,7 @@ EOF
 const BEGINS: &str = r#"
     rm -f /run/held
     echo "@POINT@" >/run/hold
-    runuser -u alice -- srun -w n1 -n1 -c3 --tacet python3 -c 'while True: pass' >/tmp/said 2>&1 &
+    runuser -u alice -- srun -w n1 -n1 -c3 --tacet $START python3 -c 'while True: pass' >/tmp/said 2>&1 &
     until [ -e /run/held ]; do [ $SECONDS -lt 90 ] || { cat /tmp/said; exit 1; }; sleep 0.2; done"#;
 /// The program computes already; its job's end holds.
 const ENDS: &str = r#"
@@ -101,6 +101,6 @@ fn everything_comes_back_whichever_daemon_is_killed_while_a_job_begins_or_ends()
         does(QUIET);
     }
     does(&format!("ln -sf {real} /usr/local/bin/tacet"));
-    assert_eq!(lines(&format!("srun -w n1 -n1 -c3 --tacet {WHERE}")), ["n1 1 2"]);
+    assert_eq!(lines(&format!("srun -w n1 -n1 -c3 --tacet $START {WHERE}")), ["n1 1 2"]);
     does(QUIET);
 }

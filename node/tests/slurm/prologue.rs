@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Sites without the plugin: prolog.sh and epilog.sh of packaging/slurm, in the job's extern step.
 
-use super::{WHERE, cluster, top};
+use super::site::{WHERE, cluster, top};
 use tacet_node::Command;
 
 /// On n2 alone, which is as before afterwards.

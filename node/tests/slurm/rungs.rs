@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `--tacet-tune` and `--tacet-sched`: the other ways to keep Linux away from a job, by another word.
 
-use super::{QUIET, does, lines, refused, run};
+use super::site::{QUIET, does, lines, refused, run};
 
 /// What they change on a node. Not every kernel has sched_ext.
 const STATE: &str = "cat /sys/devices/virtual/workqueue/cpumask; cat /sys/kernel/sched_ext/state 2>/dev/null; true";

@@ -37,8 +37,8 @@ pub fn node_jobs(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
     beside::beside(&guest, settings, &mut metrics)?;
     node.power_off()?;
 
-    provision::ensure_cluster(cache)?;
     let mut spec = ClusterSpec::new(settings.kernel, 1);
+    provision::ensure_cluster(cache, spec.slurm)?;
     spec.node = timed_node(settings.kernel, 4, &programs);
     let cluster = Cluster::up(cache, &spec)?;
     let node = cluster.node("n1")?;

@@ -4,13 +4,19 @@
 use std::ffi::OsString;
 
 use clap::{Args, Subcommand};
-use tacet_words::values::small_count;
+use tacet_words::values::{Offering, small_count};
+
+/// A version of one of these is right, too.
+const SLURMS: [&str; 2] = ["22.05", "24.11"];
 
 #[derive(Args, Clone)]
 pub struct NodeCluster {
     /// Nodes [default: 2]
     #[arg(long, value_name = "COUNT", value_parser = small_count::<u8>)]
     pub nodes: Option<u8>,
+    /// Slurm, as Debian 12 or 13 has it [default: 24.11]
+    #[arg(long, value_name = "VERSION", value_parser = Offering(&SLURMS))]
+    pub slurm: Option<String>,
     /// Only say what would be booted
     #[arg(long)]
     pub dry_run: bool,
@@ -62,4 +68,15 @@ pub struct ClusterNode {
     /// Name of the node, as n2
     #[arg(value_name = "NODE")]
     pub node: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_releases_of_slurm_that_are_offered_are_those_of_clusters() {
+        let releases = tacet_node::SlurmRelease::ALL.map(|release| release.to_string());
+        assert_eq!(SLURMS.map(str::to_owned), releases);
+    }
 }

@@ -107,6 +107,7 @@ const EXAMPLES: &Examples = &[
         "node cluster",
         &[
             ("tacet node cluster --nodes 3", "boot three nodes with Slurm; Ctrl-C switches them off"),
+            ("tacet node cluster --slurm 22.05", "boot two nodes with Debian 12's Slurm"),
             ("tacet node cluster run -- srun -N2 hostname", "and from another terminal, run something there"),
         ],
     ),

@@ -32,7 +32,7 @@ pub fn hold(mut spec: ClusterSpec, json: bool) -> Result<u8> {
     let cache = Cache::open().map_err(from_node)?;
     let door = Door::open(&cache).map_err(from_node)?;
     announce(&cache)?;
-    provision::ensure(&cache).and_then(|()| provision::ensure_cluster(&cache)).map_err(from_node)?;
+    provision::ensure(&cache).and_then(|()| provision::ensure_cluster(&cache, spec.slurm)).map_err(from_node)?;
     let kernel = Kernel::installed(&cache, spec.node.kernel).map_err(from_node)?;
     let guest = Guest::prepare(&cache, &kernel)?;
     spec.node = guest.share(spec.node);
