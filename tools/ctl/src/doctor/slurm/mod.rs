@@ -33,6 +33,7 @@ pub fn examine(site: &Site) -> Vec<Check> {
         overrides(site),
         memory(site),
         preemption(site),
+        start(site),
         node(site),
     ]
 }
@@ -170,6 +171,23 @@ fn preemption(site: &Site) -> Check {
         "PreemptMode={mode}: a suspended job keeps its CPUs in the partition, and no other job can begin there"
     );
     Check::warning(NAME, finding, "PreemptMode=REQUEUE or CANCEL for jobs with --tacet")
+}
+
+/// Only from then on a plugin can put a program before a task's own.
+fn start(site: &Site) -> Check {
+    const NAME: &str = "slurm-start";
+    const SINCE: (u32, u32) = (23, 11);
+    match site.version {
+        None => {
+            Check::ok(NAME, "no controller says which Slurm it is: before 23.11 users write `tacet run` themselves")
+        }
+        Some((major, minor)) if (major, minor) < SINCE => {
+            let finding =
+                format!("in Slurm {major:02}.{minor:02} the plugin cannot start `tacet run` before a program");
+            Check::warning(NAME, finding, "users write `srun --tacet tacet run ./a.out`")
+        }
+        Some(_) => Check::ok(NAME, "the plugin starts `tacet run` before each program"),
+    }
 }
 
 fn node(site: &Site) -> Check {

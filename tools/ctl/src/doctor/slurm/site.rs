@@ -77,6 +77,8 @@ pub struct Site {
     pub(super) unified: bool,
     /// The controller's complaint about this node.
     pub(super) reason: String,
+    /// The first two numbers of the controller's Slurm, if it says them.
+    pub(super) version: Option<(u32, u32)>,
 }
 
 impl Site {
@@ -113,10 +115,17 @@ impl Site {
             cpus: machine.present().map_or(0, |cpus| cpus.iter().count()),
             unified: machine.exists("sys/fs/cgroup/cgroup.controllers"),
             reason: reason.unwrap_or("").to_owned(),
+            version: Words::read(&answers.config).get("SLURM_VERSION").and_then(version),
             path,
             conf,
         }
     }
+}
+
+/// Of `22.05.8`: 22 and 5.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split('.').map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
 }
 
 /// A path of the machine, below its root.

@@ -134,6 +134,18 @@ fn the_controllers_words_are_explained() {
 }
 
 #[test]
+fn a_slurm_in_which_users_start_programs_themselves_is_named() {
+    for (version, warned) in
+        [("22.05.8", true), ("23.02.7", true), ("23.11.0", false), ("24.11.5", false), ("x", false)]
+    {
+        let mut fake = Fake::right();
+        fake.1.config = format!("SLURM_VERSION           = {version}\n");
+        let complaints = if warned { vec![("slurm-start", Verdict::Warning)] } else { vec![] };
+        assert_eq!(fake.complaints(), complaints, "{version}");
+    }
+}
+
+#[test]
 fn a_node_without_files_asks_the_controller() {
     let mut fake = Fake::right();
     fake.remove("etc/slurm/slurm.conf");
