@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Slurm's daemons killed before and after the module has begun a job, and before and after it has ended it. Kills while the
-//! job's program runs are in slurm.rs. Steps that are killed while a job begins are not here: docs/slurm.md says what
+//! job's program runs are in job.rs. Steps that are killed while a job begins are not here: docs/slurm.md says what
 //! remains.
 //!
 //! The plugin's command is a script here, which holds at the chosen point until the daemon is dead.

@@ -104,7 +104,7 @@ impl<'w> Linux<'w> {
         thread.home.set(cpu);
         thread.posted.set(Some(cpu));
         thread.stays.set(thread.stays.get() + 1);
-        let same = thread.stays.get() % 3 != 0;
+        let same = !thread.stays.get().is_multiple_of(3);
         if !same {
             thread.version.set(thread.version.get() + 1);
         }
