@@ -162,8 +162,8 @@ struct tacet_burst {
 	u32 count;			/* of bursts, for status; read by others */
 };
 
-/* The thread's extended state, segments and their bases: delegate/question.c, the thread. */
-struct tacet_question {
+/* The thread's extended state, segments and their bases: delegate/lazy.c, the thread. */
+struct tacet_lazy {
 	bool in_context;		/* the context has them, the task's are old. Read by others */
 	bool asked;			/* the task is about to execute a call that needs none of them */
 	u32 stored_by;			/* Linux's number of the core that wrote them there */
@@ -225,7 +225,7 @@ struct tacet_hosted {
 	struct mm_struct *space_mm;
 	u64 space_root;			/* physical; 0: none. Read by others under RCU */
 
-	struct tacet_question question;
+	struct tacet_lazy lazy;
 };
 
 /* base/hosted.c: any context */

@@ -233,7 +233,7 @@ void tacet_on_signal(void *data, int signal, struct kernel_siginfo *info, struct
 	rcu_read_lock();
 	hosted = tacet_hosted_of(current);
 	if (hosted) {
-		tacet_question_fetch(hosted);	/* for the frame, or for a core dump */
+		tacet_lazy_fetch(hosted);	/* for the frame, or for a core dump */
 		tacet_arm(hosted);
 	}
 	rcu_read_unlock();

@@ -94,12 +94,12 @@ enum tacet_outcome {
 };
 enum tacet_outcome tacet_serve_event(struct tacet_hosted *hosted, struct pt_regs *regs);
 
-/* delegate/question.c: the thread's own context; _listen, _end: control lock held, and sleep */
-void tacet_questions_listen(void);
-void tacet_questions_end(void);
-void tacet_question_asked(struct tacet_hosted *hosted, long number);
-void tacet_question_received(struct tacet_hosted *hosted);
-void tacet_question_answered(struct tacet_hosted *hosted, const struct tacet_core *core, bool same);
+/* delegate/lazy.c: the thread's own context; _listen, _end: control lock held, and sleep */
+void tacet_lazy_listen(void);
+void tacet_lazy_end(void);
+void tacet_lazy_asked(struct tacet_hosted *hosted, long number);
+void tacet_lazy_received(struct tacet_hosted *hosted);
+void tacet_lazy_answered(struct tacet_hosted *hosted, const struct tacet_core *core, bool same);
 
 /* delegate/local.c */
 bool tacet_looked_at(void);

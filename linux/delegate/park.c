@@ -126,7 +126,7 @@ static enum tacet_outcome run(struct tacet_hosted *hosted, struct pt_regs *regs,
 	WRITE_ONCE(hosted->proxy.waits, false);
 	tacet_call_none(hosted);
 	tacet_rseq_enter(core);
-	tacet_question_answered(hosted, core, tacet_state_save(hosted->context, regs));
+	tacet_lazy_answered(hosted, core, tacet_state_save(hosted->context, regs));
 	hosted->context->root = hosted->space->root_address;
 	hosted->context->user = tacet_user_number();
 	hosted->context->core = core - tacet_partition.cores;
@@ -153,7 +153,7 @@ static enum tacet_outcome run(struct tacet_hosted *hosted, struct pt_regs *regs,
 	hosted->memory.sent_back = 0;
 	WRITE_ONCE(hosted->context->state, TACET_CONTEXT_LINUX);
 	tacet_count_turn(hosted, user_tsc);
-	tacet_question_received(hosted);
+	tacet_lazy_received(hosted);
 	tacet_state_load(hosted->context, regs);
 	tacet_local_take(hosted->context);
 	tacet_charge_returned(hosted, hosted->context->event == TACET_EVENT_SYSCALL ? tacet_call_number(regs->ax) : -1);
@@ -269,7 +269,7 @@ static enum tacet_outcome step(struct tacet_hosted *hosted, struct pt_regs *regs
 		return TACET_OUTCOME_TICK;
 	}
 	/* What the task has not looked at is as the core left it. */
-	if (!hosted->question.in_context && !tacet_state_hostable(regs))
+	if (!hosted->lazy.in_context && !tacet_state_hostable(regs))
 		return stay();
 	if (tacet_counted(current)) {
 		tacet_counted_tell(hosted);
@@ -310,7 +310,7 @@ static void park(struct callback_head *work)
 	atomic_set_release(&hosted->arming.queued, 0);
 	tacet_range_before_signals();
 	if (tacet_park_enter(hosted)) {
-		hosted->question.asked = false;
+		hosted->lazy.asked = false;
 		outcome = at_boundary(hosted, regs);
 		if (outcome == TACET_OUTCOME_AGAIN) {
 			tacet_range_forked(hosted);	/* a signal came before the call */
@@ -327,8 +327,8 @@ static void park(struct callback_head *work)
 		if (outcome == TACET_OUTCOME_DROP || wants(hosted, TACET_WANT_LEAVE) ||
 		    tacet_sent_back_too_often(hosted))
 			tacet_handover_mine(CONTINUES);	/* so does its memory */
-		if (!hosted->question.asked)
-			tacet_question_fetch(hosted);
+		if (!hosted->lazy.asked)
+			tacet_lazy_fetch(hosted);
 		if (tacet_park_leave(hosted, outcome == TACET_OUTCOME_DROP))
 			tacet_grants_release();	/* others may claim its devices when the program goes on */
 	} else {

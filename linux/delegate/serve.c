@@ -99,7 +99,7 @@ static enum tacet_outcome serve_call(struct tacet_hosted *hosted, struct pt_regs
 		tacet_grant_ask(hosted->space, regs);
 	tacet_state_repeat_call(regs);
 	tacet_call_forwarded(hosted);
-	tacet_question_asked(hosted, number);
+	tacet_lazy_asked(hosted, number);
 	return TACET_OUTCOME_LINUX;
 }
 

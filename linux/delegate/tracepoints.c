@@ -94,7 +94,7 @@ int tacet_tracepoints_on(void)
 		return error;
 	}
 	enabled = true;
-	tacet_questions_listen();
+	tacet_lazy_listen();
 	tacet_strangers_begin();
 	return 0;
 }
@@ -105,7 +105,7 @@ void tacet_tracepoints_off(void)
 	lockdep_assert_held(&tacet_control_lock);
 	if (!enabled)
 		return;
-	tacet_questions_end();
+	tacet_lazy_end();
 	tacet_strangers_end();
 	take_off(ARRAY_SIZE(probes));
 	enabled = false;

@@ -207,19 +207,19 @@ static void unhost(struct tacet_hosted *hosted)
  * argument and state back; and until then its process's memory is not handed over. */
 static bool needs_call_end(const struct tacet_hosted *hosted)
 {
-	return smp_load_acquire(&hosted->question.in_context) || READ_ONCE(hosted->call.advice_given) ||
+	return smp_load_acquire(&hosted->lazy.in_context) || READ_ONCE(hosted->call.advice_given) ||
 	       READ_ONCE(hosted->call.ring_params) || READ_ONCE(hosted->memory.spoiling) ||
 	       READ_ONCE(hosted->memory.to_copy);
 }
 
 /* Makes the extended state of the task right, if the context has it. Any context of the thread itself. */
-void tacet_question_fetch(struct tacet_hosted *hosted)
+void tacet_lazy_fetch(struct tacet_hosted *hosted)
 {
-	if (!hosted->question.in_context)
+	if (!hosted->lazy.in_context)
 		return;
 	tacet_state_take(hosted->context);
 	/* From here on others may end the thread's hosting, and give its context to another. */
-	smp_store_release(&hosted->question.in_context, false);
+	smp_store_release(&hosted->lazy.in_context, false);
 }
 
 /* The thread parks. False: it is not hosted any more. */
@@ -246,7 +246,7 @@ bool tacet_park_leave(struct tacet_hosted *hosted, bool leaves)
 	spin_lock_irqsave(&hosted->lock, irq);
 	/* Whoever wants it to leave has found it parked, and does not come again. */
 	if (leaves || atomic_read(&hosted->wanted) & TACET_WANT_LEAVE)
-		tacet_question_fetch(hosted);
+		tacet_lazy_fetch(hosted);
 	leaves |= atomic_read(&hosted->wanted) & TACET_WANT_LEAVE && !needs_call_end(hosted);
 	leaves |= current->flags & PF_EXITING;
 	hosted->state = leaves ? TACET_HOSTED_GONE : TACET_HOSTED_ON_LINUX;
@@ -264,7 +264,7 @@ void tacet_unhost_unparked(struct tacet_hosted *hosted)
 	bool mine, asked;
 
 	spin_lock_irqsave(&hosted->lock, irq);
-	asked = hosted->state == TACET_HOSTED_ON_LINUX && hosted->question.in_context;
+	asked = hosted->state == TACET_HOSTED_ON_LINUX && hosted->lazy.in_context;
 	mine = hosted->state == TACET_HOSTED_ON_LINUX &&
 	       (!needs_call_end(hosted) || hosted->task->flags & PF_EXITING);
 	if (mine)

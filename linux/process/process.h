@@ -83,7 +83,7 @@ int tacet_host(struct task_struct *task, struct task_struct *parent,
 	       const struct tacet_terms *terms, gfp_t gfp);
 int tacet_host_relative(struct task_struct *task, struct tacet_hosted *relative,
 			const struct tacet_process *process, bool guest);
-void tacet_question_fetch(struct tacet_hosted *hosted);	/* its own context, any */
+void tacet_lazy_fetch(struct tacet_hosted *hosted);	/* its own context, any */
 bool tacet_park_enter(struct tacet_hosted *hosted);
 bool tacet_park_leave(struct tacet_hosted *hosted, bool leaves);
 void tacet_leave_space(struct tacet_hosted *hosted);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A call as a question: what of a thread's state stays where it is while Linux executes the call.
+ * Lazy state: what of a thread's state stays in its context while Linux executes a call.
  *
  * For most calls Linux needs the general registers and the protection keys, nothing else: the task executes one SYSCALL
  * instruction of the program. So the extended state, the segments and their bases stay in the context, as the core has
@@ -12,8 +12,9 @@
  *	a child, a new program, and others	their calls are not plain (delegate/kinds.c)
  *
  * A thread whose state is here stays hosted until the call ends. If others end its hosting, its call ends first, and is
- * made again (tacet_unhost_unparked()): calls that may wait and are not made again by Linux are not plain either. The next post to the same core says that nothing has changed, and that core, if no other
- * thread has been in its registers, does not load them.
+ * made again (tacet_unhost_unparked()): calls that may wait and are not made again by Linux are not plain either. The
+ * next post to the same core says that nothing has changed, and that core, if no other thread has been in its registers,
+ * does not load them.
  *
  * Called by delegate/park.c and delegate/serve.c, and by probes, all in the thread's own context. Must never be open when the
  * thread is not hosted any more: the context is another thread's then.
@@ -41,7 +42,7 @@ static void stops(unsigned long unused, unsigned long unused_too)
 	rcu_read_lock();
 	hosted = tacet_hosted_of(current);
 	if (hosted)
-		tacet_question_fetch(hosted);
+		tacet_lazy_fetch(hosted);
 	rcu_read_unlock();
 }
 
@@ -49,7 +50,7 @@ static struct tacet_probe entries[] = { { "ptrace_stop", stops } };
 static struct tacet_probes probes = { .probes = entries, .count = ARRAY_SIZE(entries) };
 
 /* Before the first thread is hosted. */
-void tacet_questions_listen(void)
+void tacet_lazy_listen(void)
 {
 	int error = tacet_probes_on(&probes);
 
@@ -60,7 +61,7 @@ void tacet_questions_listen(void)
 }
 
 /* Nothing is hosted any more. */
-void tacet_questions_end(void)
+void tacet_lazy_end(void)
 {
 	if (READ_ONCE(heard))
 		tacet_probes_off(&probes);
@@ -68,25 +69,25 @@ void tacet_questions_end(void)
 }
 
 /* The task is about to execute the call, which its core has handed over. */
-void tacet_question_asked(struct tacet_hosted *hosted, long number)
+void tacet_lazy_asked(struct tacet_hosted *hosted, long number)
 {
 	/* A thread whose calls are looked at has no local ones. */
-	hosted->question.asked = tacet_call_is_plain(number) && hosted->context->local && READ_ONCE(heard);
+	hosted->lazy.asked = tacet_call_is_plain(number) && hosted->context->local && READ_ONCE(heard);
 }
 
 /* A core has given the context back: the one to which it was posted last, which may be another than the first. */
-void tacet_question_received(struct tacet_hosted *hosted)
+void tacet_lazy_received(struct tacet_hosted *hosted)
 {
-	hosted->question.stored_by = READ_ONCE(hosted->context->cpu);
-	WRITE_ONCE(hosted->question.in_context, true);
+	hosted->lazy.stored_by = READ_ONCE(hosted->context->cpu);
+	WRITE_ONCE(hosted->lazy.in_context, true);
 }
 
 /* The context is about to be posted to @core, with the @same protection keys as before or others. */
-void tacet_question_answered(struct tacet_hosted *hosted, const struct tacet_core *core, bool same)
+void tacet_lazy_answered(struct tacet_hosted *hosted, const struct tacet_core *core, bool same)
 {
-	bool stays = hosted->question.in_context;
+	bool stays = hosted->lazy.in_context;
 
 	if (!stays)
 		tacet_state_give(hosted->context);
-	hosted->context->state_stays = stays && same && hosted->question.stored_by == core->cpu;
+	hosted->context->state_stays = stays && same && hosted->lazy.stored_by == core->cpu;
 }
