@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a message between two nodes costs, hosted and on Linux: two ranks of Open MPI, one on each node of a cluster, that
+//! What a message between two nodes costs, hosted and on Linux: two ranks of MPICH, one on each node of a cluster, that
 //! Slurm starts.
 //!
 //! Ranks wait by asking Linux for news again and again, so the figures grow with the time for which they wait: they are
@@ -17,7 +17,7 @@ use crate::programs::Programs;
 const ROUNDS: usize = 300;
 /// Of the partition, for each rank.
 const CPU: &str = "2";
-const SRUN: [&str; 6] = ["srun", "-N2", "-n2", "--ntasks-per-node=1", "--cpu-bind=none", "--mpi=pmix"];
+const SRUN: [&str; 6] = ["srun", "-N2", "-n2", "--ntasks-per-node=1", "--cpu-bind=none", "--mpi=pmi2"];
 const PARTS: [(&str, &str); 2] = [
     ("ping_pong", "8 bytes there and back between two nodes"),
     ("allreduce", "the sum of a number of each of two nodes"),
@@ -45,7 +45,7 @@ pub fn messages(cluster: &Cluster, programs: &Programs, metrics: &mut Metrics) -
             guest.down()?;
         }
         let how = format!(
-            "{what}, by Open MPI over TCP under srun: kernel instructions of a round on the first rank's node, all CPUs; \
+            "{what}, by MPICH over TCP under srun: kernel instructions of a round on the first rank's node, all CPUs; \
              baseline: on Linux"
         );
         metrics.add(&format!("job_{name}_instructions"), hosted, "instructions", Some(native), &how);
