@@ -2,8 +2,8 @@
 /*
  * Kinds of calls, by number as of a 64-bit program: what has to be done for a call that Linux executes, and what not.
  *
- * Pure. Called by delegate/; also compiled on the host by tests/grants, which checks that nobody else names a simple call. A call that is missing here is only slower. A call belongs to a kind only if
- * that holds for all of its arguments.
+ * Pure. Called by delegate/; also compiled on the host by tests/grants, which checks that nobody else names a simple call.
+ * A call that is missing here is only slower. A call belongs to a kind only if that holds for all of its arguments.
  */
 #include <asm/unistd.h>
 
