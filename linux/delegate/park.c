@@ -268,7 +268,7 @@ static enum tacet_outcome step(struct tacet_hosted *hosted, struct pt_regs *regs
 		atomic_andnot(TACET_WANT_TICK, &hosted->wanted);
 		return TACET_OUTCOME_TICK;
 	}
-	/* What the task has not looked at is as the core left it. */
+	/* Nobody has looked at the state in the context: it is as the core left it. */
 	if (!hosted->lazy.in_context && !tacet_state_hostable(regs))
 		return stay();
 	if (tacet_counted(current)) {

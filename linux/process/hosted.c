@@ -244,7 +244,7 @@ bool tacet_park_leave(struct tacet_hosted *hosted, bool leaves)
 	unsigned long irq;
 
 	spin_lock_irqsave(&hosted->lock, irq);
-	/* Whoever wants it to leave has found it parked, and does not come again. */
+	/* Others who want it to leave have found it parked, and do not come again. */
 	if (leaves || atomic_read(&hosted->wanted) & TACET_WANT_LEAVE)
 		tacet_lazy_fetch(hosted);
 	leaves |= atomic_read(&hosted->wanted) & TACET_WANT_LEAVE && !needs_call_end(hosted);

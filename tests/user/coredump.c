@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* A core dump has the registers of every thread, also of threads that computed on a core. */
 #include "check.h"
+#include "corefile.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/procfs.h>
@@ -43,17 +43,12 @@ static void crash(void)
 static int marks(int fd, int *sig)
 {
 	static char notes[1 << 20];
-	Elf64_Ehdr header;
-	Elf64_Phdr segment = { 0 };
+	size_t bytes = read_notes(fd, notes, sizeof(notes));
 	int found = 0;
 
-	CHECK(pread(fd, &header, sizeof(header), 0) == sizeof(header) && header.e_type == ET_CORE);
-	for (int i = 0; segment.p_type != PT_NOTE; i++)
-		CHECK(pread(fd, &segment, sizeof(segment), header.e_phoff + i * sizeof(segment)) == sizeof(segment));
-	CHECK(segment.p_filesz < sizeof(notes) && pread(fd, notes, segment.p_filesz, segment.p_offset) == (ssize_t)segment.p_filesz);
-	for (size_t at = 0; at < segment.p_filesz;) {
+	for (size_t at = 0; at < bytes;) {
 		Elf64_Nhdr *note = (void *)(notes + at);
-		char *data = (char *)(note + 1) + (note->n_namesz + 3) / 4 * 4;
+		char *data = note_data(note);
 
 		if (note->n_type == NT_PRSTATUS) {
 			struct elf_prstatus *status = (void *)data;

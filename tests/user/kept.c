@@ -4,9 +4,9 @@
  * it afterwards.
  */
 #include "check.h"
+#include "corefile.h"
 #include "xregs.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/procfs.h>
@@ -143,7 +143,7 @@ static void traced(void)
 	say("by a tracer\n");
 }
 
-/* What a tracer writes is what the thread has. */
+/* The thread has the registers that its tracer wrote. */
 static void changed(void)
 {
 	struct user_fpregs_struct fp;
@@ -186,29 +186,28 @@ static void crash(void)
 	abort();
 }
 
-/* The registers of threads that the dump shows at their calls; every thread's general ones come first. */
+static int dumped_at_call;
+
+/* Checks the registers of threads that the dump shows at their calls, and counts its threads. */
 static int dumped(int fd)
 {
 	static char notes[1 << 20];
 	struct user_regs_struct *regs = NULL;
-	Elf64_Ehdr header;
-	Elf64_Phdr segment = { 0 };
+	size_t bytes = read_notes(fd, notes, sizeof(notes));
 	int threads = 0;
 
-	CHECK(pread(fd, &header, sizeof(header), 0) == sizeof(header) && header.e_type == ET_CORE);
-	for (int i = 0; segment.p_type != PT_NOTE; i++)
-		CHECK(pread(fd, &segment, sizeof(segment), header.e_phoff + i * sizeof(segment)) == sizeof(segment));
-	CHECK(segment.p_filesz < sizeof(notes) && pread(fd, notes, segment.p_filesz, segment.p_offset) == (ssize_t)segment.p_filesz);
-	for (size_t at = 0; at < segment.p_filesz;) {
+	for (size_t at = 0; at < bytes;) {
 		Elf64_Nhdr *note = (void *)(notes + at);
-		char *data = (char *)(note + 1) + (note->n_namesz + 3) / 4 * 4;
+		char *data = note_data(note);
 
 		if (note->n_type == NT_PRSTATUS)
 			regs = (void *)((struct elf_prstatus *)data)->pr_reg;
 		if (note->n_type == NT_FPREGSET && regs) {
 			threads++;
-			if (at_call(regs->rip, *(uint16_t *)regs->rip) || at_call(regs->rip, *(uint16_t *)(regs->rip - 2)))
+			if (at_call(regs->rip, *(uint16_t *)regs->rip) || at_call(regs->rip, *(uint16_t *)(regs->rip - 2))) {
 				check_vectors(((struct user_fpregs_struct *)data)->xmm_space);
+				dumped_at_call++;
+			}
 		}
 		at = data + (note->n_descsz + 3) / 4 * 4 - notes;
 	}
@@ -225,13 +224,14 @@ static void in_a_dump(void)
 	CHECK(fd < 0 || (read(fd, &uses_pid, 1) == 1 && close(fd) == 0));
 	make_pipe();
 	xregs_fill(&pattern, 13);
-	for (int i = 0; i < 5; i++) {
+	/* where a dump is found, until threads were found at their calls */
+	do {
 		CHECK(killed_by(child_status(crash), SIGABRT));
 		if (strcmp(name, "core\n") || uses_pid == '1')
-			continue;
+			break;
 		fd = open("core", O_RDONLY);
 		CHECK(fd >= 0 && dumped(fd) == 2 && close(fd) == 0 && unlink("core") == 0);
-	}
+	} while (dumped_at_call < 5);
 	say("in a core dump\n");
 }
 

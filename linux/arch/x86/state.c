@@ -169,7 +169,7 @@ void tacet_state_take(const struct tacet_context *context)
 	struct fpu *fpu = tacet_fpu(current);
 	struct fpstate *fpstate = fpu->fpstate;
 
-	/* What the processor has of it is old: it is not saved any more, and not used. */
+	/* The processor's copy is old: Linux neither saves nor uses it any more. */
 	preempt_disable();
 	set_thread_flag(TIF_NEED_FPU_LOAD);
 	fpu->last_cpu = -1;

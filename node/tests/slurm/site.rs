@@ -82,7 +82,7 @@ pub fn run(script: &str) -> Output {
     cluster().node("n1").and_then(|node| node.run(&shell(script))).expect("runs")
 }
 
-/// What a script that succeeds says, line by line, sorted.
+/// The lines that a script says, sorted. It must succeed.
 pub fn lines(script: &str) -> Vec<String> {
     lines_on("n1", script)
 }

@@ -64,7 +64,7 @@ pub fn account(cache: &Cache, kernel: KernelLine, programs: &Programs, phase: &s
     Ok(text)
 }
 
-/// What a usual call executed in each function.
+/// The instructions of a usual call, by function.
 fn by_function(sites: &[Site], symbols: &Symbols, calls: u64) -> Account {
     let mut functions: BTreeMap<String, u64> = BTreeMap::new();
     for site in sites {

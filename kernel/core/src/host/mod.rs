@@ -190,7 +190,7 @@ pub trait Thread {
     /// Its address space's root.
     fn root(&self) -> u64;
 
-    /// What the CPU to which the thread was given has in its registers is right, if the thread was the last one there:
+    /// The state in the registers of the CPU to which the thread was given is right, if the thread was the last one there:
     /// its host has changed nothing but the general registers since.
     fn state_stays(&self) -> bool {
         false

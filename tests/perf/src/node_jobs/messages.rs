@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a message between two nodes costs, hosted and on Linux: two ranks of MPICH, one on each node of a cluster, that
+//! The cost of a message between two nodes, hosted and on Linux: two ranks of MPICH, one on each node of a cluster, that
 //! Slurm starts.
 //!
 //! Ranks wait by asking Linux for news again and again, so the figures grow with the time for which they wait: they are
