@@ -166,6 +166,15 @@ static int clear_cpus(struct tacet_job *job, struct tacet_job_begin *request)
 	return error;
 }
 
+/* The job does not begin: the CPUs that joined for it leave again. If they cannot, they are kept as after a job. */
+static void undo_growth(const struct tacet_job *job, struct tacet_resize *grown)
+{
+	if (!tacet_partition_shrink(grown))
+		return;
+	tacet_cores_lend(grown->cpus);
+	tacet_cores_keep(&job->cpus);
+}
+
 static int begin(struct tacet_job *job, struct tacet_job_begin *request, struct tacet_resize *missing)
 {
 	int error = fill(job, request, missing);
@@ -188,7 +197,7 @@ static int begin(struct tacet_job *job, struct tacet_job_begin *request, struct 
 	}
 	if (error) {
 		if (grows)
-			tacet_partition_shrink(missing);
+			undo_growth(job, missing);
 		return error;
 	}
 	tacet_cores_lend(missing->cpus);
@@ -307,14 +316,13 @@ static void return_cpus(const struct tacet_job *job, struct tacet_job_end *reque
 {
 	struct tacet_resize *resize = kzalloc(sizeof(*resize), GFP_KERNEL);
 
-	if (!resize)
-		return;
-	tacet_write_cpus(&job->cpus, resize->cpus);
-	request->returned = !tacet_partition_shrink(resize);
-	if (!request->returned) {
+	if (resize) {
+		tacet_write_cpus(&job->cpus, resize->cpus);
+		request->returned = !tacet_partition_shrink(resize);
 		strscpy(request->message, resize->message, sizeof(request->message));
-		tacet_cores_keep(&job->cpus);
 	}
+	if (!request->returned)
+		tacet_cores_keep(&job->cpus);
 	kfree(resize);
 }
 

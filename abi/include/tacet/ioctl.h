@@ -165,7 +165,8 @@ struct tacet_cpu_status {
  * is ending; EINVAL: a CPU that is not the partition's, nor may be, or a wrong id; ENOSPC: threads without
  * a job have no other CPU to go to, or there are TACET_JOBS; ENOMEM: the limits of all jobs
  * together would exceed what programs can have; ENODEV: no partition is up; ETIMEDOUT: a thread does not
- * leave a CPU; or as for TACET_GROW. After an error nothing has changed.
+ * leave a CPU; or as for TACET_GROW. After an error nothing has changed, but that CPUs which joined for the job
+ * and cannot leave at once are kept (TACET_JOB_KEEP).
  *
  * TACET_JOB_END, root. From here on nobody joins the job. Its processes get SIGTERM, and what is
  * there after `grace_ms` SIGKILL; then its CPUs are nobody's. A job that is unknown has ended,
