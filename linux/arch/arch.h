@@ -44,7 +44,10 @@ int tacet_arch_notify_open(struct tacet_core *core, irq_handler_t handler);
 void tacet_arch_notify_close(struct tacet_core *core);
 void tacet_arch_notify_target(struct tacet_core *core);
 
-/* home.c. _home: preemption off; _halt: interrupts off, and on when it returns. */
+/* home.c. _home: preemption off; _watch: interrupts off; the halts: interrupts off, and on when they return. */
+bool tacet_arch_watches(void);
+void tacet_arch_watch(const void *place);
+void tacet_arch_halt_watching(void);
 u64 tacet_arch_home(void);
 void tacet_arch_halt(void);
 

@@ -63,26 +63,37 @@ static void look(struct tacet_hosted *hosted, tacet_over_t over)
 		cpu_relax();
 }
 
-/* With preemption off. Ends with an interrupt that is a reason, or with a tick. */
+/* With interrupts off, and on when it returns. */
+static void halt_once(struct tacet_hosted *hosted, bool watches)
+{
+	u64 system = current->stime, begin = rdtsc();
+
+	if (watches)
+		tacet_arch_halt_watching();
+	else
+		tacet_arch_halt();
+	tacet_halted(hosted, rdtsc() - begin, system);
+}
+
+/* With preemption off. Ends with what is a reason, or with a tick. A CPU that watches the context's state needs no
+ * interrupt of the core, as one that looks. */
 static void halt_until_over(struct tacet_hosted *hosted, tacet_over_t over)
 {
+	bool watches = tacet_arch_watches();
 	unsigned long since = jiffies;
 
 	/* The conditions are looked at after both: nobody who changes one misses them. */
 	WRITE_ONCE(hosted->proxy.halts, true);
-	xchg(&hosted->context->home, tacet_arch_home());
+	xchg(&hosted->context->home, watches ? TACET_HOME_LOOKS : tacet_arch_home());
 	while (jiffies == since && alone()) {
-		u64 begin, system;
-
 		local_irq_disable();
+		if (watches)
+			tacet_arch_watch(&hosted->context->state);
 		if (over(hosted)) {
 			local_irq_enable();
 			break;
 		}
-		system = current->stime;
-		begin = rdtsc();
-		tacet_arch_halt();
-		tacet_halted(hosted, rdtsc() - begin, system);
+		halt_once(hosted, watches);
 	}
 	WRITE_ONCE(hosted->proxy.halts, false);
 }

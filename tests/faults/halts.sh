@@ -42,6 +42,27 @@ told() {
 	finish
 }
 
+few_interrupts() { # a window with 50 calls and fewer than a fifth as many interrupts of either kind
+	local before=$(counts) after calls=$(rounds $rounds_file)
+	sleep 0.02
+	after=$(counts)
+	calls=$(($(rounds $rounds_file) - calls))
+	[ $calls -ge 50 ] && [ $(((${after% *} - ${before% *} + ${after#* } - ${before#* }) * 5)) -lt $calls ]
+}
+
+# A CPU that watches for the answer is not interrupted for it. The emulator has the instructions, so they must be asked for.
+watches() {
+	parameters halt=Y proxy_looks_us=0 mwait=1
+	up
+	victim calls
+	until_true "calls without interrupts" few_interrupts
+	parameters mwait=0
+	grows 1
+	parameters mwait=1
+	for _ in 1 2 3; do alive $rounds_file; done
+	finish
+}
+
 # Each signal reaches a thread that computes or calls, while its proxy halts or does not: as many handlers run as signals
 # were taken.
 signals() {

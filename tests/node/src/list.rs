@@ -71,6 +71,7 @@ pub const SCENARIOS: &[Scenario] = &[
     oldest("decoupled with many threads", "moves.sh many_threads"),
     middle("a core that looks for the answer is not rung", "answers.sh looks"),
     middle("proxies whose CPU halts in their context", "halts.sh told"),
+    newest("proxies whose CPU watches for the answer", "halts.sh watches"),
     oldest("signals to threads whose proxies halt", "halts.sh signals").more(),
     newest("other programs on a CPU that halts for a proxy", "halts.sh shares"),
     middle("a CPU that halts for a proxy goes offline", "halts.sh offline").more(),
