@@ -89,8 +89,17 @@ static inline unsigned int together_distinct_cpus(void)
 	return count;
 }
 
+static inline uint64_t together_slowest(void)
+{
+	uint64_t most = 0;
+
+	for (unsigned int i = 0; i < together_now.threads; i++)
+		most = together_took[i] > most ? together_took[i] : most;
+	return most;
+}
+
 /*
- * Prints `elapsed_ns`; `call_ns`, the median of the threads' times for one of @calls calls; `distinct_cpus`: the result
+ * Prints `elapsed_ns`; `call_ns` and `slowest_call_ns`, the median and the most of the threads' times for one of @calls calls; `distinct_cpus`: the result
  * is invalid if it is not the number of threads, or 1 of threads that share a CPU. Ends the program if a thread cannot be
  * made.
  */
@@ -127,6 +136,7 @@ static inline void together(struct together wanted, unsigned long calls)
 	clock_stop(&clock);
 	printf("distinct_cpus %u\n", together_distinct_cpus());
 	printf("call_ns %.1f\n", nanoseconds(&clock, middle(together_took, wanted.threads)) / calls);
+	printf("slowest_call_ns %.1f\n", nanoseconds(&clock, together_slowest()) / calls);
 	printf("elapsed_ns %.0f\n", nanoseconds(&clock, elapsed));
 }
 

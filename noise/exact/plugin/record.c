@@ -11,7 +11,7 @@
  *   other PID turns T instructions N name TEXT    other programs; no TEXT: the emulator cannot tell the name
  *   end CPU
  *   step INDEX cpu C kernel K looks L switches S halts H interrupts I    of the region that follows
- *   region LABEL cpu C user U kernel K interrupts I    followed by `at` lines of that CPU with sites=on
+ *   region LABEL cpu C user U kernel K looks L interrupts I    followed by `at` lines of that CPU with sites=on
  * Called by count.c on the thread of the virtual CPU concerned. Must never block for long: it stops that CPU.
  */
 #include <stdatomic.h>
@@ -265,8 +265,8 @@ static void write_region(unsigned label)
 		struct counters *now = counters_of(cpu), *then = &regions[label][cpu];
 		uint64_t user = now->own - then->own + now->other - then->other;
 
-		SAY("region %u cpu %u user %lu kernel %lu interrupts %lu\n", label, cpu, user,
-		    now->kernel - then->kernel, now->interrupts - then->interrupts);
+		SAY("region %u cpu %u user %lu kernel %lu looks %lu interrupts %lu\n", label, cpu, user,
+		    now->kernel - then->kernel, now->looks - then->looks, now->interrupts - then->interrupts);
 		if (region_sites)
 			write_sites(cpu);
 	}

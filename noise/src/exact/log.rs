@@ -74,6 +74,8 @@ pub struct Other {
 pub struct Counts {
     pub user: u64,
     pub kernel: u64,
+    /// Of `kernel`: in loops with a PAUSE.
+    pub looks: u64,
     pub interrupts: u64,
     /// Kernel code that the CPU executed, if the plugin was to list it (`sites=on`).
     pub sites: Vec<Site>,
@@ -231,6 +233,7 @@ impl Log {
                     let counts = Counts {
                         user: count("user"),
                         kernel: count("kernel"),
+                        looks: count("looks"),
                         interrupts: count("interrupts"),
                         sites: Vec::new(),
                     };
@@ -259,7 +262,7 @@ mod tests {
              fwq 3 0 quanta 10 user 40015\nhit 2 user 40015 other 5 kernel 23 entries 1 interrupts 1 exceptions 0 first ffffffffc0001980\n\
              at ffffffffc0001980 times 1 instructions 9\nentry ffffffffc0001980 times 2 instructions 23\n\
              other 17 turns 1 instructions 4 name a name\nother 0 turns 1 instructions 1 name \nend 3\n\
-             region 1 cpu 0 user 5 kernel 6 interrupts 7\nregion 1 cpu 1 user 8 kernel 9 interrupts 0\n\
+             region 1 cpu 0 user 5 kernel 6 looks 2 interrupts 7\nregion 1 cpu 1 user 8 kernel 9 interrupts 0\n\
              at ffffffffc0001980 times 3 instructions 3\n",
         );
         assert!(log.sees_interrupts);
@@ -287,10 +290,11 @@ mod tests {
             [(
                 1,
                 vec![
-                    Counts { user: 5, kernel: 6, interrupts: 7, sites: vec![] },
+                    Counts { user: 5, kernel: 6, looks: 2, interrupts: 7, sites: vec![] },
                     Counts {
                         user: 8,
                         kernel: 9,
+                        looks: 0,
                         interrupts: 0,
                         sites: vec![Site { address: 0xffffffffc0001980, times: 3, instructions: 3 }]
                     }

@@ -18,6 +18,7 @@ use tacet_noise::exact::log::{Log, Step};
 use crate::Result;
 use crate::configuration::{Settings, counted_node};
 use crate::forward_account;
+use crate::forward_contended::contended;
 use crate::forward_programs;
 use crate::guest::Guest;
 use crate::metric::{Metric, Metrics, write};
@@ -86,6 +87,7 @@ pub fn forward(cache: &Cache, settings: &Settings) -> Result<Vec<Metric>> {
             fs::write(out.join(format!("forward-account-{kernel}.md")), text)?;
         } else {
             metrics.extend(one(cache, kernel, &programs)?);
+            metrics.extend(contended(cache, kernel, &programs)?);
         }
     }
     if accounts {
@@ -130,9 +132,15 @@ fn one(cache: &Cache, kernel: KernelLine, programs: &Programs) -> Result<Vec<Met
 
 /// The partition, with the module's parameters as in this phase.
 pub fn up(guest: &Guest, phase: &str) -> Result<()> {
-    let parameters = "cd /sys/module/tacet/parameters";
-    guest.shell(&format!("{parameters}; for set in {phase}; do echo ${{set#*=}} > ${{set%=*}}; done"))?;
+    set(guest, phase)?;
     guest.up(PARTITION)
+}
+
+/// Parameters of the module: NAME=VALUE and so on.
+pub fn set(guest: &Guest, parameters: &str) -> Result<()> {
+    let folder = "cd /sys/module/tacet/parameters";
+    guest.shell(&format!("{folder}; for set in {parameters}; do echo ${{set#*=}} > ${{set%=*}}; done"))?;
+    Ok(())
 }
 
 /// Kernel instructions of a native call, on Linux's last CPU.

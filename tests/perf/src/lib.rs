@@ -28,6 +28,7 @@ mod draw;
 mod faults;
 pub mod forward;
 mod forward_account;
+mod forward_contended;
 mod forward_programs;
 mod guest;
 mod instructions;
