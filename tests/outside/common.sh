@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # The part that the scripts of this folder share: options, the node, figures. Each of them reads it by `.`, sets `suite` and
-# `usage` before, and calls `compare` for each program. It builds nothing, and changes nothing in the user's trees.
+# `usage` before, and calls `compare` for each program (ltp.sh: `turns`). It builds nothing, and changes nothing in the user's
+# trees.
 set -eu
 outside=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$outside/../.." && pwd)
 [ ! -x "$top/build/bin/tacet" ] || PATH=$top/build/bin:$PATH
 export PATH
 
-tree= runs=5 cpus=2-3 memory=1G kernel=6.12 here= threads=2 ranks=2 size=30 class=S out=build/outside/$suite
+tree= runs=5 cpus=2-3 memory=1G kernel=6.12 here= threads=2 ranks=2 size=30 class=S file=syscalls limit=60 out=build/outside/$suite
 node_memory=4G
 
 fail() {
@@ -34,6 +35,8 @@ options() {
 		--ranks) ranks=$2 ;;
 		--size) size=$2 ;;
 		--class) class=$2 ;;
+		--file) file=$2 ;;
+		--limit) limit=$2 ;;
 		--out) out=$2 ;;
 		--*) fail "$1: no such option; usage: $usage" ;;
 		*) rest="$rest $1" && shift && continue ;;
@@ -50,27 +53,36 @@ within() {
 	case $1/ in "$2"/*) true ;; *) false ;; esac
 }
 
-# compare NAME COMMAND: runs it natively and hosted in turns, then prints the figures. `@` in the command stands for
-# nothing, or for `tacet run --`.
-compare() {
+# folder NAME: makes the directory of NAME's outputs, without those of an earlier run.
+folder() {
 	mkdir -p "$out/$1" || fail "$out/$1: it cannot be made; name another with --out"
 	out=$(cd "$out" && pwd)
 	rm -f "$out/$1"/native.* "$out/$1"/hosted.*
+}
+
+# turns SCRIPT NAME WORD…: runs a script of this directory for NAME, in a node or on this machine.
+turns() {
+	script=$outside/$1 where=$out/$2
+	shift 2
+	set -- sh "$script" "$where" "$cpus" "$memory" "$@"
 	if [ -n "$here" ]; then
-		sh "$outside/turns.sh" "$out/$1" "$runs" "$cpus" "$memory" "$2"
+		"$@"
 	else
 		share=$out
 		# what is below a shared directory is shared
 		! within "$out" "$tree" || share=$tree
 		! within "$out" "$top" || share=$top
-		set -- "$1" "$2" --share "$tree"
-		within "$top" "$tree" || set -- "$@" --share "$top"
-		[ "$share" = "$tree" ] || [ "$share" = "$top" ] || set -- "$@" --share "$share"
-		which=$1 line=$2
-		shift 2
-		tacet node --kernel "$kernel" --memory "$node_memory" run "$@" -- \
-			sh "$outside/turns.sh" "$out/$which" "$runs" "$cpus" "$memory" "$line"
-		set -- "$which"
+		set -- -- "$@"
+		[ "$share" = "$tree" ] || [ "$share" = "$top" ] || set -- --share "$share" "$@"
+		within "$top" "$tree" || set -- --share "$top" "$@"
+		tacet node --kernel "$kernel" --memory "$node_memory" run --share "$tree" "$@"
 	fi
+}
+
+# compare NAME COMMAND: runs it natively and hosted in turns, then prints the figures. `@` in the command stands for
+# nothing, or for `tacet run --`.
+compare() {
+	folder "$1"
+	turns turns.sh "$1" "$runs" "$2"
 	python3 "$outside/figures.py" "$suite" "$out/$1"
 }

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# turns.sh OUT RUNS CPUS MEMORY COMMAND: runs a command natively on these CPUs, and hosted on a partition of the same CPUs, in
+# turns.sh OUT CPUS MEMORY RUNS COMMAND: runs a command natively on these CPUs, and hosted on a partition of the same CPUs, in
 # turns: each second pair begins with the hosted run. Called by common.sh, in a node or on this machine, as root. It
 # writes OUT/native.N and OUT/hosted.N, and leaves no partition behind.
 set -eu
-out=$1 runs=$2 cpus=$3 memory=$4 command=$5
+out=$1 cpus=$2 memory=$3 runs=$4 command=$5
+. "$(dirname "$0")/partition.sh"
 
 # once KIND N LAUNCHER PREFIX…: runs it below the prefix; a failure shows the end of the output.
 once() {
@@ -22,11 +23,9 @@ native() {
 }
 
 hosted() {
-	tacet up --cpus "$cpus" --memory "$memory" >/dev/null
-	trap 'tacet down --force >/dev/null' EXIT
+	up
 	once hosted "$1" 'tacet run --' env
-	trap - EXIT
-	tacet down >/dev/null
+	down
 }
 
 turn=1

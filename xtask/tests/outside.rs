@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The scripts of tests/outside on trees of stand-ins: programs that print what LULESH, NPB and IMB print, and a `tacet` that
-//! only marks what it hosts. So the scripts' order, the figures' arithmetic and the refusals are tested; nothing is measured.
+//! The scripts of tests/outside on trees of stand-ins: programs that print what LULESH, NPB, IMB and tests of LTP print, and a
+//! `tacet` that only marks what it hosts. So the scripts' order, the figures' arithmetic and the refusals are tested; nothing is measured.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 const TACET: &str = "case $1 in node) shared=; while [ \"$1\" != -- ]; do [ \"$1\" != --share ] || echo \"$2\" >>shared; shift; done; shift; exec \"$@\" ;; esac
-case $1 in up | down) echo \"$1\" >>calls ;; run) shift 2; echo run >>calls; HOSTED=1 exec env HOSTED=1 \"$@\" ;; esac";
+case $1 in up | down) echo \"$1\" >>calls ;; run) while [ \"$1\" != -- ]; do shift; done; shift; echo run >>calls; exec env HOSTED=1 \"$@\" ;; esac";
 const LULESH: &str = "f=1000; [ -z \"${HOSTED:-}\" ] || f=1410
 echo \"   Final Origin Energy =  2.025075e+05\n        MaxRelDiff   = 1.461140e-12\nFOM                  = $f.5 (z/s)\"";
 const NPB: &str = "[ -z \"${HOSTED:-}\" ] && v=SUCCESSFUL || v=UNSUCCESSFUL
@@ -25,6 +25,16 @@ cat <<END
          1000         0.15         0.15         0.16
 END";
 
+/// Tests of LTP: each passes natively, and its name says what it does hosted. The last one also waits longer than the limit.
+const RUNTEST: &str = "# a runtest file\n\nsame01 same01\nfails01 fails01 -i 2\nskips01 skips01\nfewer01\tfewer01\nwaits01 waits01\nabsent01 absent01\n";
+const LTP_TESTS: [(&str, &str); 5] = [
+    ("same01", "echo same01 1 TPASS : fine; echo same01 2 TCONF : not here; exit 32"),
+    ("fails01", "[ -z \"${HOSTED:-}\" ] || { echo 'a.c:3: TFAIL: bad'; exit 1; }; echo \"a.c:3: TPASS: $*\""),
+    ("skips01", "[ -z \"${HOSTED:-}\" ] && echo 'a.c:1: TPASS: fine' || { echo 'a.c:1: TCONF: no'; exit 32; }"),
+    ("fewer01", "echo 'a.c:1: TPASS: one'; [ -n \"${HOSTED:-}\" ] || echo 'a.c:2: TPASS: two'"),
+    ("waits01", "[ -z \"${HOSTED:-}\" ] || exec sleep 60; sleep 0.2"),
+];
+
 struct Trees(tempfile::TempDir);
 
 impl Trees {
@@ -35,6 +45,12 @@ impl Trees {
         trees.program("tree/lulesh2.0", LULESH);
         trees.program("tree/bin/ep.S.x", NPB);
         trees.program("tree/IMB-MPI1", IMB);
+        for (name, text) in LTP_TESTS {
+            trees.program(&format!("tree/testcases/bin/{name}"), text);
+        }
+        let folder = trees.0.path().join("tree/runtest");
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("syscalls"), RUNTEST).expect("written");
         trees
     }
 
@@ -132,6 +148,44 @@ fn times_are_better_if_they_are_less() {
     assert_eq!(figures(&text, "Barrier, us")[2], "0.16");
 }
 
+/// Each second test is hosted first, so two share a partition; only a test that passes natively and not hosted is a failure.
+#[test]
+fn results_that_differ_are_named() {
+    let trees = Trees::new();
+    let start = ["ltp.sh", "--tree", "tree", "--here", "--cpus", "0", "--limit", "1"];
+    let (output, text) = trees.run(&start);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    for line in [
+        "tests left out, since ",
+        "fails01: native pass (1 TPASS), hosted TFAIL (1 TFAIL)",
+        "skips01: native pass (1 TPASS), hosted TCONF (1 TCONF)",
+        "fewer01: native pass (2 TPASS), hosted pass (1 TPASS)",
+        "waits01: native pass (it said nothing), hosted limit (it said nothing)",
+        "5 tests, 4 differ, 3 pass natively and not hosted",
+    ] {
+        assert!(text.lines().any(|said| said.starts_with(line)), "no `{line}` in\n{text}");
+    }
+    assert!(!text.contains("same01:"), "{text}");
+    assert_eq!(figures(&text, "TCONF")[1..], ["1", "2"]);
+    assert_eq!(figures(&text, "  waits01").len(), 7, "{text}");
+    let calls = fs::read_to_string(trees.0.path().join("calls")).expect("calls");
+    assert_eq!(calls, "up\nrun\nrun\ndown\nup\nrun\nrun\ndown\nup\nrun\ndown\n");
+
+    let (output, text) = trees.run(&[&start[..], &["sa*01", "fewer*"]].concat());
+    assert!(output.status.success() && text.contains("2 tests, 1 differ, 0 pass natively"), "{text}");
+
+    // a partition that does not come up again ends the turns; what ran is shown
+    let broken = "[ \"$1\" != up ] || [ ! -e calls ] || exit 3";
+    trees.program("programs/tacet", &format!("{broken}\n{TACET}"));
+    fs::remove_file(trees.0.path().join("calls")).expect("calls");
+    let (output, text) = trees.run(&start);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(
+        text.contains("2 tests, 1 differ, 1 pass natively") && text.contains("3 tests did not run twice"),
+        "{text}"
+    );
+}
+
 #[test]
 fn wrong_use_is_one_line() {
     let trees = Trees::new();
@@ -140,6 +194,10 @@ fn wrong_use_is_one_line() {
         (vec!["imb.sh", "--tree"], "its value is missing"),
         (vec!["npb.sh", "--tree", "tree"], "bt.S.x: not built"),
         (vec!["lulesh.sh", "--tree", "nowhere"], "nowhere: no such directory"),
+        (vec!["ltp.sh", "--tree", "programs"], "programs: no testcases/bin there"),
+        (vec!["ltp.sh", "--tree", "tree", "--file", "fs"], "runtest/fs: no such runtest file"),
+        (vec!["ltp.sh", "--tree", "tree", "--limit", "1m"], "--limit: 1m is not a number of seconds"),
+        (vec!["ltp.sh", "--tree", "tree", "absent*"], "no test of it that is built has a name like: absent*"),
         (vec!["lulesh.sh", "--tree", "tree", "--sise", "3"], "--sise: no such option"),
     ] {
         let (output, text) = trees.run(&words);
