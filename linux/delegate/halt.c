@@ -34,7 +34,7 @@
 #define LOOKS_MOST_US 1000u
 #define SHORT_STAY 1			/* jiffies */
 
-static bool halts;
+static bool halts = true;
 module_param_named(halt, halts, bool, 0644);
 MODULE_PARM_DESC(halt, "A CPU of Linux without other work waits for calls in the proxy's context");
 

@@ -81,7 +81,10 @@ exact() {
 }
 # Without randomisation small programs are moved, too.
 in_own_memory() { before='setarch -R' suite "$elsewhere $one_half $of_data" --memory all --follow; }
-in_linux_memory() { suite "$linked $elsewhere $other_half $own_data" --memory linux --follow; }
+in_linux_memory() {
+	parameters halt=N
+	suite "$linked $elsewhere $other_half $own_data" --memory linux --follow
+}
 
 # The same, and threads stay on Linux while they make many calls. These look at the CPU that they are on.
 in_bursts() {

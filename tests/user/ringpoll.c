@@ -33,7 +33,7 @@ static void wake_if_asleep(void)
 		CHECK(syscall(SYS_io_uring_enter, ring, 0, 0, IORING_ENTER_SQ_WAKEUP, NULL, 0) >= 0);
 }
 
-/* How often this thread has waited in the kernel, as a hosted thread does at each of its calls there. */
+/* How often this thread has waited in the kernel, as a hosted thread whose proxy sleeps does at each of its calls there. */
 static long waits(void)
 {
 	struct rusage usage;
@@ -77,7 +77,8 @@ static void without_calls(void)
 		if (least < 0 || more < least)
 			least = more < 0 ? 0 : more;
 	}
-	CHECK(least == 0);
+	/* the proxy of a hosted thread may sleep in so long a stay on a core, and not in the short one before */
+	CHECK(least <= 1);
 }
 
 int main(void)
