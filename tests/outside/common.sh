@@ -8,7 +8,7 @@ top=$(cd "$outside/../.." && pwd)
 [ ! -x "$top/build/bin/tacet" ] || PATH=$top/build/bin:$PATH
 export PATH
 
-tree= runs=5 cpus=2-3 memory=1G kernel=6.12 here= threads=2 ranks=2 size=30 class=S file=syscalls limit=60 out=build/outside/$suite
+tree= runs=5 cpus=2-3 memory=1G kernel=6.12 here= threads=2 ranks=2 size=30 class=S file=syscalls limit=60 group=10 out=build/outside/$suite
 node_memory=4G
 
 fail() {
@@ -37,6 +37,7 @@ options() {
 		--class) class=$2 ;;
 		--file) file=$2 ;;
 		--limit) limit=$2 ;;
+		--group) group=$2 ;;
 		--out) out=$2 ;;
 		--*) fail "$1: no such option; usage: $usage" ;;
 		*) rest="$rest $1" && shift && continue ;;

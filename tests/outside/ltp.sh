@@ -3,7 +3,7 @@
 # Compares the results of tests of the Linux Test Project, which the user has built and installed, natively and hosted. Tests
 # are chosen by patterns of their names in a runtest file; those whose programs are not built are left out.
 suite=ltp
-usage="ltp.sh [--tree /opt/ltp] [--file syscalls] [--limit 60] [--cpus 2-3] [--memory 1G] [--kernel 6.12] [--here] [--out DIR] ['PATTERN'…]"
+usage="ltp.sh [--tree /opt/ltp] [--file syscalls] [--limit 60] [--group 10] [--cpus 2-3] [--memory 1G] [--kernel 6.12] [--here] [--out DIR] ['PATTERN'…]"
 . "$(dirname "$0")/common.sh"
 tree=/opt/ltp
 set -f
@@ -12,6 +12,7 @@ options "$@"
 case $file in */*) ;; *) file=$tree/runtest/$file ;; esac
 [ -f "$file" ] || fail "$file: no such runtest file"
 case $limit in *[!0-9]* | '' | 0*) fail "--limit: $limit is not a number of seconds" ;; esac
+case $group in *[!0-9]* | '' | 0*) fail "--group: $group is not a number of tests" ;; esac
 
 # chosen NAME: does one of the patterns match it?
 chosen() {
@@ -37,5 +38,5 @@ while read -r name line; do
 done <"$file" 3>"$out/$which/tests"
 [ -s "$out/$which/tests" ] || fail "$file: no test of it that is built has a name like:${rest:- *}"
 [ "$missing" = 0 ] || echo "tests left out, since $tree/testcases/bin lacks their programs: $missing"
-turns ltp-turns.sh "$which" "$limit" "$tree" || echo "ltp.sh: the turns ended with $?; the results are of those that ran" >&2
+turns ltp-turns.sh "$which" "$limit" "$group" "$tree" || echo "ltp.sh: the turns ended with $?; the results are of those that ran" >&2
 python3 "$outside/ltp-results.py" "$out/$which" "$limit"

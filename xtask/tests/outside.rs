@@ -148,11 +148,11 @@ fn times_are_better_if_they_are_less() {
     assert_eq!(figures(&text, "Barrier, us")[2], "0.16");
 }
 
-/// Each second test is hosted first, so two share a partition; only a test that passes natively and not hosted is a failure.
+/// Each second group is hosted first, so two share a partition; only a test that passes natively and not hosted is a failure.
 #[test]
 fn results_that_differ_are_named() {
     let trees = Trees::new();
-    let start = ["ltp.sh", "--tree", "tree", "--here", "--cpus", "0", "--limit", "1"];
+    let start = ["ltp.sh", "--tree", "tree", "--here", "--cpus", "0", "--limit", "1", "--group", "1"];
     let (output, text) = trees.run(&start);
     assert_eq!(output.status.code(), Some(1), "{text}");
     for line in [
@@ -170,6 +170,12 @@ fn results_that_differ_are_named() {
     assert_eq!(figures(&text, "  waits01").len(), 7, "{text}");
     let calls = fs::read_to_string(trees.0.path().join("calls")).expect("calls");
     assert_eq!(calls, "up\nrun\nrun\ndown\nup\nrun\nrun\ndown\nup\nrun\ndown\n");
+
+    fs::remove_file(trees.0.path().join("calls")).expect("calls");
+    let (output, text) = trees.run(&[&start[..], &["--group", "2", "sa*01", "fewer*", "skips0?"]].concat());
+    assert!(output.status.code() == Some(1) && text.contains("3 tests, 2 differ, 1 pass natively"), "{text}");
+    let calls = fs::read_to_string(trees.0.path().join("calls")).expect("calls");
+    assert_eq!(calls, "up\nrun\nrun\nrun\ndown\n");
 
     let (output, text) = trees.run(&[&start[..], &["sa*01", "fewer*"]].concat());
     assert!(output.status.success() && text.contains("2 tests, 1 differ, 0 pass natively"), "{text}");
