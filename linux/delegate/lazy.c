@@ -46,14 +46,22 @@ static void stops(unsigned long unused, unsigned long unused_too)
 	rcu_read_unlock();
 }
 
-static struct tacet_probe entries[] = { { "ptrace_stop", stops } };
+/* A compiler may put the function's first look, whether the task is traced, into its callers, and call the rest by
+ * the second name. */
+static const char *const names[] = { "ptrace_stop", "ptrace_stop.part.0" };
+static struct tacet_probe entries[] = { { "", stops } };
 static struct tacet_probes probes = { .probes = entries, .count = ARRAY_SIZE(entries) };
 
 /* Before the first thread is hosted. */
 void tacet_lazy_listen(void)
 {
-	int error = tacet_probes_on(&probes);
+	int error = -ENOENT;
+	unsigned int i;
 
+	for (i = 0; i < ARRAY_SIZE(names) && error == -ENOENT; i++) {
+		entries[0].symbol = names[i];
+		error = tacet_probes_on(&probes);
+	}
 	WRITE_ONCE(heard, !error);
 	if (error)
 		tacet_report(TACET_LOG_INFO, "calls get slower: this kernel does not tell of %s: error %d",

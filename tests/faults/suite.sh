@@ -38,10 +38,13 @@ sampled() {
 	verdict
 }
 
-# What handlers, tracers, core dumps and children see of a thread whose registers stay on its core during a call.
+# What handlers, tracers, core dumps and children see of a thread whose registers stay on its core during a call; and
+# that they stay, on each kernel.
 registers() {
 	local name
 	up
+	$T run -- true
+	! $T log | grep -q "calls get slower" || fail "$($T log | grep "calls get slower")"
 	for name in kept xstate ptrace coredump signals fsgs pkeys fork; do
 		TACET_CPUS=2-3 TEST_ONLY=$name TEST_TIMEOUT=$((60 * SLOWNESS)) bash $U/run.sh $T run --follow -- >>suite.out 2>&1
 	done

@@ -34,6 +34,8 @@ bool tacet_arch_watches(void)
 {
 	int wanted = READ_ONCE(mwait);
 
+	if (boot_cpu_has_bug(X86_BUG_MONITOR) || boot_cpu_has_bug(X86_BUG_CLFLUSH_MONITOR))
+		return false;	/* a store may not end its halt */
 	return boot_cpu_has(X86_FEATURE_MWAIT) && (wanted > 0 || (wanted && !boot_cpu_has(X86_FEATURE_HYPERVISOR)));
 }
 

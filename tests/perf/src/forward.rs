@@ -45,6 +45,9 @@ const PHASES: [&str; 3] = [
     "halt=Y core_looks_us=10000 proxy_looks_us=1000",
 ];
 
+/// As the module is set by itself.
+const DEFAULTS: &str = "halt=Y core_looks_us=50 proxy_looks_us=5";
+
 /// How the proxy waited for the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Path {
@@ -124,6 +127,8 @@ fn one(cache: &Cache, kernel: KernelLine, programs: &Programs) -> Result<Vec<Met
         "what a native getppid of a program that is not hosted costs more while another program is hosted, median; \
          baseline: the call while nothing is hosted",
     );
+    guest.down()?;
+    up(&guest, DEFAULTS)?;
     forward_programs::whole(&guest, &kernel.to_string(), &mut metrics)?;
     guest.down()?;
     node.power_off()?;
