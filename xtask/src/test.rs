@@ -84,7 +84,11 @@ pub fn test(quick: bool, named: &[String]) -> Result<()> {
     let mut tally = Tally::new(budgets);
     tally.part(&CHECKS, checks);
     tally.part(&LINTS, lints);
-    tally.part(&UNIT_TESTS, |tally| tally.runner(linted().args(["test", "--quiet", "--no-fail-fast"])));
+    tally.part(&UNIT_TESTS, |tally| {
+        // a compiler may be silent for longer than a test may
+        tally.check("the unit tests' programs", || run(linted().args(["test", "--quiet", "--no-run"])));
+        tally.runner(linted().args(["test", "--quiet", "--no-fail-fast"]));
+    });
     // another toolchain, Python's packages, and minutes
     if full {
         tally.part(&MIRI, |tally| tally.check("miri", miri::miri));
