@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
 # halts.sh: proxies whose CPU halts in their context (linux/delegate/halt.c). Called by the runner with the name of a
-# function. What holds for proxies that sleep holds for these: any scenario runs so with
-# TACET_TEST_PARAMETERS="halt=Y proxy_looks_us=0".
+# function. Proxies halt by default, so in every scenario that does not say halt=N; all of them sleep with
+# TACET_TEST_PARAMETERS="halt=N".
 
 . "$F/lib.sh"
 

@@ -29,14 +29,13 @@ module_param(mwait, int, 0644);
 MODULE_PARM_DESC(mwait, "With halt: a CPU watches for the answer instead of being interrupted (0: no, 1: yes, -1: where MWAIT is the processor's own)");
 
 /* A CPU may watch memory while it halts. An emulator or hypervisor that has the instructions may spin instead: there
- * only if that was asked for. Any context. */
+ * only if that was asked for. Never where a store may not end the halt, as Linux knows of some processors. Any context. */
 bool tacet_arch_watches(void)
 {
 	int wanted = READ_ONCE(mwait);
 
-	if (boot_cpu_has_bug(X86_BUG_MONITOR) || boot_cpu_has_bug(X86_BUG_CLFLUSH_MONITOR))
-		return false;	/* a store may not end its halt */
-	return boot_cpu_has(X86_FEATURE_MWAIT) && (wanted > 0 || (wanted && !boot_cpu_has(X86_FEATURE_HYPERVISOR)));
+	return wanted && boot_cpu_has(X86_FEATURE_MWAIT) && (wanted > 0 || !boot_cpu_has(X86_FEATURE_HYPERVISOR)) &&
+	       !boot_cpu_has_bug(X86_BUG_MONITOR) && !boot_cpu_has_bug(X86_BUG_CLFLUSH_MONITOR);
 }
 
 /* From here on a store to @place's cache line ends tacet_arch_halt_watching(), also if it comes before that. */

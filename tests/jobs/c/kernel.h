@@ -176,7 +176,7 @@ u64 ktime_get_ns(void);
 u64 ktime_get_boottime_ns(void);
 bool cpu_online(unsigned int cpu);
 
-/* What stands in structures that these files do not look into. */
+/* Types of fields that these files do not look into. */
 #define DECLARE_PER_CPU(type, name) extern type name
 #define DEFINE_PER_CPU(type, name) type name
 #define KERNEL_TYPE(name) struct name { int unused; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What the files under test call: Linux's hotplug, the cores, and the rest of the module. Each step here that can fail
+ * The functions that the files under test call: Linux's hotplug, the cores, and the rest of the module. Each step that can fail
  * does so on purpose; a step that is done twice, or undone without having been done, is a bug of the caller.
  */
 #include "arch/arch.h"

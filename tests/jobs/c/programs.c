@@ -8,7 +8,7 @@
 #define THREADS 4u
 
 struct program {
-	bool runs;
+	bool runs, told;	/* told: to end */
 	enum manner manner;
 	struct tacet_process process;
 	struct pid tgid;
@@ -48,10 +48,11 @@ int program_start(unsigned int number, const char *job, uid_t user, unsigned int
 	struct tacet_process *process = &program->process;
 	struct tacet_job *found;
 	unsigned int i, placed = 0;
-	int error = tacet_job_find(job, (kuid_t){ user }, !user, &found);
+	int error;
 
 	if (program->runs)
 		return -EEXIST;
+	error = tacet_job_find(job, (kuid_t){ user }, !user, &found);
 	if (error)
 		return error;
 	memset(program, 0, sizeof(*program));
@@ -116,7 +117,7 @@ void kill_pid(struct pid *pid, int signal, int kernel)
 
 	(void)kernel;
 	if (signal == SIGKILL || program->manner == WILLING)
-		program->process.flags = 1;
+		program->told = true;
 }
 
 /* One step of each program: it ends if it was told to, and its threads leave their cores if somebody wants that. Of
@@ -134,7 +135,7 @@ void elapse(void)
 	for_each_program(program) {
 		if (program->manner == STUCK)
 			continue;
-		if (program->process.flags) {
+		if (program->told) {
 			end(program);
 			continue;
 		}
@@ -153,7 +154,7 @@ void programs_settle(void)
 	struct program *program;
 
 	for_each_program(program)
-		if (program->process.flags && program->manner != STUCK)
+		if (program->told && program->manner != STUCK)
 			end(program);
 }
 

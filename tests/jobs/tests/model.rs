@@ -68,7 +68,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn histories_are_as_in_the_model(steps in proptest::collection::vec(Step::any(), 1..100)) {
+    fn histories_are_as_in_the_model(steps in proptest::collection::vec(Step::any(), 1..=100)) {
         run(&steps).map_err(TestCaseError::fail)?;
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the program says after a request: what it returned, and what there is.
+//! The program's answer after a request: the result, and the state of the partition.
 
 /// A job, as the module has it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -62,7 +62,7 @@ impl Partition {
         job.and_then(|id| self.job(id)).map_or(self.free(), |job| job.cpus)
     }
 
-    /// Whoever is on `cpus`, which are no job's, cannot leave them.
+    /// Why threads without a job cannot leave `cpus`, which are no job's.
     fn cannot_leave(&self, cpus: u64) -> Option<i32> {
         let mut strangers = self.programs.values().filter(|program| program.job.is_none());
         let stuck = |program: &Program| program.manner == Manner::Stuck && program.cpus & cpus != 0;

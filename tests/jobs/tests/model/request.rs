@@ -7,7 +7,7 @@ use proptest::prelude::*;
 pub const RETURN: u32 = 1;
 pub const KEEP: u32 = 2;
 
-/// What a program does when it is told to end.
+/// How a program behaves when it is told to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
     Willing,
