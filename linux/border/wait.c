@@ -17,6 +17,7 @@
 #include "tacet.h"
 
 #define SPIN_NS (20 * NSEC_PER_USEC)	/* before a wait that may sleep does so */
+#define LOOKS 32			/* at the condition, before the next look at the clock: some microseconds */
 
 /* The core will not do it any more. */
 static bool lost(const struct tacet_wait *wait)
@@ -62,8 +63,18 @@ static void pause(const struct tacet_wait *wait, u64 waited_ns)
 		wait_event_timeout(*wait->queue, wait->done(wait) || lost(wait), HZ);
 	else if (wait->pause == TACET_PAUSE_SLEEP && waited_ns > SPIN_NS)
 		usleep_range(20, 100);
-	else
+}
+
+/* Looks at the condition for a moment: a core mostly answers within it, and a look at the clock costs ten of these. */
+static int look(const struct tacet_wait *wait)
+{
+	int looks = wait->queue ? 1 : LOOKS, done = wait->done(wait);
+
+	while (!done && --looks) {
 		cpu_relax();
+		done = wait->done(wait);
+	}
+	return done;
 }
 
 /*
@@ -86,7 +97,7 @@ int tacet_await(struct tacet_wait *wait)
 		/* Before the condition: a machine may stand still in between. */
 		bool over = impatient(wait, now);
 
-		done = wait->done(wait);
+		done = look(wait);
 		if (done)
 			break;
 		if (lost(wait))

@@ -171,6 +171,13 @@ pub enum Mode {
     Spinning = 3,
 }
 
+impl Mode {
+    /// From this value on the CPU runs no thread, and touches no program's memory.
+    pub(crate) const RESTS: Self = Self::Idle;
+}
+
+const _: () = assert!(Mode::RESTS as u32 <= Mode::Spinning as u32 && Mode::RESTS as u32 > Mode::User as u32);
+
 impl From<Rest> for Mode {
     #[inline]
     fn from(rest: Rest) -> Self {

@@ -218,7 +218,12 @@ tacet_nmi:
 	cmpq	{FLUSH_ACKNOWLEDGED}(%rax), %rcx	# later requests ring again
 	je	1f
 	movq	%cr3, %rdx
-	movq	%rdx, %cr3
+	testb	$3, 40(%rsp)
+	jnz	3f
+	cmpl	${MODE_RESTS}, {MODE}(%rax)
+	jae	nmi_leave_space
+3:	movq	%rdx, %cr3
+nmi_flushed:
 	movq	%rcx, {FLUSH_ACKNOWLEDGED}(%rax)
 	jmp	2f
 1:	cmpl	$0, {ATTENTION}(%rax)
@@ -235,6 +240,15 @@ nmi_done:
 	popq	%rcx
 	popq	%rax
 	iretq
+
+# The CPU halts or looks for something to do: no thread runs, and load_space comes before
+# the next one. So it leaves the address space, as Linux's idle CPUs do, and is not rung
+# for later changes of that. First the root, then the announcement.
+nmi_leave_space:
+	movq	{IDLE_ROOT}(%rax), %rdx
+	movq	%rdx, %cr3
+	movq	$0, {ACTIVE_ROOT}(%rax)
+	jmp	nmi_flushed
 
 nmi_leave_user:				# save user mode whole, return 1 to the caller
 	popq	%rdi

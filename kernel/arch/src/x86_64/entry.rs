@@ -5,6 +5,7 @@ use super::cpu::CpuLocal;
 use super::user::{Features, SavedUser};
 use super::user_registers::UserRegisters;
 use super::registers;
+use crate::Mode;
 use crate::signals::Signals;
 use core::arch::global_asm;
 use core::mem::offset_of;
@@ -22,6 +23,10 @@ global_asm!(
     ATTENTION = const offset_of!(Signals, attention),
     FLUSH_REQUESTED = const offset_of!(Signals, flush_requested),
     FLUSH_ACKNOWLEDGED = const offset_of!(Signals, flush_acknowledged),
+    ACTIVE_ROOT = const offset_of!(Signals, active_root),
+    IDLE_ROOT = const offset_of!(Signals, idle_root),
+    MODE = const offset_of!(Signals, mode),
+    MODE_RESTS = const Mode::RESTS as u32,
     DOORBELLS_USER = const offset_of!(Signals, doorbells_user),
     DOORBELLS_KERNEL = const offset_of!(Signals, doorbells_kernel),
     DOORBELLS_EMPTY = const offset_of!(Signals, doorbells_empty),

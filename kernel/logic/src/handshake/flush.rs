@@ -8,7 +8,8 @@
 //!
 //! The core answers in its bell's interrupt, in whatever it is: reads `requested`, forgets everything of the loaded
 //! address space, writes what it has read to `acknowledged`, with release ordering. A request that comes after the
-//! first step rings again.
+//! first step rings again. A core that rests (`idle.rs`) leaves the address space instead of flushing it, and
+//! acknowledges that: it is not rung again before it has announced and loaded one.
 
 use crate::atomic::Atomic64;
 use core::sync::atomic::Ordering;

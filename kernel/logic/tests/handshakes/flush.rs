@@ -120,6 +120,20 @@ impl Core {
         self.acknowledged = requested;
         machine.acknowledged.store(requested, Ordering::Release);
     }
+
+    /// The bell's interrupt while the core rests, if it has rung: whether the core has left the address space.
+    fn interrupt_of_rest<S: Strength>(&mut self, machine: &Machine<S>) -> bool {
+        use tacet_logic::atomic::Atomic;
+        if !machine.bell.take() {
+            return false;
+        }
+        let requested = machine.requested.load(Ordering::Relaxed);
+        self.load_root();
+        announce(&machine.active_root, 0);
+        self.acknowledged = requested;
+        machine.acknowledged.store(requested, Ordering::Release);
+        true
+    }
 }
 
 /// A core that comes, runs a program and leaves, and beside it threads each of which takes some pages away.
@@ -153,6 +167,51 @@ fn no_frame_is_reused_early<S: Strength>(askers: &'static [&'static [usize]], an
             assert!(generation.is_none_or(|generation| machine.flushes().is_done(generation)), "no answer");
         }
     });
+}
+
+/// A core that rests and then runs the program again; meanwhile two pages are taken away. Rung for the first while it
+/// rests, it leaves the address space. `announces`: as it should before it loads that again.
+fn a_core_that_rests_leaves<S: Strength>(announces: bool) {
+    explore(Some(4), move || {
+        let machine = Arc::new(Machine::<S>::new());
+        let asker = thread::spawn({
+            let machine = machine.clone();
+            move || {
+                let first = machine.unmap(0);
+                machine.unmap(1).or(first)
+            }
+        });
+        let mut core = Core::default();
+        announce(&machine.active_root, ROOT);
+        core.load_root();
+        if core.interrupt_of_rest(&machine) {
+            if announces {
+                announce(&machine.active_root, ROOT);
+            }
+            core.load_root();
+        }
+        core.access(&machine, 1);
+        core.interrupt(&machine, Answer::Right);
+        core.access(&machine, 1);
+        core.access(&machine, 0);
+        core.load_root();
+        announce(&machine.active_root, OTHER);
+        let generation = asker.join().unwrap();
+        core.interrupt(&machine, Answer::Right);
+        assert!(generation.is_none_or(|generation| machine.flushes().is_done(generation)), "no answer");
+    });
+}
+
+#[test]
+fn a_core_that_rests_needs_no_second_bell() {
+    a_core_that_rests_leaves::<Before>(true);
+    a_core_that_rests_leaves::<After>(true);
+}
+
+#[test]
+#[should_panic(expected = "used for something else")]
+fn control_a_core_that_has_left_runs_the_program_unannounced() {
+    a_core_that_rests_leaves::<Before>(false);
 }
 
 #[test]
