@@ -3,13 +3,17 @@
 # outlive the script.
 trap 'exit 130' INT
 trap 'exit 143' TERM
+trap at_end EXIT
+
+# Removes what the script has besides the partition; a script that has something defines it anew.
+at_end() { :; }
 
 up() {
 	tacet up --cpus "$cpus" --memory "$memory" >/dev/null
-	trap 'tacet down --force >/dev/null' EXIT
+	trap 'tacet down --force >/dev/null; at_end' EXIT
 }
 
 down() {
-	trap - EXIT
+	trap at_end EXIT
 	tacet down "$@" >/dev/null
 }

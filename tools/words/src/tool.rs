@@ -87,9 +87,10 @@ impl Tool {
         self.read_by(command).map_err(|error| self.refuse(&error, None))
     }
 
-    /// The arguments, or clap's error; help ends with the examples.
+    /// The arguments, or clap's error; help ends with the examples. To describe these costs more than all else of a
+    /// start, so they are left out until something is to be shown.
     pub fn read<P: Parser>(&self) -> Result<P, clap::Error> {
-        self.read_by((self.command)())
+        self.read_by(P::command()).or_else(|_| self.read_by((self.command)()))
     }
 
     fn read_by<P: Parser>(&self, mut command: Command) -> Result<P, clap::Error> {
