@@ -65,7 +65,7 @@ static void pause(const struct tacet_wait *wait, u64 waited_ns)
 		usleep_range(20, 100);
 }
 
-/* Looks at the condition for a moment: a core mostly answers within it, and a look at the clock costs ten of these. */
+/* Looks at the condition for a moment: a core mostly answers within it, and a round of tacet_await() costs several of these. */
 static int look(const struct tacet_wait *wait)
 {
 	int looks = wait->queue ? 1 : LOOKS, done = wait->done(wait);
