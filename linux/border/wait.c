@@ -17,7 +17,7 @@
 #include "tacet.h"
 
 #define SPIN_NS (20 * NSEC_PER_USEC)	/* before a wait that may sleep does so */
-#define LOOKS 32			/* at the condition, before the next look at the clock: some microseconds */
+#define LOOKS 32			/* at the condition, before the next look at the clock */
 
 /* The core will not do it any more. */
 static bool lost(const struct tacet_wait *wait)

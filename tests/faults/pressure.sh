@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
 # pressure.sh: Linux moves, drops, swaps, merges and splits the pages of a
-# hosted program that checks every page. Called by the runner with the name of a function.
+# hosted program that checks every page, and which cores it rings for that. Called by the runner with the name of a
+# function.
 
 . "$F/lib.sh"
 
@@ -17,6 +18,23 @@ swap_on() {
 
 counter() { # NAME in /proc/vmstat
 	sed -n "s/^$1 //p" /proc/vmstat
+}
+
+# A core whose thread waits in a call is rung for the first change of that program's tables, and not for the next thousand.
+# The core of the thread that changes them has them loaded again each time.
+resting_core() {
+	local changing waiting first
+	up
+	victim tables --memory linux --bind 2,3
+	alive $rounds_file
+	changing=$(doorbells 2) waiting=$(doorbells 3) first=$(rounds $rounds_file)
+	until_true "a thousand changes" more_than $((first + 1000)) $rounds_file
+	changing=$(($(doorbells 2) - changing)) waiting=$(($(doorbells 3) - waiting))
+	[ $changing -ge 1000 ] || fail "the tables changed a thousand times, but the changing core was rung $changing times"
+	[ $waiting -lt 10 ] || fail "the core that waits was rung $waiting times in a thousand changes"
+	kill -9 $victim
+	until_true "nothing is hosted" hosted 0
+	down
 }
 
 stale_translations() {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * victim [compute|calls|faults|aligned|keeps|marks|many|forks|forkers|threads|signals] [FILE]: a program that
+ * victim [compute|calls|faults|aligned|keeps|marks|many|forks|forkers|threads|signals|tables] [FILE]: a program that
  * runs for ever in one way, until something ends it. `compute` never yields its
  * core. With FILE, the first eight bytes of the file count its rounds, to show that
  * it lives. It checks every value that it reads: a wrong one ends it with status 3.
@@ -159,6 +159,28 @@ static void many(void)
 	last++;
 }
 
+static void *waits(void *argument)
+{
+	for (;;)
+		pause();
+	return argument;
+}
+
+/* Changes its page tables while a second thread waits in a call. */
+static void tables(void)
+{
+	static volatile char *page;
+	pthread_t thread;
+
+	if (!page) {
+		page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		check(page != MAP_FAILED && !pthread_create(&thread, NULL, waits, NULL));
+	}
+	check(page[0] == 0);
+	page[0] = 1;
+	check(!madvise((char *)page, 4096, MADV_DONTNEED));
+}
+
 static void forks(void)
 {
 	int status;
@@ -247,6 +269,7 @@ int main(int count, char **words)
 	for_ever(!strcmp(how, "calls") ? calls : !strcmp(how, "faults") ? faults :
 		 !strcmp(how, "aligned") ? aligned : !strcmp(how, "keeps") ? keeps :
 		 !strcmp(how, "marks") ? marks : !strcmp(how, "many") ? many :
+		 !strcmp(how, "tables") ? tables :
 		 !strcmp(how, "forks") ? forks : !strcmp(how, "signals") ? signals : compute);
 	return 0;
 }

@@ -10,7 +10,7 @@ at_end() { :; }
 
 up() {
 	tacet up --cpus "$cpus" --memory "$memory" >/dev/null
-	trap 'tacet down --force >/dev/null; at_end' EXIT
+	trap 'at_end; tacet down --force >/dev/null' EXIT
 }
 
 down() {

@@ -119,6 +119,7 @@ pub const SCENARIOS: &[Scenario] = &[
     newest("strace on a hosted program", "debug.sh tracer"),
     oldest("CPU time as top shows it", "debug.sh times").more(),
     newest("a core file", "debug.sh core_file"),
+    newest("changed tables and a core that waits", "pressure.sh resting_core"),
     oldest("pages moved under a hosted program", "pressure.sh stale_translations").within(600).more(),
     newest("the user programs, hosted", "suite.sh exact").within(900),
     middle("the user programs in the partition's memory alone", "suite.sh in_own_memory").within(1500).more(),
